@@ -9,8 +9,8 @@
 #include "progress.h"
 
 /* Waits for the reply to request `id`; meanwhile polls the session's state if progress is shown. */
-static int follow(struct link *link, const char *session, uint64_t id, struct progress *progress,
-		  Traced__Control__Reply **ret, struct error *err)
+static int attach_follow(struct link *link, const char *session, uint64_t id,
+			 struct progress *progress, Traced__Control__Reply **ret, struct error *err)
 {
 	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	bool asked = false;
@@ -45,7 +45,7 @@ static int follow(struct link *link, const char *session, uint64_t id, struct pr
 	}
 }
 
-static void tell_end(const Traced__Control__Reply *reply, const struct options *o)
+static void attach_tell_end(const Traced__Control__Reply *reply, const struct options *o)
 {
 	const Traced__Control__Session *s = NULL;
 
@@ -87,7 +87,7 @@ static int attach_run(const struct options *o)
 	progress_init(&progress, !o->quiet, o->output ? destination_fd(&dest) : -1);
 	id = control_client_send(link.client, &request, dest.fds, dest.fd_count, &err);
 	r = id < 0 ? link_explain(&link, (int)id, &err)
-		   : follow(&link, session, (uint64_t)id, &progress, &reply, &err);
+		   : attach_follow(&link, session, (uint64_t)id, &progress, &reply, &err);
 	progress_clear(&progress);
 	if (r < 0 || !reply)
 		return cli_fail(&err);
@@ -97,7 +97,7 @@ static int attach_run(const struct options *o)
 	}
 	if (o->output)
 		return destination_finish(&dest, o, reply);
-	tell_end(reply, o);
+	attach_tell_end(reply, o);
 	return CLI_WHOLE;
 }
 

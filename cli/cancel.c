@@ -22,7 +22,7 @@ static int cancel_run(const struct options *o)
 	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
 	if (!o->quiet)
-		fprintf(stderr, "%s: thrown away\n", session);
+		fprintf(stderr, "%s: recording discarded\n", session);
 	return CLI_WHOLE;
 }
 

@@ -9,7 +9,7 @@
 #include "base/io.h"
 
 /* Looks up the program as execvp(3) does. */
-static int look_up(const char *name, struct error *err)
+static int child_look_up(const char *name, struct error *err)
 {
 	const char *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	int r = -ENOENT;
@@ -32,8 +32,8 @@ static int look_up(const char *name, struct error *err)
 		path = path[len] ? path + len + 1 : NULL;
 	}
 	if (r == -ENOENT) {
-		error_set(err, r, "%s: there is no such command", name);
-		return error_hint(err, "builtin commands of a shell need a shell: -- sh -c '...'");
+		error_set(err, r, "%s: command not found", name);
+		return error_hint(err, "a builtin command needs its shell: -- sh -c '...'");
 	}
 	return error_errno(err, r, "%s", name);
 }
@@ -61,7 +61,7 @@ int child_spawn(struct child *c, char *const *argv, bool to_stderr, struct error
 	_cleanup_close_ int go_r = -EBADF, go_w = -EBADF, exec_r = -EBADF, exec_w = -EBADF;
 	int pair[2], r;
 
-	r = look_up(argv[0], err);
+	r = child_look_up(argv[0], err);
 	if (r < 0)
 		return r;
 	if (pipe2(pair, O_CLOEXEC) < 0)

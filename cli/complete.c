@@ -14,7 +14,7 @@
 #include "event_list.h"
 #include "formats/formats.h"
 
-static void offer(const char *candidate, const char *current)
+static void complete_offer(const char *candidate, const char *current)
 {
 	if (!strncmp(candidate, current, strlen(current)))
 		cli_line(stdout, "%s", candidate);
@@ -37,7 +37,7 @@ static void offer_events(const struct options *o, const char *current)
 				cli_line(stdout, "%.*s", (int)system, list.names[i]);
 			last = system;
 		}
-		offer(list.names[i], current);
+		complete_offer(list.names[i], current);
 	}
 }
 
@@ -55,7 +55,7 @@ static void offer_sessions(const struct options *o, const char *current)
 	    reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return;
 	for (size_t i = 0; i < reply->status->n_sessions; i++)
-		offer(reply->status->sessions[i]->name, current);
+		complete_offer(reply->status->sessions[i]->name, current);
 }
 
 static void offer_formats(const char *current)
@@ -65,7 +65,7 @@ static void offer_formats(const char *current)
 
 	formats = export_formats(&count);
 	for (size_t i = 0; i < count; i++)
-		offer(formats[i].name, current);
+		complete_offer(formats[i].name, current);
 }
 
 /* Reads the kernel's list if possible: architectures add clocks (x86-tsc). */
@@ -83,7 +83,7 @@ static void offer_clocks(const char *current)
 	if (!buf_string(&text))
 		return;
 	for (char *p = strtok_r(text.data, " []\n", &save); p; p = strtok_r(NULL, " []\n", &save))
-		offer(p, current);
+		complete_offer(p, current);
 }
 
 static void offer_profiles(const char *current)
@@ -93,7 +93,7 @@ static void offer_profiles(const char *current)
 	if (profile_names(&names, profile_search_path()) < 0)
 		return;
 	for (size_t i = 0; i < names.count; i++)
-		offer(names.items[i], current);
+		complete_offer(names.items[i], current);
 }
 
 static void offer_instances(const char *current)
@@ -105,7 +105,7 @@ static void offer_instances(const char *current)
 		return;
 	while ((entry = readdir(dir))) {
 		if (entry->d_name[0] != '.')
-			offer(entry->d_name, current);
+			complete_offer(entry->d_name, current);
 	}
 	closedir(dir);
 }
@@ -118,7 +118,7 @@ static void offer_commands(const char *current)
 	list = commands(&count);
 	for (size_t i = 0; i < count; i++) {
 		if (!list[i]->hidden)
-			offer(list[i]->name, current);
+			complete_offer(list[i]->name, current);
 	}
 }
 
@@ -166,10 +166,10 @@ static void offer_options(uint64_t allowed, const char *current)
 		if (!(allowed & UINT64_C(1) << id))
 			continue;
 		snprintf(text, sizeof(text), "--%s", spec->name);
-		offer(text, current);
+		complete_offer(text, current);
 		if (spec->letter && strlen(current) < 2) {
 			snprintf(text, sizeof(text), "-%c", spec->letter);
-			offer(text, current);
+			complete_offer(text, current);
 		}
 	}
 }

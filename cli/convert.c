@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/landlock.h"
 #include "cli.h"
-#include "confine.h"
 #include "destination.h"
 #include "detached.h"
 #include "formats/formats.h"
@@ -17,7 +19,7 @@
 #include "samples.h"
 
 /* The exporter reads the stream twice: copy a pipe to a file first. */
-static int open_input(const char *path, struct error *err)
+static int convert_open_input(const char *path, struct error *err)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int r;
@@ -53,15 +55,15 @@ static void show_progress(void *userdata, double done)
 }
 
 /* OUT, or its usual place -o OUT. */
-static int choose_output(const struct options *o, const char **ret, struct error *err)
+static int convert_choose_output(const struct options *o, const char **ret, struct error *err)
 {
 	if (o->output && o->arg_count > 1)
-		return error_set(err, -EINVAL, "two outputs are named: %s and %s", o->args[1],
+		return error_set(err, -EINVAL, "two outputs are given: %s and %s", o->args[1],
 				 o->output);
 	*ret = o->output ?: o->args[1];
 	if (*ret)
 		return 0;
-	error_set(err, -EINVAL, "convert: the output is missing");
+	error_set(err, -EINVAL, "convert: the output file is missing");
 	return error_hint(err, "tracectl convert %s out.json", o->args[0]);
 }
 
@@ -73,17 +75,18 @@ static struct framed *interrupted_pipe;
 static int broken_pipe = -EBADF;
 static volatile sig_atomic_t interrupted;
 
-static void on_interrupt(int sig _unused_)
+static void convert_on_interrupt(int sig _unused_)
 {
 	interrupted = 1;
 	framed_give_up(interrupted_pipe);
 	dup2(broken_pipe, interrupted_pipe->fd);
 }
 
-static int catch_interrupts(struct framed *framed, struct error *err)
+static int convert_catch_interrupts(struct framed *framed, struct error *err)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-	const struct sigaction action = { .sa_handler = on_interrupt, .sa_flags = SA_RESETHAND };
+	const struct sigaction action = { .sa_handler = convert_on_interrupt,
+					  .sa_flags = SA_RESETHAND };
 	struct sigaction old;
 	int pipes[2];
 
@@ -98,8 +101,38 @@ static int catch_interrupts(struct framed *framed, struct error *err)
 	return 0;
 }
 
+/* elfutils downloads missing files from these servers into a cache: needs network and writing. */
+static bool convert_fetches_symbols(void)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	return servers && *servers;
+}
+
+/*
+ * Drops rights before the input, of unknown origin, is read: afterwards we can't write outside of
+ * the output and temporary folders, execute programs or connect by TCP. We can still read what the
+ * caller can: naming functions needs the recorded programs. Without kernel support this does
+ * nothing: it is one protection of several.
+ */
+static void convert_confine(const struct output_name *output)
+{
+	_cleanup_close_ int temp = open(input_temp_place(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int writable[2];
+	struct landlock_rules rules = { .may_read = true, .writable = writable };
+
+	if (convert_fetches_symbols())
+		return;
+	if (output->dir_fd >= 0)
+		writable[rules.writable_count++] = output->dir_fd;
+	if (temp >= 0)
+		writable[rules.writable_count++] = temp;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		landlock_enter(&rules, NULL);
+}
+
 /* Names the file and adds a hint. For several files or a directory, the writer did that. */
-static void explain_full(const struct destination *d, struct error *err)
+static void convert_explain_full(const struct destination *d, struct error *err)
 {
 	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
 		return;
@@ -121,14 +154,14 @@ static int convert_run(const struct options *o)
 	const char *out;
 	int r;
 
-	r = choose_output(o, &out, &err);
+	r = convert_choose_output(o, &out, &err);
 	if (r < 0)
 		return cli_usage(&err);
-	in = open_input(o->args[0], &err);
+	in = convert_open_input(o->args[0], &err);
 	if (in < 0)
 		return cli_fail(&err);
 	if (strcmp(out, "-") != 0 && same_file(in, out)) {
-		error_set(&err, -EINVAL, "%s is the input: it would be overwritten", out);
+		error_set(&err, -EINVAL, "%s is the input and would be overwritten", out);
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
@@ -138,14 +171,14 @@ static int convert_run(const struct options *o)
 	if (r)
 		return r;
 	if ((o->comm || o->pid_count || o->cpus) && !dest.format->samples_only) {
-		error_set(&err, -EINVAL, "--pid, --comm and --cpu choose the samples of a .prof");
+		error_set(&err, -EINVAL, "--pid, --comm and --cpu need a .prof as output");
 		return cli_usage(&err);
 	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
-	    (dest.rotates && catch_interrupts(&dest.split.process, &err) < 0))
+	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
 	/* From here on the input is parsed. */
-	confine(&dest.file);
+	convert_confine(&dest.file);
 	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
 	progress_init(&progress, !o->quiet, destination_fd(&dest));
@@ -176,11 +209,11 @@ static int convert_run(const struct options *o)
 	if (r == -EPIPE && !destination_framed(&dest))
 		return cli_fail(&err);
 	if (r < 0 && interrupted)
-		error_set(&err, -ECANCELED, "given up");
+		error_set(&err, -ECANCELED, "cancelled");
 	if (r < 0) {
 		if (r == -EBADMSG || r == -ENODATA)
 			input_explain_damage(o->args[0], &err);
-		explain_full(&dest, &err);
+		convert_explain_full(&dest, &err);
 		return destination_fail(&dest, &err);
 	}
 	if (destination_commit(&dest, &outcome, &files, &err) < 0)

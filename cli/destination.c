@@ -3,15 +3,14 @@
 
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #include "base/io.h"
 #include "export/mend.h"
 #include "formats/formats.h"
-#include "names.h"
-#include "part.h"
+#include "output/part.h"
+#include "output/path.h"
 
-static int unknown_format(const struct options *o, const char *path, struct error *err)
+static int destination_unknown_format(const struct options *o, const char *path, struct error *err)
 {
 	_cleanup_buf_ struct buf known = BUF_INIT;
 	const struct export_format *formats;
@@ -22,16 +21,15 @@ static int unknown_format(const struct options *o, const char *path, struct erro
 		buf_printf(&known, "%s%s", i ? " " : "",
 			   o->format ? formats[i].name : formats[i].extension);
 	if (o->format)
-		error_set(err, -EINVAL, "there is no format '%s'", o->format);
+		error_set(err, -EINVAL, "unknown format '%s'", o->format);
 	else
-		error_set(err, -EINVAL, "%s: the ending tells no format", path);
-	return error_hint(err,
-			  o->format ? "the formats are: %s"
-				    : "known are: %s; --format says it otherwise",
+		error_set(err, -EINVAL, "%s: cannot tell the format from its extension", path);
+	return error_hint(err, o->format ? "use one of %s" : "use one of %s, or --format",
 			  buf_string(&known) ?: "");
 }
 
-static int fill_perfetto(struct destination *d, const struct options *o, struct error *err)
+static int destination_fill_perfetto(struct destination *d, const struct options *o,
+				     struct error *err)
 {
 	const struct {
 		const char *key, *value;
@@ -58,135 +56,126 @@ static int fill_perfetto(struct destination *d, const struct options *o, struct 
 	return 0;
 }
 
-static int open_split(struct destination *d, const struct options *o, struct error *err)
+static int destination_open_split(struct destination *d, const struct options *o, struct error *err)
 {
 	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
 	int r;
 
 	if (d->in_place)
-		return error_set(err, -EINVAL, "%s: --rotate makes files", d->path);
+		return error_set(err, -EINVAL, "%s: --rotate writes files", d->path);
 	r = export_format_check_rotate(d->format, o->clock, &rotate, err);
 	if (r < 0)
 		return r;
-	d->rotates = true;
 	r = split_start(&d->split, d->path, d->format, o->keep, err);
 	if (r == 0 && d->split.notes.len)
 		cli_warn("%s", buf_string(&d->split.notes) ?: "");
 	return r;
 }
 
-static int open_directory(struct destination *d, struct error *err)
+static int destination_open_directory(struct destination *d, struct error *err)
 {
 	if (strcmp(d->path, "-") != 0)
 		return directory_start(&d->directory, d->path, err);
-	error_set(err, -EINVAL, "a .%s is a directory: it needs a name", d->format->name);
-	return error_hint(err, "-o DIR");
+	error_set(err, -EINVAL, "a .%s is a directory and needs a name", d->format->name);
+	return error_hint(err, "name it with -o DIR");
 }
 
 /* Writes to NAME.part: it can be read meanwhile, and survives if all writers are killed. */
-static int open_part(struct destination *d, struct error *err)
+static int destination_open_part(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_buf_ struct buf name = BUF_INIT;
-	struct stat st;
 	int r;
 
 	if (d->in_place)
-		return result_file_open(&d->file, d->path, err);
-	r = stat(d->path, &st) < 0 ? -errno : 0;
-	r = result_file_refuse_others(d->path, r, &st, err);
+		return output_name_open(&d->file, d->path, OUTPUT_FILE, err);
+	r = path_check_owner(d->path, err);
 	if (r < 0)
 		return r;
 	r = part_recover(d->path, d->format, &name);
 	if (r > 0)
-		cli_warn("%s" PART ", left by a recording that was killed, is now %s", d->path,
+		cli_warn("%s" PART " of a killed recording is now %s", d->path,
 			 buf_string(&name) ?: "");
 	if (r < 0)
 		return error_errno(err, r, "%s" PART, d->path);
-	r = result_file_open_part(&d->file, d->path, &why);
+	r = output_name_open(&d->file, d->path, OUTPUT_PART, &why);
 	if (r != -EEXIST)
 		return r < 0 ? error_move(err, &why) : r;
-	cli_warn("%s" PART " is another recording's: this one is not seen before it ends", d->path);
-	return result_file_open(&d->file, d->path, err);
+	cli_warn("%s" PART " belongs to another recording: this one appears when it ends", d->path);
+	return output_name_open(&d->file, d->path, OUTPUT_FILE, err);
 }
 
-static bool is_directory(const char *path)
+/* Whether the format can do what the options ask for. */
+static int destination_check_options(struct destination *d, const struct options *o,
+				     struct error *err)
 {
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+	d->function_view = o->function_view;
+	if (destination_fill_perfetto(d, o, err) < 0)
+		return -EINVAL;
+	if (export_format_check_functions(d->format, d->function_view, err) < 0)
+		return error_prefix(err, "--function-view");
+	if (o->json_array && export_format_check_array(d->format, err) < 0)
+		return error_prefix(err, "--json-array");
+	if (o->merge_count && export_format_check_merges(d->format, err) < 0)
+		return error_prefix(err, "--merge");
+	return 0;
 }
 
-static bool is_in_place(const char *path)
+static int destination_create(struct destination *d, const struct options *o, struct error *err)
 {
-	struct stat st;
+	int r;
 
-	if (!strcmp(path, "-") || name_descriptor(path) != -ENOENT)
-		return true;
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	d->rotates = o->rotate_bytes || o->rotate_ns;
+	if (d->rotates)
+		return destination_open_split(d, o, err);
+	if (d->format->directory)
+		return destination_open_directory(d, err);
+	r = o->stream ? destination_open_part(d, err)
+		      : output_name_open(&d->file, d->path, OUTPUT_FILE, err);
+	return r < 0 ? r : export_format_check_file(d->format, &d->perfetto, d->file.fd, err);
 }
 
 int destination_open(struct destination *ret, const struct options *o, const char *path)
 {
 	_cleanup_destination_ struct destination d = DESTINATION_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
+	enum path_kind kind;
 	bool to_stdout;
 
 	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
 	/* A link to standard output may have a known ending. */
 	d.format = export_format_find(o->format, d.path);
-	if (name_descriptor(d.path) == STDOUT_FILENO)
+	if (path_descriptor(d.path) == STDOUT_FILENO)
 		d.path = "-";
 	to_stdout = !strcmp(d.path, "-");
-	d.in_place = is_in_place(d.path);
+	kind = path_kind(d.path);
+	d.in_place = kind == PATH_IN_PLACE;
 	if (to_stdout && o->json) {
-		error_set(&err, -EINVAL, "--json and -o - both want standard output");
+		error_set(&err, -EINVAL, "--json and -o - both write to standard output");
 		return cli_usage(&err);
 	}
 	if (!d.format && !o->format && to_stdout)
 		d.format = export_format_find(NULL, OUTPUT_DEFAULT);
-	if (is_directory(d.path) && !(d.format && d.format->directory)) {
-		result_file_refuse_directory(d.path, &err);
+	if (kind == PATH_DIRECTORY && !(d.format && d.format->directory)) {
+		path_refuse_directory(d.path, &err);
 		return cli_fail(&err);
 	}
 	if (!d.format) {
-		unknown_format(o, d.path, &err);
+		destination_unknown_format(o, d.path, &err);
 		return cli_usage(&err);
 	}
-	if (fill_perfetto(&d, o, &err) < 0)
+	if (destination_check_options(&d, o, &err) < 0)
 		return cli_usage(&err);
-	d.function_view = o->function_view;
-	if (export_format_check_functions(d.format, d.function_view, &err) < 0) {
-		error_prefix(&err, "--function-view");
-		return cli_usage(&err);
-	}
-	if (o->json_array && export_format_check_array(d.format, &err) < 0) {
-		error_prefix(&err, "--json-array");
-		return cli_usage(&err);
-	}
-	if (o->merge_count && export_format_check_merges(d.format, &err) < 0) {
-		error_prefix(&err, "--merge");
-		return cli_usage(&err);
-	}
 	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && !d.format->for_terminal) {
-		error_set(&err, -EINVAL, "%s is not for a terminal", d.format->name);
-		error_hint(&err, "-o FILE, or a pipe after it");
+		error_set(&err, -EINVAL, "cannot write %s to a terminal", d.format->name);
+		error_hint(&err, "use -o FILE or a pipe");
 		return cli_usage(&err);
 	}
-	if (o->rotate_bytes || o->rotate_ns) {
-		if (open_split(&d, o, &err) < 0)
-			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
-	} else if (d.format->directory) {
-		if (open_directory(&d, &err) < 0)
-			return err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
-	} else if ((o->stream ? open_part(&d, &err) : result_file_open(&d.file, d.path, &err)) <
-		   0) {
-		return cli_fail(&err);
-	} else if (export_format_check_file(d.format, &d.perfetto, d.file.fd, &err) < 0) {
-		return cli_fail(&err);
-	}
+	if (destination_create(&d, o, &err) < 0)
+		return destination_framed(&d) && err.code == EINVAL ? cli_usage(&err)
+								    : cli_fail(&err);
 	*ret = d;
 	d = DESTINATION_INIT;
 	return 0;
@@ -194,9 +183,9 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 
 void destination_deinit(struct destination *d)
 {
-	result_file_deinit(&d->file);
+	output_name_deinit(&d->file);
 	split_deinit(&d->split);
-	directory_deinit(&d->directory);
+	framed_deinit(&d->directory);
 	merge_files_deinit(&d->merges);
 }
 
@@ -204,7 +193,7 @@ struct framed *destination_framed(struct destination *d)
 {
 	if (d->rotates)
 		return &d->split.process;
-	return d->format->directory ? &d->directory.process : NULL;
+	return d->format->directory ? &d->directory : NULL;
 }
 
 void destination_give_up(struct destination *d)
@@ -231,7 +220,7 @@ void destination_passed(struct destination *d)
 		f->fd = close_fd(f->fd);
 }
 
-static void fill_merges(struct destination *d, Traced__Control__Output *ret)
+static void destination_fill_merges(struct destination *d, Traced__Control__Output *ret)
 {
 	struct merge_files *m = &d->merges;
 
@@ -269,7 +258,7 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->bound_max_ns = o->sync_bound_ns;
 	d->fd_count = 0;
 	d->fds[d->fd_count++] = destination_fd(d);
-	fill_merges(d, ret);
+	destination_fill_merges(d, ret);
 }
 
 /*
@@ -340,14 +329,12 @@ static bool keep_file(struct destination *d)
 	if (!d->file.base)
 		return false;
 	usleep(LAST_WRITE_MS * 1000);
-	if (mend_file(d->format, d->file.fd, &err) > 0 && result_file_commit(&d->file, &err) == 0)
+	if (mend_file(d->format, d->file.fd, &err) > 0 && output_name_commit(&d->file, &err) == 0)
 		return true;
 	if (!err.message)
 		return false;
-	if (result_file_leave(&d->file))
-		error_hint(&err,
-			   "%s" PART " is left as it is: the next recording of that name makes "
-			   "a whole file of it",
+	if (output_name_leave(&d->file))
+		error_hint(&err, "%s" PART " is kept: the next recording of that name recovers it",
 			   d->path);
 	cli_fail(&err);
 	return false;
@@ -381,10 +368,10 @@ static void tell_given_up(const char *kept, struct error *err)
 	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;
 
 	if (kept)
-		error_set(err, -ECANCELED, "%s: what came after %s was not written",
-			  why ?: "given up", kept);
+		error_set(err, -ECANCELED, "%s: nothing after %s was written", why ?: "cancelled",
+			  kept);
 	else
-		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "given up");
+		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "cancelled");
 }
 
 static void tell_nothing(struct error *err)
@@ -426,7 +413,7 @@ int destination_commit(struct destination *d, struct outcome *outcome, struct bu
 		       struct error *err)
 {
 	struct framed *f = destination_framed(d);
-	int r = f ? framed_finish(f, err) : result_file_commit(&d->file, err);
+	int r = f ? framed_finish(f, err) : output_name_commit(&d->file, err);
 
 	if (r < 0)
 		return r;

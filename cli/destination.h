@@ -5,10 +5,10 @@
  */
 #pragma once
 
-#include "directory.h"
 #include "merge.h"
 #include "outcome.h"
-#include "result_file.h"
+#include "output/directory.h"
+#include "output/name.h"
 
 /* Name of the result without -o. */
 #define OUTPUT_DEFAULT "trace.json"
@@ -16,9 +16,9 @@
 /* The destination: checked, opened, with a known format, before anything else happens. */
 struct destination {
 	const struct export_format *format;
-	struct result_file file;    /* one file, or: */
-	struct split split;	    /* with --rotate, or: */
-	struct directory directory; /* for a format that is a directory */
+	struct output_name file; /* one file, or: */
+	struct split split;	 /* with --rotate, or: */
+	struct framed directory; /* for a format that is a directory */
 	bool rotates;
 	bool streams;  /* written while recording: the file has the only copy */
 	bool given_up; /* the user gave up: remove incomplete files */
@@ -40,7 +40,7 @@ struct destination {
 };
 #define DESTINATION_INIT                                                                           \
 	((struct destination){                                                                     \
-		.file = RESULT_FILE_INIT, .split = SPLIT_INIT, .directory = DIRECTORY_INIT })
+		.file = OUTPUT_NAME_INIT, .split = SPLIT_INIT, .directory = FRAMED_INIT })
 /* Returns 0, or an exit status after printing the error. path NULL: -o or the default. */
 int destination_open(struct destination *ret, const struct options *o, const char *path);
 /* The process that takes the exporter's frames; NULL: the exporter writes a file. */

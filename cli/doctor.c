@@ -18,16 +18,16 @@ static const struct {
 	[DOCTOR_BAD] = { "BAD", "31;1" },
 };
 
-static bool want_colour(void)
+static bool doctor_wants_colour(void)
 {
 	const char *no = getenv("NO_COLOR");
 
 	return isatty(STDOUT_FILENO) && !(no && *no);
 }
 
-static void print_report(const struct doctor_report *report)
+static void doctor_print(const struct doctor_report *report)
 {
-	bool colour = want_colour();
+	bool colour = doctor_wants_colour();
 
 	for (size_t i = 0; i < report->count; i++) {
 		const struct doctor_finding *f = &report->findings[i];
@@ -43,7 +43,7 @@ static void print_report(const struct doctor_report *report)
 	}
 }
 
-static void print_json(const struct doctor_report *report)
+static void doctor_print_json(const struct doctor_report *report)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -64,7 +64,7 @@ static void print_json(const struct doctor_report *report)
 	document_print(&j);
 }
 
-static int add_leftovers(struct doctor_report *report)
+static int doctor_add_leftovers(struct doctor_report *report)
 {
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
 	int r = leftovers_find(&left);
@@ -73,7 +73,7 @@ static int add_leftovers(struct doctor_report *report)
 		_cleanup_buf_ struct buf size = BUF_INIT, mend = BUF_INIT;
 
 		format_bytes(left.items[i].bytes, &size);
-		buf_printf(&mend, "tracectl convert %s out.json, or rm it", left.items[i].path);
+		buf_printf(&mend, "tracectl convert %s out.json, or delete it", left.items[i].path);
 		r = doctor_add(report, "recordings", DOCTOR_NOTE, buf_string(&mend),
 			       "%s (%s) is left from an earlier run", left.items[i].path,
 			       buf_string(&size) ?: "?");
@@ -94,15 +94,15 @@ static int doctor_run(const struct options *o)
 
 	r = doctor_examine(&env, &report);
 	if (r >= 0)
-		r = add_leftovers(&report);
+		r = doctor_add_leftovers(&report);
 	if (r < 0) {
-		error_errno(&err, r, "the examination failed");
+		error_errno(&err, r, "cannot check this machine");
 		return cli_fail(&err);
 	}
 	if (o->json)
-		print_json(&report);
+		doctor_print_json(&report);
 	else
-		print_report(&report);
+		doctor_print(&report);
 	for (size_t i = 0; i < report.count; i++) {
 		if (report.findings[i].verdict == DOCTOR_BAD)
 			return CLI_FAILED;

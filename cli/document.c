@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-static void begin(struct document *d, const char *key)
+static void document_begin(struct document *d, const char *key)
 {
 	if (!d->empty)
 		buf_putc(d->out, ',');
@@ -24,7 +24,7 @@ static void begin(struct document *d, const char *key)
 
 void document_open(struct document *d, const char *key, char open)
 {
-	begin(d, key);
+	document_begin(d, key);
 	buf_putc(d->out, open);
 	d->depth++;
 	d->empty = true;
@@ -44,19 +44,19 @@ void document_close(struct document *d, char close)
 
 void document_string(struct document *d, const char *key, const char *value)
 {
-	begin(d, key);
+	document_begin(d, key);
 	json_put_string(d->out, value);
 }
 
 void document_uint(struct document *d, const char *key, uint64_t value)
 {
-	begin(d, key);
+	document_begin(d, key);
 	buf_printf(d->out, "%" PRIu64, value);
 }
 
 void document_bool(struct document *d, const char *key, bool value)
 {
-	begin(d, key);
+	document_begin(d, key);
 	buf_puts(d->out, value ? "true" : "false");
 }
 

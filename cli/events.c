@@ -7,7 +7,7 @@
 #include "document.h"
 #include "event_list.h"
 
-static int from_daemon(struct event_list *list, struct link *link, struct error *err)
+static int events_from_daemon(struct event_list *list, struct link *link, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
@@ -34,7 +34,7 @@ int event_list_init(struct event_list *ret, const struct options *o, struct erro
 
 	r = link_open(&link, o, LINK_OR_ROOT, &refused);
 	if (!r) {
-		r = from_daemon(&list, &link, err);
+		r = events_from_daemon(&list, &link, err);
 	} else if (!link_no_daemon(r) || geteuid() != 0) {
 		error_move(err, &refused);
 	} else {
@@ -56,7 +56,7 @@ void event_list_deinit(struct event_list *list)
 	*list = (struct event_list){ 0 };
 }
 
-static void print_matches(const struct event_matches *matches, bool as_json)
+static void events_print(const struct event_matches *matches, bool as_json)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -94,7 +94,7 @@ static int events_run(const struct options *o)
 			       list.names, list.count, &err);
 	if (r < 0)
 		return cli_fail(&err);
-	print_matches(&matches, o->json);
+	events_print(&matches, o->json);
 	return CLI_WHOLE;
 }
 

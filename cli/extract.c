@@ -10,8 +10,8 @@ static int extract_run(const struct options *o)
 	 * For a trace.dat, '' is the top-level buffer; here it is likely an unset shell variable.
 	 */
 	if (o->instance && !*o->instance) {
-		error_set(&err, -EINVAL, "--instance: its value is empty");
-		error_hint(&err, "leave the option out for the top-level buffer");
+		error_set(&err, -EINVAL, "--instance: the value is empty");
+		error_hint(&err, "omit it for the top-level buffer");
 		return cli_usage(&err);
 	}
 	return fetch_run(o, FETCH_EXTRACT);

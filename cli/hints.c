@@ -25,13 +25,13 @@ static const struct {
 	char letter;
 	const char *hint;
 } other_letters[] = {
-	{ 'a', "all events are -e '*:*'" },
-	{ 'B', "each recording has an instance of its own; --name names it" },
+	{ 'a', "-e '*:*' records all events" },
+	{ 'B', "each recording has its own instance; --name names it" },
 	{ 'c', "-F records COMMAND and its children" },
 	{ 'M', "--cpus takes a list: --cpus 0-3,8" },
 };
 
-static bool is_unit(const char *word)
+static bool hint_is_unit(const char *word)
 {
 	_cleanup_free_ char *text = NULL;
 	uint64_t ns;
@@ -41,7 +41,7 @@ static bool is_unit(const char *word)
 	return parse_duration(text, &ns, NULL) == 0;
 }
 
-static bool is_time(const char *word, uint64_t *ret_ns)
+static bool hint_is_time(const char *word, uint64_t *ret_ns)
 {
 	return parse_duration(word, ret_ns, NULL) == 0;
 }
@@ -54,10 +54,10 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 
 	if (!(command->options & OPTION(EVENT)))
 		error_hint(err, "tracectl %s %s", command->name, command->synopsis);
-	else if (o->duration_ns && is_unit(word))
-		error_hint(err, "TIME is one word: -t 1%s", word);
-	else if (!o->duration_ns && is_time(word, &ns))
-		error_hint(err, "so long is -t %s", word);
+	else if (o->duration_ns && hint_is_unit(word))
+		error_hint(err, "write TIME as one word: -t 1%s", word);
+	else if (!o->duration_ns && hint_is_time(word, &ns))
+		error_hint(err, "a duration goes after -t: -t %s", word);
 	else if (command->options & OPTION(OUTPUT) && export_format_find(NULL, word))
 		error_hint(err, "name the output file with -o: -o %s", word);
 	else if (strchr(word, ':') || strchr(word, '*'))
@@ -90,7 +90,7 @@ static const struct command *first_taker(uint64_t option, char *const *words)
 	return NULL;
 }
 
-static void list_takers(uint64_t option, struct buf *out)
+static void hint_list_takers(uint64_t option, struct buf *out)
 {
 	const struct command *const *list;
 	size_t count, takers = 0;
@@ -132,14 +132,14 @@ void hint_foreign_option(int id, int letter, bool before, char *const *words, st
 			   spec->arg ? " " : "", spec->arg ?: "");
 		return;
 	}
-	list_takers(UINT64_C(1) << id, &takers);
+	hint_list_takers(UINT64_C(1) << id, &takers);
 	if (takers.len)
 		error_hint(err, "%s is an option of: %s", name, buf_string(&takers) ?: "");
 }
 
 /* Names that begin with `name`, else similar ones. */
-static size_t meant(const char *name, const char *const *names, size_t count,
-		    const char *best[static NEAREST_MAX])
+static size_t hint_meant(const char *name, const char *const *names, size_t count,
+			 const char *best[static NEAREST_MAX])
 {
 	size_t found = 0;
 
@@ -169,7 +169,7 @@ int command_unknown(const char *name, struct error *err)
 		if (!list[i]->hidden)
 			names[visible++] = list[i]->name;
 	}
-	found = meant(name, names, visible, best);
+	found = hint_meant(name, names, visible, best);
 	for (size_t i = 0; i < found; i++)
 		buf_printf(&text, "%s'%s'", !i ? "" : i + 1 < found ? ", " : " or ", best[i]);
 	if (found)

@@ -23,14 +23,14 @@ const char *input_temp_place(void)
 	return getenv("TMPDIR") ?: "/var/tmp";
 }
 
-static int temp_file(struct error *err)
+static int input_temp_file(struct error *err)
 {
 	const char *dir = input_temp_place();
 	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
 	if (fd >= 0)
 		return fd;
-	error_errno(err, -errno, "a temporary file in %s", dir);
+	error_errno(err, -errno, "cannot create a temporary file in %s", dir);
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
@@ -65,7 +65,7 @@ static bool is_perfetto(const void *data, size_t len)
 	return begins_as_perfetto(data, len) || (n > 0 && begins_as_perfetto(plain, (size_t)n));
 }
 
-static int no_recording(const void *data, size_t len, struct error *err)
+static int input_refuse(const void *data, size_t len, struct error *err)
 {
 	/* The content of gzip files is not examined. */
 	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
@@ -80,17 +80,18 @@ static int no_recording(const void *data, size_t len, struct error *err)
 	}
 	error_set(err, -EBADMSG, "%s",
 		  json ? "a JSON file cannot be converted: it has the events as text only"
-		       : "neither a capture stream of traced nor a trace.dat");
+		       : "neither a recording of traced nor a trace.dat");
 	return error_hint(err, "give a .traced or a trace.dat");
 }
 
-static int check_beginning(const void *data, size_t len, enum input_kind kind, struct error *err)
+static int input_check_beginning(const void *data, size_t len, enum input_kind kind,
+				 struct error *err)
 {
 	switch (kind) {
 	case INPUT_RECORDING:
 		if (import_begins(data, len) || stream_begins(data, len))
 			return 0;
-		return no_recording(data, len, err);
+		return input_refuse(data, len, err);
 	case INPUT_MARKS:
 		if (trace_file_begins(data, len))
 			return 0;
@@ -105,7 +106,7 @@ static int check_beginning(const void *data, size_t len, enum input_kind kind, s
 }
 
 /* Bytes that a temporary file may take; a part is left to others, as the daemon's spool does. */
-static uint64_t room(int fd, uint64_t *ret_left)
+static uint64_t input_room(int fd, uint64_t *ret_left)
 {
 	struct statvfs st;
 	uint64_t free;
@@ -118,17 +119,17 @@ static uint64_t room(int fd, uint64_t *ret_left)
 	return free > *ret_left ? free - *ret_left : 0;
 }
 
-static int no_room(uint64_t least, struct error *err)
+static int input_no_room(uint64_t least, struct error *err)
 {
 	_cleanup_buf_ struct buf left = BUF_INIT;
 
 	format_bytes(least, &left);
-	error_set(err, -ENOSPC, "no room for it in %s, of which %s are left to others",
-		  input_temp_place(), buf_string(&left) ?: "some");
+	error_set(err, -ENOSPC, "not enough space in %s: %s must stay free", input_temp_place(),
+		  buf_string(&left) ?: "some");
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
-static int copy(int in, int out, enum input_kind kind, struct error *err)
+static int input_copy(int in, int out, enum input_kind kind, struct error *err)
 {
 	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
 	_cleanup_free_ char *piece = malloc(PIECE);
@@ -137,22 +138,23 @@ static int copy(int in, int out, enum input_kind kind, struct error *err)
 	int r = 0;
 
 	if (!piece)
-		return error_errno(err, -ENOMEM, "can't read it");
+		return error_errno(err, -ENOMEM, "cannot read it");
 	n = read_full(in, piece, BEGINNING);
 	if (n >= 0)
-		r = check_beginning(piece, (size_t)n, kind, err);
+		r = input_check_beginning(piece, (size_t)n, kind, err);
 	for (; r == 0 && n > 0; n = read_full(in, piece, PIECE)) {
-		if (room(out, &left) < PIECE)
-			return no_room(left, err);
+		if (input_room(out, &left) < PIECE)
+			return input_no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
 		if (r < 0)
-			error_errno(err, r, "a temporary file in %s", input_temp_place());
+			error_errno(err, r, "cannot write a temporary file in %s",
+				    input_temp_place());
 		/* One byte above the limit is enough. */
 		size += (uint64_t)n;
 		if (size > max)
 			break;
 	}
-	return n < 0 ? error_errno(err, (int)n, "can't read it") : r;
+	return n < 0 ? error_errno(err, (int)n, "cannot read it") : r;
 }
 
 int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err)
@@ -166,14 +168,15 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	r = input_check(&st, path, err);
 	if (r < 0 || S_ISREG(st.st_mode))
 		return r;
-	kept = temp_file(err);
+	kept = input_temp_file(err);
 	if (kept < 0)
 		return kept;
-	r = copy(*fd, kept, kind, err);
+	r = input_copy(*fd, kept, kind, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	if (lseek(kept, 0, SEEK_SET) < 0)
-		return error_errno(err, -errno, "a temporary file in %s", input_temp_place());
+		return error_errno(err, -errno, "cannot write a temporary file in %s",
+				   input_temp_place());
 	close_fd(*fd);
 	*fd = TAKE_FD(kept);
 	return 0;
@@ -184,8 +187,7 @@ int input_explain_damage(const char *path, struct error *err)
 	error_prefix(err, "%s", path);
 	if (err->hint)
 		return -err->code;
-	return error_hint(err, "nothing can be read of it; if it was copied, compare it with the "
-			       "original");
+	return error_hint(err, "it cannot be read; if it is a copy, compare it with the original");
 }
 
 void input_beside_deinit(struct input_beside *b)
@@ -196,12 +198,12 @@ void input_beside_deinit(struct input_beside *b)
 }
 
 /* Checks that the file begins like a known recording. */
-static int check_file(int fd, const char *path, struct error *err)
+static int input_check_file(int fd, const char *path, struct error *err)
 {
 	char beginning[BEGINNING];
 	ssize_t n = pread_full(fd, beginning, sizeof(beginning), 0);
-	int r = n < 0 ? error_errno(err, (int)n, "can't read it")
-		      : check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
+	int r = n < 0 ? error_errno(err, (int)n, "cannot read it")
+		      : input_check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
 
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
@@ -216,18 +218,17 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 
 	if (!import_wanted(*in)) {
 		if (!instance)
-			return check_file(*in, path, err);
-		return error_set(err, -EINVAL,
-				 "--instance chooses a buffer of a trace.dat, and %s is none",
+			return input_check_file(*in, path, err);
+		return error_set(err, -EINVAL, "--instance needs a trace.dat, and %s is none",
 				 path);
 	}
-	fd = temp_file(err);
+	fd = input_temp_file(err);
 	if (fd < 0)
 		return fd;
-	options.limit = MAX(room(fd, &left), (uint64_t)1);
+	options.limit = MAX(input_room(fd, &left), (uint64_t)1);
 	r = import_stream(*in, fd, &options, err);
 	if (r == -EDQUOT)
-		r = no_room(left, err);
+		r = input_no_room(left, err);
 	else if (r == -ENOSPC)
 		error_hint(err, "set TMPDIR to a folder other than %s", input_temp_place());
 	if (r == -EBADMSG)

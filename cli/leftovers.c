@@ -7,7 +7,7 @@
 #include "daemon/service/config.h"
 #include "daemon/service/spool.h"
 
-static void add(void *userdata, const struct spool_leftover *found)
+static void leftovers_add(void *userdata, const struct spool_leftover *found)
 {
 	struct leftovers *l = userdata;
 	char *path = strdup(found->path);
@@ -35,7 +35,7 @@ int leftovers_find(struct leftovers *ret)
 		if (r < 0)
 			return r;
 	}
-	r = spool_find_leftovers(config.spool_dir, add, ret);
+	r = spool_find_leftovers(config.spool_dir, leftovers_add, ret);
 	return r == -EACCES || r == -EPERM ? 0 : r;
 }
 

@@ -20,7 +20,7 @@ bool link_no_daemon(int r)
 }
 
 /* The traced of the same build tree, else the installed one. */
-static int find_daemon(char **ret, struct error *err)
+static int link_find_daemon(char **ret, struct error *err)
 {
 	static const char *const places[] = { ".", "../daemon", "../sbin" };
 	const char *named = secure_getenv("TRACED_DAEMON");
@@ -51,11 +51,11 @@ static int find_daemon(char **ret, struct error *err)
 		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
 	}
 	error_set(err, -ENOENT, "no traced is running, and its program was not found");
-	return error_hint(err, "it belongs into " TRACED_SBINDIR
-			       " or beside tracectl; TRACED_DAEMON=PATH names another");
+	return error_hint(err, "install it in " TRACED_SBINDIR
+			       " or beside tracectl, or set TRACED_DAEMON=PATH");
 }
 
-_Noreturn static void daemon_main(const char *path, int fd)
+_Noreturn static void link_daemon_main(const char *path, int fd)
 {
 	char number[16];
 	sigset_t none;
@@ -73,13 +73,13 @@ _Noreturn static void daemon_main(const char *path, int fd)
 	_exit(127);
 }
 
-static int spawn_private(struct link *l, const struct options *o, struct error *err)
+static int link_spawn_daemon(struct link *l, const struct options *o, struct error *err)
 {
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
 	_cleanup_free_ char *path = NULL;
 	int pair[2], r;
 
-	r = find_daemon(&path, err);
+	r = link_find_daemon(&path, err);
 	if (r < 0)
 		return r;
 	if (!o->quiet)
@@ -96,7 +96,7 @@ static int spawn_private(struct link *l, const struct options *o, struct error *
 		return error_errno(err, -errno, "fork");
 	}
 	if (!l->daemon)
-		daemon_main(path, theirs);
+		link_daemon_main(path, theirs);
 	theirs = close_fd(theirs);
 	r = control_client_adopt(&l->client, TAKE_FD(ours), err);
 	if (r < 0)
@@ -114,11 +114,11 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 	r = control_client_connect(&l.client, socket_path, &refused);
 	if (link_no_daemon(r)) {
 		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
-			r = spawn_private(&l, o, err);
+			r = link_spawn_daemon(&l, o, err);
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
 			error_hint(err,
-				   mode == LINK_LISTENING ? "%s (--socket names another place)"
+				   mode == LINK_LISTENING ? "%s (or name its socket with --socket)"
 							  : "%s; or try again as root (sudo)",
 				   place_start_daemon());
 		}
@@ -138,13 +138,11 @@ int link_explain(const struct link *l, int r, struct error *err)
 		return r;
 	error_set(err, r, "lost the connection to traced");
 	if (l->daemon)
-		error_hint(
-			err,
-			"'tracectl recover' lists what is left of the recording, and exports it");
+		error_hint(err,
+			   "'tracectl recover' lists and exports what is left of the recording");
 	else
-		error_hint(err, "%s why; 'tracectl recover' lists what is left of the recording",
-			   place_has_unit() ? "journalctl -u " TRACED_PROGRAM " tells"
-					    : "its log tells");
+		error_hint(err, "%s; 'tracectl recover' lists what is left of the recording",
+			   place_has_unit() ? "see journalctl -u " TRACED_PROGRAM : "see its log");
 	return r;
 }
 
@@ -156,7 +154,7 @@ int link_call(struct link *l, Traced__Control__Request *request, const int *fds,
 	return r < 0 ? link_explain(l, r, err) : r;
 }
 
-static void await_daemon(pid_t pid)
+static void link_await_daemon(pid_t pid)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + GOODBYE_NS;
 	const struct timespec pause = { .tv_nsec = 5 * NSEC_PER_MSEC };
@@ -174,7 +172,7 @@ void link_deinit(struct link *l)
 {
 	control_client_free(l->client);
 	if (l->daemon > 0)
-		await_daemon(l->daemon);
+		link_await_daemon(l->daemon);
 	*l = (struct link){ 0 };
 }
 
@@ -205,7 +203,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	}
 	if (!status->n_sessions) {
 		error_set(err, -ENOENT, "no session is recording");
-		return error_hint(err, "tracectl start -e GLOB begins one");
+		return error_hint(err, "start one with tracectl start -e GLOB");
 	}
 	for (size_t i = 0; i < status->n_sessions; i++)
 		buf_printf(&names, "%s%s", i ? ", " : "", status->sessions[i]->name);

@@ -11,7 +11,7 @@ int merge_set_file(struct options *o, const char *value, struct error *err)
 	struct merge_option *merge;
 
 	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
+		return error_set(err, -EINVAL, "the file name is empty");
 	if (o->merge_count == EXPORT_MERGES_MAX)
 		return error_set(err, -EINVAL, "more than %d files to merge", EXPORT_MERGES_MAX);
 	merge = vec_add_exact(o->merges, o->merge_count);
@@ -29,9 +29,10 @@ int merge_set_syncs(struct options *o, const char *value, struct error *err)
 	if (!last)
 		return merge_set_file(o, value, err);
 	if (last->syncs)
-		return error_set(err, -EINVAL, "%s has %s already", last->path, last->syncs);
+		return error_set(err, -EINVAL, "%s already has the sync file %s", last->path,
+				 last->syncs);
 	if (!*value)
-		return error_set(err, -EINVAL, "the name of the file is empty");
+		return error_set(err, -EINVAL, "the file name is empty");
 	last->syncs = value;
 	return 0;
 }
@@ -42,7 +43,7 @@ int merge_set_clock(struct options *o, const char *value, struct error *err)
 
 	if (!o->merge_count) {
 		error_set(err, -EINVAL, "'%s' must follow a --merge", value);
-		return error_hint(err, "the clock belongs to the --merge that precedes it: "
+		return error_hint(err, "it applies to the --merge before it: "
 				       "--merge app.json --merge-clock realtime");
 	}
 	r = merge_clock_find(value, &unused, err);
@@ -51,7 +52,7 @@ int merge_set_clock(struct options *o, const char *value, struct error *err)
 	return r;
 }
 
-static int check(const char *option, const char *path, struct error *err)
+static int merge_check(const char *option, const char *path, struct error *err)
 {
 	struct stat st;
 	int r = 0;
@@ -61,9 +62,7 @@ static int check(const char *option, const char *path, struct error *err)
 	r = input_check(&st, path, err);
 	if (r == 0 && S_ISFIFO(st.st_mode)) {
 		r = error_set(err, -EINVAL, "%s is a pipe", path);
-		error_hint(err,
-			   "what is merged is read when the recording has ended: write it into "
-			   "a file");
+		error_hint(err, "it is read after the recording: write it to a file first");
 	}
 	if (r == 0 && access(path, R_OK) < 0)
 		r = error_errno(err, -errno, "%s", path);
@@ -75,9 +74,9 @@ int merge_files_check(const struct options *o, struct error *err)
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < o->merge_count; i++) {
-		r = check("merge", o->merges[i].path, err);
+		r = merge_check("merge", o->merges[i].path, err);
 		if (r >= 0)
-			r = check("sync-file", o->merges[i].syncs, err);
+			r = merge_check("sync-file", o->merges[i].syncs, err);
 	}
 	return r;
 }
@@ -98,7 +97,7 @@ int merge_open_scratch(void)
 	return fd < 0 ? 0 : fd;
 }
 
-static void add(struct merge_files *m, const struct export_merge *file, const char *clock)
+static void merge_add(struct merge_files *m, const struct export_merge *file, const char *clock)
 {
 	m->clocks[m->count] = clock ?: "";
 	m->files[m->count++] = *file;
@@ -106,7 +105,7 @@ static void add(struct merge_files *m, const struct export_merge *file, const ch
 		m->scratch_fd = merge_open_scratch();
 }
 
-static int open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
+static int merge_open_one(struct merge_files *m, const struct merge_option *o, struct error *err)
 {
 	struct export_merge file = { .clock = -1, .name = o->path, .sync_name = o->syncs };
 
@@ -122,7 +121,7 @@ static int open_one(struct merge_files *m, const struct merge_option *o, struct 
 			return file.sync_fd;
 		}
 	}
-	add(m, &file, o->clock);
+	merge_add(m, &file, o->clock);
 	return 0;
 }
 
@@ -131,7 +130,7 @@ int merge_files_open(struct merge_files *ret, const struct options *o, struct er
 	int r = 0;
 
 	for (size_t i = 0; r >= 0 && i < o->merge_count; i++)
-		r = open_one(ret, &o->merges[i], err);
+		r = merge_open_one(ret, &o->merges[i], err);
 	return r;
 }
 
@@ -140,7 +139,7 @@ void merge_files_open_some(struct merge_files *ret, const struct options *o)
 	for (size_t i = 0; i < o->merge_count; i++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		if (open_one(ret, &o->merges[i], &err) >= 0)
+		if (merge_open_one(ret, &o->merges[i], &err) >= 0)
 			continue;
 		ret->missing = true;
 		cli_warn("%s: not in the trace", err.message);

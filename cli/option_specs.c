@@ -18,12 +18,12 @@ static int set_duration(struct options *o, const char *value, struct error *err)
 static int set_output(struct options *o, const char *value, struct error *err)
 {
 	if (!*value)
-		return error_set(err, -EINVAL, "the name of the output is empty");
+		return error_set(err, -EINVAL, "the output name is empty");
 	o->output = value;
 	return 0;
 }
 
-static int add_word(struct word_list *list, const char *value, struct error *err)
+static int option_add_word(struct word_list *list, const char *value, struct error *err)
 {
 	const char **item;
 
@@ -40,7 +40,7 @@ static int add_cpu_profile(struct options *o, const char *value, struct error *e
 {
 	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
 		return error_set(err, -EINVAL, "more than %d profiles to merge", EXPORT_MERGES_MAX);
-	return add_word(&o->cpu_profiles, value, err);
+	return option_add_word(&o->cpu_profiles, value, err);
 }
 
 static int set_sample(struct options *o, const char *value, struct error *err)
@@ -53,7 +53,7 @@ static int set_sample(struct options *o, const char *value, struct error *err)
 	if (*value < '0' || *value > '9' || errno || !hz || hz > UINT32_MAX ||
 	    (*end && strcasecmp(end, "hz") != 0)) {
 		error_set(err, -EINVAL, "'%s' is not a rate", value);
-		return error_hint(err, "samples a second: 997hz");
+		return error_hint(err, "give samples per second: 997hz");
 	}
 	o->sample_hz = (uint32_t)hz;
 	return 0;
@@ -73,11 +73,11 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 }
 
 /* An empty value is usually an unset shell variable. */
-static int set_string(const char **field, const char *value, struct error *err)
+static int option_set_string(const char **field, const char *value, struct error *err)
 {
 	if (!*value) {
-		error_set(err, -EINVAL, "its value is empty");
-		return error_hint(err, "leave the option out, or give it a value");
+		error_set(err, -EINVAL, "the value is empty");
+		return error_hint(err, "omit the option, or give it a value");
 	}
 	*field = value;
 	return 0;
@@ -86,7 +86,7 @@ static int set_string(const char **field, const char *value, struct error *err)
 #define DEFINE_SET_STRING(field)                                                                   \
 	static int set_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
-		return set_string(&o->field, value, err);                                          \
+		return option_set_string(&o->field, value, err);                                   \
 	}
 #define DEFINE_SET_FLAG(field)                                                                     \
 	static int set_##field(struct options *o, const char *value _unused_,                      \
@@ -98,7 +98,7 @@ static int set_string(const char **field, const char *value, struct error *err)
 #define DEFINE_ADD_WORD(field)                                                                     \
 	static int add_##field(struct options *o, const char *value, struct error *err)            \
 	{                                                                                          \
-		return add_word(&o->field, value, err);                                            \
+		return option_add_word(&o->field, value, err);                                     \
 	}
 DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
@@ -178,7 +178,7 @@ static int set_event(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int add_probe(struct options *o, const char *definition, bool user, struct error *err)
+static int option_add_probe(struct options *o, const char *definition, bool user, struct error *err)
 {
 	struct probe_option *probe = vec_add_exact(o->probes, o->probe_count);
 
@@ -191,12 +191,12 @@ static int add_probe(struct options *o, const char *definition, bool user, struc
 
 static int add_kprobe(struct options *o, const char *value, struct error *err)
 {
-	return add_probe(o, value, false, err);
+	return option_add_probe(o, value, false, err);
 }
 
 static int add_uprobe(struct options *o, const char *value, struct error *err)
 {
-	return add_probe(o, value, true, err);
+	return option_add_probe(o, value, true, err);
 }
 
 static int set_filter(struct options *o, const char *value, struct error *err)
@@ -205,7 +205,7 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 
 	if (!o->event_count && !o->probe_count) {
 		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
-		return error_hint(err, "a filter belongs to the -e or the probe that precedes it: "
+		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
 	if (o->filter_is_probes) {
@@ -233,7 +233,7 @@ static int set_sync_bound(struct options *o, const char *value, struct error *er
 	return parse_duration(value, &o->sync_bound_ns, err);
 }
 
-static int add_pid(struct options *o, const char *text, size_t len, struct error *err)
+static int option_add_pid(struct options *o, const char *text, size_t len, struct error *err)
 {
 	char *end;
 	unsigned long pid;
@@ -257,7 +257,7 @@ static int set_pid(struct options *o, const char *value, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(value, ",");
-		int r = add_pid(o, value, len, err);
+		int r = option_add_pid(o, value, len, err);
 
 		if (r < 0 || !value[len])
 			return r;
@@ -279,7 +279,8 @@ static int set_cpus(struct options *o, const char *value, struct error *err)
 	return r;
 }
 
-static int set_size(uint64_t *field, const char *option, const char *value, struct error *err)
+static int option_set_size(uint64_t *field, const char *option, const char *value,
+			   struct error *err)
 {
 	size_t len = strlen(value);
 	int r = parse_size(value, field, err);
@@ -294,12 +295,12 @@ static int set_size(uint64_t *field, const char *option, const char *value, stru
 
 static int set_buffer(struct options *o, const char *value, struct error *err)
 {
-	return set_size(&o->buffer_bytes, "-b", value, err);
+	return option_set_size(&o->buffer_bytes, "-b", value, err);
 }
 
 static int set_max_memory(struct options *o, const char *value, struct error *err)
 {
-	return set_size(&o->max_memory, "--max-memory", value, err);
+	return option_set_size(&o->max_memory, "--max-memory", value, err);
 }
 
 /* "2%", "2" or "0.5%": one decimal. */
@@ -318,8 +319,8 @@ static int set_max_cpu(struct options *o, const char *value, struct error *err)
 	}
 	end += *end == '%';
 	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0) {
-		error_set(err, -EINVAL, "'%s' is not a share of a CPU", value);
-		return error_hint(err, "from 0.1%% to 100%%, in tenths");
+		error_set(err, -EINVAL, "'%s' is not a percentage of a CPU", value);
+		return error_hint(err, "use 0.1%% to 100%%, in steps of 0.1%%");
 	}
 	o->max_cpu_permille = (unsigned)(whole * 10 + tenth);
 	return 0;
@@ -332,22 +333,22 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 
 	if (len && strchr("0123456789", value[len - 1])) {
 		error_set(err, -EINVAL, "'%s' has no unit", value);
-		return error_hint(err, "a size or a time: %sM, or %ss", value, value);
+		return error_hint(err, "use a size or a time: %sM or %ss", value, value);
 	}
 	if (parse_duration(value, &o->rotate_ns, NULL) == 0) {
 		if (o->rotate_ns >= EXPORT_ROTATE_NS_MIN)
 			return 0;
-		error_set(err, -EINVAL, "'%s' is too short: each file has a head", value);
-		return error_hint(err, "1ms at least");
+		error_set(err, -EINVAL, "'%s' is too short: each file has a header", value);
+		return error_hint(err, "use at least 1ms");
 	}
 	if (parse_size(value, &o->rotate_bytes, NULL) < 0) {
 		error_set(err, -EINVAL, "'%s' is neither a size nor a time", value);
-		return error_hint(err, "100M, 1G; 30s, 10m, 1h");
+		return error_hint(err, "for example: 100M, 1G, 30s, 10m or 1h");
 	}
 	if (o->rotate_bytes >= EXPORT_ROTATE_BYTES_MIN)
 		return 0;
-	error_set(err, -EINVAL, "'%s' is too small: each file has a head", value);
-	return error_hint(err, "%uK at least", EXPORT_ROTATE_BYTES_MIN >> 10);
+	error_set(err, -EINVAL, "'%s' is too small: each file has a header", value);
+	return error_hint(err, "use at least %uK", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
 static int set_keep(struct options *o, const char *value, struct error *err)
@@ -368,7 +369,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			   set_duration },
 	[OPT_OUTPUT] = { 'o', "output", "FILE", "output file (- is standard output)", COMPLETE_FILE,
 			 set_output },
-	[OPT_FORMAT] = { 0, "format", "FORMAT", "output format, instead of by FILE's ending",
+	[OPT_FORMAT] = { 0, "format", "FORMAT", "output format; default: by FILE's extension",
 			 COMPLETE_FORMAT, set_format },
 	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
 			COMPLETE_EVENT, set_event },
@@ -422,7 +423,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			     set_max_memory },
 	[OPT_RING] = { 0, "ring", NULL, "flight recorder: keep the latest, overwrite the oldest",
 		       COMPLETE_NOTHING, set_ring },
-	[OPT_STREAM] = { 0, "stream", NULL, "write while it records, not at its end",
+	[OPT_STREAM] = { 0, "stream", NULL, "write while recording, not at the end",
 			 COMPLETE_NOTHING, set_stream },
 	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
 			 COMPLETE_NOTHING, set_rotate },
@@ -453,7 +454,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			       COMPLETE_NOTHING, set_fail_on_loss },
 	[OPT_BEGIN] = { 0, "begin", "NAME", "begin a slice of the calling process",
 			COMPLETE_NOTHING, set_begin },
-	[OPT_END] = { 0, "end", "NAME", "end it", COMPLETE_NOTHING, set_end },
+	[OPT_END] = { 0, "end", "NAME", "end such a slice", COMPLETE_NOTHING, set_end },
 	[OPT_COUNTER] = { 0, "counter", "NAME=NUMBER", "a counter of the calling process",
 			  COMPLETE_NOTHING, set_counter },
 	[OPT_ID] = { 0, "id", "ID", "sync: of the mark; mark: a number, for slices of one name",

@@ -31,7 +31,7 @@ struct getopt_tables {
 	struct option longs[OPT_COUNT + 1];
 };
 
-static void make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
+static void options_make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
 {
 	size_t letters = 0, longs = 0;
 
@@ -88,7 +88,7 @@ struct stumble {
 	bool before; /* before the command */
 };
 
-static int unknown_option(const struct stumble *at, const struct getopt_tables *t,
+static int option_unknown(const struct stumble *at, const struct getopt_tables *t,
 			  struct error *err)
 {
 	const char *names[OPT_COUNT], *best[NEAREST_MAX], *candidate = NULL;
@@ -128,8 +128,8 @@ static int unknown_option(const struct stumble *at, const struct getopt_tables *
 	return -EINVAL;
 }
 
-static int apply(struct options *o, const struct option_spec *spec, const char *value,
-		 struct error *err)
+static int option_apply(struct options *o, const struct option_spec *spec, const char *value,
+			struct error *err)
 {
 	int r = spec->set(o, value, err);
 
@@ -139,7 +139,7 @@ static int apply(struct options *o, const struct option_spec *spec, const char *
 	return r;
 }
 
-static int add_arg(struct options *o, char *arg, struct error *err)
+static int options_add_arg(struct options *o, char *arg, struct error *err)
 {
 	if (vec_reserve_exact(o->args, o->arg_count, 2) < 0)
 		return error_errno(err, -ENOMEM, "%s", arg);
@@ -154,7 +154,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 	struct getopt_tables tables;
 	int r = 0, code;
 
-	make_tables(&tables, allowed, stop_at_arg);
+	options_make_tables(&tables, allowed, stop_at_arg);
 	opterr = 0;
 	optind = 0; /* glibc: reinitialise */
 	while (!r) {
@@ -164,18 +164,18 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 		if (code < 0)
 			break;
 		if (code == 1) {
-			r = add_arg(o, optarg, err);
+			r = options_add_arg(o, optarg, err);
 		} else if (code == '?') {
 			const struct stumble stumble = { argv + at, optopt, stop_at_arg };
 
-			r = unknown_option(&stumble, &tables, err);
+			r = option_unknown(&stumble, &tables, err);
 		} else if (code == ':') {
 			const struct option_spec *spec = spec_of_code(optopt);
 
 			r = error_set(err, -EINVAL, "--%s takes a value: %s", spec->name,
 				      spec->arg);
 		} else {
-			r = apply(o, spec_of_code(code), optarg, err);
+			r = option_apply(o, spec_of_code(code), optarg, err);
 		}
 	}
 	if (r < 0)
@@ -204,41 +204,42 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	}
 	if (o->follow && !o->command) {
-		error_set(err, -EINVAL, "-F follows a command, but none is given");
-		return error_hint(err, "tracectl record -F -- COMMAND; a task that runs already is "
-				       "recorded with -P PID");
+		error_set(err, -EINVAL, "-F needs a command");
+		return error_hint(err,
+				  "tracectl record -F -- COMMAND; for a running task, use -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
 		error_set(err, -EINVAL, "--keep needs --rotate");
-		return error_hint(err, "--rotate 100M --keep %u", o->keep);
+		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
 	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&
 	    (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--merge and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");
-		return error_hint(err, "files are merged into a recording that has ended: record a "
-				       ".traced, which 'tracectl convert' can merge and rotate");
+		return error_hint(err,
+				  "record a .traced; 'tracectl convert' can merge and rotate it");
 	}
 	if (o->cpu_profiles.count && (o->rotate_bytes || o->rotate_ns))
 		return error_set(err, -EINVAL, "--cpu-profile and --rotate exclude each other");
 	if ((o->sample_event || o->call_graph) && !o->sample_hz) {
 		error_set(err, -EINVAL, "--%s needs --sample",
 			  o->sample_event ? "sample-event" : "call-graph");
-		return error_hint(err, "--sample 997hz");
+		return error_hint(err, "add --sample 997hz");
 	}
 	if (o->sample_hz && (o->ring || o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--sample and --%s exclude each other",
 			  o->ring     ? "ring"
 			  : o->stream ? "stream"
 				      : "rotate");
-		return error_hint(err, "samples go into a recording that is written at its end");
+		return error_hint(err, "a recording with samples is written at its end");
 	}
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",
 			  o->stream ? "stream" : "rotate");
-		return error_hint(err, "a flight recorder is read when you ask for it, a stream "
-				       "all the time");
+		return error_hint(
+			err,
+			"--ring is written on request, by 'tracectl snapshot' or 'tracectl stop'");
 	}
 	return 0;
 }

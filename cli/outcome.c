@@ -21,7 +21,7 @@ void outcome_deinit(struct outcome *outcome)
 	*outcome = (struct outcome){ 0 };
 }
 
-static int copy_result(struct export_result *ret, const Traced__Control__ExportResult *m)
+static int outcome_copy_result(struct export_result *ret, const Traced__Control__ExportResult *m)
 {
 	*ret = (struct export_result){
 		.events = m->events,
@@ -70,8 +70,8 @@ int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *
 	int r;
 
 	if (!finished->result)
-		return error_set(err, -EPROTO, "traced did not report what it wrote");
-	r = copy_result(&outcome.result, finished->result);
+		return error_set(err, -EPROTO, "traced sent no result");
+	r = outcome_copy_result(&outcome.result, finished->result);
 	if (r < 0)
 		return error_errno(err, r, "the outcome");
 	if (session) {
@@ -83,7 +83,7 @@ int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *
 	return 0;
 }
 
-static unsigned cpus_seen(const struct export_result *r)
+static unsigned outcome_cpus(const struct export_result *r)
 {
 	unsigned count = 0;
 
@@ -92,11 +92,11 @@ static unsigned cpus_seen(const struct export_result *r)
 	return count;
 }
 
-static void tell_file(const struct outcome *outcome)
+static void outcome_tell_file(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
 	_cleanup_buf_ struct buf line = BUF_INIT;
-	unsigned cpus = cpus_seen(r), removed = 0;
+	unsigned cpus = outcome_cpus(r), removed = 0;
 
 	buf_puts(&line, outcome->path);
 	/* The sums include removed files. */
@@ -120,7 +120,7 @@ static void tell_file(const struct outcome *outcome)
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
 
-static void tell_removed(const struct split *split)
+static void outcome_tell_removed(const struct split *split)
 {
 	unsigned own, removed = split_removed(split, &own);
 
@@ -129,7 +129,7 @@ static void tell_removed(const struct split *split)
 			removed == 1 ? " was" : "s were");
 }
 
-static void tell_how_to_open(const struct outcome *outcome)
+static void outcome_tell_how_to_open(const struct outcome *outcome)
 {
 	if (outcome->in_place || !outcome->format)
 		return;
@@ -140,7 +140,7 @@ static void tell_how_to_open(const struct outcome *outcome)
 		fprintf(stderr, "%s\n", outcome->format->open_hint);
 }
 
-static void tell_loss(const struct outcome *outcome)
+static void outcome_tell_loss(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
 	_cleanup_buf_ struct buf line = BUF_INIT;
@@ -163,7 +163,7 @@ static void tell_loss(const struct outcome *outcome)
 			outcome->buffer_bytes * 4 >> 10);
 }
 
-static void tell_ledger(const struct export_result *r)
+static void outcome_tell_ledger(const struct export_result *r)
 {
 	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s\n", "CPU", "written", "in the file",
 		"overrun", "other loss", "gaps", "unread");
@@ -189,7 +189,7 @@ static void tell_ledger(const struct export_result *r)
 	}
 }
 
-static void put_files(struct document *j, const struct split *split)
+static void outcome_put_files(struct document *j, const struct split *split)
 {
 	unsigned first, last, removed, own;
 
@@ -208,7 +208,7 @@ static void put_files(struct document *j, const struct split *split)
 	document_uint(j, "own_files_removed", own);
 }
 
-static void print_json(const struct outcome *outcome)
+static void outcome_print_json(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
 	_cleanup_buf_ struct buf out = BUF_INIT;
@@ -217,7 +217,7 @@ static void print_json(const struct outcome *outcome)
 	document_open(&j, NULL, '{');
 	document_string(&j, "file", outcome->path);
 	if (outcome->split)
-		put_files(&j, outcome->split);
+		outcome_put_files(&j, outcome->split);
 	document_string(&j, "format", outcome->format->name);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
@@ -251,7 +251,7 @@ static void print_json(const struct outcome *outcome)
 	document_print(&j);
 }
 
-static bool among(const char *text, char *const *list, size_t count)
+static bool outcome_among(const char *text, char *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(list[i], text))
@@ -261,7 +261,7 @@ static bool among(const char *text, char *const *list, size_t count)
 }
 
 /* Prints warnings of the exporter, and those of the session that were not printed yet. */
-static void tell_warnings(const struct outcome *outcome)
+static void outcome_tell_warnings(const struct outcome *outcome)
 {
 	const Traced__Control__Session *s = outcome->session, *told = outcome->told;
 	const struct export_result *r = &outcome->result;
@@ -270,12 +270,12 @@ static void tell_warnings(const struct outcome *outcome)
 		/* Reported separately, as an error. */
 		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
 			continue;
-		if (!told || !among(r->warnings[i], told->warnings, told->n_warnings))
+		if (!told || !outcome_among(r->warnings[i], told->warnings, told->n_warnings))
 			cli_pass_on(r->warnings[i]);
 	}
 	for (size_t i = 0; s && i < s->n_warnings; i++) {
-		if (!among(s->warnings[i], r->warnings, r->warning_count) &&
-		    !(told && among(s->warnings[i], told->warnings, told->n_warnings)))
+		if (!outcome_among(s->warnings[i], r->warnings, r->warning_count) &&
+		    !(told && outcome_among(s->warnings[i], told->warnings, told->n_warnings)))
 			cli_pass_on(s->warnings[i]);
 	}
 }
@@ -290,14 +290,14 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 
 	/* The file exists, even if its account is incomplete. */
 	if (o->json) {
-		print_json(outcome);
+		outcome_print_json(outcome);
 		missing |= !cli_flush();
 	}
 	if (!o->quiet && !o->json && !nothing)
-		tell_file(outcome);
+		outcome_tell_file(outcome);
 	if (!o->quiet && !o->json && outcome->split)
-		tell_removed(outcome->split);
-	tell_warnings(outcome);
+		outcome_tell_removed(outcome->split);
+	outcome_tell_warnings(outcome);
 	if (failed)
 		cli_pass_on(outcome->session->error);
 	if (outcome->ended_early)
@@ -305,7 +305,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	else if (r->incomplete)
 		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
 	if (r->lost)
-		tell_loss(outcome);
+		outcome_tell_loss(outcome);
 	if (nothing) {
 		cli_warn("%s: NOT ONE EVENT %s", outcome->path,
 			 r->incomplete ? "could be read" : "was recorded");
@@ -313,16 +313,14 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 			fputs(outcome->extracted
 				      ? "  hint: the buffer is empty, or its events were already "
 					"read\n"
-				      : "  hint: nothing happened that was asked for, or a filter "
-					"let "
-					"nothing "
-					"through: see -e, -f, -P, --cpus and 'tracectl doctor'\n",
+				      : "  hint: no selected event happened, or a filter dropped "
+					"all: check -e, -f, -P, --cpus and 'tracectl doctor'\n",
 			      stderr);
 	}
 	if (o->verbose)
-		tell_ledger(r);
+		outcome_tell_ledger(r);
 	if (!o->quiet && !o->json && !nothing)
-		tell_how_to_open(outcome);
+		outcome_tell_how_to_open(outcome);
 	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
 }
 

@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "export/export.h"
 #include "link.h"
-#include "split.h"
+#include "output/split.h"
 
 struct outcome {
 	const char *path;		    /* for messages */

@@ -19,7 +19,7 @@ struct parts {
 };
 
 /* False if there is an offset already, or the syntax is wrong: the daemon reports errors. */
-static bool find_function(struct parts *p, const char *definition)
+static bool probe_find_function(struct parts *p, const char *definition)
 {
 	const char *space, *colon;
 
@@ -40,7 +40,7 @@ static bool find_function(struct parts *p, const char *definition)
 }
 
 /* "p /PATH:FUNCTION" and "/PATH:FUNCTION" lack a name: add one. */
-static void put_type_and_name(struct buf *out, const char *definition, const struct parts *p)
+static void probe_put_head(struct buf *out, const char *definition, const struct parts *p)
 {
 	const char *type = definition + strspn(definition, " ");
 	size_t len = strcspn(type, " :"), i = 0;
@@ -67,7 +67,7 @@ int probe_definition(char **ret, const struct probe_option *probe, struct error 
 	uint64_t offset;
 	int r;
 
-	if (!probe->user || !find_function(&p, probe->definition)) {
+	if (!probe->user || !probe_find_function(&p, probe->definition)) {
 		*ret = strdup(probe->definition);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "the probes");
 	}
@@ -80,7 +80,7 @@ int probe_definition(char **ret, const struct probe_option *probe, struct error 
 		return error_prefix(err, "the probe '%.200s'", probe->definition);
 	if (*p.end == '+')
 		more = strtoull(p.end + 1, (char **)&p.end, 0);
-	put_type_and_name(&out, probe->definition, &p);
+	probe_put_head(&out, probe->definition, &p);
 	buf_printf(&out, "%s:0x%" PRIx64 "%s", path, offset + more, p.end);
 	if (!buf_string(&out))
 		return error_errno(err, -ENOMEM, "the probes");

@@ -11,7 +11,7 @@
 #define WORDS_COLUMN 10
 
 /* Prints "  events    a b c", wrapped. */
-static void print_words(const char *title, const struct string_list *list)
+static void profile_print_words(const char *title, const struct string_list *list)
 {
 	size_t column = LINE_COLUMNS;
 
@@ -29,7 +29,7 @@ static void print_words(const char *title, const struct string_list *list)
 		putchar('\n');
 }
 
-static void json_words(struct document *j, const char *key, const struct string_list *list)
+static void profile_json_words(struct document *j, const char *key, const struct string_list *list)
 {
 	document_open(j, key, '[');
 	for (size_t i = 0; i < list->count; i++)
@@ -37,29 +37,29 @@ static void json_words(struct document *j, const char *key, const struct string_
 	document_close(j, ']');
 }
 
-static void print_profile(const struct profile *p, bool at_length)
+static void profile_print(const struct profile *p, bool at_length)
 {
 	cli_line(stdout, "%-10s %s", p->name, p->summary ?: "");
 	if (!at_length)
 		return;
-	print_words("events", &p->events);
-	print_words("optional", &p->optional);
+	profile_print_words("events", &p->events);
+	profile_print_words("optional", &p->optional);
 }
 
-static void json_profile(const struct profile *p, struct document *j)
+static void profile_json(const struct profile *p, struct document *j)
 {
 	document_open(j, NULL, '{');
 	document_string(j, "name", p->name);
 	document_string(j, "summary", p->summary ?: "");
 	document_string(j, "file", p->path);
-	json_words(j, "events", &p->events);
-	json_words(j, "optional", &p->optional);
+	profile_json_words(j, "events", &p->events);
+	profile_json_words(j, "optional", &p->optional);
 	document_close(j, '}');
 }
 
 /* The profiles named on the command line, or all. */
-static int choose(const struct options *o, const char *const *dirs, struct string_list *ret,
-		  struct error *err)
+static int profiles_choose(const struct options *o, const char *const *dirs,
+			   struct string_list *ret, struct error *err)
 {
 	int r = 0;
 
@@ -79,11 +79,10 @@ static int profiles_run(const struct options *o)
 	struct document j = DOCUMENT_INIT(&out);
 	int status = CLI_WHOLE;
 
-	if (choose(o, dirs, &names, &err) < 0)
+	if (profiles_choose(o, dirs, &names, &err) < 0)
 		return cli_fail(&err);
 	if (!names.count)
-		cli_warn("there are no profiles in %s%s%s; TRACED_PROFILES=FOLDER names another "
-			 "place",
+		cli_warn("no profiles in %s%s%s; set TRACED_PROFILES=FOLDER for another folder",
 			 dirs[0], dirs[1] ? " and " : "", dirs[1] ?: "");
 	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < names.count; i++) {
@@ -92,9 +91,9 @@ static int profiles_run(const struct options *o)
 		if (profile_load(&p, dirs, names.items[i], &err) < 0)
 			status = cli_fail(&err);
 		else if (o->json)
-			json_profile(p, &j);
+			profile_json(p, &j);
 		else
-			print_profile(p, o->arg_count || o->verbose);
+			profile_print(p, o->arg_count || o->verbose);
 	}
 	document_close(&j, ']');
 	if (o->json)

@@ -59,15 +59,15 @@ static void recording_deinit(struct recording *rec)
 }
 
 /* Interval for polling the session's state; -1: never. */
-static int status_ms(const struct recording *rec)
+static int record_status_ms(const struct recording *rec)
 {
 	if (rec->progress.on)
 		return PROGRESS_MS;
 	return rec->dest.format->one_string ? SIZE_MS : -1;
 }
 
-static int send_request(struct recording *rec, Traced__Control__Request *request, bool output,
-			uint64_t *ret_id, struct error *err)
+static int record_send(struct recording *rec, Traced__Control__Request *request, bool output,
+		       uint64_t *ret_id, struct error *err)
 {
 	int64_t id = control_client_send(rec->link.client, request, rec->dest.fds,
 					 output ? rec->dest.fd_count : 0, err);
@@ -78,7 +78,7 @@ static int send_request(struct recording *rec, Traced__Control__Request *request
 	return 0;
 }
 
-static int send_start(struct recording *rec, struct error *err)
+static int record_send_start(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
@@ -94,10 +94,10 @@ static int send_start(struct recording *rec, struct error *err)
 	start.message.stream = rec->stream;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	return send_request(rec, &request, false, &rec->start_id, err);
+	return record_send(rec, &request, false, &rec->start_id, err);
 }
 
-static int send_attach(struct recording *rec, struct error *err)
+static int record_send_attach(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
@@ -112,14 +112,14 @@ static int send_attach(struct recording *rec, struct error *err)
 	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	r = send_request(rec, &request, rec->stream, &rec->attach_id, err);
+	r = record_send(rec, &request, rec->stream, &rec->attach_id, err);
 	rec->dest.streams = rec->stream;
 	if (rec->stream)
 		destination_passed(&rec->dest);
 	return r;
 }
 
-static int send_status(struct recording *rec, struct error *err)
+static int record_send_status(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
@@ -127,10 +127,10 @@ static int send_status(struct recording *rec, struct error *err)
 	query.session = rec->session;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
-	return send_request(rec, &request, false, &rec->status_id, err);
+	return record_send(rec, &request, false, &rec->status_id, err);
 }
 
-static int send_stop(struct recording *rec, struct error *err)
+static int record_send_stop(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Stop stop = TRACED__CONTROL__STOP__INIT;
@@ -148,11 +148,11 @@ static int send_stop(struct recording *rec, struct error *err)
 	request.stop = &stop;
 	rec->phase = PHASE_WRITING;
 	progress_text(&rec->progress, "writing ...");
-	return send_request(rec, &request, !rec->stream, &rec->stop_id, err);
+	return record_send(rec, &request, !rec->stream, &rec->stop_id, err);
 }
 
 /* Discards the recording. */
-static void cancel(struct recording *rec)
+static void record_cancel(struct recording *rec)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
@@ -164,18 +164,18 @@ static void cancel(struct recording *rec)
 	cancel.session = rec->session;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
 	request.cancel = &cancel;
-	send_request(rec, &request, false, &id, NULL);
+	record_send(rec, &request, false, &id, NULL);
 }
 
-static int give_up(struct recording *rec, struct error *err)
+static int record_give_up(struct recording *rec, struct error *err)
 {
-	cancel(rec);
+	record_cancel(rec);
 	/* destination_fail() reports what was written. */
-	return error_set(err, -ECANCELED, "given up");
+	return error_set(err, -ECANCELED, "cancelled");
 }
 
-static int on_started(struct recording *rec, const Traced__Control__Session *session,
-		      struct error *err)
+static int record_on_started(struct recording *rec, const Traced__Control__Session *session,
+			     struct error *err)
 {
 	int r;
 
@@ -185,13 +185,13 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 	rec->phase = PHASE_RECORDING;
 	for (size_t i = 0; i < session->n_warnings; i++)
 		cli_pass_on(session->warnings[i]);
-	r = send_attach(rec, err);
+	r = record_send_attach(rec, err);
 	if (r < 0)
 		return r;
 	if (rec->child.pid) {
 		r = child_release(&rec->child, rec->o->command[0], err);
 		if (r < 0)
-			cancel(rec);
+			record_cancel(rec);
 		return r;
 	}
 	if (!rec->o->duration_ns && !rec->o->quiet)
@@ -200,7 +200,7 @@ static int on_started(struct recording *rec, const Traced__Control__Session *ses
 }
 
 /* The session ended by itself, before its duration was over. */
-static bool ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
+static bool record_ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
 	const Traced__Control__Session *s;
 
@@ -213,21 +213,23 @@ static bool ended_early(const struct recording *rec, const Traced__Control__Repl
 }
 
 /* A JSON or HTML reaches its viewers' limit long before the disk is full: warn in advance. */
-static void watch_size(struct recording *rec, const Traced__Control__Session *s)
+static void record_watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
 	if (rec->size_told || !rec->dest.format->one_string || rec->dest.rotates ||
 	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
 	progress_clear(&rec->progress);
-	cli_warn("%s: the recording nears the size that a viewer can open (%" PRIu64 " characters)",
+	cli_warn("%s: the recording nears the largest size that a viewer opens (%" PRIu64
+		 " characters)",
 		 rec->dest.file.path, EXPORT_JSON_MAX);
-	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept all the "
-			"same, for 'tracectl convert' to .pftrace\n");
+	fprintf(stderr, "  hint: end it with Ctrl-C; if it grows too large, it is kept, and "
+			"'tracectl convert' writes it as .pftrace\n");
 }
 
 /* With --stream, the Attach's reply contains that of the Stop. */
-static int on_streamed(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
+static int record_on_streamed(struct recording *rec, Traced__Control__Reply **reply,
+			      struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
 
@@ -235,13 +237,13 @@ static int on_streamed(struct recording *rec, Traced__Control__Reply **reply, st
 		return 0;
 	if (m->error)
 		return control_error(m->error, err);
-	rec->dest.ended_early = ended_early(rec, m);
+	rec->dest.ended_early = record_ended_early(rec, m);
 	rec->finished = TAKE_PTR(*reply);
 	rec->phase = PHASE_DONE;
 	return 0;
 }
 
-static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
+static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
 
@@ -249,18 +251,18 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 		rec->status_id = 0;
 		if (rec->phase == PHASE_RECORDING &&
 		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions) {
-			watch_size(rec, m->status->sessions[0]);
+			record_watch_size(rec, m->status->sessions[0]);
 			progress_session(&rec->progress, m->status->sessions[0]);
 		}
 		return 0;
 	}
 	/* However the session ended, fetch its data; the Stop's reply reports errors. */
 	if (m->id == rec->attach_id && !rec->stream) {
-		rec->dest.ended_early = ended_early(rec, m);
-		return send_stop(rec, err);
+		rec->dest.ended_early = record_ended_early(rec, m);
+		return record_send_stop(rec, err);
 	}
 	if (rec->stream && (m->id == rec->attach_id || m->id == rec->stop_id))
-		return on_streamed(rec, reply, err);
+		return record_on_streamed(rec, reply, err);
 	if (m->error)
 		return control_error(m->error, err);
 	if (m->id == rec->start_id) {
@@ -268,7 +270,7 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 			return error_set(err, -EPROTO, "unexpected reply from traced");
 		rec->started = TAKE_PTR(*reply);
 		rec->dest.told = m->session;
-		return on_started(rec, m->session, err);
+		return record_on_started(rec, m->session, err);
 	}
 	if (m->id == rec->stop_id) {
 		rec->finished = TAKE_PTR(*reply);
@@ -277,7 +279,7 @@ static int on_reply(struct recording *rec, Traced__Control__Reply **reply, struc
 	return 0;
 }
 
-static void tell_child(struct recording *rec)
+static void record_tell_child(struct recording *rec)
 {
 	const char *name = rec->o->command[0];
 	int status = rec->child.status;
@@ -289,36 +291,36 @@ static void tell_child(struct recording *rec)
 		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));
 }
 
-static int on_interrupt(struct recording *rec, struct error *err)
+static int record_on_interrupt(struct recording *rec, struct error *err)
 {
 	rec->interrupts++;
 	progress_clear(&rec->progress);
 	if (rec->phase == PHASE_ARMING || rec->interrupts > 1)
-		return give_up(rec, err);
+		return record_give_up(rec, err);
 	if (rec->phase == PHASE_WRITING) {
 		cli_warn("still writing; Ctrl-C again stops it");
 		return 0;
 	}
-	return send_stop(rec, err);
+	return record_send_stop(rec, err);
 }
 
-static int on_signal(struct recording *rec, struct error *err)
+static int record_on_signal(struct recording *rec, struct error *err)
 {
 	struct signalfd_siginfo info;
 
 	if (read(rec->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
 	if (info.ssi_signo != SIGCHLD)
-		return on_interrupt(rec, err);
+		return record_on_interrupt(rec, err);
 	if (!rec->child.pid || rec->child.ended || !child_reap(&rec->child))
 		return 0;
 	progress_clear(&rec->progress);
-	tell_child(rec);
-	return send_stop(rec, err);
+	record_tell_child(rec);
+	return record_send_stop(rec, err);
 }
 
 /* Handles all replies that have arrived. */
-static int receive_all(struct recording *rec, struct error *err)
+static int record_receive_all(struct recording *rec, struct error *err)
 {
 	while (rec->phase != PHASE_DONE) {
 		_cleanup_reply_ Traced__Control__Reply *reply = NULL;
@@ -328,7 +330,7 @@ static int receive_all(struct recording *rec, struct error *err)
 			return link_explain(&rec->link, r, err);
 		if (r == 0)
 			return 0;
-		r = on_reply(rec, &reply, err);
+		r = record_on_reply(rec, &reply, err);
 		if (r < 0)
 			return r;
 	}
@@ -343,23 +345,23 @@ static int recording_run(struct recording *rec, struct error *err)
 	};
 	int r;
 
-	r = send_start(rec, err);
+	r = record_send_start(rec, err);
 	if (r < 0)
 		return r;
 	for (;;) {
-		r = receive_all(rec, err);
+		r = record_receive_all(rec, err);
 		if (r < 0 || rec->phase == PHASE_DONE)
 			return r;
-		r = poll(fds, ARRAY_SIZE(fds), status_ms(rec));
+		r = poll(fds, ARRAY_SIZE(fds), record_status_ms(rec));
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
 		if (r > 0 && fds[0].revents) {
 			/* Handle what the daemon sent before the connection broke. */
-			r = receive_all(rec, err);
+			r = record_receive_all(rec, err);
 			if (r == 0 && rec->phase != PHASE_DONE)
-				r = on_signal(rec, err);
+				r = record_on_signal(rec, err);
 		} else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id) {
-			r = send_status(rec, err);
+			r = record_send_status(rec, err);
 		} else {
 			r = 0;
 		}
@@ -369,7 +371,7 @@ static int recording_run(struct recording *rec, struct error *err)
 }
 
 /* From here on signals are read from a descriptor. The child gets them unblocked. */
-static int open_signals(struct error *err)
+static int record_open_signals(struct error *err)
 {
 	sigset_t set;
 	int fd;
@@ -385,7 +387,7 @@ static int open_signals(struct error *err)
 }
 
 /* The reader of a pipe or terminal waits for the output. */
-static bool is_awaited(int fd)
+static bool record_is_awaited(int fd)
 {
 	struct stat st;
 
@@ -408,8 +410,8 @@ static int record_run(const struct options *o)
 	if (r)
 		return r;
 	if (!o->sample_hz && rec.dest.format->samples_only) {
-		error_set(&err, -EINVAL, "a profile needs samples");
-		error_hint(&err, "--sample 997hz --call-graph");
+		error_set(&err, -EINVAL, "a profile needs --sample");
+		error_hint(&err, "add --sample 997hz --call-graph");
 		return cli_usage(&err);
 	}
 	if (merge_files_check(o, &err) < 0)
@@ -422,9 +424,9 @@ static int record_run(const struct options *o)
 	}
 	rec.stream = o->stream || rec.dest.rotates ||
 		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
-		      is_awaited(rec.dest.file.fd));
+		      record_is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet, destination_fd(&rec.dest));
-	rec.signal_fd = open_signals(&err);
+	rec.signal_fd = record_open_signals(&err);
 	if (rec.signal_fd < 0)
 		return cli_fail(&err);
 	if (o->command &&
@@ -441,7 +443,7 @@ static int record_run(const struct options *o)
 		return destination_fail(&rec.dest, &err);
 	}
 	if (rec.child.pid && !child_reap(&rec.child))
-		cli_warn("%s (pid %d) still runs", o->command[0], (int)rec.child.pid);
+		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
 	return destination_finish(&rec.dest, o, rec.finished);
 }
 

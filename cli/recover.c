@@ -22,7 +22,7 @@ static const char *base_of(const char *path)
 }
 
 /* The session's name in TIME-[UID+]NAME-NUMBER.traced; else the whole name. */
-static char *session_of(const char *path)
+static char *recover_session_of(const char *path)
 {
 	const char *base = base_of(path), *name = strchr(base, '-'), *end = strrchr(base, '-');
 	const char *plus;
@@ -36,7 +36,7 @@ static char *session_of(const char *path)
 	return strndup(name, (size_t)(end - name));
 }
 
-static void when_of(const char *path, char ret[static 32])
+static void recover_when_of(const char *path, char ret[static 32])
 {
 	struct stat st;
 	struct tm tm;
@@ -46,7 +46,7 @@ static void when_of(const char *path, char ret[static 32])
 		strftime(ret, 32, "%Y-%m-%d %H:%M:%S %z", &tm);
 }
 
-static int list(const struct leftovers *left, bool json)
+static int recover_list(const struct leftovers *left, bool json)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -54,11 +54,11 @@ static int list(const struct leftovers *left, bool json)
 	document_open(&j, NULL, '[');
 	for (size_t i = 0; i < left->count; i++) {
 		const struct leftover *l = &left->items[i];
-		_cleanup_free_ char *session = session_of(l->path);
+		_cleanup_free_ char *session = recover_session_of(l->path);
 		_cleanup_buf_ struct buf size = BUF_INIT;
 		char when[32];
 
-		when_of(l->path, when);
+		recover_when_of(l->path, when);
 		format_bytes(l->bytes, &size);
 		if (!json)
 			cli_line(stdout, "%-16s %s  %10s  %s", session ?: "?", when,
@@ -86,7 +86,7 @@ static const struct leftover *find(const struct leftovers *left, const char *wor
 
 	for (size_t i = 0; i < left->count; i++) {
 		const struct leftover *l = &left->items[i];
-		_cleanup_free_ char *session = session_of(l->path);
+		_cleanup_free_ char *session = recover_session_of(l->path);
 
 		if (!strcmp(l->path, word) || !strcmp(base_of(l->path), word))
 			return l;
@@ -98,9 +98,9 @@ static const struct leftover *find(const struct leftovers *left, const char *wor
 	return found;
 }
 
-static int export(const struct options *o, const struct leftover *l, struct error *err)
+static int recover_export(const struct options *o, const struct leftover *l, struct error *err)
 {
-	_cleanup_free_ char *session = session_of(l->path), *output = NULL;
+	_cleanup_free_ char *session = recover_session_of(l->path), *output = NULL;
 	struct options convert = *o;
 	char *args[] = { l->path, NULL };
 
@@ -126,15 +126,15 @@ static int recover_run(const struct options *o)
 		return cli_fail(&err);
 	}
 	if (!o->arg_count)
-		return list(&left, o->json);
+		return recover_list(&left, o->json);
 	l = find(&left, o->args[0]);
 	if (!l) {
-		error_set(&err, -ENOENT, "no recording is left of \"%s\"", o->args[0]);
+		error_set(&err, -ENOENT, "no recording of \"%s\" is left", o->args[0]);
 		error_hint(&err, "'tracectl recover' lists what is left%s",
-			   geteuid() == 0 ? "" : "; it is root's to read");
+			   geteuid() == 0 ? "" : "; run it as root");
 		return cli_fail(&err);
 	}
-	return export(o, l, &err);
+	return recover_export(o, l, &err);
 }
 
 const struct command command_recover = {

@@ -12,7 +12,7 @@ static const char *find_symbol(void *userdata, const struct code_place *place)
 }
 
 /* A missing folder would otherwise show only as functions without names. */
-static int check_folder(const char *path, struct error *err)
+static int samples_check_folder(const char *path, struct error *err)
 {
 	struct stat st;
 	int r = 0;
@@ -26,13 +26,13 @@ static int check_folder(const char *path, struct error *err)
 
 int samples_open(struct samples *ret, const struct options *o, struct error *err)
 {
-	int r = check_folder(o->symbols, err);
+	int r = samples_check_folder(o->symbols, err);
 
 	if (r < 0)
 		return r;
 	r = code_symbols_new(&ret->code, o->symbols);
 	if (r < 0)
-		return error_errno(err, r, "can't begin");
+		return error_errno(err, r, "cannot prepare names of functions");
 	ret->symbols = (struct export_symbols){ find_symbol, ret->code };
 	ret->filter = (struct export_sample_filter){ o->pids, o->pid_count, o->comm, NULL };
 	if (o->cpus) {

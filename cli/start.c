@@ -6,7 +6,7 @@
 #include "link.h"
 #include "start_request.h"
 
-static void tell(const Traced__Control__Session *session, const struct options *o)
+static void start_tell(const Traced__Control__Session *session, const struct options *o)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -47,7 +47,7 @@ static int start_run(const struct options *o)
 		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
-	tell(reply->session, o);
+	start_tell(reply->session, o);
 	return CLI_WHOLE;
 }
 

@@ -7,7 +7,7 @@
 #include "probe.h"
 
 /* Without events, the daemon uses those of its configuration. */
-static int fill_events(struct start_request *s, const struct options *o)
+static int start_fill_events(struct start_request *s, const struct options *o)
 {
 	s->specs = calloc(o->event_count ?: 1, sizeof(*s->specs));
 	s->spec_list = calloc(o->event_count ?: 1, sizeof(*s->spec_list));
@@ -27,15 +27,15 @@ static int fill_events(struct start_request *s, const struct options *o)
 	return 0;
 }
 
-static int fill_pids(struct start_request *s, const struct options *o, pid_t child,
-		     struct error *err)
+static int start_fill_pids(struct start_request *s, const struct options *o, pid_t child,
+			   struct error *err)
 {
 	s->pids = calloc(o->pid_count + 1, sizeof(*s->pids));
 	if (!s->pids)
 		return error_errno(err, -ENOMEM, "-P");
 	for (size_t i = 0; i < o->pid_count; i++) {
 		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
-			error_set(err, -ESRCH, "-P %d: there is no such process", (int)o->pids[i]);
+			error_set(err, -ESRCH, "-P %d: no such process", (int)o->pids[i]);
 			return error_hint(err, "pgrep NAME shows process ids");
 		}
 		s->pids[s->message.n_pids++] = o->pids[i];
@@ -48,8 +48,8 @@ static int fill_pids(struct start_request *s, const struct options *o, pid_t chi
 }
 
 /* First the kernel's probes, then those of programs. */
-static int fill_probes_of(struct start_request *s, const struct options *o, bool user,
-			  struct error *err)
+static int start_fill_probes_of(struct start_request *s, const struct options *o, bool user,
+				struct error *err)
 {
 	size_t first = s->probe_count;
 	bool any_filter = false;
@@ -80,7 +80,7 @@ static int fill_probes_of(struct start_request *s, const struct options *o, bool
 	return 0;
 }
 
-static int fill_probes(struct start_request *s, const struct options *o, struct error *err)
+static int start_fill_probes(struct start_request *s, const struct options *o, struct error *err)
 {
 	int r;
 
@@ -88,8 +88,8 @@ static int fill_probes(struct start_request *s, const struct options *o, struct 
 	s->probe_filters = calloc(o->probe_count + 1, sizeof(*s->probe_filters));
 	if (!s->probes || !s->probe_filters)
 		return error_errno(err, -ENOMEM, "the probes");
-	r = fill_probes_of(s, o, false, err);
-	return r < 0 ? r : fill_probes_of(s, o, true, err);
+	r = start_fill_probes_of(s, o, false, err);
+	return r < 0 ? r : start_fill_probes_of(s, o, true, err);
 }
 
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
@@ -99,12 +99,12 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	int r;
 
 	s.message = (Traced__Control__Start)TRACED__CONTROL__START__INIT;
-	r = fill_events(&s, o);
+	r = start_fill_events(&s, o);
 	if (r < 0)
 		return error_errno(err, r, "the events");
-	r = fill_pids(&s, o, child, err);
+	r = start_fill_pids(&s, o, child, err);
 	if (r == 0)
-		r = fill_probes(&s, o, err);
+		r = start_fill_probes(&s, o, err);
 	if (r < 0)
 		return r;
 	if (o->tracer)

@@ -34,7 +34,7 @@ static const char *state_name(Traced__Control__Session__State state)
 	}
 }
 
-static int ask(const struct options *o, Traced__Control__Reply **ret, struct error *err)
+static int status_ask(const struct options *o, Traced__Control__Reply **ret, struct error *err)
 {
 	_cleanup_link_ struct link link = { 0 };
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -56,7 +56,7 @@ static int ask(const struct options *o, Traced__Control__Reply **ret, struct err
 	return 0;
 }
 
-static void json_cpus(struct document *j, const Session *s)
+static void status_json_cpus(struct document *j, const Session *s)
 {
 	document_open(j, "cpus", '[');
 	for (size_t i = 0; i < s->n_cpus; i++) {
@@ -71,7 +71,7 @@ static void json_cpus(struct document *j, const Session *s)
 	document_close(j, ']');
 }
 
-static void json_session(struct document *j, const Session *s)
+static void status_json_session(struct document *j, const Session *s)
 {
 	document_open(j, NULL, '{');
 	document_string(j, "name", s->name);
@@ -98,11 +98,11 @@ static void json_session(struct document *j, const Session *s)
 	for (size_t i = 0; i < s->n_warnings; i++)
 		document_string(j, NULL, s->warnings[i]);
 	document_close(j, ']');
-	json_cpus(j, s);
+	status_json_cpus(j, s);
 	document_close(j, '}');
 }
 
-static void print_json(const Traced__Control__Status *status, bool daemon)
+static void status_print_json(const Traced__Control__Status *status, bool daemon)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -117,13 +117,13 @@ static void print_json(const Traced__Control__Status *status, bool daemon)
 	}
 	document_open(&j, "sessions", '[');
 	for (size_t i = 0; i < status->n_sessions; i++)
-		json_session(&j, status->sessions[i]);
+		status_json_session(&j, status->sessions[i]);
 	document_close(&j, ']');
 	document_close(&j, '}');
 	document_print(&j);
 }
 
-static void owner(uint32_t uid, struct buf *out)
+static void status_owner(uint32_t uid, struct buf *out)
 {
 	_cleanup_free_ char *name = account_name(uid);
 
@@ -133,7 +133,7 @@ static void owner(uint32_t uid, struct buf *out)
 		buf_printf(out, "%" PRIu32, uid);
 }
 
-static void print_cpus(const Session *s)
+static void status_print_cpus(const Session *s)
 {
 	for (size_t i = 0; i < s->n_cpus; i++) {
 		_cleanup_buf_ struct buf line = BUF_INIT;
@@ -149,7 +149,7 @@ static void print_cpus(const Session *s)
 	}
 }
 
-static void print_session(const Session *s, bool verbose)
+static void status_print_session(const Session *s, bool verbose)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
@@ -162,7 +162,7 @@ static void print_session(const Session *s, bool verbose)
 	buf_puts(&b, "\n  what      ");
 	buf_visible(&b, s->what, VISIBLE_MAX);
 	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
-	owner(s->uid, &b);
+	status_owner(s->uid, &b);
 	buf_puts(&b, "\n  time      ");
 	format_duration(s->elapsed_ns, &b);
 	if (s->duration_ns) {
@@ -197,7 +197,7 @@ static void print_session(const Session *s, bool verbose)
 	for (size_t i = 0; i < s->n_warnings; i++)
 		cli_line(stdout, "  warning   %.*s", VISIBLE_MAX, s->warnings[i]);
 	if (verbose)
-		print_cpus(s);
+		status_print_cpus(s);
 }
 
 static int status_run(const struct options *o)
@@ -207,11 +207,11 @@ static int status_run(const struct options *o)
 	_cleanup_buf_ struct buf line = BUF_INIT;
 	const Traced__Control__Status *status;
 
-	if (ask(o, &reply, &err) < 0)
+	if (status_ask(o, &reply, &err) < 0)
 		return cli_fail(&err);
 	status = reply->status;
 	if (o->json) {
-		print_json(status, true);
+		status_print_json(status, true);
 		return CLI_WHOLE;
 	}
 	buf_puts(&line, "traced: up ");
@@ -230,13 +230,13 @@ static int status_run(const struct options *o)
 	puts(buf_string(&line) ?: "traced");
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		putchar('\n');
-		print_session(status->sessions[i], o->verbose);
+		status_print_session(status->sessions[i], o->verbose);
 	}
 	return CLI_WHOLE;
 }
 
 /* On stderr: the table is also for programs. */
-static void tell_leftovers(void)
+static void status_tell_leftovers(void)
 {
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
 
@@ -252,16 +252,16 @@ static int list_run(const struct options *o)
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	const Traced__Control__Status *status;
 
-	if (ask(o, &reply, &err) < 0)
+	if (status_ask(o, &reply, &err) < 0)
 		return cli_fail(&err);
 	status = reply->status;
 	if (o->json) {
-		print_json(status, false);
+		status_print_json(status, false);
 		return CLI_WHOLE;
 	}
 	if (!status->n_sessions)
-		cli_line(stderr, "no session: 'tracectl start' begins one");
-	tell_leftovers();
+		cli_line(stderr, "no session; start one with 'tracectl start'");
+	status_tell_leftovers();
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;
 

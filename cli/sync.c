@@ -7,7 +7,7 @@
 #include "link.h"
 
 /* 128 random bits in the form of a UUID. */
-static int make_id(char id[static 37])
+static int sync_make_id(char id[static 37])
 {
 	uint8_t b[16];
 
@@ -21,7 +21,7 @@ static int make_id(char id[static 37])
 	return 0;
 }
 
-static int tell(const struct options *o, const char *id, const Traced__Control__Synced *synced)
+static int sync_tell(const struct options *o, const char *id, const Traced__Control__Synced *synced)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&text);
@@ -49,8 +49,8 @@ static int sync_run(const struct options *o)
 	Traced__Control__Sync sync = TRACED__CONTROL__SYNC__INIT;
 	char made[37];
 
-	if (!o->id && make_id(made) < 0) {
-		error_set(&err, -EIO, "no random numbers for an id: give one by --id");
+	if (!o->id && sync_make_id(made) < 0) {
+		error_set(&err, -EIO, "cannot make a random id: give one with --id");
 		return cli_fail(&err);
 	}
 	sync.id = o->id ? (char *)o->id : made;
@@ -66,7 +66,7 @@ static int sync_run(const struct options *o)
 		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
-	return tell(o, sync.id, reply->synced);
+	return sync_tell(o, sync.id, reply->synced);
 }
 
 const struct command command_sync = {

@@ -13,7 +13,7 @@
 /* Bytes of one line: room for a path, or a long filter that the kernel rejected. */
 #define LINE_MAX_BYTES 8192
 
-static void print_error(const struct error *err)
+static void cli_print_error(const struct error *err)
 {
 	const char *line = err->message ?: "out of memory";
 
@@ -33,20 +33,20 @@ int cli_fail(const struct error *err)
 {
 	/* Expected, for example with `| head`. */
 	if (err->code == EPIPE)
-		cli_warn("the reader of the output has closed it: the rest was not written");
+		cli_warn("the reader closed the output: the rest was not written");
 	else
-		print_error(err);
+		cli_print_error(err);
 	return CLI_FAILED;
 }
 
 int cli_usage(const struct error *err)
 {
-	print_error(err);
+	cli_print_error(err);
 	/* Generated internally, not typed. */
 	return err->code == ENOMEM ? CLI_FAILED : CLI_USAGE;
 }
 
-static void print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
+static void cli_print_line(FILE *to, const char *lead, const char *fmt, va_list ap)
 {
 	_cleanup_free_ char *text = NULL;
 	_cleanup_buf_ struct buf line = BUF_INIT;
@@ -62,7 +62,7 @@ void cli_line(FILE *to, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(to, "", fmt, ap);
+	cli_print_line(to, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -71,7 +71,7 @@ void cli_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	print_line(stderr, "tracectl: ", fmt, ap);
+	cli_print_line(stderr, "tracectl: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -95,7 +95,7 @@ bool cli_flush(void)
 	return false;
 }
 
-static int run(int argc, char **argv)
+static int tracectl_run(int argc, char **argv)
 {
 	_cleanup_options_ struct options o = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -156,6 +156,6 @@ int tracectl_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* The file size limit (ulimit -f) is, too. */
 	signal(SIGXFSZ, SIG_IGN);
-	status = run(argc, argv);
+	status = tracectl_run(argc, argv);
 	return cli_flush() || status != CLI_WHOLE ? status : CLI_FAILED;
 }

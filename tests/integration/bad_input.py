@@ -66,7 +66,7 @@ TABLE = [
     ("an option without its value", ["record", "-t"], 2, ["--time takes a value"], ""),
     ("a command without --", ["record", "-o", "out.json", "make"], 2, ["'make'"], "-- make"),
     ("a session that needs no argument", ["list", "x"], 2, ["'x' is one argument too many"], ""),
-    ("convert without output", ["convert", "in.traced"], 2, ["output is missing"],
+    ("convert without output", ["convert", "in.traced"], 2, ["output file is missing"],
      "convert in.traced out.json"),
     ("a probe in a group", R + ["--kprobe", "p:mine/x vfs_open"], 1, ["names a group"], "--kprobe"),
     ("a probe without a place", R + ["--kprobe", "p:x"], 1, ["no place"], "FUNCTION"),
@@ -108,7 +108,7 @@ TABLE = [
     ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["no CPU 4000"], "it has 0"),
     ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is not a process id"], "-P 1234"),
     ("a process that isn't there", R + ["-P", "4194303"], 1, ["4194303"], "pgrep"),
-    ("-F without a command", R + ["-F"], 2, ["-F follows a command"], "-P PID"),
+    ("-F without a command", R + ["-F"], 2, ["-F needs a command"], "-P PID"),
     ("a command that isn't there", R + ["--", "no-such-program-here"], 1,
      ["no-such-program-here"], "sh -c"),
     ("a profile that isn't one", R + ["--profile", "no-such-profile"], 1, ["no-such-profile"],
@@ -123,7 +123,7 @@ TABLE = [
      ["record", "-t", "200ms", "--format", "json", "-o", "/tmp"], 1, ["/tmp is a directory"],
      "/tmp/trace.json"),
     ("an ending that tells no format", ["record", "-t", "200ms", "-o", "out.xyz"], 2,
-     ["out.xyz", "no format"], r"\.json.*\.txt.*--format"),
+     ["out.xyz", "cannot tell the format"], r"\.json.*\.txt.*--format"),
     ("a format that isn't one", ["record", "-t", "200ms", "--format", "jsn", "-o", "x"], 2,
      ["'jsn'"], "json"),
     ("--json and -o - at once", ["record", "-t", "200ms", "--json", "-o", "-"], 2,
@@ -133,7 +133,7 @@ TABLE = [
     ("status without a daemon", ["status"], 1, ["no traced is running"], START),
     ("start without a daemon", ["start", "-e", "sched"], 1, ["no traced is running"], START),
     ("extract of an instance without a name", ["extract", "--instance", "", "-o", "out.json"], 2,
-     ["its value is empty"], "leave the option out"),
+     ["the value is empty"], "omit"),
     ("extract of an instance that isn't there",
      ["extract", "--instance", "no-such-instance", "-o", "out.json"], 1, ["no-such-instance"],
      ""),
@@ -164,12 +164,12 @@ TABLE = [
 
 WRAPPED = [
     ("an output in a folder that can't be written", READ_ONLY,
-     ["record", "-t", "60s", "-o", "ro/out.json"], 1, ["ro/out.json", "can't be written"],
+     ["record", "-t", "60s", "-o", "ro/out.json"], 1, ["ro/out.json", "cannot write to the directory"],
      "another output", ["ro"]),
     ("no space left for the output", SMALL,
      ["record", "-t", "500ms", "-e", "*:*", "-o", "small/out.json"], 1, ["[Nn]o space"], "",
      ["small"]),
-    ("a pipe without an end", ENDLESS, ["convert", "-", "out.json"], 1, ["-: no room for it in small"],
+    ("a pipe without an end", ENDLESS, ["convert", "-", "out.json"], 1, ["-: not enough space in small"],
      "TMPDIR", ["small"]),
     ("neither root nor a daemon", as_nobody(),
      ["record", "-t", "200ms", "-o", "/dev/null", "--format", "json"], 1,
@@ -403,7 +403,7 @@ def converting_onto_itself(test):
     os.symlink("good.traced", test.dir / "link.traced")
     for out in ("good.traced", "./good.traced", "link.traced"):
         result = test.run("convert", "good.traced", out)
-        check(result.status == 2 and "is the input" in result.err and "hint:" in result.err,
+        check(result.status == 2 and "is the input and would be overwritten" in result.err and "hint:" in result.err,
               f"{result}")
     check((test.dir / "good.traced").read_bytes() == data, "the input was changed")
 
@@ -455,7 +455,7 @@ def interrupted_while_arming_or_twice(test):
     process.send_signal(signal.SIGTERM)
     os.kill(process.pid, signal.SIGCONT)
     result = test.finish(process)
-    judge(test, result, 1, ["given up"], None)
+    judge(test, result, 1, ["cancelled"], None)
 
 
 def locked_down_kernel(test):

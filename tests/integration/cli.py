@@ -147,7 +147,7 @@ def handed_descriptors(test):
             record(test, "-t", "200ms", "--format", "txt", "-o", out, *more, pass_fds=[file.fileno()])
         refused = record(test, "-t", "200ms", "--format", "txt", "-o", out, "--rotate", "1M", status=2,
                          pass_fds=[file.fileno()])
-    check("--rotate makes files" in refused.err, f"{refused}")
+    check("--rotate writes files" in refused.err, f"{refused}")
     closed = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/stdin", status=1,
                     wrap=["sh", "-c", 'exec "$@" <&-', "sh"])
     check("/dev/stdin: Bad file descriptor" in closed.err, f"{closed}")
@@ -261,7 +261,7 @@ def reader_goes_away(test):
     process.stdout = open(os.devnull, "rb")
     result = test.finish(process)
     told = without_its_own(result.err).splitlines()
-    check(result.status == 1 and len(told) == 1 and "reader of the output has closed it" in told[0], f"{result}")
+    check(result.status == 1 and len(told) == 1 and "reader closed the output" in told[0], f"{result}")
     test.check_no_instances()
     check(not list((test.top / "spool").glob("*")), "the spool is kept")
 
@@ -371,7 +371,7 @@ def command_ends_it(test):
     start = time.monotonic()
     result = record(test, "-t", "300ms", "-o", "x.json", "--", "sh", "-c",
                     "exec sleep 5 >/dev/null 2>&1")
-    check(time.monotonic() - start < 4.5 and "still runs" in result.err, f"{result}")
+    check(time.monotonic() - start < 4.5 and "is still running" in result.err, f"{result}")
     os.kill(int(re.search(r"pid (\d+)", result.err).group(1)), signal.SIGKILL)
 
 

@@ -348,11 +348,11 @@ def refusals(test):
     (test.dir / "link").symlink_to("empty")
     (test.dir / "empty").mkdir()
     for out, text in (("full", "is not empty"), ("full/", "is not empty"), ("file", "is not a directory"),
-                      ("link", "is not a directory"), ("no/where", "does not exist"), (".", "with a name")):
+                      ("link", "is not a directory"), ("no/where", "does not exist"), (".", "not a name for a new directory")):
         r = test.run("convert", capture, out, "--format", "ctf")
         check(r.status in (1, 2) and text in r.err, f"{out}: {r}")
     r = test.run("convert", capture, "-", "--format", "ctf")
-    check(r.status == 2 and "it needs a name" in r.err, f"{r}")
+    check(r.status == 2 and "needs a name" in r.err, f"{r}")
     r = test.run("convert", capture, "x.ctf", "--rotate", "1M")
     check(r.status != 0 and "one directory" in r.err, f"{r}")
     check((test.dir / "full/file").read_text() == (test.dir / "file").read_text() == "mine", "written over")

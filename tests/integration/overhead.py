@@ -44,8 +44,8 @@ def far_beyond_it_ends(test):
 
 def nonsense_is_refused(test):
     for arguments, words in (
-            (["--max-cpu", "0"], "not a share of a CPU"),
-            (["--max-cpu", "120%"], "not a share of a CPU"),
+            (["--max-cpu", "0"], "not a percentage of a CPU"),
+            (["--max-cpu", "120%"], "not a percentage of a CPU"),
             (["--shed", "sched"], "--max-cpu"),
             (["--max-cpu", "1%", "--shed", "irq"], "cannot shed"),
             (["--max-cpu", "1%", "--ring"], "flight recorder"),

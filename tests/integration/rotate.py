@@ -217,7 +217,7 @@ def given_back_is_what_is_written(test):
         write_marks(test, 2000, 0.1, first=3000)
         os.kill(maker, signal.SIGKILL)
         result = test.finish(process)
-    check(result.status == 3 and "INCOMPLETE" in result.err and "(tracectl-files) was killed" in result.err,
+    check(result.status == 3 and "INCOMPLETE" in result.err and "tracectl-files, which writes the files, was killed" in result.err,
           f"{result}")
     (spool,) = test.daemon.spool.iterdir()
     check(f"what was not written yet is safe: tracectl convert {spool} x.rest.txt" in result.err, f"{result}")
@@ -295,7 +295,7 @@ def what_is_given_up_is_told(test):
         process.send_signal(signal.SIGTERM)
         process.send_signal(signal.SIGCONT)
         result = test.finish(process)
-    given_up = re.search(r"given up: what came after x.0001.txt to (x.\d+.txt) was not", result.err)
+    given_up = re.search(r"cancelled: nothing after x.0001.txt to (x.\d+.txt) was written", result.err)
     check(result.status == 3 and given_up, f"{result}")
     check("nothing was written" not in result.err, f"{result}")
     check(test.files()[-1] == given_up[1], f"{test.files()}")
@@ -313,7 +313,7 @@ def a_conversion_is_given_up(test):
         time.sleep(0.01)
     interrupt(process)
     result = test.finish(process)
-    given_up = re.search(r"given up: what came after y.0001.txt to (y.\d+.txt) was not", result.err)
+    given_up = re.search(r"cancelled: nothing after y.0001.txt to (y.\d+.txt) was written", result.err)
     check(result.status == 3 and given_up, f"{result}")
     check(test.files()[-1] == given_up[1], f"{test.files()}")
     check(all(f.stat().st_size > 10 << 20 for f in in_order(test, "y.*.txt")), "one was cut")

@@ -175,16 +175,16 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		  "'(a<1) && (b<1)'" },
 		{ { "-e", "" }, "-e takes", NULL },
 		{ { "-o", "" }, "empty", NULL },
-		{ { "--name", "" }, "--name: its value is empty", "leave the option out" },
-		{ { "--symbols", "" }, "--symbols: its value is empty", NULL },
-		{ { "--comm", "" }, "--comm: its value is empty", NULL },
-		{ { "--format", "" }, "--format: its value is empty", NULL },
-		{ { "--clock", "" }, "--clock: its value is empty", NULL },
-		{ { "--profile", "" }, "--profile: its value is empty", NULL },
+		{ { "--name", "" }, "--name: the value is empty", "omit the option" },
+		{ { "--symbols", "" }, "--symbols: the value is empty", NULL },
+		{ { "--comm", "" }, "--comm: the value is empty", NULL },
+		{ { "--format", "" }, "--format: the value is empty", NULL },
+		{ { "--clock", "" }, "--clock: the value is empty", NULL },
+		{ { "--profile", "" }, "--profile: the value is empty", NULL },
 		{ { "--max-memory", "500" },
 		  "--max-memory: '500' has no unit",
 		  "--max-memory 500K" },
-		{ { "--socket", "" }, "--socket: its value is empty", NULL },
+		{ { "--socket", "" }, "--socket: the value is empty", NULL },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -293,7 +293,7 @@ static void a_clock_belongs_to_its_file(void **state _unused_)
 	parsed_deinit(&p);
 	PARSE(&p, "--merge", "a.json", "--sync-file", "s.json", "--sync-file", "t.json");
 	assert_int_equal(p.r, -EINVAL);
-	assert_non_null(strstr(p.err.message, "a.json has s.json already"));
+	assert_non_null(strstr(p.err.message, "a.json already has the sync file s.json"));
 	parsed_deinit(&p);
 	PARSE(&p, "--sync-file", "s.json");
 	assert_int_equal(p.r, 0);

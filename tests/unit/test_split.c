@@ -15,13 +15,12 @@
 #include <cmocka.h>
 
 #include "base/io.h"
-#include "directory.h"
 #include "export/segment.h"
 #include "formats/formats.h"
-#include "names.h"
+#include "lacking_fs.h"
+#include "output/directory.h"
+#include "output/split.h"
 #include "own_folder.h"
-#include "part.h"
-#include "split.h"
 
 static void assert_content(const char *path, const char *text)
 {
@@ -255,7 +254,7 @@ static void two_recordings_share_a_name(void **state _unused_)
 /* Somebody else's file has come meanwhile. */
 static void a_taken_number_is_left_alone(void **state _unused_)
 {
-	for (names_lack = 0; names_lack < 4; names_lack++) {
+	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
 		struct split s;
 
 		start(&s, "out.txt", "txt", 0);
@@ -272,7 +271,7 @@ static void a_taken_number_is_left_alone(void **state _unused_)
 		assert_int_equal(unlink("out.0001.txt") | unlink("out.0003.txt"), 0);
 		assert_int_equal(rmdir("out.0002.txt"), 0);
 	}
-	names_lack = 0;
+	fs_lacks = 0;
 }
 
 static void put_file(const char *path, const char *text)
@@ -292,7 +291,7 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 	put_file("out.0007.txt.part", "# nothing");
 	put_file("out.x.txt.part", "another's\n");
 	start(&s, "out.txt", "txt", 0);
-	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part, left by"));
+	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part of a killed recording is now "));
 	put_files(&s, 1);
 	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 6, 6);
@@ -315,14 +314,14 @@ static void numbers_end(void **state _unused_)
 	assert_non_null(err.hint);
 }
 
-static void begin_directory(struct directory *d, const char *path)
+static void begin_directory(struct framed *d, const char *path)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	if (directory_start(d, path, &err) < 0)
 		fail_msg("%s", err.message);
-	assert_int_equal(put_frame(&d->process, SEGMENT_FILE, "cpu_0"), 0);
-	assert_int_equal(put_frame(&d->process, SEGMENT_DATA, "one "), 0);
+	assert_int_equal(put_frame(d, SEGMENT_FILE, "cpu_0"), 0);
+	assert_int_equal(put_frame(d, SEGMENT_DATA, "one "), 0);
 }
 
 /* What there is in the folder, but of "." and "..". */
@@ -340,7 +339,7 @@ static unsigned count_names(void)
 
 static void a_directory_appears_whole(void **state _unused_)
 {
-	struct directory d;
+	struct framed d;
 
 	for (unsigned i = 0; i < 2; i++) {
 		/* An empty one of that name may be there. */
@@ -348,14 +347,14 @@ static void a_directory_appears_whole(void **state _unused_)
 
 		assert_int_equal(i ? mkdir(path, 0777) : 0, 0);
 		begin_directory(&d, path);
-		assert_int_equal(put_frame(&d.process, SEGMENT_FILE, "metadata"), 0);
-		assert_int_equal(put_frame(&d.process, SEGMENT_DATA, "words"), 0);
-		assert_int_equal(put_frame(&d.process, SEGMENT_FILE, "cpu_0"), 0);
-		assert_int_equal(put_frame(&d.process, SEGMENT_DATA, "two"), 0);
+		assert_int_equal(put_frame(&d, SEGMENT_FILE, "metadata"), 0);
+		assert_int_equal(put_frame(&d, SEGMENT_DATA, "words"), 0);
+		assert_int_equal(put_frame(&d, SEGMENT_FILE, "cpu_0"), 0);
+		assert_int_equal(put_frame(&d, SEGMENT_DATA, "two"), 0);
 		assert_int_equal(access("out.ctf", F_OK), i ? 0 : -1);
-		assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
-		assert_int_equal(framed_finish(&d.process, NULL), 0);
-		directory_deinit(&d);
+		assert_int_equal(put_frame(&d, SEGMENT_LAST, NULL), 0);
+		assert_int_equal(framed_finish(&d, NULL), 0);
+		framed_deinit(&d);
 	}
 	assert_content("out.ctf/cpu_0", "one two");
 	assert_content("again/metadata", "words");
@@ -364,11 +363,11 @@ static void a_directory_appears_whole(void **state _unused_)
 
 static void a_directory_that_was_cut_is_removed(void **state _unused_)
 {
-	struct directory d;
+	struct framed d;
 
 	begin_directory(&d, "out.ctf");
-	assert_int_equal(framed_finish(&d.process, NULL), -EPIPE);
-	directory_deinit(&d);
+	assert_int_equal(framed_finish(&d, NULL), -EPIPE);
+	framed_deinit(&d);
 	assert_int_equal(count_names(), 0);
 }
 
@@ -384,24 +383,24 @@ static void a_directory_has_no_other_names(void **state _unused_)
 					   "A",
 					   "0123456789012345678901234567890123456789"
 					   "0123456789012345678901234" };
-	struct directory d;
+	struct framed d;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		begin_directory(&d, "out.ctf");
-		put_frame(&d.process, SEGMENT_FILE, bad[i]);
-		assert_int_equal(framed_finish(&d.process, NULL), -EPROTO);
-		directory_deinit(&d);
+		put_frame(&d, SEGMENT_FILE, bad[i]);
+		assert_int_equal(framed_finish(&d, NULL), -EPROTO);
+		framed_deinit(&d);
 	}
 	begin_directory(&d, "out.ctf");
-	put_frame(&d.process, SEGMENT_END, NULL);
-	assert_int_equal(framed_finish(&d.process, NULL), -EPROTO);
-	directory_deinit(&d);
+	put_frame(&d, SEGMENT_END, NULL);
+	assert_int_equal(framed_finish(&d, NULL), -EPROTO);
+	framed_deinit(&d);
 	assert_int_equal(count_names(), 0);
 }
 
 static void a_directory_replaces_nothing(void **state _unused_)
 {
-	struct directory d;
+	struct framed d;
 
 	put_file("file", "mine");
 	assert_int_equal(mkdir("full", 0777), 0);
@@ -419,31 +418,32 @@ static void a_directory_replaces_nothing(void **state _unused_)
 /* What is there by the time that it is whole stays, and so does the trace. */
 static void a_directory_whose_name_is_taken_is_saved(void **state _unused_)
 {
-	for (names_lack = 0; names_lack < 4; names_lack++) {
+	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		_cleanup_free_ char *saved = NULL;
-		struct directory d;
+		struct framed d;
 
 		begin_directory(&d, "late.ctf");
 		put_file("late.ctf", "mine");
-		assert_int_equal(put_frame(&d.process, SEGMENT_LAST, NULL), 0);
-		assert_int_equal(framed_finish(&d.process, &err), -ENOTDIR);
-		directory_deinit(&d);
+		assert_int_equal(put_frame(&d, SEGMENT_LAST, NULL), 0);
+		assert_int_equal(framed_finish(&d, &err), -ENOTDIR);
+		framed_deinit(&d);
 		assert_content("late.ctf", "mine");
 		assert_non_null(err.hint);
-		assert_non_null(strstr(err.hint, "it is complete, and saved as late.ctf."));
-		assert_true(asprintf(&saved, "%s/cpu_0", strstr(err.hint, "late.ctf.")) > 0);
+		assert_non_null(strstr(err.hint, "it is complete, and saved as /"));
+		assert_non_null(strstr(err.hint, "/late.ctf."));
+		assert_true(asprintf(&saved, "%s/cpu_0", strchr(err.hint, '/')) > 0);
 		assert_content(saved, "one ");
 		assert_int_equal(unlink("late.ctf"), 0);
-		assert_int_equal(count_names(), names_lack + 1);
+		assert_int_equal(count_names(), fs_lacks + 1);
 	}
-	names_lack = 0;
+	fs_lacks = 0;
 }
 
 static void a_directory_must_be_ones_own(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct directory d;
+	struct framed d;
 
 	if (geteuid() != 0)
 		skip();
@@ -455,7 +455,7 @@ static void a_directory_must_be_ones_own(void **state _unused_)
 	/* But who came by sudo is the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
 	begin_directory(&d, "theirs");
-	directory_deinit(&d);
+	framed_deinit(&d);
 	unsetenv("SUDO_UID");
 	assert_int_equal(count_names(), 1);
 }
@@ -465,7 +465,7 @@ static void a_directory_that_cant_be_read_is_told(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	uid_t uid = geteuid();
-	struct directory d;
+	struct framed d;
 	int r;
 
 	assert_int_equal(mkdir("locked", 0), 0);
@@ -483,13 +483,13 @@ static void a_directory_that_cant_be_read_is_told(void **state _unused_)
 
 static void signals_are_as_before(void **state _unused_)
 {
-	struct directory d;
+	struct framed d;
 	sigset_t set;
 
 	begin_directory(&d, "out.ctf");
 	assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &set), 0);
 	assert_false(sigismember(&set, SIGINT) || sigismember(&set, SIGTERM));
-	directory_deinit(&d);
+	framed_deinit(&d);
 }
 
 #define test_in_folder(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)

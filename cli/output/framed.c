@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "framed.h"
+#include "output/framed.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -11,29 +11,17 @@
 
 #include "base/io.h"
 #include "export/segment.h"
+#include "output/name.h"
 
 #define PROCESS_NAME "tracectl-files"
 
-int framed_init(struct framed *ret, size_t report_size)
-{
-	void *report =
-		mmap(NULL, report_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	if (report == MAP_FAILED)
-		return -errno;
-	*ret = FRAMED_INIT;
-	ret->report = report;
-	ret->report_size = report_size;
-	return 0;
-}
-
-static int not_a_trace(struct error *err)
+int framed_refuse(struct error *err)
 {
 	return error_set(err, -EPROTO, "invalid data from the exporter");
 }
 
-static int take_all(const struct framed_ops *ops, void *maker, struct framed_report *report,
-		    char *data, struct error *err)
+static int framed_take_all(const struct framed_ops *ops, void *maker, struct framed_report *report,
+			   char *data, struct error *err)
 {
 	struct segment_frame head;
 	int r = 0;
@@ -44,10 +32,10 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 
 		if (head.kind < SEGMENT_DATA || head.kind > SEGMENT_SYNC ||
 		    head.len > SEGMENT_FRAME_MAX)
-			return not_a_trace(err);
+			return framed_refuse(err);
 		n = read_full(STDIN_FILENO, data, head.len);
 		if (n < 0)
-			return error_errno(err, (int)n, "the exporter");
+			return error_errno(err, (int)n, "cannot read from the exporter");
 		frame.len = (size_t)n;
 		r = head.kind == SEGMENT_SYNC ? 0 : ops->take(maker, &frame, err);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
@@ -58,7 +46,7 @@ static int take_all(const struct framed_ops *ops, void *maker, struct framed_rep
 	return r;
 }
 
-static void deliver_signals(void)
+static void framed_unblock_signals(void)
 {
 	sigset_t none;
 
@@ -66,34 +54,28 @@ static void deliver_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/*
- * Ignores signals, which are for the recorder, and closes other descriptors: this process ends with
- * the socket.
- */
-static void leave_others(int fd, int kept)
+/* Signals are for the recorder; this process ends with the socket. */
+static void framed_leave_others(int fd, int kept)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		signal(signals[i], SIG_IGN);
-	deliver_signals();
+	output_signals_ignore();
+	framed_unblock_signals();
 	prctl(PR_SET_NAME, PROCESS_NAME);
 	dup2(fd, STDIN_FILENO);
 	fd = open("/dev/null", O_WRONLY);
 	if (fd >= 0)
 		dup2(fd, STDOUT_FILENO);
-	if (kept >= 0)
-		dup2(kept, FRAMED_KEPT);
-	close_fds_from(kept < 0 ? FRAMED_KEPT : FRAMED_KEPT + 1);
+	for (fd = STDERR_FILENO + 1; fd < kept; fd++)
+		close(fd);
+	close_fds_from(MAX(kept, STDERR_FILENO) + 1);
 }
 
-_Noreturn static void run(const struct framed_ops *ops, void *maker, struct framed_report *report,
-			  char *data, int fd, int kept)
+_Noreturn static void framed_run(const struct framed_ops *ops, void *maker,
+				 struct framed_report *report, char *data, int fd, int kept)
 {
 	struct error err = ERROR_INIT;
 
-	leave_others(fd, kept);
-	if (take_all(ops, maker, report, data, &err) < 0) {
+	framed_leave_others(fd, kept);
+	if (framed_take_all(ops, maker, report, data, &err) < 0) {
 		report->code = err.code;
 		snprintf(report->message, sizeof(report->message), "%s", err.message);
 		snprintf(report->hint, sizeof(report->hint), "%s", err.hint ?: "");
@@ -102,35 +84,57 @@ _Noreturn static void run(const struct framed_ops *ops, void *maker, struct fram
 	_exit(0);
 }
 
-int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
-		 struct error *err)
+static int framed_fork(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
+		       struct error *err)
 {
 	_cleanup_free_ char *data = malloc(SEGMENT_FRAME_MAX);
 	_cleanup_close_ int theirs = -EBADF;
+	sigset_t old;
 	int ends[2];
 
 	if (!data)
-		return error_errno(err, -ENOMEM, "the files");
+		return error_errno(err, -ENOMEM, "cannot start the process that writes the files");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "socketpair");
 	theirs = ends[0];
 	f->fd = ends[1];
+	/* A signal must not end the process before it ignores them. */
+	output_signals_block(&old);
 	f->pid = fork();
 	if (f->pid == 0) {
 		/* Otherwise the socket would never report its end. */
 		close(f->fd);
-		run(ops, maker, f->report, data, theirs, kept);
+		framed_run(ops, maker, f->report, data, theirs, kept);
 	}
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	return f->pid < 0 ? error_errno(err, -errno, "fork") : 0;
 }
 
-static void wait_for(struct framed *f)
+int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, int kept,
+		 struct error *err)
+{
+	void *report = mmap(NULL, ops->report_size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int r;
+
+	if (report == MAP_FAILED)
+		return error_errno(err, -errno, "cannot start the process that writes the files");
+	*ret = FRAMED_INIT;
+	ret->report = report;
+	ret->report_size = ops->report_size;
+	r = framed_fork(ret, ops, maker, kept, err);
+	if (r < 0)
+		framed_deinit(ret);
+	return r;
+}
+
+static void framed_wait(struct framed *f)
 {
 	int status = 0;
 
 	/* A hanging disk may block it forever: let the user's signals through. */
 	if (f->report && f->report->give_up)
-		deliver_signals();
+		framed_unblock_signals();
 	f->fd = close_fd(f->fd);
 	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -143,7 +147,7 @@ int framed_finish(struct framed *f, struct error *err)
 {
 	const struct framed_report *report = f->report;
 
-	wait_for(f);
+	framed_wait(f);
 	if (report->code) {
 		error_set(err, -report->code, "%s", report->message);
 		if (*report->hint)
@@ -152,7 +156,7 @@ int framed_finish(struct framed *f, struct error *err)
 	}
 	if (f->killed_by)
 		return error_set(err, -ECHILD,
-				 "what writes the files (" PROCESS_NAME ") was killed: %s",
+				 PROCESS_NAME ", which writes the files, was killed: %s",
 				 strsignal(f->killed_by));
 	return report->whole ? 0 : error_set(err, -EPIPE, "the trace is incomplete");
 }
@@ -165,7 +169,7 @@ void framed_give_up(struct framed *f)
 
 void framed_deinit(struct framed *f)
 {
-	wait_for(f);
+	framed_wait(f);
 	if (f->report)
 		munmap(f->report, f->report_size);
 	*f = FRAMED_INIT;

@@ -35,20 +35,23 @@ struct frame {
 	size_t len;
 };
 
-/* Both are called in the separate process. */
+/* Both functions are called in the separate process. */
 struct framed_ops {
+	size_t report_size; /* the report begins with a struct framed_report */
 	/* Handles one frame; an error ends the process. */
 	int (*take)(void *maker, const struct frame *frame, struct error *err);
 	/* No more frames, or an error occurred. */
 	void (*end)(void *maker);
 };
 
-/* The report has report_size bytes and begins with a struct framed_report. 0 or -errno. */
-int framed_init(struct framed *ret, size_t report_size);
-/* The child inherits only the descriptor `kept`, as FRAMED_KEPT; negative: none. */
-#define FRAMED_KEPT 3
-int framed_start(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
+/*
+ * kept: the descriptor that the process inherits, under its number; negative: none. The process has
+ * a copy of maker and ret as they are then.
+ */
+int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, int kept,
 		 struct error *err);
+/* The error for a frame that may not come. */
+int framed_refuse(struct error *err);
 /*
  * Closes the socket and waits. Returns the process's error; -ECHILD: it was killed; -EPIPE: the
  * frames were cut off.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The files of --rotate: out.0001.pftrace, out.0002.pftrace ... A separate process (framed.h)
- * renames each when it is complete; until then it is out.0001.pftrace.part (part.h). The process
+ * renames each when it is complete; until then it is out.0001.pftrace.part (name.h). The process
  * outlives all writers and keeps the valid part of the last file; if it is killed, the next one
  * recovers that. Numbers continue after the highest existing one, and two recordings of one name
  * share them: nothing is overwritten.
@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "export/sink.h"
-#include "framed.h"
+#include "output/framed.h"
 
 struct split {
 	struct framed process;

@@ -15,10 +15,11 @@
 
 #include "base/io.h"
 #include "formats/formats.h"
-#include "names.h"
+#include "lacking_fs.h"
+#include "output/name.h"
+#include "output/part.h"
+#include "output/path.h"
 #include "own_folder.h"
-#include "part.h"
-#include "result_file.h"
 
 static unsigned entries(void)
 {
@@ -53,14 +54,14 @@ static void assert_content(const char *path, const char *text)
 static void appears_only_when_committed(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	umask(027);
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(access("out.json", F_OK), -1);
 	assert_int_equal(write_full(f.fd, "{}", 2), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_content("out.json", "{}");
 	assert_int_equal(entries(), 1);
 
@@ -73,27 +74,27 @@ static void appears_only_when_committed(void **state _unused_)
 static void the_old_file_stays_until_then(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	put("out.json", "old");
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	assert_content("out.json", "old");
-	assert_int_equal(result_file_commit(&f, &err), 0);
+	assert_int_equal(output_name_commit(&f, &err), 0);
 	assert_content("out.json", "new");
-	result_file_deinit(&f);
+	output_name_deinit(&f);
 	assert_int_equal(entries(), 1);
 }
 
 static void nothing_stays_of_what_is_dropped(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	put("out.json", "old");
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
-	result_file_deinit(&f);
+	output_name_deinit(&f);
 	assert_content("out.json", "old");
 	assert_int_equal(entries(), 1);
 }
@@ -108,14 +109,14 @@ static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
 	assert_int_equal(symlink("sub/link", "out.json"), 0);
 	assert_int_equal(symlink("real", "sub/link"), 0);
 	for (int part = 0; part < 2; part++) {
-		struct result_file f;
+		struct output_name f;
 
-		assert_int_equal(part ? result_file_open_part(&f, "out.json", &err)
-				      : result_file_open(&f, "out.json", &err),
+		assert_int_equal(part ? output_name_open(&f, "out.json", OUTPUT_PART, &err)
+				      : output_name_open(&f, "out.json", OUTPUT_FILE, &err),
 				 0);
 		assert_int_equal(write_full(f.fd, "{}", 2), 0);
-		assert_int_equal(result_file_commit(&f, &err), 0);
-		result_file_deinit(&f);
+		assert_int_equal(output_name_commit(&f, &err), 0);
+		output_name_deinit(&f);
 		assert_int_equal(lstat("out.json", &st), 0);
 		assert_true(S_ISLNK(st.st_mode));
 		assert_int_equal(lstat("sub/link", &st), 0);
@@ -130,39 +131,39 @@ static void what_cant_be_synced_is_kept(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_ char *path = NULL;
-	struct result_file f;
+	struct output_name f;
 	int diskless;
 
-	result_file_force_named = true;
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
-	result_file_force_named = false;
+	fs_lacks = FS_LACKS_TMPFILE;
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
+	fs_lacks = 0;
 	assert_int_equal(write_full(f.fd, "{}", 2), 0);
 	/* Of a descriptor that has no disk. */
 	diskless = eventfd(0, EFD_CLOEXEC);
 	assert_true(diskless >= 0);
 	assert_int_equal(dup2(diskless, f.fd), f.fd);
 	close(diskless);
-	assert_int_equal(result_file_commit(&f, &err), -EINVAL);
+	assert_int_equal(output_name_commit(&f, &err), -EINVAL);
 	assert_int_equal(access("out.json", F_OK), -1);
 	assert_non_null(strstr(err.hint, "saved as "));
 	path = strdup(strstr(err.hint, "saved as ") + strlen("saved as "));
-	result_file_deinit(&f);
+	output_name_deinit(&f);
 	assert_content(path, "{}");
 }
 
 static void a_link_is_kept_and_its_target_replaced(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 	struct stat st;
 
 	assert_int_equal(mkdir("sub", 0755), 0);
 	put("sub/real", "old");
 	assert_int_equal(symlink("sub/real", "out.json"), 0);
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(lstat("out.json", &st), 0);
 	assert_true(S_ISLNK(st.st_mode));
 	assert_content("sub/real", "new");
@@ -171,14 +172,14 @@ static void a_link_is_kept_and_its_target_replaced(void **state _unused_)
 static void a_device_is_written_in_place(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 	struct stat st;
 
 	assert_int_equal(symlink("/dev/null", "null"), 0);
-	assert_int_equal(result_file_open(&f, "null", &err), 0);
+	assert_int_equal(output_name_open(&f, "null", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "x", 1), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(stat("/dev/null", &st), 0);
 	assert_true(S_ISCHR(st.st_mode));
 	assert_int_equal(lstat("null", &st), 0);
@@ -189,23 +190,23 @@ static void a_device_is_written_in_place(void **state _unused_)
 static void a_descriptor_is_written_where_it_stands(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 	char name[32];
 	int fd;
 
 	put("log", "so far ");
 	fd = open("log", O_WRONLY | O_APPEND);
 	snprintf(name, sizeof(name), "/dev/fd/%d", fd);
-	assert_int_equal(name_descriptor(name), fd);
+	assert_int_equal(path_descriptor(name), fd);
 	assert_int_equal(symlink(name, "link"), 0);
-	assert_int_equal(name_descriptor("link"), fd);
-	assert_int_equal(result_file_open(&f, "link", &err), 0);
+	assert_int_equal(path_descriptor("link"), fd);
+	assert_int_equal(output_name_open(&f, "link", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "and on", 6), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_content("log", "so far and on");
 	close(fd);
-	assert_int_equal(result_file_open(&f, "link", &err), -EBADF);
+	assert_int_equal(output_name_open(&f, "link", OUTPUT_FILE, &err), -EBADF);
 	assert_int_equal(unlink("link"), 0);
 	assert_int_equal(unlink("log"), 0);
 }
@@ -218,20 +219,20 @@ static void what_is_no_descriptor_for_us(void **state _unused_)
 	put("file", "");
 	fd = open("file", O_WRONLY | O_CLOEXEC); /* as all that a program opens for itself */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	assert_int_equal(name_descriptor(name), -EBADF);
+	assert_int_equal(path_descriptor(name), -EBADF);
 	close(fd);
 	fd = open("file", O_RDONLY);
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	assert_int_equal(name_descriptor(name), -EBADF);
+	assert_int_equal(path_descriptor(name), -EBADF);
 	close(fd);
 	assert_int_equal(mkdir("fd", 0755), 0);
 	put("fd/1", "");
-	assert_int_equal(name_descriptor("fd/1"), -ENOENT);
-	assert_int_equal(name_descriptor("/proc/self/fd/x"), -ENOENT);
-	assert_int_equal(name_descriptor("/proc/self/fd/"), -ENOENT);
-	assert_int_equal(name_descriptor("/proc/1/fd/1"), -ENOENT);
+	assert_int_equal(path_descriptor("fd/1"), -ENOENT);
+	assert_int_equal(path_descriptor("/proc/self/fd/x"), -ENOENT);
+	assert_int_equal(path_descriptor("/proc/self/fd/"), -ENOENT);
+	assert_int_equal(path_descriptor("/proc/1/fd/1"), -ENOENT);
 	assert_int_equal(symlink("loop", "loop"), 0);
-	assert_int_equal(name_descriptor("loop"), -ENOENT);
+	assert_int_equal(path_descriptor("loop"), -ENOENT);
 	assert_int_equal(unlink("loop"), 0);
 }
 
@@ -243,7 +244,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 		const char *message;
 	} table[] = {
 		{ "absent/out.json", -ENOENT, "the directory absent does not exist" },
-		{ "file/out.json", -ENOTDIR, "file/out.json: file is no directory" },
+		{ "file/out.json", -ENOTDIR, "file/out.json: file is not a directory" },
 		{ "sub", -EISDIR, "sub is a directory" },
 		{ "sub/", -EISDIR, "sub/ is a directory" },
 		{ "new/", -ENOENT, "the directory new does not exist" },
@@ -254,8 +255,8 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 	put("file", "");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
-		_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
-		int r = result_file_open(&f, table[i].path, &err);
+		_cleanup_output_name_ struct output_name f = OUTPUT_NAME_INIT;
+		int r = output_name_open(&f, table[i].path, OUTPUT_FILE, &err);
 
 		assert_true(r < 0);
 		assert_non_null(err.message);
@@ -268,45 +269,48 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 	assert_int_equal(entries(), 2);
 }
 
-/* A filesystem without O_TMPFILE is played by a name that is given at once. */
-static void a_fatal_signal_removes_a_named_temporary(void **state _unused_)
+static void a_fatal_signal_removes_what_has_a_name(void **state _unused_)
 {
-	pid_t pid = fork();
-	int status;
+	static const enum output_kind kinds[] = { OUTPUT_FILE, OUTPUT_PART, OUTPUT_DIRECTORY };
 
-	assert_true(pid >= 0);
-	if (!pid) {
-		struct result_file f;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		pid_t pid = fork();
+		int status;
 
-		result_file_force_named = true;
-		if (result_file_open(&f, "out.json", NULL) < 0 || entries() != 1)
-			_exit(1);
-		raise(SIGTERM);
-		_exit(2);
+		assert_true(pid >= 0);
+		if (!pid) {
+			struct output_name n;
+
+			fs_lacks = FS_LACKS_TMPFILE;
+			if (output_name_open(&n, "out.json", kinds[i], NULL) < 0 || entries() != 1)
+				_exit(1);
+			raise(SIGTERM);
+			_exit(2);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+		assert_int_equal(entries(), 0);
 	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-	assert_int_equal(entries(), 0);
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
-	result_file_force_named = true;
+	fs_lacks = FS_LACKS_TMPFILE;
 	put("out.json", "old");
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(entries(), 2);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(entries(), 1);
 	assert_content("out.json", "new");
-	assert_int_equal(result_file_open(&f, "other", &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&f, "other", OUTPUT_FILE, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(entries(), 1);
-	result_file_force_named = false;
+	fs_lacks = 0;
 }
 
 /* The one thing that the hint says was saved. Owned. */
@@ -323,21 +327,21 @@ static void a_name_taken_by_a_directory_loses_nothing(void **state _unused_)
 	for (int named = 0; named < 2; named++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		_cleanup_free_ char *path = NULL;
-		struct result_file f;
+		struct output_name f;
 
-		result_file_force_named = named;
-		assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+		fs_lacks = named ? FS_LACKS_TMPFILE : 0;
+		assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 		assert_int_equal(write_full(f.fd, "dear", 4), 0);
 		assert_int_equal(mkdir("out.json", 0755), 0);
-		assert_int_equal(result_file_commit(&f, &err), -EISDIR);
-		result_file_deinit(&f);
+		assert_int_equal(output_name_commit(&f, &err), -EISDIR);
+		output_name_deinit(&f);
 		path = saved_as(&err);
 		assert_content(path, "dear");
 		assert_int_equal(entries(), 2);
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(rmdir("out.json"), 0);
 	}
-	result_file_force_named = false;
+	fs_lacks = 0;
 }
 
 static void need_root(void)
@@ -349,24 +353,24 @@ static void need_root(void)
 static void a_file_of_another_user_stays(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	need_root();
 	put("out.json", "theirs");
 	assert_int_equal(chown("out.json", 65534, 65534), 0);
-	assert_int_equal(result_file_open(&f, "out.json", &err), -EPERM);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), -EPERM);
 	assert_non_null(strstr(err.message, "65534"));
-	assert_int_equal(result_file_open_part(&f, "out.json", &err), -EPERM);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), -EPERM);
 	assert_int_equal(symlink("out.json", "link.json"), 0);
-	assert_int_equal(result_file_open(&f, "link.json", &err), -EPERM);
+	assert_int_equal(output_name_open(&f, "link.json", OUTPUT_FILE, &err), -EPERM);
 	assert_int_equal(entries(), 2);
 	assert_content("out.json", "theirs");
 	/* But who came by sudo is the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "mine", 4), 0);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	unsetenv("SUDO_UID");
 	assert_content("out.json", "mine");
 }
@@ -377,15 +381,15 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 	for (int named = 0; named < 2; named++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		_cleanup_free_ char *path = NULL;
-		struct result_file f;
+		struct output_name f;
 
-		result_file_force_named = named;
-		assert_int_equal(result_file_open(&f, "out.json", &err), 0);
+		fs_lacks = named ? FS_LACKS_TMPFILE : 0;
+		assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 		assert_int_equal(write_full(f.fd, "dear", 4), 0);
 		put("out.json", "theirs");
 		assert_int_equal(chown("out.json", 65534, 65534), 0);
-		assert_int_equal(result_file_commit(&f, &err), -EPERM);
-		result_file_deinit(&f);
+		assert_int_equal(output_name_commit(&f, &err), -EPERM);
+		output_name_deinit(&f);
 		assert_content("out.json", "theirs");
 		path = saved_as(&err);
 		assert_content(path, "dear");
@@ -393,14 +397,14 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(unlink("out.json"), 0);
 	}
-	result_file_force_named = false;
+	fs_lacks = 0;
 }
 
 /* Nor where a link of the caller's leads to it: what it names is made nowhere. */
 static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	need_root();
 	assert_int_equal(mkdir("shared", 0700), 0);
@@ -408,9 +412,9 @@ static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_
 	assert_int_equal(symlink("shared/theirs", "out.json"), 0);
 	assert_int_equal(symlink("../stolen", "shared/theirs"), 0);
 	assert_int_equal(lchown("shared/theirs", 65534, 65534), 0);
-	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
-	assert_int_equal(result_file_commit(&f, &err), -EPERM);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
+	assert_int_equal(output_name_commit(&f, &err), -EPERM);
+	output_name_deinit(&f);
 	assert_int_equal(access("stolen", F_OK), -1);
 }
 
@@ -418,7 +422,7 @@ static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_
 static void a_link_of_another_user_is_not_followed_where_all_may_write(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f;
+	struct output_name f;
 
 	need_root();
 	put("mine.json", "mine");
@@ -427,17 +431,17 @@ static void a_link_of_another_user_is_not_followed_where_all_may_write(void **st
 	assert_int_equal(chmod("shared", 01777), 0);
 	assert_int_equal(symlink("../mine.json", "shared/out.json"), 0);
 	assert_int_equal(lchown("shared/out.json", 65534, 65534), 0);
-	assert_int_equal(result_file_open(&f, "shared/out.json", &err), -EPERM);
+	assert_int_equal(output_name_open(&f, "shared/out.json", OUTPUT_FILE, &err), -EPERM);
 	assert_non_null(strstr(err.message, "symbolic link"));
 	assert_content("mine.json", "mine");
 	/* The folder's owner may put them there, and one's own are followed. */
 	assert_int_equal(chown("shared", 65534, 65534), 0);
-	assert_int_equal(result_file_open(&f, "shared/out.json", &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&f, "shared/out.json", OUTPUT_FILE, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(chown("shared", 65533, 65533), 0);
 	assert_int_equal(lchown("shared/out.json", 0, 0), 0);
-	assert_int_equal(result_file_open(&f, "shared/out.json", &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&f, "shared/out.json", OUTPUT_FILE, &err), 0);
+	output_name_deinit(&f);
 }
 
 static void a_directory_that_went_loses_nothing(void **state)
@@ -445,19 +449,19 @@ static void a_directory_that_went_loses_nothing(void **state)
 	for (int named = 0; named < 2; named++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		_cleanup_free_ char *path = NULL;
-		struct result_file f;
+		struct output_name f;
 		struct stat st;
 
 		setenv("TMPDIR", *state, 1);
-		result_file_force_named = named;
+		fs_lacks = named ? FS_LACKS_TMPFILE : 0;
 		assert_int_equal(mkdir("sub", 0755), 0);
-		assert_int_equal(result_file_open(&f, "sub/out.json", &err), 0);
+		assert_int_equal(output_name_open(&f, "sub/out.json", OUTPUT_FILE, &err), 0);
 		assert_int_equal(write_full(f.fd, "dear", 4), 0);
 		if (named)
 			assert_int_equal(unlinkat(f.dir_fd, f.temp, 0), 0);
 		assert_int_equal(rmdir("sub"), 0);
-		assert_int_equal(result_file_commit(&f, &err), -ENOENT);
-		result_file_deinit(&f);
+		assert_int_equal(output_name_commit(&f, &err), -ENOENT);
+		output_name_deinit(&f);
 		path = saved_as(&err);
 		assert_content(path, "dear");
 		assert_int_equal(stat(path, &st), 0);
@@ -465,7 +469,7 @@ static void a_directory_that_went_loses_nothing(void **state)
 		assert_int_equal(entries(), 1);
 		assert_int_equal(unlink(path), 0);
 	}
-	result_file_force_named = false;
+	fs_lacks = 0;
 	unsetenv("TMPDIR");
 }
 
@@ -473,36 +477,36 @@ static void a_directory_that_went_loses_nothing(void **state)
 static void a_part_is_seen(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct result_file f, other;
+	struct output_name f, other;
 
 	put("out.json", "old");
-	assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	assert_content("out.json.part", "new");
 	assert_content("out.json", "old");
-	assert_int_equal(result_file_open_part(&other, "out.json", &err), -EEXIST);
-	assert_int_equal(result_file_commit(&f, &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&other, "out.json", OUTPUT_PART, &err), -EEXIST);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
 	assert_content("out.json", "new");
 	assert_int_equal(entries(), 1);
 
-	assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
-	result_file_deinit(&f);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
+	output_name_deinit(&f);
 	assert_int_equal(entries(), 1);
 }
 
 static void a_rehearsal_leaves_nothing(void **state _unused_)
 {
-	for (names_lack = 0; names_lack < 4; names_lack++) {
+	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
-		struct result_file f;
+		struct output_name f;
 
-		assert_int_equal(result_file_open_part(&f, "out.json", &err), 0);
-		assert_int_equal(result_file_rehearse(&f, &err), 0);
-		result_file_deinit(&f);
+		assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
+		assert_int_equal(output_name_rehearse(&f, &err), 0);
+		output_name_deinit(&f);
 		assert_int_equal(entries(), 0);
 	}
-	names_lack = 0;
+	fs_lacks = 0;
 }
 
 static void recover(const char *expected)
@@ -519,7 +523,7 @@ static void what_was_left_is_named(void **state _unused_)
 {
 	static const char text[] = "{\"systemTraceEvents\":\"# a\\nb\\nc";
 	static const char closed[] = "{\"systemTraceEvents\":\"# a\\nb\\n\"}\n";
-	struct result_file f;
+	struct output_name f;
 
 	recover(NULL);
 	put("out.json.part", text);
@@ -538,26 +542,26 @@ static void what_was_left_is_named(void **state _unused_)
 	assert_int_equal(unlink("out.json.part"), 0);
 
 	/* Somebody writes it. */
-	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, NULL), 0);
 	recover(NULL);
 	assert_int_equal(write_full(f.fd, text, strlen(text)), 0);
 	recover(NULL);
 	assert_content("out.json.part", text);
-	result_file_deinit(&f);
+	output_name_deinit(&f);
 	assert_int_equal(entries(), 2);
 }
 
 static void a_part_can_be_left(void **state _unused_)
 {
-	_cleanup_result_file_ struct result_file f = RESULT_FILE_INIT;
+	_cleanup_output_name_ struct output_name f = OUTPUT_NAME_INIT;
 
-	assert_int_equal(result_file_open(&f, "out.json", NULL), 0);
-	assert_false(result_file_leave(&f));
-	result_file_deinit(&f);
-	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, NULL), 0);
+	assert_false(output_name_leave(&f));
+	output_name_deinit(&f);
+	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, NULL), 0);
 	assert_int_equal(write_full(f.fd, "[\n{},\n{", 8), 0);
-	assert_true(result_file_leave(&f));
-	result_file_deinit(&f);
+	assert_true(output_name_leave(&f));
+	output_name_deinit(&f);
 	assert_content("out.json.part", "[\n{},\n{");
 	/* For the next one of that name. */
 	recover("out.partial.json");
@@ -582,7 +586,7 @@ int main(void)
 		T(a_descriptor_is_written_where_it_stands),
 		T(what_is_no_descriptor_for_us),
 		T(what_can_not_be_written_is_found_at_once),
-		T(a_fatal_signal_removes_a_named_temporary),
+		T(a_fatal_signal_removes_what_has_a_name),
 		T(a_named_temporary_becomes_the_file),
 		T(a_name_taken_by_a_directory_loses_nothing),
 		T(a_file_of_another_user_stays),

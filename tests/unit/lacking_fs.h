@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Simulates filesystems that lack some calls: openat(), linkat() and renameat2() are wrapped. */
+#pragma once
+
+enum { FS_LACKS_NOREPLACE = 1, FS_LACKS_LINKS = 2, FS_LACKS_TMPFILE = 4 };
+extern unsigned fs_lacks;
