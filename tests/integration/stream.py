@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings that are written while they run: what comes when, that nothing is
-missing or doubled, and that the spool is given back."""
+"""Recordings that are written while they run: when data comes, that nothing is missing or doubled,
+and that the spool's space is freed."""
 
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ MARKS = 3000
 
 @contextlib.contextmanager
 def recording(test, *arguments, **kwargs):
-    """tracectl record, which records by now; whatever happens, it ends."""
+    """tracectl record, which already records; it ends in any case."""
     process = test.start("record", "--name", test.name, *arguments, **kwargs)
     try:
         try:
@@ -37,7 +37,7 @@ def recording(test, *arguments, **kwargs):
 
 
 def instance_of(test):
-    """The main one, once it takes marks: the tasks' own is turned on before it."""
+    """The main instance, once it takes marks: the one for tasks is turned on before it."""
     until = time.monotonic() + 20
     while True:
         for i in test.instances():
@@ -49,7 +49,7 @@ def instance_of(test):
 
 
 def write_marks(test, count, pause=0.0, first=0):
-    """Numbered ones, straight into the session's instance, from whatever CPU."""
+    """Numbered marks, straight into the session's instance, from any CPU."""
     with open(instance_of(test) / "trace_marker", "wb", buffering=0) as marker:
         for n in range(first, first + count):
             marker.write(b"number %d\n" % n)
@@ -121,7 +121,7 @@ def spool_of(test):
 
 
 def a_spool_is_given_back(test):
-    """While it records, once the exporter has caught up with a burst."""
+    """During the recording, once the exporter has caught up with a burst."""
     with recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-o",
                    "x.pftrace") as process:
         load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
@@ -211,7 +211,7 @@ def await_growth(test, part, size=1):
 
 
 def a_killed_daemon_leaves_the_rest(test):
-    """What was not written is in the spool, for convert."""
+    """Data that was not written is in the spool, for convert."""
     with recording(test, "--stream", "-o", "x.txt") as process:
         time.sleep(3)
         await_growth(test, test.dir / "x.txt.part", 4096)
@@ -224,12 +224,12 @@ def a_killed_daemon_leaves_the_rest(test):
         spool = next(iter(test.daemon.spool.iterdir()))
         converted = test.run("convert", spool, "rest.txt")
         check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
-        check("and given back" in converted.err, f"{converted}")
+        check("exported and then freed" in converted.err, f"{converted}")
         check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
 
 
 def await_unlocked(part):
-    """Until all who write it are gone: whole before that, it is still theirs."""
+    """Waits until all its writers are gone: until then it belongs to them, even if it is whole."""
     until = time.monotonic() + 30
     with part.open("rb") as f:
         while True:
@@ -259,7 +259,7 @@ def a_killed_tracectl_leaves_a_whole_part(test):
 
 
 def killed_all_together(test, ending):
-    """As by the OOM killer of their cgroup: what is in the part is a prefix."""
+    """As by the OOM killer of their cgroup: the part is a prefix."""
     part = test.dir / f"x.{ending}.part"
     with recording(test, "--stream", "-e", "sched", "-o", f"x.{ending}") as process:
         await_growth(test, part, 4096)
@@ -273,7 +273,7 @@ def killed_all_together(test, ending):
     second = test.start("record", "--stream", "-e", "sched", "-o", f"x.{ending}")
     await_growth(test, test.dir / f"x.partial.{ending}")
     await_growth(test, part)
-    # A part that is being written is nobody's to take.
+    # Nobody may take a part that is being written.
     third = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", f"x.{ending}")
     check(third.status == 0 and "is another recording's" in third.err, f"{third}")
     interrupt(second)
