@@ -132,7 +132,7 @@ void page_end(struct maker *m, uint64_t missed)
 
 	assert_true(m->page.len <= m->subbuf_size);
 	if (missed) {
-		/* The kernel adds a negative int: it fills the upper half of a 64-bit word. */
+		/* The kernel adds a negative int, which fills the upper half of a 64-bit word. */
 		uint64_t flags = UINT64_C(0xffffffff00000000) | MISSED_EVENTS;
 
 		if (missed != UINT64_MAX) {

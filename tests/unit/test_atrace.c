@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* atrace's words in trace_marker, in the JSON. */
+/* atrace's texts in trace_marker, as they appear in the JSON. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static json_t *convert(const char *const *marks, size_t count, bool array)
 	return json;
 }
 
-/* The n-th element that is no metadata, as one text. */
+/* The n-th element that is no metadata, as text. */
 static void expect(json_t *events, size_t n, const char *wanted)
 {
 	_cleanup_free_ char *text = NULL;
@@ -113,7 +113,7 @@ static void an_array_has_them_too(void **state _unused_)
 	json_decref(json);
 }
 
-/* What is not quite one of them, or ends what never began, is free text. */
+/* Text that resembles one of them, or an end without a begin, is free text. */
 static void what_is_none_stays_in_the_text(void **state _unused_)
 {
 	static const char *const others[] = {
@@ -130,7 +130,7 @@ static void what_is_none_stays_in_the_text(void **state _unused_)
 	json_decref(json);
 }
 
-/* Many at a time: an end has the name of its begin, whatever hashes to the same place. */
+/* Many at once: an end has the name of its begin, even if hashes collide. */
 static void ends_find_their_names(void **state _unused_)
 {
 	enum { MANY = 20 };
@@ -166,12 +166,12 @@ static void ends_find_their_names(void **state _unused_)
 #define PAGES 400
 #define PAGE_MARKS 40
 #define NAMED 16 /* tasks */
-/* Of such a distance a thread keeps one at hand: the others are looked up each time. */
+/* A thread caches one task at this distance; it looks up the others each time. */
 #define NAMED_STEP 1024
 
 /*
- * Lines of the text are written by one thread while the next fetches an instant, whose task nobody
- * has looked for before: a name is searched for then.
+ * One thread writes lines of the text while the next fetches an instant of a task that was never
+ * looked up: the exporter then searches for its name.
  */
 static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a machine of the other byte order recorded (s390x), as JSON and as a Perfetto trace: both
- * against the kernel's own text. test_recorded.c has ours against it.
+ * A recording of a machine of the other byte order (s390x), as JSON and as a Perfetto trace,
+ * against the kernel's own text. test_recorded.c compares the text export with it.
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ struct seen {
 	const char *next_comm;
 };
 
-/* The next line that is none of the head's, ended in place; NULL: there is none. */
+/* The next line after the head, terminated in place; NULL: there is none. */
 static char *next_event(char **text)
 {
 	while (*text && **text) {
@@ -62,7 +62,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Readers of JSON want calls named as events, and know of fewer states of a task. */
+/* Readers of JSON want calls named like events, and know fewer task states. */
 static bool same_event(char *kernel, char *ours)
 {
 	char *a = strstr(kernel, ": "), *b = strstr(ours, ": "), *state;
@@ -164,7 +164,7 @@ static size_t read_bundles(const PB(Trace) * trace, struct seen *seen)
 	return n;
 }
 
-/* Each switch of one has its like among those of the same microsecond of the other. */
+/* Each switch of one has an equal in the same microsecond of the other. */
 static bool has_switch(const struct seen *of, size_t count, const struct seen *wanted)
 {
 	char ending[128];

@@ -74,7 +74,7 @@ static void a_failing_exec_is_told(void **state _unused_)
 	_cleanup_child_ struct child c = CHILD_INIT;
 	int fd = mkstemp(path);
 
-	/* An interpreter that isn't there: only the kernel finds out. */
+	/* The interpreter is missing; only the kernel detects that. */
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "#!/no/such/interpreter\n", 23), 23);
 	assert_int_equal(fchmod(fd, 0700), 0);

@@ -223,7 +223,7 @@ static void probes_are_asked_for_with_their_filters(void **state _unused_)
 	assert_int_equal(s.message.n_uprobe_filters, 0);
 }
 
-/* The exit status tells whether something is missing; only --fail-on-loss minds a loss. */
+/* The exit status reports missing data; only --fail-on-loss counts a loss as such. */
 static void the_status_tells_what_is_missing(void **state _unused_)
 {
 	struct options quiet = { .quiet = true }, strict = { .quiet = true, .fail_on_loss = true };
@@ -242,7 +242,7 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 	outcome.result.incomplete = false;
 	outcome.result.events = 0;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
-	/* One event may be the recording's own. */
+	/* The only event may be the recorder's own clock mark. */
 	outcome.result.events = 1;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
 	outcome.result.own_events = 1;
@@ -258,8 +258,8 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 }
 
 /*
- * As recorded on Linux 6.18 under loads that switch tasks or make system calls; functions in guests
- * with other kernels, and generated.
+ * Recorded on Linux 6.18 under loads that switch tasks or make system calls; functions in guests
+ * with other kernels, or generated.
  */
 static void the_size_of_a_json_is_estimated(void **state _unused_)
 {

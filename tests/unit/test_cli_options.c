@@ -19,7 +19,7 @@ struct parsed {
 	int r, next;
 };
 
-/* words: what follows the command's name, NULL at the end. */
+/* words: what follows the command's name, with NULL at the end. */
 static void parse_as(struct parsed *p, uint64_t allowed, bool stop, const char *const *words)
 {
 	int argc = 0;
@@ -214,7 +214,7 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 	parsed_deinit(&p);
 }
 
-/* A word that a command takes no more of tells what was meant. */
+/* A surplus word gets an error that suggests what was meant. */
 static void stray_words_say_where_they_go(void **state _unused_)
 {
 	static const struct {
@@ -352,7 +352,7 @@ static void what_goes_together_is_checked(void **state _unused_)
 	assert_non_null(strstr(p.err.message, "'b' is one argument too many"));
 	parsed_deinit(&p);
 
-	/* Forgetting the two dashes is told apart. */
+	/* Missing dashes get an error of their own. */
 	PARSE(&p, "make");
 	assert_int_equal(options_check(&p.o, &runs, &p.err), -EINVAL);
 	assert_non_null(strstr(p.err.hint, "runs -- make"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What ties clocks: the marks that tracectl sync puts into the ring, the files that give a
- * controller's side of them, and the readings that lead from one clock of the machine to another.
+ * Ties of clocks: marks that tracectl sync writes into the ring, files with a controller's side of
+ * them, and readings that relate the machine's clocks to each other.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,7 +28,7 @@
 
 struct noted {
 	const char *id;
-	uint64_t at, before, after; /* when the mark was written, and the readings around it */
+	uint64_t at, before, after; /* time of the mark, and the readings around it */
 };
 
 /* A recording from 101 s to 109 s with these syncs. */
@@ -59,7 +59,7 @@ static void make(struct maker *m, const struct noted *syncs, size_t count)
 	maker_end(m);
 }
 
-/* The clock_sync event of that id; there is one and no more. */
+/* The only clock_sync event with that id. */
 static json_t *find_tie(const struct converted *c, const char *id)
 {
 	json_t *events = json_object_get(c->json, "traceEvents"), *e, *found = NULL;
@@ -78,7 +78,7 @@ static json_t *find_tie(const struct converted *c, const char *id)
 	return found;
 }
 
-/* In the middle of the tie lies the mark in the text, whatever the two readings are. */
+/* The text's mark is in the middle of the tie, whatever the two readings are. */
 static void a_sync_is_told_with_its_bound(void **state _unused_)
 {
 	static const struct noted syncs[] = {
@@ -112,8 +112,9 @@ static void a_sync_is_told_with_its_bound(void **state _unused_)
 static void a_wide_sync_is_warned_of(void **state _unused_)
 {
 	static const struct noted syncs[] = {
-		/* The recorder's own was made under whatever load there was: nobody's tie hangs on
-		   it. */
+		/*
+		 * The recorder made its own mark under an unknown load: no other tie depends on it.
+		 */
 		{ "traced_abcdef01", 102 * S, 102 * S - 90000, 102 * S + 90000 },
 		{ "near", 103 * S, 103 * S - 10000, 103 * S + 10000 },
 		{ "far", 104 * S, 104 * S - 12500, 104 * S + 12500 },
@@ -132,7 +133,10 @@ static void a_wide_sync_is_warned_of(void **state _unused_)
 	assert_int_equal(lenient.result.warning_count, 0);
 }
 
-/* A clock of its own, 20 ppm fast, that another file ties: its offset, bound and drift are told. */
+/*
+ * A separate clock, 20 ppm fast, that another file ties: the output has its offset, bound and
+ * drift.
+ */
 static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 {
 	static const struct noted syncs[] = { { "one", 102 * S, 102 * S - 50, 102 * S + 50 },
@@ -140,7 +144,9 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	static const char power[] =
 		"[{\"name\":\"watts\",\"ph\":\"C\",\"pid\":9,\"ts\":2000040.0,\"args\":{\"w\":5}},"
 		"{\"name\":\"watts\",\"ph\":\"C\",\"pid\":9,\"ts\":6000120.0,\"args\":{\"w\":6}}]";
-	/* Issued and answered 4 us apart; its second is 1.00002 of ours, its zero our 100 s. */
+	/*
+	 * Issued and answered 4 us apart; its second is 1.00002 of ours, its zero is at our 100 s.
+	 */
 	static const char ties[] = "[{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":2000042,"
 				   "\"args\":{\"sync_id\":\"one\",\"issue_ts\":2000038}},"
 				   "{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":6000122.000,"
@@ -164,7 +170,7 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	assert_string_equal(json_string_value(json_object_get(row, "clock")), "clock_sync");
 	assert_number(row, "ties", 2);
 	assert_number(row, "offset_ns", 100 * S - 40000);
-	/* In the middle, two seconds from both, its rate may be another one. */
+	/* In the middle, two seconds from both ties, the rate may be another one. */
 	assert_number(row, "bound_ns", 4001);
 	assert_number(row, "tie_bound_ns", 2000);
 	tied = json_object_get(row, "tied");
@@ -187,7 +193,7 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 			    (seen++ ? 106e6 : 102e6));
 	}
 	assert_int_equal(seen, 2);
-	/* One counterpart each: the controller's side of it. */
+	/* Each has one counterpart: the controller's side of it. */
 	assert_number(find_tie(&c, "one"), "ts", 102000002);
 }
 
@@ -214,7 +220,7 @@ static void one_tie_tells_no_drift(void **state _unused_)
 			       "within 22 microseconds: a second sync would tell its rate"));
 }
 
-/* Beyond its ties a clock of its own goes on as it went, unless they are too close to tell. */
+/* Beyond its ties a clock keeps its rate, unless they are too close to tell it. */
 static void a_clock_of_its_own_goes_on(void **state _unused_)
 {
 	struct clock_map map = { .own_rate = true }, close = { .own_rate = true };
@@ -238,7 +244,7 @@ static void a_clock_of_its_own_goes_on(void **state _unused_)
 	clock_map_deinit(&close);
 }
 
-/* The bound grows with the distance to what is known. */
+/* The bound grows with the distance to the nearest tie. */
 static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 {
 	struct clock_map map = { .own_rate = true }, one = { .own_rate = true }, kept = { 0 };
@@ -257,7 +263,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	assert_int_equal(bound, 3000);
 	clock_map_apply(&map, 14 * S, &bound);
 	assert_int_equal(bound, 2400 + 1 + 4000);
-	/* 5 us in 10 s is what the rate may be off, and a millionth. */
+	/* The rate may be wrong by 5 us in 10 s plus one millionth. */
 	clock_map_apply(&map, 40 * S, &bound);
 	assert_int_equal(bound, 3000 + 20 * (500 + 1000));
 	clock_map_apply(&map, 8 * S, &bound);
@@ -275,7 +281,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_apply(&one, 12 * S, &bound);
 	assert_int_equal(bound, 7 + 2 * S / 1000000 * CLOCK_DRIFT_MAX_PPM);
 	clock_map_deinit(&one);
-	/* Wider than they are apart: no rate, and the better one's offset. */
+	/* The bounds exceed the distance of the ties: no rate, and the better one's offset. */
 	assert_int_equal(
 		clock_map_add(&close, &(struct clock_point){ 10 * S, 20 * S, 4000000, NULL }), 0);
 	assert_int_equal(
@@ -288,7 +294,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_sum(&close, &sum);
 	assert_false(sum.drift_known);
 	clock_map_deinit(&close);
-	/* One that the kernel keeps in step drifts not. */
+	/* A clock that the kernel steers has no drift. */
 	assert_int_equal(clock_map_add(&kept, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
 	clock_map_seal(&kept);
 	clock_map_apply(&kept, 12 * S, &bound);
@@ -296,7 +302,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_deinit(&kept);
 }
 
-/* The snapshots of a recording of this machine, as the exporter has them. */
+/* Snapshots of a recording of this machine, as the exporter has them. */
 #define SNAPSHOTS 8
 struct snapshots {
 	Traced__Capture__Header header;
@@ -338,9 +344,8 @@ static uint64_t read_clock(uint32_t clock)
 
 #define PROBES 10000
 /*
- * A stamp of each clock that a producer may use, taken between two of BOOTTIME, lands between them:
- * give or take the bound that the snapshots have themselves, and no more than the readings'
- * grain and rounding.
+ * A stamp of each clock that a producer may use, taken between two stamps of BOOTTIME, lands
+ * between them, within the snapshots' own bound and the readings' resolution.
  */
 static void stamps_of_other_clocks_land_where_they_were_taken(void **state _unused_)
 {

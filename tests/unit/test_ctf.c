@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Common Trace Format: packets and metadata of captures made by hand, taken apart by hand. */
+/* The Common Trace Format: packets and metadata of synthetic captures, parsed by hand. */
 #include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void trace_free(struct trace **t)
 }
 #define _cleanup_trace_ _cleanup_(trace_free)
 
-/* That one, or a new one. */
+/* Finds the file of that name, or adds one. */
 static struct file *name_file(struct trace *t, const char *name)
 {
 	size_t i = 0;
@@ -114,7 +114,7 @@ static const char *metadata(struct trace *t)
 	return buf_string(&find_file(t, "metadata")->data);
 }
 
-/* The class that the metadata gives that name; fails where there is not just one. */
+/* The class with that name in the metadata; fails unless there is exactly one. */
 static unsigned class_of(struct trace *t, const char *name)
 {
 	char key[128];
@@ -128,7 +128,7 @@ static unsigned class_of(struct trace *t, const char *name)
 	return (unsigned)strtoul(at + strlen(key), NULL, 10);
 }
 
-/* One packet, its head checked. */
+/* One packet, with its header checked. */
 struct packet {
 	uint64_t from, to, number, discarded;
 	const uint8_t *events, *end;
@@ -142,7 +142,7 @@ static size_t read_packet(const struct file *f, size_t at, bool big, struct pack
 
 	assert_true(f->data.len - at >= 76);
 	assert_int_equal(load_u32(p, big), 0xc1fc1fc1);
-	/* That of maker_head(). */
+	/* The clock of maker_head(). */
 	assert_int_equal(p[4], 0xab);
 	assert_int_equal(load_u32(p + 20, big), 0);
 	bits = load_u64(p + 40, big);
@@ -163,7 +163,7 @@ static size_t read_packet(const struct file *f, size_t at, bool big, struct pack
 	return at + (size_t)(bits / 8);
 }
 
-/* The head and context of the event at *p; *p is where its fields are after it. */
+/* Reads the event's header and context at *p, and moves *p to its fields. */
 struct event_head {
 	uint64_t ts;
 	unsigned class;
@@ -258,7 +258,7 @@ static void is_nobodys(const struct event_head *e)
 	assert_string_equal(e->comm, "<XXX>");
 }
 
-/* It has but the event that tells of it. */
+/* Such a packet holds only the event that reports the gap. */
 static void gap_says(struct trace *t, const struct packet *packet, uint64_t count)
 {
 	const uint8_t *p = packet->events;
@@ -271,7 +271,7 @@ static void gap_says(struct trace *t, const struct packet *packet, uint64_t coun
 	assert_ptr_equal(p + 8, packet->end);
 }
 
-/* A packet of its own for each gap, and one before the first. */
+/* Each gap has its own packet, and one comes before the first. */
 static void losses_are_packets(void **state _unused_)
 {
 	static const uint64_t missed[] = { 3, 0, 4, UINT64_MAX };
@@ -303,7 +303,7 @@ static void losses_are_packets(void **state _unused_)
 	t = export(m.fd);
 	f = find_file(t, "cpu_0");
 
-	/* Readers tell of no losses by the first packet. */
+	/* Readers report no losses for the first packet. */
 	at = read_packet(f, at, false, &packet);
 	assert_int_equal(packet.discarded, 0);
 	assert_ptr_equal(packet.events, packet.end);
@@ -325,7 +325,7 @@ static void losses_are_packets(void **state _unused_)
 	at = read_packet(f, at, false, &packet);
 	p = packet.events;
 	number_is(&packet, &p, 4 * S, 2);
-	/* Nobody knows how many: one, and an event that says so. */
+	/* The number is unknown: one event is counted, and an event says so. */
 	at = read_packet(f, at, false, &packet);
 	assert_int_equal(packet.discarded, 8);
 	gap_says(t, &packet, 0);
@@ -334,7 +334,7 @@ static void losses_are_packets(void **state _unused_)
 	number_is(&packet, &p, 5 * S, 3);
 	assert_ptr_equal(p, packet.end);
 	assert_int_equal(at, f->data.len);
-	/* What the kernel's counts alone told comes behind the last event. */
+	/* A loss that only the kernel's counts report comes after the last event. */
 	f = find_file(t, "cpu_1");
 	at = read_packet(f, 0, false, &packet);
 	p = packet.events;
@@ -390,7 +390,7 @@ static const char odd_fields[] =
 	"\tfield:__data_loc u32[] list;\toffset:40;\tsize:4;\tsigned:0;\n"
 	"\tfield:int list_length;\toffset:44;\tsize:4;\tsigned:1;\n";
 
-/* Of the fields above, with a text and a list where loc says. */
+/* Writes the fields above, with a text and a list where loc says. */
 static void put_odd(struct maker *m, uint64_t ts, uint32_t text, uint32_t list)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -425,7 +425,7 @@ static void names_and_gaps(void **state _unused_)
 	maker_end(&m);
 	t = export(m.fd);
 
-	/* No name is a word of the language, none is there twice. */
+	/* No name is a word of the language, and none occurs twice. */
 	assert_non_null(strstr(metadata(t), "\tfields := struct {\n"
 					    "\t\tint32_t _int;\n"
 					    "\t\tuint16_t _stream;\n"
@@ -451,7 +451,7 @@ static void names_and_gaps(void **state _unused_)
 	assert_ptr_equal(p + 34, packet.end);
 }
 
-/* Each gets the next number. */
+/* Each further field gets the next number. */
 static void many_fields_of_one_name(void **state _unused_)
 {
 	const unsigned count = 300;
@@ -481,7 +481,7 @@ static void many_fields_of_one_name(void **state _unused_)
 	assert_non_null(strstr(metadata(t), "\t\tuint8_t _same;\n"));
 }
 
-/* What does not fit its format, or has none, is there as it is. */
+/* A record that does not fit its format, or has none, is written as bytes. */
 static void damaged_records_are_bytes(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -494,7 +494,7 @@ static void damaged_records_are_bytes(void **state _unused_)
 	maker_format(&m, "test", "odd", ID_ODD, odd_fields, "\"%d\", REC->stream");
 	page_begin(&m, 2 * S);
 	put_odd(&m, 2 * S, 4 << 16 | 60, 0);	 /* beyond its end */
-	put_odd(&m, 2 * S + 1, 0, 3 << 16 | 52); /* no whole number of elements */
+	put_odd(&m, 2 * S + 1, 0, 3 << 16 | 52); /* not a whole number of elements */
 	maker_event(&m, 2 * S + 2, ID_ODD, 7, "four", 4);
 	maker_event(&m, 2 * S + 3, 999, 7, "nobody knows", 12);
 	page_end(&m, 0);
@@ -517,7 +517,7 @@ static void damaged_records_are_bytes(void **state _unused_)
 	assert_ptr_equal(p, packet.end);
 }
 
-/* From 0 up, a nanosecond apart, on CPU 0. A multiple of 100. */
+/* Writes numbers from 0 up, a nanosecond apart, on CPU 0. count: a multiple of 100. */
 static void put_numbers(struct maker *m, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -555,7 +555,7 @@ static void long_traces_have_many_packets(void **state _unused_)
 	assert_true(packets > 5);
 }
 
-/* All CPUs together have a bound, however few the header tells. */
+/* All CPUs together have a bound, however few the header names. */
 static void packets_shrink_with_cpus(void **state _unused_)
 {
 	const unsigned cpus = 600, events = 4000;

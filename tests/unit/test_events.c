@@ -147,7 +147,7 @@ static void bounds_leave_events_out(void **state _unused_)
 			 0);
 	assert_int_equal(m.count, 2);
 	assert_int_equal(m.left_out, 1);
-	/* Else the one that is left out would be enabled with its system. */
+	/* Otherwise enabling the system would enable the event that is left out. */
 	assert_false(m.items[0].whole_system || m.items[1].whole_system);
 	event_matches_deinit(&m);
 	assert_int_equal(event_matches_find(&m, &kvm, 1, &bounds, names, ARRAY_SIZE(names), &err),

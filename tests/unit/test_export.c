@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Whole captures, made by hand, through the whole exporter. */
+/* Whole synthetic captures, through the whole exporter. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
@@ -22,7 +22,7 @@ struct run {
 	struct export_options options;
 	struct export_result result;
 	struct error err;
-	char *text; /* what was written, terminated */
+	char *text; /* the output, terminated */
 	size_t len;
 	int code;
 };
@@ -184,7 +184,7 @@ static void recorded_text_is_the_kernels(void **state _unused_)
 	assert_string_equal(r.text, buf_string(&expect));
 }
 
-/* What a name, a mark or an event of any kind becomes where only "NAME: details" is taken. */
+/* A name, a mark or an event of any kind, where readers take "NAME: details" only. */
 static void json_of_marks(void **state _unused_)
 {
 	static const struct {
@@ -239,7 +239,7 @@ static void the_recorders_own_sync_mark_ties_text_and_json(void **state _unused_
 	maker_head(&m);
 	page_begin(&m, 1 * S + 1700);
 	event_print_mark(&m, 1 * S + 1700, 5, "trace_event_clock_sync: name=traced_abcdef01");
-	/* Somebody's copy of it must not be a second tie, and an import that fails. */
+	/* A copy by somebody else must neither become a second tie nor make an import fail. */
 	event_print_mark(&m, 2 * S, 5, "trace_event_clock_sync: name=traced_abcdef01");
 	page_end(&m, 0);
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
@@ -252,12 +252,12 @@ static void the_recorders_own_sync_mark_ties_text_and_json(void **state _unused_
 				       "name=traced_abcdef01\\n"));
 	assert_non_null(
 		strstr(r.text, " 2.000000: tracing_mark_write: B|5|trace_event_clock-sync: "));
-	/* At the text's own microsecond: the offset between the two is nothing at all. */
+	/* At the text's own microsecond: the offset between the two is zero. */
 	assert_non_null(strstr(r.text,
 			       "{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\","
 			       "\"pid\":0,\"tid\":0,\"ts\":1000002,\"args\":{\"sync_id\":"
 			       "\"traced_abcdef01\",\"issue_ts\":1000002}}"));
-	/* Both ties at once fail the import. */
+	/* Two ties at once make the import fail. */
 	assert_null(strstr(r.text, "clock-domain"));
 }
 
@@ -320,7 +320,7 @@ static void every_event_is_accounted_for(void **state _unused_)
 	assert_int_equal(cpu->lost_overrun, 3);
 	assert_int_equal(cpu->lost_other, 2);
 	assert_int_equal(cpu->gaps, 2);
-	/* The format is the stream itself. */
+	/* This format is the stream itself. */
 	assert_int_equal(fstat(m.fd, &st), 0);
 	assert_int_equal(r.len, st.st_size);
 }
@@ -348,12 +348,12 @@ static void counts_that_do_not_add_up_are_told(void **state _unused_)
 	assert_int_equal(r.result.ledger[0].unread, 1);
 }
 
-/* The kernel empties its rings where a module is unloaded whose events are recorded. */
+/* The kernel empties its rings when a module with recorded events is unloaded. */
 static void counts_that_begin_anew_are_told(void **state _unused_)
 {
 	static const struct maker_stats cases[][2] = {
 		{ { .cpu = 0 }, { .cpu = 0, .read = 1 } },
-		/* Somebody else's buffer, from which much was read before. */
+		/* Another owner's buffer, from which much was read before. */
 		{ { .cpu = 0, .read = 1000 }, { .cpu = 0, .read = 2 } },
 	};
 
@@ -382,7 +382,7 @@ static void counts_that_begin_anew_are_told(void **state _unused_)
 	}
 }
 
-/* The same sub-buffer was read while the kernel filled it, and again. */
+/* The same sub-buffer was read while the kernel filled it, and again later. */
 static void what_was_read_before_is_skipped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -563,7 +563,10 @@ static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_run_ struct run r = { .options = { .format = "json", .json_string_max = 500 } };
 	_cleanup_run_ struct run fits = {
-		/* In UTF-16 units: two characters of the text have more bytes than that. */
+		/*
+		 * The limit counts UTF-16 units: two characters of the text have more bytes than
+		 * that.
+		 */
 		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 3 },
 	};
 	_cleanup_run_ struct run too_long = {
@@ -671,7 +674,7 @@ static void damage_costs_one_chunk(void **state _unused_)
 			    "          <idle>-0       [000] d..2.     3.000000: number: value=3\n");
 }
 
-/* The sub-buffer, the chunk and the window end where the record does. */
+/* The sub-buffer, the chunk and the window end where the record ends. */
 static void no_record_is_read_beyond_its_end(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -772,7 +775,7 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 	maker_deinit(&m);
 }
 
-/* Before procfs was read, that is, and its birth was before the recording. */
+/* The task ended before procfs was read, and was born before the recording. */
 static void who_ended_early_has_the_name_of_its_end(void **state _unused_)
 {
 	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
@@ -806,7 +809,7 @@ struct mapped {
 	const char *path;
 };
 
-/* A page each, of process 7. */
+/* Maps one page each, for process 7. */
 static void put_mappings(struct maker *m, const struct mapped *mapped, size_t count, bool all)
 {
 	Traced__Capture__Mapping mappings[8], *pointers[8];
@@ -863,7 +866,7 @@ static void user_stack_head(struct maker *m)
 		     "\"%ps\", (void *)REC->caller[0]");
 }
 
-/* As seq_print_user_ip() of kernel/trace/trace_output.c, by what was mapped. */
+/* The same as seq_print_user_ip() of kernel/trace/trace_output.c, by the recorded mappings. */
 static void code_of_programs_is_placed(void **state _unused_)
 {
 	static const uint64_t stack[] = { 0x7f0000001010, 0x550000000020, 0x10,
@@ -886,8 +889,7 @@ static void code_of_programs_is_placed(void **state _unused_)
 			 " =>  <00007f0000009000>\n");
 }
 
-/* The kernel asks find_vma(), and that an address may lie before what it finds does not occur to
- * it. */
+/* The kernel calls find_vma() and overlooks that an address may lie before what it finds. */
 static void no_code_is_placed_as_the_kernel_does(void **state _unused_)
 {
 	static const uint64_t stack[] = { 0x10,		  0x550000001010, 0x550000002010,

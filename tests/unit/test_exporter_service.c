@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A helper that somebody else starts: its request, its result, its death, and ours. */
+/* A helper that another process starts: its request, its result, its death, and ours. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static void on_done(void *userdata, Traced__Control__ExportResult *result)
 	loop_exit(s->loop, 0);
 }
 
-/* The first connection to the socket gets a process, as of a service manager. */
+/* The first connection to the socket starts a process, as a service manager does. */
 static void service_init(struct service *s, int (*run)(int argc, char **argv))
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };

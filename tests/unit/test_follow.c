@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An export that follows a recording, against one of the same stream when it is whole. The
- * recorder is imitated: CPUs write all the time, also while others are being flushed.
+ * An export that follows a recording, against an export of the same stream once it is complete. A
+ * simulated recorder writes on all CPUs all the time, even while other CPUs are flushed.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -21,9 +21,9 @@
 #define CPUS 5
 #define SUBBUF 512
 
-/* A recorder that is always in the midst of its work. */
+/* A recorder in the middle of its work. */
 struct recorder {
-	struct maker m[CPUS]; /* the page that each CPU fills; m[0] has the stream */
+	struct maker m[CPUS]; /* each CPU's current page; m[0] has the stream */
 	bool open[CPUS];
 	uint64_t ts;
 	unsigned seed;
@@ -117,7 +117,7 @@ static char *export(int fd, const char *format, const struct export_follow *foll
 	return read_all(out);
 }
 
-/* The text after its head, which tells counts that a stream has only at its end. */
+/* The text after its head: the head has counts that a stream has only at its end. */
 static const char *body(const char *text)
 {
 	while (*text == '#')
@@ -141,7 +141,7 @@ static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 	assert_int_equal(followed.incomplete, whole.incomplete);
 	assert_int_equal(followed.warning_count, 0);
 	assert_true(feed.waits > 3);
-	/* Nearly all of it was given back. */
+	/* Nearly all of the stream was freed. */
 	assert_true(feed.gone > feed.size / 2);
 }
 
@@ -166,7 +166,7 @@ static void mark_numbers(const char *text, bool *seen, size_t count)
 	}
 }
 
-/* What was handed out, and what is left of the stream, have all that was recorded by then. */
+/* The text so far and the rest of the stream together have all events recorded by then. */
 static void nothing_is_only_in_memory(void **state _unused_)
 {
 	static bool all[4000], left[4000];
@@ -199,7 +199,7 @@ static void nothing_is_only_in_memory(void **state _unused_)
 	}
 }
 
-/* Whatever the length: nothing but the tasks that lived is kept. */
+/* For any length, only the tasks that lived are kept. */
 static void memory_does_not_grow(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -221,7 +221,7 @@ static void memory_does_not_grow(void **state _unused_)
 	recorder_deinit(&r);
 }
 
-/* Also to a caller who does not ask why. */
+/* Also for a caller that asks for no reason. */
 static void what_can_not_follow_is_refused(void **state _unused_)
 {
 	static const char *const formats[] = { "ctf", "dat" };
@@ -242,7 +242,7 @@ static void what_can_not_follow_is_refused(void **state _unused_)
 	}
 }
 
-/* It would be the only copy. */
+/* This output would be the only copy. */
 static void a_full_json_is_closed(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -285,8 +285,7 @@ static int wait_for_more(void *userdata _unused_, uint64_t head _unused_, uint64
 	return 0;
 }
 
-/* One that comes while the recording is followed, where there was nothing known of the place
- * before. */
+/* A symbol that arrives during a followed recording, at an address without a name so far. */
 static void symbols_of_modules_come_late(void **state _unused_)
 {
 	const struct export_follow follow = { .wait = wait_for_more };

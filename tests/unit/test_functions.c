@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is asked of the function tracers: checked and planned, on a folder in tracefs's place. */
+/* Requests for the function tracers: checked and planned, on a folder in place of tracefs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -175,7 +175,7 @@ static void the_plan_of_an_instance(void **state)
 	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
 	assert_true(functions_may_turn_off(&f->request));
 	assert_string_equal(step_of(f, "set_ftrace_notrace")->value, "vfs_write\n");
-	/* One value for all instances on many kernels: put back. */
+	/* On many kernels all instances share one value: it is restored. */
 	assert_int_equal(step_of(f, "options/func_stack_trace")->kind, PLAN_SET);
 	assert_int_equal(step_of(f, "options/irq-info")->kind, PLAN_WRITE);
 	assert_string_equal(step_of(f, "options/irq-info")->value, "0");
@@ -218,7 +218,7 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 			    "ext4_read\nschedule\n*:mod:xfs\n");
 	assert_string_equal(fake_text(&f->root, "set_graph_function"), "");
 	assert_string_equal(fake_text(&f->root, "max_graph_depth"), "0");
-	/* The next start does the same from the journal. */
+	/* The next start restores the same from the journal. */
 	fake_file(&f->root, "set_ftrace_filter", "vfs_*\n");
 	fake_file(&f->root, "current_tracer", "function_graph");
 	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal)) > 0);

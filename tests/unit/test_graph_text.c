@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function_graph tracer's text of more events than one batch has: its lines depend on each
- * other across batches, and are the same however many threads write them. That they are the
- * kernel's is test_recorded's.
+ * The function_graph tracer's text of more events than one batch holds. Its lines depend on each
+ * other across batches, and are the same for any number of threads. test_recorded.c compares them
+ * with the kernel's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,9 +25,9 @@
 #define CPUS 3
 #define EVENTS (CPUS * PAGES * PAGE_EVENTS)
 #define KERNEL UINT64_C(0xffffffff81000000)
-#define DEPTH 60 /* more than the kernel keeps track of */
+#define DEPTH 60 /* deeper than the kernel tracks */
 
-/* One CPU's functions: what is open on it. */
+/* One CPU's functions: those that are open. */
 struct walk {
 	unsigned seed;
 	int32_t pid;
@@ -71,7 +71,7 @@ static void walk_out(struct maker *m, uint64_t ts, struct walk *w)
 {
 	uint64_t took = UINT64_C(1) << chance(w, 34);
 
-	/* Now and then another's: its entry was lost. */
+	/* Sometimes the exit of another function, whose entry was lost. */
 	w->depth--;
 	put_exit(m, ts, w->pid, w->open[w->depth] + (chance(w, 50) ? 0 : 64), w->depth, took);
 }
@@ -200,7 +200,7 @@ static void all_threads_write_one_tree(void **state _unused_)
 	assert_true(hidden.len < usual.len);
 }
 
-/* As where a graph's events were recorded beside another tracer's. */
+/* A recording of graph events beside another tracer's. */
 static void beside_another_tracer(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -231,7 +231,10 @@ static void put_page(struct maker *m, uint64_t missed)
 	maker_flush(m, 0, BUFFER_MAIN, 0);
 }
 
-/* A function's entry ends a page: its exit begins the next one, or was lost, or is another's. */
+/*
+ * A function's entry ends a page: the next page begins with its exit, with another's, or after a
+ * loss.
+ */
 static void what_ends_a_page(void **state _unused_)
 {
 	static const char expected[] = " 0)               |  first() {\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function tracers' events in the JSON, read as trace processor reads them: sorted by
- * time, of equal times ends first, then complete slices by falling length, then begins. What
- * comes out must be what the file's order says, and what the kernel's text says.
+ * The function tracers' events in the JSON, read as trace processor reads them: sorted by time; of
+ * equal times ends first, then complete slices by falling length, then begins. The result must
+ * agree with the file's order and with the kernel's text.
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -32,7 +32,7 @@ struct slice {
 	const char *name;
 	const json_t *args;
 	size_t index;	 /* in the file */
-	unsigned begins; /* that are open around it, by the file's order */
+	unsigned begins; /* open slices around it, by the file's order */
 	unsigned depth;	 /* as read */
 };
 
@@ -109,7 +109,7 @@ static void load(struct trace *t, const char *text, size_t len)
 	}
 }
 
-/* How deep each slice is, by the file's order alone. */
+/* The depth of each slice, by the file's order alone. */
 static void count_begins(struct trace *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -129,7 +129,9 @@ static void count_begins(struct trace *t)
 	}
 }
 
-/* Reads one thread's events, sorted: fails where one is not within another, or not open. */
+/*
+ * Reads one thread's events, sorted: fails if a slice is not within the one around it, or not open.
+ */
 static void nest(struct slice *events, size_t count)
 {
 	struct slice *stack[DEPTH_MAX];
@@ -184,7 +186,7 @@ static void read_slices(struct trace *t, const char *text, size_t len)
 	}
 }
 
-/* Entries of a graph in the kernel's text: "|    name() {" and "|   name();". */
+/* Entries of a graph in the kernel's text: "| name() {" and "| name();". */
 static size_t count_entries(const char *text, const char *name)
 {
 	char open[300], leaf[300];
@@ -194,7 +196,7 @@ static size_t count_entries(const char *text, const char *name)
 	return occurrences(text, open) + occurrences(text, leaf);
 }
 
-/* Each name is counted once: there are far fewer names than slices. */
+/* Counts each name once: there are far fewer names than slices. */
 static bool seen_before(const struct trace *t, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -262,7 +264,7 @@ static void recorded_graphs_are_as_in_the_text(void **state _unused_)
 
 enum { OUTER = 0x1000, MIDDLE = 0x2000, LEAF = 0x3000, IRQ = 0x4000 };
 
-/* The tests' second turn: elements leave as they come then, and else when the text has ended. */
+/* The tests' second run: elements are then written as they come, and otherwise after the text. */
 static bool elements_first;
 
 static void by_tracer(Traced__Capture__Header *h)
@@ -374,7 +376,7 @@ static void a_graph_is_slices(void **state _unused_)
 		      "7     10400+50 leaf\n");
 }
 
-/* An interrupt's records have the time of the record that it came into (6.1). */
+/* An interrupt's records have the time of the record that it interrupted (6.1). */
 static void equal_times_nest(void **state _unused_)
 {
 	struct maker m;
@@ -449,7 +451,7 @@ static void leave_with(struct maker *m, uint64_t ts, uint64_t func, uint32_t dep
 	maker_event(m, ts, ID_EXIT_VALUE, 7, b.data, b.len);
 }
 
-/* CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5, which Debian's kernels are built without. */
+/* CONFIG_FUNCTION_GRAPH_RETVAL of Linux 6.5; Debian builds its kernels without it. */
 static void make_returned_values(struct maker *m, const char *release)
 {
 	maker_init(m, 8, false, 4096);
@@ -497,7 +499,9 @@ static void assert_returned_text(const char *release, const char *leaf, const ch
 	maker_deinit(&m);
 }
 
-/* As print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since. */
+/*
+ * The same as print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since.
+ */
 static void returned_values_are_told(void **state _unused_)
 {
 	struct maker m;

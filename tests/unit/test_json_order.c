@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Of a function tracer's recording the JSON has traceEvents first, and the kernel's text behind
- * them: that is all that differs, and the bytes are the same however many threads write them.
+ * For a function tracer's recording the JSON has traceEvents first and the kernel's text after it.
+ * Nothing else differs, and the bytes are the same for any number of threads.
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void put_graph(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
 		event_graph_entry(m, ts, pid, func, 0);
 }
 
-/* All that has a place of its own in the JSON, or a state that others change. */
+/* Events of every kind that has its own place in the JSON, or state shared with others. */
 static void put_event(struct maker *m, uint64_t ts, uint64_t i)
 {
 	static const char *const marks[] = {
@@ -143,8 +143,10 @@ static bool is_phase(const json_t *e, char phase)
 	return *json_string_value(json_object_get(e, "ph")) == phase;
 }
 
-/* What is no metadata, in its order, without ties of clocks; or the metadata, whose place says
- * nothing. */
+/*
+ * The events without metadata and ties of clocks, in their order; or the metadata, whose order does
+ * not matter.
+ */
 static json_t *pick(const json_t *events, bool metadata)
 {
 	json_t *picked = json_array(), *e;
@@ -205,7 +207,7 @@ static void assert_same_events(const json_t *a, const json_t *b)
 	json_decref(right);
 }
 
-/* The same members, of whatever order. */
+/* The same members, in any order. */
 static void assert_same_trace(const struct buf *a, const struct buf *b)
 {
 	json_t *left = json_loadb(a->data, a->len, 0, NULL);
@@ -234,8 +236,7 @@ static void assert_head(const struct buf *file, const char *head)
 	assert_memory_equal(file->data, head, strlen(head));
 }
 
-/* The first is what o and the first capture make by one thread; what all others make is the same.
- */
+/* One thread's output of o and the first capture is the reference; all other outputs equal it. */
 static void assert_orders(const struct export_options *o)
 {
 	static const unsigned threads[] = { 1, 2, 5 };
@@ -273,7 +274,7 @@ static void only_the_order_differs(void **state _unused_)
 		&(struct export_options){ .format = "json", .function_view = FUNCTION_SLICES });
 }
 
-/* Marks of another file, samples and their frames have their members behind either. */
+/* Marks of another file, samples and their frames come after either. */
 static void so_it_is_with_merged_marks(void **state _unused_)
 {
 	static const char file[] =
@@ -294,7 +295,7 @@ static void so_it_is_with_merged_marks(void **state _unused_)
 		&(struct export_options){ .format = "json", .merges = &merge, .merge_count = 1 });
 }
 
-/* A block of a page; what it begins with comes once. */
+/* A block of a page; its first line occurs once. */
 static void take_block(const struct buf *page, const char *begin, const char *end, struct buf *out)
 {
 	const char *from, *to;
@@ -328,7 +329,7 @@ static void assert_same_pages(const struct buf *a, const struct buf *b)
 	assert_same_trace(&left, &right);
 }
 
-/* Of a page the blocks. */
+/* The same for the blocks of a page. */
 static void so_it_is_in_a_page(void **state _unused_)
 {
 	struct export_options o = { .format = "html", .threads = 1 };
@@ -353,7 +354,7 @@ static void so_it_is_in_a_page(void **state _unused_)
 	assert_memory_equal(other.data, events_first.data, other.len);
 }
 
-/* An array has the object's elements, but no text, and so nothing that ties it. */
+/* An array has the object's elements, but no text, and so no tie. */
 static void an_array_has_the_elements(void **state _unused_)
 {
 	struct export_options o = { .format = "json", .threads = 2 };
@@ -375,7 +376,7 @@ static void an_array_has_the_elements(void **state _unused_)
 	json_decref(events);
 }
 
-/* While it is written it has all that there was by then but for the text. */
+/* While it is written, it has everything so far except the text. */
 static void what_is_followed_leaves_at_once(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -436,8 +437,7 @@ static void assert_closed_when_full(void (*header)(Traced__Capture__Header *h),
 	json_decref(json);
 }
 
-/* What was written of a recording that goes on is perhaps all there is, whichever event it was that
- * had no room. */
+/* An unfinished recording's output may be the only copy, whichever event exceeded the limit. */
 static void what_is_followed_is_closed_when_full(void **state _unused_)
 {
 	assert_closed_when_full(by_function, FUNCTION_INSTANTS);
@@ -447,7 +447,7 @@ static void what_is_followed_is_closed_when_full(void **state _unused_)
 	assert_closed_when_full(by_no_tracer, FUNCTION_SLICES);
 }
 
-/* Elements and text together, of either order. */
+/* The limit counts elements and text together, in either order. */
 static void what_no_viewer_opens_is_refused(void **state _unused_)
 {
 	struct export_options o = { .format = "json" };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What labels of marks mean, and that strangers can't have more than there is. */
+/* Decoding of mark labels, and the limit on what strangers can define. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void a_label_means_what_was_said_first(void **state _unused_)
 	mark_decode_shared_deinit(&shared);
 }
 
-/* Of all rings together: one that asks for all leaves the others nameless, and that is counted. */
+/* All rings share the memory: a greedy one leaves the others nameless, which is counted. */
 static void beyond_the_memory_names_are_missing(void **state _unused_)
 {
 	struct mark_decode_shared shared = { 0 };

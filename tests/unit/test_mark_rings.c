@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rings of marks, made by hand, on their way through the exporter. */
+/* Synthetic rings of marks, on their way through the exporter. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -207,7 +207,7 @@ static void make_head(struct maker *m, unsigned word_size, bool big_endian)
 
 #define ON ",\"pid\":70,\"tid\":71,\"cat\":\"app\",\"ts\":"
 
-/* Two threads, in the order of time, of little- and big-endian machines. */
+/* Two threads, in order of time, of little- and big-endian machines. */
 static void rings_are_merged(void **state _unused_)
 {
 	for (int big = 0; big < 2; big++) {
@@ -317,7 +317,7 @@ static void stacks_become_frames(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* A mark between two of the kernel's events is between them, whatever clock its thread has. */
+/* A mark between two of the kernel's events stays between them, whatever clock its thread has. */
 static void clocks_are_converted(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -382,7 +382,7 @@ static void usual(struct records *a)
 	string(a, MARK_ARG, MARK_JSON, 2, "[true]");
 }
 
-/* Each byte turned: nothing is read beyond its record, which a sanitizer would see. */
+/* With each byte changed, nothing is read beyond its record; a sanitizer would see it. */
 static void nothing_is_believed(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -410,7 +410,7 @@ static void nothing_is_believed(void **state _unused_)
 				assert_true(r >= 0 || r == -EBADMSG);
 				if (r < 0)
 					break;
-				/* Not without end. */
+				/* The loop must end. */
 				assert_true(again < 100);
 				again = r == DECODED_FRAME ? again + 1 : 0;
 				from += r == DECODED_FRAME ? 0 : size;
@@ -422,7 +422,7 @@ static void nothing_is_believed(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* Nobody marks after the end; one who says so stretches no trace. */
+/* A mark after the end is left out, and does not extend the trace. */
 static void what_can_not_have_been_is_left_out(void **state _unused_)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
@@ -454,7 +454,7 @@ static void what_can_not_have_been_is_left_out(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* What a chunk has of no known ring, or cut, costs that chunk. */
+/* A chunk of an unknown ring, or a truncated one, is lost alone. */
 static void damage_is_told(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -470,7 +470,7 @@ static void damage_is_told(void **state _unused_)
 	a.b.len -= 8;
 	flush(&m, 1, 0, &a);
 	record(&a, 'i', 0, 1, 110 * S);
-	record(&a, 'i', 0, 77, 111 * S); /* which was never told */
+	record(&a, 'i', 0, 77, 111 * S); /* an unknown label */
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
 	run(&r, &m);
@@ -483,7 +483,7 @@ static void damage_is_told(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* The format's array form: events, and nothing that would need more. */
+/* The format's array form: events only. */
 static void an_array_has_events_alone(void **state _unused_)
 {
 	_cleanup_close_ int out = memory_file("", 0);
@@ -522,7 +522,7 @@ static void an_array_has_events_alone(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* What a thread marks, in order. */
+/* The marks of one thread, in order. */
 static char *marks_of(const struct result *r, int32_t tid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -545,7 +545,7 @@ static char *marks_of(const struct result *r, int32_t tid)
 
 #define THREADS 6
 
-/* Threads that come one after the other and mark at random, in chunks and flushes at random. */
+/* Threads that start one after the other and mark at random, in random chunks and flushes. */
 static void make_marks_at_random(struct maker *m, unsigned seed)
 {
 	struct records rings[THREADS] = { 0 };
@@ -586,7 +586,7 @@ static void make_marks_at_random(struct maker *m, unsigned seed)
 	maker_end(m);
 }
 
-/* Whatever comes in which slices: nothing is missing, doubled or disordered, and space is freed. */
+/* For any slices nothing is missing, doubled or out of order, and space is freed. */
 static void followed_marks_are_the_same(void **state _unused_)
 {
 	for (unsigned seed = 1; seed < 20; seed++) {

@@ -14,7 +14,7 @@
 #define CPUS 37
 #define RECORDS 3000
 
-/* Each record holds its CPU and its number there. */
+/* Each record there holds its CPU and its number. */
 static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -68,7 +68,7 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
-/* Each record's number, of its CPU; a loss or a time extend stands before some. */
+/* Each record holds its number within its CPU; a loss or a time extend precedes some. */
 static void make_gaps(struct maker *m)
 {
 	unsigned seed = 11;
@@ -101,7 +101,7 @@ struct met {
 	uint64_t ts;
 };
 
-/* Looks ahead from each record that it meets, `times` times. */
+/* At each record that it reads, looks ahead `times` times. */
 static size_t meet_all(const struct maker *m, unsigned times, struct met *all, unsigned *ret_moved)
 {
 	_cleanup_(ring_deinit) struct ring_index ring;
@@ -209,11 +209,11 @@ static void large_chunks_are_read_in_parts(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
-#define LENT_COUNT 700 /* of BIG_SUBBUF: what may be lent, and more */
+#define LENT_COUNT 700 /* of BIG_SUBBUF: more than may be lent */
 
 struct borrower {
 	struct loan loan;
-	const uint8_t *data[LENT_COUNT]; /* of all that isn't given back */
+	const uint8_t *data[LENT_COUNT]; /* of all records that are not returned */
 	uint32_t first, end;		 /* their numbers */
 	unsigned recalls;
 };
@@ -233,7 +233,7 @@ static int give_back(void *userdata, struct error *err _unused_)
 	return 0;
 }
 
-/* In several chunks, each of which is a window or several. */
+/* In several chunks, each of one or more windows. */
 static void make_lent(struct maker *m)
 {
 	static char data[60000];
@@ -269,13 +269,13 @@ static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 	merge_lend(merge, &b.loan);
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
 		b.data[b.end++] = item.event.rec.data;
-		/* Of its own accord now and then. */
+		/* The borrower returns some without being asked. */
 		if (b.end == 50 || b.end == 51 || b.end == 650)
 			give_back(&b, NULL);
 	}
 	assert_int_equal(b.end, LENT_COUNT);
 	give_back(&b, NULL);
-	/* Four were not asked for; the others were each time it was too much. */
+	/* Four calls came without a request; each other one came when too much was lent. */
 	assert_in_range(b.recalls - 4, m.writer.bytes / MERGE_LENT - 2,
 			m.writer.bytes / MERGE_LENT);
 }
@@ -284,7 +284,7 @@ static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 #define LARGE_CHUNKS 100
 #define LARGE_PAGES 64
 
-/* A quiet time, in which each page comes alone, and then a busy one. */
+/* A quiet time, in which each page is a chunk, then a busy time. */
 static void make_quiet_and_busy(struct maker *m)
 {
 	static const char data[3900];
@@ -308,7 +308,7 @@ static int give_all_back(void *userdata, struct error *err _unused_)
 	return 0;
 }
 
-/* However many small windows were lent before: what they become is counted. */
+/* Many small windows were lent before: the memory of their successors is counted. */
 static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -320,7 +320,7 @@ static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 	struct page_layout l;
 	size_t before, most = 0;
 
-	/* Their heap is another. */
+	/* A sanitizer has a heap of its own. */
 	if (SANITIZED)
 		skip();
 	make_quiet_and_busy(&m);
@@ -330,7 +330,7 @@ static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 	merge_lend(merge, &loan);
 	before = heap();
 	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
-		/* Each comes back when 900 others were given out. */
+		/* The borrower returns each after 900 others. */
 		loan.lent++;
 		loan.returned = loan.lent > 900 ? loan.lent - 900 : 0;
 		most = MAX(most, heap());
@@ -397,7 +397,7 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	assert_int_equal(item.event.cpu, 1);
 	assert_int_equal(item.before_ts, 5);
 	assert_int_equal(item.after_ts, 20);
-	assert_int_equal(item.count, UINT64_MAX); /* 3, and what the damage cost */
+	assert_int_equal(item.count, UINT64_MAX); /* 3, and the loss that the damage caused */
 	assert_true(item.damaged);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 20);
@@ -406,7 +406,7 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
-/* No more than when it was refused, though a recording that is followed asks again. */
+/* A followed recording asks again, and gets no more than when the page was refused. */
 static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -422,7 +422,7 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	page_begin(&m, 10);
 	page_record(&m, 10, data, sizeof(data));
 	page_end(&m, 0);
-	/* A count of lost events that it has no room for. */
+	/* Its count of lost events has no room. */
 	m.subbufs.data[8 + 3] = (char)0xc0;
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	maker_index(&m, &reader, &ring);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Marks that applications wrote themselves, from their files to the JSON. */
+/* Marks of applications, from their files to the JSON. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -59,7 +59,7 @@ static void load_matrix(struct buf *out)
 
 #define EVENT "{\"name\":\"a\",\"ph\":\"i\",\"ts\":1.5,\"pid\":1,\"tid\":2}"
 
-/* What is a file of events, whole or not, and what is none. */
+/* Files of events, whole or not, and other files. */
 static void files_are_told_apart(void **state _unused_)
 {
 	static const struct {
@@ -81,7 +81,7 @@ static void files_are_told_apart(void **state _unused_)
 		{ "{\"systemTraceEvents\":\"# tracer: nop\\n\",\"traceEvents\":[" EVENT "]}", 0, 1,
 		  0, false },
 		{ "", -ENODATA, 0, 0, true },
-		/* As some programs begin a text. */
+		/* Some programs begin a text with this byte order mark. */
 		{ "\xef\xbb\xbf[" EVENT "]", 0, 1, 0, false },
 		{ "\xef\xbb\xbf \n{\"traceEvents\":[" EVENT "]}", 0, 1, 0, false },
 		{ "\xef\xbb", -ENODATA, 0, 0, true },
@@ -171,7 +171,7 @@ static void deep(struct buf *out, size_t depth, const char *open, const char *cl
 	buf_puts(out, "}}]");
 }
 
-/* Each is refused with its place, and with bounded memory; but what is passed over may be long. */
+/* Each is refused with its position, and with bounded memory; skipped parts may be long. */
 static void too_much_is_refused(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -201,7 +201,7 @@ static void too_much_is_refused(void **state _unused_)
 	}
 }
 
-/* Cut anywhere: what is whole is kept, and nothing else happens. */
+/* Truncated anywhere: whole events are kept, and nothing else happens. */
 static void cut_anywhere(void **state _unused_)
 {
 	_cleanup_buf_ struct buf whole;
@@ -253,7 +253,7 @@ static void gzip_is_read(void **state _unused_)
 
 		read_bytes(&r, packed.data, len);
 		assert_int_equal(r.file.cut, len < packed.len);
-		/* Without its checksum alone the text is whole. */
+		/* If only its checksum is missing, the text is whole. */
 		assert_true(r.code == 0 || (len < packed.len && r.code == -ENODATA));
 		assert_true(len < packed.len || r.file.count == 53);
 	}
@@ -266,7 +266,7 @@ static void gzip_is_read(void **state _unused_)
 	}
 }
 
-/* Out of memory in runs, and back: the same order as in memory. */
+/* Sorting with runs in a file gives the same order as sorting in memory. */
 static void runs_are_merged(void **state _unused_)
 {
 	_cleanup_close_ int fd = memory_file("", 0);
@@ -310,7 +310,7 @@ static void runs_are_merged(void **state _unused_)
 	assert_int_equal(n, 20000);
 }
 
-/* Whoever has the scratch file open may write to it. */
+/* Another process may have the scratch file open and write to it. */
 static void scratch_is_not_believed(void **state _unused_)
 {
 	for (size_t at = 0; at < 600; at += 3) {
@@ -332,7 +332,7 @@ static void scratch_is_not_believed(void **state _unused_)
 	}
 }
 
-/* Lines between points, the nearest beyond them, and a step is no drift. */
+/* Interpolates between points, uses the nearest one beyond them; a step is no drift. */
 static void clocks_are_mapped(void **state _unused_)
 {
 	struct clock_map map = { 0 };
@@ -514,7 +514,7 @@ static void every_phase_is_kept(void **state _unused_)
 	assert_int_equal(m.result.marks, 52);
 }
 
-/* Trace Viewer throws a file away whose sample has no frame. */
+/* Trace Viewer rejects a file with a sample that has no frame. */
 static void every_sample_has_a_frame(void **state _unused_)
 {
 	static const char text[] =
@@ -541,7 +541,7 @@ static void every_sample_has_a_frame(void **state _unused_)
 	}
 }
 
-/* What the format's description shows is taken whole. */
+/* The examples of the format's description are taken whole. */
 static void examples_are_taken(void **state _unused_)
 {
 	DIR *dir = opendir(TEST_DATA "/marks/examples");
@@ -571,7 +571,9 @@ static void examples_are_taken(void **state _unused_)
 	assert_true(count >= 16);
 }
 
-/* An end is told by what is open: of another category a reader would end something else. */
+/*
+ * An end takes its category from what is open: with another one a reader would end something else.
+ */
 static void ends_end_what_is_open(void **state _unused_)
 {
 	static const char app[] =
@@ -610,7 +612,7 @@ static const char *clock_of(const struct merged *m, int64_t *offset, int64_t *bo
 	return json_string_value(json_object_get(row, "clock"));
 }
 
-/* By the clock that was named, by syncs, and else MONOTONIC. */
+/* By the named clock, by syncs, and otherwise MONOTONIC. */
 static void clocks_are_tied(void **state _unused_)
 {
 	static const char mono[] =
@@ -654,10 +656,10 @@ static void clocks_are_tied(void **state _unused_)
 		assert_true(ts_of(&m) == 104000000);
 		assert_string_equal(clock_of(&m, &offset, &bound), "clock_sync");
 		assert_int_equal(offset, 100 * S - 3000);
-		/* One tie tells no rate: a second away 500 us may be missing. */
+		/* A single tie gives no rate: one second away the error may be 500 us. */
 		assert_int_equal(bound, 503000);
 		assert_non_null(strstr(m.result.warnings[0], "a second sync would tell"));
-		/* Its mark is in the text, and has the one counterpart. */
+		/* Its mark is in the text, with its only counterpart. */
 		assert_non_null(strstr(m.text, "trace_event_clock_sync: name=lab_1\\n"));
 		c = find_event(&m, "clock_sync", "c");
 		args = json_object_get(c, "args");
@@ -667,7 +669,7 @@ static void clocks_are_tied(void **state _unused_)
 	}
 }
 
-/* What is wrong with a file costs the file, not the recording; and it is told. */
+/* A bad file is left out with a warning; the recording is kept. */
 static void a_bad_file_is_told_of(void **state _unused_)
 {
 	static const char *const files[] = { "", "nonsense", "[{\"ts\":NaN}]",
@@ -684,7 +686,7 @@ static void a_bad_file_is_told_of(void **state _unused_)
 	}
 }
 
-/* A file that may not be merged without its bytes becoming somebody's: names of any bytes. */
+/* Names of any bytes: merging must not pass invalid bytes on to the output. */
 static void any_bytes_become_json(void **state _unused_)
 {
 	static const char app[] =

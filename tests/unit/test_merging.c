@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a client says of the files to be merged, as the exporter gets it. */
+/* A client's request to merge files, as the exporter gets it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -148,7 +148,7 @@ static void what_can_not_be_read_is_refused(void **state _unused_)
 	a.fds[2] = ends[0];
 	refuse(&a, 4, -EBADF, "other.json: not a regular file");
 	close_fd(ends[1]);
-	/* What memory does not hold is written. */
+	/* The exporter writes to the scratch file, which must be a regular file. */
 	close_fd(a.fds[3]);
 	a.fds[3] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	refuse(&a, 4, -EBADF, "scratch: not a regular file");

@@ -17,7 +17,7 @@
 #include "export/segment.h"
 #include "memory_file.h"
 
-/* Lines until there are so many bytes. */
+/* Lines, until there are that many bytes. */
 static void put_lines(struct buf *b, size_t len)
 {
 	for (unsigned i = 0; b->len < len; i++)
@@ -48,7 +48,7 @@ static void all_that_is_wanted_is_in_the_file(void **state _unused_)
 	assert_int_equal(output_take(&out, &taken), 0);
 	assert_int_equal(taken.len, 0);
 	assert_int_equal(out.bytes, 400100);
-	/* Whole blocks; and all of it where somebody waits. */
+	/* Whole blocks; after a sync, all bytes. */
 	assert_in_range(lseek(fd, 0, SEEK_END), 1, 400099);
 	assert_int_equal(output_sync(&out), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_END), 400100);
@@ -159,7 +159,7 @@ static void who_leaves_without_an_answer_made_nothing(void **state _unused_)
 {
 	struct output out;
 
-	/* Before it, and behind it: with what it had not read, or without. */
+	/* The reader closes before the frame, or after it with or without unread data. */
 	for (int how = 0; how < 3; how++) {
 		int ends[2];
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recording gives up, in which order, and when it ends. */
+/* The events that a recording drops to save CPU time, their order, and when it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct second {
 	enum overhead_step step;
 };
 
-/* 2 %, and the seconds that pass. */
+/* The limit is 2 %; the seconds pass one by one. */
 static void expect(const struct second *seconds, size_t count, struct overhead *o)
 {
 	const struct capture_overhead asked = {
@@ -27,7 +27,7 @@ static void expect(const struct second *seconds, size_t count, struct overhead *
 	uint64_t now = 5 * NSEC_PER_SEC, spent = 300 * NSEC_PER_MSEC;
 
 	assert_int_equal(overhead_init(o, &asked), 0);
-	/* What was spent before the first look is no rate. */
+	/* CPU time spent before the first look gives no rate. */
 	assert_int_equal(overhead_judge(o, now, spent), OVERHEAD_NONE);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(

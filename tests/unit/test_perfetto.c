@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Perfetto traces of captures made by hand, read back by protobuf-c. */
+/* Perfetto traces of synthetic captures, parsed by protobuf-c. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,7 +64,7 @@ static bool contains(const struct run *r, const char *text)
 	return memmem(r->file.data, r->file.len, text, strlen(text));
 }
 
-/* The index of the n-th packet of that kind; the count of packets if there is none. */
+/* The index of the n-th packet of that kind; the number of packets if there is none. */
 static size_t find(const struct run *r, PB(TracePacket__DataCase) kind, size_t n)
 {
 	size_t i = 0;
@@ -104,7 +104,7 @@ static void put_kernel_switch(struct maker *m, uint64_t ts, int32_t prev, int32_
 		     next ? "task" : "swapper/0");
 }
 
-/* The events of a kernel: a stack, a function, addresses shown as symbols. */
+/* A kernel's events: a stack, a function, addresses shown as symbols. */
 static void put_formats(struct maker *m)
 {
 	maker_function_format(m);
@@ -243,7 +243,7 @@ static void the_longest_mask_has_room(void **state _unused_)
 	maker_format(&m, "test", "masks", 200,
 		     "\tfield:__data_loc cpumask_t mask;\toffset:8;\tsize:4;\tsigned:0;\n",
 		     "\"%s\", __get_cpumask(mask)");
-	/* Two bits of three: "0-1,3-4,..." is as long as it gets. */
+	/* Two bits of three: the longest text is "0-1,3-4,...". */
 	maker_u32(&m, &data, 12000U << 16 | 12);
 	for (unsigned i = 0; i < 4000; i++)
 		buf_append(&data, "\xdb\xb6\x6d", 3);
@@ -291,14 +291,14 @@ static void compact_sched_can_be_left(void **state _unused_)
 	make(&m, NULL);
 	run(&compact, m.fd);
 	run(&plain, m.fd);
-	/* The first switch is plain, and what has no compact form. */
+	/* The first switch is plain, as are events without a compact form. */
 	assert_int_equal(count_compact(&compact), 39);
 	assert_int_equal(count_plain(&compact), 5);
 	assert_int_equal(count_compact(&plain), 0);
 	assert_int_equal(count_plain(&plain), 44);
 }
 
-/* Addresses as the kernel shows them; never as they are. */
+/* Addresses as the kernel shows them, never as they are. */
 static void addresses_are_symbols(void **state _unused_)
 {
 	_cleanup_run_ struct run r = { 0 }, raw = { .options.raw_addresses = true };
@@ -401,7 +401,7 @@ static const PB(ClockSnapshot) * find_tie(const struct run *r, size_t *ret_at)
 		if (p->data_case == DATA(CLOCK_SNAPSHOT) &&
 		    p->clock_snapshot->clocks[0]->clock_id == 64) {
 			*ret_at = i;
-			/* A clock of the sequence that the bundles are in. */
+			/* A clock of the bundles' sequence. */
 			assert_int_equal(p->trusted_packet_sequence_id, 1);
 			return p->clock_snapshot;
 		}
@@ -463,7 +463,7 @@ static void without_a_mark_the_counts_tie_it(void **state _unused_)
 	assert_int_equal(tie->clocks[0]->timestamp, 200 * S);
 	assert_int_equal(tie->clocks[1]->timestamp, 300 * S);
 	assert_true(at < find(&r, DATA(TRACK_EVENT), 0));
-	/* What tells a time of that clock says so. */
+	/* A packet with a time of that clock names the clock. */
 	assert_int_equal(r.trace->packet[find(&r, DATA(TRACK_EVENT), 0)]->timestamp_clock_id, 64);
 }
 
@@ -621,7 +621,7 @@ static void the_end_tells_the_counts(void **state _unused_)
 			 PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED);
 }
 
-/* As the reader takes marks (ParseSystraceTracePoint of its source). */
+/* The reader parses marks like this (ParseSystraceTracePoint of its source). */
 static void free_text_becomes_an_instant(void **state _unused_)
 {
 	static const char *const marks[] = { "B|1|begin",
@@ -697,7 +697,7 @@ static void trace_printk_becomes_an_instant(void **state _unused_)
 	run(&r, m.fd);
 	assert_true(contains(&r, "inner: a constant"));
 	assert_false(contains(&r, "a constant\n"));
-	/* Its address says nothing more. */
+	/* The address is left out. */
 	assert_false(contains(&r, "\003str"));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Every event of every kernel in tests/data, written to protobuf by the quick ways and by the plain
- * ones: the same bytes, of records that are whole, cut, or noise.
+ * ones: the bytes are the same for whole records, truncated ones and noise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void add_format(void *userdata, const char *system, const char *text, siz
 	assert_int_equal(event_table_add(userdata, system, text, len, NULL), 0);
 }
 
-/* A record of the event, or what damage makes of one, at data. */
+/* A record of the event at data, whole or damaged. */
 static uint32_t draw_record(const struct event *ev, unsigned round, uint8_t *data)
 {
 	uint32_t len = make_record(ev, (enum wildness)(round % WILD_KINDS), random_u64, NULL, data);

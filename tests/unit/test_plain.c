@@ -9,7 +9,7 @@
 
 #include "base/plain.h"
 
-/* The oracle: byte for byte, at every place within the blocks that are looked at. */
+/* The reference: byte by byte, at every position within the blocks. */
 static void every_byte_that_is_not_plain_is_found(void **state)
 {
 	char text[72];

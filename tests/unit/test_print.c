@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Programs: what a format and a record's bytes print. */
+/* Programs: the text of a format and a record's bytes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 	"\tfield:" type " " name ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";" \
 	"\n"
 
-/* A record that has one of everything, for formats under test. */
+/* A record with one of everything, for the formats under test. */
 #define FIELDS                                                                                     \
 	FIELD("s8", "s8", 8, 1, 1)                                                                 \
 	FIELD("u8", "u8", 9, 1, 0)                                                                 \
@@ -284,7 +284,7 @@ static void test_tables(void **state)
 	      "__print_flags(8, \", \", { 1, \"A\" })",
 	      "|A|B|0x4|0x8");
 	check("\"%s\", __print_flags(5, ((void *)0), { 1, \"A\" }, { 4, \"B\" })", "AB");
-	/* An entry without a name ends the table; one of several bits goes first. */
+	/* An entry without a name ends the table; an entry of several bits comes first. */
 	check("\"%s\", __print_flags(7, \"+\", { 3, \"AB\" }, { 1, \"A\" }, { 0, ((void *)0) }, "
 	      "{ 4, \"C\" })",
 	      "AB+0x4");
@@ -391,7 +391,7 @@ static void test_truncated(void **state)
 	}
 }
 
-/* A value that is worked out before anything is written. */
+/* The program computes the value before it writes anything. */
 static void test_truncated_at_once(void **state)
 {
 	_cleanup_(event_table_freep) struct event_table *t =
@@ -457,7 +457,9 @@ static void test_syscall_memory(void **state)
 	static const uint8_t text[40] = {
 		[16] = 0x10, [24] = 9, [32] = 36, 0, 4, 0, 'a', 'b', 'c'
 	};
-	/* Memory that could not be read has no length, and lies where the next begins. */
+	/*
+	 * Unreadable user memory has length zero, and its location is where the next text begins.
+	 */
 	static const uint8_t fault[40] = { [16] = 0x10, [32] = 36, [36] = 'a', 'b', 'c' };
 
 	(void)state;
@@ -520,7 +522,7 @@ static void test_syscall_openat(void **state)
 	}
 }
 
-/* From a damaged stream; all other events are to be printed still. */
+/* One event of a damaged stream must not stop the other events. */
 static void test_syscall_odd_flags(void **state)
 {
 	static const char fields[] = FIELD("int", "__syscall_nr", 8, 4, 1)
@@ -598,7 +600,7 @@ static void test_builtins(void **state)
 		    "func <-0x000a6968");
 }
 
-/* Broken print formats: none may be taken for good, none may crash. */
+/* Broken print formats: none may be accepted, none may crash. */
 static void test_refused(void **state)
 {
 	static const char *const formats[] = {
@@ -660,7 +662,7 @@ static struct symbols *count_reads(void *userdata)
 	return read_symbols(userdata);
 }
 
-/* Whether a name was found, and how often all symbols were read for it. */
+/* Checks whether the name is found, and how often all symbols were read to find it. */
 static void check_excerpt(struct event_table *t, uint64_t address, const char *name, unsigned reads)
 {
 	struct symbol found;
@@ -684,13 +686,13 @@ static void what_the_excerpt_names_needs_no_symbols(void **state _unused_)
 	check_excerpt(t, 0xffffffff81001100, "writer", 0);
 	check_excerpt(t, 0xffffffff8100117f, "writer", 0);
 	assert_int_equal(event_table_symbol_count(t), 0);
-	/* The last line tells no name, and the second excerpt nothing. */
+	/* The last line and the second excerpt give no name. */
 	check_excerpt(t, 0xffffffff81001180, "func", 1);
 	check_excerpt(t, 0xffffffff810010ff, "func", 1);
 	check_excerpt(t, 5, NULL, 1);
 }
 
-/* Nothing comes of what is no excerpt: all symbols are asked. */
+/* A text that is no excerpt gives nothing: all symbols are read. */
 static void odd_excerpts_name_nothing(void **state _unused_)
 {
 	static const char *const texts[] = { "", "\n", "5 t alone\n", "x", "5 t a\n5 t b\n" };

@@ -98,7 +98,7 @@ static void nothing_stays_of_what_is_dropped(void **state _unused_)
 	assert_int_equal(entries(), 1);
 }
 
-/* By way of another link, of another folder. */
+/* Through a second link, in another folder. */
 static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -125,7 +125,7 @@ static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
 	}
 }
 
-/* The daemon has thrown its own away by then. */
+/* The daemon has removed its own copy by then. */
 static void what_cant_be_synced_is_kept(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -137,7 +137,7 @@ static void what_cant_be_synced_is_kept(void **state _unused_)
 	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
 	result_file_force_named = false;
 	assert_int_equal(write_full(f.fd, "{}", 2), 0);
-	/* Of a descriptor that has no disk. */
+	/* A descriptor without a disk: syncing it fails. */
 	diskless = eventfd(0, EFD_CLOEXEC);
 	assert_true(diskless >= 0);
 	assert_int_equal(dup2(diskless, f.fd), f.fd);
@@ -185,7 +185,7 @@ static void a_device_is_written_in_place(void **state _unused_)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
-/* As of a shell's ">> log" or "7>> log". */
+/* A shell's ">> log" or "7>> log". */
 static void a_descriptor_is_written_where_it_stands(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -216,7 +216,7 @@ static void what_is_no_descriptor_for_us(void **state _unused_)
 	int fd;
 
 	put("file", "");
-	fd = open("file", O_WRONLY | O_CLOEXEC); /* as all that a program opens for itself */
+	fd = open("file", O_WRONLY | O_CLOEXEC); /* programs open their own files like this */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	assert_int_equal(name_descriptor(name), -EBADF);
 	close(fd);
@@ -268,7 +268,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 	assert_int_equal(entries(), 2);
 }
 
-/* A filesystem without O_TMPFILE is played by a name that is given at once. */
+/* A name that is given at once simulates a filesystem without O_TMPFILE. */
 static void a_fatal_signal_removes_a_named_temporary(void **state _unused_)
 {
 	pid_t pid = fork();
@@ -309,7 +309,7 @@ static void a_named_temporary_becomes_the_file(void **state _unused_)
 	result_file_force_named = false;
 }
 
-/* The one thing that the hint says was saved. Owned. */
+/* The only file that the hint calls saved. The caller frees it. */
 static char *saved_as(const struct error *err)
 {
 	const char *path = err->hint ? strstr(err->hint, "saved as ") : NULL;
@@ -361,7 +361,7 @@ static void a_file_of_another_user_stays(void **state _unused_)
 	assert_int_equal(result_file_open(&f, "link.json", &err), -EPERM);
 	assert_int_equal(entries(), 2);
 	assert_content("out.json", "theirs");
-	/* But who came by sudo is the same person. */
+	/* With sudo both are the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
 	assert_int_equal(result_file_open(&f, "out.json", &err), 0);
 	assert_int_equal(write_full(f.fd, "mine", 4), 0);
@@ -396,7 +396,7 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 	result_file_force_named = false;
 }
 
-/* Nor where a link of the caller's leads to it: what it names is made nowhere. */
+/* The same if a link of the caller's leads to such a link: nothing is created. */
 static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -414,7 +414,7 @@ static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_
 	assert_int_equal(access("stolen", F_OK), -1);
 }
 
-/* fs.protected_symlinks, whether it is on or not. */
+/* The result is the same with fs.protected_symlinks on or off. */
 static void a_link_of_another_user_is_not_followed_where_all_may_write(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -430,7 +430,7 @@ static void a_link_of_another_user_is_not_followed_where_all_may_write(void **st
 	assert_int_equal(result_file_open(&f, "shared/out.json", &err), -EPERM);
 	assert_non_null(strstr(err.message, "symbolic link"));
 	assert_content("mine.json", "mine");
-	/* The folder's owner may put them there, and one's own are followed. */
+	/* Links of the folder's owner and of the caller are followed. */
 	assert_int_equal(chown("shared", 65534, 65534), 0);
 	assert_int_equal(result_file_open(&f, "shared/out.json", &err), 0);
 	result_file_deinit(&f);
@@ -469,7 +469,7 @@ static void a_directory_that_went_loses_nothing(void **state)
 	unsetenv("TMPDIR");
 }
 
-/* What is written is seen meanwhile, and the name goes when it is whole. */
+/* The content is visible while it is written; at the end the temporary name goes. */
 static void a_part_is_seen(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -531,13 +531,13 @@ static void what_was_left_is_named(void **state _unused_)
 	put("out.json.part", "{\"systemTra");
 	recover(NULL);
 	assert_int_equal(entries(), 2);
-	/* Of a browser, perhaps. */
+	/* Perhaps from a browser. */
 	put("out.json.part", "another's");
 	recover(NULL);
 	assert_content("out.json.part", "another's");
 	assert_int_equal(unlink("out.json.part"), 0);
 
-	/* Somebody writes it. */
+	/* Another process writes it. */
 	assert_int_equal(result_file_open_part(&f, "out.json", NULL), 0);
 	recover(NULL);
 	assert_int_equal(write_full(f.fd, text, strlen(text)), 0);
@@ -559,7 +559,7 @@ static void a_part_can_be_left(void **state _unused_)
 	assert_true(result_file_leave(&f));
 	result_file_deinit(&f);
 	assert_content("out.json.part", "[\n{},\n{");
-	/* For the next one of that name. */
+	/* Kept for the next recording of that name. */
 	recover("out.partial.json");
 	assert_content("out.partial.json", "[\n{}]\n");
 }

@@ -17,7 +17,7 @@
 #include "samples/cpu_profile.h"
 #include "samples/perf_record.h"
 
-/* <linux/perf_event.h>, spelled out: what the kernel writes is what is tested. */
+/* Copied from <linux/perf_event.h>: the test uses the kernel's numbers, not the code's. */
 enum { LOST = 2, COMM = 3, EXIT = 4, THROTTLE = 5, FORK = 7, SAMPLE = 9, MMAP2 = 10 };
 enum { KERNEL = 1, USER = 2, EXEC = 1 << 13, BUILD_ID = 1 << 14 };
 #define TYPE_PLAIN UINT64_C(0x187) /* IP, TID, TIME, CPU, PERIOD */
@@ -118,7 +118,7 @@ static void put_numbers(const struct maker *m, struct buf *b, uint32_t type, uin
 #define CALL_OF UINT64_C(-128)
 #define PROGRAM UINT64_C(-512)
 
-/* CPU 0: a stack through both worlds; a child, which becomes another program; losses. */
+/* CPU 0: a stack through kernel and program; a child that executes another program; losses. */
 static void fill_first(const struct maker *m, struct buf *b)
 {
 	const uint64_t both[] = { CALL_OF, 0x1010, 0x1121, PROGRAM, 0x400010, 0x400021 };
@@ -198,7 +198,7 @@ static const char *find_name(void *userdata _unused_, const struct code_place *p
 {
 	if (strcmp(place->path, "/bin/tool") == 0)
 		return place->offset == 0x10 ? "leaf" : place->offset == 0x20 ? "caller" : NULL;
-	/* What a program may have compiled itself. */
+	/* Code that a program compiled at run time. */
 	if (!*place->path)
 		return NULL;
 	assert_string_equal(place->path, "/bin/other");
@@ -207,7 +207,7 @@ static const char *find_name(void *userdata _unused_, const struct code_place *p
 	return place->offset == 0x2010 ? "other@V_2" : NULL;
 }
 
-/* 0, the text in *ret (owned), or as export_stream. */
+/* Returns 0 with the text in *ret (owned), or the error of export_stream(). */
 static int export_as(struct maker *m, const char *format, char **ret, size_t *ret_len,
 		     struct export_result *result, struct error *err)
 {
@@ -321,7 +321,7 @@ static void samples_have_their_stacks(void **state _unused_)
 	}
 }
 
-/* Without --call-graph: one frame, of the world that the record names. */
+/* Without --call-graph a sample has one frame, in kernel or user space as its record says. */
 static void plain_samples_have_one_frame(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -342,7 +342,7 @@ static void plain_samples_have_one_frame(void **state _unused_)
 	check_sample(json, 0, BEGIN + 1, 70, 0, STACK("kernel_caller", "[mod]"));
 	check_sample(json, 1, BEGIN + 2, 70, 0, STACK("leaf", "tool"));
 	check_sample(json, 2, BEGIN + 3, 70, 0, STACK("tool+0x333", "tool"));
-	/* Its address would tell where the kernel lies. */
+	/* Its address would reveal where the kernel lies. */
 	check_sample(json, 3, BEGIN + 4, 70, 0, STACK("[unknown]", "[kernel]"));
 	assert_int_equal(result.warning_count, 0);
 	json_decref(json);
@@ -371,7 +371,7 @@ static void perfetto_has_them(void **state _unused_)
 	assert_int_equal(export_as(&m, "pftrace", &data, &len, &result, NULL), 0);
 	assert_true(has_text(data, len, "kernel_leaf") && has_text(data, len, "caller") &&
 		    has_text(data, len, "cpu-clock"));
-	/* Field 66 of a packet: pid 70 or 71 is its second member. */
+	/* Field 66 of a packet; pid 70 or 71 is its second member. */
 	for (size_t i = 0; i + 6 < len; i++)
 		count += !memcmp(data + i, "\x92\x04", 2) &&
 			 (!memcmp(data + i + 3, "\x08\x00\x10\x46", 4) ||
@@ -402,7 +402,7 @@ static void check_stack(const struct cpu_profile *p, uint64_t count, const uint6
 	check_stack((p), (count), (const uint64_t[]){ __VA_ARGS__ },                               \
 		    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-/* All processes share a file's place; kernel addresses stay out. */
+/* All processes share a file's addresses; kernel addresses are left out. */
 static void a_profile_is_made_of_them(void **state _unused_)
 {
 	const int32_t child = 71;
@@ -448,7 +448,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 			CHECK_STACK(&p, 1, 0x1010, 0x1121, PLACE(0, 0x10), PLACE(0, 0x21));
 		CHECK_STACK(&p, 1, PLACE(0, 0x10));
 		CHECK_STACK(&p, 1, PLACE(1, 0x2010));
-		/* Of a process that was gone. */
+		/* The process had already ended. */
 		CHECK_STACK(&p, 1, 0x1000);
 		assert_string_equal(cpu_profile_find(&p, PLACE(1, 0x2010))->path, "/bin/other");
 		cpu_profile_deinit(&p);
@@ -456,7 +456,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 	}
 }
 
-/* Whoever reads it can do something about it. */
+/* Each message says what the reader can do. */
 static void it_is_said_why_there_is_no_profile(void **state _unused_)
 {
 	static const char *const says[][2] = {
@@ -497,7 +497,7 @@ static void it_is_said_why_there_is_no_profile(void **state _unused_)
 	}
 }
 
-/* Records cut anywhere, or with any byte another: never more than those that there are. */
+/* Records truncated anywhere, or with any byte changed: never more samples than there are. */
 static void damage_is_bounded(void **state _unused_)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -589,7 +589,7 @@ static void later_mappings_take_their_place(void **state _unused_)
 	assert_string_equal(path_at(&a, 1, 0x1fff, &offset), "/a");
 	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "/c");
 	assert_int_equal(a.mappings, 2);
-	/* One that ends beyond the last address is none. */
+	/* A mapping that ends beyond the last address is invalid. */
 	map(&a, 1, UINT64_MAX - 10, 100, 0, "/d");
 	map(&a, 1, 0x100, 0, 0, "/d");
 	assert_int_equal(a.mappings, 2);

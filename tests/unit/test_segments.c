@@ -27,7 +27,7 @@
 #define EVENTS 6000
 #define STEP UINT64_C(1000000) /* ns between two events */
 #define FIRST UINT64_C(5000000000)
-#define BORN_AT (EVENTS / 2) /* the event at whose time task 70 is born */
+#define BORN_AT (EVENTS / 2) /* task 70 is born at this event's time */
 #define SEGMENTS_MAX 4096
 
 /* Event n is at FIRST + n * STEP, on one CPU: a switch, or its number. */
@@ -65,7 +65,7 @@ static void make_events(struct maker *m)
 	event_newtask(m, FIRST + BORN_AT * STEP, 50, 70, "late", 0);
 	page_end(m, 0);
 	maker_flush(m, 0, BUFFER_TASKS, 0);
-	/* By turns 20 events on a CPU, a page of them; CPU 1 loses 7 before each. */
+	/* Pages of 20 events, on each CPU in turn; CPU 1 loses 7 events before each page. */
 	for (unsigned n = 0; n < EVENTS; n += 20) {
 		unsigned cpu = n / 20 % CPUS;
 
@@ -144,10 +144,10 @@ static struct segments *export(int fd, const struct export_options *options)
 	return s;
 }
 
-/* What is found of the events in the Perfetto files. */
+/* Events found in the Perfetto files. */
 struct found {
 	bool seen[EVENTS];
-	uint64_t last_ts[CPUS]; /* of an earlier segment */
+	uint64_t last_ts[CPUS]; /* in an earlier segment */
 	unsigned compact, losses, born;
 };
 
@@ -304,7 +304,7 @@ static unsigned find_numbers(const char *text, bool *seen)
 	return count;
 }
 
-/* The text is the part that comes first, or the one that waits. */
+/* With a tracer the text comes last, otherwise first. */
 static int with_function_tracer(void **state _unused_)
 {
 	tracer = "function";
@@ -354,7 +354,7 @@ static void each_json_is_an_object(void **state _unused_)
 	assert_int_equal(written, all);
 }
 
-/* Where one object can't hold it, another begins. */
+/* If one object has no room for it, another begins. */
 static void a_json_is_cut_before_it_is_full(void **state _unused_)
 {
 	const struct export_options o = { .format = "json",
@@ -455,7 +455,7 @@ static void an_empty_recording_is_one_file(void **state _unused_)
 	assert_in_range(s->files[0].len, 20, 4096);
 }
 
-/* A long recording of short lives: each runs for a moment and is gone. */
+/* A long recording of short lives: each task runs for a moment and ends. */
 #define LIVES 6000
 #define LIFE UINT64_C(100000000) /* ns from one birth to the next */
 
@@ -495,7 +495,7 @@ static void make_lives(struct maker *m)
 	maker_end(m);
 }
 
-/* What each of a long recording's files begins with, and that each names who is in it. */
+/* Each file of a long recording has a head, and names the tasks in it. */
 static void check_head(const PB(Trace) * trace, unsigned number)
 {
 	unsigned first = 0, clocks = 0, last = 0, named = 0, tids = 0;
@@ -519,7 +519,9 @@ static void check_head(const PB(Trace) * trace, unsigned number)
 	}
 	assert_true(lasting);
 	assert_int_equal(named, last);
-	/* The one that lasts; who was gone for less than a second; births before the first bundle.
+	/*
+	 * The lasting task; tasks that ended less than a second ago; births before the first
+	 * bundle.
 	 */
 	assert_in_range(tids, 1, 40);
 	assert_in_range(clocks, number > 2 ? 5 : 1, 8);
@@ -545,7 +547,7 @@ static void heads_do_not_grow(void **state _unused_)
 	}
 }
 
-/* Days, as far as the memory of who lived is concerned. */
+/* For days, as far as the memory of past lives is concerned. */
 static void the_dead_are_forgotten(void **state _unused_)
 {
 	static const char *const formats[] = { "pftrace", "txt", "json" };
@@ -600,7 +602,10 @@ static void check_sizes(const char *format, enum perfetto_compression compressio
 		assert_in_range(s->files[i].len, (i ? 40 : 16) << 10, 72 << 10);
 }
 
-/* Though much waits in many CPUs' bundles, or to be compressed; where the first file is a guess. */
+/*
+ * Even with much data in many CPUs' bundles, or waiting to be compressed, and although the first
+ * file's size is a guess.
+ */
 static void files_have_their_size(void **state _unused_)
 {
 	check_sizes("pftrace", PERFETTO_PLAIN);

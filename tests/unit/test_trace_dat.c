@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * trace-cmd's own files against the kernel's own text of the same buffers; synthetic ones of any
- * machine; files that are cut or lie; and what is written, by what is read of it.
+ * trace-cmd's own files against the kernel's own text of the same buffers; synthetic files of any
+ * machine; truncated and false ones; and written files, read back.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 #define PEER TEST_DATA "/trace-cmd-3.1.6/"
 
-/* Returns what import_stream does. */
+/* Returns what import_stream() returns. */
 static int to_text(const struct buf *dat, const char *instance, struct export_result *result,
 		   struct buf *out, struct error *err)
 {
@@ -47,7 +47,7 @@ static int to_text(const struct buf *dat, const char *instance, struct export_re
 	return 0;
 }
 
-/* What follows the comment lines. */
+/* The text after the comment lines. */
 static const char *events(const char *text)
 {
 	while (*text == '#')
@@ -95,7 +95,7 @@ static size_t lines(const char *text)
 	return n;
 }
 
-/* All buffers: one trace, in the order of time. */
+/* All buffers: one trace, in order of time. */
 static void test_peers_together(void **state _unused_)
 {
 	_cleanup_buf_ struct buf one = BUF_INIT, two = BUF_INIT;
@@ -189,7 +189,7 @@ static void test_instances(void **state _unused_)
 	}
 }
 
-/* Offsets of both kinds add up; TSC's counts become ns first. */
+/* Offsets of both kinds add up; TSC's counts are converted to ns first. */
 static void test_clocks(void **state _unused_)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -198,7 +198,7 @@ static void test_clocks(void **state _unused_)
 		_cleanup_buf_ struct buf text = BUF_INIT, tsc = BUF_INIT;
 
 		make_pages(&m, 8, i & 1, 1);
-		/* Three quarters. */
+		/* The factor is three quarters. */
 		maker_u32(&m, &tsc, 3);
 		maker_u32(&m, &tsc, 2);
 		maker_u64(&m, &tsc, 0);
@@ -218,7 +218,7 @@ static void test_clocks(void **state _unused_)
 	}
 }
 
-/* Either nothing, with a reason; or whole sub-buffers, and it is said that some are missing. */
+/* Either fails with a reason; or gives whole sub-buffers, and says that some are missing. */
 static void check_cut(const struct buf *dat, size_t len, unsigned *salvaged)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, part = BUF_INIT;
@@ -257,7 +257,7 @@ static void test_cut_anywhere(void **state _unused_)
 	}
 }
 
-/* Each byte, and each 4 or 8 of them, as large as can be: no crash, no gigabytes, no hang. */
+/* Each byte, and each 4 or 8 of them, set to all ones: no crash, no gigabytes, no hang. */
 static void test_lies(void **state _unused_)
 {
 	struct rlimit old;
@@ -303,7 +303,7 @@ static void expect_failure(const struct buf *dat, const char *instance, int code
 	assert_int_equal(to_text(dat, instance, &result, &text, &err), code);
 	if (!strstr(err.message, words))
 		fail_msg("\"%s\" does not say \"%s\"", err.message, words);
-	/* Who doesn't ask why is refused as well. */
+	/* A caller that asks for no reason is refused as well. */
 	assert_int_equal(to_text(dat, instance, &result, &text, NULL), code);
 }
 
@@ -339,7 +339,7 @@ static void test_sizes_differ(void **state _unused_)
 	expect_failure(&dat, NULL, -EINVAL, "different sizes");
 }
 
-/* Options that are followed by themselves. */
+/* Options that refer to themselves. */
 static void test_endless_options(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
@@ -354,7 +354,7 @@ static void test_endless_options(void **state _unused_)
 	expect_failure(&dat, NULL, -EBADMSG, "no end");
 }
 
-/* The same, a few kilobytes that are unpacked to many: not again and again. */
+/* The same with a few kilobytes that expand to many: they must not be expanded repeatedly. */
 static void test_endless_packed_options(void **state _unused_)
 {
 	const size_t size = 32 << 20;
@@ -369,7 +369,7 @@ static void test_endless_packed_options(void **state _unused_)
 	memcpy(dat.data + 18, "zlib", 4);
 	at = htole64(dat.len);
 	memcpy(dat.data + 24, &at, sizeof(at));
-	/* DONE, of 8 bytes: where more are. */
+	/* DONE, of 8 bytes: the place of further options. */
 	options[2] = 8;
 	memcpy(options + 6, &at, sizeof(at));
 	assert_int_equal(compress(packed, &len, options, size), Z_OK);
@@ -398,7 +398,10 @@ static void test_text_only(void **state _unused_)
 	expect_failure(&dat, NULL, -EBADMSG, "latency");
 }
 
-/* The stream as a .dat; returns what export_stream does. pages: as export_options.pages_fd. */
+/*
+ * Writes the stream as a .dat; returns what export_stream() returns. pages: as
+ * export_options.pages_fd.
+ */
 static int to_dat(int stream, int pages, bool packed, int out, struct export_result *result,
 		  struct error *err)
 {
@@ -426,7 +429,7 @@ static void stream_text(int stream, int pages, struct buf *text)
 	memory_file_read(out, text);
 }
 
-/* Of a stream: its text, and that of the .dat which it makes, must be the same. */
+/* A stream and the .dat made of it must have the same text. */
 static void check_round(int stream, int pages, bool packed)
 {
 	_cleanup_close_ int file = memory_file("", 0), again = memory_file("", 0);
@@ -452,7 +455,7 @@ static void check_both(int stream, int pages)
 #endif
 }
 
-/* Two CPUs, CPU 1 of which has no number 0 before it; more pages than go into a block. */
+/* Two CPUs: CPU 1 has no event 0; more pages than a block holds. */
 static void test_written_machines(void **state _unused_)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -504,7 +507,7 @@ static void make_named(struct maker *m, const char *excerpt, const char *symbols
 	maker_end(m);
 }
 
-/* Of a recording whose marks alone name a symbol; and of one that has no more symbols. */
+/* Recordings in which only marks name a symbol; and one without further symbols. */
 static void test_written_excerpt(void **state _unused_)
 {
 	static const struct {
@@ -526,7 +529,7 @@ static void test_written_excerpt(void **state _unused_)
 	}
 }
 
-/* A stream that was made of a .dat has no uuid. */
+/* A stream made of a .dat has no uuid. */
 static void check_perfetto(int stream, int pages)
 {
 	_cleanup_export_result_ struct export_result result = { 0 };
@@ -540,7 +543,7 @@ static void check_perfetto(int stream, int pages)
 	assert_int_equal(result.events, 2);
 }
 
-/* Excerpts that no recorder writes: what lies beyond them has no name then, either. */
+/* Excerpts that no recorder writes: symbols beyond them stay unknown. */
 static void test_written_odd_excerpt(void **state _unused_)
 {
 	static const char *const excerpts[] = { MARK_LINE, "0000000000001000 t a\n" MARK_LINE,
@@ -564,7 +567,7 @@ static void test_written_odd_excerpt(void **state _unused_)
 	}
 }
 
-/* The symbols' chunk is whole, but what it holds does not expand. */
+/* The symbols' chunk is intact, but its content does not expand. */
 static void test_written_without_symbols(void **state _unused_)
 {
 	static char junk[] = "no frame of zstd";
@@ -601,7 +604,7 @@ static void test_written_once(void **state _unused_)
 			page_begin(&m, 1000000000);
 			for (unsigned k = 0; k < events_in; k++)
 				event_number(&m, 1000001000 + k * 1000, 7, k);
-			/* Told when it was read first. */
+			/* The loss was reported on the first read. */
 			page_end(&m, events_in > 1 ? 0 : missed == 2 ? UINT64_MAX : missed * 9);
 			if (events_in == 3) {
 				page_begin(&m, 1000009000);
@@ -615,7 +618,7 @@ static void test_written_once(void **state _unused_)
 	}
 }
 
-/* What came from a .dat goes back: instances, offsets of the clock. */
+/* A stream made of a .dat becomes a .dat again: instances, offsets of the clock. */
 static void test_written_again(void **state _unused_)
 {
 	for (unsigned i = 0; i < 4; i++) {
@@ -653,7 +656,7 @@ static int to_stream(int stream, int pages, int out, struct export_result *resul
 			     result, NULL);
 }
 
-/* The stream that is kept has the sub-buffers in it, and is read without the .dat. */
+/* The stored stream contains the sub-buffers, and is read without the .dat. */
 static void test_kept_stream(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(peers); i++) {
@@ -674,7 +677,7 @@ static void test_kept_stream(void **state _unused_)
 	}
 }
 
-/* Without the .dat what lies there can't be had; nor what it has no more. */
+/* Data in the .dat is missing without it, as is data that it no longer has. */
 static void test_pages_gone(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
@@ -699,7 +702,7 @@ static void test_pages_gone(void **state _unused_)
 	}
 }
 
-/* Where a part of it lies in what was made of the file is told nobody. */
+/* The error does not name an offset within the stream made of the file. */
 static void test_bad_part(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
@@ -726,7 +729,7 @@ static const char *const recorded[] = {
 	"6.12.107-armhf/mixed",
 };
 
-/* Of kernels, but for enumerators, for which it has no room; 32 bits among them. */
+/* Recordings of kernels, also of 32 bits. A .dat has no room for enumerators. */
 static void test_written_recordings(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(recorded); i++) {
@@ -741,7 +744,7 @@ static void test_written_recordings(void **state _unused_)
 	}
 }
 
-/* What a compressed file is expanded to may be more than there is room for. */
+/* The expanded stream may exceed the limit. */
 static void test_limit(void **state _unused_)
 {
 	_cleanup_close_ int in = open(PEER "v7-zstd.dat", O_RDONLY | O_CLOEXEC);
@@ -752,7 +755,10 @@ static void test_limit(void **state _unused_)
 		_cleanup_close_ int stream = memory_file("", 0);
 		struct stat st;
 
-		/* Any; half of that; all of it, and what a limit keeps for a stream's end. */
+		/*
+		 * No limit; half of the size; all of it plus the room that a limit reserves for a
+		 * stream's end.
+		 */
 		o.limit = i == 0 ? 0 : i == 1 ? whole / 2 : whole + (1 << 20);
 		assert_int_equal(import_stream(in, stream, &o, NULL), i == 1 ? -EDQUOT : 0);
 		assert_int_equal(fstat(stream, &st), 0);
