@@ -21,7 +21,8 @@ MORE_BEGIN = '  <script class="trace-more" type="application/json">\n'
 FRAME_MS = 1000 / 60
 LABELS, HEAD, BAR = 230, 52, 38  # as they are laid out: pixels of the names, the ruler, the bar above it
 
-# One of each: two CPUs, a gap on the second, marks of each kind, what would end the block, what is no event.
+# One of each: two CPUs, a gap on the second, marks of each kind, text that would end the block, and
+# a line that is no event.
 LINES = """\
 # tracer: nop
 #
@@ -100,7 +101,7 @@ def equal(is_, should, what):
 
 
 def the_model(test, browser):
-    """Each kind of event, where it belongs."""
+    """Each kind of event is in its place."""
     browser.open(page_with(test, LINES))
     model = "traceViewer.model"
     equal(browser.said, [], "the browser complains")
@@ -108,7 +109,7 @@ def the_model(test, browser):
     running = browser.ask(f"""[0, 1].map((n) => {{ const {{running}} = {model}.cpu(n);
         return Array.from({{length: running.length}}, (_, i) =>
             [running.ref.data[i], running.start.data[i] / 1e3, running.end.data[i] / 1e3]); }})""")
-    # Behind the gap it is not known who ran: 202 is not drawn on into it.
+    # After the gap the running task is unknown: 202 is not drawn into it.
     equal(running, [[[200, 1000, 7000], [201, 7000, 12000]], [[202, 8000, 8500]]], "who ran")
     loss = browser.ask(f"{model}.cpu(1).losses.map((l) => [l.from / 1e3, l.to / 1e3, l.count])")
     equal(loss, [[8500, 10000, 1234]], "the gap")
@@ -178,7 +179,7 @@ def click_and_type(test, browser):
 
 
 def dark_and_light(test, browser):
-    """The gap is hatched, the slices have their colours, and the background is what it should be."""
+    """The gap is hatched, the slices have their colours, and the background is right."""
     browser.open(page_with(test, LINES))
     seen = []
     for dark in (False, True):
@@ -197,7 +198,7 @@ def dark_and_light(test, browser):
 
 
 def cut_anywhere(test, browser):
-    """What came before the cut is shown, and it is told that there is no more."""
+    """Events before the cut are shown, with a message that the rest is missing."""
     whole = page_of(test, "6.12.107/mixed.traced.gz", "x.html").read_bytes()
     begin = whole.index(TEXT.encode()) + len(TEXT)
     end = whole.index(b"  </script>", begin)
@@ -213,7 +214,7 @@ def cut_anywhere(test, browser):
 
 
 def cut_functions(test, browser):
-    """Of a page whose elements come first there may be these alone, or nothing."""
+    """A page whose elements come first may have these alone, or nothing."""
     whole = page_of(test, "6.12.107/graph.traced.gz", "x.html").read_bytes()
     more = whole.index(MORE_BEGIN.encode()) + len(MORE_BEGIN)
     text = whole.index(TEXT.encode()) + len(TEXT)
@@ -229,7 +230,7 @@ def cut_functions(test, browser):
 
 
 def many(test, browser):
-    """No frame does more than the pixels and rows in sight ask for."""
+    """No frame does more work than the visible pixels and rows need."""
     count = 100000
     subprocess.run([test.build / "tests/unit/generate", "sched", str(count), test.dir / "x.traced"], check=True)
     check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
@@ -238,7 +239,8 @@ def many(test, browser):
     painted = browser.ask("""(() => { const v = traceViewer; v.show(v.whole.from, v.whole.to); v.painter.paint(0, {});
         return [v.painter.painted.slices, v.rows.all.length * v.painter.pixels]; })()""")
     check(500 < painted[0] < painted[1], f"painted {painted[0]} slices, of {painted[1]} pixels at most")
-    # Over and over, no longer than a frame may last at 60 a second: CPU time, so that a busy machine does no harm.
+    # Repeated, no longer than a frame may take at 60 a second; CPU time, so that a busy machine
+    # does no harm.
     browser.ask("traceViewer.show(traceViewer.whole.from, traceViewer.whole.to); 0")
     costs = [browser.frames("traceViewer.zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", 30)[0] for _ in range(4)]
     check(min(costs) < FRAME_MS, f"a frame's scripts take {costs} ms")
@@ -253,8 +255,9 @@ def many(test, browser):
 
 
 def pixels(test, browser):
-    """A pixel has the colour of the longest slice that begins in it, filled as far as all of them fill it; states, that
-    which is to be seen before all others, and how much of it the thread ran: looked at one by one."""
+    """A pixel has the colour of the longest slice that begins in it, filled as far as all slices
+    together fill it. For states it has the colour of the most important state, and the share for
+    which the thread ran. Each pixel is checked separately."""
     subprocess.run([test.build / "tests/unit/generate", "sched", "100000", test.dir / "x.traced"], check=True)
     check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
     browser.open(test.dir / "x.html")
@@ -264,7 +267,7 @@ def pixels(test, browser):
             v.show(v.whole.from, v.whole.from + (v.whole.to - v.whole.from) * part);
             p.paint(0, {});
             const scale = pixels / (p.to - p.from);
-            // What the line of the image at y should be where all is narrower than a pixel, in the pixel and beside it.
+            // Compares the line of the image at y, where everything is narrower than a pixel.
             const compare = (kind, y, start, end, shadeOf) => {
                 const line = p.lines.findIndex(([top]) => top === y);
                 const starts = Array.from({length: pixels + 1}, () => []);
@@ -340,7 +343,7 @@ def measure(path):
         for part in (1, 0.3, 0.01, 0.0001):
             browser.ask(f"(() => {{ const v = traceViewer, s = v.whole.to - v.whole.from; v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()")
             browser.frame()
-            # Where all is in sight there is nothing to move to.
+            # If everything is visible, there is nowhere to move to.
             ways = {"zoom": "zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", "move": "pan(n % 2 ? 0.01 : -0.01)", "point": "point({x: 300 + n * 5, y: 40 + n * 5, pageX: 300, pageY: 300})"}
             for way, action in ways.items():
                 if part < 1 or way != "move":
@@ -356,7 +359,7 @@ def main():
         measure(*sys.argv[2:])
     else:
         test = Test("viewer", root=False)
-        # The programs' part of it is small, and another test's.
+        # The programs' part is small, and is covered by another test.
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:

@@ -9,7 +9,7 @@ import sys
 from harness import Test, check
 from perfetto_decode import Decoder
 
-# Writes a slice of its own life, by CLOCK_MONOTONIC, into the file that it is told.
+# Writes a slice of its own life, by CLOCK_MONOTONIC, into the file named as its argument.
 APPLICATION = """
 import json, os, sys, time
 def now():
@@ -19,7 +19,7 @@ time.sleep(0.02)
 open(sys.argv[1], "w").write(json.dumps([{"name": "work", "cat": "app", "ph": "X", "ts": began,
     "dur": now() - began, "pid": os.getpid(), "tid": os.getpid()}])[:-1])
 """
-# Ties a clock that began at another time to the recording; one event by that clock.
+# Ties a clock that began at another time to the recording; one event uses that clock.
 METER = """
 import json, subprocess, sys, time
 begin = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -44,7 +44,7 @@ def record(test, *arguments):
 
 
 def life_of(text, name):
-    """When the process that works began its program and ended, in microseconds."""
+    """When the working process began its program and ended, in microseconds."""
     times = [float(t) * 1e6 for t in
              re.findall(rf"{name}-\d+ .* (\d+\.\d+): sched_process_(?:exec|exit): ", text)]
     return min(times), max(times)
@@ -143,7 +143,7 @@ def an_array_is_written(test):
         check(any(e["name"] == "work" for e in events) == bool(merge), f"{events}")
 
 
-# Fifty slices of 10 ms, one after the other, one thread of each ten.
+# Fifty slices of 10 ms, one after the other, on ten threads.
 MANY = """
 import json, os, sys, time
 def now():
@@ -161,7 +161,7 @@ open(sys.argv[1], "w").write(json.dumps({"traceEvents": events, "stackFrames":
 
 
 def many_files_take_it(test):
-    """Each mark is in the one file of its time, with its thread's name and its stack."""
+    """Each mark is in the file of its time only, with its thread's name and its stack."""
     (test.dir / "many.py").write_text(MANY)
     result = test.run("record", "-e", "sched:sched_switch", "-o", "x.traced", "--", sys.executable,
                       "many.py", "app.json")

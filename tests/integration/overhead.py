@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings that may not cost what they cost: what they give up, and what they say of it."""
+"""Recordings with a limit on their own cost: the events that they drop, and their messages."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 
 from harness import Test, check
 
-# System calls for so long, so many each 2 ms.
+# System calls for a number of seconds, so many per 2 ms.
 BUSY = "import os, sys, time\nuntil = time.monotonic() + float(sys.argv[1])\n" \
        "while time.monotonic() < until:\n for _ in range(int(sys.argv[2])): os.getppid()\n time.sleep(0.002)\n"
 
@@ -28,7 +28,7 @@ def events_are_shed_in_order(test):
     warnings = [w for w in said["warnings"] if "the limit is" in w]
     check("read only when they are 50 % full" in warnings[0] and "75 %" in warnings[1], f"{warnings}")
     check("no events of raw_syscalls:sys_enter" in warnings[2], f"{warnings}")
-    # Each of them is in the trace, at its time: no such event comes behind it.
+    # Each dropped event is in the trace with a time: no such event comes after it.
     [place] = [i for i, line in enumerate(trace) if "tracing_mark_write" in line
                and "no events of raw_syscalls:sys_enter:" in line]
     check(any("sys_enter:" in line for line in trace[:place]), "there were none before")

@@ -34,7 +34,8 @@ class Format:
 
 
 class Beside:
-    """Of one file. Afterwards: events by CPU, (flags, {field: value}, shown), and losses by CPU."""
+    """Decodes one file. Afterwards: events by CPU, (flags, {field: value}, shown), and losses by
+    CPU."""
 
     def __init__(self, decoder, data):
         self.origin = decoder.origin
@@ -64,7 +65,7 @@ class Beside:
         if bundle.lost_events:
             self.losses.setdefault(bundle.cpu, []).append(other.get(LOST_COUNT))
         check(bundle.lost_events or LOST_COUNT not in other, "a number of lost events, but no loss")
-        # Of equal times the compact event comes first.
+        # If times are equal, the compact event comes first.
         events = sorted([*compact_events(bundle.compact_sched), *plain_events(raw, bundle)],
                         key=lambda e: e[0])
         names = [self.formats[name] for _, _, name, _ in events]

@@ -102,7 +102,7 @@ def losses(test):
 
 
 def prefixes(test):
-    """Cut anywhere between two packets, it is a trace still."""
+    """Truncated between any two packets, it is still a trace."""
     _, path = record(test)
     data, decoder, at = path.read_bytes(), Decoder(test.dir, test.source), 0
     ends = []

@@ -105,7 +105,7 @@ static void add_format(struct decoded *d, struct buf *b)
 	const char *system, *name, *id;
 	unsigned n = d->name_count;
 
-	/* It may move what it terminates. */
+	/* The function may move the text that it terminates. */
 	system = buf_string(b);
 	assert_non_null(system);
 	name = strstr(b->data + strlen(system) + 1, "name: ");
@@ -137,7 +137,7 @@ static void add_subbuf(struct decoded *d, unsigned buffer, unsigned cpu, const u
 	while ((r = page_iter_next(&it, &rec)) > 0) {
 		if (rec.data < first)
 			continue;
-		/* Within one CPU time never runs back. */
+		/* Within one CPU time never goes back. */
 		assert_true(rec.ts >= c->last_ts);
 		c->last_ts = rec.ts;
 		c->events++;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest: the clock is set by an hour while it is recorded; with the word "sleep" the machine
-sleeps (S3) instead. What an application marked by that clock is where the kernel's own marks say it
-was."""
+"""In a guest: the clock is set by an hour during a recording; with the word "sleep" the machine
+sleeps (S3) instead. Applications' marks by that clock are where the kernel's own marks say they
+were."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Application:
 
 
 def compare(test, app, word):
-    """Merges what it marked into the recording. Returns the JSON."""
+    """Merges the marks into the recording. Returns the JSON."""
     app.write()
     done = test.run("convert", "out.traced", "out.json", "--merge", "app.json", "--merge-clock", word)
     check(done.status == 0, f"convert: {done}")

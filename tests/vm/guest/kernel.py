@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest: CPUs that go and come back while recording, modules that load, time
-stamps that no 27 bits hold, buffers whose sub-buffers aren't one page."""
+"""In a guest: CPUs that go and come back during a recording, modules that load, time stamps that do
+not fit into 27 bits, buffers whose sub-buffers aren't one page."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ CPUS = pathlib.Path("/sys/devices/system/cpu")
 
 
 def busy(seconds):
-    """Something to see on every CPU."""
+    """Some events on every CPU."""
     before = os.sched_getaffinity(0)
     until = time.monotonic() + seconds
     try:
@@ -104,7 +104,7 @@ def hotplug(test):
 
 
 def started_without_a_cpu(test):
-    """A CPU that is away at the start comes during the recording."""
+    """A CPU that is offline at the start comes during the recording."""
     online = CPUS / "cpu1" / "online"
     online.write_text("0")
     try:
@@ -144,8 +144,9 @@ def module_events(test):
 
 
 def module_is_unloaded(test):
-    """It goes while its events are recorded, and the kernel empties the rings then: what was read by then
-    (only full sub-buffers are) is there, by name, and that something is missing is said."""
+    """The module goes while its events are recorded, and the kernel then empties the rings. Data
+    that was read by then (only full sub-buffers) is there, by name, and a message says that
+    something is missing."""
     names = ("vsock", "vmw_vsock_virtio_transport_common", "vsock_loopback")
 
     def talk():
@@ -161,7 +162,7 @@ def module_is_unloaded(test):
         talk()
         fill_sub_buffers()
         time.sleep(1.5)
-        # A connection is over some seconds after it was closed.
+        # A connection ends some seconds after it was closed.
         until = time.monotonic() + 60
         while subprocess.run(["rmmod", names[-1]], capture_output=True, check=False).returncode:
             check(time.monotonic() < until, f"{names[-1]} stays in use")
@@ -210,9 +211,9 @@ def sub_buffers(test, kilobytes):
 
 
 def long_silences(test):
-    """Between two events more than a delta's 27 bits can say, and more than 32; and stamps that the
-    kernel writes whole, as a variable of the events' time makes it. The text is the same, and the
-    times are those of the clock, which this program reads, too."""
+    """Between two events more time passes than a delta's 27 bits hold, and more than 32 bits; and
+    stamps that the kernel writes whole, because a variable of the events' time requires it. The
+    text is the same, and the times agree with the clock, which this program reads, too."""
     trigger = "hist:keys=common_pid:began=common_timestamp"
     marks = []
     with instance_of(test, "deltas") as deltas, instance_of(test, "stamps") as stamps:

@@ -42,7 +42,7 @@ def a_function_by_its_name(test):
 
 
 def filtered(test):
-    """By an argument, and by whose call it is."""
+    """Filters by an argument, and by the caller."""
     fd = os.open("/proc/self/exe", os.O_RDONLY)
     record(test, "--kprobe", "p:sized vfs_read size=%dx", "-f", "size == 7", "--kprobe", "p:other vfs_read",
            "-f", f"common_pid != {os.getpid()}", "-o", "out.txt",
@@ -65,7 +65,7 @@ def every_format(test):
 
 
 def the_kernels_text(test):
-    """Of somebody else's probes, which -e names like any event."""
+    """Another owner's probes, which -e names like any event."""
     probes = TRACEFS / "kprobe_events"
     instance = INSTANCES / f"{test.name}-text"
     append(probes, "p:kprobes/unit vfs_open path=%di:x64 word=+0(%di):u32 task=$comm\n"
@@ -87,7 +87,7 @@ def the_kernels_text(test):
 
 
 def two_at_once(test):
-    """Of one name: each has its own, and not the other's."""
+    """Two probes of one name: each recording has its own only."""
     done = test.run("start", "--name", "first", "--kprobe", "p:same vfs_open")
     check(done.status == 0, f"start: {done}")
     before = settings()
@@ -104,7 +104,7 @@ def two_at_once(test):
 
 
 def killed(test):
-    """The next start removes what a killed recorder has made."""
+    """The next start removes the probes of a killed recorder."""
     before = settings()
     process = test.start("start", "--kprobe", "p:opened vfs_open", "--name", "x")
     done = test.finish(process)
