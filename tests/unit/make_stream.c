@@ -463,3 +463,21 @@ void feed_begin(struct feed *f, int from)
 	while (f->given < STREAM_MAGIC_SIZE)
 		give_slice(f, 0, 0);
 }
+
+void maker_begin(struct maker *m, uint32_t subbuf_size)
+{
+	maker_init(m, 8, false, subbuf_size);
+	maker_head(m);
+}
+
+void page_flush(struct maker *m, uint64_t missed, uint32_t cpu)
+{
+	page_end(m, missed);
+	maker_flush(m, cpu, BUFFER_MAIN, 0);
+}
+
+void maker_finish(struct maker *m)
+{
+	page_flush(m, 0, 0);
+	maker_end(m);
+}

@@ -31,6 +31,8 @@ void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t s
 /* The same into a file, which it then owns. */
 void maker_init_fd(struct maker *m, int fd, unsigned word_size, bool big_endian,
 		   uint32_t subbuf_size);
+/* maker_init() for a 64-bit little-endian machine, then maker_head(). */
+void maker_begin(struct maker *m, uint32_t subbuf_size);
 void maker_deinit(struct maker *m);
 
 /* Bytes of a sub-buffer's header: 16 with 8-byte words, 12 with 4-byte ones. */
@@ -55,6 +57,11 @@ void page_record(struct maker *m, uint64_t ts, const void *data, uint32_t len);
 void page_end(struct maker *m, uint64_t missed);
 /* Writes all finished sub-buffers as one chunk. */
 void maker_flush(struct maker *m, uint32_t cpu, enum subbufs_buffer buffer, uint32_t skip);
+
+/* page_end(), then maker_flush() of a CPU's main buffer. */
+void page_flush(struct maker *m, uint64_t missed, uint32_t cpu);
+/* page_flush() of CPU 0 without a loss, then maker_end(). */
+void maker_finish(struct maker *m);
 
 /* Writes a recording's usual head: HEADER, HEADER_PAGE and FORMAT chunks. */
 void maker_head(struct maker *m);

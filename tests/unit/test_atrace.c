@@ -10,36 +10,26 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "converted.h"
 #include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 
 #define S NSEC_PER_SEC
 
-static json_t *convert(const char *const *marks, size_t count, bool array)
+static json_t *convert_marks(const char *const *marks, size_t count, bool array)
 {
-	_cleanup_close_ int out = memory_file("", 0);
-	struct export_options o = { .format = "json", .json_array = array };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_export_result_ struct export_result result = { 0 };
-	struct error err = ERROR_INIT;
-	json_t *json;
+	_cleanup_converted_ struct converted c;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	page_begin(&m, 100 * S);
 	for (size_t i = 0; i < count; i++)
 		event_print_mark(&m, 100 * S + i * 1000500, 7, marks[i]);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	if (export_stream(m.fd, out, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, count);
-	lseek(out, 0, SEEK_SET);
-	json = json_loadfd(out, 0, NULL);
-	assert_non_null(json);
-	return json;
+	maker_finish(&m);
+	convert(&c, m.fd, &(struct export_options){ .json_array = array });
+	assert_int_equal(c.out.result.events, count);
+	return json_incref(c.json);
 }
 
 /* The n-th element that is no metadata, as text. */
@@ -78,7 +68,7 @@ static const char *const marks[] = {
 
 static void each_is_what_it_is(void **state _unused_)
 {
-	json_t *json = convert(marks, ARRAY_SIZE(marks), false);
+	json_t *json = convert_marks(marks, ARRAY_SIZE(marks), false);
 	json_t *events = json_object_get(json, "traceEvents");
 	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 
@@ -107,7 +97,7 @@ static void each_is_what_it_is(void **state _unused_)
 
 static void an_array_has_them_too(void **state _unused_)
 {
-	json_t *json = convert(marks, ARRAY_SIZE(marks), true);
+	json_t *json = convert_marks(marks, ARRAY_SIZE(marks), true);
 
 	assert_int_equal(count_of(json), 6);
 	json_decref(json);
@@ -121,7 +111,7 @@ static void what_is_none_stays_in_the_text(void **state _unused_)
 		"N|70|track",	"N|70||name", "G|70|track|name", "G|70|t|name|1x",
 		"H|70|track|9", "",	      "I|-5|name",
 	};
-	json_t *json = convert(others, ARRAY_SIZE(others), false);
+	json_t *json = convert_marks(others, ARRAY_SIZE(others), false);
 	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 
 	assert_int_equal(count_of(json_object_get(json, "traceEvents")), 0);
@@ -145,7 +135,7 @@ static void ends_find_their_names(void **state _unused_)
 		all[k] = texts[k];
 		all[MANY + k] = texts[MANY + k];
 	}
-	json = convert(all, 2 * MANY, false);
+	json = convert_marks(all, 2 * MANY, false);
 	events = json_object_get(json, "traceEvents");
 	json_array_foreach(events, i, e)
 	{
@@ -175,15 +165,11 @@ static void ends_find_their_names(void **state _unused_)
  */
 static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
 {
-	static const struct export_options o = { .format = "json", .threads = 2 };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_export_result_ struct export_result result = { 0 };
 	static struct maker_task tasks[NAMED];
-	json_t *json;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted c;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (int i = 0; i < NAMED; i++)
 		tasks[i] = (struct maker_task){ .tid = 1 + i * NAMED_STEP,
 						.tgid = 1,
@@ -202,12 +188,8 @@ static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
 	}
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	maker_end(&m);
-	assert_int_equal(export_stream(m.fd, out, &o, &result, NULL), 0);
-	lseek(out, 0, SEEK_SET);
-	json = json_loadfd(out, 0, NULL);
-	assert_non_null(json);
-	assert_int_equal(count_of(json_object_get(json, "traceEvents")), PAGES / 2 - 1);
-	json_decref(json);
+	convert(&c, m.fd, &(struct export_options){ .threads = 2 });
+	assert_int_equal(count_of(json_object_get(c.json, "traceEvents")), PAGES / 2 - 1);
 }
 
 int main(void)

@@ -8,10 +8,13 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "converted.h"
 #include "daemon/capture/clocks.h"
 #include "formats/formats.h"
 #include "formats/perfetto/packet.h"
+#include "make_stream.h"
+#include "memory_file.h"
 
 #define S NSEC_PER_SEC
 
@@ -55,8 +58,7 @@ static void make_stepped(struct maker *m, const struct stepped *s)
 {
 	uint64_t last = s->readings[READINGS - 1].boot;
 
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 	for (uint32_t i = 0; i < READINGS; i++)
 		put_reading(m, &s->readings[i],
 			    i + 1 == READINGS ? CLOCK_PHASE_END
@@ -65,9 +67,7 @@ static void make_stepped(struct maker *m, const struct stepped *s)
 	page_begin(m, 101 * S);
 	event_number(m, 101 * S, 7, 1);
 	event_number(m, (last - 1) * S, 7, 2);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
+	maker_finish(m);
 }
 
 /* A clock's row at the end of the recording reports a step or a drift, never both. */
@@ -126,16 +126,16 @@ static void convert_stepped(const struct stepped *s)
 			   i ? ',' : '[', (char)('a' + i), s->events[i].at * 1e6);
 	buf_putc(&text, ']');
 	fd = merge.fd = memory_file(text.data, text.len);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
 	expect_events(&c, s);
 	expect_change(&c, "REALTIME", s->real_ns);
 	expect_change(&c, "MONOTONIC", s->mono_ns);
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_number(row, "bound_ns", s->bound);
 	assert_true(json_is_null(json_object_get(row, "drift_ppb")));
-	assert_int_equal(c.result.warning_count, s->warning ? 1 : 0);
+	assert_int_equal(c.out.result.warning_count, s->warning ? 1 : 0);
 	if (s->warning)
-		assert_string_equal(c.result.warnings[0], s->warning);
+		assert_string_equal(c.out.result.warnings[0], s->warning);
 }
 
 static const struct stepped steps[] = {

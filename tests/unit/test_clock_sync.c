@@ -22,6 +22,7 @@
 #include "daemon/capture/clocks.h"
 #include "make_stream.h"
 #include "marks/clock_map.h"
+#include "memory_file.h"
 #include "traced/mark_record.h"
 
 #define S NSEC_PER_SEC
@@ -34,8 +35,7 @@ struct noted {
 /* A recording from 101 s to 109 s with these syncs. */
 static void make(struct maker *m, const struct noted *syncs, size_t count)
 {
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 	for (size_t i = 0; i < count; i++) {
 		Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
 
@@ -54,9 +54,7 @@ static void make(struct maker *m, const struct noted *syncs, size_t count)
 		event_print_mark(m, syncs[i].at, 7, text);
 	}
 	event_number(m, 109 * S, 7, 2);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
+	maker_finish(m);
 }
 
 /* The only clock_sync event with that id. */
@@ -90,8 +88,8 @@ static void a_sync_is_told_with_its_bound(void **state _unused_)
 	json_t *tie, *row;
 
 	make(&m, syncs, 2);
-	convert(&c, &m, &(struct export_options){ 0 });
-	assert_int_equal(c.result.warning_count, 0);
+	convert(&c, m.fd, NULL);
+	assert_int_equal(c.out.result.warning_count, 0);
 	tie = find_tie(&c, "lab-1");
 	assert_non_null(tie);
 	assert_number(tie, "ts", 105000001 + 2);
@@ -124,13 +122,13 @@ static void a_wide_sync_is_warned_of(void **state _unused_)
 	_cleanup_converted_ struct converted strict, lenient;
 
 	make(&m, syncs, ARRAY_SIZE(syncs));
-	convert(&strict, &m, &(struct export_options){ 0 });
-	assert_int_equal(strict.result.warning_count, 1);
-	assert_string_equal(strict.result.warnings[0],
+	convert(&strict, m.fd, NULL);
+	assert_int_equal(strict.out.result.warning_count, 1);
+	assert_string_equal(strict.out.result.warnings[0],
 			    "2 syncs are tied to the trace only within more than 10 microseconds, "
 			    "the worst within 20");
-	convert(&lenient, &m, &(struct export_options){ .bound_max_ns = 20000 });
-	assert_int_equal(lenient.result.warning_count, 0);
+	convert(&lenient, m.fd, &(struct export_options){ .bound_max_ns = 20000 });
+	assert_int_equal(lenient.out.result.warning_count, 0);
 }
 
 /*
@@ -164,8 +162,8 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	size_t i, seen = 0;
 
 	make(&m, syncs, 2);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
-	assert_int_equal(c.result.warning_count, 0);
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	assert_int_equal(c.out.result.warning_count, 0);
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_string_equal(json_string_value(json_object_get(row, "clock")), "clock_sync");
 	assert_number(row, "ties", 2);
@@ -209,13 +207,13 @@ static void one_tie_tells_no_drift(void **state _unused_)
 	json_t *row;
 
 	make(&m, syncs, 1);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_true(json_is_null(json_object_get(row, "drift_ppb")));
 	assert_number(row, "bound_ns", 21011); /* 21 us from the tie, at 500 ppm */
 	assert_number(row, "tie_bound_ns", 21000);
-	assert_int_equal(c.result.warning_count, 1);
-	assert_non_null(strstr(c.result.warnings[0],
+	assert_int_equal(c.out.result.warning_count, 1);
+	assert_non_null(strstr(c.out.result.warnings[0],
 			       "ties.json: its clock is tied to the trace only "
 			       "within 22 microseconds: a second sync would tell its rate"));
 }

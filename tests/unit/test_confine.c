@@ -44,9 +44,7 @@ static int setup(void **state _unused_)
 	maker_head(&m);
 	page_begin(&m, NSEC_PER_SEC);
 	event_number(&m, NSEC_PER_SEC, 7, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	return 0;
 }
 

@@ -199,12 +199,10 @@ static json_t *convert(uint64_t length_ns, struct error *err)
 
 	make_profile(&b, &kinds[3]);
 	in = profile.fd = memory_file(b.data, length_ns ? b.len : 70);
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	page_begin(&m, BEGIN);
 	event_number(&m, BEGIN + 10, 7, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	end.start_boot_ns = BEGIN;
 	end.boot_ns = BEGIN + length_ns;
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);

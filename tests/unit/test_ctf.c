@@ -215,8 +215,7 @@ static void an_event_is_its_record(void **state _unused_)
 		page_begin(&m, 2 * S);
 		event_number(&m, 2 * S, 7, 0x01020304);
 		event_switch(&m, 2 * S + 5, 7, "seven", 1, -1, 0, "swapper/1");
-		page_end(&m, 0);
-		maker_flush(&m, 1, BUFFER_MAIN, 0);
+		page_flush(&m, 0, 1);
 		maker_end(&m);
 		t = export(m.fd);
 
@@ -285,8 +284,7 @@ static void losses_are_packets(void **state _unused_)
 	const uint8_t *p;
 	size_t at = 0;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_stats(&m, 0, start, 2);
 	for (unsigned i = 0; i < ARRAY_SIZE(missed); i++) {
 		page_begin(&m, (2 + i) * S);
@@ -296,8 +294,7 @@ static void losses_are_packets(void **state _unused_)
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	page_begin(&m, 2 * S);
 	event_number(&m, 2 * S, 7, 9);
-	page_end(&m, 0);
-	maker_flush(&m, 1, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 1);
 	maker_stats(&m, 2, end, 2);
 	maker_end(&m);
 	t = export(m.fd);
@@ -356,8 +353,7 @@ static void times_never_go_back(void **state _unused_)
 	struct packet packet;
 	const uint8_t *p;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned i = 0; i < 2; i++) {
 		page_begin(&m, (3 - i) * S);
 		event_number(&m, (3 - i) * S, 7, i);
@@ -420,9 +416,7 @@ static void names_and_gaps(void **state _unused_)
 	maker_format(&m, "trace", "odd", ID_ODD, odd_fields, "\"%d\", REC->stream");
 	page_begin(&m, 2 * S);
 	put_odd(&m, 2 * S, 4 << 16 | 48, 4 << 16 | 52);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
 
 	/* No name is a word of the language, and none occurs twice. */
@@ -462,14 +456,11 @@ static void many_fields_of_one_name(void **state _unused_)
 
 	for (unsigned i = 0; i < count; i++)
 		buf_printf(&fields, "\tfield:u8 same;\toffset:%u;\tsize:1;\tsigned:0;\n", 8 + i);
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_format(&m, "test", "odd", ID_ODD, buf_string(&fields), "\"%d\", REC->same");
 	page_begin(&m, 2 * S);
 	maker_event(&m, 2 * S, ID_ODD, 7, bytes, sizeof(bytes));
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
 	class_of(t, "test:odd");
 	for (unsigned i = 2; i <= count; i++) {
@@ -489,17 +480,14 @@ static void damaged_records_are_bytes(void **state _unused_)
 	struct packet packet;
 	const uint8_t *p;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_format(&m, "test", "odd", ID_ODD, odd_fields, "\"%d\", REC->stream");
 	page_begin(&m, 2 * S);
 	put_odd(&m, 2 * S, 4 << 16 | 60, 0);	 /* beyond its end */
 	put_odd(&m, 2 * S + 1, 0, 3 << 16 | 52); /* not a whole number of elements */
 	maker_event(&m, 2 * S + 2, ID_ODD, 7, "four", 4);
 	maker_event(&m, 2 * S + 3, 999, 7, "nobody knows", 12);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
 	assert_int_equal(t->result.events, 4);
 
@@ -538,8 +526,7 @@ static void long_traces_have_many_packets(void **state _unused_)
 	struct packet packet;
 	struct file *f;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	put_numbers(&m, 20000);
 	maker_end(&m);
 	t = export(m.fd);
@@ -564,13 +551,11 @@ static void packets_shrink_with_cpus(void **state _unused_)
 	struct packet packet;
 	struct file *f;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned i = 1; i < cpus; i++) {
 		page_begin(&m, 1 * S + i);
 		event_number(&m, 1 * S + i, 7, i);
-		page_end(&m, 0);
-		maker_flush(&m, i, BUFFER_MAIN, 0);
+		page_flush(&m, 0, i);
 	}
 	put_numbers(&m, events);
 	maker_end(&m);

@@ -13,45 +13,16 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "exported.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 
-struct run {
-	struct export_options options;
-	struct export_result result;
-	struct error err;
-	char *text; /* the output, terminated */
-	size_t len;
-	int code;
-};
-
-static void run_deinit(struct run *r)
-{
-	export_result_deinit(&r->result);
-	error_deinit(&r->err);
-	free(r->text);
-}
-#define _cleanup_run_ _cleanup_(run_deinit)
-
-static void run(struct run *r, int stream_fd)
-{
-	_cleanup_close_ int out = memory_file("", 0);
-	struct buf text = BUF_INIT;
-
-	r->code = export_stream(stream_fd, out, &r->options, &r->result, &r->err);
-	memory_file_read(out, &text);
-	r->text = text.data;
-	r->len = text.len;
-	assert_true(r->code <= 0);
-	assert_int_equal(r->code < 0, r->err.message != NULL);
-}
-
 /* The lines after the comments at the head. */
-static const char *body(const struct run *r)
+static const char *body(const struct exported *r)
 {
-	const char *p = r->text;
+	const char *p = r->file.data;
 
 	while (*p == '#') {
 		p = strchr(p, '\n');
@@ -99,8 +70,7 @@ static void make_usual(struct maker *m)
 	event_number(m, 104 * S, 7, 6);
 	event_print_mark(m, 104 * S + 10 * MS, 71, "hello");
 	event_switch(m, 104 * S + 20 * MS, 60, "kworker/1:2", 128, -1, 7, "new seven");
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 
 	page_begin(m, 101 * S);
 	event_number(m, 101 * S + 500, 0, 3);
@@ -109,8 +79,7 @@ static void make_usual(struct maker *m)
 	event_number(m, 103 * S, 99, 5);
 	event_number(m, 105 * S, 70, 7);
 	event_print_mark(m, 105 * S, 71, "B|70|work \"here\"\\\x01\xff\xc3\xa4");
-	page_end(m, 2);
-	maker_flush(m, 1, BUFFER_MAIN, 0);
+	page_flush(m, 2, 1);
 	maker_stats(m, 2, end, 2);
 	maker_end(m);
 }
@@ -153,16 +122,15 @@ static void text_is_the_kernels(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_run_ struct run r = { .options.format = "txt" };
+		_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
 		maker_init(&m, machines[i].word_size, machines[i].big_endian, 1024);
 		make_usual(&m);
-		run(&r, m.fd);
-		assert_int_equal(r.code, 0);
+		export_whole(&r, m.fd);
 		assert_string_equal(body(&r), usual_text);
-		assert_int_equal(body(&r) - r.text, sizeof(usual_head) - 1);
-		assert_memory_equal(r.text, usual_head, sizeof(usual_head) - 1);
-		assert_int_equal(r.result.bytes, r.len);
+		assert_int_equal(body(&r) - r.file.data, sizeof(usual_head) - 1);
+		assert_memory_equal(r.file.data, usual_head, sizeof(usual_head) - 1);
+		assert_int_equal(r.result.bytes, r.file.len);
 		assert_false(r.result.incomplete);
 		assert_int_equal(r.result.warning_count, 0);
 	}
@@ -173,15 +141,15 @@ static void recorded_text_is_the_kernels(void **state _unused_)
 {
 	_cleanup_close_ int fd = open(TEST_DATA "/6.18.44/sched.traced", O_RDONLY | O_CLOEXEC);
 	_cleanup_buf_ struct buf expect = BUF_INIT;
-	_cleanup_run_ struct run r = { .options = { .format = "txt", .raw_addresses = true } };
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt",
+							      .raw_addresses = true } };
 
 	assert_true(fd >= 0);
 	assert_int_equal(read_file_at(AT_FDCWD, TEST_DATA "/6.18.44/sched.txt", 1 << 20, &expect),
 			 0);
-	run(&r, fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, fd);
 	assert_int_equal(r.result.events, 1812);
-	assert_string_equal(r.text, buf_string(&expect));
+	assert_string_equal(r.file.data, buf_string(&expect));
 }
 
 /* A name, a mark or an event of any kind, where readers take "NAME: details" only. */
@@ -204,22 +172,18 @@ static void json_of_marks(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_run_ struct run r = { .options.format = "json" };
+		_cleanup_exported_ struct exported r = { .options.format = "json" };
 		_cleanup_buf_ struct buf expect = BUF_INIT;
 		const char *head = "           <...>-5       [000] d..2.     1.000000: "
 				   "tracing_mark_write: ";
 		json_t *json;
 
-		maker_init(&m, 8, false, 1024);
-		maker_head(&m);
+		maker_begin(&m, 1024);
 		page_begin(&m, 1 * S);
 		event_print_mark(&m, 1 * S, 5, marks[i].text);
-		page_end(&m, 0);
-		maker_flush(&m, 0, BUFFER_MAIN, 0);
-		maker_end(&m);
-		run(&r, m.fd);
-		assert_int_equal(r.code, 0);
-		json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+		maker_finish(&m);
+		export_whole(&r, m.fd);
+		json = json_loads(r.file.data, JSON_REJECT_DUPLICATES, NULL);
 		assert_non_null(json);
 		buf_printf(&expect, "# tracer: nop\n%s%s\n", head, marks[i].first);
 		if (marks[i].second)
@@ -233,81 +197,75 @@ static void json_of_marks(void **state _unused_)
 static void the_recorders_own_sync_mark_ties_text_and_json(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "json" };
+	_cleanup_exported_ struct exported r = { .options.format = "json" };
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	page_begin(&m, 1 * S + 1700);
 	event_print_mark(&m, 1 * S + 1700, 5, "trace_event_clock_sync: name=traced_abcdef01");
 	/* A copy by somebody else must neither become a second tie nor make an import fail. */
 	event_print_mark(&m, 2 * S, 5, "trace_event_clock_sync: name=traced_abcdef01");
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	maker_finish(&m);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.events, 2);
 	assert_int_equal(r.result.own_events, 1);
-	assert_non_null(strstr(r.text, " 1.000002: tracing_mark_write: trace_event_clock_sync: "
-				       "name=traced_abcdef01\\n"));
+	assert_non_null(strstr(r.file.data,
+			       " 1.000002: tracing_mark_write: trace_event_clock_sync: "
+			       "name=traced_abcdef01\\n"));
 	assert_non_null(
-		strstr(r.text, " 2.000000: tracing_mark_write: B|5|trace_event_clock-sync: "));
+		strstr(r.file.data, " 2.000000: tracing_mark_write: B|5|trace_event_clock-sync: "));
 	/* At the text's own microsecond: the offset between the two is zero. */
-	assert_non_null(strstr(r.text,
+	assert_non_null(strstr(r.file.data,
 			       "{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\","
 			       "\"pid\":0,\"tid\":0,\"ts\":1000002,\"args\":{\"sync_id\":"
 			       "\"traced_abcdef01\",\"issue_ts\":1000002}}"));
 	/* Two ties at once make the import fail. */
-	assert_null(strstr(r.text, "clock-domain"));
+	assert_null(strstr(r.file.data, "clock-domain"));
 }
 
 static void without_the_sync_mark_the_domain_ties(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "json" };
+	_cleanup_exported_ struct exported r = { .options.format = "json" };
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.own_events, 0);
-	assert_non_null(strstr(r.text, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\""));
-	assert_null(strstr(r.text, "clock_sync"));
+	assert_non_null(strstr(r.file.data, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\""));
+	assert_null(strstr(r.file.data, "clock_sync"));
 }
 
 static void tgid_column(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options = { .format = "txt", .tgid = true } };
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt", .tgid = true } };
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_non_null(
-		strstr(r.text, "#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP"));
+		strstr(r.file.data, "#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP"));
 	assert_non_null(strstr(
-		r.text,
+		r.file.data,
 		"           child-71      (     70) [000] d..2.   102.000000: number: value=4\n"));
 	assert_non_null(strstr(
-		r.text,
+		r.file.data,
 		"           <...>-99      (-------) [001] d..2.   103.000000: number: value=5\n"));
 	assert_non_null(strstr(
-		r.text,
+		r.file.data,
 		"          <idle>-0       (-------) [001] d..2.   101.000001: number: value=3\n"));
 }
 
 static void every_event_is_accounted_for(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "traced" };
+	_cleanup_exported_ struct exported r = { .options.format = "traced" };
 	const struct ledger_row *cpu;
 	struct stat st;
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.events, 10);
 	assert_int_equal(r.result.lost, 5);
 	assert_int_equal(r.result.event_types, 3);
@@ -322,7 +280,7 @@ static void every_event_is_accounted_for(void **state _unused_)
 	assert_int_equal(cpu->gaps, 2);
 	/* This format is the stream itself. */
 	assert_int_equal(fstat(m.fd, &st), 0);
-	assert_int_equal(r.len, st.st_size);
+	assert_int_equal(r.file.len, st.st_size);
 }
 
 static void counts_that_do_not_add_up_are_told(void **state _unused_)
@@ -330,19 +288,16 @@ static void counts_that_do_not_add_up_are_told(void **state _unused_)
 	static const struct maker_stats start[] = { { .cpu = 0 } };
 	static const struct maker_stats end[] = { { .cpu = 0, .read = 7, .entries = 1 } };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	maker_stats(&m, 0, start, 1);
 	page_begin(&m, 1 * S);
 	event_number(&m, 1 * S, 1, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	maker_stats(&m, 2, end, 1);
 	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.warning_count, 1);
 	assert_non_null(strstr(r.result.warnings[0], "do not add up"));
 	assert_int_equal(r.result.ledger[0].unread, 1);
@@ -359,20 +314,17 @@ static void counts_that_begin_anew_are_told(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_run_ struct run r = { .options.format = "txt" };
+		_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
-		maker_init(&m, 8, false, 1024);
-		maker_head(&m);
+		maker_begin(&m, 1024);
 		maker_stats(&m, 0, &cases[i][0], 1);
 		page_begin(&m, 1 * S);
 		for (uint32_t k = 0; k < 3; k++)
 			event_number(&m, 1 * S, 1, k);
-		page_end(&m, 0);
-		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		page_flush(&m, 0, 0);
 		maker_stats(&m, 2, &cases[i][1], 1);
 		maker_end(&m);
-		run(&r, m.fd);
-		assert_int_equal(r.code, 0);
+		export_whole(&r, m.fd);
 		assert_int_equal(r.result.warning_count, 1);
 		assert_non_null(strstr(r.result.warnings[0],
 				       "the counts of 1 CPU decreased, or are below"));
@@ -386,15 +338,13 @@ static void counts_that_begin_anew_are_told(void **state _unused_)
 static void what_was_read_before_is_skipped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	page_begin(&m, 1 * S);
 	event_number(&m, 1 * S, 0, 1);
 	event_number(&m, 2 * S, 0, 2); /* with a time extend: 8 + 16 bytes */
-	page_end(&m, 5);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 5, 0);
 	page_begin(&m, 1 * S);
 	event_number(&m, 1 * S, 0, 1);
 	event_number(&m, 2 * S, 0, 2);
@@ -405,8 +355,7 @@ static void what_was_read_before_is_skipped(void **state _unused_)
 	page_end(&m, 0);
 	maker_flush(&m, 0, BUFFER_MAIN, 16 + 8 + 16);
 	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_string_equal(body(&r),
 			    "CPU:0 [LOST 5 EVENTS]\n"
 			    "          <idle>-0       [000] d..2.     1.000000: number: value=1\n"
@@ -419,22 +368,18 @@ static void names_are_searched_where_no_source_tells(void **state _unused_)
 {
 	static const struct maker_task saved[] = { { 5, 0, "saved", 0, false } };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	maker_tasks(&m, 0, 1, saved, 1);
 	page_begin(&m, 1 * S);
 	event_number(&m, 1 * S, 5, 1);
 	event_number(&m, 1 * S, 6, 2);
 	event_switch(&m, 2 * S, 6, "six", 1, 120, 5, "five");
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
-	assert_non_null(strstr(r.text, "           saved-5       [000] d..2.     1.000000"));
-	assert_non_null(strstr(r.text, "             six-6       [000] d..2.     1.000000"));
+	maker_finish(&m);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, "           saved-5       [000] d..2.     1.000000"));
+	assert_non_null(strstr(r.file.data, "             six-6       [000] d..2.     1.000000"));
 }
 
 static void older_kernels_have_other_columns(void **state _unused_)
@@ -449,7 +394,7 @@ static void older_kernels_have_other_columns(void **state _unused_)
 		"#           TASK-PID   CPU#  ||||    TIMESTAMP  FUNCTION\n"
 		"#              | |       |   ||||       |         |\n";
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
 	maker_init(&m, 8, false, 1024);
 	m.release = "5.4.0-42-generic";
@@ -458,12 +403,9 @@ static void older_kernels_have_other_columns(void **state _unused_)
 	maker_head(&m);
 	page_begin(&m, 1);
 	event_number(&m, 123, 0, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
-	assert_non_null(strstr(r.text, strstr(head, "#                              _")));
+	maker_finish(&m);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, strstr(head, "#                              _")));
 	assert_string_equal(body(&r),
 			    "          <idle>-0     [000] d..2          123: number: value=1\n");
 }
@@ -471,18 +413,16 @@ static void older_kernels_have_other_columns(void **state _unused_)
 static void no_event_is_said_loudly(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "json" };
+	_cleanup_exported_ struct exported r = { .options.format = "json" };
 	json_t *json;
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.events, 0);
 	assert_int_equal(r.result.warning_count, 1);
 	assert_non_null(strstr(r.result.warnings[0], "no event"));
-	json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+	json = json_loads(r.file.data, JSON_REJECT_DUPLICATES, NULL);
 	assert_non_null(json);
 	json_decref(json);
 }
@@ -531,14 +471,13 @@ static void json_is_what_viewers_take(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_run_ struct run r = { .options.format = "json" };
+		_cleanup_exported_ struct exported r = { .options.format = "json" };
 		json_t *json, *events, *other;
 
 		maker_init(&m, machines[i].word_size, machines[i].big_endian, 1024);
 		make_usual(&m);
-		run(&r, m.fd);
-		assert_int_equal(r.code, 0);
-		json = json_loads(r.text, JSON_REJECT_DUPLICATES, NULL);
+		export_whole(&r, m.fd);
+		json = json_loads(r.file.data, JSON_REJECT_DUPLICATES, NULL);
 		assert_non_null(json);
 		assert_string_equal(json_string_value(json_object_get(json, "systemTraceEvents")),
 				    usual_json);
@@ -561,52 +500,51 @@ static void json_is_what_viewers_take(void **state _unused_)
 static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options = { .format = "json", .json_string_max = 500 } };
-	_cleanup_run_ struct run fits = {
+	_cleanup_exported_ struct exported r = { .options = { .format = "json",
+							      .json_string_max = 500 } };
+	_cleanup_exported_ struct exported fits = {
 		/*
 		 * The limit counts UTF-16 units: two characters of the text have more bytes than
 		 * that.
 		 */
 		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 3 },
 	};
-	_cleanup_run_ struct run too_long = {
+	_cleanup_exported_ struct exported too_long = {
 		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 4 },
 	};
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&r, m.fd);
+	try_export(&r, m.fd);
 	assert_int_equal(r.code, -EOVERFLOW);
 	assert_non_null(strstr(r.err.hint, ".pftrace"));
-	run(&fits, m.fd);
-	assert_int_equal(fits.code, 0);
-	run(&too_long, m.fd);
+	export_whole(&fits, m.fd);
+	try_export(&too_long, m.fd);
 	assert_int_equal(too_long.code, -EOVERFLOW);
 }
 
 static void gzip_holds_the_same(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run plain = { .options.format = "json" };
-	_cleanup_run_ struct run packed = { .options.format = "json.gz" };
+	_cleanup_exported_ struct exported plain = { .options.format = "json" };
+	_cleanup_exported_ struct exported packed = { .options.format = "json.gz" };
 	_cleanup_free_ char *text = NULL;
 	z_stream z = { 0 };
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&plain, m.fd);
-	run(&packed, m.fd);
-	assert_int_equal(packed.code, 0);
-	assert_true(packed.len < plain.len / 2);
-	text = calloc(1, plain.len + 1);
+	try_export(&plain, m.fd);
+	export_whole(&packed, m.fd);
+	assert_true(packed.file.len < plain.file.len / 2);
+	text = calloc(1, plain.file.len + 1);
 	assert_int_equal(inflateInit2(&z, 15 + 16), Z_OK);
-	z.next_in = (unsigned char *)packed.text;
-	z.avail_in = (unsigned)packed.len;
+	z.next_in = (unsigned char *)packed.file.data;
+	z.avail_in = (unsigned)packed.file.len;
 	z.next_out = (unsigned char *)text;
-	z.avail_out = (unsigned)plain.len + 1;
+	z.avail_out = (unsigned)plain.file.len + 1;
 	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);
 	inflateEnd(&z);
-	assert_string_equal(text, plain.text);
+	assert_string_equal(text, plain.file.data);
 }
 
 static void a_cut_stream_is_exported_up_to_there(void **state _unused_)
@@ -620,14 +558,14 @@ static void a_cut_stream_is_exported_up_to_there(void **state _unused_)
 	make_usual(&m);
 	size = (off_t)m.writer.bytes;
 	for (off_t at = 0; at < size; at += 8) {
-		_cleanup_run_ struct run r = { .options.format = "txt" };
+		_cleanup_exported_ struct exported r = { .options.format = "txt" };
 		_cleanup_(maker_deinit) struct maker cut = { .fd = memfd_create("cut", 0) };
 		loff_t from = 0;
 
 		while (from < at)
 			assert_true(copy_file_range(m.fd, &from, cut.fd, NULL, (size_t)(at - from),
 						    0) > 0);
-		run(&r, cut.fd);
+		try_export(&r, cut.fd);
 		if (r.code < 0) {
 			assert_int_equal(r.code, -EBADMSG);
 			assert_false(exported);
@@ -647,11 +585,10 @@ static void a_cut_stream_is_exported_up_to_there(void **state _unused_)
 static void damage_costs_one_chunk(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 	uint64_t first, byte;
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	for (uint64_t i = 1; i <= 3; i++) {
 		page_begin(&m, i * S);
 		event_number(&m, i * S, 0, (uint32_t)i);
@@ -664,8 +601,7 @@ static void damage_costs_one_chunk(void **state _unused_)
 		}
 	}
 	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.warning_count, 1);
 	assert_non_null(strstr(r.result.warnings[0], "damaged"));
 	assert_string_equal(body(&r),
@@ -678,7 +614,7 @@ static void damage_costs_one_chunk(void **state _unused_)
 static void no_record_is_read_beyond_its_end(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_run_ struct run r = { .options.format = "txt" };
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
 	maker_init(&m, 8, false, 1024);
 	m.common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -688,11 +624,8 @@ static void no_record_is_read_beyond_its_end(void **state _unused_)
 	event_number(&m, 1 * S, 0, 1);
 	while (m.page.len < 1024)
 		page_record(&m, 1 * S, "\x64\0\0", 4);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	maker_finish(&m);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.events, 1);
 	assert_true(r.result.incomplete);
 	assert_non_null(strstr(r.result.warnings[0], "damaged records"));
@@ -702,18 +635,18 @@ static void failures_have_their_number(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_close_ int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-	_cleanup_run_ struct run no_format = { .options.format = "xml" };
-	_cleanup_run_ struct run no_stream = { .options.format = "txt" };
+	_cleanup_exported_ struct exported no_format = { .options.format = "xml" };
+	_cleanup_exported_ struct exported no_stream = { .options.format = "txt" };
 	struct export_options o = { .format = "json" };
 	struct export_result result;
 
 	maker_init(&m, 8, false, 1024);
 	make_usual(&m);
-	run(&no_format, m.fd);
+	try_export(&no_format, m.fd);
 	assert_int_equal(no_format.code, -EINVAL);
 	assert_int_equal(ftruncate(m.fd, 100), 0);
 	assert_int_equal(pwrite(m.fd, "#!/bin/sh", 9, 0), 9);
-	run(&no_stream, m.fd);
+	try_export(&no_stream, m.fd);
 	assert_int_equal(no_stream.code, -EBADMSG);
 	maker_deinit(&m);
 	maker_init(&m, 8, false, 1024);
@@ -745,7 +678,7 @@ static void tasks_in_pages_of_512(Traced__Capture__Header *h)
 /* A top-level buffer may have larger sub-buffers than the instance beside it. */
 static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt" } };
 	struct maker m, tasks;
 
 	maker_init(&m, 8, false, 4096);
@@ -762,15 +695,12 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 	page_begin(&m, 101 * S);
 	for (int32_t pid = 50; pid < 90; pid++)
 		event_number(&m, 101 * S + (uint64_t)pid, pid, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
+	maker_finish(&m);
+	export_whole(&r, m.fd);
 	assert_int_equal(r.result.warning_count, 0);
 	assert_int_equal(r.result.events, 40);
-	assert_non_null(strstr(r.text, "born-50 "));
-	assert_non_null(strstr(r.text, "born-89 "));
+	assert_non_null(strstr(r.file.data, "born-50 "));
+	assert_non_null(strstr(r.file.data, "born-89 "));
 	maker_deinit(&tasks);
 	maker_deinit(&m);
 }
@@ -778,11 +708,10 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 /* The task ended before procfs was read, and was born before the recording. */
 static void who_ended_early_has_the_name_of_its_end(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt" } };
 	struct maker m;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_free_format(&m);
 	page_begin(&m, 102 * S);
 	event_free(&m, 102 * S, 60, "brief");
@@ -790,12 +719,9 @@ static void who_ended_early_has_the_name_of_its_end(void **state _unused_)
 	maker_flush(&m, 0, BUFFER_TASKS, 0);
 	page_begin(&m, 101 * S);
 	event_number(&m, 101 * S, 60, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	run(&r, m.fd);
-	assert_int_equal(r.code, 0);
-	assert_non_null(strstr(r.text, " brief-60 "));
+	maker_finish(&m);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, " brief-60 "));
 	maker_deinit(&m);
 }
 
@@ -837,7 +763,7 @@ static void put_mappings(struct maker *m, const struct mapped *mapped, size_t co
 /* stack: of process 7, up to the first 0. */
 static void check_user_stack(struct maker *m, const uint64_t *stack, const char *text)
 {
-	_cleanup_run_ struct run r = { .options = { .format = "txt" } };
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt" } };
 	_cleanup_buf_ struct buf data = BUF_INIT;
 
 	maker_u32(m, &data, 7);
@@ -846,12 +772,9 @@ static void check_user_stack(struct maker *m, const uint64_t *stack, const char 
 		maker_u64(m, &data, *stack ? *stack++ : 0);
 	page_begin(m, 101 * S);
 	maker_event(m, 101 * S, 6, 8, data.data, data.len);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
-	run(&r, m->fd);
-	assert_int_equal(r.code, 0);
-	assert_non_null(strstr(r.text, text));
+	maker_finish(m);
+	export_whole(&r, m->fd);
+	assert_non_null(strstr(r.file.data, text));
 	maker_deinit(m);
 }
 

@@ -274,8 +274,7 @@ static void put_place(struct maker *m, uint64_t ts)
 
 	page_begin(m, ts);
 	maker_event(m, ts, ID_PLACE, 0, &ip, sizeof(ip));
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
 }
@@ -294,8 +293,7 @@ static void symbols_of_modules_come_late(void **state _unused_)
 	const char *first, *second;
 	struct maker m;
 
-	maker_init(&m, 8, false, SUBBUF);
-	maker_head(&m);
+	maker_begin(&m, SUBBUF);
 	maker_format(&m, "test", "place", ID_PLACE,
 		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n",
 		     "\"%ps\", (void *)REC->ip");

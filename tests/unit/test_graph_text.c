@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "exported.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
@@ -135,8 +136,11 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			page_begin(m, ts);
 			for (uint64_t i = 0; i < PAGE_EVENTS; i++)
 				put_event(m, ts + i * 100, &walks[cpu]);
-			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
-			maker_flush(m, first_cpu + cpu, BUFFER_MAIN, 0);
+			page_flush(m,
+				   p % 29 == 3	 ? p
+				   : p % 31 == 3 ? UINT64_MAX
+						 : 0,
+				   first_cpu + cpu);
 		}
 	}
 	maker_end(m);
@@ -145,19 +149,14 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 static void convert(const struct maker *m, const char *options, unsigned threads, uint64_t events,
 		    struct buf *out)
 {
-	const struct export_options o = {
-		.format = "txt",
-		.trace_options = options,
-		.threads = threads,
+	_cleanup_exported_ struct exported e = {
+		.options = { .format = "txt", .trace_options = options, .threads = threads },
 	};
-	_cleanup_close_ int fd = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (export_stream(m->fd, fd, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, events);
-	memory_file_read(fd, out);
+	export_whole(&e, m->fd);
+	assert_int_equal(e.result.events, events);
+	*out = e.file;
+	e.file = BUF_INIT;
 }
 
 static void assert_same(const struct maker *m, const char *options, struct buf *alone)
@@ -227,8 +226,7 @@ static void more_cpus_than_the_header_has(void **state _unused_)
 
 static void put_page(struct maker *m, uint64_t missed)
 {
-	page_end(m, missed);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, missed, 0);
 }
 
 /*

@@ -28,8 +28,7 @@ static void load(struct stream_index *index, const struct maker *m)
 
 static void begin(struct maker *m)
 {
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 }
 
 static void add(struct maker *m, enum chunk_type type, const void *data, size_t len)
@@ -207,8 +206,7 @@ static void put_layout(struct maker *m, const char *text)
 	_cleanup_buf_ struct buf payload = BUF_INIT;
 
 	/* A header as maker_head writes it, followed by this. */
-	maker_init(&head, 8, false, 1024);
-	maker_head(&head);
+	maker_begin(&head, 1024);
 	assert_int_equal(stream_reader_init(&reader, head.fd, NULL), 0);
 	assert_int_equal(stream_reader_next(&reader, &chunk, NULL), 1);
 	assert_int_equal(stream_reader_load(&reader, &chunk, &payload, NULL), 0);

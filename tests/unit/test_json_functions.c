@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "exported.h"
 #include "fixture.h"
 #include "formats/formats.h"
 #include "make_formats.h"
@@ -337,19 +338,16 @@ static void describe(const struct trace *t, struct buf *out)
 static void assert_slices(struct maker *m, uint64_t missed, enum function_view view,
 			  const char *expected)
 {
-	const struct export_options options = { .format = "json", .function_view = view };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_buf_ struct buf file = BUF_INIT, found = BUF_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = {
+		.options = { .format = "json", .function_view = view },
+	};
+	_cleanup_buf_ struct buf found = BUF_INIT;
 	_cleanup_trace_ struct trace t = { 0 };
 
-	page_end(m, missed);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, missed, 0);
 	maker_end(m);
-	assert_int_equal(export_stream(m->fd, out, &options, &result, &err), 0);
-	memory_file_read(out, &file);
-	read_slices(&t, file.data, file.len);
+	export_whole(&e, m->fd);
+	read_slices(&t, e.file.data, e.file.len);
 	describe(&t, &found);
 	assert_string_equal(buf_string(&found), expected);
 	maker_deinit(m);
@@ -482,18 +480,14 @@ static void make_returned_values(struct maker *m, const char *release)
 static void assert_returned_text(const char *release, const char *leaf, const char *failed,
 				 const char *outer)
 {
-	const struct export_options options = { .format = "txt" };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	char text[4096] = "";
+	_cleanup_exported_ struct exported e = { .options.format = "txt" };
+	const char *text;
 	struct maker m;
 
 	make_returned_values(&m, release);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	assert_int_equal(export_stream(m.fd, out, &options, &result, NULL), 0);
-	assert_true(pread_full(out, text, sizeof(text) - 1, 0) > 0);
+	maker_finish(&m);
+	export_whole(&e, m.fd);
+	text = e.file.data;
 	if (!strstr(text, leaf) || !strstr(text, failed) || !strstr(text, outer))
 		fail_msg("%s", text);
 	maker_deinit(&m);

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "exported.h"
 #include "formats/formats.h"
 #include "formats/html/html.h"
 #include "formats/json/heads.h"
@@ -115,8 +116,7 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			page_begin(m, START + p * PAGE_EVENTS * 100);
 			for (uint64_t i = p * PAGE_EVENTS; i < (p + 1) * PAGE_EVENTS; i++)
 				put_event(m, START + i * 100 + cpu, i + cpu * 13);
-			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
-			maker_flush(m, cpu, BUFFER_MAIN, 0);
+			page_flush(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0, cpu);
 		}
 		if (p % 17 == 0)
 			assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
@@ -126,16 +126,15 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 
 static void convert(const struct maker *m, const struct export_options *o, struct buf *out)
 {
-	_cleanup_close_ int fd = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = { .options = *o };
 
 	for (size_t i = 0; i < o->merge_count; i++)
 		assert_int_equal(lseek(o->merges[i].fd, 0, SEEK_SET), 0);
-	if (export_stream(m->fd, fd, o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, 2 * PAGES * PAGE_EVENTS);
-	memory_file_read(fd, out);
+	export_whole(&e, m->fd);
+	assert_int_equal(e.result.events, 2 * PAGES * PAGE_EVENTS);
+	buf_deinit(out);
+	*out = e.file;
+	e.file = BUF_INIT;
 }
 
 static bool is_phase(const json_t *e, char phase)
@@ -411,28 +410,23 @@ static void what_is_followed_leaves_at_once(void **state _unused_)
 static void assert_closed_when_full(void (*header)(Traced__Capture__Header *h),
 				    enum function_view view)
 {
-	_cleanup_close_ int to = memory_file("", 0), out = memory_file("", 0);
+	_cleanup_close_ int to = memory_file("", 0);
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
-	const struct export_options o = { .format = "json",
-					  .follow = &follow,
-					  .function_view = view,
-					  .json_string_max = 300000 };
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = { .options = { .format = "json",
+							      .follow = &follow,
+							      .function_view = view,
+							      .json_string_max = 300000 } };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_buf_ struct buf file = BUF_INIT;
 	json_t *json;
 
 	make_capture(&m, header);
 	feed_begin(&feed, m.fd);
-	if (export_stream(to, out, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_true(result.incomplete);
-	assert_in_range(result.events, 500, PAGES * PAGE_EVENTS);
-	memory_file_read(out, &file);
-	assert_in_range(file.len, 250000, 400000);
-	json = json_loadb(file.data, file.len, 0, NULL);
+	export_whole(&e, to);
+	assert_true(e.result.incomplete);
+	assert_in_range(e.result.events, 500, PAGES * PAGE_EVENTS);
+	assert_in_range(e.file.len, 250000, 400000);
+	json = json_loadb(e.file.data, e.file.len, 0, NULL);
 	assert_non_null(json);
 	json_decref(json);
 }
@@ -461,13 +455,12 @@ static void what_no_viewer_opens_is_refused(void **state _unused_)
 		convert(&m, &o, &file);
 	o.json_string_max = file.len / 2;
 	for (o.threads = 1; o.threads <= 3; o.threads++) {
-		_cleanup_close_ int fd = memory_file("", 0);
-		_cleanup_export_result_ struct export_result result = { 0 };
-		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_exported_ struct exported e = { .options = o };
 
-		assert_int_equal(export_stream(m.fd, fd, &o, &result, &err), -EOVERFLOW);
-		assert_non_null(strstr(err.message, "a viewer can open"));
-		assert_non_null(err.hint);
+		try_export(&e, m.fd);
+		assert_int_equal(e.code, -EOVERFLOW);
+		assert_non_null(strstr(e.err.message, "a viewer can open"));
+		assert_non_null(e.err.hint);
 	}
 }
 

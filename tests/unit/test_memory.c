@@ -186,8 +186,7 @@ static void deep_functions(void **state _unused_)
 		event_graph_entry(&m, 1000 + i, 1, i, DEPTH);
 		if (i % ENTRIES < ENTRIES - 1)
 			continue;
-		page_end(&m, 0);
-		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		page_flush(&m, 0, 0);
 	}
 	maker_end(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {

@@ -45,8 +45,7 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 			}
 			page_record(&m, ts, data, sizeof(data));
 		}
-		page_end(&m, 0);
-		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+		page_flush(&m, 0, cpu);
 	}
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
@@ -91,8 +90,7 @@ static void make_gaps(struct maker *m)
 			}
 			page_record(m, ts, &n, sizeof(n));
 		}
-		page_end(m, 0);
-		maker_flush(m, cpu, BUFFER_MAIN, 0);
+		page_flush(m, 0, cpu);
 	}
 }
 
@@ -374,8 +372,7 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	page_begin(&m, 10);
 	page_record(&m, 10, "abcd", 4);
 	page_record(&m, 30, "abcd", 4);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	page_begin(&m, 5);
 	page_record(&m, 5, "abcd", 4);
 	page_head(&m, 0, 0); /* damaged */
@@ -383,8 +380,7 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	page_end(&m, 0);
 	page_begin(&m, 20);
 	page_record(&m, 20, "abcd", 4);
-	page_end(&m, 3);
-	maker_flush(&m, 1, BUFFER_MAIN, 0);
+	page_flush(&m, 3, 1);
 
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);

@@ -180,8 +180,7 @@ static void make_long(struct maker *m, struct stream_reader *reader, struct ring
 	page_end(m, 0);
 	page_begin(m, 2);
 	page_record(m, 2, data, 4);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 	maker_index(m, reader, ring);
 	ring->cpus = reallocarray(ring->cpus, LONG_CPUS, sizeof(*ring->cpus));
 	assert_non_null(ring->cpus);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "exported.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "memory_file.h"
@@ -26,19 +27,13 @@
 #define ID_KINDS 200
 
 struct run {
-	struct export_options options;
-	struct export_result result;
-	struct error err;
-	struct buf file;
+	struct exported out;
 	PB(Trace) * trace;
-	int code;
 };
 
 static void run_deinit(struct run *r)
 {
-	export_result_deinit(&r->result);
-	error_deinit(&r->err);
-	buf_deinit(&r->file);
+	exported_deinit(&r->out);
 	if (r->trace)
 		perfetto__protos__trace__free_unpacked(r->trace, NULL);
 }
@@ -46,22 +41,19 @@ static void run_deinit(struct run *r)
 
 static void run(struct run *r, int stream_fd)
 {
-	_cleanup_close_ int out = memory_file("", 0);
+	struct buf *file = &r->out.file;
 
-	if (!r->options.format)
-		r->options.format = "pftrace";
-	r->code = export_stream(stream_fd, out, &r->options, &r->result, &r->err);
-	memory_file_read(out, &r->file);
-	if (r->code == 0) {
-		r->trace =
-			perfetto__protos__trace__unpack(NULL, r->file.len, (uint8_t *)r->file.data);
+	r->out.options.format = r->out.options.format ?: "pftrace";
+	try_export(&r->out, stream_fd);
+	if (r->out.code == 0) {
+		r->trace = perfetto__protos__trace__unpack(NULL, file->len, (uint8_t *)file->data);
 		assert_non_null(r->trace);
 	}
 }
 
 static bool contains(const struct run *r, const char *text)
 {
-	return memmem(r->file.data, r->file.len, text, strlen(text));
+	return memmem(r->out.file.data, r->out.file.len, text, strlen(text));
 }
 
 /* The index of the n-th packet of that kind; the number of packets if there is none. */
@@ -153,8 +145,7 @@ static void make(struct maker *m, const char *clock)
 	page_end(m, 0);
 	page_begin(m, 101 * S);
 	put_kernel_events(m, 101 * S);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 }
 
 static void expand(const PB(TracePacket) * p, struct buf *out)
@@ -192,28 +183,27 @@ static void compressed_packets_hold_the_plain_ones(void **state _unused_)
 	for (unsigned how = PERFETTO_DEFLATE; how <= PERFETTO_ZSTD; how++) {
 		_cleanup_run_ struct run plain = { 0 };
 		_cleanup_run_ struct run packed = {
-			.options.perfetto.compression = (enum perfetto_compression)how,
+			.out.options.perfetto.compression = (enum perfetto_compression)how,
 		};
 		_cleanup_buf_ struct buf expanded = BUF_INIT;
 
 		run(&plain, m.fd);
 		run(&packed, m.fd);
-		assert_true(packed.file.len < plain.file.len);
+		assert_true(packed.out.file.len < plain.out.file.len);
 		for (size_t i = 0; i < packed.trace->n_packet; i++)
 			expand(packed.trace->packet[i], &expanded);
-		assert_int_equal(expanded.len, plain.file.len);
-		assert_memory_equal(expanded.data, plain.file.data, plain.file.len);
+		assert_int_equal(expanded.len, plain.out.file.len);
+		assert_memory_equal(expanded.data, plain.out.file.data, plain.out.file.len);
 	}
 }
 
 static void a_large_trace_is_compressed_in_pieces(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options.perfetto.compression = PERFETTO_DEFLATE };
+	_cleanup_run_ struct run r = { .out.options.perfetto.compression = PERFETTO_DEFLATE };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_buf_ struct buf expanded = BUF_INIT;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (uint32_t page = 0; page < 500; page++) {
 		page_begin(&m, 100 * S + page * MS);
 		for (uint32_t i = 0; i < 200; i++)
@@ -222,7 +212,7 @@ static void a_large_trace_is_compressed_in_pieces(void **state _unused_)
 	}
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	run(&r, m.fd);
-	assert_int_equal(r.result.events, 500 * 200);
+	assert_int_equal(r.out.result.events, 500 * 200);
 	assert_true(r.trace->n_packet > 4);
 	for (size_t i = 0; i < r.trace->n_packet; i++) {
 		size_t before = expanded.len;
@@ -234,12 +224,11 @@ static void a_large_trace_is_compressed_in_pieces(void **state _unused_)
 
 static void the_longest_mask_has_room(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options.perfetto.compression = PERFETTO_PLAIN };
+	_cleanup_run_ struct run r = { .out.options.perfetto.compression = PERFETTO_PLAIN };
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_buf_ struct buf data = BUF_INIT;
 
-	maker_init(&m, 8, false, 16384);
-	maker_head(&m);
+	maker_begin(&m, 16384);
 	maker_format(&m, "test", "masks", 200,
 		     "\tfield:__data_loc cpumask_t mask;\toffset:8;\tsize:4;\tsigned:0;\n",
 		     "\"%s\", __get_cpumask(mask)");
@@ -249,13 +238,11 @@ static void the_longest_mask_has_room(void **state _unused_)
 		buf_append(&data, "\xdb\xb6\x6d", 3);
 	page_begin(&m, 100 * S);
 	maker_event(&m, 100 * S, 200, 7, data.data, data.len);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	run(&r, m.fd);
-	assert_int_equal(r.result.events, 1);
-	buf_putc(&r.file, '\0');
-	assert_non_null(memmem(r.file.data, r.file.len, "0-1,3-4,6-7,", 12));
-	assert_non_null(memmem(r.file.data, r.file.len, ",95997-95998", 12));
+	assert_int_equal(r.out.result.events, 1);
+	assert_non_null(memmem(r.out.file.data, r.out.file.len, "0-1,3-4,6-7,", 12));
+	assert_non_null(memmem(r.out.file.data, r.out.file.len, ",95997-95998", 12));
 }
 
 static void choices_are_for_perfetto_alone(void **state _unused_)
@@ -285,7 +272,7 @@ static void choices_are_for_perfetto_alone(void **state _unused_)
 static void compact_sched_can_be_left(void **state _unused_)
 {
 	_cleanup_run_ struct run compact = { 0 };
-	_cleanup_run_ struct run plain = { .options.perfetto.plain_sched = true };
+	_cleanup_run_ struct run plain = { .out.options.perfetto.plain_sched = true };
 	_cleanup_(maker_deinit) struct maker m;
 
 	make(&m, NULL);
@@ -301,7 +288,7 @@ static void compact_sched_can_be_left(void **state _unused_)
 /* Addresses as the kernel shows them, never as they are. */
 static void addresses_are_symbols(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { 0 }, raw = { .options.raw_addresses = true };
+	_cleanup_run_ struct run r = { 0 }, raw = { .out.options.raw_addresses = true };
 	_cleanup_(maker_deinit) struct maker m;
 	const uint8_t outer[] = { 0x90, 0x80, 0x80, 0x88, 0xf8, 0xff, 0xff, 0xff, 0xff, 0x01 };
 	const uint8_t pointer[] = { 0xf8, 0xac, 0xd1, 0x91, 0x81, 0x90, 0xe2, 0xff, 0xff, 0x01 };
@@ -313,10 +300,10 @@ static void addresses_are_symbols(void **state _unused_)
 	assert_true(contains(&r, "hidden+0x8/0x1000 [module]"));
 	assert_true(contains(&r, "track_event_type"));
 	assert_true(contains(&r, "slice_name"));
-	assert_null(memmem(r.file.data, r.file.len, outer, sizeof(outer)));
-	assert_null(memmem(r.file.data, r.file.len, pointer, sizeof(pointer)));
-	assert_non_null(memmem(raw.file.data, raw.file.len, outer, sizeof(outer)));
-	assert_non_null(memmem(raw.file.data, raw.file.len, pointer, sizeof(pointer)));
+	assert_null(memmem(r.out.file.data, r.out.file.len, outer, sizeof(outer)));
+	assert_null(memmem(r.out.file.data, r.out.file.len, pointer, sizeof(pointer)));
+	assert_non_null(memmem(raw.out.file.data, raw.out.file.len, outer, sizeof(outer)));
+	assert_non_null(memmem(raw.out.file.data, raw.out.file.len, pointer, sizeof(pointer)));
 	assert_true(contains(&raw, "inner <- outer <- hidden"));
 }
 
@@ -324,21 +311,19 @@ static void addresses_are_symbols(void **state _unused_)
 static void deep_addresses_are_hidden(void **state _unused_)
 {
 	const uint64_t kinds[] = { MODULE, OUTER, UINT64_C(0xff11000004621700), 0xfffe };
-	_cleanup_run_ struct run r = { 0 }, raw = { .options.raw_addresses = true };
+	_cleanup_run_ struct run r = { 0 }, raw = { .out.options.raw_addresses = true };
 	_cleanup_(maker_deinit) struct maker m;
 	const uint8_t deep[] = { 0x80, 0xae, 0x88, 0xa3, 0x80, 0x80, 0xc0, 0x88, 0xff, 0x01 };
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	put_formats(&m);
 	page_begin(&m, 100 * S);
 	maker_event(&m, 100 * S, ID_KINDS, 7, kinds, sizeof(kinds));
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	run(&r, m.fd);
 	run(&raw, m.fd);
-	assert_null(memmem(r.file.data, r.file.len, deep, sizeof(deep)));
-	assert_non_null(memmem(raw.file.data, raw.file.len, deep, sizeof(deep)));
+	assert_null(memmem(r.out.file.data, r.out.file.len, deep, sizeof(deep)));
+	assert_non_null(memmem(raw.out.file.data, raw.out.file.len, deep, sizeof(deep)));
 }
 
 static const PB(GenericFtraceEvent) * find_generic(const struct run *r, const char *name)
@@ -361,7 +346,7 @@ static const PB(GenericFtraceEvent) * find_generic(const struct run *r, const ch
 
 static void the_old_form_names_its_fields(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options.perfetto.legacy_generic = true };
+	_cleanup_run_ struct run r = { .out.options.perfetto.legacy_generic = true };
 	_cleanup_(maker_deinit) struct maker m;
 	const PB(GenericFtraceEvent) * g;
 
@@ -455,8 +440,7 @@ static void without_a_mark_the_counts_tie_it(void **state _unused_)
 	page_end(&m, 0);
 	page_begin(&m, 101 * S);
 	event_number(&m, 101 * S, 1, 1);
-	page_end(&m, 3);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 3, 0);
 	run(&r, m.fd);
 	tie = find_tie(&r, &at);
 	assert_non_null(tie);
@@ -479,8 +463,7 @@ static void with_nothing_it_is_taken_for_boottime(void **state _unused_)
 	maker_head(&m);
 	page_begin(&m, 100 * S);
 	event_number(&m, 100 * S, 1, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	run(&r, m.fd);
 	tie = find_tie(&r, &at);
 	assert_non_null(tie);
@@ -528,7 +511,7 @@ static void describe(Traced__Capture__Header *h)
 
 static void the_head_tells_what_was_recorded_how(void **state _unused_)
 {
-	_cleanup_run_ struct run r = { .options.perfetto.legacy_generic = true };
+	_cleanup_run_ struct run r = { .out.options.perfetto.legacy_generic = true };
 	_cleanup_(maker_deinit) struct maker m;
 	const PB(TraceConfig) * config;
 	const PB(FtraceConfig) * ftrace;
@@ -615,8 +598,8 @@ static void the_end_tells_the_counts(void **state _unused_)
 	assert_int_equal(r.trace->packet[r.trace->n_packet - 1]->data_case, DATA(TRACE_STATS));
 	last = r.trace->packet[r.trace->n_packet - 1]->trace_stats;
 	/* The packets before the last one. */
-	assert_true(last->buffer_stats[0]->bytes_written > r.file.len - 256);
-	assert_true(last->buffer_stats[0]->bytes_written < r.file.len);
+	assert_true(last->buffer_stats[0]->bytes_written > r.out.file.len - 256);
+	assert_true(last->buffer_stats[0]->bytes_written < r.out.file.len);
 	assert_int_equal(last->final_flush_outcome,
 			 PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED);
 }
@@ -636,15 +619,13 @@ static void free_text_becomes_an_instant(void **state _unused_)
 	_cleanup_(maker_deinit) struct maker m;
 	size_t typed = 0, other = 0;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	page_begin(&m, 100 * S);
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		event_print_mark(&m, 100 * S + i, 1, marks[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		event_print_mark(&m, 101 * S + i, 1, texts[i]);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	run(&r, m.fd);
 	for (size_t i = 0; i < r.trace->n_packet; i++) {
 		const PB(TracePacket) *p = r.trace->packet[i];
@@ -682,8 +663,7 @@ static void trace_printk_becomes_an_instant(void **state _unused_)
 	_cleanup_run_ struct run r = { 0 };
 	_cleanup_(maker_deinit) struct maker m;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	put_formats(&m);
 	maker_format(&m, "ftrace", "bputs", ID_BPUTS,
 		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
@@ -692,8 +672,7 @@ static void trace_printk_becomes_an_instant(void **state _unused_)
 	assert_int_equal(stream_write(&m.writer, CHUNK_PRINTK, formats, sizeof(formats) - 1), 0);
 	page_begin(&m, 100 * S);
 	maker_event(&m, 100 * S, ID_BPUTS, 1, bputs, sizeof(bputs));
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	run(&r, m.fd);
 	assert_true(contains(&r, "inner: a constant"));
 	assert_false(contains(&r, "a constant\n"));
@@ -709,8 +688,7 @@ static void a_machine_that_has_just_started(void **state _unused_)
 	_cleanup_(maker_deinit) struct maker m;
 	size_t found = 0;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
 		page_begin(&m, times[i]);
 		event_number(&m, times[i], 1, (uint32_t)i);

@@ -177,8 +177,7 @@ static void write_events(struct maker *m)
 {
 	page_begin(m, BEGIN);
 	event_number(m, BEGIN + 10, 7, 1);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 }
 
 static void write_end(struct maker *m, uint64_t lost)

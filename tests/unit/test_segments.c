@@ -72,8 +72,7 @@ static void make_events(struct maker *m)
 		page_begin(m, FIRST + n * STEP);
 		for (unsigned i = n; i < n + 20; i++)
 			put_event(m, cpu, i, &running[cpu]);
-		page_end(m, cpu == 1 ? 7 : 0);
-		maker_flush(m, cpu, BUFFER_MAIN, 0);
+		page_flush(m, cpu == 1 ? 7 : 0, cpu);
 	}
 }
 
@@ -446,8 +445,7 @@ static void an_empty_recording_is_one_file(void **state _unused_)
 	_cleanup_segments_ struct segments *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	maker_end(&m);
 	s = export(m.fd, &o);
 	assert_int_equal(s->code, 0);
@@ -474,8 +472,7 @@ static void live(struct maker *m, unsigned n)
 	for (unsigned i = 0; i < 8; i++)
 		event_number(m, ts + 1 + i, tid, n);
 	event_number(m, ends, 50, n);
-	page_end(m, 0);
-	maker_flush(m, n % 2, BUFFER_MAIN, 0);
+	page_flush(m, 0, n % 2);
 	if (n % 10 == 9)
 		maker_clocks(m, ends, 1);
 	assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
@@ -485,8 +482,7 @@ static void make_lives(struct maker *m)
 {
 	static const struct maker_task task = { 50, 50, "lasting", 1, false };
 
-	maker_init(m, 8, false, 4096);
-	maker_head(m);
+	maker_begin(m, 4096);
 	maker_free_format(m);
 	maker_clocks(m, FIRST, 0);
 	maker_tasks(m, FIRST, 0, &task, 1);
@@ -583,16 +579,14 @@ static void check_sizes(const char *format, enum perfetto_compression compressio
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned noise = 1;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned n = 0; n < 1500; n++) {
 		page_begin(&m, FIRST + n * 1000);
 		for (unsigned i = 0; i < 100; i++) {
 			noise = noise * 1103515245 + 12345;
 			event_number(&m, FIRST + n * 1000 + i, 50, noise);
 		}
-		page_end(&m, 0);
-		maker_flush(&m, n % 16, BUFFER_MAIN, 0);
+		page_flush(&m, 0, n % 16);
 	}
 	maker_end(&m);
 	s = export(m.fd, &o);

@@ -475,8 +475,7 @@ static void test_written_machines(void **state _unused_)
 		maker_flush(&m, 3, BUFFER_MAIN, 0);
 		page_begin(&m, ts);
 		event_switch(&m, ts += 1000, 7, "seven", 1, 120, 8, "eight");
-		page_end(&m, UINT64_MAX);
-		maker_flush(&m, 1, BUFFER_MAIN, 0);
+		page_flush(&m, UINT64_MAX, 1);
 		maker_end(&m);
 		check_both(m.fd, 0);
 	}
@@ -490,8 +489,7 @@ static void make_named(struct maker *m, const char *excerpt, const char *symbols
 {
 	const uint64_t place = PLACE_BEYOND;
 
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 	maker_format(m, "test", "place", 300,
 		     "\tfield:unsigned long at;\toffset:8;\tsize:8;\tsigned:0;\n",
 		     "\"at %ps\", (void *)REC->at");
@@ -502,9 +500,7 @@ static void make_named(struct maker *m, const char *excerpt, const char *symbols
 	page_begin(m, 1000);
 	event_print_mark(m, 2000, 7, "hello");
 	maker_event(m, 3000, 300, 7, &place, sizeof(place));
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
+	maker_finish(m);
 }
 
 /* Recordings in which only marks name a symbol; and one without further symbols. */
@@ -598,8 +594,7 @@ static void test_written_once(void **state _unused_)
 	for (unsigned missed = 0; missed < 3; missed++) {
 		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
 
-		maker_init(&m, 8, false, 1024);
-		maker_head(&m);
+		maker_begin(&m, 1024);
 		for (unsigned events_in = 1; events_in <= 3; events_in++) {
 			page_begin(&m, 1000000000);
 			for (unsigned k = 0; k < events_in; k++)
@@ -796,13 +791,10 @@ static void test_written_into_a_pipe(void **state _unused_)
 	assert_int_equal(pipe(ends), 0);
 	in = ends[0];
 	out = ends[1];
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	page_begin(&m, 1000000000);
 	event_number(&m, 1000000001, 7, 42);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	/* The file fits into the pipe. */
 	assert_int_equal(to_dat(m.fd, 0, false, out, &result, &err), 0);
 	assert_non_null(buf_reserve(&dat, 1 << 16));
