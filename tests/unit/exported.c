@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -34,4 +35,14 @@ void export_whole(struct exported *e, int stream_fd)
 	try_export(e, stream_fd);
 	if (e->code < 0)
 		fail_msg("%s: %s", e->options.format, e->err.message);
+}
+
+const char *text_body(const char *text)
+{
+	while (*text == '#') {
+		text = strchr(text, '\n');
+		assert_non_null(text);
+		text++;
+	}
+	return text;
 }

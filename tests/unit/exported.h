@@ -20,3 +20,6 @@ void exported_deinit(struct exported *e);
 void try_export(struct exported *e, int stream_fd);
 /* Fails the test if it fails. */
 void export_whole(struct exported *e, int stream_fd);
+
+/* The lines after the comments at the head of a text. */
+const char *text_body(const char *text);

@@ -30,6 +30,8 @@ void maker_init_fd(struct maker *m, int fd, unsigned word_size, bool big_endian,
 	assert_int_equal(stream_writer_init(&m->writer, m->fd, 0), 0);
 }
 
+const struct machine machines[4] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
+
 void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size)
 {
 	maker_init_fd(m, memfd_create("capture", MFD_CLOEXEC), word_size, big_endian, subbuf_size);

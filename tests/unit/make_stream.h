@@ -26,6 +26,12 @@ struct maker {
 	const char *common; /* the common fields' lines in formats; NULL: the usual ones */
 };
 
+/* The four kinds of machines. */
+extern const struct machine {
+	unsigned word_size;
+	bool big_endian;
+} machines[4];
+
 /* Does not write to the stream yet. */
 void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size);
 /* The same into a file, which it then owns. */

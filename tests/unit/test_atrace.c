@@ -11,9 +11,7 @@
 
 #include "base/io.h"
 #include "converted.h"
-#include "formats/formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
 
 #define S NSEC_PER_SEC
 

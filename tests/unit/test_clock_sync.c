@@ -3,7 +3,6 @@
  * Ties of clocks: marks that tracectl sync writes into the ring, files with a controller's side of
  * them, and readings that relate the machine's clocks to each other.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The Common Trace Format: packets and metadata of synthetic captures, parsed by hand. */
-#include <endian.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,112 +9,38 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "base/io.h"
-#include "export/segment.h"
 #include "formats/formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
+#include "segmented.h"
 
 #define S UINT64_C(1000000000)
-#define FILES_MAX 1024
 
-struct file {
-	char name[SEGMENT_NAME_MAX + 1];
-	struct buf data;
-};
-
-struct trace {
-	struct file files[FILES_MAX];
-	size_t count;
-	struct export_result result;
-	struct error err;
-	int code;
-};
-
-static void trace_free(struct trace **t)
-{
-	for (size_t i = 0; i < FILES_MAX; i++)
-		buf_deinit(&(*t)->files[i].data);
-	export_result_deinit(&(*t)->result);
-	error_deinit(&(*t)->err);
-	free(*t);
-}
-#define _cleanup_trace_ _cleanup_(trace_free)
-
-/* Finds the file of that name, or adds one. */
-static struct file *name_file(struct trace *t, const char *name)
+static struct segmented_file *find_file(struct segmented *t, const char *name)
 {
 	size_t i = 0;
 
 	while (i < t->count && strcmp(t->files[i].name, name))
 		i++;
-	assert_true(i < FILES_MAX);
-	t->count = MAX(t->count, i + 1);
-	strcpy(t->files[i].name, name);
+	assert_true(i < t->count);
 	return &t->files[i];
 }
 
-static struct file *find_file(struct trace *t, const char *name)
+static struct segmented *export(int fd)
 {
-	size_t count = t->count;
-	struct file *f = name_file(t, name);
+	struct segmented *t = export_segments(fd, &(struct export_options){ .format = "ctf" });
 
-	assert_int_equal(t->count, count);
-	return f;
-}
-
-static void take_frames(struct trace *t, int fd)
-{
-	struct file *file = NULL;
-	struct segment_frame head;
-	bool last = false;
-	off_t at = 0;
-
-	for (; pread(fd, &head, sizeof(head), at) == sizeof(head); at += head.len) {
-		char name[SEGMENT_NAME_MAX + 1] = "";
-		char *p = name;
-
-		at += sizeof(head);
-		assert_false(last);
-		last = head.kind == SEGMENT_LAST;
-		assert_true(head.len <= (head.kind == SEGMENT_FILE   ? SEGMENT_NAME_MAX
-					 : head.kind == SEGMENT_DATA ? SEGMENT_FRAME_MAX
-								     : 0));
-		if (head.kind == SEGMENT_DATA) {
-			assert_non_null(file);
-			p = buf_reserve(&file->data, head.len);
-			assert_non_null(p);
-			file->data.len += head.len;
-		}
-		assert_int_equal(pread(fd, p, head.len, at), head.len);
-		if (head.kind == SEGMENT_FILE)
-			file = name_file(t, name);
-	}
-	assert_true(last || t->code < 0);
-}
-
-static struct trace *export(int fd)
-{
-	const struct export_options options = { .format = "ctf" };
-	_cleanup_close_ int out = memory_file("", 0);
-	struct trace *t = calloc(1, sizeof(*t));
-
-	assert_non_null(t);
-	t->err = ERROR_INIT;
-	t->code = export_stream(fd, out, &options, &t->result, &t->err);
-	if (t->code < 0)
-		fail_msg("%s", t->err.message);
-	take_frames(t, out);
+	if (t->out.code < 0)
+		fail_msg("%s", t->out.err.message);
 	return t;
 }
 
-static const char *metadata(struct trace *t)
+static const char *metadata(struct segmented *t)
 {
 	return buf_string(&find_file(t, "metadata")->data);
 }
 
 /* The class with that name in the metadata; fails unless there is exactly one. */
-static unsigned class_of(struct trace *t, const char *name)
+static unsigned class_of(struct segmented *t, const char *name)
 {
 	char key[128];
 	const char *at;
@@ -135,7 +60,7 @@ struct packet {
 	bool big;
 };
 
-static size_t read_packet(const struct file *f, size_t at, bool big, struct packet *ret)
+static size_t read_packet(const struct segmented_file *f, size_t at, bool big, struct packet *ret)
 {
 	const uint8_t *p = (const uint8_t *)f->data.data + at;
 	uint64_t bits;
@@ -204,7 +129,7 @@ static void an_event_is_its_record(void **state _unused_)
 
 	for (unsigned big = 0; big < 2; big++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_trace_ struct trace *t = NULL;
+		_cleanup_segmented_ struct segmented *t = NULL;
 		struct event_head e;
 		struct packet packet;
 		const uint8_t *p;
@@ -258,7 +183,7 @@ static void is_nobodys(const struct event_head *e)
 }
 
 /* Such a packet holds only the event that reports the gap. */
-static void gap_says(struct trace *t, const struct packet *packet, uint64_t count)
+static void gap_says(struct segmented *t, const struct packet *packet, uint64_t count)
 {
 	const uint8_t *p = packet->events;
 	struct event_head e = read_head(packet, &p);
@@ -275,12 +200,12 @@ static void losses_are_packets(void **state _unused_)
 {
 	static const uint64_t missed[] = { 3, 0, 4, UINT64_MAX };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	const struct maker_stats start[] = { { .cpu = 0 }, { .cpu = 1 } };
 	const struct maker_stats end[] = { { .cpu = 0, .read = 4, .overrun = 17 },
 					   { .cpu = 1, .read = 1, .overrun = 2 } };
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 	const uint8_t *p;
 	size_t at = 0;
 
@@ -348,7 +273,7 @@ static void losses_are_packets(void **state _unused_)
 static void times_never_go_back(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct event_head e;
 	struct packet packet;
 	const uint8_t *p;
@@ -407,7 +332,7 @@ static void put_odd(struct maker *m, uint64_t ts, uint32_t text, uint32_t list)
 static void names_and_gaps(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
 	const uint8_t *p;
 
@@ -451,7 +376,7 @@ static void many_fields_of_one_name(void **state _unused_)
 	const unsigned count = 300;
 	static const char bytes[300];
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	_cleanup_buf_ struct buf fields = BUF_INIT;
 
 	for (unsigned i = 0; i < count; i++)
@@ -476,7 +401,7 @@ static void many_fields_of_one_name(void **state _unused_)
 static void damaged_records_are_bytes(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
 	const uint8_t *p;
 
@@ -489,7 +414,7 @@ static void damaged_records_are_bytes(void **state _unused_)
 	maker_event(&m, 2 * S + 3, 999, 7, "nobody knows", 12);
 	maker_finish(&m);
 	t = export(m.fd);
-	assert_int_equal(t->result.events, 4);
+	assert_int_equal(t->out.result.events, 4);
 
 	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
 	p = packet.events;
@@ -521,10 +446,10 @@ static void put_numbers(struct maker *m, unsigned count)
 static void long_traces_have_many_packets(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	unsigned packets = 0, events = 0;
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 
 	maker_begin(&m, 4096);
 	put_numbers(&m, 20000);
@@ -547,9 +472,9 @@ static void packets_shrink_with_cpus(void **state _unused_)
 {
 	const unsigned cpus = 600, events = 4000;
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 
 	maker_begin(&m, 4096);
 	for (unsigned i = 1; i < cpus; i++) {
@@ -576,7 +501,7 @@ static void nasty_header(Traced__Capture__Header *h)
 static void what_is_quoted_is_escaped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 
 	maker_init(&m, 8, false, 4096);
 	m.header = nasty_header;

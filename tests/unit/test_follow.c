@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
+#include "exported.h"
 #include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
@@ -117,14 +117,6 @@ static char *export(int fd, const char *format, const struct export_follow *foll
 	return read_all(out);
 }
 
-/* The text after its head: the head has counts that a stream has only at its end. */
-static const char *body(const char *text)
-{
-	while (*text == '#')
-		text = strchr(text, '\n') + 1;
-	return text;
-}
-
 static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -136,7 +128,7 @@ static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 	feed_begin(&feed, fd);
 	feed.slice_max = slice_max;
 	text = export(to, "txt", &follow, &followed);
-	assert_string_equal(body(text), body(expected));
+	assert_string_equal(text_body(text), text_body(expected));
 	assert_int_equal(followed.events, whole.events);
 	assert_int_equal(followed.incomplete, whole.incomplete);
 	assert_int_equal(followed.warning_count, 0);

@@ -8,16 +8,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "exported.h"
-#include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
 #include "occurrences.h"
 
 #define START UINT64_C(100000000000)

@@ -16,13 +16,11 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
 #include "exported.h"
 #include "fixture.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
 #include "occurrences.h"
 
 #define DEPTH_MAX 256

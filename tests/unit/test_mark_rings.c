@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
 #include "converted.h"
 #include "make_stream.h"
 #include "marks/decode.h"

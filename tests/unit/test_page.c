@@ -10,11 +10,6 @@
 #include "make_stream.h"
 #include "trace/page.h"
 
-static const struct machine {
-	unsigned word_size;
-	bool big_endian;
-} machines[] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
-
 static void for_each_machine(void (*test)(struct maker *m, const struct page_layout *l))
 {
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {

@@ -11,14 +11,13 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "base/io.h"
-#include "export/segment.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "occurrences.h"
 #include "proto/perfetto/trace.pb-c.h"
+#include "segmented.h"
 
 #define PB(name) Perfetto__Protos__##name
 #define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name
@@ -28,7 +27,6 @@
 #define STEP UINT64_C(1000000) /* ns between two events */
 #define FIRST UINT64_C(5000000000)
 #define BORN_AT (EVENTS / 2) /* task 70 is born at this event's time */
-#define SEGMENTS_MAX 4096
 
 /* Event n is at FIRST + n * STEP, on one CPU: a switch, or its number. */
 static void put_event(struct maker *m, unsigned cpu, unsigned n, int32_t *running)
@@ -80,67 +78,6 @@ static void make(struct maker *m)
 {
 	make_events(m);
 	maker_end(m);
-}
-
-struct segments {
-	struct buf files[SEGMENTS_MAX];
-	size_t count;
-	bool last;
-	struct export_result result;
-	struct error err;
-	int code;
-};
-
-static void segments_free(struct segments **s)
-{
-	for (size_t i = 0; *s && i < ARRAY_SIZE((*s)->files); i++)
-		buf_deinit(&(*s)->files[i]);
-	if (*s)
-		export_result_deinit(&(*s)->result);
-	if (*s)
-		error_deinit(&(*s)->err);
-	free(*s);
-}
-#define _cleanup_segments_ _cleanup_(segments_free)
-
-static void take_frames(struct segments *s, int fd)
-{
-	struct segment_frame head;
-	off_t at = 0;
-
-	while (pread(fd, &head, sizeof(head), at) == sizeof(head)) {
-		struct buf *file = &s->files[s->count];
-		char *p;
-
-		at += sizeof(head);
-		assert_false(s->last);
-		assert_in_range(head.len, 0, SEGMENT_FRAME_MAX);
-		if (head.kind != SEGMENT_DATA) {
-			assert_int_equal(head.len, 0);
-			assert_in_range(++s->count, 1, SEGMENTS_MAX - 1);
-			s->last = head.kind == SEGMENT_LAST;
-			continue;
-		}
-		p = buf_reserve(file, head.len + 1);
-		assert_non_null(p);
-		assert_int_equal(pread(fd, p, head.len, at), head.len);
-		file->len += head.len;
-		p[head.len] = '\0';
-		at += head.len;
-	}
-	assert_true(s->last || s->code < 0);
-}
-
-static struct segments *export(int fd, const struct export_options *options)
-{
-	_cleanup_close_ int out = memory_file("", 0);
-	struct segments *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	s->err = ERROR_INIT;
-	s->code = export_stream(fd, out, options, &s->result, &s->err);
-	take_frames(s, out);
-	return s;
 }
 
 /* Events found in the Perfetto files. */
@@ -232,20 +169,20 @@ static void read_segment(struct found *f, const PB(Trace) * trace)
 
 static void check_perfetto(struct export_options *options, size_t least, size_t most)
 {
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_free_ struct found *f = calloc(1, sizeof(*f));
 	_cleanup_(maker_deinit) struct maker m;
 	int64_t uuid = -1;
 
 	make(&m);
 	options->format = "pftrace";
-	s = export(m.fd, options);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, options);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, least, most);
-	assert_int_equal(s->result.events, EVENTS);
+	assert_int_equal(s->out.result.events, EVENTS);
 	for (size_t i = 0; i < s->count; i++) {
-		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
-								   (uint8_t *)s->files[i].data);
+		PB(Trace) *trace = perfetto__protos__trace__unpack(
+			NULL, s->files[i].data.len, (uint8_t *)s->files[i].data.data);
 
 		assert_non_null(trace);
 		assert_int_not_equal(uuid, trace->packet[0]->trace_uuid->lsb);
@@ -321,16 +258,17 @@ static void each_json_is_an_object(void **state _unused_)
 	const struct export_options o = { .format = "json", .rotate.ns = EVENTS / 9 * STEP };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
 	uint64_t events = 0, lost = 0, written = 0, all = 0;
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 10);
 	for (size_t i = 0; i < s->count; i++) {
-		json_t *json = parse(&s->files[i]), *other = json_object_get(json, "otherData");
+		json_t *json = parse(&s->files[i].data),
+		       *other = json_object_get(json, "otherData");
 		const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 		size_t lines = occurrences(text, "number: ") + occurrences(text, "sched_switch: ");
 		json_t *row;
@@ -345,11 +283,11 @@ static void each_json_is_an_object(void **state _unused_)
 		numbers += find_numbers(text, seen);
 		json_decref(json);
 	}
-	for (size_t i = 0; i < s->result.ledger_count; i++)
-		all += s->result.ledger[i].written;
+	for (size_t i = 0; i < s->out.result.ledger_count; i++)
+		all += s->out.result.ledger[i].written;
 	assert_int_equal(events, EVENTS);
 	assert_int_equal(numbers, EVENTS / 4);
-	assert_int_equal(lost, s->result.lost);
+	assert_int_equal(lost, s->out.result.lost);
 	assert_int_equal(written, all);
 }
 
@@ -360,16 +298,16 @@ static void a_json_is_cut_before_it_is_full(void **state _unused_)
 					  .rotate.ns = 10 * EVENTS * STEP,
 					  .json_string_max = 50000 };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 5, 100);
 	for (size_t i = 0; i < s->count; i++)
-		numbers += find_numbers(s->files[i].data, seen);
+		numbers += find_numbers(s->files[i].data.data, seen);
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
@@ -377,22 +315,22 @@ static void each_text_has_its_head(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt", .rotate.bytes = 20000 };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 	size_t lines = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 10, 100);
 	for (size_t i = 0; i < s->count; i++) {
-		assert_memory_equal(s->files[i].data, "# tracer: nop\n#\n", 16);
-		assert_int_equal(s->files[i].data[s->files[i].len - 1], '\n');
-		assert_in_range(s->files[i].len, i + 1 < s->count ? 20000 : 1, 22000);
-		numbers += find_numbers(s->files[i].data, seen);
-		lines += occurrences(s->files[i].data, "\n") -
-			 occurrences(s->files[i].data, "\n#") - 1;
+		assert_memory_equal(s->files[i].data.data, "# tracer: nop\n#\n", 16);
+		assert_int_equal(s->files[i].data.data[s->files[i].data.len - 1], '\n');
+		assert_in_range(s->files[i].data.len, i + 1 < s->count ? 20000 : 1, 22000);
+		numbers += find_numbers(s->files[i].data.data, seen);
+		lines += occurrences(s->files[i].data.data, "\n") -
+			 occurrences(s->files[i].data.data, "\n#") - 1;
 	}
 	assert_int_equal(numbers, EVENTS / 4);
 	assert_int_equal(lines, EVENTS + EVENTS / 20 / CPUS);
@@ -402,18 +340,18 @@ static void each_gzip_is_whole(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt.gz", .rotate.ns = EVENTS / 4 * STEP };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_free_ char *text = calloc(1, 1 << 20);
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 4);
 	for (size_t i = 0; i < s->count; i++) {
-		z_stream z = { .next_in = (unsigned char *)s->files[i].data,
-			       .avail_in = (uInt)s->files[i].len,
+		z_stream z = { .next_in = (unsigned char *)s->files[i].data.data,
+			       .avail_in = (uInt)s->files[i].data.len,
 			       .next_out = (unsigned char *)text,
 			       .avail_out = (1 << 20) - 1 };
 
@@ -442,15 +380,15 @@ static void what_can_not_be_cut_is_refused(void **state _unused_)
 static void an_empty_recording_is_one_file(void **state _unused_)
 {
 	const struct export_options o = { .format = "pftrace", .rotate.bytes = 4096 };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 
 	maker_begin(&m, 1024);
 	maker_end(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 1);
-	assert_in_range(s->files[0].len, 20, 4096);
+	assert_in_range(s->files[0].data.len, 20, 4096);
 }
 
 /* A long recording of short lives: each task runs for a moment and ends. */
@@ -526,16 +464,16 @@ static void check_head(const PB(Trace) * trace, unsigned number)
 static void heads_do_not_grow(void **state _unused_)
 {
 	const struct export_options o = { .format = "pftrace", .rotate.ns = 20 * LIFE };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 
 	make_lives(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, LIVES / 20);
 	for (size_t i = 0; i < s->count; i++) {
-		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
-								   (uint8_t *)s->files[i].data);
+		PB(Trace) *trace = perfetto__protos__trace__unpack(
+			NULL, s->files[i].data.len, (uint8_t *)s->files[i].data.data);
 
 		assert_non_null(trace);
 		check_head(trace, (unsigned)i);
@@ -575,7 +513,7 @@ static void check_sizes(const char *format, enum perfetto_compression compressio
 	const struct export_options o = { .format = format,
 					  .perfetto.compression = compression,
 					  .rotate.bytes = 64 << 10 };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned noise = 1;
 
@@ -589,11 +527,11 @@ static void check_sizes(const char *format, enum perfetto_compression compressio
 		page_flush(&m, 0, n % 16);
 	}
 	maker_end(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 5, 500);
 	for (size_t i = 0; i + 1 < s->count; i++)
-		assert_in_range(s->files[i].len, (i ? 40 : 16) << 10, 72 << 10);
+		assert_in_range(s->files[i].data.len, (i ? 40 : 16) << 10, 72 << 10);
 }
 
 /*
