@@ -488,7 +488,7 @@ def main():
     test.case("no space in the spool", no_space_in_spool, "2m", daemon=True)
     test.case("the spool fills up", no_space_in_spool, "72m", daemon=True)
     test.case("corrupt and truncated streams", damaged_streams)
-    test.case("any byte of a stream turned", any_damage_is_survived)
+    test.case("any byte of a stream changed", any_damage_is_survived)
     test.case("converting a file onto itself", converting_onto_itself)
     test.case("a file at its limit", file_at_its_limit)
     test.case("the output's name goes away", output_name_goes)

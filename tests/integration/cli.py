@@ -201,9 +201,14 @@ def closed_descriptors(test):
     check((test.dir / "r.0001.txt").read_bytes().startswith(b"# tracer"), f"{test.files()}")
 
 
+# 200,000 events in a moment: more than a small disk holds in any format.
+FLOOD = ("-b", "32M", "-e", "raw_syscalls", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=100000",
+         "status=none")
+
+
 def no_room_is_left(test):
     """The message names the file, and says what to do."""
-    record(test, "-t", "200ms", "-e", "*:*", "-o", "x.traced")
+    record(test, "-o", "x.traced", *FLOOD)
     disk = test.dir / "disk"
     disk.mkdir()
     for output in ("o.json", "o.txt", "o.html", "o.pftrace", "o.dat", "o.traced", "o.ctf"):
@@ -214,7 +219,7 @@ def no_room_is_left(test):
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
         check("free some space or name another output" in told[1], f"{result}")
     for output in ("o.txt", "o.ctf"):
-        result = record(test, "-t", "200ms", "-e", "*:*", "-o", f"disk/{output}", status=1, wrap=in_namespace(
+        result = record(test, "-o", f"disk/{output}", *FLOOD, status=1, wrap=in_namespace(
             f"mount -t tmpfs -o size=64k none {disk}"))
         told = result.err.splitlines()[-2:]
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
@@ -222,7 +227,7 @@ def no_room_is_left(test):
         check(safe, f"{result}")
         os.unlink(safe[1])
     # The file of another ending, and one that stays full.
-    result = record(test, "-t", "200ms", "-e", "*:*", "--format", "txt", "-o", "disk/o.json", status=1, wrap=in_namespace(
+    result = record(test, "--format", "txt", "-o", "disk/o.json", *FLOOD, status=1, wrap=in_namespace(
         f"mount -t tmpfs -o size=64k none {disk}"))
     safe = re.search(r"tracectl convert (\S+\.traced) disk/o.json --format txt$", result.err, re.M)
     check(safe, f"{result}")
@@ -447,7 +452,7 @@ def losses_are_told(test):
         result = record(test, "-t", "1s", "-b", "8K", "-e", "*:*", "--fail-on-loss", "-o", "x.txt",
                         status=3)
         check("lost" in result.err and "-b " in result.err, f"{result}")
-        again = record(test, "-t", "1s", "-b", "8K", "-e", "*:*", "--json", "-o", "x.txt")
+        again = record(test, "-t", "300ms", "-b", "8K", "-e", "raw_syscalls", "--json", "-o", "x.txt")
         told = parse_json(again.stdout)
         check(told["lost"] > 0 and " [LOST " in (test.dir / "x.txt").read_text(errors="replace"),
               f"{told}")

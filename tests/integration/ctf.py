@@ -454,7 +454,7 @@ def main():
     test.case("refusals", refusals)
     test.case("interrupted", interrupted)
     test.case("recorded", recorded)
-    test.case("does not fit", does_not_fit)
+    test.case("the disk is full", does_not_fit)
     test.end()
 
 

@@ -215,12 +215,6 @@ class Test:
             check(time.monotonic() < until, f"left instances: {self.instances()}")
             time.sleep(0.02)
 
-    def wait_for_instance(self, name, seconds=PATIENCE_S):
-        until = time.monotonic() + seconds
-        while not any(name in i for i in self.instances()):
-            check(time.monotonic() < until, f"no instance of {name} appears")
-            time.sleep(0.02)
-
     def is_on(self, name):
         """Whether the session's main instance records. An instance is on from its birth, and is
         turned off before its events are enabled: tracing_on means something only once there are

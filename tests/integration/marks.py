@@ -395,7 +395,7 @@ def a_text_says_that_marks_are_missing(test):
         check(result.status == 0 and "no place for applications' marks" in result.err, f"{result}")
 
 
-def who_is_turned_away_is_told_of(test):
+def a_refused_program_is_reported(test):
     """The recording is whole, except for the refused client's marks."""
     process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched")
     test.wait_for_recording(test.name)
@@ -523,7 +523,7 @@ def main():
               daemon=True)
     test.case("every call is in the Perfetto trace of --stream", every_call_is_followed, daemon=True)
     test.case("a text says that marks are missing", a_text_says_that_marks_are_missing, daemon=True)
-    test.case("who is turned away is told of", who_is_turned_away_is_told_of, daemon=True)
+    test.case("a refused program is reported", a_refused_program_is_reported, daemon=True)
     test.case("every phase is in the Perfetto trace", every_phase_is_in_perfetto, daemon=True)
     test.case("marks and the kernel's events are in order", marks_and_events_are_in_order, daemon=True)
     for how in ("none", "deflate"):

@@ -36,7 +36,7 @@ def events_are_shed_in_order(test):
     check(not late, f"events that were given up: {late[:2]}")
 
 
-def far_beyond_it_ends(test):
+def far_above_the_limit_it_ends(test):
     said, told = record(test, 9, 800, test.dir / "end.traced", "--max-cpu", "0.1")
     check("more than twice the limit of 0.1 %" in told + json.dumps(said), f"{told} {said['warnings']}")
     check(said["span_ns"] < 8.5e9, f"it went on for {said['span_ns']} ns")
@@ -68,7 +68,7 @@ def main():
     test.case("nonsense is refused", nonsense_is_refused)
     test.case("buffers fit the memory", buffers_fit_the_memory, daemon=True)
     test.case("events are shed in order", events_are_shed_in_order)
-    test.case("far beyond it ends", far_beyond_it_ends)
+    test.case("a recording far above its limit ends", far_above_the_limit_it_ends)
     test.end()
 
 

@@ -256,13 +256,3 @@ int decoded_event_id(const struct decoded *d, const char *name)
 			return d->names[i].id;
 	return -1;
 }
-
-uint16_t record_id(const struct record *r)
-{
-	uint16_t id = 0;
-
-	/* common_type is the first field of every event. */
-	if (r->len >= sizeof(id))
-		memcpy(&id, r->data, sizeof(id));
-	return id;
-}

@@ -61,4 +61,3 @@ struct decoded *decode(int fd, record_func func, void *userdata);
 void decoded_free(struct decoded *d);
 /* -1: not in the stream. */
 int decoded_event_id(const struct decoded *d, const char *name);
-uint16_t record_id(const struct record *r);

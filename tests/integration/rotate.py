@@ -110,7 +110,7 @@ def every_mark_is_in_one_file(test, ending, limit, least):
 
 def the_last_are_kept(test):
     for n in range(2):
-        result = test.run("record", "-t", "3s", "-e", "sched", "--rotate", "500ms", "--keep", "3", "-o",
+        result = test.run("record", "-t", "2s", "-e", "sched", "--rotate", "300ms", "--keep", "3", "-o",
                           "x.txt")
         check(result.status == 0, f"{result}")
         # The sums include files that were removed.
@@ -205,7 +205,7 @@ def a_full_disk(test, ending, *how):
     test.check_no_instances()
 
 
-def given_back_is_what_is_written(test):
+def only_written_data_is_freed(test):
     """The process that makes the files stops, and dies: the files have everything that the daemon
     freed by then."""
     with recording(test, "-b", "8M", "-e", "sched:sched_process_exec", "--rotate", "64K", "-o", "x.txt") as process:
@@ -233,7 +233,7 @@ def given_back_is_what_is_written(test):
     check(not nowhere, f"{len(nowhere)} marks are nowhere, from {nowhere[:1]} on: files have {len(numbers)}")
 
 
-def who_has_given_up_can_leave(test):
+def an_abort_leaves_a_hanging_disk(test):
     """The process that makes the files hangs, as on a disk that hangs."""
     process = test.start("record", "--name", test.name, "-t", "60s", "-e", "sched", "--rotate", "64K", "-o", "x.txt")
     test.wait_for_recording(test.name)
@@ -255,14 +255,23 @@ def who_has_given_up_can_leave(test):
     settled("the session's end", lambda: not test.instances())
 
 
-def keep_holds_it(test):
-    """On the same disk, for longer."""
+def newest(process, folder):
+    """The number of the newest file, as the process's mount namespace shows the folder."""
+    names = os.listdir(f"/proc/{process.pid}/root{folder}")
+    return max((int(name.split(".")[1]) for name in names if name.endswith(".txt")), default=0)
+
+
+def keep_bounds_the_space(test):
+    """On the same disk, for many files."""
     disk = test.dir / "disk"
     disk.mkdir()
     mount = in_namespace(f"mount -t tmpfs -o size=1m none {disk}")
+    process = test.start("record", "-t", "60s", "-e", "sched", "-b", "8M", "--rotate", "200K", "--keep", "2", "-o",
+                         "disk/x.txt", wrap=mount)
     with load():
-        result = test.run("record", "-t", "10s", "-e", "sched", "-b", "8M", "--rotate", "200K",
-                          "--keep", "2", "-o", "disk/x.txt", wrap=mount, timeout=90)
+        settled("ten files", lambda: newest(process, disk) >= 10)
+        interrupt(process)
+        result = test.finish(process, timeout=90)
     check(result.status == 0, f"{result}")
     removed = re.search(r"(\d+) older files were removed", result.err)
     check(removed and int(removed[1]) > 5, f"{result}")
@@ -284,7 +293,7 @@ def two_recordings_share_a_name(test):
         check(events == outcome["events"], f"{events} events in the files of {outcome}")
 
 
-def what_is_given_up_is_told(test):
+def an_abort_is_reported(test):
     """A second Ctrl-C aborts a recording, the first one a conversion."""
     process = test.start("record", "-e", "sched", "--rotate", "300ms", "-o", "x.txt")
     with load():
@@ -306,7 +315,7 @@ def what_is_given_up_is_told(test):
     test.check_no_instances()
 
 
-def a_conversion_is_given_up(test):
+def a_conversion_is_aborted(test):
     capture = test.dir / "x.traced"
     subprocess.run([test.build / "tests/unit/generate", "mixed", "2000000", capture], check=True)
     process = test.start("convert", capture, "y.txt", "--rotate", "10M")
@@ -388,7 +397,7 @@ def marks_go_on_in_every_file(test):
     check(counts == 80, f"{counts} counts")
 
 
-def what_makes_no_sense_is_refused(test):
+def nonsense_is_refused(test):
     for arguments in (["--rotate", "1M", "-o", "-"], ["--rotate", "1M", "-o", "x.traced"],
                       ["--rotate", "1M", "-o", "/dev/null", "--format", "txt"],
                       ["--rotate", "1m", "-C", "counter", "-o", "x.txt"], ["--keep", "3"],
@@ -416,14 +425,14 @@ def main():
     for ending in ("pftrace", "json"):
         test.case(f"a full disk, {ending}", a_full_disk, ending, "--rotate", "200K")
         test.case(f"a full disk, streamed {ending}", a_full_disk, ending, "--stream")
-    test.case("given back is what is written", given_back_is_what_is_written, daemon=True)
-    test.case("who has given up can leave", who_has_given_up_can_leave, daemon=True)
-    test.case("keep holds it", keep_holds_it)
+    test.case("only written data is freed", only_written_data_is_freed, daemon=True)
+    test.case("an abort leaves a hanging disk", an_abort_leaves_a_hanging_disk, daemon=True)
+    test.case("--keep bounds the space", keep_bounds_the_space)
     test.case("two recordings share a name", two_recordings_share_a_name)
     test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)
-    test.case("what is given up is told", what_is_given_up_is_told)
-    test.case("a conversion is given up", a_conversion_is_given_up)
-    test.case("what makes no sense is refused", what_makes_no_sense_is_refused)
+    test.case("an abort is reported", an_abort_is_reported)
+    test.case("a conversion is aborted", a_conversion_is_aborted)
+    test.case("nonsense is refused", nonsense_is_refused)
     test.end()
 
 

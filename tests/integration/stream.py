@@ -120,7 +120,7 @@ def spool_of(test):
     return next(iter(test.daemon.spool.iterdir())).stat()
 
 
-def a_spool_is_given_back(test):
+def a_spool_is_freed(test):
     """During the recording, once the exporter has caught up with a burst."""
     with recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-o",
                    "x.pftrace") as process:
@@ -145,7 +145,7 @@ def a_spool_is_given_back(test):
         check(not list(test.daemon.spool.iterdir()), "the spool is left")
 
 
-def a_slow_reader_costs_what_is_counted(test):
+def losses_by_a_slow_reader_are_counted(test):
     """The spool fills, the rings overwrite: each gap has its number, and the sums agree."""
     config = test.dir / "conf"
     config.write_text("[limits]\nspool_max = 20M\n")
@@ -292,8 +292,8 @@ def main():
         test.case(f"every mark is written once to {file}", every_mark_is_written_once, file)
     test.case("lines come while it records", lines_come_while_it_records)
     test.case("a reader that leaves ends it", a_reader_that_leaves_ends_it)
-    test.case("a spool is given back", a_spool_is_given_back, daemon=True)
-    test.case("a slow reader costs what is counted", a_slow_reader_costs_what_is_counted)
+    test.case("a spool is freed", a_spool_is_freed, daemon=True)
+    test.case("losses by a slow reader are counted", losses_by_a_slow_reader_are_counted)
     test.case("a stream has one output", a_stream_has_one_output, daemon=True)
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
     test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,
