@@ -157,8 +157,8 @@ def click_and_type(test, browser):
     browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     details = browser.ask("document.querySelector('#details').innerText")
     for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
-        check(word in details, f"'{word}' is not in what is selected: {details}")
-    check("depth" not in details, f"a row that was not selected: {details}")
+        check(word in details, f"'{word}' is missing from the selection: {details}")
+    check("depth" not in details, f"a row outside of the selection: {details}")
     span = "traceViewer.painter.to - traceViewer.painter.from"
     before = browser.ask(span)
     browser.key("w", up=False)
@@ -174,7 +174,7 @@ def click_and_type(test, browser):
     browser.ask("new Promise((done) => setTimeout(done, 300))")
     browser.key("Enter")
     equal(browser.ask("document.querySelector('.count').innerText"), "1 of 8 found", "search")
-    check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first that was found")
+    check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first match")
     equal(browser.said, [], "the browser complains")
 
 
@@ -190,7 +190,7 @@ def dark_and_light(test, browser):
             return [at(3e6, 'running', 0), at(8.6e6, 'running', 1), at(11.5e6, 'running', 1)]; })()""")
         colours = [{tuple(p[i:i + 4]) for i in range(0, len(p), 4)} for p in pixels]
         busy, gap, free = colours
-        check(len(free) == 1, f"who ran then is not known, and yet there is {free}")
+        check(len(free) == 1, f"the running task is unknown, but the page shows {free}")
         check(not free & busy, f"the slice has the background's colour {free}")
         check(any(r > 150 and g < 160 and b < 160 for r, g, b, _ in gap), f"the gap is not hatched: {gap}")
         seen += free
@@ -210,7 +210,7 @@ def cut_anywhere(test, browser):
         equal(browser.ask("traceViewer.model.time.length"), events, f"events of a page cut at {at - end} from the text's end")
         check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - end}: it does not say so")
     browser.open(test.dir / "x.html")
-    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole page says that it is cut")
 
 
 def cut_functions(test, browser):
@@ -226,7 +226,7 @@ def cut_functions(test, browser):
         equal(browser.said, [], f"the browser complains of a page cut at {at - text} from the text's begin")
         check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - text}: it does not say so")
     browser.open(test.dir / "x.html")
-    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole page says that it is cut")
 
 
 def many(test, browser):
@@ -246,7 +246,7 @@ def many(test, browser):
     check(min(costs) < FRAME_MS, f"a frame's scripts take {costs} ms")
     again = browser.ask("""(() => { const v = traceViewer; v.painter.paint(0, {}); const {painted} = v.painter;
         v.painter.paint(0, {hover: v.painter.hit(700, 10, 0)}); return painted === v.painter.painted; })()""")
-    check(again, "what is in sight already was painted again")
+    check(again, "a visible part was painted again")
     # Each CPU's busy time is the sum of its slices, in the table too.
     sums = browser.ask("""(async () => { const v = traceViewer; await v.select({...v.whole, top: 0, bottom: 1e9});
         const all = [...v.sums.tables.cpu.values()].reduce((n, s) => n + s.ns, 0);

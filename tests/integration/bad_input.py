@@ -238,7 +238,7 @@ def daemon_gone(test):
     # The next daemon removes what this one left; the spool is still a trace.
     test.daemon.stop()
     test.daemon = type(test.daemon)(test)
-    check(not test.instances(), f"stale after a restart: {test.instances()}")
+    check(not test.instances(), f"instances left after a restart: {test.instances()}")
     converted = test.run("convert", spooled[0], "out.txt")
     check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
     check((test.dir / "out.txt").stat().st_size > 0, "the spool gives an empty file")
@@ -282,7 +282,7 @@ def second_of_the_same_name(test):
     check(second.status == 1 and test.name in second.err and "hint:" in second.err, f"{second}")
     third = test.run("record", "--name", test.name, "-t", "1s", "-o", "out.json")
     check(third.status == 1 and test.files() == [], f"{third}")
-    check(any(test.name in i for i in test.instances()), "the first one suffered")
+    check(any(test.name in i for i in test.instances()), "the first recording failed")
     check(test.run("cancel", test.name).status == 0, "cancel")
     deadline = time.monotonic() + 5
     while test.instances() and time.monotonic() < deadline:
@@ -296,7 +296,7 @@ def no_such_session(test):
         result = test.run(command, test.name[:-1], *arguments)
         check(result.status == 1 and "hint:" in result.err, f"{command}: {result}")
     result = test.run("snapshot", test.name, "-o", "out.json")
-    check(result.status == 1 and "hint:" in result.err, f"snapshot of no ring: {result}")
+    check(result.status == 1 and "hint:" in result.err, f"a snapshot without a flight recorder: {result}")
     check(test.files() == [], f"left files: {test.files()}")
     check(test.run("cancel", test.name).status == 0, "cancel")
 
@@ -318,7 +318,7 @@ def no_space_in_spool(test, size):
         else:
             judge(test, result, 3, ["ended early: no space", "INCOMPLETE"], None,
                   ["out.json.gz"])
-            check((test.dir / "out.json.gz").stat().st_size > 100000, "hardly anything was saved")
+            check((test.dir / "out.json.gz").stat().st_size > 100000, "too little was saved")
     finally:
         test.daemon.stop()
         subprocess.run(["umount", mount], check=True)
@@ -419,7 +419,7 @@ def file_at_its_limit(test):
     result = test.run("record", "--name", test.name, "-t", "60s", "-e", "*:*", "-o", "out.json.gz",
                       wrap=["sh", "-c", 'ulimit -f 8192; exec "$@"', "sh"])
     check(result.status == 3 and "(ulimit -f)" in result.err, f"{result}")
-    check(result.err.count("ended early") == 1, f"said twice: {result}")
+    check(result.err.count("ended early") == 1, f"the message came twice: {result}")
 
 
 def output_name_goes(test):

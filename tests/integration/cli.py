@@ -81,7 +81,7 @@ def json_end_to_end(test):
     check(f"at {test.dir / 'no-daemon'}: starting a private one" in result.err, f"{result}")
     check(re.search(r"x\.json: .* events? of \d+ types?", result.err), f"{result}")
     check("ui.perfetto.dev" in result.err, f"{result}")
-    check("\r" not in result.err and "\033" not in result.err, "progress in a pipe")
+    check("\r" not in result.err and "\033" not in result.err, "a progress line in a pipe")
     check(test.files() == ["x.json"], f"{test.files()}")
     _, events = check_json((test.dir / "x.json").read_bytes())
     names = {e[6] for e in events}
@@ -123,7 +123,7 @@ def all_formats_agree(test):
                        cwd=test.dir, env=test.environment(), stdout=log, check=True)
     check((test.dir / "log").read_bytes() == b"so far\n" + again.stdout, "/dev/stdout was replaced")
     (test.dir / "link.txt").symlink_to("/dev/stdout")
-    check(test.run("convert", "-q", "x.traced", "link.txt").stdout == again.stdout, "a link's ending")
+    check(test.run("convert", "-q", "x.traced", "link.txt").stdout == again.stdout, "the link's ending was not used")
     with open("/dev/full", "wb") as full:
         untold = subprocess.run(test.arguments("convert", "--json", "x.traced", "full.txt"), cwd=test.dir,
                                 env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
@@ -187,7 +187,7 @@ def standard_output(test):
     check_json(result.stdout)
     check(test.files() == [], f"{test.files()}")
     text = record(test, "-t", "300ms", "--format", "txt", "-o", "-", "--", "echo", "loud")
-    check(b"loud" not in text.stdout and "loud" in text.err, "COMMAND's words are in the trace")
+    check(b"loud" not in text.stdout and "loud" in text.err, "COMMAND's output is in the trace")
 
 
 def closed_descriptors(test):
@@ -269,7 +269,7 @@ def reader_goes_away(test):
     told = without_its_own(result.err).splitlines()
     check(result.status == 1 and len(told) == 1 and "reader of the output has closed it" in told[0], f"{result}")
     test.check_no_instances()
-    check(not list((test.top / "spool").glob("*")), "the spool is kept")
+    check(not list((test.top / "spool").glob("*")), "the spool was not removed")
 
 
 def without_its_own(err):
@@ -334,7 +334,7 @@ def a_programs_probe(test):
     text = (test.dir / "x.txt").read_text(errors="replace")
     check(re.search(r"tracectl-\d+ .*: begins: \(0x[0-9a-f]+\) sp=0x[0-9a-f]+$", text, re.M),
           f"no probe in\n{text[-1000:]}{result}")
-    check(": other: " not in text, "what the probe's filter leaves out is there")
+    check(": other: " not in text, "events that the probe's filter rejects are there")
     until = time.monotonic() + 10
     while probes.read_text() != before and time.monotonic() < until:
         time.sleep(0.05)
@@ -463,7 +463,7 @@ def losses_are_told(test):
 
 def by_name(test):
     """start, list, status, mark, snapshot, attach, stop, cancel."""
-    check(test.run("list").out == "", "list of nothing")
+    check(test.run("list").out == "", "list without sessions")
     check(test.run("start", "--name", test.name, "-e", "sched").status == 0, "start")
     check(test.name in test.run("list").out, "list")
     check(test.run("mark", "hello", "you").status == 0, "mark")
@@ -479,7 +479,7 @@ def by_name(test):
     marks = [e for e in events_of_text((test.dir / "x.txt").read_text(errors="replace"))
              if "hello you" in e[7]]
     check(len(marks) == 1, f"{marks}")
-    check(test.run("list").out == "", "it is still there")
+    check(test.run("list").out == "", "the session still exists")
     test.check_no_instances()
     # It ends by itself; attach waits for that, stop fetches it.
     check(test.run("start", "--name", test.name, "-t", "1s").status == 0, "start -t")
@@ -562,7 +562,7 @@ def extracted_stacks_of_programs(test):
     finally:
         instance.rmdir()
     check(result.status == 0, f"{result}")
-    check(kernels.count("[+0x") > 100, f"next to nothing in\n{kernels[:1500]}")
+    check(kernels.count("[+0x") > 100, f"too little in\n{kernels[:1500]}")
     ours = (test.dir / "x.txt").read_text(errors="surrogateescape").partition("|||")[2]
     for theirs, own in itertools.zip_longest(kernels.splitlines(), ours.splitlines()):
         check(theirs == own, f"the kernel says\n  {theirs}\nand we\n  {own}")

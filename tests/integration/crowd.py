@@ -89,14 +89,14 @@ def two_dozen(test):
     for c in clients:
         r = test.finish(c)
         check(r.status == 0, f"start: {r}")
-    check(len(status(test)["sessions"]) == 24, "not all of them are listed")
+    check(len(status(test)["sessions"]) == 24, "sessions are missing from the list")
     check(test.run("mark", "all hear this").status == 0, "mark")
     for n, name in enumerate(names):
         if n % 8 == 0:
             check("all hear this" in stop(test, name, f"{n}.txt"), f"{name} has not heard it")
     clients = [test.start("cancel", name) for n, name in enumerate(names) if n % 8]
     check(all(test.finish(c).status == 0 for c in clients), "cancel")
-    check(status(test)["sessions"] == [], "some are left")
+    check(status(test)["sessions"] == [], "sessions are left")
     test.check_no_instances()
 
 
@@ -111,7 +111,7 @@ def turned_off(test):
     r = test.run("stop", name, "-o", "off.json")
     check(r.status == 3 and "turned tracing off" in r.err, f"{r}")
     text = json.loads((test.dir / "off.json").read_text())["systemTraceEvents"]
-    check("before" in text and "sched_switch" in text, "what came before is missing")
+    check("before" in text and "sched_switch" in text, "earlier events are missing")
 
 
 def removed(test):
@@ -128,7 +128,7 @@ def removed(test):
     # Its rings' last user may end a moment later.
     until = time.monotonic() + 20
     while instance.exists():
-        check(time.monotonic() < until, "it is left")
+        check(time.monotonic() < until, "the session is left")
         time.sleep(0.05)
     check(test.run("list").status == 0, "the daemon is gone")
 

@@ -47,11 +47,11 @@ def two_sessions(test):
     check(test.run("mark", "both hear this").status == 0, "mark")
     time.sleep(0.5)
     text_a = stop(test, a, "a.txt")
-    check(b in {s["name"] for s in status(test)["sessions"]}, "b has gone with a")
+    check(b in {s["name"] for s in status(test)["sessions"]}, "b ended together with a")
     text_b = stop(test, b, "b.txt")
     for text in (text_a, text_b):
-        check("both hear this" in text, "the mark is not in it")
-    check("sched_switch:" in text_a and "irq_handler" not in text_a, "a has other events")
+        check("both hear this" in text, "the mark is missing")
+    check("sched_switch:" in text_a and "irq_handler" not in text_a, "a's events are wrong")
     check("sched_switch:" not in text_b, "b has a's events")
     check(not spools(test), f"spool: {spools(test)}")
 
@@ -234,7 +234,7 @@ def service_manager(test):
     def hears(text):
         until = time.monotonic() + 20
         while text not in (said := notify.recv(4096).decode()):
-            check(time.monotonic() < until, f"it doesn't say {text}")
+            check(time.monotonic() < until, f"the output lacks {text}")
         return said
 
     env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
@@ -320,7 +320,7 @@ def no_room(test):
     r = test.run("record", "--name", f"{test.name}-small", "-t", "30s", "-b", "128K",
                  "-e", "*:*", "-o", "out.traced")
     check(r.status in (0, 3), f"{r}")
-    check("spool_max" in r.err, f"it does not say why it ended: {r}")
+    check("spool_max" in r.err, f"the message lacks the reason: {r}")
 
 
 def full_spool(test):
@@ -340,7 +340,7 @@ def full_spool(test):
                             f"{test.name}-enospc", "-t", "60s", "-b", "128K", "-e", "*:*", "-o",
                             "full.txt"], cwd=test.dir, capture_output=True, text=True, timeout=50,
                            check=False)
-        check("No space" in r.stderr, f"it does not say why it ended: {r}")
+        check("No space" in r.stderr, f"the message lacks the reason: {r}")
         # The part that fitted is written and reported as incomplete; or the head alone filled the
         # spool.
         if r.returncode == 3:
@@ -436,7 +436,7 @@ def synced_clocks(test):
     check(again.status == 1 and "already" in again.err, f"an id twice: {again}")
     check(test.run("sync", "--id", "a b").status == 1, "an id with a blank")
     made = test.run("sync").out.strip()
-    check(len(made) == 36, f"made up: {made!r}")
+    check(len(made) == 36, f"invented events: {made!r}")
     r = test.run("stop", name, "-o", "synced.traced")
     check(r.status == 0, f"stop: {r}")
     (test.dir / "meter.json").write_text(json.dumps([{"name": "peak", "ph": "i", "ts": happened, "pid": 1, "tid": 1}]))
@@ -483,7 +483,7 @@ def metrics(test):
 
     def values():
         lines = [line.rsplit(" ", 1) for line in path.read_text("ascii").splitlines() if line[0] != "#"]
-        check(len(lines) == len({name for name, _ in lines}), "a series that is told twice")
+        check(len(lines) == len({name for name, _ in lines}), "a series occurs twice")
         return {name: float(value) for name, value in lines}
 
     settled("the first counts", path.exists)

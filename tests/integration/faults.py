@@ -122,8 +122,8 @@ def seconds(default):
 def judge(test, fault, r, output, whole):
     """whole(text): fails if the output is wrong."""
     what = f"FAULT='{fault}': {r}"
-    check(r.status in (0, 1, 3), f"ended oddly: {what}")
-    check(r.status == 0 or "tracectl:" in r.err, f"failed in silence: {what}")
+    check(r.status in (0, 1, 3), f"unexpected exit status: {what}")
+    check(r.status == 0 or "tracectl:" in r.err, f"failed without a message: {what}")
     check("was killed by signal" not in r.err, f"a crash: {what}")
     if r.status == 1:
         check(not output.exists(), f"failed, but there is an output: {what}")
@@ -198,7 +198,7 @@ def serve(test, faults, fault, config, output):
     try:
         test.daemon = Daemon(test, "--config", config, env=faults.environment(fault))
     except Failure as e:
-        check("traced ended with 1:\ntraced: " in str(e), f"neither started nor said why: FAULT='{fault}': {e}")
+        check("traced ended with 1:\ntraced: " in str(e), f"did not start, without a message: FAULT='{fault}': {e}")
         return faults.counts()
     try:
         r = test.run("record", "--name", f"{test.name}-fault", "-t", "20ms", "-e", "sched:sched_switch", "-o", output)

@@ -21,7 +21,7 @@ def blocks(page):
     lines = page.split("\n")
     check(lines[0] == "<!DOCTYPE html>", f"begins with {lines[0][:60]}")
     check(lines[-4:] == END + [""], f"ends with {lines[-4:]}")
-    check(page.count(TEXT) == 1 and page.count(MORE) == 1, "a block is there twice")
+    check(page.count(TEXT) == 1 and page.count(MORE) == 1, "a block occurs twice")
     text, more = lines.index(TEXT), lines.index(MORE)
     # For a function tracer's recording the text comes second.
     text_end, more_end = (more - 1, -4) if text < more else (-4, text - 1)

@@ -16,7 +16,7 @@ BUSY = "import os, sys, time\nuntil = time.monotonic() + float(sys.argv[1])\n" \
 def record(test, seconds, calls, out, *arguments):
     done = test.run("record", "-q", "--json", "-b", "16M", "-e", "raw_syscalls", "-e", "sched", *arguments,
                     "-o", out, "--", sys.executable, "-c", BUSY, str(seconds), str(calls))
-    check(done.status == 3, f"it gave something up: {done}")
+    check(done.status == 3, f"expected exit status 3: {done}")
     return json.loads(done.out), done.err
 
 
@@ -31,15 +31,15 @@ def events_are_shed_in_order(test):
     # Each dropped event is in the trace with a time: no such event comes after it.
     [place] = [i for i, line in enumerate(trace) if "tracing_mark_write" in line
                and "no events of raw_syscalls:sys_enter:" in line]
-    check(any("sys_enter:" in line for line in trace[:place]), "there were none before")
+    check(any("sys_enter:" in line for line in trace[:place]), "there were no such events before")
     late = [line for line in trace[place + 200:] if " sys_enter:" in line]
-    check(not late, f"events that were given up: {late[:2]}")
+    check(not late, f"dropped events: {late[:2]}")
 
 
 def far_above_the_limit_it_ends(test):
     said, told = record(test, 9, 800, test.dir / "end.traced", "--max-cpu", "0.1")
     check("more than twice the limit of 0.1 %" in told + json.dumps(said), f"{told} {said['warnings']}")
-    check(said["span_ns"] < 8.5e9, f"it went on for {said['span_ns']} ns")
+    check(said["span_ns"] < 8.5e9, f"the recording went on for {said['span_ns']} ns")
 
 
 def nonsense_is_refused(test):

@@ -54,7 +54,7 @@ class Beside:
         for number, value in wire_fields(raw):
             if number == FORMATS:
                 format_ = Format(self.origin.Format.FromString(value))
-                check(format_.name not in self.formats, f"the format of {format_.name} is there twice")
+                check(format_.name not in self.formats, f"the format of {format_.name} occurs twice")
                 self.formats[format_.name] = format_
             elif number == ADDRESSES:
                 address = self.origin.Address.FromString(value)
@@ -94,7 +94,7 @@ class Beside:
             elif expected is not None:
                 expected -= 1
             out.append(last.get(key, 0))
-        check(at == len(data) and expected is None, "changes of flags in 74729 are of no event")
+        check(at == len(data) and expected is None, "field 74729 has flags of no event")
         return out
 
     def read_address(self, data, at, shown):

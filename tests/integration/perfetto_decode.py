@@ -116,7 +116,7 @@ def packets_of(data):
     """The packets, with those inside other packets unpacked."""
     out = []
     for number, packet in wire_fields(data):
-        check(number == 1, "something else than packets in the file")
+        check(number == 1, "the file has other fields than packets")
         fields = dict(wire_fields(packet))
         if set(fields) & {50, 133}:
             check(len(fields) == 1, "something beside the compressed packets")
@@ -201,7 +201,7 @@ def plain_events(bundle_bytes, bundle):
     """Python's parser keeps typed events; generic ones are parsed by hand."""
     names = descriptor_names(bundle)
     raws = [value for number, value in wire_fields(bundle_bytes) if number == 2]
-    check(len(raws) == len(bundle.event), "events are missing to the second decoder")
+    check(len(raws) == len(bundle.event), "the second decoder has fewer events")
     for event, raw in zip(bundle.event, raws):
         order = [number for number, _ in wire_fields(raw)]
         check(order[:2] == [1, 2] and len(order) == 3,
@@ -290,7 +290,7 @@ def perfetto_events(data, trace):
         compacts += len(compact)
         cpu = cpus.setdefault(bundle.cpu, [])
         check(bool(cpu) != bundle.HasField("previous_bundle_end_timestamp"),
-              "only the first bundle of a CPU says since when it is valid")
+              "only a CPU's first bundle must have the end of the previous one")
         cpu.extend(sorted(events + compact, key=lambda e: e[0]))
     return {cpu: list(infer(events)) for cpu, events in cpus.items()}, compacts
 

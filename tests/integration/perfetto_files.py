@@ -200,7 +200,7 @@ def whole_packets(data):
     """The ends of the packets, as offsets in the file."""
     at, ends = 0, []
     while at < len(data):
-        check(data[at] == 0x0A, "something else than packets in the file")
+        check(data[at] == 0x0A, "the file has other fields than packets")
         size, at = varint(data, at + 1)
         at += size
         ends.append(at)
@@ -265,7 +265,7 @@ def in_segments(test):
             for path in files + parts:
                 path.unlink()
         capture.unlink()
-    check(several > 5, f"only {several} were of several files")
+    check(several > 5, f"only {several} recordings had several files")
 
 
 def many_events(test):
@@ -288,9 +288,9 @@ def zstd_and_gzip(test):
     capture = unpack(test, "6.12.107", "mixed")
     plain = convert(test, capture, ".pftrace").read_bytes()
     whole = convert(test, capture, ".pftrace.gz").read_bytes()
-    check(zlib.decompress(whole, 31) == plain, "the .gz holds something else")
+    check(zlib.decompress(whole, 31) == plain, "the .gz has other content")
     packed = convert(test, capture, ".pftrace", "--compress=zstd").read_bytes()
-    check(packets_of(packed) == plain, "the packets are others")
+    check(packets_of(packed) == plain, "the packets differ")
     for ending, option in (("json", "--compress=zstd"), ("txt", "--generic=legacy"),
                            ("traced", "--compact-sched=off"), ("pftrace.gz", "--compress=deflate")):
         r = test.run("convert", option, capture, f"x.{ending}")

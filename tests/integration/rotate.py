@@ -84,7 +84,7 @@ def check_row(numbers, count, unread=0):
     gap = next((n for n, number in enumerate(numbers) if number != n), len(numbers))
     rest = numbers[gap:]
     around = f"at {gap} of {count}: {numbers[max(gap - 5, 0):gap + 20]}"
-    check(rest == sorted(set(rest)) and (not rest or rest[0] > gap), f"marks are doubled or disordered {around}")
+    check(rest == sorted(set(rest)) and (not rest or rest[0] > gap), f"marks are doubled or out of order {around}")
     check(not rest or gap >= rest[-1] + 1 - unread, f"marks are missing {around}")
     check(len(numbers) == count or unread, f"{len(numbers)} marks of {count}, to {numbers[-1:]}")
 
@@ -150,7 +150,7 @@ def await_marks(test, files):
             data = [p.read_bytes() for p in test.dir.glob("x.*")]
             if len(data) >= files and sum(d.count(b"number ") for d in data) > MARKS / 5:
                 return
-        check(time.monotonic() < until, f"it is not written: {test.files()}")
+        check(time.monotonic() < until, f"nothing is written: {test.files()}")
         time.sleep(0.1)
 
 
@@ -201,7 +201,7 @@ def a_full_disk(test, ending, *how):
     check("--keep" in result.err and len(files) >= 3 if "--rotate" in how else
           [f.name for f in files] == [f"x.{ending}"], f"{files} {result}")
     read_all(test, files, ended_early=True)
-    check(sum(f.stat().st_size for f in files) > 700 << 10, "there was room")
+    check(sum(f.stat().st_size for f in files) > 700 << 10, "too little was written for a full disk")
     test.check_no_instances()
 
 
@@ -251,7 +251,7 @@ def an_abort_leaves_a_hanging_disk(test):
     result = test.finish(process)
     check(result.status == -signal.SIGTERM, f"{result}")
     # The process's new parent may leave it unreaped.
-    settled("the other's end", lambda: not os.path.exists(f"/proc/{maker}/exe"))
+    settled("the end of the process that makes the files", lambda: not os.path.exists(f"/proc/{maker}/exe"))
     settled("the session's end", lambda: not test.instances())
 
 
@@ -328,7 +328,7 @@ def a_conversion_is_aborted(test):
     given_up = re.search(r"given up: what came after y.0001.txt to (y.\d+.txt) was not", result.err)
     check(result.status == 3 and given_up, f"{result}")
     check(test.files()[-1] == given_up[1], f"{test.files()}")
-    check(all(f.stat().st_size > 10 << 20 for f in in_order(test, "y.*.txt")), "one was cut")
+    check(all(f.stat().st_size > 10 << 20 for f in in_order(test, "y.*.txt")), "a file was truncated")
 
 
 class MarkFile:
@@ -350,7 +350,7 @@ class MarkFile:
                 continue
             e = p.track_event
             d = tracks.get(e.track_uuid)
-            check(d is not None, f"an event of a track that this file has not told of: {e}")
+            check(d is not None, f"an event of a track without a description in this file: {e}")
             name = e.name or interned.get(e.name_iid, "")
             check(e.type in (2, 4) or name, f"a name of another file: {e}")
             self.events.append((e.type, d.thread.thread_name or d.name, name))

@@ -117,7 +117,7 @@ def made_when_nothing_records(test):
     time.sleep(0.5)  # longer than the daemon needs to make a spare
     check(sorted(of(test)) == sorted([main, main + "-tasks"]), f"{of(test)}")
     check(test.run("cancel", names[0]).status == 0, "cancel")
-    check(ready(test)[0] != main, "the same again")
+    check(ready(test)[0] != main, "the same spare again")
 
 
 def is_taken(test):
@@ -127,7 +127,7 @@ def is_taken(test):
     check(session["instance"] == main, f"{session['instance']} is not {main}")
     check("sched_switch:" in text and f"of {test.name}-as-it-is" in text, "the text")
     settled("the instance goes", lambda: main not in of(test))
-    check(ready(test)[0] != main, "the same again")
+    check(ready(test)[0] != main, "the same spare again")
     check(len(of(test)) == len(ready(test)), f"{of(test)}")
 
 
@@ -197,7 +197,7 @@ def killed(test):
     old = ready(test)
     test.daemon.process.kill()
     test.daemon.process.wait()
-    check(all((INSTANCES / n).exists() for n in old), "who removed them?")
+    check(all((INSTANCES / n).exists() for n in old), "somebody removed the instances")
     test.daemon.log.close()
     test.daemon = Daemon(test, "--config", test.config)
     check(not any((INSTANCES / n).exists() for n in old), f"{old} are left")

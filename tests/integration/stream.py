@@ -44,7 +44,7 @@ def instance_of(test):
             on = INSTANCES / i / "tracing_on"
             if not i.endswith("-tasks") and on.read_text().strip() == "1":
                 return INSTANCES / i
-        check(time.monotonic() < until, "it does not record")
+        check(time.monotonic() < until, "the session does not record")
         time.sleep(0.01)
 
 
@@ -74,7 +74,7 @@ def every_mark_is_written_once(test, file):
         check(converted.status == 0, f"{converted}")
         file = "x.txt"
     text = (test.dir / file).read_text(errors="replace")
-    check(numbers_in(text) == list(range(MARKS)), "marks are missing, doubled or disordered")
+    check(numbers_in(text) == list(range(MARKS)), "marks are missing, doubled or out of order")
     lines = sum(1 for line in text.splitlines() if not line.startswith("#"))
     check(lines == outcome["events"], f"{lines} lines of {outcome['events']} events")
     written = sum(row["written"] for row in outcome["ledger"])
@@ -135,7 +135,7 @@ def a_spool_is_freed(test):
             load.kill()
             load.wait()
         while spool_of(test).st_blocks * 512 > spool_of(test).st_size // 2:
-            check(time.monotonic() < until, f"all of it is kept: {spool_of(test)}")
+            check(time.monotonic() < until, f"the spool is not freed: {spool_of(test)}")
             check(process.poll() is None, "the recording has ended")
             time.sleep(0.1)
         interrupt(process)
@@ -219,7 +219,7 @@ def a_killed_daemon_leaves_the_rest(test):
         test.daemon.process.wait()
         result = test.finish(process)
         check(result.status == 3 and "x.txt is INCOMPLETE" in result.err, f"{result}")
-        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "nothing is kept")
+        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "the file lacks earlier events")
         test.remove_instances()
         spool = next(iter(test.daemon.spool.iterdir()))
         converted = test.run("convert", spool, "rest.txt")
@@ -236,7 +236,7 @@ def await_unlocked(part):
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            check(time.monotonic() < until, "somebody has it open for ever")
+            check(time.monotonic() < until, "the part stays locked")
             time.sleep(0.05)
 
 
@@ -249,7 +249,7 @@ def a_killed_tracectl_leaves_a_whole_part(test):
         test.finish(process)
     test.check_no_instances()
     await_unlocked(part)
-    check(part.read_bytes().endswith(b"}\n"), "it is never closed")
+    check(part.read_bytes().endswith(b"}\n"), "the part is never completed")
     before = json.loads(part.read_text(errors="strict"))
     check(before["otherData"]["events"] > 0, f"{before['otherData']}")
     result = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", "x.json")
@@ -283,7 +283,7 @@ def killed_all_together(test, ending):
     text = (test.dir / f"x.partial.{ending}").read_text(errors="strict")
     if ending == "json":
         text = json.loads(text)["systemTraceEvents"]
-    check("sched_switch" in text, "nothing is kept")
+    check("sched_switch" in text, "the file lacks earlier events")
 
 
 def main():

@@ -58,7 +58,7 @@ def by_pipe_and_by_way_of_a_stream(test):
     check(test.run("convert", "x.traced", "x.txt").status == 0, "from the stream")
     piped = test.run("convert", "--format", "txt", "-", "-", stdin=data)
     check(piped.status == 0, f"{piped}")
-    check(piped.stdout == (test.dir / "x.txt").read_bytes(), "the pipe's text is another one")
+    check(piped.stdout == (test.dir / "x.txt").read_bytes(), "the pipe's text differs")
 
 
 def wrong_buffer(test):

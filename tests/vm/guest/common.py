@@ -92,7 +92,7 @@ def text_of(test, name="out.txt"):
 
 def lines_of(text):
     lines = [LINE.match(line) for line in text.splitlines() if not line.startswith("#")]
-    check(lines and all(lines), "there are lines that are none of an event")
+    check(lines and all(lines), "there are lines without an event")
     return lines
 
 

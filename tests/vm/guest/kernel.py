@@ -54,7 +54,7 @@ def json_and_text(test):
         check(done.status == 0, f"convert to {name}: {done}")
     document = json.loads(text_of(test, "out.json"))
     check(document.get("traceEvents") is not None or document.get("systemTraceEvents"),
-          f"out.json has nothing to show: {list(document)}")
+          f"out.json has no events: {list(document)}")
     cpus = set(os.sched_getaffinity(0))
     check(cpus_in(text_of(test)) == cpus, f"not every CPU of {cpus} is in the text")
     switches = sum(line["text"].startswith("sched_switch:") for line in lines_of(text_of(test)))
@@ -174,7 +174,7 @@ def module_is_unloaded(test):
     for name in names:
         subprocess.run(["insmod", f"/later/{name}.ko"], check=True)
     done = record(test, "-e", "vsock:*", "-e", "sched", "-o", "out.txt", during=during, status=3)
-    check("the kernel counts anew where it empties its rings" in done.err, f"it is not said: {done}")
+    check("the kernel counts anew where it empties its rings" in done.err, f"no message says so: {done}")
     check("virtio_transport_alloc_pkt: " in text_of(test), f"its events are missing: {done}")
 
 
@@ -207,7 +207,7 @@ def sub_buffers(test, kilobytes):
         # Once with every format that there is.
         events = None if kilobytes == 4 else [f"{p.parent.parent.name}:{p.parent.name}" for system in systems
                                               for p in system.glob("*/format")]
-        check(same_text(wanted, extracted(test, instance.name, events)) > 100, "next to nothing was recorded")
+        check(same_text(wanted, extracted(test, instance.name, events)) > 100, "too little was recorded")
 
 
 def long_silences(test):

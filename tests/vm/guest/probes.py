@@ -61,7 +61,7 @@ def every_format(test):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
         check(b"opened" in (test.dir / name).read_bytes(), f"{name} has no probe")
-    check('"p:opened vfs_open"' in (test.dir / "out.json").read_text(), "the request is not told")
+    check('"p:opened vfs_open"' in (test.dir / "out.json").read_text(), "the head lacks the request")
 
 
 def the_kernels_text(test):
@@ -76,7 +76,7 @@ def the_kernels_text(test):
         some_files()
         (instance / "tracing_on").write_text("0")
         wanted = (instance / "trace").read_text()
-        check(same_text(wanted, extracted(test, instance.name)) >= 40, "next to nothing was recorded")
+        check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
         (instance / "events/kprobes/enable").write_text("0")
         done = test.run("record", "-t", "200ms", "-e", "kprobes:unit", "-o", "named.txt")
         check(done.status == 0, f"record: {done}")
@@ -132,7 +132,7 @@ def refusals(test):
         check(done.status == 1, f"{arguments}: {done}")
         for word in words:
             check(re.search(word, done.err), f"{arguments}: no {word} in {done}")
-        check("traced_" not in done.err, f"it tells of the group: {done}")
+        check("traced_" not in done.err, f"the output names the group: {done}")
         put_back(before)
         check(not (test.dir / "out.txt").exists(), "a file was written")
         check(not test.instances(), f"{arguments} left an instance behind")

@@ -22,7 +22,7 @@ def hidden_symbols(test):
         doctor = test.run("doctor")
     finally:
         KPTR.write_text(before)
-    check("kernel.kptr_restrict" in done.err, f"it is not said: {done}")
+    check("kernel.kptr_restrict" in done.err, f"no message says so: {done}")
     check(re.search(r"kernel\.kptr_restrict is 2: addresses will have no names", doctor.out), f"{doctor}")
     check(re.search(r": 0x[0-9a-f]+ <-0x[0-9a-f]+$", text_of(test), re.M), text_of(test)[-500:])
 
