@@ -18,11 +18,8 @@
 static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 	uint32_t seen[CPUS] = { 0 }, last_cpu = 0;
 	uint64_t last_ts = 0;
 	unsigned seed = 7, total = 0;
@@ -47,10 +44,8 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 		}
 		page_flush(&m, 0, cpu);
 	}
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+	maker_merge(&m, &made);
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
 		uint32_t data[2];
 
 		memcpy(data, item.event.rec.data, sizeof(data));
@@ -64,7 +59,7 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 		total++;
 	}
 	assert_int_equal(total, CPUS * RECORDS);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 /* Each record holds its number within its CPU; a loss or a time extend precedes some. */
@@ -102,20 +97,15 @@ struct met {
 /* At each record that it reads, looks ahead `times` times. */
 static size_t meet_all(const struct maker *m, unsigned times, struct met *all, unsigned *ret_moved)
 {
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	uint32_t ahead[CPUS];
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 	size_t count = 0;
 	int kind;
 
 	memset(ahead, 0xff, sizeof(ahead));
-	maker_index(m, &reader, &ring);
-	maker_layout(m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	for (; (kind = merge_next(merge, &item, NULL)) != MERGE_END; count++) {
+	maker_merge(m, &made);
+	for (; (kind = merge_next(made.merge, &item, NULL)) != MERGE_END; count++) {
 		const uint8_t *data = item.event.rec.data;
 		struct record next;
 		uint32_t number;
@@ -133,7 +123,7 @@ static size_t meet_all(const struct maker *m, unsigned times, struct met *all, u
 		all[count].number = number;
 		all[count].ts = item.event.rec.ts;
 		for (unsigned i = 0; i < times; i++) {
-			int r = merge_peek(merge, &item.event.rec, &next, NULL);
+			int r = merge_peek(made.merge, &item.event.rec, &next, NULL);
 
 			assert_memory_equal(item.event.rec.data, &number, sizeof(number));
 			*ret_moved += item.event.rec.data != data;
@@ -189,22 +179,17 @@ static void make_big_chunk(struct maker *m)
 static void large_chunks_are_read_in_parts(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	make_big_chunk(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	maker_merge(&m, &made);
 	for (uint32_t i = 0; i < BIG_COUNT; i++) {
-		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+		assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 		assert_int_equal(item.event.rec.ts, i);
 		assert_int_equal(item.event.cpu, 5);
 	}
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 #define LENT_COUNT 700 /* of BIG_SUBBUF: more than may be lent */
@@ -252,20 +237,15 @@ static void make_lent(struct maker *m)
 static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	static struct borrower b;
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 
 	b = (struct borrower){ .loan = { .recall = give_back, .userdata = &b } };
 	make_lent(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	merge_lend(merge, &b.loan);
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+	maker_merge(&m, &made);
+	merge_lend(made.merge, &b.loan);
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
 		b.data[b.end++] = item.event.rec.data;
 		/* The borrower returns some without being asked. */
 		if (b.end == 50 || b.end == 51 || b.end == 650)
@@ -310,24 +290,19 @@ static int give_all_back(void *userdata, struct error *err _unused_)
 static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	struct loan loan = { .recall = give_all_back, .userdata = &loan };
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 	size_t before, most = 0;
 
 	/* A sanitizer has a heap of its own. */
 	if (SANITIZED)
 		skip();
 	make_quiet_and_busy(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	merge_lend(merge, &loan);
+	maker_merge(&m, &made);
+	merge_lend(made.merge, &loan);
 	before = heap();
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
 		/* The borrower returns each after 900 others. */
 		loan.lent++;
 		loan.returned = loan.lent > 900 ? loan.lent - 900 : 0;
@@ -339,34 +314,26 @@ static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	make_big_chunk(&m);
 	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
 	assert_int_equal(item.event.cpu, 5);
 	assert_int_equal(item.count, UINT64_MAX);
 	assert_int_equal(item.before_ts, 0);
 	assert_int_equal(item.after_ts, UINT64_MAX);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 static void losses_come_right_before_what_follows_them(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	maker_init(&m, 4, true, 256);
 	page_begin(&m, 10);
@@ -382,35 +349,30 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	page_record(&m, 20, "abcd", 4);
 	page_flush(&m, 3, 1);
 
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 5);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 10);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_int_equal(item.event.cpu, 1);
 	assert_int_equal(item.before_ts, 5);
 	assert_int_equal(item.after_ts, 20);
 	assert_int_equal(item.count, UINT64_MAX); /* 3, and the loss that the damage caused */
 	assert_true(item.damaged);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 20);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 30);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 /* A followed recording asks again, and gets no more than when the page was refused. */
 static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 	char data[104];
 
 	memset(data, 0, sizeof(data));
@@ -421,15 +383,13 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	/* Its count of lost events has no room. */
 	m.subbufs.data[8 + 3] = (char)0xc0;
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_extend(made.merge, m.writer.bytes, NULL), 0);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_extend(made.merge, UINT64_MAX, NULL), 0);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 int main(void)
