@@ -395,7 +395,7 @@ static void who_recorded_what_is_written_down(void **state)
 	close(kept);
 }
 
-static void refusals_of_one_user_hide_no_others(void **state _unused_)
+static void refusals_are_limited_per_user(void **state _unused_)
 {
 	log_set_level(LOG_EMERG);
 	for (unsigned i = 0; i < 20; i++)
@@ -421,7 +421,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),
 		SERVICE_TEST(a_reload_while_arming_changes_nothing),
-		cmocka_unit_test(refusals_of_one_user_hide_no_others),
+		cmocka_unit_test(refusals_are_limited_per_user),
 		SERVICE_TEST(clients_of_one_user_leave_room_for_others),
 	};
 	int r = service_test_begin(argc, argv);

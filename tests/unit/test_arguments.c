@@ -79,7 +79,7 @@ static void structures_take_several_words(void **state _unused_)
 	buf_deinit(&f.text);
 }
 
-static void what_is_not_known_is_empty(void **state _unused_)
+static void unknown_functions_have_no_arguments(void **state _unused_)
 {
 	static const uint64_t words[] = { 1 };
 	struct fixture f = { 0 };
@@ -135,7 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_type_has_its_form),
 		cmocka_unit_test(structures_take_several_words),
-		cmocka_unit_test(what_is_not_known_is_empty),
+		cmocka_unit_test(unknown_functions_have_no_arguments),
 		cmocka_unit_test(damaged_lines_end_in_order),
 		cmocka_unit_test(the_kernels_addresses_are_hidden),
 	};

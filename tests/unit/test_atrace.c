@@ -102,7 +102,7 @@ static void an_array_has_them_too(void **state _unused_)
 }
 
 /* Text that resembles one of them, or an end without a begin, is free text. */
-static void what_is_none_stays_in_the_text(void **state _unused_)
+static void other_texts_stay_in_the_text(void **state _unused_)
 {
 	static const char *const others[] = {
 		"I|x|name",	"I|70",	      "I|70|",		 "I",
@@ -196,7 +196,7 @@ int main(void)
 		cmocka_unit_test(each_is_what_it_is),
 		cmocka_unit_test(a_task_without_a_name_may_come_at_any_time),
 		cmocka_unit_test(an_array_has_them_too),
-		cmocka_unit_test(what_is_none_stays_in_the_text),
+		cmocka_unit_test(other_texts_stay_in_the_text),
 		cmocka_unit_test(ends_find_their_names),
 	};
 

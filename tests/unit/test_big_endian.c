@@ -81,7 +81,7 @@ static bool same_event(char *kernel, char *ours)
 	return !strcmp(a, b);
 }
 
-static void the_json_tells_what_the_kernel_told(void **state _unused_)
+static void the_json_equals_the_kernels_text(void **state _unused_)
 {
 	const struct export_options options = { .format = "json", .raw_addresses = true };
 	_cleanup_buf_ struct buf text = BUF_INIT, file = BUF_INIT;
@@ -177,7 +177,7 @@ static bool has_switch(const struct seen *of, size_t count, const struct seen *w
 	return false;
 }
 
-static void the_perfetto_trace_tells_what_the_kernel_told(void **state _unused_)
+static void the_perfetto_trace_equals_the_kernels_text(void **state _unused_)
 {
 	const struct export_options options = { .format = "pftrace", .perfetto.plain_sched = true };
 	_cleanup_free_ struct seen *kernel = calloc(EVENTS_MAX, sizeof(*kernel));
@@ -213,8 +213,8 @@ static void the_perfetto_trace_tells_what_the_kernel_told(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_json_tells_what_the_kernel_told),
-		cmocka_unit_test(the_perfetto_trace_tells_what_the_kernel_told),
+		cmocka_unit_test(the_json_equals_the_kernels_text),
+		cmocka_unit_test(the_perfetto_trace_equals_the_kernels_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

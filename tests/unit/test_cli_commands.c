@@ -83,7 +83,7 @@ static void a_profile_alone_brings_no_defaults(void **state _unused_)
 	assert_string_equal(s.message.profile, "io");
 }
 
-static void a_request_carries_what_was_said(void **state _unused_)
+static void a_request_carries_all_options(void **state _unused_)
 {
 	struct event_option events[] = { { "irq", NULL }, { "sched", "a < 1" } };
 	char *command[] = { (char *)"make", (char *)"-j", NULL };
@@ -325,7 +325,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_a_program_has_an_offset),
 		cmocka_unit_test(other_probes_stay_as_they_are),
 		cmocka_unit_test(probes_are_asked_for_with_their_filters),
-		cmocka_unit_test(a_request_carries_what_was_said),
+		cmocka_unit_test(a_request_carries_all_options),
 		cmocka_unit_test(the_status_tells_what_is_missing),
 		cmocka_unit_test(the_size_of_a_json_is_estimated),
 		cmocka_unit_test(a_failure_names_the_file),

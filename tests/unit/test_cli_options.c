@@ -332,7 +332,7 @@ static void a_limit_of_files_is_a_size_or_a_time(void **state _unused_)
 	parsed_deinit(&p);
 }
 
-static void what_goes_together_is_checked(void **state _unused_)
+static void combinations_are_checked(void **state _unused_)
 {
 	static const struct command plain = {
 		.name = "plain", .synopsis = "A", .args_min = 1, .args_max = 1
@@ -382,7 +382,7 @@ int main(void)
 		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(a_clock_belongs_to_its_file),
 		cmocka_unit_test(a_limit_of_files_is_a_size_or_a_time),
-		cmocka_unit_test(what_goes_together_is_checked),
+		cmocka_unit_test(combinations_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,7 @@ static json_t *find_tie(const struct converted *c, const char *id)
 }
 
 /* The text's mark is in the middle of the tie, whatever the two readings are. */
-static void a_sync_is_told_with_its_bound(void **state _unused_)
+static void a_sync_has_its_bound(void **state _unused_)
 {
 	static const struct noted syncs[] = {
 		{ "traced_abcdef01", 101 * S + 5, 101 * S, 101 * S + 10 },
@@ -404,7 +404,7 @@ static void stamps_of_other_clocks_land_where_they_were_taken(void **state _unus
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sync_is_told_with_its_bound),
+		cmocka_unit_test(a_sync_has_its_bound),
 		cmocka_unit_test(a_wide_sync_is_warned_of),
 		cmocka_unit_test(a_controller_is_tied_by_a_file_of_syncs),
 		cmocka_unit_test(one_tie_tells_no_drift),

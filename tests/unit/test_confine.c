@@ -155,7 +155,7 @@ static void nothing_is_written_beside_the_output(void **state _unused_)
 }
 
 /* With DEBUGINFOD_URLS elfutils fetches and stores files, at the request of convert's caller. */
-static void who_names_servers_of_symbols_is_not_confined(void **state _unused_)
+static void with_debuginfod_nothing_is_confined(void **state _unused_)
 {
 	pid_t pid;
 	int status;
@@ -174,7 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_written_beside_the_output),
-		cmocka_unit_test(who_names_servers_of_symbols_is_not_confined),
+		cmocka_unit_test(with_debuginfod_nothing_is_confined),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -498,7 +498,7 @@ static void nasty_header(Traced__Capture__Header *h)
 	h->uuid.len = 0;
 }
 
-static void what_is_quoted_is_escaped(void **state _unused_)
+static void quoted_text_is_escaped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_segmented_ struct segmented *t = NULL;
@@ -537,7 +537,7 @@ int main(void)
 		cmocka_unit_test(long_traces_have_many_packets),
 		cmocka_unit_test(packets_shrink_with_cpus),
 		cmocka_unit_test(many_fields_of_one_name),
-		cmocka_unit_test(what_is_quoted_is_escaped),
+		cmocka_unit_test(quoted_text_is_escaped),
 		cmocka_unit_test(only_when_it_has_ended),
 	};
 

@@ -126,7 +126,7 @@ static void every_event_is_accounted_for(void **state _unused_)
 	assert_int_equal(r.file.len, st.st_size);
 }
 
-static void counts_that_do_not_add_up_are_told(void **state _unused_)
+static void counts_that_do_not_add_up_are_reported(void **state _unused_)
 {
 	static const struct maker_stats start[] = { { .cpu = 0 } };
 	static const struct maker_stats end[] = { { .cpu = 0, .read = 7, .entries = 1 } };
@@ -147,7 +147,7 @@ static void counts_that_do_not_add_up_are_told(void **state _unused_)
 }
 
 /* The kernel empties its rings when a module with recorded events is unloaded. */
-static void counts_that_begin_anew_are_told(void **state _unused_)
+static void counts_that_decrease_are_reported(void **state _unused_)
 {
 	static const struct maker_stats cases[][2] = {
 		{ { .cpu = 0 }, { .cpu = 0, .read = 1 } },
@@ -177,7 +177,7 @@ static void counts_that_begin_anew_are_told(void **state _unused_)
 	}
 }
 
-static void no_event_is_said_loudly(void **state _unused_)
+static void a_trace_without_events_warns(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_exported_ struct exported r = { .options.format = "json" };
@@ -444,9 +444,9 @@ int main(void)
 		cmocka_unit_test(the_recorders_own_sync_mark_ties_text_and_json),
 		cmocka_unit_test(without_the_sync_mark_the_domain_ties),
 		cmocka_unit_test(every_event_is_accounted_for),
-		cmocka_unit_test(counts_that_do_not_add_up_are_told),
-		cmocka_unit_test(counts_that_begin_anew_are_told),
-		cmocka_unit_test(no_event_is_said_loudly),
+		cmocka_unit_test(counts_that_do_not_add_up_are_reported),
+		cmocka_unit_test(counts_that_decrease_are_reported),
+		cmocka_unit_test(a_trace_without_events_warns),
 		cmocka_unit_test(json_is_what_viewers_take),
 		cmocka_unit_test(json_that_no_viewer_opens_is_not_written),
 		cmocka_unit_test(gzip_holds_the_same),

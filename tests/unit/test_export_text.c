@@ -99,7 +99,7 @@ static void tgid_column(void **state _unused_)
 }
 
 /* The same sub-buffer was read while the kernel filled it, and again later. */
-static void what_was_read_before_is_skipped(void **state _unused_)
+static void bytes_read_before_are_skipped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_exported_ struct exported r = { .options.format = "txt" };
@@ -210,7 +210,7 @@ static void rings_may_differ_in_their_sub_buffers(void **state _unused_)
 }
 
 /* The task ended before procfs was read, and was born before the recording. */
-static void who_ended_early_has_the_name_of_its_end(void **state _unused_)
+static void an_early_end_gives_the_name(void **state _unused_)
 {
 	_cleanup_exported_ struct exported r = { .options = { .format = "txt" } };
 	struct maker m;
@@ -347,11 +347,11 @@ int main(void)
 		cmocka_unit_test(code_of_programs_is_placed),
 		cmocka_unit_test(no_code_is_placed_as_the_kernel_does),
 		cmocka_unit_test(rings_may_differ_in_their_sub_buffers),
-		cmocka_unit_test(who_ended_early_has_the_name_of_its_end),
+		cmocka_unit_test(an_early_end_gives_the_name),
 		cmocka_unit_test(text_is_the_kernels),
 		cmocka_unit_test(recorded_text_is_the_kernels),
 		cmocka_unit_test(tgid_column),
-		cmocka_unit_test(what_was_read_before_is_skipped),
+		cmocka_unit_test(bytes_read_before_are_skipped),
 		cmocka_unit_test(names_are_searched_where_no_source_tells),
 		cmocka_unit_test(older_kernels_have_other_columns),
 	};

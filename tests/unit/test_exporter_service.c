@@ -139,7 +139,7 @@ static void a_crash_is_an_error(void **state _unused_)
 	close(out);
 }
 
-static void ends_when_nobody_wants_it(void **state _unused_)
+static void a_cancelled_exporter_ends(void **state _unused_)
 {
 	int ends[2], status;
 	struct service s;
@@ -176,7 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gets_its_request_and_answers),
 		cmocka_unit_test(a_crash_is_an_error),
-		cmocka_unit_test(ends_when_nobody_wants_it),
+		cmocka_unit_test(a_cancelled_exporter_ends),
 		cmocka_unit_test(an_absent_service_is_told),
 	};
 

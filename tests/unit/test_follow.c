@@ -214,7 +214,7 @@ static void memory_does_not_grow(void **state _unused_)
 }
 
 /* Also for a caller that asks for no reason. */
-static void what_can_not_follow_is_refused(void **state _unused_)
+static void formats_that_can_not_follow_are_refused(void **state _unused_)
 {
 	static const char *const formats[] = { "ctf", "dat" };
 
@@ -312,7 +312,7 @@ int main(void)
 		cmocka_unit_test(slices_make_the_same_text),
 		cmocka_unit_test(nothing_is_only_in_memory),
 		cmocka_unit_test(memory_does_not_grow),
-		cmocka_unit_test(what_can_not_follow_is_refused),
+		cmocka_unit_test(formats_that_can_not_follow_are_refused),
 		cmocka_unit_test(a_full_json_is_closed),
 		cmocka_unit_test(symbols_of_modules_come_late),
 	};

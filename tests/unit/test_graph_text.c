@@ -230,7 +230,7 @@ static void put_page(struct maker *m, uint64_t missed)
  * A function's entry ends a page: the next page begins with its exit, with another's, or after a
  * loss.
  */
-static void what_ends_a_page(void **state _unused_)
+static void entries_at_the_end_of_a_page(void **state _unused_)
 {
 	static const char expected[] = " 0)               |  first() {\n"
 				       " 0)   1.500 us    |    last();\n"
@@ -274,7 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_threads_write_one_tree),
 		cmocka_unit_test(beside_another_tracer),
-		cmocka_unit_test(what_ends_a_page),
+		cmocka_unit_test(entries_at_the_end_of_a_page),
 		cmocka_unit_test(more_cpus_than_the_header_has),
 	};
 

@@ -80,7 +80,7 @@ static const struct {
 	{ CHUNK_KALLSYMS, "kernel symbols", 100 * MB, 1 },
 };
 
-static void what_claims_too_much_is_left_out(void **state _unused_)
+static void excessive_messages_are_left_out(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(floods); i++) {
 		_cleanup_(maker_deinit) struct maker m;
@@ -217,7 +217,7 @@ static void put_layout(struct maker *m, const char *text)
 }
 
 /* A missing layout and an invalid one have different messages. */
-static void it_is_said_why_nothing_can_be_read(void **state _unused_)
+static void a_bad_layout_is_explained(void **state _unused_)
 {
 	static const char *const rows[][2] = {
 		{ NULL, "ends before the layout" },
@@ -358,12 +358,12 @@ static void events_that_name_tasks_are_known(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_claims_too_much_is_left_out),
+		cmocka_unit_test(excessive_messages_are_left_out),
 		cmocka_unit_test(rings_of_a_later_version_are_left_out),
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_header_is_not_long),
-		cmocka_unit_test(it_is_said_why_nothing_can_be_read),
+		cmocka_unit_test(a_bad_layout_is_explained),
 		cmocka_unit_test(clock_readings_are_thinned),
 		cmocka_unit_test(formats_that_came_before_cost_nothing),
 		cmocka_unit_test(formats_are_not_without_number),

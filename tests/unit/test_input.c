@@ -134,7 +134,7 @@ static void a_directory_is_refused(void **state _unused_)
 }
 
 /* For other input the error lists what can be converted, and why a JSON can't be. */
-static void what_is_a_source_is_said(void **state _unused_)
+static void a_refusal_lists_the_sources(void **state _unused_)
 {
 	static const struct {
 		const char *text;
@@ -198,7 +198,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_is_kept),
 		cmocka_unit_test(a_file_stays_what_it_is),
 		cmocka_unit_test(a_directory_is_refused),
-		cmocka_unit_test(what_is_a_source_is_said),
+		cmocka_unit_test(a_refusal_lists_the_sources),
 		cmocka_unit_test(a_perfetto_trace_is_named),
 	};
 

@@ -403,7 +403,7 @@ static void equal_times_nest(void **state _unused_)
 		      "7     10102+0 leaf\n");
 }
 
-static void what_is_missing_is_said(void **state _unused_)
+static void missing_calls_are_shown(void **state _unused_)
 {
 	struct maker m;
 
@@ -494,7 +494,7 @@ static void assert_returned_text(const char *release, const char *leaf, const ch
 /*
  * The same as print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since.
  */
-static void returned_values_are_told(void **state _unused_)
+static void returned_values_are_shown(void **state _unused_)
 {
 	struct maker m;
 
@@ -578,12 +578,12 @@ int main(void)
 {
 	const struct CMUnitTest once[] = {
 		cmocka_unit_test(recorded_graphs_are_as_in_the_text),
-		cmocka_unit_test(returned_values_are_told),
+		cmocka_unit_test(returned_values_are_shown),
 		cmocka_unit_test(a_view_has_its_words),
 	};
 	const struct CMUnitTest each_way[] = {
 		cmocka_unit_test(a_graph_is_slices),	   cmocka_unit_test(equal_times_nest),
-		cmocka_unit_test(what_is_missing_is_said), cmocka_unit_test(hits_are_instants),
+		cmocka_unit_test(missing_calls_are_shown), cmocka_unit_test(hits_are_instants),
 		cmocka_unit_test(runs_of_hits_are_slices),
 	};
 

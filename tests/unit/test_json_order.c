@@ -274,7 +274,7 @@ static void only_the_order_differs(void **state _unused_)
 }
 
 /* Marks of another file, samples and their frames come after either. */
-static void so_it_is_with_merged_marks(void **state _unused_)
+static void merged_marks_differ_in_order_only(void **state _unused_)
 {
 	static const char file[] =
 		"{\"traceEvents\":["
@@ -329,7 +329,7 @@ static void assert_same_pages(const struct buf *a, const struct buf *b)
 }
 
 /* The same for the blocks of a page. */
-static void so_it_is_in_a_page(void **state _unused_)
+static void pages_differ_in_order_only(void **state _unused_)
 {
 	struct export_options o = { .format = "html", .threads = 1 };
 	_cleanup_buf_ struct buf text_first = BUF_INIT, events_first = BUF_INIT, other = BUF_INIT;
@@ -376,7 +376,7 @@ static void an_array_has_the_elements(void **state _unused_)
 }
 
 /* While it is written, it has everything so far except the text. */
-static void what_is_followed_leaves_at_once(void **state _unused_)
+static void followed_elements_are_written_at_once(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
@@ -432,7 +432,7 @@ static void assert_closed_when_full(void (*header)(Traced__Capture__Header *h),
 }
 
 /* An unfinished recording's output may be the only copy, whichever event exceeded the limit. */
-static void what_is_followed_is_closed_when_full(void **state _unused_)
+static void a_full_followed_json_is_closed(void **state _unused_)
 {
 	assert_closed_when_full(by_function, FUNCTION_INSTANTS);
 	assert_closed_when_full(by_function, FUNCTION_SLICES);
@@ -442,7 +442,7 @@ static void what_is_followed_is_closed_when_full(void **state _unused_)
 }
 
 /* The limit counts elements and text together, in either order. */
-static void what_no_viewer_opens_is_refused(void **state _unused_)
+static void too_long_files_are_refused(void **state _unused_)
 {
 	struct export_options o = { .format = "json" };
 	_cleanup_buf_ struct buf file = BUF_INIT;
@@ -468,12 +468,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_order_differs),
-		cmocka_unit_test(so_it_is_with_merged_marks),
-		cmocka_unit_test(so_it_is_in_a_page),
+		cmocka_unit_test(merged_marks_differ_in_order_only),
+		cmocka_unit_test(pages_differ_in_order_only),
 		cmocka_unit_test(an_array_has_the_elements),
-		cmocka_unit_test(what_is_followed_leaves_at_once),
-		cmocka_unit_test(what_is_followed_is_closed_when_full),
-		cmocka_unit_test(what_no_viewer_opens_is_refused),
+		cmocka_unit_test(followed_elements_are_written_at_once),
+		cmocka_unit_test(a_full_followed_json_is_closed),
+		cmocka_unit_test(too_long_files_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,7 @@ static void every_cut_is_refused(void **state)
 	}
 }
 
-static void what_can_not_be_is_refused(void **state)
+static void impossible_layouts_are_refused(void **state)
 {
 	static const char *const bad[] = {
 		"\tfield: local_t xcommit;\toffset:8;\tsize:8;\n" TIMESTAMP DATA64,
@@ -109,7 +109,7 @@ int main(void)
 		cmocka_unit_test(both_word_sizes),
 		cmocka_unit_test(no_longer_than_the_kernels),
 		cmocka_unit_test(every_cut_is_refused),
-		cmocka_unit_test(what_can_not_be_is_refused),
+		cmocka_unit_test(impossible_layouts_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include "marks/labels.h"
 
-static void a_label_means_what_was_said_first(void **state _unused_)
+static void the_first_definition_of_a_label_counts(void **state _unused_)
 {
 	struct mark_decode_shared shared = { 0 };
 	struct label_table t = { 0 };
@@ -103,7 +103,7 @@ static void a_frame_is_new_once(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_label_means_what_was_said_first),
+		cmocka_unit_test(the_first_definition_of_a_label_counts),
 		cmocka_unit_test(beyond_the_memory_names_are_missing),
 		cmocka_unit_test(a_frame_is_new_once),
 	};

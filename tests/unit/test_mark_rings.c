@@ -383,7 +383,7 @@ static void nothing_is_believed(void **state _unused_)
 }
 
 /* A mark after the end is left out, and does not extend the trace. */
-static void what_can_not_have_been_is_left_out(void **state _unused_)
+static void impossible_marks_are_left_out(void **state _unused_)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 	_cleanup_(maker_deinit) struct maker m;
@@ -416,7 +416,7 @@ static void what_can_not_have_been_is_left_out(void **state _unused_)
 }
 
 /* A chunk of an unknown ring, or a truncated one, is lost alone. */
-static void damage_is_told(void **state _unused_)
+static void damage_is_reported(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_converted_ struct converted r;
@@ -578,8 +578,8 @@ int main(void)
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),
-		cmocka_unit_test(what_can_not_have_been_is_left_out),
-		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(impossible_marks_are_left_out),
+		cmocka_unit_test(damage_is_reported),
 		cmocka_unit_test(an_array_has_events_alone),
 		cmocka_unit_test(followed_marks_are_the_same),
 	};

@@ -264,7 +264,7 @@ static void an_array_is_closed(void **state _unused_)
 			      strlen(cases[i].whole));
 }
 
-static void what_is_no_trace_stays(void **state _unused_)
+static void other_files_stay(void **state _unused_)
 {
 	static const char *const files[][2] = {
 		{ "json", "{\"name\":\"somebody's\\nown\"" },
@@ -296,7 +296,7 @@ int main(void)
 		cmocka_unit_test(an_array_is_closed),
 		cmocka_unit_test(packets_stay_whole),
 		cmocka_unit_test(lines_stay_whole),
-		cmocka_unit_test(what_is_no_trace_stays),
+		cmocka_unit_test(other_files_stay),
 		cmocka_unit_test(a_full_disk_has_room_to_close),
 		cmocka_unit_test(a_page_is_ended),
 		cmocka_unit_test(a_full_disk_has_room_to_end_a_page),

@@ -234,7 +234,7 @@ static void make_lent(struct maker *m)
 	assert_true(m->writer.bytes > 2 * MERGE_LENT);
 }
 
-static void lent_records_stay_until_they_are_given_back(void **state _unused_)
+static void lent_records_stay_until_they_are_returned(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_made_merge_ struct made_merge made;
@@ -398,7 +398,7 @@ int main(void)
 		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
 		cmocka_unit_test(to_look_ahead_changes_nothing),
 		cmocka_unit_test(large_chunks_are_read_in_parts),
-		cmocka_unit_test(lent_records_stay_until_they_are_given_back),
+		cmocka_unit_test(lent_records_stay_until_they_are_returned),
 		cmocka_unit_test(large_windows_after_small_ones_are_bounded),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),

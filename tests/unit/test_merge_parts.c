@@ -261,7 +261,7 @@ static int give_back(void *userdata, struct error *err _unused_)
 }
 
 /* CPUs neither keep the memory of long records nor pass it on. */
-static void room_of_long_records_is_given_back(void **state _unused_)
+static void memory_of_long_records_is_freed(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_(ring_deinit) struct ring_index ring;
@@ -296,7 +296,7 @@ int main(void)
 		cmocka_unit_test(chunks_of_nothing_are_no_damage),
 		cmocka_unit_test(long_records_have_a_sum),
 		cmocka_unit_test(long_records_are_held_alone),
-		cmocka_unit_test(room_of_long_records_is_given_back),
+		cmocka_unit_test(memory_of_long_records_is_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void clocks_are_tied(void **state _unused_)
 }
 
 /* A bad file is left out with a warning; the recording is kept. */
-static void a_bad_file_is_told_of(void **state _unused_)
+static void a_bad_file_is_reported(void **state _unused_)
 {
 	static const char *const files[] = { "", "nonsense", "[{\"ts\":NaN}]",
 					     "{\"traceEvents\":[{" };
@@ -369,7 +369,7 @@ static void any_bytes_become_json(void **state _unused_)
 		"\a");
 }
 
-static void a_file_without_events_is_said(void **state _unused_)
+static void a_file_without_events_is_reported(void **state _unused_)
 {
 	static const char *const texts[] = { "{}", "[]", "{\"traceEvents\":5}",
 					     "{\"name\":\"x\"}" };
@@ -392,8 +392,8 @@ int main(void)
 		cmocka_unit_test(ends_end_what_is_open),
 		cmocka_unit_test(examples_are_taken),
 		cmocka_unit_test(clocks_are_tied),
-		cmocka_unit_test(a_bad_file_is_told_of),
-		cmocka_unit_test(a_file_without_events_is_said),
+		cmocka_unit_test(a_bad_file_is_reported),
+		cmocka_unit_test(a_file_without_events_is_reported),
 		cmocka_unit_test(any_bytes_become_json),
 	};
 

@@ -40,7 +40,7 @@ static void expect(const struct second *seconds, size_t count, struct overhead *
 	}
 }
 
-static void what_is_within_stays(void **state _unused_)
+static void below_the_limit_nothing_happens(void **state _unused_)
 {
 	static const struct second seconds[] = { { 20, OVERHEAD_NONE }, { 0, OVERHEAD_NONE } };
 	struct overhead o;
@@ -49,7 +49,7 @@ static void what_is_within_stays(void **state _unused_)
 	overhead_deinit(&o);
 }
 
-static void what_is_read_once_is_no_rate(void **state _unused_)
+static void one_reading_is_no_rate(void **state _unused_)
 {
 	static const struct second seconds[] = { { 20, OVERHEAD_NONE } };
 	uint64_t now = 20 * NSEC_PER_SEC, spent = NSEC_PER_SEC;
@@ -80,7 +80,7 @@ static void precision_goes_first_then_events_in_order(void **state _unused_)
 	overhead_deinit(&o);
 }
 
-static void it_ends_only_far_beyond_and_for_long(void **state _unused_)
+static void it_ends_far_above_the_limit_only(void **state _unused_)
 {
 	static const struct second seconds[] = {
 		{ 90, OVERHEAD_WIDEN }, { 90, OVERHEAD_WIDEN }, { 90, OVERHEAD_SHED },
@@ -97,10 +97,10 @@ static void it_ends_only_far_beyond_and_for_long(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_within_stays),
-		cmocka_unit_test(what_is_read_once_is_no_rate),
+		cmocka_unit_test(below_the_limit_nothing_happens),
+		cmocka_unit_test(one_reading_is_no_rate),
 		cmocka_unit_test(precision_goes_first_then_events_in_order),
-		cmocka_unit_test(it_ends_only_far_beyond_and_for_long),
+		cmocka_unit_test(it_ends_far_above_the_limit_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,7 +47,7 @@ static void put_frame(struct buf *b, const void *data, size_t len)
 	b->len += n;
 }
 
-static void what_is_packed_comes_back(void **state _unused_)
+static void packed_data_can_be_expanded(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
 	size_t at = 0, frames = 0;
@@ -114,7 +114,7 @@ static void skippable_frames_are_passed_over(void **state _unused_)
 	assert_memory_equal(plain.data, "text", 4);
 }
 
-static void what_is_no_frame_is_refused(void **state _unused_)
+static void invalid_frames_are_refused(void **state _unused_)
 {
 	/* The header says 5 bytes; the only block, a stored one, has 4. */
 	static const uint8_t lies[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x20, 5,  0x21,
@@ -152,7 +152,7 @@ static void one_cpu_is_enough(void **state _unused_)
 	assert_memory_equal(plain.data, text.data, text.len);
 }
 
-static void what_would_not_shrink_stays(void **state _unused_)
+static void incompressible_data_stays(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT;
 	uint64_t random = RANDOM_FIRST;
@@ -188,7 +188,7 @@ static void more_than_is_asked_for_is_refused(void **state _unused_)
 	assert_non_null(strstr(why, "too large"));
 }
 
-static void damage_is_told_wherever_it_is(void **state _unused_)
+static void damage_anywhere_is_reported(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
 	size_t at = 0;
@@ -223,14 +223,14 @@ static void damage_is_told_wherever_it_is(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_packed_comes_back),
+		cmocka_unit_test(packed_data_can_be_expanded),
 		cmocka_unit_test(frames_are_whatever_another_made),
 		cmocka_unit_test(skippable_frames_are_passed_over),
-		cmocka_unit_test(what_is_no_frame_is_refused),
+		cmocka_unit_test(invalid_frames_are_refused),
 		cmocka_unit_test(one_cpu_is_enough),
-		cmocka_unit_test(what_would_not_shrink_stays),
+		cmocka_unit_test(incompressible_data_stays),
 		cmocka_unit_test(more_than_is_asked_for_is_refused),
-		cmocka_unit_test(damage_is_told_wherever_it_is),
+		cmocka_unit_test(damage_anywhere_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

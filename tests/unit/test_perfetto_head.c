@@ -83,7 +83,7 @@ static void without_a_mark_the_counts_tie_it(void **state _unused_)
 		r.trace->packet[perfetto_find(&r, DATA(TRACK_EVENT), 0)]->timestamp_clock_id, 64);
 }
 
-static void with_nothing_it_is_taken_for_boottime(void **state _unused_)
+static void an_untied_clock_is_taken_for_boottime(void **state _unused_)
 {
 	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
 	_cleanup_(maker_deinit) struct maker m;
@@ -244,7 +244,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_clock_of_the_kernel_alone_is_tied_by_the_mark),
 		cmocka_unit_test(without_a_mark_the_counts_tie_it),
-		cmocka_unit_test(with_nothing_it_is_taken_for_boottime),
+		cmocka_unit_test(an_untied_clock_is_taken_for_boottime),
 		cmocka_unit_test(the_head_tells_what_was_recorded_how),
 		cmocka_unit_test(the_end_tells_the_counts),
 	};

@@ -114,22 +114,22 @@ static void compare_kernel(const char *kernel, enum pointer_mode pointers, bool 
 	event_table_free(table);
 }
 
-static void of_6_1(void **state _unused_)
+static void events_of_6_1(void **state _unused_)
 {
 	compare_kernel("6.1.176", POINTER_HASHED, false);
 }
 
-static void of_6_12(void **state _unused_)
+static void events_of_6_12(void **state _unused_)
 {
 	compare_kernel("6.12.107", POINTER_RAW, false);
 }
 
-static void of_6_18_for_old_readers(void **state _unused_)
+static void events_of_6_18_for_old_readers(void **state _unused_)
 {
 	compare_kernel("6.18.44", POINTER_HASHED, true);
 }
 
-static void of_7_2(void **state _unused_)
+static void events_of_7_2(void **state _unused_)
 {
 	compare_kernel("7.2.13", POINTER_HASHED, false);
 }
@@ -137,10 +137,10 @@ static void of_7_2(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_6_1),
-		cmocka_unit_test(of_6_12),
-		cmocka_unit_test(of_6_18_for_old_readers),
-		cmocka_unit_test(of_7_2),
+		cmocka_unit_test(events_of_6_1),
+		cmocka_unit_test(events_of_6_12),
+		cmocka_unit_test(events_of_6_18_for_old_readers),
+		cmocka_unit_test(events_of_7_2),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -422,7 +422,7 @@ static void check_excerpt(struct event_table *t, uint64_t address, const char *n
 	assert_int_equal(symbol_reads, reads);
 }
 
-static void what_the_excerpt_names_needs_no_symbols(void **state _unused_)
+static void names_in_the_excerpt_need_no_symbols(void **state _unused_)
 {
 	static const char excerpt[] = "ffffffff81001100 t writer\nffffffff81001180 t next\n";
 	_cleanup_(event_table_freep) struct event_table *t = NULL;
@@ -472,7 +472,7 @@ int main(void)
 		cmocka_unit_test(test_truncated_at_once),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_fallback),
-		cmocka_unit_test(what_the_excerpt_names_needs_no_symbols),
+		cmocka_unit_test(names_in_the_excerpt_need_no_symbols),
 		cmocka_unit_test(odd_excerpts_name_nothing),
 	};
 

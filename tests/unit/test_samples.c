@@ -450,7 +450,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 }
 
 /* Each message says what the reader can do. */
-static void it_is_said_why_there_is_no_profile(void **state _unused_)
+static void a_missing_profile_is_explained(void **state _unused_)
 {
 	static const char *const says[][2] = {
 		{ "none of the 1 samples matches", "--pid, --comm" },
@@ -525,7 +525,7 @@ static void damage_is_bounded(void **state _unused_)
 	maker_deinit(&m);
 }
 
-static void damage_is_told(void **state _unused_)
+static void damage_is_reported(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -546,7 +546,7 @@ static void damage_is_told(void **state _unused_)
 	export_result_deinit(&result);
 }
 
-static void it_is_said_where_they_have_no_place(void **state _unused_)
+static void formats_without_samples_warn(void **state _unused_)
 {
 	static const char *const formats[] = { "txt", "dat" };
 
@@ -581,10 +581,10 @@ int main(void)
 		cmocka_unit_test(plain_samples_have_one_frame),
 		cmocka_unit_test(perfetto_has_them),
 		cmocka_unit_test(a_profile_is_made_of_them),
-		cmocka_unit_test(it_is_said_why_there_is_no_profile),
-		cmocka_unit_test(it_is_said_where_they_have_no_place),
+		cmocka_unit_test(a_missing_profile_is_explained),
+		cmocka_unit_test(formats_without_samples_warn),
 		cmocka_unit_test(damage_is_bounded),
-		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(damage_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

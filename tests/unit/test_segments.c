@@ -365,7 +365,7 @@ static void each_gzip_is_whole(void **state _unused_)
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
-static void what_can_not_be_cut_is_refused(void **state _unused_)
+static void formats_in_one_file_are_refused(void **state _unused_)
 {
 	const struct export_rotate by_time = { .ns = 1 }, by_size = { .bytes = 1 };
 	const struct export_format *txt = export_format_find("txt", NULL);
@@ -558,7 +558,7 @@ int main(void)
 						with_function_tracer, without_tracer),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),
-		cmocka_unit_test(what_can_not_be_cut_is_refused),
+		cmocka_unit_test(formats_in_one_file_are_refused),
 		cmocka_unit_test(an_empty_recording_is_one_file),
 		cmocka_unit_test(heads_do_not_grow),
 		cmocka_unit_test(the_dead_are_forgotten),

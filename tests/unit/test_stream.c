@@ -288,7 +288,7 @@ static void too_long_a_payload_is_refused(void **state _unused_)
 	assert_int_equal(w.bytes, STREAM_MAGIC_SIZE);
 }
 
-static void what_is_no_stream_is_refused(void **state _unused_)
+static void other_files_are_refused(void **state _unused_)
 {
 	_cleanup_close_ int fd = memory_file("", 0), tty = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -379,7 +379,7 @@ int main(void)
 		cmocka_unit_test(the_limit_leaves_room_to_close),
 		cmocka_unit_test(a_failed_write_is_kept),
 		cmocka_unit_test(too_long_a_payload_is_refused),
-		cmocka_unit_test(what_is_no_stream_is_refused),
+		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(sub_buffers_may_lie_elsewhere),
 	};
 

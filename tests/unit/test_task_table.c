@@ -222,7 +222,7 @@ static void reading_of_process(struct task_table *t, int32_t pid, int32_t parent
 }
 
 /* A command that was held until the recording began; a process that names its main thread. */
-static void who_becomes_a_program_loses_its_creators_arguments(void **state _unused_)
+static void a_new_program_has_its_own_arguments(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 
@@ -246,7 +246,7 @@ static size_t lives(struct task_table *t)
 	return count;
 }
 
-static void who_is_gone_is_forgotten(void **state _unused_)
+static void ended_tasks_are_forgotten(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 	struct task *task;
@@ -295,7 +295,7 @@ static void a_late_death_is_the_former_ones(void **state _unused_)
 }
 
 /* The task ended before procfs was read: only its end has its name. */
-static void who_has_no_name_is_named_by_its_end(void **state _unused_)
+static void an_end_names_a_nameless_task(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 
@@ -315,7 +315,7 @@ static void who_has_no_name_is_named_by_its_end(void **state _unused_)
 }
 
 /* In a table nearly full of runs, each remaining task is still found. */
-static void holes_hide_nobody(void **state _unused_)
+static void holes_hide_no_task(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 	char comm[16];
@@ -359,11 +359,11 @@ int main(void)
 		cmocka_unit_test(a_search_changes_no_name),
 		cmocka_unit_test(unknown_tids_are_searched_once),
 		cmocka_unit_test(many_tids),
-		cmocka_unit_test(who_becomes_a_program_loses_its_creators_arguments),
-		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(a_new_program_has_its_own_arguments),
+		cmocka_unit_test(ended_tasks_are_forgotten),
 		cmocka_unit_test(a_late_death_is_the_former_ones),
-		cmocka_unit_test(who_has_no_name_is_named_by_its_end),
-		cmocka_unit_test(holes_hide_nobody),
+		cmocka_unit_test(an_end_names_a_nameless_task),
+		cmocka_unit_test(holes_hide_no_task),
 		cmocka_unit_test(long_names_are_cut),
 	};
 

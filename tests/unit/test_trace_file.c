@@ -50,7 +50,7 @@ static void load_matrix(struct buf *out)
 #define EVENT "{\"name\":\"a\",\"ph\":\"i\",\"ts\":1.5,\"pid\":1,\"tid\":2}"
 
 /* Files of events, whole or not, and other files. */
-static void files_are_told_apart(void **state _unused_)
+static void kinds_of_files_are_recognized(void **state _unused_)
 {
 	static const struct {
 		const char *text;
@@ -325,7 +325,7 @@ static void scratch_is_not_believed(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_are_told_apart),
+		cmocka_unit_test(kinds_of_files_are_recognized),
 		cmocka_unit_test(times_are_exact),
 		cmocka_unit_test(too_much_is_refused),
 		cmocka_unit_test(cut_anywhere),

@@ -48,7 +48,7 @@ static void *errors_of_another_thread(void *ret)
 	return NULL;
 }
 
-static void errors_that_nobody_reads_keep_their_code(void **state _unused_)
+static void unread_errors_keep_their_code(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	pthread_t thread;
@@ -251,7 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_carry_message_and_hint),
-		cmocka_unit_test(errors_that_nobody_reads_keep_their_code),
+		cmocka_unit_test(unread_errors_keep_their_code),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(siphash_matches_the_reference),
 		cmocka_unit_test(small_files),
