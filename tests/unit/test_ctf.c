@@ -195,7 +195,7 @@ static void gap_says(struct segmented *t, const struct packet *packet, uint64_t 
 	assert_ptr_equal(p + 8, packet->end);
 }
 
-/* Each gap has its own packet, and one comes before the first. */
+/* Each gap begins a packet, and a packet precedes the first gap. */
 static void losses_are_packets(void **state _unused_)
 {
 	static const uint64_t missed[] = { 3, 0, 4, UINT64_MAX };
