@@ -17,7 +17,7 @@ ROOTS = ("lib", "", "include", "cli", "libtraced")
 
 
 def read_table():
-    """The rooms and what each may include, as the table has it."""
+    """The rooms, and what each may include, from the table."""
     text = (TREE / "docs/architecture.md").read_text()
     section = text.split("\n## The rooms\n", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `([\w/]+)` \|.*\| ?([^|]*?) ?\|$", section, re.M)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Turns a meson testlog.json into lines "pass|fail|skip <TAB> name <TAB> reason". A test that passes without
-some of its cases is told as passed, and each of these cases as skipped."""
+"""Turns a meson testlog.json into lines "pass|fail|skip <TAB> name <TAB> reason". A test that
+passes with some cases skipped counts as passed, and each of these cases as skipped."""
 
 import json
 import re
@@ -19,14 +19,14 @@ def output(result):
 
 
 def reason(result):
-    """The last thing that a test said is why it skipped or failed."""
+    """The last line of a test's output is the reason why it was skipped or failed."""
     said = output(result).strip()
     last = said.splitlines()[-1].strip() if said else "it said nothing"
     return last.replace("\t", " ")
 
 
 def skipped_cases(result):
-    """{name: reason}, as tests/integration/harness.py and cmocka tell it."""
+    """{name: reason}, from the output of tests/integration/harness.py and cmocka."""
     said = output(result)
     cases = dict(re.findall(r"^skipped: ([^:\n]+): (.+)$", said, re.M))
     for name in re.findall(r"^\[ +SKIPPED +\] (\w+)$", said, re.M):
@@ -39,7 +39,7 @@ def main(path, prefix):
         for line in log:
             result = json.loads(line)
             outcome = OUTCOME.get(result["result"], "fail")
-            # cmocka's exit status is 0, too, where every case was skipped.
+            # cmocka's exit status is 0 even if every case was skipped.
             if outcome == "pass" and re.search(r"^\[ +PASSED +\] 0 test", output(result), re.M):
                 outcome = "skip"
             why = ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the benchmarks share: running programs, and trace-cmd beside ours."""
+"""Functions for all benchmarks: running programs, and trace-cmd beside ours."""
 
 import datetime
 import os
@@ -14,7 +14,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 PEER_INSTANCE = "traced-bench-peer"
 
-# A locked-down kernel refuses these files, and trace-cmd takes that for fatal.
+# A locked-down kernel refuses these files, and trace-cmd takes that for a fatal error.
 REFUSED = ["set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid", "set_ftrace_notrace_pid"]
 
 
@@ -23,7 +23,7 @@ def die(text):
 
 
 def run(argv, stdout=subprocess.DEVNULL, timeout=300):
-    """Runs argv to its end; dies with its words if it fails."""
+    """Runs argv to its end; exits with its output if it fails."""
     argv = [str(a) for a in argv]
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
@@ -36,7 +36,7 @@ def run(argv, stdout=subprocess.DEVNULL, timeout=300):
 
 
 def in_peer_namespace(argv, empty):
-    """argv in a mount namespace where the refused files of the peer's instance are empty ones."""
+    """argv in a mount namespace in which the refused files of the peer's instance are empty ones."""
     instance = TRACEFS / "instances" / PEER_INSTANCE
     covered = [pathlib.Path("/proc/sys/kernel/ftrace_enabled")]
     covered += [directory / name for directory in (TRACEFS, instance) for name in REFUSED]
@@ -45,7 +45,7 @@ def in_peer_namespace(argv, empty):
 
 
 def need_tracefs():
-    """Where tracefs is not mounted this program begins anew, with a mount that only it sees."""
+    """If tracefs is not mounted, runs this program again with a mount that only it sees."""
     if (TRACEFS / "instances").exists():
         return
     if "TRACED_BENCH_MOUNTED" in os.environ or not TRACEFS.exists():
@@ -67,14 +67,14 @@ def machine():
 
 
 class Usage:
-    """What a program took, as the helper `measure` wrote it down."""
+    """A program's usage, as the helper `measure` recorded it."""
 
     def __init__(self, path):
         wall_ns, cpu_ns, peak_kb = map(int, path.read_text(encoding="utf-8").split())
         self.wall, self.cpu, self.peak_mb = wall_ns / 1e9, cpu_ns / 1e9, peak_kb / 1024
 
 
-# Of traced.capture.End in proto/capture.proto.
+# Fields of traced.capture.End in proto/capture.proto.
 END_CPU_NS, END_PEAK_BYTES = 4, 5
 
 
@@ -105,7 +105,7 @@ def varints(data):
 
 
 def ring_stats(text):
-    """The sums over all CPUs of what per_cpu/cpuN/stats says, or trace-cmd's report of it."""
+    """The sums over all CPUs of per_cpu/cpuN/stats, or of trace-cmd's report of it."""
     sums = {}
     for name, value in re.findall(r"^\s*([a-z ]+): (\d+)\s*$", text, re.MULTILINE):
         sums[name] = sums.get(name, 0) + int(value)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A bounded load for the benchmarks, all on the last CPU that it may use.
- * "getppid N" makes N system calls from one thread, "pingpong N" hands a byte N
- * times to another process and back: two switches and two wake-ups each time;
- * "paced N S" does that N times a second for S seconds. Writes
+ * A bounded load for the benchmarks, all on the last CPU that it may use. "getppid N" makes N
+ * system calls from one thread; "pingpong N" passes a byte N times to another process and back: two
+ * switches and two wake-ups each time; "paced N S" does that N times a second for S seconds. Writes
  * CLOCK_MONOTONIC at its start and its end, in ns, to FILE.
  */
 #include <errno.h>
@@ -27,7 +26,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* Where the scheduler puts two tasks that talk makes more difference than tracing does. */
+/* The scheduler's placement of two tasks that talk makes more difference than tracing does. */
 static void stay_on_last_cpu(void)
 {
 	cpu_set_t set;
@@ -62,7 +61,7 @@ static int echo(int in, int out)
 	return 0;
 }
 
-/* Waits for the time of the next of so many a second; a thousandth of a second has them at once. */
+/* Waits for the time of the next call; those of one thousandth of a second come at once. */
 static void keep_pace(uint64_t start, uint64_t done, uint64_t rate)
 {
 	uint64_t due = start + done * 1000000000 / rate;
@@ -72,7 +71,7 @@ static void keep_pace(uint64_t start, uint64_t done, uint64_t rate)
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
-/* rate: 0 for as fast as it goes. */
+/* rate: 0 for as fast as possible. */
 static int pingpong(uint64_t count, uint64_t rate)
 {
 	int there[2], back[2], status;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * marks WAY KIND THREADS [RATE]: what a mark costs. Prints nanoseconds of the thread's own
- * CPU time for each mark, one number a batch; so a busy machine disturbs it little.
- *
- * WAY is traced or marker (text to trace_marker, a descriptor on stdin). KIND is plain (begin
- * and end, each counted as a mark), args (begin with three arguments, and end) or int (one
- * integer). With RATE, marks per second and thread, each on a CPU of its own, it paces itself
- * for two seconds and prints how many marks each thread made and how many of them it had to drop.
+ * marks WAY KIND THREADS [RATE]: the cost of a mark. Prints nanoseconds of the thread's own CPU
+ * time for each mark, one number per batch, so that a busy machine disturbs it little. WAY is
+ * traced or marker (text to trace_marker, a descriptor on stdin). KIND is plain (begin and end,
+ * each counted as a mark), args (begin with three arguments, and end) or int (one integer). With
+ * RATE, marks per second and thread, each thread on its own CPU, it paces itself for two seconds
+ * and prints the number of marks made and dropped by each thread.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -87,7 +86,7 @@ static const struct way ways[] = {
 static unsigned long rate;
 
 #define SLICE_NS UINT64_C(1000000)
-/* So much is made up for where a thread had to wait for its CPU: more would not be the rate. */
+/* A thread that had to wait for its CPU catches up by this much at most, to keep the rate. */
 #define LATE_NS (5 * SLICE_NS)
 
 static void *pace(void *unused)

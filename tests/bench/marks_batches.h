@@ -32,7 +32,7 @@ static inline void *batches(void *unused)
 	const struct timespec pause = { 0, 2000000 }; /* so that readers keep up */
 	double ns[BATCHES];
 
-	/* The first ones connect, and touch fresh memory. */
+	/* The first ones connect and touch fresh memory. */
 	for (int i = 0; i < 20; i++)
 		chosen_way->marks(BATCH);
 	for (int i = 0; i < BATCHES; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* marks_lttng KIND THREADS: as marks.c, by LTTng-UST. Built by tests/bench/marks where it is. */
+/*
+ * marks_lttng KIND THREADS: like marks.c, for LTTng-UST. tests/bench/marks builds it if LTTng is
+ * there.
+ */
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "marks_lttng.h"

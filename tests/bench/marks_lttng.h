@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* LTTng-UST's events, as many as ours have fields. */
+/* LTTng-UST's events, with the same numbers of fields as ours. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER traced_bench
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * measure FILE COMMAND...: runs COMMAND and writes its wall time, its CPU time
- * (both ns) and its peak memory (KiB) to FILE. The peak that wait4(2) tells
- * includes that of the program which forked: this one is small.
+ * measure FILE COMMAND...: runs COMMAND and writes its wall time, its CPU time (both ns) and its
+ * peak memory (KiB) to FILE. The peak that wait4(2) reports includes that of the program that
+ * forked: this one is small.
  */
 #include <inttypes.h>
 #include <stdint.h>

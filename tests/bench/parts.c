@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * parts PART: what one part of the way costs by itself, in nanoseconds of this thread's CPU time:
- * the median of several runs, and the best. For `meson test --benchmark`; no root, no tracing.
+ * parts PART: the cost of one part of the pipeline alone, in nanoseconds of this thread's CPU time:
+ * the median of several runs, and the best one. For `meson test --benchmark`; no root, no tracing.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -22,9 +22,9 @@
 #include "trace/merge.h"
 
 #define CPUS 16
-#define EVENTS 200000 /* of a capture: a few milliseconds */
+#define EVENTS 200000 /* of a capture that takes a few milliseconds */
 
-#define PAGE_EVENTS 50 /* as many of sched_switch fill a sub-buffer, nearly */
+#define PAGE_EVENTS 50 /* so many of sched_switch nearly fill a sub-buffer */
 
 static void put_page(struct maker *m, uint32_t cpu, uint64_t ts)
 {
@@ -40,7 +40,7 @@ static void put_page(struct maker *m, uint32_t cpu, uint64_t ts)
 	page_end(m, 0);
 }
 
-/* A page of each CPU in turn: the times of all are mixed. */
+/* A page of each CPU in turn, with times that interleave. */
 static void make_capture(struct maker *m)
 {
 	uint64_t ts = 1000000000;
@@ -166,7 +166,7 @@ static size_t run_numbers(void *userdata)
 	return EVENTS;
 }
 
-/* A line as most are, with nothing to escape; and one with quotes, and letters of two bytes. */
+/* A usual line, with nothing to escape; and one with quotes and two-byte letters. */
 static size_t run_escape(void *userdata)
 {
 	const char *text = userdata;
@@ -208,7 +208,7 @@ static void page_part(void)
 	capture_deinit(&c);
 }
 
-/* One sub-buffer, which is in the cache as it is when the recorder has copied it. */
+/* One sub-buffer, in the cache as when the recorder has just copied it. */
 static size_t run_seen(void *userdata)
 {
 	struct seen_events seen = { 0 };

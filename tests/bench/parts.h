@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a part of the way costs by itself: the thread's CPU time, the median of several runs. */
+/* Measures one part of the pipeline alone: the thread's CPU time, the median of several runs. */
 #pragma once
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ static inline int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Between the two is what is measured. */
+/* The time between these two calls is measured. */
 static double began, took;
 
 static inline void start(void)
@@ -36,7 +36,7 @@ static inline void stop(void)
 	took = cpu_ns() - began;
 }
 
-/* run returns how many items it did. */
+/* run returns the number of items processed. */
 static inline void measure(const char *what, const char *item, size_t (*run)(void *),
 			   void *userdata)
 {

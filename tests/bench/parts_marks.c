@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a mark of libtraced costs, between a daemon's end and a program's in one process. */
+/* The cost of a libtraced mark, with both ends in one process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* symbols FILE: how long a text like /proc/kallsyms takes to load, and what is kept of it. */
+/* symbols FILE: the time to load a text like /proc/kallsyms, and the memory that it keeps. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>

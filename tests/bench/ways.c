@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The least that a recorder and an exporter do, in several ways. As
- *
- *	ways empty WAY WAIT FILE RING...
- *	ways write WAY FILE MEGABYTES
- *
- * it moves what trace_pipe_raw files hold into FILE until it is told to end (SIGTERM), or makes a
- * file and has it synced. Prints its CPU time in ns; for a file the time by the clock, too.
+ * The minimum work of a recorder and an exporter, in several ways. "ways empty WAY WAIT FILE
+ * RING..." moves the content of trace_pipe_raw files into FILE until SIGTERM; "ways write WAY FILE
+ * MEGABYTES" makes a file and syncs it. Prints its CPU time in ns; for a file the elapsed time,
+ * too.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -20,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BATCH 370001	      /* what an exporter's batch comes to, and no multiple of anything */
-#define BOUNDARY (128U << 10) /* that aligned writes end at */
+#define BATCH 370001	      /* the size of an exporter's batch, not a multiple of anything */
+#define BOUNDARY (128U << 10) /* the boundary at which aligned writes end */
 #define DIRECT (1U << 20)
 #define LEAVING (8U << 20)
-#define STEP (9U << 20)	  /* allocated then, as a write may end behind the next 8 MiB */
+#define STEP (9U << 20)	  /* allocated then, because a write may end behind the next 8 MiB */
 #define ROOM (256U << 10) /* moved at a time */
 #define RINGS_MAX 1024
 
@@ -63,7 +60,7 @@ static void write_all(int fd, const char *data, size_t len)
 
 static char room[ROOM];
 
-/* Returns what came of one ring. */
+/* Returns the number of bytes read from one ring. */
 static size_t empty_one(const char *way, int ring, const int *pipe, int file)
 {
 	ssize_t n, done = 0, part = 1;
@@ -117,7 +114,7 @@ static void empty(const char *way, const char *wait, int file, char **paths, int
 	printf("%llu\n", (unsigned long long)now(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* What does not reach a boundary waits in rest. */
+/* Bytes that do not reach a boundary wait in rest. */
 static size_t write_aligned(int fd, size_t at, const char *data, char *rest, size_t *rest_len)
 {
 	size_t stop = (at + *rest_len + BATCH) / BOUNDARY * BOUNDARY, used = stop - at - *rest_len;

@@ -1,6 +1,6 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What tests/board/run runs, where there is nothing but busybox.
+# Commands that tests/board/run runs in a root with busybox only.
 busybox --install -s /bin
 
 failed=0
@@ -57,7 +57,7 @@ options="--config /data/traced/traced.conf --tracefs $tracing"
 socket=/data/traced/run/traced.sock
 
 check "it says what it is" traced --version
-# Whoever started this had a service manager; its variables are not for this one.
+# The caller had a service manager; its variables do not apply here.
 NOTIFY_SOCKET=/nowhere LISTEN_FDS=1 LISTEN_PID=1 traced --standalone $options 2>/data/daemon.log &
 check "it listens where the configuration says" within 10 test -S $socket
 pid=$(cat /data/traced/run/traced.pid)
@@ -78,7 +78,7 @@ check "no instance is left" within 5 none_left
 check "without a daemon root still records" \
   tracectl record -t 300ms -o /data/third.json
 
-# As init would.
+# A board's init would do the same.
 mkdir -p /usr/sbin /etc/default
 ln -s /sbin/traced /usr/sbin/traced
 cat >/etc/default/traced <<EOF

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * To be preloaded (LD_PRELOAD): lets one call of the C library fail. FAULT_STATE is a file that
- * all processes of a run share (struct fault_state): how often each of them came by each call.
- * FAULT is "PROCESS CALL N ERRNO": the Nth such call of that process fails; with "N+" all from it
- * on. Without FAULT they are counted only, which tells what can be asked for.
+ * A library for LD_PRELOAD that lets one call of the C library fail. FAULT_STATE is a file that all
+ * processes of a run share (struct fault_state): it counts each process's calls. FAULT is "PROCESS
+ * CALL N ERRNO": the Nth such call of that process fails; with "N+" all from there on. Without
+ * FAULT the calls are only counted, which shows what can fail.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static uint32_t nth;
 static int code;
 static uintptr_t program_start;
 static size_t program_size;
-/* What we do ourselves is nobody's call. */
+/* Calls of this library itself do not count. */
 static __thread bool inside;
 
 static int index_of(const char *const *names, int count, const char *name)
@@ -46,7 +46,7 @@ static int index_of(const char *const *names, int count, const char *name)
 	return -1;
 }
 
-/* argv[0] says who it is, and of traced's children argv[1]. */
+/* argv[0] names the program; for children of traced argv[1] does. */
 static enum fault_process find_process(int argc, char **argv)
 {
 	const char *slash = strrchr(argv[0], '/'), *name = slash ? slash + 1 : argv[0];
@@ -121,7 +121,7 @@ static bool fails(enum fault_call call)
 	return true;
 }
 
-/* What is no file (eventfd) can't fail, and is how threads wake each other. */
+/* Descriptors without a file (eventfd) can't fail; threads wake each other through them. */
 static bool fails_on(enum fault_call call, int fd)
 {
 	struct stat64 st;
@@ -134,8 +134,8 @@ static bool fails_on(enum fault_call call, int fd)
 }
 
 /*
- * Memory: dlsym() itself asks for some, so these go by the C library's other names. Only what the
- * program itself asks for fails: not all libraries stand it.
+ * Memory: dlsym() itself allocates, so these use the C library's other names. Only the program's
+ * own requests fail: not all libraries survive a failure.
  */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
@@ -201,7 +201,7 @@ static void *next(void **cache, const char *name)
 	return *cache;
 }
 
-/* One wrapper: the call that it is counted as, its result, its failure, its arguments. */
+/* One wrapper: the call that it counts as, its result, its failure, its arguments. */
 #define WRAP(call, type, failure, name, parameters, arguments)                                     \
 	type name parameters;                                                                      \
 	type name parameters                                                                       \
@@ -228,7 +228,7 @@ static void *next(void **cache, const char *name)
 		return real arguments;                                                             \
 	}
 
-/* The mode is there or not; to pass on what is not there harms nobody. */
+/* The mode may be absent; passing an absent argument on does no harm. */
 #define WRAP_OPEN(name, first, ...)                                                                \
 	int name first;                                                                            \
 	int name first                                                                             \

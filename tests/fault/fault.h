@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What can fail in whom; tests/integration/faults.py reads these lists, too. */
+/* The calls that can fail in each process; tests/integration/faults.py reads these lists, too. */
 #pragma once
 
 #include <stdint.h>

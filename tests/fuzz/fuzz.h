@@ -7,8 +7,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * The input as a file in memory, at its start. It is one file, whose content is replaced, as to
- * make one and its pages anew each time takes longer than most parsers do: borrowed, until the next
- * call. Whoever can't have one ends.
+ * Returns the input as a file in memory, at its start. There is one file, whose content is
+ * replaced: creating one each time would take longer than most parsers do. Borrowed, until the next
+ * call. Exits if there can be none.
  */
 int input_file(const uint8_t *data, size_t size);

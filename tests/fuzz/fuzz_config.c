@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A configuration, and one that is read over it. */
+/* A configuration, and another one that is read over it. */
 #include "fuzz.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a client may send: frames, and the requests in them. */
+/* A client's bytes: frames, and the requests in them. */
 #include "fuzz.h"
 
 #include <sys/socket.h>
@@ -8,7 +8,7 @@
 #include "control/frame.h"
 #include "proto/control.pb-c.h"
 
-#define SEND_MAX (64U << 10) /* fits the socket's buffer, as nobody reads at the same time */
+#define SEND_MAX (64U << 10) /* fits the socket's buffer, because nobody reads at the same time */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -26,10 +26,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		Traced__Control__Request *request;
 
 		if (fd_count)
-			abort(); /* none was sent */
+			abort(); /* no descriptor was sent */
 		request = traced__control__request__unpack(NULL, len, payload);
 		if (request) {
-			/* What was understood can be said again. */
+			/* A parsed request can be packed again. */
 			if (frame_queue(&io, &request->base, NULL, 0) == -EMSGSIZE)
 				abort();
 			traced__control__request__free_unpacked(request, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A profile of gperftools' CPU profiler, whatever it says of itself. */
+/* A profile of gperftools' CPU profiler, with any content. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A trace.dat is converted to a capture stream, if it can be. Other targets decode streams; this
- * one checks that a reader takes the stream from its first chunk to its END.
+ * Converts a trace.dat to a capture stream, if it can be converted. Other targets decode streams;
+ * this one checks that a reader takes the stream from its first chunk to its END.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What follows a recording's head, through the whole exporter, into one format.
- *
- * Byte 0: the kind of machine, and what the rest is (enum rest). Byte 1: the format. The rest: the
- * stream's bytes, or pieces of which a stream is made that is one: a byte of its type, one of the
- * CPU, two of its length, and that many.
+ * The stream after a recording's head, through the whole exporter, into one format. Byte 0: the
+ * kind of machine, and the form of the rest (enum rest). Byte 1: the format. The rest: bytes of the
+ * stream, or pieces that become a valid stream: a byte for the type, one for the CPU, two for the
+ * length, then the content.
  */
 #include "fuzz.h"
 
@@ -23,10 +22,10 @@
 
 #define SUBBUF_SIZE 1024
 
-/* Of byte 0. */
+/* The form of the rest, in byte 0. */
 enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8, GRAPH = 16 };
 
-/* Types of pieces, besides those of chunks. */
+/* Types of pieces, in addition to those of chunks. */
 enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
 
 static const struct export_options outputs[] = {
@@ -62,7 +61,7 @@ static void put_function_format(struct maker *m)
 		     "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip");
 }
 
-/* Of a machine of 32 bits as Linux 6.16 has it. */
+/* A 32-bit machine with Linux 6.16. */
 static void put_free_format(struct maker *m)
 {
 	if (m->word_size == 8) {
@@ -80,7 +79,7 @@ static void by_graph(Traced__Capture__Header *h)
 	h->tracer = (char *)"function_graph";
 }
 
-/* The head of that machine's stream, which is the same each time, and the writer that made it. */
+/* The machine's head, the same each time, and the writer that made it. */
 static const struct maker *head_of(unsigned machine, struct buf *ret)
 {
 	static struct maker makers[GRAPH + 4];
@@ -120,8 +119,7 @@ static void put_subbuf(struct maker *m, uint32_t cpu, const uint8_t *data, size_
 		    cpu & 128 ? len % SUBBUF_SIZE : 0);
 }
 
-/* Records that lie as they should, and may hold anything: an id, 16 bits of time, a length, its
- * bytes. */
+/* Valid records with any content: an id, 16 bits of time, a length, its bytes. */
 static void put_records(struct maker *m, uint32_t cpu, const uint8_t *data, size_t len)
 {
 	static const uint16_t ids[] = { ID_SWITCH,  ID_NUMBER,	    ID_PRINT,
@@ -166,7 +164,7 @@ static void put_pieces(struct maker *m, const uint8_t *data, size_t size)
 	}
 }
 
-/* By two threads records are lent. */
+/* With two threads records are lent. */
 static void export(int fd, const struct export_options *output, unsigned threads)
 {
 	static int out = -EBADF;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The head of an event's format file: name, number, fields. Byte 0: the word size. The rest: the
- * text, in front of "print fmt:".
+ * text before "print fmt:".
  */
 #include "fuzz.h"
 
@@ -11,7 +11,7 @@
 #include "print/expr.h"
 #include "print/format_fields.h"
 
-/* Each is whole, and what is told of it adds up. */
+/* Each field is complete and consistent. */
 static void check(const struct field *fields, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2 || size > 64 << 10)
 		return 0;
-	/* A block of its own, so that what is read beyond it is seen. */
+	/* A block of its own, so that a sanitizer sees reads beyond it. */
 	text = malloc(size - 1);
 	if (!text)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A print fmt, compiled and run. One byte: the kind of machine. One: how many bytes of a record
- * follow. The rest: the text behind "print fmt:" of an event that has a field of each kind.
+ * A print fmt, compiled and run. Byte 0: the kind of machine. Byte 1: the number of record bytes
+ * that follow. The rest: the text after "print fmt:" of an event with a field of each kind.
  */
 #include "fuzz.h"
 
@@ -43,7 +43,7 @@ static struct event_table *make_table(unsigned kind)
 static void run(const struct event_table *t, const struct program *program, const uint8_t *data,
 		size_t len)
 {
-	/* A block of its own, so that what is read beyond it is seen. */
+	/* A block of its own, so that a sanitizer sees reads beyond it. */
 	uint8_t *copy = malloc(len ?: 1);
 	const struct record rec = { .data = copy, .len = (uint32_t)len };
 	_cleanup_(printer_freep) struct printer *p = NULL;
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r == 0)
 		run(tables[kind], program, data + 2, len);
 	else if (r != -ENOMEM && !why)
-		abort(); /* a reason is owed to the user */
+		abort(); /* the user must get a reason */
 	free(text);
 	arena_deinit(&arena);
 	constants_deinit(&constants);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The text of events/header_page; its first byte: whether the size is given beside it. */
+/* The text of events/header_page; its first byte says whether the size is given separately. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	/* A block of its own, so that what is read beyond it is seen. */
+	/* A block of its own, so that a sanitizer sees reads beyond it. */
 	text = malloc(size - 1 ? size - 1 : 1);
 	if (!text)
 		return 0;

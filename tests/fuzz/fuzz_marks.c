@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A ring of marks as a stranger's thread may leave it: the daemon's end of it, then the decoder.
- * One byte: flags. Then, several times, 8 bytes: by how much the head moves (16 bits), how many
- * bytes of the input are written there (16 bits), the count of dropped marks (32 bits); and those
- * bytes.
+ * A ring of marks as a stranger's thread may leave it, through the daemon's end and the decoder.
+ * One byte: flags. Then, repeatedly, 8 bytes: how far the head moves (16 bits), the number of bytes
+ * written there (16 bits), the count of dropped marks (32 bits); and those bytes.
  */
 #include "fuzz.h"
 
@@ -43,7 +42,7 @@ static int stranger_init(struct stranger *s)
 
 static void decode(struct mark_decode *d, const struct buf *records)
 {
-	/* A block of its own, so that what is read beyond it is seen. */
+	/* A block of its own, so that a sanitizer sees reads beyond it. */
 	uint8_t *p = malloc(records->len ?: 1);
 	size_t left = records->len, size;
 
@@ -61,7 +60,7 @@ static void decode(struct mark_decode *d, const struct buf *records)
 		r = mark_decode(d, at, size, &mark);
 		if (r < 0)
 			break;
-		/* A frame is given out once, and then the record again. */
+		/* A frame is returned once, and then the record again. */
 		if (r == DECODED_FRAME)
 			continue;
 		for (int i = 0; r == DECODED_MARK && i < PART_PARTS; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A file of the Trace Event Format that is merged in, on its way into both formats. */
+/* A file of the Trace Event Format, merged into both formats. */
 #include "fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two bytes: the kind of machine, and how many bytes of it are in a part. The rest: a sub-buffer,
- * read as a whole and in parts.
+ * Two bytes: the kind of machine, and the bytes in each part. The rest: a sub-buffer, read as a
+ * whole and in parts.
  */
 #include "fuzz.h"
 
@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "trace/page.h"
 
-/* A block of its own, so that what is read beyond it is seen. */
+/* A block of its own, so that a sanitizer sees reads beyond it. */
 static uint8_t *copy_of(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size);
@@ -22,11 +22,11 @@ static uint8_t *copy_of(const uint8_t *data, size_t size)
 	return copy;
 }
 
-/* As the merge reads it. */
+/* Reads as the merge does. */
 struct parts {
 	const uint8_t *page;
 	uint32_t bytes; /* of a part */
-	uint32_t at;	/* of the present one in page */
+	uint32_t at;	/* where the current part begins in the page */
 	uint8_t *part;	/* owned */
 	struct page_iter it;
 };
@@ -57,7 +57,7 @@ static int parts_next(struct parts *p, struct record *ret)
 		if (r != 0 || !p->it.rest)
 			return r;
 		n = at ? MIN(left, p->bytes) : page_iter_wants(&p->it);
-		/* Else it would go on for ever. */
+		/* Otherwise it would never end. */
 		if (!at && n <= p->it.end)
 			abort();
 		p->at += at;

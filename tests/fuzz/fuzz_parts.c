@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sub-buffers that the merge reads in parts, as there are so many CPUs, beside the same read as a
- * whole.
- *
- * Byte 0: the kind of machine, and how they are read. Byte 1: how large a sub-buffer is. The rest:
- * pieces of which they are made: a byte of its kind, one of the CPU, two of its length or of
- * another number, and for some kinds bytes.
+ * Sub-buffers that the merge reads in parts because there are many CPUs, beside the same read as a
+ * whole. Byte 0: the kind of machine, and how they are read. Byte 1: the size of a sub-buffer. The
+ * rest: pieces that make them: a byte for the kind, one for the CPU, two for the length or another
+ * number, and for some kinds bytes.
  */
 #include "fuzz.h"
 
@@ -19,7 +17,7 @@
 #include "make_stream.h"
 #include "trace/merge.h"
 
-/* Of byte 0. */
+/* Flags in byte 0. */
 enum {
 	MACHINE_32 = 1,
 	MACHINE_BIG = 2,
@@ -39,7 +37,7 @@ enum {
 };
 
 #define CPUS 4
-/* So many that have nothing. */
+/* The number of CPUs without data. */
 #define OTHERS (MERGE_MEMORY / MERGE_WINDOW_LEAST)
 #define CHUNKS 64
 
@@ -67,7 +65,7 @@ static void put_record(struct maker *m, const uint8_t *data, size_t size, uint32
 	page_record(m, m->ts + len, bytes, len);
 }
 
-/* Returns how many of the bytes behind a piece's head were its own. */
+/* Returns how many of the bytes after a piece's head belong to it. */
 static size_t put_piece(struct maker *m, unsigned kind, uint32_t cpu, uint32_t n,
 			const uint8_t *data, size_t size)
 {
@@ -139,7 +137,7 @@ static void index_chunks(struct stream_reader *r, struct ring_index *ring)
 	}
 }
 
-/* What one merge gave out: of each CPU, and of all in their order. */
+/* One merge's output: of each CPU, and of all in their order. */
 struct given {
 	uint64_t of[CPUS + 1];
 	struct loan loan;
@@ -219,7 +217,7 @@ static void take_all(struct given *g, struct merge *merge)
 		abort();
 }
 
-/* The ring, of which at first there are few CPUs, and chunks before grown_at are ripe. */
+/* The ring has few CPUs at first, and chunks before grown_at are ripe. */
 static void give(struct given *g, const struct page_layout *l, struct ring_index *ring, size_t few,
 		 uint64_t grown_at, const struct stream_reader *reader)
 {

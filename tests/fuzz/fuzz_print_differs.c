@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Two printers, one text: the input's bytes choose a print fmt, of what libtraceevent is known to
- * do as the kernel does, and what a record holds. Our program and libtraceevent have to print the
- * same.
+ * Two printers, one text: the input's bytes choose a print fmt from what libtraceevent is known to
+ * print like the kernel, and a record's content. Our program and libtraceevent must print the same.
  */
 #include "fuzz.h"
 
@@ -36,7 +35,7 @@ static const char head[] =
 	"\tfield:__rel_loc char[] r;\toffset:72;\tsize:4;\tsigned:0;\n\n"
 	"print fmt: \"";
 
-/* Behind its end the input goes on with zeros. */
+/* After its end the input continues with zeros. */
 struct input {
 	const uint8_t *at, *end;
 };
@@ -49,7 +48,7 @@ static uint64_t draw(void *userdata)
 
 	memcpy(&v, in->at, n);
 	in->at += n;
-	/* Wide values of few bytes. */
+	/* Makes wide values from few bytes. */
 	return v | v << 37;
 }
 
@@ -104,7 +103,7 @@ static void put_expression(struct input *in, struct buf *format, struct buf *arg
 
 	if (*op == '>' && op[1])
 		n %= 8;
-	/* What leaves 32 bits libtraceevent does not wrap, as C and the kernel do. */
+	/* libtraceevent does not wrap values beyond 32 bits, as C and the kernel do. */
 	if (strchr("+*", *op) && *field == 'c')
 		field = "b";
 	if (choose(in, 2)) {

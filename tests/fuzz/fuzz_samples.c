@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Records of perf_event_open(2)'s rings; the first byte: the byte order, and whether with stacks.
+/*
+ * Records of perf_event_open(2)'s rings; the first byte: the byte order, and whether there are
+ * stacks.
  */
 #include "fuzz.h"
 

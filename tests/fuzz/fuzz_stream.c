@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A capture stream: all its chunks, each way to load them. */
+/* A capture stream: all its chunks, loaded in each way. */
 #include "fuzz.h"
 
 #include "stream/reader.h"

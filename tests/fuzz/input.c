@@ -7,8 +7,8 @@
 #include "fuzz.h"
 
 /*
- * ASan keeps what was freed for a while, and stacks of those who had it. By default that is 256 MiB
- * and 30 frames: each run then has its memory from pages that were never touched.
+ * ASan keeps freed memory for a while, with the stacks of its users: by default 256 MiB and 30
+ * frames. Each run then gets memory from pages that were never touched.
  */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)

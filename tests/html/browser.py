@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Chromium without a screen, driven over a pair of pipes by its own protocol (Chrome DevTools Protocol): what
-a test needs to open a page, ask it, type, click and take its picture."""
+"""Chromium without a screen, driven over a pair of pipes by its own protocol (Chrome DevTools
+Protocol): as much as a test needs to open a page, ask it, type, click and take its picture."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ def program():
 class Browser:
     def __init__(self, width=1400, height=900):
         self.profile = tempfile.TemporaryDirectory(prefix="traced-browser-")
-        # It reads commands from its descriptor 3, and answers on 4.
+        # Chromium reads commands from descriptor 3, and answers on 4.
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
         command = [program(), "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
@@ -40,7 +40,7 @@ class Browser:
         self.out = os.fdopen(ours_out, "wb", buffering=0)
         self.input = os.fdopen(ours_in, "rb")
         self.id = 0
-        self.said = []  # of the page: errors, and what its policy refused
+        self.said = []  # of the page: errors, and refusals of its policy
         self.buffer = b""
         target = self.call("Target.createTarget", url="about:blank", width=width, height=height)["targetId"]
         self.session = None
@@ -84,14 +84,15 @@ class Browser:
             self.said.append(f"request of {about['request']['url']}")
 
     def ask(self, expression):
-        """The value of it, waited for where it is a promise."""
+        """An expression's value; waits if it is a promise."""
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def open(self, path):
-        """A page of ours, until it shows its trace, in the window's size: of that a page is told with a frame."""
+        """Opens a page of ours in the window's size, and waits until it shows its trace; a page
+        learns of a new size with a frame."""
         self.said = []
         self.call("Page.navigate", url=f"file://{path}")
         failed = self.ask("""new Promise((done) => {
@@ -107,20 +108,20 @@ class Browser:
         self.frame()
 
     def cpu_seconds(self):
-        """Of all of its processes, so far."""
+        """Memory of all of its processes, so far."""
         page, self.session = self.session, None
         processes = self.call("SystemInfo.getProcessInfo")["processInfo"]
         self.session = page
         return sum(process["cpuTime"] for process in processes)
 
     def main_thread(self):
-        """Seconds of CPU time of the page's main thread: in scripts, and in all."""
+        """Seconds of CPU time of the page's main thread: in scripts, and in total."""
         metrics = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
         return metrics["ScriptDuration"], metrics["TaskDuration"]
 
     def frames(self, action, count=120):
-        """Does it before each of so many frames. Milliseconds of CPU time of a frame, in scripts, on the main thread and
-        in all processes, and the frames a second."""
+        """Performs an action before each of several frames. Returns milliseconds of CPU time per
+        frame, in scripts, on the main thread and in all processes, and the frames per second."""
         before = (*self.main_thread(), self.cpu_seconds())
         rate = self.ask(f"""new Promise((done) => {{ let n = 0; const times = [];
             const tick = (t) => {{ times.push(t); {action};

@@ -21,7 +21,8 @@ MORE_BEGIN = '  <script class="trace-more" type="application/json">\n'
 FRAME_MS = 1000 / 60
 LABELS, HEAD, BAR = 230, 52, 38  # as they are laid out: pixels of the names, the ruler, the bar above it
 
-# One of each: two CPUs, a gap on the second, marks of each kind, what would end the block, what is no event.
+# One of each: two CPUs, a gap on the second, marks of each kind, text that would end the block, and
+# a line that is no event.
 LINES = """\
 # tracer: nop
 #
@@ -100,7 +101,7 @@ def equal(is_, should, what):
 
 
 def the_model(test, browser):
-    """Each kind of event, where it belongs."""
+    """Each kind of event is in its place."""
     browser.open(page_with(test, LINES))
     model = "traceViewer.model"
     equal(browser.said, [], "the browser complains")
@@ -108,7 +109,7 @@ def the_model(test, browser):
     running = browser.ask(f"""[0, 1].map((n) => {{ const {{running}} = {model}.cpu(n);
         return Array.from({{length: running.length}}, (_, i) =>
             [running.ref.data[i], running.start.data[i] / 1e3, running.end.data[i] / 1e3]); }})""")
-    # Behind the gap it is not known who ran: 202 is not drawn on into it.
+    # After the gap the running task is unknown: 202 is not drawn into it.
     equal(running, [[[200, 1000, 7000], [201, 7000, 12000]], [[202, 8000, 8500]]], "who ran")
     loss = browser.ask(f"{model}.cpu(1).losses.map((l) => [l.from / 1e3, l.to / 1e3, l.count])")
     equal(loss, [[8500, 10000, 1234]], "the gap")
@@ -156,8 +157,8 @@ def click_and_type(test, browser):
     browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     details = browser.ask("document.querySelector('#details').innerText")
     for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
-        check(word in details, f"'{word}' is not in what is selected: {details}")
-    check("depth" not in details, f"a row that was not selected: {details}")
+        check(word in details, f"'{word}' is missing from the selection: {details}")
+    check("depth" not in details, f"a row outside of the selection: {details}")
     span = "traceViewer.painter.to - traceViewer.painter.from"
     before = browser.ask(span)
     browser.key("w", up=False)
@@ -173,12 +174,12 @@ def click_and_type(test, browser):
     browser.ask("new Promise((done) => setTimeout(done, 300))")
     browser.key("Enter")
     equal(browser.ask("document.querySelector('.count').innerText"), "1 of 8 found", "search")
-    check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first that was found")
+    check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first match")
     equal(browser.said, [], "the browser complains")
 
 
 def dark_and_light(test, browser):
-    """The gap is hatched, the slices have their colours, and the background is what it should be."""
+    """The gap is hatched, the slices have their colours, and the background is right."""
     browser.open(page_with(test, LINES))
     seen = []
     for dark in (False, True):
@@ -189,7 +190,7 @@ def dark_and_light(test, browser):
             return [at(3e6, 'running', 0), at(8.6e6, 'running', 1), at(11.5e6, 'running', 1)]; })()""")
         colours = [{tuple(p[i:i + 4]) for i in range(0, len(p), 4)} for p in pixels]
         busy, gap, free = colours
-        check(len(free) == 1, f"who ran then is not known, and yet there is {free}")
+        check(len(free) == 1, f"the running task is unknown, but the page shows {free}")
         check(not free & busy, f"the slice has the background's colour {free}")
         check(any(r > 150 and g < 160 and b < 160 for r, g, b, _ in gap), f"the gap is not hatched: {gap}")
         seen += free
@@ -197,7 +198,7 @@ def dark_and_light(test, browser):
 
 
 def cut_anywhere(test, browser):
-    """What came before the cut is shown, and it is told that there is no more."""
+    """Events before the cut are shown, with a message that the rest is missing."""
     whole = page_of(test, "6.12.107/mixed.traced.gz", "x.html").read_bytes()
     begin = whole.index(TEXT.encode()) + len(TEXT)
     end = whole.index(b"  </script>", begin)
@@ -209,11 +210,11 @@ def cut_anywhere(test, browser):
         equal(browser.ask("traceViewer.model.time.length"), events, f"events of a page cut at {at - end} from the text's end")
         check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - end}: it does not say so")
     browser.open(test.dir / "x.html")
-    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole page says that it is cut")
 
 
 def cut_functions(test, browser):
-    """Of a page whose elements come first there may be these alone, or nothing."""
+    """A page whose elements come first may have these alone, or nothing."""
     whole = page_of(test, "6.12.107/graph.traced.gz", "x.html").read_bytes()
     more = whole.index(MORE_BEGIN.encode()) + len(MORE_BEGIN)
     text = whole.index(TEXT.encode()) + len(TEXT)
@@ -225,11 +226,11 @@ def cut_functions(test, browser):
         equal(browser.said, [], f"the browser complains of a page cut at {at - text} from the text's begin")
         check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at - text}: it does not say so")
     browser.open(test.dir / "x.html")
-    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole one is said to be cut")
+    check("cut" not in browser.ask("document.querySelector('.about').innerText"), "the whole page says that it is cut")
 
 
 def many(test, browser):
-    """No frame does more than the pixels and rows in sight ask for."""
+    """No frame does more work than the visible pixels and rows need."""
     count = 100000
     subprocess.run([test.build / "tests/unit/generate", "sched", str(count), test.dir / "x.traced"], check=True)
     check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
@@ -238,13 +239,14 @@ def many(test, browser):
     painted = browser.ask("""(() => { const v = traceViewer; v.show(v.whole.from, v.whole.to); v.painter.paint(0, {});
         return [v.painter.painted.slices, v.rows.all.length * v.painter.pixels]; })()""")
     check(500 < painted[0] < painted[1], f"painted {painted[0]} slices, of {painted[1]} pixels at most")
-    # Over and over, no longer than a frame may last at 60 a second: CPU time, so that a busy machine does no harm.
+    # Repeated, no longer than a frame may take at 60 a second; CPU time, so that a busy machine
+    # does no harm.
     browser.ask("traceViewer.show(traceViewer.whole.from, traceViewer.whole.to); 0")
     costs = [browser.frames("traceViewer.zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", 30)[0] for _ in range(4)]
     check(min(costs) < FRAME_MS, f"a frame's scripts take {costs} ms")
     again = browser.ask("""(() => { const v = traceViewer; v.painter.paint(0, {}); const {painted} = v.painter;
         v.painter.paint(0, {hover: v.painter.hit(700, 10, 0)}); return painted === v.painter.painted; })()""")
-    check(again, "what is in sight already was painted again")
+    check(again, "a visible part was painted again")
     # Each CPU's busy time is the sum of its slices, in the table too.
     sums = browser.ask("""(async () => { const v = traceViewer; await v.select({...v.whole, top: 0, bottom: 1e9});
         const all = [...v.sums.tables.cpu.values()].reduce((n, s) => n + s.ns, 0);
@@ -253,8 +255,9 @@ def many(test, browser):
 
 
 def pixels(test, browser):
-    """A pixel has the colour of the longest slice that begins in it, filled as far as all of them fill it; states, that
-    which is to be seen before all others, and how much of it the thread ran: looked at one by one."""
+    """A pixel has the colour of the longest slice that begins in it, filled as far as all slices
+    together fill it. For states it has the colour of the most important state, and the share for
+    which the thread ran. Each pixel is checked separately."""
     subprocess.run([test.build / "tests/unit/generate", "sched", "100000", test.dir / "x.traced"], check=True)
     check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
     browser.open(test.dir / "x.html")
@@ -264,7 +267,7 @@ def pixels(test, browser):
             v.show(v.whole.from, v.whole.from + (v.whole.to - v.whole.from) * part);
             p.paint(0, {});
             const scale = pixels / (p.to - p.from);
-            // What the line of the image at y should be where all is narrower than a pixel, in the pixel and beside it.
+            // Compares the line of the image at y, where everything is narrower than a pixel.
             const compare = (kind, y, start, end, shadeOf) => {
                 const line = p.lines.findIndex(([top]) => top === y);
                 const starts = Array.from({length: pixels + 1}, () => []);
@@ -340,7 +343,7 @@ def measure(path):
         for part in (1, 0.3, 0.01, 0.0001):
             browser.ask(f"(() => {{ const v = traceViewer, s = v.whole.to - v.whole.from; v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()")
             browser.frame()
-            # Where all is in sight there is nothing to move to.
+            # If everything is visible, there is nowhere to move to.
             ways = {"zoom": "zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", "move": "pan(n % 2 ? 0.01 : -0.01)", "point": "point({x: 300 + n * 5, y: 40 + n * 5, pageX: 300, pageY: 300})"}
             for way, action in ways.items():
                 if part < 1 or way != "move":
@@ -356,7 +359,7 @@ def main():
         measure(*sys.argv[2:])
     else:
         test = Test("viewer", root=False)
-        # The programs' part of it is small, and another test's.
+        # The programs' part is small, and is covered by another test.
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Everything that a person can get wrong, and what a machine can refuse: each
-time a message that says what failed, a hint that says what to do, the right
-exit status, and nothing left behind: no instance, no file, no temporary."""
+"""Everything that a person can get wrong, and everything that a machine can refuse. Each time there
+is a message that says what failed, a hint that says what to do, the right exit status, and nothing
+left behind: no instance, no file, no temporary."""
 
 import os
 import re
@@ -16,10 +16,10 @@ from harness import (INSTANCES, Test, as_nobody, check, in_namespace, interrupt)
 
 READ_ONLY = in_namespace("mkdir ro && mount -t tmpfs -o ro none ro || exit 99")
 SMALL = in_namespace("mkdir small && mount -t tmpfs -o size=64k none small || exit 99")
-# A pipe without an end that begins as a trace.dat does, and little room to keep it.
+# A pipe without end that begins like a trace.dat, and little room to store it.
 ENDLESS = in_namespace("mkdir small && mount -t tmpfs -o size=1m none small || exit 99") + \
     ["sh", "-c", r"""{ printf '\027\010Dtracing'; cat /dev/zero; } | TMPDIR=small "$@" """, "sh"]
-# Root without a single capability, and every tracefs out of sight.
+# Root without any capability, and with every tracefs out of sight.
 NO_TRACEFS = in_namespace("for d in /sys/kernel/tracing /sys/kernel/debug; do "
                           "mount -t tmpfs none $d || exit 99; done") \
     + ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
@@ -43,12 +43,12 @@ def plain(test, arguments, status, says, hint, wrap=(), files=()):
     judge(test, test.run(*arguments, wrap=wrap), status, says, hint, files)
 
 
-# Only where it is installed can systemctl start it.
+# systemctl can start it only where it is installed.
 START = "systemctl start traced.socket" if any(
     os.path.exists(d + "/systemd/system/traced.socket")
     for d in ("/etc", "/run", "/usr/local/lib", "/usr/lib", "/lib")) else r"start one as root: \S*traced &"
 
-# label, arguments, exit status, what the message says, what the hint says
+# label, arguments, exit status, part of the message, part of the hint
 R = ["record", "-t", "200ms", "-o", "out.json"]
 TABLE = [
     ("a command that isn't one", ["recrod"], 2, ["unknown command 'recrod'"], "'record'"),
@@ -187,7 +187,7 @@ def zero_events(test):
 
 
 def pipe_to_be_merged(test):
-    """It would be waited for, and recorded meanwhile."""
+    """Recording into a FIFO would wait for a reader."""
     os.mkfifo(test.dir / "fifo")
     result = test.run("record", "-t", "200ms", "-o", "out.json", "--merge", "fifo", timeout=20)
     judge(test, result, 1, ["--merge: fifo is a pipe"], "file", ["fifo"])
@@ -202,7 +202,7 @@ def previous_file_stays(test):
 
 
 def foreign_socket(test):
-    """Somebody else listens there, and hangs up."""
+    """Another process listens there, and hangs up."""
     server = socket.socket(socket.AF_UNIX)
     server.bind(str(test.dir / "no-daemon"))
     server.listen()
@@ -218,7 +218,7 @@ def foreign_socket(test):
 
 def socket_without_permission(test):
     test.daemon.socket.chmod(0o600)
-    # Only the socket is to stand in the way.
+    # Only the socket must be in the way.
     test.daemon.socket.parent.chmod(0o755)
     result = test.run("status", wrap=as_nobody())
     judge(test, result, 1, ["ermi"], "group|sudo")
@@ -238,14 +238,14 @@ def daemon_gone(test):
     # The next daemon removes what this one left; the spool is still a trace.
     test.daemon.stop()
     test.daemon = type(test.daemon)(test)
-    check(not test.instances(), f"stale after a restart: {test.instances()}")
+    check(not test.instances(), f"instances left after a restart: {test.instances()}")
     converted = test.run("convert", spooled[0], "out.txt")
     check(converted.status == 3 and "INCOMPLETE" in converted.err, f"{converted}")
     check((test.dir / "out.txt").stat().st_size > 0, "the spool gives an empty file")
 
 
 def private_daemon_gone(test):
-    # A case before this one may have left its recording too, and said so.
+    # A case before this one may have left a recording and reported it.
     before = set((test.top / "spool").glob("*.traced"))
     process = test.start("record", "--name", test.name, "-t", "60s", "-o", "out.json")
     test.wait_for_recording(test.name)
@@ -257,7 +257,7 @@ def private_daemon_gone(test):
     check(result.status == 1, f"{result}")
     check("lost the connection to traced" in result.err, f"{result}")
     check(test.files() == [], f"left files: {test.files()}")
-    # Whoever records next cleans up, and is told once what is left.
+    # The next recorder cleans up; its user is told once about leftovers.
     (spool,) = set((test.top / "spool").glob("*.traced")) - before
     left = re.escape(str(spool))
     again = test.run("record", "--name", test.name + "-again", "-t", "200ms", "-o", "out.json")
@@ -266,7 +266,7 @@ def private_daemon_gone(test):
     check(not test.instances(), f"stale: {test.instances()}")
     again = test.run("record", "--name", test.name + "-again", "-t", "200ms", "-o", "out.json")
     check(again.status == 0 and "is left" not in again.err, f"{again}")
-    # The doctor looks where traced.conf says, which is here as on any machine.
+    # The doctor looks where traced.conf says: here, in the usual place.
     there = in_namespace(f"mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/traced && "
                          f"cp -p {spool} /var/lib/traced || exit 99")
     doctor = test.run("doctor", wrap=there)
@@ -282,7 +282,7 @@ def second_of_the_same_name(test):
     check(second.status == 1 and test.name in second.err and "hint:" in second.err, f"{second}")
     third = test.run("record", "--name", test.name, "-t", "1s", "-o", "out.json")
     check(third.status == 1 and test.files() == [], f"{third}")
-    check(any(test.name in i for i in test.instances()), "the first one suffered")
+    check(any(test.name in i for i in test.instances()), "the first recording failed")
     check(test.run("cancel", test.name).status == 0, "cancel")
     deadline = time.monotonic() + 5
     while test.instances() and time.monotonic() < deadline:
@@ -296,7 +296,7 @@ def no_such_session(test):
         result = test.run(command, test.name[:-1], *arguments)
         check(result.status == 1 and "hint:" in result.err, f"{command}: {result}")
     result = test.run("snapshot", test.name, "-o", "out.json")
-    check(result.status == 1 and "hint:" in result.err, f"snapshot of no ring: {result}")
+    check(result.status == 1 and "hint:" in result.err, f"a snapshot without a flight recorder: {result}")
     check(test.files() == [], f"left files: {test.files()}")
     check(test.run("cancel", test.name).status == 0, "cancel")
 
@@ -307,7 +307,7 @@ def mark_without_session(test):
 
 
 def no_space_in_spool(test, size):
-    """Too small from the start, or full in mid-recording: then what was recorded is written."""
+    """A spool too small from the start, or full during the recording: the recorded part is written."""
     mount = test.dir / "daemon" / "spool"
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", mount], check=True)
     try:
@@ -318,7 +318,7 @@ def no_space_in_spool(test, size):
         else:
             judge(test, result, 3, ["ended early: no space", "INCOMPLETE"], None,
                   ["out.json.gz"])
-            check((test.dir / "out.json.gz").stat().st_size > 100000, "hardly anything was saved")
+            check((test.dir / "out.json.gz").stat().st_size > 100000, "too little was saved")
     finally:
         test.daemon.stop()
         subprocess.run(["umount", mount], check=True)
@@ -353,15 +353,15 @@ def damaged_streams(test):
     convert(good[:5], 1, "bad.traced", True)
     convert(good[:40], 1, "bad.traced: the capture stream ends before its header does", True)
     convert(b"\x17\x08Dtracing6\0", 1, "bad.traced: it ends too early, within its first bytes", True)
-    # Nothing that was asked for led to this, and no filter.
+    # No option of the command and no filter led to this.
     (test.dir / "bad.traced").write_bytes(good[:good.index(b"sched_switch")])
     result = test.run("convert", "bad.traced", "out.txt")
     check(result.status == 3 and "NOT ONE EVENT could be read" in result.err and "filter" not in result.err, f"{result}")
     os.unlink(test.dir / "out.txt")
-    # Cut in the midst: all up to there, and said so.
+    # Truncated in the middle: everything before is there, and a message says so.
     convert(good[:-1], 3, "INCOMPLETE", False)
     convert(good[:len(good) * 9 // 10], 3, "INCOMPLETE", False)
-    # A bit turned in the header's chunk.
+    # A changed bit in the header's chunk.
     turned = bytearray(good)
     turned[60] ^= 0x10
     convert(bytes(turned), 1, "bad.traced", True)
@@ -371,7 +371,7 @@ SUBBUFS = 10
 
 
 def chunks(stream):
-    """Of each: its place, its type, its end, and that of the bytes that fill it up."""
+    """For each chunk: its offset, its type, its end, and the end of its padding."""
     at = 8
     while at < len(stream):
         kind, length = struct.unpack_from("=4xH2xI", stream, at)
@@ -381,14 +381,14 @@ def chunks(stream):
 
 
 def any_damage_is_survived(test):
-    """Bytes turned anywhere: never a crash, never silence about what is missing."""
+    """Bytes changed anywhere: no crash, and a message about what is missing."""
     good = record_stream(test)
     os.unlink(test.dir / "good.traced")
-    # What fills a chunk up tells nothing.
+    # Padding has no meaning.
     silent = {at for _, _, end, next_at in chunks(good) for at in range(end, next_at)}
     telling = [at for at in range(len(good)) if at not in silent]
     turned = [(telling[len(telling) * i // 40 + i], 1 << (i % 8)) for i in range(40)]
-    # The number of their ring: of one that is not known nothing is decoded.
+    # The number of their ring: data of an unknown ring is not decoded.
     turned += [(at + 24 + i, 0x80) for at, kind, _, _ in chunks(good) if kind == SUBBUFS for i in range(4)]
     for at, bit in turned[:100]:
         bad = bytearray(good)
@@ -409,21 +409,21 @@ def converting_onto_itself(test):
 
 
 def file_at_its_limit(test):
-    """ulimit -f: an error with a name, not a death."""
+    """ulimit -f: an error message, not a signal."""
     record_stream(test)
     for out in ("out.json", "out.txt"):
         result = test.run("convert", "good.traced", out,
                           wrap=["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"])
         judge(test, result, 1, ["File too large"], "ulimit -f", ["good.traced"])
-    # The daemon of one's own has the same limit.
+    # A private daemon has the same limit.
     result = test.run("record", "--name", test.name, "-t", "60s", "-e", "*:*", "-o", "out.json.gz",
                       wrap=["sh", "-c", 'ulimit -f 8192; exec "$@"', "sh"])
     check(result.status == 3 and "(ulimit -f)" in result.err, f"{result}")
-    check(result.err.count("ended early") == 1, f"said twice: {result}")
+    check(result.err.count("ended early") == 1, f"the message came twice: {result}")
 
 
 def output_name_goes(test):
-    """In mid-recording its directory goes, or the name becomes one: nothing is lost."""
+    """During the recording the output's folder goes, or a folder takes its name: no data is lost."""
     for spoil in (lambda: (test.dir / "sub").rmdir(), lambda: (test.dir / "sub/out.txt").mkdir()):
         (test.dir / "sub").mkdir(exist_ok=True)
         process = test.start("record", "--name", test.name, "-t", "1s", "-o", "sub/out.txt")
@@ -459,7 +459,7 @@ def interrupted_while_arming_or_twice(test):
 
 
 def locked_down_kernel(test):
-    """Here only what doctor says of it can be seen: events record all the same."""
+    """Only the doctor's output can be checked here: events record all the same."""
     lockdown = "/sys/kernel/security/lockdown"
     result = test.run("doctor")
     if os.path.exists(lockdown) and "[none]" not in open(lockdown, encoding="ascii").read():
@@ -488,7 +488,7 @@ def main():
     test.case("no space in the spool", no_space_in_spool, "2m", daemon=True)
     test.case("the spool fills up", no_space_in_spool, "72m", daemon=True)
     test.case("corrupt and truncated streams", damaged_streams)
-    test.case("any byte of a stream turned", any_damage_is_survived)
+    test.case("any byte of a stream changed", any_damage_is_survived)
     test.case("converting a file onto itself", converting_onto_itself)
     test.case("a file at its limit", file_at_its_limit)
     test.case("the output's name goes away", output_name_goes)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Stacks that are known beforehand: leaf() three times as long for middle_b() as for
- * middle_a(), for so many milliseconds of CPU time, or ("5000r") so many times; "-t N": in N more
- * threads, too.
+ * Known stacks: leaf() runs three times as long for middle_b() as for middle_a(), for a number of
+ * milliseconds of CPU time, or ("5000r") a number of rounds; "-t N": in N more threads, too.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -15,7 +14,7 @@
 static _Thread_local volatile unsigned sink;
 static long wanted_ms, wanted_rounds;
 
-/* Asked for its frame it has one, though it calls nothing. */
+/* Asking for the frame gives it one, though it calls nothing. */
 KEEP static void leaf(unsigned rounds)
 {
 	sink += (unsigned)(uintptr_t)__builtin_frame_address(0);
@@ -35,7 +34,8 @@ KEEP static void middle_b(unsigned rounds)
 	sink++;
 }
 
-/* Of any length: where a sampler's period is some turns of the same one, it sees always the same.
+/*
+ * Of varying length: a sampler whose period is a multiple of one round would always see the same.
  */
 static void turn(unsigned *seed)
 {

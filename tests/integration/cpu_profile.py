@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Profiles that libprofiler wrote, merged into a trace: the same functions with
-the same counts as google-pprof tells of them. And what is no such file.
-
-PROFILED names another machine's program, linked with libprofiler, behind what emulates it: scripts/cross."""
+"""Profiles that libprofiler wrote, merged into a trace: the same functions with the same counts as
+google-pprof reports. And files that are no profiles. PROFILED names another machine's program,
+linked with libprofiler, after its emulator: scripts/cross."""
 
 import collections
 import json
@@ -17,12 +16,12 @@ from harness import Test, check, skip
 
 
 def command(test):
-    """The program, which comes last, and what it is started by."""
+    """The program, which comes last, after the command that starts it."""
     return os.environ.get("PROFILED", "").split() or [str(test.build / "tests" / "integration" / "busy")]
 
 
 def profile(test, name="app.prof", ms=400):
-    """A real one, of the busy program."""
+    """A real profile of the busy program."""
     path = test.dir / name
     preload = {} if "PROFILED" in os.environ else {"LD_PRELOAD": "libprofiler.so.0"}
     subprocess.run([*command(test), str(ms)], check=True, stderr=subprocess.DEVNULL,
@@ -44,7 +43,8 @@ def capture(test):
 
 
 def pprof(test, path):
-    """Of each function how often it was the innermost one, and how often on the stack, by google-pprof."""
+    """For each function how often it was the innermost one, and how often on the stack, by
+    google-pprof."""
     out = subprocess.run(["google-pprof", "--text", "--nodefraction=0", command(test)[-1], path], check=True,
                          capture_output=True, text=True).stdout
     rows = re.findall(r"^ *(\d+) +[\d.]+% +[\d.]+% +(\d+) +[\d.]+% +(\S+)", out, re.M)
@@ -52,14 +52,15 @@ def pprof(test, path):
 
 
 def by_program(counts):
-    """Those of the busy program one by one, and what is left of all samples."""
+    """The counts of the busy program's functions, and the rest of all samples."""
     own = {name: counts.get(name, 0) for name in ("leaf", "middle_a", "middle_b", "work", "main")}
     return own, sum(counts.values()) - sum(own.values())
 
 
 def merged_profile(test):
-    """On a busy machine, or an emulated one, few of the profiler's signals get through. Of ten samples one time in twenty
-    all are the longer function's, which leaves one stack, whose callers pprof does not tell; of forty never."""
+    """On a busy machine, or an emulated one, few of the profiler's signals arrive. If there are ten
+    samples, one time in twenty all are the longer function's, which leaves one stack, whose callers
+    pprof does not report; with forty samples that never happens."""
     for ms in (400, 2000, 8000):
         path = profile(test, ms=ms)
         is_of_its_machine(test, path)
@@ -84,11 +85,11 @@ def names_and_counts(test):
             under[frame["name"]] += sample["weight"]
             frame = frames.get(frame.get("parent"))
     check(told["samples"] == sum(counts.values()) >= 10, f"{told} but {counts}")
-    # Of other files' functions each has its own spelling (C++, the vdso): there the sums have to agree.
+    # Each tool spells other files' functions differently (C++, the vdso): only the sums must agree.
     peer, peer_under = pprof(test, path)
     check(by_program(counts) == by_program(peer), f"{counts}, pprof says {peer}")
     check(by_program(under)[0] == by_program(peer_under)[0], f"{under}, pprof says {peer_under}")
-    # The program's start may have samples, too, where it is slow.
+    # A slow program may have samples in its start, too.
     check(under["middle_a"] and under["middle_b"] and under["main"] > told["samples"] / 2, str(under))
     check("no times" in json.dumps(trace["traceEvents"]), "the trace does not say that times are made")
     times = [s["ts"] for s in trace["samples"]]

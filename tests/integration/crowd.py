@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Many at once, and who meddles: clients by the thousand, one that never reads, two dozen
-sessions, instances that somebody turns off or removes while they record."""
+"""Many clients at once, and other users who interfere: thousands of clients, one that never reads,
+two dozen sessions, instances that somebody turns off or removes while they record."""
 
 import json
 import os
@@ -27,12 +27,12 @@ def memory_kb(test):
 
 
 def bound_kb(test, kb):
-    """What a sanitizer has freed it keeps for a while: 256 MiB, and what surrounds them."""
+    """A sanitizer keeps freed memory for a while: 256 MiB, and its surroundings."""
     return 1 << 20 if test.is_sanitized() else kb
 
 
 def thousands(test):
-    """2,000 connections, most of which the limit turns away; a session goes on all the while."""
+    """2,000 connections, most of which the limit refuses, while a session goes on."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     name = start(test, "bystander", "-e", "sched:sched_switch")
@@ -45,7 +45,7 @@ def thousands(test):
             try:
                 s.sendall(HELLO)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # it was turned away at once
+                pass  # it was refused at once
     check(memory_kb(test) - before < bound_kb(test, 16384), f"memory: {before} to {memory_kb(test)} kB")
     for s in sockets:
         s.close()
@@ -56,7 +56,7 @@ def thousands(test):
 
 
 def never_reads(test):
-    """What is queued for a client is bounded, and others are served meanwhile."""
+    """The queue of a client is bounded, and others are served meanwhile."""
     s = connect(test)
     s.sendall(HELLO)
     s.settimeout(0.2)
@@ -89,19 +89,19 @@ def two_dozen(test):
     for c in clients:
         r = test.finish(c)
         check(r.status == 0, f"start: {r}")
-    check(len(status(test)["sessions"]) == 24, "not all of them are listed")
+    check(len(status(test)["sessions"]) == 24, "sessions are missing from the list")
     check(test.run("mark", "all hear this").status == 0, "mark")
     for n, name in enumerate(names):
         if n % 8 == 0:
             check("all hear this" in stop(test, name, f"{n}.txt"), f"{name} has not heard it")
     clients = [test.start("cancel", name) for n, name in enumerate(names) if n % 8]
     check(all(test.finish(c).status == 0 for c in clients), "cancel")
-    check(status(test)["sessions"] == [], "some are left")
+    check(status(test)["sessions"] == [], "sessions are left")
     test.check_no_instances()
 
 
 def turned_off(test):
-    """Somebody writes 0 to its tracing_on: what came before is there, and it is said."""
+    """Somebody writes 0 to its tracing_on: earlier events are there, and a message says so."""
     name = start(test, "off", "-e", "sched:sched_switch")
     check(test.run("mark", "before").status == 0, "mark")
     instance = main_instance(test, name)
@@ -111,11 +111,12 @@ def turned_off(test):
     r = test.run("stop", name, "-o", "off.json")
     check(r.status == 3 and "turned tracing off" in r.err, f"{r}")
     text = json.loads((test.dir / "off.json").read_text())["systemTraceEvents"]
-    check("before" in text and "sched_switch" in text, "what came before is missing")
+    check("before" in text and "sched_switch" in text, "earlier events are missing")
 
 
 def removed(test):
-    """Somebody removes it, which works as soon as nobody has its files open: not while it records."""
+    """Somebody removes the instance. This works once nobody has its files open, so not while it
+    records."""
     name = start(test, "removed", "-e", "sched:sched_switch")
     instance = main_instance(test, name)
     try:
@@ -124,10 +125,10 @@ def removed(test):
         pass
     r = test.run("stop", name, "-o", "removed.txt")
     check(r.status in (0, 3), f"{r}")
-    # Its rings' last user may be a moment behind.
+    # Its rings' last user may end a moment later.
     until = time.monotonic() + 20
     while instance.exists():
-        check(time.monotonic() < until, "it is left")
+        check(time.monotonic() < until, "the session is left")
         time.sleep(0.05)
     check(test.run("list").status == 0, "the daemon is gone")
 

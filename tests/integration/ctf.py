@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Traces of the Common Trace Format, as Babeltrace 2 reads them: of recorded and generated
-captures, beside the text of the same; losses, marks, samples; and what is left where one fails.
-Without root and tracefs nothing is recorded."""
+"""Traces of the Common Trace Format, as Babeltrace 2 reads them: recorded and generated captures,
+compared with their text; losses, marks, samples; and the leftovers of a failed export. Without root
+and tracefs nothing is recorded."""
 
 import contextlib
 import gzip
@@ -79,7 +79,7 @@ def value(at):
     raise Failure(f"what is {token}?")
 
 
-# Most lines: all of their fields are numbers and plain texts.
+# Most lines have only numbers and plain texts.
 PLAIN = re.compile(r'\[(\d+)\] (?:\S+ )?(\S+?:\S+|sample): \{ cpu_id = (\d+) \}, \{ common_flags = (\w+), '
                    r'common_preempt_count = (\d+), common_pid = (-?\d+), tgid = (-?\d+), comm = "([^"\\]*)" \}, '
                    r'\{ ([^{}\[\]\\]*) \}$')
@@ -109,14 +109,14 @@ def parse(line):
                 continue
             check(next(at) == ("sign", "="), f"no '=' behind {name} in {line}")
             part[name] = value(at)
-        # Of its context a field may have the same name.
+        # A field may have the name of one in the context.
         fields.update({("context " + k if "common_pid" in part and k in ("comm", "tgid") else k): v
                        for k, v in part.items()})
     return int(m["ts"]), m["name"], fields
 
 
 def lost(numbers):
-    """[CPU, how many, from when, to when]: in microseconds, of the day."""
+    """[CPU, number, from, to]: in microseconds of the day."""
     count, *times, cpu = map(int, numbers)
     begin, end = (((h * 60 + m) * 60 + s) * 1000000 + (ns + 500) // 1000
                   for h, m, s, ns in (times[:4], times[4:]))
@@ -146,7 +146,7 @@ def unpack(test, path):
 
 
 def text_lines(path):
-    """(cpu, microseconds, pid, comm, details), a newline within a text taken back."""
+    """(cpu, microseconds, pid, comm, details), with newlines within a text restored."""
     out = []
     for line in path.read_bytes().decode(errors="replace").split("\n"):
         m = LINE.match(line)
@@ -163,13 +163,13 @@ def by_cpu(events, key):
     return out
 
 
-# The kernel prints these in base 16, and does not say so.
+# The kernel prints these in base 16 without a prefix.
 IN_HEX = {"clone_flags", "sa_flags", "hrtimer"}
 SHOWN = re.compile(r"(\w+)=(.*?)(?=,? \w+=| ==> |$)")
 
 
 def same_values(details, fields):
-    """How many values of the line are those of the event."""
+    """The number of the line's values that equal the event's."""
     count = 0
     for key, shown in SHOWN.findall(details):
         meant = fields.get(key)
@@ -222,7 +222,7 @@ def all_captures(test):
         check(len(events) == told["events"] > 0 and not gaps, f"{path}: {len(events)} events, {told}")
         check(not any(e[1].endswith("(raw)") or e[1].startswith("unknown:") for e in events), f"{path}: not by its format")
         sum_events += len(events)
-        # Of a graph the text is a tree, with no line an event.
+        # A graph's text is a tree, in which no line is an event.
         if path.name.startswith("graph"):
             check(all(e[2]["func_symbol"] for e in events if "funcgraph" in e[1]), f"{path}: no names")
         elif "stack" not in path.name:
@@ -245,7 +245,7 @@ def stacks(test):
 
 
 def words(shown, bits):
-    """A mask's groups of 32 bits, the highest first, as the kernel's words, the lowest first."""
+    """A mask's groups of 32 bits, highest first, as the kernel's words, lowest first."""
     all_bits, out = int(shown.replace(",", ""), 16), []
     while all_bits:
         out.append(all_bits & ((1 << bits) - 1))
@@ -280,7 +280,7 @@ def all_fields(test, machine):
 
 
 def losses(test):
-    """Each gap at its place, with its number; where nobody knows it, that."""
+    """Each gap is in its place with its number, or marked as of unknown size."""
     capture = test.dir / "losses.traced"
     subprocess.run([test.generate, "losses", "20000", capture], check=True)
     text = convert(test, capture, "x.txt").read_text()
@@ -306,7 +306,7 @@ def losses(test):
 
 
 def marks(test):
-    """Marks that are merged in, each with what it has."""
+    """Merged marks, each with all of its fields."""
     capture = unpack(test, test.source / "tests/data/6.18.44/sched.traced")
     source = test.source / "tests/data/marks/phases.json"
     whole = json.loads(convert(test, capture, "x.json", "--merge", source, "--merge-clock", "boottime")
@@ -324,7 +324,7 @@ def marks(test):
 
 
 def cut_anywhere(test):
-    """What is left of a capture is a trace, or nothing is."""
+    """After a damaged capture there is a whole trace, or none."""
     data = unpack(test, test.source / "tests/data/6.18.44/sched.traced").read_bytes()
     whole = 0
     for part in range(1, 15):
@@ -356,12 +356,12 @@ def refusals(test):
     r = test.run("convert", capture, "x.ctf", "--rotate", "1M")
     check(r.status != 0 and "one directory" in r.err, f"{r}")
     check((test.dir / "full/file").read_text() == (test.dir / "file").read_text() == "mine", "written over")
-    # What can't be written is not begun under its name.
+    # An output that can't be written is not begun under its name.
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
     r = test.run("convert", capture, "x.ctf", preexec_fn=limit)
     check(r.status == 1 and "x.ctf" in r.err, f"{r}")
     check(sorted(test.files()) == ["empty", "file", "full", "in.traced", "link"], f"left: {test.files()}")
-    # An empty directory is taken for what is meant.
+    # An empty directory is used as it is.
     r = test.run("convert", "-q", capture, "empty/", "--format", "ctf")
     check(r.status == 0 and babeltrace(test.dir / "empty")[0], f"{r}")
 
@@ -375,7 +375,7 @@ def has_begun(test):
 
 
 def interrupt(test, capture, number):
-    """True: it had begun, and ran still when it was signalled."""
+    """True: it had begun, and still ran when it was signalled."""
     process = test.start("convert", "-q", capture, "x.ctf")
     begun, until = False, time.monotonic() + 60
     while not begun and process.poll() is None and time.monotonic() < until:
@@ -389,14 +389,14 @@ def interrupt(test, capture, number):
 
 
 def interrupted(test):
-    """Nothing is left of what was given up, whoever is killed."""
+    """After an abort nothing is left, whichever process is killed."""
     capture = test.dir / "big.traced"
     for number in (signal.SIGINT, signal.SIGKILL):
         for events in (3000000, 6000000, 12000000):
             subprocess.run([test.generate, "sched", str(events), capture], check=True)
             if interrupt(test, capture, number):
                 break
-            # A fast machine was done before the signal: it gets more to do.
+            # A fast machine finished before the signal: it gets more to do.
             shutil.rmtree(test.dir / "x.ctf", ignore_errors=True)
         else:
             raise Failure(f"{number!r} always comes too late")
@@ -425,7 +425,7 @@ def recorded(test):
 
 
 def does_not_fit(test):
-    """All of it is on its way when the disk is full, and the exporter has written its last: what was recorded is kept."""
+    """The disk is full when the exporter has already written its last bytes: the recording is kept."""
     need_tracefs()
     disk = test.dir / "disk"
     disk.mkdir()
@@ -454,7 +454,7 @@ def main():
     test.case("refusals", refusals)
     test.case("interrupted", interrupted)
     test.case("recorded", recorded)
-    test.case("does not fit", does_not_fit)
+    test.case("the disk is full", does_not_fit)
     test.end()
 
 

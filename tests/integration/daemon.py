@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""traced as a service on the live kernel: activation, several sessions, hostile
-clients, clients and daemons that die, and what is left afterwards."""
+"""traced as a service on the live kernel: activation, several sessions, hostile clients, clients
+and daemons that die, and what is left afterwards."""
 
 import json
 import os
@@ -47,11 +47,11 @@ def two_sessions(test):
     check(test.run("mark", "both hear this").status == 0, "mark")
     time.sleep(0.5)
     text_a = stop(test, a, "a.txt")
-    check(b in {s["name"] for s in status(test)["sessions"]}, "b has gone with a")
+    check(b in {s["name"] for s in status(test)["sessions"]}, "b ended together with a")
     text_b = stop(test, b, "b.txt")
     for text in (text_a, text_b):
-        check("both hear this" in text, "the mark is not in it")
-    check("sched_switch:" in text_a and "irq_handler" not in text_a, "a has other events")
+        check("both hear this" in text, "the mark is missing")
+    check("sched_switch:" in text_a and "irq_handler" not in text_a, "a's events are wrong")
     check("sched_switch:" not in text_b, "b has a's events")
     check(not spools(test), f"spool: {spools(test)}")
 
@@ -60,7 +60,7 @@ def killed_daemon(test):
     seed = random.randrange(1 << 30)
     rng = random.Random(seed)
     converted = 0
-    # From the midst of arming to well within the recording, on slow machines too.
+    # From the middle of arming to well within the recording, on slow machines too.
     began = time.monotonic()
     test.run("record", "-t", "10ms", "-o", "warm.txt")
     span = 0.6 + 2 * (time.monotonic() - began)
@@ -83,7 +83,7 @@ def killed_daemon(test):
                 continue
             check(s.name in test.daemon.words(), f"seed {seed}: {s} is not mentioned")
             r = test.run("convert", s, "left.txt")
-            # 3: written, but something is missing; a stream may also be cut before its head ends.
+            # 3: written, but something is missing; a stream may also be truncated within its head.
             check(r.status in (0, 3) or s.stat().st_size < 65536, f"seed {seed}: {s}: {r}")
             converted += r.status in (0, 3)
             (test.dir / "left.txt").unlink(missing_ok=True)
@@ -108,7 +108,7 @@ def check_ended_early(test, result, output):
 
 
 def terminated_daemon(test):
-    """Who waits for a recording gets what there is of it."""
+    """A client that waits for a recording gets what there is of it."""
     outputs = {"timed": ["-t", "30s"], "ring": ["--ring"], "command": ["--", "sh", "-c", "exec sleep 10 >/dev/null 2>&1"], "streamed": ["--stream"]}
     clients = {name: test.start("record", "--name", f"{test.name}-{name}", "-e", "sched", "-o", f"{name}.txt", *more)
                for name, more in outputs.items()}
@@ -147,13 +147,13 @@ def connect(test):
         try:
             s.connect(str(test.daemon.socket))
             return s
-        except BlockingIOError:  # so many of us at once that the queue is full
+        except BlockingIOError:  # so many clients at once that the queue is full
             time.sleep(0.02)
     raise Failure("the daemon accepts nobody")
 
 
 def ends(s):
-    """The daemon closes the connection, in its own time."""
+    """The daemon closes the connection some time later."""
     try:
         while s.recv(65536):
             pass
@@ -163,7 +163,8 @@ def ends(s):
 
 
 def profiles(test):
-    """Each that is shipped records something on this kernel, or says that it has none of it."""
+    """Each profile in the package records something on this kernel, or says that it has no event
+    here."""
     found = sorted((test.source / "systemd" / "profiles").glob("*.profile"))
     check(len(found) >= 6, f"profiles: {found}")
     for p in found:
@@ -233,7 +234,7 @@ def service_manager(test):
     def hears(text):
         until = time.monotonic() + 20
         while text not in (said := notify.recv(4096).decode()):
-            check(time.monotonic() < until, f"it doesn't say {text}")
+            check(time.monotonic() < until, f"the output lacks {text}")
         return said
 
     env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
@@ -241,7 +242,7 @@ def service_manager(test):
     command = [str(test.traced), "--config", "/dev/null", "--spool-dir", str(folder / "spool"),
                "--state-dir", str(folder / "state"), "--socket", "/nonexistent/never-made",
                "--metrics", str(folder / "metrics")]
-    # The activation's descriptor is 3, and its process number is not known before.
+    # The activation's descriptor is 3, and its process number is not known in advance.
     daemon = subprocess.Popen(["sh", "-c", 'exec 3<&%d; LISTEN_PID=$$ exec "$@"'
                                % listener.fileno(), "sh", *command], env=env,
                               pass_fds=[listener.fileno()], stdin=subprocess.DEVNULL,
@@ -319,11 +320,11 @@ def no_room(test):
     r = test.run("record", "--name", f"{test.name}-small", "-t", "30s", "-b", "128K",
                  "-e", "*:*", "-o", "out.traced")
     check(r.status in (0, 3), f"{r}")
-    check("spool_max" in r.err, f"it does not say why it ended: {r}")
+    check("spool_max" in r.err, f"the message lacks the reason: {r}")
 
 
 def full_spool(test):
-    """The file system is full before the daemon sees it coming."""
+    """The file system is full before the daemon expects it."""
     folder = test.dir / "daemon3"
     (folder / "spool").mkdir(parents=True)
     (folder / "conf").write_text("[limits]\nmin_free = 0\n")
@@ -339,8 +340,9 @@ def full_spool(test):
                             f"{test.name}-enospc", "-t", "60s", "-b", "128K", "-e", "*:*", "-o",
                             "full.txt"], cwd=test.dir, capture_output=True, text=True, timeout=50,
                            check=False)
-        check("No space" in r.stderr, f"it does not say why it ended: {r}")
-        # What fitted is written, and said to be not all; or the head alone filled the spool.
+        check("No space" in r.stderr, f"the message lacks the reason: {r}")
+        # The part that fitted is written and reported as incomplete; or the head alone filled the
+        # spool.
         if r.returncode == 3:
             check((test.dir / "full.txt").stat().st_size > 0, "nothing in it")
         else:
@@ -352,9 +354,9 @@ def full_spool(test):
 
 
 def exporter_has_no_rights(test):
-    """While it writes into a pipe that nobody empties, an exporter can be looked at."""
+    """An exporter can be inspected while it writes into a pipe that nobody empties."""
     name = start(test, "slow", "-e", "raw_syscalls")
-    # More than a pipe holds; few formats, so that even a slow build soon comes to write.
+    # More than a pipe holds; few formats, so that even a slow build soon writes.
     for _ in range(20000):
         os.getppid()
     reader, writer = os.pipe()
@@ -365,7 +367,7 @@ def exporter_has_no_rights(test):
         children = lambda: [int(p) for p in open(
             f"/proc/{test.daemon.process.pid}/task/{test.daemon.process.pid}/children",
             encoding="ascii").read().split()]
-        # Only while the pipe is full: then it is beyond its sandbox.
+        # Only a full pipe shows that it is in its sandbox by now.
         settled("an exporter", lambda: children() and "traced-export" in open(
             f"/proc/{children()[0]}/comm", encoding="ascii").read())
         time.sleep(0.5)
@@ -434,7 +436,7 @@ def synced_clocks(test):
     check(again.status == 1 and "already" in again.err, f"an id twice: {again}")
     check(test.run("sync", "--id", "a b").status == 1, "an id with a blank")
     made = test.run("sync").out.strip()
-    check(len(made) == 36, f"made up: {made!r}")
+    check(len(made) == 36, f"invented events: {made!r}")
     r = test.run("stop", name, "-o", "synced.traced")
     check(r.status == 0, f"stop: {r}")
     (test.dir / "meter.json").write_text(json.dumps([{"name": "peak", "ph": "i", "ts": happened, "pid": 1, "tid": 1}]))
@@ -459,7 +461,7 @@ def synced_clocks(test):
     check(merged["ties"] == 2 and merged["clock"] == "clock_sync", f"{merged}")
     peak, = [e for e in trace["traceEvents"] if e["name"] == "peak"]
     off = peak["ts"] * 1000 - at
-    # The two readings of ours are a moment apart, too.
+    # Our two readings are a moment apart, too.
     check(abs(off) <= merged["bound_ns"] + 5_000_000, f"{off} ns off: {merged}")
 
 
@@ -474,21 +476,21 @@ def syncs_of_a_flight_recorder(test):
 
 
 def metrics(test):
-    """The file for Prometheus says what status does, and lives by writes that happen anyhow."""
+    """The file for Prometheus agrees with status, and is written along with other writes."""
     test.daemon.stop()
     path = test.dir / "traced.prom"
     test.daemon = Daemon(test, "--metrics", path)
 
     def values():
         lines = [line.rsplit(" ", 1) for line in path.read_text("ascii").splitlines() if line[0] != "#"]
-        check(len(lines) == len({name for name, _ in lines}), "a series that is told twice")
+        check(len(lines) == len({name for name, _ in lines}), "a series occurs twice")
         return {name: float(value) for name, value in lines}
 
     settled("the first counts", path.exists)
     check(values()["traced_up"] == 1 and values()["traced_sessions_total"] == 0, f"{values()}")
     name = start(test, "metrics", "-e", "sched", "-b", "256K")
     labels = f'{{session="{name}",user="{os.geteuid()}"}}'
-    # A client may hear of it first.
+    # A client may learn of it first.
     settled("the session's counts", lambda: values().get("traced_session_recording" + labels) == 1)
     check(values()["traced_session_buffer_bytes" + labels] >= 256 << 10, f"{values()}")
     s = status(test)

@@ -10,7 +10,7 @@ from harness import Test, check
 
 
 def examples(path):
-    """The code of a Markdown or scdoc file: what is fenced, or indented like code."""
+    """The code of a Markdown or scdoc file: fenced, or indented like code."""
     fenced = False
     for line in path.read_text().splitlines():
         if line.startswith("```"):
@@ -35,7 +35,8 @@ def run_all(test, path):
             ["bash", "-o", "pipefail", "-c", short], cwd=test.dir, timeout=120,
             env=test.environment(PATH=f"{wrapper}:/usr/sbin:/usr/bin:/sbin:/bin"),
             stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        # Real-time tasks or losses are the machine's: an empty or lossy result is told by 3.
+        # Real-time tasks and losses depend on the machine: status 3 reports an empty or lossy
+        # result.
         allowed = (0, 3) if " -f " in line or "fail-on-loss" in line else (0,)
         check(done.returncode in allowed, f"{line}\nexit status {done.returncode}\n"
               + done.stdout.decode(errors="replace")[-500:]

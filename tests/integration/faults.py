@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Each call of the C library that a recording and a conversion make fails, one
-after another (tests/fault). After each: nobody crashed, what went wrong was said,
-what is under the final name is whole, no instance is left, and a spool that is
-left can be converted. By default a sample for some seconds; FAULTS=all is all of
-them, FAULTS=SECONDS a longer sample, FAULT_SEED=N the same sample again."""
+"""Each call of the C library that a recording and a conversion make fails, one after another
+(tests/fault). After each: no process crashed, a message reported the failure, a file under the
+final name is whole, no instance is left, and a spool that is left can be converted. By default this
+tests a sample for some seconds; FAULTS=all tests all of them, FAULTS=SECONDS a longer sample,
+FAULT_SEED=N the same sample again."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ ERRNOS = {
     "pipe": ("EMFILE",), "socket": ("EMFILE",), "sendmsg": ("ENOBUFS",), "recvmsg": ("ENOMEM",),
     "poll": ("ENOMEM",), "epoll": ("ENOSPC",), "fork": ("EAGAIN",),
 }
-# A disk that is full stays full, and a limit that is reached stays reached.
+# A full disk stays full, and a limit that was reached stays reached.
 LASTING = {"ENOSPC", "EDQUOT", "EMFILE"}
 
 
@@ -35,7 +35,7 @@ def names(header, which):
 
 
 class Findings(list):
-    """Of what fails each is told, at the end."""
+    """Reports each failure at the end."""
 
     def __enter__(self):
         return self
@@ -61,7 +61,7 @@ class Faults:
         self.ran = 0
 
     def environment(self, fault):
-        """For programs in which it is to come to be; counts anew."""
+        """For programs in which the fault must occur; counts from the start."""
         self.state.write_bytes(bytes(4 * (1 + len(self.processes) * len(self.calls))))
         self.state.chmod(0o666)
         for f in self.test.files():
@@ -95,7 +95,7 @@ class Faults:
                         yield f"{process} {call} {n}+ {getattr(errno, code)}"
 
     def sample(self, counts, seconds):
-        """In an order in which each kind of call has its turn, however many of it there are."""
+        """In an order in which each kind of call has its turn, however many there are."""
         seed = int(os.environ.get("FAULT_SEED", random.randrange(1 << 30)))
         rng = random.Random(seed)
         every = list(self.all_of(counts))
@@ -120,17 +120,17 @@ def seconds(default):
 
 
 def judge(test, fault, r, output, whole):
-    """whole(text): fails if the output is not what it should be."""
+    """whole(text): fails if the output is wrong."""
     what = f"FAULT='{fault}': {r}"
-    check(r.status in (0, 1, 3), f"ended oddly: {what}")
-    check(r.status == 0 or "tracectl:" in r.err, f"failed in silence: {what}")
+    check(r.status in (0, 1, 3), f"unexpected exit status: {what}")
+    check(r.status == 0 or "tracectl:" in r.err, f"failed without a message: {what}")
     check("was killed by signal" not in r.err, f"a crash: {what}")
     if r.status == 1:
         check(not output.exists(), f"failed, but there is an output: {what}")
     else:
         check(output.exists(), f"no output: {what}")
         whole(output, r.status, what)
-    # What is whole, but could not get its name, is kept and named.
+    # A whole file that could not get its name is kept, and its name reported.
     left = [f for f in test.files() if f != output.name and f"saved as {test.dir}/{f}" not in r.err]
     check(not left, f"left {left}: {what}")
 
@@ -173,7 +173,8 @@ def recordings(test, faults):
             r, _ = faults.run(fault, *arguments)
             judge(test, fault, r, output, whole)
         if test.instances():
-            # What the kernel refused to remove, or a daemon that could not start, the next one removes.
+            # The next daemon removes what the kernel refused to remove, or what a failed daemon
+            # left.
             again = test.run(*arguments)
             with findings:
                 check(again.status == 0, f"after FAULT='{fault}': {again}")
@@ -189,14 +190,15 @@ def recordings(test, faults):
 
 
 def serve(test, faults, fault, config, output):
-    """A daemon that has something prepared, and one recording of it: nothing is left by either. Returns the counts."""
-    # What the one before had to say, and its recording, if there was an error.
+    """A daemon that prepares instances, and one recording of it: neither leaves anything. Returns
+    the counts."""
+    # Messages about the daemon before, and its recording, if there was an error.
     for f in [*test.dir.glob("daemon/log"), *test.dir.glob("daemon/spool/*")]:
         f.unlink()
     try:
         test.daemon = Daemon(test, "--config", config, env=faults.environment(fault))
     except Failure as e:
-        check("traced ended with 1:\ntraced: " in str(e), f"neither started nor said why: FAULT='{fault}': {e}")
+        check("traced ended with 1:\ntraced: " in str(e), f"did not start, without a message: FAULT='{fault}': {e}")
         return faults.counts()
     try:
         r = test.run("record", "--name", f"{test.name}-fault", "-t", "20ms", "-e", "sched:sched_switch", "-o", output)
@@ -207,7 +209,7 @@ def serve(test, faults, fault, config, output):
     code, pid = daemon.process.returncode, daemon.process.pid
     check(code == 0, f"FAULT='{fault}': the daemon ended with {code}: {daemon.words()}")
     if test.instances_of(pid):
-        # What could not be removed is in the journal.
+        # Instances that could not be removed are in the journal.
         Daemon(test).stop()
     check(not test.instances_of(pid), f"FAULT='{fault}': left {test.instances_of(pid)}")
     return faults.counts()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the integration tests share: tracectl and traced of one build tree, in a
-folder of their own, and what they may leave behind: nothing."""
+"""Shared by the integration tests: tracectl and traced of one build tree, in a folder of their own,
+and the check that they leave nothing behind."""
 
 import atexit
 import contextlib
@@ -19,7 +19,8 @@ import time
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"
 NOBODY = 65534
-# Under a sanitizer, beside other tests and compilers, a daemon may need this long for what takes it milliseconds.
+# Under a sanitizer, beside other tests and compilers, a daemon may need this long for milliseconds
+# of work.
 PATIENCE_S = 60
 
 
@@ -98,7 +99,7 @@ class Daemon:
             time.sleep(0.02)
 
     def config(self):
-        """Without instances that wait for the next recording: tests count what is left."""
+        """Without instances that wait for the next recording, because tests count what is left."""
         path = self.test.dir / "daemon" / "traced.conf"
         path.write_text("[daemon]\nspare = no\n")
         return path
@@ -122,7 +123,7 @@ class Daemon:
 
 
 class Test:
-    """One run of a test script: cases, each with a folder, and the sum of them."""
+    """One run of a test script: cases, each with a folder, and their sum."""
 
     def __init__(self, name, root=True):
         if len(sys.argv) < 2:
@@ -141,10 +142,10 @@ class Test:
         self.name = f"{name}-{os.getpid()}"
         self.top = pathlib.Path(tempfile.mkdtemp(prefix=f"traced-{name}."))
         atexit.register(shutil.rmtree, self.top, ignore_errors=True)
-        # Whoever the tests become has to reach the programs' output.
+        # The tests run programs as other users, which must reach the programs' output.
         self.top.chmod(0o755)
-        # A private daemon keeps the recordings whose export failed: here, not on the machine. One daemon
-        # at a time takes the marks of its socket's folder, and other tests record meanwhile.
+        # A private daemon keeps recordings whose export failed: here, not in the machine's folder.
+        # A folder's marks go to one daemon at a time, and other tests record meanwhile.
         self.private = self.top / "traced"
         self.private.write_text(f'#!/bin/sh\nexec "{self.traced}" "$@" --spool-dir "{self.top}/spool" '
                                 f'--socket "{self.top}/private/sock"\n')
@@ -175,7 +176,7 @@ class Test:
         return Result(done.returncode, done.stdout, done.stderr)
 
     def start(self, command, *arguments, wrap=(), env=None, **kwargs):
-        """As run, but in the background; finish() waits for it."""
+        """The same as run, but in the background; finish() waits for it."""
         return subprocess.Popen([*map(str, wrap), *self.arguments(command, *arguments)],
                                 cwd=self.dir, env=env or self.environment(),
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -191,37 +192,33 @@ class Test:
         return Result(process.returncode, out, err)
 
     def instances(self):
-        """Ours only: others may record at the same time."""
+        """Our own only: others may record at the same time."""
         if not INSTANCES.is_dir():
             return []
         return sorted(p.name for p in INSTANCES.iterdir() if self.name in p.name)
 
     def instances_of(self, pid):
-        """A daemon's, whatever they are called."""
+        """All instances of one daemon, whatever their names."""
         return sorted(p.name for p in INSTANCES.iterdir() if p.name.startswith(f"traced-{pid}-"))
 
     def remove_instances(self):
-        """What a daemon that was killed left. Any other that starts meanwhile does so, too."""
+        """Removes the instances of a killed daemon. Any other daemon that starts meanwhile does so,
+        too."""
         for i in self.instances():
             with contextlib.suppress(OSError):
                 (INSTANCES / i).rmdir()
 
     def check_no_instances(self):
-        """At once; but a daemon that goes on takes down after its reply what has ended."""
+        """At once; but a daemon that goes on removes instances after its reply."""
         until = time.monotonic() + (10 if self.daemon else 0)
         while self.instances():
             check(time.monotonic() < until, f"left instances: {self.instances()}")
             time.sleep(0.02)
 
-    def wait_for_instance(self, name, seconds=PATIENCE_S):
-        until = time.monotonic() + seconds
-        while not any(name in i for i in self.instances()):
-            check(time.monotonic() < until, f"no instance of {name} appears")
-            time.sleep(0.02)
-
     def is_on(self, name):
-        """Whether the session's main instance is. One is so from its birth, too, and turned off
-        before its events are enabled: only with events does it mean anything."""
+        """Whether the session's main instance records. An instance is on from its birth, and is
+        turned off before its events are enabled: tracing_on means something only once there are
+        events."""
         for i in self.instances():
             if name not in i or i.endswith("-tasks"):
                 continue
@@ -234,7 +231,7 @@ class Test:
         return False
 
     def is_told(self):
-        """Whether a daemon, if there is one, has told who asked that all its sessions record."""
+        """Whether a daemon, if there is one, reports that all sessions of its callers record."""
         if not self.daemon:
             return True
         sessions = json.loads(self.run("status", "--json").out)["sessions"]
@@ -249,7 +246,7 @@ class Test:
         raise Failure(f"{name} does not record")
 
     def files(self):
-        """What lies in the case's folder, hidden files too, without the daemon's."""
+        """Files in the case's folder, hidden ones too, without the daemon's."""
         return sorted(p.name for p in self.dir.iterdir() if p.name != "daemon")
 
     def case(self, label, function, *arguments, daemon=False):
@@ -308,12 +305,12 @@ def as_nobody():
 
 
 def in_namespace(script):
-    """A wrapper that runs what follows after script in a mount namespace of its own."""
+    """A command prefix that first runs script in a mount namespace of its own."""
     return ["unshare", "-m", "--propagation", "private", "sh", "-c", script + '\nexec "$@"', "sh"]
 
 
 def functions_refused():
-    """Whether this kernel keeps its function tracers from everybody, as in lockdown."""
+    """Whether this kernel refuses its function tracers to everybody, as in lockdown."""
     try:
         (TRACEFS / "available_filter_functions").open("rb").close()
     except OSError:

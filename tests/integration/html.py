@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Traces as pages: what is in their blocks, as their readers look for it, beside the JSON and the text of the same
-captures. tests/html/viewer.py opens them in a browser."""
+"""Traces as pages: the content of their blocks, as their readers search for it, against the JSON
+and the text of the same captures. tests/html/viewer.py opens them in a browser."""
 
 import gzip
 import json
@@ -16,18 +16,19 @@ END = ["  </script>", "</body>", "</html>"]
 
 
 def blocks(page):
-    """By line, as Trace Viewer and trace processor do it. The text's lines, and the other block's JSON."""
+    """By line, as Trace Viewer and trace processor do it. Returns the text's lines and the other
+    block's JSON."""
     lines = page.split("\n")
     check(lines[0] == "<!DOCTYPE html>", f"begins with {lines[0][:60]}")
     check(lines[-4:] == END + [""], f"ends with {lines[-4:]}")
-    check(page.count(TEXT) == 1 and page.count(MORE) == 1, "a block is there twice")
+    check(page.count(TEXT) == 1 and page.count(MORE) == 1, "a block occurs twice")
     text, more = lines.index(TEXT), lines.index(MORE)
-    # Of a function tracer's recording the text is the second.
+    # For a function tracer's recording the text comes second.
     text_end, more_end = (more - 1, -4) if text < more else (-4, text - 1)
     check(lines[max(text, more) - 1] == END[0], f"the first block ends with {lines[max(text, more) - 1]}")
     tail = "\n".join(lines[more + 1:more_end])
     check("<" not in tail, "markup within the JSON")
-    # An element is a line: who reads part of it can do so.
+    # Each element is a line, so that a program can read a part of it.
     for line in tail.split("\n"):
         if line.startswith('{"name"'):
             json.loads(re.sub(r"[\],]+$", "", line))
@@ -50,7 +51,8 @@ def capture_of(test, name):
 
 
 def same_as_the_others(test):
-    """The text is that of the JSON, line by line, and has all the kernel's lines; so has the rest."""
+    """The text equals that of the JSON, line by line, and has all the kernel's lines; so has the
+    rest."""
     for name in ("mixed", "graph", "function-stack"):
         capture_of(test, name)
         convert(test, "x.traced", ["x.html"], ["--tgid", "x.json"], ["--tgid", "x.txt"])
@@ -62,7 +64,7 @@ def same_as_the_others(test):
         theirs = other.pop("systemTraceEvents").split("\n")[1:-1]
         check(ours == theirs, f"{name}: the text is not that of the JSON")
         check(more.pop("form") == 1, f"{name}: of another form")
-        # Both were made now, and it is told how long that took.
+        # Both were made just now, and each reports its own duration.
         for document in (more, other):
             document["otherData"].pop("export_ns", None)
         check(more == other, f"{name}: the rest is not that of the JSON")
@@ -86,7 +88,7 @@ def piped(test):
 
 
 def cut_captures(test):
-    """What is left of a recording makes a whole page, that says so."""
+    """A damaged recording gives a whole page, which says so."""
     data = gzip.decompress((test.source / DATA / "mixed.traced.gz").read_bytes())
     for part in (0.97, 0.995, 0.9999):
         (test.dir / "x.traced").write_bytes(data[:int(len(data) * part)])

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A program whose marks are dated by a clock of its choice: in turn it writes a line into
- * a trace_marker and a mark into a ring, as close behind each other as it can.
+ * A program that dates its marks by a clock of the caller's choice. In turn it writes a line into a
+ * trace_marker and a mark into a ring, as close together as it can.
  *
- *	marks_order FOLDER TRACE_MARKER CLOCK COUNT
- *
- * CLOCK is a number of clock_gettime(2), or that of x86's counter.
+ * marks_order FOLDER TRACE_MARKER CLOCK COUNT; CLOCK is a number of clock_gettime(2), or that of
+ * x86's counter.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -156,7 +155,7 @@ int main(int argc, char **argv)
 				 __ATOMIC_RELEASE);
 	}
 	__atomic_store_n(&ring->closed, 1, __ATOMIC_RELEASE);
-	/* What has ended can't be asked who it was. */
+	/* The daemon cannot ask an ended process for its name. */
 	printf("%d\n", getpid());
 	fflush(stdout);
 	pause();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A program that makes marks for two seconds: some that are open all the time, on two threads. */
+/* A program that marks for two seconds on two threads; some of its slices are open all the time. */
 #include <pthread.h>
 #include <time.h>
 #include <traced/traced.h>

@@ -9,7 +9,7 @@ import sys
 from harness import Test, check
 from perfetto_decode import Decoder
 
-# Writes a slice of its own life, by CLOCK_MONOTONIC, into the file that it is told.
+# Writes a slice of its own life, by CLOCK_MONOTONIC, into the file named as its argument.
 APPLICATION = """
 import json, os, sys, time
 def now():
@@ -19,7 +19,7 @@ time.sleep(0.02)
 open(sys.argv[1], "w").write(json.dumps([{"name": "work", "cat": "app", "ph": "X", "ts": began,
     "dur": now() - began, "pid": os.getpid(), "tid": os.getpid()}])[:-1])
 """
-# Ties a clock that began at another time to the recording; one event by that clock.
+# Ties a clock that began at another time to the recording; one event uses that clock.
 METER = """
 import json, subprocess, sys, time
 begin = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -44,7 +44,7 @@ def record(test, *arguments):
 
 
 def life_of(text, name):
-    """When the process that works began its program and ended, in microseconds."""
+    """When the working process began its program and ended, in microseconds."""
     times = [float(t) * 1e6 for t in
              re.findall(rf"{name}-\d+ .* (\d+\.\d+): sched_process_(?:exec|exit): ", text)]
     return min(times), max(times)
@@ -64,7 +64,7 @@ def a_command_writes_the_file(test):
     check(merged["bound_ns"] < 10000, f"{merged}")
 
 
-def a_session_that_stops_takes_it(test):
+def stop_merges_a_file(test):
     (test.dir / "app.json").write_text('[{"name": "work", "ph": "i", "ts": 5, "pid": 7, "tid": 7}]')
     result = test.run("start", "--name", test.name, "-e", "sched:sched_process_exec")
     check(result.status == 0, f"{result}")
@@ -116,7 +116,7 @@ def another_clock_is_in_perfetto(test):
     check(sorted(instants) == sorted(dict(meter).values()), f"{instants} {meter}")
 
 
-def what_is_missing_is_told(test):
+def a_missing_file_is_reported(test):
     result = record(test, "-o", "x.json", "--merge", "absent.json", "--", "true")
     check(result.status == 3 and "absent.json: No such file" in result.err, f"{result}")
     json.loads((test.dir / "x.json").read_text())
@@ -143,7 +143,7 @@ def an_array_is_written(test):
         check(any(e["name"] == "work" for e in events) == bool(merge), f"{events}")
 
 
-# Fifty slices of 10 ms, one after the other, one thread of each ten.
+# Fifty slices of 10 ms, one after the other, on ten threads.
 MANY = """
 import json, os, sys, time
 def now():
@@ -160,8 +160,8 @@ open(sys.argv[1], "w").write(json.dumps({"traceEvents": events, "stackFrames":
 """
 
 
-def many_files_take_it(test):
-    """Each mark is in the one file of its time, with its thread's name and its stack."""
+def a_rotated_recording_takes_them(test):
+    """Each mark is in the file of its time only, with its thread's name and its stack."""
     (test.dir / "many.py").write_text(MANY)
     result = test.run("record", "-e", "sched:sched_switch", "-o", "x.traced", "--", sys.executable,
                       "many.py", "app.json")
@@ -211,12 +211,12 @@ def slices_of_perfetto(test, name):
 def main():
     test = Test("merge")
     test.case("a command writes the file that is merged", a_command_writes_the_file)
-    test.case("a session takes it as it stops", a_session_that_stops_takes_it, daemon=True)
+    test.case("stop merges a file", stop_merges_a_file, daemon=True)
     test.case("another clock is tied while it is recorded", another_clock_is_tied, daemon=True)
     test.case("another clock is in the Perfetto trace", another_clock_is_in_perfetto, daemon=True)
-    test.case("what is missing is told", what_is_missing_is_told)
+    test.case("a missing file is reported", a_missing_file_is_reported)
     test.case("an array is written", an_array_is_written)
-    test.case("many files take it", many_files_take_it)
+    test.case("a rotated recording takes the marks", a_rotated_recording_takes_them)
     test.end()
 
 

@@ -33,7 +33,7 @@
 
 #include "base/cleanup.h"
 
-/* What a load can't do on some machine it leaves out: nothing here is checked. */
+/* A load leaves out what a machine can't do: nothing is checked here. */
 #define TRY(x) ((void)!(x))
 
 static void run_program(const char *const *argv)
@@ -246,7 +246,7 @@ static void load_threads(const char *dir _unused_, int instance _unused_)
 	setpriority(PRIO_PROCESS, 0, 5);
 }
 
-/* What descriptors there are besides files and sockets. */
+/* Descriptors besides files and sockets. */
 static void load_descriptors(const char *dir, int instance _unused_)
 {
 	_cleanup_close_ int epoll = epoll_create1(EPOLL_CLOEXEC), event = eventfd(0, EFD_CLOEXEC);

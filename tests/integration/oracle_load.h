@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Things that make a kernel fire many different events. */
+/* Loads that make a kernel fire many different events. */
 #pragma once
 
 #include <stddef.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The kernel's own text against ours: every event of the machine is enabled
- * in an instance of our own, some load runs, tracing stops. Then the
- * instance's `trace` is read and the same buffer drained raw, exported as
- * text, and both are compared line by line, byte for byte. Of a name that the
- * kernel forgot ("<...>") ours may be anything. Events that differ must be
- * listed in unknowable.txt.
+ * The kernel's own text against ours. Every event of the machine is enabled in an instance of our
+ * own, some load runs, tracing stops. The instance's `trace` is read; the same buffer is drained
+ * raw and exported as text; both must be equal, line by line and byte for byte. For a name that the
+ * kernel forgot ("<...>") ours may be anything. Events that differ must be listed in
+ * unknowable.txt.
  *
  * oracle_text [-v] UNKNOWABLE [LOAD...]
  */
@@ -61,9 +60,9 @@ static struct type *find_type(struct oracle *o, const char *name, size_t len)
 	return t;
 }
 
-/* One event: its line and those that follow it without a prefix of their own. */
+/* One event: its line, and the lines after it without a prefix of their own. */
 struct item {
-	const char *line, *rest, *details; /* all; from "-PID" on; behind the time */
+	const char *line, *rest, *details; /* the whole text; from "-PID" on; after the time */
 	size_t len;
 };
 
@@ -72,7 +71,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* " [001] " behind "-PID": where the columns begin that are always the same. */
+/* " [001] " after "-PID": the columns after it always have the same format. */
 static const char *find_cpu(const char *p, const char *end)
 {
 	for (; p + 7 < end; p++) {
@@ -126,7 +125,7 @@ static bool next_item(struct kernel_text *t, struct item *ret)
 		if (parse_line(ret->line, end, ret))
 			break;
 	}
-	/* The lines of a stack, of a text with newlines. */
+	/* Lines of a stack, or of a text with newlines. */
 	for (;;) {
 		struct item ignored;
 		size_t next = (size_t)(end + 1 - t->data);
@@ -155,7 +154,7 @@ static void show(const struct item *kernel, const struct item *ours)
 	       ours->line);
 }
 
-/* A task that took its name after tracing had stopped: the kernel still knows the older one. */
+/* A task that was renamed after tracing had stopped: the kernel still knows the older name. */
 static bool is_current_name(const struct item *i)
 {
 	const char *name = i->line;
@@ -273,8 +272,8 @@ static int configure(struct oracle *o, int dir)
 	_cleanup_buf_ struct buf cmdline = BUF_INIT;
 
 	/*
-	 * 6.1 prints no strings at all with hash-ptr off: it expands the format in
-	 * the buffer that it reads it from. no_hash_pointers has the same effect.
+	 * 6.1 prints no strings at all with hash-ptr off: it expands the format in the buffer from
+	 * which it reads. no_hash_pointers has the same effect.
 	 */
 	if (read_file_at(AT_FDCWD, "/proc/cmdline", 1 << 16, &cmdline) == 0 &&
 	    !(buf_string(&cmdline) && strstr(cmdline.data, "no_hash_pointers"))) {
@@ -320,7 +319,7 @@ static void run_loads(struct oracle *o, char **names, int dir)
 	rmdir(work);
 }
 
-/* All loads in one recording: to turn every event on and off takes far longer than they. */
+/* All loads share one recording: turning every event on and off takes far longer than the loads. */
 static int record(struct oracle *o, char **names)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(o->fs, o->instance);

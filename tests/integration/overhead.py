@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings that may not cost what they cost: what they give up, and what they say of it."""
+"""Recordings with a limit on their own cost: the events that they drop, and their messages."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 
 from harness import Test, check
 
-# System calls for so long, so many each 2 ms.
+# System calls for a number of seconds, so many per 2 ms.
 BUSY = "import os, sys, time\nuntil = time.monotonic() + float(sys.argv[1])\n" \
        "while time.monotonic() < until:\n for _ in range(int(sys.argv[2])): os.getppid()\n time.sleep(0.002)\n"
 
@@ -16,7 +16,7 @@ BUSY = "import os, sys, time\nuntil = time.monotonic() + float(sys.argv[1])\n" \
 def record(test, seconds, calls, out, *arguments):
     done = test.run("record", "-q", "--json", "-b", "16M", "-e", "raw_syscalls", "-e", "sched", *arguments,
                     "-o", out, "--", sys.executable, "-c", BUSY, str(seconds), str(calls))
-    check(done.status == 3, f"it gave something up: {done}")
+    check(done.status == 3, f"expected exit status 3: {done}")
     return json.loads(done.out), done.err
 
 
@@ -28,18 +28,18 @@ def events_are_shed_in_order(test):
     warnings = [w for w in said["warnings"] if "the limit is" in w]
     check("read only when they are 50 % full" in warnings[0] and "75 %" in warnings[1], f"{warnings}")
     check("no events of raw_syscalls:sys_enter" in warnings[2], f"{warnings}")
-    # Each of them is in the trace, at its time: no such event comes behind it.
+    # Each dropped event is in the trace with a time: no such event comes after it.
     [place] = [i for i, line in enumerate(trace) if "tracing_mark_write" in line
                and "no events of raw_syscalls:sys_enter:" in line]
-    check(any("sys_enter:" in line for line in trace[:place]), "there were none before")
+    check(any("sys_enter:" in line for line in trace[:place]), "there were no such events before")
     late = [line for line in trace[place + 200:] if " sys_enter:" in line]
-    check(not late, f"events that were given up: {late[:2]}")
+    check(not late, f"dropped events: {late[:2]}")
 
 
-def far_beyond_it_ends(test):
+def far_above_the_limit_it_ends(test):
     said, told = record(test, 9, 800, test.dir / "end.traced", "--max-cpu", "0.1")
     check("more than twice the limit of 0.1 %" in told + json.dumps(said), f"{told} {said['warnings']}")
-    check(said["span_ns"] < 8.5e9, f"it went on for {said['span_ns']} ns")
+    check(said["span_ns"] < 8.5e9, f"the recording went on for {said['span_ns']} ns")
 
 
 def nonsense_is_refused(test):
@@ -68,7 +68,7 @@ def main():
     test.case("nonsense is refused", nonsense_is_refused)
     test.case("buffers fit the memory", buffers_fit_the_memory, daemon=True)
     test.case("events are shed in order", events_are_shed_in_order)
-    test.case("far beyond it ends", far_beyond_it_ends)
+    test.case("a recording far above its limit ends", far_above_the_limit_it_ends)
     test.end()
 
 

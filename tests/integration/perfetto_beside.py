@@ -34,7 +34,8 @@ class Format:
 
 
 class Beside:
-    """Of one file. Afterwards: events by CPU, (flags, {field: value}, shown), and losses by CPU."""
+    """Decodes one file. Afterwards: events by CPU, (flags, {field: value}, shown), and losses by
+    CPU."""
 
     def __init__(self, decoder, data):
         self.origin = decoder.origin
@@ -53,7 +54,7 @@ class Beside:
         for number, value in wire_fields(raw):
             if number == FORMATS:
                 format_ = Format(self.origin.Format.FromString(value))
-                check(format_.name not in self.formats, f"the format of {format_.name} is there twice")
+                check(format_.name not in self.formats, f"the format of {format_.name} occurs twice")
                 self.formats[format_.name] = format_
             elif number == ADDRESSES:
                 address = self.origin.Address.FromString(value)
@@ -64,7 +65,7 @@ class Beside:
         if bundle.lost_events:
             self.losses.setdefault(bundle.cpu, []).append(other.get(LOST_COUNT))
         check(bundle.lost_events or LOST_COUNT not in other, "a number of lost events, but no loss")
-        # Of equal times the compact event comes first.
+        # If times are equal, the compact event comes first.
         events = sorted([*compact_events(bundle.compact_sched), *plain_events(raw, bundle)],
                         key=lambda e: e[0])
         names = [self.formats[name] for _, _, name, _ in events]
@@ -93,7 +94,7 @@ class Beside:
             elif expected is not None:
                 expected -= 1
             out.append(last.get(key, 0))
-        check(at == len(data) and expected is None, "changes of flags in 74729 are of no event")
+        check(at == len(data) and expected is None, "field 74729 has flags of no event")
         return out
 
     def read_address(self, data, at, shown):

@@ -21,7 +21,7 @@ GENERIC_BASE = 65536
 
 
 def text_lines(text):
-    """(cpu, microseconds, pid, name, details) of each line but what follows a newline in a text."""
+    """(cpu, microseconds, pid, name, details) of each line that does not continue a text."""
     for line in text.splitlines():
         m = LINE.match(line)
         if m:
@@ -35,7 +35,7 @@ def text_events(path):
 
 
 def json_events(path):
-    """The same of the JSON's text, in which a mark of free text is two lines: B and at once E."""
+    """The same from the JSON's text, in which a free-text mark is two lines: B and at once E."""
     out = []
     for event in text_lines(json.loads(path.read_text(errors="replace"))["systemTraceEvents"]):
         cpu, usec, pid, name, details = event
@@ -50,7 +50,7 @@ IDLE_TID = 4194304  # of CPU 0, in the JSON
 
 
 def json_functions(path):
-    """By thread what the function tracers wrote, in order: (what, function, caller or None)."""
+    """By thread the function tracers' output, in order: (what, function, caller or None)."""
     out = {}
     for e in json.loads(path.read_text(errors="replace"))["traceEvents"]:
         args = e.get("args", {})
@@ -67,7 +67,7 @@ def json_functions(path):
 
 
 def split_functions(cpus):
-    """Of what perfetto_events returns: the function tracers' part as above, and the rest."""
+    """The result of perfetto_events: the function tracers' part as above, and the rest."""
     rest, functions = {}, {}
     for cpu, events in cpus.items():
         rest[cpu] = []
@@ -88,7 +88,7 @@ def split_functions(cpus):
 
 
 def compare_functions(path, functions):
-    """Every hit and entry, in the order of its thread; as many exits. Returns how many there are."""
+    """Every hit and entry, in the order of its thread, and as many exits. Returns their number."""
     ours = json_functions(path)
     check(set(ours) == set(functions), f"functions of {set(ours)}, not of {set(functions)}")
     for thread, events in functions.items():
@@ -113,10 +113,10 @@ def unzstd(data):
 
 
 def packets_of(data):
-    """The packets, out of those that hold others if there are any."""
+    """The packets, with those inside other packets unpacked."""
     out = []
     for number, packet in wire_fields(data):
-        check(number == 1, "something else than packets in the file")
+        check(number == 1, "the file has other fields than packets")
         fields = dict(wire_fields(packet))
         if set(fields) & {50, 133}:
             check(len(fields) == 1, "something beside the compressed packets")
@@ -153,7 +153,7 @@ def varint(data, at):
 
 
 def wire_fields(data):
-    """(number, value) of each field; varints and bytes are all that is written here."""
+    """(number, value) of each field; traces have varints and bytes only here."""
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -198,10 +198,10 @@ def generic_values(raw, fields):
 
 
 def plain_events(bundle_bytes, bundle):
-    """What python's parser keeps of typed events, and generic ones by hand."""
+    """Python's parser keeps typed events; generic ones are parsed by hand."""
     names = descriptor_names(bundle)
     raws = [value for number, value in wire_fields(bundle_bytes) if number == 2]
-    check(len(raws) == len(bundle.event), "events are missing to the second decoder")
+    check(len(raws) == len(bundle.event), "the second decoder has fewer events")
     for event, raw in zip(bundle.event, raws):
         order = [number for number, _ in wire_fields(raw)]
         check(order[:2] == [1, 2] and len(order) == 3,
@@ -246,7 +246,7 @@ def compact_events(compact):
 
 
 def infer(events):
-    """What the reader infers for compact events, from the switches of that CPU before them."""
+    """Values that the reader infers for compact events, from the switches of that CPU before them."""
     running = None
     for ts, pid, name, values in events:
         if pid is None:
@@ -275,7 +275,7 @@ def with_symbols(name, values, symbols):
 
 
 def perfetto_events(data, trace):
-    """By CPU, in time order: (ts, pid, name, values); and the count of compact ones."""
+    """By CPU, in order of time: (ts, pid, name, values); and the number of compact ones."""
     packets = [value for number, value in wire_fields(data) if number == 1]
     cpus, compacts, symbols = {}, 0, {}
     for packet, raw in zip(trace.packet, packets):
@@ -290,7 +290,7 @@ def perfetto_events(data, trace):
         compacts += len(compact)
         cpu = cpus.setdefault(bundle.cpu, [])
         check(bool(cpu) != bundle.HasField("previous_bundle_end_timestamp"),
-              "only the first bundle of a CPU says since when it is valid")
+              "only a CPU's first bundle must have the end of the previous one")
         cpu.extend(sorted(events + compact, key=lambda e: e[0]))
     return {cpu: list(infer(events)) for cpu, events in cpus.items()}, compacts
 
@@ -303,7 +303,7 @@ KEY_VALUE = re.compile(r"(\w+)=(-?\d+)(?![\w.x/:])")
 
 
 def check_values(details, name, values):
-    """Each plain number "key=value" of the text, where the message has a field of that name."""
+    """Each plain number "key=value" of the text for which the message has a field of that name."""
     compared = 0
     for key, shown in KEY_VALUE.findall(details):
         value = values.get(key)

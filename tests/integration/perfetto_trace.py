@@ -91,7 +91,7 @@ def losses(test):
     packets = Decoder(test.dir, test.source).decode(test.dir / "x.pftrace").packet
     slices = [p.track_event for p in packets if p.HasField("track_event")]
     begins = [e for e in slices if e.type == 1]
-    check(len(slices) == 2 * len(begins), "a gap that does not end")
+    check(len(slices) == 2 * len(begins), "a gap without an end")
     if "none lost" in r.err:
         check(not begins, "gaps where nothing was lost")
         return
@@ -102,13 +102,13 @@ def losses(test):
 
 
 def prefixes(test):
-    """Cut anywhere between two packets, it is a trace still."""
+    """Truncated between any two packets, it is still a trace."""
     _, path = record(test)
     data, decoder, at = path.read_bytes(), Decoder(test.dir, test.source), 0
     ends = []
     while at < len(data):
         tag, at = varint(data, at)
-        check(tag == 0x0A, "something else than packets in the file")
+        check(tag == 0x0A, "the file has other fields than packets")
         size, at = varint(data, at)
         at += size
         ends.append(at)

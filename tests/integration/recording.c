@@ -105,7 +105,7 @@ static void add_format(struct decoded *d, struct buf *b)
 	const char *system, *name, *id;
 	unsigned n = d->name_count;
 
-	/* It may move what it terminates. */
+	/* The function may move the text that it terminates. */
 	system = buf_string(b);
 	assert_non_null(system);
 	name = strstr(b->data + strlen(system) + 1, "name: ");
@@ -137,7 +137,7 @@ static void add_subbuf(struct decoded *d, unsigned buffer, unsigned cpu, const u
 	while ((r = page_iter_next(&it, &rec)) > 0) {
 		if (rec.data < first)
 			continue;
-		/* Within one CPU time never runs back. */
+		/* Within one CPU time never goes back. */
 		assert_true(rec.ts >= c->last_ts);
 		c->last_ts = rec.ts;
 		c->events++;
@@ -255,14 +255,4 @@ int decoded_event_id(const struct decoded *d, const char *name)
 		if (strcmp(d->names[i].name, name) == 0)
 			return d->names[i].id;
 	return -1;
-}
-
-uint16_t record_id(const struct record *r)
-{
-	uint16_t id = 0;
-
-	/* common_type is the first field of every event. */
-	if (r->len >= sizeof(id))
-		memcpy(&id, r->data, sizeof(id));
-	return id;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* For tests on the running kernel: a recording of our own, and what its stream holds. */
+/* For tests on the running kernel: a recording of our own, and the content of its stream. */
 #pragma once
 
 #include "daemon/capture/capture.h"
@@ -7,7 +7,7 @@
 #include "trace/page.h"
 #include "traced/stream.h"
 
-/* Where tracefs can't be used, ends the program with 77. */
+/* Ends the program with 77 if tracefs can't be used. */
 struct tracefs *open_tracefs_or_skip(void);
 
 struct recording {
@@ -20,21 +20,21 @@ struct recording {
 void recording_init(struct recording *r, struct tracefs *fs);
 void recording_deinit(struct recording *r);
 
-/* Dispatches until the time has come. */
+/* Dispatches until that time. */
 void run_until(struct capture *c, uint64_t boot_ns);
 void run_for(struct capture *c, uint64_t ns);
 
 /* Rings can be mapped since 6.10. */
 bool kernel_maps_rings(void);
 
-/* Names in tracefs/instances that begin with prefix. */
+/* Counts the names in tracefs/instances that begin with prefix. */
 unsigned count_instances(struct tracefs *fs, const char *prefix);
 
 #define DECODED_CPUS 64
 
 struct decoded_cpu {
-	uint64_t events, missed; /* in the sub-buffers, announced by them */
-	uint64_t uncounted;	 /* sub-buffers that announce a loss without its size */
+	uint64_t events, missed; /* losses that sub-buffers announce */
+	uint64_t uncounted;	 /* sub-buffers that announce a loss of unknown size */
 	uint64_t subbufs, last_ts;
 	Traced__Capture__CpuStats stats; /* the last ones */
 };
@@ -56,9 +56,8 @@ struct decoded {
 typedef void (*record_func)(void *userdata, enum subbufs_buffer buffer, unsigned cpu,
 			    const struct record *record);
 
-/* Reads a whole stream; each record (outside of skipped bytes) is handed to func, if any. */
+/* Reads a whole stream, and calls func, if any, for each record outside of skipped bytes. */
 struct decoded *decode(int fd, record_func func, void *userdata);
 void decoded_free(struct decoded *d);
 /* -1: not in the stream. */
 int decoded_event_id(const struct decoded *d, const char *name);
-uint16_t record_id(const struct record *r);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What a crash or a power cut left: `tracectl recover` lists and exports it, and of a spool that was
-cut anywhere, whatever stands behind the cut, all that is whole comes out, and nothing else."""
+"""After a crash or a power cut `tracectl recover` lists and exports what is left. A spool that was
+truncated anywhere, with anything after the cut, gives all whole chunks, and nothing else."""
 
 import datetime
 import json
@@ -29,8 +29,9 @@ def recording(test):
 
 
 def lines(path):
-    """Without the names in front, of which one that is learnt at the end may be cut off, and the
-    recorder's own mark, whose place in the kernel is an address where the symbols are damaged."""
+    """Without the names in front, because a truncation may remove one that is learnt at the end,
+    and without the recorder's own mark, whose place in the kernel is an address if the symbols are
+    damaged."""
     return [re.sub(r"^ *.*?(?=-\d+ +\[)", "", line) for line in path.read_text(errors="replace").splitlines()
             if not line.startswith("#") and "[LOST" not in line and "trace_event_clock_sync" not in line]
 
@@ -39,11 +40,11 @@ def listed_and_exported(test):
     data = recording(test)
     spool = test.dir / "left"
     spool.mkdir()
-    # Without its end: how much of it is events depends on the machine.
+    # Without its end: the share of events in it depends on the machine.
     (spool / "20260102T030405Z-lab-0123abcd.traced").write_bytes(data[:-20])
     (spool / "20260102T030406Z-lab-1123abcd.traced").write_bytes(data)
     (spool / "20260102T030407Z-1000+other-day-2123abcd.traced").write_bytes(data)
-    # Where the daemon has them: for this process alone.
+    # The daemon's folder of spools, for this process only.
     wrap = in_namespace("mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/traced && "
                         f"cp {spool}/* /var/lib/traced")
     r = test.run("recover", wrap=wrap)
@@ -71,14 +72,14 @@ def listed_and_exported(test):
 
 
 def power_cuts(test):
-    """A file system may have the length, but not the bytes: zeros, or what was there before."""
+    """A file system may have the length but not the bytes: zeros, or older data."""
     seed = int(os.environ.get("CUT_SEED", random.randrange(1 << 30)))
     rng = random.Random(seed)
     data = recording(test)
     whole = lines(test.dir / "whole.txt")
     known, most = set(whole), 0
     for n in range(16):
-        # The head is most of so short a recording.
+        # The head is most of such a short recording.
         cut = rng.randrange(len(data)) if n < 4 else rng.randrange(len(data) * 3 // 4, len(data))
         what = ("nothing", "zeros", "garbage", "a hole before")[n % 4]
         left = data[:cut]
@@ -106,7 +107,7 @@ def power_cuts(test):
 
 
 def damage_is_told(test):
-    """Of a chunk of whatever kind."""
+    """For a chunk of each kind."""
     data = recording(test)
     at, kinds = len(STREAM_MAGIC), set()
     while at < len(data):

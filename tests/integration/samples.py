@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Samples of what the CPUs run, beside a recording: stacks that are known
-beforehand, on the trace's clock: where a sample says that a thread ran, the
-trace's own scheduling events have to say so, too."""
+"""Samples of running code in a recording: known stacks, on the trace's clock. If a sample says that
+a thread ran, the trace's own scheduling events must say so, too."""
 
 import bisect
 import collections
@@ -40,8 +39,9 @@ def stack(frames, sample):
 
 
 def running(text):
-    """By CPU: times in microseconds, who ran from then on, and who gave way at its end. Some kernels
-    (6.18 in this project's guests) don't tell of each switch: then the two are not the same."""
+    """By CPU: times in microseconds, the task that ran from then on, and the task that left the CPU
+    at its end. Some kernels (6.18 in this project's guests) don't report each switch: then the two
+    differ."""
     switches = collections.defaultdict(lambda: ([], [], []))
     for cpu, seconds, micro, before, tid in re.findall(
             r"\[(\d+)\] \S+ +(\d+)\.(\d+): sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+)", text):
@@ -59,7 +59,7 @@ def on_the_traces_clock(trace):
     for sample in trace["samples"]:
         times, tids, gave_way = switches.get(sample["cpu"], ([], [], []))
         at = bisect.bisect_right(times, sample["ts"]) - 1
-        # A microsecond is all that the text tells.
+        # The text has times to the microsecond.
         if at < 0 or min(abs(sample["ts"] - times[i]) for i in (at, min(at + 1, len(times) - 1))) < 2:
             continue
         if at >= len(gave_way) or gave_way[at] != tids[at]:
@@ -82,7 +82,7 @@ def record_and_convert(test):
     check(told["event"] == "cpu-clock" and told["hz"] == 997 and told["samples"] == len(trace["samples"])
           and told["samples"] == sum(c["samples"] for c in told["cpus"]), f"{told}")
     threads = {e["tid"] for e in trace["traceEvents"] if e.get("ph") == "M"}
-    # The kernel tells -1 of who is dying and has given back its number.
+    # The kernel reports -1 for a dying task whose number was freed.
     nameless = [s for s in trace["samples"] if s["tid"] not in threads | {0, -1}]
     check(sum(s["tid"] == -1 for s in trace["samples"]) <= len(trace["samples"]) // 100, "nobody's samples")
     ends = [trace["samples"][i]["ts"] for i in (0, -1)]
@@ -103,7 +103,7 @@ def record_and_convert(test):
 
 
 def as_a_profile(test):
-    """google-pprof tells of our profile what the JSON tells of the same samples."""
+    """google-pprof reports of our profile what the JSON has for the same samples."""
     need(shutil.which("google-pprof"), "google-pprof is not installed")
     busy = test.build / "tests" / "integration" / "busy"
     r = test.run("record", "--name", test.name, *RECORD, "-o", "out.traced", "--", str(busy), "300")
@@ -119,7 +119,7 @@ def as_a_profile(test):
     out = subprocess.run(["google-pprof", "--text", busy, "busy.prof"], check=True, cwd=test.dir,
                          capture_output=True, text=True).stdout
     found = re.search(r"^ +\d+ +\S+ +\S+ +(\d+) +\S+ middle_b$", out, re.M)
-    # Without libdw the JSON has no such name, google-pprof finds it by itself.
+    # Without libdw the JSON lacks such names; google-pprof finds them by itself.
     check(found and (int(found[1]) == wanted or not wanted), f"{wanted} by the JSON:\n{out}")
     r = test.run("convert", "out.traced", "busy.prof", "--comm", "nobody at all")
     check(r.status == 1 and re.search(r"none of the \d+ samples", r.err), r)
@@ -128,7 +128,7 @@ def as_a_profile(test):
 
 
 def straight_to_json(test):
-    """What the sandboxed exporter can't open has no names, but the kernel's has."""
+    """Files that the sandboxed exporter can't open have no names, but the kernel has."""
     r = test.run("record", "--name", test.name, "--sample", "499", "-t", "300ms", "-e",
                  "sched:sched_switch", "-C", "mono", "-o", "out.json", "--", "sh", "-c",
                  "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done")

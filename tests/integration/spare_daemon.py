@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Instances that the daemon prepares for the next recording: there, off, taken by whatever is
-asked for, made anew, and gone with the option and the daemon, however that ends."""
+"""Instances that the daemon prepares for the next recording: present, switched off, taken by any
+request, made again, and removed with the option and with the daemon, however it ends."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def status(test):
 
 
 def ready(test):
-    """The instances of the one that waits."""
+    """The instances of the waiting spare."""
     settled("a spare", lambda: status(test)["spare_bytes"] > 0)
     names = [n for n in of(test) if "-spare+" in n]
     last = max(int(re.search(r"\+(\d+)", n)[1]) for n in names)
@@ -43,7 +43,7 @@ def begin(test, spare="yes", more=""):
 
 
 def recorded(test, name, *arguments):
-    """Starts, marks and stops one; its session while it recorded, and its text."""
+    """Starts, marks and stops one. Returns its session while it recorded, and its text."""
     r = test.run("start", "--name", name, *arguments)
     check(r.status == 0, f"start: {r}")
     session, = (s for s in status(test)["sessions"] if s["name"] == name)
@@ -69,10 +69,10 @@ def waits_quietly(test):
     total = sum(int(setting(n, "buffer_total_size_kb")) << 10 for n in names)
     check(told == total, f"{told} B told, {total} B taken")
     check("wait for the next" in test.run("status").out, "status does not say so")
-    # Nobody else takes it for a leftover.
+    # No other daemon takes it for a leftover.
     r = test.run("doctor", "--json")
     check("left by" not in r.out, f"doctor: {r}")
-    if test.is_sanitized():  # their own threads wake
+    if test.is_sanitized():  # the daemon's own threads wake
         return
     time.sleep(0.5)  # the clients that have left
     wakes = wakeups(test)
@@ -114,10 +114,10 @@ def made_when_nothing_records(test):
         check(r.status == 0, f"start: {r}")
     check(test.run("cancel", names[1]).status == 0, "cancel")
     settled("the second goes", lambda: not any(names[1] in i for i in of(test)))
-    time.sleep(0.5)  # as long as it takes to make some, and more
+    time.sleep(0.5)  # longer than the daemon needs to make a spare
     check(sorted(of(test)) == sorted([main, main + "-tasks"]), f"{of(test)}")
     check(test.run("cancel", names[0]).status == 0, "cancel")
-    check(ready(test)[0] != main, "the same again")
+    check(ready(test)[0] != main, "the same spare again")
 
 
 def is_taken(test):
@@ -127,7 +127,7 @@ def is_taken(test):
     check(session["instance"] == main, f"{session['instance']} is not {main}")
     check("sched_switch:" in text and f"of {test.name}-as-it-is" in text, "the text")
     settled("the instance goes", lambda: main not in of(test))
-    check(ready(test)[0] != main, "the same again")
+    check(ready(test)[0] != main, "the same spare again")
     check(len(of(test)) == len(ready(test)), f"{of(test)}")
 
 
@@ -197,7 +197,7 @@ def killed(test):
     old = ready(test)
     test.daemon.process.kill()
     test.daemon.process.wait()
-    check(all((INSTANCES / n).exists() for n in old), "who removed them?")
+    check(all((INSTANCES / n).exists() for n in old), "somebody removed the instances")
     test.daemon.log.close()
     test.daemon = Daemon(test, "--config", test.config)
     check(not any((INSTANCES / n).exists() for n in old), f"{old} are left")

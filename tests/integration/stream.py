@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Recordings that are written while they run: what comes when, that nothing is
-missing or doubled, and that the spool is given back."""
+"""Recordings that are written while they run: when data comes, that nothing is missing or doubled,
+and that the spool's space is freed."""
 
 import contextlib
 import fcntl
@@ -18,7 +18,7 @@ MARKS = 3000
 
 @contextlib.contextmanager
 def recording(test, *arguments, **kwargs):
-    """tracectl record, which records by now; whatever happens, it ends."""
+    """tracectl record, which already records; it ends in any case."""
     process = test.start("record", "--name", test.name, *arguments, **kwargs)
     try:
         try:
@@ -37,19 +37,19 @@ def recording(test, *arguments, **kwargs):
 
 
 def instance_of(test):
-    """The main one, once it takes marks: the tasks' own is turned on before it."""
+    """The main instance, once it takes marks: the one for tasks is turned on before it."""
     until = time.monotonic() + 20
     while True:
         for i in test.instances():
             on = INSTANCES / i / "tracing_on"
             if not i.endswith("-tasks") and on.read_text().strip() == "1":
                 return INSTANCES / i
-        check(time.monotonic() < until, "it does not record")
+        check(time.monotonic() < until, "the session does not record")
         time.sleep(0.01)
 
 
 def write_marks(test, count, pause=0.0, first=0):
-    """Numbered ones, straight into the session's instance, from whatever CPU."""
+    """Numbered marks, straight into the session's instance, from any CPU."""
     with open(instance_of(test) / "trace_marker", "wb", buffering=0) as marker:
         for n in range(first, first + count):
             marker.write(b"number %d\n" % n)
@@ -74,7 +74,7 @@ def every_mark_is_written_once(test, file):
         check(converted.status == 0, f"{converted}")
         file = "x.txt"
     text = (test.dir / file).read_text(errors="replace")
-    check(numbers_in(text) == list(range(MARKS)), "marks are missing, doubled or disordered")
+    check(numbers_in(text) == list(range(MARKS)), "marks are missing, doubled or out of order")
     lines = sum(1 for line in text.splitlines() if not line.startswith("#"))
     check(lines == outcome["events"], f"{lines} lines of {outcome['events']} events")
     written = sum(row["written"] for row in outcome["ledger"])
@@ -120,8 +120,8 @@ def spool_of(test):
     return next(iter(test.daemon.spool.iterdir())).stat()
 
 
-def a_spool_is_given_back(test):
-    """While it records, once the exporter has caught up with a burst."""
+def a_spool_is_freed(test):
+    """During the recording, once the exporter has caught up with a burst."""
     with recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-o",
                    "x.pftrace") as process:
         load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
@@ -135,7 +135,7 @@ def a_spool_is_given_back(test):
             load.kill()
             load.wait()
         while spool_of(test).st_blocks * 512 > spool_of(test).st_size // 2:
-            check(time.monotonic() < until, f"all of it is kept: {spool_of(test)}")
+            check(time.monotonic() < until, f"the spool is not freed: {spool_of(test)}")
             check(process.poll() is None, "the recording has ended")
             time.sleep(0.1)
         interrupt(process)
@@ -145,7 +145,7 @@ def a_spool_is_given_back(test):
         check(not list(test.daemon.spool.iterdir()), "the spool is left")
 
 
-def a_slow_reader_costs_what_is_counted(test):
+def losses_by_a_slow_reader_are_counted(test):
     """The spool fills, the rings overwrite: each gap has its number, and the sums agree."""
     config = test.dir / "conf"
     config.write_text("[limits]\nspool_max = 20M\n")
@@ -211,7 +211,7 @@ def await_growth(test, part, size=1):
 
 
 def a_killed_daemon_leaves_the_rest(test):
-    """What was not written is in the spool, for convert."""
+    """Data that was not written is in the spool, for convert."""
     with recording(test, "--stream", "-o", "x.txt") as process:
         time.sleep(3)
         await_growth(test, test.dir / "x.txt.part", 4096)
@@ -219,7 +219,7 @@ def a_killed_daemon_leaves_the_rest(test):
         test.daemon.process.wait()
         result = test.finish(process)
         check(result.status == 3 and "x.txt is INCOMPLETE" in result.err, f"{result}")
-        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "nothing is kept")
+        check("sched_switch" in (test.dir / "x.txt").read_text(errors="replace"), "the file lacks earlier events")
         test.remove_instances()
         spool = next(iter(test.daemon.spool.iterdir()))
         converted = test.run("convert", spool, "rest.txt")
@@ -229,14 +229,14 @@ def a_killed_daemon_leaves_the_rest(test):
 
 
 def await_unlocked(part):
-    """Until all who write it are gone: whole before that, it is still theirs."""
+    """Waits until all its writers are gone: until then it belongs to them, even if it is whole."""
     until = time.monotonic() + 30
     with part.open("rb") as f:
         while True:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            check(time.monotonic() < until, "somebody has it open for ever")
+            check(time.monotonic() < until, "the part stays locked")
             time.sleep(0.05)
 
 
@@ -249,7 +249,7 @@ def a_killed_tracectl_leaves_a_whole_part(test):
         test.finish(process)
     test.check_no_instances()
     await_unlocked(part)
-    check(part.read_bytes().endswith(b"}\n"), "it is never closed")
+    check(part.read_bytes().endswith(b"}\n"), "the part is never completed")
     before = json.loads(part.read_text(errors="strict"))
     check(before["otherData"]["events"] > 0, f"{before['otherData']}")
     result = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", "x.json")
@@ -259,7 +259,7 @@ def a_killed_tracectl_leaves_a_whole_part(test):
 
 
 def killed_all_together(test, ending):
-    """As by the OOM killer of their cgroup: what is in the part is a prefix."""
+    """As by the OOM killer of their cgroup: the part is a prefix."""
     part = test.dir / f"x.{ending}.part"
     with recording(test, "--stream", "-e", "sched", "-o", f"x.{ending}") as process:
         await_growth(test, part, 4096)
@@ -273,7 +273,7 @@ def killed_all_together(test, ending):
     second = test.start("record", "--stream", "-e", "sched", "-o", f"x.{ending}")
     await_growth(test, test.dir / f"x.partial.{ending}")
     await_growth(test, part)
-    # A part that is being written is nobody's to take.
+    # Nobody may take a part that is being written.
     third = test.run("record", "--stream", "-t", "100ms", "-e", "sched", "-o", f"x.{ending}")
     check(third.status == 0 and "belongs to another recording" in third.err, f"{third}")
     interrupt(second)
@@ -283,7 +283,7 @@ def killed_all_together(test, ending):
     text = (test.dir / f"x.partial.{ending}").read_text(errors="strict")
     if ending == "json":
         text = json.loads(text)["systemTraceEvents"]
-    check("sched_switch" in text, "nothing is kept")
+    check("sched_switch" in text, "the file lacks earlier events")
 
 
 def main():
@@ -292,8 +292,8 @@ def main():
         test.case(f"every mark is written once to {file}", every_mark_is_written_once, file)
     test.case("lines come while it records", lines_come_while_it_records)
     test.case("a reader that leaves ends it", a_reader_that_leaves_ends_it)
-    test.case("a spool is given back", a_spool_is_given_back, daemon=True)
-    test.case("a slow reader costs what is counted", a_slow_reader_costs_what_is_counted)
+    test.case("a spool is freed", a_spool_is_freed, daemon=True)
+    test.case("losses by a slow reader are counted", losses_by_a_slow_reader_are_counted)
     test.case("a stream has one output", a_stream_has_one_output, daemon=True)
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
     test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Recordings on the running kernel: what is asked for, what is refused, what is left behind. */
+/* Recordings on the running kernel: requests, refusals, and leftovers. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -161,7 +161,7 @@ static void count_marks(void *userdata, enum subbufs_buffer buffer, unsigned cpu
 
 static void two_at_once(void **state _unused_)
 {
-	/* Quiet: while one is taken down nobody reads the other. */
+	/* Quiet: the removal of one instance must not wait for a reader of the other. */
 	static const struct capture_event_spec specs[] = { { .glob = "sched:sched_process_hang" } };
 	_cleanup_(capture_freep) struct capture *a = NULL, *b = NULL;
 	struct capture *same = NULL;
@@ -223,7 +223,7 @@ static void short_lived_tasks_are_known(void **state _unused_)
 
 	recording_init(&rec, fs);
 	assert_int_equal(start(&c, &rec, "births", specs, 1, &err), 0);
-	/* Let the scan of /proc go by: nothing but the task ring knows the child. */
+	/* Let the scan of /proc pass: only the task ring reports the child. */
 	run_for(c, 200 * NSEC_PER_MSEC);
 	birth.pid = fork();
 	if (birth.pid == 0) {
@@ -235,14 +235,13 @@ static void short_lived_tasks_are_known(void **state _unused_)
 	d = decode(rec.fd, see_birth, &birth);
 	assert_true(birth.newtask >= 1);
 	assert_true(birth.rename >= 1);
-	/* Nothing reads of ends there. */
+	/* No event is read whose end is there. */
 	assert_int_equal(decoded_event_id(d, "sched:sched_process_exit"), -1);
 	decoded_free(d);
 	recording_deinit(&rec);
 }
 
-/* The kernel makes the text of its symbols for who asks for them: that takes it longer than all
- * else. */
+/* The kernel generates its symbols' text on reading, which takes longer than anything else. */
 static void symbols_where_events_name_them(void **state _unused_)
 {
 	static const char *const stacks = "stacktrace";
@@ -253,7 +252,7 @@ static void symbols_where_events_name_them(void **state _unused_)
 	} cases[] = {
 		{ .spec.glob = "irq:softirq_raise" },
 		{ .spec.glob = "timer:hrtimer_start", .kallsyms = 1 },
-		/* There is none after the kernel's start. */
+		/* The text has none after the kernel's start. */
 		{ .spec.glob = "initcall:initcall_start" },
 		{ .spec.glob = "irq:softirq_raise", .options = { &stacks, 1 }, .kallsyms = 1 }
 	};
@@ -383,7 +382,7 @@ static void one_cpu_only(void **state _unused_)
 	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
 	assert_int_equal(capture_start(c, rec.fd, &err), 0);
 	run_for(c, 50 * NSEC_PER_MSEC);
-	/* A mark is taken wherever the caller runs, and it stays where it was. */
+	/* A mark is written on any CPU, and stays there. */
 	assert_int_equal(capture_mark(c, "from anywhere", &err), 0);
 	sched_getaffinity(0, sizeof(after), &after);
 	assert_true(CPU_EQUAL(&before, &after));
@@ -448,7 +447,7 @@ static void stream_is_closed_though_tracing_stays_on(void **state _unused_)
 	assert_int_equal(start(&c, &rec, "stays", specs, 1, &err), 0);
 	run_for(c, 50 * NSEC_PER_MSEC);
 	assert_int_equal(capture_mark(c, "the last words", &err), 0);
-	/* Where tracing_on is a folder: nobody can write to it. */
+	/* tracing_on is a folder: nobody can write to it. */
 	snprintf(path, sizeof(path), "%s/tracing_on", rec.state);
 	assert_int_equal(mkdir(path, 0700), 0);
 	dir = c->run.rings[BUFFER_MAIN].dir;
@@ -523,7 +522,7 @@ static void see_ring_marks(void *userdata, enum subbufs_buffer buffer, unsigned 
 		seen[n]++;
 }
 
-/* Each snapshot holds what came since the last one: together all, none twice. */
+/* Each snapshot holds the events since the last one: together all, none twice. */
 static void snapshots_follow_each_other(void **state _unused_)
 {
 	static const enum capture_reader readers[] = { CAPTURE_READER_MMAP, CAPTURE_READER_SPLICE,
@@ -622,7 +621,7 @@ static void instance_that_was_removed_by_others(void **state _unused_)
 	struct recording rec;
 	char prefix[64];
 
-	/* While it records, its open files keep it; the journal copes with what is gone. */
+	/* Open files keep the instance while it records; the journal copes with missing ones. */
 	recording_init(&rec, fs);
 	assert_int_equal(start(&c, &rec, "removed", specs, 1, &err), 0);
 	snprintf(prefix, sizeof(prefix), "traced-%d-removed", getpid());
@@ -632,7 +631,7 @@ static void instance_that_was_removed_by_others(void **state _unused_)
 	recording_deinit(&rec);
 }
 
-/* As another daemon, which can't see its maker, would remove it. */
+/* Removes it as another daemon would that can't see its maker. */
 static void instance_is_held_while_it_is_made(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A recorder is killed at random moments: afterwards capture_recover leaves
- * nothing in tracefs, and the stream reads up to its last whole chunk.
+ * A recorder is killed at random moments. Afterwards capture_recover leaves nothing in tracefs, and
+ * the stream reads up to its last whole chunk.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -39,7 +39,7 @@ static void record_until_killed(struct recording *rec)
 	_exit(2);
 }
 
-/* How long it takes here from nothing to a stream with content. */
+/* The time here from the start to a stream with content. */
 static uint64_t time_to_record(void)
 {
 	uint64_t start = now_ns(CLOCK_MONOTONIC), took;
@@ -71,7 +71,7 @@ static void killed_at_random_moments(void **state _unused_)
 		pid_t pid;
 
 		recording_init(&rec, fs);
-		/* From the midst of arming to well within the recording. */
+		/* From the middle of arming to well within the recording. */
 		ns = span / 1000 * ((unsigned)rand_r(&seed) % 1000);
 		wait = (struct timespec){ .tv_sec = (time_t)(ns / NSEC_PER_SEC),
 					  .tv_nsec = (long)(ns % NSEC_PER_SEC) };
@@ -89,7 +89,10 @@ static void killed_at_random_moments(void **state _unused_)
 		undone += (unsigned)r;
 		snprintf(prefix, sizeof(prefix), "traced-%d-", pid);
 		assert_int_equal(count_instances(fs, prefix), 0);
-		/* A second time finds nothing of this one (other tests may crash beside it). */
+		/*
+		 * A second run finds no leftovers of this recorder (other tests may crash beside
+		 * it).
+		 */
 		assert_true(capture_recover(&rec.env, &err) >= 0);
 		if (lseek(rec.fd, 0, SEEK_END) >= 8) {
 			struct decoded *d = decode(rec.fd, NULL, NULL);
@@ -126,7 +129,7 @@ static void living_recorder_is_left_alone(void **state _unused_)
 	recording_deinit(&rec);
 }
 
-/* As it looks from a pid namespace that doesn't have its maker. */
+/* The process as a pid namespace without its maker sees it. */
 static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 {
 	int held[3], status;
@@ -154,7 +157,7 @@ static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 	assert_int_equal(count_instances(fs, prefix), 3);
 	for (int i = 0; i < 3; i++)
 		close_fd(held[i]);
-	/* Another daemon that begins may be faster. */
+	/* Another daemon that starts may be faster. */
 	assert_true(capture_recover(&rec.env, NULL) >= 0);
 	assert_int_equal(count_instances(fs, prefix), 0);
 	assert_true(took < NSEC_PER_SEC);

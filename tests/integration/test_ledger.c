@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbered marks under overload, with rings far too small: each mark is in the
- * stream or counted as lost, and the sum is exact, for each way of reading.
+ * Numbered marks under overload, with rings far too small: each mark is in the stream or counted as
+ * lost, and the sum is exact, for each way of reading.
  *
- * test_ledger [MARKS]: of each writer; an emulated machine takes long for as many as another
+ * test_ledger [MARKS]: marks per writer; an emulated machine needs fewer
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #include "recording.h"
 
 #define WRITERS 2
-/* An event that does not occur: all that is in the rings are marks. */
+/* An event that does not occur: the rings have marks only. */
 #define QUIET_EVENT "sched:sched_process_hang"
 
 static struct tracefs *fs;
@@ -69,7 +69,7 @@ static void see(void *userdata, enum subbufs_buffer buffer, unsigned cpu _unused
 	if (!text || sscanf(text, "ledger %u %u", &writer, &n) != 2)
 		return;
 	assert_true(writer < WRITERS && n < mark_count);
-	/* No mark twice. */
+	/* No mark occurs twice. */
 	assert_int_equal(s->present[writer][n], 0);
 	s->present[writer][n] = 1;
 	s->marks++;
@@ -139,9 +139,9 @@ static void check_ledger(enum capture_reader reader, unsigned pause_every, bool 
 		const struct decoded_cpu *c = &d->cpus[BUFFER_MAIN][cpu];
 		const Traced__Capture__CpuStats *s = &c->stats;
 
-		/* Each CPU's own account: what was read is what is there. */
+		/* Each CPU's own account: the number read equals the number in the stream. */
 		assert_int_equal(s->read, c->events);
-		/* Every loss is announced in a sub-buffer, those without room aside. */
+		/* A sub-buffer announces every loss, except one without room for the count. */
 		if (!c->uncounted)
 			assert_int_equal(s->overrun, c->missed);
 		else

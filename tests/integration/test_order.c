@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The clock of applications' marks, CLOCK_BOOTTIME, and that of the kernel's ring are one: what is
- * made back to back is in the order in which it was made, always. The same for syncs.
+ * Applications' marks use CLOCK_BOOTTIME, and so does the kernel's ring: events made one after the
+ * other are always in that order. The same for syncs.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static void marks_and_events_are_in_order(void **state _unused_)
 		char text[32];
 		int n = snprintf(text, sizeof(text), "order %u\n", i);
 
-		/* As libtraced dates a mark. */
+		/* Dates a mark as libtraced does. */
 		marks[i].before = now_ns(CLOCK_BOOTTIME);
 		assert_int_equal(write(marker, text, (size_t)n), n);
 		marks[i].after = now_ns(CLOCK_BOOTTIME);
@@ -122,7 +122,7 @@ static void a_sync_lies_between_its_readings(void **state _unused_)
 	assert_int_equal(capture_sync(c, longest, &other, &err), -EINVAL);
 	longest[CAPTURE_SYNC_ID_MAX] = '\0';
 	assert_int_equal(capture_sync(c, longest, &other, &err), 0);
-	/* Its own, and these two. */
+	/* The recorder's own sync, and these two. */
 	for (unsigned i = 3; i < CAPTURE_SYNCS_MAX; i++) {
 		char id[16];
 

@@ -91,7 +91,7 @@ static unsigned writes_of(const struct capture *c, const char *file)
 	return n;
 }
 
-/* What it recorded; decoded_free() frees it. */
+/* Reads the recording; decoded_free() frees the result. */
 static struct decoded *record(struct fixture *f, struct capture *c)
 {
 	assert_int_equal(capture_start(c, f->rec.fd, NULL), 0);

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""trace-cmd's files in and out, by tracectl: recorded ones of tests/data, whole, piped, cut and damaged;
-and what trace-cmd itself, where it is installed, reports of ours. Without root and tracefs nothing is recorded."""
+"""trace-cmd's files as input and output of tracectl: recorded ones of tests/data, whole, piped,
+truncated and damaged; and trace-cmd's own report of our files, if it is installed. Without root and
+tracefs nothing is recorded."""
 
 import gzip
 import re
@@ -57,13 +58,13 @@ def by_pipe_and_by_way_of_a_stream(test):
     check(test.run("convert", "x.traced", "x.txt").status == 0, "from the stream")
     piped = test.run("convert", "--format", "txt", "-", "-", stdin=data)
     check(piped.status == 0, f"{piped}")
-    check(piped.stdout == (test.dir / "x.txt").read_bytes(), "the pipe's text is another one")
+    check(piped.stdout == (test.dir / "x.txt").read_bytes(), "the pipe's text differs")
 
 
 def wrong_buffer(test):
     result, _ = convert(test, peer(test, "v7-zstd.dat"), "--instance", "nosuch", status=1)
     check("no buffer 'nosuch'" in result.err and "'dat-two', 'dat-peer'" in result.err, f"{result}")
-    # That one is there, and empty.
+    # The instance exists, and is empty.
     result, _ = convert(test, peer(test, "v7-zstd.dat"), "--instance", "", status=3)
     check("NOT ONE EVENT" in result.err, f"{result}")
     (test.dir / "in.dat").write_bytes(b"\x89traced\n")
@@ -74,7 +75,7 @@ def wrong_buffer(test):
 def cut_and_damaged(test):
     six, seven = peer(test, "v6.dat.gz"), peer(test, "v7-zstd.dat")
     whole = sum(len(peer_text(test, n)) for n in ("dat-peer", "dat-two"))
-    # A version 6 that ends in its events is worth something, and says that it is not whole.
+    # A version 6 that ends within its events is converted, with a message that it is not whole.
     result, lines = convert(test, six[:-4096 * 3], status=3)
     check("INCOMPLETE" in result.err and re.search(r"events of CPU \d", result.err), f"{result}")
     check(0 < len(lines) < whole, f"{len(lines)} lines of {whole}")
@@ -98,7 +99,7 @@ def report(test, name):
 
 
 def reported_alike(test):
-    """What trace-cmd reports of its file, and of ours that was made of it."""
+    """trace-cmd's report of its own file, and of ours made from it."""
     need(shutil.which("trace-cmd"), "trace-cmd is not installed")
     for name in ("v6.dat.gz", "v7-none.dat.gz", "v7-zstd.dat"):
         (test.dir / "peer.dat").write_bytes(peer(test, name))
@@ -110,7 +111,7 @@ def reported_alike(test):
 
 
 def other_machines(test):
-    """32 bits and the other byte order: as many events for trace-cmd as for us, in both versions."""
+    """32 bits and the other byte order: trace-cmd sees as many events as we do, in both versions."""
     need(shutil.which("trace-cmd"), "trace-cmd is not installed")
     for machine in ("6.12.107-armhf", "6.12.107-s390x"):
         (test.dir / "x.traced").write_bytes(gzip.decompress(

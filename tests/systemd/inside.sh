@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# After a meson install: runs as a service under the systemd that `run` boots.
+# Runs after a meson install, as a service under the systemd that `run` boots.
 . "${0%/*}/lib.sh"
 
 journalctl --update-catalog
@@ -38,7 +38,7 @@ check "and has no file of it" test ! -e stolen.json
 check "root sees it" grep -q mine <(tracectl list)
 check "its owner ends it" in_group tracectl cancel mine
 
-# What a user may, and where that is set.
+# Rights of users, and where they are set.
 conf=$(traced --help | sed -n 's/.*read FILE and FILE.d.*(\(.*\))$/\1/p')
 check "no kernel addresses for users" told "raw_addresses = yes" in_group tracectl record -t 30s -o /tmp/raw.traced
 check "no functions of others" told "functions = yes" in_group tracectl record -p function -t 100ms -o /tmp/f.json
@@ -129,7 +129,7 @@ check "its client is killed" kill -9 $client
 check "it ends with it" eventually fails pgrep -x traced-export
 exec 9>&-
 
-# As the guests of tests/vm do; other kernels may keep these from everybody.
+# The same as in the guests of tests/vm; other kernels may refuse these to everybody.
 if head -c 1 /sys/kernel/tracing/available_filter_functions >/dev/null 2>&1; then
   check "the service traces functions" tracectl record -p function -l 'vfs_*' -o functions.txt -- ls -l /proc/self/
   check "by name" grep -q 'vfs_[a-z]* <-' functions.txt
@@ -155,7 +155,7 @@ check "nothing of the session is left" fails instances "$daemon"
 check "nor of the socket's daemon" fails pgrep -x traced
 check "the journal knows the sessions" journal SESSION=lab
 
-# Without a service root's tracectl starts a daemon of its own.
+# Without the service, root's tracectl starts a daemon of its own.
 check "a recording without a service" tracectl record --name alone -e sched -t 200ms -o alone.txt
 check "is in the journal" recorded SESSION=alone CLIENT_UID=0 MESSAGE_ID=b80e1af434d045ba8f095a86eee018a6
 check "and how long" recorded SESSION=alone MESSAGE_ID=0f6da06ef77e4e4bb3b46a6d7ef7399b

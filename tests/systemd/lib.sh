@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What the scripts share that run as a service under the systemd that `run` boots.
+# Functions of the scripts that run as a service under the systemd that `run` boots.
 set -uo pipefail
 export PATH=/usr/local/sbin:/usr/local/bin:$PATH
 failed=0
@@ -39,13 +39,13 @@ in_group() {
 other_in_group() {
   setpriv --reuid=65533 --regid=65534 --groups "$(getent group traced | cut -d: -f3)" "$@"
 }
-told() { # text, command...: it is refused, with that text
+told() { # text, command...: the command must be refused with that text
   local text=$1
   shift
   [[ $("$@" 2>&1) == *"$text"* ]] && refused "$@"
 }
-# What is logged is written by another process, which may be behind.
-recorded() { # field=value..., by whichever daemon
+# Another process writes the log, perhaps later.
+recorded() { # field=value..., by any daemon
   eventually in_journal "$@"
 }
 in_journal() {
@@ -57,7 +57,7 @@ journal() { # field=value...
 in_no_group() {
   setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
 }
-refused() { # as tracectl fails, and not otherwise
+refused() { # as tracectl fails, and in no other way
   "$@"
   [ $? = 1 ]
 }

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# The life of Debian's packages on a machine: runs as a service under the systemd that `run` boots.
+# Debian's packages through their life on a machine: runs as a service under the systemd that `run`
+# boots.
 . "${0%/*}/lib.sh"
 export DEBIAN_FRONTEND=noninteractive
 echo force-unsafe-io >/etc/dpkg/dpkg.cfg.d/traced-test
 cd /traced-test || exit
 useradd --no-create-home --shell /bin/sh alice
 
-traces() { # of us, on this machine
+traces() { # of this project, on this machine
   find /etc /lib /usr/bin /usr/sbin /usr/lib /usr/include /usr/share/{bash-completion,doc,man,traced} \
     /var/lib /var/cache /run -xdev -regextype egrep -regex '.*/[^/]*(traced|tracectl)[^/]*' \
     ! -path '/run/systemd/*' ! -path '/run/log/*' 2>/dev/null | sort

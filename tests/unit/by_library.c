@@ -42,9 +42,10 @@ struct by_library *by_library_free(struct by_library *l)
 }
 
 /*
- * One conversion of a format at p: libtraceevent prints pointers as the C library does ("(nil)",
- * "0x1234"), the kernel all digits (its hash-ptr option is off here); with '#' the C library has no
- * prefix for zero, the kernel has. Returns how much of p was taken; 0: as it is.
+ * Translates the conversion at p. For pointers libtraceevent prints what the C library prints
+ * ("(nil)", "0x1234"); the kernel prints all digits (its hash-ptr option is off here). With '#' the
+ * C library omits the prefix for zero; the kernel writes it. Returns the number of bytes taken from
+ * p; 0: no change is needed.
  */
 static size_t put_conversion(const char *p, struct buf *out)
 {
@@ -70,7 +71,7 @@ static size_t put_conversion(const char *p, struct buf *out)
 	return 0;
 }
 
-/* A name of a constant gives way to its value. Returns how much of p was taken. */
+/* Replaces the name of a constant by its value. Returns the number of bytes taken from p. */
 static size_t put_name(const char *p, const struct constants *constants, struct buf *out)
 {
 	size_t n = 0;
@@ -211,7 +212,7 @@ static void put_word(uint8_t *at, uint32_t len, draw_t draw, void *userdata)
 	at[len] = '\0';
 }
 
-/* To libtraceevent all arrays of bytes are. */
+/* libtraceevent takes every array of bytes for text. */
 static bool is_text(const struct field *f)
 {
 	return f->is_string && strstr(f->type, "char");
@@ -226,7 +227,7 @@ static void put_array(const struct field *f, enum wildness wild, draw_t draw, vo
 
 	for (uint32_t i = 0; i + each <= len; i += each)
 		put_value(at + i, wild_value(wild, each, draw, userdata), each);
-	/* A family that is none is seen in the events' own tests. */
+	/* Tests of these events cover invalid families. */
 	if (len == SOCKADDR_SIZE)
 		put_value(at, draw(userdata) % 2 ? 2 : 10, 2);
 }
@@ -239,7 +240,7 @@ static bool has_sockaddr(const struct event *ev)
 	return memmem(text, len, "__get_sockaddr(", 15) != NULL;
 }
 
-/* What a location points to; returns its length. */
+/* Finds what a location points to; returns its length. */
 static uint32_t put_dynamic(const struct event *ev, const struct field *f, enum wildness wild,
 			    draw_t draw, void *userdata, uint8_t *at)
 {
@@ -269,7 +270,7 @@ static void put_field(const struct field *f, enum wildness wild, draw_t draw, vo
 		put_array(f, wild, draw, userdata, at, f->size);
 	} else {
 		v = wild_value(wild, f->size, draw, userdata);
-		/* A bool that is neither is not C's any more. */
+		/* Other values of a bool are undefined in C. */
 		put_value(at, strcmp(f->type, "bool") == 0 ? v & 1 : v, f->size);
 	}
 }

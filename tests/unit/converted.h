@@ -5,37 +5,34 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/io.h"
-#include "formats/formats.h"
-#include "make_stream.h"
-#include "memory_file.h"
+#include "exported.h"
 
 struct converted {
-	struct export_result result;
+	struct exported out;
 	json_t *json;
 };
 
 static inline void converted_deinit(struct converted *c)
 {
-	export_result_deinit(&c->result);
+	exported_deinit(&c->out);
 	json_decref(c->json);
 }
 #define _cleanup_converted_ _cleanup_(converted_deinit)
 
-static inline void convert(struct converted *ret, struct maker *m,
+/* options: NULL for none. */
+static inline void convert(struct converted *ret, int stream_fd,
 			   const struct export_options *options)
 {
-	_cleanup_close_ int out = memory_file("", 0);
-	struct export_options o = *options;
-	struct error err = ERROR_INIT;
+	json_error_t why;
 
 	*ret = (struct converted){ 0 };
-	o.format = "json";
-	if (export_stream(m->fd, out, &o, &ret->result, &err) < 0)
-		fail_msg("%s", err.message);
-	lseek(out, 0, SEEK_SET);
-	ret->json = json_loadfd(out, 0, NULL);
-	assert_non_null(ret->json);
+	if (options)
+		ret->out.options = *options;
+	ret->out.options.format = "json";
+	export_whole(&ret->out, stream_fd);
+	ret->json = json_loadb(ret->out.file.data, ret->out.file.len, JSON_ALLOW_NUL, &why);
+	if (!ret->json)
+		fail_msg("%s at %d: %s", why.text, why.position, ret->out.file.data);
 }
 
 static inline json_t *other_data(const struct converted *c, const char *key)

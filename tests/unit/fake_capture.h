@@ -60,7 +60,7 @@ static inline void fake_task(struct fake_capture *f, int pid, int tid, const cha
 	fake_data(&f->root, path, "/bin/x\0-y\0", flags ? 0 : 10);
 }
 
-/* How many of its chunks are of a type; where asked for, its last payload, its longest one. */
+/* Counts its chunks of a type. If asked for, returns the last payload and the longest one. */
 static inline unsigned fake_capture_chunks(const struct fake_capture *f, enum chunk_type type,
 					   struct buf *ret_last, size_t *ret_largest)
 {

@@ -5,13 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 #include <zlib.h>
 
-#include "base/io.h"
-#include "formats/formats.h"
+#include "exported.h"
 #include "memory_file.h"
 #include "print/program.h"
 
@@ -54,21 +52,23 @@ void fixture_each_format(const char *kernel, fixture_format_t each, void *userda
 
 void fixture_export(const char *path, const struct export_options *options, struct buf *out)
 {
-	_cleanup_close_ int in = -EBADF, file = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = { .options = *options };
 	_cleanup_buf_ struct buf stream = BUF_INIT;
+	_cleanup_close_ int in = -EBADF;
 
 	fixture_read_gz(path, &stream);
 	in = memory_file(stream.data, stream.len);
-	if (export_stream(in, file, options, &result, &err) < 0)
-		fail_msg("%s: %s", path, err.message);
-	assert_false(result.incomplete);
-	assert_int_equal(result.lost, 0);
-	for (size_t i = 0; i < result.fallback_count; i++)
-		print_message("%s: fallback for %s: %s\n", path, result.fallbacks[i].event,
-			      result.fallbacks[i].why);
-	memory_file_read(file, out);
+	try_export(&e, in);
+	if (e.code < 0)
+		fail_msg("%s: %s", path, e.err.message);
+	assert_false(e.result.incomplete);
+	assert_int_equal(e.result.lost, 0);
+	for (size_t i = 0; i < e.result.fallback_count; i++)
+		print_message("%s: fallback for %s: %s\n", path, e.result.fallbacks[i].event,
+			      e.result.fallbacks[i].why);
+	buf_deinit(out);
+	*out = e.file;
+	e.file = BUF_INIT;
 }
 
 bool fixture_prints_unknown(const struct event *ev)

@@ -2,12 +2,15 @@
 /*
  * Writes a synthetic capture stream: generate KIND COUNT FILE [MACHINE]
  *
- * KIND: sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two
- * CPUs; functions, graph: of the function tracers (6.12), with 200,000 symbols; numbers: the
- * smallest there are; losses: the same, and before the first page of three the kernel lost five
- * events, before the third nobody knows how many; fields: an event with a field of every type
- * (make_fields.h), its values at random; kinds: COUNT times all events of make_kinds.h. MACHINE:
- * 64le, 64be, 32le or 32be; the function tracers' 64le alone.
+ * KIND:
+ * sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two CPUs;
+ * functions, graph: of the function tracers (6.12), with 200,000 symbols;
+ * numbers: the smallest events;
+ * losses: the same; before the first of every three pages the kernel lost five events, before the
+ * third an unknown number;
+ * fields: an event with a field of every type (make_fields.h), with random values;
+ * kinds: COUNT times all events of make_kinds.h.
+ * MACHINE: 64le, 64be, 32le or 32be; the function tracers' is 64le only.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +38,7 @@
 #define KERNEL UINT64_C(0xffffffff81000000)
 #define SYMBOLS 200000
 #define SYMBOL_SIZE 128
-/* Those that are traced: a few are called over and over. */
+/* Traced functions: a few are called again and again. */
 #define FUNCTIONS 3000
 
 enum { ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
@@ -75,7 +78,7 @@ static void task_name(int32_t tid, char out[static 16])
 		snprintf(out, 16, "swapper/0");
 }
 
-/* As the recorder reads them before the first event: lines need not be searched for names. */
+/* The recorder reads tasks before the first event, so that no line needs a search for a name. */
 static void put_tasks(struct generator *g)
 {
 	struct maker_task tasks[TASKS];
@@ -157,7 +160,7 @@ static void put_function_formats(struct generator *g)
 
 	maker_function_format(&g->m);
 	maker_graph_formats(&g->m);
-	/* As long as a kernel's are, which have 24 characters on average. */
+	/* A kernel's names have 24 characters on average. */
 	for (unsigned i = 0; i < SYMBOLS; i++)
 		buf_printf(&text, "%016" PRIx64 " %c %s_%s_%s%06u\n",
 			   KERNEL + i * (uint64_t)SYMBOL_SIZE, i % 3 ? 't' : 'T', words[i % 8],
@@ -173,7 +176,7 @@ static uint64_t any_function(struct generator *g)
 	return KERNEL + (r >> 8) % n * (SYMBOLS / FUNCTIONS) * SYMBOL_SIZE;
 }
 
-/* Calls and returns in turn, as deep as chance will have it. */
+/* Calls and returns in turn, with a random depth. */
 static bool calls(struct generator *g)
 {
 	unsigned depth = g->depth[g->cpu];
@@ -250,7 +253,7 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 		i % 10 == 6 ? put_waking(g) : put_switch(g);
 }
 
-/* The most bytes that put_one writes, heads included. */
+/* Most bytes that put_one writes, headers included. */
 static size_t bytes_max(const char *kind)
 {
 	return strcmp(kind, "kinds") ? 280 : 800;
@@ -263,7 +266,7 @@ static uint64_t lost_before(const char *kind, unsigned page)
 	return strcmp(kind, "losses") ? 0 : lost[page % ARRAY_SIZE(lost)];
 }
 
-/* As the two CPUs' readers do: runs of sub-buffers, in turn. */
+/* Writes runs of sub-buffers in turn, as the two CPUs' readers do. */
 static void put_all(struct generator *g, const char *kind, uint64_t count)
 {
 	page_begin(&g->m, g->ts);

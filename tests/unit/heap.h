@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a test has on the heap; of a sanitizer's it tells nothing. */
+/* The bytes that a test has on the heap; a sanitizer's allocator reports nothing. */
 #pragma once
 
 #include <malloc.h>

@@ -105,7 +105,7 @@ static void patch_u64(const struct maker *m, struct buf *out, size_t at, uint64_
 	memcpy(out->data + at, b.data, 8);
 }
 
-/* "flyrecord", where CPU 0's sub-buffers lie, and the clock; then they. */
+/* "flyrecord", where CPU 0's sub-buffers are, and the clock; then the sub-buffers. */
 static void put_table(const struct dat_maker *d, struct buf *out)
 {
 	size_t table;
@@ -146,7 +146,7 @@ static void put_v6(const struct dat_maker *d, struct buf *out)
 	}
 }
 
-/* A section's head; returns where its size belongs. */
+/* Begins a section; returns where its size belongs. */
 static size_t begin_section(const struct maker *m, struct buf *out, unsigned id)
 {
 	maker_u16(m, out, (uint16_t)id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A small trace.dat of any word size and byte order, version 6 or 7, uncompressed. Sub-buffers are
- * those that a struct maker holds: page_begin to page_end. Every failure fails the test.
+ * A small trace.dat of any word size and byte order, version 6 or 7, uncompressed. A struct maker
+ * holds its sub-buffers: page_begin to page_end. Every failure fails the test.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ struct dat_option {
 };
 
 struct dat_maker {
-	const struct maker *m; /* machine, and sub-buffers of CPU 0 */
+	const struct maker *m; /* the machine, and CPU 0's sub-buffers */
 	unsigned version;
 	const struct dat_option *options;
 	size_t option_count;
-	/* Instances "one", "two", ...: with the same sub-buffers, beside the top-level buffer. */
+	/* Instances "one", "two", ... with the same sub-buffers as the top-level buffer. */
 	unsigned instances;
 };
 
-/* Appends the file. Its events: those of maker_head's ID_NUMBER alone. */
+/* Appends the file. All events are ID_NUMBER of maker_head. */
 void make_dat(const struct dat_maker *d, struct buf *out);

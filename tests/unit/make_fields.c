@@ -12,7 +12,7 @@
 
 #define ID_FIELDS 305
 
-/* A format that is made field by field, laid out as C does. */
+/* A format built field by field, with C's layout. */
 struct layout {
 	struct buf fields;
 	uint32_t end;
@@ -72,7 +72,7 @@ static void align(struct buf *b, size_t to)
 		buf_putc(b, '\0');
 }
 
-/* One of the numbers at which widths and signs show. */
+/* A number at a limit of a width or a sign. */
 static uint64_t any_number(uint64_t *random)
 {
 	static const uint64_t edges[] = {
@@ -82,7 +82,7 @@ static uint64_t any_number(uint64_t *random)
 	};
 	uint64_t r = random_next(random);
 
-	/* Never one that looks like a kernel address: those are hidden. */
+	/* Never a number that looks like a kernel address: the output hides those. */
 	return r % 4 ? r >> 1 >> r % 40 : edges[r / 4 % ARRAY_SIZE(edges)];
 }
 
@@ -139,7 +139,7 @@ void event_fields(struct maker *m, uint64_t ts, uint64_t *random)
 	while (dynamic.len % 8)
 		buf_putc(&dynamic, 0);
 	maker_u32(m, &b, (at + (uint32_t)dynamic.len) | 8 << 16);
-	/* Two bits at least, of 64; as longs. */
+	/* At least two bits of 64, stored as longs. */
 	if (m->word_size == 8) {
 		maker_u64(m, &dynamic, random_next(random) & random_next(random));
 	} else {
@@ -148,7 +148,7 @@ void event_fields(struct maker *m, uint64_t ts, uint64_t *random)
 	}
 	rest = dynamic.len;
 	buf_append(&dynamic, rel, strlen(rel) + 1);
-	/* From behind the field itself, which is the last one. */
+	/* Relative to the end of the field itself, which is the last one. */
 	maker_u32(m, &b, (uint32_t)rest | (uint32_t)(strlen(rel) + 1) << 16);
 	assert_int_equal(b.len, locations + 16);
 	buf_append(&b, dynamic.data, dynamic.len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Formats of events as kernels have them, beside those of maker_head. */
+/* Formats of events as kernels have them, in addition to those of maker_head. */
 #pragma once
 
 #include "make_stream.h"
@@ -17,14 +17,14 @@ enum {
 
 /* sched_waking, sys_enter, sys_exit. */
 void maker_kernel_formats(struct maker *m);
-/* sched_process_free, and an event of it. */
+/* sched_process_free, and its event. */
 void maker_free_format(struct maker *m);
 void event_free(struct maker *m, uint64_t ts, int32_t tid, const char *comm);
 /* function */
 void maker_function_format(struct maker *m);
 /* kernel_stack of at most eight places. */
 void maker_stack_format(struct maker *m);
-/* funcgraph_entry alone; and with funcgraph_exit. */
+/* funcgraph_entry alone; or with funcgraph_exit. */
 void maker_graph_entry_format(struct maker *m);
 void maker_graph_formats(struct maker *m);
 /* Their events. */

@@ -10,7 +10,7 @@
 
 enum { ID_KINDS = 200, ID_ARRAYS, ID_RELATIVE, ID_STACK, ID_BPUTS, ID_FUNCTION, ID_CALL };
 
-/* Of the kernel, and where a module lies. */
+/* Addresses of the kernel and of a module. */
 static uint64_t kernel_address(const struct maker *m, uint32_t offset)
 {
 	return (m->word_size == 8 ? UINT64_C(0xffffffff80000000) : UINT64_C(0xc0000000)) + offset;
@@ -97,7 +97,7 @@ void maker_kinds(struct maker *m)
 	assert_int_equal(stream_write(&m->writer, CHUNK_PRINTK, text.data, text.len), 0);
 }
 
-/* Up to that offset in the record, of which the first eight bytes are not in data. */
+/* Pads up to an offset of the record, whose first eight bytes are not in data. */
 static void pad_to(struct buf *data, size_t offset)
 {
 	while (data->len < offset - 8)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Events with fields of every kind that exporters treat in its own way, of values that are known;
- * for machines of any word size. make_fields.h has one event with all types of C.
+ * Events with fields of every kind that exporters treat differently, with known values; for
+ * machines of any word size. make_fields.h has one event with all types of C.
  */
 #pragma once
 
 #include "make_stream.h"
 
-/* Their formats, symbols and strings. */
+/* Writes their formats, symbols and strings. */
 void maker_kinds(struct maker *m);
-/* One of each, from ts on. */
+/* Writes one of each, from ts on. */
 void event_kinds(struct maker *m, uint64_t ts);

@@ -20,9 +20,9 @@
 #define FUNCTIONS 20000
 #define FUNCTION_SIZE 128
 #define STACK 8
-#define PHASE 600 /* events of a CPU */
+#define PHASE 600 /* events per CPU */
 
-/* Event i of that CPU. */
+/* Writes event i of a CPU. */
 typedef void put_fn(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts);
 
 static int32_t task(unsigned cpu, uint64_t n)
@@ -40,7 +40,7 @@ static void put_number(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 	event_number(m, ts, task(cpu, i / 50), (uint32_t)i);
 }
 
-/* The CPU's switch number n, which begins the turn of its task n + 1. */
+/* Writes switch number n of a CPU, with which its task n + 1 begins to run. */
 static void put_switch(struct maker *m, unsigned cpu, uint64_t n, uint64_t ts)
 {
 	int32_t prev = task(cpu, n), next = task(cpu, n + 1);
@@ -148,9 +148,9 @@ static void all_formats(struct maker *m)
 
 static const struct many_kind {
 	const char *name;
-	uint64_t record_max; /* bytes, with its head */
+	uint64_t record_max; /* bytes, with its header */
 	put_fn *put;
-	void (*formats)(struct maker *m); /* NULL: maker_head's do */
+	void (*formats)(struct maker *m); /* NULL: those of maker_head suffice */
 } kinds[] = {
 	{ "numbers", 20, put_number, NULL },
 	{ "sched", 76, put_sched, maker_kernel_formats },

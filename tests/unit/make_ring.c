@@ -52,3 +52,16 @@ void maker_layout(const struct maker *m, struct page_layout *ret)
 					   m->subbuf_size, NULL),
 			 0);
 }
+
+void maker_merge(const struct maker *m, struct made_merge *ret)
+{
+	maker_index(m, &ret->reader, &ret->ring);
+	maker_layout(m, &ret->layout);
+	assert_int_equal(merge_new(&ret->merge, &ret->layout, &ret->ring, &ret->reader, NULL), 0);
+}
+
+void made_merge_deinit(struct made_merge *m)
+{
+	merge_freep(&m->merge);
+	ring_deinit(&m->ring);
+}

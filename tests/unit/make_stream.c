@@ -30,6 +30,8 @@ void maker_init_fd(struct maker *m, int fd, unsigned word_size, bool big_endian,
 	assert_int_equal(stream_writer_init(&m->writer, m->fd, 0), 0);
 }
 
+const struct machine machines[4] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
+
 void maker_init(struct maker *m, unsigned word_size, bool big_endian, uint32_t subbuf_size)
 {
 	maker_init_fd(m, memfd_create("capture", MFD_CLOEXEC), word_size, big_endian, subbuf_size);
@@ -132,7 +134,7 @@ void page_end(struct maker *m, uint64_t missed)
 
 	assert_true(m->page.len <= m->subbuf_size);
 	if (missed) {
-		/* The kernel adds a negative int: it fills the upper half of a 64-bit word. */
+		/* The kernel adds a negative int, which fills the upper half of a 64-bit word. */
 		uint64_t flags = UINT64_C(0xffffffff00000000) | MISSED_EVENTS;
 
 		if (missed != UINT64_MAX) {
@@ -462,4 +464,22 @@ void feed_begin(struct feed *f, int from)
 	f->size = (uint64_t)st.st_size;
 	while (f->given < STREAM_MAGIC_SIZE)
 		give_slice(f, 0, 0);
+}
+
+void maker_begin(struct maker *m, uint32_t subbuf_size)
+{
+	maker_init(m, 8, false, subbuf_size);
+	maker_head(m);
+}
+
+void page_flush(struct maker *m, uint64_t missed, uint32_t cpu)
+{
+	page_end(m, missed);
+	maker_flush(m, cpu, BUFFER_MAIN, 0);
+}
+
+void maker_finish(struct maker *m)
+{
+	page_flush(m, 0, 0);
+	maker_end(m);
 }

@@ -39,7 +39,7 @@ struct marks *marks_serve(const struct marks_limits *limits)
 
 	if (marks_new(&m, marks_folder, true, limits, &err) < 0)
 		fail_msg("%s", err.message);
-	/* Users other than root come by here. */
+	/* The socket's folder is open to users other than root. */
 	assert_int_equal(chmod(marks_folder, 0755), 0);
 	return m;
 }
@@ -120,7 +120,7 @@ static void take_record(struct marks_recording *r, uint32_t ring, const struct m
 	if (h->phase == MARK_EPOCH)
 		r->epochs[ring] = h->label;
 	if (r->epochs[ring] < r->sink.generation)
-		return; /* of a recording before */
+		return; /* of an earlier recording */
 	if (h->phase >= MARK_PHASE_MIN) {
 		r->marks++;
 		if (r->text.len < 4096)

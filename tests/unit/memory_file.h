@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* One of these bytes, which is read and written from its start on. To be closed. */
+/* Returns a file with these bytes, at offset 0. The caller closes it. */
 int memory_file(const void *data, size_t len);
-/* All of a file, in the place of what out holds, and a '\0' that does not count. */
+/* Replaces out's content by all of a file, and adds a '\0' that does not count. */
 void memory_file_read(int fd, struct buf *out);

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * How often part is in text. Not by strstr(): a sanitizer's looks at all that is behind a find, and
- * so at megabytes for each of thousands.
+ * Counts part in text. strstr() under a sanitizer scans everything behind a match: megabytes for
+ * each of thousands of matches.
  */
 static inline size_t occurrences(const char *text, const char *part)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Setup and teardown of a test that runs in a folder of its own. */
+/* Setup and teardown of a test that runs in its own folder. */
 #pragma once
 
 int own_folder_setup(void **state);

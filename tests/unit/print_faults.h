@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What libtraceevent 1.7 prints otherwise than the kernel, each looked up in the kernel's
- * lib/vsprintf.c, kernel/trace/trace_output.c or the format itself. The first row that fits counts.
+ * Where libtraceevent 1.7 prints something else than the kernel. Each row was checked in the
+ * kernel's lib/vsprintf.c, kernel/trace/trace_output.c or the format itself. The first row that
+ * matches counts.
  */
 #define NOBODY_TOLD "nothing where an enumerator isn't known, ours has a \"?\""
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Numbers that only look like chance: the same in each run. */
+/* Pseudo-random numbers, the same in each run. */
 #pragma once
 
 #include <stdint.h>
 
 #define RANDOM_FIRST UINT64_C(88172645463325252)
 
-/* The next one; *state: the last, RANDOM_FIRST to begin with. */
+/* The next number. *state: the last one; RANDOM_FIRST at the start. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;

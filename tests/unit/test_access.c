@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Who may what of the daemon: limits and rules for users, and what is written down of it. */
+/* Access to the daemon: limits and rules for users, and what the log says about them. */
 #include "occurrences.h"
 #include "service_harness.h"
 
@@ -112,7 +112,7 @@ static void a_users_recordings_fill_no_more_than_their_part(void **state)
 	await_captures(d, 0);
 	assert_error(start(d, &alice, "b", false, false, 0), EDQUOT, "spool_max");
 	start_ok(d, &bob, "b", false);
-	/* What an export leaves is still theirs, and told from others'. */
+	/* A failed export's spool still counts for its owner, and for nobody else. */
 	assert_error(ask(d, &alice, stop_request("a", "fail"), out), ENOSPC, "1000+a-");
 	assert_int_equal(spool_bytes_of(d->spool, BOB), 0);
 	assert_true(spool_bytes_of(d->spool, ALICE) > 100);
@@ -303,7 +303,7 @@ static void events_are_bounded_for_users(void **state)
 	client_close(&root);
 }
 
-/* Its strings are the worker's then. */
+/* The worker owns the request's strings then. */
 static void a_reload_while_arming_changes_nothing(void **state)
 {
 	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
@@ -344,7 +344,7 @@ static void clients_of_one_user_leave_room_for_others(void **state)
 		client_close(&some[i]);
 }
 
-/* Standard error, read back; the log goes there. */
+/* The log goes to standard error, which this reads back. */
 static int listen_to_log(int *kept)
 {
 	int log = memfd_create("log", MFD_CLOEXEC);
@@ -421,7 +421,7 @@ static void refusals_of_one_user_hide_no_others(void **state)
 
 	refuse(d, 9000, 40);
 	refuse(d, 9001, 1);
-	/* More users than are remembered: the memory is bounded, and nobody is left out. */
+	/* More users than the daemon remembers: memory is bounded, and every user is served. */
 	for (uid_t uid = 2000; uid < 2200; uid++)
 		refuse(d, uid, 1);
 	log_set_level(LOG_EMERG);

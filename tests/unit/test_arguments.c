@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Functions' arguments; test_recorded.c has them against the kernel's own text. */
+/* Arguments of functions. test_recorded.c compares them with the kernel's own text. */
 #include "print/arguments.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static struct symbols *make_symbols(void *userdata _unused_)
 				   "ffffffff81000100 T _etext\n";
 	struct symbols *symbols = NULL;
 
-	/* Of two names the first would count. */
+	/* If an address had two names, the first one would count. */
 	assert_int_equal(symbols_new(&symbols, strchr(text, '\n') + 1, strlen(text) - 26), 0);
 	return symbols;
 }
@@ -32,7 +32,7 @@ struct fixture {
 	struct buf text;
 };
 
-/* What is printed of these words, by these lines. */
+/* Prints these words by these lines. */
 static void print(struct fixture *f, const char *lines, const uint64_t *words, size_t count)
 {
 	_cleanup_(event_table_freep) struct event_table *t = NULL;
@@ -58,7 +58,7 @@ static void each_type_has_its_form(void **state _unused_)
 	print(&f, "enum 2 ONE=1 MINUS=-7\ncall p:p i:i u:u e:e2 other:e2 none:?\n", words, 6);
 	assert_string_equal(f.text.data, "(p=0xffff888000001000, i=-3, u=0x81, e=1 [ONE], other=7, "
 					 "none=?0x5)");
-	/* Until 6.17 without a sign was no different. */
+	/* Linux before 6.17 printed unsigned values like signed ones. */
 	f.env.kernel = 6U << 16 | 15;
 	print(&f, "call p:p i:i u:u\n", words, 6);
 	assert_string_equal(f.text.data, "(p=0xffff888000001000, i=-3, u=129)");
@@ -79,7 +79,7 @@ static void structures_take_several_words(void **state _unused_)
 	buf_deinit(&f.text);
 }
 
-static void what_is_not_known_is_empty(void **state _unused_)
+static void unknown_functions_have_no_arguments(void **state _unused_)
 {
 	static const uint64_t words[] = { 1 };
 	struct fixture f = { 0 };
@@ -91,7 +91,7 @@ static void what_is_not_known_is_empty(void **state _unused_)
 	buf_deinit(&f.text);
 }
 
-/* From a hostile stream: no answer matters but that it ends. */
+/* A hostile stream: any answer will do, but parsing must end. */
 static void damaged_lines_end_in_order(void **state _unused_)
 {
 	static const char *const lines[] = { "call a",
@@ -113,11 +113,11 @@ static void damaged_lines_end_in_order(void **state _unused_)
 	buf_deinit(&f.text);
 }
 
-/* Whatever its type: a hash, unless addresses are to be seen. */
+/* Any type prints a hash, unless addresses are shown. */
 static void the_kernels_addresses_are_hidden(void **state _unused_)
 {
 	static const uint64_t words[] = { POINTER, POINTER };
-	/* With five levels of page tables: -67272519360309504. */
+	/* With five levels of page tables this is -67272519360309504. */
 	static const uint64_t deep[] = { UINT64_C(0xff11000004621700), (uint64_t)-5 };
 	struct fixture f = { .env.pointers = POINTER_HASHED };
 
@@ -135,7 +135,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_type_has_its_form),
 		cmocka_unit_test(structures_take_several_words),
-		cmocka_unit_test(what_is_not_known_is_empty),
+		cmocka_unit_test(unknown_functions_have_no_arguments),
 		cmocka_unit_test(damaged_lines_end_in_order),
 		cmocka_unit_test(the_kernels_addresses_are_hidden),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* atrace's words in trace_marker, in the JSON. */
+/* atrace's texts in trace_marker, as they appear in the JSON. */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,39 +10,27 @@
 #include <cmocka.h>
 
 #include "base/io.h"
-#include "formats/formats.h"
+#include "converted.h"
 #include "make_stream.h"
-#include "memory_file.h"
 
 #define S NSEC_PER_SEC
 
-static json_t *convert(const char *const *marks, size_t count, bool array)
+static json_t *convert_marks(const char *const *marks, size_t count, bool array)
 {
-	_cleanup_close_ int out = memory_file("", 0);
-	struct export_options o = { .format = "json", .json_array = array };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_export_result_ struct export_result result = { 0 };
-	struct error err = ERROR_INIT;
-	json_t *json;
+	_cleanup_converted_ struct converted c;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	page_begin(&m, 100 * S);
 	for (size_t i = 0; i < count; i++)
 		event_print_mark(&m, 100 * S + i * 1000500, 7, marks[i]);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	if (export_stream(m.fd, out, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, count);
-	lseek(out, 0, SEEK_SET);
-	json = json_loadfd(out, 0, NULL);
-	assert_non_null(json);
-	return json;
+	maker_finish(&m);
+	convert(&c, m.fd, &(struct export_options){ .json_array = array });
+	assert_int_equal(c.out.result.events, count);
+	return json_incref(c.json);
 }
 
-/* The n-th element that is no metadata, as one text. */
+/* The n-th element that is no metadata, as text. */
 static void expect(json_t *events, size_t n, const char *wanted)
 {
 	_cleanup_free_ char *text = NULL;
@@ -78,7 +66,7 @@ static const char *const marks[] = {
 
 static void each_is_what_it_is(void **state _unused_)
 {
-	json_t *json = convert(marks, ARRAY_SIZE(marks), false);
+	json_t *json = convert_marks(marks, ARRAY_SIZE(marks), false);
 	json_t *events = json_object_get(json, "traceEvents");
 	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 
@@ -107,21 +95,21 @@ static void each_is_what_it_is(void **state _unused_)
 
 static void an_array_has_them_too(void **state _unused_)
 {
-	json_t *json = convert(marks, ARRAY_SIZE(marks), true);
+	json_t *json = convert_marks(marks, ARRAY_SIZE(marks), true);
 
 	assert_int_equal(count_of(json), 6);
 	json_decref(json);
 }
 
-/* What is not quite one of them, or ends what never began, is free text. */
-static void what_is_none_stays_in_the_text(void **state _unused_)
+/* Text that resembles one of them, or an end without a begin, is free text. */
+static void other_texts_stay_in_the_text(void **state _unused_)
 {
 	static const char *const others[] = {
 		"I|x|name",	"I|70",	      "I|70|",		 "I",
 		"N|70|track",	"N|70||name", "G|70|track|name", "G|70|t|name|1x",
 		"H|70|track|9", "",	      "I|-5|name",
 	};
-	json_t *json = convert(others, ARRAY_SIZE(others), false);
+	json_t *json = convert_marks(others, ARRAY_SIZE(others), false);
 	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 
 	assert_int_equal(count_of(json_object_get(json, "traceEvents")), 0);
@@ -130,7 +118,7 @@ static void what_is_none_stays_in_the_text(void **state _unused_)
 	json_decref(json);
 }
 
-/* Many at a time: an end has the name of its begin, whatever hashes to the same place. */
+/* Many at once: an end has the name of its begin, even if hashes collide. */
 static void ends_find_their_names(void **state _unused_)
 {
 	enum { MANY = 20 };
@@ -145,7 +133,7 @@ static void ends_find_their_names(void **state _unused_)
 		all[k] = texts[k];
 		all[MANY + k] = texts[MANY + k];
 	}
-	json = convert(all, 2 * MANY, false);
+	json = convert_marks(all, 2 * MANY, false);
 	events = json_object_get(json, "traceEvents");
 	json_array_foreach(events, i, e)
 	{
@@ -166,24 +154,20 @@ static void ends_find_their_names(void **state _unused_)
 #define PAGES 400
 #define PAGE_MARKS 40
 #define NAMED 16 /* tasks */
-/* Of such a distance a thread keeps one at hand: the others are looked up each time. */
+/* A thread caches one task at this distance; it looks up the others each time. */
 #define NAMED_STEP 1024
 
 /*
- * Lines of the text are written by one thread while the next fetches an instant, whose task nobody
- * has looked for before: a name is searched for then.
+ * One thread writes lines of the text while the next fetches an instant of a task that was never
+ * looked up: the exporter then searches for its name.
  */
 static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
 {
-	static const struct export_options o = { .format = "json", .threads = 2 };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_export_result_ struct export_result result = { 0 };
 	static struct maker_task tasks[NAMED];
-	json_t *json;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted c;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (int i = 0; i < NAMED; i++)
 		tasks[i] = (struct maker_task){ .tid = 1 + i * NAMED_STEP,
 						.tgid = 1,
@@ -202,12 +186,8 @@ static void a_task_without_a_name_may_come_at_any_time(void **state _unused_)
 	}
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	maker_end(&m);
-	assert_int_equal(export_stream(m.fd, out, &o, &result, NULL), 0);
-	lseek(out, 0, SEEK_SET);
-	json = json_loadfd(out, 0, NULL);
-	assert_non_null(json);
-	assert_int_equal(count_of(json_object_get(json, "traceEvents")), PAGES / 2 - 1);
-	json_decref(json);
+	convert(&c, m.fd, &(struct export_options){ .threads = 2 });
+	assert_int_equal(count_of(json_object_get(c.json, "traceEvents")), PAGES / 2 - 1);
 }
 
 int main(void)
@@ -216,7 +196,7 @@ int main(void)
 		cmocka_unit_test(each_is_what_it_is),
 		cmocka_unit_test(a_task_without_a_name_may_come_at_any_time),
 		cmocka_unit_test(an_array_has_them_too),
-		cmocka_unit_test(what_is_none_stays_in_the_text),
+		cmocka_unit_test(other_texts_stay_in_the_text),
 		cmocka_unit_test(ends_find_their_names),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What a machine of the other byte order recorded (s390x), as JSON and as a Perfetto trace: both
- * against the kernel's own text. test_recorded.c has ours against it.
+ * A recording of a machine of the other byte order (s390x), as JSON and as a Perfetto trace,
+ * against the kernel's own text. test_recorded.c compares the text export with it.
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -29,7 +29,7 @@ struct seen {
 	const char *next_comm;
 };
 
-/* The next line that is none of the head's, ended in place; NULL: there is none. */
+/* The next line after the head, terminated in place; NULL: there is none. */
 static char *next_event(char **text)
 {
 	while (*text && **text) {
@@ -62,7 +62,7 @@ static bool begins(const char *text, const char *with)
 	return !strncmp(text, with, strlen(with));
 }
 
-/* Readers of JSON want calls named as events, and know of fewer states of a task. */
+/* Readers of JSON want calls named like events, and know fewer task states. */
 static bool same_event(char *kernel, char *ours)
 {
 	char *a = strstr(kernel, ": "), *b = strstr(ours, ": "), *state;
@@ -81,7 +81,7 @@ static bool same_event(char *kernel, char *ours)
 	return !strcmp(a, b);
 }
 
-static void the_json_tells_what_the_kernel_told(void **state _unused_)
+static void the_json_equals_the_kernels_text(void **state _unused_)
 {
 	const struct export_options options = { .format = "json", .raw_addresses = true };
 	_cleanup_buf_ struct buf text = BUF_INIT, file = BUF_INIT;
@@ -164,7 +164,7 @@ static size_t read_bundles(const PB(Trace) * trace, struct seen *seen)
 	return n;
 }
 
-/* Each switch of one has its like among those of the same microsecond of the other. */
+/* Each switch of one has an equal in the same microsecond of the other. */
 static bool has_switch(const struct seen *of, size_t count, const struct seen *wanted)
 {
 	char ending[128];
@@ -177,7 +177,7 @@ static bool has_switch(const struct seen *of, size_t count, const struct seen *w
 	return false;
 }
 
-static void the_perfetto_trace_tells_what_the_kernel_told(void **state _unused_)
+static void the_perfetto_trace_equals_the_kernels_text(void **state _unused_)
 {
 	const struct export_options options = { .format = "pftrace", .perfetto.plain_sched = true };
 	_cleanup_free_ struct seen *kernel = calloc(EVENTS_MAX, sizeof(*kernel));
@@ -213,8 +213,8 @@ static void the_perfetto_trace_tells_what_the_kernel_told(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_json_tells_what_the_kernel_told),
-		cmocka_unit_test(the_perfetto_trace_tells_what_the_kernel_told),
+		cmocka_unit_test(the_json_equals_the_kernels_text),
+		cmocka_unit_test(the_perfetto_trace_equals_the_kernels_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

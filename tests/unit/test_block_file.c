@@ -20,10 +20,10 @@
 #include "random_series.h"
 
 #define BLOCK (128U << 10)
-/* Some stretches: of ext4 space was allocated for more. */
+/* Several of the stretches for which ext4 allocates space in advance. */
 #define LONG (37U << 20)
 
-static char *data; /* LONG bytes that differ */
+static char *data; /* LONG bytes, all different */
 
 static int make_data(void **state _unused_)
 {
@@ -44,7 +44,7 @@ static int free_data(void **state _unused_)
 	return 0;
 }
 
-/* In the folder of the test, whatever filesystem that is. */
+/* In the test's folder, on its filesystem. */
 static int open_file(int flags)
 {
 	int fd = open("file", O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | flags, 0600);
@@ -53,7 +53,7 @@ static int open_file(int flags)
 	return fd;
 }
 
-/* Of ext4 space is allocated for it. */
+/* ext4 allocates more space than the bytes need. */
 static int open_nameless_file(void)
 {
 	int fd = open(".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
@@ -82,7 +82,7 @@ static uint64_t size_of(int fd)
 	return (uint64_t)st.st_size;
 }
 
-/* As batches come: up to some hundred kilobytes; now and then what there is, is wanted. */
+/* Writes in batches of up to some hundred kilobytes, with a sync now and then. */
 static void write_all(struct block_file *f, int fd, size_t from, size_t len)
 {
 	uint64_t random = RANDOM_FIRST;
@@ -117,7 +117,7 @@ static void all_of_it_is_there_and_no_more(void **state _unused_)
 	assert_holds(fd, 0, LONG);
 	assert_int_equal(fsync(fd), 0);
 	assert_int_equal(fstat(fd, &st), 0);
-	/* Beside its blocks it may have some that say where these are; XFS has its own way. */
+	/* The filesystem may add blocks for metadata; XFS allocates in its own way. */
 	assert_true(!allocates || (uint64_t)st.st_blocks * 512 < LONG + (256U << 10));
 }
 
@@ -137,7 +137,7 @@ static void writes_end_with_blocks(void **state _unused_)
 	assert_int_equal(size_of(fd), 3 * BLOCK);
 	assert_int_equal(block_file_flush(&f), 0);
 	assert_int_equal(size_of(fd), 3 * BLOCK + 5);
-	/* From there on to the next boundary. */
+	/* From there to the next boundary. */
 	assert_int_equal(block_file_write(&f, data + 3 * BLOCK + 5, BLOCK), 0);
 	assert_int_equal(size_of(fd), 4 * BLOCK);
 	assert_int_equal(block_file_flush(&f), 0);
@@ -182,7 +182,7 @@ static void what_stands_behind_it_stays(void **state _unused_)
 	assert_memory_equal(got.data + 2 * LONG, "end", 3);
 }
 
-/* As the standard error of the same shell, and of what it left running. */
+/* A shell and the programs that it left running share its standard error. */
 static void who_shares_the_descriptor_loses_nothing(void **state _unused_)
 {
 	_cleanup_close_ int fd = open_file(0);
@@ -190,7 +190,7 @@ static void who_shares_the_descriptor_loses_nothing(void **state _unused_)
 	size_t count = 0;
 
 	assert_int_equal(block_file_init(&f, fd), 0);
-	/* What has a name is not cut. */
+	/* A file with a name is not truncated. */
 	assert_false(f.allocates);
 	for (size_t at = 0; at < LONG; at += 370001) {
 		assert_int_equal(block_file_write(&f, data + at, MIN(LONG - at, (size_t)370001)),
@@ -244,7 +244,7 @@ static void a_limit_is_told(void **state _unused_)
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	small = before;
-	/* Amid a block. */
+	/* In the middle of a block. */
 	small.rlim_cur = (20U << 20) + 12345;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(block_file_init(&f, fd), 0);

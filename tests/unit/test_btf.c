@@ -33,11 +33,11 @@ static void make_types(struct buf *b)
 	put32(b, 1);
 	put32(b, MINUS);
 	put32(b, (uint32_t)-7);
-	put_type(b, PAGE, 4, 1, false, 64); /* struct page, one member */
+	put_type(b, PAGE, 4, 1, false, 64); /* struct page with one member */
 	put32(b, 0);
 	put32(b, 1);
 	put32(b, 0);
-	put_type(b, 0, 6, 2, false, 4); /* an unsigned one; ONE again */
+	put_type(b, 0, 6, 2, false, 4); /* an unsigned enum; ONE again */
 	put32(b, BIG);
 	put32(b, 0x80000000);
 	put32(b, ONE);
@@ -46,7 +46,7 @@ static void make_types(struct buf *b)
 	put32(b, HUGE_AT);
 	put32(b, 2);
 	put32(b, 1);
-	/* The first is type 1, and call's arguments are types 2, 3, 5, 7, 8, 9 and none. */
+	/* The first one is type 1; call's arguments are types 2, 3, 5, 7, 8, 9 and none. */
 	put_type(b, 0, 8, 0, false, 10); /* 6: a name of 10 */
 	put_type(b, 0, 2, 0, false, 1);	 /* 7: a pointer */
 	put_type(b, 0, 10, 0, false, 6); /* 8: const 6 */
@@ -105,7 +105,9 @@ static void test_arguments(void **state)
 			    "call a:e2 b:s64/STRUCT a:s8/ENUM64 b:p a:i b:u :?\n");
 }
 
-/* Every cut, every byte changed: no answer matters but that nothing is read beyond the end. */
+/*
+ * Every truncation and every changed byte: any answer will do, but nothing is read beyond the end.
+ */
 static void test_damage(void **state)
 {
 	_cleanup_buf_ struct buf btf = BUF_INIT;

@@ -66,7 +66,7 @@ static void an_absent_program_is_found_before_the_fork(void **state _unused_)
 	assert_int_equal(c.pid, 0);
 }
 
-static void a_failing_exec_is_told(void **state _unused_)
+static void a_failing_exec_is_reported(void **state _unused_)
 {
 	char path[] = "/tmp/test-child.XXXXXX";
 	char *const argv[] = { path, NULL };
@@ -74,7 +74,7 @@ static void a_failing_exec_is_told(void **state _unused_)
 	_cleanup_child_ struct child c = CHILD_INIT;
 	int fd = mkstemp(path);
 
-	/* An interpreter that isn't there: only the kernel finds out. */
+	/* The interpreter is missing; only the kernel detects that. */
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, "#!/no/such/interpreter\n", 23), 23);
 	assert_int_equal(fchmod(fd, 0700), 0);
@@ -109,7 +109,7 @@ int main(void)
 		cmocka_unit_test(is_held_until_released),
 		cmocka_unit_test(goes_away_if_never_released),
 		cmocka_unit_test(an_absent_program_is_found_before_the_fork),
-		cmocka_unit_test(a_failing_exec_is_told),
+		cmocka_unit_test(a_failing_exec_is_reported),
 		cmocka_unit_test(runs_with_signals_as_usual),
 	};
 

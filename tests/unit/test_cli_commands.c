@@ -83,7 +83,7 @@ static void a_profile_alone_brings_no_defaults(void **state _unused_)
 	assert_string_equal(s.message.profile, "io");
 }
 
-static void a_request_carries_what_was_said(void **state _unused_)
+static void a_request_carries_all_options(void **state _unused_)
 {
 	struct event_option events[] = { { "irq", NULL }, { "sched", "a < 1" } };
 	char *command[] = { (char *)"make", (char *)"-j", NULL };
@@ -223,7 +223,7 @@ static void probes_are_asked_for_with_their_filters(void **state _unused_)
 	assert_int_equal(s.message.n_uprobe_filters, 0);
 }
 
-/* The exit status tells whether something is missing; only --fail-on-loss minds a loss. */
+/* The exit status reports missing data; only --fail-on-loss counts a loss as such. */
 static void the_status_tells_what_is_missing(void **state _unused_)
 {
 	struct options quiet = { .quiet = true }, strict = { .quiet = true, .fail_on_loss = true };
@@ -242,7 +242,7 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 	outcome.result.incomplete = false;
 	outcome.result.events = 0;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_MISSING);
-	/* One event may be the recording's own. */
+	/* The only event may be the recorder's own clock mark. */
 	outcome.result.events = 1;
 	assert_int_equal(outcome_tell(&outcome, &quiet), CLI_WHOLE);
 	outcome.result.own_events = 1;
@@ -258,8 +258,8 @@ static void the_status_tells_what_is_missing(void **state _unused_)
 }
 
 /*
- * As recorded on Linux 6.18 under loads that switch tasks or make system calls; functions in guests
- * with other kernels, and generated.
+ * Recorded on Linux 6.18 under loads that switch tasks or make system calls; functions in guests
+ * with other kernels, or generated.
  */
 static void the_size_of_a_json_is_estimated(void **state _unused_)
 {
@@ -333,7 +333,7 @@ int main(void)
 		cmocka_unit_test(a_function_of_a_program_has_an_offset),
 		cmocka_unit_test(other_probes_stay_as_they_are),
 		cmocka_unit_test(probes_are_asked_for_with_their_filters),
-		cmocka_unit_test(a_request_carries_what_was_said),
+		cmocka_unit_test(a_request_carries_all_options),
 		cmocka_unit_test(the_status_tells_what_is_missing),
 		cmocka_unit_test(the_size_of_a_json_is_estimated),
 		cmocka_unit_test(a_failure_names_the_file),

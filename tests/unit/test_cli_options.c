@@ -19,7 +19,7 @@ struct parsed {
 	int r, next;
 };
 
-/* words: what follows the command's name, NULL at the end. */
+/* words: what follows the command's name, with NULL at the end. */
 static void parse_as(struct parsed *p, uint64_t allowed, bool stop, const char *const *words)
 {
 	int argc = 0;
@@ -214,7 +214,7 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 	parsed_deinit(&p);
 }
 
-/* A word that a command takes no more of tells what was meant. */
+/* A surplus word gets an error that suggests what was meant. */
 static void stray_words_say_where_they_go(void **state _unused_)
 {
 	static const struct {
@@ -332,7 +332,7 @@ static void a_limit_of_files_is_a_size_or_a_time(void **state _unused_)
 	parsed_deinit(&p);
 }
 
-static void what_goes_together_is_checked(void **state _unused_)
+static void combinations_are_checked(void **state _unused_)
 {
 	static const struct command plain = {
 		.name = "plain", .synopsis = "A", .args_min = 1, .args_max = 1
@@ -352,7 +352,7 @@ static void what_goes_together_is_checked(void **state _unused_)
 	assert_non_null(strstr(p.err.message, "'b' is one argument too many"));
 	parsed_deinit(&p);
 
-	/* Forgetting the two dashes is told apart. */
+	/* Missing dashes get an error of their own. */
 	PARSE(&p, "make");
 	assert_int_equal(options_check(&p.o, &runs, &p.err), -EINVAL);
 	assert_non_null(strstr(p.err.hint, "runs -- make"));
@@ -382,7 +382,7 @@ int main(void)
 		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(a_clock_belongs_to_its_file),
 		cmocka_unit_test(a_limit_of_files_is_a_size_or_a_time),
-		cmocka_unit_test(what_goes_together_is_checked),
+		cmocka_unit_test(combinations_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Clocks that are set while a recording goes on, or stand still while the machine sleeps. */
+/* Clocks that are set during a recording, or stand still while the machine sleeps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,28 +8,31 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "converted.h"
 #include "daemon/capture/clocks.h"
 #include "formats/formats.h"
 #include "formats/perfetto/packet.h"
+#include "make_stream.h"
+#include "memory_file.h"
 
 #define S NSEC_PER_SEC
 
-/* s: BOOTTIME, and what the others were then. */
+/* s: BOOTTIME, and the other clocks at that time. */
 struct reading {
 	uint64_t boot, mono, real;
 };
 
 #define READINGS 5
-/* A clock that is set while it is recorded, or stands still as the machine sleeps. */
+/* A clock that is set during a recording, or stands still while the machine sleeps. */
 struct stepped {
 	const char *what;
-	struct reading readings[READINGS]; /* from the recording's start to its end */
-	clockid_t clock;		   /* which a file's times are by */
+	struct reading readings[READINGS]; /* from start to end of the recording */
+	clockid_t clock;		   /* the clock of the file's times */
 	struct {
-		double at, boot; /* s: in the file, and when that was */
+		double at, boot; /* s: in the file, and the true time */
 	} events[4];
-	int64_t real_ns, mono_ns; /* by how much they stepped */
+	int64_t real_ns, mono_ns; /* size of the steps */
 	uint64_t bound;		  /* ns, of the file */
 	const char *warning;	  /* NULL: none */
 };
@@ -55,8 +58,7 @@ static void make_stepped(struct maker *m, const struct stepped *s)
 {
 	uint64_t last = s->readings[READINGS - 1].boot;
 
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 	for (uint32_t i = 0; i < READINGS; i++)
 		put_reading(m, &s->readings[i],
 			    i + 1 == READINGS ? CLOCK_PHASE_END
@@ -65,12 +67,10 @@ static void make_stepped(struct maker *m, const struct stepped *s)
 	page_begin(m, 101 * S);
 	event_number(m, 101 * S, 7, 1);
 	event_number(m, (last - 1) * S, 7, 2);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
+	maker_finish(m);
 }
 
-/* The row of a clock at the recording's end tells of a step, or of a drift: never of both. */
+/* A clock's row at the end of the recording reports a step or a drift, never both. */
 static void expect_change(const struct converted *c, const char *clock, int64_t stepped)
 {
 	json_t *row, *found = NULL;
@@ -126,16 +126,16 @@ static void convert_stepped(const struct stepped *s)
 			   i ? ',' : '[', (char)('a' + i), s->events[i].at * 1e6);
 	buf_putc(&text, ']');
 	fd = merge.fd = memory_file(text.data, text.len);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
 	expect_events(&c, s);
 	expect_change(&c, "REALTIME", s->real_ns);
 	expect_change(&c, "MONOTONIC", s->mono_ns);
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_number(row, "bound_ns", s->bound);
 	assert_true(json_is_null(json_object_get(row, "drift_ppb")));
-	assert_int_equal(c.result.warning_count, s->warning ? 1 : 0);
+	assert_int_equal(c.out.result.warning_count, s->warning ? 1 : 0);
 	if (s->warning)
-		assert_string_equal(c.result.warnings[0], s->warning);
+		assert_string_equal(c.out.result.warnings[0], s->warning);
 }
 
 static const struct stepped steps[] = {
@@ -168,7 +168,7 @@ static const struct stepped steps[] = {
 	  .clock = CLOCK_REALTIME,
 	  .events = { { 5003, 103 }, { 8608.5, 108.5 }, { 8611, 111 }, { 5017, 117 } },
 	  .bound = 20 },
-	/* 5006 may be before it or behind. */
+	/* 5006 may be before the step or after it. */
 	{ .what = "two seconds forth",
 	  .readings = { { 100, 90, 5000 },
 			{ 105, 95, 5005 },
@@ -196,15 +196,17 @@ static const struct stepped steps[] = {
 		     "it was set, or the machine slept" },
 };
 
-/* What was marked is where it was, whatever the clock was set to; where that can't be known, it is
- * said. */
+/*
+ * Marks keep their place, whatever the clock was set to; where the place is uncertain, the output
+ * says so.
+ */
 static void a_clock_may_step(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
 		convert_stepped(&steps[i]);
 }
 
-/* A Perfetto trace has every reading as it was: its reader follows a clock that is set. */
+/* A Perfetto trace keeps every reading as it was: its reader follows a clock that is set. */
 static void steps_are_in_the_perfetto_trace(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -232,7 +234,7 @@ static void steps_are_in_the_perfetto_trace(void **state _unused_)
 
 			if (!c)
 				continue;
-			/* MONOTONIC, REALTIME, BOOTTIME by their numbers there. */
+			/* MONOTONIC, REALTIME, BOOTTIME, by their numbers in the trace. */
 			assert_int_equal(c->n_clocks, 3);
 			for (size_t n = 0; n < 3; n++)
 				assert_int_equal(c->clocks[n]->timestamp,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What ties clocks: the marks that tracectl sync puts into the ring, the files that give a
- * controller's side of them, and the readings that lead from one clock of the machine to another.
+ * Ties of clocks: marks that tracectl sync writes into the ring, files with a controller's side of
+ * them, and readings that relate the machine's clocks to each other.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,20 +21,20 @@
 #include "daemon/capture/clocks.h"
 #include "make_stream.h"
 #include "marks/clock_map.h"
+#include "memory_file.h"
 #include "traced/mark_record.h"
 
 #define S NSEC_PER_SEC
 
 struct noted {
 	const char *id;
-	uint64_t at, before, after; /* when the mark was written, and the readings around it */
+	uint64_t at, before, after; /* time of the mark, and the readings around it */
 };
 
 /* A recording from 101 s to 109 s with these syncs. */
 static void make(struct maker *m, const struct noted *syncs, size_t count)
 {
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 	for (size_t i = 0; i < count; i++) {
 		Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
 
@@ -54,12 +53,10 @@ static void make(struct maker *m, const struct noted *syncs, size_t count)
 		event_print_mark(m, syncs[i].at, 7, text);
 	}
 	event_number(m, 109 * S, 7, 2);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
-	maker_end(m);
+	maker_finish(m);
 }
 
-/* The clock_sync event of that id; there is one and no more. */
+/* The only clock_sync event with that id. */
 static json_t *find_tie(const struct converted *c, const char *id)
 {
 	json_t *events = json_object_get(c->json, "traceEvents"), *e, *found = NULL;
@@ -78,8 +75,8 @@ static json_t *find_tie(const struct converted *c, const char *id)
 	return found;
 }
 
-/* In the middle of the tie lies the mark in the text, whatever the two readings are. */
-static void a_sync_is_told_with_its_bound(void **state _unused_)
+/* The text's mark is in the middle of the tie, whatever the two readings are. */
+static void a_sync_has_its_bound(void **state _unused_)
 {
 	static const struct noted syncs[] = {
 		{ "traced_abcdef01", 101 * S + 5, 101 * S, 101 * S + 10 },
@@ -90,8 +87,8 @@ static void a_sync_is_told_with_its_bound(void **state _unused_)
 	json_t *tie, *row;
 
 	make(&m, syncs, 2);
-	convert(&c, &m, &(struct export_options){ 0 });
-	assert_int_equal(c.result.warning_count, 0);
+	convert(&c, m.fd, NULL);
+	assert_int_equal(c.out.result.warning_count, 0);
 	tie = find_tie(&c, "lab-1");
 	assert_non_null(tie);
 	assert_number(tie, "ts", 105000001 + 2);
@@ -112,8 +109,9 @@ static void a_sync_is_told_with_its_bound(void **state _unused_)
 static void a_wide_sync_is_warned_of(void **state _unused_)
 {
 	static const struct noted syncs[] = {
-		/* The recorder's own was made under whatever load there was: nobody's tie hangs on
-		   it. */
+		/*
+		 * The recorder made its own mark under an unknown load: no other tie depends on it.
+		 */
 		{ "traced_abcdef01", 102 * S, 102 * S - 90000, 102 * S + 90000 },
 		{ "near", 103 * S, 103 * S - 10000, 103 * S + 10000 },
 		{ "far", 104 * S, 104 * S - 12500, 104 * S + 12500 },
@@ -123,16 +121,19 @@ static void a_wide_sync_is_warned_of(void **state _unused_)
 	_cleanup_converted_ struct converted strict, lenient;
 
 	make(&m, syncs, ARRAY_SIZE(syncs));
-	convert(&strict, &m, &(struct export_options){ 0 });
-	assert_int_equal(strict.result.warning_count, 1);
-	assert_string_equal(strict.result.warnings[0],
+	convert(&strict, m.fd, NULL);
+	assert_int_equal(strict.out.result.warning_count, 1);
+	assert_string_equal(strict.out.result.warnings[0],
 			    "2 syncs are tied to the trace only within more than 10 microseconds, "
 			    "the worst within 20");
-	convert(&lenient, &m, &(struct export_options){ .bound_max_ns = 20000 });
-	assert_int_equal(lenient.result.warning_count, 0);
+	convert(&lenient, m.fd, &(struct export_options){ .bound_max_ns = 20000 });
+	assert_int_equal(lenient.out.result.warning_count, 0);
 }
 
-/* A clock of its own, 20 ppm fast, that another file ties: its offset, bound and drift are told. */
+/*
+ * A separate clock, 20 ppm fast, that another file ties: the output has its offset, bound and
+ * drift.
+ */
 static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 {
 	static const struct noted syncs[] = { { "one", 102 * S, 102 * S - 50, 102 * S + 50 },
@@ -140,7 +141,9 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	static const char power[] =
 		"[{\"name\":\"watts\",\"ph\":\"C\",\"pid\":9,\"ts\":2000040.0,\"args\":{\"w\":5}},"
 		"{\"name\":\"watts\",\"ph\":\"C\",\"pid\":9,\"ts\":6000120.0,\"args\":{\"w\":6}}]";
-	/* Issued and answered 4 us apart; its second is 1.00002 of ours, its zero our 100 s. */
+	/*
+	 * Issued and answered 4 us apart; its second is 1.00002 of ours, its zero is at our 100 s.
+	 */
 	static const char ties[] = "[{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":2000042,"
 				   "\"args\":{\"sync_id\":\"one\",\"issue_ts\":2000038}},"
 				   "{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":6000122.000,"
@@ -158,13 +161,13 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 	size_t i, seen = 0;
 
 	make(&m, syncs, 2);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
-	assert_int_equal(c.result.warning_count, 0);
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	assert_int_equal(c.out.result.warning_count, 0);
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_string_equal(json_string_value(json_object_get(row, "clock")), "clock_sync");
 	assert_number(row, "ties", 2);
 	assert_number(row, "offset_ns", 100 * S - 40000);
-	/* In the middle, two seconds from both, its rate may be another one. */
+	/* In the middle, two seconds from both ties, the rate may be another one. */
 	assert_number(row, "bound_ns", 4001);
 	assert_number(row, "tie_bound_ns", 2000);
 	tied = json_object_get(row, "tied");
@@ -187,7 +190,7 @@ static void a_controller_is_tied_by_a_file_of_syncs(void **state _unused_)
 			    (seen++ ? 106e6 : 102e6));
 	}
 	assert_int_equal(seen, 2);
-	/* One counterpart each: the controller's side of it. */
+	/* Each has one counterpart: the controller's side of it. */
 	assert_number(find_tie(&c, "one"), "ts", 102000002);
 }
 
@@ -203,18 +206,18 @@ static void one_tie_tells_no_drift(void **state _unused_)
 	json_t *row;
 
 	make(&m, syncs, 1);
-	convert(&c, &m, &(struct export_options){ .merges = &merge, .merge_count = 1 });
+	convert(&c, m.fd, &(struct export_options){ .merges = &merge, .merge_count = 1 });
 	row = json_array_get(other_data(&c, "merged"), 0);
 	assert_true(json_is_null(json_object_get(row, "drift_ppb")));
 	assert_number(row, "bound_ns", 21011); /* 21 us from the tie, at 500 ppm */
 	assert_number(row, "tie_bound_ns", 21000);
-	assert_int_equal(c.result.warning_count, 1);
-	assert_non_null(strstr(c.result.warnings[0],
+	assert_int_equal(c.out.result.warning_count, 1);
+	assert_non_null(strstr(c.out.result.warnings[0],
 			       "ties.json: its clock is tied to the trace only "
 			       "within 22 microseconds: a second sync would tell its rate"));
 }
 
-/* Beyond its ties a clock of its own goes on as it went, unless they are too close to tell. */
+/* Beyond its ties a clock keeps its rate, unless they are too close to tell it. */
 static void a_clock_of_its_own_goes_on(void **state _unused_)
 {
 	struct clock_map map = { .own_rate = true }, close = { .own_rate = true };
@@ -238,7 +241,7 @@ static void a_clock_of_its_own_goes_on(void **state _unused_)
 	clock_map_deinit(&close);
 }
 
-/* The bound grows with the distance to what is known. */
+/* The bound grows with the distance to the nearest tie. */
 static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 {
 	struct clock_map map = { .own_rate = true }, one = { .own_rate = true }, kept = { 0 };
@@ -257,7 +260,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	assert_int_equal(bound, 3000);
 	clock_map_apply(&map, 14 * S, &bound);
 	assert_int_equal(bound, 2400 + 1 + 4000);
-	/* 5 us in 10 s is what the rate may be off, and a millionth. */
+	/* The rate may be wrong by 5 us in 10 s plus one millionth. */
 	clock_map_apply(&map, 40 * S, &bound);
 	assert_int_equal(bound, 3000 + 20 * (500 + 1000));
 	clock_map_apply(&map, 8 * S, &bound);
@@ -275,7 +278,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_apply(&one, 12 * S, &bound);
 	assert_int_equal(bound, 7 + 2 * S / 1000000 * CLOCK_DRIFT_MAX_PPM);
 	clock_map_deinit(&one);
-	/* Wider than they are apart: no rate, and the better one's offset. */
+	/* The bounds exceed the distance of the ties: no rate, and the better one's offset. */
 	assert_int_equal(
 		clock_map_add(&close, &(struct clock_point){ 10 * S, 20 * S, 4000000, NULL }), 0);
 	assert_int_equal(
@@ -288,7 +291,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_sum(&close, &sum);
 	assert_false(sum.drift_known);
 	clock_map_deinit(&close);
-	/* One that the kernel keeps in step drifts not. */
+	/* A clock that the kernel steers has no drift. */
 	assert_int_equal(clock_map_add(&kept, &(struct clock_point){ 10 * S, 20 * S, 7, NULL }), 0);
 	clock_map_seal(&kept);
 	clock_map_apply(&kept, 12 * S, &bound);
@@ -296,7 +299,7 @@ static void a_bound_tells_how_far_the_ties_are(void **state _unused_)
 	clock_map_deinit(&kept);
 }
 
-/* The snapshots of a recording of this machine, as the exporter has them. */
+/* Snapshots of a recording of this machine, as the exporter has them. */
 #define SNAPSHOTS 8
 struct snapshots {
 	Traced__Capture__Header header;
@@ -338,9 +341,8 @@ static uint64_t read_clock(uint32_t clock)
 
 #define PROBES 10000
 /*
- * A stamp of each clock that a producer may use, taken between two of BOOTTIME, lands between them:
- * give or take the bound that the snapshots have themselves, and no more than the readings'
- * grain and rounding.
+ * A stamp of each clock that a producer may use, taken between two stamps of BOOTTIME, lands
+ * between them, within the snapshots' own bound and the readings' resolution.
  */
 static void stamps_of_other_clocks_land_where_they_were_taken(void **state _unused_)
 {
@@ -402,7 +404,7 @@ static void stamps_of_other_clocks_land_where_they_were_taken(void **state _unus
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_sync_is_told_with_its_bound),
+		cmocka_unit_test(a_sync_has_its_bound),
 		cmocka_unit_test(a_wide_sync_is_warned_of),
 		cmocka_unit_test(a_controller_is_tied_by_a_file_of_syncs),
 		cmocka_unit_test(one_tie_tells_no_drift),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Names of functions: of this very program, of maps that programs write of what they compiled. */
+/*
+ * Names of functions: of this program, and of maps that programs write for code that they compiled.
+ */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
@@ -28,13 +30,13 @@ static int remove_folder(void **state _unused_)
 	return rmdir(folder);
 }
 
-/* Not inlined, and not without a name. */
+/* Must not be inlined, and needs a symbol. */
 __attribute__((noinline, used)) static int marked_function(int n)
 {
 	return n * 3 + 1;
 }
 
-/* The program's own header, which says where its file was mapped. */
+/* The program's own header, at which its file was mapped. */
 static int first_object(struct dl_phdr_info *info, size_t size _unused_, void *userdata)
 {
 	const struct code_place *place = userdata;
@@ -80,7 +82,7 @@ static void own_functions_have_names(void **state _unused_)
 	code_symbols_free(s);
 }
 
-/* One that was built anew since is another program. */
+/* A program that was rebuilt since is another program. */
 static void another_build_is_not_used(void **state _unused_)
 {
 	char path[4096];
@@ -118,7 +120,7 @@ static void a_folder_is_searched_first(void **state _unused_)
 	assert_int_equal(unlink(last), 0);
 }
 
-/* What a capture names may be anything: none of it is waited for, or obeyed. */
+/* A capture may name any file: the reader neither waits for it nor obeys it. */
 static void other_files_are_not_opened(void **state _unused_)
 {
 	static const char *const paths[] = { "/dev/zero", "/dev/stdin", "/proc",      "/",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What convert can't do any more once it has looked into a file. */
+/* Convert loses rights once it has looked into a file. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@
 #include "cli.h"
 #include "make_stream.h"
 
-/* Of the test; below it: out, temp, elsewhere. */
+/* The test's folder has: out, temp, elsewhere. */
 static char folder[] = "/tmp/traced-confine-XXXXXX";
 
 static const char *path_of(const char *name)
@@ -44,9 +44,7 @@ static int setup(void **state _unused_)
 	maker_head(&m);
 	page_begin(&m, NSEC_PER_SEC);
 	event_number(&m, NSEC_PER_SEC, 7, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	return 0;
 }
 
@@ -89,13 +87,13 @@ static bool may_read(const char *path)
 	return fd >= 0;
 }
 
-/* Where the kernel has it (5.13) and has it on. */
+/* Negative: the kernel has no Landlock (it came with 5.13), or it is disabled. */
 static long landlock_version(void)
 {
 	return syscall(444, NULL, 0, 1);
 }
 
-/* Nobody listens there; 0: somebody does. */
+/* Checks that nobody listens there; 0: somebody does. */
 static int try_connect(void)
 {
 	const struct sockaddr_in to = { .sin_family = AF_INET,
@@ -106,7 +104,9 @@ static int try_connect(void)
 	return fd < 0 ? -1 : connect(fd, (const struct sockaddr *)&to, sizeof(to));
 }
 
-/* In a process of its own, as there is no way back. Which of these was wrong; 0: none. */
+/*
+ * Runs in a process of its own, because there is no way back. Returns which check failed; 0: none.
+ */
 static int try(const char *out)
 {
 	if (convert(out) != 0)
@@ -117,7 +117,7 @@ static int try(const char *out)
 		return 3;
 	if (unlink(path_of("in.traced")) == 0 || errno != EACCES)
 		return 4;
-	/* Programs that a recording names are looked into. */
+	/* Convert looks into programs that a recording names. */
 	if (!may_read("/proc/self/exe") || !may_read(path_of("in.traced")))
 		return 5;
 	if (landlock_version() >= 4 && (try_connect() == 0 || errno != EACCES))
@@ -154,8 +154,8 @@ static void nothing_is_written_beside_the_output(void **state _unused_)
 	assert_int_equal(tried("/dev/null"), 0);
 }
 
-/* elfutils fetches files then, and keeps them: it is asked for, and by who converts. */
-static void who_names_servers_of_symbols_is_not_confined(void **state _unused_)
+/* With DEBUGINFOD_URLS elfutils fetches and stores files, at the request of convert's caller. */
+static void with_debuginfod_nothing_is_confined(void **state _unused_)
 {
 	pid_t pid;
 	int status;
@@ -174,7 +174,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_written_beside_the_output),
-		cmocka_unit_test(who_names_servers_of_symbols_is_not_confined),
+		cmocka_unit_test(with_debuginfod_nothing_is_confined),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -197,7 +197,7 @@ struct job {
 };
 DEFINE_HEAP(jobs, struct job *, a->due < b->due || (a->due == b->due && a->id < b->id));
 
-/* The least of the model; it is taken out. */
+/* Takes the least element out of the model. */
 static struct job *take_least(struct job **model, size_t *count)
 {
 	size_t least = 0;
@@ -221,7 +221,7 @@ static void heap_is_the_model(void **state _unused_)
 		uint32_t what = random_below(&seed, 4);
 
 		if (what < 2 && count < ARRAY_SIZE(all)) {
-			/* One that is in neither. */
+			/* An element that is in neither. */
 			struct job *job = NULL;
 
 			for (bool used = true; used; next++) {
@@ -234,7 +234,7 @@ static void heap_is_the_model(void **state _unused_)
 			jobs_push(heap, &count, job);
 			model[model_count++] = job;
 		} else if (what == 2 && count) {
-			/* The first one waits for longer. */
+			/* The first element becomes due later. */
 			heap[0]->due += random_below(&seed, 30);
 			jobs_sift_down(heap, count, 0);
 		} else if (what == 3 && count) {
@@ -257,7 +257,7 @@ static void heap_is_the_model(void **state _unused_)
 struct pair {
 	uint32_t key, value; /* key 0: free */
 };
-/* Few homes: probes are long, and go round the table's end. */
+/* Few home slots: probes are long and wrap around the table's end. */
 #define PAIR_HASH(key) ((size_t)((key) % 13 * 5 - 7))
 DECLARE_TABLE(pairs, struct pair);
 DEFINE_TABLE(pairs, struct pair, uint32_t, slot->key != 0, PAIR_HASH(slot->key), slot->key == key);
@@ -307,7 +307,7 @@ static void table_is_the_model(void **state _unused_)
 		uint32_t key = 1 + random_below(&seed, KEYS - 1);
 		struct pair *p = pairs_find(&t, PAIR_HASH(key), key);
 
-		/* By turns it fills and empties. */
+		/* The table fills and empties in turn. */
 		if (random_below(&seed, 8) < (step / 1000 % 2 ? 2 : 6)) {
 			put(&t, key, step);
 			model[key] = step;

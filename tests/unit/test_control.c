@@ -83,7 +83,7 @@ static void descriptors_stay_with_their_frame(void **state)
 	const uint8_t *payload;
 	size_t n, len;
 
-	/* All sent before anything is read: the kernel may hand several at once. */
+	/* All messages are sent before any is read: the kernel may deliver several at once. */
 	queue_mark(&p->a, 1, "plain", NULL, 0, 0);
 	queue_mark(&p->a, 2, "x", &x, 1, 0);
 	queue_mark(&p->a, 3, "plain", NULL, 0, 0);
@@ -182,7 +182,7 @@ static void too_many_descriptors_break_the_rules(void **state)
 	frame_io_deinit(&p->b);
 	after = dup(0);
 	close(after);
-	assert_int_equal(before, after); /* none of the eight was left open */
+	assert_int_equal(before, after); /* none of the eight stays open */
 	close(null);
 }
 
@@ -234,7 +234,7 @@ static void a_vanished_peer_is_no_signal(void **state)
 	assert_int_equal(frame_receive(&p->a, &payload, &len, fds, &n), -ECONNRESET);
 }
 
-/* A daemon of a few lines for the client: answers as told, in a thread. */
+/* A small daemon for the client: a thread that sends prepared answers. */
 struct fake_daemon {
 	int fd;
 	uint32_t version;
@@ -327,7 +327,7 @@ static void client_tells_replies_apart(void **state)
 	assert_string_equal(err.message, "no session");
 	assert_string_equal(err.hint, "look");
 	assert_true(err.hint_needs_output);
-	/* The other one was kept. */
+	/* The client kept the other reply. */
 	assert_int_equal(control_client_receive(c, 0, &reply, &err), 1);
 	assert_int_equal(reply->id, 1000);
 	assert_int_equal(reply->done->count, 77);

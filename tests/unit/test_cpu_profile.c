@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Profiles of gperftools' CPU profiler: of every kind of machine, damaged ones, as samples of a
- * trace. */
+/*
+ * Profiles of gperftools' CPU profiler: of every kind of machine, damaged ones, and as samples of a
+ * trace.
+ */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -93,7 +95,7 @@ static void all_kinds_are_read(void **state _unused_)
 	}
 }
 
-/* Cut anywhere before its text it is refused; within the text nobody can tell. */
+/* A profile truncated before its text is refused; within the text nobody can tell. */
 static void cut_profiles_are_refused(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -102,7 +104,7 @@ static void cut_profiles_are_refused(void **state _unused_)
 
 		for (size_t len = 0; len <= b.len; len++) {
 			_cleanup_error_ struct error err = ERROR_INIT;
-			/* A block of its own, so that what is read beyond it is seen. */
+			/* A heap block of its own, so that a sanitizer sees reads beyond it. */
 			_cleanup_free_ char *copy = malloc(len ?: 1);
 			struct cpu_profile p;
 
@@ -116,7 +118,7 @@ static void cut_profiles_are_refused(void **state _unused_)
 	}
 }
 
-/* Counts that lie cost neither memory nor time. */
+/* False counts cost neither memory nor time. */
 static void lies_are_refused(void **state _unused_)
 {
 	const struct {
@@ -164,7 +166,7 @@ static void sums_saturate(void **state _unused_)
 	cpu_profile_deinit(&p);
 }
 
-/* Callers are looked up by the instruction before the one they return to. */
+/* A caller is looked up by the instruction before its return address. */
 static const char *find_name(void *userdata, const struct code_place *place)
 {
 	size_t *asked = userdata;
@@ -197,12 +199,10 @@ static json_t *convert(uint64_t length_ns, struct error *err)
 
 	make_profile(&b, &kinds[3]);
 	in = profile.fd = memory_file(b.data, length_ns ? b.len : 70);
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	page_begin(&m, BEGIN);
 	event_number(&m, BEGIN + 10, 7, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	end.start_boot_ns = BEGIN;
 	end.boot_ns = BEGIN + length_ns;
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
@@ -254,7 +254,7 @@ static void a_profile_becomes_samples(void **state _unused_)
 	json_decref(json);
 }
 
-/* One that is longer than the recording is spread over that. */
+/* A profile longer than the recording is spread over the recording. */
 static void a_long_profile_is_squeezed(void **state _unused_)
 {
 	json_t *json = convert(8000, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading whole sub-buffers, from files in the place of trace_pipe_raw. */
+/* Reading whole sub-buffers from files instead of trace_pipe_raw. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static void write_pages(struct fixture *f, unsigned pages)
 	assert_non_null(data);
 	for (unsigned i = 0; i < pages; i++) {
 		uint8_t *page = data + (size_t)i * f->layout.size;
-		/* The last one is the one that is being filled. */
+		/* The kernel still fills the last one. */
 		uint64_t ts = i, commit = i + 1 == pages ? 100 : 4080;
 
 		memcpy(page, &ts, 8);
@@ -100,7 +100,7 @@ static void read_takes_all_in_order(void **state)
 	take_all(*state, CAPTURE_READER_READ, 1, 3);
 }
 
-/* A page with little on it is the one that the kernel is filling. */
+/* A sub-buffer with little data is the one that the kernel fills. */
 static void read_stops_at_the_page_being_filled(void **state)
 {
 	struct fixture *f = *state;
@@ -122,7 +122,7 @@ static void automatic_choice_falls_back(void **state)
 	struct cpu_reader r;
 
 	write_pages(f, 1);
-	/* A file that is no ring: its "meta page" makes no sense. */
+	/* A file that is no ring: its "meta page" is invalid. */
 	assert_int_equal(
 		cpu_reader_open(&r, f->dir, 0, CAPTURE_READER_MMAP, &f->layout, &f->staging),
 		-EBADMSG);
@@ -175,7 +175,7 @@ static uint64_t first_word(const struct batch *b)
 	return word;
 }
 
-/* Where the pipe gives less than splice put in, here because it is another pipe. */
+/* The pipe gives less than splice put in, because it is another pipe here. */
 static void what_is_left_in_the_pipe_reaches_no_other_cpu(struct fixture *f, size_t given)
 {
 	_cleanup_close_ int kept = -EBADF, feeder = -EBADF;
@@ -236,13 +236,13 @@ static void without_a_pipe_splice_reads(void **state)
 	cpu_reader_close(&r);
 }
 
-/* In the place of the kernel's, for the ring that is a file: the reader page is what META says. */
+/* Replaces the kernel's ioctl for the ring that is a file: META names the reader page. */
 int ioctl(int fd _unused_, unsigned long request _unused_, ...)
 {
 	return 0;
 }
 
-/* As include/uapi/linux/trace_mmap.h: sizes, then the reader page. */
+/* Layout of include/uapi/linux/trace_mmap.h: sizes, then the reader page. */
 static void write_mapped_ring(struct fixture *f, uint32_t subbufs, uint32_t id, uint32_t read)
 {
 	uint32_t size = f->layout.size, meta[] = { size, 80, size, subbufs, 0, 0, id, read };
@@ -325,11 +325,11 @@ static void offline_cpus_have_no_reader(void **state)
 	assert_true(ring.cpus[0].online && ring.cpus[0].reader.fd >= 0);
 	assert_true(!ring.cpus[1].online && ring.cpus[1].reader.fd < 0);
 	assert_true(ring.cpus[2].online && ring.cpus[2].reader.fd >= 0);
-	/* It comes. */
+	/* A CPU goes online. */
 	fake_file(&f->root, "sys/devices/system/cpu/online", "0-2\n");
 	ring_refresh(&ring, fake_path(&f->root, "sys"), &f->staging);
 	assert_true(ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);
-	/* It goes: its reader stays, for what its ring still holds. */
+	/* It goes offline: its reader stays, for what its ring still holds. */
 	fake_file(&f->root, "sys/devices/system/cpu/online", "0\n");
 	ring_refresh(&ring, fake_path(&f->root, "sys"), &f->staging);
 	assert_true(!ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The Common Trace Format: packets and metadata of captures made by hand, taken apart by hand. */
-#include <endian.h>
+/* The Common Trace Format: packets and metadata of synthetic captures, parsed by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,112 +9,38 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-#include "base/io.h"
-#include "export/segment.h"
 #include "formats/formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
+#include "segmented.h"
 
 #define S UINT64_C(1000000000)
-#define FILES_MAX 1024
 
-struct file {
-	char name[SEGMENT_NAME_MAX + 1];
-	struct buf data;
-};
-
-struct trace {
-	struct file files[FILES_MAX];
-	size_t count;
-	struct export_result result;
-	struct error err;
-	int code;
-};
-
-static void trace_free(struct trace **t)
-{
-	for (size_t i = 0; i < FILES_MAX; i++)
-		buf_deinit(&(*t)->files[i].data);
-	export_result_deinit(&(*t)->result);
-	error_deinit(&(*t)->err);
-	free(*t);
-}
-#define _cleanup_trace_ _cleanup_(trace_free)
-
-/* That one, or a new one. */
-static struct file *name_file(struct trace *t, const char *name)
+static struct segmented_file *find_file(struct segmented *t, const char *name)
 {
 	size_t i = 0;
 
 	while (i < t->count && strcmp(t->files[i].name, name))
 		i++;
-	assert_true(i < FILES_MAX);
-	t->count = MAX(t->count, i + 1);
-	strcpy(t->files[i].name, name);
+	assert_true(i < t->count);
 	return &t->files[i];
 }
 
-static struct file *find_file(struct trace *t, const char *name)
+static struct segmented *export(int fd)
 {
-	size_t count = t->count;
-	struct file *f = name_file(t, name);
+	struct segmented *t = export_segments(fd, &(struct export_options){ .format = "ctf" });
 
-	assert_int_equal(t->count, count);
-	return f;
-}
-
-static void take_frames(struct trace *t, int fd)
-{
-	struct file *file = NULL;
-	struct segment_frame head;
-	bool last = false;
-	off_t at = 0;
-
-	for (; pread(fd, &head, sizeof(head), at) == sizeof(head); at += head.len) {
-		char name[SEGMENT_NAME_MAX + 1] = "";
-		char *p = name;
-
-		at += sizeof(head);
-		assert_false(last);
-		last = head.kind == SEGMENT_LAST;
-		assert_true(head.len <= (head.kind == SEGMENT_FILE   ? SEGMENT_NAME_MAX
-					 : head.kind == SEGMENT_DATA ? SEGMENT_FRAME_MAX
-								     : 0));
-		if (head.kind == SEGMENT_DATA) {
-			assert_non_null(file);
-			p = buf_reserve(&file->data, head.len);
-			assert_non_null(p);
-			file->data.len += head.len;
-		}
-		assert_int_equal(pread(fd, p, head.len, at), head.len);
-		if (head.kind == SEGMENT_FILE)
-			file = name_file(t, name);
-	}
-	assert_true(last || t->code < 0);
-}
-
-static struct trace *export(int fd)
-{
-	const struct export_options options = { .format = "ctf" };
-	_cleanup_close_ int out = memory_file("", 0);
-	struct trace *t = calloc(1, sizeof(*t));
-
-	assert_non_null(t);
-	t->err = ERROR_INIT;
-	t->code = export_stream(fd, out, &options, &t->result, &t->err);
-	if (t->code < 0)
-		fail_msg("%s", t->err.message);
-	take_frames(t, out);
+	if (t->out.code < 0)
+		fail_msg("%s", t->out.err.message);
 	return t;
 }
 
-static const char *metadata(struct trace *t)
+static const char *metadata(struct segmented *t)
 {
 	return buf_string(&find_file(t, "metadata")->data);
 }
 
-/* The class that the metadata gives that name; fails where there is not just one. */
-static unsigned class_of(struct trace *t, const char *name)
+/* The class with that name in the metadata; fails unless there is exactly one. */
+static unsigned class_of(struct segmented *t, const char *name)
 {
 	char key[128];
 	const char *at;
@@ -128,21 +53,21 @@ static unsigned class_of(struct trace *t, const char *name)
 	return (unsigned)strtoul(at + strlen(key), NULL, 10);
 }
 
-/* One packet, its head checked. */
+/* One packet, with its header checked. */
 struct packet {
 	uint64_t from, to, number, discarded;
 	const uint8_t *events, *end;
 	bool big;
 };
 
-static size_t read_packet(const struct file *f, size_t at, bool big, struct packet *ret)
+static size_t read_packet(const struct segmented_file *f, size_t at, bool big, struct packet *ret)
 {
 	const uint8_t *p = (const uint8_t *)f->data.data + at;
 	uint64_t bits;
 
 	assert_true(f->data.len - at >= 76);
 	assert_int_equal(load_u32(p, big), 0xc1fc1fc1);
-	/* That of maker_head(). */
+	/* The clock of maker_head(). */
 	assert_int_equal(p[4], 0xab);
 	assert_int_equal(load_u32(p + 20, big), 0);
 	bits = load_u64(p + 40, big);
@@ -163,7 +88,7 @@ static size_t read_packet(const struct file *f, size_t at, bool big, struct pack
 	return at + (size_t)(bits / 8);
 }
 
-/* The head and context of the event at *p; *p is where its fields are after it. */
+/* Reads the event's header and context at *p, and moves *p to its fields. */
 struct event_head {
 	uint64_t ts;
 	unsigned class;
@@ -204,7 +129,7 @@ static void an_event_is_its_record(void **state _unused_)
 
 	for (unsigned big = 0; big < 2; big++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_trace_ struct trace *t = NULL;
+		_cleanup_segmented_ struct segmented *t = NULL;
 		struct event_head e;
 		struct packet packet;
 		const uint8_t *p;
@@ -215,8 +140,7 @@ static void an_event_is_its_record(void **state _unused_)
 		page_begin(&m, 2 * S);
 		event_number(&m, 2 * S, 7, 0x01020304);
 		event_switch(&m, 2 * S + 5, 7, "seven", 1, -1, 0, "swapper/1");
-		page_end(&m, 0);
-		maker_flush(&m, 1, BUFFER_MAIN, 0);
+		page_flush(&m, 0, 1);
 		maker_end(&m);
 		t = export(m.fd);
 
@@ -258,8 +182,8 @@ static void is_nobodys(const struct event_head *e)
 	assert_string_equal(e->comm, "<XXX>");
 }
 
-/* It has but the event that tells of it. */
-static void gap_says(struct trace *t, const struct packet *packet, uint64_t count)
+/* Such a packet holds only the event that reports the gap. */
+static void gap_says(struct segmented *t, const struct packet *packet, uint64_t count)
 {
 	const uint8_t *p = packet->events;
 	struct event_head e = read_head(packet, &p);
@@ -271,22 +195,21 @@ static void gap_says(struct trace *t, const struct packet *packet, uint64_t coun
 	assert_ptr_equal(p + 8, packet->end);
 }
 
-/* A packet of its own for each gap, and one before the first. */
+/* Each gap begins a packet, and a packet precedes the first gap. */
 static void losses_are_packets(void **state _unused_)
 {
 	static const uint64_t missed[] = { 3, 0, 4, UINT64_MAX };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	const struct maker_stats start[] = { { .cpu = 0 }, { .cpu = 1 } };
 	const struct maker_stats end[] = { { .cpu = 0, .read = 4, .overrun = 17 },
 					   { .cpu = 1, .read = 1, .overrun = 2 } };
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 	const uint8_t *p;
 	size_t at = 0;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_stats(&m, 0, start, 2);
 	for (unsigned i = 0; i < ARRAY_SIZE(missed); i++) {
 		page_begin(&m, (2 + i) * S);
@@ -296,14 +219,13 @@ static void losses_are_packets(void **state _unused_)
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
 	page_begin(&m, 2 * S);
 	event_number(&m, 2 * S, 7, 9);
-	page_end(&m, 0);
-	maker_flush(&m, 1, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 1);
 	maker_stats(&m, 2, end, 2);
 	maker_end(&m);
 	t = export(m.fd);
 	f = find_file(t, "cpu_0");
 
-	/* Readers tell of no losses by the first packet. */
+	/* Readers report no losses for the first packet. */
 	at = read_packet(f, at, false, &packet);
 	assert_int_equal(packet.discarded, 0);
 	assert_ptr_equal(packet.events, packet.end);
@@ -325,7 +247,7 @@ static void losses_are_packets(void **state _unused_)
 	at = read_packet(f, at, false, &packet);
 	p = packet.events;
 	number_is(&packet, &p, 4 * S, 2);
-	/* Nobody knows how many: one, and an event that says so. */
+	/* The number is unknown: one event is counted, and an event says so. */
 	at = read_packet(f, at, false, &packet);
 	assert_int_equal(packet.discarded, 8);
 	gap_says(t, &packet, 0);
@@ -334,7 +256,7 @@ static void losses_are_packets(void **state _unused_)
 	number_is(&packet, &p, 5 * S, 3);
 	assert_ptr_equal(p, packet.end);
 	assert_int_equal(at, f->data.len);
-	/* What the kernel's counts alone told comes behind the last event. */
+	/* A loss that only the kernel's counts report comes after the last event. */
 	f = find_file(t, "cpu_1");
 	at = read_packet(f, 0, false, &packet);
 	p = packet.events;
@@ -351,13 +273,12 @@ static void losses_are_packets(void **state _unused_)
 static void times_never_go_back(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct event_head e;
 	struct packet packet;
 	const uint8_t *p;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned i = 0; i < 2; i++) {
 		page_begin(&m, (3 - i) * S);
 		event_number(&m, (3 - i) * S, 7, i);
@@ -390,7 +311,7 @@ static const char odd_fields[] =
 	"\tfield:__data_loc u32[] list;\toffset:40;\tsize:4;\tsigned:0;\n"
 	"\tfield:int list_length;\toffset:44;\tsize:4;\tsigned:1;\n";
 
-/* Of the fields above, with a text and a list where loc says. */
+/* Writes the fields above, with a text and a list where loc says. */
 static void put_odd(struct maker *m, uint64_t ts, uint32_t text, uint32_t list)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -411,7 +332,7 @@ static void put_odd(struct maker *m, uint64_t ts, uint32_t text, uint32_t list)
 static void names_and_gaps(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
 	const uint8_t *p;
 
@@ -420,12 +341,10 @@ static void names_and_gaps(void **state _unused_)
 	maker_format(&m, "trace", "odd", ID_ODD, odd_fields, "\"%d\", REC->stream");
 	page_begin(&m, 2 * S);
 	put_odd(&m, 2 * S, 4 << 16 | 48, 4 << 16 | 52);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
 
-	/* No name is a word of the language, none is there twice. */
+	/* No name is a word of the language, and none occurs twice. */
 	assert_non_null(strstr(metadata(t), "\tfields := struct {\n"
 					    "\t\tint32_t _int;\n"
 					    "\t\tuint16_t _stream;\n"
@@ -451,25 +370,22 @@ static void names_and_gaps(void **state _unused_)
 	assert_ptr_equal(p + 34, packet.end);
 }
 
-/* Each gets the next number. */
+/* Each further field gets the next number. */
 static void many_fields_of_one_name(void **state _unused_)
 {
 	const unsigned count = 300;
 	static const char bytes[300];
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	_cleanup_buf_ struct buf fields = BUF_INIT;
 
 	for (unsigned i = 0; i < count; i++)
 		buf_printf(&fields, "\tfield:u8 same;\toffset:%u;\tsize:1;\tsigned:0;\n", 8 + i);
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_format(&m, "test", "odd", ID_ODD, buf_string(&fields), "\"%d\", REC->same");
 	page_begin(&m, 2 * S);
 	maker_event(&m, 2 * S, ID_ODD, 7, bytes, sizeof(bytes));
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
 	class_of(t, "test:odd");
 	for (unsigned i = 2; i <= count; i++) {
@@ -481,27 +397,24 @@ static void many_fields_of_one_name(void **state _unused_)
 	assert_non_null(strstr(metadata(t), "\t\tuint8_t _same;\n"));
 }
 
-/* What does not fit its format, or has none, is there as it is. */
+/* A record that does not fit its format, or has none, is written as bytes. */
 static void damaged_records_are_bytes(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
 	const uint8_t *p;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	maker_format(&m, "test", "odd", ID_ODD, odd_fields, "\"%d\", REC->stream");
 	page_begin(&m, 2 * S);
 	put_odd(&m, 2 * S, 4 << 16 | 60, 0);	 /* beyond its end */
-	put_odd(&m, 2 * S + 1, 0, 3 << 16 | 52); /* no whole number of elements */
+	put_odd(&m, 2 * S + 1, 0, 3 << 16 | 52); /* not a whole number of elements */
 	maker_event(&m, 2 * S + 2, ID_ODD, 7, "four", 4);
 	maker_event(&m, 2 * S + 3, 999, 7, "nobody knows", 12);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
+	maker_finish(&m);
 	t = export(m.fd);
-	assert_int_equal(t->result.events, 4);
+	assert_int_equal(t->out.result.events, 4);
 
 	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
 	p = packet.events;
@@ -517,7 +430,7 @@ static void damaged_records_are_bytes(void **state _unused_)
 	assert_ptr_equal(p, packet.end);
 }
 
-/* From 0 up, a nanosecond apart, on CPU 0. A multiple of 100. */
+/* Writes numbers from 0 up, a nanosecond apart, on CPU 0. count: a multiple of 100. */
 static void put_numbers(struct maker *m, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -533,13 +446,12 @@ static void put_numbers(struct maker *m, unsigned count)
 static void long_traces_have_many_packets(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	unsigned packets = 0, events = 0;
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	put_numbers(&m, 20000);
 	maker_end(&m);
 	t = export(m.fd);
@@ -555,22 +467,20 @@ static void long_traces_have_many_packets(void **state _unused_)
 	assert_true(packets > 5);
 }
 
-/* All CPUs together have a bound, however few the header tells. */
+/* All CPUs together have a bound, however few the header names. */
 static void packets_shrink_with_cpus(void **state _unused_)
 {
 	const unsigned cpus = 600, events = 4000;
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 	struct packet packet;
-	struct file *f;
+	struct segmented_file *f;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned i = 1; i < cpus; i++) {
 		page_begin(&m, 1 * S + i);
 		event_number(&m, 1 * S + i, 7, i);
-		page_end(&m, 0);
-		maker_flush(&m, i, BUFFER_MAIN, 0);
+		page_flush(&m, 0, i);
 	}
 	put_numbers(&m, events);
 	maker_end(&m);
@@ -588,10 +498,10 @@ static void nasty_header(Traced__Capture__Header *h)
 	h->uuid.len = 0;
 }
 
-static void what_is_quoted_is_escaped(void **state _unused_)
+static void quoted_text_is_escaped(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_trace_ struct trace *t = NULL;
+	_cleanup_segmented_ struct segmented *t = NULL;
 
 	maker_init(&m, 8, false, 4096);
 	m.header = nasty_header;
@@ -627,7 +537,7 @@ int main(void)
 		cmocka_unit_test(long_traces_have_many_packets),
 		cmocka_unit_test(packets_shrink_with_cpus),
 		cmocka_unit_test(many_fields_of_one_name),
-		cmocka_unit_test(what_is_quoted_is_escaped),
+		cmocka_unit_test(quoted_text_is_escaped),
 		cmocka_unit_test(only_when_it_has_ended),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The doctor and tracefs's door, on folders that look like sick machines. */
+/* The doctor, and the opening of tracefs, on folders that look like sick machines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static const struct doctor_finding *find(struct fixture *f, const char *check)
 	for (size_t i = 0; i < f->report.count; i++) {
 		const struct doctor_finding *d = &f->report.findings[i];
 
-		/* What is bad says what to do. */
+		/* A bad finding says what to do. */
 		if (d->verdict >= DOCTOR_WARN)
 			assert_non_null(d->mend);
 		if (strcmp(d->check, check) == 0 && (!worst || d->verdict > worst->verdict))
@@ -219,7 +219,7 @@ static void tracefs_lists_events(void **state)
 	assert_string_equal(names[0], "irq:x");
 	assert_string_equal(names[2], "sched:b");
 	assert_string_equal(tracefs_path(fs), f->root.path);
-	/* A module brings more. */
+	/* A module adds an event. */
 	fake_file(&f->root, "available_events", "sched:b\nirq:x\nsched:a\nnew:y\n");
 	assert_int_equal(tracefs_events(fs, &names, &count, NULL), 0);
 	assert_int_equal(count, 4);
@@ -255,7 +255,7 @@ static void tracefs_that_is_none_says_so(void **state)
 	assert_int_equal(tracefs_open(&fs, f->proc, &err), -ENODEV);
 	assert_non_null(err.hint);
 	assert_null(fs);
-	/* Nor is it there where nobody wants to know why. */
+	/* The result is the same for a caller that asks for no reason. */
 	assert_int_equal(tracefs_open(&fs, f->proc, NULL), -ENODEV);
 	assert_null(fs);
 }

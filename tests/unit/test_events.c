@@ -104,7 +104,7 @@ static void event_names_are_suggested_too(void **state _unused_)
 	assert_non_null(strstr(err.hint, "'timer:timer_start'"));
 }
 
-static void what_was_meant_is_found(void **state _unused_)
+static void typing_errors_get_a_hint(void **state _unused_)
 {
 	static const struct {
 		const char *glob, *hint;
@@ -147,7 +147,7 @@ static void bounds_leave_events_out(void **state _unused_)
 			 0);
 	assert_int_equal(m.count, 2);
 	assert_int_equal(m.left_out, 1);
-	/* Else the one that is left out would be enabled with its system. */
+	/* Otherwise enabling the system would enable the event that is left out. */
 	assert_false(m.items[0].whole_system || m.items[1].whole_system);
 	event_matches_deinit(&m);
 	assert_int_equal(event_matches_find(&m, &kvm, 1, &bounds, names, ARRAY_SIZE(names), &err),
@@ -175,7 +175,7 @@ int main(void)
 		cmocka_unit_test(last_filter_counts),
 		cmocka_unit_test(one_glob_without_a_match_fails_all),
 		cmocka_unit_test(event_names_are_suggested_too),
-		cmocka_unit_test(what_was_meant_is_found),
+		cmocka_unit_test(typing_errors_get_a_hint),
 		cmocka_unit_test(bounds_leave_events_out),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A helper that somebody else starts: its request, its result, its death, and ours. */
+/* A helper that another process starts: its request, its result, its death, and ours. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static void on_done(void *userdata, Traced__Control__ExportResult *result)
 	loop_exit(s->loop, 0);
 }
 
-/* The first connection to the socket gets a process, as of a service manager. */
+/* The first connection to the socket starts a process, as a service manager does. */
 static void service_init(struct service *s, int (*run)(int argc, char **argv))
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
@@ -139,7 +139,7 @@ static void a_crash_is_an_error(void **state _unused_)
 	close(out);
 }
 
-static void ends_when_nobody_wants_it(void **state _unused_)
+static void a_cancelled_exporter_ends(void **state _unused_)
 {
 	int ends[2], status;
 	struct service s;
@@ -176,7 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gets_its_request_and_answers),
 		cmocka_unit_test(a_crash_is_an_error),
-		cmocka_unit_test(ends_when_nobody_wants_it),
+		cmocka_unit_test(a_cancelled_exporter_ends),
 		cmocka_unit_test(an_absent_service_is_told),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An export that follows a recording, against one of the same stream when it is whole. The
- * recorder is imitated: CPUs write all the time, also while others are being flushed.
+ * An export that follows a recording, against an export of the same stream once it is complete. A
+ * simulated recorder writes on all CPUs all the time, even while other CPUs are flushed.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
+#include "exported.h"
 #include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
@@ -21,9 +21,9 @@
 #define CPUS 5
 #define SUBBUF 512
 
-/* A recorder that is always in the midst of its work. */
+/* A recorder in the middle of its work. */
 struct recorder {
-	struct maker m[CPUS]; /* the page that each CPU fills; m[0] has the stream */
+	struct maker m[CPUS]; /* each CPU's current page; m[0] has the stream */
 	bool open[CPUS];
 	uint64_t ts;
 	unsigned seed;
@@ -117,14 +117,6 @@ static char *export(int fd, const char *format, const struct export_follow *foll
 	return read_all(out);
 }
 
-/* The text after its head, which tells counts that a stream has only at its end. */
-static const char *body(const char *text)
-{
-	while (*text == '#')
-		text = strchr(text, '\n') + 1;
-	return text;
-}
-
 static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -136,12 +128,12 @@ static void follow_in_slices(int fd, unsigned seed, unsigned slice_max)
 	feed_begin(&feed, fd);
 	feed.slice_max = slice_max;
 	text = export(to, "txt", &follow, &followed);
-	assert_string_equal(body(text), body(expected));
+	assert_string_equal(text_body(text), text_body(expected));
 	assert_int_equal(followed.events, whole.events);
 	assert_int_equal(followed.incomplete, whole.incomplete);
 	assert_int_equal(followed.warning_count, 0);
 	assert_true(feed.waits > 3);
-	/* Nearly all of it was given back. */
+	/* Nearly all of the stream was freed. */
 	assert_true(feed.gone > feed.size / 2);
 }
 
@@ -166,7 +158,7 @@ static void mark_numbers(const char *text, bool *seen, size_t count)
 	}
 }
 
-/* What was handed out, and what is left of the stream, have all that was recorded by then. */
+/* The text so far and the rest of the stream together have all events recorded by then. */
 static void nothing_is_only_in_memory(void **state _unused_)
 {
 	static bool all[4000], left[4000];
@@ -199,7 +191,7 @@ static void nothing_is_only_in_memory(void **state _unused_)
 	}
 }
 
-/* Whatever the length: nothing but the tasks that lived is kept. */
+/* For any length, only the tasks that lived are kept. */
 static void memory_does_not_grow(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -221,8 +213,8 @@ static void memory_does_not_grow(void **state _unused_)
 	recorder_deinit(&r);
 }
 
-/* Also to a caller who does not ask why. */
-static void what_can_not_follow_is_refused(void **state _unused_)
+/* Also for a caller that asks for no reason. */
+static void formats_that_can_not_follow_are_refused(void **state _unused_)
 {
 	static const char *const formats[] = { "ctf", "dat" };
 
@@ -242,7 +234,7 @@ static void what_can_not_follow_is_refused(void **state _unused_)
 	}
 }
 
-/* It would be the only copy. */
+/* This output would be the only copy. */
 static void a_full_json_is_closed(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
@@ -274,8 +266,7 @@ static void put_place(struct maker *m, uint64_t ts)
 
 	page_begin(m, ts);
 	maker_event(m, ts, ID_PLACE, 0, &ip, sizeof(ip));
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
 }
@@ -285,8 +276,7 @@ static int wait_for_more(void *userdata _unused_, uint64_t head _unused_, uint64
 	return 0;
 }
 
-/* One that comes while the recording is followed, where there was nothing known of the place
- * before. */
+/* A symbol that arrives during a followed recording, at an address without a name so far. */
 static void symbols_of_modules_come_late(void **state _unused_)
 {
 	const struct export_follow follow = { .wait = wait_for_more };
@@ -295,8 +285,7 @@ static void symbols_of_modules_come_late(void **state _unused_)
 	const char *first, *second;
 	struct maker m;
 
-	maker_init(&m, 8, false, SUBBUF);
-	maker_head(&m);
+	maker_begin(&m, SUBBUF);
 	maker_format(&m, "test", "place", ID_PLACE,
 		     "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n",
 		     "\"%ps\", (void *)REC->ip");
@@ -323,7 +312,7 @@ int main(void)
 		cmocka_unit_test(slices_make_the_same_text),
 		cmocka_unit_test(nothing_is_only_in_memory),
 		cmocka_unit_test(memory_does_not_grow),
-		cmocka_unit_test(what_can_not_follow_is_refused),
+		cmocka_unit_test(formats_that_can_not_follow_are_refused),
 		cmocka_unit_test(a_full_json_is_closed),
 		cmocka_unit_test(symbols_of_modules_come_late),
 	};

@@ -73,7 +73,7 @@ static void check(const char *format, uint64_t v, const char *expected)
 	assert_string_equal(ours, expected);
 }
 
-/* Where the kernel and C agree, C is the judge. */
+/* C is the reference for what the kernel prints like C. */
 static void test_like_c(void **state)
 {
 	static const char *const formats[] = {
@@ -97,7 +97,7 @@ static void test_like_c(void **state)
 		}
 }
 
-/* Where the kernel goes its own way (lib/vsprintf.c). */
+/* Formats that the kernel prints in its own way (lib/vsprintf.c). */
 static void test_unlike_c(void **state)
 {
 	(void)state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every format of a whole kernel: all compile, and no record, however wild, is read beyond its end.
+/*
+ * Every format of a whole kernel: all compile, and no record, however extreme, is read beyond its
+ * end.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -31,7 +33,7 @@ static void add_format(void *userdata, const char *system, const char *text, siz
 	assert_int_equal(event_table_add(userdata, system, text, len, NULL), 0);
 }
 
-/* Without a kernel's constants its enumerators are left as they are called. */
+/* Without a kernel's constants its enumerators keep their names. */
 static struct event_table *make_table(const char *kernel, unsigned word_size, bool big_endian)
 {
 	const struct event_table_env env = { .word_size = word_size, .big_endian = big_endian };
@@ -60,7 +62,7 @@ static void test_all_compile(void **state)
 	for (size_t i = 0; i < count; i++) {
 		if (!all[i]->program)
 			fail_msg("%s:%s: %s", all[i]->system, all[i]->name, all[i]->why_fallback);
-		/* Nothing but the clock at the time of reading is unknown here. */
+		/* Only the clock at the time of reading is unknown here. */
 		if (fixture_prints_unknown(all[i])) {
 			const char *text = event_format_text(all[i], &len);
 
@@ -73,7 +75,7 @@ static void test_all_compile(void **state)
 	assert_int_equal(event_table_common(t)->size, 8);
 }
 
-/* Locations that lie in the record, as a kernel writes them: there most of the code is reached. */
+/* Locations that lie in the record, as a kernel writes them, reach most of the code. */
 static void make_sane(const struct event_table *t, const struct event *ev, uint8_t *data,
 		      uint32_t len)
 {
@@ -91,7 +93,7 @@ static void make_sane(const struct event_table *t, const struct event *ev, uint8
 	}
 }
 
-/* Each record lies in memory of just its size: a sanitizer sees the first byte read too far. */
+/* Each record has memory of exactly its size: a sanitizer sees the first byte read beyond it. */
 static void print_random(const struct event_table *t, unsigned rounds)
 {
 	size_t count;
@@ -164,7 +166,7 @@ static void test_other_kernels(void **state)
 		all = event_table_all(t, &count);
 		assert_true(count > 2000);
 		for (size_t i = 0; i < count; i++)
-			/* What the kernel's own functions return is not to be known. */
+			/* User space cannot know what the kernel's own functions return. */
 			if (!all[i]->program && strncmp(all[i]->why_fallback, "calls ", 6) != 0)
 				fail_msg("%s: %s:%s: %s", e->d_name, all[i]->system, all[i]->name,
 					 all[i]->why_fallback);
@@ -187,7 +189,7 @@ static void describe(const struct field *f, struct buf *out)
 		   f->is_dynamic || (f->is_array && !f->size) ? 0 : f->element_size);
 }
 
-/* What we ask its type for the library does not know. */
+/* The library does not know the properties of its type that we ask for. */
 static void describe_by_library(const struct tep_format_field *f, struct buf *out)
 {
 	bool is_dynamic = f->flags & TEP_FIELD_IS_DYNAMIC;
@@ -218,7 +220,7 @@ static void compare_fields(void *userdata, const char *system, const char *text,
 	const struct event *ev = event_table_find(c->ours, (uint16_t)atoi(id + 4));
 	const struct tep_event *parsed;
 
-	/* Without the print fmt, of which it doesn't like all. */
+	/* Without the print fmt: the library does not accept all of them. */
 	buf_append(&head, text, (size_t)(print - text));
 	buf_puts(&head, "\nprint fmt: \"\"\n");
 	tep_parse_event(c->theirs, head.data, head.len, system);
@@ -271,7 +273,7 @@ static void test_fields_as_libtraceevent_reads_them(void **state)
 	assert_true(kernels >= 8);
 }
 
-/* Damaged formats: cut anywhere, a byte changed anywhere. */
+/* Damaged formats: truncated anywhere, one byte changed anywhere. */
 #define COMMON                                                                                     \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
@@ -299,7 +301,7 @@ static void test_attributes(void **state)
 	event_table_free(t);
 }
 
-/* What libtraceevent does not tell, or tells wrongly. */
+/* Properties that libtraceevent does not report, or reports wrongly. */
 static void test_elements(void **state)
 {
 	static const struct {
@@ -373,7 +375,10 @@ static void test_refused_formats(void **state)
 
 #define X_AND_Y COMMON "\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\n"
 
-/* Formats that ask for more than any line has: refused by the compiler, printed field by field. */
+/*
+ * The compiler refuses formats that need more than any line has; the event is printed field by
+ * field.
+ */
 static void expect_modest(const char *print_fmt)
 {
 	const struct event_table_env env = { .word_size = 8 };
@@ -407,11 +412,11 @@ static void test_immodest_formats(void **state)
 		const char *before, *again, *between, *again2, *after;
 		unsigned times;
 	} formats[] = {
-		{ "\"", "%99999d", "\"", ",1", "", 42940 },	/* a line of 4 GiB and some */
+		{ "\"", "%99999d", "\"", ",1", "", 42940 },	/* a line of more than 4 GiB */
 		{ "\"", "%9999d", "\"", ",1", "", 4000 },	/* of 32 MiB */
-		{ "\"%d\", ", "REC->x+", "1", "", "", 200000 }, /* deep to the left */
+		{ "\"%d\", ", "REC->x+", "1", "", "", 200000 }, /* deeply nested on the left */
 		{ "\"%d\", ", "REC->x+", "1", "", "", 5000 },
-		{ "\"%d\", ", "1?1:", "1", "", "", 400000 }, /* deep to the right */
+		{ "\"%d\", ", "1?1:", "1", "", "", 400000 }, /* deeply nested on the right */
 		{ "\"%d\", ", "1?1:", "1", "", "", 10000 },
 		{ "\"%d %s\", REC->x, __print_nothing(", "!", "1", "", ")", 60000 },
 	};
@@ -428,7 +433,9 @@ static void test_immodest_formats(void **state)
 		buf_puts(&b, formats[i].after);
 		expect_modest(buf_string(&b));
 	}
-	/* Each name is the one before it, four times: 4^14 nodes in less than a kilobyte. */
+	/*
+	 * Each name expands to four times the name before it: 4^14 nodes in less than a kilobyte.
+	 */
 	buf_puts(&shared, "\"%d\", ({ int a0 = REC->x; ");
 	for (int i = 1; i < 15; i++)
 		buf_printf(&shared, "int a%d = a%d+a%d+a%d+a%d; ", i, i - 1, i - 1, i - 1, i - 1);
@@ -436,7 +443,7 @@ static void test_immodest_formats(void **state)
 	expect_modest(buf_string(&shared));
 }
 
-/* A number of three bytes, or of eighteen, must not be loaded as one of eight. */
+/* A number of three or eighteen bytes must not be loaded as one of eight. */
 static void test_odd_sizes(void **state)
 {
 	static const struct {
@@ -458,7 +465,7 @@ static void test_odd_sizes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(odd); i++) {
-		/* On the heap, and as long as its fields: a sanitizer sees each byte beyond. */
+		/* On the heap, exactly as long as its fields: a sanitizer sees each byte beyond. */
 		_cleanup_free_ uint8_t *data = calloc(1, 15);
 		_cleanup_buf_ struct buf out = BUF_INIT;
 		struct record rec = { .data = data, .len = 15 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is asked of the function tracers: checked and planned, on a folder in tracefs's place. */
+/* Requests for the function tracers: checked and planned, on a folder in place of tracefs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,7 +74,7 @@ static void assert_hint(const struct fixture *f, const char *part)
 			 part);
 }
 
-static void what_the_kernel_has_passes(void **state)
+static void known_names_are_accepted(void **state)
 {
 	struct fixture *f = *state;
 
@@ -89,7 +89,7 @@ static void what_the_kernel_has_passes(void **state)
 			 0);
 }
 
-static void what_it_lacks_is_refused_with_the_nearest(void **state)
+static void unknown_names_get_the_nearest(void **state)
 {
 	struct fixture *f = *state;
 
@@ -115,7 +115,7 @@ static void what_it_lacks_is_refused_with_the_nearest(void **state)
 	assert_hint(f, "'func_stack_trace'");
 }
 
-static void what_records_nothing_is_refused(void **state)
+static void requests_that_record_nothing_are_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +142,7 @@ static void stacks_of_everything_are_refused(void **state)
 	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_read")), 0);
 }
 
-static void roots_of_others_are_left_alone(void **state)
+static void roots_in_use_are_left_alone(void **state)
 {
 	struct fixture *f = *state;
 
@@ -175,7 +175,7 @@ static void the_plan_of_an_instance(void **state)
 	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
 	assert_true(functions_may_turn_off(&f->request));
 	assert_string_equal(step_of(f, "set_ftrace_notrace")->value, "vfs_write\n");
-	/* One value for all instances on many kernels: put back. */
+	/* On many kernels all instances share one value: it is restored. */
 	assert_int_equal(step_of(f, "options/func_stack_trace")->kind, PLAN_SET);
 	assert_int_equal(step_of(f, "options/irq-info")->kind, PLAN_WRITE);
 	assert_string_equal(step_of(f, "options/irq-info")->value, "0");
@@ -218,7 +218,7 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 			    "ext4_read\nschedule\n*:mod:xfs\n");
 	assert_string_equal(fake_text(&f->root, "set_graph_function"), "");
 	assert_string_equal(fake_text(&f->root, "max_graph_depth"), "0");
-	/* The next start does the same from the journal. */
+	/* The next start restores the same from the journal. */
 	fake_file(&f->root, "set_ftrace_filter", "vfs_*\n");
 	fake_file(&f->root, "current_tracer", "function_graph");
 	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal)) > 0);
@@ -228,7 +228,7 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 	journal_drop(&j);
 }
 
-static void an_option_of_another_tracer_is_told(void **state)
+static void an_option_of_another_tracer_is_refused(void **state)
 {
 	struct fixture *f = *state;
 
@@ -284,16 +284,16 @@ static void settings_in_the_words_that_set_them(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_the_kernel_has_passes, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_it_lacks_is_refused_with_the_nearest, setup,
+		cmocka_unit_test_setup_teardown(known_names_are_accepted, setup, teardown),
+		cmocka_unit_test_setup_teardown(unknown_names_get_the_nearest, setup, teardown),
+		cmocka_unit_test_setup_teardown(requests_that_record_nothing_are_refused, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(what_records_nothing_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(stacks_of_everything_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(roots_of_others_are_left_alone, setup, teardown),
+		cmocka_unit_test_setup_teardown(roots_in_use_are_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_an_instance, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_the_top_level_is_undone, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(an_option_of_another_tracer_is_told, setup,
+		cmocka_unit_test_setup_teardown(an_option_of_another_tracer_is_refused, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(the_top_level_is_taken_only_if_it_is_free, setup,
 						teardown),

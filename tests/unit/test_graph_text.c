@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function_graph tracer's text of more events than one batch has: its lines depend on each
- * other across batches, and are the same however many threads write them. That they are the
- * kernel's is test_recorded's.
+ * The function_graph tracer's text of more events than one batch holds. Its lines depend on each
+ * other across batches, and are the same for any number of threads. test_recorded.c compares them
+ * with the kernel's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "formats/formats.h"
+#include "exported.h"
 #include "make_formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
 #include "occurrences.h"
 
 #define START UINT64_C(100000000000)
@@ -25,9 +23,9 @@
 #define CPUS 3
 #define EVENTS (CPUS * PAGES * PAGE_EVENTS)
 #define KERNEL UINT64_C(0xffffffff81000000)
-#define DEPTH 60 /* more than the kernel keeps track of */
+#define DEPTH 60 /* deeper than the kernel tracks */
 
-/* One CPU's functions: what is open on it. */
+/* One CPU's functions: those that are open. */
 struct walk {
 	unsigned seed;
 	int32_t pid;
@@ -71,7 +69,7 @@ static void walk_out(struct maker *m, uint64_t ts, struct walk *w)
 {
 	uint64_t took = UINT64_C(1) << chance(w, 34);
 
-	/* Now and then another's: its entry was lost. */
+	/* Sometimes the exit of another function, whose entry was lost. */
 	w->depth--;
 	put_exit(m, ts, w->pid, w->open[w->depth] + (chance(w, 50) ? 0 : 64), w->depth, took);
 }
@@ -135,8 +133,11 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			page_begin(m, ts);
 			for (uint64_t i = 0; i < PAGE_EVENTS; i++)
 				put_event(m, ts + i * 100, &walks[cpu]);
-			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
-			maker_flush(m, first_cpu + cpu, BUFFER_MAIN, 0);
+			page_flush(m,
+				   p % 29 == 3	 ? p
+				   : p % 31 == 3 ? UINT64_MAX
+						 : 0,
+				   first_cpu + cpu);
 		}
 	}
 	maker_end(m);
@@ -145,19 +146,14 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 static void convert(const struct maker *m, const char *options, unsigned threads, uint64_t events,
 		    struct buf *out)
 {
-	const struct export_options o = {
-		.format = "txt",
-		.trace_options = options,
-		.threads = threads,
+	_cleanup_exported_ struct exported e = {
+		.options = { .format = "txt", .trace_options = options, .threads = threads },
 	};
-	_cleanup_close_ int fd = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (export_stream(m->fd, fd, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, events);
-	memory_file_read(fd, out);
+	export_whole(&e, m->fd);
+	assert_int_equal(e.result.events, events);
+	*out = e.file;
+	e.file = BUF_INIT;
 }
 
 static void assert_same(const struct maker *m, const char *options, struct buf *alone)
@@ -200,7 +196,7 @@ static void all_threads_write_one_tree(void **state _unused_)
 	assert_true(hidden.len < usual.len);
 }
 
-/* As where a graph's events were recorded beside another tracer's. */
+/* A recording of graph events beside another tracer's. */
 static void beside_another_tracer(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -227,12 +223,14 @@ static void more_cpus_than_the_header_has(void **state _unused_)
 
 static void put_page(struct maker *m, uint64_t missed)
 {
-	page_end(m, missed);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, missed, 0);
 }
 
-/* A function's entry ends a page: its exit begins the next one, or was lost, or is another's. */
-static void what_ends_a_page(void **state _unused_)
+/*
+ * A function's entry ends a page: the next page begins with its exit, with another's, or after a
+ * loss.
+ */
+static void entries_at_the_end_of_a_page(void **state _unused_)
 {
 	static const char expected[] = " 0)               |  first() {\n"
 				       " 0)   1.500 us    |    last();\n"
@@ -276,7 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_threads_write_one_tree),
 		cmocka_unit_test(beside_another_tracer),
-		cmocka_unit_test(what_ends_a_page),
+		cmocka_unit_test(entries_at_the_end_of_a_page),
 		cmocka_unit_test(more_cpus_than_the_header_has),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Programs that mean harm, or die in the middle of something, beside one that does not: its
- * marks arrive, the daemon goes on, and what is lost is counted.
+ * Programs that are hostile, or die in the middle of something, beside an honest one: its marks
+ * arrive, the daemon goes on, and losses are counted.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -39,12 +39,12 @@ static const struct marks_limits limits = {
 	.rate_per_user = 64U << 20,
 };
 
-/* What came of one process: whole records, and numbers that follow each other. */
+/* A process's data as received: whole records, and consecutive numbers. */
 struct process_marks {
 	pid_t pid; /* 0: there is none */
 	uint64_t marks, bytes, next;
 	uint64_t lost, dropped; /* by LOST records; by the ring's count */
-	bool broken;		/* its records make no sense */
+	bool broken;		/* its records are invalid */
 };
 
 struct recording {
@@ -74,7 +74,7 @@ static struct process_marks marks_of(const struct recording *r, pid_t pid)
 	return (struct process_marks){ 0 };
 }
 
-/* The first number of a record's fields, whatever it is; UINT64_MAX: it has none. */
+/* The first number of a record's fields, whatever it means; UINT64_MAX: it has none. */
 static uint64_t first_number(const char *record, size_t len)
 {
 	struct mark_field f;
@@ -108,8 +108,7 @@ static void take_records(struct recording *r, uint32_t ring, const char *p, size
 			of->lost += first_number(p, size);
 			of->next += first_number(p, size);
 		} else if (r->epoch[ring] >= r->sink.generation && h.phase >= MARK_PHASE_MIN) {
-			/* Marks of these tests count from 0 on: none is missing, none comes twice.
-			 */
+			/* Marks of these tests count from 0: none is missing, none comes twice. */
 			of->broken |= h.phase == 'i' && first_number(p, size) != of->next;
 			of->next++;
 			of->marks++;
@@ -154,7 +153,7 @@ static void end(struct marks *m, struct recording *r)
 	free(r->processes);
 }
 
-/* As the daemon's loop does it. Returns the CPU time of the longest turn, ns. */
+/* Serves as the daemon's loop does. Returns the CPU time of the longest turn, ns. */
 static uint64_t serve(struct marks *m, uint64_t ns, void (*meanwhile)(void))
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + ns, now, worst = 0;
@@ -198,7 +197,7 @@ static void check_honest(const struct recording *r)
 	assert_int_equal(p.marks, honest_made);
 }
 
-/* A ring that is all ours, its header mapped. */
+/* A whole ring of ours, with its header mapped. */
 static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
 {
 	struct marks_message msg = marks_ring_message(size);
@@ -217,7 +216,7 @@ static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
 	return p;
 }
 
-/* Runs act in a child, not as root where we are. */
+/* Runs act in a child, as nobody if we are root. */
 static pid_t become(void (*act)(void), bool nobody)
 {
 	pid_t pid = fork();
@@ -230,7 +229,7 @@ static pid_t become(void (*act)(void), bool nobody)
 	    (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
 	     setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		_exit(1);
-	/* Another identity has forgotten it. */
+	/* The change of identity cleared it. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	act();
 	_exit(0);
@@ -242,12 +241,12 @@ static void finish(pid_t pid)
 
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	/* It was at it until now. */
+	/* It ran until it was killed. */
 	assert_true(WIFSIGNALED(status));
 }
 
 #define FLOOD_RINGS 4
-/* Full rings, and a word to the daemon, as fast as can be: no byte of them has to be written. */
+/* Sends full rings and wake-ups as fast as it can, without writing a byte of them. */
 static void flood(void)
 {
 	struct mark_ring *rings[FLOOD_RINGS];
@@ -276,7 +275,7 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 	pid_t pid;
 
 	if (getuid() != 0)
-		skip(); /* the flood would be our own user's */
+		skip(); /* the flood would come from our own user */
 	m = marks_serve(&limits);
 	honest_made = 0;
 	marks_find_daemon();
@@ -285,18 +284,20 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 	worst = serve(m, time, mark_honestly);
 	finish(pid);
 	serve(m, 20 * NSEC_PER_MSEC, NULL);
-	/* Bursts of an eighth of a second, but a ring at least; the debt of one ring; time goes on.
+	/*
+	 * Bursts of an eighth of a second, at least one ring; one ring's debt; the time that
+	 * passes.
 	 */
 	most = 2 * MARK_RING_MAX + (uint64_t)(64U << 20) * 2;
 	assert_in_range(marks_of(&r, pid).bytes, MARK_RING_MAX, most);
-	/* Two rings are copied in some 10 ms. */
+	/* Copying two rings takes some 10 ms. */
 	assert_in_range(worst, 0, 500 * NSEC_PER_MSEC);
 	marks_end(m, &r.sink);
 	check_honest(&r);
 	free(r.processes);
 }
 
-/* Rings of random bytes, with heads that may be and others that may not. */
+/* Rings of random bytes, with valid and invalid heads. */
 static void write_garbage(void)
 {
 	unsigned seed = (unsigned)getpid();
@@ -339,7 +340,7 @@ static void garbage_is_its_makers_own(void **state _unused_)
 	begin(m, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		pids[i] = become(write_garbage, true);
-	/* Where the machine is busy they may not even have begun. */
+	/* On a busy machine they may not have begun yet. */
 	for (int i = 0; i < 50; i++) {
 		serve(m, 400 * NSEC_PER_MSEC, mark_honestly);
 		marks_get_count(m, &count);
@@ -369,7 +370,10 @@ static void connect_often(void)
 	for (;;) {
 		size_t n = 0;
 
-		/* Who connects faster than the daemon accepts waits, and keeps what it has. */
+		/*
+		 * A program that connects faster than the daemon accepts waits, and keeps what it
+		 * has.
+		 */
 		for (int full = 0; n < ARRAY_SIZE(fds) && full < 20;) {
 			fds[n] = marks_connect();
 			if (fds[n] >= 0) {
@@ -410,7 +414,7 @@ static void thousands_of_connections(void **state _unused_)
 	assert_true(count.refused > 0);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		finish(pids[i]);
-	/* And once they have gone there is room for all. */
+	/* Once they are gone, there is room for all. */
 	for (int i = 0; i < 50 && count.producers > 1; i++) {
 		serve(m, 20 * NSEC_PER_MSEC, NULL);
 		marks_get_count(m, &count);
@@ -421,12 +425,12 @@ static void thousands_of_connections(void **state _unused_)
 	free(r.processes);
 }
 
-/* One page that a child shares with us. */
+/* One page that a child shares with the test. */
 static uint64_t *made;
 
 static void mark_until_killed(void)
 {
-	traced_ring_size(MARK_RING_MIN); /* one that fills */
+	traced_ring_size(MARK_RING_MIN); /* a ring that fills */
 	for (;;) {
 		TRACED_INSTANT(
 			"test", "n", TRACED_SCOPE_THREAD, TRACED_UINT("n", *made),
@@ -435,7 +439,7 @@ static void mark_until_killed(void)
 	}
 }
 
-/* Whatever the moment, each mark that was made is there or counted, and no part of another. */
+/* Whenever the program dies, each of its marks is present or counted, and none is partial. */
 static void killed_in_mid_write(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -460,7 +464,7 @@ static void killed_in_mid_write(void **state _unused_)
 		all = *made;
 		p = marks_of(&r, pid);
 		assert_false(p.broken);
-		/* What was lost last is told by no record of its own. */
+		/* No record reports the last loss. */
 		known = p.marks + MAX(p.lost, p.dropped);
 		if (known != all && known != all + 1)
 			fail_msg("%ju made, %ju written, %ju dropped, %ju told", (uintmax_t)all,
@@ -468,7 +472,7 @@ static void killed_in_mid_write(void **state _unused_)
 		marked += p.marks > 0;
 		dropping += p.dropped > 0;
 	}
-	/* Some may not come to their first mark. */
+	/* Some may not reach their first mark. */
 	assert_true(marked >= 20);
 	assert_true(dropping >= 5);
 	end(m, &r);
@@ -530,7 +534,7 @@ static void exec_forever(void)
 	execl("/bin/sleep", "sleep", "60", NULL);
 }
 
-/* What was written before exec is kept, though the process lives on as another program. */
+/* Marks written before exec are kept, though the process goes on as another program. */
 static void marks_before_exec(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lines and JSON within a page: nothing that a trace says ends a block, and nothing is lost. */
+/* Lines and JSON within a page: no text of a trace ends a block, and none is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "formats/html/html.h"
 
-/* What stands before is of another line, and stays. */
+/* Text that stands before belongs to another line, and stays. */
 static void assert_line(const char *text, size_t len, const char *expected, uint64_t expected_units)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT, scratch = BUF_INIT;
@@ -34,7 +34,10 @@ static void lines_stay_in_their_block(void **state _unused_)
 		{ "x </script> y", "x <\\/script> y\n" },
 		{ "</SCRIPT\n>", "<\\/SCRIPT >\n" },
 		{ "<script><!--", "<\\script><\\!--\n" },
-		/* What looks like that already gets one more, so that it can be told apart. */
+		/*
+		 * Text that already looks escaped gets one more backslash, so that it can be told
+		 * apart.
+		 */
 		{ "<\\/script <\\\\!--", "<\\\\/script <\\\\\\!--\n" },
 		{ "<!- </scrip <b> ]]> &amp;", "<!- </scrip <b> ]]> &amp;\n" },
 		{ "<", "<\n" },
@@ -50,7 +53,7 @@ static void lines_stay_in_their_block(void **state _unused_)
 		    "\xc3\xa4 " UTF8_REPLACEMENT UTF8_REPLACEMENT " \xf0\x9f\x98\x80\n", 8);
 }
 
-/* As the viewer: one backslash less. */
+/* Removes one backslash, as the viewer does. */
 static void restore(char *line)
 {
 	char *to = line;
@@ -113,7 +116,7 @@ static void json_has_no_markup(void **state _unused_)
 			    "\\u003c{\"\\u003c/script>\":\"\\u003c\\u003c\"}\\u003c");
 }
 
-/* What readers look for comes once, and not before its time. */
+/* The markers that readers search for occur once, at the right place. */
 static void the_page_has_its_parts(void **state _unused_)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;

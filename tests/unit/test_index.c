@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Streams that claim more than any recorder writes: what they cost, and what is said of it. */
+/* Streams that claim more than any recorder writes: their cost, and the messages. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 static void load(struct stream_index *index, const struct maker *m)
 {
 	const struct index_options o = { 0 };
-	static struct stream_reader reader; /* the index keeps it */
+	static struct stream_reader reader; /* the index refers to it */
 
 	assert_int_equal(stream_reader_init(&reader, m->fd, NULL), 0);
 	assert_int_equal(stream_index_open(index, &reader, &o, NULL), 0);
@@ -29,8 +29,7 @@ static void load(struct stream_index *index, const struct maker *m)
 
 static void begin(struct maker *m)
 {
-	maker_init(m, 8, false, 1024);
-	maker_head(m);
+	maker_begin(m, 1024);
 }
 
 static void add(struct maker *m, enum chunk_type type, const void *data, size_t len)
@@ -38,7 +37,7 @@ static void add(struct maker *m, enum chunk_type type, const void *data, size_t 
 	assert_int_equal(stream_write_packed(&m->writer, type, data, len), 0);
 }
 
-/* One warning, of this kind alone, and the stream is not whole. */
+/* One warning, of this kind, and the stream is incomplete. */
 static void assert_left_out(const struct stream_index *index, const char *what)
 {
 	assert_true(index->incomplete);
@@ -47,7 +46,7 @@ static void assert_left_out(const struct stream_index *index, const char *what)
 	assert_non_null(strstr(index->warnings[0], "left out"));
 }
 
-/* Field 1, a message of no bytes, again and again. */
+/* Field 1, an empty message, repeated. */
 static char *empty_messages(size_t len)
 {
 	char *p = malloc(len);
@@ -82,7 +81,7 @@ static const struct {
 	{ CHUNK_KALLSYMS, "kernel symbols", 100 * MB, 1 },
 };
 
-static void what_claims_too_much_is_left_out(void **state _unused_)
+static void excessive_messages_are_left_out(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(floods); i++) {
 		_cleanup_(maker_deinit) struct maker m;
@@ -141,7 +140,7 @@ static void as_much_as_recorders_write_is_taken(void **state _unused_)
 	for (unsigned i = 0; i < 400000; i++)
 		buf_printf(&symbols, "ffffffff%08x T symbol_with_a_usual_name_%u\n", i * 64, i);
 	add(&m, CHUNK_KALLSYMS, symbols.data, symbols.len);
-	/* As long as the recorder reads one. */
+	/* The longest that the recorder reads. */
 	buf_append(&format, "long", 5);
 	buf_puts(&format, "name: long\nID: 200\nformat:\n"
 			  "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
@@ -208,9 +207,8 @@ static void put_layout(struct maker *m, const char *text)
 	struct chunk chunk;
 	_cleanup_buf_ struct buf payload = BUF_INIT;
 
-	/* A header as maker_head writes it, and this behind it. */
-	maker_init(&head, 8, false, 1024);
-	maker_head(&head);
+	/* A header as maker_head writes it, followed by this. */
+	maker_begin(&head, 1024);
 	assert_int_equal(stream_reader_init(&reader, head.fd, NULL), 0);
 	assert_int_equal(stream_reader_next(&reader, &chunk, NULL), 1);
 	assert_int_equal(stream_reader_load(&reader, &chunk, &payload, NULL), 0);
@@ -220,8 +218,8 @@ static void put_layout(struct maker *m, const char *text)
 	maker_deinit(&head);
 }
 
-/* What is not there is told from what can't be. */
-static void it_is_said_why_nothing_can_be_read(void **state _unused_)
+/* A missing layout and an invalid one have different messages. */
+static void a_bad_layout_is_explained(void **state _unused_)
 {
 	static const char *const rows[][2] = {
 		{ NULL, "ends before the layout" },
@@ -248,7 +246,7 @@ static void it_is_said_why_nothing_can_be_read(void **state _unused_)
 	}
 }
 
-/* Days of them: what is kept still spans the recording. */
+/* Recordings of days: the clock readings that are kept span the whole recording. */
 static void clock_readings_are_thinned(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -363,12 +361,12 @@ static void events_that_name_tasks_are_known(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_claims_too_much_is_left_out),
+		cmocka_unit_test(excessive_messages_are_left_out),
 		cmocka_unit_test(rings_of_a_later_version_are_left_out),
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_header_is_not_long),
-		cmocka_unit_test(it_is_said_why_nothing_can_be_read),
+		cmocka_unit_test(a_bad_layout_is_explained),
 		cmocka_unit_test(clock_readings_are_thinned),
 		cmocka_unit_test(formats_that_came_before_cost_nothing),
 		cmocka_unit_test(formats_are_not_without_number),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is read has an end, and is what it is to be, before any of it is kept. */
+/* The input has an end, and its kind is checked before any of it is stored. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 static const enum input_kind kinds[] = { INPUT_RECORDING, INPUT_MARKS, INPUT_PROFILE };
 
-/* The end of a pipe into which a process writes that, once or for ever. */
+/* The read end of a pipe into which a process writes that, once or without end. */
 static int pipe_of(const void *data, size_t len, bool endless, pid_t *ret)
 {
 	int pipes[2];
@@ -63,9 +63,9 @@ static void a_pipe_of_something_else_is_refused(void **state _unused_)
 		assert_int_equal(input_keep(&fd, "that", kinds[i], &err), -EBADMSG);
 		assert_int_equal(strncmp(err.message, "that: ", 6), 0);
 		fd = close_fd(fd);
-		/* It ends as nobody reads on. */
+		/* It ends because nobody reads on. */
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
-		/* Too short for anything. */
+		/* Too short for any kind. */
 		fd = pipe_of("", 0, false, &pid);
 		assert_int_equal(input_keep(&fd, "that", kinds[i], &err), -EBADMSG);
 		assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -74,7 +74,7 @@ static void a_pipe_of_something_else_is_refused(void **state _unused_)
 
 static void assert_kept(enum input_kind kind, const void *begin, size_t begin_len)
 {
-	const size_t len = 600001; /* several pieces, the last one not whole */
+	const size_t len = 600001; /* several pieces, the last one partial */
 	_cleanup_free_ char *data = malloc(len), *is = malloc(len);
 	_cleanup_close_ int fd = -EBADF;
 	pid_t pid;
@@ -114,7 +114,7 @@ static void a_pipe_is_kept(void **state _unused_)
 		assert_kept(INPUT_PROFILE, profiles[i].bytes, profiles[i].len);
 }
 
-/* Which is read as often as one likes. */
+/* A regular file can be read again. */
 static void a_file_stays_what_it_is(void **state _unused_)
 {
 	char path[] = "/tmp/test-input.XXXXXX";
@@ -133,8 +133,8 @@ static void a_directory_is_refused(void **state _unused_)
 	assert_int_equal(input_keep(&fd, "/tmp", INPUT_MARKS, NULL), -EISDIR);
 }
 
-/* What can be converted is said to whoever gives something else, and why a JSON can't be. */
-static void what_is_a_source_is_said(void **state _unused_)
+/* For other input the error lists what can be converted, and why a JSON can't be. */
+static void a_refusal_lists_the_sources(void **state _unused_)
 {
 	static const struct {
 		const char *text;
@@ -159,8 +159,7 @@ static void what_is_a_source_is_said(void **state _unused_)
 	}
 }
 
-/* A Perfetto trace is named as such, plain or compressed; text that begins with a newline is not.
- */
+/* A Perfetto trace is recognized, plain or compressed; text that begins with a newline is not. */
 static void a_perfetto_trace_is_named(void **state _unused_)
 {
 	/* gzip of the first case. */
@@ -199,7 +198,7 @@ int main(void)
 		cmocka_unit_test(a_pipe_is_kept),
 		cmocka_unit_test(a_file_stays_what_it_is),
 		cmocka_unit_test(a_directory_is_refused),
-		cmocka_unit_test(what_is_a_source_is_said),
+		cmocka_unit_test(a_refusal_lists_the_sources),
 		cmocka_unit_test(a_perfetto_trace_is_named),
 	};
 

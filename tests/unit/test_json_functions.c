@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function tracers' events in the JSON, read as trace processor reads them: sorted by
- * time, of equal times ends first, then complete slices by falling length, then begins. What
- * comes out must be what the file's order says, and what the kernel's text says.
+ * The function tracers' events in the JSON, read as trace processor reads them: sorted by time; of
+ * equal times ends first, then complete slices by falling length, then begins. The result must
+ * agree with the file's order and with the kernel's text.
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -16,12 +16,11 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
+#include "exported.h"
 #include "fixture.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
-#include "memory_file.h"
 #include "occurrences.h"
 
 #define DEPTH_MAX 256
@@ -32,7 +31,7 @@ struct slice {
 	const char *name;
 	const json_t *args;
 	size_t index;	 /* in the file */
-	unsigned begins; /* that are open around it, by the file's order */
+	unsigned begins; /* open slices around it, by the file's order */
 	unsigned depth;	 /* as read */
 };
 
@@ -109,7 +108,7 @@ static void load(struct trace *t, const char *text, size_t len)
 	}
 }
 
-/* How deep each slice is, by the file's order alone. */
+/* The depth of each slice, by the file's order alone. */
 static void count_begins(struct trace *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
@@ -129,7 +128,9 @@ static void count_begins(struct trace *t)
 	}
 }
 
-/* Reads one thread's events, sorted: fails where one is not within another, or not open. */
+/*
+ * Reads one thread's events, sorted: fails if a slice is not within the one around it, or not open.
+ */
 static void nest(struct slice *events, size_t count)
 {
 	struct slice *stack[DEPTH_MAX];
@@ -184,7 +185,7 @@ static void read_slices(struct trace *t, const char *text, size_t len)
 	}
 }
 
-/* Entries of a graph in the kernel's text: "|    name() {" and "|   name();". */
+/* Entries of a graph in the kernel's text: "| name() {" and "| name();". */
 static size_t count_entries(const char *text, const char *name)
 {
 	char open[300], leaf[300];
@@ -194,7 +195,7 @@ static size_t count_entries(const char *text, const char *name)
 	return occurrences(text, open) + occurrences(text, leaf);
 }
 
-/* Each name is counted once: there are far fewer names than slices. */
+/* Counts each name once: there are far fewer names than slices. */
 static bool seen_before(const struct trace *t, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
@@ -262,7 +263,7 @@ static void recorded_graphs_are_as_in_the_text(void **state _unused_)
 
 enum { OUTER = 0x1000, MIDDLE = 0x2000, LEAF = 0x3000, IRQ = 0x4000 };
 
-/* The tests' second turn: elements leave as they come then, and else when the text has ended. */
+/* The tests' second run: elements are then written as they come, and otherwise after the text. */
 static bool elements_first;
 
 static void by_tracer(Traced__Capture__Header *h)
@@ -335,19 +336,16 @@ static void describe(const struct trace *t, struct buf *out)
 static void assert_slices(struct maker *m, uint64_t missed, enum function_view view,
 			  const char *expected)
 {
-	const struct export_options options = { .format = "json", .function_view = view };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_buf_ struct buf file = BUF_INIT, found = BUF_INIT;
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = {
+		.options = { .format = "json", .function_view = view },
+	};
+	_cleanup_buf_ struct buf found = BUF_INIT;
 	_cleanup_trace_ struct trace t = { 0 };
 
-	page_end(m, missed);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, missed, 0);
 	maker_end(m);
-	assert_int_equal(export_stream(m->fd, out, &options, &result, &err), 0);
-	memory_file_read(out, &file);
-	read_slices(&t, file.data, file.len);
+	export_whole(&e, m->fd);
+	read_slices(&t, e.file.data, e.file.len);
 	describe(&t, &found);
 	assert_string_equal(buf_string(&found), expected);
 	maker_deinit(m);
@@ -374,7 +372,7 @@ static void a_graph_is_slices(void **state _unused_)
 		      "7     10400+50 leaf\n");
 }
 
-/* An interrupt's records have the time of the record that it came into (6.1). */
+/* An interrupt's records have the time of the record that it interrupted (6.1). */
 static void equal_times_nest(void **state _unused_)
 {
 	struct maker m;
@@ -405,7 +403,7 @@ static void equal_times_nest(void **state _unused_)
 		      "7     10102+0 leaf\n");
 }
 
-static void what_is_missing_is_said(void **state _unused_)
+static void missing_calls_are_shown(void **state _unused_)
 {
 	struct maker m;
 
@@ -449,7 +447,7 @@ static void leave_with(struct maker *m, uint64_t ts, uint64_t func, uint32_t dep
 	maker_event(m, ts, ID_EXIT_VALUE, 7, b.data, b.len);
 }
 
-/* CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5, which Debian's kernels are built without. */
+/* CONFIG_FUNCTION_GRAPH_RETVAL of Linux 6.5; Debian builds its kernels without it. */
 static void make_returned_values(struct maker *m, const char *release)
 {
 	maker_init(m, 8, false, 4096);
@@ -480,25 +478,23 @@ static void make_returned_values(struct maker *m, const char *release)
 static void assert_returned_text(const char *release, const char *leaf, const char *failed,
 				 const char *outer)
 {
-	const struct export_options options = { .format = "txt" };
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	char text[4096] = "";
+	_cleanup_exported_ struct exported e = { .options.format = "txt" };
+	const char *text;
 	struct maker m;
 
 	make_returned_values(&m, release);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	assert_int_equal(export_stream(m.fd, out, &options, &result, NULL), 0);
-	assert_true(pread_full(out, text, sizeof(text) - 1, 0) > 0);
+	maker_finish(&m);
+	export_whole(&e, m.fd);
+	text = e.file.data;
 	if (!strstr(text, leaf) || !strstr(text, failed) || !strstr(text, outer))
 		fail_msg("%s", text);
 	maker_deinit(&m);
 }
 
-/* As print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since. */
-static void returned_values_are_told(void **state _unused_)
+/*
+ * The same as print_graph_retval() of kernel/trace/trace_functions_graph.c, before 6.13 and since.
+ */
+static void returned_values_are_shown(void **state _unused_)
 {
 	struct maker m;
 
@@ -582,12 +578,12 @@ int main(void)
 {
 	const struct CMUnitTest once[] = {
 		cmocka_unit_test(recorded_graphs_are_as_in_the_text),
-		cmocka_unit_test(returned_values_are_told),
+		cmocka_unit_test(returned_values_are_shown),
 		cmocka_unit_test(a_view_has_its_words),
 	};
 	const struct CMUnitTest each_way[] = {
 		cmocka_unit_test(a_graph_is_slices),	   cmocka_unit_test(equal_times_nest),
-		cmocka_unit_test(what_is_missing_is_said), cmocka_unit_test(hits_are_instants),
+		cmocka_unit_test(missing_calls_are_shown), cmocka_unit_test(hits_are_instants),
 		cmocka_unit_test(runs_of_hits_are_slices),
 	};
 

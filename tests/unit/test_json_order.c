@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Of a function tracer's recording the JSON has traceEvents first, and the kernel's text behind
- * them: that is all that differs, and the bytes are the same however many threads write them.
+ * For a function tracer's recording the JSON has traceEvents first and the kernel's text after it.
+ * Nothing else differs, and the bytes are the same for any number of threads.
  */
 #include <jansson.h>
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "exported.h"
 #include "formats/formats.h"
 #include "formats/html/html.h"
 #include "formats/json/mend.h"
@@ -60,7 +61,7 @@ static void put_graph(struct maker *m, uint64_t ts, int32_t pid, uint64_t i)
 		event_graph_entry(m, ts, pid, func, 0);
 }
 
-/* All that has a place of its own in the JSON, or a state that others change. */
+/* Events of every kind that has its own place in the JSON, or state shared with others. */
 static void put_event(struct maker *m, uint64_t ts, uint64_t i)
 {
 	static const char *const marks[] = {
@@ -115,8 +116,7 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 			page_begin(m, START + p * PAGE_EVENTS * 100);
 			for (uint64_t i = p * PAGE_EVENTS; i < (p + 1) * PAGE_EVENTS; i++)
 				put_event(m, START + i * 100 + cpu, i + cpu * 13);
-			page_end(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0);
-			maker_flush(m, cpu, BUFFER_MAIN, 0);
+			page_flush(m, p % 29 == 3 ? p : p % 31 == 3 ? UINT64_MAX : 0, cpu);
 		}
 		if (p % 17 == 0)
 			assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
@@ -126,16 +126,15 @@ static void make_capture(struct maker *m, void (*header)(Traced__Capture__Header
 
 static void convert(const struct maker *m, const struct export_options *o, struct buf *out)
 {
-	_cleanup_close_ int fd = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = { .options = *o };
 
 	for (size_t i = 0; i < o->merge_count; i++)
 		assert_int_equal(lseek(o->merges[i].fd, 0, SEEK_SET), 0);
-	if (export_stream(m->fd, fd, o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_int_equal(result.events, 2 * PAGES * PAGE_EVENTS);
-	memory_file_read(fd, out);
+	export_whole(&e, m->fd);
+	assert_int_equal(e.result.events, 2 * PAGES * PAGE_EVENTS);
+	buf_deinit(out);
+	*out = e.file;
+	e.file = BUF_INIT;
 }
 
 static bool is_phase(const json_t *e, char phase)
@@ -143,8 +142,10 @@ static bool is_phase(const json_t *e, char phase)
 	return *json_string_value(json_object_get(e, "ph")) == phase;
 }
 
-/* What is no metadata, in its order, without ties of clocks; or the metadata, whose place says
- * nothing. */
+/*
+ * The events without metadata and ties of clocks, in their order; or the metadata, whose order does
+ * not matter.
+ */
 static json_t *pick(const json_t *events, bool metadata)
 {
 	json_t *picked = json_array(), *e;
@@ -205,7 +206,7 @@ static void assert_same_events(const json_t *a, const json_t *b)
 	json_decref(right);
 }
 
-/* The same members, of whatever order. */
+/* The same members, in any order. */
 static void assert_same_trace(const struct buf *a, const struct buf *b)
 {
 	json_t *left = json_loadb(a->data, a->len, 0, NULL);
@@ -234,8 +235,7 @@ static void assert_head(const struct buf *file, const char *head)
 	assert_memory_equal(file->data, head, strlen(head));
 }
 
-/* The first is what o and the first capture make by one thread; what all others make is the same.
- */
+/* One thread's output of o and the first capture is the reference; all other outputs equal it. */
 static void assert_orders(const struct export_options *o)
 {
 	static const unsigned threads[] = { 1, 2, 5 };
@@ -273,8 +273,8 @@ static void only_the_order_differs(void **state _unused_)
 		&(struct export_options){ .format = "json", .function_view = FUNCTION_SLICES });
 }
 
-/* Marks of another file, samples and their frames have their members behind either. */
-static void so_it_is_with_merged_marks(void **state _unused_)
+/* Marks of another file, samples and their frames come after either. */
+static void merged_marks_differ_in_order_only(void **state _unused_)
 {
 	static const char file[] =
 		"{\"traceEvents\":["
@@ -294,7 +294,7 @@ static void so_it_is_with_merged_marks(void **state _unused_)
 		&(struct export_options){ .format = "json", .merges = &merge, .merge_count = 1 });
 }
 
-/* A block of a page; what it begins with comes once. */
+/* A block of a page; its first line occurs once. */
 static void take_block(const struct buf *page, const char *begin, const char *end, struct buf *out)
 {
 	const char *from, *to;
@@ -328,8 +328,8 @@ static void assert_same_pages(const struct buf *a, const struct buf *b)
 	assert_same_trace(&left, &right);
 }
 
-/* Of a page the blocks. */
-static void so_it_is_in_a_page(void **state _unused_)
+/* The same for the blocks of a page. */
+static void pages_differ_in_order_only(void **state _unused_)
 {
 	struct export_options o = { .format = "html", .threads = 1 };
 	_cleanup_buf_ struct buf text_first = BUF_INIT, events_first = BUF_INIT, other = BUF_INIT;
@@ -353,7 +353,7 @@ static void so_it_is_in_a_page(void **state _unused_)
 	assert_memory_equal(other.data, events_first.data, other.len);
 }
 
-/* An array has the object's elements, but no text, and so nothing that ties it. */
+/* An array has the object's elements, but no text, and so no tie. */
 static void an_array_has_the_elements(void **state _unused_)
 {
 	struct export_options o = { .format = "json", .threads = 2 };
@@ -375,8 +375,8 @@ static void an_array_has_the_elements(void **state _unused_)
 	json_decref(events);
 }
 
-/* While it is written it has all that there was by then but for the text. */
-static void what_is_followed_leaves_at_once(void **state _unused_)
+/* While it is written, it has everything so far except the text. */
+static void followed_elements_are_written_at_once(void **state _unused_)
 {
 	_cleanup_close_ int to = memory_file("", 0);
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
@@ -410,35 +410,29 @@ static void what_is_followed_leaves_at_once(void **state _unused_)
 static void assert_closed_when_full(void (*header)(Traced__Capture__Header *h),
 				    enum function_view view)
 {
-	_cleanup_close_ int to = memory_file("", 0), out = memory_file("", 0);
+	_cleanup_close_ int to = memory_file("", 0);
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 50000 };
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
-	const struct export_options o = { .format = "json",
-					  .follow = &follow,
-					  .function_view = view,
-					  .json_string_max = 300000 };
-	_cleanup_export_result_ struct export_result result = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_exported_ struct exported e = { .options = { .format = "json",
+							      .follow = &follow,
+							      .function_view = view,
+							      .json_string_max = 300000 } };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_buf_ struct buf file = BUF_INIT;
 	json_t *json;
 
 	make_capture(&m, header);
 	feed_begin(&feed, m.fd);
-	if (export_stream(to, out, &o, &result, &err) < 0)
-		fail_msg("%s", err.message);
-	assert_true(result.incomplete);
-	assert_in_range(result.events, 500, PAGES * PAGE_EVENTS);
-	memory_file_read(out, &file);
-	assert_in_range(file.len, 250000, 400000);
-	json = json_loadb(file.data, file.len, 0, NULL);
+	export_whole(&e, to);
+	assert_true(e.result.incomplete);
+	assert_in_range(e.result.events, 500, PAGES * PAGE_EVENTS);
+	assert_in_range(e.file.len, 250000, 400000);
+	json = json_loadb(e.file.data, e.file.len, 0, NULL);
 	assert_non_null(json);
 	json_decref(json);
 }
 
-/* What was written of a recording that goes on is perhaps all there is, whichever event it was that
- * had no room. */
-static void what_is_followed_is_closed_when_full(void **state _unused_)
+/* An unfinished recording's output may be the only copy, whichever event exceeded the limit. */
+static void a_full_followed_json_is_closed(void **state _unused_)
 {
 	assert_closed_when_full(by_function, FUNCTION_INSTANTS);
 	assert_closed_when_full(by_function, FUNCTION_SLICES);
@@ -447,8 +441,8 @@ static void what_is_followed_is_closed_when_full(void **state _unused_)
 	assert_closed_when_full(by_no_tracer, FUNCTION_SLICES);
 }
 
-/* Elements and text together, of either order. */
-static void what_no_viewer_opens_is_refused(void **state _unused_)
+/* The limit counts elements and text together, in either order. */
+static void too_long_files_are_refused(void **state _unused_)
 {
 	struct export_options o = { .format = "json" };
 	_cleanup_buf_ struct buf file = BUF_INIT;
@@ -461,13 +455,12 @@ static void what_no_viewer_opens_is_refused(void **state _unused_)
 		convert(&m, &o, &file);
 	o.json_string_max = file.len / 2;
 	for (o.threads = 1; o.threads <= 3; o.threads++) {
-		_cleanup_close_ int fd = memory_file("", 0);
-		_cleanup_export_result_ struct export_result result = { 0 };
-		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_exported_ struct exported e = { .options = o };
 
-		assert_int_equal(export_stream(m.fd, fd, &o, &result, &err), -EOVERFLOW);
-		assert_non_null(strstr(err.message, "a viewer can open"));
-		assert_non_null(err.hint);
+		try_export(&e, m.fd);
+		assert_int_equal(e.code, -EOVERFLOW);
+		assert_non_null(strstr(e.err.message, "a viewer can open"));
+		assert_non_null(e.err.hint);
 	}
 }
 
@@ -475,12 +468,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_the_order_differs),
-		cmocka_unit_test(so_it_is_with_merged_marks),
-		cmocka_unit_test(so_it_is_in_a_page),
+		cmocka_unit_test(merged_marks_differ_in_order_only),
+		cmocka_unit_test(pages_differ_in_order_only),
 		cmocka_unit_test(an_array_has_the_elements),
-		cmocka_unit_test(what_is_followed_leaves_at_once),
-		cmocka_unit_test(what_is_followed_is_closed_when_full),
-		cmocka_unit_test(what_no_viewer_opens_is_refused),
+		cmocka_unit_test(followed_elements_are_written_at_once),
+		cmocka_unit_test(a_full_followed_json_is_closed),
+		cmocka_unit_test(too_long_files_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ static void strings_of_any_bytes_are_valid(void **state _unused_)
 
 		for (size_t j = 0; j < len; j++) {
 			seed = seed * 1103515245 + 12345;
-			/* Mostly bytes that UTF-8 sequences are made of. */
+			/* Mostly bytes of UTF-8 sequences. */
 			text[j] = (char)(seed >> 16 & 1 ? 0x80 | seed >> 17 : seed >> 20);
 		}
 		seed = seed * 1103515245 + 12345;
@@ -54,7 +54,7 @@ static void escapes(void **state _unused_)
 	check("\x1b[0m", "\\u001b[0m", "\\\\x1b[0m", 7);
 	check("\xc3\xa4", "\xc3\xa4", "\xc3\xa4", 1);
 	check("\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", 2);
-	/* Overlong, a surrogate, beyond Unicode, cut. */
+	/* Overlong, a surrogate, beyond Unicode, truncated. */
 	check("\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd", "\xef\xbf\xbd\xef\xbf\xbd", 2);
 	check("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd",
 	      "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd", 3);

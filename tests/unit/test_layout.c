@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Texts of events/header_page, the kernel's and those of nobody's. */
+/* Texts of events/header_page: the kernel's, and invalid ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int parse(struct subbuf_layout *l, const char *text, uint32_t size)
 	char *copy = malloc(len ? len : 1);
 	int r;
 
-	/* Without a terminator: what is read beyond it is seen by the sanitizers. */
+	/* Without a terminator: sanitizers see reads beyond it. */
 	assert_non_null(copy);
 	memcpy(copy, text, len);
 	r = subbuf_layout_parse(l, copy, len, size);
@@ -73,18 +73,18 @@ static void every_cut_is_refused(void **state)
 	char text[sizeof(page64)];
 
 	(void)state;
-	/* Up to the last digit's semicolon nothing is whole. */
+	/* Nothing is complete before the last digit's semicolon. */
 	for (size_t len = 0; len < strlen(page64) - strlen("\tsigned:0;\n"); len++) {
 		snprintf(text, sizeof(text), "%.*s", (int)len, page64);
 		assert_int_equal(parse(&l, text, 0), -EBADMSG);
 	}
 }
 
-static void what_can_not_be_is_refused(void **state)
+static void impossible_layouts_are_refused(void **state)
 {
 	static const char *const bad[] = {
 		"\tfield: local_t xcommit;\toffset:8;\tsize:8;\n" TIMESTAMP DATA64,
-		TIMESTAMP COMMIT64 DATA32, /* data over commit */
+		TIMESTAMP COMMIT64 DATA32, /* data overlaps commit */
 		TIMESTAMP "\tfield: local_t commit;\toffset:8;\tsize:2;\n" DATA64,
 		TIMESTAMP "\tfield: local_t commit;\toffset:4294967295;\tsize:8;\n" DATA64,
 		TIMESTAMP "\tfield: local_t commit;\toffset:-8;\tsize:8;\n" DATA64,
@@ -109,7 +109,7 @@ int main(void)
 		cmocka_unit_test(both_word_sizes),
 		cmocka_unit_test(no_longer_than_the_kernels),
 		cmocka_unit_test(every_cut_is_refused),
-		cmocka_unit_test(what_can_not_be_is_refused),
+		cmocka_unit_test(impossible_layouts_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

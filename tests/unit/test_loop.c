@@ -19,14 +19,14 @@
 
 struct fixture {
 	struct loop *loop;
-	char order[64]; /* of who was called, a letter each */
+	char order[64]; /* a letter for each call */
 };
 
 struct caller {
 	struct fixture *f;
 	struct loop_source *source, *victim;
 	char letter;
-	unsigned again; /* so many times it enables itself again */
+	unsigned again; /* number of times that it enables itself again */
 	uint32_t revents;
 	siginfo_t status;
 };
@@ -94,7 +94,7 @@ static void on_free_self(void *userdata)
 	c->source = loop_source_free(c->source);
 }
 
-/* Serves what is pending now, and what becomes so within a while. */
+/* Serves what is pending now or within a short time. */
 static void turn(struct fixture *f, uint64_t us)
 {
 	uint64_t end = now_ns(CLOCK_MONOTONIC) / NSEC_PER_USEC + us, now;
@@ -103,7 +103,7 @@ static void turn(struct fixture *f, uint64_t us)
 		assert_int_equal(loop_step(f->loop, end - now), 0);
 }
 
-/* Until so many were called; a minute is forever. */
+/* Until that many calls were made; a minute is the limit. */
 static void turn_until(struct fixture *f, size_t calls)
 {
 	for (int i = 0; i < 6000 && strlen(f->order) < calls; i++)
@@ -191,7 +191,7 @@ static void test_timers_come_in_their_order(void **state)
 	assert_int_equal(loop_timer_in(d.source, LONG_US), 0);
 	turn_until(f, 3);
 	assert_string_equal(f->order, "cba");
-	/* Each once; enabled again, at the time that has passed. */
+	/* Each is called once; if enabled again, at once, because its time has passed. */
 	turn(f, SHORT_US);
 	assert_string_equal(f->order, "cba");
 	assert_int_equal(loop_source_enable(c.source, true), 0);
@@ -239,7 +239,7 @@ static void test_important_before_normal(void **state)
 	loop_source_free(b.source);
 }
 
-/* Who is always pending leaves room for its equals. */
+/* A source that is always pending leaves room for its equals. */
 static void test_equals_take_turns(void **state)
 {
 	struct fixture *f = *state;
@@ -256,7 +256,7 @@ static void test_equals_take_turns(void **state)
 	assert_int_equal(loop_timer_at(b.source, 0), 0);
 	for (int i = 0; i < 9; i++)
 		assert_int_equal(loop_step(f->loop, LONG_US), 0);
-	/* Whoever was first: in any three that follow each other, all three. */
+	/* Whichever was first: any three consecutive calls have all three. */
 	for (const char *p = f->order; p < f->order + 7; p++) {
 		assert_true(memchr(p, 'a', 3) && memchr(p, 'b', 3) && memchr(p, 'c', 3));
 	}
@@ -298,7 +298,7 @@ static void test_callbacks_free(void **state)
 			 0);
 	loop_source_set_priority(a.source, LOOP_IMPORTANT);
 	assert_int_equal(loop_timer_at(a.source, 0), 0);
-	/* b is ready as well, and freed by a before it is served. */
+	/* b is ready as well; a frees it before it is served. */
 	a.victim = b.source;
 	turn(f, SHORT_US);
 	assert_string_equal(f->order, "a");
@@ -370,7 +370,7 @@ static void test_children(void **state)
 	assert_int_equal(a.status.si_status, 7);
 	loop_source_free(a.source);
 
-	/* One that has ended before it is watched. */
+	/* A child that ended before the loop watches it. */
 	a.letter = 'd';
 	lasting = start_child(8);
 	nanosleep(&while_it_ends, NULL);
@@ -385,13 +385,13 @@ static void test_children(void **state)
 	assert_int_equal(c.status.si_code, CLD_KILLED);
 	assert_int_equal(c.status.si_status, SIGKILL);
 	loop_source_free(c.source);
-	/* Nobody waits for b: it is killed, and reaped. */
+	/* Nobody waits for b any more: the loop kills and reaps it. */
 	loop_source_free(b.source);
 	assert_int_equal(waitid(P_ALL, 0, &si, WEXITED | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
 }
 
-/* At once: a sender waits for a queue that is full. */
+/* Reads at once, because a sender waits while the queue is full. */
 static void on_message(void *userdata, int fd, uint32_t revents _unused_)
 {
 	unsigned *told = userdata;
@@ -416,7 +416,7 @@ static void test_watchdog(void **state)
 	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/notify", dir);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	assert_int_equal(loop_add_io(f->loop, &hears, fd, EPOLLIN, on_message, &told), 0);
-	/* Nobody asked: nothing is told. */
+	/* Without a request in the environment the loop sends nothing. */
 	assert_int_equal(loop_serve_watchdog(f->loop), 0);
 	setenv("NOTIFY_SOCKET", sa.sun_path, 1);
 	setenv("WATCHDOG_USEC", "200000", 1);

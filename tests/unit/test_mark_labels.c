@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What labels of marks mean, and that strangers can't have more than there is. */
+/* Decoding of mark labels, and the limit on what strangers can define. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "marks/labels.h"
 
-static void a_label_means_what_was_said_first(void **state _unused_)
+static void the_first_definition_of_a_label_counts(void **state _unused_)
 {
 	struct mark_decode_shared shared = { 0 };
 	struct label_table t = { 0 };
@@ -46,7 +46,7 @@ static void a_label_means_what_was_said_first(void **state _unused_)
 	mark_decode_shared_deinit(&shared);
 }
 
-/* Of all rings together: one that asks for all leaves the others nameless, and that is counted. */
+/* All rings share the memory: a greedy one leaves the others nameless, which is counted. */
 static void beyond_the_memory_names_are_missing(void **state _unused_)
 {
 	struct mark_decode_shared shared = { 0 };
@@ -103,7 +103,7 @@ static void a_frame_is_new_once(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_label_means_what_was_said_first),
+		cmocka_unit_test(the_first_definition_of_a_label_counts),
 		cmocka_unit_test(beyond_the_memory_names_are_missing),
 		cmocka_unit_test(a_frame_is_new_once),
 	};

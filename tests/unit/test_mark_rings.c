@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Rings of marks, made by hand, on their way through the exporter. */
-#include <jansson.h>
+/* Synthetic rings of marks, on their way through the exporter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/io.h"
-#include "formats/formats.h"
+#include "converted.h"
 #include "make_stream.h"
 #include "marks/decode.h"
 #include "memory_file.h"
@@ -133,45 +131,8 @@ static void flush(struct maker *m, uint32_t ring, uint64_t dropped, struct recor
 	buf_clear(&r->b);
 }
 
-struct result {
-	struct export_result export;
-	struct error err;
-	char *text;
-	json_t *json;
-};
-
-static void result_deinit(struct result *r)
-{
-	export_result_deinit(&r->export);
-	error_deinit(&r->err);
-	json_decref(r->json);
-	free(r->text);
-}
-#define _cleanup_result_ _cleanup_(result_deinit)
-
-static void run_with(struct result *r, int fd, const struct export_follow *follow)
-{
-	_cleanup_close_ int out = memory_file("", 0);
-	struct export_options o = { .format = "json", .follow = follow };
-	json_error_t why;
-	struct buf text = BUF_INIT;
-
-	*r = (struct result){ 0 };
-	assert_int_equal(export_stream(fd, out, &o, &r->export, &r->err), 0);
-	memory_file_read(out, &text);
-	r->text = text.data;
-	r->json = json_loadb(text.data, text.len, JSON_ALLOW_NUL, &why);
-	if (!r->json)
-		fail_msg("%s at %d: %s", why.text, why.position, r->text);
-}
-
-static void run(struct result *r, const struct maker *m)
-{
-	run_with(r, m->fd, NULL);
-}
-
 /* The n-th event that is no metadata. */
-static json_t *mark_at(const struct result *r, size_t n)
+static json_t *mark_at(const struct converted *r, size_t n)
 {
 	json_t *e;
 	size_t i;
@@ -182,7 +143,7 @@ static json_t *mark_at(const struct result *r, size_t n)
 	return NULL;
 }
 
-static void expect(const struct result *r, size_t n, const char *wanted)
+static void expect(const struct converted *r, size_t n, const char *wanted)
 {
 	json_t *e = mark_at(r, n), *w = json_loads(wanted, 0, NULL);
 
@@ -201,18 +162,17 @@ static void make_head(struct maker *m, unsigned word_size, bool big_endian)
 	maker_head(m);
 	page_begin(m, 100 * S);
 	event_number(m, 100 * S, 7, 1);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 }
 
 #define ON ",\"pid\":70,\"tid\":71,\"cat\":\"app\",\"ts\":"
 
-/* Two threads, in the order of time, of little- and big-endian machines. */
+/* Two threads, in order of time, of little- and big-endian machines. */
 static void rings_are_merged(void **state _unused_)
 {
 	for (int big = 0; big < 2; big++) {
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_result_ struct result r;
+		_cleanup_converted_ struct converted r;
 		struct records a = { .m = &m }, b = { .m = &m };
 
 		make_head(&m, 8, big);
@@ -251,7 +211,7 @@ static void rings_are_merged(void **state _unused_)
 		flush(&m, 2, 0, &b);
 		maker_end(&m);
 
-		run(&r, &m);
+		convert(&r, m.fd, NULL);
 		expect(&r, 0,
 		       "{\"name\":\"work\",\"ph\":\"B\"" ON
 		       "101000000,\"args\":{\"value\":\"{no json\",\"inline\":0.25}}");
@@ -266,9 +226,9 @@ static void rings_are_merged(void **state _unused_)
 		       "{\"name\":\"work\",\"ph\":\"X\"" ON
 		       "105000000,\"dur\":1000000,\"tts\":7,\"tdur\":2}");
 		assert_null(mark_at(&r, 5));
-		assert_int_equal(r.export.marks, 5);
-		assert_int_equal(r.export.warning_count, 1);
-		assert_non_null(strstr(r.export.warnings[0], "dropped 7 marks"));
+		assert_int_equal(r.out.result.marks, 5);
+		assert_int_equal(r.out.result.warning_count, 1);
+		assert_non_null(strstr(r.out.result.warnings[0], "dropped 7 marks"));
 		buf_deinit(&a.b);
 		buf_deinit(&b.b);
 	}
@@ -278,7 +238,7 @@ static void rings_are_merged(void **state _unused_)
 static void stacks_become_frames(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_result_ struct result r;
+	_cleanup_converted_ struct converted r;
 	struct records a = { .m = &m };
 	const char *sf, *parent;
 	json_t *frames;
@@ -299,7 +259,7 @@ static void stacks_become_frames(void **state _unused_)
 	}
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
-	run(&r, &m);
+	convert(&r, m.fd, NULL);
 	frames = json_object_get(r.json, "stackFrames");
 	assert_int_equal(json_object_size(frames), 4);
 	sf = json_string_value(json_object_get(mark_at(&r, 0), "sf"));
@@ -312,16 +272,16 @@ static void stacks_become_frames(void **state _unused_)
 	sf = json_string_value(json_object_get(mark_at(&r, 3), "sf"));
 	assert_string_equal(json_string_value(json_object_get(json_object_get(frames, sf), "name")),
 			    "0x2000");
-	assert_int_equal(r.export.marks, 4);
-	assert_int_equal(r.export.warning_count, 0);
+	assert_int_equal(r.out.result.marks, 4);
+	assert_int_equal(r.out.result.warning_count, 0);
 	buf_deinit(&a.b);
 }
 
-/* A mark between two of the kernel's events is between them, whatever clock its thread has. */
+/* A mark between two of the kernel's events stays between them, whatever clock its thread has. */
 static void clocks_are_converted(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_result_ struct result r;
+	_cleanup_converted_ struct converted r;
 	struct records a = { .m = &m };
 	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
 	Traced__Capture__ClockReading raw = TRACED__CAPTURE__CLOCK_READING__INIT;
@@ -346,12 +306,12 @@ static void clocks_are_converted(void **state _unused_)
 	record(&a, 'i', 0, 0, 60 * S);
 	flush(&m, 2, 0, &a);
 	maker_end(&m);
-	run(&r, &m);
+	convert(&r, m.fd, NULL);
 	assert_true(json_number_value(json_object_get(mark_at(&r, 1), "ts")) == 110000000.015);
 	assert_true(json_number_value(json_object_get(mark_at(&r, 0), "ts")) == 60000000);
-	assert_int_equal(r.export.warning_count, 2);
-	assert_non_null(strstr(r.export.warnings[0], "1 threads are taken as they are"));
-	assert_non_null(strstr(r.export.warnings[1], "only within 11 microseconds"));
+	assert_int_equal(r.out.result.warning_count, 2);
+	assert_non_null(strstr(r.out.result.warnings[0], "1 threads are taken as they are"));
+	assert_non_null(strstr(r.out.result.warnings[1], "only within 11 microseconds"));
 	assert_int_equal(json_integer_value(json_object_get(
 				 json_object_get(json_object_get(r.json, "otherData"), "marks"),
 				 "bound_ns")),
@@ -382,7 +342,7 @@ static void usual(struct records *a)
 	string(a, MARK_ARG, MARK_JSON, 2, "[true]");
 }
 
-/* Each byte turned: nothing is read beyond its record, which a sanitizer would see. */
+/* With each byte changed, nothing is read beyond its record; a sanitizer would see it. */
 static void nothing_is_believed(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -410,7 +370,7 @@ static void nothing_is_believed(void **state _unused_)
 				assert_true(r >= 0 || r == -EBADMSG);
 				if (r < 0)
 					break;
-				/* Not without end. */
+				/* The loop must end. */
 				assert_true(again < 100);
 				again = r == DECODED_FRAME ? again + 1 : 0;
 				from += r == DECODED_FRAME ? 0 : size;
@@ -422,12 +382,12 @@ static void nothing_is_believed(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
-/* Nobody marks after the end; one who says so stretches no trace. */
-static void what_can_not_have_been_is_left_out(void **state _unused_)
+/* A mark after the end is left out, and does not extend the trace. */
+static void impossible_marks_are_left_out(void **state _unused_)
 {
 	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_result_ struct result r;
+	_cleanup_converted_ struct converted r;
 	struct records a = { .m = &m };
 
 	make_head(&m, 8, false);
@@ -444,21 +404,22 @@ static void what_can_not_have_been_is_left_out(void **state _unused_)
 	end.start_boot_ns = 100 * S;
 	end.boot_ns = 120 * S;
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
-	run(&r, &m);
-	assert_int_equal(r.export.marks, 3);
+	convert(&r, m.fd, NULL);
+	assert_int_equal(r.out.result.marks, 3);
 	assert_true(json_number_value(json_object_get(mark_at(&r, 0), "ts")) == 110e6);
 	assert_true(json_number_value(json_object_get(mark_at(&r, 2), "ts")) == 113e6);
-	assert_false(r.export.incomplete);
-	assert_int_equal(r.export.warning_count, 1);
-	assert_non_null(strstr(r.export.warnings[0], "2 marks are left out: they say that they "));
+	assert_false(r.out.result.incomplete);
+	assert_int_equal(r.out.result.warning_count, 1);
+	assert_non_null(
+		strstr(r.out.result.warnings[0], "2 marks are left out: they say that they "));
 	buf_deinit(&a.b);
 }
 
-/* What a chunk has of no known ring, or cut, costs that chunk. */
-static void damage_is_told(void **state _unused_)
+/* A chunk of an unknown ring, or a truncated one, is lost alone. */
+static void damage_is_reported(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_result_ struct result r;
+	_cleanup_converted_ struct converted r;
 	struct records a = { .m = &m };
 
 	make_head(&m, 8, false);
@@ -470,28 +431,27 @@ static void damage_is_told(void **state _unused_)
 	a.b.len -= 8;
 	flush(&m, 1, 0, &a);
 	record(&a, 'i', 0, 1, 110 * S);
-	record(&a, 'i', 0, 77, 111 * S); /* which was never told */
+	record(&a, 'i', 0, 77, 111 * S); /* an unknown label */
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
-	run(&r, &m);
-	assert_true(r.export.incomplete);
-	assert_int_equal(r.export.warning_count, 4);
-	assert_non_null(strstr(r.export.warnings[3], "names of marks are missing 1 times"));
-	assert_non_null(strstr(r.export.warnings[0], "was not announced"));
-	assert_non_null(strstr(r.export.warnings[2], "1 chunks of marks make no sense"));
+	convert(&r, m.fd, NULL);
+	assert_true(r.out.result.incomplete);
+	assert_int_equal(r.out.result.warning_count, 4);
+	assert_non_null(strstr(r.out.result.warnings[3], "names of marks are missing 1 times"));
+	assert_non_null(strstr(r.out.result.warnings[0], "was not announced"));
+	assert_non_null(strstr(r.out.result.warnings[2], "1 chunks of marks make no sense"));
 	assert_string_equal(json_string_value(json_object_get(mark_at(&r, 2), "name")), "main");
 	buf_deinit(&a.b);
 }
 
-/* The format's array form: events, and nothing that would need more. */
+/* The format's array form: events only. */
 static void an_array_has_events_alone(void **state _unused_)
 {
-	_cleanup_close_ int out = memory_file("", 0);
-	struct export_options o = { .format = "json", .json_array = true };
+	_cleanup_exported_ struct exported text = { .options = { .format = "txt",
+								 .json_array = true } };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_result_ struct result r = { 0 };
+	_cleanup_converted_ struct converted r;
 	struct records a = { .m = &m };
-	struct buf text = BUF_INIT;
 	unsigned seen = 0;
 	json_t *e;
 	size_t i;
@@ -501,10 +461,7 @@ static void an_array_has_events_alone(void **state _unused_)
 	usual(&a);
 	flush(&m, 1, 0, &a);
 	maker_end(&m);
-	assert_int_equal(export_stream(m.fd, out, &o, &r.export, &r.err), 0);
-	memory_file_read(out, &text);
-	r.text = text.data;
-	r.json = json_loads(r.text, 0, NULL);
+	convert(&r, m.fd, &(struct export_options){ .json_array = true });
 	assert_true(json_is_array(r.json));
 	json_array_foreach(r.json, i, e)
 	{
@@ -515,15 +472,14 @@ static void an_array_has_events_alone(void **state _unused_)
 		assert_null(json_object_get(e, "esf"));
 	}
 	assert_int_equal(seen, 7);
-	assert_non_null(strstr(r.export.warnings[0], "no place for the kernel's text"));
-	o.format = "txt";
-	export_result_deinit(&r.export);
-	assert_int_equal(export_stream(m.fd, out, &o, &r.export, &r.err), -EINVAL);
+	assert_non_null(strstr(r.out.result.warnings[0], "no place for the kernel's text"));
+	try_export(&text, m.fd);
+	assert_int_equal(text.code, -EINVAL);
 	buf_deinit(&a.b);
 }
 
-/* What a thread marks, in order. */
-static char *marks_of(const struct result *r, int32_t tid)
+/* The marks of one thread, in order. */
+static char *marks_of(const struct converted *r, int32_t tid)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	json_t *e;
@@ -545,7 +501,7 @@ static char *marks_of(const struct result *r, int32_t tid)
 
 #define THREADS 6
 
-/* Threads that come one after the other and mark at random, in chunks and flushes at random. */
+/* Threads that start one after the other and mark at random, in random chunks and flushes. */
 static void make_marks_at_random(struct maker *m, unsigned seed)
 {
 	struct records rings[THREADS] = { 0 };
@@ -586,7 +542,7 @@ static void make_marks_at_random(struct maker *m, unsigned seed)
 	maker_end(m);
 }
 
-/* Whatever comes in which slices: nothing is missing, doubled or disordered, and space is freed. */
+/* For any slices nothing is missing, doubled or out of order, and space is freed. */
 static void followed_marks_are_the_same(void **state _unused_)
 {
 	for (unsigned seed = 1; seed < 20; seed++) {
@@ -594,14 +550,14 @@ static void followed_marks_are_the_same(void **state _unused_)
 		struct feed feed = { .to = to, .seed = seed, .slice_max = seed % 2 ? 4000 : 500 };
 		const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
 		_cleanup_(maker_deinit) struct maker m;
-		_cleanup_result_ struct result whole, followed;
+		_cleanup_converted_ struct converted whole, followed;
 
 		make_marks_at_random(&m, seed);
 		feed_begin(&feed, m.fd);
-		run(&whole, &m);
-		run_with(&followed, to, &follow);
-		assert_int_equal(followed.export.marks, whole.export.marks);
-		assert_int_equal(followed.export.warning_count, whole.export.warning_count);
+		convert(&whole, m.fd, NULL);
+		convert(&followed, to, &(struct export_options){ .follow = &follow });
+		assert_int_equal(followed.out.result.marks, whole.out.result.marks);
+		assert_int_equal(followed.out.result.warning_count, whole.out.result.warning_count);
 		assert_true(json_equal(json_object_get(followed.json, "stackFrames"),
 				       json_object_get(whole.json, "stackFrames")));
 		for (int32_t tid = 71; tid <= 70 + THREADS; tid++) {
@@ -622,8 +578,8 @@ int main(void)
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),
-		cmocka_unit_test(what_can_not_have_been_is_left_out),
-		cmocka_unit_test(damage_is_told),
+		cmocka_unit_test(impossible_marks_are_left_out),
+		cmocka_unit_test(damage_is_reported),
 		cmocka_unit_test(an_array_has_events_alone),
 		cmocka_unit_test(followed_marks_are_the_same),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libtraced and the daemon's end of its rings, in one process: what a program marks is
- * what a recording gets.
+ * libtraced and the daemon's end of its rings, in one process: a recording gets what a program
+ * marks.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ static void *mark_and_end(void *tid)
 	return NULL;
 }
 
-/* A thread that has ended before anybody looked is no other thread. */
+/* A thread that ended before the daemon looked is still a thread of its own. */
 static void test_short_thread(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -77,7 +77,7 @@ static void test_short_thread(void **state _unused_)
 	marks_recording_begin(m, &r);
 	assert_int_equal(pthread_create(&thread, NULL, mark_and_end, &tid), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
-	/* The kernel may take a moment longer over it. */
+	/* The kernel may need a moment longer. */
 	while (syscall(SYS_tgkill, getpid(), tid, 0) == 0)
 		sched_yield();
 	marks_recording_end(m, &r);
@@ -100,12 +100,12 @@ static void test_text(void **state _unused_)
 	TRACED_ASYNC_END("test", "async", TRACED_LOCAL(7));
 	marks_end(m, &r.sink);
 	assert_non_null(buf_string(&r.text));
-	/* Frames are defined outermost first, and each label once a place. */
+	/* Frames are defined outermost first, and each label once per place. */
 	assert_non_null(strstr(r.text.data, "=sample "));
 	assert_true(strstr(r.text.data, "=main ") < strstr(r.text.data, "=work "));
 	assert_int_equal(r.marks, 3);
 	buf_deinit(&r.text);
-	/* For another recording everything is defined anew. */
+	/* For another recording everything is defined again. */
 	marks_recording_begin(m, &r);
 	TRACED_SAMPLE("test", "sample", &inner);
 	marks_end(m, &r.sink);
@@ -147,7 +147,7 @@ static void test_overflow(void **state _unused_)
 	for (int i = 0; i < 3; i++)
 		marks_dispatch(m);
 	marks_drain(m);
-	assert_int_equal(r.lost, 0); /* is said with the next one */
+	assert_int_equal(r.lost, 0); /* the next mark reports it */
 	TRACED_END();
 	dropped = traced_dropped() - before;
 	assert_true(dropped > 900000);
@@ -175,7 +175,7 @@ static void *fill_by_quarters(void *userdata)
 	for (int i = 0; i < QUARTERS; i++) {
 		for (unsigned n = 0; n < MARK_RING_MIN / 16 / 4 + 8; n++, made++)
 			TRACED_END();
-		/* No drain: what is taken was asked for. */
+		/* No drain: the program asked for what is taken. */
 		marks_dispatch(q->m);
 		q->made[i] = made;
 		q->taken[i] = q->r->marks;
@@ -183,7 +183,7 @@ static void *fill_by_quarters(void *userdata)
 	return NULL;
 }
 
-/* With three quarters left there is time to look, whatever the daemon is at. */
+/* At three quarters left there is time to look, whatever the daemon does. */
 static void test_wakes_at_each_quarter(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -203,7 +203,7 @@ static void test_wakes_at_each_quarter(void **state _unused_)
 	assert_int_equal(r.marks, q.made[QUARTERS - 1]);
 }
 
-/* A mark that needs room for several things is one that was dropped, not several. */
+/* A mark that needs room for several records counts as one dropped mark. */
 static void test_overflow_by_names(void **state _unused_)
 {
 	static struct traced_label known = TRACED_LABEL_INIT("test", "known");
@@ -243,7 +243,7 @@ static void test_threads(void **state _unused_)
 
 		assert_int_equal(pthread_create(&t, NULL, mark_once, NULL), 0);
 		pthread_join(t, NULL);
-		/* Of ended threads nothing stays. */
+		/* Nothing stays of ended threads. */
 		for (int n = 0; n < 3; n++)
 			marks_dispatch(m);
 		marks_get_count(m, &count);
@@ -258,7 +258,7 @@ static void test_threads(void **state _unused_)
 #define CROWD_MARKS 4000
 static uint64_t crowd_dropped;
 
-/* Labels of all are the same, and met at the same time. */
+/* All threads use the same labels at the same time. */
 static void *mark_in_a_crowd(void *number)
 {
 	uint64_t before = traced_dropped();
@@ -274,8 +274,7 @@ static void *mark_in_a_crowd(void *number)
 	return number;
 }
 
-/* Threads that begin, mark and end side by side, while rings are emptied: each mark is counted
- * once. */
+/* Threads begin, mark and end side by side while rings are emptied: each mark is counted once. */
 static void test_crowd(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -304,7 +303,7 @@ static void test_crowd(void **state _unused_)
 	assert_true(r.marks > 0);
 }
 
-/* Many threads come and go before the daemon looks: the recording's end hears of all. */
+/* Many threads come and go before the daemon looks: the recording's end has the marks of all. */
 static void test_threads_unheard(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -323,7 +322,7 @@ static void test_threads_unheard(void **state _unused_)
 	assert_int_equal(r.marks, 30);
 }
 
-#define QUEUE 400 /* more than a socket holds messages */
+#define QUEUE 400 /* more messages than a socket holds */
 static pthread_barrier_t all_marked, all_heard;
 
 static void *mark_before_and_after(void *ret_dropped)
@@ -336,7 +335,7 @@ static void *mark_before_and_after(void *ret_dropped)
 	return NULL;
 }
 
-/* So many at once that the socket has no room: nobody's ring is lost for it. */
+/* Many threads at once fill the socket: no ring is lost. */
 static void test_full_socket(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -393,11 +392,11 @@ static void test_fork(void **state _unused_)
 	pid = fork();
 	if (!pid) {
 		TRACED_INSTANT("test", "child", TRACED_SCOPE_PROCESS);
-		/* Written completely, so it is kept whatever comes. */
+		/* It is written completely, so it is kept in any case. */
 		kill(getpid(), SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	/* A child that knows nothing of the library; and one that the library can't see. */
+	/* A child that does not know the library, and one that the library can't see. */
 	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (!pid) {
 		TRACED_INSTANT("test", "grandchild", TRACED_SCOPE_PROCESS);
@@ -417,7 +416,7 @@ static void on_signal(int number _unused_)
 		TRACED_INSTANT("test", "handler", TRACED_SCOPE_THREAD);
 }
 
-/* Marks in handlers that interrupt marks: each is there or counted. */
+/* Signal handlers that mark interrupt other marks: each mark is present or counted. */
 static void test_signals(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -456,7 +455,7 @@ static void test_daemon_restarts(void **state _unused_)
 	marks_recording_end(m, &r);
 	assert_int_equal(r.marks, 1);
 	marks_free(m);
-	/* The page is gone: marks go nowhere, until there is a new one. */
+	/* The page is gone: marks go nowhere until there is a new one. */
 	assert_false(traced_enabled());
 	TRACED_END(TRACED_INT("never evaluated", evaluated++));
 	assert_int_equal(evaluated, 0);

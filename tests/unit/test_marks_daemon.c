@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The daemon's end of marks, with rings and messages that are made by hand. */
+/* The daemon's end of marks, with hand-made rings and messages. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ static unsigned rings_of(const struct marks *m)
 	return count.rings;
 }
 
-/* One thread too many costs its own marks. */
+/* A thread beyond the limit loses its own marks only. */
 static void test_rings_beyond_the_limit(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -182,7 +182,7 @@ static void test_second_daemon(void **state _unused_)
 	marks_recording_begin(m, &r);
 	assert_int_equal(marks_new(&other, marks_folder, true, &limits, &err), -EADDRINUSE);
 	assert_null(other);
-	/* It has touched nothing. */
+	/* It has changed nothing. */
 	assert_true(traced_enabled());
 	marks_recording_end(m, &r);
 }
@@ -211,13 +211,13 @@ static void test_page_of_the_killed(void **state _unused_)
 	struct marks_page_file f;
 
 	snprintf(path, sizeof(path), "%s/of-the-killed", marks_folder);
-	/* A private daemon was killed: the next one removes it. */
+	/* A private daemon was killed: the next one removes its page. */
 	leave_page(path, true);
 	leave_page(path, true);
 	assert_int_equal(marks_page_open(&f, path, true, NULL), 0);
 	marks_page_close(&f);
 	assert_int_equal(access(path, F_OK), -1);
-	/* The machine's daemon keeps it, also for a private one after it. */
+	/* The machine's daemon keeps it, even if a private daemon comes later. */
 	leave_page(path, true);
 	leave_page(path, false);
 	assert_int_equal(marks_page_open(&f, path, true, NULL), 0);
@@ -226,7 +226,7 @@ static void test_page_of_the_killed(void **state _unused_)
 	assert_int_equal(unlink(path), 0);
 }
 
-/* Without room for it in the address space. */
+/* The address space has no room for the page. */
 static void test_page_that_fails(void **state _unused_)
 {
 	char path[80];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What an export holds has a bound, however many CPUs the events are of. */
+/* An export's memory is bounded, for events of any number of CPUs. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 #define SANITIZED 0
 #endif
 
-/* Exits 0 if all the events came through. */
+/* Exits with 0 if all events came through. */
 static void export_in_child(int capture, const struct export_options *o, uint64_t events)
 {
 	_cleanup_export_result_ struct export_result result = { 0 };
@@ -34,7 +34,7 @@ static void export_in_child(int capture, const struct export_options *o, uint64_
 	int out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
 #ifdef M_PERTURB
-	/* Meson's tests have it set: what is written all over is there, used or not. */
+	/* Meson's tests set it: it touches all memory, used or not. */
 	mallopt(M_PERTURB, 0);
 #endif
 	if (export_stream(capture, out, o, &result, &err) < 0)
@@ -42,7 +42,7 @@ static void export_in_child(int capture, const struct export_options *o, uint64_
 	_exit(result.events != events);
 }
 
-/* In a process of its own, as it is the most that this ever had. */
+/* In a process of its own, because the kernel reports the peak of a whole process. */
 static long peak_kib(int capture, const struct export_options *o, uint64_t events)
 {
 	struct rusage usage;
@@ -95,7 +95,7 @@ static void many_small_events(void **state _unused_)
 	check("numbers", 2400, 4096, all, ARRAY_SIZE(all));
 }
 
-/* In each phase something else of a CPU grows. */
+/* In each phase another part of a CPU's state grows. */
 static void one_load_after_another(void **state _unused_)
 {
 	static const struct export_options all[] = {
@@ -112,7 +112,9 @@ static void one_load_after_another(void **state _unused_)
 	check("phases", 1800, 4096, all, ARRAY_SIZE(all));
 }
 
-/* As where a page has 64 KiB, or a recording larger sub-buffers: windows are parts of them. */
+/*
+ * Machines with pages of 64 KiB, or recordings with larger sub-buffers: windows are parts of them.
+ */
 static void large_pages(void **state _unused_)
 {
 	static const struct export_options all[] = {
@@ -144,7 +146,7 @@ static void functions(void **state _unused_)
 	check_by(by_function, "hits", 6000, 4096, all, ARRAY_SIZE(all));
 }
 
-/* Fewer of them fill what a batch of small ones does. */
+/* Fewer of them fill a batch than of small ones. */
 static void long_events(void **state _unused_)
 {
 	static const struct export_options all[] = {
@@ -162,11 +164,11 @@ static void by_function_graph(Traced__Capture__Header *h)
 	h->tracer = (char *)"function_graph";
 }
 
-#define DEPTH 4096 /* whose line is as long as a page */
+#define DEPTH 4096 /* its line is as long as a page */
 #define ENTRIES 100
 #define DEEP_PAGES 500
 
-/* Many times as much is made of some records as they have. */
+/* Some records become many times their size. */
 static void deep_functions(void **state _unused_)
 {
 	static const unsigned threads[] = { 1, 2, 8 };
@@ -184,8 +186,7 @@ static void deep_functions(void **state _unused_)
 		event_graph_entry(&m, 1000 + i, 1, i, DEPTH);
 		if (i % ENTRIES < ENTRIES - 1)
 			continue;
-		page_end(&m, 0);
-		maker_flush(&m, 0, BUFFER_MAIN, 0);
+		page_flush(&m, 0, 0);
 	}
 	maker_end(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(threads); i++) {

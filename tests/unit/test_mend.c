@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What was cut is made whole; what is something else stays as it is. */
+/* Truncated files become whole; files of another kind stay as they are. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -42,7 +42,7 @@ static void a_json_is_closed(void **state _unused_)
 		{ "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\nd",
 		  "{\"systemTraceEvents\":\"# a\\nb \\\"c\\\"\\n\"}\n" },
 		{ "{\"systemTraceEvents\":\"a\\nb\\", "{\"systemTraceEvents\":\"a\\n\"}\n" },
-		/* A backslash and an n are no end of a line. */
+		/* A backslash and an n do not end a line. */
 		{ "{\"systemTraceEvents\":\"a\\nb\\\\n", "{\"systemTraceEvents\":\"a\\n\"}\n" },
 		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{\"na",
 		  "{\"systemTraceEvents\":\"a\\nb\\n\"}\n" },
@@ -57,7 +57,7 @@ static void a_json_is_closed(void **state _unused_)
 			      strlen(cases[i].whole));
 }
 
-/* On a full disk: what is written beyond the file's end fails, as beyond this limit. */
+/* Simulates a full disk: writing beyond the file's end fails, as it does beyond this limit. */
 static int mend_without_room(int fd, const char *format, size_t size)
 {
 	struct rlimit old, none;
@@ -75,7 +75,7 @@ static int mend_without_room(int fd, const char *format, size_t size)
 #define EVENTS JSON_EVENTS_HEAD
 #define BEHIND JSON_TEXT_BEHIND
 
-/* As of a function tracer's recording. */
+/* The order of members in a function tracer's recording. */
 static void a_json_with_events_first_is_closed(void **state _unused_)
 {
 	static const struct {
@@ -101,7 +101,7 @@ static void a_json_with_events_first_is_closed(void **state _unused_)
 			      strlen(cases[i].whole));
 }
 
-/* Where the array ends may lie in two of the pieces that are read. */
+/* The end of the array may lie in two of the pieces that are read. */
 static void a_long_json_with_events_first_is_closed(void **state _unused_)
 {
 	static const char element[] = ",\n{\"name\":\"element\"}", end[] = BEHIND "# a\\nb\\nc";
@@ -131,7 +131,7 @@ static void assert_closed_without_room(const char *text, size_t len, size_t leas
 	assert_int_equal(mend_without_room(fd, "json", len), 1);
 	n = pread_full(fd, is, sizeof(is) - 1, 0);
 	assert_true(n >= (ssize_t)(least + strlen(close)) && n <= (ssize_t)len);
-	/* Whole lines of it, closed. */
+	/* Its whole lines, then the closing text. */
 	n -= (ssize_t)strlen(close);
 	assert_string_equal(is + n, close);
 	assert_memory_equal(is, text, n);
@@ -139,7 +139,7 @@ static void assert_closed_without_room(const char *text, size_t len, size_t leas
 		assert_memory_equal(is + n - strlen(lines), lines, strlen(lines));
 }
 
-/* Whatever fits of it: it is no longer than it was, and whole. */
+/* The file keeps as much as fits: it is whole, and no longer than it was. */
 static void assert_events_closed_without_room(const char *text, size_t len)
 {
 	_cleanup_close_ int fd = memory_file(text, len);
@@ -164,7 +164,7 @@ static void a_full_disk_has_room_to_close(void **state _unused_)
 	static const char events[] = EVENTS ",\n{\"a\":1},\n{\"b\":2},\n{\"c\":3}" BEHIND
 					    "one\\ntwo\\n\",\n\"otherData\":{";
 
-	/* Up to what fits behind the first line. */
+	/* Every length that leaves room behind the first line. */
 	for (size_t len = sizeof(first) - 1 + strlen("\"}\n"); len < sizeof(text); len++)
 		assert_closed_without_room(text, len, sizeof(first) - 1, "\\n", "\"}\n");
 	for (size_t len = sizeof(events_one) - 1; len < sizeof(events); len++)
@@ -192,7 +192,7 @@ static void a_page_is_ended(void **state _unused_)
 		assert_mended("html", cut.data, cut.len, whole.data, whole.len);
 		buf_puts(&cut, "{\"no end");
 		assert_mended("html", cut.data, cut.len, whole.data, whole.len);
-		/* It stays. */
+		/* A whole page does not change. */
 		assert_mended("html", whole.data, whole.len, whole.data, whole.len);
 	}
 	assert_mended("html", "<!DOCTYPE", 9, "", 0);
@@ -243,7 +243,7 @@ static void lines_stay_whole(void **state _unused_)
 	memset(text, 'x', 1 << 20);
 	text[5] = '\n';
 	assert_mended("txt", text, 1 << 20, text, 6);
-	/* What is compressed stays as it is. */
+	/* Compressed files stay as they are. */
 	assert_mended("txt.gz", "\x1f\x8b", 2, "\x1f\x8b", 2);
 	assert_mended("json.gz", "", 0, "", 0);
 }
@@ -264,7 +264,7 @@ static void an_array_is_closed(void **state _unused_)
 			      strlen(cases[i].whole));
 }
 
-static void what_is_no_trace_stays(void **state _unused_)
+static void other_files_stay(void **state _unused_)
 {
 	static const char *const files[][2] = {
 		{ "json", "{\"name\":\"somebody's\\nown\"" },
@@ -296,7 +296,7 @@ int main(void)
 		cmocka_unit_test(an_array_is_closed),
 		cmocka_unit_test(packets_stay_whole),
 		cmocka_unit_test(lines_stay_whole),
-		cmocka_unit_test(what_is_no_trace_stays),
+		cmocka_unit_test(other_files_stay),
 		cmocka_unit_test(a_full_disk_has_room_to_close),
 		cmocka_unit_test(a_page_is_ended),
 		cmocka_unit_test(a_full_disk_has_room_to_end_a_page),

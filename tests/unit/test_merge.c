@@ -14,15 +14,12 @@
 #define CPUS 37
 #define RECORDS 3000
 
-/* Each record holds its CPU and its number there. */
+/* Each record there holds its CPU and its number. */
 static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 	uint32_t seen[CPUS] = { 0 }, last_cpu = 0;
 	uint64_t last_ts = 0;
 	unsigned seed = 7, total = 0;
@@ -45,13 +42,10 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 			}
 			page_record(&m, ts, data, sizeof(data));
 		}
-		page_end(&m, 0);
-		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+		page_flush(&m, 0, cpu);
 	}
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+	maker_merge(&m, &made);
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
 		uint32_t data[2];
 
 		memcpy(data, item.event.rec.data, sizeof(data));
@@ -65,10 +59,10 @@ static void records_come_by_time_and_then_by_cpu(void **state _unused_)
 		total++;
 	}
 	assert_int_equal(total, CPUS * RECORDS);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
-/* Each record's number, of its CPU; a loss or a time extend stands before some. */
+/* Each record holds its number within its CPU; a loss or a time extend precedes some. */
 static void make_gaps(struct maker *m)
 {
 	unsigned seed = 11;
@@ -91,8 +85,7 @@ static void make_gaps(struct maker *m)
 			}
 			page_record(m, ts, &n, sizeof(n));
 		}
-		page_end(m, 0);
-		maker_flush(m, cpu, BUFFER_MAIN, 0);
+		page_flush(m, 0, cpu);
 	}
 }
 
@@ -101,23 +94,18 @@ struct met {
 	uint64_t ts;
 };
 
-/* Looks ahead from each record that it meets, `times` times. */
+/* At each record that it reads, looks ahead `times` times. */
 static size_t meet_all(const struct maker *m, unsigned times, struct met *all, unsigned *ret_moved)
 {
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	uint32_t ahead[CPUS];
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 	size_t count = 0;
 	int kind;
 
 	memset(ahead, 0xff, sizeof(ahead));
-	maker_index(m, &reader, &ring);
-	maker_layout(m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	for (; (kind = merge_next(merge, &item, NULL)) != MERGE_END; count++) {
+	maker_merge(m, &made);
+	for (; (kind = merge_next(made.merge, &item, NULL)) != MERGE_END; count++) {
 		const uint8_t *data = item.event.rec.data;
 		struct record next;
 		uint32_t number;
@@ -135,7 +123,7 @@ static size_t meet_all(const struct maker *m, unsigned times, struct met *all, u
 		all[count].number = number;
 		all[count].ts = item.event.rec.ts;
 		for (unsigned i = 0; i < times; i++) {
-			int r = merge_peek(merge, &item.event.rec, &next, NULL);
+			int r = merge_peek(made.merge, &item.event.rec, &next, NULL);
 
 			assert_memory_equal(item.event.rec.data, &number, sizeof(number));
 			*ret_moved += item.event.rec.data != data;
@@ -191,29 +179,24 @@ static void make_big_chunk(struct maker *m)
 static void large_chunks_are_read_in_parts(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	make_big_chunk(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	maker_merge(&m, &made);
 	for (uint32_t i = 0; i < BIG_COUNT; i++) {
-		assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+		assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 		assert_int_equal(item.event.rec.ts, i);
 		assert_int_equal(item.event.cpu, 5);
 	}
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
-#define LENT_COUNT 700 /* of BIG_SUBBUF: what may be lent, and more */
+#define LENT_COUNT 700 /* of BIG_SUBBUF: more than may be lent */
 
 struct borrower {
 	struct loan loan;
-	const uint8_t *data[LENT_COUNT]; /* of all that isn't given back */
+	const uint8_t *data[LENT_COUNT]; /* of all records that are not returned */
 	uint32_t first, end;		 /* their numbers */
 	unsigned recalls;
 };
@@ -233,7 +216,7 @@ static int give_back(void *userdata, struct error *err _unused_)
 	return 0;
 }
 
-/* In several chunks, each of which is a window or several. */
+/* In several chunks, each of one or more windows. */
 static void make_lent(struct maker *m)
 {
 	static char data[60000];
@@ -251,31 +234,26 @@ static void make_lent(struct maker *m)
 	assert_true(m->writer.bytes > 2 * MERGE_LENT);
 }
 
-static void lent_records_stay_until_they_are_given_back(void **state _unused_)
+static void lent_records_stay_until_they_are_returned(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	static struct borrower b;
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 
 	b = (struct borrower){ .loan = { .recall = give_back, .userdata = &b } };
 	make_lent(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	merge_lend(merge, &b.loan);
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
+	maker_merge(&m, &made);
+	merge_lend(made.merge, &b.loan);
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
 		b.data[b.end++] = item.event.rec.data;
-		/* Of its own accord now and then. */
+		/* The borrower returns some without being asked. */
 		if (b.end == 50 || b.end == 51 || b.end == 650)
 			give_back(&b, NULL);
 	}
 	assert_int_equal(b.end, LENT_COUNT);
 	give_back(&b, NULL);
-	/* Four were not asked for; the others were each time it was too much. */
+	/* Four calls came without a request; each other one came when too much was lent. */
 	assert_in_range(b.recalls - 4, m.writer.bytes / MERGE_LENT - 2,
 			m.writer.bytes / MERGE_LENT);
 }
@@ -284,7 +262,7 @@ static void lent_records_stay_until_they_are_given_back(void **state _unused_)
 #define LARGE_CHUNKS 100
 #define LARGE_PAGES 64
 
-/* A quiet time, in which each page comes alone, and then a busy one. */
+/* A quiet time, in which each page is a chunk, then a busy time. */
 static void make_quiet_and_busy(struct maker *m)
 {
 	static const char data[3900];
@@ -308,29 +286,24 @@ static int give_all_back(void *userdata, struct error *err _unused_)
 	return 0;
 }
 
-/* However many small windows were lent before: what they become is counted. */
+/* Many small windows were lent before: the memory of their successors is counted. */
 static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
+	_cleanup_made_merge_ struct made_merge made;
 	struct loan loan = { .recall = give_all_back, .userdata = &loan };
-	struct stream_reader reader;
 	struct merge_item item;
-	struct page_layout l;
 	size_t before, most = 0;
 
-	/* Their heap is another. */
+	/* A sanitizer has a heap of its own. */
 	if (SANITIZED)
 		skip();
 	make_quiet_and_busy(&m);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	merge_lend(merge, &loan);
+	maker_merge(&m, &made);
+	merge_lend(made.merge, &loan);
 	before = heap();
-	while (merge_next(merge, &item, NULL) == MERGE_RECORD) {
-		/* Each comes back when 900 others were given out. */
+	while (merge_next(made.merge, &item, NULL) == MERGE_RECORD) {
+		/* The borrower returns each after 900 others. */
 		loan.lent++;
 		loan.returned = loan.lent > 900 ? loan.lent - 900 : 0;
 		most = MAX(most, heap());
@@ -341,41 +314,32 @@ static void large_windows_after_small_ones_are_bounded(void **state _unused_)
 static void a_large_chunk_is_checked_before_its_first_part(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	make_big_chunk(&m);
 	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
 	assert_int_equal(item.event.cpu, 5);
 	assert_int_equal(item.count, UINT64_MAX);
 	assert_int_equal(item.before_ts, 0);
 	assert_int_equal(item.after_ts, UINT64_MAX);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 static void losses_come_right_before_what_follows_them(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 
 	maker_init(&m, 4, true, 256);
 	page_begin(&m, 10);
 	page_record(&m, 10, "abcd", 4);
 	page_record(&m, 30, "abcd", 4);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	page_flush(&m, 0, 0);
 	page_begin(&m, 5);
 	page_record(&m, 5, "abcd", 4);
 	page_head(&m, 0, 0); /* damaged */
@@ -383,38 +347,32 @@ static void losses_come_right_before_what_follows_them(void **state _unused_)
 	page_end(&m, 0);
 	page_begin(&m, 20);
 	page_record(&m, 20, "abcd", 4);
-	page_end(&m, 3);
-	maker_flush(&m, 1, BUFFER_MAIN, 0);
+	page_flush(&m, 3, 1);
 
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 5);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 10);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_int_equal(item.event.cpu, 1);
 	assert_int_equal(item.before_ts, 5);
 	assert_int_equal(item.after_ts, 20);
-	assert_int_equal(item.count, UINT64_MAX); /* 3, and what the damage cost */
+	assert_int_equal(item.count, UINT64_MAX); /* 3, and the loss that the damage caused */
 	assert_true(item.damaged);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 20);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_RECORD);
 	assert_int_equal(item.event.rec.ts, 30);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
-/* No more than when it was refused, though a recording that is followed asks again. */
+/* A followed recording asks again, and gets no more than when the page was refused. */
 static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_(ring_deinit) struct ring_index ring;
-	_cleanup_(merge_freep) struct merge *merge = NULL;
-	struct stream_reader reader;
+	_cleanup_made_merge_ struct made_merge made;
 	struct merge_item item;
-	struct page_layout l;
 	char data[104];
 
 	memset(data, 0, sizeof(data));
@@ -422,18 +380,16 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	page_begin(&m, 10);
 	page_record(&m, 10, data, sizeof(data));
 	page_end(&m, 0);
-	/* A count of lost events that it has no room for. */
+	/* Its count of lost events has no room. */
 	m.subbufs.data[8 + 3] = (char)0xc0;
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_index(&m, &reader, &ring);
-	maker_layout(&m, &l);
-	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
-	assert_int_equal(merge_extend(merge, UINT64_MAX, NULL), 0);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_LOSS);
+	maker_merge(&m, &made);
+	assert_int_equal(merge_extend(made.merge, m.writer.bytes, NULL), 0);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_extend(made.merge, UINT64_MAX, NULL), 0);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_LOSS);
 	assert_true(item.damaged);
-	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
 /* A damaged chunk's data stays in no window that a followed recording would read again. */
@@ -469,7 +425,7 @@ int main(void)
 		cmocka_unit_test(records_come_by_time_and_then_by_cpu),
 		cmocka_unit_test(to_look_ahead_changes_nothing),
 		cmocka_unit_test(large_chunks_are_read_in_parts),
-		cmocka_unit_test(lent_records_stay_until_they_are_given_back),
+		cmocka_unit_test(lent_records_stay_until_they_are_returned),
 		cmocka_unit_test(large_windows_after_small_ones_are_bounded),
 		cmocka_unit_test(a_large_chunk_is_checked_before_its_first_part),
 		cmocka_unit_test(losses_come_right_before_what_follows_them),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sub-buffers of which the memory does not hold one for each CPU. */
+/* Sub-buffers that are too large for memory to hold one of each CPU. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #define HUGE_CPUS 16
 #define HUGE_PAGES 2
 
-/* Together more than windows have: each is a part of a sub-buffer. */
+/* Together they exceed the windows' memory: each window has a part of a sub-buffer. */
 static void make_huge(struct maker *m, char *data)
 {
 	unsigned seed = 3;
@@ -59,7 +59,7 @@ static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
 	ring.cpus[2].list.refs[0].skip = 300000;
-	/* One CPU's window holds all of its sub-buffer. */
+	/* A single CPU's window holds all of its sub-buffer. */
 	for (size_t i = 0; i < HUGE_CPUS; i++) {
 		rings[i] = (struct ring_index){ .cpus = &ring.cpus[i], .count = 1 };
 		assert_int_equal(merge_new(&alone[i], &l, &rings[i], &reader, NULL), 0);
@@ -93,7 +93,7 @@ static void parts_of_large_sub_buffers_are_as_the_whole(void **state _unused_)
 #define LATE_SUBBUF (256U << 10)
 #define LATE_PAGES 3
 
-/* Two chunks of each CPU: a page, and then several, which all hold one record, its number. */
+/* Each CPU has two chunks: one page, then several pages with one record each, its number. */
 static void make_late(struct maker *m)
 {
 	maker_init(m, 8, false, LATE_SUBBUF);
@@ -107,7 +107,7 @@ static void make_late(struct maker *m)
 		}
 }
 
-/* Of a stream that grows: a window has several whole sub-buffers, and later is a part of one. */
+/* The stream grows: a window holds several whole sub-buffers, and later a part of one. */
 static void windows_that_become_parts_lose_nothing(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -123,7 +123,7 @@ static void windows_that_become_parts_lose_nothing(void **state _unused_)
 	maker_layout(&m, &l);
 	ring.count = 2;
 	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
-	/* The first CPU's second chunk is not ripe, but in its window. */
+	/* The first CPU's second chunk is in its window, but not ripe. */
 	assert_int_equal(merge_extend(merge, ring.cpus[0].list.refs[1].offset, NULL), 0);
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
 	seen[item.event.cpu]++;
@@ -140,7 +140,7 @@ static void windows_that_become_parts_lose_nothing(void **state _unused_)
 		assert_int_equal(seen[cpu], LATE_PAGES + 1);
 }
 
-/* Without a sub-buffer; its CPU is known by it. */
+/* Chunks without a sub-buffer still name their CPU. */
 static void chunks_of_nothing_are_no_damage(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -154,7 +154,7 @@ static void chunks_of_nothing_are_no_damage(void **state _unused_)
 		maker_flush(&m, cpu, BUFFER_MAIN, 0);
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
-	/* As whole windows, and in parts. */
+	/* Read as whole windows, and in parts. */
 	for (size_t count = 1; count <= LATE_CPUS; count += LATE_CPUS - 1) {
 		_cleanup_(merge_freep) struct merge *merge = NULL;
 
@@ -167,7 +167,7 @@ static void chunks_of_nothing_are_no_damage(void **state _unused_)
 #define LONG_CPUS 200
 #define LONG_RECORD (900U << 10)
 
-/* Of as many CPUs, which all have the same chunk: a page of long records, and one without. */
+/* The same chunk for as many CPUs: a page of long records, and an empty one. */
 static void make_long(struct maker *m, struct stream_reader *reader, struct ring_index *ring,
 		      uint32_t len)
 {
@@ -180,8 +180,7 @@ static void make_long(struct maker *m, struct stream_reader *reader, struct ring
 	page_end(m, 0);
 	page_begin(m, 2);
 	page_record(m, 2, data, 4);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 	maker_index(m, reader, ring);
 	ring->cpus = reallocarray(ring->cpus, LONG_CPUS, sizeof(*ring->cpus));
 	assert_non_null(ring->cpus);
@@ -193,7 +192,7 @@ static void make_long(struct maker *m, struct stream_reader *reader, struct ring
 	}
 }
 
-/* Records that all but fill a sub-buffer, at one time: what has no room is told as damaged. */
+/* Records that nearly fill a sub-buffer, all at one time: those without room count as damaged. */
 static void long_records_have_a_sum(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -224,9 +223,9 @@ static void long_records_have_a_sum(void **state _unused_)
 	assert_int_equal(given + lost, LONG_CPUS);
 }
 
-#define LONGER_RECORD (80U << 10) /* than a window */
+#define LONGER_RECORD (80U << 10) /* longer than a window */
 
-/* One at a time: what follows them in their sub-buffers takes no room. */
+/* One at a time: what follows in their sub-buffers takes no room. */
 static void long_records_are_held_alone(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -259,8 +258,8 @@ static int give_back(void *userdata, struct error *err _unused_)
 	return 0;
 }
 
-/* Nor is the room for them kept by their CPUs, or passed on to others. */
-static void room_of_long_records_is_given_back(void **state _unused_)
+/* CPUs neither keep the memory of long records nor pass it on. */
+static void memory_of_long_records_is_freed(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_(ring_deinit) struct ring_index ring;
@@ -268,7 +267,7 @@ static void room_of_long_records_is_given_back(void **state _unused_)
 	struct merge_item item;
 	struct page_layout l;
 
-	/* Their heap is another. */
+	/* A sanitizer has a heap of its own. */
 	if (SANITIZED)
 		skip();
 	make_long(&m, &reader, &ring, LONG_RECORD);
@@ -295,7 +294,7 @@ int main(void)
 		cmocka_unit_test(chunks_of_nothing_are_no_damage),
 		cmocka_unit_test(long_records_have_a_sum),
 		cmocka_unit_test(long_records_are_held_alone),
-		cmocka_unit_test(room_of_long_records_is_given_back),
+		cmocka_unit_test(memory_of_long_records_is_freed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

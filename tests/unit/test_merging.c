@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a client says of the files to be merged, as the exporter gets it. */
+/* A client's request to merge files, as the exporter gets it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,7 +75,7 @@ static void the_exporter_gets_what_was_asked_for(void **state _unused_)
 	forget(&a, &m);
 }
 
-static void without_a_scratch_file_memory_has_to_do(void **state _unused_)
+static void without_a_scratch_file_memory_is_used(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct export_merge files[EXPORT_MERGES_MAX];
@@ -109,7 +109,7 @@ static void refuse(struct asked *a, size_t fd_count, int code, const char *part)
 	ask(a);
 }
 
-static void what_does_not_fit_together_is_refused(void **state _unused_)
+static void inconsistent_requests_are_refused(void **state _unused_)
 {
 	struct asked a;
 	struct merging none = { 0 };
@@ -130,7 +130,7 @@ static void what_does_not_fit_together_is_refused(void **state _unused_)
 	forget(&a, &none);
 }
 
-static void what_can_not_be_read_is_refused(void **state _unused_)
+static void unreadable_files_are_refused(void **state _unused_)
 {
 	struct merging none = { 0 };
 	struct asked a;
@@ -148,7 +148,7 @@ static void what_can_not_be_read_is_refused(void **state _unused_)
 	a.fds[2] = ends[0];
 	refuse(&a, 4, -EBADF, "other.json: not a regular file");
 	close_fd(ends[1]);
-	/* What memory does not hold is written. */
+	/* The exporter writes to the scratch file, which must be a regular file. */
 	close_fd(a.fds[3]);
 	a.fds[3] = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	refuse(&a, 4, -EBADF, "scratch: not a regular file");
@@ -159,9 +159,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_exporter_gets_what_was_asked_for),
-		cmocka_unit_test(without_a_scratch_file_memory_has_to_do),
-		cmocka_unit_test(what_does_not_fit_together_is_refused),
-		cmocka_unit_test(what_can_not_be_read_is_refused),
+		cmocka_unit_test(without_a_scratch_file_memory_is_used),
+		cmocka_unit_test(inconsistent_requests_are_refused),
+		cmocka_unit_test(unreadable_files_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

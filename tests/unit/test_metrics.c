@@ -15,7 +15,7 @@ static void use_file(struct daemon *d, const char *name)
 	assert_true(asprintf(&d->manager->config.metrics, "%s/%s", d->dir, name) > 0);
 }
 
-/* The file as it is; NULL: there is none. */
+/* The file's content; NULL: there is none. */
 static char *contents(struct daemon *d)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -41,7 +41,7 @@ static void remove_file(struct daemon *d)
 	assert_int_equal(unlink(d->manager->config.metrics), 0);
 }
 
-/* The daemon's end writes it once more. */
+/* The daemon writes the file once more when it ends. */
 static void end_daemon(struct daemon *d)
 {
 	_cleanup_free_ char *path = strdup(d->manager->config.metrics);
@@ -109,7 +109,7 @@ static void a_session_is_told_of_while_it_records_and_after(void **state)
 	end_daemon(d);
 }
 
-/* Prometheus refuses a file in which a series is told twice. */
+/* Prometheus refuses a file that has a series twice. */
 static void a_name_that_is_used_again_has_one_row(void **state)
 {
 	struct daemon *d = *state;
@@ -157,7 +157,7 @@ static void those_gone_are_bounded(void **state)
 	end_daemon(d);
 }
 
-/* Each name in the text has its HELP and TYPE before it, and once. */
+/* Each name in the text has its HELP and TYPE before it, once. */
 static void the_format_is_prometheus(void **state)
 {
 	struct daemon *d = *state;
@@ -207,7 +207,7 @@ static void an_idle_daemon_writes_nothing(void **state)
 	d->manager->metrics.written_ns -= 60 * NSEC_PER_SEC;
 	turn(d, 50);
 	assert_null(contents(d));
-	/* One that records does, and not each time that it is served. */
+	/* A recording daemon writes it, but not in each turn of its loop. */
 	start_ok(d, &c, "b", false);
 	remove_file(d);
 	feed();

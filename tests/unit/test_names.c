@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The names that the reader of a stream needs: formats, constants, symbols. */
+/* Names that a reader of the stream needs: formats, constants, symbols. */
 #include <string.h>
 
 #include "daemon/capture/names/identifiers.h"
@@ -89,7 +89,7 @@ static struct found write_names(struct fake_capture *f, const char *kallsyms, bo
 	return found;
 }
 
-/* Of the smallest BTF: a function "f" without arguments. */
+/* The smallest BTF: a function "f" without arguments. */
 static void fake_btf(struct fake_capture *f)
 {
 	static const struct {
@@ -147,7 +147,7 @@ static void names_of_what_is_enabled(void **state)
 	bool hidden, cut;
 	struct found found = write_names(*state, "ffffffff81000000 T _text\n", &hidden, &cut);
 
-	/* The one asked for and ftrace's own; not the other. */
+	/* The requested one and ftrace's own, but no other. */
 	assert_int_equal(found.formats, 2);
 	assert_int_equal(found.kallsyms, 1);
 	assert_int_equal(found.printk, 1);
@@ -177,16 +177,16 @@ static void the_symbol_of_marks_comes_first(void **state _unused_)
 {
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n",
 		      "f1 t tracing_mark_write\nf8 t b\n");
-	/* Not what only begins or ends so, nor a module's. */
+	/* Neither a name that only begins or ends so, nor a module's. */
 	check_excerpt("f0 T a\nf1 t tracing_mark_write.cold\nf8 t b\n", "");
 	check_excerpt("f0 t tracing_mark_write.cold\nf1 t tracing_mark_write\nf8 t b\n",
 		      "f1 t tracing_mark_write\nf8 t b\n");
-	/* It may be the part that writes them. */
+	/* This part of the function may be the one that writes marks. */
 	check_excerpt("f0 t tracing_mark_write.part.0\nf1 t tracing_mark_write\nf8 t b\n", "");
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t tracing_mark_write.part.0\n", "");
 	check_excerpt("f0 T a\nf1 t my_tracing_mark_write\nf8 t b\n", "");
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\t[m]\nf8 t b\t[m]\n", "");
-	/* The name that counts is another, or its end is not told. */
+	/* Another name of that address counts, or the function's end is unknown. */
 	check_excerpt("f0 T z\nf1 t a\nf1 t tracing_mark_write\nf8 t b\n", "");
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf1 t b\nf8 t c\n", "");
 	check_excerpt("f0 T a\nf1 t tracing_mark_write\nf8 t b\t[m]\n", "");
@@ -200,11 +200,11 @@ static void the_symbol_of_marks_comes_first(void **state _unused_)
 #define MARKS_AND_MORE "f0 T a\nf1 t tracing_mark_write\nf8 t b\nf9 t c\n"
 
 struct symbols_case {
-	const char *print_fmt; /* of the one event; NULL: it names no symbol */
-	const char *options;   /* of the ring; NULL: none, and they can't be read */
-	const char *kallsyms;  /* NULL: that of marks, and others */
+	const char *print_fmt; /* of the only event; NULL: it names no symbol */
+	const char *options;   /* of the ring; NULL: they can't be read */
+	const char *kallsyms;  /* NULL: the symbol of marks, and others */
 	bool all_wanted;
-	bool all, excerpt; /* are written */
+	bool all, excerpt; /* written to the stream */
 };
 
 static void check_symbols(const struct symbols_case *is)
@@ -234,7 +234,7 @@ static void check_symbols(const struct symbols_case *is)
 	assert_int_equal(names_see_options(&names, tracefs_root(fs)), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
-	/* What a module brings is not wanted where nothing else is. */
+	/* Without other symbols a module's are not needed. */
 	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
 	fake_file(&f->root, "proc/kallsyms", "ffffffffc0005000 t g\t[new]\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
@@ -251,7 +251,7 @@ static void the_symbol_of_marks_alone(void **state _unused_)
 {
 	static const struct symbols_case cases[] = {
 		{ .options = "markers\n", .excerpt = true },
-		/* Programs' stacks name none of the kernel's. */
+		/* Stacks of programs name no kernel symbols. */
 		{ .options = "nostacktrace\nuserstacktrace\n", .excerpt = true },
 		{ .options = "markers\n",
 		  .print_fmt = "\"%pS\", REC->a",
@@ -260,7 +260,7 @@ static void the_symbol_of_marks_alone(void **state _unused_)
 		{ .options = "markers\n", .all_wanted = true, .all = true, .excerpt = true },
 		{ .options = "stacktrace\nmarkers\n", .all = true, .excerpt = true },
 		{ .options = NULL, .all = true, .excerpt = true },
-		/* It is among them, perhaps by another name. */
+		/* The symbol is among them, perhaps under another name. */
 		{ .options = "markers\n", .kallsyms = "f0 T a\nf1 t b\n", .all = true },
 	};
 
@@ -268,7 +268,7 @@ static void the_symbol_of_marks_alone(void **state _unused_)
 		check_symbols(&cases[i]);
 }
 
-/* At any place beside the end of what one step reads. */
+/* At any distance from the end of what one step reads. */
 static void the_symbol_of_marks_between_steps(void **state _unused_)
 {
 	static const char filler[] = "f0 T a\n", wanted[] = "f1 t tracing_mark_write\nf8 t b\n";
@@ -292,7 +292,7 @@ static void the_symbol_of_marks_between_steps(void **state _unused_)
 #define FORMAT_OF_SYMBOLS(name, id)                                                                \
 	"name: " name "\nID: " id "\nformat:\n\nprint fmt: \"%pS\", REC->ip\n"
 
-/* All of them come when an event that names some was seen, even if that is late. */
+/* All symbols are written once an event that names some was seen, however late. */
 static void symbols_of_events_that_were_seen(void **state)
 {
 	static const char *const events[] = { "x:one", "x:two" };
@@ -336,7 +336,7 @@ static void symbols_of_events_that_were_seen(void **state)
 	}
 }
 
-/* Where no event can name any nobody has to look. */
+/* If no event can name symbols, nothing is searched. */
 static void symbols_that_no_event_names(void **state)
 {
 	static const char *const events[] = { "x:one" };
@@ -383,7 +383,7 @@ static void symbols_of_modules_that_come_late(void **state)
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 0);
 	while (names_step(&names, &f->writer) > 0)
 		;
-	/* In use by somebody now: the same modules. */
+	/* Another process uses the file: the modules stay the same. */
 	fake_file(&f->root, "proc/modules", "old 4096 1 x, Live 0xffffffffc0001000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 1);
@@ -398,10 +398,10 @@ static void symbols_of_modules_that_come_late(void **state)
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);
 	assert_string_equal(buf_string(&last), "ffffffffc0005000 t g\t[new]\n");
-	/* Once. */
+	/* It is written once. */
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);
-	/* One goes, and comes back elsewhere. */
+	/* A module is unloaded, then loaded elsewhere. */
 	fake_file(&f->root, "proc/modules", "new 8192 0 - Live 0xffffffffc0005000\n");
 	assert_int_equal(names_update(&names, &f->writer), 0);
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, &last, NULL), 2);

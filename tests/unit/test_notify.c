@@ -27,7 +27,7 @@ static void test_notify(void **state _unused_)
 	setenv("NOTIFY_SOCKET", far, 1);
 	notify("READY=1");
 
-	/* An abstract one: its name has no end but its length. */
+	/* An abstract address: only its length ends the name. */
 	snprintf(name, sizeof(name), "@traced-test-%d", getpid());
 	memcpy(sa.sun_path + 1, name + 1, strlen(name) - 1);
 	assert_int_equal(bind(fd, (struct sockaddr *)&sa,
@@ -89,7 +89,7 @@ static int handed_over(int fd, const char *count, pid_t to)
 static void test_take_socket(void **state _unused_)
 {
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
-	/* Whatever was 3 before is not lost. */
+	/* Keeps the descriptor that was 3 before. */
 	int kept = fcntl(3, F_DUPFD_CLOEXEC, 10);
 	int stream = out_of_the_way(socket(AF_UNIX, SOCK_STREAM, 0));
 	int datagram = out_of_the_way(socket(AF_UNIX, SOCK_DGRAM, 0));

@@ -17,7 +17,7 @@
 #include "export/segment.h"
 #include "memory_file.h"
 
-/* Lines until there are so many bytes. */
+/* Lines, until there are that many bytes. */
 static void put_lines(struct buf *b, size_t len)
 {
 	for (unsigned i = 0; b->len < len; i++)
@@ -48,7 +48,7 @@ static void all_that_is_wanted_is_in_the_file(void **state _unused_)
 	assert_int_equal(output_take(&out, &taken), 0);
 	assert_int_equal(taken.len, 0);
 	assert_int_equal(out.bytes, 400100);
-	/* Whole blocks; and all of it where somebody waits. */
+	/* Whole blocks; after a sync, all bytes. */
 	assert_in_range(lseek(fd, 0, SEEK_END), 1, 400099);
 	assert_int_equal(output_sync(&out), 0);
 	assert_int_equal(lseek(fd, 0, SEEK_END), 400100);
@@ -65,7 +65,7 @@ static void all_that_is_wanted_is_in_the_file(void **state _unused_)
 	assert_holds(fd, &want);
 }
 
-static void what_is_compressed_comes_back(void **state _unused_)
+static void compressed_output_can_be_read(void **state _unused_)
 {
 	_cleanup_buf_ struct buf want = BUF_INIT, got = BUF_INIT;
 	_cleanup_close_ int fd = memory_file("", 0);
@@ -130,7 +130,7 @@ static void begin_framed(struct output *out, int fd)
 	buf_puts(&out->buf, "text");
 }
 
-static void what_waits_for_files_is_answered(void **state _unused_)
+static void waiting_for_files_gets_an_answer(void **state _unused_)
 {
 	struct output out;
 	int ends[2];
@@ -155,11 +155,11 @@ static void what_waits_for_files_is_answered(void **state _unused_)
 	close(ends[1]);
 }
 
-static void who_leaves_without_an_answer_made_nothing(void **state _unused_)
+static void a_reader_that_leaves_is_an_error(void **state _unused_)
 {
 	struct output out;
 
-	/* Before it, and behind it: with what it had not read, or without. */
+	/* The reader closes before the frame, or after it with or without unread data. */
 	for (int how = 0; how < 3; how++) {
 		int ends[2];
 
@@ -199,10 +199,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_that_is_wanted_is_in_the_file),
-		cmocka_unit_test(what_is_compressed_comes_back),
+		cmocka_unit_test(compressed_output_can_be_read),
 		cmocka_unit_test(an_error_is_kept),
-		cmocka_unit_test(what_waits_for_files_is_answered),
-		cmocka_unit_test(who_leaves_without_an_answer_made_nothing),
+		cmocka_unit_test(waiting_for_files_gets_an_answer),
+		cmocka_unit_test(a_reader_that_leaves_is_an_error),
 		cmocka_unit_test(a_pipe_does_not_answer),
 	};
 

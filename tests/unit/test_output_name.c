@@ -99,7 +99,7 @@ static void nothing_stays_of_what_is_dropped(void **state _unused_)
 	assert_int_equal(entries(), 1);
 }
 
-/* By way of another link, of another folder. */
+/* Through a second link, in another folder. */
 static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -126,7 +126,7 @@ static void a_link_to_what_is_not_there_yet_is_kept(void **state _unused_)
 	}
 }
 
-/* The daemon has thrown its own away by then. */
+/* The daemon has removed its own copy by then. */
 static void what_cant_be_synced_is_kept(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -138,7 +138,7 @@ static void what_cant_be_synced_is_kept(void **state _unused_)
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	fs_lacks = 0;
 	assert_int_equal(write_full(f.fd, "{}", 2), 0);
-	/* Of a descriptor that has no disk. */
+	/* A descriptor without a disk: syncing it fails. */
 	diskless = eventfd(0, EFD_CLOEXEC);
 	assert_true(diskless >= 0);
 	assert_int_equal(dup2(diskless, f.fd), f.fd);
@@ -186,7 +186,7 @@ static void a_device_is_written_in_place(void **state _unused_)
 	assert_true(S_ISLNK(st.st_mode));
 }
 
-/* As of a shell's ">> log" or "7>> log". */
+/* A shell's ">> log" or "7>> log". */
 static void a_descriptor_is_written_where_it_stands(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -217,7 +217,7 @@ static void what_is_no_descriptor_for_us(void **state _unused_)
 	int fd;
 
 	put("file", "");
-	fd = open("file", O_WRONLY | O_CLOEXEC); /* as all that a program opens for itself */
+	fd = open("file", O_WRONLY | O_CLOEXEC); /* programs open their own files like this */
 	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
 	assert_int_equal(path_descriptor(name), -EBADF);
 	close(fd);
@@ -269,6 +269,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 	assert_int_equal(entries(), 2);
 }
 
+/* A name that is given at once simulates a filesystem without O_TMPFILE. */
 static void a_fatal_signal_removes_what_has_a_name(void **state _unused_)
 {
 	static const enum output_kind kinds[] = { OUTPUT_FILE, OUTPUT_PART, OUTPUT_DIRECTORY };
@@ -313,7 +314,7 @@ static void a_named_temporary_becomes_the_file(void **state _unused_)
 	fs_lacks = 0;
 }
 
-/* The one thing that the hint says was saved. Owned. */
+/* The only file that the hint calls saved. The caller frees it. */
 static char *saved_as(const struct error *err)
 {
 	const char *path = err->hint ? strstr(err->hint, "saved as ") : NULL;
@@ -365,7 +366,7 @@ static void a_file_of_another_user_stays(void **state _unused_)
 	assert_int_equal(output_name_open(&f, "link.json", OUTPUT_FILE, &err), -EPERM);
 	assert_int_equal(entries(), 2);
 	assert_content("out.json", "theirs");
-	/* But who came by sudo is the same person. */
+	/* With sudo both are the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
 	assert_int_equal(write_full(f.fd, "mine", 4), 0);
@@ -400,7 +401,7 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 	fs_lacks = 0;
 }
 
-/* Nor where a link of the caller's leads to it: what it names is made nowhere. */
+/* The same if a link of the caller's leads to such a link: nothing is created. */
 static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -418,7 +419,7 @@ static void a_link_to_a_link_of_another_user_makes_nothing(void **state _unused_
 	assert_int_equal(access("stolen", F_OK), -1);
 }
 
-/* fs.protected_symlinks, whether it is on or not. */
+/* The result is the same with fs.protected_symlinks on or off. */
 static void a_link_of_another_user_is_not_followed_where_all_may_write(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -434,7 +435,7 @@ static void a_link_of_another_user_is_not_followed_where_all_may_write(void **st
 	assert_int_equal(output_name_open(&f, "shared/out.json", OUTPUT_FILE, &err), -EPERM);
 	assert_non_null(strstr(err.message, "symbolic link"));
 	assert_content("mine.json", "mine");
-	/* The folder's owner may put them there, and one's own are followed. */
+	/* Links of the folder's owner and of the caller are followed. */
 	assert_int_equal(chown("shared", 65534, 65534), 0);
 	assert_int_equal(output_name_open(&f, "shared/out.json", OUTPUT_FILE, &err), 0);
 	output_name_deinit(&f);
@@ -473,7 +474,7 @@ static void a_directory_that_went_loses_nothing(void **state)
 	unsetenv("TMPDIR");
 }
 
-/* What is written is seen meanwhile, and the name goes when it is whole. */
+/* The content is visible while it is written; at the end the temporary name goes. */
 static void a_part_is_seen(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -535,13 +536,13 @@ static void what_was_left_is_named(void **state _unused_)
 	put("out.json.part", "{\"systemTra");
 	recover(NULL);
 	assert_int_equal(entries(), 2);
-	/* Of a browser, perhaps. */
+	/* Perhaps from a browser. */
 	put("out.json.part", "another's");
 	recover(NULL);
 	assert_content("out.json.part", "another's");
 	assert_int_equal(unlink("out.json.part"), 0);
 
-	/* Somebody writes it. */
+	/* Another process writes it. */
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, NULL), 0);
 	recover(NULL);
 	assert_int_equal(write_full(f.fd, text, strlen(text)), 0);
@@ -563,7 +564,7 @@ static void a_part_can_be_left(void **state _unused_)
 	assert_true(output_name_leave(&f));
 	output_name_deinit(&f);
 	assert_content("out.json.part", "[\n{},\n{");
-	/* For the next one of that name. */
+	/* Kept for the next recording of that name. */
 	recover("out.partial.json");
 	assert_content("out.partial.json", "[\n{}]\n");
 }

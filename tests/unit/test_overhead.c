@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a recording gives up, in which order, and when it ends. */
+/* The events that a recording drops to save CPU time, their order, and when it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ struct second {
 	enum overhead_step step;
 };
 
-/* 2 %, and the seconds that pass. */
+/* The limit is 2 %; the seconds pass one by one. */
 static void expect(const struct second *seconds, size_t count, struct overhead *o)
 {
 	const struct capture_overhead asked = {
@@ -27,7 +27,7 @@ static void expect(const struct second *seconds, size_t count, struct overhead *
 	uint64_t now = 5 * NSEC_PER_SEC, spent = 300 * NSEC_PER_MSEC;
 
 	assert_int_equal(overhead_init(o, &asked), 0);
-	/* What was spent before the first look is no rate. */
+	/* CPU time spent before the first look gives no rate. */
 	assert_int_equal(overhead_judge(o, now, spent), OVERHEAD_NONE);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_equal(
@@ -40,7 +40,7 @@ static void expect(const struct second *seconds, size_t count, struct overhead *
 	}
 }
 
-static void what_is_within_stays(void **state _unused_)
+static void below_the_limit_nothing_happens(void **state _unused_)
 {
 	static const struct second seconds[] = { { 20, OVERHEAD_NONE }, { 0, OVERHEAD_NONE } };
 	struct overhead o;
@@ -49,7 +49,7 @@ static void what_is_within_stays(void **state _unused_)
 	overhead_deinit(&o);
 }
 
-static void what_is_read_once_is_no_rate(void **state _unused_)
+static void one_reading_is_no_rate(void **state _unused_)
 {
 	static const struct second seconds[] = { { 20, OVERHEAD_NONE } };
 	uint64_t now = 20 * NSEC_PER_SEC, spent = NSEC_PER_SEC;
@@ -80,7 +80,7 @@ static void precision_goes_first_then_events_in_order(void **state _unused_)
 	overhead_deinit(&o);
 }
 
-static void it_ends_only_far_beyond_and_for_long(void **state _unused_)
+static void it_ends_far_above_the_limit_only(void **state _unused_)
 {
 	static const struct second seconds[] = {
 		{ 90, OVERHEAD_WIDEN }, { 90, OVERHEAD_WIDEN }, { 90, OVERHEAD_SHED },
@@ -97,10 +97,10 @@ static void it_ends_only_far_beyond_and_for_long(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_within_stays),
-		cmocka_unit_test(what_is_read_once_is_no_rate),
+		cmocka_unit_test(below_the_limit_nothing_happens),
+		cmocka_unit_test(one_reading_is_no_rate),
 		cmocka_unit_test(precision_goes_first_then_events_in_order),
-		cmocka_unit_test(it_ends_only_far_beyond_and_for_long),
+		cmocka_unit_test(it_ends_far_above_the_limit_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,7 +13,7 @@
 #include "stream/pack.h"
 #include "traced/stream.h"
 
-/* Some frames, and a part of one: lines that differ. */
+/* Several frames and a part of one: lines that differ. */
 #define TEXT_SIZE (5 * PACK_FRAME + 12345)
 
 static void put_text(struct buf *b)
@@ -47,7 +47,7 @@ static void put_frame(struct buf *b, const void *data, size_t len)
 	b->len += n;
 }
 
-static void what_is_packed_comes_back(void **state _unused_)
+static void packed_data_can_be_expanded(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
 	size_t at = 0, frames = 0;
@@ -59,7 +59,9 @@ static void what_is_packed_comes_back(void **state _unused_)
 	assert_int_equal(expand(&packed, text.len, &plain), 0);
 	assert_int_equal(plain.len, text.len);
 	assert_memory_equal(plain.data, text.data, text.len);
-	/* As any other decoder has it, of as many frames as the format's page says. */
+	/*
+	 * Any other decoder gets the same, from the number of frames that the format's page states.
+	 */
 	memset(plain.data, 0, plain.len);
 	assert_int_equal(ZSTD_decompress(plain.data, plain.len, packed.data, packed.len), text.len);
 	assert_memory_equal(plain.data, text.data, text.len);
@@ -98,7 +100,7 @@ static void frames_are_whatever_another_made(void **state _unused_)
 	assert_int_equal(plain.len, 0);
 }
 
-/* What some other writer may put between frames: a decoder passes over it. */
+/* Another writer may put this between frames: a decoder skips it. */
 static void skippable_frames_are_passed_over(void **state _unused_)
 {
 	static const uint8_t skipped[] = { 0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'a', 'b', 'c' };
@@ -112,9 +114,9 @@ static void skippable_frames_are_passed_over(void **state _unused_)
 	assert_memory_equal(plain.data, "text", 4);
 }
 
-static void what_is_no_frame_is_refused(void **state _unused_)
+static void invalid_frames_are_refused(void **state _unused_)
 {
-	/* The head says 5 bytes, its one block, which is stored, has 4. */
+	/* The header says 5 bytes; the only block, a stored one, has 4. */
 	static const uint8_t lies[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x20, 5,  0x21,
 					0,    0,    't',  'e',	'x',  't' };
 	_cleanup_buf_ struct buf packed = BUF_INIT, plain = BUF_INIT;
@@ -150,7 +152,7 @@ static void one_cpu_is_enough(void **state _unused_)
 	assert_memory_equal(plain.data, text.data, text.len);
 }
 
-static void what_would_not_shrink_stays(void **state _unused_)
+static void incompressible_data_stays(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT;
 	uint64_t random = RANDOM_FIRST;
@@ -167,7 +169,7 @@ static void what_would_not_shrink_stays(void **state _unused_)
 
 static void more_than_is_asked_for_is_refused(void **state _unused_)
 {
-	/* The head of a frame of 200 MiB, and one block that is empty. */
+	/* The header of a frame of 200 MiB, and one empty block. */
 	static const uint8_t head[] = { 0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0x80, 0x0c, 1, 0, 0 };
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
 	const char *why = "";
@@ -179,14 +181,14 @@ static void more_than_is_asked_for_is_refused(void **state _unused_)
 	buf_append(&packed, head, sizeof(head));
 	assert_int_equal(ZSTD_getFrameContentSize(head, sizeof(head)), 200 << 20);
 	assert_int_equal(expand(&packed, (200 << 20) - 1, &plain), -EFBIG);
-	/* Each for itself they would do. */
+	/* Each alone would be accepted. */
 	buf_append(&packed, head, sizeof(head));
 	assert_int_equal(stream_expand(packed.data, packed.len, CHUNK_EXPANDED_MAX, &plain, &why),
 			 -EBADMSG);
 	assert_non_null(strstr(why, "too large"));
 }
 
-static void damage_is_told_wherever_it_is(void **state _unused_)
+static void damage_anywhere_is_reported(void **state _unused_)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, packed = BUF_INIT, plain = BUF_INIT;
 	size_t at = 0;
@@ -195,7 +197,7 @@ static void damage_is_told_wherever_it_is(void **state _unused_)
 	assert_int_equal(stream_pack(text.data, text.len, &packed), 1);
 	assert_int_equal(stream_expand(packed.data, 0, text.len, &plain, &(const char *){ "" }),
 			 -EBADMSG);
-	/* In each frame: what its blocks are, and where it is told how long it is. */
+	/* In each frame: its blocks, and the place of its length. */
 	while (at < packed.len) {
 		size_t n = ZSTD_findFrameCompressedSize(packed.data + at, packed.len - at);
 
@@ -204,11 +206,11 @@ static void damage_is_told_wherever_it_is(void **state _unused_)
 
 			packed.data[at + of] ^= 0x5a;
 			r = expand(&packed, CHUNK_EXPANDED_MAX, &plain);
-			/* Sizes alone may be a lie that fits. */
+			/* A changed size alone may happen to fit. */
 			assert_true(r == -EBADMSG || (r == 0 && plain.len == text.len));
 			packed.data[at + of] ^= 0x5a;
 		}
-		/* It ends within. */
+		/* It ends within the frame. */
 		assert_int_equal(stream_expand(packed.data, at + n - 1, text.len, &plain,
 					       &(const char *){ "" }),
 				 -EBADMSG);
@@ -221,14 +223,14 @@ static void damage_is_told_wherever_it_is(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_packed_comes_back),
+		cmocka_unit_test(packed_data_can_be_expanded),
 		cmocka_unit_test(frames_are_whatever_another_made),
 		cmocka_unit_test(skippable_frames_are_passed_over),
-		cmocka_unit_test(what_is_no_frame_is_refused),
+		cmocka_unit_test(invalid_frames_are_refused),
 		cmocka_unit_test(one_cpu_is_enough),
-		cmocka_unit_test(what_would_not_shrink_stays),
+		cmocka_unit_test(incompressible_data_stays),
 		cmocka_unit_test(more_than_is_asked_for_is_refused),
-		cmocka_unit_test(damage_is_told_wherever_it_is),
+		cmocka_unit_test(damage_anywhere_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

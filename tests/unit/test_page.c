@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Sub-buffers made by hand, one case of the kernel's format each, for all kinds of machines. */
+/* Synthetic sub-buffers, one case of the kernel's format each, for all kinds of machines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,11 +9,6 @@
 
 #include "make_stream.h"
 #include "trace/page.h"
-
-static const struct machine {
-	unsigned word_size;
-	bool big_endian;
-} machines[] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
 
 static void for_each_machine(void (*test)(struct maker *m, const struct page_layout *l))
 {
@@ -67,8 +62,8 @@ static void do_data(struct maker *m, const struct page_layout *l)
 	memset(big, 'x', sizeof(big));
 	page_begin(m, 1000);
 	page_record(m, 1000, "abcd", 4);
-	page_record(m, 1007, big, 112); /* the longest that type_len tells */
-	page_record(m, 1008, big, 116); /* its length lies in array[0] */
+	page_record(m, 1007, big, 112); /* the longest that type_len can state */
+	page_record(m, 1008, big, 116); /* its length is in array[0] */
 	page_record(m, 1009, big, 200);
 	page_head(m, 0, 1); /* a long record without data */
 	page_u32(m, 4);
@@ -115,7 +110,7 @@ static void time_extends_and_stamps(void **state _unused_)
 	for_each_machine(do_time);
 }
 
-/* A stamp has 59 bits; clocks that use more (a TSC) leave the rest to the time before it. */
+/* A stamp has 59 bits; clocks that use more (a TSC) take the rest from the time before it. */
 static void do_stamp_msb(struct maker *m, const struct page_layout *l)
 {
 	const uint64_t high = UINT64_C(0xa8) << 56;
@@ -199,7 +194,7 @@ static void missed_events(void **state _unused_)
 
 static void do_damage(struct maker *m, const struct page_layout *l)
 {
-	/* Each is the last record of a page: head and, where it has one, the next word. */
+	/* Each is the last record of a page: its header and, if it has one, the next word. */
 	static const struct {
 		unsigned type_len, delta, words;
 		uint32_t word;
@@ -237,7 +232,7 @@ static void damaged_records_end_the_page(void **state _unused_)
 	for_each_machine(do_damage);
 }
 
-/* One of everything, of lengths that end anywhere; and a count of lost events. */
+/* One of everything, with lengths that end anywhere, and a count of lost events. */
 static void make_mixed(struct maker *m, bool is_damaged)
 {
 	char big[600];
@@ -264,7 +259,7 @@ static void make_mixed(struct maker *m, bool is_damaged)
 	page_end(m, 77);
 }
 
-/* Of the page at data, whose parts have so many bytes; *at: where the present one begins. */
+/* Iterates over the page at data in parts of `bytes` bytes; *at: where the current part begins. */
 static int next_in_parts(struct page_iter *it, struct record *rec, const char *data, uint32_t bytes,
 			 uint32_t *at)
 {
@@ -325,7 +320,7 @@ static void do_bad_header(struct maker *m, const struct page_layout *l)
 
 	page_begin(m, 1000);
 	page_end(m, 0);
-	/* A length beyond the page; one that is all flags. */
+	/* A length beyond the page; one with all flags set. */
 	memset(m->subbufs.data + l->commit_offset, 0x11, l->commit_size);
 	assert_int_equal(page_iter_init(&it, l, m->subbufs.data, l->subbuf_size), -EBADMSG);
 	memset(m->subbufs.data + l->commit_offset, 0xff, l->commit_size);
@@ -372,7 +367,7 @@ static void impossible_layouts_are_refused(void **state _unused_)
 	static const char *const bad[] = {
 		"",
 		"field: u64 timestamp;\toffset:0;\tsize:8;\n",
-		/* data over commit */
+		/* data overlaps commit */
 		"field: u64 timestamp;\toffset:0;\tsize:8;\tfield: local_t "
 		"commit;\toffset:8;\tsize:8;\t"
 		"field: char data;\toffset:12;\tsize:4000;",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Every event of every kernel in tests/data, written to protobuf by the quick ways and by the plain
- * ones: the same bytes, of records that are whole, cut, or noise.
+ * ones: the bytes are the same for whole records, truncated ones and noise.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@ static void add_format(void *userdata, const char *system, const char *text, siz
 	assert_int_equal(event_table_add(userdata, system, text, len, NULL), 0);
 }
 
-/* A record of the event, or what damage makes of one, at data. */
+/* A record of the event at data, whole or damaged. */
 static uint32_t draw_record(const struct event *ev, unsigned round, uint8_t *data)
 {
 	uint32_t len = make_record(ev, (enum wildness)(round % WILD_KINDS), random_u64, NULL, data);
@@ -123,22 +123,22 @@ static void compare_kernel(const char *kernel, enum pointer_mode pointers, bool 
 	event_table_free(table);
 }
 
-static void of_6_1(void **state _unused_)
+static void events_of_6_1(void **state _unused_)
 {
 	compare_kernel("6.1.176", POINTER_HASHED, false);
 }
 
-static void of_6_12(void **state _unused_)
+static void events_of_6_12(void **state _unused_)
 {
 	compare_kernel("6.12.107", POINTER_RAW, false);
 }
 
-static void of_6_18_for_old_readers(void **state _unused_)
+static void events_of_6_18_for_old_readers(void **state _unused_)
 {
 	compare_kernel("6.18.44", POINTER_HASHED, true);
 }
 
-static void of_7_2(void **state _unused_)
+static void events_of_7_2(void **state _unused_)
 {
 	compare_kernel("7.2.13", POINTER_HASHED, false);
 }
@@ -146,10 +146,10 @@ static void of_7_2(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(of_6_1),
-		cmocka_unit_test(of_6_12),
-		cmocka_unit_test(of_6_18_for_old_readers),
-		cmocka_unit_test(of_7_2),
+		cmocka_unit_test(events_of_6_1),
+		cmocka_unit_test(events_of_6_12),
+		cmocka_unit_test(events_of_6_18_for_old_readers),
+		cmocka_unit_test(events_of_7_2),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

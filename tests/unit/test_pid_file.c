@@ -29,13 +29,13 @@ static void test_pid_file(void **state _unused_)
 	assert_int_equal(pid_file_take(&second, folder, &err), -EBUSY);
 	snprintf(want, sizeof(want), "pid %d ", getpid());
 	assert_non_null(strstr(err.message, want));
-	/* Who did not get it takes nothing away. */
+	/* The loser does not remove the winner's file. */
 	pid_file_deinit(&second);
 	assert_int_equal(access(path, F_OK), 0);
 	pid_file_deinit(&first);
 	assert_int_equal(access(path, F_OK), -1);
 
-	/* What a daemon that was killed left: longer than ours, and nobody's. */
+	/* A killed daemon left this file: its text is longer than ours, and no process owns it. */
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 	assert_int_equal(write(fd, "12345678901\n", 12), 12);
 	close(fd);

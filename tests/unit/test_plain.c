@@ -9,7 +9,7 @@
 
 #include "base/plain.h"
 
-/* The oracle: byte for byte, at every place within the blocks that are looked at. */
+/* The reference: byte by byte, at every position within the blocks. */
 static void every_byte_that_is_not_plain_is_found(void **state)
 {
 	char text[72];
@@ -29,7 +29,7 @@ static void every_byte_that_is_not_plain_is_found(void **state)
 	}
 }
 
-static void what_lies_outside_is_not_looked_at(void **state)
+static void bytes_outside_are_not_read(void **state)
 {
 	char text[64];
 
@@ -49,7 +49,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_that_is_not_plain_is_found),
-		cmocka_unit_test(what_lies_outside_is_not_looked_at),
+		cmocka_unit_test(bytes_outside_are_not_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

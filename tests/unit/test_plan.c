@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Plan, journal, recovery, on a folder in tracefs's place. */
+/* Plan, journal, recovery, on a folder in place of tracefs. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static void applied_and_undone(void **state)
 	assert_int_equal(plan_undo(&p, f->fs), 0);
 	assert_false(exists(f, "instances/traced-1-unit"));
 	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
-	/* Twice does no harm. */
+	/* A second undo does no harm. */
 	assert_int_equal(plan_undo(&p, f->fs), 0);
 	journal_drop(&f->journal);
 	assert_false(exists(f, "state/traced-1-unit.journal"));
@@ -141,7 +141,7 @@ static void what_was_applied_is_not_planned_again(void **state)
 	plan_write(&p, NULL, "trace_clock", "boot");
 	plan_write(&p, NULL, "tracing_on", "0");
 	plan_write(&p, NULL, "no_such_file", "1")->optional = true;
-	/* What only is to be done is done as often as it is asked for. */
+	/* A step without a value to restore is repeated each time. */
 	plan_write(&p, NULL, "tracing_on", "0");
 	assert_int_equal(p.count, 5);
 	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
@@ -183,7 +183,7 @@ static void what_was_written_over_is_planned_again(void **state)
 	plan_write(&p, NULL, "tracing_on", "0");
 	assert_int_equal(p.count, 6);
 	assert_int_equal(plan_undo(&p, f->fs), 0);
-	/* What is undone does not stand any more. */
+	/* An undone step is no longer in force. */
 	plan_write(&p, NULL, "trace_clock", "boot");
 	assert_int_equal(p.count, 7);
 	plan_deinit(&p);
@@ -301,7 +301,7 @@ static void journal_reaches_nothing_outside(void **state)
 	assert_true(capture_recover(&f->env, &err) < 0);
 	assert_true(exists(f, "outside"));
 	assert_string_equal(fake_text(&f->root, "precious"), "old");
-	/* What could not be undone stays for another try. */
+	/* Steps that failed to undo stay for another try. */
 	assert_true(exists(f, "state/x.journal"));
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Every event of every kernel in tests/data, printed by our programs and by libtraceevent. Where
- * the two differ one of them is wrong; where that is libtraceevent the table below says how. The
- * kernel's own text, which is right by definition, is compared in tests/integration/oracle_text.c:
- * with the events that a machine happens to have.
+ * Every event of every kernel in tests/data, printed by our programs and by libtraceevent. If they
+ * differ, one of them is wrong; the table below lists the errors of libtraceevent. The kernel's own
+ * text is right by definition; tests/integration/oracle_text.c compares with it, for the events of
+ * one machine.
  */
 #include <fnmatch.h>
 #include <setjmp.h>
@@ -16,22 +16,22 @@
 #include "by_library.h"
 #include "fixture.h"
 
-/* How far records may go until libtraceevent is wrong. */
+/* How extreme records may be before libtraceevent prints something wrong. */
 #define AGREES_NEVER (-1)
-#define CRASHES (-2) /* it isn't asked at all */
+#define CRASHES (-2) /* it is never called */
 
 struct fault {
 	const char *events;    /* a pattern of "system:name" */
-	const char *print_fmt; /* NULL, or what those have in their print fmt that are meant */
+	const char *print_fmt; /* NULL, or a part of the print fmt of the affected events */
 	int agrees_until;      /* enum wildness */
 	const char *why;
-	unsigned seen; /* differences */
+	unsigned seen; /* number of differences */
 };
 
 #include "print_faults.h"
 #include "random_series.h"
 
-/* It also forgets some memory. */
+/* It also leaks some memory. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -65,7 +65,7 @@ static void both_init(struct both *b, const char *kernel)
 	_cleanup_buf_ struct buf constants = BUF_INIT;
 
 	*b = (struct both){ 0 };
-	/* Those of one kernel do for all: that both use the same is what counts. */
+	/* One kernel's constants serve for all, because both programs use the same ones. */
 	fixture_read_gz(TEST_DATA "/6.18.44/constants.txt", &constants);
 	assert_int_equal(constants_add_text(&b->constants, constants.data, constants.len), 0);
 	assert_int_equal(event_table_new(&b->ours, &env), 0);
@@ -147,7 +147,7 @@ static void compare(struct both *b, const char *kernel, struct printer *p, const
 		tally->compared++;
 }
 
-/* What user space can't know libtraceevent doesn't mark; the kernel's own functions print these. */
+/* libtraceevent does not mark what user space can't know; functions of the kernel print these. */
 static bool is_comparable(const struct event *ev)
 {
 	return ev->program && !fixture_prints_unknown(ev) && strcmp(ev->system, "syscalls") != 0 &&
@@ -202,7 +202,7 @@ static void test_7_2(void **state)
 	compare_kernel("7.2.13", 1000);
 }
 
-/* A fault that is no more (a newer libtraceevent, a change of ours) hides what comes after it. */
+/* An obsolete fault (a newer libtraceevent, a change of ours) would hide real differences. */
 static void test_faults_are_seen(void **state)
 {
 	(void)state;

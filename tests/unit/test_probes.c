@@ -102,7 +102,7 @@ static void a_wrong_one_is_explained(void **state _unused_)
 	}
 }
 
-static void names_are_told_apart(void **state _unused_)
+static void names_are_recognized(void **state _unused_)
 {
 	static const char *const probes[] = { "vfs_read", "r:back vfs_read", "p vfs_read+8" };
 	struct capture_request r = { .kprobes = { probes, ARRAY_SIZE(probes) } };
@@ -138,7 +138,7 @@ static void filters_are_of_the_probe_at_their_place(void **state _unused_)
 	probe_list_deinit(&list);
 }
 
-static void others_globs_leave_them_alone(void **state _unused_)
+static void globs_do_not_match_our_probes(void **state _unused_)
 {
 	assert_true(event_glob_matches(GROUP ":open", GROUP ":open"));
 	assert_false(event_glob_matches("*:*", GROUP ":open"));
@@ -188,7 +188,7 @@ static void the_caret_points_at_what_was_typed(void **state _unused_)
 			    "                       ^");
 }
 
-static void an_older_error_is_not_told(void **state _unused_)
+static void an_older_error_is_left_out(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
@@ -226,11 +226,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_definition_becomes_a_line),
 		cmocka_unit_test(a_wrong_one_is_explained),
-		cmocka_unit_test(names_are_told_apart),
+		cmocka_unit_test(names_are_recognized),
 		cmocka_unit_test(filters_are_of_the_probe_at_their_place),
-		cmocka_unit_test(others_globs_leave_them_alone),
+		cmocka_unit_test(globs_do_not_match_our_probes),
 		cmocka_unit_test(the_caret_points_at_what_was_typed),
-		cmocka_unit_test(an_older_error_is_not_told),
+		cmocka_unit_test(an_older_error_is_left_out),
 		cmocka_unit_test(a_kernel_without_probes_is_named),
 		cmocka_unit_test(a_place_without_code_is_named),
 	};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * For each kernel in tests/data: its captures CASE.traced.gz against CASE.txt.gz,
- * the kernel's own text of the same buffer, line by line; and against
- * CASE.VIEW.txt.gz, its text with the trace options CASE.VIEW.options. Of a name that
- * the kernel forgot ("<...>") ours may be anything. What no program outside of the
- * kernel can know is listed in tests/integration/unknowable.txt.
+ * For each kernel in tests/data: its captures CASE.traced.gz against CASE.txt.gz, the kernel's own
+ * text of the same buffer, line by line; and against CASE.VIEW.txt.gz, its text with the trace
+ * options of CASE.VIEW.options. For a name that the kernel forgot ("<...>") ours may be anything.
+ * tests/integration/unknowable.txt lists what only the kernel can know.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@ struct comparison {
 	unsigned long lines, different, excused;
 };
 
-/* The next line, ended by NUL in place; NULL: there is none. */
+/* The next line, terminated in place; NULL: there is none. */
 static char *next_line(char **text)
 {
 	char *line = *text, *end;
@@ -41,7 +40,7 @@ static char *next_line(char **text)
 	return line;
 }
 
-/* "NAME-PID [CPU] flags time: event: ...": where "-PID" begins; line itself if it is no such. */
+/* "NAME-PID [CPU] flags time: event: ...": where "-PID" begins; line itself for any other line. */
 static const char *behind_name(const char *line)
 {
 	const char *p = strstr(line, " [0");

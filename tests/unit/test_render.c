@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Several threads render the bytes that one renders, in the same order. */
+/* Several threads render the same bytes as one, in the same order. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,14 +23,14 @@
 #define SHORT_RECORD 256
 #define LONG_NOTE (400U << 10)
 
-/* What a test's sink is: where things shall fail, and what it was told. */
+/* A sink that fails where a test wants it to, and counts its calls. */
 struct fake_sink {
 	struct sink sink;
-	unsigned fail_begin; /* the so-manieth state can't be had; 0: all can */
-	uint64_t fail_at;    /* the event of that time can't be rendered */
+	unsigned fail_begin; /* creating that state fails; 0: none fails */
+	uint64_t fail_at;    /* rendering the event of that time fails */
 	uint64_t fail_at_note;
 	uint64_t weight_max; /* 0: none */
-	unsigned repeats;    /* of what an event's record has */
+	unsigned repeats;    /* of an event's record */
 	unsigned begun, ended;
 	uint64_t weight;
 };
@@ -53,7 +53,7 @@ static void fake_end(void *state)
 }
 
 static struct task_table *tasks;
-/* This thread is within fake_event. */
+/* This thread is in fake_event(). */
 static _Thread_local bool rendering;
 
 static const char *fake_name(const struct trace_event *ev)
@@ -90,7 +90,7 @@ static int fake_loss(void *state _unused_, uint32_t cpu, uint64_t count, struct 
 	return 0;
 }
 
-/* Tells that a note is where any number may be read. */
+/* Reads the note as a number, so it must be aligned. */
 static int fake_note(void *state, const void *note, size_t len, struct buf *out, uint64_t *weight)
 {
 	const struct fake_sink *s = state;
@@ -132,19 +132,19 @@ struct run {
 	unsigned threads;
 	struct fake_sink sink;
 	uint64_t drain_at, recall_at; /* 0: never */
-	uint64_t give_fails_at;	      /* that event can't be read; 0: all can */
-	bool full;		      /* nothing can be written */
-	bool others;		      /* nothing is rendered */
+	uint64_t give_fails_at;	      /* reading that event fails; 0: none fails */
+	bool full;		      /* writing fails */
+	bool others;		      /* no event is rendered */
 	unsigned fills;
-	bool filled_beside_others; /* by one of several that rendered */
+	bool filled_beside_others; /* by one of several render threads */
 	bool recalled;
 };
 
-/* What was lent is spoiled as soon as it is given back. */
+/* Overwrites each lent record as soon as it is returned. */
 struct lender {
 	struct loan loan;
 	uint64_t number[EVENTS + 1]; /* of each event */
-	size_t first;		     /* that isn't given back */
+	size_t first;		     /* the first that is not returned */
 };
 
 static char records[EVENTS + 1][SHORT_RECORD];
@@ -172,7 +172,7 @@ static void spoil_returned(size_t end)
 		memset(records[lender.first], '!', SHORT_RECORD);
 }
 
-/* Who gives the events: in any thread, and where it went on. */
+/* Gives the events, in any thread, and knows where to go on. */
 struct giver {
 	struct render *render;
 	struct run *run;
@@ -180,7 +180,7 @@ struct giver {
 	uint32_t seed;
 };
 
-/* In a larger room, behind one in which nothing is put. */
+/* Into a reserved space larger than the note, after a space that stays unused. */
 static int give_in_place(struct render *r, const char *note, size_t len, struct error *err)
 {
 	void *room;
@@ -198,7 +198,7 @@ static int give_in_place(struct render *r, const char *note, size_t len, struct 
 	return render_note_put(r, len, err);
 }
 
-/* Its number and a text of some length: of a few so long that no batch has many of them. */
+/* The event's number and a text of some length; a few are so long that a batch has room for few. */
 static int give_note(const struct giver *g, uint64_t i, struct error *err)
 {
 	static char note[LONG_NOTE];
@@ -210,7 +210,7 @@ static int give_note(const struct giver *g, uint64_t i, struct error *err)
 		     : render_note(g->render, note, len, err);
 }
 
-/* A record's bytes, or losses and a note before it as its number has it. */
+/* Gives a record's bytes; for some numbers, losses and a note before it. */
 static int give_one(struct giver *g, uint64_t i, struct error *err)
 {
 	static char long_record[LONG_RECORD];
@@ -223,7 +223,7 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 
 	g->seed = g->seed * 1664525 + 1013904223;
 	memset(records[i], 'a' + (char)(i % 26), SHORT_RECORD);
-	/* Where the pid is as no format tells of it. */
+	/* No format says where the pid is: it is at offset 0. */
 	memcpy(records[i], &ev.pid, sizeof(ev.pid));
 	ev.rec = (struct record){ i, (uint8_t *)records[i], g->seed >> 24 };
 	if (i == 1) {
@@ -234,7 +234,7 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 		ev.pid = long_pid;
 		ev.rec = (struct record){ i, (uint8_t *)long_record, LONG_RECORD };
 	}
-	/* More of them at once than there is room behind a batch, and one here and there. */
+	/* Sometimes more at once than a batch has room for, and one now and then. */
 	for (uint64_t n = i == 12345 ? 15000 : i % 777 == 0; n && e == 0 && !run->others; n--)
 		e = render_loss(r, ev.cpu, i + n, err);
 	if (e == 0 && i % 5 == 2 && !run->others)
@@ -243,7 +243,7 @@ static int give_one(struct giver *g, uint64_t i, struct error *err)
 		e = render_drain(r, err);
 	if (e == 0 && i == run->give_fails_at)
 		e = error_set(err, -EIO, "the fake can't be read");
-	/* As slices of functions, which a sink keeps itself. */
+	/* For slices of functions the sink keeps the event itself. */
 	return e < 0 || run->others ? e : render_event(r, &ev, err);
 }
 
@@ -276,7 +276,7 @@ static int give(void *userdata, struct error *err)
 	return 0;
 }
 
-/* Renders all to what is returned, to be freed; *ret is the result. */
+/* Renders all; returns the text (caller frees) and the result in *ret. */
 static char *render_all(struct run *run, size_t *ret_len, int *ret)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -332,7 +332,7 @@ static void test_same_bytes(void **state _unused_)
 		{ .threads = 3, .drain_at = 3001 },
 		{ .threads = 3, .recall_at = 3001 },
 		{ .threads = 2, .recall_at = 4096 },
-		/* No second thread, or no third. */
+		/* Creating the second or the third thread fails. */
 		{ .threads = 4, .sink.fail_begin = 2 },
 		{ .threads = 4, .sink.fail_begin = 3 },
 	};
@@ -360,7 +360,7 @@ static void test_same_bytes(void **state _unused_)
 	free(want);
 }
 
-/* A batch of which much is made leaves in parts. */
+/* A batch with a long text is written in parts. */
 static void test_long_lines(void **state _unused_)
 {
 	static const unsigned threads[] = { 2, 3, 1000 };
@@ -387,7 +387,7 @@ static void test_long_lines(void **state _unused_)
 	assert_int_equal(r, -ENOSPC);
 }
 
-/* What a sink did not hand on to be rendered is done with, too. */
+/* Records that a sink does not hand on to be rendered are returned, too. */
 static void test_not_rendered(void **state _unused_)
 {
 	struct run run = { .threads = 3, .recall_at = 30000, .others = true };

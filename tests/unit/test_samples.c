@@ -13,11 +13,10 @@
 #include "formats/formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
-#include "samples/address_space.h"
 #include "samples/cpu_profile.h"
 #include "samples/perf_record.h"
 
-/* <linux/perf_event.h>, spelled out: what the kernel writes is what is tested. */
+/* Copied from <linux/perf_event.h>: the test uses the kernel's numbers, not the code's. */
 enum { LOST = 2, COMM = 3, EXIT = 4, THROTTLE = 5, FORK = 7, SAMPLE = 9, MMAP2 = 10 };
 enum { KERNEL = 1, USER = 2, EXEC = 1 << 13, BUILD_ID = 1 << 14 };
 #define TYPE_PLAIN UINT64_C(0x187) /* IP, TID, TIME, CPU, PERIOD */
@@ -118,7 +117,7 @@ static void put_numbers(const struct maker *m, struct buf *b, uint32_t type, uin
 #define CALL_OF UINT64_C(-128)
 #define PROGRAM UINT64_C(-512)
 
-/* CPU 0: a stack through both worlds; a child, which becomes another program; losses. */
+/* CPU 0: a stack through kernel and program; a child that executes another program; losses. */
 static void fill_first(const struct maker *m, struct buf *b)
 {
 	const uint64_t both[] = { CALL_OF, 0x1010, 0x1121, PROGRAM, 0x400010, 0x400021 };
@@ -177,8 +176,7 @@ static void write_events(struct maker *m)
 {
 	page_begin(m, BEGIN);
 	event_number(m, BEGIN + 10, 7, 1);
-	page_end(m, 0);
-	maker_flush(m, 0, BUFFER_MAIN, 0);
+	page_flush(m, 0, 0);
 }
 
 static void write_end(struct maker *m, uint64_t lost)
@@ -198,7 +196,7 @@ static const char *find_name(void *userdata _unused_, const struct code_place *p
 {
 	if (strcmp(place->path, "/bin/tool") == 0)
 		return place->offset == 0x10 ? "leaf" : place->offset == 0x20 ? "caller" : NULL;
-	/* What a program may have compiled itself. */
+	/* Code that a program compiled at run time. */
 	if (!*place->path)
 		return NULL;
 	assert_string_equal(place->path, "/bin/other");
@@ -207,7 +205,7 @@ static const char *find_name(void *userdata _unused_, const struct code_place *p
 	return place->offset == 0x2010 ? "other@V_2" : NULL;
 }
 
-/* 0, the text in *ret (owned), or as export_stream. */
+/* Returns 0 with the text in *ret (owned), or the error of export_stream(). */
 static int export_as(struct maker *m, const char *format, char **ret, size_t *ret_len,
 		     struct export_result *result, struct error *err)
 {
@@ -278,11 +276,6 @@ static bool names_thread(const json_t *json, int tid)
 
 static void samples_have_their_stacks(void **state _unused_)
 {
-	static const struct {
-		unsigned word_size;
-		bool big_endian;
-	} machines[] = { { 8, false }, { 8, true }, { 4, false }, { 4, true } };
-
 	for (size_t i = 0; i < ARRAY_SIZE(machines); i++) {
 		_cleanup_buf_ struct buf first = BUF_INIT, second = BUF_INIT;
 		const uint64_t chain[] = { PROGRAM, 0x400010 };
@@ -321,7 +314,7 @@ static void samples_have_their_stacks(void **state _unused_)
 	}
 }
 
-/* Without --call-graph: one frame, of the world that the record names. */
+/* Without --call-graph a sample has one frame, in kernel or user space as its record says. */
 static void plain_samples_have_one_frame(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -342,7 +335,7 @@ static void plain_samples_have_one_frame(void **state _unused_)
 	check_sample(json, 0, BEGIN + 1, 70, 0, STACK("kernel_caller", "[mod]"));
 	check_sample(json, 1, BEGIN + 2, 70, 0, STACK("leaf", "tool"));
 	check_sample(json, 2, BEGIN + 3, 70, 0, STACK("tool+0x333", "tool"));
-	/* Its address would tell where the kernel lies. */
+	/* Its address would reveal where the kernel lies. */
 	check_sample(json, 3, BEGIN + 4, 70, 0, STACK("[unknown]", "[kernel]"));
 	assert_int_equal(result.warning_count, 0);
 	json_decref(json);
@@ -371,7 +364,7 @@ static void perfetto_has_them(void **state _unused_)
 	assert_int_equal(export_as(&m, "pftrace", &data, &len, &result, NULL), 0);
 	assert_true(has_text(data, len, "kernel_leaf") && has_text(data, len, "caller") &&
 		    has_text(data, len, "cpu-clock"));
-	/* Field 66 of a packet: pid 70 or 71 is its second member. */
+	/* Field 66 of a packet; pid 70 or 71 is its second member. */
 	for (size_t i = 0; i + 6 < len; i++)
 		count += !memcmp(data + i, "\x92\x04", 2) &&
 			 (!memcmp(data + i + 3, "\x08\x00\x10\x46", 4) ||
@@ -402,7 +395,7 @@ static void check_stack(const struct cpu_profile *p, uint64_t count, const uint6
 	check_stack((p), (count), (const uint64_t[]){ __VA_ARGS__ },                               \
 		    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
 
-/* All processes share a file's place; kernel addresses stay out. */
+/* All processes share a file's addresses; kernel addresses are left out. */
 static void a_profile_is_made_of_them(void **state _unused_)
 {
 	const int32_t child = 71;
@@ -448,7 +441,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 			CHECK_STACK(&p, 1, 0x1010, 0x1121, PLACE(0, 0x10), PLACE(0, 0x21));
 		CHECK_STACK(&p, 1, PLACE(0, 0x10));
 		CHECK_STACK(&p, 1, PLACE(1, 0x2010));
-		/* Of a process that was gone. */
+		/* The process had already ended. */
 		CHECK_STACK(&p, 1, 0x1000);
 		assert_string_equal(cpu_profile_find(&p, PLACE(1, 0x2010))->path, "/bin/other");
 		cpu_profile_deinit(&p);
@@ -456,8 +449,8 @@ static void a_profile_is_made_of_them(void **state _unused_)
 	}
 }
 
-/* Whoever reads it can do something about it. */
-static void it_is_said_why_there_is_no_profile(void **state _unused_)
+/* Each message says what the reader can do. */
+static void a_missing_profile_is_explained(void **state _unused_)
 {
 	static const char *const says[][2] = {
 		{ "none of the 1 samples matches", "--pid, --comm" },
@@ -497,7 +490,7 @@ static void it_is_said_why_there_is_no_profile(void **state _unused_)
 	}
 }
 
-/* Records cut anywhere, or with any byte another: never more than those that there are. */
+/* Records truncated anywhere, or with any byte changed: never more samples than there are. */
 static void damage_is_bounded(void **state _unused_)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -532,7 +525,7 @@ static void damage_is_bounded(void **state _unused_)
 	maker_deinit(&m);
 }
 
-static void damage_is_told(void **state _unused_)
+static void damage_is_reported(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -553,55 +546,7 @@ static void damage_is_told(void **state _unused_)
 	export_result_deinit(&result);
 }
 
-static void map(struct address_spaces *a, int32_t pid, uint64_t start, uint64_t length,
-		uint64_t offset, const char *path)
-{
-	const struct new_mapping m = { start, length, offset, path, strlen(path), NULL, 0 };
-
-	assert_int_equal(address_spaces_map(a, pid, &m), 0);
-}
-
-static const char *path_at(const struct address_spaces *a, int32_t pid, uint64_t address,
-			   uint64_t *offset)
-{
-	const struct code_mapping *m = address_spaces_find(a, pid, address);
-
-	if (m)
-		*offset = address - m->start + m->offset;
-	return m ? a->files[m->file].path : "";
-}
-
-static void later_mappings_take_their_place(void **state _unused_)
-{
-	_cleanup_(address_spaces_deinit) struct address_spaces a = { 0 };
-	uint64_t offset;
-
-	map(&a, 1, 0x1000, 0x5000, 0, "/a");
-	map(&a, 1, 0x3000, 0x1000, 0, "/b");
-	assert_string_equal(path_at(&a, 1, 0x2fff, &offset), "/a");
-	assert_string_equal(path_at(&a, 1, 0x3000, &offset), "/b");
-	assert_string_equal(path_at(&a, 1, 0x4001, &offset), "/a");
-	assert_int_equal(offset, 0x3001);
-	assert_string_equal(path_at(&a, 1, 0x6000, &offset), "");
-	assert_string_equal(path_at(&a, 1, 0xfff, &offset), "");
-	assert_string_equal(path_at(&a, 2, 0x3000, &offset), "");
-	map(&a, 1, 0x2000, 0x8000, 0, "/c");
-	assert_string_equal(path_at(&a, 1, 0x1fff, &offset), "/a");
-	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "/c");
-	assert_int_equal(a.mappings, 2);
-	/* One that ends beyond the last address is none. */
-	map(&a, 1, UINT64_MAX - 10, 100, 0, "/d");
-	map(&a, 1, 0x100, 0, 0, "/d");
-	assert_int_equal(a.mappings, 2);
-	assert_int_equal(address_spaces_fork(&a, 1, 5), 0);
-	address_spaces_clear(&a, 1);
-	assert_string_equal(path_at(&a, 5, 0x5000, &offset), "/c");
-	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "");
-	assert_int_equal(a.mappings, 2);
-	assert_int_equal(a.file_count, 3);
-}
-
-static void it_is_said_where_they_have_no_place(void **state _unused_)
+static void formats_without_samples_warn(void **state _unused_)
 {
 	static const char *const formats[] = { "txt", "dat" };
 
@@ -636,11 +581,10 @@ int main(void)
 		cmocka_unit_test(plain_samples_have_one_frame),
 		cmocka_unit_test(perfetto_has_them),
 		cmocka_unit_test(a_profile_is_made_of_them),
-		cmocka_unit_test(it_is_said_why_there_is_no_profile),
-		cmocka_unit_test(it_is_said_where_they_have_no_place),
+		cmocka_unit_test(a_missing_profile_is_explained),
+		cmocka_unit_test(formats_without_samples_warn),
 		cmocka_unit_test(damage_is_bounded),
-		cmocka_unit_test(damage_is_told),
-		cmocka_unit_test(later_mappings_take_their_place),
+		cmocka_unit_test(damage_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

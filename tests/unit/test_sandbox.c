@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a process can't do any more; each in a child, as there is no way back. */
+/*
+ * System calls that a sandboxed process can't make; each test runs in a child, because there is no
+ * way back.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +29,7 @@
 
 enum { OUT_FD = 3, NEXT_FD };
 
-/* Runs body in a sandboxed child whose descriptors are 0, 1, 2 and OUT_FD; 0: all was as wanted. */
+/* Runs body in a sandboxed child with descriptors 0, 1, 2 and OUT_FD; 0: all checks passed. */
 static int in_sandbox(int (*body)(void), int out)
 {
 	pid_t pid = fork();
@@ -84,7 +87,7 @@ static int a_free_number_serves_nothing(void)
 	return write_full(OUT_FD, "result", 6) < 0 ? 5 : 0;
 }
 
-/* What takes no descriptor. */
+/* Calls that take a path, and no descriptor. */
 static int paths_stay_closed(void)
 {
 	REFUSED(1, mkdir("/tmp/traced-sandbox-test", 0700));
@@ -104,7 +107,7 @@ static int writes_what_it_was_given(void)
 	return 0;
 }
 
-/* What is neither a path nor a descriptor. */
+/* Calls that take neither a path nor a descriptor. */
 static int makes_no_process(void)
 {
 	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -122,7 +125,7 @@ static int makes_no_process(void)
 	if (mmap(NULL, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) !=
 	    MAP_FAILED)
 		return 10;
-	/* Its own CPUs a thread may choose, but nobody else's. */
+	/* A thread may choose its own CPUs, but not another's. */
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
 		return 11;
 	REFUSED(12, sched_setaffinity(getpid(), sizeof(cpus), &cpus));
@@ -166,7 +169,7 @@ static int burns(void)
 	return 0;
 }
 
-/* Until its parent has looked at it. */
+/* Waits until the parent has looked at the process. */
 static int waits(void)
 {
 	char byte;
@@ -185,7 +188,7 @@ static void nothing_else_can_be_opened(void **state _unused_)
 	close(out);
 }
 
-/* AF_UNIX sockets with a path are outside what Landlock handles: the limit is what stops them. */
+/* Landlock does not handle AF_UNIX sockets with a path: the limit of descriptors stops them. */
 static void paths_stay_closed_with_a_free_number(void **state _unused_)
 {
 	int out = memfd_create("out", MFD_CLOEXEC);
@@ -194,12 +197,12 @@ static void paths_stay_closed_with_a_free_number(void **state _unused_)
 	close(out);
 }
 
-/* The limit of descriptors is not the only wall. */
+/* Paths are refused even without the limit of descriptors. */
 static void paths_are_closed_too(void **state _unused_)
 {
 	int out = memfd_create("out", MFD_CLOEXEC);
 
-	/* Its version, if the kernel has Landlock (5.13) and has it on. */
+	/* Landlock's version, if the kernel has it (5.13) and it is enabled. */
 	if (syscall(444, NULL, 0, 1) < 1) {
 		print_message("this kernel has no Landlock\n");
 		skip();
@@ -260,18 +263,18 @@ static void rights_are_gone_for_good(void **state _unused_)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
 	pid = fork();
 	if (pid == 0) {
-		/* It ends with this test, however that ends. */
+		/* The process ends with this test in any case. */
 		close(ends[0]);
 		_exit(in_sandbox(waits, ends[1]));
 	}
 	close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
-	/* The one in the sandbox is its only child. */
+	/* The sandboxed process is its only child. */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
 	assert_int_equal(read_file_at(AT_FDCWD, path, 64, &status), 0);
 	snprintf(path, sizeof(path), "/proc/%ld", strtol(buf_string(&status), NULL, 10));
 	strcat(path, "/environ");
-	/* Not its user's, as that of one that could be dumped would be. */
+	/* A dumpable process would belong to its user. */
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_uid, 0);
 	strcpy(strrchr(path, '/'), "/status");
@@ -281,7 +284,7 @@ static void rights_are_gone_for_good(void **state _unused_)
 	snprintf(uid, sizeof(uid), "\nUid:\t%u\t%u\t%u\t%u\n", sandbox_find_user(),
 		 sandbox_find_user(), sandbox_find_user(), sandbox_find_user());
 	expect(status.data, uid);
-	/* The socket's group, of which the user traced is a member, stays behind. */
+	/* The socket's group, which the user traced belongs to, is dropped. */
 	expect(status.data, "\nGid:\t65534\t65534\t65534\t65534\n");
 	expect(status.data, "\nGroups:\t \n");
 	expect(status.data, "\nCapPrm:\t0000000000000000\n");

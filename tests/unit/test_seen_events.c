@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recorder's look at its own machine's sub-buffers, beside the exporter's. */
+/* The recorder's search of its own machine's sub-buffers, beside the exporter's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +82,7 @@ static void records_of_each_kind(void **state)
 	page_begin(&f->m, 1000);
 	record(f, 1000, 1, 8);
 	record(f, 1000 + (UINT64_C(1) << 40), 2, 112); /* behind a time extend */
-	record(f, 1001 + (UINT64_C(1) << 40), 3, 116); /* its length lies in array[0] */
+	record(f, 1001 + (UINT64_C(1) << 40), 3, 116); /* its length is in array[0] */
 	page_head(&f->m, RECORD_TIME_STAMP, 7);
 	page_u32(&f->m, 4);
 	page_head(&f->m, RECORD_PADDING, 1); /* discarded */
@@ -145,11 +145,11 @@ static void too_much_to_look_at(void **state)
 	assert_false(has(f, 2));
 	look(f);
 	assert_true(has(f, 2));
-	/* Of none there is none. */
+	/* Beyond the limit any event is assumed. */
 	assert_true(f->seen.any);
 }
 
-/* Whatever is in a sub-buffer: what the exporter reads was seen, or anything may have been. */
+/* For any bytes: each event that the exporter reads was seen, or "any" is set. */
 static void all_that_the_exporter_reads(void **state)
 {
 	struct fixture *f = *state;

@@ -11,14 +11,13 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "base/io.h"
-#include "export/segment.h"
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "occurrences.h"
 #include "proto/perfetto/trace.pb-c.h"
+#include "segmented.h"
 
 #define PB(name) Perfetto__Protos__##name
 #define DATA(name) PERFETTO__PROTOS__TRACE_PACKET__DATA_##name
@@ -27,8 +26,7 @@
 #define EVENTS 6000
 #define STEP UINT64_C(1000000) /* ns between two events */
 #define FIRST UINT64_C(5000000000)
-#define BORN_AT (EVENTS / 2) /* the event at whose time task 70 is born */
-#define SEGMENTS_MAX 4096
+#define BORN_AT (EVENTS / 2) /* task 70 is born at this event's time */
 
 /* Event n is at FIRST + n * STEP, on one CPU: a switch, or its number. */
 static void put_event(struct maker *m, unsigned cpu, unsigned n, int32_t *running)
@@ -65,15 +63,14 @@ static void make_events(struct maker *m)
 	event_newtask(m, FIRST + BORN_AT * STEP, 50, 70, "late", 0);
 	page_end(m, 0);
 	maker_flush(m, 0, BUFFER_TASKS, 0);
-	/* By turns 20 events on a CPU, a page of them; CPU 1 loses 7 before each. */
+	/* Pages of 20 events, on each CPU in turn; CPU 1 loses 7 events before each page. */
 	for (unsigned n = 0; n < EVENTS; n += 20) {
 		unsigned cpu = n / 20 % CPUS;
 
 		page_begin(m, FIRST + n * STEP);
 		for (unsigned i = n; i < n + 20; i++)
 			put_event(m, cpu, i, &running[cpu]);
-		page_end(m, cpu == 1 ? 7 : 0);
-		maker_flush(m, cpu, BUFFER_MAIN, 0);
+		page_flush(m, cpu == 1 ? 7 : 0, cpu);
 	}
 }
 
@@ -83,71 +80,10 @@ static void make(struct maker *m)
 	maker_end(m);
 }
 
-struct segments {
-	struct buf files[SEGMENTS_MAX];
-	size_t count;
-	bool last;
-	struct export_result result;
-	struct error err;
-	int code;
-};
-
-static void segments_free(struct segments **s)
-{
-	for (size_t i = 0; *s && i < ARRAY_SIZE((*s)->files); i++)
-		buf_deinit(&(*s)->files[i]);
-	if (*s)
-		export_result_deinit(&(*s)->result);
-	if (*s)
-		error_deinit(&(*s)->err);
-	free(*s);
-}
-#define _cleanup_segments_ _cleanup_(segments_free)
-
-static void take_frames(struct segments *s, int fd)
-{
-	struct segment_frame head;
-	off_t at = 0;
-
-	while (pread(fd, &head, sizeof(head), at) == sizeof(head)) {
-		struct buf *file = &s->files[s->count];
-		char *p;
-
-		at += sizeof(head);
-		assert_false(s->last);
-		assert_in_range(head.len, 0, SEGMENT_FRAME_MAX);
-		if (head.kind != SEGMENT_DATA) {
-			assert_int_equal(head.len, 0);
-			assert_in_range(++s->count, 1, SEGMENTS_MAX - 1);
-			s->last = head.kind == SEGMENT_LAST;
-			continue;
-		}
-		p = buf_reserve(file, head.len + 1);
-		assert_non_null(p);
-		assert_int_equal(pread(fd, p, head.len, at), head.len);
-		file->len += head.len;
-		p[head.len] = '\0';
-		at += head.len;
-	}
-	assert_true(s->last || s->code < 0);
-}
-
-static struct segments *export(int fd, const struct export_options *options)
-{
-	_cleanup_close_ int out = memory_file("", 0);
-	struct segments *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	s->err = ERROR_INIT;
-	s->code = export_stream(fd, out, options, &s->result, &s->err);
-	take_frames(s, out);
-	return s;
-}
-
-/* What is found of the events in the Perfetto files. */
+/* Events found in the Perfetto files. */
 struct found {
 	bool seen[EVENTS];
-	uint64_t last_ts[CPUS]; /* of an earlier segment */
+	uint64_t last_ts[CPUS]; /* in an earlier segment */
 	unsigned compact, losses, born;
 };
 
@@ -233,20 +169,20 @@ static void read_segment(struct found *f, const PB(Trace) * trace)
 
 static void check_perfetto(struct export_options *options, size_t least, size_t most)
 {
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_free_ struct found *f = calloc(1, sizeof(*f));
 	_cleanup_(maker_deinit) struct maker m;
 	int64_t uuid = -1;
 
 	make(&m);
 	options->format = "pftrace";
-	s = export(m.fd, options);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, options);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, least, most);
-	assert_int_equal(s->result.events, EVENTS);
+	assert_int_equal(s->out.result.events, EVENTS);
 	for (size_t i = 0; i < s->count; i++) {
-		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
-								   (uint8_t *)s->files[i].data);
+		PB(Trace) *trace = perfetto__protos__trace__unpack(
+			NULL, s->files[i].data.len, (uint8_t *)s->files[i].data.data);
 
 		assert_non_null(trace);
 		assert_int_not_equal(uuid, trace->packet[0]->trace_uuid->lsb);
@@ -304,7 +240,7 @@ static unsigned find_numbers(const char *text, bool *seen)
 	return count;
 }
 
-/* The text is the part that comes first, or the one that waits. */
+/* With a tracer the text comes last, otherwise first. */
 static int with_function_tracer(void **state _unused_)
 {
 	tracer = "function";
@@ -322,16 +258,17 @@ static void each_json_is_an_object(void **state _unused_)
 	const struct export_options o = { .format = "json", .rotate.ns = EVENTS / 9 * STEP };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
 	uint64_t events = 0, lost = 0, written = 0, all = 0;
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 10);
 	for (size_t i = 0; i < s->count; i++) {
-		json_t *json = parse(&s->files[i]), *other = json_object_get(json, "otherData");
+		json_t *json = parse(&s->files[i].data),
+		       *other = json_object_get(json, "otherData");
 		const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
 		size_t lines = occurrences(text, "number: ") + occurrences(text, "sched_switch: ");
 		json_t *row;
@@ -346,31 +283,31 @@ static void each_json_is_an_object(void **state _unused_)
 		numbers += find_numbers(text, seen);
 		json_decref(json);
 	}
-	for (size_t i = 0; i < s->result.ledger_count; i++)
-		all += s->result.ledger[i].written;
+	for (size_t i = 0; i < s->out.result.ledger_count; i++)
+		all += s->out.result.ledger[i].written;
 	assert_int_equal(events, EVENTS);
 	assert_int_equal(numbers, EVENTS / 4);
-	assert_int_equal(lost, s->result.lost);
+	assert_int_equal(lost, s->out.result.lost);
 	assert_int_equal(written, all);
 }
 
-/* Where one object can't hold it, another begins. */
+/* If one object has no room for it, another begins. */
 static void a_json_is_cut_before_it_is_full(void **state _unused_)
 {
 	const struct export_options o = { .format = "json",
 					  .rotate.ns = 10 * EVENTS * STEP,
 					  .json_string_max = 50000 };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 5, 100);
 	for (size_t i = 0; i < s->count; i++)
-		numbers += find_numbers(s->files[i].data, seen);
+		numbers += find_numbers(s->files[i].data.data, seen);
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
@@ -378,22 +315,22 @@ static void each_text_has_its_head(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt", .rotate.bytes = 20000 };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 	size_t lines = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 10, 100);
 	for (size_t i = 0; i < s->count; i++) {
-		assert_memory_equal(s->files[i].data, "# tracer: nop\n#\n", 16);
-		assert_int_equal(s->files[i].data[s->files[i].len - 1], '\n');
-		assert_in_range(s->files[i].len, i + 1 < s->count ? 20000 : 1, 22000);
-		numbers += find_numbers(s->files[i].data, seen);
-		lines += occurrences(s->files[i].data, "\n") -
-			 occurrences(s->files[i].data, "\n#") - 1;
+		assert_memory_equal(s->files[i].data.data, "# tracer: nop\n#\n", 16);
+		assert_int_equal(s->files[i].data.data[s->files[i].data.len - 1], '\n');
+		assert_in_range(s->files[i].data.len, i + 1 < s->count ? 20000 : 1, 22000);
+		numbers += find_numbers(s->files[i].data.data, seen);
+		lines += occurrences(s->files[i].data.data, "\n") -
+			 occurrences(s->files[i].data.data, "\n#") - 1;
 	}
 	assert_int_equal(numbers, EVENTS / 4);
 	assert_int_equal(lines, EVENTS + EVENTS / 20 / CPUS);
@@ -403,18 +340,18 @@ static void each_gzip_is_whole(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt.gz", .rotate.ns = EVENTS / 4 * STEP };
 	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_free_ char *text = calloc(1, 1 << 20);
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned numbers = 0;
 
 	make(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 4);
 	for (size_t i = 0; i < s->count; i++) {
-		z_stream z = { .next_in = (unsigned char *)s->files[i].data,
-			       .avail_in = (uInt)s->files[i].len,
+		z_stream z = { .next_in = (unsigned char *)s->files[i].data.data,
+			       .avail_in = (uInt)s->files[i].data.len,
 			       .next_out = (unsigned char *)text,
 			       .avail_out = (1 << 20) - 1 };
 
@@ -428,7 +365,7 @@ static void each_gzip_is_whole(void **state _unused_)
 	assert_int_equal(numbers, EVENTS / 4);
 }
 
-static void what_can_not_be_cut_is_refused(void **state _unused_)
+static void formats_in_one_file_are_refused(void **state _unused_)
 {
 	const struct export_rotate by_time = { .ns = 1 }, by_size = { .bytes = 1 };
 	const struct export_format *txt = export_format_find("txt", NULL);
@@ -443,19 +380,18 @@ static void what_can_not_be_cut_is_refused(void **state _unused_)
 static void an_empty_recording_is_one_file(void **state _unused_)
 {
 	const struct export_options o = { .format = "pftrace", .rotate.bytes = 4096 };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 
-	maker_init(&m, 8, false, 1024);
-	maker_head(&m);
+	maker_begin(&m, 1024);
 	maker_end(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, 1);
-	assert_in_range(s->files[0].len, 20, 4096);
+	assert_in_range(s->files[0].data.len, 20, 4096);
 }
 
-/* A long recording of short lives: each runs for a moment and is gone. */
+/* A long recording of short lives: each task runs for a moment and ends. */
 #define LIVES 6000
 #define LIFE UINT64_C(100000000) /* ns from one birth to the next */
 
@@ -474,8 +410,7 @@ static void live(struct maker *m, unsigned n)
 	for (unsigned i = 0; i < 8; i++)
 		event_number(m, ts + 1 + i, tid, n);
 	event_number(m, ends, 50, n);
-	page_end(m, 0);
-	maker_flush(m, n % 2, BUFFER_MAIN, 0);
+	page_flush(m, 0, n % 2);
 	if (n % 10 == 9)
 		maker_clocks(m, ends, 1);
 	assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
@@ -485,8 +420,7 @@ static void make_lives(struct maker *m)
 {
 	static const struct maker_task task = { 50, 50, "lasting", 1, false };
 
-	maker_init(m, 8, false, 4096);
-	maker_head(m);
+	maker_begin(m, 4096);
 	maker_free_format(m);
 	maker_clocks(m, FIRST, 0);
 	maker_tasks(m, FIRST, 0, &task, 1);
@@ -495,7 +429,7 @@ static void make_lives(struct maker *m)
 	maker_end(m);
 }
 
-/* What each of a long recording's files begins with, and that each names who is in it. */
+/* Each file of a long recording has a head, and names the tasks in it. */
 static void check_head(const PB(Trace) * trace, unsigned number)
 {
 	unsigned first = 0, clocks = 0, last = 0, named = 0, tids = 0;
@@ -519,7 +453,9 @@ static void check_head(const PB(Trace) * trace, unsigned number)
 	}
 	assert_true(lasting);
 	assert_int_equal(named, last);
-	/* The one that lasts; who was gone for less than a second; births before the first bundle.
+	/*
+	 * The lasting task; tasks that ended less than a second ago; births before the first
+	 * bundle.
 	 */
 	assert_in_range(tids, 1, 40);
 	assert_in_range(clocks, number > 2 ? 5 : 1, 8);
@@ -528,16 +464,16 @@ static void check_head(const PB(Trace) * trace, unsigned number)
 static void heads_do_not_grow(void **state _unused_)
 {
 	const struct export_options o = { .format = "pftrace", .rotate.ns = 20 * LIFE };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 
 	make_lives(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_int_equal(s->count, LIVES / 20);
 	for (size_t i = 0; i < s->count; i++) {
-		PB(Trace) *trace = perfetto__protos__trace__unpack(NULL, s->files[i].len,
-								   (uint8_t *)s->files[i].data);
+		PB(Trace) *trace = perfetto__protos__trace__unpack(
+			NULL, s->files[i].data.len, (uint8_t *)s->files[i].data.data);
 
 		assert_non_null(trace);
 		check_head(trace, (unsigned)i);
@@ -545,7 +481,7 @@ static void heads_do_not_grow(void **state _unused_)
 	}
 }
 
-/* Days, as far as the memory of who lived is concerned. */
+/* For days, as far as the memory of past lives is concerned. */
 static void the_dead_are_forgotten(void **state _unused_)
 {
 	static const char *const formats[] = { "pftrace", "txt", "json" };
@@ -577,30 +513,31 @@ static void check_sizes(const char *format, enum perfetto_compression compressio
 	const struct export_options o = { .format = format,
 					  .perfetto.compression = compression,
 					  .rotate.bytes = 64 << 10 };
-	_cleanup_segments_ struct segments *s = NULL;
+	_cleanup_segmented_ struct segmented *s = NULL;
 	_cleanup_(maker_deinit) struct maker m;
 	unsigned noise = 1;
 
-	maker_init(&m, 8, false, 4096);
-	maker_head(&m);
+	maker_begin(&m, 4096);
 	for (unsigned n = 0; n < 1500; n++) {
 		page_begin(&m, FIRST + n * 1000);
 		for (unsigned i = 0; i < 100; i++) {
 			noise = noise * 1103515245 + 12345;
 			event_number(&m, FIRST + n * 1000 + i, 50, noise);
 		}
-		page_end(&m, 0);
-		maker_flush(&m, n % 16, BUFFER_MAIN, 0);
+		page_flush(&m, 0, n % 16);
 	}
 	maker_end(&m);
-	s = export(m.fd, &o);
-	assert_int_equal(s->code, 0);
+	s = export_segments(m.fd, &o);
+	assert_int_equal(s->out.code, 0);
 	assert_in_range(s->count, 5, 500);
 	for (size_t i = 0; i + 1 < s->count; i++)
-		assert_in_range(s->files[i].len, (i ? 40 : 16) << 10, 72 << 10);
+		assert_in_range(s->files[i].data.len, (i ? 40 : 16) << 10, 72 << 10);
 }
 
-/* Though much waits in many CPUs' bundles, or to be compressed; where the first file is a guess. */
+/*
+ * Even with much data in many CPUs' bundles, or waiting to be compressed, and although the first
+ * file's size is a guess.
+ */
 static void files_have_their_size(void **state _unused_)
 {
 	check_sizes("pftrace", PERFETTO_PLAIN);
@@ -621,7 +558,7 @@ int main(void)
 						with_function_tracer, without_tracer),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),
-		cmocka_unit_test(what_can_not_be_cut_is_refused),
+		cmocka_unit_test(formats_in_one_file_are_refused),
 		cmocka_unit_test(an_empty_recording_is_one_file),
 		cmocka_unit_test(heads_do_not_grow),
 		cmocka_unit_test(the_dead_are_forgotten),

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the daemon prepares for the next recording: when it is made, who takes it, when it goes. */
+/*
+ * The instances that the daemon prepares for the next recording: when they are made, taken and
+ * removed.
+ */
 #include "service_harness.h"
 
 #include <string.h>
@@ -50,7 +53,7 @@ static void there_is_none_where_none_is_wanted(void **state)
 
 static void one_by_default_as_memory_allows(void **state)
 {
-	/* For each CPU; what is expected, too. */
+	/* For each CPU: the size asked for, and the expected size. */
 	static const struct {
 		uint64_t wanted, made;
 	} sizes[] = { { 8192, 8192 }, { UINT64_C(1) << 50, 4096 } };
@@ -126,7 +129,7 @@ static void the_second_of_two_at_once_goes_without(void **state)
 	assert_int_equal(fakes.spares_taken, 1);
 	client_close(&a);
 	await_captures(d, 1);
-	/* The worker's answer, and what might come of it. */
+	/* Time for the worker's answer and its consequences. */
 	turn(d, 50);
 	await_spares(d, 0);
 	assert_int_equal(d->manager->sparing.last_number, 1);
@@ -240,7 +243,7 @@ static void a_daemon_that_ends_makes_none(void **state)
 	client_close(&c);
 }
 
-/* What is there at the end is seen by the teardown. */
+/* The teardown checks what is left. */
 static void what_is_left_goes_with_the_daemon(void **state)
 {
 	turn_on(*state);

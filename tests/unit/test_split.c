@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is made of an exporter's frames, and what is left of a file that was cut. */
+/* Files made of an exporter's frames, and the rest of a truncated file. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -84,7 +84,7 @@ static void each_file_has_its_number(void **state _unused_)
 	assert_content("out.0003.txt", "a line\n");
 	assert_int_equal(access("out.0004.txt", F_OK), -1);
 
-	/* They go on, and what looks alike is no number. */
+	/* Numbers go on; names that only look like numbers do not count. */
 	assert_int_equal(symlink("x", "out.0099x.txt"), 0);
 	assert_int_equal(symlink("x", "out.77.txt"), 0);
 	assert_int_equal(symlink("x", "xout.0088.txt"), 0);
@@ -94,7 +94,7 @@ static void each_file_has_its_number(void **state _unused_)
 	put_files(&s, 3);
 	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 5, 6);
-	/* Three of the first one's, and one of its own. */
+	/* Three of the first recording, and one of its own. */
 	assert_int_equal(split_removed(&s, &own), 4);
 	assert_int_equal(own, 1);
 	split_deinit(&s);
@@ -127,7 +127,7 @@ static void names_keep_their_ending(void **state _unused_)
 	}
 }
 
-/* Of the last file, what is whole. */
+/* The last file keeps what is whole. */
 static void a_writer_that_dies_leaves_a_prefix(void **state _unused_)
 {
 	struct split s;
@@ -251,7 +251,7 @@ static void two_recordings_share_a_name(void **state _unused_)
 	split_deinit(&b);
 }
 
-/* Somebody else's file has come meanwhile. */
+/* Another process created the file meanwhile. */
 static void a_taken_number_is_left_alone(void **state _unused_)
 {
 	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
@@ -324,7 +324,7 @@ static void begin_directory(struct framed *d, const char *path)
 	assert_int_equal(put_frame(d, SEGMENT_DATA, "one "), 0);
 }
 
-/* What there is in the folder, but of "." and "..". */
+/* The number of names in the folder, without "." and "..". */
 static unsigned count_names(void)
 {
 	unsigned count = 0;
@@ -342,7 +342,7 @@ static void a_directory_appears_whole(void **state _unused_)
 	struct framed d;
 
 	for (unsigned i = 0; i < 2; i++) {
-		/* An empty one of that name may be there. */
+		/* An empty directory of that name may exist. */
 		const char *path = i ? "again///" : "out.ctf";
 
 		assert_int_equal(i ? mkdir(path, 0777) : 0, 0);
@@ -371,7 +371,7 @@ static void a_directory_that_was_cut_is_removed(void **state _unused_)
 	assert_int_equal(count_names(), 0);
 }
 
-/* Whoever writes the frames may have been taken over by what it reads. */
+/* The sender of the frames may be compromised by its input. */
 static void a_directory_has_no_other_names(void **state _unused_)
 {
 	static const char *const bad[] = { "",
@@ -415,7 +415,7 @@ static void a_directory_replaces_nothing(void **state _unused_)
 	assert_int_equal(count_names(), 3);
 }
 
-/* What is there by the time that it is whole stays, and so does the trace. */
+/* An existing name stays, and the trace gets another one. */
 static void a_directory_whose_name_is_taken_is_saved(void **state _unused_)
 {
 	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
@@ -452,7 +452,7 @@ static void a_directory_must_be_ones_own(void **state _unused_)
 	assert_int_equal(directory_start(&d, "theirs", NULL), -EPERM);
 	assert_int_equal(directory_start(&d, "theirs", &err), -EPERM);
 	assert_non_null(strstr(err.message, "belongs to uid 65534"));
-	/* But who came by sudo is the same person. */
+	/* With sudo both are the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
 	begin_directory(&d, "theirs");
 	framed_deinit(&d);
@@ -460,7 +460,7 @@ static void a_directory_must_be_ones_own(void **state _unused_)
 	assert_int_equal(count_names(), 1);
 }
 
-/* Nobody knows that it is empty, nor that it isn't. */
+/* The directory may be empty or not. */
 static void a_directory_that_cant_be_read_is_told(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -470,7 +470,7 @@ static void a_directory_that_cant_be_read_is_told(void **state _unused_)
 
 	assert_int_equal(mkdir("locked", 0), 0);
 	if (uid == 0) {
-		/* Root reads it all the same. */
+		/* Root can read it anyway. */
 		assert_int_equal(chown("locked", 65534, 65534) | chmod(".", 0755), 0);
 		assert_int_equal(seteuid(65534), 0);
 	}

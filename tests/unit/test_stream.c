@@ -91,8 +91,7 @@ static void assert_part(const struct stream_reader *r, const struct chunk *c, ui
 	assert_memory_equal(b.data, is, len);
 }
 
-/* Some bytes of the chunk that came last are with the reader: no others, and no more than it has.
- */
+/* A reference to some bytes of the last chunk reads exactly these, and none beyond. */
 static void a_part_is_its_chunks(void **state _unused_)
 {
 	static const char *const payloads[] = { "the first one's bytes", "of the second", "abc",
@@ -123,7 +122,7 @@ static void a_part_is_its_chunks(void **state _unused_)
 	}
 }
 
-/* The description for people has this example: another reader is written after it. */
+/* The format's documentation has this example, from which another reader was written. */
 static void bytes_are_as_documented(void **state _unused_)
 {
 	static const uint8_t expect[] = {
@@ -139,7 +138,7 @@ static void bytes_are_as_documented(void **state _unused_)
 	assert_int_equal(w.bytes, sizeof(got));
 	assert_int_equal(pread(fd, got, sizeof(got), 0), sizeof(got));
 	assert_memory_equal(got, expect, sizeof(expect));
-	/* As `xxhsum -H3` has it. */
+	/* The output of `xxhsum -H3`. */
 	assert_memory_equal(got + 24, "\xa7\xc9\x2d\x97\x1a\xaf\x01\x6b", 8);
 	assert_memory_equal(got + 32, "abc\0\0\0\0\0", 8);
 }
@@ -165,14 +164,14 @@ static void a_cut_stream_ends_at_its_last_whole_chunk(void **state _unused_)
 		assert_int_equal(r.offset, whole);
 		assert_non_null(err.message);
 	}
-	/* Zeros, as after a power loss, are no chunk either. */
+	/* Zeros after a power loss are no chunk. */
 	assert_int_equal(ftruncate(fd, (off_t)whole), 0);
 	assert_int_equal(ftruncate(fd, (off_t)whole + 4096), 0);
 	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
 	next(&r);
 	assert_int_equal(stream_reader_next(&r, &c, NULL), -ENODATA);
 	assert_int_equal(r.offset, whole);
-	/* What is added after it was opened belongs to the next reader. */
+	/* Data that is added after the reader opened the stream is left to the next reader. */
 	assert_int_equal(ftruncate(fd, (off_t)whole), 0);
 	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
 	lseek(fd, 0, SEEK_END);
@@ -228,7 +227,7 @@ static void a_frame_that_promises_too_much_is_refused(void **state _unused_)
 
 	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
 	assert_int_equal(stream_write(&w, CHUNK_KALLSYMS, bomb, sizeof(bomb)), 0);
-	/* The flag is under the hash: write the chunk as a hostile writer would. */
+	/* The hash covers the flag: write the chunk as a hostile writer would. */
 	assert_int_equal(pread(fd, &h, sizeof(h), STREAM_MAGIC_SIZE), sizeof(h));
 	h.flags = htole16(CHUNK_ZSTD);
 	h.hash = 0;
@@ -289,7 +288,7 @@ static void too_long_a_payload_is_refused(void **state _unused_)
 	assert_int_equal(w.bytes, STREAM_MAGIC_SIZE);
 }
 
-static void what_is_no_stream_is_refused(void **state _unused_)
+static void other_files_are_refused(void **state _unused_)
 {
 	_cleanup_close_ int fd = memory_file("", 0), tty = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -302,7 +301,7 @@ static void what_is_no_stream_is_refused(void **state _unused_)
 	assert_int_equal(stream_reader_init(&r, tty, NULL), -ESPIPE);
 }
 
-/* As if they were in the stream, whole and in parts; but for who has not got that file. */
+/* Read as if they were in the stream, whole or in parts; without that file they are missing. */
 static void sub_buffers_may_lie_elsewhere(void **state _unused_)
 {
 	_cleanup_close_ int fd = memory_file("", 0), pages = memory_file("", 0);
@@ -343,13 +342,13 @@ static void sub_buffers_may_lie_elsewhere(void **state _unused_)
 		}
 	}
 	assert_int_equal(stream_reader_load_part(&r, &c, 8, 33, &b, NULL), -EBADMSG);
-	/* That file is shorter than it was. */
+	/* The file has become shorter. */
 	c = next(&r);
 	assert_int_equal(stream_reader_load(&r, &c, &b, NULL), -EBADMSG);
 	assert_int_equal(stream_reader_next(&r, &c, NULL), 0);
 }
 
-/* Whatever registers it is made in, and however it is cut: the library's own. */
+/* Our hash equals the library's, for any registers and any split of the data. */
 static void hashes_are_the_librarys(void **state)
 {
 	static uint8_t data[4096];
@@ -380,7 +379,7 @@ int main(void)
 		cmocka_unit_test(the_limit_leaves_room_to_close),
 		cmocka_unit_test(a_failed_write_is_kept),
 		cmocka_unit_test(too_long_a_payload_is_refused),
-		cmocka_unit_test(what_is_no_stream_is_refused),
+		cmocka_unit_test(other_files_are_refused),
 		cmocka_unit_test(sub_buffers_may_lie_elsewhere),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Lines of sched_switch as Trace Viewer takes them, whatever the tasks are called. */
+/* Lines of sched_switch as Trace Viewer accepts them, for any task names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ static const struct {
 	  SWITCH "a prev_pid=1 prev_prio=0 prev_state=S ==> next_comm=b next_pid=2 next_prio=9" },
 	{ SWITCH "a prev_pid=1 prev_prio=-1 prev_state=I ==> next_comm=b next_pid=2 next_prio=-100",
 	  SWITCH "a prev_pid=1 prev_prio=0 prev_state=S ==> next_comm=b next_pid=2 next_prio=0" },
-	/* Comms that look like something else. */
+	/* Names that look like something else. */
 	{ SWITCH "> ==> prev_pid=1 prev_prio=12 prev_state=S ==> next_comm==> next_pid=2 "
 		 "next_prio=9",
 	  NULL },
@@ -44,7 +44,7 @@ static const struct {
 		 "next_pid=2 next_prio=-1",
 	  SWITCH " prev_prio=-7 prev_pid=1 prev_prio=0 prev_state=S ==> next_comm= next_prio=-7 "
 		 "next_pid=2 next_prio=0" },
-	/* Cut off, or of no kernel. */
+	/* Truncated, or from no kernel. */
 	{ SWITCH "a prev_pid=1 prev_prio=120 prev_state=S ==> next_com", NULL },
 	{ SWITCH "a prev_pid=1 prev_prio=120 ==> next_comm=b next_pid=2 next_prio=", NULL },
 	{ "==> next_comm=", NULL },
@@ -70,7 +70,7 @@ static void test_switches(void **state _unused_)
 	}
 }
 
-/* A record of prev_prio, next_prio and prev_state, and what the kernel prints of it. */
+/* A record of prev_prio, next_prio and prev_state, and the kernel's text of it. */
 static void check_values(struct switch_line *s, int32_t prev_prio, int32_t next_prio, int64_t state,
 			 const char *letters, const char *expected)
 {
@@ -92,7 +92,7 @@ static void check_values(struct switch_line *s, int32_t prev_prio, int32_t next_
 	assert_string_equal(buf_string(&b), buf_string(&wanted));
 }
 
-/* What a record's values were found to need is remembered, and nothing else. */
+/* The cache remembers what a record's values need, and nothing else. */
 static void test_known_values(void **state _unused_)
 {
 	static const struct field fields[] = {

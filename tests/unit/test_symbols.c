@@ -11,7 +11,7 @@
 
 #include "random_series.h"
 
-/* Without CONFIG_KALLSYMS_ALL: text, and a few global data behind it. */
+/* Without CONFIG_KALLSYMS_ALL: text, and a few global data symbols after it. */
 static const char text[] = "ffffffff81000000 T first_alias\n"
 			   "ffffffff81000000 T _stext\n"
 			   "ffffffff81000000 T _text\n"
@@ -61,7 +61,7 @@ static void test_lookup(void **state)
 	assert_false(symbols_find(s, 0xffffffff81200000, &found));
 	assert_false(symbols_find(s, 0xffffffff82000000, &found));
 	assert_false(symbols_find(s, 0x400000, &found));
-	/* The kernel looks for none of the trampolines that it lists. */
+	/* The kernel does not search the trampolines that it lists. */
 	assert_false(symbols_find(s, 0xffffffffc0001083, &found));
 	check(s, 0xffffffffc0002010, "bpf_prog_1", 0x10, 0x1000, "bpf");
 	assert_false(symbols_find(NULL, 0xffffffff81000000, &found));
@@ -128,20 +128,23 @@ static void test_added(void **state)
 	assert_int_equal(symbols_add(s, latest, strlen(latest)), 0);
 	check(s, 0xffffffffa0005010, "late", 0x10, 0x1000, "new");
 	check(s, 0xffffffffa0007000, "latest", 0, 0x1000, "newest");
-	/* What was known first stays. */
+	/* The first name stays. */
 	check(s, 0xffffffffa0001004, "first", 4, 0x1000, "mod");
 	check(s, 0xffffffff81000040, "local.cold", 0, 0xc0, NULL);
 	assert_false(symbols_find(s, 0xffffffff82000000, &found));
 }
 
-/* Every character at every place of an address: what is no digit ends it, and the line is none. */
+/*
+ * Every character at every position of an address: one that is no digit ends it and makes the line
+ * invalid.
+ */
 static void test_addresses(void **state)
 {
 	(void)state;
 	for (int c = 1; c < 256; c++) {
 		for (size_t at = 0; at < 16; at++) {
 			char line[] = "0123456789abcdef T x\n";
-			/* Behind a newline is one more line. */
+			/* Text after a newline is another line. */
 			bool is_digit = c == '\n' ? at < 15 : !!strchr("0123456789abcdefABCDEF", c);
 			struct symbol found;
 			struct symbols *s;
@@ -161,7 +164,7 @@ static void test_addresses(void **state)
 
 #define LINES 5000
 
-/* Names are kept in the text that they are read from: none overwrites another. */
+/* Names stay in the text that they were read from: none overwrites another. */
 static void test_text_of_any_lines(void **state)
 {
 	_cleanup_(symbols_freep) struct symbols *s = NULL;
@@ -199,7 +202,7 @@ static void test_text_of_any_lines(void **state)
 	}
 }
 
-/* Those that give nearly all that they have. */
+/* Lines in which nearly every byte counts. */
 static void test_tight_lines(void **state)
 {
 	static const char tight[] = " t a\n t a\t[m]\n0 t b\t[m]\n1 t c\t[n]\n2 t d\0e\t[o]\n"
@@ -220,7 +223,7 @@ static void test_tight_lines(void **state)
 	check(s, 0, "a", 0, 4096, NULL);
 }
 
-/* Of one address the first one counts, and ends where the next address begins. */
+/* The first symbol of an address counts, and ends where the next address begins. */
 static void test_equal_addresses(void **state)
 {
 	_cleanup_(symbols_freep) struct symbols *s =
@@ -256,7 +259,7 @@ static void test_irq_entries(void **state)
 	check_irqs("10 T __irqentry_text_start\n20 t x\n", 0, 0);
 	check_irqs("20 t x\n30 T __irqentry_text_end\n", 0, 0);
 	check_irqs("30 T __irqentry_text_start\n30 T __irqentry_text_end\n", 0, 0);
-	/* A module's word does not count. */
+	/* A module's symbol does not count. */
 	check_irqs("10 T __irqentry_text_start\t[m]\n30 T __irqentry_text_end\t[m]\n", 0, 0);
 	check_irqs("", 0, 0);
 	assert_false(symbols_irq_entries(NULL, &start, &end));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Which recordings take the spare, and whose memory its rings are. */
+/* Which recordings take the spare instances, and to whom their memory is charged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "daemon/capture/plan/spare.h"
 #include "fake_root.h"
 
-/* In place of the room's own. */
+/* Replaces capture's own struct. */
 struct capture_spare {
 	uint64_t bytes;
 	bool will_do;
@@ -72,7 +72,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* None can begin: there is no kernel behind the files. */
+/* Arming fails: there is no kernel behind the files. */
 static int arm(struct fixture *f, const struct capture_request *request)
 {
 	struct capture_spare *spare = &f->spare;
@@ -101,7 +101,7 @@ static void one_that_will_not_do_is_gone_as_well(void **state)
 	assert_int_equal(f->spare.taken, 1);
 }
 
-/* A probe stays as long as an instance has its event. */
+/* A probe stays while an instance uses its event. */
 static void not_by_one_with_probes(void **state)
 {
 	static const char *const kprobe[] = { "p:k do_exit" }, *const uprobe[] = { "p:u /a:0x10" };

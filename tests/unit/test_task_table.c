@@ -66,7 +66,7 @@ static void a_life_has_its_last_name_throughout(void **state _unused_)
 
 	reading(t, 10, 10, 5 * S, 1 * S, "first", false);
 	assert_int_equal(task_table_rename(t, 10, 6 * S, "second", 6), 0);
-	/* An earlier word on it does not count any more. */
+	/* A message with an earlier time no longer counts. */
 	assert_int_equal(task_table_rename(t, 10, 4 * S, "zeroth", 6), 0);
 	assert_string_equal(name(t, 10, 0), "second");
 	assert_string_equal(name(t, 10, 9 * S), "second");
@@ -88,7 +88,7 @@ static void a_tid_is_used_again(void **state _unused_)
 	assert_int_equal(task_table_until(t, task_table_find(t, 10, 0)), 7 * S);
 	assert_int_equal(task_table_until(t, task_table_find(t, 10, 8 * S)), UINT64_MAX);
 	assert_true(task_is_oldest(task_table_find(t, 10, 0)));
-	/* A third one, whose birth nobody recorded: /proc tells another start. */
+	/* A third task, whose birth was not recorded: /proc has another start time. */
 	reading(t, 10, 10, 20 * S, 12 * S, "third", false);
 	assert_string_equal(name(t, 10, 12 * S - 1), "new");
 	assert_string_equal(name(t, 10, 12 * S), "third");
@@ -98,7 +98,7 @@ static void a_tid_is_used_again(void **state _unused_)
 	assert_string_equal(all[2]->comm, "third");
 }
 
-/* procfs was read while the task was being born: one life, and its start is the birth's. */
+/* procfs was read while the task was being born: one life, which starts at its birth. */
 static void a_reading_just_before_the_birth_is_the_same_life(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
@@ -145,7 +145,7 @@ static void weak_names_give_way(void **state _unused_)
 	assert_string_equal(name(t, 20, 0), "later");
 }
 
-/* Lines may have been written by then: a search gives names, and takes none. */
+/* Lines may already be written: a search adds names, and changes none. */
 static void a_search_changes_no_name(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
@@ -156,7 +156,7 @@ static void a_search_changes_no_name(void **state _unused_)
 	assert_int_equal(task_table_name(t, 20, 3 * S, "event", 5), 0);
 	assert_string_equal(name(t, 10, 0), "saved");
 	assert_string_equal(name(t, 20, 0), "freed");
-	/* CPU by CPU, not in the order of time. */
+	/* CPU by CPU, not in order of time. */
 	assert_int_equal(task_table_name(t, 30, 4 * S, "last", 4), 0);
 	assert_int_equal(task_table_name(t, 30, 3 * S, "event", 5), 0);
 	assert_string_equal(name(t, 30, 0), "last");
@@ -222,7 +222,7 @@ static void reading_of_process(struct task_table *t, int32_t pid, int32_t parent
 }
 
 /* A command that was held until the recording began; a process that names its main thread. */
-static void who_becomes_a_program_loses_its_creators_arguments(void **state _unused_)
+static void a_new_program_has_its_own_arguments(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 
@@ -233,7 +233,7 @@ static void who_becomes_a_program_loses_its_creators_arguments(void **state _unu
 	assert_int_equal(task_table_rename(t, 30, 2 * S, "main thread", 11), 0);
 	assert_null(task_table_find(t, 20, 2 * S)->cmdline);
 	assert_string_equal(task_table_find(t, 30, 2 * S)->cmdline, "server");
-	/* What procfs says later is its own. */
+	/* A later reading of procfs gives its own arguments. */
 	reading_of_process(t, 20, 10, "command");
 	assert_string_equal(task_table_find(t, 20, 2 * S)->cmdline, "command");
 }
@@ -246,7 +246,7 @@ static size_t lives(struct task_table *t)
 	return count;
 }
 
-static void who_is_gone_is_forgotten(void **state _unused_)
+static void ended_tasks_are_forgotten(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 	struct task *task;
@@ -266,7 +266,7 @@ static void who_is_gone_is_forgotten(void **state _unused_)
 	assert_string_equal(name(t, 10, 3 * S), "stays");
 	assert_int_equal(lives(t), 2);
 
-	/* Of those that became known the last one is somebody's place in that order. */
+	/* The last task that became known stays until another becomes known. */
 	assert_int_equal(task_table_death(t, 30, 6 * S, NULL, 0), 0);
 	task_table_forget(t, 9 * S);
 	assert_string_equal(name(t, 30, 6 * S), "last");
@@ -277,7 +277,7 @@ static void who_is_gone_is_forgotten(void **state _unused_)
 	assert_ptr_equal(task_table_next(t, task_table_find(t, 10, 0)), task_table_find(t, 40, 0));
 }
 
-/* Small systems use a number again before the kernel has freed who had it. */
+/* Small systems reuse a number before the kernel has freed its task. */
 static void a_late_death_is_the_former_ones(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
@@ -294,8 +294,8 @@ static void a_late_death_is_the_former_ones(void **state _unused_)
 	assert_true(task_table_is_gone(task_table_find(t, 20, 4 * S), 10 * S));
 }
 
-/* What ended before procfs was read: nobody else told its name. */
-static void who_has_no_name_is_named_by_its_end(void **state _unused_)
+/* The task ended before procfs was read: only its end has its name. */
+static void an_end_names_a_nameless_task(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 
@@ -309,13 +309,13 @@ static void who_has_no_name_is_named_by_its_end(void **state _unused_)
 	reading(t, 10, 10, 1 * S, 1 * S, "read", false);
 	assert_int_equal(task_table_death(t, 10, 2 * S, "told", 4), 0);
 	assert_string_equal(name(t, 10, 1 * S), "read");
-	/* Once more: of a life that nobody told of. */
+	/* Again, for a life that nothing else reported. */
 	assert_int_equal(task_table_death(t, 10, 3 * S, "other", 5), 0);
 	assert_int_equal(lives(t), 3);
 }
 
-/* In a table that is nearly full of runs, each that is left is still found. */
-static void holes_hide_nobody(void **state _unused_)
+/* In a table nearly full of runs, each remaining task is still found. */
+static void holes_hide_no_task(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
 	char comm[16];
@@ -359,11 +359,11 @@ int main(void)
 		cmocka_unit_test(a_search_changes_no_name),
 		cmocka_unit_test(unknown_tids_are_searched_once),
 		cmocka_unit_test(many_tids),
-		cmocka_unit_test(who_becomes_a_program_loses_its_creators_arguments),
-		cmocka_unit_test(who_is_gone_is_forgotten),
+		cmocka_unit_test(a_new_program_has_its_own_arguments),
+		cmocka_unit_test(ended_tasks_are_forgotten),
 		cmocka_unit_test(a_late_death_is_the_former_ones),
-		cmocka_unit_test(who_has_no_name_is_named_by_its_end),
-		cmocka_unit_test(holes_hide_nobody),
+		cmocka_unit_test(an_end_names_a_nameless_task),
+		cmocka_unit_test(holes_hide_no_task),
 		cmocka_unit_test(long_names_are_cut),
 	};
 

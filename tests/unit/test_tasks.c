@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a stream says of tasks, clocks and counts. */
+/* Tasks, clocks and counts in a stream. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 #include "proto/capture.pb-c.h"
 #include "stream/reader.h"
 
-/* All tasks of the stream's TASKS chunks, the index'th message's in *ret. */
+/* All tasks of the stream's TASKS chunks; the index-th message in *ret. */
 static unsigned read_tasks(struct fake_capture *f, Traced__Capture__Tasks **ret)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
@@ -116,7 +116,9 @@ static void scan_finds_threads(void **state)
 	traced__capture__tasks__free_unpacked(t, NULL);
 }
 
-/* It is renamed while it is read: by what is said of the time the new name has to be the later. */
+/*
+ * The task is renamed while it is read: by the recorded times the new name must be the later one.
+ */
 static void a_reading_is_dated_before_it(void **state)
 {
 	struct fake_capture *f = *state;
@@ -207,7 +209,9 @@ static void a_later_scan_writes_what_is_new(void **state)
 	assert_int_equal(read_tasks(f, &t), 302);
 	assert_int_equal(t->n_tasks, 1);
 	traced__capture__tasks__free_unpacked(t, NULL);
-	/* Its number comes back with another life: it was forgotten, or is known to differ. */
+	/*
+	 * Its number returns with another life: the old one was forgotten, or is known to differ.
+	 */
 	nftw(fake_path(&f->root, "proc/2000"), fake_root_remove, 16, FTW_DEPTH | FTW_PHYS);
 	scan_all(f, &m);
 	fake_task(f, 2000, 2000, "new", 0x40);
@@ -224,7 +228,7 @@ static void what_is_remembered_is_bounded(void **state)
 	struct fake_capture *f = *state;
 	struct task_memory m = { 0 };
 
-	/* Generations of tasks, all of other numbers. */
+	/* Generations of tasks, each with new numbers. */
 	for (int g = 0; g < 20; g++) {
 		char path[64];
 
@@ -253,7 +257,7 @@ static void many_saved_names_are_divided(void **state)
 	assert_int_equal(fake_capture_chunks(f, CHUNK_TASKS, NULL, NULL), 3);
 }
 
-/* An incomplete recording is one thing, a remark is another. */
+/* A missing part makes a recording incomplete; a remark does not. */
 static void only_what_is_missing_makes_a_recording_incomplete(void **state)
 {
 	static const struct {
@@ -295,7 +299,7 @@ static void notes_keep_to_their_bounds(void **state)
 	char text[10000];
 	size_t longest;
 
-	/* Two bytes each: a cut in the midst of one would be seen as a character that is none. */
+	/* Two bytes each: a truncated character would be invalid. */
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 3);
 	report_warn(&report, "%s", text);

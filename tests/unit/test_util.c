@@ -48,7 +48,7 @@ static void *errors_of_another_thread(void *ret)
 	return NULL;
 }
 
-static void errors_that_nobody_reads_keep_their_code(void **state _unused_)
+static void unread_errors_keep_their_code(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	pthread_t thread;
@@ -58,14 +58,14 @@ static void errors_that_nobody_reads_keep_their_code(void **state _unused_)
 	assert_int_equal(error_hint(NULL, "y"), -EIO);
 	assert_int_equal(error_errno(NULL, -ENOENT, "x"), -ENOENT);
 	assert_int_equal(error_prefix(NULL, "y"), -ENOENT);
-	/* The errors that somebody reads are others, and so are other threads'. */
+	/* Errors that are read, and other threads' errors, are separate. */
 	error_set(&err, -EPERM, "x");
 	assert_int_equal(pthread_create(&thread, NULL, errors_of_another_thread, &first), 0);
 	pthread_join(thread, NULL);
 	assert_int_equal(error_hint(NULL, "y"), -ENOENT);
 	assert_int_equal(error_move(NULL, &err), -EPERM);
 	assert_int_equal(error_hint(NULL, "y"), -EPERM);
-	/* Where none was set it is no success, either. */
+	/* Without a stored error the result is still a failure. */
 	assert_int_equal(first, -EINVAL);
 	assert_int_equal(error_hint(&err, "y"), -EINVAL);
 	assert_int_equal(error_prefix(&err, "y"), -EINVAL);
@@ -96,7 +96,7 @@ static void siphash_matches_the_reference(void **state _unused_)
 
 	for (uint8_t i = 0; i < sizeof(key); i++)
 		key[i] = i;
-	/* The authors' vectors, key 00..0f, message 00..07: 0x93f5f5799a932462. */
+	/* The authors' test vector: key 00..0f, message 00..07: 0x93f5f5799a932462. */
 	assert_true(siphash_u64(key, UINT64_C(0x0706050403020100)) == UINT64_C(0x93f5f5799a932462));
 }
 
@@ -138,7 +138,7 @@ static uint8_t flood_byte(size_t i)
 	return (uint8_t)(i * 7 + i / 4096);
 }
 
-/* As the exporter writes: no descriptor beyond those that are open. */
+/* Writes as the exporter does: it can open no further descriptor. */
 static _Noreturn void flood(int fd, int as, bool poor)
 {
 	static uint8_t data[FLOOD];
@@ -169,7 +169,7 @@ static void flood_through(int above, bool poor)
 	if (pid == 0)
 		flood(p[1], MAX(p[1], above), poor);
 	close_fd(p[1]);
-	/* By now the pipe is full. */
+	/* The pipe is full by now. */
 	usleep(20000);
 	assert_int_equal(read_full(r, got, sizeof(got)), FLOOD);
 	for (size_t i = 0; i < FLOOD; i++)
@@ -193,7 +193,7 @@ static void full_pipes_of_high_numbers_are_waited_for(void **state _unused_)
 	flood_through(FD_SETSIZE + 100, false);
 }
 
-/* As of a producer that made the pipe so: it is shared. */
+/* A producer that shares the pipe made it non-blocking. */
 static void empty_pipes_are_waited_for(void **state _unused_)
 {
 	int p[2], status;
@@ -251,7 +251,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_carry_message_and_hint),
-		cmocka_unit_test(errors_that_nobody_reads_keep_their_code),
+		cmocka_unit_test(unread_errors_keep_their_code),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(siphash_matches_the_reference),
 		cmocka_unit_test(small_files),

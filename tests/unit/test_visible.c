@@ -30,7 +30,7 @@ static void nothing_reaches_the_terminal(void **state _unused_)
 	assert_shown("\033[2J\a", 100, "\\x1b[2J\\x07");
 	assert_shown("done\ntracectl: all is well\r", 100, "done\\ntracectl: all is well\\x0d");
 	assert_shown("\t\x7f", 100, "\\t\\x7f");
-	/* CSI as one character of UTF-8, and as one byte of none. */
+	/* CSI as one character of UTF-8, and as a single invalid byte. */
 	assert_shown("\xc2\x9b"
 		     "2J",
 		     100, "\\xc2\\x9b2J");
@@ -44,7 +44,7 @@ static void length_is_limited(void **state _unused_)
 {
 	assert_shown("0123456789", 10, "0123456789");
 	assert_shown("0123456789a", 10, "0123456...");
-	/* Neither a character nor an escape is cut. */
+	/* Neither a character nor an escape sequence is split. */
 	assert_shown("01234\xe2\x82\xac\xe2\x82\xac", 10, "01234...");
 	assert_shown("01234\a\a", 10, "01234...");
 }

@@ -41,7 +41,7 @@ static void test_against_the_compiler(void **state _unused_)
 			v[k] = (seed ^ seed >> 29) >> (seed >> 58);
 		}
 		v[2] |= 1;
-		/* The quotient is to fit. */
+		/* The quotient must fit. */
 		if ((unsigned __int128)v[0] * v[1] / v[2] <= UINT64_MAX)
 			assert_int_equal(mul_div_by_parts(v[0], v[1], v[2]),
 					 mul_div(v[0], v[1], v[2]));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The quick ways of protobuf's wire format, against the one that its description has. */
+/* The quick ways of protobuf's wire format, against the way that its description has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void numbers_of_every_size(void **state _unused_)
 	for (unsigned shift = 0; shift < 64; shift++)
 		for (int64_t near = -2; near <= 2; near++)
 			check_varint((UINT64_C(1) << shift) + (uint64_t)near);
-	/* As many of one length as of another. */
+	/* All lengths are equally frequent. */
 	for (unsigned i = 0; i < 100000; i++) {
 		bits = bits * UINT64_C(6364136223846793005) + 1;
 		check_varint(bits >> i % 64);

@@ -9,12 +9,14 @@ import shlex
 import subprocess
 import sys
 
-# Of seconds on the host: an emulated machine is that much slower.
+# In seconds of the host: an emulated machine is that much slower.
 SLOWER = 5
-# What depends on the kernel. The build's other integration tests run in a guest if they are named.
+# Tests that depend on the kernel. The build's other integration tests run in a guest if they are
+# named.
 OF_THE_KERNEL = {"capture", "ledger", "order", "oracle_text"}
 ONCE = {"crash"}
-# What takes an emulated machine long: still dozens of times what the rings hold.
+# Numbers for tests that take long on an emulated machine: still dozens of times what the rings
+# hold.
 FEWER = {"ledger": ["20000"]}
 OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "restricted")
 FIXTURES = ("fixtures", "function_fixtures")
@@ -41,7 +43,7 @@ def main(build, guest):
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
         print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
-    # An emulator that does not wake up again would keep the guest to its end.
+    # An emulator that does not wake up would hold up the guest to its end.
     print("check_if_named sleep 600", shlex.join(["python3", f"{guest}/clocks.py", build, "sleep"]))
     print("check_kernel_log")
 

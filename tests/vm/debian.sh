@@ -10,8 +10,8 @@ mirror() {
     grep -v '^ *#' | grep -oE '[a-z+]+:/[^ ]*/debian/?( |$)' | head -n 1 | tr -d ' '
 }
 
-# apt SUITE[/ARCHITECTURE] COMMAND...: apt with a configuration, lists and an archive of its own,
-# to which nothing is installed; so that whatever a package needs counts as missing and is named.
+# apt SUITE[/ARCHITECTURE] COMMAND...: apt with its own configuration, lists and archive, to which
+# nothing is installed; so that every dependency of a package counts as missing and is named.
 apt() {
   local suite=${1%/*} architecture=amd64 root=$vm_cache/apt/${1//\//-} command=$2
   [ "$suite" = "$1" ] || architecture=${1#*/}
@@ -34,7 +34,7 @@ APT::Architectures { "$architecture"; };
 APT::Sandbox::User "root";
 APT::Install-Recommends "false";
 APT::Get::List-Cleanup "false";
-# A mirror that is kept at one day is as good: signatures are still checked.
+# A mirror that is kept at one day is good enough: signatures are still checked.
 Acquire::Check-Valid-Until "false";
 Acquire::Languages "none";
 Acquire::Retries "3";
@@ -43,7 +43,7 @@ Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Debug::NoLocking "true";
 END
-    # The way out is the machine's own: proxies, credentials.
+    # The machine's own proxies and credentials.
     apt-config dump --format '%F "%v";%n' | grep -iE '^Acquire::(http|https|ftp)::[^ ]*prox' >>"$root/conf" || true
   fi
   APT_CONFIG=$root/conf "$command" -q "$@"
@@ -82,7 +82,7 @@ in_debs() {
   (cd "$work/debs" && "$@")
 }
 
-# Nothing half done is ever seen under its final name.
+# Nothing unfinished is ever visible under its final name.
 finish() { # made directory, final name
   chmod -R u+rwX "$1"
   rm -rf "$2"
@@ -92,12 +92,12 @@ finish() { # made directory, final name
 # The suite that this machine runs.
 own_suite() {
   local suite
-  # A subshell keeps os-release's many names out of here.
+  # A subshell keeps os-release's many names out of this script.
   suite=$(. /etc/os-release 2>/dev/null && [ "${ID-}" = debian ] && echo "${VERSION_CODENAME-}")
   echo "${suite:-sid}"
 }
 
-# Refreshes what is known of these suites.
+# Refreshes the lists of these suites.
 update_suites() {
   local suite
   [ -n "$(mirror)" ] || vm_fail "no Debian mirror in this machine's apt sources; name one: TRACED_VM_MIRROR"

@@ -7,8 +7,8 @@ vm_here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 vm_source=$(cd "$vm_here/../.." && pwd)
 vm_cache=${TRACED_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/traced-vm}
 
-# Name here, suite of Debian. Releases move within a suite; the index that fetch
-# writes tells which was found.
+# The name here, and Debian's suite. Releases move within a suite; the index that fetch writes has
+# the one found.
 vm_kernels=(bookworm trixie sid)
 
 vm_fail() {
@@ -16,7 +16,7 @@ vm_fail() {
   exit 1
 }
 
-# 77 is how meson is told that this machine can't.
+# Status 77 tells meson that this machine can't.
 vm_skip() {
   printf '%s\n' "$1"
   exit 77

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest: the clock is set by an hour while it is recorded; with the word "sleep" the machine
-sleeps (S3) instead. What an application marked by that clock is where the kernel's own marks say it
-was."""
+"""In a guest: the clock is set by an hour during a recording; with the word "sleep" the machine
+sleeps (S3) instead. Applications' marks by that clock are where the kernel's own marks say they
+were."""
 
 import json
 import os
@@ -44,7 +44,7 @@ class Application:
 
 
 def compare(test, app, word):
-    """Merges what it marked into the recording. Returns the JSON."""
+    """Merges the marks into the recording. Returns the JSON."""
     app.write()
     done = test.run("convert", "out.traced", "out.json", "--merge", "app.json", "--merge-clock", word)
     check(done.status == 0, f"convert: {done}")
@@ -88,7 +88,7 @@ def is_set(test, *steps):
         set_by(-total)
     document = compare(test, app, "realtime")
     bound = document["otherData"]["merged"][0]["bound_ns"]
-    check(bound < 10**6, f"it is said not to be known well: {bound} ns")
+    check(bound < 10**6, f"the bound is too wide: {bound} ns")
     end = end_of(document, "REALTIME")
     if total:
         check(abs(end["stepped_ns"] - total * 10**9) < 10**8 and "drift_ppb" not in end, f"{end}")

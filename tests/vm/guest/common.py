@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the checks of a guest share. They may take from it what nobody takes from a
-person's machine: the top level's settings, CPUs, modules."""
+"""Shared by the checks of a guest. They may change what must not change on a person's machine: the
+top level's settings, CPUs, modules."""
 
 import contextlib
 import os
@@ -13,7 +13,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
 from harness import INSTANCES, TRACEFS, Test, check, interrupt, skip  # noqa: E402
 
-# What a recording may change at the top level.
+# Top-level settings that a recording may change.
 SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",
             "set_ftrace_notrace_pid", "set_graph_function", "max_graph_depth", "trace_options",
             "trace_clock", "tracing_on", "tracing_cpumask", "set_event", "set_event_pid",
@@ -34,7 +34,7 @@ def settings():
 
 
 def put_back(before):
-    """The daemon answers before it has taken down the recording."""
+    """The daemon answers before it has removed the recording."""
     until = time.monotonic() + 30
     while (now := settings()) != before and time.monotonic() < until:
         time.sleep(0.1)
@@ -43,7 +43,7 @@ def put_back(before):
 
 
 def append(path, text):
-    """Python's own way looks for the end of the file, which these don't have."""
+    """Python's own way looks for the end of the file, which these files don't have."""
     fd = os.open(path, os.O_WRONLY | os.O_APPEND)
     try:
         os.write(fd, text.encode())
@@ -64,18 +64,18 @@ def is_recording(test):
         return any((INSTANCES / i / "set_event").read_text().strip() and
                    (INSTANCES / i / "tracing_on").read_text().strip() == "1"
                    for i in test.instances() if not i.endswith("-tasks"))
-    except OSError:  # one is just being made
+    except OSError:  # one that is being created
         return False
 
 
 def record(test, *arguments, during=some_files, status=0):
-    """A recording that ends by Ctrl-C once during() is through, and puts all back."""
+    """A recording that ends by Ctrl-C after during(), and restores all settings."""
     before = settings()
     process = test.start("record", "--name", test.name, *arguments)
     until = time.monotonic() + 180
     try:
         while process.poll() is None and time.monotonic() < until and not is_recording(test):
-            # To ask a daemon takes an emulated machine as long.
+            # An emulated machine takes long to ask a daemon.
             time.sleep(0.3 if test.daemon else 0.1)
         during()
     finally:
@@ -92,7 +92,7 @@ def text_of(test, name="out.txt"):
 
 def lines_of(text):
     lines = [LINE.match(line) for line in text.splitlines() if not line.startswith("#")]
-    check(lines and all(lines), "there are lines that are none of an event")
+    check(lines and all(lines), "there are lines without an event")
     return lines
 
 
@@ -103,7 +103,7 @@ def without_name(line):
 
 
 def same_text(kernels, ours):
-    """Line by line. Returns how many there are."""
+    """Compares line by line. Returns the number of lines."""
     theirs, own = (text.splitlines() for text in (kernels, ours))
     for i, (a, b) in enumerate(zip(theirs, own)):
         check(a == b or without_name(a) == without_name(b), f"line {i + 1} is\n  {b}\nand the kernel says\n  {a}")
@@ -113,8 +113,8 @@ def same_text(kernels, ours):
 
 @contextlib.contextmanager
 def only_events(test, events):
-    """Of 1,700 formats, which an emulated machine reads and parses for seconds, an extraction takes those of
-    these ("SYSTEM:NAME") and the kernel's own."""
+    """Limits an extraction to these formats ("SYSTEM:NAME") and the kernel's own: an emulated
+    machine takes seconds to read and parse all 1,700."""
     few = test.dir / "available_events"
     few.write_text("".join(f"{e}\n" for e in events))
     where = str(TRACEFS / "available_events")
@@ -126,8 +126,8 @@ def only_events(test, events):
 
 
 def extracted(test, instance=None, events=None):
-    """The buffer's text by tracectl, which takes out of it what it reads. events: all that are in it, if
-    not every format is to be read."""
+    """The buffer's text by tracectl, which removes from it what it reads. events: all events in it,
+    to avoid reading every format."""
     where = ["--instance", instance] if instance else []
     with only_events(test, events) if events else contextlib.nullcontext():
         done = test.run("extract", *where, "--raw-addresses", "-o", "extracted.txt", timeout=120)

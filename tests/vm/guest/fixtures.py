@@ -20,13 +20,13 @@ import time
 
 from common import INSTANCES, TRACEFS, check, of_a_guest
 
-# Enough to see each event; these would fill the whole fixture by themselves.
+# Enough to see each event; more of these would fill the fixture.
 NOISY = {"kmem", "rcu", "syscalls", "raw_syscalls", "lock", "preemptirq", "maple_tree", "cgroup",
          "filemap", "irq_vectors", "timer", "vmscan", "workqueue", "percpu", "mmap", "tlb", "csd",
          "ipi", "exceptions", "mmap_lock", "pagemap", "x86_fpu", "writeback", "sched", "irq",
          "block", "skb", "net", "sock", "tcp", "task", "signal", "power",
          "timer_migration", "rseq"}
-# Where the kernel's text begins and ends bounds what is looked up.
+# The begin and the end of the kernel's text bound symbol lookups.
 BOUNDS = {b"_stext", b"_etext", b"_sinittext", b"_einittext", b"_end"}
 
 
@@ -102,7 +102,8 @@ def record_mixed(test, instance):
 
 
 def fewer_symbols(text, path):
-    """Of 150,000 symbols those that the text may name, and what gives each its size: the next."""
+    """From 150,000 symbols those that the text may name, each with the next one, which gives its
+    size."""
     words = set(re.findall(rb"[A-Za-z_][\w.]{2,}", text)) | BOUNDS
     lines = pathlib.Path("/proc/kallsyms").read_bytes().splitlines(True)
     lines.sort(key=lambda line: int(line.split()[0], 16))

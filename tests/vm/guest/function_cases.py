@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""What the function tracers are asked for, in buffers that are not traced's."""
+"""Requests to the function tracers, in buffers that are not traced's."""
 
 import contextlib
 import subprocess
@@ -23,7 +23,7 @@ CASES = {
                                      "nofuncgraph-overhead"],
                          "bare": ["nofuncgraph-cpu", "nofuncgraph-duration", "nofuncgraph-irqs",
                                   "funcgraph-overrun"]}),
-    # No roots: whole interrupts are in it, and what began before the recording.
+    # No roots: it has whole interrupts, and functions that began before the recording.
     "graph-all": dict(tracer="function_graph", files={"max_graph_depth": "2"}),
     "graph-times": dict(tracer="function_graph", options=["nosleep-time", "nograph-time"],
                         files={**GRAPH, "set_graph_function": "vfs_read\nksys_read\ndo_nanosleep",
@@ -36,7 +36,7 @@ CASES = {
 }
 
 
-# A function can have the kernel write a stack, or end the recording, by itself.
+# A function can make the kernel write a stack or end the recording.
 TRIGGERS = {
     "a stack where a function is": dict(
         tracer="function", files={"set_ftrace_filter": "vfs_read vfs_open vfs_open:stacktrace"},
@@ -47,7 +47,7 @@ TRIGGERS = {
 }
 
 
-# What the kernel looks up as its text is read, of programs that go on.
+# The kernel looks up these addresses of running programs when its text is read.
 LOOKED_UP = {
     "stacks of programs by file": dict(
         tracer="function", options=["userstacktrace", "sym-userobj"], events=["syscalls/sys_enter_openat"],
@@ -69,7 +69,8 @@ def set_option(buffer, option, on=True):
 
 @contextlib.contextmanager
 def tracing(name, tracer):
-    """A buffer that can have that tracer: an instance, else the top level, put back."""
+    """A buffer that can have that tracer: an instance, otherwise the top level, restored
+    afterwards."""
     instance = INSTANCES / f"{name}-functions"
     instance.mkdir()
     try:
@@ -89,8 +90,8 @@ def tracing(name, tracer):
 
 @contextlib.contextmanager
 def recorded_case(test, tracer, files=None, options=(), events=(), views=None, shows=None):
-    """A buffer with what the case's tracer has written of a load, its instance, or None for the
-    top level; no buffer where the kernel has none of the options."""
+    """A buffer with the output of the case's tracer for a load, and its instance, or None for the
+    top level; no buffer if the kernel has none of the options."""
     with tracing(test.name, tracer) as (buffer, instance):
         (buffer / "tracing_on").write_text("0")
         (buffer / "buffer_size_kb").write_text("4096")
@@ -100,7 +101,7 @@ def recorded_case(test, tracer, files=None, options=(), events=(), views=None, s
             yield None, None
             return
         for file, value in (files or {}).items():
-            # The roots and the depth of graphs are one for all instances.
+            # All instances share the roots and the depth of graphs.
             (buffer if (buffer / file).exists() else TRACEFS).joinpath(file).write_text(
                 value.replace(" ", "\n"))
         (buffer / "current_tracer").write_text(tracer)

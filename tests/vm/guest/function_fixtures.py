@@ -19,7 +19,7 @@ from function_cases import CASES, recorded_case, set_option
 
 
 def extract(test, instance, symbols_of, out):
-    """The buffer as a stream; of symbols and formats what it takes to print it."""
+    """The buffer as a stream, with the symbols and formats that printing it takes."""
     symbols = test.dir / "kallsyms"
     events = ("sched:sched_switch", "sched:sched_wakeup", "sched:sched_process_exec")
     fewer_symbols(symbols_of, symbols)

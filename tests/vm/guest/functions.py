@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest: the function tracers, end to end, and that all they change is put back."""
+"""In a guest: the function tracers, end to end, and that all changes are undone."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def functions(test):
 
 
 def a_module_that_comes_late(test, *how):
-    """Its functions have names, though the kernel's were written before it was there."""
+    """The module's functions have names, though it was loaded after the kernel's were written."""
     # A filter waits for a module that this file knows.
     modules = pathlib.Path("/lib/modules") / os.uname().release
     modules.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def stacks(test):
 
 
 def triggers(test):
-    """The function turns the recording off: what came before is there, what follows is not."""
+    """The function turns the recording off: earlier events are there, later ones are not."""
     def during():
         some_files()
         pathlib.Path("/var/tmp/d").mkdir()
@@ -73,11 +73,12 @@ def triggers(test):
            during=during)
     text = text_of(test)
     check("vfs_read <-" in text, "nothing was recorded before")
-    check("vfs_rmdir <-" not in text, "it went on after traceoff")
+    check("vfs_rmdir <-" not in text, "events after traceoff")
 
 
 def graph(test):
-    # All 40,000 functions take an emulated kernel minutes with several CPUs, which each has to be told of.
+    # All 40,000 functions take an emulated kernel with several CPUs minutes, because it must notify
+    # each CPU.
     record(test, "-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", 3, "-l", "vfs_*", "-l", "*_read*",
            "-l", "security_*", "-l", "rw_*", *top_level(), "-o", "out.txt")
     text = text_of(test)
@@ -95,7 +96,7 @@ def graph_to_everything(test):
 
 
 def user_stacks(test):
-    """Beside the events that they are of, in every format."""
+    """Stacks beside their events, in every format."""
     record(test, "-e", "raw_syscalls:sys_enter", "-P", os.getpid(), "-O", "userstacktrace", "-o", "out.traced")
     for name in ("out.json", "out.txt", "out.pftrace"):
         done = test.run("convert", "out.traced", name)
@@ -123,19 +124,19 @@ def top_level_in_use(test):
         done = test.run("record", "-t", "100ms", "-p", "function", "-l", "vfs_*", "--top-level",
                         "-o", "out.txt")
         check(done.status == 1 and "somebody else uses" in done.err, f"{done}")
-        check(event.read_text().strip() == "1", "it took what is in use")
+        check(event.read_text().strip() == "1", "it changed a setting that is in use")
     finally:
         event.write_text("0")
         (TRACEFS / "trace").write_text("")
 
 
 def killed_at_the_top_level(test):
-    """The next start puts back what a killed recorder has left."""
+    """The next start restores the settings that a killed recorder has left."""
     before = settings()
     process = test.start("start", "-p", "function", "-l", "vfs_*", "--top-level", "--name", "x")
     done = test.finish(process)
     check(done.status == 0, f"start: {done}")
-    check(settings() != before, "it took nothing")
+    check(settings() != before, "it changed no setting")
     test.daemon.process.kill()
     test.daemon.process.wait()
     test.daemon.log.close()
@@ -163,7 +164,7 @@ def refusals(test):
 
 def the_kernels_text(test, case):
     files = dict(case["files"])
-    # Of a graph not all 40,000 functions, which an emulated kernel takes long to patch.
+    # Fewer than all 40,000 functions for a graph: an emulated kernel takes long to patch them.
     files.setdefault("set_ftrace_filter", "vfs_* ksys_* *_read *_open* do_sys* path_* schedule* do_nanosleep")
     with recorded_case(test, **{**case, "files": files}) as (buffer, instance):
         if not buffer:
@@ -171,7 +172,7 @@ def the_kernels_text(test, case):
             return
         wanted = (buffer / "trace").read_text()
         ours = extracted(test, instance, [e.replace("/", ":") for e in case.get("events", ["sched/sched_switch"])])
-        check(same_text(wanted, ours) > 20, "next to nothing was recorded")
+        check(same_text(wanted, ours) > 20, "too little was recorded")
         for stack in case.get("shows", ()):
             check(stack in wanted, f"the kernel has no {stack} in\n{wanted[-1500:]}")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest: CPUs that go and come back while recording, modules that load, time
-stamps that no 27 bits hold, buffers whose sub-buffers aren't one page."""
+"""In a guest: CPUs that go and come back during a recording, modules that load, time stamps that do
+not fit into 27 bits, buffers whose sub-buffers aren't one page."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ CPUS = pathlib.Path("/sys/devices/system/cpu")
 
 
 def busy(seconds):
-    """Something to see on every CPU."""
+    """Some events on every CPU."""
     before = os.sched_getaffinity(0)
     until = time.monotonic() + seconds
     try:
@@ -54,7 +54,7 @@ def json_and_text(test):
         check(done.status == 0, f"convert to {name}: {done}")
     document = json.loads(text_of(test, "out.json"))
     check(document.get("traceEvents") is not None or document.get("systemTraceEvents"),
-          f"out.json has nothing to show: {list(document)}")
+          f"out.json has no events: {list(document)}")
     cpus = set(os.sched_getaffinity(0))
     check(cpus_in(text_of(test)) == cpus, f"not every CPU of {cpus} is in the text")
     switches = sum(line["text"].startswith("sched_switch:") for line in lines_of(text_of(test)))
@@ -104,7 +104,7 @@ def hotplug(test):
 
 
 def started_without_a_cpu(test):
-    """A CPU that is away at the start comes during the recording."""
+    """A CPU that is offline at the start comes during the recording."""
     online = CPUS / "cpu1" / "online"
     online.write_text("0")
     try:
@@ -144,8 +144,9 @@ def module_events(test):
 
 
 def module_is_unloaded(test):
-    """It goes while its events are recorded, and the kernel empties the rings then: what was read by then
-    (only full sub-buffers are) is there, by name, and that something is missing is said."""
+    """The module goes while its events are recorded, and the kernel then empties the rings. Data
+    that was read by then (only full sub-buffers) is there, by name, and a message says that
+    something is missing."""
     names = ("vsock", "vmw_vsock_virtio_transport_common", "vsock_loopback")
 
     def talk():
@@ -161,7 +162,7 @@ def module_is_unloaded(test):
         talk()
         fill_sub_buffers()
         time.sleep(1.5)
-        # A connection is over some seconds after it was closed.
+        # A connection ends some seconds after it was closed.
         until = time.monotonic() + 60
         while subprocess.run(["rmmod", names[-1]], capture_output=True, check=False).returncode:
             check(time.monotonic() < until, f"{names[-1]} stays in use")
@@ -173,7 +174,7 @@ def module_is_unloaded(test):
     for name in names:
         subprocess.run(["insmod", f"/later/{name}.ko"], check=True)
     done = record(test, "-e", "vsock:*", "-e", "sched", "-o", "out.txt", during=during, status=3)
-    check("the kernel counts anew where it empties its rings" in done.err, f"it is not said: {done}")
+    check("the kernel counts anew where it empties its rings" in done.err, f"no message says so: {done}")
     check("virtio_transport_alloc_pkt: " in text_of(test), f"its events are missing: {done}")
 
 
@@ -206,13 +207,13 @@ def sub_buffers(test, kilobytes):
         # Once with every format that there is.
         events = None if kilobytes == 4 else [f"{p.parent.parent.name}:{p.parent.name}" for system in systems
                                               for p in system.glob("*/format")]
-        check(same_text(wanted, extracted(test, instance.name, events)) > 100, "next to nothing was recorded")
+        check(same_text(wanted, extracted(test, instance.name, events)) > 100, "too little was recorded")
 
 
 def long_silences(test):
-    """Between two events more than a delta's 27 bits can say, and more than 32; and stamps that the
-    kernel writes whole, as a variable of the events' time makes it. The text is the same, and the
-    times are those of the clock, which this program reads, too."""
+    """Between two events more time passes than a delta's 27 bits hold, and more than 32 bits; and
+    stamps that the kernel writes whole, because a variable of the events' time requires it. The
+    text is the same, and the times agree with the clock, which this program reads, too."""
     trigger = "hist:keys=common_pid:began=common_timestamp"
     marks = []
     with instance_of(test, "deltas") as deltas, instance_of(test, "stamps") as stamps:

@@ -42,7 +42,7 @@ def a_function_by_its_name(test):
 
 
 def filtered(test):
-    """By an argument, and by whose call it is."""
+    """Filters by an argument, and by the caller."""
     fd = os.open("/proc/self/exe", os.O_RDONLY)
     record(test, "--kprobe", "p:sized vfs_read size=%dx", "-f", "size == 7", "--kprobe", "p:other vfs_read",
            "-f", f"common_pid != {os.getpid()}", "-o", "out.txt",
@@ -61,11 +61,11 @@ def every_format(test):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
         check(b"opened" in (test.dir / name).read_bytes(), f"{name} has no probe")
-    check('"p:opened vfs_open"' in (test.dir / "out.json").read_text(), "the request is not told")
+    check('"p:opened vfs_open"' in (test.dir / "out.json").read_text(), "the head lacks the request")
 
 
 def the_kernels_text(test):
-    """Of somebody else's probes, which -e names like any event."""
+    """Another owner's probes, which -e names like any event."""
     probes = TRACEFS / "kprobe_events"
     instance = INSTANCES / f"{test.name}-text"
     append(probes, "p:kprobes/unit vfs_open path=%di:x64 word=+0(%di):u32 task=$comm\n"
@@ -76,7 +76,7 @@ def the_kernels_text(test):
         some_files()
         (instance / "tracing_on").write_text("0")
         wanted = (instance / "trace").read_text()
-        check(same_text(wanted, extracted(test, instance.name)) >= 40, "next to nothing was recorded")
+        check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
         (instance / "events/kprobes/enable").write_text("0")
         done = test.run("record", "-t", "200ms", "-e", "kprobes:unit", "-o", "named.txt")
         check(done.status == 0, f"record: {done}")
@@ -87,7 +87,7 @@ def the_kernels_text(test):
 
 
 def two_at_once(test):
-    """Of one name: each has its own, and not the other's."""
+    """Two probes of one name: each recording has its own only."""
     done = test.run("start", "--name", "first", "--kprobe", "p:same vfs_open")
     check(done.status == 0, f"start: {done}")
     before = settings()
@@ -104,7 +104,7 @@ def two_at_once(test):
 
 
 def killed(test):
-    """The next start removes what a killed recorder has made."""
+    """The next start removes the probes of a killed recorder."""
     before = settings()
     process = test.start("start", "--kprobe", "p:opened vfs_open", "--name", "x")
     done = test.finish(process)
@@ -132,7 +132,7 @@ def refusals(test):
         check(done.status == 1, f"{arguments}: {done}")
         for word in words:
             check(re.search(word, done.err), f"{arguments}: no {word} in {done}")
-        check("traced_" not in done.err, f"it tells of the group: {done}")
+        check("traced_" not in done.err, f"the output names the group: {done}")
         put_back(before)
         check(not (test.dir / "out.txt").exists(), "a file was written")
         check(not test.instances(), f"{arguments} left an instance behind")

@@ -31,7 +31,7 @@ def write_marks(buffer):
 
 
 def check_marks(test, told, ring):
-    """What each CPU's line of the ledger says is what there is."""
+    """Each CPU's line of the ledger agrees with the trace."""
     seen = {}
     for line in lines_of("\n".join(l for l in text_of(test).splitlines() if "[LOST " not in l)):
         m = MARK.search(line["text"])
@@ -54,10 +54,10 @@ def check_marks(test, told, ring):
 
 def read_by(test, reader, ring, kilobytes):
     config = test.dir / "traced.conf"
-    # A spare has no name of ours to find it by.
+    # A spare does not carry a name of ours.
     config.write_text(f"[daemon]\nspare = no\n[defaults]\nreader = {reader}\n")
     test.daemon = Daemon(test, "--config", config)
-    # An instance's sub-buffers are a page; those of the top level are its owner's choice.
+    # An instance's sub-buffers are a page; the top level's are its owner's choice.
     top_level = kilobytes != 4
     size = TRACEFS / "buffer_subbuf_size_kb"
     if top_level:

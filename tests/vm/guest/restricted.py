@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""In a guest, last: what a kernel keeps to itself, and that it is said. Lockdown ends with the guest."""
+"""In a guest, last: data that a kernel hides, and the messages about it. Lockdown ends with the
+guest."""
 
 import pathlib
 import re
@@ -13,7 +14,7 @@ LOCKDOWN = pathlib.Path("/sys/kernel/security/lockdown")
 
 
 def hidden_symbols(test):
-    """Names turn into addresses, and it is said where they went."""
+    """Names become addresses, and a message says why."""
     before = KPTR.read_text()
     KPTR.write_text("2")
     try:
@@ -21,13 +22,13 @@ def hidden_symbols(test):
         doctor = test.run("doctor")
     finally:
         KPTR.write_text(before)
-    check("kernel.kptr_restrict" in done.err, f"it is not said: {done}")
+    check("kernel.kptr_restrict" in done.err, f"no message says so: {done}")
     check(re.search(r"kernel\.kptr_restrict is 2: addresses will have no names", doctor.out), f"{doctor}")
     check(re.search(r": 0x[0-9a-f]+ <-0x[0-9a-f]+$", text_of(test), re.M), text_of(test)[-500:])
 
 
 def integrity(test):
-    """The lesser lockdown is not against tracing."""
+    """The weaker lockdown mode permits tracing."""
     LOCKDOWN.write_text("integrity")
     record(test, "-p", "function", "-l", "vfs_open", "--kprobe", "p:opened vfs_open", "-o", "out.txt",
            during=some_files)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# What /checks is written in. Each check says its outcome on the console, where
-# nothing can be lost with the guest, and all that it printed goes to /out.
+# Functions for /checks. Each check prints its outcome on the console, which survives the guest's
+# death, and its whole output goes to /out.
 mkdir -p /out/logs
 
-# The kernel command line may name the checks that are wanted.
+# The kernel command line may name the wanted checks.
 wanted=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^traced\.checks=//p' | tr ',' ' ')
 
 outcome() { # pass|fail|skip name reason
@@ -46,7 +46,7 @@ check() { # name, seconds, command...
     0) outcome pass "$name" "$(sed -n '$p' "$log") $(seconds)" ;;
     77) outcome skip "$name" "$(sed -n '$p' "$log")" ;;
     *)
-      # What failed may be told far above the end.
+      # The failed case may be far above the end.
       grep -n -A 4 '^FAILED' "$log" | head -n 40
       tail -n 60 "$log"
       outcome fail "$name" "status $status: $(sed -n '$p' "$log") $(seconds)"
@@ -56,7 +56,7 @@ check() { # name, seconds, command...
 
 check_kernel_log() {
   dmesg >/out/logs/dmesg
-  # It warns by itself where a program is killed in the midst of making an instance.
+  # The kernel warns by itself if a program is killed while it creates an instance.
   if grep -v trace_rb_cpu_prepare /out/logs/dmesg | grep -E '(WARNING|BUG|Oops|INFO: task .* blocked|rcu: INFO:)'; then
     outcome fail kernel-log "the kernel complains; see the lines above"
   else

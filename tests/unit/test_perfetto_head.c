@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Packets of a Perfetto trace about the recording: ties of clocks, the head, the end. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "perfetto_run.h"
+
+static const PB(ClockSnapshot) * find_tie(const struct perfetto_run *r, size_t *ret_at)
+{
+	for (size_t i = 0; i < r->trace->n_packet; i++) {
+		const PB(TracePacket) *p = r->trace->packet[i];
+
+		if (p->data_case == DATA(CLOCK_SNAPSHOT) &&
+		    p->clock_snapshot->clocks[0]->clock_id == 64) {
+			*ret_at = i;
+			/* A clock of the bundles' sequence. */
+			assert_int_equal(p->trusted_packet_sequence_id, 1);
+			return p->clock_snapshot;
+		}
+	}
+	return NULL;
+}
+
+static void a_clock_of_the_kernel_alone_is_tied_by_the_mark(void **state _unused_)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	maker_kernel(&m, "local");
+	end.start_boot_ns = 500 * S;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
+	perfetto_export(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, 100 * S);
+	assert_int_equal(tie->clocks[1]->clock_id, 6);
+	assert_int_equal(tie->clocks[1]->timestamp, 500 * S);
+	assert_true(at < perfetto_find(&r, DATA(FTRACE_EVENTS), 0));
+	assert_int_equal(r.trace->packet[perfetto_find(&r, DATA(FTRACE_EVENTS), 0)]
+				 ->ftrace_events->ftrace_clock,
+			 PERFETTO__PROTOS__FTRACE_CLOCK__FTRACE_CLOCK_LOCAL);
+}
+
+static void without_a_mark_the_counts_tie_it(void **state _unused_)
+{
+	Traced__Capture__CpuStats cpu = TRACED__CAPTURE__CPU_STATS__INIT;
+	Traced__Capture__Stats stats = TRACED__CAPTURE__STATS__INIT;
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	maker_init(&m, 8, false, 4096);
+	m.clock = "global";
+	maker_head(&m);
+	cpu.now_ns = 200 * S;
+	stats.boot_ns = 300 * S;
+	stats.phase = 2;
+	stats.n_cpus = 1;
+	stats.cpus = (Traced__Capture__CpuStats *[]){ &cpu };
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_STATS, &stats.base), 0);
+	page_begin(&m, 100 * S);
+	event_number(&m, 100 * S, 1, 1);
+	page_end(&m, 0);
+	page_begin(&m, 101 * S);
+	event_number(&m, 101 * S, 1, 1);
+	page_flush(&m, 3, 0);
+	perfetto_export(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, 200 * S);
+	assert_int_equal(tie->clocks[1]->timestamp, 300 * S);
+	assert_true(at < perfetto_find(&r, DATA(TRACK_EVENT), 0));
+	/* A packet with a time of that clock names the clock. */
+	assert_int_equal(
+		r.trace->packet[perfetto_find(&r, DATA(TRACK_EVENT), 0)]->timestamp_clock_id, 64);
+}
+
+static void an_untied_clock_is_taken_for_boottime(void **state _unused_)
+{
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(ClockSnapshot) * tie;
+	size_t at;
+
+	maker_init(&m, 8, false, 4096);
+	m.clock = "local";
+	maker_head(&m);
+	page_begin(&m, 100 * S);
+	event_number(&m, 100 * S, 1, 1);
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	tie = find_tie(&r, &at);
+	assert_non_null(tie);
+	assert_int_equal(tie->clocks[0]->timestamp, tie->clocks[1]->timestamp);
+}
+
+static const PB(TracePacket) *
+	packet(const struct perfetto_run *r, PB(TracePacket__DataCase) kind, size_t n)
+{
+	size_t at = perfetto_find(r, kind, n);
+
+	assert_true(at < r->trace->n_packet);
+	return r->trace->packet[at];
+}
+
+static void describe(Traced__Capture__Header *h)
+{
+	static Traced__Capture__EventSpec sched = TRACED__CAPTURE__EVENT_SPEC__INIT;
+	static Traced__Capture__EventSpec *events[] = { &sched };
+	static Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
+	static Traced__Capture__Cpu cpus[2] = { TRACED__CAPTURE__CPU__INIT,
+						TRACED__CAPTURE__CPU__INIT };
+	static Traced__Capture__Cpu *list[] = { &cpus[0], &cpus[1] };
+	static uint32_t khz[] = { 800000, 3200000 };
+	static int32_t pids[] = { 42 };
+
+	sched.glob = (char *)"sched";
+	request.events = events;
+	request.n_events = 1;
+	request.buffer_bytes = 4 << 20;
+	request.duration_ns = 1500 * MS;
+	request.pids = pids;
+	request.n_pids = 1;
+	request.name = (char *)"mine";
+	cpus[1].cpu = 1;
+	cpus[1].capacity = 512;
+	cpus[1].frequencies_khz = khz;
+	cpus[1].n_frequencies_khz = 2;
+	cpus[1].model = (char *)"a fast one";
+	h->request = &request;
+	h->cpu_list = list;
+	h->n_cpu_list = 2;
+	h->tracer = (char *)"function_graph";
+	h->hz = 100;
+}
+
+static void the_head_tells_what_was_recorded_how(void **state _unused_)
+{
+	_cleanup_perfetto_run_ struct perfetto_run r = { .out.options.perfetto.legacy_generic =
+								 true };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(TraceConfig) * config;
+	const PB(FtraceConfig) * ftrace;
+	const PB(CpuInfo) * info;
+
+	maker_init(&m, 8, false, 4096);
+	m.header = describe;
+	maker_head(&m);
+	perfetto_export(&r, m.fd);
+	assert_int_equal(r.trace->packet[0]->data_case, DATA(TRACE_UUID));
+	assert_int_equal(r.trace->packet[0]->trace_uuid->msb, (int64_t)0xabcdef0100000000);
+	assert_true(perfetto_find(&r, DATA(SYSTEM_INFO), 0) <
+		    perfetto_find(&r, DATA(TRACE_CONFIG), 0));
+	assert_string_equal(packet(&r, DATA(SYSTEM_INFO), 0)->system_info->utsname->release,
+			    "6.18.0");
+	assert_int_equal(packet(&r, DATA(SYSTEM_INFO), 0)->system_info->hz, 100);
+	config = packet(&r, DATA(TRACE_CONFIG), 0)->trace_config;
+	assert_int_equal(config->duration_ms, 1500);
+	assert_string_equal(config->unique_session_name, "mine");
+	assert_string_equal(config->data_sources[0]->config->name, "linux.ftrace");
+	ftrace = config->data_sources[0]->config->ftrace_config;
+	assert_int_equal(ftrace->n_ftrace_events, 1);
+	assert_string_equal(ftrace->ftrace_events[0], "sched");
+	assert_int_equal(ftrace->buffer_size_kb, 4096);
+	assert_true(ftrace->compact_sched->enabled);
+	assert_true(ftrace->enable_function_graph);
+	assert_true(ftrace->has_denser_generic_event_encoding);
+	assert_false(ftrace->denser_generic_event_encoding);
+	assert_int_equal(ftrace->n_tids_to_trace, 1);
+	assert_int_equal(ftrace->tids_to_trace[0], 42);
+	info = packet(&r, DATA(CPU_INFO), 0)->cpu_info;
+	assert_int_equal(info->n_cpus, 2);
+	assert_false(info->cpus[0]->has_capacity);
+	assert_null(info->cpus[0]->processor);
+	assert_int_equal(info->cpus[1]->capacity, 512);
+	assert_int_equal(info->cpus[1]->n_frequencies, 2);
+	assert_int_equal(info->cpus[1]->frequencies[1], 3200000);
+	assert_string_equal(info->cpus[1]->processor, "a fast one");
+}
+
+static void the_end_tells_the_counts(void **state _unused_)
+{
+	Traced__Capture__CpuStats cpu = TRACED__CAPTURE__CPU_STATS__INIT;
+	Traced__Capture__Stats stats = TRACED__CAPTURE__STATS__INIT;
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(FtraceStats) * start, *told;
+	const PB(TraceStats) * last;
+
+	maker_kernel(&m, NULL);
+	maker_stats(&m, 0, &(struct maker_stats){ .cpu = 0 }, 1);
+	cpu = (Traced__Capture__CpuStats)TRACED__CAPTURE__CPU_STATS__INIT;
+	cpu.entries = 1;
+	cpu.overrun = 2;
+	cpu.commit_overrun = 3;
+	cpu.dropped = 4;
+	cpu.read = 44;
+	cpu.bytes = 6;
+	cpu.now_ns = 2500 * MS;
+	cpu.oldest_ns = 1250 * MS;
+	stats.phase = 2;
+	stats.boot_ns = 7 * S;
+	stats.n_cpus = 1;
+	stats.cpus = (Traced__Capture__CpuStats *[]){ &cpu };
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_STATS, &stats.base), 0);
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
+	perfetto_export(&r, m.fd);
+	start = packet(&r, DATA(FTRACE_STATS), 0)->ftrace_stats;
+	assert_int_equal(start->phase, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE);
+	assert_false(start->cpu_stats[0]->has_now_ts);
+	assert_int_equal(packet(&r, DATA(FTRACE_STATS), 1)->timestamp, 7 * S);
+	told = packet(&r, DATA(FTRACE_STATS), 1)->ftrace_stats;
+	assert_int_equal(told->phase, PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE);
+	assert_int_equal(told->kernel_symbols_parsed, 5);
+	assert_int_equal(told->n_cpu_stats, 1);
+	assert_int_equal(told->cpu_stats[0]->entries, 1);
+	assert_int_equal(told->cpu_stats[0]->overrun, 2);
+	assert_int_equal(told->cpu_stats[0]->commit_overrun, 3);
+	assert_int_equal(told->cpu_stats[0]->dropped_events, 4);
+	assert_int_equal(told->cpu_stats[0]->read_events, 44);
+	assert_int_equal(told->cpu_stats[0]->bytes_read, 6);
+	assert_true(told->cpu_stats[0]->now_ts == 2.5);
+	assert_true(told->cpu_stats[0]->oldest_event_ts == 1.25);
+	assert_int_equal(r.trace->packet[r.trace->n_packet - 1]->data_case, DATA(TRACE_STATS));
+	last = r.trace->packet[r.trace->n_packet - 1]->trace_stats;
+	/* The packets before the last one. */
+	assert_true(last->buffer_stats[0]->bytes_written > r.out.file.len - 256);
+	assert_true(last->buffer_stats[0]->bytes_written < r.out.file.len);
+	assert_int_equal(last->final_flush_outcome,
+			 PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_clock_of_the_kernel_alone_is_tied_by_the_mark),
+		cmocka_unit_test(without_a_mark_the_counts_tie_it),
+		cmocka_unit_test(an_untied_clock_is_taken_for_boottime),
+		cmocka_unit_test(the_head_tells_what_was_recorded_how),
+		cmocka_unit_test(the_end_tells_the_counts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
