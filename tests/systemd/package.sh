@@ -47,6 +47,7 @@ check "with what it means" grep -q 'may not do' <(journalctl -q -x -u traced MES
 read -ra libs < <(pkg-config --cflags --libs libtraced)
 check "a program is linked with the library" cc example.c "${libs[@]}" -lpthread -o /tmp/example
 check "and runs" /tmp/example
+check "Python finds the module and the library" /usr/bin/python3 -c 'import traced; traced.instant("here")'
 
 check "Perfetto can't be installed beside it" fails dpkg -i perfetto.deb
 dpkg --purge perfetto >/dev/null 2>&1
