@@ -71,13 +71,13 @@ check "recording goes on" alice tracectl record -t 200ms -o /tmp/after.json
 check "a session starts before the removal" alice tracectl start --name last -e sched
 daemon=$(daemon_pid)
 check "and has its instances" instances "$daemon"
-check "they are removed" dpkg --remove traced tracectl libtraced-dev libtraced1
+check "they are removed" dpkg --remove traced tracectl python3-traced libtraced-dev libtraced1
 check "no daemon is left" fails pgrep -x traced
 check "no socket" test ! -e /run/traced/traced.sock
 check "no instance" fails instances "$daemon"
 check "what was configured is kept" test -e /etc/traced.conf
 check "what was recorded, too" spool last
-check "they are purged" dpkg --purge traced tracectl libtraced-dev libtraced1
+check "they are purged" dpkg --purge traced tracectl python3-traced libtraced-dev libtraced1
 traces >/tmp/after
 check "nothing is left behind" diff /tmp/before /tmp/after
 
