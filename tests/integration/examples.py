@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every example of README.md and tracectl(1) that begins with tracectl is run as
-it stands (long times made short), beside a daemon; each has to succeed."""
+it stands (long times made short), beside a daemon; each has to succeed. The programs
+of docs/marks.md are built and recorded by the commands that stand below them."""
 
+import json
 import re
 import subprocess
 
-from harness import Test, check
+from harness import Test, check, need
 
 
 def examples(path):
@@ -21,20 +23,23 @@ def examples(path):
                 yield line
 
 
+def run(test, line, **env):
+    """Runs a line of a document in the shell, with our tracectl and daemon."""
+    wrapper = test.dir / "bin" / "tracectl"
+    if not wrapper.exists():
+        wrapper.parent.mkdir()
+        wrapper.write_text(f"#!/bin/sh\nexec '{test.tracectl}' --socket '{test.daemon.socket}' \"$@\"\n")
+        wrapper.chmod(0o755)
+    return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=test.dir, timeout=120,
+                          env=test.environment(PATH=f"{wrapper.parent}:/usr/sbin:/usr/bin:/sbin:/bin", **env),
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
 def run_all(test, path):
     lines = list(examples(path))
     check(len(lines) >= 5, f"hardly an example in {path.name}: {lines}")
-    wrapper = test.dir / "bin"
-    wrapper.mkdir()
-    (wrapper / "tracectl").write_text(
-        f"#!/bin/sh\nexec '{test.tracectl}' --socket '{test.daemon.socket}' \"$@\"\n")
-    (wrapper / "tracectl").chmod(0o755)
     for line in lines:
-        short = re.sub(r"-t \d+0s\b", "-t 1s", line)
-        done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", short], cwd=test.dir, timeout=120,
-            env=test.environment(PATH=f"{wrapper}:/usr/sbin:/usr/bin:/sbin:/bin"),
-            stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = run(test, re.sub(r"-t \d+0s\b", "-t 1s", line))
         # Real-time tasks and losses depend on the machine: status 3 reports an empty or lossy
         # result.
         allowed = (0, 3) if " -f " in line or "fail-on-loss" in line else (0,)
@@ -44,10 +49,31 @@ def run_all(test, path):
         print(f"  {line}", flush=True)
 
 
+def programs(test):
+    need(not test.is_sanitized(), "a sanitizer's library would have to come first")
+    text = (test.source / "docs" / "marks.md").read_text()
+    env = {"TRACED_MARKS": str(test.daemon.socket.parent), "PYTHONPATH": str(test.source / "python"),
+           "PKG_CONFIG_PATH": str(test.build / "meson-uninstalled"), "LD_LIBRARY_PATH": str(test.build / "libtraced")}
+    for language, ending, commands in (("c", ".c", 2), ("python", ".py", 1)):
+        program, rest = text.split(f"```{language}\n")[1].split("```\n", 1)
+        (test.dir / f"queue{ending}").write_text(program)
+        lines = re.match(r"\n((?:    .*\n)+)", rest)[1].splitlines()
+        check(len(lines) == commands and "tracectl record" in lines[-1], f"{lines}")
+        for line in lines:
+            done = run(test, line, **env)
+            check(done.returncode == 0, f"{line}: {done}")
+        events = json.loads((test.dir / "queue.json").read_text())["traceEvents"]
+        made = [(e["ph"], e.get("name")) for e in events if e.get("cat") in ("app", "python")]
+        check(sorted(made, key=str) == sorted([
+            ("B", "produce"), ("C", "queue"), ("s", "hand over"), ("B", "consume"), ("f", "hand over"), ("C", "queue"),
+            ("E", None), ("E", None)], key=str), f"{made}")
+
+
 def main():
     test = Test("examples")
     for name in ("README.md", "man/tracectl.1.scd"):
         test.case(f"examples of {name}", run_all, test.source / name, daemon=True)
+    test.case("programs of docs/marks.md", programs, daemon=True)
     test.end()
 
 

@@ -48,6 +48,7 @@ check "with what it means" grep -q 'may not do' <(journalctl -q -x -u traced MES
 read -ra libs < <(pkg-config --cflags --libs libtraced)
 check "a program is linked with the library" cc example.c "${libs[@]}" -lpthread -o /tmp/example
 check "and runs" /tmp/example
+check "Python finds the module and the library" /usr/bin/python3 -c 'import traced; traced.instant("here")'
 
 check "Perfetto can't be installed beside it" fails dpkg -i perfetto.deb
 dpkg --purge perfetto >/dev/null 2>&1
@@ -71,13 +72,13 @@ check "recording goes on" alice tracectl record -t 200ms -o /tmp/after.json
 check "a session starts before the removal" alice tracectl start --name last -e sched
 daemon=$(daemon_pid)
 check "and has its instances" instances "$daemon"
-check "they are removed" dpkg --remove traced tracectl libtraced-dev libtraced1
+check "they are removed" dpkg --remove traced tracectl python3-traced libtraced-dev libtraced1
 check "no daemon is left" fails pgrep -x traced
 check "no socket" test ! -e /run/traced/traced.sock
 check "no instance" fails instances "$daemon"
 check "what was configured is kept" test -e /etc/traced.conf
 check "what was recorded, too" spool last
-check "they are purged" dpkg --purge traced tracectl libtraced-dev libtraced1
+check "they are purged" dpkg --purge traced tracectl python3-traced libtraced-dev libtraced1
 traces >/tmp/after
 check "nothing is left behind" diff /tmp/before /tmp/after
 
