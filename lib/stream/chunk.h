@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parts of a chunk that only writer.c and reader.c use: its checksum, and where its payload lies. */
+/* Parts of a chunk that only writer.c and reader.c use: its checksum, payloads in other files. */
 #pragma once
 
 #include <sys/uio.h>
