@@ -219,13 +219,23 @@ static inline char *element_put_symbol(struct function_writer *w, struct buf *b,
 	return to + s->len;
 }
 
-/* Start of an element up to the name, or up to where a name would be. */
-static const char *const openings[] = {
-	[FUNCTION_BEGIN] = ",\n{\"ph\":\"B\",\"cat\":\"func\",\"name\":\"",
-	[FUNCTION_END] = ",\n{\"ph\":\"E\"",
-	[FUNCTION_CALL] = ",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\"",
-	[FUNCTION_RUN] = ",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\"",
-	[FUNCTION_HIT] = ",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\"",
+/*
+ * Start of an element up to the name, or up to where a name would be. Of a constant size, since a
+ * copy of that is fast.
+ */
+#define OPENING(text)                                                                              \
+	{                                                                                          \
+		text, sizeof(text) - 1                                                             \
+	}
+static const struct {
+	char text[48];
+	uint8_t len;
+} openings[] = {
+	[FUNCTION_BEGIN] = OPENING(",\n{\"ph\":\"B\",\"cat\":\"func\",\"name\":\""),
+	[FUNCTION_END] = OPENING(",\n{\"ph\":\"E\""),
+	[FUNCTION_CALL] = OPENING(",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\""),
+	[FUNCTION_RUN] = OPENING(",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\""),
+	[FUNCTION_HIT] = OPENING(",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\""),
 };
 
 /* Writes the return value or the missing part, if any. */
@@ -287,7 +297,8 @@ _hot_ void function_writer_put(struct function_writer *w, const struct function_
 
 	if (unlikely(!to))
 		return;
-	to = stpcpy(to, openings[e->kind]);
+	memcpy(to, openings[e->kind].text, sizeof(openings[e->kind].text));
+	to += openings[e->kind].len;
 	if (e->kind != FUNCTION_END) {
 		to = element_put_symbol(w, out, to, e->func);
 		if (unlikely(!to))
