@@ -20,7 +20,8 @@ void report_deinit(struct capture_report *r)
 	free(r->cpu_stats);
 }
 
-static void report_add(struct capture_report *r, bool missing, const char *fmt, va_list ap)
+_printf_(3, 0) static void report_add(struct capture_report *r, bool missing, const char *fmt,
+				      va_list ap)
 {
 	char *text;
 

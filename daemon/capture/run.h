@@ -56,7 +56,7 @@ struct capture_run {
 };
 
 #define RUN_INIT                                                                                   \
-	((struct capture_run){ .rings = { { .dir = -EBADF }, { .dir = -EBADF } },                  \
+	((struct capture_run){ .rings = { [0 ... BUFFER_COUNT - 1] = { .dir = -EBADF } },          \
 			       .staging = STAGING_INIT,                                            \
 			       .clock_watch = -EBADF,                                              \
 			       .epfd = -EBADF,                                                     \

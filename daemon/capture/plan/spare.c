@@ -138,7 +138,7 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 
 bool capture_spare_take(struct capture_spare *s, struct capture_setup *to)
 {
-	_cleanup_(capture_spare_freep) struct capture_spare *spare = s;
+	_cleanup_(capture_spare_freep) _unused_ struct capture_spare *spare = s;
 	_cleanup_buf_ struct buf state = BUF_INIT;
 
 	if (spare_read_state(s, &state) < 0 || state.len != s->state.len ||
