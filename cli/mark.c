@@ -45,7 +45,7 @@ static int mark_put_slice(struct buf *text, long pid, char phase, const char *na
 	return mark_check_name(name, strlen(name), err);
 }
 
-static int mark_put_text(struct buf *text, const struct options *o, struct error *err)
+static int mark_append_text(struct buf *text, const struct options *o, struct error *err)
 {
 	int kinds = !!o->begin + !!o->end + !!o->counter + !!o->arg_count;
 	long pid = o->pid_count ? o->pids[0] : getppid();
@@ -76,7 +76,7 @@ static int mark_run(const struct options *o)
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
 
-	if (mark_put_text(&text, o, &err) < 0)
+	if (mark_append_text(&text, o, &err) < 0)
 		return cli_usage(&err);
 	mark.text = buf_string(&text);
 	if (!mark.text) {

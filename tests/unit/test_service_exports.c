@@ -81,7 +81,7 @@ static void a_failed_export_keeps_the_recording(void **state)
 	close(out);
 }
 
-/* What was said to be safe stays so, whatever comes after it. */
+/* A recording that an error called safe stays, whatever follows. */
 static void one_export_that_failed_keeps_the_recording_for_all(void **state)
 {
 	struct daemon *d = *state;
@@ -356,7 +356,7 @@ static void who_leaves_a_stream_ends_it(void **state)
 	close(ends[1]);
 }
 
-/* What the exporter had not written is the only copy. */
+/* The spool holds the only copy of the data that the exporter did not write. */
 static void a_stream_that_fails_leaves_its_spool(void **state)
 {
 	struct daemon *d = *state;

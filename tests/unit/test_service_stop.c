@@ -118,7 +118,7 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 	daemon_stop(d);
 	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
 	turn_until(d, loop_has_ended(d->loop));
-	/* What it armed is taken down again by manager_free(), as the teardown checks. */
+	/* manager_free() removes the instances that it armed; the teardown checks that. */
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&c);
 }

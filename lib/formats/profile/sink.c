@@ -51,7 +51,7 @@ struct stack_key {
 };
 
 /* Whether k is the stack s->stack. */
-static bool profile_is_stack(const struct known_stack *k, struct stack_key key)
+static bool profile_sink_is_stack(const struct known_stack *k, struct stack_key key)
 {
 	const struct sink_profile *s = key.s;
 	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
@@ -61,7 +61,7 @@ static bool profile_is_stack(const struct known_stack *k, struct stack_key key)
 }
 
 DEFINE_TABLE(stack_slots, struct known_stack, struct stack_key, slot->count != 0, slot->hash,
-	     profile_is_stack(slot, key));
+	     profile_sink_is_stack(slot, key));
 
 static int profile_not_one(struct error *err)
 {
@@ -186,7 +186,7 @@ static void profile_take_stack(struct sink_profile *s, const struct sample_reade
 	}
 }
 
-static int profile_add_stack(struct sink_profile *s, struct error *err)
+static int profile_sink_add_stack(struct sink_profile *s, struct error *err)
 {
 	uint64_t hash = XXH3_64bits(s->stack, s->depth * sizeof(*s->stack));
 	struct known_stack *k = stack_slots_place(&s->stacks, hash, (struct stack_key){ s, hash });
@@ -224,7 +224,7 @@ static int profile_collect(struct sink_profile *s, struct sample_reader *r, stru
 			continue;
 		}
 		s->samples++;
-		n = profile_add_stack(s, err);
+		n = profile_sink_add_stack(s, err);
 		if (n < 0)
 			return n;
 	}
