@@ -34,7 +34,7 @@ struct chunk_cursor {
 	size_t next;	    /* number of the next chunk in the list */
 	struct chunk chunk; /* the current chunk */
 	uint32_t skip;	    /* the current chunk's, see struct chunk_ref */
-	uint32_t at;	    /* offset in its payload; everything before it was loaded */
+	uint32_t at;	    /* offset in its payload at which the next piece begins */
 	uint32_t from;	    /* offset of the window in its payload */
 	struct buf window;
 	size_t used; /* bytes of the window that were consumed */
