@@ -291,7 +291,8 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 	put_file("out.0007.txt.part", "# nothing");
 	put_file("out.x.txt.part", "another's\n");
 	start(&s, "out.txt", "txt", 0);
-	assert_non_null(strstr(buf_string(&s.notes), "out.0003.txt.part of a killed recording is now "));
+	assert_non_null(
+		strstr(buf_string(&s.notes), "out.0003.txt.part of a killed recording is now "));
 	put_files(&s, 1);
 	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 6, 6);
