@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One output format, as a table of functions. A sink gets the merged events in time order and
- * writes through an output; it never sees tracefs or the stream. To add a format: one file, and one
- * line in formats.c.
+ * writes through an output; it never sees tracefs or the stream. docs/architecture.md says how to
+ * add a format.
  */
 #pragma once
 
