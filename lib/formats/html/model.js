@@ -3,7 +3,7 @@
 // Times are nanoseconds since the second in which the trace begins. A Number holds 104 days of them exactly.
 
 const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STOPPED: 5, DEAD: 6};
-const STATE_NAMES = ['not known', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
+const STATE_NAMES = ['unknown', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
 const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
 // An end event ends only slices of its own kind.

@@ -8,14 +8,14 @@ const TABLE_ROWS = 200;
 const ANSWER_MS = 4; // of each frame, for searches and sums, so that moving stays smooth
 const KEYS_HELP = [
   ['W S', 'zoom in and out'],
-  ['A D', 'to the left and to the right'],
-  ['wheel', 'scroll; with Ctrl: zoom; with Shift: to the sides'],
-  ['drag', 'select a time and what lies in it; with Shift, or on the ruler: move'],
-  ['click', 'what it is; on a heading: open or close it'],
-  ['F', 'zoom to what is selected'],
-  ['0', 'the whole trace'],
-  ['/', 'search; Enter and Shift Enter: the next, the one before'],
-  ['Esc', 'let go'],
+  ['A D', 'move left and right'],
+  ['wheel', 'scroll; with Ctrl: zoom; with Shift: move sideways'],
+  ['drag', 'select a time and rows; with Shift, or on the ruler: move'],
+  ['click', 'show details; on a heading: open or close it'],
+  ['F', 'zoom to the selection'],
+  ['0', 'show the whole trace'],
+  ['/', 'search; Enter and Shift Enter: go to the next and the previous match'],
+  ['Esc', 'clear the selection'],
 ];
 
 // Runs a generator for `ms` milliseconds at a time. The page can paint in between.
@@ -133,9 +133,9 @@ class Viewer {
     if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
     if (model.cut) bad.push('the file was cut: its end is missing');
     else if (about && about.incomplete) bad.push('the recording is incomplete');
-    if (model.strange) bad.push(`${model.strange} lines are no events`);
+    if (model.strange) bad.push(`${model.strange} lines could not be read`);
     if (bad.length) this.about.append(' · ', make('b', {}, bad.join(' · ')));
-    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements have no picture here`);
+    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements cannot be drawn`);
     this.about.title = this.about.textContent + (about && about.warnings ? `\n${about.warnings.join('\n')}` : '');
   }
 
@@ -324,7 +324,7 @@ class Viewer {
     c.fillStyle = theme.raised;
     c.fillRect(0, OVERVIEW, LABELS_WIDTH - 1, RULER);
     c.fillStyle = theme.dim;
-    c.fillText(`in sight: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
+    c.fillText(`in view: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
   }
 
   // Keyboard and mouse.
@@ -530,7 +530,7 @@ class Viewer {
     const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
     if (!all.length) return;
     const timed = name !== 'events';
-    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'times', 'mean', 'longest'] : ['', 'times'];
+    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'count', 'mean', 'longest'] : ['', 'count'];
     const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
       const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
       const times = count.toLocaleString('en');
