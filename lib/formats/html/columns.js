@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Columns of numbers, and what they are put together to: slices in lanes, and counters.
+// Columns of numbers, and the lanes of slices and the counters that consist of them.
 
-// An array of numbers that grows.
+// A typed array that grows.
 class Column {
   constructor(Type, room = 16) {
     this.data = new Type(room);
@@ -17,7 +17,7 @@ class Column {
     this.data[this.length++] = value;
   }
 
-  // The first index whose value is above x, in a sorted column.
+  // Returns the first index with a value above x. The column must be sorted.
   above(x) {
     let low = 0;
     let high = this.length;
@@ -29,7 +29,8 @@ class Column {
     return low;
   }
 
-  // The first index at or behind from whose value is at least x, in a sorted column: near ones first.
+  // Returns the first index, starting at `from`, with a value of at least x. The column must be sorted.
+  // The steps double, so an index near `from` is found fast.
   seek(x, from = 0) {
     const {data, length} = this;
     let low = from;
@@ -48,11 +49,11 @@ class Column {
   }
 }
 
-// The greatest of some values, each of which has its time, in any stretch of time. That of each 8 is known, and the
-// time of their last: a stretch is walked through in few steps, and in the order in which it lies in memory. A frame
-// does so some ten thousand times; there a search in steps of all sizes takes longer, and more levels do, too.
+// Finds the greatest value in a stretch of time; each value has a time. It stores the greatest value and the last
+// time of each 8 values. So a walk takes few steps, in memory order. A frame walks some ten thousand times. A search
+// that jumps in memory would be slower there, and so would more levels.
 //
-// Values of one type only, as far as possible: the loops are made for it.
+// All `values` should have one array type: the engine compiles the loops for it.
 class Peaks {
   constructor(time, values) {
     this.time = time.data;
@@ -71,8 +72,8 @@ class Peaks {
     }
   }
 
-  // From index i on, which belongs to it in any case, through all whose time is before until; returns the first index
-  // behind them. In best is then the index of the greatest, of equals the first one's.
+  // Walks over value i, whatever its time, and the next values with times before `until`. Returns the index after
+  // the last one. Sets `best` to the index of the greatest value, of equal ones the first.
   walk(i, until) {
     const {time, values, last, peak, at} = this;
     const n = values.length;
@@ -105,7 +106,8 @@ class Peaks {
   }
 }
 
-// Slices one after the other. ref: an event's index, or ~ that of an element; on a CPU, the thread.
+// Slices; in a row's lane they are in time order and do not overlap. `ref` is an event's index, or ~INDEX of an
+// element. In a CPU's lane of running threads `ref` is the thread's id.
 class Lane {
   constructor() {
     this.start = new Column(Float64Array);
@@ -125,7 +127,7 @@ class Lane {
     this.ref.push(ref);
   }
 
-  // Sums of all durations before each slice: how busy a pixel is, whatever it holds. The longest gives it its colour.
+  // Sums up the durations before each slice: two sums tell how busy a pixel is. Its longest slice gives its colour.
   seal() {
     const n = this.length;
     const durations = new Float32Array(n);
@@ -138,20 +140,20 @@ class Lane {
     this.longest = new Peaks(this.start, durations);
   }
 
-  // How much of the time before t is within slices.
+  // Returns how much of the time before t the slices cover.
   busyBefore(t) {
     const i = this.start.seek(t);
     return this.busy[i] - (i > 0 ? Math.max(0, this.end.data[i - 1] - t) : 0);
   }
 
-  // The first slice that ends after t.
+  // Returns the index of the first slice that ends after t.
   at(t) {
     const i = this.start.above(t);
     return i > 0 && this.end.data[i - 1] > t ? i - 1 : i;
   }
 }
 
-// Slices that may lie in each other: a list in any order, lanes once sealed. A NaN ends with the trace.
+// Slices that may nest: a list in any order, lanes once sealed. A slice with the end NaN ends with the trace.
 class Nest {
   constructor() {
     this.list = new Lane();
@@ -184,7 +186,7 @@ class Nest {
     const order = new Uint32Array(length);
     for (let i = 0; i < length; i++) order[i] = i;
     yield;
-    // Of those that begin together the longest is around the others.
+    // If slices begin together, the longest one encloses the others.
     if (!sorted) {
       order.sort((a, b) => start.data[a] - start.data[b] || end.data[b] - end.data[a] || a - b);
     }
@@ -207,7 +209,7 @@ class Nest {
       this.lanes[depth].push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
       if ((k & 0x3fff) === 0x3fff) yield;
     }
-    // A lane's slices may still overlap where they were not nested: the later one is shown from there on.
+    // Slices that were not nested may overlap within a lane. The earlier one is cut there.
     for (const lane of this.lanes) {
       for (let i = 1; i < lane.length; i++) {
         if (lane.end.data[i - 1] > lane.start.data[i]) lane.end.data[i - 1] = lane.start.data[i];
@@ -247,7 +249,7 @@ class Counter {
     this.max = Math.max(0, this.most);
   }
 
-  // Sets least and most of the value with index i and all behind it whose time is before until; returns what is next.
+  // Sets `least` and `most` over value i and the next values with times before `until`. Returns the next index.
   range(i, until) {
     const next = this.low.walk(i, until);
     this.high.walk(i, until);
@@ -257,7 +259,7 @@ class Counter {
   }
 }
 
-// Lanes by who is first free: asynchronous slices do not nest.
+// Asynchronous slices do not nest: each one goes to the first free lane.
 class AsyncNest extends Nest {
   *seal(lastTime) {
     const list = this.list;

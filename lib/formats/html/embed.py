@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""embed.py PAGE STYLE SCRIPT... : writes C with the page, style and scripts in their places.
+"""embed.py PAGE STYLE SCRIPT... : writes C source with the page, its style and its scripts.
 
-The scripts become one, in one function; the page's content security policy names its hash and the
-style's, so that nothing else of the file is ever run, whatever a trace has in it."""
+The scripts become one function. The page's content security policy names the hashes of script and
+style. So the browser runs no other code in the file, whatever the trace contains."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ def source_hash(text):
 def read(path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    # The licence of the whole is said once, in the page.
+    # The page names the licence once, for all its parts.
     return re.sub(r"\A(/\*|//|<!--) SPDX[^\n]*\n", "", text)
 
 

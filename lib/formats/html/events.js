@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What an event of the kernel's text means: functions by its name.
+// Functions by event name: each puts an event of the kernel's text into the model.
 
-// Each is called with the model as this.
+// In each function `this` is the model.
 const HANDLERS = {
   sched_switch({t, cpu, details}) {
     const arrow = details.indexOf(' ==> next_comm=');
@@ -12,7 +12,7 @@ const HANDLERS = {
     const next = parseInt(details.slice(nextAt + 10), 10);
     const letters = details.slice(details.lastIndexOf('=', arrow - 1) + 1, arrow);
     this.endRunning(cpu, t);
-    // The one that was switched to before this: where its end was not told, it is not known when it was.
+    // No event switched from cpu.tid to another task: its state is unknown from now on.
     if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
     if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[letters[0]] ?? State.SLEEPING);
     cpu.tid = next;
@@ -72,20 +72,20 @@ const HANDLERS = {
   },
   cpu_idle({t, index, details}) {
     const [, value, cpu] = /state=(\d+) cpu_id=(\d+)/.exec(details) || [];
-    // 2^32 - 1: it left what it was in.
+    // 4294967295, which is -1: the CPU left its idle state.
     if (cpu) this.counter(`CPU ${cpu} idle state`, 'cpu').push(t, value === '4294967295' ? 0 : +value + 1, index);
   },
 };
 HANDLERS.sched_wakeup = HANDLERS.sched_waking;
 HANDLERS.sched_wakeup_new = HANDLERS.sched_waking;
 
-// A thread is in one at a time: where its end is missing, it is over by now.
+// A thread is in one system call at a time. A new one ends the last, whose exit may be missing.
 function enterSyscall(model, t, index, thread, name) {
   thread.nest.end(t, Kind.SYSCALL);
   thread.nest.begin(t, model.intern(name), index, Kind.SYSCALL);
 }
 
-// An architecture's interrupts without a number, as tracepoints X_entry and X_exit.
+// An architecture's interrupts without a number. Their tracepoints are X_entry and X_exit.
 const VECTORS = new Set(
   (
     'ipi local_timer reschedule call_function call_function_single irq_work x86_platform_ipi error_apic ' +

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The trace as columns of numbers: what the page's two blocks say, sorted into CPUs, threads and counters.
-// Times are nanoseconds since the second in which the trace begins: exact for 104 days.
+// The model: the page's two data blocks as columns of numbers, by CPU, thread and counter.
+// Times are nanoseconds since the second in which the trace begins. A Number holds 104 days of them exactly.
 
 const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STOPPED: 5, DEAD: 6};
-const STATE_NAMES = ['not known', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
+const STATE_NAMES = ['unknown', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
 const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
-// Slices of one thread that end by different events do not end each other.
+// An end event ends only slices of its own kind.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
 
@@ -15,7 +15,7 @@ class Thread {
     this.tid = tid;
     this.pid = 0;
     this.name = '';
-    this.cpu = null; // where it ran last
+    this.cpu = null; // the one on which it ran last
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint8Array);
@@ -36,7 +36,7 @@ class Thread {
     return i + 1 < this.state.length ? this.stateStart.data[i + 1] : lastTime;
   }
 
-  // Sums of the time that it ran before each state; and which of some is to be seen, where all cannot be.
+  // Sums up the running time before each state. If several states share a pixel, the highest rank is shown.
   seal(lastTime) {
     const ranks = new Float32Array(this.state.length);
     this.ran = new Float64Array(this.state.length + 1);
@@ -56,10 +56,10 @@ class Cpu {
     this.irq = new Nest();
     this.softirq = new Nest();
     this.events = new Column(Uint32Array);
-    this.time = new Column(Float64Array); // theirs
-    this.losses = []; // {from, to, count}: NaN where it is not known
+    this.time = new Column(Float64Array); // of `events`
+    this.losses = []; // {from, to, count}; NaN: unknown
     this.lossPending = null;
-    this.tid = -1; // not known
+    this.tid = -1; // unknown
     this.since = 0;
     this.last = NaN;
   }
@@ -81,7 +81,7 @@ class Model {
   constructor(text, more) {
     this.text = text;
     this.more = more;
-    this.base = -1; // seconds
+    this.base = -1; // seconds; -1 before the first event
     this.firstTime = NaN;
     this.lastTime = 0;
     this.names = [];
@@ -90,7 +90,7 @@ class Model {
     this.offset = new Column(Uint32Array, 1 << 16);
     this.cpuOf = new Column(Uint16Array, 1 << 16);
     this.eventName = new Column(Uint32Array, 1 << 16);
-    this.elements = new Column(Uint32Array); // offsets in more
+    this.elements = new Column(Uint32Array); // offsets in `more`
     this.cpus = new Map();
     this.threads = new Map();
     this.processes = new Map();
@@ -98,7 +98,7 @@ class Model {
     this.asyncOpen = new Map();
     this.frames = Object.create(null);
     this.about = null;
-    this.strange = 0; // lines that are no events
+    this.strange = 0; // lines that could not be read
     this.notDrawn = 0;
     this.cut = false;
     this.handlers = new Map();
@@ -145,7 +145,7 @@ class Model {
     if (t > this.lastTime) this.lastTime = t;
   }
 
-  // Reads both blocks; to be resumed until it is done.
+  // Reads both blocks. The caller resumes this generator until it is done.
   *load() {
     yield* this.readText();
     yield* this.readMore();
@@ -164,7 +164,7 @@ class Model {
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
-      // Idle has a row on each CPU already.
+      // The rows of CPUs show idle times already.
       if (thread.tid === 0 && !thread.nest.lanes.length) continue;
       this.process(thread.pid || thread.tid).threads.push(thread);
     }
@@ -191,7 +191,7 @@ class Model {
     for (let n = 0; at < length; n++) {
       let end = s.indexOf('\n', at);
       if (end < 0) {
-        this.cut = /\S/.test(s.slice(at)); // a line without its end is not to be trusted
+        this.cut = /\S/.test(s.slice(at)); // a line without its end may be incomplete
         break;
       }
       if (s.charCodeAt(at) === 35) this.readComment(s.slice(at, end));
@@ -209,7 +209,7 @@ class Model {
     if (!lost) return;
     const cpu = this.cpu(+lost[1]);
     const from = cpu.last >= 0 ? cpu.last : NaN;
-    // What ran when the events went missing is known up to the last of them that is there.
+    // The running task is known up to the last event before the loss.
     this.endRunning(cpu, cpu.last);
     this.loseSight(cpu, cpu.last);
     cpu.tid = -1;
@@ -218,13 +218,13 @@ class Model {
     cpu.lossPending = {from, to: NaN, count: lost[2] === undefined ? NaN : +lost[2]};
   }
 
-  // Of the thread that ran on cpu.
+  // Makes the state of the thread that ran on `cpu` unknown from t on.
   loseSight(cpu, t) {
     const thread = cpu.tid > 0 && this.threads.get(cpu.tid);
     if (thread && thread.cpu === cpu && thread.current === State.RUNNING) thread.enter(t, State.UNKNOWN);
   }
 
-  // A thread's last switch ends all that it did.
+  // An exiting thread's last switch ends all its slices.
   leave(thread, t, state) {
     thread.enter(t, state);
     if (state === State.DEAD) thread.nest.endAll(t);
@@ -240,10 +240,10 @@ class Model {
     if (cpu.tid > 0 && t > cpu.since) cpu.running.push(cpu.since, t, this.intern(''), cpu.tid);
   }
 
-  // "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details"; false: it is something else.
+  // Parses "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details". Returns false for any other line.
   readLine(at, end) {
     const s = this.text;
-    // The name of a task may look like anything; but it has its column of 16 bytes.
+    // A task's name may contain anything, but its column is 16 characters wide.
     let i = at + 16;
     if (s.charCodeAt(i) !== 45 || !isDigit(s.charCodeAt(i + 1))) {
       const found = /-\d+ +\([ \d-]+\) +\[\d+\] /.exec(s.slice(at, end));
@@ -264,7 +264,7 @@ class Model {
     }
     if (s.charCodeAt(i) !== 91) return false;
     for (i++; isDigit((c = s.charCodeAt(i))); i++) cpu = cpu * 10 + c - 48;
-    i = s.indexOf(' ', i + 2); // behind "] ": the flags
+    i = s.indexOf(' ', i + 2); // skips "] " and the flags
     while (s.charCodeAt(i) === 32) i++;
     let seconds = 0;
     let fraction = 0;
@@ -304,7 +304,7 @@ class Model {
     if (handler) handler.call(this, {t, index, cpu, thread, name, details: restore(s.slice(colon + 2, end))});
   }
 
-  // Asynchronous slices of one name or category are shown together.
+  // Asynchronous slices of one name or category share a row.
   asyncNest(pid, track) {
     const process = this.process(pid);
     let nest = process.async.get(track);
@@ -327,7 +327,7 @@ class Model {
     if (last) last.nest.list.end.data[last.index] = t;
   }
 
-  // What the JSON has beside the text, an element a line.
+  // The other members of the JSON, one element per line.
 
   *readMore() {
     const s = this.more;
@@ -345,7 +345,8 @@ class Model {
         yield;
       }
     }
-    // The array's end is on the line of its last element, or on that of the member's own name.
+    // No line begins with an array's end: it follows the last element, or the member's name.
+    // otherData is the last member. Without it the file was cut.
     if (!this.about) this.cut = true;
   }
 
@@ -356,7 +357,7 @@ class Model {
     return '';
   }
 
-  // "ID":{...}, and a bracket more behind the last.
+  // Reads a line "ID":{...}, of stackFrames. One more bracket follows the last frame.
   readFrame(line) {
     const isLast = line.endsWith('}},');
     Object.assign(this.frames, parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`));
@@ -457,7 +458,7 @@ class Model {
     }
   }
 
-  // What people see of it.
+  // Texts for the page.
 
   eventText(index) {
     const at = this.offset.data[index];
@@ -469,7 +470,7 @@ class Model {
     return this.parseElement(this.elements.data[~ref]);
   }
 
-  // From the innermost frame out.
+  // Returns the functions' names, the innermost first.
   stack(frame) {
     const lines = [];
     for (let f = this.frames[frame]; f && lines.length < 128; f = this.frames[f.parent]) lines.push(f.name);
@@ -478,12 +479,12 @@ class Model {
 
   threadLabel(tid) {
     const thread = this.threads.get(tid);
-    // What has no number of its own, as idle on each CPU, has one that no task can have.
+    // No task has an id from TID_LIMIT on. The JSON uses those for idle on each CPU.
     return `${(thread && thread.name) || '<...>'}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
   }
 }
 
-// Without the backslash that keeps a browser from ending the block.
+// Removes the backslash that keeps the browser from ending the block at this text.
 function restore(text) {
   return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What stands beside each other, from the top: CPUs, then processes with their threads.
+// The rows of the page, from the top: CPUs, then processes with their threads.
 
 const LANE = 16; // pixels
 
@@ -42,7 +42,7 @@ class Rows {
     for (const counter of model.counters.values()) {
       if (counter.owner !== 'cpu') model.process(counter.owner).counters.push(counter);
     }
-    // Kernel threads and idle are sorted behind the others.
+    // Kernel threads and idle have a sort index above 0: they come last.
     const processes = [...model.processes.values()].sort((a, b) => a.sort - b.sort || a.pid - b.pid);
     let kernel = null;
     for (const process of processes) {
@@ -53,7 +53,7 @@ class Rows {
       const group = isKernel ? kernel : this.addGroup(`${process.name || 'process'} ${process.pid}`, true);
       group.rows.push(...rows);
     }
-    // A screen or two is enough to begin with.
+    // At first, groups below the first two screens or so are closed.
     let height = 0;
     for (const group of this.groups) {
       height += group.rows.reduce((sum, row) => sum + row.height, 0);
@@ -98,7 +98,7 @@ class Rows {
     return group;
   }
 
-  // Tells each row its place; those of closed groups have none.
+  // Lists the visible rows in `all` and sets their y. Rows of closed groups are not visible.
   place() {
     this.all = [];
     let y = 0;
@@ -109,7 +109,7 @@ class Rows {
     };
     for (const group of this.groups) {
       if (!group.rows.length) continue;
-      // One row needs no heading.
+      // A single row needs no heading.
       if (group.rows.length === 1 && group.open) {
         put(group.rows[0]);
         continue;
@@ -125,7 +125,7 @@ class Rows {
     return this.all.find((row) => y >= row.y && y < row.y + row.height + 1);
   }
 
-  // Opens the group of it first.
+  // Returns the first row that matches, and opens its group.
   reveal(match) {
     for (const group of this.groups) {
       const row = group.rows.find(match);

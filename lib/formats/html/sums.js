@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// What is asked of the whole trace: where a word is, and what a piece of time adds up to.
+// Search in the whole trace, and sums over a selection.
 
 const FOUND_MAX = 200000;
 
@@ -10,7 +10,7 @@ class Search {
   }
 
   clear() {
-    this.found = []; // {t, ref} of events, or {t, lane, index} of slices that no event tells of
+    this.found = []; // {t, ref} of events; {t, lane, index} of slices without an event
     this.current = -1;
     this.more = false;
   }
@@ -18,7 +18,7 @@ class Search {
   *run(query) {
     this.clear();
     const {model} = this;
-    // In the text a backslash may stand behind it.
+    // In the text, backslashes may follow "<".
     const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
     const n = model.time.length;
     for (let i = 0; i < n && !this.more; i += 4096) {
@@ -66,7 +66,8 @@ class Search {
     else this.more = true;
   }
 
-  // The next one, or the one before: of what is known already from the time t on.
+  // Returns the next match found so far (way 1), or the previous one (way -1). The first step takes the first match
+  // from time t on.
   step(way, t) {
     if (!this.found.length) return null;
     if (this.current < 0) {
@@ -79,7 +80,7 @@ class Search {
   }
 }
 
-// What a piece of time adds up to, by what lies in it; in rows from top to bottom.
+// Sums over a selection: times `from` to `to`, in rows between `top` and `bottom`.
 class Sums {
   constructor(model, {from, to, top, bottom}) {
     this.model = model;
@@ -91,7 +92,7 @@ class Sums {
     this.counters = [];
   }
 
-  // To be resumed until it is done.
+  // The caller resumes this generator until it is done.
   *run(rows) {
     for (const row of rows) {
       if (row.y + row.height <= this.top || row.y >= this.bottom) continue;

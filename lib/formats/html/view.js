@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// How rows are painted: never more work than there are pixels and rows in sight.
+// The painter of rows. The visible pixels and rows bound its work.
 //
-// What is narrower than a pixel is skipped from pixel to pixel, and shown as how much of the pixel it fills, in the
-// colour of the longest. All of a frame's slices are painted into one image, a line for each lane, and stretched from
-// there. The image covers what is below it: how a colour looks over another is known beforehand, by parts of 255.
+// Slices narrower than a pixel take one step per pixel. The longest one gives the pixel its colour. The more of the
+// pixel they fill together, the stronger the colour is. The painter paints all slices into one image, one line per
+// lane. Then it stretches each line to its lane's height. The image is opaque: tables hold each colour's mixes with
+// its background, in 255 steps.
 
 const LABELS_WIDTH = 230;
 const FONT = '11px system-ui, sans-serif';
-const LINE_MIN = 7; // pixels: no lane or strip is lower
-const CHAR = 6.1; // about a character's width in that font
+const LINE_MIN = 7; // pixels: the least height of a lane or strip
+const CHAR = 6.1; // pixels: the approximate width of a character
 
-// 0xAABBGGRR, as an image holds it.
+// Returns 0xAABBGGRR, a pixel of image data on a little-endian machine.
 function pack(r, g, b) {
   return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 }
 
-// The color over what is below it, of which it hides 0, 1 ... 255 parts.
+// Returns 256 mixes of two colours: number n has n/255 of `color`, the rest of `below`.
 function shades(below, color) {
   return Uint32Array.from({length: 256}, (_, part) => {
     const [r, g, b] = [0, 8, 16].map((shift) => {
@@ -49,19 +50,19 @@ class Theme {
       this.palette.push(shades(this.backPixel, color));
     }
     this.tickShades = shades(this.backPixel, toPixel(this.tick));
-    // Each as itself, and how much it ran over that. Who is dead is not seen.
+    // Each state's colour, mixed with that of running. An exited thread has the background's colour.
     this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'back'].map((name) =>
       shades(toPixel(read(`--${name}`)), toPixel(read('--running'))),
     );
   }
 
-  // The same for the same number, in every row.
+  // A number has the same colour in every row.
   shadesOf(n) {
     return this.palette[(Math.imul(n + 1, 0x9e3779b1) >>> 16) % 24];
   }
 }
 
-// The index of what fills so much of a pixel, among its shades: never too faint to be seen.
+// Returns the index among shades for the filled part of a pixel. The least part is visible, too.
 function visible(part) {
   return Math.max(72, Math.min(255, part * 255)) | 0;
 }
@@ -76,7 +77,7 @@ class Painter {
     this.stripContext = this.strip.getContext('2d', {alpha: false, willReadFrequently: true});
     this.from = 0; // the visible time
     this.to = 1;
-    this.sight = null; // what is painted in the image
+    this.sight = null; // the view that the image shows
     this.painted = {slices: 0};
   }
 
@@ -104,7 +105,7 @@ class Painter {
     this.canvas.height = Math.round(height * ratio);
     this.pixels = Math.max(1, Math.round((width - LABELS_WIDTH) * ratio));
     this.strip.width = this.pixels;
-    this.strip.height = Math.ceil(height / LINE_MIN) + 4; // the first row may begin above it
+    this.strip.height = Math.ceil(height / LINE_MIN) + 4; // the first row may begin above the canvas
     this.image = this.stripContext.createImageData(this.pixels, this.strip.height);
     this.words = new Uint32Array(this.image.data.buffer);
   }
@@ -136,7 +137,7 @@ class Painter {
     for (const row of rows) this.paintLabel(row, row.y - scroll);
   }
 
-  // Of what is in sight already there is an image.
+  // Repaints the image only if the view has changed.
   paintRows(rows, scroll) {
     const {context: c, ratio, pixels} = this;
     const sight = [this.from, this.to, scroll, this.rows.all, this.theme, this.image];
@@ -173,7 +174,7 @@ class Painter {
     }
   }
 
-  // A line of the image, and where it goes.
+  // Adds a line to the image, and its place on the canvas. Returns the index of its first pixel.
   line(y, height) {
     const start = this.lines.length * this.pixels;
     this.lines.push([y, height]);
@@ -181,7 +182,7 @@ class Painter {
     return start;
   }
 
-  // On a CPU a slice is its thread's, elsewhere it has a name.
+  // On a CPU the slice's thread gives its colour and label, elsewhere its name.
   paintLane(lane, y, height, isCpu) {
     const {from, to, pixels, words, ratio, theme, model} = this;
     const scale = pixels / (to - from);
@@ -202,7 +203,7 @@ class Painter {
       const a = Math.max(0, Math.round(x0));
       const b = Math.min(pixels, Math.max(a + 1, Math.round(x1)));
       words.fill(theme.shadesOf(key[i])[255], base + a, base + b);
-      // Neighbours of one colour stay two.
+      // A gap separates neighbours of the same colour.
       if (x0 >= 0 && b - a > 3) words[base + a] = theme.backPixel;
       if (b - a >= wide && height >= 12) {
         const text = isCpu ? model.threadLabel(key[i]) : model.names[key[i]];
@@ -212,7 +213,7 @@ class Painter {
     }
   }
 
-  // All that begins within a pixel; returns what begins behind it.
+  // Paints the slices that begin within pixel x. Returns the index of the next slice to paint.
   paintPixel(lane, i, x, base, scale, key) {
     if (x >= this.pixels) return lane.length;
     const until = this.from + (x + 1) / scale;
@@ -220,7 +221,7 @@ class Painter {
     const over = Math.max(0, lane.end.data[j - 1] - until);
     const part = (lane.busy[j] - lane.busy[i] - over) * scale;
     this.words[base + x] = this.theme.shadesOf(key[lane.longest.best])[visible(part)];
-    // The last one may be long: then it is painted, too.
+    // The caller paints the last slice, too, if it goes on for another pixel.
     return over * scale > 1 ? Math.max(i + 1, j - 1) : j;
   }
 
@@ -265,7 +266,7 @@ class Painter {
       const part = Math.min(1, (ran[j] - ran[i] - beyond) * scale);
       const shade = part > 0 ? Math.round(Math.max(0.25, part) * 255) : 0;
       words[base + x] = theme.states[state[prominent.best]][shade];
-      // What lasts beyond the pixel is painted as well.
+      // The next round paints the last state, too, if it goes on for another pixel.
       i = over * scale > 1 && j - 1 > i ? j - 1 : j;
     }
   }
@@ -385,7 +386,7 @@ class Painter {
     c.fillText(text, x, y + Math.min(row.height / 2, 11));
   }
 
-  // What is under the pointer; null: nothing that can be told of.
+  // Returns the item under the pointer, or null if there is no row.
   hit(x, y, scroll) {
     const row = this.rows.at(y + scroll);
     if (!row || x < LABELS_WIDTH) return row ? {row, kind: 'label'} : null;
@@ -467,7 +468,7 @@ class Painter {
   }
 }
 
-// Of i and the one before it the nearer, if it is within near.
+// Returns the nearer of i - 1 and i, or -1 if neither is within `near`.
 function nearest(t, near, length, i, timeOf) {
   let best = -1;
   for (const k of [i - 1, i]) {

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The page: it loads the model in slices of time, and turns what people do into a part of the trace to show.
+// The page loads the model piece by piece, and shows the part that people choose.
 
 const OVERVIEW = 30;
 const RULER = 22;
 const HEAD = OVERVIEW + RULER;
 const TABLE_ROWS = 200;
-const ANSWER_MS = 4; // of a frame, for what is asked while it is moved
+const ANSWER_MS = 4; // of each frame, for searches and sums, so that moving stays smooth
 const KEYS_HELP = [
   ['W S', 'zoom in and out'],
-  ['A D', 'to the left and to the right'],
-  ['wheel', 'scroll; with Ctrl: zoom; with Shift: to the sides'],
-  ['drag', 'select a time and what lies in it; with Shift, or on the ruler: move'],
-  ['click', 'what it is; on a heading: open or close it'],
-  ['F', 'zoom to what is selected'],
-  ['0', 'the whole trace'],
-  ['/', 'search; Enter and Shift Enter: the next, the one before'],
-  ['Esc', 'let go'],
+  ['A D', 'move left and right'],
+  ['wheel', 'scroll; with Ctrl: zoom; with Shift: move sideways'],
+  ['drag', 'select a time and rows; with Shift, or on the ruler: move'],
+  ['click', 'show details; on a heading: open or close it'],
+  ['F', 'zoom to the selection'],
+  ['0', 'show the whole trace'],
+  ['/', 'search; Enter and Shift Enter: go to the next and the previous match'],
+  ['Esc', 'clear the selection'],
 ];
 
-// Runs what a generator does without ever keeping the page from painting: some ms at a time.
+// Runs a generator for `ms` milliseconds at a time. The page can paint in between.
 function inSlices(work, onSlice, ms = 12) {
   return new Promise((resolve, reject) => {
     const channel = new MessageChannel();
@@ -35,7 +35,7 @@ function inSlices(work, onSlice, ms = 12) {
         return reject(error);
       }
       onSlice();
-      // A message comes before a frame does, a timer behind it.
+      // A message arrives before the next frame, a timer fires after it.
       return ++slices % 4 ? channel.port2.postMessage(0) : setTimeout(() => channel.port2.postMessage(0));
     };
     channel.port2.postMessage(0);
@@ -53,7 +53,7 @@ class Viewer {
   }
 
   async start() {
-    // Something follows what was ended, if only a newline.
+    // In a complete file at least a newline follows the second block.
     const blocks = [...document.querySelectorAll('script.trace-data, script.trace-more')];
     const ended = blocks.length === 2 && blocks[1].nextSibling;
     this.wait = make(
@@ -133,9 +133,9 @@ class Viewer {
     if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
     if (model.cut) bad.push('the file was cut: its end is missing');
     else if (about && about.incomplete) bad.push('the recording is incomplete');
-    if (model.strange) bad.push(`${model.strange} lines are no events`);
+    if (model.strange) bad.push(`${model.strange} lines could not be read`);
     if (bad.length) this.about.append(' · ', make('b', {}, bad.join(' · ')));
-    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements have no picture here`);
+    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements cannot be drawn`);
     this.about.title = this.about.textContent + (about && about.warnings ? `\n${about.warnings.join('\n')}` : '');
   }
 
@@ -170,7 +170,7 @@ class Viewer {
     this.dirty();
   }
 
-  // The visible time; never less than some ns, nor much more than there is.
+  // Sets the visible time. It spans at least 200 ns, and at most the whole trace with its margins.
   show(from, to) {
     const limit = this.whole.to - this.whole.from;
     const span = Math.min(Math.max(to - from, 200), limit);
@@ -218,7 +218,7 @@ class Viewer {
     if (this.keys.has('d')) this.pan(0.9 * rate);
   }
 
-  // The overview, and the ruler.
+  // The overview and the ruler.
 
   paintHead() {
     const {painter} = this;
@@ -252,7 +252,7 @@ class Viewer {
     return from + ((x - LABELS_WIDTH) / (this.painter.width - LABELS_WIDTH)) * (to - from);
   }
 
-  // How busy all CPUs were together, or where they don't tell, how many events there were; and where some are lost.
+  // Draws how busy all CPUs were together; without scheduler events, how many events there were. Marks losses.
   makeOverview() {
     const {model, painter} = this;
     const canvas = make('canvas', {width: painter.pixels, height: OVERVIEW});
@@ -287,7 +287,7 @@ class Viewer {
     return canvas;
   }
 
-  // By the overview's pixels; each frame adds what was found since the last one.
+  // Marks matches in the overview, once per pixel. Each frame adds the new matches.
   paintFound(c) {
     const {found} = this.search;
     if (this.foundIn !== found) {
@@ -324,10 +324,10 @@ class Viewer {
     c.fillStyle = theme.raised;
     c.fillRect(0, OVERVIEW, LABELS_WIDTH - 1, RULER);
     c.fillStyle = theme.dim;
-    c.fillText(`in sight: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
+    c.fillText(`in view: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
   }
 
-  // What people do.
+  // Keyboard and mouse.
 
   listen() {
     const {canvas, scroll} = this;
@@ -387,7 +387,7 @@ class Viewer {
     } else if (Math.abs(sideways) > 0) {
       this.pan((sideways * unit) / this.painter.width);
     } else {
-      return; // the page scrolls by itself
+      return; // the browser scrolls
     }
     event.preventDefault();
   }
@@ -530,7 +530,7 @@ class Viewer {
     const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
     if (!all.length) return;
     const timed = name !== 'events';
-    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'times', 'mean', 'longest'] : ['', 'times'];
+    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'count', 'mean', 'longest'] : ['', 'count'];
     const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
       const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
       const times = count.toLocaleString('en');
@@ -584,7 +584,7 @@ class Viewer {
 }
 
 const viewer = new Viewer();
-// For tests, and for who wants to look deeper.
+// For tests, and for the browser's console.
 window.traceViewer = viewer;
 document.addEventListener('DOMContentLoaded', () => {
   viewer.start().catch((error) => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Numbers, hits and elements in words.
+// Texts for numbers, hits and elements.
 
 function make(tag, {parent, ...properties} = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -16,7 +16,7 @@ function duration(ns) {
   return `${+(ns / 1e9).toFixed(6)} s`;
 }
 
-// With as many digits as tell one step from the next.
+// Formats ns with enough digits to distinguish one step from the next.
 function rulerText(ns, step) {
   const [unit, name] = [
     [1e9, 's'],
@@ -38,7 +38,7 @@ function absolute(model, t) {
   return `${Math.max(model.base, 0) + seconds}.${String(Math.round(t - seconds * 1e9)).padStart(9, '0')} s`;
 }
 
-// What is known of a hit: in words, and in those of the trace.
+// Describes a hit: a title, lines of facts, and the trace's own text.
 function tell(model, hit) {
   const {row, from, to} = hit;
   const lines = [`${duration(from - model.firstTime)} · ${absolute(model, from)}`];
@@ -68,7 +68,7 @@ function tellRunning(model, hit, lines) {
   const process = thread && model.processes.get(thread.pid || thread.tid);
   if (process && process.pid !== thread.tid) lines.push(`process ${process.name} ${process.pid}`);
   lines.push(`CPU ${number}`);
-  // The switches that it began and ended with.
+  // The slice begins with one switch and ends with another.
   const texts = [];
   for (const t of [hit.from, hit.to]) {
     for (let i = cpu.time.seek(t); i < events.length && cpu.time.data[i] === t; i++) {
