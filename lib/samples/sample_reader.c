@@ -141,7 +141,7 @@ int sample_reader_new(struct sample_reader **ret, const struct stream_index *ind
 	r->source = (struct chunk_source){
 		.reader = stream,
 		.type = CHUNK_SAMPLES,
-		.whole_max = CHUNK_BYTES_MAX,
+		.whole_max = UINT32_MAX, /* longer ones than CHUNK_BYTES_MAX are not read at all */
 		.held_max = HELD_BYTES_MAX,
 	};
 	r->format = stream_perf_format(index);
@@ -171,7 +171,9 @@ static int samples_load_chunk(struct sample_reader *r, struct cursor *c)
 		chunk_cursor_release(w, &r->source);
 		return 0;
 	}
-	if (n > 0)
+	if (n > 0 && w->chunk.length > CHUNK_BYTES_MAX)
+		n = -EFBIG;
+	else if (n > 0)
 		n = chunk_cursor_reserve(w, &r->source, w->chunk.length)
 			    ?: chunk_cursor_load(w, &r->source, NULL);
 	if (n < 0) {

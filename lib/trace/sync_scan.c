@@ -76,9 +76,10 @@ int sync_scan_once(struct stream_index *index, const struct stream_reader *reade
 
 	if (s->done)
 		return 0;
-	s->done = true;
-	if (!print)
+	if (!print) {
+		s->done = true;
 		return 0;
+	}
 	r = merge_new(&merge, &index->info.layout, &index->rings[BUFFER_MAIN], reader, err);
 	while (r >= 0 && (r = merge_next(merge, &item, err)) > 0) {
 		if (r != MERGE_RECORD || item.event.rec.len < 2 ||
@@ -87,6 +88,7 @@ int sync_scan_once(struct stream_index *index, const struct stream_reader *reade
 		if (sync_take_record(s, &item.event.rec) < 0)
 			return error_errno(err, -ENOMEM, "can't keep clock sync marks");
 	}
+	s->done = r == 0;
 	return r;
 }
 

@@ -11,10 +11,12 @@
 
 #include "base/io.h"
 #include "formats/formats.h"
+#include "heap.h"
 #include "make_stream.h"
 #include "memory_file.h"
 #include "samples/cpu_profile.h"
 #include "samples/perf_record.h"
+#include "samples/sample_reader.h"
 
 /* Copied from <linux/perf_event.h>: the test uses the kernel's numbers, not the code's. */
 enum { LOST = 2, COMM = 3, EXIT = 4, THROTTLE = 5, FORK = 7, SAMPLE = 9, MMAP2 = 10 };
@@ -546,6 +548,43 @@ static void damage_is_reported(void **state _unused_)
 	export_result_deinit(&result);
 }
 
+/* A chunk above the limit is refused before memory is reserved for it. */
+static void a_long_chunk_takes_no_memory(void **state _unused_)
+{
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	_cleanup_(sample_reader_freep) struct sample_reader *samples = NULL;
+	const struct index_options options = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	struct stream_reader reader;
+	struct perf_record record;
+	struct sample_sum sum;
+	size_t before;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	write_head(&m, TYPE_STACKS);
+	buf_reserve(&b, 20 << 20);
+	memset(b.data, 0, 20 << 20);
+	b.len = 20 << 20;
+	write_samples(&m, 0, &b);
+	buf_clear(&b);
+	fill_first(&m, &b);
+	write_samples(&m, 0, &b);
+	write_end(&m, 0);
+	buf_deinit(&b);
+	assert_int_equal(stream_reader_init(&reader, m.fd, NULL), 0);
+	assert_int_equal(stream_index_open(&index, &reader, &options, NULL), 0);
+	assert_int_equal(stream_index_finish(&index, NULL), 0);
+	before = heap();
+	assert_int_equal(sample_reader_new(&samples, &index, &reader), 0);
+	assert_int_equal(sample_reader_next(samples, &record), 1);
+	assert_true(heap() - before < 1 << 20);
+	sample_reader_sum(samples, &sum);
+	assert_int_equal(sum.damaged, 1);
+}
+
 static void formats_without_samples_warn(void **state _unused_)
 {
 	static const char *const formats[] = { "txt", "dat" };
@@ -585,6 +624,7 @@ int main(void)
 		cmocka_unit_test(formats_without_samples_warn),
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_reported),
+		cmocka_unit_test(a_long_chunk_takes_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
