@@ -37,7 +37,7 @@
 
 /*
  * Defines the functions of a table. used, hash_of and same are expressions as above. hash: the
- * key's hash.
+ * key's hash; on 32 bits its low half counts.
  *
  * 	name_find(t, hash, key)   the slot with the key, or NULL
  * 	name_place(t, hash, key)  that slot or, if there is none, a free one: to add the element,
@@ -53,10 +53,10 @@
 		return (used);                                                                     \
 	}                                                                                          \
                                                                                                    \
-	static inline _unused_ type *name##_probe(type *slots, uint32_t size, size_t hash,         \
+	static inline _unused_ type *name##_probe(type *slots, uint32_t size, uint64_t hash,       \
 						  key_type key)                                    \
 	{                                                                                          \
-		for (size_t at = hash;; at++) {                                                    \
+		for (size_t at = (size_t)hash;; at++) {                                            \
 			type *slot = &slots[at & (size - 1)];                                      \
                                                                                                    \
 			if (!name##_is_used(slot) || (same))                                       \
@@ -64,7 +64,8 @@
 		}                                                                                  \
 	}                                                                                          \
                                                                                                    \
-	static inline _unused_ type *name##_find(const struct name *t, size_t hash, key_type key)  \
+	static inline _unused_ type *name##_find(const struct name *t, uint64_t hash,              \
+						 key_type key)                                     \
 	{                                                                                          \
 		type *found;                                                                       \
                                                                                                    \
@@ -86,7 +87,8 @@
                                                                                                    \
 			if (!name##_is_used(slot))                                                 \
 				continue;                                                          \
-			for (at = (hash_of); name##_is_used(&slots[at & (size - 1)]); at++)        \
+			for (at = (size_t)(hash_of); name##_is_used(&slots[at & (size - 1)]);      \
+			     at++)                                                                 \
 				;                                                                  \
 			slots[at & (size - 1)] = *slot;                                            \
 		}                                                                                  \
@@ -103,7 +105,7 @@
 			       : 0;                                                                \
 	}                                                                                          \
                                                                                                    \
-	static inline _unused_ type *name##_place(struct name *t, size_t hash, key_type key)       \
+	static inline _unused_ type *name##_place(struct name *t, uint64_t hash, key_type key)     \
 	{                                                                                          \
 		if (unlikely((uint64_t)t->count * 2 >= t->size) &&                                 \
 		    name##_resize(t, table_size_for(t->count + 1, t->size)) < 0)                   \

@@ -9,9 +9,7 @@
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/packet.h"
 
-/* Track uuids are hashes already. */
-#define UUID_HASH(uuid) ((size_t)(uuid))
-DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, UUID_HASH(slot->uuid),
+DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, slot->uuid,
 	     slot->uuid == key);
 
 static void track_free(struct pf_track *track)
@@ -65,8 +63,7 @@ static int tracks_forget(struct pf_tracks *t)
 			track_free(track);
 			continue;
 		}
-		*pf_track_slots_probe(kept.slots, kept.size, UUID_HASH(track->uuid), track->uuid) =
-			*track;
+		*pf_track_slots_probe(kept.slots, kept.size, track->uuid, track->uuid) = *track;
 		kept.count++;
 	}
 	TABLE_DEINIT(&t->all);
@@ -76,13 +73,13 @@ static int tracks_forget(struct pf_tracks *t)
 
 struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid)
 {
-	struct pf_track *track = pf_track_slots_find(&t->all, UUID_HASH(uuid), uuid);
+	struct pf_track *track = pf_track_slots_find(&t->all, uuid, uuid);
 
 	if (track)
 		return track;
 	if (t->all.count >= PF_TRACKS_MAX && tracks_forget(t) < 0)
 		return NULL;
-	track = pf_track_slots_place(&t->all, UUID_HASH(uuid), uuid);
+	track = pf_track_slots_place(&t->all, uuid, uuid);
 	if (!track)
 		return NULL;
 	track->uuid = uuid;
