@@ -482,7 +482,7 @@ static int name_keep_copy(const struct output_name *n, const char *dir, const ch
 	return r < 0 ? r : name_finish(&copy);
 }
 
-/* Path of the folder, wherever it is by now. Owned. NULL: it is gone. */
+/* Path of the folder, wherever it is by now. Owned. NULL: it is gone, or we may not know it. */
 static char *name_folder_path(const struct output_name *n)
 {
 	char proc[32];
@@ -506,7 +506,7 @@ static int name_keep(struct output_name *n, int why, bool whole, struct error *e
 	free(n->base);
 	n->base = base;
 	n->fresh = true;
-	r = folder ? name_finish(n) : -ENOENT;
+	r = name_finish(n);
 	if (r < 0 && n->kind == OUTPUT_DIRECTORY)
 		return why;
 	if (r < 0) {
@@ -519,9 +519,9 @@ static int name_keep(struct output_name *n, int why, bool whole, struct error *e
 			   dir, strerror(-r));
 	else
 		error_hint(err,
-			   whole ? "it is complete, and saved as %s/%s"
-				 : "the part written so far is saved as %s/%s",
-			   dir, hidden + 1);
+			   whole ? "it is complete, and saved as %s%s%s"
+				 : "the part written so far is saved as %s%s%s",
+			   dir ?: "", dir ? "/" : "", hidden + 1);
 	return why;
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -474,6 +475,44 @@ static void a_directory_that_went_loses_nothing(void **state)
 	unsetenv("TMPDIR");
 }
 
+/* The name is taken by a directory with content. Returns whether the output is kept anyway. */
+static bool taken_directory_is_kept(void)
+{
+	_cleanup_output_name_ struct output_name n = OUTPUT_NAME_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *metadata = NULL;
+
+	if (output_name_open(&n, "out.ctf", OUTPUT_DIRECTORY, NULL) < 0 ||
+	    mknodat(output_name_folder(&n), "metadata", S_IFREG | 0644, 0) < 0 ||
+	    mkdir("out.ctf", 0755) < 0 || mkdir("out.ctf/theirs", 0755) < 0 ||
+	    output_name_commit(&n, &err) != -ENOTEMPTY)
+		return false;
+	output_name_deinit(&n);
+	return err.hint && !strncmp(err.hint, "it is complete, and saved as out.ctf.", 37) &&
+	       asprintf(&metadata, "%s/metadata", strstr(err.hint, "out.ctf.")) > 0 &&
+	       access(metadata, F_OK) == 0;
+}
+
+/* Below a closed folder we cannot look up the path of the current one, but can rename in it. */
+static void a_directory_is_kept_below_a_closed_folder(void **state _unused_)
+{
+	pid_t pid;
+	int status;
+
+	need_root();
+	assert_int_equal(mkdir("closed", 0700), 0);
+	assert_int_equal(mkdir("closed/open", 0700), 0);
+	assert_int_equal(chown("closed/open", 65534, 65534), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	/* A process that changed its user is not dumpable: its /proc/self would be closed, too. */
+	if (!pid)
+		_exit(chdir("closed/open") < 0 || setresuid(65534, 65534, 65534) < 0 ||
+		      prctl(PR_SET_DUMPABLE, 1) < 0 || !taken_directory_is_kept());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
 /* The content is visible while it is written; at the end the temporary name goes. */
 static void a_part_is_seen(void **state _unused_)
 {
@@ -595,6 +634,7 @@ int main(void)
 		T(a_link_of_another_user_is_not_followed_where_all_may_write),
 		T(a_link_to_a_link_of_another_user_makes_nothing),
 		T(a_directory_that_went_loses_nothing),
+		T(a_directory_is_kept_below_a_closed_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
