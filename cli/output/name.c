@@ -23,6 +23,7 @@
  *   must remove.
  * - name_step() makes every change of a name: with signals blocked, it changes the name and
  *   registers it for removal by a fatal signal. One name of the process is registered at a time.
+ * - Once the content is synced, signals wait until the output has its last name.
  * - The final rename replaces only the caller's files; with `fresh`, nothing.
  * - What commit cannot sync or rename is kept under another name. If a `fresh` name is taken,
  *   nothing changes, and the caller tries another.
@@ -525,23 +526,31 @@ static int name_keep(struct output_name *n, int why, bool whole, struct error *e
 	return why;
 }
 
+static int name_finish_or_keep(struct output_name *n, struct error *err)
+{
+	int r = name_finish(n);
+
+	if (r == -EEXIST && n->fresh)
+		return error_errno(err, r, "%s", n->path);
+	return r < 0 ? name_keep(n, r, true, err) : 0;
+}
+
 int output_name_commit(struct output_name *n, struct error *err)
 {
+	sigset_t old;
 	int r;
 
 	if (!n->base)
 		return 0;
 	r = name_sync(n);
-	if (r < 0)
-		return name_keep(n, r, false, err);
-	r = name_finish(n);
-	if (r == -EEXIST && n->fresh)
-		return error_errno(err, r, "%s", n->path);
-	if (r < 0)
-		return name_keep(n, r, true, err);
+	/* A signal between two steps would remove the only copy under its hidden name. */
+	output_signals_block(&old);
+	r = r < 0 ? name_keep(n, r, false, err) : name_finish_or_keep(n, err);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	/* Sync the name as well. Failure is ignored: some filesystems can't sync directories. */
-	fsync(n->dir_fd);
-	return 0;
+	if (r == 0)
+		fsync(n->dir_fd);
+	return r;
 }
 
 bool output_name_leave(struct output_name *n)

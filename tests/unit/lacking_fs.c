@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 unsigned fs_lacks;
+int fs_signal_after_link;
 
 int __real_openat(int dir_fd, const char *path, int flags, ...);
 int __wrap_openat(int dir_fd, const char *path, int flags, ...);
@@ -52,11 +54,16 @@ int __wrap_openat64(int dir_fd, const char *path, int flags, ...)
 
 int __wrap_linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
 {
+	int r;
+
 	if (fs_lacks & FS_LACKS_LINKS) {
 		errno = EPERM;
 		return -1;
 	}
-	return __real_linkat(from_fd, from, to_fd, to, flags);
+	r = __real_linkat(from_fd, from, to_fd, to, flags);
+	if (fs_signal_after_link)
+		raise(fs_signal_after_link);
+	return r;
 }
 
 int __wrap_renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned flags)

@@ -4,3 +4,5 @@
 
 enum { FS_LACKS_NOREPLACE = 1, FS_LACKS_LINKS = 2, FS_LACKS_TMPFILE = 4 };
 extern unsigned fs_lacks;
+/* A signal that arrives right after the next linkat(); 0: none. */
+extern int fs_signal_after_link;

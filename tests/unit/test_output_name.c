@@ -2,7 +2,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -268,31 +267,6 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 		}
 	}
 	assert_int_equal(entries(), 2);
-}
-
-/* A name that is given at once simulates a filesystem without O_TMPFILE. */
-static void a_fatal_signal_removes_what_has_a_name(void **state _unused_)
-{
-	static const enum output_kind kinds[] = { OUTPUT_FILE, OUTPUT_PART, OUTPUT_DIRECTORY };
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		pid_t pid = fork();
-		int status;
-
-		assert_true(pid >= 0);
-		if (!pid) {
-			struct output_name n;
-
-			fs_lacks = FS_LACKS_TMPFILE;
-			if (output_name_open(&n, "out.json", kinds[i], NULL) < 0 || entries() != 1)
-				_exit(1);
-			raise(SIGTERM);
-			_exit(2);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-		assert_int_equal(entries(), 0);
-	}
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
@@ -626,7 +600,6 @@ int main(void)
 		T(a_descriptor_is_written_where_it_stands),
 		T(what_is_no_descriptor_for_us),
 		T(what_can_not_be_written_is_found_at_once),
-		T(a_fatal_signal_removes_what_has_a_name),
 		T(a_named_temporary_becomes_the_file),
 		T(a_name_taken_by_a_directory_loses_nothing),
 		T(a_file_of_another_user_stays),
