@@ -54,14 +54,15 @@
 static struct {
 	char name[NAME_MAX + 1];
 	volatile int dir;
-	int flags; /* of unlinkat() */
+	int flags;   /* of unlinkat() */
+	pid_t owner; /* its children inherit this, but must not remove the name */
 } doomed = { .dir = -1 };
 
 static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void doomed_remove(int sig)
 {
-	if (doomed.dir >= 0)
+	if (doomed.dir >= 0 && doomed.owner == getpid())
 		unlinkat(doomed.dir, doomed.name, doomed.flags);
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -71,6 +72,7 @@ static void doomed_set(const struct output_name *n)
 {
 	strcpy(doomed.name, n->temp);
 	doomed.flags = n->kind == OUTPUT_DIRECTORY ? AT_REMOVEDIR : 0;
+	doomed.owner = getpid();
 	doomed.dir = n->dir_fd;
 	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++) {
 		struct sigaction old;

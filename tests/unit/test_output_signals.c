@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "child.h"
 #include "lacking_fs.h"
 #include "output/name.h"
 #include "own_folder.h"
@@ -108,12 +109,37 @@ static void a_fatal_signal_waits_for_the_last_name(void **state _unused_)
 	}
 }
 
+/* The signals that the terminal sends to both, while the command waits for its start. */
+static void a_held_command_leaves_our_output_alone(void **state _unused_)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		char *const argv[] = { (char *)"true", NULL };
+		_cleanup_output_name_ struct output_name n = OUTPUT_NAME_INIT;
+		struct child c = CHILD_INIT;
+		sigset_t old;
+
+		assert_int_equal(output_name_open(&n, "out.json", OUTPUT_PART, NULL), 0);
+		output_signals_block(&old);
+		assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+		assert_int_equal(kill(c.pid, signals[i]), 0);
+		child_release(&c, "true", NULL);
+		assert_killed(c.pid, signals[i]);
+		c.pid = 0;
+		child_deinit(&c);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+		assert_int_equal(access("out.json.part", F_OK), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define T(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 		T(a_fatal_signal_removes_an_incomplete_output),
 		T(a_fatal_signal_waits_for_the_last_name),
+		T(a_held_command_leaves_our_output_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
