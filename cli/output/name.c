@@ -266,6 +266,9 @@ static int name_explain_folder(const struct output_name *n, int r, const char *d
 	case -ENOTDIR:
 		error_set(err, r, "%s: %s is not a directory", n->path, dir);
 		return error_hint(err, OTHER_OUTPUT);
+	case -ENAMETOOLONG:
+		error_errno(err, r, "%s%s", n->path, n->kind == OUTPUT_PART ? PART : "");
+		return error_hint(err, "use a shorter name");
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
@@ -295,12 +298,14 @@ static int name_create_hidden(struct output_name *n)
 static int name_create_beside(struct output_name *n, const char *target, struct error *err)
 {
 	_cleanup_free_ char *dir = NULL;
+	size_t ending = n->kind == OUTPUT_PART ? strlen(PART) : 0;
 	int r = target ? path_split(target, &dir, &n->base) : -ENOMEM;
 
-	if (r == 0 && strlen(n->base) > NAME_MAX)
-		r = -ENAMETOOLONG;
 	if (r < 0)
 		return error_errno(err, r, "%s", n->path);
+	/* Filesystems that count characters (vfat) take more bytes than `doomed` has room for. */
+	if (strlen(n->base) + ending > NAME_MAX)
+		return name_explain_folder(n, -ENAMETOOLONG, dir, err);
 	if (!*n->base)
 		return name_explain_folder(n, -ENOENT, dir, err);
 	n->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 unsigned fs_lacks;
 int fs_signal_after_link;
@@ -27,6 +29,8 @@ static int lacking_open(int dir_fd, const char *path, int flags, va_list args)
 		errno = EOPNOTSUPP;
 		return -1;
 	}
+	if (strlen(path) > NAME_MAX && fs_lacks & FS_LACKS_LIMIT)
+		path += strlen(path) - NAME_MAX;
 	return __real_openat(dir_fd, path, flags | O_LARGEFILE, mode);
 }
 

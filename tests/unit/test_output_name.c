@@ -509,6 +509,26 @@ static void a_part_is_seen(void **state _unused_)
 	assert_int_equal(entries(), 1);
 }
 
+static void a_part_leaves_room_for_its_ending(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct output_name f = OUTPUT_NAME_INIT;
+	char name[NAME_MAX + 1] = "";
+
+	fs_lacks = FS_LACKS_LIMIT;
+	memset(name, 'x', NAME_MAX);
+	assert_int_equal(output_name_open(&f, name, OUTPUT_PART, &err), -ENAMETOOLONG);
+	assert_non_null(strstr(err.message, "x.part: File name too long"));
+	assert_non_null(err.hint);
+	name[NAME_MAX - strlen(PART)] = '\0';
+	assert_int_equal(output_name_open(&f, name, OUTPUT_PART, &err), 0);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
+	fs_lacks = 0;
+	assert_int_equal(access(name, F_OK), 0);
+	assert_int_equal(entries(), 1);
+}
+
 static void a_rehearsal_leaves_nothing(void **state _unused_)
 {
 	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
@@ -588,6 +608,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 		T(appears_only_when_committed),
 		T(a_part_is_seen),
+		T(a_part_leaves_room_for_its_ending),
 		T(a_rehearsal_leaves_nothing),
 		T(what_was_left_is_named),
 		T(a_part_can_be_left),
