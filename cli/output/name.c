@@ -339,7 +339,7 @@ static int name_open_in_place(struct output_name *n, const char *path, struct er
 	return n->fd < 0 ? error_errno(err, -errno, "%s", n->path) : 0;
 }
 
-static int name_open_directory(struct output_name *n, struct error *err)
+static int name_open_directory(struct output_name *n, const char *path, struct error *err)
 {
 	size_t len = strlen(n->path);
 	const char *base;
@@ -349,7 +349,7 @@ static int name_open_directory(struct output_name *n, struct error *err)
 		n->path[--len] = '\0';
 	base = strrchr(n->path, '/');
 	base = base ? base + 1 : n->path;
-	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+	if (!strcmp(path, "-") || !*base || !strcmp(base, ".") || !strcmp(base, ".."))
 		return error_set(err, -EINVAL, "%s: not a name for a new directory", n->path);
 	r = path_check_directory(n->path, err);
 	return r < 0 ? r : name_create_beside(n, n->path, err);
@@ -367,7 +367,7 @@ int output_name_open(struct output_name *ret, const char *path, enum output_kind
 	if (!n.path)
 		return error_errno(err, -ENOMEM, "%s", path);
 	if (kind == OUTPUT_DIRECTORY)
-		r = name_open_directory(&n, err);
+		r = name_open_directory(&n, path, err);
 	else if (found == PATH_FILE)
 		r = name_open_file(&n, err);
 	else

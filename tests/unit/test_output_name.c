@@ -529,6 +529,16 @@ static void a_part_leaves_room_for_its_ending(void **state _unused_)
 	assert_int_equal(entries(), 1);
 }
 
+static void standard_output_is_no_directory(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_output_name_ struct output_name n = OUTPUT_NAME_INIT;
+
+	assert_int_equal(output_name_open(&n, "-", OUTPUT_DIRECTORY, &err), -EINVAL);
+	assert_string_equal(err.message, "standard output: not a name for a new directory");
+	assert_int_equal(entries(), 0);
+}
+
 static void a_rehearsal_leaves_nothing(void **state _unused_)
 {
 	for (fs_lacks = 0; fs_lacks < 4; fs_lacks++) {
@@ -609,6 +619,7 @@ int main(void)
 		T(appears_only_when_committed),
 		T(a_part_is_seen),
 		T(a_part_leaves_room_for_its_ending),
+		T(standard_output_is_no_directory),
 		T(a_rehearsal_leaves_nothing),
 		T(what_was_left_is_named),
 		T(a_part_can_be_left),
