@@ -36,7 +36,7 @@ struct destination {
 	/* Facts about the session for destination_finish(). */
 	bool extracted; /* from a buffer that traced did not record */
 	bool ended_early;
-	const Traced__Control__Session *told;
+	const Traced__Control__Session *reported;
 };
 #define DESTINATION_INIT                                                                           \
 	((struct destination){                                                                     \

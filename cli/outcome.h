@@ -16,10 +16,10 @@ struct outcome {
 	uint64_t buffer_bytes; /* buffer size per CPU of the recording; 0: unknown */
 	const Traced__Control__Session *session; /* at its end, or NULL; borrowed */
 	const Traced__Control__Session
-		*told;	  /* at its begin: these warnings were printed; or NULL */
-	bool ended_early; /* ended by itself, before its time */
-	bool extracted;	  /* from a buffer that another tool filled */
-	bool unmerged;	  /* a file to merge is missing */
+		*reported; /* at its begin: these warnings were printed; or NULL */
+	bool ended_early;  /* ended by itself, before its time */
+	bool extracted;	   /* from a buffer that another tool filled */
+	bool unmerged;	   /* a file to merge is missing */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)
