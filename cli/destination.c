@@ -363,7 +363,7 @@ static bool destination_has_files(const struct split *split)
 	return split_range(split, &first, &last);
 }
 
-/* kept: the complete files; NULL: none. */
+/* kept: names of the complete files; NULL: none. */
 static void destination_explain_given_up(const char *kept, struct error *err)
 {
 	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;

@@ -290,7 +290,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	bool missing =
 		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
 
-	/* The file exists, even if its account is incomplete. */
+	/* The file exists even if the report cannot be printed. */
 	if (o->json) {
 		outcome_print_json(outcome);
 		missing |= !cli_flush();

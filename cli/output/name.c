@@ -25,8 +25,8 @@
  *   registers it for removal by a fatal signal. One name of the process is registered at a time.
  * - Once the content is synced, signals wait until the output has its last name.
  * - The final rename replaces only the caller's files; with `fresh`, nothing.
- * - What commit cannot sync or rename is kept under another name. If a `fresh` name is taken,
- *   nothing changes, and the caller tries another.
+ * - An output that commit cannot sync or rename is kept under another name. If a `fresh` name is
+ *   taken, nothing changes, and the caller tries another.
  * - A part is locked while a descriptor of it is open. An unlocked part was left by a killed
  *   recording.
  * - A process that writes a directory inherits dir_fd only (framed.c), and opens the directory by
@@ -158,7 +158,7 @@ static int step_create_file(struct output_name *n, const char *to)
 	n->fd = openat(n->dir_fd, to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (n->fd < 0)
 		return -errno;
-	/* Without lock support, nobody takes it for abandoned. */
+	/* part_take() leaves every part alone where locks are not supported. */
 	if (n->kind == OUTPUT_PART)
 		flock(n->fd, LOCK_EX);
 	return 0;
@@ -313,7 +313,7 @@ static int name_create_beside(struct output_name *n, const char *target, struct 
 	return r < 0 ? name_explain_folder(n, r, dir, err) : 0;
 }
 
-/* A link stays, its target is replaced. */
+/* Replaces the target of a link, not the link. */
 static int name_open_file(struct output_name *n, struct error *err)
 {
 	_cleanup_free_ char *target = NULL;
@@ -325,7 +325,7 @@ static int name_open_file(struct output_name *n, struct error *err)
 	return name_create_beside(n, target, err);
 }
 
-/* Position and content of an inherited descriptor are its opener's business. */
+/* Keeps the position and content of an inherited descriptor: its opener chose them. */
 static int name_open_in_place(struct output_name *n, const char *path, struct error *err)
 {
 	int fd = strcmp(path, "-") ? path_descriptor(path) : STDOUT_FILENO;
