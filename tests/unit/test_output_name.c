@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,19 +19,6 @@
 #include "output/part.h"
 #include "output/path.h"
 #include "own_folder.h"
-
-static unsigned entries(void)
-{
-	const struct dirent *e;
-	unsigned count = 0;
-	DIR *d = opendir(".");
-
-	assert_non_null(d);
-	while ((e = readdir(d)))
-		count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-	closedir(d);
-	return count;
-}
 
 static void put(const char *path, const char *text)
 {
@@ -63,7 +49,7 @@ static void appears_only_when_committed(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "{}");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 
 	struct stat st;
 
@@ -83,7 +69,7 @@ static void the_old_file_stays_until_then(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	assert_content("out.json", "new");
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 static void nothing_stays_of_what_is_dropped(void **state _unused_)
@@ -96,7 +82,7 @@ static void nothing_stays_of_what_is_dropped(void **state _unused_)
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "old");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 /* Through a second link, in another folder. */
@@ -266,7 +252,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 			assert_non_null(err.hint);
 		}
 	}
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
@@ -277,15 +263,15 @@ static void a_named_temporary_becomes_the_file(void **state _unused_)
 	fs_lacks = FS_LACKS_TMPFILE;
 	put("out.json", "old");
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 	assert_content("out.json", "new");
 	assert_int_equal(output_name_open(&f, "other", OUTPUT_FILE, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 	fs_lacks = 0;
 }
 
@@ -313,7 +299,7 @@ static void a_name_taken_by_a_directory_loses_nothing(void **state _unused_)
 		output_name_deinit(&f);
 		path = saved_as(&err);
 		assert_content(path, "dear");
-		assert_int_equal(entries(), 2);
+		assert_int_equal(own_folder_count(), 2);
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(rmdir("out.json"), 0);
 	}
@@ -339,7 +325,7 @@ static void a_file_of_another_user_stays(void **state _unused_)
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), -EPERM);
 	assert_int_equal(symlink("out.json", "link.json"), 0);
 	assert_int_equal(output_name_open(&f, "link.json", OUTPUT_FILE, &err), -EPERM);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	assert_content("out.json", "theirs");
 	/* With sudo both are the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
@@ -369,7 +355,7 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 		assert_content("out.json", "theirs");
 		path = saved_as(&err);
 		assert_content(path, "dear");
-		assert_int_equal(entries(), 2);
+		assert_int_equal(own_folder_count(), 2);
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(unlink("out.json"), 0);
 	}
@@ -442,7 +428,7 @@ static void a_directory_that_went_loses_nothing(void **state)
 		assert_content(path, "dear");
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_mode & 0777, 0600);
-		assert_int_equal(entries(), 1);
+		assert_int_equal(own_folder_count(), 1);
 		assert_int_equal(unlink(path), 0);
 	}
 	fs_lacks = 0;
@@ -502,11 +488,11 @@ static void a_part_is_seen(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "new");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 static void a_part_leaves_room_for_its_ending(void **state _unused_)
@@ -526,7 +512,7 @@ static void a_part_leaves_room_for_its_ending(void **state _unused_)
 	output_name_deinit(&f);
 	fs_lacks = 0;
 	assert_int_equal(access(name, F_OK), 0);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 static void standard_output_is_no_directory(void **state _unused_)
@@ -536,7 +522,7 @@ static void standard_output_is_no_directory(void **state _unused_)
 
 	assert_int_equal(output_name_open(&n, "-", OUTPUT_DIRECTORY, &err), -EINVAL);
 	assert_string_equal(err.message, "standard output: not a name for a new directory");
-	assert_int_equal(entries(), 0);
+	assert_int_equal(own_folder_count(), 0);
 }
 
 static void a_rehearsal_leaves_nothing(void **state _unused_)
@@ -548,7 +534,7 @@ static void a_rehearsal_leaves_nothing(void **state _unused_)
 		assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
 		assert_int_equal(output_name_rehearse(&f, &err), 0);
 		output_name_deinit(&f);
-		assert_int_equal(entries(), 0);
+		assert_int_equal(own_folder_count(), 0);
 	}
 	fs_lacks = 0;
 }
@@ -578,7 +564,7 @@ static void what_was_left_is_named(void **state _unused_)
 	assert_content("out.partial.2.json", closed);
 	put("out.json.part", "{\"systemTra");
 	recover(NULL);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	/* Perhaps from a browser. */
 	put("out.json.part", "another's");
 	recover(NULL);
@@ -592,7 +578,7 @@ static void what_was_left_is_named(void **state _unused_)
 	recover(NULL);
 	assert_content("out.json.part", text);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 }
 
 static void a_part_can_be_left(void **state _unused_)
