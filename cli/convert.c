@@ -140,6 +140,41 @@ static void convert_explain_full(const struct destination *d, struct error *err)
 	error_hint(err, "free some space or name another output");
 }
 
+static int convert_export(const struct options *o, struct destination *dest,
+			  const struct samples *samples, int in, int pages_fd,
+			  struct export_result *ret, struct error *err)
+{
+	struct export_options options;
+	struct progress progress;
+	int r;
+
+	progress_init(&progress, !o->quiet, destination_fd(dest));
+	options = (struct export_options){
+		.format = dest->format->name,
+		.raw_addresses = o->raw_addresses,
+		.json_array = o->json_array,
+		.tgid = o->tgid,
+		.perfetto = dest->perfetto,
+		.function_view = dest->function_view,
+		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
+		.merges = dest->merges.files,
+		.merge_count = dest->merges.count,
+		.profiles = samples->profiles,
+		.profile_count = samples->profile_count,
+		.symbols = &samples->symbols,
+		.samples = samples->filter,
+		.bound_max_ns = o->sync_bound_ns,
+		.scratch_fd = dest->merges.scratch_fd ?: samples->scratch_fd,
+		.pages_fd = pages_fd,
+		.progress = progress.on ? show_progress : NULL,
+		.userdata = &progress,
+	};
+	r = export_stream(in, destination_fd(dest), &options, ret, err);
+	destination_passed(dest);
+	progress_clear(&progress);
+	return r;
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -149,8 +184,6 @@ static int convert_run(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_close_ int in = -EBADF;
 	_cleanup_input_beside_ struct input_beside beside = { 0 };
-	struct export_options options;
-	struct progress progress;
 	const char *out;
 	int r;
 
@@ -181,30 +214,7 @@ static int convert_run(const struct options *o)
 	convert_confine(&dest.file);
 	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
 		return cli_fail(&err);
-	progress_init(&progress, !o->quiet, destination_fd(&dest));
-	options = (struct export_options){
-		.format = dest.format->name,
-		.raw_addresses = o->raw_addresses,
-		.json_array = o->json_array,
-		.tgid = o->tgid,
-		.perfetto = dest.perfetto,
-		.function_view = dest.function_view,
-		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
-		.merges = dest.merges.files,
-		.merge_count = dest.merges.count,
-		.profiles = samples.profiles,
-		.profile_count = samples.profile_count,
-		.symbols = &samples.symbols,
-		.samples = samples.filter,
-		.bound_max_ns = o->sync_bound_ns,
-		.scratch_fd = dest.merges.scratch_fd ?: samples.scratch_fd,
-		.pages_fd = beside.pages_fd,
-		.progress = progress.on ? show_progress : NULL,
-		.userdata = &progress,
-	};
-	r = export_stream(in, destination_fd(&dest), &options, &outcome.result, &err);
-	destination_passed(&dest);
-	progress_clear(&progress);
+	r = convert_export(o, &dest, &samples, in, beside.pages_fd, &outcome.result, &err);
 	samples_tell(&samples);
 	if (r == -EPIPE && !destination_framed(&dest))
 		return cli_fail(&err);

@@ -265,7 +265,8 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
  * "DIR/out.json.gz" as "DIR/out.pftrace"; for the rest after a partial file,
  * "DIR/out.rest.json.gz".
  */
-static void put_other_name(const struct destination *d, bool as_pftrace, struct buf *out)
+static void destination_put_other_name(const struct destination *d, bool as_pftrace,
+				       struct buf *out)
 {
 	size_t len = strlen(d->path), ending = strlen(d->format->extension);
 
@@ -278,7 +279,7 @@ static void put_other_name(const struct destination *d, bool as_pftrace, struct 
 }
 
 /* The daemon knows no file names: adds the name behind its hint. */
-static void name_the_file(const struct destination *d, struct error *err)
+static void destination_name_file(const struct destination *d, struct error *err)
 {
 	_cleanup_buf_ struct buf hint = BUF_INIT;
 
@@ -290,7 +291,7 @@ static void name_the_file(const struct destination *d, struct error *err)
 	if (d->in_place)
 		buf_puts(&hint, "FILE");
 	else if (err->code == EOVERFLOW || d->streams)
-		put_other_name(d, err->code == EOVERFLOW, &hint);
+		destination_put_other_name(d, err->code == EOVERFLOW, &hint);
 	else
 		buf_puts(&hint, d->path);
 	if (!d->in_place && err->code != EOVERFLOW &&
@@ -301,7 +302,7 @@ static void name_the_file(const struct destination *d, struct error *err)
 }
 
 /* "out.0001.pftrace to out.0004.pftrace"; empty without files. */
-static void put_range(const struct split *split, struct buf *out)
+static void destination_put_range(const struct split *split, struct buf *out)
 {
 	unsigned first, last, count = 0;
 
@@ -322,7 +323,7 @@ static void put_range(const struct split *split, struct buf *out)
 /* A writer that was killed may still be in its last write. */
 #define LAST_WRITE_MS 100
 
-static bool keep_file(struct destination *d)
+static bool destination_keep_file(struct destination *d)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
@@ -341,7 +342,7 @@ static bool keep_file(struct destination *d)
 }
 
 /* Prefers the file writer's error: its exit breaks the exporter's socket. */
-static void finish_framed(struct destination *d, struct error *err)
+static void destination_finish_framed(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
 
@@ -355,15 +356,15 @@ static void finish_framed(struct destination *d, struct error *err)
 	}
 }
 
-static bool has_files(const struct split *split)
+static bool destination_has_files(const struct split *split)
 {
 	unsigned first, last;
 
 	return split_range(split, &first, &last);
 }
 
-/* kept: the complete files; NULL: none. */
-static void tell_given_up(const char *kept, struct error *err)
+/* kept: names of the complete files; NULL: none. */
+static void destination_explain_given_up(const char *kept, struct error *err)
 {
 	_cleanup_free_ char *why = err->message ? strdup(err->message) : NULL;
 
@@ -374,7 +375,7 @@ static void tell_given_up(const char *kept, struct error *err)
 		error_set(err, -ECANCELED, "%s: nothing was written", why ?: "cancelled");
 }
 
-static void tell_nothing(struct error *err)
+static void destination_explain_nothing(struct error *err)
 {
 	char *hint = TAKE_PTR(err->hint);
 
@@ -387,18 +388,19 @@ int destination_fail(struct destination *d, struct error *err)
 	_cleanup_buf_ struct buf kept = BUF_INIT;
 	bool any;
 
-	name_the_file(d, err);
+	destination_name_file(d, err);
 	if (err->code == ECANCELED)
 		destination_give_up(d);
 	if (destination_framed(d))
-		finish_framed(d, err);
-	any = d->rotates ? has_files(&d->split) : d->streams && !d->given_up && keep_file(d);
+		destination_finish_framed(d, err);
+	any = d->rotates ? destination_has_files(&d->split)
+			 : d->streams && !d->given_up && destination_keep_file(d);
 	if (d->rotates)
-		put_range(&d->split, &kept);
+		destination_put_range(&d->split, &kept);
 	if (err->code == ECANCELED)
-		tell_given_up(any ? buf_string(&kept) : NULL, err);
+		destination_explain_given_up(any ? buf_string(&kept) : NULL, err);
 	else if (err->code == ECONNRESET && !any && (d->file.base || destination_framed(d)))
-		tell_nothing(err);
+		destination_explain_nothing(err);
 	cli_fail(err);
 	if (!any)
 		return CLI_FAILED;
@@ -423,7 +425,7 @@ int destination_commit(struct destination *d, struct outcome *outcome, struct bu
 	if (!d->rotates)
 		return 0;
 	outcome->split = &d->split;
-	put_range(&d->split, files);
+	destination_put_range(&d->split, files);
 	outcome->path = buf_string(files) ?: d->path;
 	return 0;
 }
@@ -445,7 +447,7 @@ int destination_finish(struct destination *d, const struct options *o,
 		return d->rotates ? destination_fail(d, &err) : cli_fail(&err);
 	outcome.ended_early = d->ended_early;
 	outcome.extracted = d->extracted;
-	outcome.told = d->told;
+	outcome.reported = d->reported;
 	outcome.unmerged = d->merges.missing;
 	return outcome_tell(&outcome, o);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The destination of a result: one file, several or a directory; their fate, and the report to the
- * user.
+ * The destination of a result: one file, several or a directory. It is named or removed at the end,
+ * and reported to the user.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 /* Name of the result without -o. */
 #define OUTPUT_DEFAULT "trace.json"
 
-/* The destination: checked, opened, with a known format, before anything else happens. */
+/* Opened and checked, with a known format, before anything else happens. */
 struct destination {
 	const struct export_format *format;
 	struct output_name file; /* one file, or: */
@@ -36,7 +36,7 @@ struct destination {
 	/* Facts about the session for destination_finish(). */
 	bool extracted; /* from a buffer that traced did not record */
 	bool ended_early;
-	const Traced__Control__Session *told;
+	const Traced__Control__Session *reported;
 };
 #define DESTINATION_INIT                                                                           \
 	((struct destination){                                                                     \
@@ -56,8 +56,8 @@ void destination_deinit(struct destination *d);
 /* Fills in the message that tells the daemon where to write; d->fds are its descriptors. */
 void destination_fill(struct destination *d, const struct options *o, Traced__Control__Output *ret);
 /*
- * Call instead of destination_finish() after a failure. What was written while recording is kept as
- * far as it is complete, unless the user gave up (-ECANCELED). Returns the exit status.
+ * Call instead of destination_finish() after a failure. Keeps the complete part of a file that was
+ * written while recording, unless the user gave up (-ECANCELED). Returns the exit status.
  */
 int destination_fail(struct destination *d, struct error *err);
 /*

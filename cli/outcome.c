@@ -263,19 +263,21 @@ static bool outcome_among(const char *text, char *const *list, size_t count)
 /* Prints warnings of the exporter, and those of the session that were not printed yet. */
 static void outcome_tell_warnings(const struct outcome *outcome)
 {
-	const Traced__Control__Session *s = outcome->session, *told = outcome->told;
+	const Traced__Control__Session *s = outcome->session, *reported = outcome->reported;
 	const struct export_result *r = &outcome->result;
 
 	for (size_t i = 0; i < r->warning_count; i++) {
 		/* Reported separately, as an error. */
 		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
 			continue;
-		if (!told || !outcome_among(r->warnings[i], told->warnings, told->n_warnings))
+		if (!reported ||
+		    !outcome_among(r->warnings[i], reported->warnings, reported->n_warnings))
 			cli_pass_on(r->warnings[i]);
 	}
 	for (size_t i = 0; s && i < s->n_warnings; i++) {
 		if (!outcome_among(s->warnings[i], r->warnings, r->warning_count) &&
-		    !(told && outcome_among(s->warnings[i], told->warnings, told->n_warnings)))
+		    !(reported &&
+		      outcome_among(s->warnings[i], reported->warnings, reported->n_warnings)))
 			cli_pass_on(s->warnings[i]);
 	}
 }
@@ -288,7 +290,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	bool missing =
 		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
 
-	/* The file exists, even if its account is incomplete. */
+	/* The file exists even if the report cannot be printed. */
 	if (o->json) {
 		outcome_print_json(outcome);
 		missing |= !cli_flush();

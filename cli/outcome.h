@@ -9,17 +9,17 @@
 
 struct outcome {
 	const char *path;		    /* for messages */
-	const struct export_format *format; /* name of the format */
+	const struct export_format *format; /* the file's format */
 	bool in_place;			    /* a device or an inherited descriptor */
 	const struct split *split;	    /* the writer of the files, or NULL */
 	struct export_result result;
 	uint64_t buffer_bytes; /* buffer size per CPU of the recording; 0: unknown */
 	const Traced__Control__Session *session; /* at its end, or NULL; borrowed */
 	const Traced__Control__Session
-		*told;	  /* at its begin: these warnings were printed; or NULL */
-	bool ended_early; /* ended by itself, before its time */
-	bool extracted;	  /* from a buffer that another tool filled */
-	bool unmerged;	  /* a file to merge is missing */
+		*reported; /* at its start, or NULL; its warnings were printed */
+	bool ended_early;  /* ended by itself, before its time */
+	bool extracted;	   /* from a buffer that another tool filled */
+	bool unmerged;	   /* a file to merge is missing */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)

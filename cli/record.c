@@ -269,7 +269,7 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 		if (m->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
 			return error_set(err, -EPROTO, "unexpected reply from traced");
 		rec->started = TAKE_PTR(*reply);
-		rec->dest.told = m->session;
+		rec->dest.reported = m->session;
 		return record_on_started(rec, m->session, err);
 	}
 	if (m->id == rec->stop_id) {

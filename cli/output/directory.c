@@ -84,7 +84,7 @@ int directory_start(struct framed *ret, const char *path, struct error *err)
 
 	if (r == 0)
 		r = framed_start(ret, &ops, &m, m.name.dir_fd, err);
-	/* It is the process's now. */
+	/* The process owns the directory now. */
 	if (r == 0)
 		output_name_leave(&m.name);
 	output_name_deinit(&m.name);

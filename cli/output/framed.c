@@ -54,7 +54,7 @@ static void framed_unblock_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Signals are for the recorder; this process ends with the socket. */
+/* The recorder handles signals; this process ends with its socket. */
 static void framed_leave_others(int fd, int kept)
 {
 	output_signals_ignore();

@@ -50,7 +50,7 @@ struct framed_ops {
  */
 int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, int kept,
 		 struct error *err);
-/* The error for a frame that may not come. */
+/* Sets the error for a frame that is not allowed. Returns -EPROTO. */
 int framed_refuse(struct error *err);
 /*
  * Closes the socket and waits. Returns the process's error; -ECHILD: it was killed; -EPIPE: the

@@ -23,9 +23,10 @@
  *   must remove.
  * - name_step() makes every change of a name: with signals blocked, it changes the name and
  *   registers it for removal by a fatal signal. One name of the process is registered at a time.
+ * - Once the content is synced, signals wait until the output has its last name.
  * - The final rename replaces only the caller's files; with `fresh`, nothing.
- * - What commit cannot sync or rename is kept under another name. If a `fresh` name is taken,
- *   nothing changes, and the caller tries another.
+ * - An output that commit cannot sync or rename is kept under another name. If a `fresh` name is
+ *   taken, nothing changes, and the caller tries another.
  * - A part is locked while a descriptor of it is open. An unlocked part was left by a killed
  *   recording.
  * - A process that writes a directory inherits dir_fd only (framed.c), and opens the directory by
@@ -53,14 +54,15 @@
 static struct {
 	char name[NAME_MAX + 1];
 	volatile int dir;
-	int flags; /* of unlinkat() */
+	int flags;   /* of unlinkat() */
+	pid_t owner; /* its children inherit this, but must not remove the name */
 } doomed = { .dir = -1 };
 
 static const int fatal_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void doomed_remove(int sig)
 {
-	if (doomed.dir >= 0)
+	if (doomed.dir >= 0 && doomed.owner == getpid())
 		unlinkat(doomed.dir, doomed.name, doomed.flags);
 	signal(sig, SIG_DFL);
 	raise(sig);
@@ -70,6 +72,7 @@ static void doomed_set(const struct output_name *n)
 {
 	strcpy(doomed.name, n->temp);
 	doomed.flags = n->kind == OUTPUT_DIRECTORY ? AT_REMOVEDIR : 0;
+	doomed.owner = getpid();
 	doomed.dir = n->dir_fd;
 	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++) {
 		struct sigaction old;
@@ -155,7 +158,7 @@ static int step_create_file(struct output_name *n, const char *to)
 	n->fd = openat(n->dir_fd, to, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (n->fd < 0)
 		return -errno;
-	/* Without lock support, nobody takes it for abandoned. */
+	/* part_take() leaves every part alone where locks are not supported. */
 	if (n->kind == OUTPUT_PART)
 		flock(n->fd, LOCK_EX);
 	return 0;
@@ -263,6 +266,9 @@ static int name_explain_folder(const struct output_name *n, int r, const char *d
 	case -ENOTDIR:
 		error_set(err, r, "%s: %s is not a directory", n->path, dir);
 		return error_hint(err, OTHER_OUTPUT);
+	case -ENAMETOOLONG:
+		error_errno(err, r, "%s%s", n->path, n->kind == OUTPUT_PART ? PART : "");
+		return error_hint(err, "use a shorter name");
 	case -EACCES:
 	case -EPERM:
 	case -EROFS:
@@ -292,12 +298,14 @@ static int name_create_hidden(struct output_name *n)
 static int name_create_beside(struct output_name *n, const char *target, struct error *err)
 {
 	_cleanup_free_ char *dir = NULL;
+	size_t ending = n->kind == OUTPUT_PART ? strlen(PART) : 0;
 	int r = target ? path_split(target, &dir, &n->base) : -ENOMEM;
 
-	if (r == 0 && strlen(n->base) > NAME_MAX)
-		r = -ENAMETOOLONG;
 	if (r < 0)
 		return error_errno(err, r, "%s", n->path);
+	/* Filesystems that count characters (vfat) take more bytes than `doomed` has room for. */
+	if (strlen(n->base) + ending > NAME_MAX)
+		return name_explain_folder(n, -ENAMETOOLONG, dir, err);
 	if (!*n->base)
 		return name_explain_folder(n, -ENOENT, dir, err);
 	n->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -305,7 +313,7 @@ static int name_create_beside(struct output_name *n, const char *target, struct 
 	return r < 0 ? name_explain_folder(n, r, dir, err) : 0;
 }
 
-/* A link stays, its target is replaced. */
+/* Replaces the target of a link, not the link. */
 static int name_open_file(struct output_name *n, struct error *err)
 {
 	_cleanup_free_ char *target = NULL;
@@ -317,7 +325,7 @@ static int name_open_file(struct output_name *n, struct error *err)
 	return name_create_beside(n, target, err);
 }
 
-/* Position and content of an inherited descriptor are its opener's business. */
+/* Keeps the position and content of an inherited descriptor: its opener chose them. */
 static int name_open_in_place(struct output_name *n, const char *path, struct error *err)
 {
 	int fd = strcmp(path, "-") ? path_descriptor(path) : STDOUT_FILENO;
@@ -331,7 +339,7 @@ static int name_open_in_place(struct output_name *n, const char *path, struct er
 	return n->fd < 0 ? error_errno(err, -errno, "%s", n->path) : 0;
 }
 
-static int name_open_directory(struct output_name *n, struct error *err)
+static int name_open_directory(struct output_name *n, const char *path, struct error *err)
 {
 	size_t len = strlen(n->path);
 	const char *base;
@@ -341,7 +349,7 @@ static int name_open_directory(struct output_name *n, struct error *err)
 		n->path[--len] = '\0';
 	base = strrchr(n->path, '/');
 	base = base ? base + 1 : n->path;
-	if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+	if (!strcmp(path, "-") || !*base || !strcmp(base, ".") || !strcmp(base, ".."))
 		return error_set(err, -EINVAL, "%s: not a name for a new directory", n->path);
 	r = path_check_directory(n->path, err);
 	return r < 0 ? r : name_create_beside(n, n->path, err);
@@ -359,7 +367,7 @@ int output_name_open(struct output_name *ret, const char *path, enum output_kind
 	if (!n.path)
 		return error_errno(err, -ENOMEM, "%s", path);
 	if (kind == OUTPUT_DIRECTORY)
-		r = name_open_directory(&n, err);
+		r = name_open_directory(&n, path, err);
 	else if (found == PATH_FILE)
 		r = name_open_file(&n, err);
 	else
@@ -482,7 +490,7 @@ static int name_keep_copy(const struct output_name *n, const char *dir, const ch
 	return r < 0 ? r : name_finish(&copy);
 }
 
-/* Path of the folder, wherever it is by now. Owned. NULL: it is gone. */
+/* Path of the folder, wherever it is by now. Owned. NULL: it is gone, or we may not know it. */
 static char *name_folder_path(const struct output_name *n)
 {
 	char proc[32];
@@ -506,7 +514,7 @@ static int name_keep(struct output_name *n, int why, bool whole, struct error *e
 	free(n->base);
 	n->base = base;
 	n->fresh = true;
-	r = folder ? name_finish(n) : -ENOENT;
+	r = name_finish(n);
 	if (r < 0 && n->kind == OUTPUT_DIRECTORY)
 		return why;
 	if (r < 0) {
@@ -519,29 +527,37 @@ static int name_keep(struct output_name *n, int why, bool whole, struct error *e
 			   dir, strerror(-r));
 	else
 		error_hint(err,
-			   whole ? "it is complete, and saved as %s/%s"
-				 : "the part written so far is saved as %s/%s",
-			   dir, hidden + 1);
+			   whole ? "it is complete, and saved as %s%s%s"
+				 : "the part written so far is saved as %s%s%s",
+			   dir ?: "", dir ? "/" : "", hidden + 1);
 	return why;
+}
+
+static int name_finish_or_keep(struct output_name *n, struct error *err)
+{
+	int r = name_finish(n);
+
+	if (r == -EEXIST && n->fresh)
+		return error_errno(err, r, "%s", n->path);
+	return r < 0 ? name_keep(n, r, true, err) : 0;
 }
 
 int output_name_commit(struct output_name *n, struct error *err)
 {
+	sigset_t old;
 	int r;
 
 	if (!n->base)
 		return 0;
 	r = name_sync(n);
-	if (r < 0)
-		return name_keep(n, r, false, err);
-	r = name_finish(n);
-	if (r == -EEXIST && n->fresh)
-		return error_errno(err, r, "%s", n->path);
-	if (r < 0)
-		return name_keep(n, r, true, err);
+	/* A signal between two steps would remove the only copy under its hidden name. */
+	output_signals_block(&old);
+	r = r < 0 ? name_keep(n, r, false, err) : name_finish_or_keep(n, err);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	/* Sync the name as well. Failure is ignored: some filesystems can't sync directories. */
-	fsync(n->dir_fd);
-	return 0;
+	if (r == 0)
+		fsync(n->dir_fd);
+	return r;
 }
 
 bool output_name_leave(struct output_name *n)

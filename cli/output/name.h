@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The life of an output's name, from open to commit: name.c. Devices, pipes and inherited
- * descriptors (standard output, /dev/fd/N) have no such life: they are written in place.
+ * descriptors (standard output, /dev/fd/N) are written in place instead.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct output_name {
 	int fd; /* for writing and, unless in place, reading; a directory's is opened when used */
 	char *path; /* for messages */
 	int dir_fd;
-	char *base; /* final name in dir_fd; NULL: it has that, or is written in place */
+	char *base; /* final name in dir_fd; NULL: the output has it, or is written in place */
 	char *temp; /* current name in dir_fd, ours to remove; NULL: none */
 	bool fresh; /* the final name must not exist: -EEXIST; it may be changed */
 };

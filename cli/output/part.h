@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Parts (NAME.part) that killed recordings left. The writers of a part hold a lock on it, so an
- * unlocked one is nobody's: the next recording of that name mends and renames it.
+ * unlocked one has no writer: the next recording of that name mends and renames it.
  */
 #pragma once
 

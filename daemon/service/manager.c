@@ -231,13 +231,13 @@ static void manager_on_leftover(void *userdata, const struct spool_leftover *fou
 	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_LEFTOVER };
 	_cleanup_buf_ struct buf size = BUF_INIT;
 
-	if (m->options.private && found->told)
+	if (m->options.private && found->reported)
 		return;
 	format_bytes(found->bytes, &size);
 	log_write(m->options.private ? LOG_WARNING : LOG_NOTICE, &fields,
 		  "%s (%s) is left from an earlier run: tracectl convert %s FILE", found->path,
 		  buf_string(&size) ?: "?", found->path);
-	spool_mark_told(found->path);
+	spool_mark_reported(found->path);
 }
 
 void manager_recover(struct manager *m)

@@ -193,10 +193,10 @@ static void spool_look_at(int dirfd, const char *dir, const char *name,
 		found(userdata, &(struct spool_leftover){ .path = path.data,
 							  .bytes = (uint64_t)st.st_size,
 							  .uid = spool_uid(name),
-							  .told = !(st.st_mode & S_IWUSR) });
+							  .reported = !(st.st_mode & S_IWUSR) });
 }
 
-void spool_mark_told(const char *path)
+void spool_mark_reported(const char *path)
 {
 	chmod(path, 0400);
 }

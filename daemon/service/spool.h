@@ -53,8 +53,8 @@ int make_dir(const char *dir, unsigned mode, struct error *err);
 struct spool_leftover {
 	const char *path;
 	uint64_t bytes;
-	uid_t uid; /* owner of the recording, from the file's name */
-	bool told; /* spool_mark_told() was called for it */
+	uid_t uid;     /* owner of the recording, from the file's name */
+	bool reported; /* spool_mark_reported() was called for it */
 };
 
 /*
@@ -67,4 +67,4 @@ int spool_find_leftovers(const char *dir,
 /* Total size of this user's leftovers in dir. */
 uint64_t spool_bytes_of(const char *dir, uid_t uid);
 /* Remembers that a leftover was reported, by making the file read-only. */
-void spool_mark_told(const char *path);
+void spool_mark_reported(const char *path);

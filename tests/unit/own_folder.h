@@ -4,3 +4,5 @@
 
 int own_folder_setup(void **state);
 int own_folder_teardown(void **state);
+/* Counts the entries of the current folder. */
+unsigned own_folder_count(void);

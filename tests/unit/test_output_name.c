@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include <dirent.h>
 #include <fcntl.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -20,19 +19,6 @@
 #include "output/part.h"
 #include "output/path.h"
 #include "own_folder.h"
-
-static unsigned entries(void)
-{
-	const struct dirent *e;
-	unsigned count = 0;
-	DIR *d = opendir(".");
-
-	assert_non_null(d);
-	while ((e = readdir(d)))
-		count += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-	closedir(d);
-	return count;
-}
 
 static void put(const char *path, const char *text)
 {
@@ -63,7 +49,7 @@ static void appears_only_when_committed(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "{}");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 
 	struct stat st;
 
@@ -83,7 +69,7 @@ static void the_old_file_stays_until_then(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	assert_content("out.json", "new");
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 static void nothing_stays_of_what_is_dropped(void **state _unused_)
@@ -96,7 +82,7 @@ static void nothing_stays_of_what_is_dropped(void **state _unused_)
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "old");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 }
 
 /* Through a second link, in another folder. */
@@ -266,32 +252,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 			assert_non_null(err.hint);
 		}
 	}
-	assert_int_equal(entries(), 2);
-}
-
-/* A name that is given at once simulates a filesystem without O_TMPFILE. */
-static void a_fatal_signal_removes_what_has_a_name(void **state _unused_)
-{
-	static const enum output_kind kinds[] = { OUTPUT_FILE, OUTPUT_PART, OUTPUT_DIRECTORY };
-
-	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
-		pid_t pid = fork();
-		int status;
-
-		assert_true(pid >= 0);
-		if (!pid) {
-			struct output_name n;
-
-			fs_lacks = FS_LACKS_TMPFILE;
-			if (output_name_open(&n, "out.json", kinds[i], NULL) < 0 || entries() != 1)
-				_exit(1);
-			raise(SIGTERM);
-			_exit(2);
-		}
-		assert_int_equal(waitpid(pid, &status, 0), pid);
-		assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-		assert_int_equal(entries(), 0);
-	}
+	assert_int_equal(own_folder_count(), 2);
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
@@ -302,15 +263,15 @@ static void a_named_temporary_becomes_the_file(void **state _unused_)
 	fs_lacks = FS_LACKS_TMPFILE;
 	put("out.json", "old");
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_FILE, &err), 0);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	assert_int_equal(write_full(f.fd, "new", 3), 0);
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 	assert_content("out.json", "new");
 	assert_int_equal(output_name_open(&f, "other", OUTPUT_FILE, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 	fs_lacks = 0;
 }
 
@@ -338,7 +299,7 @@ static void a_name_taken_by_a_directory_loses_nothing(void **state _unused_)
 		output_name_deinit(&f);
 		path = saved_as(&err);
 		assert_content(path, "dear");
-		assert_int_equal(entries(), 2);
+		assert_int_equal(own_folder_count(), 2);
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(rmdir("out.json"), 0);
 	}
@@ -364,7 +325,7 @@ static void a_file_of_another_user_stays(void **state _unused_)
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), -EPERM);
 	assert_int_equal(symlink("out.json", "link.json"), 0);
 	assert_int_equal(output_name_open(&f, "link.json", OUTPUT_FILE, &err), -EPERM);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	assert_content("out.json", "theirs");
 	/* With sudo both are the same person. */
 	assert_int_equal(setenv("SUDO_UID", "65534", 1), 0);
@@ -394,7 +355,7 @@ static void so_does_one_that_came_meanwhile(void **state _unused_)
 		assert_content("out.json", "theirs");
 		path = saved_as(&err);
 		assert_content(path, "dear");
-		assert_int_equal(entries(), 2);
+		assert_int_equal(own_folder_count(), 2);
 		assert_int_equal(unlink(path), 0);
 		assert_int_equal(unlink("out.json"), 0);
 	}
@@ -467,11 +428,49 @@ static void a_directory_that_went_loses_nothing(void **state)
 		assert_content(path, "dear");
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_mode & 0777, 0600);
-		assert_int_equal(entries(), 1);
+		assert_int_equal(own_folder_count(), 1);
 		assert_int_equal(unlink(path), 0);
 	}
 	fs_lacks = 0;
 	unsetenv("TMPDIR");
+}
+
+/* The name is taken by a directory with content. Returns whether the output is kept anyway. */
+static bool taken_directory_is_kept(void)
+{
+	_cleanup_output_name_ struct output_name n = OUTPUT_NAME_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *metadata = NULL;
+
+	if (output_name_open(&n, "out.ctf", OUTPUT_DIRECTORY, NULL) < 0 ||
+	    mknodat(output_name_folder(&n), "metadata", S_IFREG | 0644, 0) < 0 ||
+	    mkdir("out.ctf", 0755) < 0 || mkdir("out.ctf/theirs", 0755) < 0 ||
+	    output_name_commit(&n, &err) != -ENOTEMPTY)
+		return false;
+	output_name_deinit(&n);
+	return err.hint && !strncmp(err.hint, "it is complete, and saved as out.ctf.", 37) &&
+	       asprintf(&metadata, "%s/metadata", strstr(err.hint, "out.ctf.")) > 0 &&
+	       access(metadata, F_OK) == 0;
+}
+
+/* Below a closed folder we cannot look up the path of the current one, but can rename in it. */
+static void a_directory_is_kept_below_a_closed_folder(void **state _unused_)
+{
+	pid_t pid;
+	int status;
+
+	need_root();
+	assert_int_equal(mkdir("closed", 0700), 0);
+	assert_int_equal(mkdir("closed/open", 0700), 0);
+	assert_int_equal(chown("closed/open", 65534, 65534), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	/* A process that changed its user is not dumpable: its /proc/self would be closed, too. */
+	if (!pid)
+		_exit(chdir("closed/open") < 0 || setresuid(65534, 65534, 65534) < 0 ||
+		      prctl(PR_SET_DUMPABLE, 1) < 0 || !taken_directory_is_kept());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
 }
 
 /* The content is visible while it is written; at the end the temporary name goes. */
@@ -489,11 +488,41 @@ static void a_part_is_seen(void **state _unused_)
 	assert_int_equal(output_name_commit(&f, &err), 0);
 	output_name_deinit(&f);
 	assert_content("out.json", "new");
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
 
 	assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 1);
+	assert_int_equal(own_folder_count(), 1);
+}
+
+static void a_part_leaves_room_for_its_ending(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct output_name f = OUTPUT_NAME_INIT;
+	char name[NAME_MAX + 1] = "";
+
+	fs_lacks = FS_LACKS_LIMIT;
+	memset(name, 'x', NAME_MAX);
+	assert_int_equal(output_name_open(&f, name, OUTPUT_PART, &err), -ENAMETOOLONG);
+	assert_non_null(strstr(err.message, "x.part: File name too long"));
+	assert_non_null(err.hint);
+	name[NAME_MAX - strlen(PART)] = '\0';
+	assert_int_equal(output_name_open(&f, name, OUTPUT_PART, &err), 0);
+	assert_int_equal(output_name_commit(&f, &err), 0);
+	output_name_deinit(&f);
+	fs_lacks = 0;
+	assert_int_equal(access(name, F_OK), 0);
+	assert_int_equal(own_folder_count(), 1);
+}
+
+static void standard_output_is_no_directory(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_output_name_ struct output_name n = OUTPUT_NAME_INIT;
+
+	assert_int_equal(output_name_open(&n, "-", OUTPUT_DIRECTORY, &err), -EINVAL);
+	assert_string_equal(err.message, "standard output: not a name for a new directory");
+	assert_int_equal(own_folder_count(), 0);
 }
 
 static void a_rehearsal_leaves_nothing(void **state _unused_)
@@ -505,7 +534,7 @@ static void a_rehearsal_leaves_nothing(void **state _unused_)
 		assert_int_equal(output_name_open(&f, "out.json", OUTPUT_PART, &err), 0);
 		assert_int_equal(output_name_rehearse(&f, &err), 0);
 		output_name_deinit(&f);
-		assert_int_equal(entries(), 0);
+		assert_int_equal(own_folder_count(), 0);
 	}
 	fs_lacks = 0;
 }
@@ -535,7 +564,7 @@ static void what_was_left_is_named(void **state _unused_)
 	assert_content("out.partial.2.json", closed);
 	put("out.json.part", "{\"systemTra");
 	recover(NULL);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 	/* Perhaps from a browser. */
 	put("out.json.part", "another's");
 	recover(NULL);
@@ -549,7 +578,7 @@ static void what_was_left_is_named(void **state _unused_)
 	recover(NULL);
 	assert_content("out.json.part", text);
 	output_name_deinit(&f);
-	assert_int_equal(entries(), 2);
+	assert_int_equal(own_folder_count(), 2);
 }
 
 static void a_part_can_be_left(void **state _unused_)
@@ -575,6 +604,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 		T(appears_only_when_committed),
 		T(a_part_is_seen),
+		T(a_part_leaves_room_for_its_ending),
+		T(standard_output_is_no_directory),
 		T(a_rehearsal_leaves_nothing),
 		T(what_was_left_is_named),
 		T(a_part_can_be_left),
@@ -587,7 +618,6 @@ int main(void)
 		T(a_descriptor_is_written_where_it_stands),
 		T(what_is_no_descriptor_for_us),
 		T(what_can_not_be_written_is_found_at_once),
-		T(a_fatal_signal_removes_what_has_a_name),
 		T(a_named_temporary_becomes_the_file),
 		T(a_name_taken_by_a_directory_loses_nothing),
 		T(a_file_of_another_user_stays),
@@ -595,6 +625,7 @@ int main(void)
 		T(a_link_of_another_user_is_not_followed_where_all_may_write),
 		T(a_link_to_a_link_of_another_user_makes_nothing),
 		T(a_directory_that_went_loses_nothing),
+		T(a_directory_is_kept_below_a_closed_folder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
