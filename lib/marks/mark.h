@@ -79,4 +79,5 @@ struct mark {
 	uint64_t tts, tdur; /* CPU time of the thread, in ns */
 	uint64_t ticount, tidelta;
 	struct text part[PART_PARTS]; /* borrowed */
+	struct text begun; /* for PHASE_END: the name of the slice that it ends; borrowed */
 };

@@ -218,7 +218,7 @@ static void rings_are_merged(void **state _unused_)
 		expect(&r, 1,
 		       "{\"name\":\"hello\",\"ph\":\"i\",\"pid\":70,\"tid\":72,\"cat\":\"app\","
 		       "\"ts\":102000000,\"s\":\"g\"}");
-		expect(&r, 2, "{\"ph\":\"E\"" ON "103000000}");
+		expect(&r, 2, "{\"name\":\"work\",\"ph\":\"E\"" ON "103000000}");
 		expect(&r, 3,
 		       "{\"name\":\"7 marks lost\",\"ph\":\"i\",\"pid\":70,\"tid\":71,"
 		       "\"cat\":\"loss\",\"ts\":104000000,\"s\":\"t\",\"args\":{\"count\":7}}");

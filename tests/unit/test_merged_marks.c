@@ -235,7 +235,8 @@ static void examples_are_taken(void **state _unused_)
 }
 
 /*
- * An end takes its category from what is open: with another one a reader would end something else.
+ * An end takes its category and, unless it has one, its name from what is open: readers find the
+ * slice by them.
  */
 static void ends_end_what_is_open(void **state _unused_)
 {
@@ -244,7 +245,11 @@ static void ends_end_what_is_open(void **state _unused_)
 		"{\"name\":\"a\",\"cat\":\"x\",\"ph\":\"B\",\"ts\":2,\"pid\":1,\"tid\":2},"
 		"{\"name\":\"other\",\"cat\":\"y\",\"ph\":\"E\",\"ts\":3,\"pid\":1,\"tid\":2},"
 		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":2},"
-		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":3}]";
+		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":3},"
+		"{\"name\":\"b\",\"ph\":\"B\",\"ts\":5,\"pid\":1,\"tid\":4},"
+		"{\"name\":\"c\",\"ph\":\"B\",\"ts\":6,\"pid\":1,\"tid\":4},"
+		"{\"name\":\"\",\"ph\":\"E\",\"ts\":7,\"pid\":1,\"tid\":4},"
+		"{\"ph\":\"E\",\"ts\":8,\"pid\":1,\"tid\":4}]";
 	_cleanup_converted_ struct converted m;
 	json_t *end;
 
@@ -253,8 +258,10 @@ static void ends_end_what_is_open(void **state _unused_)
 	assert_non_null(end);
 	assert_true(json_number_value(json_object_get(end, "ts")) == 3);
 	assert_string_equal(json_string_value(json_object_get(end, "cat")), "x");
-	assert_null(json_object_get(end, "name"));
-	assert_int_equal(m.out.result.marks, 2);
+	assert_string_equal(json_string_value(json_object_get(end, "name")), "other");
+	assert_true(json_number_value(json_object_get(find_event(&m, "c", "E"), "ts")) == 7);
+	assert_true(json_number_value(json_object_get(find_event(&m, "b", "E"), "ts")) == 8);
+	assert_int_equal(m.out.result.marks, 6);
 	assert_int_equal(m.out.result.warning_count, 2);
 	assert_non_null(strstr(m.out.result.warnings[0], "3 marks end what never began"));
 	assert_non_null(strstr(m.out.result.warnings[1], "before or after the recording"));

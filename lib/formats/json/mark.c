@@ -227,9 +227,10 @@ static bool json_mark_put_event(struct buf *out, const struct mark *m)
 
 	json_put_comma(out);
 	buf_puts(out, "\n{");
-	/* An end closes the open slice whatever its name; readers complain if the names differ. */
-	if (m->phase != PHASE_END)
-		json_mark_put_text(out, "name", m->part[PART_NAME]);
+	/* Some readers find the slice that an end closes by its name. */
+	json_mark_put_text(out, "name",
+			   m->phase == PHASE_END && !m->part[PART_NAME].len ? m->begun
+									    : m->part[PART_NAME]);
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
 	/* Streaming readers drop events without a category. */
 	json_mark_put_text(out, "cat", cat.len ? cat : TEXT("default"));
