@@ -167,6 +167,8 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 					  " marks are left out: they end what never began, "
 					  "or have nothing that a viewer shows",
 					  left_out);
+		if (x->ops->warn_of_marks)
+			x->ops->warn_of_marks(x->sink, &x->index);
 		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
 	}
 	ret->incomplete |= x->index.incomplete;

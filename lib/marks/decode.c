@@ -46,7 +46,7 @@ static struct text decode_spell_frame(char to[static 20], uint64_t frame)
 static int decode_give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent,
 			     struct text name, struct text cat, struct mark *ret)
 {
-	*ret = (struct mark){ .phase = PHASE_FRAME };
+	*ret = (struct mark){ .phase = PHASE_FRAME, .has = HAS_OWN_FRAMES };
 	ret->part[PART_ID] = decode_spell_frame(d->frame_id, frame);
 	ret->part[PART_NAME] = name;
 	ret->part[PART_CAT] = cat;
@@ -274,7 +274,7 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 	*ret = (struct mark){
 		.phase = p[2],
 		.instant = "tpgt"[p[3] & MARK_SCOPE_MASK],
-		.has = p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0,
+		.has = HAS_OWN_FRAMES | (p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0),
 		.pid = d->pid,
 		.tid = d->tid,
 		.ts = mark_record_time(d, p),

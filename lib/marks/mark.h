@@ -51,6 +51,7 @@ enum mark_has {
 	HAS_TICOUNT = 1 << 3,
 	HAS_TIDELTA = 1 << 4,
 	HAS_BIND_ENCLOSING = 1 << 5, /* "bp":"e" of a flow end */
+	HAS_OWN_FRAMES = 1 << 6,     /* the recording's own frame ids, not a file's */
 };
 
 /* Parts of a mark that are text or packed values. */
@@ -72,7 +73,7 @@ struct mark {
 	uint8_t id_kind;
 	uint8_t has;	 /* enum mark_has */
 	char instant;	 /* for PHASE_INSTANT: 't', 'p' or 'g' */
-	uint32_t source; /* source whose frame ids these are */
+	uint32_t source; /* source whose frame ids these are, without HAS_OWN_FRAMES */
 	int32_t pid, tid;
 	uint64_t ts;	    /* ns, in the trace clock */
 	uint64_t dur;	    /* ns; valid if `has` says so, like those below */

@@ -205,7 +205,7 @@ static int file_read_frame(struct file_reader *l, struct error *err)
 	int token, r;
 
 	file_reader_forget(l);
-	file_reader_set_part(l, PART_ID, &l->json.text);
+	file_reader_frame(l, JSON_STRING, PART_ID);
 	token = json_read_next(&l->json, err);
 	if (token < 0)
 		return token;
@@ -221,7 +221,9 @@ static int file_read_frame(struct file_reader *l, struct error *err)
 						      : -1;
 
 		token = json_read_next(&l->json, err);
-		if (token > 0 && part >= 0)
+		if (token > 0 && part == PART_SF)
+			file_reader_frame(l, token, PART_SF);
+		else if (token > 0 && part >= 0)
 			file_reader_text(l, token, (enum mark_part)part);
 		r = token < 0 ? token : json_read_skip(&l->json, token, err);
 		if (r < 0)

@@ -571,10 +571,53 @@ static void followed_marks_are_the_same(void **state _unused_)
 	}
 }
 
+/* A program writes the outer one last; readers take the first of equal begins for it. */
+static void outer_slices_begin_first(void **state _unused_)
+{
+	static const char *const begins[] = { "101000000",     "101500000", "100999999.999",
+					      "100999999.998", "104000000", "103999999.999" };
+	static const struct {
+		uint8_t phase;
+		unsigned end, duration;
+	} marks[] = {
+		{ 'X', 102, 1000 }, { 'X', 102, 500 }, { 'X', 103, 2000 },
+		{ 'X', 103, 2000 }, { 'B', 104, 0 },   { 'X', 106, 2000 },
+	};
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	define(&a, 1, "work", "app", 0);
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		record(&a, marks[i].phase, 0, 1, marks[i].end * S);
+		if (marks[i].phase == 'X')
+			number(&a, MARK_DURATION, MARK_UINT, 0, marks[i].duration * (S / 1000));
+		if (marks[i].phase == 'B')
+			record(&a, 'E', 0, 0, 105 * S);
+	}
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	convert(&r, m.fd, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		json_t *e = mark_at(&r, i + (i > 4));
+		double dur = json_number_value(json_object_get(e, "dur"));
+		double ts = json_number_value(json_object_get(e, "ts"));
+
+		assert_true(ts == strtod(begins[i], NULL));
+		assert_true(marks[i].phase == 'B' ||
+			    (uint64_t)((ts + dur) * 1000 + 0.5) == marks[i].end * S);
+	}
+	buf_deinit(&a.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_merged),
+		cmocka_unit_test(outer_slices_begin_first),
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),

@@ -170,7 +170,7 @@ static void every_phase_is_kept(void **state _unused_)
 	assert_int_equal(json_array_size(json_object_get(m.json, "samples")), 2);
 	assert_int_equal(json_object_size(json_object_get(m.json, "stackFrames")), 5);
 	assert_string_equal(json_string_value(json_object_get(find_event(&m, "part", "B"), "sf")),
-			    "stack2");
+			    "0:stack2");
 	assert_int_equal(m.out.result.marks, 52);
 }
 

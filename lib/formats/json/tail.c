@@ -7,13 +7,11 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "export/mark_feed.h"
-#include "formats/json/mark.h"
 #include "formats/json/other_data.h"
 
 /* Readers sort in ascending order, default 0. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
-#define FRAMES_MEMORY (64U << 20)
 #define NAMES_MEMORY (4U << 20)
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- the caller closes it by "}}". Metadata has no time. */
@@ -226,18 +224,6 @@ static int tail_end_marks(struct json_tail *t)
 	return r;
 }
 
-static int tail_put_frames(struct json_tail *t)
-{
-	struct buf *b = &t->out->buf;
-
-	if (!t->frames.len)
-		return 0;
-	buf_puts(b, ",\n\"stackFrames\":");
-	buf_append(b, t->frames.data, t->frames.len);
-	buf_putc(b, '}');
-	return buf_error(&t->frames);
-}
-
 /* Closes the current member and opens that section's. There are always events. */
 static int tail_enter(struct json_tail *t, enum tail_section section)
 {
@@ -294,22 +280,18 @@ void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
 
 void json_tail_deinit(struct json_tail *t)
 {
-	buf_deinit(&t->frames);
+	json_marks_deinit(&t->written);
 	buf_deinit(&t->names);
 	free(t->processes);
 }
 
-/* Frames precede their use, but their member is written later: collect them. */
-static int tail_add_frame(struct json_tail *t, const struct mark *mark)
+/* Appends a mark; one that nobody would show is only counted. 0 or -ENOMEM. */
+static int tail_put_mark(struct json_tail *t, struct buf *to, const struct mark *mark)
 {
-	if (t->frames.len > FRAMES_MEMORY) {
-		t->left_out++;
-		return 0;
-	}
-	if (!t->frames.len)
-		buf_putc(&t->frames, '{');
-	json_put_mark(&t->frames, mark);
-	return buf_error(&t->frames);
+	int r = json_put_mark(&t->written, to, mark);
+
+	t->left_out += r == 0 || r == -ENOSPC;
+	return r == -ENOSPC ? 0 : MIN(r, 0);
 }
 
 /*
@@ -349,9 +331,10 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 	struct task *task;
 	struct buf *to;
 	size_t start;
+	int r;
 
 	if (mark->phase == PHASE_FRAME)
-		return tail_add_frame(t, mark);
+		return tail_put_mark(t, &t->out->buf, mark);
 	/* Mark the task as seen: it is named with the others. */
 	if (mark->tid != t->last_tid) {
 		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
@@ -362,47 +345,24 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 	mark = fit(t, mark, &fitted);
 	to = name ? &t->names : t->first ? &t->out->buf : json_spool_buf(t->parts.spool);
 	start = to->len;
-	t->left_out += !json_put_mark(to, mark);
+	r = tail_put_mark(t, to, mark);
 	*units += to == &t->out->buf ? to->len - start : 0;
-	return buf_error(&t->names)
+	return r ?: buf_error(&t->names)
 		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
-}
-
-/* Trace Viewer rejects a file with a sample without frames: add a placeholder frame. */
-static int tail_give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
-{
-	const struct text none = TEXT("no stack");
-	const struct mark frame = {
-		.phase = PHASE_FRAME,
-		.part = { [PART_ID] = none, [PART_NAME] = none },
-	};
-	int r = t->stackless ? 0 : tail_add_frame(t, &frame);
-
-	t->stackless = true;
-	*ret = *sample;
-	ret->source = 0;
-	ret->part[PART_SF] = none;
-	return r;
 }
 
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
 	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
-	struct mark fitted, framed;
+	struct mark fitted;
 	size_t start;
 	int r;
 
 	if (mark->phase == PHASE_FRAME)
-		return tail_add_frame(t, mark);
+		return tail_put_mark(t, &t->out->buf, mark);
 	t->left_out += sample && t->array;
 	if (sample && t->array)
 		return 0;
-	if (sample && !mark->part[PART_SF].len) {
-		r = tail_give_frame(t, mark, &framed);
-		if (r < 0)
-			return r;
-		mark = &framed;
-	}
 	mark = fit(t, mark, &fitted);
 	r = tail_enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
 	if (r >= 0 && !sample)
@@ -410,11 +370,10 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 	if (r < 0)
 		return r;
 	start = t->out->buf.len;
-	if (!json_put_mark(&t->out->buf, mark))
-		t->left_out++;
-	else if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
+	r = tail_put_mark(t, &t->out->buf, mark);
+	if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
 		buf_append(&t->names, t->out->buf.data + start, t->out->buf.len - start);
-	return output_settle(t->out);
+	return r ?: output_settle(t->out);
 }
 
 int json_tail_close(struct json_tail *t, const struct export_result *result)
@@ -426,7 +385,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 
 	if (r < 0 || t->array)
 		return r;
-	r = tail_put_frames(t);
+	r = json_frames_put(&t->written.frames, b);
 	if (r < 0)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",

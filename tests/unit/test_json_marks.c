@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Marks of merged files in the JSON: what its readers need, and what they would refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "converted.h"
+#include "make_stream.h"
+#include "memory_file.h"
+
+#define S UINT64_C(1000000000)
+
+/* Merges the files, whose clock is the trace's. */
+static void merge(struct converted *c, const char *const *texts, size_t count)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	struct export_merge files[4];
+
+	assert_true(count <= ARRAY_SIZE(files));
+	for (size_t i = 0; i < count; i++)
+		files[i] = (struct export_merge){
+			.fd = memory_file(texts[i], strlen(texts[i])),
+			.name = "app.json",
+			.clock = MERGE_CLOCK_TRACE,
+		};
+	maker_begin(&m, 1024);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 7, 1);
+	event_number(&m, 9 * S, 7, 2);
+	maker_finish(&m);
+	convert(c, m.fd, &(struct export_options){ .merges = files, .merge_count = count });
+	for (size_t i = 0; i < count; i++)
+		close(files[i].fd);
+}
+
+static void merge_events(struct converted *c, const char *events)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	buf_puts(&text, "[");
+	buf_puts(&text, events);
+	buf_puts(&text, "]");
+	merge(c, (const char *[]){ buf_string(&text) }, 1);
+}
+
+/* The n-th event of this phase and name. */
+static json_t *event_of(const struct converted *c, const char *ph, const char *name, size_t n)
+{
+	json_t *e;
+	size_t i;
+
+	json_array_foreach(json_object_get(c->json, "traceEvents"), i, e)
+	{
+		if (strcmp(json_string_value(json_object_get(e, "ph")), ph) != 0 ||
+		    strcmp(json_string_value(json_object_get(e, "name")), name) != 0 || n--)
+			continue;
+		return e;
+	}
+	return NULL;
+}
+
+static const char *string_of(const json_t *e, const char *key)
+{
+	return json_string_value(json_object_get(e, key));
+}
+
+static bool warned(const struct converted *c, const char *text)
+{
+	for (size_t i = 0; i < c->out.result.warning_count; i++)
+		if (strstr(c->out.result.warnings[i], text))
+			return true;
+	return false;
+}
+
+/* Name of the frame that a member names, and of its caller; NULL: none. */
+static const char *frame_name(const struct converted *c, const char *id, const char **caller)
+{
+	json_t *frames = json_object_get(c->json, "stackFrames");
+	json_t *frame = id ? json_object_get(frames, id) : NULL;
+	const char *parent = string_of(frame, "parent");
+
+	*caller = parent ? string_of(json_object_get(frames, parent), "name") : NULL;
+	return string_of(frame, "name");
+}
+
+/* Ids that look like those of another file, or like ours for raw stacks, are other frames. */
+static void frame_ids_never_meet(void **state _unused_)
+{
+	static const char *const files[] = {
+		"{\"stackFrames\":{\"stack1\":{\"name\":\"mine\"},\"1:a\":{\"name\":\"first\"},"
+		"\"no stack\":{\"name\":\"named so\"},"
+		"\"+stack1\":{\"name\":\"plus\",\"parent\":\"stack1\"}},\"traceEvents\":["
+		"{\"name\":\"1\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"stack1\"},"
+		"{\"name\":\"2\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"stack\":[\"raw\"]},"
+		"{\"name\":\"3\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"+stack1\"},"
+		"{\"name\":\"4\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"1:a\"},"
+		"{\"name\":\"5\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"no stack\"}]}",
+		"{\"stackFrames\":{\"a\":{\"name\":\"second\"}},\"traceEvents\":["
+		"{\"name\":\"6\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"a\"}],"
+		"\"samples\":[{\"tid\":1,\"ts\":2000000,\"name\":\"x\",\"weight\":1}]}",
+	};
+	static const char *const names[] = { "mine", "raw", "plus", "first", "named so", "second" };
+	_cleanup_converted_ struct converted c = { 0 };
+	json_t *sample;
+	const char *caller;
+
+	merge(&c, files, 2);
+	assert_int_equal(json_object_size(json_object_get(c.json, "stackFrames")), 7);
+	for (int i = 0; i < 6; i++) {
+		char name[2] = { (char)('1' + i), 0 };
+		json_t *e = event_of(&c, "i", name, 0);
+
+		assert_string_equal(frame_name(&c, string_of(e, "sf"), &caller), names[i]);
+		if (i == 2)
+			assert_string_equal(caller, "mine");
+		else
+			assert_null(caller);
+	}
+	sample = json_array_get(json_object_get(c.json, "samples"), 0);
+	assert_string_equal(frame_name(&c, string_of(sample, "sf"), &caller), "no stack");
+}
+
+/* What names a frame that is not there has none, or for a sample a common one; and it is said. */
+static void unknown_frames_are_left_out(void **state _unused_)
+{
+	static const char *const files[] = {
+		"{\"stackFrames\":{\"a\":{\"name\":\"a\",\"parent\":\"none\"},"
+		"\"b\":{\"name\":\"b\",\"parent\":\"c\"},\"c\":{\"name\":\"c\",\"parent\":\"b\"},"
+		"\"d\":{\"name\":\"d\",\"parent\":\"e\"},\"e\":{\"name\":\"e\"}},\"traceEvents\":["
+		"{\"name\":\"1\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"sf\":\"z\"}],\"samples\":["
+		"{\"tid\":1,\"ts\":2000000,\"name\":\"x\",\"sf\":\"z\",\"weight\":1},"
+		"{\"tid\":1,\"ts\":2000000,\"name\":\"x\",\"weight\":1}]}",
+	};
+	_cleanup_converted_ struct converted c = { 0 };
+	const char *caller;
+	json_t *samples;
+
+	merge(&c, files, 1);
+	assert_null(json_object_get(event_of(&c, "i", "1", 0), "sf"));
+	samples = json_object_get(c.json, "samples");
+	for (int i = 0; i < 2; i++)
+		assert_string_equal(
+			frame_name(&c, string_of(json_array_get(samples, i), "sf"), &caller),
+			"no stack");
+	assert_true(warned(&c, "2 stacks of marks and samples are missing"));
+	assert_string_equal(frame_name(&c, "0:a", &caller), "a");
+	assert_null(caller);
+	assert_string_equal(frame_name(&c, "0:b", &caller), "b");
+	assert_string_equal(caller, "c");
+	assert_string_equal(frame_name(&c, "0:c", &caller), "c");
+	assert_null(caller);
+	assert_string_equal(frame_name(&c, "0:d", &caller), "d");
+	assert_string_equal(caller, "e");
+	assert_true(warned(&c, "2 stacks are cut at a frame"));
+}
+
+/* Linked ids are those of the marks that they link; readers know only plain ids of flows. */
+static void ids_are_those_of_the_partners(void **state _unused_)
+{
+	_cleanup_converted_ struct converted c = { 0 };
+	json_t *link;
+
+	merge_events(
+		&c,
+		"{\"name\":\"r\",\"cat\":\"n\",\"ph\":\"b\",\"id\":\"first\",\"ts\":2000000,"
+		"\"pid\":1},"
+		"{\"name\":\"l\",\"cat\":\"n\",\"ph\":\"=\",\"id\":\"first\",\"ts\":2000001,"
+		"\"pid\":1,"
+		"\"args\":{\"linked_id\":\"second\",\"more\":[1]}},"
+		"{\"name\":\"l\",\"cat\":\"n\",\"ph\":\"=\",\"id\":\"0x1\",\"ts\":2000001,\"pid\":"
+		"1,"
+		"\"args\":{\"linked_id\":31}},"
+		"{\"name\":\"r\",\"cat\":\"n\",\"ph\":\"e\",\"id\":\"second\",\"ts\":2000002,"
+		"\"pid\":1},"
+		"{\"name\":\"f\",\"ph\":\"s\",\"id2\":{\"local\":\"0x5\"},\"ts\":2000003,\"pid\":1}"
+		","
+		"{\"name\":\"f\",\"ph\":\"f\",\"id2\":{\"local\":\"0x5\"},\"ts\":2000004,\"pid\":1}"
+		","
+		"{\"name\":\"f\",\"ph\":\"s\",\"id2\":{\"local\":\"0x5\"},\"ts\":2000003,\"pid\":2}"
+		","
+		"{\"name\":\"g\",\"ph\":\"s\",\"id2\":{\"global\":6},\"ts\":2000003,\"pid\":1}");
+	link = event_of(&c, "=", "l", 0);
+	assert_string_equal(string_of(link, "id"), string_of(event_of(&c, "b", "r", 0), "id"));
+	assert_string_equal(string_of(json_object_get(link, "args"), "linked_id"),
+			    string_of(event_of(&c, "e", "r", 0), "id"));
+	assert_non_null(json_object_get(json_object_get(link, "args"), "more"));
+	link = event_of(&c, "=", "l", 1);
+	assert_string_equal(string_of(json_object_get(link, "args"), "linked_id"), "0x1f");
+	assert_string_equal(string_of(event_of(&c, "s", "f", 0), "id"),
+			    string_of(event_of(&c, "f", "f", 0), "id"));
+	assert_string_not_equal(string_of(event_of(&c, "s", "f", 0), "id"),
+				string_of(event_of(&c, "s", "f", 1), "id"));
+	assert_string_equal(string_of(event_of(&c, "s", "g", 0), "id"), "0x6");
+	assert_null(json_object_get(event_of(&c, "s", "g", 0), "id2"));
+}
+
+static void samples_keep_their_process(void **state _unused_)
+{
+	static const char *const files[] = {
+		"{\"traceEvents\":[],\"samples\":["
+		"{\"tid\":2,\"pid\":1,\"ts\":2000000,\"name\":\"x\",\"weight\":1},"
+		"{\"tid\":3,\"ts\":2000000,\"name\":\"x\",\"weight\":1}]}",
+	};
+	_cleanup_converted_ struct converted c = { 0 };
+	json_t *samples;
+
+	merge(&c, files, 1);
+	samples = json_object_get(c.json, "samples");
+	assert_number(json_array_get(samples, 0), "pid", 1);
+	assert_null(json_object_get(json_array_get(samples, 1), "pid"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(frame_ids_never_meet),
+		cmocka_unit_test(unknown_frames_are_left_out),
+		cmocka_unit_test(ids_are_those_of_the_partners),
+		cmocka_unit_test(samples_keep_their_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
