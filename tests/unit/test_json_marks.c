@@ -158,6 +158,70 @@ static void unknown_frames_are_left_out(void **state _unused_)
 	assert_true(warned(&c, "2 stacks are cut at a frame"));
 }
 
+/* Trace Viewer would refuse the whole trace. */
+static void refused_marks_are_left_out(void **state _unused_)
+{
+	static const struct {
+		const char *event, *why;
+	} rows[] = {
+		{ "\"process_labels\",\"ph\":\"M\",\"args\":{\"labels\":[\"x\"]}",
+		  "process_labels" },
+		{ "\"process_labels\",\"ph\":\"M\",\"args\":{\"label\":\"x\"}", "process_labels" },
+		{ "\"thread_name\",\"ph\":\"M\",\"args\":{\"name\":5}", "thread_name" },
+		{ "\"V8Sample\",\"ph\":\"P\"", "V8Sample" },
+		{ "\"V8Sample\",\"ph\":\"P\",\"args\":{\"data\":{\"x\":1},\"stack\":[]}",
+		  "V8Sample" },
+		{ "\"d\",\"ph\":\"v\",\"args\":{\"dumps\":7}", "memory dump" },
+		{ "\"process_labels\",\"ph\":\"M\",\"args\":{\"labels\":\"x\"}", NULL },
+		{ "\"V8Sample\",\"ph\":\"P\",\"args\":{\"data\":{\"stack\":[]}}", NULL },
+		{ "\"Other\",\"ph\":\"P\"", NULL },
+		{ "\"d\",\"ph\":\"V\",\"id\":\"1\"", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_converted_ struct converted c = { 0 };
+		char event[256], name[32], phase[2];
+		json_t *e;
+
+		assert_int_equal(
+			sscanf(rows[i].event, "\"%31[^\"]\",\"ph\":\"%1[^\"]", name, phase), 2);
+		snprintf(event, sizeof(event), "{\"ts\":2000000,\"pid\":1,\"name\":%s}",
+			 rows[i].event);
+		merge_events(&c, event);
+		for (size_t n = 0; (e = event_of(&c, phase, name, n)); n++)
+			if (json_integer_value(json_object_get(e, "pid")) == 1)
+				break;
+		if (!e != !!rows[i].why || warned(&c, "would refuse") != !!rows[i].why ||
+		    (rows[i].why && !warned(&c, rows[i].why)))
+			fail_msg("row %zu: %s", i, rows[i].event);
+		assert_false(warned(&c, "have nothing that a viewer shows"));
+		if (*phase == 'V')
+			assert_true(json_is_object(
+				json_object_get(json_object_get(e, "args"), "dumps")));
+	}
+}
+
+static void snapshots_have_no_id(void **state _unused_)
+{
+	_cleanup_converted_ struct converted c = { 0 };
+	json_t *snapshot, *list;
+
+	merge_events(&c, "{\"name\":\"o\",\"ph\":\"O\",\"id\":1,\"ts\":2000000,\"pid\":1,\"args\":{"
+			 "\"id\":1,\"snapshot\":{\"id\":\"a/b\",\"list\":[{\"id\":5},"
+			 "{\"id\":\"name/0x1\",\"deep\":{\"id\":\"/x\"}}]}}}");
+	snapshot = json_object_get(event_of(&c, "O", "o", 0), "args");
+	assert_non_null(json_object_get(snapshot, "id"));
+	snapshot = json_object_get(snapshot, "snapshot");
+	assert_null(json_object_get(snapshot, "id"));
+	assert_string_equal(string_of(snapshot, "id_"), "a/b");
+	list = json_object_get(snapshot, "list");
+	assert_number(json_array_get(list, 0), "id_", 5);
+	assert_string_equal(string_of(json_array_get(list, 1), "id"), "name/0x1");
+	assert_string_equal(string_of(json_object_get(json_array_get(list, 1), "deep"), "id_"),
+			    "/x");
+	assert_true(warned(&c, "3 members 'id' of snapshots"));
+}
+
 /* Linked ids are those of the marks that they link; readers know only plain ids of flows. */
 static void ids_are_those_of_the_partners(void **state _unused_)
 {
@@ -219,6 +283,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frame_ids_never_meet),
 		cmocka_unit_test(unknown_frames_are_left_out),
+		cmocka_unit_test(refused_marks_are_left_out),
+		cmocka_unit_test(snapshots_have_no_id),
 		cmocka_unit_test(ids_are_those_of_the_partners),
 		cmocka_unit_test(samples_keep_their_process),
 	};

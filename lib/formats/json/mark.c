@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "marks/value_json.h"
@@ -245,17 +246,66 @@ static bool json_mark_put_series(struct buf *out, struct text args)
 	return any;
 }
 
-static bool json_mark_put_args(struct buf *out, const struct mark *m)
+/*
+ * Trace Viewer takes a value within a snapshot that has an id for another snapshot, and refuses the
+ * trace unless the id is NAME/ID. The snapshot itself must have none.
+ */
+struct snapshot_change {
+	bool inside;
+	uint64_t renamed;
+};
+
+static bool json_mark_is_implicit_id(const struct value *v)
+{
+	const char *slash = v->type == VALUE_STRING && v->text.len
+				    ? memrchr(v->text.data, '/', v->text.len - 1)
+				    : NULL;
+
+	return slash && slash > v->text.data;
+}
+
+static void json_mark_change_snapshot(struct value *v, unsigned depth, void *userdata)
+{
+	struct snapshot_change *c = userdata;
+
+	if (!depth)
+		c->inside = text_equal(v->key, TEXT("snapshot"));
+	if (!depth || !c->inside || !v->key.data || !text_equal(v->key, TEXT("id")) ||
+	    (depth > 1 && json_mark_is_implicit_id(v)))
+		return;
+	v->key = TEXT("id_");
+	c->renamed++;
+}
+
+static bool json_mark_is_dump(const struct mark *m)
+{
+	return m->phase == PHASE_MEMORY_GLOBAL || m->phase == PHASE_MEMORY_PROCESS;
+}
+
+static void json_mark_put_snapshot(struct json_marks *j, struct buf *out, struct text args)
+{
+	struct snapshot_change change = { 0 };
+
+	json_put_changed_members(out, args, json_mark_change_snapshot, &change);
+	j->renamed += change.renamed;
+}
+
+static bool json_mark_put_args(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	struct text args = m->part[PART_ARGS];
 	bool good = true;
 
-	if (!args.len && m->phase != PHASE_COUNTER && m->phase != PHASE_METADATA)
+	if (!args.len && m->phase != PHASE_COUNTER && m->phase != PHASE_METADATA &&
+	    !json_mark_is_dump(m))
 		return true;
 	json_put_key(out, "args");
 	buf_putc(out, '{');
 	if (m->phase == PHASE_COUNTER)
 		good = json_mark_put_series(out, args);
+	else if (!args.len && json_mark_is_dump(m))
+		buf_puts(out, "\"dumps\":{}"); /* Trace Viewer reads it from there */
+	else if (m->phase == PHASE_OBJECT_SNAPSHOT)
+		json_mark_put_snapshot(j, out, args);
 	else if (m->phase == PHASE_LINK)
 		json_put_changed_members(out, args, json_mark_change_link,
 					 &(struct link_change){ .mark = m });
@@ -298,6 +348,77 @@ static void json_mark_put_optional(struct json_marks *j, struct buf *out, const 
 	json_mark_put_frame_key(j, out, "esf", m, PART_ESF);
 }
 
+/* Whether a member of the arguments is there and of another type. */
+static bool json_mark_lacks(const struct mark *m, const char *key, enum value_type type)
+{
+	struct value v;
+
+	return !value_find(m->part[PART_ARGS], key, &v) || v.type != type;
+}
+
+/* A sample of V8 has {"data": {"stack": [...]}}. */
+static bool json_mark_is_v8_sample(const struct mark *m)
+{
+	struct value_iter it;
+	struct value v;
+	bool inside = false;
+
+	value_iter_init(&it, m->part[PART_ARGS], true);
+	while (value_next(&it, &v)) {
+		if (it.depth == 1 && v.type == VALUE_DICT)
+			inside = text_equal(v.key, TEXT("data"));
+		if (it.depth == 2 && inside && v.type == VALUE_LIST &&
+		    text_equal(v.key, TEXT("stack")))
+			return true;
+	}
+	return false;
+}
+
+static const char *json_mark_why_bad_metadata(const struct mark *m)
+{
+	struct text name = m->part[PART_NAME];
+
+	if (text_equal(name, TEXT("process_labels")) && json_mark_lacks(m, "labels", VALUE_STRING))
+		return "process_labels whose labels are no text";
+	if ((text_equal(name, TEXT("process_name")) || text_equal(name, TEXT("thread_name"))) &&
+	    json_mark_lacks(m, "name", VALUE_STRING))
+		return "a process_name or thread_name whose name is no text";
+	return NULL;
+}
+
+/* Why Trace Viewer would refuse the whole trace, or NULL. */
+static const char *json_mark_why_refused(const struct mark *m)
+{
+	struct value v;
+
+	switch (m->phase) {
+	case PHASE_METADATA:
+		return json_mark_why_bad_metadata(m);
+	case PHASE_CONTEXT_ENTER:
+	case PHASE_CONTEXT_LEAVE:
+		return m->id_kind == ID_NONE ? "a context without an id" : NULL;
+	case PHASE_MEMORY_GLOBAL:
+	case PHASE_MEMORY_PROCESS:
+		return value_find(m->part[PART_ARGS], "dumps", &v) && v.type != VALUE_DICT
+			       ? "a memory dump whose dumps are no object"
+			       : NULL;
+	case PHASE_SAMPLE:
+		return text_equal(m->part[PART_NAME], TEXT("V8Sample")) &&
+				       !json_mark_is_v8_sample(m)
+			       ? "a V8Sample without V8's stack"
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static int json_mark_refuse(struct json_marks *j, const char *why)
+{
+	if (!j->refused++)
+		j->why_refused = why;
+	return 0;
+}
+
 static int json_mark_put_event(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	uint64_t begin = nested_begin(&j->nested, m);
@@ -321,7 +442,7 @@ static int json_mark_put_event(struct json_marks *j, struct buf *out, const stru
 	json_mark_put_id(out, m);
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
-	if (!json_mark_put_args(out, m)) {
+	if (!json_mark_put_args(j, out, m)) {
 		out->len = start;
 		return 0;
 	}
@@ -331,13 +452,16 @@ static int json_mark_put_event(struct json_marks *j, struct buf *out, const stru
 
 int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m)
 {
+	const char *why;
+
 	switch (m->phase) {
 	case PHASE_FRAME:
 		return json_frames_add(&j->frames, m) ?: 1;
 	case PHASE_GLOBAL_SAMPLE:
 		return json_mark_put_sample(j, out, m);
 	default:
-		return json_mark_put_event(j, out, m);
+		why = json_mark_why_refused(m);
+		return why ? json_mark_refuse(j, why) : json_mark_put_event(j, out, m);
 	}
 }
 

@@ -22,7 +22,8 @@ void json_marks_deinit(struct json_marks *j);
 
 /*
  * Appends the mark, with a leading comma if needed; a frame is kept for the end. 1; 0: no reader
- * shows it (a counter without a number) or it is refused, so nothing was appended; -ENOMEM.
+ * shows it (a counter without a number) or one would refuse the trace, so nothing was appended;
+ * -ENOSPC: no room for more frames; -ENOMEM.
  */
 int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m);
 /* Warns of what was left out or changed. Call it after the last mark. */

@@ -288,9 +288,10 @@ void json_tail_deinit(struct json_tail *t)
 /* Appends a mark; one that nobody would show is only counted. 0 or -ENOMEM. */
 static int tail_put_mark(struct json_tail *t, struct buf *to, const struct mark *mark)
 {
+	uint64_t refused = t->written.refused;
 	int r = json_put_mark(&t->written, to, mark);
 
-	t->left_out += r == 0 || r == -ENOSPC;
+	t->left_out += (r == 0 && t->written.refused == refused) || r == -ENOSPC;
 	return r == -ENOSPC ? 0 : MIN(r, 0);
 }
 
