@@ -265,14 +265,18 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 	struct draft draft = { .mark = ret };
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
 	const struct label *l = label_find(&d->labels, d->shared, load_u32(p + 4, d->big_endian));
+	uint8_t phase = mark_phase_of((char)p[2]);
 	struct mark_field_value f;
 	int r;
 
-	if (!strchr(MARK_PHASES, p[2]))
+	if (!phase) {
+		d->shared->unknown_phases++;
 		return DECODED_NOTHING;
+	}
 	buf_clear(&d->args);
 	*ret = (struct mark){
-		.phase = p[2],
+		.phase = phase,
+		.was = phase == p[2] ? 0 : (char)p[2],
 		.instant = "tpgt"[p[3] & MARK_SCOPE_MASK],
 		.has = HAS_OWN_FRAMES | (p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0),
 		.pid = d->pid,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include "marks/value.h"
 
@@ -41,6 +42,23 @@ enum mark_phase {
 };
 /* All valid phase letters. */
 #define MARK_PHASES "BEXiCbnestfPNODMVvRc()="
+/* The phase of a letter: a deprecated one has a successor. 0: the format does not know it. */
+static inline uint8_t mark_phase_of(char letter)
+{
+	switch (letter) {
+	case 'I':
+		return PHASE_INSTANT;
+	case 'S':
+		return PHASE_ASYNC_BEGIN;
+	case 'T':
+	case 'p':
+		return PHASE_ASYNC_INSTANT;
+	case 'F':
+		return PHASE_ASYNC_END;
+	default:
+		return letter && strchr(MARK_PHASES, letter) ? (uint8_t)letter : 0;
+	}
+}
 
 enum mark_id_kind { ID_NONE, ID_PLAIN, ID_LOCAL, ID_GLOBAL };
 
@@ -73,6 +91,7 @@ struct mark {
 	uint8_t id_kind;
 	uint8_t has;	 /* enum mark_has */
 	char instant;	 /* for PHASE_INSTANT: 't', 'p' or 'g' */
+	char was;	 /* the deprecated letter that the phase replaced, or 0 */
 	uint32_t source; /* source whose frame ids these are, without HAS_OWN_FRAMES */
 	int32_t pid, tid;
 	uint64_t ts;	    /* ns, in the trace clock */

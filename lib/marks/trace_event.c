@@ -128,23 +128,8 @@ static bool event_take_phase(struct file_reader *l, int token)
 
 	if (!event_take_char(l, token, MARK_PHASES "ISTpF", &phase))
 		return false;
-	/* Deprecated letters, replaced by their successors. */
-	switch (phase) {
-	case 'I':
-		phase = PHASE_INSTANT;
-		break;
-	case 'S':
-		phase = PHASE_ASYNC_BEGIN;
-		break;
-	case 'T':
-	case 'p':
-		phase = PHASE_ASYNC_INSTANT;
-		break;
-	case 'F':
-		phase = PHASE_ASYNC_END;
-		break;
-	}
-	l->mark.phase = (uint8_t)phase;
+	l->mark.phase = mark_phase_of(phase);
+	l->mark.was = (uint8_t)phase == l->mark.phase ? 0 : phase;
 	l->seen |= SEEN_PH;
 	return true;
 }
@@ -264,7 +249,7 @@ static bool event_take_member(struct file_reader *l, enum member m, int token)
 
 	switch (m) {
 	case MEMBER_NAME:
-		return file_reader_text(l, token, PART_NAME);
+		return event_take_seen(l, file_reader_text(l, token, PART_NAME), SEEN_NAME);
 	case MEMBER_CAT:
 		return file_reader_text(l, token, PART_CAT);
 	case MEMBER_PH:

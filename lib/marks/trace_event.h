@@ -25,6 +25,7 @@ enum seen {
 	SEEN_TS = 1 << 1,
 	SEEN_PID = 1 << 2,
 	SEEN_TID = 1 << 3,
+	SEEN_NAME = 1 << 5,
 	SEEN_BAD = 1 << 4, /* a member of wrong type or value */
 };
 

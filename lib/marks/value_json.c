@@ -28,7 +28,7 @@ static void json_put_double(struct buf *out, double d)
 	else if (isinf(d))
 		buf_puts(out, d > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 	else
-		buf_printf(out, "%.17g", d);
+		buf_printf(out, d == 0 && signbit(d) ? "-0.0" : "%.17g", d);
 }
 
 /* A reference must have the same spelling as the id it refers to. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Marks of merged files in the JSON: what its readers need, and what they would refuse. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -278,6 +279,120 @@ static void samples_keep_their_process(void **state _unused_)
 	assert_null(json_object_get(json_array_get(samples, 1), "pid"));
 }
 
+/* As Trace Viewer draws them: of T up to the next step, of p since the last one. */
+static void steps_are_slices(void **state _unused_)
+{
+	static const struct {
+		const char *ph, *name;
+		unsigned ts;
+	} rows[] = {
+		{ "b", "old", 2000000 },     { "b", "old:one", 2000001 },
+		{ "e", "old:one", 2000002 }, { "b", "old:2", 2000002 },
+		{ "e", "old:2", 2000003 },   { "e", "old", 2000003 },
+		{ "b", "past", 2000000 },    { "b", "past:x", 2000000 },
+		{ "e", "past:x", 2000004 },  { "b", "past:y", 2000004 },
+		{ "e", "past:y", 2000005 },  { "e", "past", 2000006 },
+		{ "n", "none", 2000000 },
+	};
+	_cleanup_converted_ struct converted c = { 0 };
+	size_t i, found = 0;
+	json_t *e;
+
+#define OLD(name, ph, ts, more)                                                                    \
+	"{\"name\":\"" name "\",\"ph\":\"" ph "\",\"id\":1,\"pid\":1,\"ts\":" ts more "},"
+#define STEP(step) ",\"args\":{\"step\":" step "}"
+	merge_events(&c,
+		     OLD("old", "S", "2000000", "") OLD("old", "T", "2000001", STEP("\"one\""))
+			     OLD("old", "T", "2000002", STEP("2")) OLD("old", "F", "2000003", "")
+				     OLD("past", "S", "2000000", "") OLD("past", "p", "2000004",
+									 STEP("\"x\""))
+					     OLD("past", "p", "2000005", STEP("\"y\""))
+						     OLD("past", "F", "2000006",
+							 "") "{\"name\":\"none\",\"ph\":\"T\","
+							     "\"id\":2,\"pid\":1,\"ts\":2000000}");
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		e = event_of(&c, rows[i].ph, rows[i].name, 0);
+		if (!e || json_number_value(json_object_get(e, "ts")) != rows[i].ts)
+			fail_msg("row %zu: %s %s", i, rows[i].ph, rows[i].name);
+		assert_string_equal(string_of(e, "id"),
+				    strcmp(rows[i].name, "none") ? "0x1" : "0x2");
+	}
+	json_array_foreach(json_object_get(c.json, "traceEvents"), i, e) found +=
+		!!strchr("ben", *string_of(e, "ph"));
+	assert_int_equal(found, ARRAY_SIZE(rows));
+	/* A step begins with its arguments. */
+	assert_string_equal(
+		string_of(json_object_get(event_of(&c, "b", "old:one", 0), "args"), "step"), "one");
+}
+
+/* A clock sync whose partner is elsewhere, and that elsewhere. */
+static void power_traces_go_through(void **state _unused_)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{ "# BattOr\\n0.00 1.0 4.0 <tie \\\"1\\\">\\n", NULL },
+		{ "# BattOr\\n0.00 1.0 4.0\\n", "none of the file's clock_sync events" },
+		{ "0.00 1.0 4.0 <tie \\\"1\\\">\\n", "does not begin with" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_converted_ struct converted c = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		const char *power;
+		json_t *sync;
+
+		buf_printf(&text,
+			   "{\"powerTraceAsString\":\"%s\",\"displayTimeUnit\":\"us\","
+			   "\"traceEvents\":["
+			   "{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":2000000.5,\"pid\":1,"
+			   "\"args\":{\"sync_id\":\"tie \\\"1\\\"\",\"issue_ts\":1999999}},"
+			   "{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":3000000,\"pid\":1,"
+			   "\"args\":{\"sync_id\":\"tie \\\"1\\\"\"}}]}",
+			   rows[i].text);
+		merge(&c, (const char *[]){ buf_string(&text) }, 1);
+		power = string_of(c.json, "powerTraceAsString");
+		assert_int_equal(!power, !!rows[i].why);
+		if (power)
+			assert_string_equal(power, "# BattOr\n0.00 1.0 4.0 <tie \"1\">\n");
+		else
+			assert_true(warned(&c, rows[i].why));
+		sync = event_of(&c, "c", "clock_sync", 0);
+		assert_true(json_number_value(json_object_get(sync, "ts")) == 2000000.5);
+		sync = json_object_get(sync, "args");
+		assert_string_equal(string_of(sync, "sync_id"), "tie \"1\"");
+		assert_number(sync, "issue_ts", 1999999);
+		/* Trace Viewer refuses an id that comes twice. */
+		assert_null(event_of(&c, "c", "clock_sync", 1));
+		assert_true(warned(&c, "displayTimeUnit is left out"));
+		assert_string_equal(string_of(c.json, "displayTimeUnit"), "ns");
+	}
+}
+
+/* Nothing is changed or lost in silence. */
+static void odd_values_are_kept_or_reported(void **state _unused_)
+{
+	_cleanup_converted_ struct converted c = { 0 };
+	json_t *e, *args;
+
+	merge_events(&c, "{\"name\":\"\",\"ph\":\"i\",\"ts\":2000000,\"pid\":1,\"cname\":\"pink\","
+			 "\"args\":{\"a\":-0.0,\"b\":-0,\"c\":0.0,\"d\":-7}},"
+			 "{\"name\":\"far\",\"ph\":\"i\",\"ts\":109000001,\"pid\":1}");
+	e = event_of(&c, "i", "", 0);
+	assert_non_null(e);
+	args = json_object_get(e, "args");
+	for (const char *key = "a"; key; key = *key == 'a' ? "b" : NULL) {
+		assert_true(json_is_real(json_object_get(args, key)));
+		assert_true(signbit(json_real_value(json_object_get(args, key))));
+	}
+	assert_false(signbit(json_number_value(json_object_get(args, "c"))));
+	assert_number(args, "d", -7);
+	assert_null(json_object_get(e, "cname"));
+	assert_true(warned(&c, "the colours of 1 marks"));
+	assert_non_null(event_of(&c, "i", "far", 0));
+	assert_true(warned(&c, "app.json: an event lies 100 seconds after the recording"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -287,6 +402,9 @@ int main(void)
 		cmocka_unit_test(snapshots_have_no_id),
 		cmocka_unit_test(ids_are_those_of_the_partners),
 		cmocka_unit_test(samples_keep_their_process),
+		cmocka_unit_test(steps_are_slices),
+		cmocka_unit_test(power_traces_go_through),
+		cmocka_unit_test(odd_values_are_kept_or_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

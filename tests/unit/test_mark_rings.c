@@ -613,11 +613,43 @@ static void outer_slices_begin_first(void **state _unused_)
 	buf_deinit(&a.b);
 }
 
+/* Whatever traced_write() is given is kept, or its loss is reported. */
+static void other_phases_are_kept_or_reported(void **state _unused_)
+{
+	static const char phases[] = "ISFZ(";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	define(&a, 1, "work", "app", 0);
+	for (size_t i = 0; phases[i]; i++) {
+		record(&a, (uint8_t)phases[i], MARK_SCOPE_THREAD, 1, (101 + i) * S);
+		if (strchr("SF", phases[i]))
+			number(&a, MARK_ID, MARK_UINT, 0, 5);
+	}
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	convert(&r, m.fd, NULL);
+	expect(&r, 0, "{\"name\":\"work\",\"ph\":\"i\"" ON "101000000,\"s\":\"t\"}");
+	expect(&r, 1, "{\"name\":\"work\",\"ph\":\"b\"" ON "102000000,\"id\":\"0x5\"}");
+	expect(&r, 2, "{\"name\":\"work\",\"ph\":\"e\"" ON "103000000,\"id\":\"0x5\"}");
+	assert_null(mark_at(&r, 3));
+	assert_int_equal(r.out.result.warning_count, 2);
+	assert_non_null(strstr(r.out.result.warnings[0], "1 marks are left out, as Trace Viewer"));
+	assert_non_null(strstr(r.out.result.warnings[0], "a context without an id"));
+	assert_non_null(strstr(r.out.result.warnings[1], "does not know their phase"));
+	buf_deinit(&a.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_merged),
 		cmocka_unit_test(outer_slices_begin_first),
+		cmocka_unit_test(other_phases_are_kept_or_reported),
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),

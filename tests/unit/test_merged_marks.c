@@ -107,7 +107,7 @@ static json_t *find_event(const struct converted *m, const char *name, const cha
 /* Each member of every event of the matrix, in the file that is written. */
 static void every_phase_is_kept(void **state _unused_)
 {
-	static const char old[] = "ISTF", new[] = "ibne";
+	static const char old[] = "ISTF", new[] = "ibbe";
 	_cleanup_buf_ struct buf whole = BUF_INIT;
 	_cleanup_converted_ struct converted m;
 	json_t *app, *e;
@@ -129,6 +129,8 @@ static void every_phase_is_kept(void **state _unused_)
 		was = strchr(old, *ph);
 		if (was)
 			phase[0] = new[was - old];
+		if (*ph == 'T')
+			name = "old:one";
 		if (*ph == 'c') {
 			sync++;
 			continue;
@@ -152,7 +154,8 @@ static void every_phase_is_kept(void **state _unused_)
 		json_object_foreach(e, key, value)
 		{
 			o = json_object_get(out, key);
-			if (!strcmp(key, "ph") || !strcmp(key, "cat") || !strcmp(key, "stack"))
+			if (!strcmp(key, "ph") || !strcmp(key, "cat") || !strcmp(key, "stack") ||
+			    (*ph == 'T' && !strcmp(key, "name")))
 				continue;
 			if (!strcmp(key, "id") || !strcmp(key, "sf") || !strcmp(key, "esf"))
 				assert_true(json_is_string(o));

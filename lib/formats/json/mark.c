@@ -70,6 +70,7 @@ void json_marks_deinit(struct json_marks *j)
 {
 	json_frames_deinit(&j->frames);
 	nested_threads_deinit(&j->nested);
+	json_steps_deinit(&j->steps);
 }
 
 static void json_mark_put_frame_key(struct json_marks *j, struct buf *out, const char *key,
@@ -450,6 +451,16 @@ static int json_mark_put_event(struct json_marks *j, struct buf *out, const stru
 	return 1;
 }
 
+static int json_mark_put_steps(struct json_marks *j, struct buf *out, const struct mark *m)
+{
+	struct mark marks[2];
+	int count = json_steps_take(&j->steps, m, marks), r = count;
+
+	for (int i = 0; i < count; i++)
+		r = json_mark_put_event(j, out, &marks[i]);
+	return r;
+}
+
 int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	const char *why;
@@ -461,7 +472,9 @@ int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m)
 		return json_mark_put_sample(j, out, m);
 	default:
 		why = json_mark_why_refused(m);
-		return why ? json_mark_refuse(j, why) : json_mark_put_event(j, out, m);
+		if (why)
+			return json_mark_refuse(j, why);
+		return m->was ? json_mark_put_steps(j, out, m) : json_mark_put_event(j, out, m);
 	}
 }
 

@@ -7,11 +7,13 @@
 
 #include "formats/json/frames.h"
 #include "formats/json/nested.h"
+#include "formats/json/steps.h"
 #include "trace/index.h"
 
 struct json_marks {
 	struct json_frames frames;
 	struct nested_threads nested;
+	struct json_steps steps;
 	uint64_t refused;	 /* marks left out because readers would refuse the trace */
 	const char *why_refused; /* reason for the first one */
 	uint64_t stackless;	 /* marks and samples whose frames are not there */

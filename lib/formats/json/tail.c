@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "export/mark_feed.h"
 #include "formats/json/other_data.h"
+#include "marks/value_json.h"
 
 /* Readers sort in ascending order, default 0. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
@@ -185,6 +186,45 @@ static void tail_put_other_syncs(struct buf *b, const struct json_tail *t)
 	}
 }
 
+static bool tail_has_sync(const struct json_tail *t, const struct mark_sync *syncs, size_t i)
+{
+	if (strcmp(syncs[i].id, t->info->sync_id) == 0)
+		return true;
+	for (size_t j = 0; j < t->sync->other_count; j++)
+		if (strcmp(syncs[i].id, t->sync->others[j].id) == 0)
+			return true;
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(syncs[i].id, syncs[j].id) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Applications' syncs without a mark in the kernel's text: their partners may be in other parts of
+ * the trace. Readers take each id once.
+ */
+static void tail_put_unpaired_syncs(struct buf *b, const struct json_tail *t)
+{
+	size_t count = 0;
+	const struct mark_sync *syncs = t->marks ? mark_feed_syncs(t->marks, &count) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (tail_has_sync(t, syncs, i))
+			continue;
+		json_put_comma(b);
+		buf_puts(b, "\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\","
+			    "\"pid\":0,\"tid\":0,\"ts\":");
+		json_put_us(b, syncs[i].ts);
+		buf_puts(b, ",\"args\":{");
+		json_put_string_key(b, "sync_id", syncs[i].id);
+		if (syncs[i].issue_ts) {
+			json_put_key(b, "issue_ts");
+			json_put_us(b, syncs[i].issue_ts);
+		}
+		buf_puts(b, "}}");
+	}
+}
+
 static void tail_begin_events(struct json_tail *t)
 {
 	buf_puts(&t->out->buf, t->array		      ? "["
@@ -214,6 +254,8 @@ static int tail_end_marks(struct json_tail *t)
 		tail_put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
 		tail_put_other_syncs(b, t);
+	if (!t->array)
+		tail_put_unpaired_syncs(b, t);
 	if (!t->first || t->array || t->page) {
 		buf_puts(b, "]");
 		return 0;
@@ -382,6 +424,7 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	const struct trace_info *info = t->info;
 	struct buf *b = &t->out->buf;
 	const char *key = t->marks ? mark_feed_controller_key(t->marks) : NULL;
+	struct text power = t->marks ? mark_feed_power(t->marks) : (struct text){ 0 };
 	int r = tail_enter(t, TAIL_END);
 
 	if (r < 0 || t->array)
@@ -393,6 +436,10 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 		   t->marks && mark_feed_unit_ms(t->marks) ? "ms" : "ns");
 	if (key)
 		json_put_string_key(b, "controllerTraceDataKey", key);
+	if (power.len) {
+		buf_puts(b, ",\n\"powerTraceAsString\":");
+		json_put_text(b, power);
+	}
 	buf_puts(b, ",\n\"metadata\":{");
 	/*
 	 * The sync mark was lost or never existed: declare the domain that Trace Viewer gives to
