@@ -125,7 +125,7 @@ static void frame_ids_never_meet(void **state _unused_)
 	assert_string_equal(frame_name(&c, string_of(sample, "sf"), &caller), "no stack");
 }
 
-/* What names a frame that is not there has none, or for a sample a common one; and it is said. */
+/* A mark loses an unknown frame, and a sample gets a common one; a warning counts both. */
 static void unknown_frames_are_left_out(void **state _unused_)
 {
 	static const char *const files[] = {
