@@ -15,6 +15,15 @@
 
 #define S UINT64_C(1000000000)
 
+static void make_recording(struct maker *m)
+{
+	maker_begin(m, 1024);
+	page_begin(m, 1 * S);
+	event_number(m, 1 * S, 7, 1);
+	event_number(m, 9 * S, 7, 2);
+	maker_finish(m);
+}
+
 /* Merges the files, whose clock is the trace's. */
 static void merge(struct converted *c, const char *const *texts, size_t count)
 {
@@ -28,11 +37,7 @@ static void merge(struct converted *c, const char *const *texts, size_t count)
 			.name = "app.json",
 			.clock = MERGE_CLOCK_TRACE,
 		};
-	maker_begin(&m, 1024);
-	page_begin(&m, 1 * S);
-	event_number(&m, 1 * S, 7, 1);
-	event_number(&m, 9 * S, 7, 2);
-	maker_finish(&m);
+	make_recording(&m);
 	convert(c, m.fd, &(struct export_options){ .merges = files, .merge_count = count });
 	for (size_t i = 0; i < count; i++)
 		close(files[i].fd);
@@ -263,6 +268,31 @@ static void ids_are_those_of_the_partners(void **state _unused_)
 	assert_null(json_object_get(event_of(&c, "s", "g", 0), "id2"));
 }
 
+/* A number links as well as a text, in the Perfetto trace too. */
+static void perfetto_takes_linked_numbers(void **state _unused_)
+{
+	static const char app[] =
+		"[{\"name\":\"r\",\"ph\":\"b\",\"id\":1,\"ts\":2000000,\"pid\":1},"
+		"{\"name\":\"l\",\"ph\":\"=\",\"id\":1,\"ts\":2000001,\"pid\":1,"
+		"\"args\":{\"linked_id\":31}},"
+		"{\"name\":\"r\",\"ph\":\"e\",\"id\":31,\"ts\":2000002,\"pid\":1}]";
+	struct export_merge file = {
+		.fd = memory_file(app, sizeof(app) - 1),
+		.name = "app.json",
+		.clock = MERGE_CLOCK_TRACE,
+	};
+	_cleanup_exported_ struct exported e = {
+		.options = { .format = "pftrace", .merges = &file, .merge_count = 1 },
+	};
+	_cleanup_(maker_deinit) struct maker m;
+
+	make_recording(&m);
+	export_whole(&e, m.fd);
+	close(file.fd);
+	/* The end finds what the link joined to its begin: nothing is left out. */
+	assert_int_equal(e.result.warning_count, 0);
+}
+
 static void samples_keep_their_process(void **state _unused_)
 {
 	static const char *const files[] = {
@@ -401,6 +431,7 @@ int main(void)
 		cmocka_unit_test(refused_marks_are_left_out),
 		cmocka_unit_test(snapshots_have_no_id),
 		cmocka_unit_test(ids_are_those_of_the_partners),
+		cmocka_unit_test(perfetto_takes_linked_numbers),
 		cmocka_unit_test(samples_keep_their_process),
 		cmocka_unit_test(steps_are_slices),
 		cmocka_unit_test(power_traces_go_through),
