@@ -104,7 +104,7 @@ GOOD = {
     "metadata": {},
 }
 DELETED = object()
-# What is wrong: the words of the problem, the path to a member, its new value.
+# Each fault has the words of the problem, the path to a member, and its new value.
 FAULTS = (
     ("no name", ("traceEvents", 3, "name"), DELETED),
     ("ends", ("traceEvents", 3, "name"), "other"),
