@@ -26,6 +26,7 @@ struct mark_feed {
 	uint64_t given, unopened, bound_max;
 	bool unit_ms;
 	const char *controller_key; /* borrowed from a file */
+	struct text power;	    /* the same */
 };
 
 struct mark_feed *mark_feed_free(struct mark_feed *m)
@@ -164,6 +165,8 @@ static int mark_feed_add_files(struct mark_feed *m, const struct export_options 
 			m->unit_ms = s->file.unit_ms;
 		if (s->file.controller_key)
 			m->controller_key = s->file.controller_key;
+		if (r == 0 && s->file.power.len)
+			m->power = (struct text){ s->file.power.data, (uint32_t)s->file.power.len };
 		if (r == 0 && mark_source_fetch(s, err) < 0)
 			return -EIO;
 		m->origins[i] = s->origin;
@@ -317,6 +320,12 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 				      " marks are left out: they say that they were made "
 				      "after the recording's end",
 				      sum->impossible);
+	if (r == 0 && sum->unknown)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " marks are left out: the Trace Event Format does not know "
+				      "their phase",
+				      sum->unknown);
 	if (r == 0 && sum->untied)
 		r = stream_index_warn(
 			index,
@@ -415,6 +424,11 @@ const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_c
 const char *mark_feed_controller_key(const struct mark_feed *m)
 {
 	return m->controller_key;
+}
+
+struct text mark_feed_power(const struct mark_feed *m)
+{
+	return m->power;
 }
 
 bool mark_feed_unit_ms(const struct mark_feed *m)

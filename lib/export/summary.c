@@ -167,6 +167,13 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 					  " marks are left out: they end what never began, "
 					  "or have nothing that a viewer shows",
 					  left_out);
+		if (mark_feed_power(x->marks).len &&
+		    (!x->ops->format.one_string || x->options->json_array))
+			stream_index_warn(&x->index,
+					  "this output has no place for the power trace of a "
+					  "merged file: it is left out");
+		if (x->ops->warn_of_marks)
+			x->ops->warn_of_marks(x->sink, &x->index);
 		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
 	}
 	ret->incomplete |= x->index.incomplete;

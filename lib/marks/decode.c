@@ -46,7 +46,7 @@ static struct text decode_spell_frame(char to[static 20], uint64_t frame)
 static int decode_give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent,
 			     struct text name, struct text cat, struct mark *ret)
 {
-	*ret = (struct mark){ .phase = PHASE_FRAME };
+	*ret = (struct mark){ .phase = PHASE_FRAME, .has = HAS_OWN_FRAMES };
 	ret->part[PART_ID] = decode_spell_frame(d->frame_id, frame);
 	ret->part[PART_NAME] = name;
 	ret->part[PART_CAT] = cat;
@@ -265,16 +265,20 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 	struct draft draft = { .mark = ret };
 	const uint8_t *at = p + sizeof(struct mark_record), *end = p + size;
 	const struct label *l = label_find(&d->labels, d->shared, load_u32(p + 4, d->big_endian));
+	uint8_t phase = mark_phase_of((char)p[2]);
 	struct mark_field_value f;
 	int r;
 
-	if (!strchr(MARK_PHASES, p[2]))
+	if (!phase) {
+		d->shared->unknown_phases++;
 		return DECODED_NOTHING;
+	}
 	buf_clear(&d->args);
 	*ret = (struct mark){
-		.phase = p[2],
+		.phase = phase,
+		.was = phase == p[2] ? 0 : (char)p[2],
 		.instant = "tpgt"[p[3] & MARK_SCOPE_MASK],
-		.has = p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0,
+		.has = HAS_OWN_FRAMES | (p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0),
 		.pid = d->pid,
 		.tid = d->tid,
 		.ts = mark_record_time(d, p),

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
+#define FRAME_ID "stack"
+
 DEFINE_TABLE(frame_ids, struct frame_id, uint64_t, slot->hash != 0, slot->hash, slot->hash == key);
 
 void frame_ids_deinit(struct frame_ids *f)
@@ -36,5 +38,10 @@ int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct
 
 uint32_t frame_id_spell(char to[static 16], uint32_t frame)
 {
-	return (uint32_t)snprintf(to, 16, "stack%" PRIu32, frame);
+	return (uint32_t)snprintf(to, 16, FRAME_ID "%" PRIu32, frame);
+}
+
+bool frame_id_is_spelled(struct text id)
+{
+	return id.len > sizeof(FRAME_ID) - 1 && !memcmp(id.data, FRAME_ID, sizeof(FRAME_ID) - 1);
 }

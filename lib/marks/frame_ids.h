@@ -25,3 +25,5 @@ int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct
 
 /* Formats a frame number as marks refer to it: "stack17". Returns the length. */
 uint32_t frame_id_spell(char to[static 16], uint32_t frame);
+/* Whether the id could be one of these. */
+bool frame_id_is_spelled(struct text id);

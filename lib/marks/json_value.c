@@ -17,12 +17,13 @@ static void value_put_number(struct buf *out, const struct text *key, struct buf
 		return;
 	if (!strpbrk(text, ".eE")) {
 		errno = 0;
-		if (*text == '-') {
+		/* A negative zero is no integer. */
+		if (*text == '-' && strcmp(text, "-0") != 0) {
 			long long v = strtoll(text, &end, 10);
 
 			if (!errno)
 				return value_put_u64(out, key, VALUE_INT, (uint64_t)v);
-		} else {
+		} else if (*text != '-') {
 			unsigned long long v = strtoull(text, &end, 10);
 
 			if (!errno)

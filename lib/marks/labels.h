@@ -16,6 +16,7 @@ DECLARE_TABLE(frame_set, uint64_t);
 /* State shared by the decoders of all rings. */
 struct mark_decode_shared {
 	size_t label_bytes;	 /* bytes in use */
+	uint64_t unknown_phases; /* marks whose phase the format does not know */
 	uint64_t labels_refused; /* uses of labels that were undefined or above the bound */
 	struct frame_set frames; /* hashes of the frames already reported */
 };

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 #include "marks/value.h"
 
@@ -41,6 +42,23 @@ enum mark_phase {
 };
 /* All valid phase letters. */
 #define MARK_PHASES "BEXiCbnestfPNODMVvRc()="
+/* The phase of a letter: a deprecated one has a successor. 0: the format does not know it. */
+static inline uint8_t mark_phase_of(char letter)
+{
+	switch (letter) {
+	case 'I':
+		return PHASE_INSTANT;
+	case 'S':
+		return PHASE_ASYNC_BEGIN;
+	case 'T':
+	case 'p':
+		return PHASE_ASYNC_INSTANT;
+	case 'F':
+		return PHASE_ASYNC_END;
+	default:
+		return letter && strchr(MARK_PHASES, letter) ? (uint8_t)letter : 0;
+	}
+}
 
 enum mark_id_kind { ID_NONE, ID_PLAIN, ID_LOCAL, ID_GLOBAL };
 
@@ -51,6 +69,7 @@ enum mark_has {
 	HAS_TICOUNT = 1 << 3,
 	HAS_TIDELTA = 1 << 4,
 	HAS_BIND_ENCLOSING = 1 << 5, /* "bp":"e" of a flow end */
+	HAS_OWN_FRAMES = 1 << 6,     /* the recording's own frame ids, not a file's */
 };
 
 /* Parts of a mark that are text or packed values. */
@@ -72,11 +91,13 @@ struct mark {
 	uint8_t id_kind;
 	uint8_t has;	 /* enum mark_has */
 	char instant;	 /* for PHASE_INSTANT: 't', 'p' or 'g' */
-	uint32_t source; /* source whose frame ids these are */
+	char was;	 /* the deprecated letter that the phase replaced, or 0 */
+	uint32_t source; /* source whose frame ids these are, without HAS_OWN_FRAMES */
 	int32_t pid, tid;
 	uint64_t ts;	    /* ns, in the trace clock */
 	uint64_t dur;	    /* ns; valid if `has` says so, like those below */
 	uint64_t tts, tdur; /* CPU time of the thread, in ns */
 	uint64_t ticount, tidelta;
 	struct text part[PART_PARTS]; /* borrowed */
+	struct text begun; /* for PHASE_END: the name of the slice that it ends; borrowed */
 };

@@ -7,14 +7,21 @@
 #include "base/vec.h"
 
 #define CATEGORIES_MAX 65535
-#define CATEGORY_MAX 1024 /* bytes */
-#define DEPTH_MAX 65536	  /* open slices per thread; deeper ones are only counted */
+#define CATEGORY_MAX 1024     /* bytes */
+#define DEPTH_MAX 65536	      /* open slices per thread; deeper ones are only counted */
+#define NAMES_MAX (64U << 20) /* bytes of the names of all open slices; beyond, ends have none */
+
+struct open_slice {
+	uint16_t category; /* its number; 0: the empty category */
+	uint32_t name_len;
+};
 
 struct thread {
 	bool used;
 	int32_t pid, tid;
 	uint32_t depth, cap;
-	uint16_t *open; /* owned; category numbers of open slices, 0: the empty category */
+	struct open_slice *open; /* owned */
+	struct buf names;	 /* of the open slices, one after the other */
 };
 
 static size_t hash_thread(int32_t pid, int32_t tid)
@@ -36,6 +43,7 @@ struct nesting {
 	char **names; /* owned; of categories, from number 1 on */
 	size_t name_cap;
 	struct category_slots categories;
+	size_t name_bytes; /* of all threads */
 };
 
 static bool category_has_name(const struct nesting *n, uint32_t number, struct text name)
@@ -64,7 +72,10 @@ struct nesting *nesting_free(struct nesting *n)
 	if (!n)
 		return NULL;
 	TABLE_FOR_EACH(thread_slots, &n->threads, thread)
-	free(thread->open);
+	{
+		free(thread->open);
+		buf_deinit(&thread->names);
+	}
 	for (size_t i = 0; i < n->categories.count; i++)
 		free(n->names[i]);
 	TABLE_DEINIT(&n->threads);
@@ -94,15 +105,36 @@ static int category_number(struct nesting *n, struct text cat)
 	return (int)c->number;
 }
 
-static int thread_push(struct thread *t, int category)
+static int thread_push(struct nesting *n, struct thread *t, int category, struct text name)
 {
+	if (name.len > NAMES_MAX - n->name_bytes)
+		name.len = 0;
 	if (t->depth < DEPTH_MAX) {
 		if (vec_reserve(t->open, t->depth, t->cap, 1) < 0)
 			return -ENOMEM;
-		t->open[t->depth] = (uint16_t)category;
+		t->open[t->depth] = (struct open_slice){ (uint16_t)category, name.len };
+		buf_append(&t->names, name.data, name.len);
+		n->name_bytes += name.len;
 	}
 	t->depth += t->depth < UINT32_MAX;
-	return 1;
+	return buf_error(&t->names) ?: 1;
+}
+
+static void thread_pop(struct nesting *n, struct thread *t, struct mark *mark)
+{
+	struct open_slice *o = --t->depth < DEPTH_MAX ? &t->open[t->depth] : NULL;
+
+	mark->part[PART_CAT] = mark->begun = (struct text){ 0 };
+	if (!o)
+		return;
+	if (o->category) {
+		const char *cat = n->names[o->category - 1];
+
+		mark->part[PART_CAT] = (struct text){ cat, (uint32_t)strlen(cat) };
+	}
+	t->names.len -= o->name_len;
+	n->name_bytes -= o->name_len;
+	mark->begun = (struct text){ t->names.data + t->names.len, o->name_len };
 }
 
 int nesting_check(struct nesting *n, struct mark *mark)
@@ -123,14 +155,10 @@ int nesting_check(struct nesting *n, struct mark *mark)
 		category = category_number(n, mark->part[PART_CAT]);
 		if (!category)
 			mark->part[PART_CAT] = (struct text){ 0 };
-		return category < 0 ? category : thread_push(t, category);
+		return category < 0 ? category : thread_push(n, t, category, mark->part[PART_NAME]);
 	}
 	if (!t->depth)
 		return 0;
-	category = --t->depth < DEPTH_MAX ? t->open[t->depth] : 0;
-	mark->part[PART_CAT] = (struct text){ 0 };
-	if (category)
-		mark->part[PART_CAT] = (struct text){ n->names[category - 1],
-						      (uint32_t)strlen(n->names[category - 1]) };
+	thread_pop(n, t, mark);
 	return 1;
 }

@@ -409,6 +409,7 @@ void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
 {
 	*ret = m->sum;
 	ret->labels_refused = m->shared.labels_refused;
+	ret->unknown = m->shared.unknown_phases;
 	for (size_t i = 0; i < m->cursor_count; i++)
 		ret->lost += ring_lost(m->cursors[i]);
 }

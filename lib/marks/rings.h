@@ -42,6 +42,7 @@ struct mark_rings_sum {
 	uint64_t damaged;	 /* chunks with a wrong checksum */
 	uint64_t garbled;	 /* chunks with invalid records */
 	uint64_t impossible;	 /* marks with times after the recording's end: dropped */
+	uint64_t unknown;	 /* marks whose phase the format does not know: dropped */
 	uint64_t labels_refused; /* uses of labels that were undefined or above the bound */
 	uint64_t untied;	 /* rings whose clock can't be tied to the trace clock */
 	uint64_t bound;		 /* largest error of the converted times, ns */

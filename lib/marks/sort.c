@@ -13,7 +13,7 @@ struct packed {
 	char instant;
 	uint32_t source;
 	int32_t pid, tid;
-	uint32_t pad;
+	char was, pad[3];
 	uint64_t ts, dur, tts, tdur, ticount, tidelta;
 	uint32_t len[PART_PARTS];
 	uint32_t pad2;
@@ -70,6 +70,7 @@ static int mark_pack(const struct mark *m, struct buf *out)
 		.id_kind = m->id_kind,
 		.has = m->has,
 		.instant = m->instant,
+		.was = m->was,
 		.source = m->source,
 		.pid = m->pid,
 		.tid = m->tid,
@@ -112,6 +113,7 @@ static int mark_unpack(struct mark *ret, const char *data, size_t len)
 		.id_kind = p.id_kind,
 		.has = p.has,
 		.instant = p.instant,
+		.was = p.was,
 		.source = p.source,
 		.pid = p.pid,
 		.tid = p.tid,

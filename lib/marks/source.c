@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 
 /* Clock name in files that were made from the trace itself. */
@@ -152,6 +153,10 @@ static int source_warn_of_file(const struct mark_source *s, int code, const stru
 		r = stream_index_warn(index, "%s: its own kernel text is left out", s->origin.name);
 	else if (r == 0 && code >= 0 && !f->count && !f->sync_count && !f->cut && !f->left_out)
 		r = stream_index_warn(index, "%s: there is not one event in it", s->origin.name);
+	if (r == 0 && f->unknown_unit)
+		r = stream_index_warn(
+			index, "%s: its displayTimeUnit is left out: it is neither ms nor ns",
+			s->origin.name);
 	return r;
 }
 
@@ -172,6 +177,42 @@ static int source_add_syncs(const struct mark_source *s, uint32_t number,
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/* Whether a line of the power trace has the id of one of the file's clock_sync events. */
+static bool source_power_is_tied(const struct trace_file *f)
+{
+	for (size_t i = 0; i < f->sync_count; i++) {
+		_cleanup_buf_ struct buf id = BUF_INIT;
+
+		buf_printf(&id, "<%s>", f->syncs[i].id);
+		if (!buf_error(&id) && memmem(f->power.data, f->power.len, id.data, id.len))
+			return true;
+	}
+	return false;
+}
+
+/* Drops a power trace for which Trace Viewer would refuse the whole trace. */
+static int source_check_power(struct mark_source *s, struct stream_index *index)
+{
+	static const char head[] = "# BattOr";
+	struct buf *power = &s->file.power;
+	const char *why = NULL;
+
+	if (!power->len)
+		return 0;
+	if (power->len < strlen(head) || memcmp(power->data, head, strlen(head)) != 0)
+		why = "it does not begin with '# BattOr'";
+	else if (!source_power_is_tied(&s->file))
+		why = "none of the file's clock_sync events is in it";
+	if (!why)
+		return 0;
+	buf_clear(power);
+	return stream_index_warn(
+		index,
+		"%s: its power trace is left out, as Trace Viewer would refuse the "
+		"whole trace: %s",
+		s->origin.name, why);
 }
 
 /* Adds the clock_sync events of another file to the source's own. */
@@ -256,6 +297,8 @@ int mark_source_read(struct mark_source *s, uint32_t number, const struct export
 	if (r == 0 && merge->sync_fd)
 		r = source_add_sync_file(s, merge, env, err);
 	if (r == 0)
+		r = source_check_power(s, env->index);
+	if (r == 0)
 		r = source_tie(s, merge, env, err);
 	if (r < 0)
 		return r;
@@ -290,12 +333,30 @@ int mark_source_fetch(struct mark_source *s, struct error *err)
 	return 1;
 }
 
+/* Events further outside the recording than this, and than its span, make it too small to see. */
+#define FAR_NS (60 * NSEC_PER_SEC)
+
 int mark_source_warn_of_time(const struct mark_source *s, struct stream_index *index,
 			     uint64_t first_ts, uint64_t last_ts)
 {
-	if (!s->file.last_ts || s->origin.clock == own_clock ||
-	    (source_to_trace(s, s->file.last_ts) >= first_ts &&
-	     source_to_trace(s, s->file.first_ts) <= last_ts))
+	uint64_t far = MAX(FAR_NS, last_ts - first_ts), first, last, before, after;
+
+	if (!s->file.last_ts)
+		return 0;
+	first = source_to_trace(s, s->file.first_ts);
+	last = source_to_trace(s, s->file.last_ts);
+	before = MAX(first_ts, first) - first;
+	after = MAX(last_ts, last) - last_ts;
+	if (last >= first_ts && first <= last_ts) {
+		if (MAX(before, after) <= far)
+			return 0;
+		return stream_index_warn(index,
+					 "%s: an event lies %" PRIu64 " seconds %s the recording: "
+					 "viewers show it all, so the rest is small",
+					 s->origin.name, MAX(before, after) / NSEC_PER_SEC,
+					 before > after ? "before" : "after");
+	}
+	if (s->origin.clock == own_clock)
 		return 0;
 	return stream_index_warn(index,
 				 "%s: all that it tells of happened before or after the "

@@ -22,11 +22,12 @@ struct stack_frame {
 DEFINE_TABLE(frame_slots, struct stack_frame, uint64_t, slot->key != 0, slot->key,
 	     slot->key == key);
 
-static uint64_t frame_key(const struct mark *m, enum mark_part part)
+uint64_t mark_frame_key(const struct mark *m, enum mark_part part)
 {
+	uint64_t seed = m->has & HAS_OWN_FRAMES ? UINT64_MAX : m->source;
 	struct text id = m->part[part];
 
-	return id.len ? XXH3_64bits_withSeed(id.data, id.len, m->source) ?: 1 : 0;
+	return id.len ? XXH3_64bits_withSeed(id.data, id.len, seed) ?: 1 : 0;
 }
 
 void stack_frames_deinit(struct stack_frames *f)
@@ -52,7 +53,7 @@ static struct text short_text(struct text t)
 int stack_frames_add(struct stack_frames *f, const struct mark *m)
 {
 	struct text name = short_text(m->part[PART_NAME]), cat = short_text(m->part[PART_CAT]);
-	uint64_t key = frame_key(m, PART_ID);
+	uint64_t key = mark_frame_key(m, PART_ID);
 	struct stack_frame *frame;
 
 	if (!key)
@@ -74,7 +75,7 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 	frame->name_len = name.len;
 	frame->cat_len = cat.len;
 	frame->key = key;
-	frame->parent = frame_key(m, PART_SF);
+	frame->parent = mark_frame_key(m, PART_SF);
 	f->frames.count++;
 	f->bytes += name.len + cat.len;
 	return 0;
@@ -83,7 +84,7 @@ int stack_frames_add(struct stack_frames *f, const struct mark *m)
 bool stack_frames_get_stack(const struct stack_frames *f, const struct mark *m, enum mark_part part,
 			    struct frame_stack *ret)
 {
-	uint64_t key = frame_key(m, part);
+	uint64_t key = mark_frame_key(m, part);
 	size_t bytes = 0;
 
 	ret->depth = 0;

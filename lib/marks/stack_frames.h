@@ -8,6 +8,9 @@
 #include "base/table.h"
 #include "marks/mark.h"
 
+/* Identifies a frame among those of all sources. 0: the mark has no such part. */
+uint64_t mark_frame_key(const struct mark *m, enum mark_part part);
+
 DECLARE_TABLE(frame_slots, struct stack_frame);
 
 struct stack_frames {

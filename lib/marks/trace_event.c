@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 
-void file_reader_set_part(struct file_reader *l, enum mark_part part, const struct buf *from)
+static void event_set_part(struct file_reader *l, enum mark_part part, const struct buf *from)
 {
 	buf_clear(&l->part[part]);
 	buf_append(&l->part[part], from->data, from->len);
@@ -95,7 +95,20 @@ bool file_reader_text(struct file_reader *l, int token, enum mark_part part)
 		buf_printf(&l->part[part], "0x%" PRIx64, v);
 		return true;
 	}
-	file_reader_set_part(l, part, &l->json.text);
+	event_set_part(l, part, &l->json.text);
+	return true;
+}
+
+bool file_reader_frame(struct file_reader *l, int token, enum mark_part part)
+{
+	const struct buf *t = &l->json.text;
+
+	if (!is_spelled(token))
+		return false;
+	buf_clear(&l->part[part]);
+	if (t->len && (t->data[0] == '+' || frame_id_is_spelled(text_of(t))))
+		buf_putc(&l->part[part], '+');
+	buf_append(&l->part[part], t->data, t->len);
 	return true;
 }
 
@@ -115,23 +128,8 @@ static bool event_take_phase(struct file_reader *l, int token)
 
 	if (!event_take_char(l, token, MARK_PHASES "ISTpF", &phase))
 		return false;
-	/* Deprecated letters, replaced by their successors. */
-	switch (phase) {
-	case 'I':
-		phase = PHASE_INSTANT;
-		break;
-	case 'S':
-		phase = PHASE_ASYNC_BEGIN;
-		break;
-	case 'T':
-	case 'p':
-		phase = PHASE_ASYNC_INSTANT;
-		break;
-	case 'F':
-		phase = PHASE_ASYNC_END;
-		break;
-	}
-	l->mark.phase = (uint8_t)phase;
+	l->mark.phase = mark_phase_of(phase);
+	l->mark.was = (uint8_t)phase == l->mark.phase ? 0 : phase;
 	l->seen |= SEEN_PH;
 	return true;
 }
@@ -251,7 +249,7 @@ static bool event_take_member(struct file_reader *l, enum member m, int token)
 
 	switch (m) {
 	case MEMBER_NAME:
-		return file_reader_text(l, token, PART_NAME);
+		return event_take_seen(l, file_reader_text(l, token, PART_NAME), SEEN_NAME);
 	case MEMBER_CAT:
 		return file_reader_text(l, token, PART_CAT);
 	case MEMBER_PH:
@@ -282,9 +280,9 @@ static bool event_take_member(struct file_reader *l, enum member m, int token)
 	case MEMBER_BP:
 		return event_take_bind(l, token);
 	case MEMBER_SF:
-		return file_reader_text(l, token, PART_SF);
+		return file_reader_frame(l, token, PART_SF);
 	case MEMBER_ESF:
-		return file_reader_text(l, token, PART_ESF);
+		return file_reader_frame(l, token, PART_ESF);
 	case MEMBER_CNAME:
 		return file_reader_text(l, token, PART_CNAME);
 	default:

@@ -25,6 +25,7 @@ enum seen {
 	SEEN_TS = 1 << 1,
 	SEEN_PID = 1 << 2,
 	SEEN_TID = 1 << 3,
+	SEEN_NAME = 1 << 5,
 	SEEN_BAD = 1 << 4, /* a member of wrong type or value */
 };
 
@@ -35,4 +36,5 @@ int file_reader_member(struct file_reader *l, struct error *err);
 
 /* Accepts a string, or a number; ids become hexadecimal. False: another token. */
 bool file_reader_text(struct file_reader *l, int token, enum mark_part part);
-void file_reader_set_part(struct file_reader *l, enum mark_part part, const struct buf *from);
+/* The same for the id of a frame: makes it differ from those of frames of raw stacks. */
+bool file_reader_frame(struct file_reader *l, int token, enum mark_part part);

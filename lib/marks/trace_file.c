@@ -6,6 +6,7 @@
 #include "marks/trace_event.h"
 
 #define STRING_MAX (1U << 20)  /* bytes of one string */
+#define POWER_MAX (64U << 20)  /* bytes of a power trace */
 #define MEMBERS_MAX (1U << 20) /* bytes of all unknown members */
 
 /* Returns the frame of this name under this parent, adding it if new; 0: too many frames. */
@@ -106,7 +107,7 @@ static const char *why_unusable(const struct file_reader *l)
 		return "an event without a time (ts)";
 	if (!(l->seen & SEEN_PID) && !is_sync(m) && m->phase != PHASE_MEMORY_GLOBAL)
 		return "an event without a process (pid)";
-	if (!m->part[PART_NAME].len && strchr("BXiCbnMR", m->phase))
+	if (!(l->seen & SEEN_NAME) && strchr("BXiCbnMR", m->phase))
 		return "an event without a name";
 	if (strchr("bnestfNOD()=", m->phase) && !m->id_kind)
 		return "an event without an id";
@@ -205,7 +206,7 @@ static int file_read_frame(struct file_reader *l, struct error *err)
 	int token, r;
 
 	file_reader_forget(l);
-	file_reader_set_part(l, PART_ID, &l->json.text);
+	file_reader_frame(l, JSON_STRING, PART_ID);
 	token = json_read_next(&l->json, err);
 	if (token < 0)
 		return token;
@@ -221,7 +222,9 @@ static int file_read_frame(struct file_reader *l, struct error *err)
 						      : -1;
 
 		token = json_read_next(&l->json, err);
-		if (token > 0 && part >= 0)
+		if (token > 0 && part == PART_SF)
+			file_reader_frame(l, token, PART_SF);
+		else if (token > 0 && part >= 0)
 			file_reader_text(l, token, (enum mark_part)part);
 		r = token < 0 ? token : json_read_skip(&l->json, token, err);
 		if (r < 0)
@@ -275,6 +278,20 @@ static int file_read_other(struct file_reader *l, struct text key, int token, st
 	return 0;
 }
 
+static int file_read_power(struct file_reader *l, struct error *err)
+{
+	int token;
+
+	l->json.text_max = POWER_MAX;
+	token = json_read_next(&l->json, err);
+	l->json.text_max = STRING_MAX;
+	if (token != JSON_STRING)
+		return token < 0 ? token : json_read_skip(&l->json, token, err);
+	buf_clear(&l->file->power);
+	buf_append(&l->file->power, l->json.text.data, l->json.text.len);
+	return buf_error(&l->file->power) < 0 ? error_errno(err, -ENOMEM, "can't read it") : 0;
+}
+
 static bool is_one_of_names(const char *key, const char *const *names)
 {
 	for (; *names; names++)
@@ -286,8 +303,8 @@ static bool is_one_of_names(const char *key, const char *const *names)
 static int file_read_top_member(struct file_reader *l, struct error *err)
 {
 	/* Members that hold traces in other formats. */
-	static const char *const traces[] = { "systemTraceEvents", "powerTraceAsString",
-					      "androidProcessDump", "cgroupDump", NULL };
+	static const char *const traces[] = { "systemTraceEvents", "androidProcessDump",
+					      "cgroupDump", NULL };
 	_cleanup_free_ char *key = strdup(buf_string(&l->json.text) ?: "");
 	struct trace_file *f = l->file;
 	int token;
@@ -301,6 +318,8 @@ static int file_read_top_member(struct file_reader *l, struct error *err)
 		l->json.keep = true;
 		return token < 0 ? token : json_read_skip(&l->json, token, err);
 	}
+	if (!strcmp(key, "powerTraceAsString"))
+		return file_read_power(l, err);
 	token = json_read_next(&l->json, err);
 	if (token < 0)
 		return token;
@@ -311,8 +330,11 @@ static int file_read_top_member(struct file_reader *l, struct error *err)
 	if (!strcmp(key, "stackFrames") && token == JSON_OBJECT)
 		return file_read_frames(l, err);
 	if (!strcmp(key, "displayTimeUnit") && token == JSON_STRING) {
-		f->has_unit = true;
-		f->unit_ms = !strcmp(buf_string(&l->json.text) ?: "", "ms");
+		const char *unit = buf_string(&l->json.text) ?: "";
+
+		f->unit_ms = !strcmp(unit, "ms");
+		f->has_unit = f->unit_ms || !strcmp(unit, "ns");
+		f->unknown_unit = !f->has_unit;
 		return 0;
 	}
 	if (!strcmp(key, "controllerTraceDataKey") && token == JSON_STRING) {
@@ -408,5 +430,6 @@ void trace_file_deinit(struct trace_file *f)
 	free(f->syncs);
 	free(f->controller_key);
 	buf_deinit(&f->members);
+	buf_deinit(&f->power);
 	*f = (struct trace_file){ 0 };
 }

@@ -27,9 +27,11 @@ struct trace_file {
 	bool clock_monotonic; /* its metadata names LINUX_CLOCK_MONOTONIC */
 	bool unit_ms;	      /* displayTimeUnit */
 	bool has_unit;
+	bool unknown_unit;    /* its displayTimeUnit is neither ms nor ns */
 	bool kernel_text;     /* it contains kernel text, which is dropped */
 	bool cut;	      /* the file is truncated */
 	char *controller_key; /* controllerTraceDataKey; owned, or NULL */
+	struct buf power;     /* powerTraceAsString, as it came */
 	struct buf members;   /* other members of the object: values of an object */
 };
 

@@ -2,6 +2,9 @@
 /* Encoding of a value: its type, its key within an object, then its bits or its text. */
 #include "marks/value.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 void value_put(struct buf *out, const struct text *key, enum value_type type)
 {
 	buf_putc(out, (char)type);
@@ -113,6 +116,18 @@ bool value_number(const struct value *v, double *ret)
 	default:
 		return false;
 	}
+}
+
+bool value_spell_id(const struct value *v, char to[static 20], struct text *ret)
+{
+	if (v->type == VALUE_STRING) {
+		*ret = v->text;
+		return true;
+	}
+	if (v->type != VALUE_UINT && v->type != VALUE_POINTER && (v->type != VALUE_INT || v->i < 0))
+		return false;
+	*ret = (struct text){ to, (uint32_t)snprintf(to, 20, "0x%" PRIx64, v->u) };
+	return true;
 }
 
 bool value_find(struct text members, const char *key, struct value *ret)

@@ -67,5 +67,7 @@ bool value_next(struct value_iter *it, struct value *ret);
 void value_skip(struct value_iter *it);
 /* Converts a number of any type to a double. */
 bool value_number(const struct value *v, double *ret);
+/* An id as text: a number becomes "0x1f", as where it is a mark's own. False: neither. */
+bool value_spell_id(const struct value *v, char to[static 20], struct text *ret);
 /* Finds the first member of that name on the outermost level. */
 bool value_find(struct text members, const char *key, struct value *ret);

@@ -28,7 +28,7 @@ static void json_put_double(struct buf *out, double d)
 	else if (isinf(d))
 		buf_puts(out, d > 0 ? "\"Infinity\"" : "\"-Infinity\"");
 	else
-		buf_printf(out, "%.17g", d);
+		buf_printf(out, d == 0 && signbit(d) ? "-0.0" : "%.17g", d);
 }
 
 /* A reference must have the same spelling as the id it refers to. */
@@ -74,6 +74,12 @@ void json_put_value(struct buf *out, const struct value *v)
 
 void json_put_members(struct buf *out, struct text members)
 {
+	json_put_changed_members(out, members, NULL, NULL);
+}
+
+void json_put_changed_members(struct buf *out, struct text members, json_change_t *change,
+			      void *userdata)
+{
 	char closing[VALUE_DEPTH_MAX];
 	struct value_iter it;
 	struct value v;
@@ -85,6 +91,8 @@ void json_put_members(struct buf *out, struct text members)
 			buf_putc(out, closing[--depth]);
 			continue;
 		}
+		if (change)
+			change(&v, depth, userdata);
 		json_put_comma(out);
 		if (v.key.data) {
 			json_put_text(out, v.key);

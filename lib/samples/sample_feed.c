@@ -126,7 +126,11 @@ static int feed_put_frame(struct sample_feed *f, bool kernel, uint64_t address, 
 	}
 	if (r <= 0)
 		return r;
-	*ret = (struct mark){ .phase = PHASE_FRAME, .source = f->source };
+	*ret = (struct mark){
+		.phase = PHASE_FRAME,
+		.has = HAS_OWN_FRAMES,
+		.source = f->source,
+	};
 	ret->part[PART_ID] = (struct text){ f->id, frame_id_spell(f->id, f->frame) };
 	ret->part[PART_NAME] = name.function;
 	ret->part[PART_CAT] = name.module;
@@ -165,6 +169,7 @@ static int feed_put_sample(struct sample_feed *f, struct mark *ret)
 
 	*ret = (struct mark){
 		.phase = PHASE_GLOBAL_SAMPLE,
+		.has = HAS_OWN_FRAMES,
 		.source = f->source,
 		.pid = f->sample.pid,
 		.tid = f->sample.tid,

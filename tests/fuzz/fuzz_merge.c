@@ -12,6 +12,7 @@ static void give(struct mark_sort *marks)
 {
 	_cleanup_buf_ struct buf json = BUF_INIT, packets = BUF_INIT;
 	struct task_table *tasks;
+	struct json_marks j = { 0 };
 	struct pf_marks p;
 	struct mark m;
 
@@ -21,10 +22,12 @@ static void give(struct mark_sort *marks)
 	while (mark_sort_next(marks, &m, NULL) > 0) {
 		if (m.phase != PHASE_CLOCK_SYNC && m.dur > INT64_MAX - m.ts && m.ts <= INT64_MAX)
 			abort();
-		json_put_mark(&json, &m);
+		json_put_mark(&j, &json, &m);
 		if (pf_marks_put(&p, &m, &packets) < 0)
 			break;
 	}
+	json_frames_put(&j.frames, &json);
+	json_marks_deinit(&j);
 	pf_marks_put_names(&p, &packets);
 	pf_marks_restart(&p);
 	pf_marks_deinit(&p);

@@ -16,12 +16,16 @@ import sys
 import tempfile
 import time
 
+from trace_event_rules import check_file
+
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"
 NOBODY = 65534
 # Under a sanitizer, beside other tests and compilers, a daemon may need this long for milliseconds
 # of work.
 PATIENCE_S = 60
+# Larger ones would take minutes to check.
+LARGE_TRACE = 64 << 20
 
 
 class Failure(Exception):
@@ -253,6 +257,13 @@ class Test:
         return sorted(p.name for p in self.dir.iterdir()
                       if p.name != "daemon" and not p.name.startswith("tsan.rodata."))
 
+    def check_traces(self):
+        """Each JSON trace that a case left is one that its readers take whole."""
+        for path in sorted(self.dir.rglob("*.json*")):
+            if path.is_file() and not path.is_symlink() and path.stat().st_size < LARGE_TRACE:
+                found = check_file(path)
+                check(not found, f"{path.name}: {len(found)} problems: {found[:3]}")
+
     def case(self, label, function, *arguments, daemon=False):
         if self.wanted and not any(w in label for w in self.wanted):
             return
@@ -264,6 +275,7 @@ class Test:
             if daemon:
                 self.daemon = Daemon(self)
             function(self, *arguments)
+            self.check_traces()
         except Skipped as e:
             skipped = str(e)
         except Exception as e:  # a test that stumbles has failed; the others go on

@@ -65,10 +65,10 @@ def wanted_of_main(clocked, counted):
                              "string": 'a "quoted" \u00e4 \ufffd byte\n', "pointer": "0xdeadbeef",
                              "json": {"list": [1, 2.5, None], "deep": {"yes": True}}}),
         event("B", "begin", {"first": 1}, cat="example,more"),
-        event("E", None, {"first": 4, "second": 2}, cat="example,more"),
+        event("E", "begin", {"first": 4, "second": 2}, cat="example,more"),
         event("X", "complete", {"why": "to save half"}, dur=ANY),
         event("X", "described", dur=ANY, cname="good", sf=WORK, esf=ADDRESSES),
-        event("E"),
+        event("E", "scope"),
         event("i", "thread instant", s="t"),
         event("i", "process instant", s="p"),
         event("i", "global instant", s="g"),
@@ -94,7 +94,7 @@ def wanted_of_main(clocked, counted):
         event("B", "give"),
         event("s", "flow", id="0x400"),
         event("s", "next", id="0x401"),
-        event("E"),
+        event("E", "give"),
         event("N", "Object", id="0x1000"),
         event("O", "Object", {"snapshot": {"size": 1, "self": {"id_ref": "0x1000"}}}, id="0x1000"),
         event("O", "Special", {"snapshot": {"base_type": "Object", "size": 2}}, id="0x1000"),
@@ -107,7 +107,7 @@ def wanted_of_main(clocked, counted):
         event("v", "dump", {"dumps": {"process_totals": {"resident_set_bytes": "1f4000"}}},
               id="0x500"),
         event("B", "counted", **thread_clock),
-        event("E", **thread_clock),
+        event("E", "counted", **thread_clock),
     ]
 
 
@@ -116,13 +116,13 @@ WANTED_OF_CONSUMER = [
     meta("thread_sort_index", "sort_index", 2),
     event("B", "step"),
     event("t", "flow", id="0x400"),
-    event("E"),
+    event("E", "step"),
     event("B", "take"),
     event("f", "flow", id="0x400", bp="e"),
-    event("E"),
+    event("E", "take"),
     event("f", "next", id="0x401"),
     event("B", "after"),
-    event("E"),
+    event("E", "after"),
 ]
 
 
@@ -374,13 +374,11 @@ def every_call_is_in_perfetto(test, *arguments):
     check(len(flow) == 3 and len(set(flow)) == 1, f"{flow}")
     check(len(following) == 2 and len(set(following)) == 1 and following[0] != flow[0], f"{following}")
 
-    # The same times as in the JSON, to the nanosecond, except for two slices that begin at the same
-    # time.
+    # The same times as in the JSON, to the nanosecond.
     times = {e["name"]: e["ts"] for e in marks.events}
     for e in json_main:
         if e["ph"] in "BiRPX" and e["name"] in times:
-            wanted = round(e["ts"] * 1000) - (e["name"] == "described")
-            check(times[e["name"]] == wanted, f"{e}: {times[e['name']]}")
+            check(times[e["name"]] == round(e["ts"] * 1000), f"{e}: {times[e['name']]}")
 
 
 def every_call_is_followed(test):

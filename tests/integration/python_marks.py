@@ -85,8 +85,8 @@ def every_call_is_in_the_json(test):
     named = {e["name"]: e for e in mine if e["ph"] not in "EM"}
     check({e["args"]["name"] for e in mine if e["ph"] == "M" and "name" in e["args"]} >= {"app", "main thread"}, mine)
     main = [(e["ph"], e.get("name")) for e in mine if e["tid"] == pid and e["ph"] in "BEC"]
-    check(main == [("B", "load"), ("B", "parse"), ("C", "queue"), ("E", None), ("E", None),
-                   ("B", "step"), ("E", None), ("B", "raises"), ("E", None)], main)
+    check(main == [("B", "load"), ("B", "parse"), ("C", "queue"), ("E", "parse"), ("E", "load"),
+                   ("B", "step"), ("E", "step"), ("B", "raises"), ("E", "raises")], main)
     check(named["parse"]["args"] == {"path": "/etc/motd"} and named["parse"]["cat"] == "python", named["parse"])
     check(named["queue"]["args"] == {"length": 3, "depth": 1.5}, named["queue"])
     check(named["step"]["cat"] == "app,io" and named["step"]["args"] == {

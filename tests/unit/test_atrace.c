@@ -118,6 +118,21 @@ static void other_texts_stay_in_the_text(void **state _unused_)
 	json_decref(json);
 }
 
+/* Readers take an end whatever follows it, and a slice without a name. */
+static void odd_slices_stay_slices(void **state _unused_)
+{
+	static const char *const odd[] = { "B|70|", "E|", "B|70|x", "E|x", "B|70" };
+	json_t *json = convert_marks(odd, ARRAY_SIZE(odd), false);
+	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+
+	assert_non_null(strstr(text, ": B|70|\n"));
+	assert_non_null(strstr(text, ": E|\n"));
+	assert_non_null(strstr(text, ": E|x\n"));
+	/* Trace Viewer would refuse the trace for a slice without that bar. */
+	assert_non_null(strstr(text, ": B|7|B/70\n"));
+	json_decref(json);
+}
+
 /* Many at once: an end has the name of its begin, even if hashes collide. */
 static void ends_find_their_names(void **state _unused_)
 {
@@ -197,6 +212,7 @@ int main(void)
 		cmocka_unit_test(a_task_without_a_name_may_come_at_any_time),
 		cmocka_unit_test(an_array_has_them_too),
 		cmocka_unit_test(other_texts_stay_in_the_text),
+		cmocka_unit_test(odd_slices_stay_slices),
 		cmocka_unit_test(ends_find_their_names),
 	};
 

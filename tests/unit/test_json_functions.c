@@ -104,7 +104,7 @@ static void load(struct trace *t, const char *text, size_t len)
 			.args = json_object_get(e, "args"),
 			.index = t->count++,
 		};
-		assert_true((*phase == 'E') == !s->name);
+		assert_non_null(s->name);
 	}
 }
 
@@ -151,6 +151,7 @@ static void nest(struct slice *events, size_t count)
 				fail_msg("an end at %lld in the midst of another slice",
 					 (long long)s->ts);
 			assert_true(s->ts > stack[depth - 1]->ts);
+			assert_string_equal(s->name, stack[depth - 1]->name);
 			assert_int_equal(s->begins, begins - 1);
 			stack[depth - 1]->dur = s->ts - stack[depth - 1]->ts;
 			if (s->args)
@@ -199,7 +200,7 @@ static size_t count_entries(const char *text, const char *name)
 static bool seen_before(const struct trace *t, size_t i)
 {
 	for (size_t j = 0; j < i; j++)
-		if (t->events[j].name && !strcmp(t->events[j].name, t->events[i].name) &&
+		if (t->events[j].phase != 'E' && !strcmp(t->events[j].name, t->events[i].name) &&
 		    !json_object_get(t->events[j].args, "entry"))
 			return true;
 	return false;
@@ -222,13 +223,13 @@ static void check_graph(const char *kernel, const char *name)
 		const struct slice *s = &t.events[i];
 		unsigned same = 0;
 
-		if (!s->name || json_object_get(s->args, "entry"))
+		if (s->phase == 'E' || json_object_get(s->args, "entry"))
 			continue;
 		entries++;
 		if (seen_before(&t, i))
 			continue;
 		for (size_t j = 0; j < t.count; j++)
-			same += t.events[j].name && !strcmp(t.events[j].name, s->name) &&
+			same += t.events[j].phase != 'E' && !strcmp(t.events[j].name, s->name) &&
 				!json_object_get(t.events[j].args, "entry");
 		if (same != count_entries(text.data, s->name))
 			fail_msg("%s/%s: %s is there %u times, not %zu", kernel, name, s->name,

@@ -218,7 +218,7 @@ static void rings_are_merged(void **state _unused_)
 		expect(&r, 1,
 		       "{\"name\":\"hello\",\"ph\":\"i\",\"pid\":70,\"tid\":72,\"cat\":\"app\","
 		       "\"ts\":102000000,\"s\":\"g\"}");
-		expect(&r, 2, "{\"ph\":\"E\"" ON "103000000}");
+		expect(&r, 2, "{\"name\":\"work\",\"ph\":\"E\"" ON "103000000}");
 		expect(&r, 3,
 		       "{\"name\":\"7 marks lost\",\"ph\":\"i\",\"pid\":70,\"tid\":71,"
 		       "\"cat\":\"loss\",\"ts\":104000000,\"s\":\"t\",\"args\":{\"count\":7}}");
@@ -571,10 +571,85 @@ static void followed_marks_are_the_same(void **state _unused_)
 	}
 }
 
+/* A program writes the outer one last; readers take the first of equal begins for it. */
+static void outer_slices_begin_first(void **state _unused_)
+{
+	static const char *const begins[] = { "101000000",     "101500000", "100999999.999",
+					      "100999999.998", "104000000", "103999999.999" };
+	static const struct {
+		uint8_t phase;
+		unsigned end, duration;
+	} marks[] = {
+		{ 'X', 102, 1000 }, { 'X', 102, 500 }, { 'X', 103, 2000 },
+		{ 'X', 103, 2000 }, { 'B', 104, 0 },   { 'X', 106, 2000 },
+	};
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	define(&a, 1, "work", "app", 0);
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++) {
+		record(&a, marks[i].phase, 0, 1, marks[i].end * S);
+		if (marks[i].phase == 'X')
+			number(&a, MARK_DURATION, MARK_UINT, 0, marks[i].duration * (S / 1000));
+		if (marks[i].phase == 'B')
+			record(&a, 'E', 0, 0, 105 * S);
+	}
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	convert(&r, m.fd, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++) {
+		json_t *e = mark_at(&r, i + (i > 4));
+		double dur = json_number_value(json_object_get(e, "dur"));
+		double ts = json_number_value(json_object_get(e, "ts"));
+
+		assert_true(ts == strtod(begins[i], NULL));
+		assert_true(marks[i].phase == 'B' ||
+			    (uint64_t)((ts + dur) * 1000 + 0.5) == marks[i].end * S);
+	}
+	buf_deinit(&a.b);
+}
+
+/* Whatever traced_write() is given is kept, or its loss is reported. */
+static void other_phases_are_kept_or_reported(void **state _unused_)
+{
+	static const char phases[] = "ISFZ(";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted r;
+	struct records a = { .m = &m };
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 3, 100 * S, 0);
+	define(&a, 1, "work", "app", 0);
+	for (size_t i = 0; phases[i]; i++) {
+		record(&a, (uint8_t)phases[i], MARK_SCOPE_THREAD, 1, (101 + i) * S);
+		if (strchr("SF", phases[i]))
+			number(&a, MARK_ID, MARK_UINT, 0, 5);
+	}
+	flush(&m, 1, 0, &a);
+	maker_end(&m);
+	convert(&r, m.fd, NULL);
+	expect(&r, 0, "{\"name\":\"work\",\"ph\":\"i\"" ON "101000000,\"s\":\"t\"}");
+	expect(&r, 1, "{\"name\":\"work\",\"ph\":\"b\"" ON "102000000,\"id\":\"0x5\"}");
+	expect(&r, 2, "{\"name\":\"work\",\"ph\":\"e\"" ON "103000000,\"id\":\"0x5\"}");
+	assert_null(mark_at(&r, 3));
+	assert_int_equal(r.out.result.warning_count, 2);
+	assert_non_null(strstr(r.out.result.warnings[0], "1 marks are left out, as Trace Viewer"));
+	assert_non_null(strstr(r.out.result.warnings[0], "a context without an id"));
+	assert_non_null(strstr(r.out.result.warnings[1], "does not know their phase"));
+	buf_deinit(&a.b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_merged),
+		cmocka_unit_test(outer_slices_begin_first),
+		cmocka_unit_test(other_phases_are_kept_or_reported),
 		cmocka_unit_test(stacks_become_frames),
 		cmocka_unit_test(clocks_are_converted),
 		cmocka_unit_test(nothing_is_believed),

@@ -107,7 +107,7 @@ static json_t *find_event(const struct converted *m, const char *name, const cha
 /* Each member of every event of the matrix, in the file that is written. */
 static void every_phase_is_kept(void **state _unused_)
 {
-	static const char old[] = "ISTF", new[] = "ibne";
+	static const char old[] = "ISTF", new[] = "ibbe";
 	_cleanup_buf_ struct buf whole = BUF_INIT;
 	_cleanup_converted_ struct converted m;
 	json_t *app, *e;
@@ -129,6 +129,8 @@ static void every_phase_is_kept(void **state _unused_)
 		was = strchr(old, *ph);
 		if (was)
 			phase[0] = new[was - old];
+		if (*ph == 'T')
+			name = "old:one";
 		if (*ph == 'c') {
 			sync++;
 			continue;
@@ -152,7 +154,8 @@ static void every_phase_is_kept(void **state _unused_)
 		json_object_foreach(e, key, value)
 		{
 			o = json_object_get(out, key);
-			if (!strcmp(key, "ph") || !strcmp(key, "cat") || !strcmp(key, "stack"))
+			if (!strcmp(key, "ph") || !strcmp(key, "cat") || !strcmp(key, "stack") ||
+			    (*ph == 'T' && !strcmp(key, "name")))
 				continue;
 			if (!strcmp(key, "id") || !strcmp(key, "sf") || !strcmp(key, "esf"))
 				assert_true(json_is_string(o));
@@ -170,7 +173,7 @@ static void every_phase_is_kept(void **state _unused_)
 	assert_int_equal(json_array_size(json_object_get(m.json, "samples")), 2);
 	assert_int_equal(json_object_size(json_object_get(m.json, "stackFrames")), 5);
 	assert_string_equal(json_string_value(json_object_get(find_event(&m, "part", "B"), "sf")),
-			    "stack2");
+			    "0:stack2");
 	assert_int_equal(m.out.result.marks, 52);
 }
 
@@ -235,7 +238,8 @@ static void examples_are_taken(void **state _unused_)
 }
 
 /*
- * An end takes its category from what is open: with another one a reader would end something else.
+ * An end takes its category and, unless it has one, its name from what is open: readers find the
+ * slice by them.
  */
 static void ends_end_what_is_open(void **state _unused_)
 {
@@ -244,7 +248,11 @@ static void ends_end_what_is_open(void **state _unused_)
 		"{\"name\":\"a\",\"cat\":\"x\",\"ph\":\"B\",\"ts\":2,\"pid\":1,\"tid\":2},"
 		"{\"name\":\"other\",\"cat\":\"y\",\"ph\":\"E\",\"ts\":3,\"pid\":1,\"tid\":2},"
 		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":2},"
-		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":3}]";
+		"{\"ph\":\"E\",\"ts\":4,\"pid\":1,\"tid\":3},"
+		"{\"name\":\"b\",\"ph\":\"B\",\"ts\":5,\"pid\":1,\"tid\":4},"
+		"{\"name\":\"c\",\"ph\":\"B\",\"ts\":6,\"pid\":1,\"tid\":4},"
+		"{\"name\":\"\",\"ph\":\"E\",\"ts\":7,\"pid\":1,\"tid\":4},"
+		"{\"ph\":\"E\",\"ts\":8,\"pid\":1,\"tid\":4}]";
 	_cleanup_converted_ struct converted m;
 	json_t *end;
 
@@ -253,8 +261,10 @@ static void ends_end_what_is_open(void **state _unused_)
 	assert_non_null(end);
 	assert_true(json_number_value(json_object_get(end, "ts")) == 3);
 	assert_string_equal(json_string_value(json_object_get(end, "cat")), "x");
-	assert_null(json_object_get(end, "name"));
-	assert_int_equal(m.out.result.marks, 2);
+	assert_string_equal(json_string_value(json_object_get(end, "name")), "other");
+	assert_true(json_number_value(json_object_get(find_event(&m, "c", "E"), "ts")) == 7);
+	assert_true(json_number_value(json_object_get(find_event(&m, "b", "E"), "ts")) == 8);
+	assert_int_equal(m.out.result.marks, 6);
 	assert_int_equal(m.out.result.warning_count, 2);
 	assert_non_null(strstr(m.out.result.warnings[0], "3 marks end what never began"));
 	assert_non_null(strstr(m.out.result.warnings[1], "before or after the recording"));

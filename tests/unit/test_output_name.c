@@ -552,7 +552,8 @@ static void recover(const char *expected)
 static void what_was_left_is_named(void **state _unused_)
 {
 	static const char text[] = "{\"systemTraceEvents\":\"# a\\nb\\nc";
-	static const char closed[] = "{\"systemTraceEvents\":\"# a\\nb\\n\"}\n";
+	static const char closed[] =
+		"{\"systemTraceEvents\":\"# a\\nb\\n\",\n\"traceEvents\":[]}\n";
 	struct output_name f;
 
 	recover(NULL);

@@ -101,6 +101,9 @@ static void kinds_of_files_are_recognized(void **state _unused_)
 		{ "[{\"name\":\"a\",\"ph\":\"i\",\"ts\":1}]", 0, 0, 1, false },
 		{ "[{\"name\":\"a\",\"ph\":\"X\",\"ts\":1,\"pid\":1}]", 0, 0, 1, false },
 		{ "[{\"name\":\"a\",\"ph\":\"b\",\"ts\":1,\"pid\":1}]", 0, 0, 1, false },
+		{ "[{\"name\":\"a\",\"ph\":\"i\",\"ts\":1,\"pid\":1,\"tid\":\"main\"}]", 0, 0, 1,
+		  false },
+		{ "[{\"name\":\"\",\"ph\":\"i\",\"ts\":1,\"pid\":1}]", 0, 1, 0, false },
 		{ "[{\"name\":\"a\",\"ph\":\"i\",\"ts\":\"2\",\"pid\":\"1\",\"tid\":\"7\"}]", 0, 1,
 		  0, false },
 	};

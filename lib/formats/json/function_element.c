@@ -220,8 +220,7 @@ static inline char *element_put_symbol(struct function_writer *w, struct buf *b,
 }
 
 /*
- * Start of an element up to the name, or up to where a name would be. Of a constant size, since a
- * copy of that is fast.
+ * Start of an element up to the name. Of a constant size, since a copy of that is fast.
  */
 #define OPENING(text)                                                                              \
 	{                                                                                          \
@@ -232,7 +231,7 @@ static const struct {
 	uint8_t len;
 } openings[] = {
 	[FUNCTION_BEGIN] = OPENING(",\n{\"ph\":\"B\",\"cat\":\"func\",\"name\":\""),
-	[FUNCTION_END] = OPENING(",\n{\"ph\":\"E\""),
+	[FUNCTION_END] = OPENING(",\n{\"ph\":\"E\",\"name\":\""),
 	[FUNCTION_CALL] = OPENING(",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\""),
 	[FUNCTION_RUN] = OPENING(",\n{\"ph\":\"X\",\"cat\":\"func\",\"name\":\""),
 	[FUNCTION_HIT] = OPENING(",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\""),
@@ -299,12 +298,10 @@ _hot_ void function_writer_put(struct function_writer *w, const struct function_
 		return;
 	memcpy(to, openings[e->kind].text, sizeof(openings[e->kind].text));
 	to += openings[e->kind].len;
-	if (e->kind != FUNCTION_END) {
-		to = element_put_symbol(w, out, to, e->func);
-		if (unlikely(!to))
-			return;
-		*to++ = '"';
-	}
+	to = element_put_symbol(w, out, to, e->func);
+	if (unlikely(!to))
+		return;
+	*to++ = '"';
 	memcpy(to, t->text, sizeof(t->text));
 	to = element_put_time(w, to + t->len, e->ts);
 	if (e->kind == FUNCTION_CALL || e->kind == FUNCTION_RUN) {

@@ -136,11 +136,12 @@ static void functions_put_begin(struct json_functions *f, const struct trace_eve
 }
 
 /* exit: NULL if missing. */
-static void functions_put_end(struct json_functions *f, const struct trace_event *ev, uint64_t ts,
-			      const struct funcgraph *exit)
+static void functions_put_end(struct json_functions *f, const struct trace_event *ev, uint64_t func,
+			      uint64_t ts, const struct funcgraph *exit)
 {
 	struct function_element e = function_element_of(FUNCTION_END, ev, ts);
 
+	e.func = func;
 	if (exit)
 		functions_take_retval(f, exit, &e);
 	else
@@ -156,7 +157,7 @@ static void functions_close_from(struct json_functions *f, const struct trace_ev
 		struct level *l = &t->levels[i];
 
 		if (l->func) {
-			functions_put_end(f, ev, functions_next_time(t, ts, false), NULL);
+			functions_put_end(f, ev, l->func, functions_next_time(t, ts, false), NULL);
 			l->func = 0;
 		}
 	}
@@ -186,7 +187,8 @@ static void functions_graph_entry(struct json_functions *f, const struct trace_e
 	/* Functions of this depth or deeper have ended; keep this depth's history. */
 	functions_close_from(f, ev, t, depth + 1, ev->rec.ts);
 	if (t->depth > depth && t->levels[depth].func) {
-		functions_put_end(f, ev, functions_next_time(t, ev->rec.ts, false), NULL);
+		functions_put_end(f, ev, t->levels[depth].func,
+				  functions_next_time(t, ev->rec.ts, false), NULL);
 		t->levels[depth].func = 0;
 		t->levels[depth].end = t->now;
 	}
@@ -251,7 +253,8 @@ static void functions_graph_exit(struct json_functions *f, const struct trace_ev
 		functions_close_from(f, ev, t, depth + 1, ts);
 		/* Excludes the exit's own record from the function; includes its callees. */
 		start = l->ts + functions_duration(f, exit, MAX(ts, l->ts) - l->ts);
-		functions_put_end(f, ev, functions_next_time(t, MAX(start, last), false), exit);
+		functions_put_end(f, ev, l->func, functions_next_time(t, MAX(start, last), false),
+				  exit);
 		l->func = 0;
 		l->end = MAX(ts, t->now);
 		return;
@@ -259,12 +262,13 @@ static void functions_graph_exit(struct json_functions *f, const struct trace_ev
 	start = functions_estimate_start(t, depth, exit, ts);
 	for (uint32_t i = t->depth; i-- > depth + 1;)
 		if (t->levels[i].func) {
-			functions_put_end(f, ev, functions_next_time(t, ts, false), NULL);
+			functions_put_end(f, ev, t->levels[i].func,
+					  functions_next_time(t, ts, false), NULL);
 			t->levels[i].func = 0;
 		}
 	if (l && l->func) {
 		start = MAX(start, l->ts + 1);
-		functions_put_end(f, ev, start, NULL);
+		functions_put_end(f, ev, l->func, start, NULL);
 		l->func = 0;
 	}
 	ts = t->now = MAX(MAX(ts, t->now), start);

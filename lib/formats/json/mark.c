@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "marks/value_json.h"
@@ -65,49 +66,69 @@ static bool json_mark_is_known_cname(struct text name)
 	return false;
 }
 
-/* Frame ids are unique per file; the dictionary is common to all files. */
-static void json_mark_put_frame_id(struct buf *out, const struct mark *m, struct text id)
+void json_marks_deinit(struct json_marks *j)
 {
-	buf_putc(out, '"');
-	if (m->source)
-		buf_printf(out, "%" PRIu32 ":", m->source);
-	json_escape(out, id.data, id.len);
-	buf_putc(out, '"');
+	json_frames_deinit(&j->frames);
+	nested_threads_deinit(&j->nested);
+	json_steps_deinit(&j->steps);
 }
 
-static void json_mark_put_frame_key(struct buf *out, const char *key, const struct mark *m,
-				    enum mark_part part)
+static void json_mark_put_frame_key(struct json_marks *j, struct buf *out, const char *key,
+				    const struct mark *m, enum mark_part part)
 {
 	if (!m->part[part].len)
 		return;
+	if (!json_frames_have(&j->frames, m, part)) {
+		j->stackless++;
+		return;
+	}
 	json_put_key(out, key);
-	json_mark_put_frame_id(out, m, m->part[part]);
+	json_put_frame_id(out, m, part);
 }
 
-static void json_mark_put_frame(struct buf *out, const struct mark *m)
+/* Trace Viewer refuses a trace with a sample without a frame: such samples get a common one. */
+static int json_mark_give_frame(struct json_marks *j, const struct mark *sample, struct mark *ret)
 {
-	json_put_comma(out);
-	buf_putc(out, '\n');
-	json_mark_put_frame_id(out, m, m->part[PART_ID]);
-	buf_puts(out, ":{");
-	json_mark_put_text(out, "category", m->part[PART_CAT]);
-	json_mark_put_text(out, "name", m->part[PART_NAME]);
-	json_mark_put_frame_key(out, "parent", m, PART_SF);
-	buf_putc(out, '}');
+	const struct text none = TEXT("no stack");
+	const struct mark frame = {
+		.phase = PHASE_FRAME,
+		.has = HAS_OWN_FRAMES,
+		.part = { [PART_ID] = none, [PART_NAME] = none },
+	};
+	int r = json_frames_add(&j->frames, &frame);
+
+	j->stackless += sample->part[PART_SF].len > 0;
+	*ret = *sample;
+	ret->has |= HAS_OWN_FRAMES;
+	ret->part[PART_SF] = none;
+	return r;
 }
 
-static void json_mark_put_sample(struct buf *out, const struct mark *m)
+static int json_mark_put_sample(struct json_marks *j, struct buf *out, const struct mark *m)
 {
+	bool has_pid = m->pid || m->has & HAS_OWN_FRAMES;
+	struct mark framed;
+	int r = 0;
+
+	if (!json_frames_have(&j->frames, m, PART_SF)) {
+		r = json_mark_give_frame(j, m, &framed);
+		m = &framed;
+	}
+	if (r < 0)
+		return r;
 	json_put_comma(out);
 	buf_puts(out, "\n{");
+	if (has_pid)
+		json_put_i64_key(out, "pid", m->pid);
 	json_put_i64_key(out, "tid", m->tid);
 	json_mark_put_us(out, "ts", m->ts);
 	json_mark_put_text(out, "name", m->part[PART_NAME]);
-	json_mark_put_frame_key(out, "sf", m, PART_SF);
+	json_mark_put_frame_key(j, out, "sf", m, PART_SF);
 	/* The members cpu and weight. */
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
 	buf_putc(out, '}');
+	return 1;
 }
 
 /* Both readers want "0x..." for ids of flows and async events; other strings are hashed. */
@@ -121,37 +142,82 @@ static bool json_mark_is_hex(struct text id)
 	return true;
 }
 
-static void json_mark_put_id_text(struct buf *out, const struct mark *m)
+static uint64_t json_mark_hash(const void *data, size_t len, uint64_t hash)
+{
+	const unsigned char *p = data;
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ p[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+#define HASH_SEED UINT64_C(0xcbf29ce484222325)
+#define HASHED_PHASES "bnestf="
+
+/* An id as it is written: unchanged, or its hash. */
+static struct text json_mark_id(const struct mark *m, struct text id, char to[static 20])
+{
+	if (json_mark_is_hex(id) || !strchr(HASHED_PHASES, m->phase))
+		return id;
+	return (struct text){ to, (uint32_t)snprintf(to, 20, "0x%" PRIx64,
+						     json_mark_hash(id.data, id.len, HASH_SEED)) };
+}
+
+/* Readers know only plain ids of flows: one that is local gets its process into it. */
+static void json_mark_put_flow_id(struct buf *out, const struct mark *m)
 {
 	struct text id = m->part[PART_ID];
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = json_mark_hash(id.data, id.len, HASH_SEED);
 
-	if (json_mark_is_hex(id) || !strchr("bnestf", m->phase)) {
-		json_put_text(out, id);
-		return;
-	}
-	for (uint32_t i = 0; i < id.len; i++)
-		hash = (hash ^ (unsigned char)id.data[i]) * UINT64_C(0x100000001b3);
-	buf_printf(out, "\"0x%" PRIx64 "\"", hash);
+	json_put_key(out, "id");
+	buf_printf(out, "\"0x%" PRIx64 "\"", json_mark_hash(&m->pid, sizeof(m->pid), hash));
 }
 
 static void json_mark_put_id(struct buf *out, const struct mark *m)
 {
+	bool flow = strchr("stf", m->phase);
+	char hashed[20];
+	struct text id = json_mark_id(m, m->part[PART_ID], hashed);
+
 	switch (m->id_kind) {
 	case ID_PLAIN:
-		json_put_key(out, "id");
-		json_mark_put_id_text(out, m);
+		json_mark_put_text(out, "id", id);
 		break;
 	case ID_LOCAL:
 	case ID_GLOBAL:
+		if (flow && m->id_kind == ID_LOCAL) {
+			json_mark_put_flow_id(out, m);
+			break;
+		}
+		if (flow) {
+			json_mark_put_text(out, "id", id);
+			break;
+		}
 		json_put_key(out, "id2");
 		buf_puts(out, m->id_kind == ID_LOCAL ? "{\"local\":" : "{\"global\":");
-		json_mark_put_id_text(out, m);
+		json_put_text(out, id);
 		buf_putc(out, '}');
 		break;
 	}
 	if (m->part[PART_SCOPE].len)
 		json_mark_put_text(out, "scope", m->part[PART_SCOPE]);
+}
+
+/* The linked id of "=" is written like the ids of the marks that it links. */
+struct link_change {
+	const struct mark *mark;
+	char spelled[20], hashed[20];
+};
+
+static void json_mark_change_link(struct value *v, unsigned depth, void *userdata)
+{
+	struct link_change *c = userdata;
+	struct text id;
+
+	if (depth || !text_equal(v->key, TEXT("linked_id")) || !value_spell_id(v, c->spelled, &id))
+		return;
+	v->type = VALUE_STRING;
+	v->text = json_mark_id(c->mark, id, c->hashed);
 }
 
 /* Series of a counter: readers draw numbers and reject anything else. */
@@ -181,27 +247,91 @@ static bool json_mark_put_series(struct buf *out, struct text args)
 	return any;
 }
 
-static bool json_mark_put_args(struct buf *out, const struct mark *m)
+/*
+ * Trace Viewer takes a value within a snapshot that has an id for another snapshot, and refuses the
+ * trace unless the id is NAME/ID. The snapshot itself must have none.
+ */
+struct snapshot_change {
+	bool inside;
+	uint64_t renamed;
+};
+
+static bool json_mark_is_implicit_id(const struct value *v)
+{
+	const char *slash = v->type == VALUE_STRING && v->text.len
+				    ? memrchr(v->text.data, '/', v->text.len - 1)
+				    : NULL;
+
+	return slash && slash > v->text.data;
+}
+
+static void json_mark_change_snapshot(struct value *v, unsigned depth, void *userdata)
+{
+	struct snapshot_change *c = userdata;
+
+	if (!depth)
+		c->inside = text_equal(v->key, TEXT("snapshot"));
+	if (!depth || !c->inside || !v->key.data || !text_equal(v->key, TEXT("id")) ||
+	    (depth > 1 && json_mark_is_implicit_id(v)))
+		return;
+	v->key = TEXT("id_");
+	c->renamed++;
+}
+
+static bool json_mark_is_dump(const struct mark *m)
+{
+	return m->phase == PHASE_MEMORY_GLOBAL || m->phase == PHASE_MEMORY_PROCESS;
+}
+
+static void json_mark_put_snapshot(struct json_marks *j, struct buf *out, struct text args)
+{
+	struct snapshot_change change = { 0 };
+
+	json_put_changed_members(out, args, json_mark_change_snapshot, &change);
+	j->renamed += change.renamed;
+}
+
+static bool json_mark_put_args(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	struct text args = m->part[PART_ARGS];
 	bool good = true;
 
-	if (!args.len && m->phase != PHASE_COUNTER && m->phase != PHASE_METADATA)
+	if (!args.len && m->phase != PHASE_COUNTER && m->phase != PHASE_METADATA &&
+	    !json_mark_is_dump(m))
 		return true;
 	json_put_key(out, "args");
 	buf_putc(out, '{');
 	if (m->phase == PHASE_COUNTER)
 		good = json_mark_put_series(out, args);
+	else if (!args.len && json_mark_is_dump(m))
+		buf_puts(out, "\"dumps\":{}"); /* Trace Viewer reads it from there */
+	else if (m->phase == PHASE_OBJECT_SNAPSHOT)
+		json_mark_put_snapshot(j, out, args);
+	else if (m->phase == PHASE_LINK)
+		json_put_changed_members(out, args, json_mark_change_link,
+					 &(struct link_change){ .mark = m });
 	else
 		json_put_members(out, args);
 	buf_putc(out, '}');
 	return good && (m->phase != PHASE_METADATA || args.len);
 }
 
-static void json_mark_put_optional(struct buf *out, const struct mark *m)
+static void json_mark_put_cname(struct json_marks *j, struct buf *out, struct text name)
+{
+	if (!name.len)
+		return;
+	if (json_mark_is_known_cname(name))
+		json_mark_put_text(out, "cname", name);
+	else
+		j->colourless++;
+}
+
+/* longer: ns that the mark begins earlier. */
+static void json_mark_put_optional(struct json_marks *j, struct buf *out, const struct mark *m,
+				   uint64_t longer)
 {
 	if (m->has & HAS_DUR)
-		json_mark_put_us(out, "dur", m->dur);
+		json_mark_put_us(out, "dur", m->dur + longer);
 	if (m->has & HAS_TTS)
 		json_mark_put_us(out, "tts", m->tts);
 	if (m->has & HAS_TDUR)
@@ -214,51 +344,171 @@ static void json_mark_put_optional(struct buf *out, const struct mark *m)
 		json_put_string_key(out, "bp", "e");
 	if (m->phase == PHASE_INSTANT)
 		json_put_string_key(out, "s", (char[]){ m->instant, '\0' });
-	if (m->part[PART_CNAME].len && json_mark_is_known_cname(m->part[PART_CNAME]))
-		json_mark_put_text(out, "cname", m->part[PART_CNAME]);
-	json_mark_put_frame_key(out, "sf", m, PART_SF);
-	json_mark_put_frame_key(out, "esf", m, PART_ESF);
+	json_mark_put_cname(j, out, m->part[PART_CNAME]);
+	json_mark_put_frame_key(j, out, "sf", m, PART_SF);
+	json_mark_put_frame_key(j, out, "esf", m, PART_ESF);
 }
 
-static bool json_mark_put_event(struct buf *out, const struct mark *m)
+/* Whether a member of the arguments is there and of another type. */
+static bool json_mark_lacks(const struct mark *m, const char *key, enum value_type type)
 {
+	struct value v;
+
+	return !value_find(m->part[PART_ARGS], key, &v) || v.type != type;
+}
+
+/* A sample of V8 has {"data": {"stack": [...]}}. */
+static bool json_mark_is_v8_sample(const struct mark *m)
+{
+	struct value_iter it;
+	struct value v;
+	bool inside = false;
+
+	value_iter_init(&it, m->part[PART_ARGS], true);
+	while (value_next(&it, &v)) {
+		if (it.depth == 1 && v.type == VALUE_DICT)
+			inside = text_equal(v.key, TEXT("data"));
+		if (it.depth == 2 && inside && v.type == VALUE_LIST &&
+		    text_equal(v.key, TEXT("stack")))
+			return true;
+	}
+	return false;
+}
+
+static const char *json_mark_why_bad_metadata(const struct mark *m)
+{
+	struct text name = m->part[PART_NAME];
+
+	if (text_equal(name, TEXT("process_labels")) && json_mark_lacks(m, "labels", VALUE_STRING))
+		return "process_labels whose labels are no text";
+	if ((text_equal(name, TEXT("process_name")) || text_equal(name, TEXT("thread_name"))) &&
+	    json_mark_lacks(m, "name", VALUE_STRING))
+		return "a process_name or thread_name whose name is no text";
+	return NULL;
+}
+
+/* Why Trace Viewer would refuse the whole trace, or NULL. */
+static const char *json_mark_why_refused(const struct mark *m)
+{
+	struct value v;
+
+	switch (m->phase) {
+	case PHASE_METADATA:
+		return json_mark_why_bad_metadata(m);
+	case PHASE_CONTEXT_ENTER:
+	case PHASE_CONTEXT_LEAVE:
+		return m->id_kind == ID_NONE ? "a context without an id" : NULL;
+	case PHASE_MEMORY_GLOBAL:
+	case PHASE_MEMORY_PROCESS:
+		return value_find(m->part[PART_ARGS], "dumps", &v) && v.type != VALUE_DICT
+			       ? "a memory dump whose dumps are no object"
+			       : NULL;
+	case PHASE_SAMPLE:
+		return text_equal(m->part[PART_NAME], TEXT("V8Sample")) &&
+				       !json_mark_is_v8_sample(m)
+			       ? "a V8Sample without V8's stack"
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
+static int json_mark_refuse(struct json_marks *j, const char *why)
+{
+	if (!j->refused++)
+		j->why_refused = why;
+	return 0;
+}
+
+static int json_mark_put_event(struct json_marks *j, struct buf *out, const struct mark *m)
+{
+	uint64_t begin = nested_begin(&j->nested, m);
 	struct text cat = m->part[PART_CAT];
 	size_t start = out->len;
 
 	json_put_comma(out);
 	buf_puts(out, "\n{");
-	/* An end closes the open slice whatever its name; readers complain if the names differ. */
-	if (m->phase != PHASE_END)
-		json_mark_put_text(out, "name", m->part[PART_NAME]);
+	/* Some readers find the slice that an end closes by its name. */
+	json_mark_put_text(out, "name",
+			   m->phase == PHASE_END && !m->part[PART_NAME].len ? m->begun
+									    : m->part[PART_NAME]);
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
 	/* Streaming readers drop events without a category. */
 	json_mark_put_text(out, "cat", cat.len ? cat : TEXT("default"));
 	json_put_i64_key(out, "pid", m->pid);
 	json_put_i64_key(out, "tid", m->tid);
 	if (m->phase != PHASE_METADATA)
-		json_mark_put_us(out, "ts", m->ts);
-	json_mark_put_optional(out, m);
+		json_mark_put_us(out, "ts", begin);
+	json_mark_put_optional(j, out, m, m->ts - begin);
 	json_mark_put_id(out, m);
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
-	if (!json_mark_put_args(out, m)) {
+	if (!json_mark_put_args(j, out, m)) {
 		out->len = start;
-		return false;
+		return 0;
 	}
 	buf_putc(out, '}');
-	return true;
+	return 1;
 }
 
-bool json_put_mark(struct buf *out, const struct mark *m)
+static int json_mark_put_steps(struct json_marks *j, struct buf *out, const struct mark *m)
 {
+	struct mark marks[2];
+	int count = json_steps_take(&j->steps, m, marks), r = count;
+
+	for (int i = 0; i < count; i++)
+		r = json_mark_put_event(j, out, &marks[i]);
+	return r;
+}
+
+int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m)
+{
+	const char *why;
+
 	switch (m->phase) {
 	case PHASE_FRAME:
-		json_mark_put_frame(out, m);
-		return true;
+		return json_frames_add(&j->frames, m) ?: 1;
 	case PHASE_GLOBAL_SAMPLE:
-		json_mark_put_sample(out, m);
-		return true;
+		return json_mark_put_sample(j, out, m);
 	default:
-		return json_mark_put_event(out, m);
+		why = json_mark_why_refused(m);
+		if (why)
+			return json_mark_refuse(j, why);
+		return m->was ? json_mark_put_steps(j, out, m) : json_mark_put_event(j, out, m);
 	}
+}
+
+int json_marks_warn(struct json_marks *j, struct stream_index *index)
+{
+	int r = 0;
+
+	json_frames_settle(&j->frames);
+	if (j->refused)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " marks are left out, as Trace Viewer would refuse "
+				      "the whole trace; the first: %s",
+				      j->refused, j->why_refused);
+	if (r == 0 && j->stackless)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " stacks of marks and samples are missing: they "
+				      "name frames that are not there",
+				      j->stackless);
+	if (r == 0 && j->frames.orphans)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " stacks are cut at a frame whose caller is not "
+				      "there, or is among those that it calls",
+				      j->frames.orphans);
+	if (r == 0 && j->colourless)
+		r = stream_index_warn(index,
+				      "the colours of %" PRIu64 " marks are left out: Trace Viewer "
+				      "does not know their names (cname)",
+				      j->colourless);
+	if (r == 0 && j->renamed)
+		r = stream_index_warn(index,
+				      "%" PRIu64
+				      " members 'id' of snapshots are named 'id_': Trace "
+				      "Viewer would refuse the whole trace",
+				      j->renamed);
+	return r;
 }

@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Writes marks as JSON: members of stackFrames, events, elements of samples. */
+/*
+ * Writes marks as JSON: members of stackFrames, events, elements of samples. What would make Trace
+ * Viewer refuse the whole trace is left out or changed, and counted.
+ */
 #pragma once
 
-#include "base/buf.h"
-#include "marks/mark.h"
+#include "formats/json/frames.h"
+#include "formats/json/nested.h"
+#include "formats/json/steps.h"
+#include "trace/index.h"
+
+struct json_marks {
+	struct json_frames frames;
+	struct nested_threads nested;
+	struct json_steps steps;
+	uint64_t refused;	 /* marks left out because readers would refuse the trace */
+	const char *why_refused; /* reason for the first one */
+	uint64_t stackless;	 /* marks and samples whose frames are not there */
+	uint64_t colourless;	 /* marks with a colour that readers would refuse */
+	uint64_t renamed;	 /* members of snapshots with another name */
+};
+void json_marks_deinit(struct json_marks *j);
 
 /*
- * Appends the mark, with a leading comma if needed. False: no reader would accept it (a counter
- * without a number, an empty name); nothing was appended.
+ * Appends the mark, with a leading comma if needed; a frame is kept for the end. 1; 0: no reader
+ * shows it (a counter without a number) or one would refuse the trace, so nothing was appended;
+ * -ENOSPC: no room for more frames; -ENOMEM.
  */
-bool json_put_mark(struct buf *out, const struct mark *m);
+int json_put_mark(struct json_marks *j, struct buf *out, const struct mark *m);
+/* Warns of what was left out or changed. Call it after the last mark. */
+int json_marks_warn(struct json_marks *j, struct stream_index *index);

@@ -31,15 +31,20 @@ static bool json_is_begun(const char *data, size_t len, const char *head)
 	return memcmp(data, head, MIN(len, strlen(head))) == 0;
 }
 
-/* Ends text and object after a whole line. */
+/*
+ * Ends text and object after a whole line. Trace Viewer looks for the text only beside traceEvents;
+ * the shorter end is for a full disk.
+ */
 static const char text_close[] = "\"}\n";
+static const char text_close_alone[] = "\",\n\"traceEvents\":[]}\n";
 
 /* Finds the end of a JSON's text. */
 struct text_scan {
 	off_t size;	/* size of the file */
+	off_t close;	/* length of the text that ends it */
 	bool escaped;	/* inside an escape */
 	off_t line_end; /* end of the last whole line; 0: none */
-	off_t roomy;	/* end of the last line that leaves room for text_close in the file */
+	off_t roomy;	/* end of the last line that leaves room for that text in the file */
 	off_t end;	/* after the closing quote of the text; 0: not closed */
 };
 
@@ -51,7 +56,7 @@ static void json_scan_text(struct text_scan *s, const char *p, size_t len, off_t
 			if (p[i] != 'n')
 				continue;
 			s->line_end = at + (off_t)i + 1;
-			if (s->line_end + (off_t)strlen(text_close) <= s->size)
+			if (s->line_end + s->close <= s->size)
 				s->roomy = s->line_end;
 		} else if (p[i] == '\\') {
 			s->escaped = true;
@@ -75,9 +80,9 @@ static bool json_is_closed(int fd, off_t size)
  * Keeps the whole lines of the text that begins at `at`. Drops all that follows the text: those
  * members refer to it and are incomplete. 0: no whole line.
  */
-static int json_mend_text(int fd, off_t at, off_t size, char *piece)
+static int json_mend_text(int fd, off_t at, off_t size, char *piece, const char *close)
 {
-	struct text_scan scan = { .size = size };
+	struct text_scan scan = { .size = size, .close = (off_t)strlen(close) };
 	ssize_t n = 0;
 	int r;
 
@@ -91,9 +96,9 @@ static int json_mend_text(int fd, off_t at, off_t size, char *piece)
 		return 1;
 	if (!scan.end && !scan.line_end)
 		return 0;
-	r = scan.end ? mend_close(fd, scan.end, "}\n") : mend_close(fd, scan.line_end, text_close);
+	r = scan.end ? mend_close(fd, scan.end, close + 1) : mend_close(fd, scan.line_end, close);
 	/* Disk full: drop a line to make room. */
-	return r < 0 && scan.roomy ? mend_close(fd, scan.roomy, text_close) : r;
+	return r < 0 && scan.roomy ? mend_close(fd, scan.roomy, close) : r;
 }
 
 /* End of a leading array of events; 0: not closed. */
@@ -136,7 +141,8 @@ static int json_mend_events(int fd, off_t size, char *piece)
 	int r;
 
 	if (end > 0) {
-		r = json_mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece);
+		r = json_mend_text(fd, end + (off_t)sizeof(JSON_TEXT_BEHIND) - 1, size, piece,
+				   text_close);
 		/* No line, or no room to close the text: keep the events only. */
 		return r && !mend_is_full(r) ? r : mend_close(fd, end, ending);
 	}
@@ -168,6 +174,8 @@ int json_mend(int fd, off_t size)
 		return json_mend_events(fd, size, piece);
 	if (!json_is_begun(piece, (size_t)n, JSON_TEXT_HEAD))
 		return -EBADMSG;
-	r = json_mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece);
+	r = json_mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece, text_close_alone);
+	if (mend_is_full(r))
+		r = json_mend_text(fd, sizeof(JSON_TEXT_HEAD) - 1, size, piece, text_close);
 	return r ? r : mend_cut(fd, 0);
 }

@@ -52,15 +52,16 @@ static bool portable_known_mark(const char *p, size_t len)
 {
 	size_t i = 2;
 
-	if (len == 1)
-		return *p == 'E';
-	if (len < 3 || !strchr("BECSF", *p) || p[1] != '|')
+	/* Readers take an end whatever follows it, and a slice without a name. */
+	if (len && *p == 'E')
+		return len == 1 || p[1] == '|';
+	if (len < 3 || !strchr("BCSF", *p) || p[1] != '|')
 		return false;
 	while (i < len && isdigit((unsigned char)p[i]))
 		i++;
 	if (i == 2)
 		return false;
-	return *p == 'E' ? i == len || p[i] == '|' : i + 1 < len && p[i] == '|';
+	return i < len && p[i] == '|' && (*p == 'B' || i + 1 < len);
 }
 
 static bool portable_is_mark(const struct buf *out, size_t text, size_t colon)

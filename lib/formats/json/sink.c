@@ -214,6 +214,11 @@ static uint64_t json_marks_left_out(struct sink *sink)
 	return to_json(sink)->tail.left_out;
 }
 
+static int json_warn_of_marks(struct sink *sink, struct stream_index *index)
+{
+	return json_marks_warn(&to_json(sink)->tail.written, index);
+}
+
 /* Called in a followed recording, which has one thread: no other writer exists. */
 static void json_forget_tasks(struct sink_json *s)
 {
@@ -303,9 +308,9 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 #define OPEN_HINT "open it in https://ui.perfetto.dev or chrome://tracing"
 #define OPS                                                                                        \
 	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
-	.marks_last = true, .marks_left_out = json_marks_left_out, .sync = json_sync,              \
-	.cut = json_cut, .held = json_held, .string_bound = true, .close = json_close,             \
-	.free = json_free
+	.marks_last = true, .marks_left_out = json_marks_left_out,                                 \
+	.warn_of_marks = json_warn_of_marks, .sync = json_sync, .cut = json_cut,                   \
+	.held = json_held, .string_bound = true, .close = json_close, .free = json_free
 
 const struct sink_ops sink_json_ops = {
 	.format = {

@@ -7,13 +7,12 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "export/mark_feed.h"
-#include "formats/json/mark.h"
 #include "formats/json/other_data.h"
+#include "marks/value_json.h"
 
 /* Readers sort in ascending order, default 0. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
-#define FRAMES_MEMORY (64U << 20)
 #define NAMES_MEMORY (4U << 20)
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- the caller closes it by "}}". Metadata has no time. */
@@ -187,6 +186,45 @@ static void tail_put_other_syncs(struct buf *b, const struct json_tail *t)
 	}
 }
 
+static bool tail_has_sync(const struct json_tail *t, const struct mark_sync *syncs, size_t i)
+{
+	if (strcmp(syncs[i].id, t->info->sync_id) == 0)
+		return true;
+	for (size_t j = 0; j < t->sync->other_count; j++)
+		if (strcmp(syncs[i].id, t->sync->others[j].id) == 0)
+			return true;
+	for (size_t j = 0; j < i; j++)
+		if (strcmp(syncs[i].id, syncs[j].id) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Applications' syncs without a mark in the kernel's text: their partners may be in other parts of
+ * the trace. Readers take each id once.
+ */
+static void tail_put_unpaired_syncs(struct buf *b, const struct json_tail *t)
+{
+	size_t count = 0;
+	const struct mark_sync *syncs = t->marks ? mark_feed_syncs(t->marks, &count) : NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (tail_has_sync(t, syncs, i))
+			continue;
+		json_put_comma(b);
+		buf_puts(b, "\n{\"name\":\"clock_sync\",\"ph\":\"c\",\"cat\":\"__metadata\","
+			    "\"pid\":0,\"tid\":0,\"ts\":");
+		json_put_us(b, syncs[i].ts);
+		buf_puts(b, ",\"args\":{");
+		json_put_string_key(b, "sync_id", syncs[i].id);
+		if (syncs[i].issue_ts) {
+			json_put_key(b, "issue_ts");
+			json_put_us(b, syncs[i].issue_ts);
+		}
+		buf_puts(b, "}}");
+	}
+}
+
 static void tail_begin_events(struct json_tail *t)
 {
 	buf_puts(&t->out->buf, t->array		      ? "["
@@ -216,6 +254,8 @@ static int tail_end_marks(struct json_tail *t)
 		tail_put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 	if (!t->array)
 		tail_put_other_syncs(b, t);
+	if (!t->array)
+		tail_put_unpaired_syncs(b, t);
 	if (!t->first || t->array || t->page) {
 		buf_puts(b, "]");
 		return 0;
@@ -224,18 +264,6 @@ static int tail_end_marks(struct json_tail *t)
 	r = json_spool_write(t->parts.spool, t->out);
 	buf_puts(b, "\"");
 	return r;
-}
-
-static int tail_put_frames(struct json_tail *t)
-{
-	struct buf *b = &t->out->buf;
-
-	if (!t->frames.len)
-		return 0;
-	buf_puts(b, ",\n\"stackFrames\":");
-	buf_append(b, t->frames.data, t->frames.len);
-	buf_putc(b, '}');
-	return buf_error(&t->frames);
 }
 
 /* Closes the current member and opens that section's. There are always events. */
@@ -294,22 +322,19 @@ void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
 
 void json_tail_deinit(struct json_tail *t)
 {
-	buf_deinit(&t->frames);
+	json_marks_deinit(&t->written);
 	buf_deinit(&t->names);
 	free(t->processes);
 }
 
-/* Frames precede their use, but their member is written later: collect them. */
-static int tail_add_frame(struct json_tail *t, const struct mark *mark)
+/* Appends a mark; one that nobody would show is only counted. 0 or -ENOMEM. */
+static int tail_put_mark(struct json_tail *t, struct buf *to, const struct mark *mark)
 {
-	if (t->frames.len > FRAMES_MEMORY) {
-		t->left_out++;
-		return 0;
-	}
-	if (!t->frames.len)
-		buf_putc(&t->frames, '{');
-	json_put_mark(&t->frames, mark);
-	return buf_error(&t->frames);
+	uint64_t refused = t->written.refused;
+	int r = json_put_mark(&t->written, to, mark);
+
+	t->left_out += (r == 0 && t->written.refused == refused) || r == -ENOSPC;
+	return r == -ENOSPC ? 0 : MIN(r, 0);
 }
 
 /*
@@ -349,9 +374,10 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 	struct task *task;
 	struct buf *to;
 	size_t start;
+	int r;
 
 	if (mark->phase == PHASE_FRAME)
-		return tail_add_frame(t, mark);
+		return tail_put_mark(t, &t->out->buf, mark);
 	/* Mark the task as seen: it is named with the others. */
 	if (mark->tid != t->last_tid) {
 		task = task_table_find(t->info->tasks, mark->tid, mark->ts ?: UINT64_MAX);
@@ -362,47 +388,24 @@ int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t 
 	mark = fit(t, mark, &fitted);
 	to = name ? &t->names : t->first ? &t->out->buf : json_spool_buf(t->parts.spool);
 	start = to->len;
-	t->left_out += !json_put_mark(to, mark);
+	r = tail_put_mark(t, to, mark);
 	*units += to == &t->out->buf ? to->len - start : 0;
-	return buf_error(&t->names)
+	return r ?: buf_error(&t->names)
 		       ?: (t->first ? output_settle(t->out) : json_spool_settle(t->parts.spool));
-}
-
-/* Trace Viewer rejects a file with a sample without frames: add a placeholder frame. */
-static int tail_give_frame(struct json_tail *t, const struct mark *sample, struct mark *ret)
-{
-	const struct text none = TEXT("no stack");
-	const struct mark frame = {
-		.phase = PHASE_FRAME,
-		.part = { [PART_ID] = none, [PART_NAME] = none },
-	};
-	int r = t->stackless ? 0 : tail_add_frame(t, &frame);
-
-	t->stackless = true;
-	*ret = *sample;
-	ret->source = 0;
-	ret->part[PART_SF] = none;
-	return r;
 }
 
 int json_tail_mark(struct json_tail *t, const struct mark *mark)
 {
 	bool sample = mark->phase == PHASE_GLOBAL_SAMPLE;
-	struct mark fitted, framed;
+	struct mark fitted;
 	size_t start;
 	int r;
 
 	if (mark->phase == PHASE_FRAME)
-		return tail_add_frame(t, mark);
+		return tail_put_mark(t, &t->out->buf, mark);
 	t->left_out += sample && t->array;
 	if (sample && t->array)
 		return 0;
-	if (sample && !mark->part[PART_SF].len) {
-		r = tail_give_frame(t, mark, &framed);
-		if (r < 0)
-			return r;
-		mark = &framed;
-	}
 	mark = fit(t, mark, &fitted);
 	r = tail_enter(t, sample ? TAIL_SAMPLES : TAIL_MARKS);
 	if (r >= 0 && !sample)
@@ -410,11 +413,10 @@ int json_tail_mark(struct json_tail *t, const struct mark *mark)
 	if (r < 0)
 		return r;
 	start = t->out->buf.len;
-	if (!json_put_mark(&t->out->buf, mark))
-		t->left_out++;
-	else if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
+	r = tail_put_mark(t, &t->out->buf, mark);
+	if (mark->phase == PHASE_METADATA && t->names.len < NAMES_MEMORY)
 		buf_append(&t->names, t->out->buf.data + start, t->out->buf.len - start);
-	return output_settle(t->out);
+	return r ?: output_settle(t->out);
 }
 
 int json_tail_close(struct json_tail *t, const struct export_result *result)
@@ -422,17 +424,22 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 	const struct trace_info *info = t->info;
 	struct buf *b = &t->out->buf;
 	const char *key = t->marks ? mark_feed_controller_key(t->marks) : NULL;
+	struct text power = t->marks ? mark_feed_power(t->marks) : (struct text){ 0 };
 	int r = tail_enter(t, TAIL_END);
 
 	if (r < 0 || t->array)
 		return r;
-	r = tail_put_frames(t);
+	r = json_frames_put(&t->written.frames, b);
 	if (r < 0)
 		return r;
 	buf_printf(b, ",\n\"displayTimeUnit\":\"%s\"",
 		   t->marks && mark_feed_unit_ms(t->marks) ? "ms" : "ns");
 	if (key)
 		json_put_string_key(b, "controllerTraceDataKey", key);
+	if (power.len) {
+		buf_puts(b, ",\n\"powerTraceAsString\":");
+		json_put_text(b, power);
+	}
 	buf_puts(b, ",\n\"metadata\":{");
 	/*
 	 * The sync mark was lost or never existed: declare the domain that Trace Viewer gives to

@@ -4,6 +4,7 @@
 
 #include "export/sink.h"
 #include "formats/json/functions.h"
+#include "formats/json/mark.h"
 #include "formats/json/mend.h"
 #include "formats/json/portable.h"
 #include "formats/json/spool.h"
@@ -37,12 +38,11 @@ struct json_tail {
 		TAIL_SAMPLES,
 		TAIL_END
 	} section;
-	uint64_t left_out;  /* marks dropped because readers reject them */
-	struct buf frames;  /* content of the member stackFrames */
-	bool stackless;	    /* the placeholder frame for samples without a stack exists */
-	struct buf names;   /* names given by applications, each with a leading comma */
-	int32_t last_tid;   /* tid of the last mark */
-	int32_t *processes; /* owned; processes already named, sorted */
+	uint64_t left_out;	   /* marks dropped because no reader shows them */
+	struct json_marks written; /* of all files */
+	struct buf names;	   /* names given by applications, each with a leading comma */
+	int32_t last_tid;	   /* tid of the last mark */
+	int32_t *processes;	   /* owned; processes already named, sorted */
 	size_t process_count, process_cap;
 };
 /* parts: of the first file. */

@@ -296,11 +296,14 @@ static int pf_mark_take_link(struct pf_marks *m, const struct mark *mark)
 {
 	struct pf_track *track;
 	struct value id;
+	struct text text;
+	char spelled[20];
 	uint64_t uuid = pf_mark_tree_of(mark), linked;
 
-	if (!value_find(mark->part[PART_ARGS], "linked_id", &id) || id.type != VALUE_STRING)
+	if (!value_find(mark->part[PART_ARGS], "linked_id", &id) ||
+	    !value_spell_id(&id, spelled, &text))
 		return -EINVAL;
-	linked = pf_mark_id('a', mark, false, mark->part[PART_CAT], id.text);
+	linked = pf_mark_id('a', mark, false, mark->part[PART_CAT], text);
 	track = pf_track_get(&m->tracks, uuid);
 	if (track && track->same_as)
 		uuid = track->same_as;

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "formats/json/frames.h"
+
+#include <inttypes.h>
+
+#include "base/json.h"
+#include "base/vec.h"
+#include "marks/stack_frames.h"
+#include "marks/value_json.h"
+
+#define FRAMES_MEMORY (64U << 20)
+
+DEFINE_TABLE(json_frame_slots, struct json_frame_slot, uint64_t, slot->key != 0, slot->key,
+	     slot->key == key);
+
+void json_frames_deinit(struct json_frames *f)
+{
+	buf_deinit(&f->text);
+	free(f->all);
+	TABLE_DEINIT(&f->keys);
+}
+
+/* Frame ids are unique per file; the dictionary is common to all files and the recording. */
+void json_put_frame_id(struct buf *out, const struct mark *mark, enum mark_part part)
+{
+	buf_putc(out, '"');
+	if (!(mark->has & HAS_OWN_FRAMES))
+		buf_printf(out, "%" PRIu32 ":", mark->source);
+	json_escape(out, mark->part[part].data, mark->part[part].len);
+	buf_putc(out, '"');
+}
+
+static void frame_put(struct buf *out, const struct mark *m, struct json_frame *frame)
+{
+	buf_putc(out, '\n');
+	json_put_frame_id(out, m, PART_ID);
+	buf_puts(out, ":{\"category\":");
+	json_put_text(out, m->part[PART_CAT]);
+	buf_puts(out, ",\"name\":");
+	json_put_text(out, m->part[PART_NAME]);
+	frame->bare = (uint32_t)(out->len - frame->at);
+	if (!frame->caller)
+		return;
+	buf_puts(out, ",\"parent\":");
+	json_put_frame_id(out, m, PART_SF);
+}
+
+int json_frames_add(struct json_frames *f, const struct mark *mark)
+{
+	uint64_t key = mark_frame_key(mark, PART_ID);
+	struct json_frame_slot *slot;
+	struct json_frame *frame;
+
+	if (!key)
+		return 0;
+	slot = json_frame_slots_place(&f->keys, key, key);
+	if (!slot)
+		return -ENOMEM;
+	if (slot->key)
+		return 0;
+	if (f->text.len > FRAMES_MEMORY)
+		return -ENOSPC;
+	if (vec_reserve(f->all, f->count, f->cap, 1) < 0)
+		return -ENOMEM;
+	frame = &f->all[f->count];
+	*frame = (struct json_frame){
+		.key = key,
+		.caller = mark_frame_key(mark, PART_SF),
+		.at = f->text.len,
+	};
+	frame_put(&f->text, mark, frame);
+	*slot = (struct json_frame_slot){ key, f->count++ };
+	f->keys.count++;
+	return buf_error(&f->text);
+}
+
+static struct json_frame *frame_find(const struct json_frames *f, uint64_t key)
+{
+	const struct json_frame_slot *slot = key ? json_frame_slots_find(&f->keys, key, key) : NULL;
+
+	return slot ? &f->all[slot->index] : NULL;
+}
+
+bool json_frames_have(const struct json_frames *f, const struct mark *mark, enum mark_part part)
+{
+	return frame_find(f, mark_frame_key(mark, part));
+}
+
+/* Follows the callers of the frame up to the outermost one, or to one that was followed before. */
+static void frame_follow(struct json_frames *f, struct json_frame *frame, uint32_t walk)
+{
+	while (!frame->walk) {
+		struct json_frame *caller = frame_find(f, frame->caller);
+
+		frame->walk = walk;
+		if (!frame->caller)
+			return;
+		if (!caller || caller->walk == walk) {
+			frame->caller = 0;
+			f->orphans++;
+			return;
+		}
+		frame = caller;
+	}
+}
+
+void json_frames_settle(struct json_frames *f)
+{
+	for (; f->settled < f->count; f->settled++)
+		frame_follow(f, &f->all[f->settled], f->settled + 1);
+}
+
+int json_frames_put(struct json_frames *f, struct buf *out)
+{
+	if (!f->count)
+		return 0;
+	json_frames_settle(f);
+	buf_puts(out, ",\n\"stackFrames\":{");
+	for (uint32_t i = 0; i < f->count; i++) {
+		const struct json_frame *frame = &f->all[i];
+		size_t end = i + 1 < f->count ? frame[1].at : f->text.len;
+
+		json_put_comma(out);
+		buf_append(out, f->text.data + frame->at,
+			   frame->caller ? end - frame->at : frame->bare);
+		buf_putc(out, '}');
+	}
+	buf_putc(out, '}');
+	return buf_error(&f->text) ?: buf_error(out);
+}
