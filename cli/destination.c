@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/io.h"
+#include "clocks.h"
 #include "export/mend.h"
 #include "formats/formats.h"
 #include "output/part.h"
@@ -166,7 +167,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	}
 	if (destination_check_options(&d, o, &err) < 0)
 		return cli_usage(&err);
-	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
+	if (o->clock && (clocks_check(o->clock, &err) < 0 ||
+			 export_format_check_clock(d.format, o->clock, &err) < 0))
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && !d.format->for_terminal) {
 		error_set(&err, -EINVAL, "cannot write %s to a terminal", d.format->name);
