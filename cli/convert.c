@@ -137,7 +137,7 @@ static void convert_explain_full(const struct destination *d, struct error *err)
 	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
 		return;
 	error_prefix(err, "%s", d->path);
-	error_hint(err, "free some space or name another output");
+	error_hint(err, "free some space or name an output on another disk");
 }
 
 static int convert_run(const struct options *o)

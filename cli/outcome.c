@@ -120,13 +120,15 @@ static void outcome_tell_file(const struct outcome *outcome)
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
 
+/* Files of earlier recordings that --keep removed; outcome_tell_file() counts the own ones. */
 static void outcome_tell_removed(const struct split *split)
 {
 	unsigned own, removed = split_removed(split, &own);
 
+	removed -= own;
 	if (removed)
-		fprintf(stderr, "%u older file%s removed\n", removed,
-			removed == 1 ? " was" : "s were");
+		fprintf(stderr, "%u file%s of earlier recordings %s removed\n", removed,
+			removed == 1 ? "" : "s", removed == 1 ? "was" : "were");
 }
 
 static void outcome_tell_how_to_open(const struct outcome *outcome)

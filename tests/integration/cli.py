@@ -217,19 +217,19 @@ def no_room_is_left(test):
         told = result.err.splitlines()
         check(result.status == 1 and len(told) == 2, f"{output}: {result}")
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
-        check("free some space or name another output" in told[1], f"{result}")
+        check("free some space or name an output on another disk" in told[1], f"{result}")
     for output in ("o.txt", "o.ctf"):
         result = record(test, "-o", f"disk/{output}", *FLOOD, status=1, wrap=in_namespace(
             f"mount -t tmpfs -o size=64k none {disk}"))
         told = result.err.splitlines()[-2:]
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
-        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) disk/{output}$", told[1])
+        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) DIR/{output} \(DIR on another disk\)$", told[1])
         check(safe, f"{result}")
         os.unlink(safe[1])
     # The file of another ending, and one that stays full.
     result = record(test, "--format", "txt", "-o", "disk/o.json", *FLOOD, status=1, wrap=in_namespace(
         f"mount -t tmpfs -o size=64k none {disk}"))
-    safe = re.search(r"tracectl convert (\S+\.traced) disk/o.json --format txt$", result.err, re.M)
+    safe = re.search(r"tracectl convert (\S+\.traced) DIR/o.json --format txt \(DIR on another disk\)$", result.err, re.M)
     check(safe, f"{result}")
     os.unlink(safe[1])
     result = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/full", status=1)
