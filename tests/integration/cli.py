@@ -256,6 +256,21 @@ def nearly_full_disk(test):
     check(size > 18 << 20 and blocks * unit < size + (64 << 10), f"{blocks * unit} bytes are allocated for {size}")
 
 
+def a_private_recording_is_listed(test):
+    """And the printed command puts a mark into it."""
+    process = test.start("record", "--name", test.name, "-t", "30s", "-e", "irq", "-o", "x.txt")
+    test.wait_for_recording(test.name)
+    result = test.run("status")
+    check(result.status == 1 and "no traced is running" in result.err, f"{result}")
+    check(f"private recording {test.name}, by traced " in result.out and "record --name" in result.out, f"{result}")
+    command = re.search(rf"as root: (echo TEXT >\S+-{test.name}/trace_marker)$", result.out, re.M)
+    check(command, f"{result}")
+    subprocess.run(["sh", "-c", command[1].replace("TEXT", "by-hand")], check=True)
+    interrupt(process)
+    result = test.finish(process)
+    check(result.status == 0 and "tracing_mark_write: by-hand" in (test.dir / "x.txt").read_text(), f"{result}")
+
+
 def reader_goes_away(test):
     """| head: no hang, no partial success."""
     process = test.start("record", "--name", test.name, "-t", "1s", "-e", "*:*", "--format",
@@ -716,7 +731,7 @@ def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  handed_descriptors, the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
-                 no_room_is_left, reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
+                 no_room_is_left, reader_goes_away, a_private_recording_is_listed, filters_select, one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,
