@@ -307,12 +307,14 @@ static void a_failure_names_the_file(void **state _unused_)
 	error_set(&err, -ENOSPC, "no space");
 	fail_with_hint(&d, &err, "it is safe: tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
-			    "it is safe: tracectl convert /spool/x.traced dir/out.JSON.gz");
+			    "it is safe: tracectl convert /spool/x.traced DIR/out.JSON.gz "
+			    "(DIR on another disk)");
 	assert_string_equal(err.message, "dir/out.JSON.gz: no space");
 	d.format = export_format_find("txt", NULL);
 	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
-			    "tracectl convert /spool/x.traced dir/out.JSON.gz --format txt");
+			    "tracectl convert /spool/x.traced DIR/out.JSON.gz --format txt "
+			    "(DIR on another disk)");
 	d.path = "/dev/full";
 	d.in_place = true;
 	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");
