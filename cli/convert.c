@@ -232,6 +232,8 @@ const struct command command_convert = {
 		"and lost, and which events had no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
 		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
+	.own = OPTION(CPU_PROFILE) | OPTION(SYMBOLS) | OPTION(PID) | OPTION(CPU) | OPTION(COMM) |
+	       OPTION(INSTANCE),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

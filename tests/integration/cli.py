@@ -223,13 +223,15 @@ def no_room_is_left(test):
             f"mount -t tmpfs -o size=64k none {disk}"))
         told = result.err.splitlines()[-2:]
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
-        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) DIR/{output} \(DIR on another disk\)$", told[1])
+        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) DIR/{output} \(DIR on another disk\)$",
+                         told[1])
         check(safe, f"{result}")
         os.unlink(safe[1])
     # The file of another ending, and one that stays full.
     result = record(test, "--format", "txt", "-o", "disk/o.json", *FLOOD, status=1, wrap=in_namespace(
         f"mount -t tmpfs -o size=64k none {disk}"))
-    safe = re.search(r"tracectl convert (\S+\.traced) DIR/o.json --format txt \(DIR on another disk\)$", result.err, re.M)
+    safe = re.search(r"tracectl convert (\S+\.traced) DIR/o.json --format txt \(DIR on another disk\)$", result.err,
+                     re.M)
     check(safe, f"{result}")
     os.unlink(safe[1])
     result = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/full", status=1)
@@ -682,7 +684,13 @@ def help_covers_all(test):
         check(f"*{c}*" in man, f"the manual lacks {c}")
         for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
-    for ending in re.findall(r"^  (\.\S+)", test.run("help", "record").out, re.M):
+    record_help = test.run("help", "record").out
+    check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
+          ["What to trace", "When", "Where to", "Cost", "Rare", "General", "Formats"], record_help)
+    for command, first in (("mark", "begin"), ("sync", "id"), ("extract", "instance"), ("start", "event")):
+        shown = re.search(r"--([a-z-]+)", test.run("help", command).out.split("Options:")[1])[1]
+        check(shown == first, f"the first option of {command} is --{shown}")
+    for ending in re.findall(r"^  (\.\S+)", record_help, re.M):
         check(f"_{ending}_" in man, f"the manual lacks {ending}")
     check(re.match(r"tracectl \d+\.\d+", subprocess.run(
         [test.tracectl, "--version"], capture_output=True, check=True).stdout.decode()), "version")
@@ -731,7 +739,8 @@ def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  handed_descriptors, the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
-                 no_room_is_left, reader_goes_away, a_private_recording_is_listed, filters_select, one_cpu, mono_clock, only_the_command,
+                 no_room_is_left, reader_goes_away, a_private_recording_is_listed, filters_select,
+                 one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,

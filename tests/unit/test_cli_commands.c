@@ -29,6 +29,7 @@ static void the_table_is_sound(void **state _unused_)
 		assert_ptr_equal(command_find(c->name), c);
 		/* A command that shares a letter with the common options would hide one of them. */
 		assert_false(c->options & OPTIONS_COMMON);
+		assert_false(c->own & ~c->options);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(c->name, list[k]->name);
 	}
