@@ -160,9 +160,11 @@ static int input_copy(const struct input_source *source, int out, enum input_kin
 		if (input_room(out, &left) < PIECE)
 			return input_no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
-		if (r < 0)
+		if (r < 0) {
 			error_errno(err, r, "cannot write a temporary file in %s",
 				    input_temp_place());
+			error_hint(err, "set TMPDIR to another folder");
+		}
 		/* One byte above the limit is enough. */
 		size += (uint64_t)n;
 		if (size > max)
