@@ -35,6 +35,17 @@ enum completion {
 	COMPLETE_SHELL,
 };
 
+/* Help lists a command's options by groups, in this order. */
+enum option_group {
+	GROUP_WHAT,
+	GROUP_WHEN,
+	GROUP_WHERE,
+	GROUP_COST,
+	GROUP_RARE,
+	GROUP_GENERAL,
+	GROUP_COUNT,
+};
+
 enum option_id {
 	OPT_DURATION,
 	OPT_OUTPUT,
@@ -170,6 +181,7 @@ struct option_spec {
 	const char *name; /* without dashes */
 	const char *arg;  /* name of its value in help; NULL: takes no value */
 	const char *help;
+	enum option_group group;
 	enum completion complete;
 	int (*set)(struct options *o, const char *value, struct error *err);
 };
@@ -181,6 +193,7 @@ struct command {
 	const char *summary;  /* help: one line for the list */
 	const char *text;     /* help: paragraphs */
 	uint64_t options;     /* OPTION(...) | ... */
+	uint64_t own;	      /* those that only this command has: help shows them first */
 	unsigned args_min, args_max;
 	bool takes_command; /* "-- COMMAND" */
 	bool hidden;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "clocks.h"
 #include "daemon/service/profiles.h"
 #include "event_list.h"
 #include "formats/formats.h"
@@ -68,21 +69,15 @@ static void offer_formats(const char *current)
 		complete_offer(formats[i].name, current);
 }
 
-/* Reads the kernel's list if possible: architectures add clocks (x86-tsc). */
 static void offer_clocks(const char *current)
 {
-	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_buf_ struct buf clocks = BUF_INIT;
 	char *save = NULL;
 
-	if (tracefs_open(&fs, NULL, NULL) < 0 ||
-	    tracefs_read(tracefs_root(fs), "trace_clock", &text) < 0 || !buf_string(&text)) {
-		buf_clear(&text);
-		buf_puts(&text, "boot mono mono_raw tai local global perf uptime counter");
-	}
-	if (!buf_string(&text))
+	clocks_list(&clocks);
+	if (!buf_string(&clocks))
 		return;
-	for (char *p = strtok_r(text.data, " []\n", &save); p; p = strtok_r(NULL, " []\n", &save))
+	for (char *p = strtok_r(clocks.data, " ", &save); p; p = strtok_r(NULL, " ", &save))
 		complete_offer(p, current);
 }
 

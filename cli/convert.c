@@ -137,7 +137,7 @@ static void convert_explain_full(const struct destination *d, struct error *err)
 	if (d->rotates || err->hint || (err->code != ENOSPC && err->code != EDQUOT))
 		return;
 	error_prefix(err, "%s", d->path);
-	error_hint(err, "free some space or name another output");
+	error_hint(err, "free some space or name an output on another disk");
 }
 
 static int convert_export(const struct options *o, struct destination *dest,
@@ -237,11 +237,13 @@ const struct command command_convert = {
 	.summary = "convert a recording or a trace.dat into another format",
 	.text = "Needs no privilege and no daemon, and works on another machine, another day. IN "
 		"is\n"
-		"a capture stream or a trace.dat of trace-cmd; IN - is standard input, OUT - is\n"
-		"standard output. -v shows for each CPU what was written and lost, and which\n"
-		"events had no compiled printer.",
+		"a capture stream or a trace.dat of trace-cmd, also as .gz or .zst; IN - is\n"
+		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
+		"and lost, and which events had no compiled printer.",
 	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
 		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
+	.own = OPTION(CPU_PROFILE) | OPTION(SYMBOLS) | OPTION(PID) | OPTION(CPU) | OPTION(COMM) |
+	       OPTION(INSTANCE),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/io.h"
+#include "clocks.h"
 #include "export/mend.h"
 #include "formats/formats.h"
 #include "output/part.h"
@@ -166,7 +167,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	}
 	if (destination_check_options(&d, o, &err) < 0)
 		return cli_usage(&err);
-	if (o->clock && export_format_check_clock(d.format, o->clock, &err) < 0)
+	if (o->clock && (clocks_check(o->clock, &err) < 0 ||
+			 export_format_check_clock(d.format, o->clock, &err) < 0))
 		return cli_fail(&err);
 	if (to_stdout && isatty(STDOUT_FILENO) && !d.format->for_terminal) {
 		error_set(&err, -EINVAL, "cannot write %s to a terminal", d.format->name);
@@ -265,38 +267,55 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
  * "DIR/out.json.gz" as "DIR/out.pftrace"; for the rest after a partial file,
  * "DIR/out.rest.json.gz".
  */
-static void destination_put_other_name(const struct destination *d, bool as_pftrace,
-				       struct buf *out)
+static void destination_put_other_name(const struct destination *d, const char *path,
+				       bool as_pftrace, struct buf *out)
 {
-	size_t len = strlen(d->path), ending = strlen(d->format->extension);
+	size_t len = strlen(path), ending = strlen(d->format->extension);
 
-	if (len > ending && !strcasecmp(d->path + len - ending, d->format->extension))
+	if (len > ending && !strcasecmp(path + len - ending, d->format->extension))
 		len -= ending;
-	buf_append(out, d->path, len);
+	buf_append(out, path, len);
 	if (d->streams)
 		buf_puts(out, ".rest");
-	buf_puts(out, as_pftrace ? ".pftrace" : d->path + len);
+	buf_puts(out, as_pftrace ? ".pftrace" : path + len);
 }
 
-/* The daemon knows no file names: adds the name behind its hint. */
-static void destination_name_file(const struct destination *d, struct error *err)
+static bool destination_is_full(const struct error *err)
 {
+	return err->code == ENOSPC || err->code == EDQUOT;
+}
+
+/*
+ * The daemon knows no file names: adds the name behind its hint. full: the disk of the output is
+ * full.
+ */
+static void destination_name_file(const struct destination *d, bool full, struct error *err)
+{
+	bool elsewhere = full && !d->in_place;
 	_cleanup_buf_ struct buf hint = BUF_INIT;
+	const char *path = d->path;
 
 	if (!err->hint || !err->hint_needs_output)
 		return;
-	if (err->code == ENOSPC || err->code == EDQUOT)
+	if (destination_is_full(err))
 		error_prefix(err, "%s", d->file.path ?: d->path);
 	buf_printf(&hint, "%s ", err->hint);
+	/* The same folder is as full as before. */
+	if (elsewhere) {
+		buf_puts(&hint, "DIR/");
+		path = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	}
 	if (d->in_place)
 		buf_puts(&hint, "FILE");
 	else if (err->code == EOVERFLOW || d->streams)
-		destination_put_other_name(d, err->code == EOVERFLOW, &hint);
+		destination_put_other_name(d, path, err->code == EOVERFLOW, &hint);
 	else
-		buf_puts(&hint, d->path);
+		buf_puts(&hint, path);
 	if (!d->in_place && err->code != EOVERFLOW &&
 	    export_format_find(NULL, d->path) != d->format)
 		buf_printf(&hint, " --format %s", d->format->name);
+	if (elsewhere)
+		buf_puts(&hint, " (DIR on another disk)");
 	if (buf_string(&hint))
 		error_hint(err, "%s", hint.data);
 }
@@ -342,18 +361,16 @@ static bool destination_keep_file(struct destination *d)
 }
 
 /* Prefers the file writer's error: its exit breaks the exporter's socket. */
-static void destination_finish_framed(struct destination *d, struct error *err)
+static void destination_prefer_writers_error(struct error *own, struct error *err)
 {
-	_cleanup_error_ struct error own = ERROR_INIT;
-
-	if (framed_finish(destination_framed(d), &own) < 0 && own.code != EPIPE) {
-		/* Combine both hints: where the rest is, and how to make room. */
-		if (err->hint && own.hint)
-			error_hint(&own, "%s; %s", own.hint, err->hint);
-		else if (err->hint)
-			error_hint(&own, "%s", err->hint);
-		error_move(err, &own);
-	}
+	if (!own->message || own->code == EPIPE)
+		return;
+	/* Combine both hints: where the rest is, and how to make room. */
+	if (err->hint && own->hint)
+		error_hint(own, "%s; %s", own->hint, err->hint);
+	else if (err->hint)
+		error_hint(own, "%s", err->hint);
+	error_move(err, own);
 }
 
 static bool destination_has_files(const struct split *split)
@@ -385,14 +402,16 @@ static void destination_explain_nothing(struct error *err)
 
 int destination_fail(struct destination *d, struct error *err)
 {
+	_cleanup_error_ struct error own = ERROR_INIT;
 	_cleanup_buf_ struct buf kept = BUF_INIT;
 	bool any;
 
-	destination_name_file(d, err);
 	if (err->code == ECANCELED)
 		destination_give_up(d);
 	if (destination_framed(d))
-		destination_finish_framed(d, err);
+		framed_finish(destination_framed(d), &own);
+	destination_name_file(d, destination_is_full(err) || destination_is_full(&own), err);
+	destination_prefer_writers_error(&own, err);
 	any = d->rotates ? destination_has_files(&d->split)
 			 : d->streams && !d->given_up && destination_keep_file(d);
 	if (d->rotates)

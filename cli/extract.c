@@ -25,5 +25,6 @@ const struct command command_extract = {
 		"instance that another tool made. Its settings stay untouched; what was read is\n"
 		"gone from it, as with trace_pipe.",
 	.options = OPTIONS_RESULT | OPTION(INSTANCE),
+	.own = OPTION(INSTANCE),
 	.run = extract_run,
 };

@@ -17,21 +17,49 @@ static void print_item(const char *left, const char *right)
 		printf("  %-*s %s\n", COLUMN, left, right);
 }
 
-static void print_options(uint64_t options)
+static const char *const group_titles[GROUP_COUNT] = {
+	[GROUP_WHAT] = "What to trace", [GROUP_WHEN] = "When", [GROUP_WHERE] = "Where to",
+	[GROUP_COST] = "Cost",		[GROUP_RARE] = "Rare", [GROUP_GENERAL] = "General",
+};
+
+/* A command with fewer options needs no titles. */
+#define TITLES_MIN 20
+
+static void print_option(const struct option_spec *spec)
+{
+	char left[64];
+
+	if (spec->letter)
+		snprintf(left, sizeof(left), "-%c, --%s %s", spec->letter, spec->name,
+			 spec->arg ?: "");
+	else
+		snprintf(left, sizeof(left), "    --%s %s", spec->name, spec->arg ?: "");
+	print_item(left, spec->help);
+}
+
+/* Prints the options of one group; GROUP_COUNT: of all. title NULL: none. */
+static void print_group(uint64_t options, enum option_group group, const char *title)
 {
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
-		char left[64];
 
-		if (!(options & UINT64_C(1) << id))
+		if (!(options & UINT64_C(1) << id) ||
+		    (group != GROUP_COUNT && spec->group != group))
 			continue;
-		if (spec->letter)
-			snprintf(left, sizeof(left), "-%c, --%s %s", spec->letter, spec->name,
-				 spec->arg ?: "");
-		else
-			snprintf(left, sizeof(left), "    --%s %s", spec->name, spec->arg ?: "");
-		print_item(left, spec->help);
+		if (title)
+			printf("\n%s:\n", title);
+		title = NULL;
+		print_option(spec);
 	}
+}
+
+static void print_options(uint64_t options, uint64_t own)
+{
+	bool titles = __builtin_popcountll(options) >= TITLES_MIN;
+
+	print_group(own, GROUP_COUNT, NULL);
+	for (enum option_group group = 0; group < GROUP_COUNT; group++)
+		print_group(options & ~own, group, titles ? group_titles[group] : NULL);
 }
 
 static void print_formats(void)
@@ -60,7 +88,7 @@ void help_overview(void)
 			printf("  %-10s %s\n", list[i]->name, list[i]->summary);
 	}
 	printf("\nOptions before the command:\n");
-	print_options(OPTIONS_GLOBAL);
+	print_options(OPTIONS_GLOBAL, 0);
 	printf("\n"
 	       "See also 'tracectl help COMMAND' and tracectl(1).\n"
 	       "Exit status: 0 complete; 1 failed, no file of that name written; 2 wrong usage;\n"
@@ -72,7 +100,7 @@ void help_command(const struct command *command)
 	printf("tracectl %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
 	       command->synopsis, command->text);
 	printf("\nOptions:\n");
-	print_options(command->options | OPTIONS_COMMON);
+	print_options(command->options | OPTIONS_COMMON, command->own);
 	if (command->options & OPTION(OUTPUT))
 		print_formats();
 }

@@ -6,11 +6,12 @@
 
 #include "base/io.h"
 #include "base/parse.h"
+#include "cli.h"
 #include "formats/import.h"
-#include "marks/gunzip.h"
 #include "marks/trace_file.h"
 #include "samples/cpu_profile.h"
 #include "stream/reader.h"
+#include "unpack.h"
 
 #define PIECE (256U << 10)
 /* Bytes read to detect a file's kind. */
@@ -57,20 +58,11 @@ static bool begins_as_perfetto(const uint8_t *p, size_t len)
 	       ((p[at + 1] & 7) <= 2 || (p[at + 1] & 7) == 5);
 }
 
-static bool is_perfetto(const void *data, size_t len)
-{
-	uint8_t plain[64];
-	ssize_t n = gunzip_head(data, len, plain, sizeof(plain));
-
-	return begins_as_perfetto(data, len) || (n > 0 && begins_as_perfetto(plain, (size_t)n));
-}
-
 static int input_refuse(const void *data, size_t len, struct error *err)
 {
-	/* The content of gzip files is not examined. */
-	bool json = trace_file_begins(data, len) && *(const char *)data != '\x1f';
+	bool json = trace_file_begins(data, len) && !unpack_begins(data, len);
 
-	if (is_perfetto(data, len)) {
+	if (begins_as_perfetto(data, len)) {
 		error_set(err, -EBADMSG,
 			  "this is a Perfetto trace: tracectl writes that format, but cannot read "
 			  "it");
@@ -84,12 +76,13 @@ static int input_refuse(const void *data, size_t len, struct error *err)
 	return error_hint(err, "give a .traced or a trace.dat");
 }
 
-static int input_check_beginning(const void *data, size_t len, enum input_kind kind,
+static int input_check_beginning(const void *data, size_t len, enum input_kind kind, bool unpacked,
 				 struct error *err)
 {
 	switch (kind) {
 	case INPUT_RECORDING:
-		if (import_begins(data, len) || stream_begins(data, len))
+		if (import_begins(data, len) || stream_begins(data, len) ||
+		    (!unpacked && unpack_begins(data, len)))
 			return 0;
 		return input_refuse(data, len, err);
 	case INPUT_MARKS:
@@ -129,7 +122,28 @@ static int input_no_room(uint64_t least, struct error *err)
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
-static int input_copy(int in, int out, enum input_kind kind, struct error *err)
+/* Where input_copy() gets its bytes: `read` returns len bytes, fewer only at the end, or -errno. */
+struct input_source {
+	ssize_t (*read)(void *userdata, void *data, size_t len);
+	void *userdata;
+	bool unpacked; /* decompressed by this process */
+};
+
+static ssize_t input_read_fd(void *userdata, void *data, size_t len)
+{
+	return read_full(*(int *)userdata, data, len);
+}
+
+static int input_explain_read(const struct input_source *source, int r, struct error *err)
+{
+	if (!source->unpacked || r != -EBADMSG)
+		return error_errno(err, r, "cannot read it");
+	error_set(err, r, "its compression is damaged, or needs more than 128 MiB of memory");
+	return error_hint(err, "gzip or zstd can check it (-t) and decompress it (-d)");
+}
+
+static int input_copy(const struct input_source *source, int out, enum input_kind kind,
+		      struct error *err)
 {
 	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
 	_cleanup_free_ char *piece = malloc(PIECE);
@@ -139,39 +153,36 @@ static int input_copy(int in, int out, enum input_kind kind, struct error *err)
 
 	if (!piece)
 		return error_errno(err, -ENOMEM, "cannot read it");
-	n = read_full(in, piece, BEGINNING);
+	n = source->read(source->userdata, piece, BEGINNING);
 	if (n >= 0)
-		r = input_check_beginning(piece, (size_t)n, kind, err);
-	for (; r == 0 && n > 0; n = read_full(in, piece, PIECE)) {
+		r = input_check_beginning(piece, (size_t)n, kind, source->unpacked, err);
+	for (; r == 0 && n > 0; n = source->read(source->userdata, piece, PIECE)) {
 		if (input_room(out, &left) < PIECE)
 			return input_no_room(left, err);
 		r = write_full(out, piece, (size_t)n);
-		if (r < 0)
+		if (r < 0) {
 			error_errno(err, r, "cannot write a temporary file in %s",
 				    input_temp_place());
+			error_hint(err, "set TMPDIR to another folder");
+		}
 		/* One byte above the limit is enough. */
 		size += (uint64_t)n;
 		if (size > max)
 			break;
 	}
-	return n < 0 ? error_errno(err, (int)n, "cannot read it") : r;
+	return n < 0 ? input_explain_read(source, (int)n, err) : r;
 }
 
-int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err)
+/* Replaces *fd by a nameless file with what the source has, at its beginning. */
+static int input_replace(int *fd, const struct input_source *source, const char *path,
+			 enum input_kind kind, struct error *err)
 {
-	_cleanup_close_ int kept = -EBADF;
-	struct stat st;
+	_cleanup_close_ int kept = input_temp_file(err);
 	int r;
 
-	if (fstat(*fd, &st) < 0)
-		return error_errno(err, -errno, "%s", path);
-	r = input_check(&st, path, err);
-	if (r < 0 || S_ISREG(st.st_mode))
-		return r;
-	kept = input_temp_file(err);
 	if (kept < 0)
 		return kept;
-	r = input_copy(*fd, kept, kind, err);
+	r = input_copy(source, kept, kind, err);
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	if (lseek(kept, 0, SEEK_SET) < 0)
@@ -180,6 +191,20 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	close_fd(*fd);
 	*fd = TAKE_FD(kept);
 	return 0;
+}
+
+int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err)
+{
+	const struct input_source source = { input_read_fd, fd, false };
+	struct stat st;
+	int r;
+
+	if (fstat(*fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	r = input_check(&st, path, err);
+	if (r < 0 || S_ISREG(st.st_mode))
+		return r;
+	return input_replace(fd, &source, path, kind, err);
 }
 
 int input_explain_damage(const char *path, struct error *err)
@@ -203,9 +228,30 @@ static int input_check_file(int fd, const char *path, struct error *err)
 	char beginning[BEGINNING];
 	ssize_t n = pread_full(fd, beginning, sizeof(beginning), 0);
 	int r = n < 0 ? error_errno(err, (int)n, "cannot read it")
-		      : input_check_beginning(beginning, (size_t)n, INPUT_RECORDING, err);
+		      : input_check_beginning(beginning, (size_t)n, INPUT_RECORDING, true, err);
 
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
+}
+
+/* Decompresses a gzip or zstd file; others stay unchanged. */
+static int input_unpack(int *fd, const char *path, struct error *err)
+{
+	_cleanup_(unpack_freep) struct unpack *unpack = NULL;
+	struct input_source source = { .read = unpack_read, .unpacked = true };
+	char head[4];
+	ssize_t n = pread_full(*fd, head, sizeof(head), 0);
+	int r;
+
+	if (n < 0 || !unpack_begins(head, (size_t)n))
+		return 0;
+	r = unpack_new(&unpack, *fd, err);
+	if (r < 0)
+		return error_prefix(err, "%s", path);
+	source.userdata = unpack;
+	r = input_replace(fd, &source, path, INPUT_RECORDING, err);
+	if (r == 0 && unpack_is_cut(unpack))
+		cli_warn("%s is cut: its compressed data has no end", path);
+	return r;
 }
 
 int input_import(int *in, struct input_beside *ret, const char *path, const char *instance,
@@ -216,6 +262,9 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
+	r = input_unpack(in, path, err);
+	if (r < 0)
+		return r;
 	if (!import_wanted(*in)) {
 		if (!instance)
 			return input_check_file(*in, path, err);

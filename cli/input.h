@@ -32,9 +32,9 @@ struct input_beside {
 void input_beside_deinit(struct input_beside *b);
 #define _cleanup_input_beside_ _cleanup_(input_beside_deinit)
 /*
- * Imports a recording of another kind: *fd becomes its capture stream. A capture stream stays
- * unchanged. path: for messages. instance: the buffer to read, or NULL. Errors of import_stream(),
- * or -ENOSPC. ret may be set on failure, too.
+ * Imports a recording: decompresses a gzip or zstd file, and converts another kind, so that *fd is
+ * a capture stream. A plain capture stream stays unchanged. path: for messages. instance: the
+ * buffer to read, or NULL. Errors of import_stream(), or -ENOSPC. ret may be set on failure, too.
  */
 int input_import(int *fd, struct input_beside *ret, const char *path, const char *instance,
 		 struct error *err);

@@ -21,20 +21,11 @@ static void leftovers_add(void *userdata, const struct spool_leftover *found)
 int leftovers_find(struct leftovers *ret)
 {
 	_cleanup_config_ struct config config = { 0 };
-	_cleanup_buf_ struct buf warnings = BUF_INIT;
-	int r;
+	int r = config_load_usual(&config);
 
 	*ret = (struct leftovers){ 0 };
-	r = config_init(&config);
 	if (r < 0)
 		return r;
-	/* The daemon reports a faulty configuration; use the default folder here. */
-	if (config_load(&config, CONFIG_FILE, false, &warnings, NULL) < 0) {
-		config_deinit(&config);
-		r = config_init(&config);
-		if (r < 0)
-			return r;
-	}
 	r = spool_find_leftovers(config.spool_dir, leftovers_add, ret);
 	return r == -EACCES || r == -EPERM ? 0 : r;
 }

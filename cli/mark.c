@@ -106,6 +106,7 @@ const struct command command_mark = {
 		"--id, a number.",
 	.options = OPTION(NAME) | OPTION(BEGIN) | OPTION(END) | OPTION(COUNTER) | OPTION(ID) |
 		   OPTION(PID),
+	.own = OPTION(BEGIN) | OPTION(END) | OPTION(COUNTER) | OPTION(ID),
 	.args_min = 0,
 	.args_max = UINT_MAX,
 	.run = mark_run,

@@ -36,9 +36,10 @@ static int outcome_copy_result(struct export_result *ret, const Traced__Control_
 		.cpu_ns = m->cpu_ns,
 		.peak_rss_bytes = m->peak_rss_bytes,
 	};
+	ret->clock = strdup(m->clock);
 	ret->warnings = calloc(m->n_warnings ?: 1, sizeof(*ret->warnings));
 	ret->ledger = calloc(m->n_ledger ?: 1, sizeof(*ret->ledger));
-	if (!ret->warnings || !ret->ledger)
+	if (!ret->clock || !ret->warnings || !ret->ledger)
 		return -ENOMEM;
 	for (size_t i = 0; i < m->n_warnings; i++) {
 		ret->warnings[i] = strdup(m->warnings[i]);
@@ -120,13 +121,15 @@ static void outcome_tell_file(const struct outcome *outcome)
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
 
+/* Files of earlier recordings that --keep removed; outcome_tell_file() counts the own ones. */
 static void outcome_tell_removed(const struct split *split)
 {
 	unsigned own, removed = split_removed(split, &own);
 
+	removed -= own;
 	if (removed)
-		fprintf(stderr, "%u older file%s removed\n", removed,
-			removed == 1 ? " was" : "s were");
+		fprintf(stderr, "%u file%s of earlier recordings %s removed\n", removed,
+			removed == 1 ? "" : "s", removed == 1 ? "was" : "were");
 }
 
 static void outcome_tell_how_to_open(const struct outcome *outcome)
@@ -138,6 +141,20 @@ static void outcome_tell_how_to_open(const struct outcome *outcome)
 			 outcome->path);
 	else if (outcome->format->open_hint)
 		fprintf(stderr, "%s\n", outcome->format->open_hint);
+}
+
+static void outcome_tell_clock(const struct outcome *outcome)
+{
+	const struct export_format *format = outcome->format;
+	const char *clock = outcome->result.clock;
+
+	for (const char *const *c = format ? format->raw_clocks : NULL; clock && c && *c; c++) {
+		if (strcmp(*c, clock) == 0)
+			fprintf(stderr,
+				"%s shows times of the clock %s as whole numbers; of a recording "
+				"with -C mono as seconds\n",
+				format->raw_clock_reader, *c);
+	}
 }
 
 static void outcome_tell_loss(const struct outcome *outcome)
@@ -323,6 +340,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		outcome_tell_ledger(r);
 	if (!o->quiet && !o->json && !nothing)
 		outcome_tell_how_to_open(outcome);
+	if (!o->quiet && !o->json && !nothing)
+		outcome_tell_clock(outcome);
 	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
 }
 

@@ -8,9 +8,11 @@
 #include "base/parse.h"
 #include "base/visible.h"
 #include "cli.h"
+#include "daemon/service/config.h"
 #include "document.h"
 #include "leftovers.h"
 #include "link.h"
+#include "private.h"
 
 typedef Traced__Control__Session Session;
 
@@ -200,6 +202,34 @@ static void status_print_session(const Session *s, bool verbose)
 		status_print_cpus(s);
 }
 
+static void status_find_private(struct private_recordings *ret)
+{
+	_cleanup_config_ struct config config = { 0 };
+
+	*ret = (struct private_recordings){ 0 };
+	if (config_load_usual(&config) == 0)
+		private_recordings_find(config.state_dir, "/proc", ret);
+}
+
+static void status_print_private(void)
+{
+	_cleanup_(private_recordings_deinit) struct private_recordings list;
+
+	status_find_private(&list);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct private_recording *p = &list.items[i];
+
+		cli_line(stdout, "private recording %s, by traced %d", private_recording_name(p),
+			 (int)p->daemon);
+		if (*p->command)
+			cli_line(stdout, "  command   %s", p->command);
+		cli_line(stdout,
+			 "  marks     as root: echo TEXT "
+			 ">/sys/kernel/tracing/instances/%s/trace_marker",
+			 p->instance);
+	}
+}
+
 static int status_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -207,8 +237,11 @@ static int status_run(const struct options *o)
 	_cleanup_buf_ struct buf line = BUF_INIT;
 	const Traced__Control__Status *status;
 
-	if (status_ask(o, &reply, &err) < 0)
+	if (status_ask(o, &reply, &err) < 0) {
+		if (!o->json && !o->arg_count)
+			status_print_private();
 		return cli_fail(&err);
+	}
 	status = reply->status;
 	if (o->json) {
 		status_print_json(status, true);
@@ -232,6 +265,8 @@ static int status_run(const struct options *o)
 		putchar('\n');
 		status_print_session(status->sessions[i], o->verbose);
 	}
+	if (!o->arg_count)
+		status_print_private();
 	return CLI_WHOLE;
 }
 
@@ -277,7 +312,8 @@ const struct command command_status = {
 	.name = "status",
 	.synopsis = "[SESSION] [--json]",
 	.summary = "show the sessions, their rates, losses and cost",
-	.text = "Shows SESSION, or all sessions; -v adds a line per CPU.",
+	.text = "Shows SESSION, or all sessions; -v adds a line per CPU. Also lists recordings of\n"
+		"private daemons ('tracectl record' without a daemon).",
 	.options = OPTION(JSON) | OPTION(VERBOSE),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

@@ -82,5 +82,6 @@ const struct command command_sync = {
 		"without\n"
 		"--id one is made and printed. --json prints the two readings, too.",
 	.options = OPTION(ID) | OPTION(NAME) | OPTION(JSON),
+	.own = OPTION(ID),
 	.run = sync_run,
 };

@@ -246,7 +246,7 @@ int output_name_explain(const struct output_name *n, int r, struct error *err)
 		return 0;
 	error_errno(err, r, "%s", n->path);
 	if (r == -ENOSPC || r == -EDQUOT)
-		error_hint(err, "free some space or " OTHER_OUTPUT);
+		error_hint(err, "free some space or name an output on another disk with -o");
 	return r;
 }
 

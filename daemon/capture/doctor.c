@@ -19,6 +19,7 @@ struct examination {
 	const struct doctor_env *env;
 	struct tracefs *fs; /* NULL: tracefs cannot be used */
 	struct doctor_report *report;
+	int daemon;  /* 0: it listens, and this user may connect to it; or -errno */
 	bool failed; /* out of memory */
 };
 
@@ -82,6 +83,15 @@ static char *doctor_read_tracefs(const struct examination *x, const char *path)
 	return s;
 }
 
+static void doctor_add_denied(struct examination *x, const char *mend, const char *text)
+{
+	if (x->daemon == 0)
+		found(x, "permission", DOCTOR_OK, NULL, "user %u records through the daemon",
+		      geteuid());
+	else
+		found(x, "permission", DOCTOR_BAD, mend, "%s", text);
+}
+
 #define MOUNT "mount -t tracefs nodev /sys/kernel/tracing"
 
 static void doctor_check_tracefs(struct examination *x)
@@ -100,10 +110,13 @@ static void doctor_check_tracefs(struct examination *x)
 		return;
 	}
 	if (tracefs_open(&x->fs, x->env->tracefs, &err) < 0) {
-		bool denied = err.code == EACCES || err.code == EPERM;
+		const char *mend = err.hint ?: MOUNT;
+		const char *text = err.message ?: "tracefs cannot be opened";
 
-		found(x, denied ? "permission" : "tracefs", DOCTOR_BAD, err.hint ?: MOUNT, "%s",
-		      err.message ?: "tracefs cannot be opened");
+		if (err.code == EACCES || err.code == EPERM)
+			doctor_add_denied(x, mend, text);
+		else
+			found(x, "tracefs", DOCTOR_BAD, mend, "%s", text);
 		return;
 	}
 	if (usual || x->env->tracefs)
@@ -119,11 +132,12 @@ static void doctor_check_tracefs(struct examination *x)
 static void doctor_check_permission(struct examination *x)
 {
 	int fd = tracefs_open_file(tracefs_root(x->fs), O_WRONLY, "trace_marker");
+	char text[64];
 
 	close_fd(fd);
+	snprintf(text, sizeof(text), "user %u may read tracefs but not write to it", geteuid());
 	if (fd == -EACCES || fd == -EPERM)
-		found(x, "permission", DOCTOR_BAD, "run it as root, or through the daemon",
-		      "user %u may read tracefs but not write to it", geteuid());
+		doctor_add_denied(x, "run it as root, or through the daemon", text);
 	else
 		found(x, "permission", DOCTOR_OK, NULL, "user %u may use tracefs", geteuid());
 }
@@ -164,7 +178,7 @@ static void doctor_check_lockdown(struct examination *x)
 	else if (fd >= 0)
 		found(x, "lockdown", DOCTOR_OK, NULL, "%s", text ? mode : "nothing is refused");
 	else
-		found(x, "lockdown", DOCTOR_NOTE, "run it as root",
+		found(x, "lockdown", DOCTOR_NOTE, x->daemon ? "run it as root" : NULL,
 		      "this user cannot see what lockdown refuses");
 }
 
@@ -288,7 +302,9 @@ static void doctor_check_clock(struct examination *x)
 {
 	_cleanup_free_ char *text = doctor_read_tracefs(x, "trace_clock");
 
-	if (text && strstr(text, DEFAULT_CLOCK))
+	if (!text)
+		return;
+	if (strstr(text, DEFAULT_CLOCK))
 		found(x, "clock", DOCTOR_OK, NULL, "'%s' is available", DEFAULT_CLOCK);
 	else
 		found(x, "clock", DOCTOR_WARN, "record with -C mono or -C global",
@@ -310,20 +326,29 @@ static void doctor_check_mmap(struct examination *x)
 		      "Linux %s reads rings by splice; mapping them needs 6.10", release);
 }
 
-static void doctor_check_daemon(struct examination *x)
+/* 0: a daemon listens, and this user may connect to it; or -errno. */
+static int doctor_reach_daemon(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	_cleanup_close_ int fd = -EBADF;
-	int r;
 
-	if (!x->env->socket || strlen(x->env->socket) >= sizeof(addr.sun_path))
-		return;
-	strcpy(addr.sun_path, x->env->socket);
+	if (!path || strlen(path) >= sizeof(addr.sun_path))
+		return -ENOENT;
+	strcpy(addr.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return;
-	r = connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ? -errno : 0;
-	if (r == 0 || r == -EAGAIN)
+		return -errno;
+	/* EAGAIN: its queue of connections is full. */
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 && errno != EAGAIN)
+		return -errno;
+	return 0;
+}
+
+static void doctor_check_daemon(struct examination *x)
+{
+	int r = x->daemon;
+
+	if (r == 0)
 		found(x, "daemon", DOCTOR_OK, NULL, "listens on %s", x->env->socket);
 	else if (r == -EACCES)
 		found(x, "daemon", DOCTOR_WARN, "run as root, or join the socket's group",
@@ -346,7 +371,11 @@ static void doctor_check_daemon(struct examination *x)
 int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 {
 	struct doctor_report report = { 0 };
-	struct examination x = { .env = env, .report = &report };
+	struct examination x = {
+		.env = env,
+		.report = &report,
+		.daemon = doctor_reach_daemon(env->socket),
+	};
 
 	doctor_check_tracefs(&x);
 	if (x.fs)

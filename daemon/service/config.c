@@ -417,6 +417,17 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 	return r;
 }
 
+int config_load_usual(struct config *ret)
+{
+	_cleanup_buf_ struct buf warnings = BUF_INIT;
+	int r = config_init(ret);
+
+	if (r < 0 || config_load(ret, CONFIG_FILE, false, &warnings, NULL) == 0)
+		return r;
+	config_deinit(ret);
+	return config_init(ret);
+}
+
 uint64_t machine_memory(void)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

@@ -85,6 +85,11 @@ void config_deinit(struct config *c);
  */
 int config_load(struct config *c, const char *path, bool must_exist, struct buf *warnings,
 		struct error *err);
+/*
+ * For other programs: reads CONFIG_FILE into a new config. The daemon reports a faulty file; here
+ * it counts as empty. 0 or -ENOMEM.
+ */
+int config_load_usual(struct config *ret);
 
 /* text: "debug", "info", "notice", "warning", "error" or a number of syslog(3). -EINVAL. */
 int log_level_parse(const char *text);

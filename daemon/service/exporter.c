@@ -128,6 +128,7 @@ static int exporter_finish_with_result(int result_fd, const struct export_result
 	message.peak_rss_bytes = result->peak_rss_bytes;
 	message.span_ns = result->span_ns;
 	message.own_events = result->own_events;
+	message.clock = result->clock ?: (char *)"";
 	message.ledger = pointers;
 	message.n_ledger = result->ledger_count;
 	return child_finish(result_fd, &message);

@@ -127,6 +127,7 @@ struct export_result {
 	uint64_t span_ns;
 	uint64_t marks; /* number of application marks in the file */
 	unsigned event_types;
+	char *clock; /* owned; the recording's trace clock */
 	uint64_t fallback_events;
 	bool incomplete; /* the stream was truncated, or a source failed */
 	uint64_t export_ns, cpu_ns, peak_rss_bytes;

@@ -49,7 +49,10 @@ struct export_format {
 	const char *summary;   /* for --help */
 	const char *open_hint; /* how to open the file; NULL: no short way */
 	const char *const
-		*clocks;       /* trace clocks that its readers know, NULL-terminated; NULL: any */
+		*clocks; /* trace clocks that its readers know, NULL-terminated; NULL: any */
+	/* Its usual reader, and the clocks whose times that shows as whole numbers; NULL: none. */
+	const char *raw_clock_reader;
+	const char *const *raw_clocks;
 	unsigned packings;     /* supported compressions of its content: bits 1 << enum
 				  perfetto_compression */
 	bool packed_goes_back; /* its writer seeks in the file when compressed */

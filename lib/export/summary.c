@@ -18,6 +18,7 @@ void export_result_deinit(struct export_result *r)
 	}
 	free(r->fallbacks);
 	free(r->ledger);
+	free(r->clock);
 	*r = (struct export_result){ 0 };
 }
 
@@ -124,6 +125,10 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
 		damaged |= x->ledger.cpus[i].damaged;
 	}
+	free(ret->clock);
+	ret->clock = strdup(x->index.info.header->trace_clock);
+	if (!ret->clock)
+		return -ENOMEM;
 	ret->span_ns = x->last_ts - x->first_ts;
 	ret->own_events = x->own_events;
 	ret->incomplete = x->index.incomplete || damaged || x->too_short;

@@ -80,20 +80,3 @@ ssize_t gunzip_read(void *userdata, void *data, size_t len)
 	}
 	return (ssize_t)(len - g->z.avail_out);
 }
-
-ssize_t gunzip_head(const void *data, size_t len, void *ret, size_t max)
-{
-	z_stream z = {
-		.next_in = (uint8_t *)(uintptr_t)data,
-		.avail_in = (uInt)len,
-		.next_out = ret,
-		.avail_out = (uInt)max,
-	};
-
-	/* 15 bits of window; 16 more: a gzip header. */
-	if (len < 2 || memcmp(data, "\x1f\x8b", 2) != 0 || inflateInit2(&z, 15 + 16) != Z_OK)
-		return 0;
-	inflate(&z, Z_SYNC_FLUSH);
-	inflateEnd(&z);
-	return (ssize_t)(max - z.avail_out);
-}

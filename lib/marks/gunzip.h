@@ -18,9 +18,3 @@ int gunzip_init(struct gunzip *g, int fd);
 void gunzip_deinit(struct gunzip *g);
 /* Returns a byte count, 0 at the end, or -errno; -EBADMSG: damaged. userdata: a struct gunzip. */
 ssize_t gunzip_read(void *userdata, void *data, size_t len);
-
-/*
- * Decompresses the first bytes of a gzip file. Returns the bytes written to ret, at most max; 0:
- * not gzip.
- */
-ssize_t gunzip_head(const void *data, size_t len, void *ret, size_t max);

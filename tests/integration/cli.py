@@ -217,19 +217,21 @@ def no_room_is_left(test):
         told = result.err.splitlines()
         check(result.status == 1 and len(told) == 2, f"{output}: {result}")
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
-        check("free some space or name another output" in told[1], f"{result}")
+        check("free some space or name an output on another disk" in told[1], f"{result}")
     for output in ("o.txt", "o.ctf"):
         result = record(test, "-o", f"disk/{output}", *FLOOD, status=1, wrap=in_namespace(
             f"mount -t tmpfs -o size=64k none {disk}"))
         told = result.err.splitlines()[-2:]
         check(told[0].startswith(f"tracectl: disk/{output}: ") and "No space left" in told[0], f"{result}")
-        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) disk/{output}$", told[1])
+        safe = re.search(rf"the recording is safe: tracectl convert (\S+\.traced) DIR/{output} \(DIR on another disk\)$",
+                         told[1])
         check(safe, f"{result}")
         os.unlink(safe[1])
     # The file of another ending, and one that stays full.
     result = record(test, "--format", "txt", "-o", "disk/o.json", *FLOOD, status=1, wrap=in_namespace(
         f"mount -t tmpfs -o size=64k none {disk}"))
-    safe = re.search(r"tracectl convert (\S+\.traced) disk/o.json --format txt$", result.err, re.M)
+    safe = re.search(r"tracectl convert (\S+\.traced) DIR/o.json --format txt \(DIR on another disk\)$", result.err,
+                     re.M)
     check(safe, f"{result}")
     os.unlink(safe[1])
     result = record(test, "-t", "200ms", "--format", "txt", "-o", "/dev/full", status=1)
@@ -254,6 +256,21 @@ def nearly_full_disk(test):
     check(result.status == 0, f"{result}")
     size, blocks, unit = map(int, result.out.split())
     check(size > 18 << 20 and blocks * unit < size + (64 << 10), f"{blocks * unit} bytes are allocated for {size}")
+
+
+def a_private_recording_is_listed(test):
+    """And the printed command puts a mark into it."""
+    process = test.start("record", "--name", test.name, "-t", "30s", "-e", "irq", "-o", "x.txt")
+    test.wait_for_recording(test.name)
+    result = test.run("status")
+    check(result.status == 1 and "no traced is running" in result.err, f"{result}")
+    check(f"private recording {test.name}, by traced " in result.out and "record --name" in result.out, f"{result}")
+    command = re.search(rf"as root: (echo TEXT >\S+-{test.name}/trace_marker)$", result.out, re.M)
+    check(command, f"{result}")
+    subprocess.run(["sh", "-c", command[1].replace("TEXT", "by-hand")], check=True)
+    interrupt(process)
+    result = test.finish(process)
+    check(result.status == 0 and "tracing_mark_write: by-hand" in (test.dir / "x.txt").read_text(), f"{result}")
 
 
 def reader_goes_away(test):
@@ -667,7 +684,13 @@ def help_covers_all(test):
         check(f"*{c}*" in man, f"the manual lacks {c}")
         for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
-    for ending in re.findall(r"^  (\.\S+)", test.run("help", "record").out, re.M):
+    record_help = test.run("help", "record").out
+    check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
+          ["What to trace", "When", "Where to", "Cost", "Rare", "General", "Formats"], record_help)
+    for command, first in (("mark", "begin"), ("sync", "id"), ("extract", "instance"), ("start", "event")):
+        shown = re.search(r"--([a-z-]+)", test.run("help", command).out.split("Options:")[1])[1]
+        check(shown == first, f"the first option of {command} is --{shown}")
+    for ending in re.findall(r"^  (\.\S+)", record_help, re.M):
         check(f"_{ending}_" in man, f"the manual lacks {ending}")
     check(re.match(r"tracectl \d+\.\d+", subprocess.run(
         [test.tracectl, "--version"], capture_output=True, check=True).stdout.decode()), "version")
@@ -716,7 +739,8 @@ def main():
     test = Test("cli")
     for case in (help_covers_all, completion, lists, json_end_to_end, all_formats_agree,
                  handed_descriptors, the_file_is_as_umask_says, default_name, quiet, outcome_as_json, standard_output, closed_descriptors,
-                 no_room_is_left, reader_goes_away, filters_select, one_cpu, mono_clock, only_the_command,
+                 no_room_is_left, reader_goes_away, a_private_recording_is_listed, filters_select,
+                 one_cpu, mono_clock, only_the_command,
                  one_process, a_programs_probe, stacks_of_a_program, command_ends_it, interrupted,
                  interrupted_with_its_command,
                  killed, two_at_once, ring, losses_are_told,

@@ -142,6 +142,14 @@ def recorded(test):
     if shutil.which("trace-cmd"):
         # "cpus=2", and an event a line.
         check(len(report(test, "x.dat")) == len(lines) + 1, "trace-cmd reports another number of events")
+    for clock in ("boot", "mono"):
+        result = test.run("record", "--name", test.name, "-t", "100ms", "-C", clock, "-o", "c.dat")
+        told = result.err.count("trace-cmd report shows times of the clock boot as whole numbers")
+        check(result.status == 0 and told == (clock == "boot"), f"{clock}: {result}")
+        if shutil.which("trace-cmd"):
+            whole = not re.search(r"\] +\d+\.\d+: ", report(test, "c.dat")[1])
+            check(whole == (clock == "boot"), f"{clock}: {report(test, 'c.dat')[1]}")
+    (test.dir / "c.dat").unlink()
     piped = test.run("record", "--name", test.name, "-t", "100ms", "--format", "dat", "-o", "-")
     check(piped.status == 0 and piped.stdout[:10] == b"\x17\x08\x44tracing", f"{piped.err}")
     result = test.run("record", "--name", test.name, "-t", "1h", "--format", "dat", "--compress=zstd", "-o", "-")

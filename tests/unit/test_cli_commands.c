@@ -29,6 +29,7 @@ static void the_table_is_sound(void **state _unused_)
 		assert_ptr_equal(command_find(c->name), c);
 		/* A command that shares a letter with the common options would hide one of them. */
 		assert_false(c->options & OPTIONS_COMMON);
+		assert_false(c->own & ~c->options);
 		for (size_t k = 0; k < i; k++)
 			assert_string_not_equal(c->name, list[k]->name);
 	}
@@ -307,12 +308,14 @@ static void a_failure_names_the_file(void **state _unused_)
 	error_set(&err, -ENOSPC, "no space");
 	fail_with_hint(&d, &err, "it is safe: tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
-			    "it is safe: tracectl convert /spool/x.traced dir/out.JSON.gz");
+			    "it is safe: tracectl convert /spool/x.traced DIR/out.JSON.gz "
+			    "(DIR on another disk)");
 	assert_string_equal(err.message, "dir/out.JSON.gz: no space");
 	d.format = export_format_find("txt", NULL);
 	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");
 	assert_string_equal(err.hint,
-			    "tracectl convert /spool/x.traced dir/out.JSON.gz --format txt");
+			    "tracectl convert /spool/x.traced DIR/out.JSON.gz --format txt "
+			    "(DIR on another disk)");
 	d.path = "/dev/full";
 	d.in_place = true;
 	fail_with_hint(&d, &err, "tracectl convert /spool/x.traced");

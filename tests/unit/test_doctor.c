@@ -4,6 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -205,6 +208,50 @@ static void dead_socket(void **state)
 	assert_int_equal(find(f, "daemon")->verdict, DOCTOR_WARN);
 }
 
+/* A socket that everybody may connect to. */
+static int listen_at(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_true(strlen(path) < sizeof(addr.sun_path));
+	strcpy(addr.sun_path, path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	assert_int_equal(chmod(path, 0777), 0);
+	return fd;
+}
+
+/* A user without rights in tracefs records through the daemon. */
+static void a_member_of_the_group(void **state)
+{
+	struct fixture *f = *state;
+	uid_t own = geteuid();
+	char locked[128];
+	int fd;
+
+	snprintf(locked, sizeof(locked), "%s/locked", f->root.path);
+	fake_file(&f->root, "locked/events/enable", "0\n");
+	assert_int_equal(chmod(locked, 0), 0);
+	assert_int_equal(chmod(f->root.path, 0755), 0);
+	f->env.tracefs = locked;
+	if (!own)
+		assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(find(f, "permission")->verdict, DOCTOR_BAD);
+	assert_int_equal(seteuid(own), 0);
+	fd = listen_at(f->socket);
+	if (!own)
+		assert_int_equal(seteuid(65534), 0);
+	assert_int_equal(find(f, "permission")->verdict, DOCTOR_OK);
+	assert_non_null(strstr(find(f, "permission")->text, "through the daemon"));
+	assert_int_equal(find(f, "daemon")->verdict, DOCTOR_OK);
+	assert_null(find(f, "lockdown")->mend);
+	assert_int_equal(seteuid(own), 0);
+	assert_int_equal(chmod(locked, 0755), 0);
+	close(fd);
+}
+
 static void tracefs_lists_events(void **state)
 {
 	struct fixture *f = *state;
@@ -275,6 +322,7 @@ int main(void)
 		TEST(instances),
 		TEST(little_memory_and_no_clock),
 		TEST(dead_socket),
+		TEST(a_member_of_the_group),
 		TEST(tracefs_lists_events),
 		TEST(tracefs_reads_numbers_and_refuses_paths),
 		TEST(tracefs_that_is_none_says_so),

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
 
 #include <cmocka.h>
 
@@ -108,6 +112,7 @@ static void a_pipe_is_kept(void **state _unused_)
 
 	assert_kept(INPUT_RECORDING, STREAM_MAGIC, STREAM_MAGIC_SIZE);
 	assert_kept(INPUT_RECORDING, "\x17\x08\x44tracing", 10);
+	assert_kept(INPUT_RECORDING, "\x1f\x8b", 2);
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		assert_kept(INPUT_MARKS, marks[i], strlen(marks[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(profiles); i++)
@@ -190,6 +195,124 @@ static void a_perfetto_trace_is_named(void **state _unused_)
 	}
 }
 
+#define RECORDING_LEN 600001
+
+/* Bytes that begin like a recording and do not compress well. */
+static char *recording_data(void)
+{
+	char *data = malloc(RECORDING_LEN);
+	uint32_t x = 1;
+
+	assert_non_null(data);
+	for (size_t i = 0; i < RECORDING_LEN; i++) {
+		x = x * 1664525 + 1013904223;
+		data[i] = (char)(x >> 24);
+	}
+	memcpy(data, STREAM_MAGIC, STREAM_MAGIC_SIZE);
+	return data;
+}
+
+/* Two members of a gzip file, as `gzip -c` appends them. */
+static int gzip_of(const char *data, size_t len)
+{
+	int fd = memory_file("", 0);
+
+	for (size_t from = 0; from < len; from += len / 2 + 1) {
+		gzFile gz = gzdopen(dup(fd), "ab");
+		size_t n = MIN(len - from, len / 2 + 1);
+
+		assert_non_null(gz);
+		assert_int_equal(gzwrite(gz, data + from, (unsigned)n), n);
+		assert_int_equal(gzclose(gz), Z_OK);
+	}
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+
+#if HAVE_ZSTD
+/* A skippable frame, then two frames, as pzstd writes. */
+static int zstd_of(const char *data, size_t len)
+{
+	static const char skipped[] = "\x50\x2a\x4d\x18\x04\0\0\0more";
+	int fd = memory_file(skipped, 12);
+
+	assert_int_equal(lseek(fd, 12, SEEK_SET), 12);
+	for (size_t from = 0; from < len; from += len / 2 + 1) {
+		size_t n = MIN(len - from, len / 2 + 1), room = ZSTD_compressBound(n), packed;
+		_cleanup_free_ char *out = malloc(room);
+
+		packed = ZSTD_compress(out, room, data + from, n, 3);
+		assert_false(ZSTD_isError(packed));
+		assert_int_equal(write_full(fd, out, packed), 0);
+	}
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	return fd;
+}
+#endif
+
+static int (*const packers[])(const char *data, size_t len) = {
+	gzip_of,
+#if HAVE_ZSTD
+	zstd_of,
+#endif
+};
+
+static void a_compressed_recording_is_unpacked(void **state _unused_)
+{
+	_cleanup_free_ char *data = recording_data(), *is = malloc(RECORDING_LEN);
+
+	for (size_t i = 0; i < ARRAY_SIZE(packers); i++) {
+		_cleanup_close_ int fd = packers[i](data, RECORDING_LEN);
+		_cleanup_input_beside_ struct input_beside beside = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(input_import(&fd, &beside, "that", NULL, &err), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+		assert_int_equal(lseek(fd, 0, SEEK_END), RECORDING_LEN);
+		assert_int_equal(pread_full(fd, is, RECORDING_LEN, 0), RECORDING_LEN);
+		assert_memory_equal(is, data, RECORDING_LEN);
+	}
+}
+
+static void a_cut_compressed_recording_has_its_beginning(void **state _unused_)
+{
+	_cleanup_free_ char *data = recording_data(), *is = malloc(RECORDING_LEN);
+
+	for (size_t i = 0; i < ARRAY_SIZE(packers); i++) {
+		_cleanup_close_ int fd = packers[i](data, RECORDING_LEN);
+		_cleanup_input_beside_ struct input_beside beside = { 0 };
+		off_t len;
+
+		assert_int_equal(ftruncate(fd, RECORDING_LEN / 4 * 3), 0);
+		assert_int_equal(input_import(&fd, &beside, "that", NULL, NULL), 0);
+		len = lseek(fd, 0, SEEK_END);
+		assert_in_range(len, RECORDING_LEN / 2, RECORDING_LEN - 1);
+		assert_int_equal(pread_full(fd, is, (size_t)len, 0), len);
+		assert_memory_equal(is, data, (size_t)len);
+	}
+}
+
+static void damaged_compression_is_refused(void **state _unused_)
+{
+	_cleanup_free_ char *data = recording_data();
+
+	/* The last one is no damage, but not a recording, and is refused before it fills the disk.
+	 */
+	for (size_t i = 0; i < ARRAY_SIZE(packers) * 2; i++) {
+		_cleanup_free_ char *zeros = calloc(1, RECORDING_LEN);
+		bool damaged = i < ARRAY_SIZE(packers);
+		_cleanup_close_ int fd =
+			packers[i % ARRAY_SIZE(packers)](damaged ? data : zeros, RECORDING_LEN);
+		_cleanup_input_beside_ struct input_beside beside = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (damaged)
+			assert_int_equal(pwrite(fd, zeros, 90000, 200000), 90000);
+		assert_int_equal(input_import(&fd, &beside, "that", NULL, &err), -EBADMSG);
+		assert_int_equal(strstr(err.message, "compression is damaged") != NULL, damaged);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +323,9 @@ int main(void)
 		cmocka_unit_test(a_directory_is_refused),
 		cmocka_unit_test(a_refusal_lists_the_sources),
 		cmocka_unit_test(a_perfetto_trace_is_named),
+		cmocka_unit_test(a_compressed_recording_is_unpacked),
+		cmocka_unit_test(a_cut_compressed_recording_has_its_beginning),
+		cmocka_unit_test(damaged_compression_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

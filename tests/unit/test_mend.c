@@ -52,6 +52,8 @@ static void a_json_is_closed(void **state _unused_)
 		{ "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n",
 		  "{\"systemTraceEvents\":\"a\\nb\\n\",\n\"traceEvents\":[\n{},\n{}]}\n" },
 		{ "{\"systemTraceEvents\":\"a", "" },
+		/* The head of the text alone. */
+		{ "{\"systemTraceEvents\":\"# tracer: nop\\n#\\n", "" },
 		{ "{\"sys", "" },
 	};
 
@@ -221,8 +223,9 @@ static void a_full_disk_has_room_to_end_a_page(void **state _unused_)
 
 static void packets_stay_whole(void **state _unused_)
 {
+	/* The first packet has an event: field 1. */
 	static const char two[] = "\x0a\x03"
-				  "abc"
+				  "\x0a\x01x"
 				  "\x0a\x00"
 				  "\x0a\x81\x00"
 				  "x";
@@ -236,6 +239,9 @@ static void packets_stay_whole(void **state _unused_)
 		memcpy(cut + sizeof(two) - 1, more, extra);
 		assert_mended("pftrace", cut, sizeof(two) - 1 + extra, two, sizeof(two) - 1);
 	}
+	/* A clock snapshot and a time stamp are no events; behind them, a track event is one. */
+	assert_mended("pftrace", "\x0a\x05\x40\x01\x32\x01x", 7, "", 0);
+	assert_mended("pftrace", "\x0a\x05\x40\x01\x5a\x01x", 7, "\x0a\x05\x40\x01\x5a\x01x", 7);
 	assert_mended("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
 }
 
@@ -245,6 +251,8 @@ static void lines_stay_whole(void **state _unused_)
 
 	assert_mended("txt", "a\nb\nc", 5, "a\nb\n", 4);
 	assert_mended("txt", "a", 1, "", 0);
+	assert_mended("txt", "# tracer: nop\n#\n", 16, "", 0);
+	assert_mended("txt", "# tracer: nop\na-1\nb", 19, "# tracer: nop\na-1\n", 18);
 	memset(text, 'x', 1 << 20);
 	text[5] = '\n';
 	assert_mended("txt", text, 1 << 20, text, 6);

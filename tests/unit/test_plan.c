@@ -340,7 +340,7 @@ static void unknown_clock_is_explained(void **state)
 	plan_write(&p, NULL, "trace_clock", "sundial");
 	assert_int_equal(plan_explain(&p.steps[0], f->fs, -EINVAL, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "'sundial'"));
-	assert_string_equal(err.hint, "it has: local  global boot mono");
+	assert_string_equal(err.hint, "it has: local global boot mono");
 	plan_deinit(&p);
 }
 

@@ -285,8 +285,8 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 {
 	struct split s;
 
-	put_file("out.0003.txt.part", "# whole\ncut");
-	put_file("out.0004.txt.part", "# whole, too\n");
+	put_file("out.0003.txt.part", "# head\nwhole\ncut");
+	put_file("out.0004.txt.part", "# head\nwhole, too\n");
 	put_file("out.0004.txt", "another's\n");
 	put_file("out.0007.txt.part", "# nothing");
 	put_file("out.x.txt.part", "another's\n");
@@ -297,11 +297,29 @@ static void what_a_killed_one_left_is_named(void **state _unused_)
 	assert_int_equal(framed_finish(&s.process, NULL), 0);
 	assert_range(&s, 6, 6);
 	split_deinit(&s);
-	assert_content("out.0003.txt", "# whole\n");
+	assert_content("out.0003.txt", "# head\nwhole\n");
 	assert_content("out.0004.txt", "another's\n");
-	assert_content("out.0005.txt", "# whole, too\n");
+	assert_content("out.0005.txt", "# head\nwhole, too\n");
 	assert_int_equal(access("out.0007.txt", F_OK), -1);
 	assert_content("out.x.txt.part", "another's\n");
+}
+
+/* The exporter ended, or the disk was full, before the last file had an event. */
+static void a_head_alone_is_not_left(void **state _unused_)
+{
+	struct split s;
+
+	start(&s, "out.txt", "txt", 0);
+	put(&s, SEGMENT_DATA, "# tracer: nop\na line\n");
+	put(&s, SEGMENT_END, NULL);
+	put(&s, SEGMENT_DATA, "# tracer: nop\n#\n");
+	s.process.fd = close_fd(s.process.fd);
+	assert_int_equal(framed_finish(&s.process, NULL), -EPIPE);
+	assert_range(&s, 1, 1);
+	split_deinit(&s);
+	assert_content("out.0001.txt", "# tracer: nop\na line\n");
+	assert_int_equal(access("out.0002.txt", F_OK), -1);
+	assert_int_equal(access("out.0002.txt.part", F_OK), -1);
 }
 
 static void numbers_end(void **state _unused_)
@@ -508,6 +526,7 @@ int main(void)
 		test_in_folder(two_recordings_share_a_name),
 		test_in_folder(a_taken_number_is_left_alone),
 		test_in_folder(what_a_killed_one_left_is_named),
+		test_in_folder(a_head_alone_is_not_left),
 		test_in_folder(numbers_end),
 		test_in_folder(a_directory_appears_whole),
 		test_in_folder(a_directory_that_was_cut_is_removed),

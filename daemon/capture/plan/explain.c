@@ -188,12 +188,8 @@ static int explain_clock(const struct plan_step *s, const struct tracefs *fs, in
 	_cleanup_buf_ struct buf clocks = BUF_INIT;
 
 	error_set(err, code, "this kernel has no trace clock '%s'", s->value);
-	if (tracefs_read(tracefs_root(fs), "trace_clock", &clocks) == 0 && buf_string(&clocks)) {
-		for (char *p = clocks.data; *p; p++)
-			if (*p == '[' || *p == ']')
-				*p = ' ';
-		return error_hint(err, "it has: %s", clocks.data + strspn(clocks.data, " "));
-	}
+	if (tracefs_clocks(fs, &clocks) == 0 && buf_string(&clocks))
+		return error_hint(err, "it has: %s", clocks.data);
 	return -err->code;
 }
 

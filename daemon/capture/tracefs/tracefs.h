@@ -34,6 +34,9 @@ const char *tracefs_path(const struct tracefs *fs);
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err);
 
+/* Appends the kernel's trace clocks, separated by spaces. 0 or -errno. */
+int tracefs_clocks(const struct tracefs *fs, struct buf *out);
+
 /* Private to this room. */
 
 /* Sets "cannot read FILE: ..." and why even root may be refused. Returns code. */

@@ -372,11 +372,16 @@ static void dat_free(struct sink *s)
 	free(f);
 }
 
+/* Those that libtraceevent 1.7 does not know to be nanoseconds, and those that are none. */
+static const char *const dat_raw_clocks[] = { "boot", "counter", "x86-tsc", "ppc-tb", NULL };
+
 const struct sink_ops sink_dat_ops = {
 	.format = {
 		.name = "dat",
 		.extension = ".dat",
 		.summary = "trace-cmd's file, for trace-cmd report and KernelShark",
+		.raw_clocks = dat_raw_clocks,
+		.raw_clock_reader = "trace-cmd report",
 		.raw_records = true,
 		.at_end = true,
 		.packings = 1U << PERFETTO_ZSTD,

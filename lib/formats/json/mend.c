@@ -43,6 +43,9 @@ struct text_scan {
 	off_t size;	/* size of the file */
 	off_t close;	/* length of the text that ends it */
 	bool escaped;	/* inside an escape */
+	bool in_line;	/* behind the first character of a line */
+	bool is_head;	/* the line begins with #: it is no event */
+	bool has_event; /* a whole line was none of the head's */
 	off_t line_end; /* end of the last whole line; 0: none */
 	off_t roomy;	/* end of the last line that leaves room for that text in the file */
 	off_t end;	/* after the closing quote of the text; 0: not closed */
@@ -51,11 +54,16 @@ struct text_scan {
 static void json_scan_text(struct text_scan *s, const char *p, size_t len, off_t at)
 {
 	for (size_t i = 0; i < len && !s->end; i++) {
+		if (!s->in_line && !s->escaped)
+			s->is_head = p[i] == '#';
+		s->in_line |= !s->escaped && p[i] != '\\';
 		if (s->escaped) {
 			s->escaped = false;
 			if (p[i] != 'n')
 				continue;
 			s->line_end = at + (off_t)i + 1;
+			s->has_event |= s->in_line && !s->is_head;
+			s->in_line = false;
 			if (s->line_end + s->close <= s->size)
 				s->roomy = s->line_end;
 		} else if (p[i] == '\\') {
@@ -78,7 +86,7 @@ static bool json_is_closed(int fd, off_t size)
 
 /*
  * Keeps the whole lines of the text that begins at `at`. Drops all that follows the text: those
- * members refer to it and are incomplete. 0: no whole line.
+ * members refer to it and are incomplete. 0: no whole line of an event.
  */
 static int json_mend_text(int fd, off_t at, off_t size, char *piece, const char *close)
 {
@@ -94,7 +102,7 @@ static int json_mend_text(int fd, off_t at, off_t size, char *piece, const char 
 		return (int)n;
 	if (scan.end && json_is_closed(fd, size))
 		return 1;
-	if (!scan.end && !scan.line_end)
+	if (!scan.has_event)
 		return 0;
 	r = scan.end ? mend_close(fd, scan.end, close + 1) : mend_close(fd, scan.line_end, close);
 	/* Disk full: drop a line to make room. */

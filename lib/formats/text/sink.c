@@ -2,6 +2,7 @@
 /* Writes the text that the kernel's own `trace` file would show. */
 #include <inttypes.h>
 
+#include "base/io.h"
 #include "base/thread.h"
 #include "export/mend.h"
 #include "export/render.h"
@@ -264,11 +265,34 @@ static int text_close(struct sink *sink, const struct export_result *result _unu
 }
 
 /* Shared by the plain and the compressed format. */
+/* Larger than the head. */
+#define HEAD_MAX 4096
+
+/* Whether a line before end is not the head's. */
+static int text_has_event(int fd, off_t end)
+{
+	char head[HEAD_MAX];
+	ssize_t n = pread_full(fd, head, sizeof(head), 0);
+	size_t len = n < 0 ? 0 : (size_t)MIN((off_t)n, end);
+
+	if (n < 0)
+		return (int)n;
+	for (const char *p = head; p && p < head + len;) {
+		if (*p != '#')
+			return 1;
+		p = memchr(p, '\n', (size_t)(head + len - p));
+		p = p ? p + 1 : NULL;
+	}
+	return end > (off_t)len;
+}
+
+/* Keeps the whole lines. 0: none is an event's. */
 static int text_mend(int fd, off_t size)
 {
 	off_t end = mend_last_line(fd, size);
+	int r = end < 0 ? (int)end : text_has_event(fd, end);
 
-	return end < 0 ? (int)end : mend_cut(fd, end);
+	return r < 0 ? r : mend_cut(fd, r ? end : 0);
 }
 
 #define OPS                                                                                        \
