@@ -83,6 +83,8 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		op.kind = PF_SYMBOL;
 	else if (f->is_pointer && pf_field_is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
 		op.kind = PF_POINTER; /* those of system calls are the program's own */
+	else if (pf_field_is_scalar(f) && !strcmp(f->type, "dev_t"))
+		op.kind = PF_DEVICE;
 	else if (pf_field_is_scalar(f))
 		op.kind = f->is_signed ? PF_INT : PF_UINT;
 	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
@@ -100,7 +102,8 @@ static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct
 
 	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
 		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
-	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
+	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
+		 op->kind == PF_DEVICE;
 	op->field = to->id;
 	switch (to->type) {
 	case PROTOBUF_C_TYPE_STRING:
@@ -124,8 +127,6 @@ static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct
 	op->narrow = to->type == PROTOBUF_C_TYPE_UINT32;
 	if (pf_field_is_function(desc->name, f->name))
 		op->kind = PF_FUNCTION;
-	else if (!strcmp(f->type, "dev_t"))
-		op->kind = PF_DEVICE;
 	return true;
 }
 
@@ -273,6 +274,7 @@ static unsigned schema_described_type(enum pf_kind kind)
 		return TYPE_INT64;
 	case PF_UINT:
 	case PF_POINTER:
+	case PF_DEVICE:
 		return TYPE_UINT64;
 	default:
 		return TYPE_STRING;

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What fields of events are in a Perfetto trace: devices, strings, a program's numbers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "formats/perfetto/wire.h"
+#include "perfetto_run.h"
+
+#define ID_EVENT 300
+#define TEXT_ADDRESS UINT64_C(0xffffffff82000000)
+
+/* Exports one event of the given format. */
+static void fields_export(struct perfetto_run *r, const char *system, const char *name,
+			  const char *fields, const char *print, const void *data, size_t len)
+{
+	static const char texts[] = "0xffffffff82000000 : \"Start context switch\"\n";
+	_cleanup_(maker_deinit) struct maker m;
+
+	maker_begin(&m, 4096);
+	maker_symbol_formats(&m);
+	maker_format(&m, system, name, ID_EVENT, fields, print);
+	assert_int_equal(stream_write(&m.writer, CHUNK_PRINTK, texts, sizeof(texts) - 1), 0);
+	page_begin(&m, 100 * S);
+	maker_event(&m, 100 * S, ID_EVENT, 7, data, len);
+	page_flush(&m, 0, 0);
+	perfetto_export(r, m.fd);
+	assert_int_equal(r->out.result.events, 1);
+}
+
+static const PB(FtraceEvent) * fields_event(const struct perfetto_run *r)
+{
+	size_t i = perfetto_find(r, DATA(FTRACE_EVENTS), 0);
+
+	assert_true(i < r->trace->n_packet);
+	return r->trace->packet[i]->ftrace_events->event[0];
+}
+
+static uint64_t fields_varint(const uint8_t **p)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		value |= (uint64_t)(**p & 0x7f) << shift;
+		if (!(*(*p)++ & 0x80))
+			return value;
+	}
+}
+
+/* The number of a generic event's field. Strings are skipped. */
+static uint64_t fields_generic_number(const struct perfetto_run *r, uint64_t field)
+{
+	const PB(FtraceEvent) *e = fields_event(r);
+	const uint8_t *p, *end;
+
+	assert_int_equal(e->base.n_unknown_fields, 1);
+	p = e->base.unknown_fields[0].data;
+	end = p + e->base.unknown_fields[0].len;
+	fields_varint(&p); /* the message's length */
+	while (p < end) {
+		uint64_t tag = fields_varint(&p), value = fields_varint(&p);
+
+		if (tag >> 3 == field)
+			return value;
+		if ((tag & 7) == WIRE_BYTES)
+			p += value;
+	}
+	fail_msg("no field %d", (int)field);
+	return 0;
+}
+
+/* Device 259:70000 in the kernel's form, and as makedev() has it. */
+#define DEVICE (259U << 20 | 70000U)
+#define MADE_DEVICE (UINT64_C(259) << 8 | (70000U & ~0xffU) << 12 | (70000U & 0xff))
+
+static void a_device_has_one_encoding(void **state _unused_)
+{
+	static const struct {
+		uint32_t dev, value;
+	} event = { DEVICE, 5 };
+	const char *fields = "\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n"
+			     "\tfield:int nr_rq;\toffset:12;\tsize:4;\tsigned:1;\n";
+	_cleanup_perfetto_run_ struct perfetto_run generic = { 0 }, typed = { 0 };
+	_cleanup_perfetto_run_ struct perfetto_run legacy = { .out.options.perfetto.legacy_generic =
+								      true };
+
+	fields_export(&generic, "test", "own", fields, "\"%d\", REC->nr_rq", &event, sizeof(event));
+	assert_int_equal(fields_generic_number(&generic, 1), MADE_DEVICE);
+	assert_int_equal(fields_generic_number(&generic, 2), 5);
+	fields_export(&legacy, "test", "own", fields, "\"%d\", REC->nr_rq", &event, sizeof(event));
+	assert_int_equal(fields_event(&legacy)->generic->field[0]->uint_value, MADE_DEVICE);
+	fields_export(&typed, "block", "block_bio_queue", fields, "\"%d\", REC->nr_rq", &event,
+		      sizeof(event));
+	assert_int_equal(fields_event(&typed)->block_bio_queue->dev, MADE_DEVICE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_device_has_one_encoding),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
