@@ -97,10 +97,41 @@ static void a_device_has_one_encoding(void **state _unused_)
 	assert_int_equal(fields_event(&typed)->block_bio_queue->dev, MADE_DEVICE);
 }
 
+/* -16 MiB and the like look like addresses of the kernel. */
+#define ODD_NUMBER UINT64_C(0xffffff8800001000)
+
+static void arguments_of_system_calls_are_as_the_program_gave_them(void **state _unused_)
+{
+	static const struct {
+		int64_t id;
+		uint64_t args[6];
+	} enter = { 9, { ODD_NUMBER, UINT64_MAX, 3, 4, 5, ODD_NUMBER + 1 } };
+	static const uint64_t call[] = { 9, ODD_NUMBER, ODD_NUMBER + 2 };
+	_cleanup_perfetto_run_ struct perfetto_run typed = { 0 }, generic = { 0 };
+	const PB(SysEnterFtraceEvent) * e;
+
+	fields_export(&typed, "raw_syscalls", "sys_enter",
+		      "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n"
+		      "\tfield:unsigned long args[6];\toffset:16;\tsize:48;\tsigned:0;\n",
+		      "\"NR %ld\", REC->id", &enter, sizeof(enter));
+	e = fields_event(&typed)->sys_enter;
+	assert_int_equal(e->n_args, 6);
+	for (size_t i = 0; i < e->n_args; i++)
+		assert_int_equal(e->args[i], enter.args[i]);
+	fields_export(&generic, "syscalls", "sys_enter_own",
+		      "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+		      "\tfield:const char * name;\toffset:16;\tsize:8;\tsigned:0;\n"
+		      "\tfield:unsigned long len;\toffset:24;\tsize:8;\tsigned:0;\n",
+		      "\"name: 0x%08lx\", ((unsigned long)(REC->name))", call, sizeof(call));
+	assert_int_equal(fields_generic_number(&generic, 2), call[1]);
+	assert_int_equal(fields_generic_number(&generic, 3), call[2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_has_one_encoding),
+		cmocka_unit_test(arguments_of_system_calls_are_as_the_program_gave_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,7 @@ struct pf_op {
 	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
 	char symbol; /* PF_SYMBOL: as event_symbol_kind(); PF_ADDRESS: see rest.c */
 	bool is_signed;
+	bool hide;		 /* numbers that look like the kernel's addresses are hashed */
 	bool narrow;		 /* the message has a 32-bit unsigned field for it */
 	uint8_t tag[4], tag_len; /* field numbers of messages are far below 2^25 */
 	uint32_t field;
@@ -88,6 +89,9 @@ struct pf_schema {
 	/* For the next bundle: content of an InternedData, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;
 };
+
+/* System calls have numbers and addresses of the program, none of the kernel. */
+bool pf_event_is_syscall(const struct event *desc);
 
 /* Derives the operation from the field, independent of the message. */
 struct pf_op pf_op_for(const struct event *desc, const struct field *f);

@@ -57,6 +57,11 @@ static bool pf_field_is_scalar(const struct field *f)
 	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
 }
 
+bool pf_event_is_syscall(const struct event *desc)
+{
+	return !strcmp(desc->system, "syscalls") || !strcmp(desc->system, "raw_syscalls");
+}
+
 struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 {
 	char symbol = event_symbol_kind(desc, f);
@@ -65,6 +70,7 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		.size = f->size,
 		.element_size = f->element_size,
 		.is_signed = f->is_signed,
+		.hide = f->element_size == 8 && !f->is_signed && !pf_event_is_syscall(desc),
 		.symbol = symbol,
 		.dynamic = f->is_relative  ? PF_DYNAMIC_RELATIVE
 			   : f->is_dynamic ? PF_DYNAMIC
@@ -81,8 +87,8 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		op.kind = PF_MASK;
 	else if (symbol && pf_field_is_scalar(f))
 		op.kind = PF_SYMBOL;
-	else if (f->is_pointer && pf_field_is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
-		op.kind = PF_POINTER; /* those of system calls are the program's own */
+	else if (f->is_pointer && pf_field_is_scalar(f) && !pf_event_is_syscall(desc))
+		op.kind = PF_POINTER;
 	else if (pf_field_is_scalar(f) && !strcmp(f->type, "dev_t"))
 		op.kind = PF_DEVICE;
 	else if (pf_field_is_scalar(f))
