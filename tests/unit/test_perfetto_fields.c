@@ -127,10 +127,44 @@ static void arguments_of_system_calls_are_as_the_program_gave_them(void **state 
 	assert_int_equal(fields_generic_number(&generic, 3), call[2]);
 }
 
+static void a_string_of_the_kernel_is_its_text(void **state _unused_)
+{
+	static const struct {
+		uint64_t action;
+		int32_t val;
+		uint8_t start;
+	} suspend = { TEXT_ADDRESS, 1, 1 };
+	static const uint64_t two[] = { TEXT_ADDRESS, 0 };
+	static const uint64_t unknown[] = { TEXT_ADDRESS + 1, 0 };
+	static const char two_fields[] =
+		"\tfield:const char * rcuname;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:const char * msg;\toffset:16;\tsize:8;\tsigned:0;\n";
+	static const char two_print[] = "\"%s %s\", REC->rcuname, REC->msg";
+	_cleanup_perfetto_run_ struct perfetto_run typed = { 0 }, generic = { 0 }, other = { 0 };
+	_cleanup_perfetto_run_ struct perfetto_run legacy = { .out.options.perfetto.legacy_generic =
+								      true };
+
+	fields_export(&typed, "power", "suspend_resume",
+		      "\tfield:const char * action;\toffset:8;\tsize:8;\tsigned:0;\n"
+		      "\tfield:int val;\toffset:16;\tsize:4;\tsigned:1;\n"
+		      "\tfield:bool start;\toffset:20;\tsize:1;\tsigned:0;\n",
+		      "\"%s[%u]\", REC->action, REC->val", &suspend, sizeof(suspend));
+	assert_string_equal(fields_event(&typed)->suspend_resume->action, "Start context switch");
+	assert_int_equal(fields_event(&typed)->suspend_resume->start, 1);
+	fields_export(&generic, "rcu", "own", two_fields, two_print, two, sizeof(two));
+	assert_true(perfetto_contains(&generic, "\x0a\x14Start context switch\x12\x06(null)"));
+	fields_export(&other, "rcu", "own", two_fields, two_print, unknown, sizeof(unknown));
+	assert_true(perfetto_contains(&other, "(0x"));
+	fields_export(&legacy, "rcu", "own", two_fields, two_print, two, sizeof(two));
+	assert_string_equal(fields_event(&legacy)->generic->field[0]->str_value,
+			    "Start context switch");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_has_one_encoding),
+		cmocka_unit_test(a_string_of_the_kernel_is_its_text),
 		cmocka_unit_test(arguments_of_system_calls_are_as_the_program_gave_them),
 	};
 

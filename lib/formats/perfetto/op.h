@@ -18,6 +18,7 @@ enum pf_kind {
 	PF_MASK,     /* bits as a list: "0-3,8" */
 	PF_SYMBOL,   /* an address as in the kernel's text: "schedule+0x1c/0xa0" */
 	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
+	PF_KERNEL,   /* address of a string in the kernel's memory: its text */
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
 	/* Only in pf_event.rest. */

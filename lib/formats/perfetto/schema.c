@@ -87,6 +87,9 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		op.kind = PF_MASK;
 	else if (symbol && pf_field_is_scalar(f))
 		op.kind = PF_SYMBOL;
+	else if (f->is_pointer && strstr(f->type, "char") && pf_field_is_scalar(f) &&
+		 !pf_event_is_syscall(desc))
+		op.kind = PF_KERNEL;
 	else if (f->is_pointer && pf_field_is_scalar(f) && !pf_event_is_syscall(desc))
 		op.kind = PF_POINTER;
 	else if (pf_field_is_scalar(f) && !strcmp(f->type, "dev_t"))
@@ -106,6 +109,8 @@ static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct
 {
 	bool number;
 
+	if (op->kind == PF_KERNEL && to->type != PROTOBUF_C_TYPE_STRING)
+		op->kind = PF_POINTER;
 	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
 		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
 	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
@@ -113,7 +118,7 @@ static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct
 	op->field = to->id;
 	switch (to->type) {
 	case PROTOBUF_C_TYPE_STRING:
-		return op->kind == PF_STRING;
+		return op->kind == PF_STRING || op->kind == PF_KERNEL;
 	case PROTOBUF_C_TYPE_INT32:
 	case PROTOBUF_C_TYPE_UINT32:
 	case PROTOBUF_C_TYPE_INT64:
@@ -136,7 +141,7 @@ static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct
 	return true;
 }
 
-static size_t op_bound(const struct pf_op *op)
+static size_t op_bound(const struct pf_op *op, const struct pf_schema *s)
 {
 	size_t elements = op->size / MAX(op->element_size, 1u);
 
@@ -147,6 +152,9 @@ static size_t op_bound(const struct pf_op *op)
 		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
 	case PF_SYMBOL:
 		return 2 * WIRE_VARINT_MAX + SYMBOL_TEXT_MAX;
+	case PF_KERNEL:
+		return 2 * WIRE_VARINT_MAX + KERNEL_STRING_ROOM +
+		       UTF8_GROWTH * s->env.table->printk.longest;
 	case PF_NUMBERS:
 	case PF_REPEATED:
 		return 2 * WIRE_VARINT_MAX + elements * PF_NUMBER_MAX;
@@ -202,7 +210,7 @@ static void schema_finish(struct pf_event *e, const struct pf_schema *s)
 					tag);
 		memcpy(op->tag, tag, sizeof(op->tag));
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
-		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
+		e->bound += op_bound(&e->ops[i], s) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
 			e->bound_factor += op->kind == PF_MASK ? PF_MASK_MAX : PF_NUMBER_MAX;
 	}
