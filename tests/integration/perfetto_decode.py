@@ -127,8 +127,8 @@ def packets_of(data):
 class Decoder:
     def __init__(self, folder, source):
         subprocess.run(["protoc", f"--proto_path={source / 'proto'}", f"--python_out={folder}",
-                        "perfetto/ftrace.proto", "perfetto/trace.proto", "capture.proto",
-                        "origin.proto"], check=True)
+                        *(f"perfetto/{p.name}" for p in (source / "proto/perfetto").glob("*.proto")),
+                        "capture.proto", "origin.proto"], check=True)
         sys.path.insert(0, str(folder))
         self.trace = importlib.import_module("perfetto.trace_pb2")
         self.origin = importlib.import_module("origin_pb2")

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Compiles an event's format, and for typed events protobuf-c's descriptor of its message, into a
- * row of struct pf_op. write.c runs the rows.
+ * Compiles an event's format, and for typed events the description of its message, into a row of
+ * struct pf_op. write.c runs the rows.
  */
 #include "formats/perfetto/schema.h"
 
 #include "base/utf8.h"
 #include "formats/perfetto/addresses.h"
+#include "formats/perfetto/messages.h"
 #include "formats/perfetto/op.h"
 #include "formats/perfetto/rest.h"
 #include "formats/perfetto/wire.h"
 #include "print/printer.h"
-#include "proto/perfetto/ftrace.pb-c.h"
 
 #define EVENT_IDS (UINT16_MAX + 1)
 
@@ -105,37 +105,29 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 
 /* Adapts the operation to the message field's type. False: impossible. */
 static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
-			const ProtobufCFieldDescriptor *to)
+			const struct pf_message_field *to)
 {
+	unsigned type = to->type & ~(unsigned)PF_REPEATED_FIELD;
 	bool number;
 
-	if (op->kind == PF_KERNEL && to->type != PROTOBUF_C_TYPE_STRING)
+	if (op->kind == PF_KERNEL && type != PF_TYPE_STRING)
 		op->kind = PF_POINTER;
 	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
 		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
 	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
 		 op->kind == PF_DEVICE;
-	op->field = to->id;
-	switch (to->type) {
-	case PROTOBUF_C_TYPE_STRING:
+	op->field = to->number;
+	if (type == PF_TYPE_STRING)
 		return op->kind == PF_STRING || op->kind == PF_KERNEL;
-	case PROTOBUF_C_TYPE_INT32:
-	case PROTOBUF_C_TYPE_UINT32:
-	case PROTOBUF_C_TYPE_INT64:
-	case PROTOBUF_C_TYPE_UINT64:
-	case PROTOBUF_C_TYPE_BOOL:
-	case PROTOBUF_C_TYPE_ENUM:
-		break;
-	default:
+	if (type == PF_TYPE_BYTES)
 		return false;
-	}
-	if (to->label == PROTOBUF_C_LABEL_REPEATED) {
+	if (to->type & PF_REPEATED_FIELD) {
 		op->kind = PF_REPEATED;
 		return f->is_array && !f->is_string && is_number_size(f->element_size);
 	}
 	if (!number)
 		return false;
-	op->narrow = to->type == PROTOBUF_C_TYPE_UINT32;
+	op->narrow = type == PF_TYPE_UINT32;
 	if (pf_field_is_function(desc->name, f->name))
 		op->kind = PF_FUNCTION;
 	return true;
@@ -228,35 +220,28 @@ static bool schema_is_probe(const struct event *desc)
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
 }
 
-static const ProtobufCFieldDescriptor *schema_message_for(const struct event *desc)
+static const struct pf_message *schema_message_for(const struct event *desc)
 {
-	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
-		&perfetto__protos__ftrace_event__descriptor, desc->name);
-
 	/* Names of the kernel's own events are unique, but a probe may have any name. */
 	if (schema_is_probe(desc))
 		return NULL;
-	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
-	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
+	if (!strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
 		return NULL;
 	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)
 		if (!strcmp(desc->name, symbols_lost[i]))
 			return NULL;
-	return f;
+	return pf_message_find(desc->name);
 }
 
-static int schema_compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *message)
+static int schema_compile_typed(struct pf_event *e, const struct pf_message *message)
 {
-	const ProtobufCMessageDescriptor *m = message->descriptor;
-
-	e->field = message->id;
+	e->field = message->number;
 	e->ops = calloc(MAX(e->desc->field_count, (size_t)1), sizeof(*e->ops));
 	if (!e->ops)
 		return -ENOMEM;
 	for (size_t i = 0; i < e->desc->field_count; i++) {
 		const struct field *f = &e->desc->fields[i];
-		const ProtobufCFieldDescriptor *to =
-			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
+		const struct pf_message_field *to = pf_message_find_field(message, f->name);
 		struct pf_op op = pf_op_for(e->desc, f);
 
 		if (to && op_fit_type(&op, e->desc, f, to))
@@ -490,7 +475,7 @@ static int schema_compile_legacy(struct pf_event *e)
 
 static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message = schema_message_for(desc);
+	const struct pf_message *message = schema_message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 
