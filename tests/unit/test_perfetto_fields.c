@@ -160,10 +160,75 @@ static void a_string_of_the_kernel_is_its_text(void **state _unused_)
 			    "Start context switch");
 }
 
+static void an_address_of_a_socket_is_a_number(void **state _unused_)
+{
+	static const struct {
+		uint16_t sport, dport;
+		uint8_t saddr[4], saddr_v6[16];
+	} event = { 80, 443, { 127, 0, 0, 1 }, { 0 } };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	const PB(InetSockSetStateFtraceEvent) * e;
+
+	fields_export(&r, "sock", "inet_sock_set_state",
+		      "\tfield:__u16 sport;\toffset:8;\tsize:2;\tsigned:0;\n"
+		      "\tfield:__u16 dport;\toffset:10;\tsize:2;\tsigned:0;\n"
+		      "\tfield:__u8 saddr[4];\toffset:12;\tsize:4;\tsigned:0;\n"
+		      "\tfield:__u8 saddr_v6[16];\toffset:16;\tsize:16;\tsigned:0;\n",
+		      "\"%u\", REC->sport", &event, sizeof(event));
+	e = fields_event(&r)->inet_sock_set_state;
+	assert_int_equal(e->sport, 80);
+	assert_true(e->has_saddr);
+	assert_memory_equal(&e->saddr, event.saddr, sizeof(event.saddr));
+}
+
+static void bytes_are_bytes(void **state _unused_)
+{
+	static const struct {
+		int32_t adapter_nr;
+		uint32_t buf;
+		uint8_t data[4];
+	} event = { 3, 4 << 16 | 16, { 0, 0xff, 'x', 0x80 } };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	const PB(I2cWriteFtraceEvent) * e;
+
+	fields_export(&r, "i2c", "i2c_write",
+		      "\tfield:int adapter_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+		      "\tfield:__data_loc __u8[] buf;\toffset:12;\tsize:4;\tsigned:0;\n",
+		      "\"i2c-%d\", REC->adapter_nr", &event, sizeof(event));
+	e = fields_event(&r)->i2c_write;
+	assert_int_equal(e->adapter_nr, 3);
+	assert_int_equal(e->buf.len, sizeof(event.data));
+	assert_memory_equal(e->buf.data, event.data, sizeof(event.data));
+}
+
+/* The reader names the slice after the function. */
+static void a_shrinker_is_a_function(void **state _unused_)
+{
+	static const uint64_t event[] = { OUTER, 7 };
+	static const char fields[] = "\tfield:void * shrink;\toffset:8;\tsize:8;\tsigned:0;\n"
+				     "\tfield:long nr;\toffset:16;\tsize:8;\tsigned:1;\n";
+	_cleanup_perfetto_run_ struct perfetto_run start = { 0 }, other = { 0 };
+
+	fields_export(&start, "vmscan", "mm_shrink_slab_start", fields,
+		      "\"%pS %ld\", REC->shrink, REC->nr", event, sizeof(event));
+	assert_int_equal(fields_event(&start)->mm_shrink_slab_start->shrink, 1);
+	assert_true(perfetto_contains(&start, "outer"));
+	/* This message has no symbol, and readers only store it: the generic form has it. */
+	fields_export(&other, "kmem", "kfree",
+		      "\tfield:unsigned long call_site;\toffset:8;\tsize:8;\tsigned:0;\n"
+		      "\tfield:const void * ptr;\toffset:16;\tsize:8;\tsigned:0;\n",
+		      "\"call_site=%pS ptr=%p\", (void *)REC->call_site, REC->ptr", event,
+		      sizeof(event));
+	assert_true(perfetto_contains(&other, "outer+0x10/0x100"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_device_has_one_encoding),
+		cmocka_unit_test(an_address_of_a_socket_is_a_number),
+		cmocka_unit_test(bytes_are_bytes),
+		cmocka_unit_test(a_shrinker_is_a_function),
 		cmocka_unit_test(a_string_of_the_kernel_is_its_text),
 		cmocka_unit_test(arguments_of_system_calls_are_as_the_program_gave_them),
 	};

@@ -21,10 +21,10 @@ enum pf_kind {
 	PF_KERNEL,   /* address of a string in the kernel's memory: its text */
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
+	PF_RAW,	     /* unchanged bytes */
 	/* Only in pf_event.rest. */
 	PF_ADDRESS,   /* an address, by the number of its Address */
 	PF_ADDRESSES, /* several of these */
-	PF_RAW,	      /* unchanged bytes */
 	PF_BLOCK,     /* the same; empty if the message's string has it all */
 };
 

@@ -30,6 +30,7 @@ static const struct {
 	{ "funcgraph_entry", "func" },
 	{ "funcgraph_exit", "func" },
 	{ "hrtimer_expire_entry", "function" },
+	{ "mm_shrink_slab_start", "shrink" },
 };
 
 static bool pf_field_is_function(const char *event, const char *field)
@@ -103,34 +104,43 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 	return op;
 }
 
+/* An IPv4 address is an array of bytes and, in messages, the number at its place. */
+static void op_join_bytes(struct pf_op *op, const struct field *f)
+{
+	op->kind = PF_UINT;
+	op->element_size = f->size;
+	op->is_signed = op->hide = false;
+}
+
 /* Adapts the operation to the message field's type. False: impossible. */
 static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
 			const struct pf_message_field *to)
 {
 	unsigned type = to->type & ~(unsigned)PF_REPEATED_FIELD;
-	bool number;
 
-	if (op->kind == PF_KERNEL && type != PF_TYPE_STRING)
-		op->kind = PF_POINTER;
-	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
-		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
-	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
-		 op->kind == PF_DEVICE;
 	op->field = to->number;
 	if (type == PF_TYPE_STRING)
 		return op->kind == PF_STRING || op->kind == PF_KERNEL;
-	if (type == PF_TYPE_BYTES)
-		return false;
+	if (type == PF_TYPE_BYTES) {
+		bool fits = f->element_size == 1 && (op->kind == PF_HEX || op->kind == PF_STRING);
+
+		op->kind = PF_RAW;
+		return fits;
+	}
 	if (to->type & PF_REPEATED_FIELD) {
 		op->kind = PF_REPEATED;
 		return f->is_array && !f->is_string && is_number_size(f->element_size);
 	}
-	if (!number)
-		return false;
+	if (op->kind == PF_HEX && f->element_size == 1 && op->dynamic == PF_FIXED &&
+	    is_number_size(f->size))
+		op_join_bytes(op, f);
 	op->narrow = type == PF_TYPE_UINT32;
-	if (pf_field_is_function(desc->name, f->name))
+	if (pf_field_is_function(desc->name, f->name) && pf_field_is_scalar(f))
 		op->kind = PF_FUNCTION;
-	return true;
+	else if (op->kind == PF_SYMBOL || op->kind == PF_KERNEL)
+		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
+	return op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
+	       op->kind == PF_DEVICE || op->kind == PF_FUNCTION;
 }
 
 static size_t op_bound(const struct pf_op *op, const struct pf_schema *s)
@@ -141,6 +151,7 @@ static size_t op_bound(const struct pf_op *op, const struct pf_schema *s)
 	case PF_STRING:
 	case PF_LINE:
 	case PF_HEX:
+	case PF_RAW:
 		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
 	case PF_SYMBOL:
 		return 2 * WIRE_VARINT_MAX + SYMBOL_TEXT_MAX;
@@ -208,29 +219,57 @@ static void schema_finish(struct pf_event *e, const struct pf_schema *s)
 	}
 }
 
-/*
- * Typed messages with a numeric field where the kernel prints a symbol. Readers only store these
- * fields, so the generic form, which keeps the symbol, loses nothing.
- */
-static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
-
 /* Probes may be in any group; the name of their first field shows them. */
 static bool schema_is_probe(const struct event *desc)
 {
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
 }
 
+/* Readers make slices or counters of these, and need no symbol for that. */
+static const char *const symbols_spared[] = { "cpuhp_enter", "cpuhp_multi_enter", "kfree_skb",
+					      "mm_shrink_slab_end" };
+
+/*
+ * A message may lack the symbol that the kernel prints, or have another type than this kernel's
+ * field. Readers only store such an event: the generic form, which they store as well, has all.
+ */
+static bool schema_field_is_lost(const struct event *desc, const struct field *f,
+				 const struct pf_message_field *to)
+{
+	struct pf_op op = pf_op_for(desc, f);
+	bool symbol = op.kind == PF_SYMBOL;
+
+	return to && (!op_fit_type(&op, desc, f, to) || (symbol && op.kind != PF_FUNCTION));
+}
+
+/* Whether the message is this event's: architectures have different events of one name. */
+static bool schema_message_fits(const struct event *desc, const struct pf_message *m)
+{
+	bool same = !desc->field_count || !m->field_count, spared = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(symbols_spared); i++)
+		spared |= !strcmp(desc->name, symbols_spared[i]);
+	for (size_t i = 0; i < desc->field_count; i++) {
+		const struct field *f = &desc->fields[i];
+		const struct pf_message_field *to = pf_message_find_field(m, f->name);
+
+		same |= to != NULL;
+		if (!spared && schema_field_is_lost(desc, f, to))
+			return false;
+	}
+	return same;
+}
+
 static const struct pf_message *schema_message_for(const struct event *desc)
 {
+	const struct pf_message *m;
+
 	/* Names of the kernel's own events are unique, but a probe may have any name. */
-	if (schema_is_probe(desc))
+	if (schema_is_probe(desc) || !strcmp(desc->system, "synthetic") ||
+	    !strcmp(desc->system, "syscalls"))
 		return NULL;
-	if (!strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
-		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)
-		if (!strcmp(desc->name, symbols_lost[i]))
-			return NULL;
-	return pf_message_find(desc->name);
+	m = pf_message_find(desc->name);
+	return m && schema_message_fits(desc, m) ? m : NULL;
 }
 
 static int schema_compile_typed(struct pf_event *e, const struct pf_message *message)

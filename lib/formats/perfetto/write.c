@@ -234,6 +234,8 @@ static uint8_t *field_put(struct pf_schema *s, const struct pf_op *op, uint8_t *
 		return field_put_string(p, op->field, s->made.data, s->made.len);
 	case PF_HEX:
 		return field_put_hex(op, p, at);
+	case PF_RAW:
+		return wire_bytes(p, op->field, at.data, at.len);
 	default:
 		break;
 	}
