@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What fields of events are in a Perfetto trace: devices, strings, a program's numbers. */
+/* Tests fields of events in Perfetto traces: devices, strings, a program's numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

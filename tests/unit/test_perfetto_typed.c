@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The events of the kernels in tests/data that stay generic in Perfetto traces, and what typed
- * messages lack: as listed in perfetto_generic.txt. PERFETTO_GENERIC=FILE writes a new list.
+ * Compares perfetto_generic.txt with the events of the kernels in tests/data that stay generic in
+ * Perfetto traces, and with what typed messages lack. PERFETTO_GENERIC=FILE writes a new list.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -65,7 +65,7 @@ static void typed_list_fields(struct typed_list *l, const struct pf_event *e)
 	}
 }
 
-/* What nobody expects typed: readers know no message of these systems. */
+/* Systems without any message are not listed: nobody expects their events to be typed. */
 static bool typed_system_has_messages(const struct pf_schema *s, const char *system)
 {
 	for (unsigned id = 0; id < s->events_end; id++)
