@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/perfetto/packet.h"
+#include "formats/perfetto/tasks.h"
 
 #include <inttypes.h>
 
@@ -94,6 +95,14 @@ static size_t packet_split_cmdline(struct task_messages *m, const struct task *t
 	return count;
 }
 
+/* The name at the time of the packet: readers take it for the name in compact events. */
+static void packet_fill_name(struct task_messages *m, const struct task *t)
+{
+	const char *name = pf_task_name(t);
+
+	*utf8_clean(m->comm, name, strlen(name)) = '\0';
+}
+
 static void packet_fill_process(struct task_messages *m, struct task *t)
 {
 	PB(ProcessTree__Process) *p = &m->process;
@@ -108,20 +117,20 @@ static void packet_fill_process(struct task_messages *m, struct task *t)
 	p->process_start_from_boot = t->start_ns;
 	p->cmdline = m->args;
 	p->n_cmdline = packet_split_cmdline(m, t);
-	if (!p->n_cmdline) {
+	if (!p->n_cmdline && *m->comm) {
 		m->args[p->n_cmdline++] = m->comm;
 		p->has_cmdline_is_comm = p->cmdline_is_comm = true;
 	}
 }
 
-static void packet_fill_thread(struct task_messages *m, struct task *t)
+static void packet_fill_thread(struct task_messages *m, const struct task *t)
 {
 	perfetto__protos__process_tree__thread__init(&m->thread);
 	m->thread.has_tid = true;
 	m->thread.tid = t->tid;
 	m->thread.has_tgid = t->tgid != 0;
 	m->thread.tgid = t->tgid;
-	m->thread.name = m->comm;
+	m->thread.name = *m->comm ? m->comm : NULL;
 }
 
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
@@ -138,7 +147,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	for (size_t i = 0; i < count; i++) {
 		if (!tasks[i]->tid) /* readers know the idle tasks */
 			continue;
-		*utf8_clean(messages[i].comm, tasks[i]->comm, strlen(tasks[i]->comm)) = '\0';
+		packet_fill_name(&messages[i], tasks[i]);
 		if (tasks[i]->tgid == tasks[i]->tid) {
 			packet_fill_process(&messages[i], tasks[i]);
 			processes[tree.n_processes++] = &messages[i].process;
@@ -152,6 +161,20 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 		packet_set_time(&packet, ts, clock);
 	packet.field = PACKET_PROCESS_TREE;
 	packet.message = &tree.base;
+	return pf_put_packet(&packet, out);
+}
+
+int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, struct buf *out)
+{
+	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
+	struct pf_packet packet = { .field = PACKET_PROCESS_TREE, .message = &tree.base };
+	struct task_messages m;
+
+	packet_fill_name(&m, task);
+	packet_fill_thread(&m, task);
+	tree.n_threads = 1;
+	tree.threads = (PB(ProcessTree__Thread) *[]){ &m.thread };
+	packet_set_time(&packet, ts, clock);
 	return pf_put_packet(&packet, out);
 }
 
