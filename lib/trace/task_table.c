@@ -177,7 +177,8 @@ uint64_t task_table_until(const struct task_table *t, const struct task *task)
 static void comm_copy(char to[sizeof(((struct task *)NULL)->comm)], const char *comm, size_t len)
 {
 	len = MIN(len, sizeof(((struct task *)NULL)->comm) - 1);
-	memcpy(to, comm, len);
+	if (len)
+		memcpy(to, comm, len);
 	to[len] = '\0';
 }
 
@@ -263,7 +264,6 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 	if (!l)
 		return -ENOMEM;
 	life_set_comm(l, b->comm, b->comm_len, b->ts, false);
-	comm_copy(l->task.comm_before, b->comm, b->comm_len);
 	l->task.start_ns = b->start_ns;
 	if (b->clone_flags & CLONE_THREAD) {
 		l->task.tgid = creator ? creator->tgid : 0;
@@ -360,8 +360,6 @@ static int life_note_rename(struct task_table *t, struct life *l, uint64_t ts, c
 
 	if (vec_reserve(t->renames, t->rename_count, t->rename_cap, 1) < 0)
 		return -ENOMEM;
-	if (!l->task.renames++ && !l->task.comm_before[0] && !l->weak_name && l->name_ts <= ts)
-		memcpy(l->task.comm_before, l->task.comm, sizeof(l->task.comm));
 	r = &t->renames[t->rename_count++];
 	r->tid = l->task.tid;
 	r->ts = ts;
@@ -378,7 +376,8 @@ size_t task_table_take_renames(struct task_table *t, struct task_rename **ret)
 	return count;
 }
 
-int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *before,
+		      size_t before_len, const char *comm, size_t len)
 {
 	struct life *l = life_find(t, tid, ts);
 
@@ -391,6 +390,8 @@ int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char
 		free(TAKE_PTR(l->task.cmdline));
 		l->task.cmdline_len = 0;
 	}
+	if (!l->task.renames++)
+		comm_copy(l->task.comm_before, before, before_len);
 	if (life_note_rename(t, l, ts, comm, len) < 0)
 		return -ENOMEM;
 	life_set_comm(l, comm, len, ts, false);

@@ -58,7 +58,9 @@ struct task_birth {
 	size_t comm_len;
 };
 int task_table_birth(struct task_table *t, const struct task_birth *b);
-int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
+/* before NULL: unknown. A reading of procfs does not tell it: its time is that of its begin. */
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *before,
+		      size_t before_len, const char *comm, size_t len);
 
 /* A task's new name. */
 struct task_rename {
