@@ -51,6 +51,27 @@ uint64_t printer_pointer(const struct printer *p, uint64_t address)
 	return env->word_size == 8 ? hash : (uint32_t)hash;
 }
 
+const char *print_kernel_string(const struct printer *p, uint64_t address,
+				char room[KERNEL_STRING_ROOM])
+{
+	const char *text;
+	char *end;
+
+	if (!address)
+		return "(null)";
+	if (address < 4096 ||
+	    expr_normalize(address, p->table->env.word_size, true) >= (uint64_t)-4095)
+		return "(efault)";
+	text = table_printk(p->table, address);
+	if (text)
+		return text;
+	/* The kernel prints (0xADDRESS) for a string that it must not read. */
+	memcpy(room, "(0x", 3);
+	end = format_hex(room + 3, printer_pointer(p, address));
+	memcpy(end, ")", 2);
+	return room;
+}
+
 /* Prints an address, hashed if it is a kernel address. */
 static char *printer_put_address(const struct printer *p, char *w, uint64_t address,
 				 unsigned digits)

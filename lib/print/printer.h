@@ -88,6 +88,14 @@ static inline const char *table_printk(const struct event_table *t, uint64_t add
 	return printk_formats_find(&t->printk, address);
 }
 
+/*
+ * The text of %s for a string in the recorded kernel's memory. Borrowed from the table or from
+ * `room`, for strings that are not in the recording.
+ */
+#define KERNEL_STRING_ROOM 24
+const char *print_kernel_string(const struct printer *p, uint64_t address,
+				char room[KERNEL_STRING_ROOM]);
+
 /* Fills and returns the cache slot for the address. */
 const struct symbol_cache_entry *printer_find_symbol(struct printer *p, uint64_t address);
 

@@ -45,6 +45,7 @@ static int printk_formats_add_one(struct printk_formats *f, struct arena *arena,
 	if (!copy)
 		return -ENOMEM;
 	f->all[f->count++] = (struct printk_format){ address, copy };
+	f->longest = MAX(f->longest, strlen(copy));
 	return 0;
 }
 

@@ -13,6 +13,7 @@ struct printk_formats {
 		const char *text; /* in the arena */
 	} * all;		  /* owned */
 	size_t count, cap;
+	size_t longest; /* bytes of the longest text */
 };
 
 void printk_formats_deinit(struct printk_formats *f);

@@ -212,29 +212,10 @@ static void run_cut(struct run *r, const struct op *op)
 /* Prints a string in the recorded kernel's memory. */
 static void run_put_kernel_string(struct run *r)
 {
-	uint64_t address = run_pop(r);
-	const char *text;
+	char room[KERNEL_STRING_ROOM];
+	const char *text = print_kernel_string(r->p, run_pop(r), room);
 
-	if (!address) {
-		run_put(r, "(null)", 6);
-		return;
-	}
-	if (address < 4096 || expr_normalize(address, r->word_size, true) >= (uint64_t)-4095) {
-		run_put(r, "(efault)", 8);
-		return;
-	}
-	text = table_printk(r->p->table, address);
-	if (text) {
-		run_put(r, text, strlen(text));
-		return;
-	}
-	/* The kernel prints (0xADDRESS) for a string that it must not read. */
-	if (!run_room(r, 4 + INT_TEXT_MAX))
-		return;
-	*r->w++ = '(';
-	memcpy(r->w, "0x", 2);
-	r->w = format_hex(r->w + 2, printer_pointer(r->p, address));
-	*r->w++ = ')';
+	run_put(r, text, strlen(text));
 }
 
 static void run_put_pointer(struct run *r, const struct op *op)

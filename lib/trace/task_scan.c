@@ -122,7 +122,7 @@ struct scan {
 	struct stream_index *index;
 	const struct event *newtask, *rename, *release;
 	const struct field *birth_pid, *birth_comm, *birth_flags;
-	const struct field *rename_pid, *rename_comm;
+	const struct field *rename_pid, *rename_comm, *rename_before;
 	const struct field *release_pid, *release_comm;
 	size_t comm_max; /* bytes without the terminator */
 	bool boot_clock;
@@ -146,6 +146,7 @@ static void scan_init(struct scan *s, struct stream_index *index)
 	/* Without a pid (Linux 6.14 omitted it for a while) a task renames itself. */
 	s->rename_pid = event_field(s->rename, "pid");
 	s->rename_comm = event_field(s->rename, "newcomm");
+	s->rename_before = event_field(s->rename, "oldcomm");
 	s->release_pid = event_field(s->release, "pid");
 	s->release_comm = event_field(s->release, "comm");
 	if (s->birth_comm && !s->birth_comm->is_dynamic && s->birth_comm->size > 1)
@@ -190,9 +191,9 @@ static int scan_apply_event(struct scan *s, const struct record *rec)
 {
 	const struct trace_info *info = &s->index->info;
 	uint16_t id = event_id(info, rec);
-	const char *comm;
+	const char *comm, *before;
 	uint64_t pid, flags = 0;
-	size_t len;
+	size_t len, before_len = 0;
 
 	if (s->newtask && id == s->newtask->id && s->birth_comm &&
 	    uint_field(info, s->birth_pid, rec, &pid)) {
@@ -210,11 +211,14 @@ static int scan_apply_event(struct scan *s, const struct record *rec)
 					});
 	}
 	if (s->rename && id == s->rename->id && s->rename_comm) {
+		before = s->rename_before ? string_field(info, s->rename_before, rec, &before_len)
+					  : NULL;
 		comm = string_field(info, s->rename_comm, rec, &len);
 		if (!uint_field(info, s->rename_pid, rec, &pid))
 			pid = (uint32_t)common_pid(info, rec);
 		if (comm)
-			return task_table_rename(info->tasks, (int32_t)pid, rec->ts, comm, len);
+			return task_table_rename(info->tasks, (int32_t)pid, rec->ts, before,
+						 before ? before_len : 0, comm, len);
 	}
 	if (s->release && id == s->release->id && uint_field(info, s->release_pid, rec, &pid)) {
 		comm = s->release_comm ? string_field(info, s->release_comm, rec, &len) : NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/table.h"
+#include "base/vec.h"
 
 struct life {
 	struct task task; /* first: callers hold a struct task */
@@ -32,6 +33,8 @@ struct task_table {
 	size_t life_count;
 	struct life *known_first, *known_last;
 	struct life *gone_first, *gone_last; /* list in order of ending */
+	struct task_rename *renames;	     /* owned */
+	size_t rename_count, rename_cap;
 	void (*fill)(void *userdata);
 	void *userdata;
 };
@@ -70,6 +73,7 @@ struct task_table *task_table_free(struct task_table *t)
 	life_free(*slot);
 	TABLE_DEINIT(&t->tids);
 	free(t->all);
+	free(t->renames);
 	free(t);
 	return NULL;
 }
@@ -170,15 +174,21 @@ uint64_t task_table_until(const struct task_table *t, const struct task *task)
 	return until;
 }
 
+static void comm_copy(char to[sizeof(((struct task *)NULL)->comm)], const char *comm, size_t len)
+{
+	len = MIN(len, sizeof(((struct task *)NULL)->comm) - 1);
+	if (len)
+		memcpy(to, comm, len);
+	to[len] = '\0';
+}
+
 static void life_set_comm(struct life *l, const char *comm, size_t len, uint64_t ts, bool weak)
 {
 	if (!len || (l->task.comm[0] && weak && !l->weak_name))
 		return;
 	if (l->task.comm[0] && l->weak_name == weak && l->name_ts > ts)
 		return;
-	len = MIN(len, sizeof(l->task.comm) - 1);
-	memcpy(l->task.comm, comm, len);
-	l->task.comm[len] = '\0';
+	comm_copy(l->task.comm, comm, len);
 	l->name_ts = ts;
 	l->weak_name = weak;
 }
@@ -323,6 +333,7 @@ void task_table_forget(struct task_table *t, uint64_t now)
 {
 	struct life *l;
 
+	t->rename_count = 0;
 	while ((l = t->gone_first) && l != t->known_last && task_table_is_gone(&l->task, now)) {
 		t->gone_first = l->gone_next;
 		if (!t->gone_first)
@@ -342,7 +353,31 @@ static bool has_parents_cmdline(const struct task_table *t, const struct task *t
 	       memcmp(parent->task.cmdline, task->cmdline, task->cmdline_len) == 0;
 }
 
-int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
+static int life_note_rename(struct task_table *t, struct life *l, uint64_t ts, const char *comm,
+			    size_t len)
+{
+	struct task_rename *r;
+
+	if (vec_reserve(t->renames, t->rename_count, t->rename_cap, 1) < 0)
+		return -ENOMEM;
+	r = &t->renames[t->rename_count++];
+	r->tid = l->task.tid;
+	r->ts = ts;
+	comm_copy(r->comm, comm, len);
+	return 0;
+}
+
+size_t task_table_take_renames(struct task_table *t, struct task_rename **ret)
+{
+	size_t count = t->rename_count;
+
+	*ret = TAKE_PTR(t->renames);
+	t->rename_count = t->rename_cap = 0;
+	return count;
+}
+
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *before,
+		      size_t before_len, const char *comm, size_t len)
 {
 	struct life *l = life_find(t, tid, ts);
 
@@ -355,6 +390,10 @@ int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char
 		free(TAKE_PTR(l->task.cmdline));
 		l->task.cmdline_len = 0;
 	}
+	if (!l->task.renames++)
+		comm_copy(l->task.comm_before, before, before_len);
+	if (life_note_rename(t, l, ts, comm, len) < 0)
+		return -ENOMEM;
 	life_set_comm(l, comm, len, ts, false);
 	return 0;
 }

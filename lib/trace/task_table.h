@@ -20,7 +20,10 @@ struct task {
 	bool kthread;
 	bool seen;     /* has an event in the trace (set during the export) */
 	char comm[64]; /* terminated; any bytes */
-	char *cmdline; /* owned; NUL between arguments, or NULL */
+	/* For readers of renames: the name before the first rename not yet read; empty: unknown. */
+	char comm_before[64];
+	uint32_t renames; /* not yet read */
+	char *cmdline;	  /* owned; NUL between arguments, or NULL */
 	size_t cmdline_len;
 };
 
@@ -55,7 +58,22 @@ struct task_birth {
 	size_t comm_len;
 };
 int task_table_birth(struct task_table *t, const struct task_birth *b);
-int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len);
+/* before NULL: unknown. A reading of procfs does not tell it: its time is that of its begin. */
+int task_table_rename(struct task_table *t, int32_t tid, uint64_t ts, const char *before,
+		      size_t before_len, const char *comm, size_t len);
+
+/* A task's new name. */
+struct task_rename {
+	int32_t tid;
+	uint64_t ts;
+	char comm[64]; /* terminated; any bytes */
+};
+/*
+ * Moves the renames noted since the last call to *ret, which the caller frees; mostly they are in
+ * order of time. Returns their number.
+ */
+size_t task_table_take_renames(struct task_table *t, struct task_rename **ret);
+
 /*
  * The kernel freed the tid's task: it has no event after ts. comm is used if no better name is
  * known; len 0: unknown.
@@ -79,7 +97,7 @@ bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts)
 #define TASK_LINGER_NS UINT64_C(1000000000)
 /* True if the task ended so long before now that no event of it can come. */
 bool task_table_is_gone(const struct task *task, uint64_t now);
-/* Frees such tasks, but never the one discovered last. */
+/* Frees such tasks, but never the one discovered last; and all renames that nobody took. */
 void task_table_forget(struct task_table *t, uint64_t now);
 
 /* The task that tid was at ts. NULL: unknown. It stays in place until forgotten. */

@@ -127,8 +127,8 @@ def packets_of(data):
 class Decoder:
     def __init__(self, folder, source):
         subprocess.run(["protoc", f"--proto_path={source / 'proto'}", f"--python_out={folder}",
-                        "perfetto/ftrace.proto", "perfetto/trace.proto", "capture.proto",
-                        "origin.proto"], check=True)
+                        *(f"perfetto/{p.name}" for p in (source / "proto/perfetto").glob("*.proto")),
+                        "capture.proto", "origin.proto"], check=True)
         sys.path.insert(0, str(folder))
         self.trace = importlib.import_module("perfetto.trace_pb2")
         self.origin = importlib.import_module("origin_pb2")
@@ -260,6 +260,41 @@ def infer(events):
         yield ts, pid, name, values
 
 
+def tree_names(trace):
+    """(time, tid, name) of each thread in a process tree; they outrank the names of events."""
+    return [(p.timestamp, t.tid, t.name) for p in trace.packet if p.HasField("process_tree")
+            for t in p.process_tree.threads if t.name]
+
+
+def check_inferred_names(data, trace):
+    """The reader takes the name in its table of threads for prev_comm of a compact switch: this must
+    be the name that the task had when it was switched to. Returns the number of such switches."""
+    news = sorted(((ts, 0, tid, name) for ts, tid, name in tree_names(trace)), key=lambda n: n[:2])
+    cpus, compacts = raw_events(data, trace)
+    for cpu, events in cpus.items():
+        running = None
+        for ts, pid, name, values in events:
+            if name == "sched_switch":
+                news.append((ts, 1, cpu, (pid is None, running, values)))
+                running = values
+    names, table, checked = {}, {}, 0
+    for ts, kind, who, what in sorted(news, key=lambda n: n[:2]):
+        if kind == 0:
+            table[who] = what
+            continue
+        is_compact, before, values = what
+        if is_compact:
+            tid = before["next_pid"]
+            inferred = table.get(tid, names.get(tid))
+            check(not tid or inferred == before["next_comm"],
+                  f"at {ts} the reader infers {inferred} for {tid}, not {before['next_comm']}")
+            checked += 1
+        elif "prev_comm" in values:
+            names[values.get("prev_pid", 0)] = values["prev_comm"]
+        names[values.get("next_pid", 0)] = values["next_comm"]
+    return checked
+
+
 # Fields that hold the number of an interned symbol.
 SYMBOLS = {"workqueue_queue_work": "function", "workqueue_activate_work": "function",
            "workqueue_execute_start": "function", "workqueue_execute_end": "function",
@@ -274,8 +309,8 @@ def with_symbols(name, values, symbols):
     return values
 
 
-def perfetto_events(data, trace):
-    """By CPU, in order of time: (ts, pid, name, values); and the number of compact ones."""
+def raw_events(data, trace):
+    """As perfetto_events, without what the reader infers."""
     packets = [value for number, value in wire_fields(data) if number == 1]
     cpus, compacts, symbols = {}, 0, {}
     for packet, raw in zip(trace.packet, packets):
@@ -292,6 +327,12 @@ def perfetto_events(data, trace):
         check(bool(cpu) != bundle.HasField("previous_bundle_end_timestamp"),
               "only a CPU's first bundle must have the end of the previous one")
         cpu.extend(sorted(events + compact, key=lambda e: e[0]))
+    return cpus, compacts
+
+
+def perfetto_events(data, trace):
+    """By CPU, in order of time: (ts, pid, name, values); and the number of compact ones."""
+    cpus, compacts = raw_events(data, trace)
     return {cpu: list(infer(events)) for cpu, events in cpus.items()}, compacts
 
 

@@ -9,7 +9,8 @@ import re
 import subprocess
 
 from harness import Test, check
-from perfetto_decode import BOOTTIME, Decoder, compare, perfetto_events, text_events, varint
+from perfetto_decode import (BOOTTIME, Decoder, check_inferred_names, compare, perfetto_events,
+                             text_events, varint)
 
 
 LOAD = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do ls -l /usr/lib >/dev/null; sync /tmp; "
@@ -40,6 +41,14 @@ def sched_and_irq(test):
     check(compared > switches * 5, f"only {compared} values compared")
     gaps = [p.ftrace_events.cpu for p in trace.packet if p.ftrace_events.lost_events]
     check(not gaps, f"gaps on the CPUs {gaps}: {test.run('convert', '-v', 'x.traced', 'y.txt')}")
+
+
+def renames(test):
+    """Shells become other programs."""
+    _, path = record(test, "-e", "sched")
+    trace = Decoder(test.dir, test.source).decode(path)
+    checked = check_inferred_names(path.read_bytes(), trace)
+    check(checked > 50, f"only {checked} compact switches")
 
 
 def many_events(test):
@@ -120,7 +129,7 @@ def prefixes(test):
 
 def main():
     test = Test("perfetto")
-    for case in (sched_and_irq, many_events, rare_packets, losses, prefixes):
+    for case in (sched_and_irq, renames, many_events, rare_packets, losses, prefixes):
         test.case(case.__name__.replace("_", " "), case)
     test.end()
 

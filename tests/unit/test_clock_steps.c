@@ -12,10 +12,11 @@
 #include "converted.h"
 #include "daemon/capture/clocks.h"
 #include "formats/formats.h"
-#include "formats/perfetto/packet.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "proto/perfetto/trace.pb-c.h"
 
+#define PB(name) Perfetto__Protos__##name
 #define S NSEC_PER_SEC
 
 /* s: BOOTTIME, and the other clocks at that time. */

@@ -239,12 +239,62 @@ static void the_end_tells_the_counts(void **state _unused_)
 			 PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED);
 }
 
+/* Readers take the process tree's name for prev_comm of a compact switch. */
+static void the_process_tree_has_names_with_their_times(void **state _unused_)
+{
+	static const struct maker_task tasks[] = { { 50, 50, "shell", 1, false } };
+	/* Births precede renames; readers sort packets by time. */
+	static const struct {
+		int32_t tid;
+		uint64_t ts;
+		const char *name;
+	} expected[] = {
+		{ 50, 0, "shell" },	      { 70, 102 * S, "renamed" },
+		{ 50, 101 * S, "renamed" },   { 70, 102 * S + 1, "child" },
+		{ 70, 102 * S + 2, "grown" },
+	};
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	size_t found = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	maker_tasks(&m, 100 * S, 0, tasks, 1);
+	page_begin(&m, 101 * S);
+	event_rename(&m, 101 * S, 50, "shell", "renamed");
+	event_newtask(&m, 102 * S, 50, 70, "renamed", 0);
+	event_rename(&m, 102 * S + 1, 70, "renamed", "child");
+	event_rename(&m, 102 * S + 2, 70, "child", "grown");
+	event_rename(&m, 102 * S + 3, 70, "grown", "grown");
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_TASKS, 0);
+	page_begin(&m, 100 * S + 1);
+	event_number(&m, 100 * S + 1, 50, 1);
+	event_number(&m, 103 * S, 70, 1);
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		const PB(TracePacket) *p = r.trace->packet[i];
+		const PB(ProcessTree) *tree = p->process_tree;
+
+		for (size_t j = 0; p->data_case == DATA(PROCESS_TREE) && j < tree->n_threads; j++) {
+			assert_true(found < ARRAY_SIZE(expected));
+			assert_int_equal(tree->threads[j]->tid, expected[found].tid);
+			assert_int_equal(p->timestamp, expected[found].ts);
+			assert_string_equal(tree->threads[j]->name, expected[found].name);
+			found++;
+		}
+	}
+	assert_int_equal(found, ARRAY_SIZE(expected));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_clock_of_the_kernel_alone_is_tied_by_the_mark),
 		cmocka_unit_test(without_a_mark_the_counts_tie_it),
 		cmocka_unit_test(an_untied_clock_is_taken_for_boottime),
+		cmocka_unit_test(the_process_tree_has_names_with_their_times),
 		cmocka_unit_test(the_head_tells_what_was_recorded_how),
 		cmocka_unit_test(the_end_tells_the_counts),
 	};

@@ -65,9 +65,9 @@ static void a_life_has_its_last_name_throughout(void **state _unused_)
 	_cleanup_table_ struct task_table *t = new_table();
 
 	reading(t, 10, 10, 5 * S, 1 * S, "first", false);
-	assert_int_equal(task_table_rename(t, 10, 6 * S, "second", 6), 0);
+	assert_int_equal(task_table_rename(t, 10, 6 * S, NULL, 0, "second", 6), 0);
 	/* A message with an earlier time no longer counts. */
-	assert_int_equal(task_table_rename(t, 10, 4 * S, "zeroth", 6), 0);
+	assert_int_equal(task_table_rename(t, 10, 4 * S, NULL, 0, "zeroth", 6), 0);
 	assert_string_equal(name(t, 10, 0), "second");
 	assert_string_equal(name(t, 10, 9 * S), "second");
 	reading(t, 10, 10, 8 * S, 1 * S, "third", false);
@@ -82,7 +82,7 @@ static void a_tid_is_used_again(void **state _unused_)
 
 	reading(t, 10, 10, 5 * S, 1 * S, "old", false);
 	birth(t, 1, 10, 7 * S, 0, "parent");
-	assert_int_equal(task_table_rename(t, 10, 7 * S + 1, "new", 3), 0);
+	assert_int_equal(task_table_rename(t, 10, 7 * S + 1, NULL, 0, "new", 3), 0);
 	assert_string_equal(name(t, 10, 7 * S - 1), "old");
 	assert_string_equal(name(t, 10, 7 * S), "new");
 	assert_int_equal(task_table_until(t, task_table_find(t, 10, 0)), 7 * S);
@@ -229,8 +229,8 @@ static void a_new_program_has_its_own_arguments(void **state _unused_)
 	reading_of_process(t, 10, 1, "shell");
 	reading_of_process(t, 20, 10, "shell");
 	reading_of_process(t, 30, 10, "server");
-	assert_int_equal(task_table_rename(t, 20, 2 * S, "command", 7), 0);
-	assert_int_equal(task_table_rename(t, 30, 2 * S, "main thread", 11), 0);
+	assert_int_equal(task_table_rename(t, 20, 2 * S, NULL, 0, "command", 7), 0);
+	assert_int_equal(task_table_rename(t, 30, 2 * S, NULL, 0, "main thread", 11), 0);
 	assert_null(task_table_find(t, 20, 2 * S)->cmdline);
 	assert_string_equal(task_table_find(t, 30, 2 * S)->cmdline, "server");
 	/* A later reading of procfs gives its own arguments. */

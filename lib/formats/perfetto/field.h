@@ -73,7 +73,7 @@ static inline bool field_locate(const struct pf_schema *s, const struct pf_op *o
 static inline uint64_t field_hide_number(const struct pf_schema *s, const struct pf_op *op,
 					 uint64_t value)
 {
-	if (likely(!number_is_address(value)) || op->element_size != 8 || op->is_signed)
+	if (likely(!number_is_address(value)) || !op->hide)
 		return value;
 	return printer_pointer(s->printer, value);
 }

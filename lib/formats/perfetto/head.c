@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/search.h"
+#include "formats/perfetto/message.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/ties.h"
 
@@ -27,7 +28,7 @@ static uint32_t pf_head_builtin_clock(uint32_t clockid)
 static int pf_head_put_uuid(const struct trace_info *info, uint32_t segment, struct buf *out)
 {
 	PB(TraceUuid) uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	uint64_t halves[2] = { 0 };
 
 	if (info->header->uuid.len)
@@ -36,8 +37,8 @@ static int pf_head_put_uuid(const struct trace_info *info, uint32_t segment, str
 	uuid.has_msb = uuid.has_lsb = true;
 	uuid.msb = (int64_t)be64toh(halves[0]);
 	uuid.lsb = (int64_t)(be64toh(halves[1]) ^ segment);
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_UUID;
-	packet.trace_uuid = &uuid;
+	packet.field = PACKET_TRACE_UUID;
+	packet.message = &uuid.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -45,7 +46,7 @@ static int pf_head_put_system_info(const struct trace_info *info, struct buf *ou
 {
 	PB(Utsname) utsname = PERFETTO__PROTOS__UTSNAME__INIT;
 	PB(SystemInfo) system = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 
 	utsname.sysname = info->header->sysname;
 	utsname.version = info->header->kernel_version;
@@ -57,8 +58,8 @@ static int pf_head_put_system_info(const struct trace_info *info, struct buf *ou
 	system.has_page_size = system.has_num_cpus = true;
 	system.page_size = info->header->page_size;
 	system.num_cpus = info->header->cpus;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_SYSTEM_INFO;
-	packet.system_info = &system;
+	packet.field = PACKET_SYSTEM_INFO;
+	packet.message = &system.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -69,7 +70,7 @@ static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 	_cleanup_free_ PB(CpuInfo__Cpu) *cpus = calloc(h->n_cpu_list + 1, sizeof(*cpus));
 	_cleanup_free_ PB(CpuInfo__Cpu) **list = calloc(h->n_cpu_list + 1, sizeof(*list));
 	PB(CpuInfo) message = PERFETTO__PROTOS__CPU_INFO__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 
 	if (!cpus || !list)
 		return -ENOMEM;
@@ -89,8 +90,8 @@ static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 	if (!message.n_cpus)
 		return 0;
 	message.cpus = list;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CPU_INFO;
-	packet.cpu_info = &message;
+	packet.field = PACKET_CPU_INFO;
+	packet.message = &message.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -129,7 +130,7 @@ static int pf_head_put_config(const struct trace_info *info, const struct perfet
 	PB(DataSourceConfig) config = PERFETTO__PROTOS__DATA_SOURCE_CONFIG__INIT;
 	PB(TraceConfig__DataSource) source = PERFETTO__PROTOS__TRACE_CONFIG__DATA_SOURCE__INIT;
 	PB(TraceConfig) trace = PERFETTO__PROTOS__TRACE_CONFIG__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	const Traced__Capture__Request *request = info->header->request;
 	_cleanup_free_ char **events = NULL;
 
@@ -155,8 +156,8 @@ static int pf_head_put_config(const struct trace_info *info, const struct perfet
 	trace.has_compression_type = o->compression == PERFETTO_DEFLATE;
 	trace.compression_type =
 		PERFETTO__PROTOS__TRACE_CONFIG__COMPRESSION_TYPE__COMPRESSION_TYPE_DEFLATE;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_CONFIG;
-	packet.trace_config = &trace;
+	packet.field = PACKET_TRACE_CONFIG;
+	packet.message = &trace.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -165,7 +166,7 @@ static int pf_head_put_clocks(const Traced__Capture__Clocks *clocks, struct buf 
 {
 	PB(ClockSnapshot__Clock) values[8], *list[8];
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	uint64_t boot = 0;
 
 	for (size_t i = 0; i < clocks->n_readings && snapshot.n_clocks < ARRAY_SIZE(values) - 1;
@@ -200,9 +201,9 @@ static int pf_head_put_clocks(const Traced__Capture__Clocks *clocks, struct buf 
 	snapshot.has_primary_trace_clock = true;
 	snapshot.primary_trace_clock = PF_BUILTIN_BOOTTIME;
 	packet.has_timestamp = true;
-	packet.timestamp = boot;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
-	packet.clock_snapshot = &snapshot;
+	packet.ts = boot;
+	packet.field = PACKET_CLOCK_SNAPSHOT;
+	packet.message = &snapshot.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -213,7 +214,7 @@ static int pf_head_put_stats(const struct trace_info *info, const Traced__Captur
 	bool preserve = info->header->request && info->header->request->ring;
 	bool end = phase == PERFETTO__PROTOS__FTRACE_STATS__PHASE__END_OF_TRACE;
 	PB(FtraceStats) message = PERFETTO__PROTOS__FTRACE_STATS__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	_cleanup_free_ PB(FtraceCpuStats) *cpus = calloc(stats->n_cpus + 1, sizeof(*cpus));
 	_cleanup_free_ PB(FtraceCpuStats) **list = calloc(stats->n_cpus + 1, sizeof(*list));
 
@@ -250,9 +251,9 @@ static int pf_head_put_stats(const struct trace_info *info, const Traced__Captur
 	message.has_preserve_ftrace_buffer = preserve;
 	message.preserve_ftrace_buffer = preserve;
 	packet.has_timestamp = stats->boot_ns != 0;
-	packet.timestamp = stats->boot_ns;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_FTRACE_STATS;
-	packet.ftrace_stats = &message;
+	packet.ts = stats->boot_ns;
+	packet.field = PACKET_FTRACE_STATS;
+	packet.message = &message.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -268,13 +269,13 @@ static const Traced__Capture__Stats *pf_head_find_stats(const struct trace_info 
 /* Readers ignore interned data and track events before their sequence begins. */
 static int pf_head_put_sequence_begin(struct buf *out)
 {
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	size_t content = pf_open(out, TRACE_PACKET);
 
-	packet.has_trusted_packet_sequence_id = packet.has_sequence_flags = true;
-	packet.has_first_packet_on_sequence = packet.first_packet_on_sequence = true;
-	packet.trusted_packet_sequence_id = PF_SEQUENCE;
-	packet.sequence_flags = SEQ_STATE_CLEARED;
-	return pf_put_packet(&packet, out);
+	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	pf_uint(out, PACKET_SEQUENCE_FLAGS, SEQ_STATE_CLEARED);
+	pf_uint(out, PACKET_FIRST_ON_SEQUENCE, 1);
+	pf_close(out, content);
+	return buf_error(out);
 }
 
 /* In mono_raw if that is the trace clock, else in BOOTTIME. */
@@ -388,7 +389,7 @@ int pf_put_tail(const struct trace_info *info, const struct export_result *resul
 {
 	PB(TraceStats__BufferStats) buffer = PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
 	PB(TraceStats) stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	const Traced__Capture__Stats *end = last ? pf_head_find_stats(info, 2) : NULL;
 	int r = 0;
 
@@ -410,7 +411,7 @@ int pf_put_tail(const struct trace_info *info, const struct export_result *resul
 		result->incomplete
 			? PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_FAILED
 			: PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACE_STATS;
-	packet.trace_stats = &stats;
+	packet.field = PACKET_TRACE_STATS;
+	packet.message = &stats.base;
 	return pf_put_packet(&packet, out);
 }

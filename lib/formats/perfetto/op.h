@@ -18,12 +18,13 @@ enum pf_kind {
 	PF_MASK,     /* bits as a list: "0-3,8" */
 	PF_SYMBOL,   /* an address as in the kernel's text: "schedule+0x1c/0xa0" */
 	PF_STACK,    /* addresses, innermost first: "a <- b <- c" */
+	PF_KERNEL,   /* address of a string in the kernel's memory: its text */
 	PF_PRINTED,  /* the event as the kernel prints it */
 	PF_HEX,	     /* anything else: its bytes in hexadecimal */
+	PF_RAW,	     /* unchanged bytes */
 	/* Only in pf_event.rest. */
 	PF_ADDRESS,   /* an address, by the number of its Address */
 	PF_ADDRESSES, /* several of these */
-	PF_RAW,	      /* unchanged bytes */
 	PF_BLOCK,     /* the same; empty if the message's string has it all */
 };
 
@@ -52,6 +53,7 @@ struct pf_op {
 	uint8_t kind, dynamic, quick; /* enum pf_kind, enum pf_place, enum pf_quick */
 	char symbol; /* PF_SYMBOL: as event_symbol_kind(); PF_ADDRESS: see rest.c */
 	bool is_signed;
+	bool hide;		 /* numbers that look like the kernel's addresses are hashed */
 	bool narrow;		 /* the message has a 32-bit unsigned field for it */
 	uint8_t tag[4], tag_len; /* field numbers of messages are far below 2^25 */
 	uint32_t field;
@@ -88,6 +90,9 @@ struct pf_schema {
 	/* For the next bundle: content of an InternedData, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;
 };
+
+/* System calls have numbers and addresses of the program, none of the kernel. */
+bool pf_event_is_syscall(const struct event *desc);
 
 /* Derives the operation from the field, independent of the message. */
 struct pf_op pf_op_for(const struct event *desc, const struct field *f);

@@ -3,24 +3,31 @@
 #pragma once
 
 #include "formats/perfetto/packets.h"
-#include "proto/perfetto/trace.pb-c.h"
+#include "proto/perfetto/packets.pb-c.h"
 
 #define PB(name) Perfetto__Protos__##name
 
-enum { /* TracePacket's field numbers, where the wire is written without protobuf-c */
+enum { /* TracePacket's field numbers */
        PACKET_FTRACE_EVENTS = 1,
        PACKET_PROCESS_TREE = 2,
+       PACKET_CLOCK_SNAPSHOT = 6,
        PACKET_TIMESTAMP = 8,
        PACKET_SEQUENCE = 10,
        PACKET_TRACK_EVENT = 11,
        PACKET_INTERNED_DATA = 12,
        PACKET_SEQUENCE_FLAGS = 13,
+       PACKET_TRACE_CONFIG = 33,
+       PACKET_FTRACE_STATS = 34,
        PACKET_TRACE_STATS = 35,
+       PACKET_SYSTEM_INFO = 45,
        PACKET_COMPRESSED = 50,
        PACKET_CLOCK = 58,
        PACKET_DEFAULTS = 59,
        PACKET_TRACK_DESCRIPTOR = 60,
        PACKET_PERF_SAMPLE = 66,
+       PACKET_CPU_INFO = 67,
+       PACKET_FIRST_ON_SEQUENCE = 87,
+       PACKET_TRACE_UUID = 89,
        PACKET_ZSTD = 133,
        /* Ours, ignored by readers: far above any number that upstream assigns. */
        PACKET_RECORDING = 74726,
@@ -33,5 +40,13 @@ enum { /* TracePacket.sequence_flags */
        SEQ_NEEDS_STATE = 2,
 };
 
+struct pf_packet {
+	bool has_timestamp, in_sequence; /* of PF_SEQUENCE */
+	uint64_t ts;
+	uint32_t clock; /* of ts; 0: BOOTTIME */
+	uint32_t field; /* PACKET_ */
+	const ProtobufCMessage *message;
+};
+
 /* Appends the packet as field 1 of a Trace. 0 or -ENOMEM. */
-int pf_put_packet(PB(TracePacket) * packet, struct buf *out);
+int pf_put_packet(const struct pf_packet *packet, struct buf *out);

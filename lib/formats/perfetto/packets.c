@@ -1,34 +1,53 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/perfetto/packet.h"
+#include "formats/perfetto/tasks.h"
 
 #include <inttypes.h>
 
 #include "base/io.h"
 #include "base/utf8.h"
+#include "formats/perfetto/message.h"
 #include "formats/perfetto/wire.h"
 
-int pf_put_packet(PB(TracePacket) * packet, struct buf *out)
+static void packet_put_message(const struct pf_packet *packet, struct buf *out)
 {
-	size_t size = protobuf_c_message_get_packed_size(&packet->base);
+	size_t size = protobuf_c_message_get_packed_size(packet->message);
 	uint8_t *start = (uint8_t *)buf_reserve(out, size + WIRE_TAG_MAX + WIRE_VARINT_MAX), *p;
 
 	if (!start)
-		return -ENOMEM;
-	p = wire_varint(wire_tag(start, 1, WIRE_BYTES), size);
-	p += protobuf_c_message_pack(&packet->base, p);
+		return;
+	p = wire_varint(wire_tag(start, packet->field, WIRE_BYTES), size);
+	p += protobuf_c_message_pack(packet->message, p);
 	out->len += (size_t)(p - start);
-	return 0;
+}
+
+/* The order of fields is that of their numbers. */
+int pf_put_packet(const struct pf_packet *packet, struct buf *out)
+{
+	size_t content = pf_open(out, TRACE_PACKET);
+
+	if (packet->field < PACKET_TIMESTAMP)
+		packet_put_message(packet, out);
+	if (packet->has_timestamp)
+		pf_uint(out, PACKET_TIMESTAMP, packet->ts);
+	if (packet->in_sequence)
+		pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	if (packet->field > PACKET_TIMESTAMP && packet->field < PACKET_CLOCK)
+		packet_put_message(packet, out);
+	if (packet->clock)
+		pf_uint(out, PACKET_CLOCK, packet->clock);
+	if (packet->field > PACKET_CLOCK)
+		packet_put_message(packet, out);
+	pf_close(out, content);
+	return buf_error(out);
 }
 
 /* Sets a packet's time, possibly in a clock of the sequence. */
-static void packet_set_time(PB(TracePacket) * packet, uint64_t ts, enum pf_clock clock)
+static void packet_set_time(struct pf_packet *packet, uint64_t ts, enum pf_clock clock)
 {
-	packet->has_timestamp = true;
-	packet->timestamp = ts;
-	packet->has_timestamp_clock_id = clock != PF_CLOCK_BOOT;
-	packet->timestamp_clock_id = clock;
-	packet->has_trusted_packet_sequence_id = true;
-	packet->trusted_packet_sequence_id = PF_SEQUENCE;
+	packet->has_timestamp = packet->in_sequence = true;
+	packet->ts = ts;
+	packet->clock = clock;
 }
 
 int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t builtin_ts,
@@ -37,7 +56,7 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 	PB(ClockSnapshot__Clock) own = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	PB(ClockSnapshot__Clock) known = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 
 	own.has_clock_id = own.has_timestamp = known.has_clock_id = known.has_timestamp = true;
 	own.clock_id = clock;
@@ -48,8 +67,8 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 	snapshot.clocks = (PB(ClockSnapshot__Clock) *[]){ &own, &known };
 	packet_set_time(&packet, builtin_ts,
 			builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_CLOCK_SNAPSHOT;
-	packet.clock_snapshot = &snapshot;
+	packet.field = PACKET_CLOCK_SNAPSHOT;
+	packet.message = &snapshot.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -76,6 +95,14 @@ static size_t packet_split_cmdline(struct task_messages *m, const struct task *t
 	return count;
 }
 
+/* The name at the time of the packet: readers take it for the name in compact events. */
+static void packet_fill_name(struct task_messages *m, const struct task *t)
+{
+	const char *name = pf_task_name(t);
+
+	*utf8_clean(m->comm, name, strlen(name)) = '\0';
+}
+
 static void packet_fill_process(struct task_messages *m, struct task *t)
 {
 	PB(ProcessTree__Process) *p = &m->process;
@@ -90,27 +117,27 @@ static void packet_fill_process(struct task_messages *m, struct task *t)
 	p->process_start_from_boot = t->start_ns;
 	p->cmdline = m->args;
 	p->n_cmdline = packet_split_cmdline(m, t);
-	if (!p->n_cmdline) {
+	if (!p->n_cmdline && *m->comm) {
 		m->args[p->n_cmdline++] = m->comm;
 		p->has_cmdline_is_comm = p->cmdline_is_comm = true;
 	}
 }
 
-static void packet_fill_thread(struct task_messages *m, struct task *t)
+static void packet_fill_thread(struct task_messages *m, const struct task *t)
 {
 	perfetto__protos__process_tree__thread__init(&m->thread);
 	m->thread.has_tid = true;
 	m->thread.tid = t->tid;
 	m->thread.has_tgid = t->tgid != 0;
 	m->thread.tgid = t->tgid;
-	m->thread.name = m->comm;
+	m->thread.name = *m->comm ? m->comm : NULL;
 }
 
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out)
 {
 	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	_cleanup_free_ struct task_messages *messages = calloc(count + 1, sizeof(*messages));
 	_cleanup_free_ PB(ProcessTree__Process) **processes = calloc(count + 1, sizeof(*processes));
 	_cleanup_free_ PB(ProcessTree__Thread) **threads = calloc(count + 1, sizeof(*threads));
@@ -120,7 +147,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	for (size_t i = 0; i < count; i++) {
 		if (!tasks[i]->tid) /* readers know the idle tasks */
 			continue;
-		*utf8_clean(messages[i].comm, tasks[i]->comm, strlen(tasks[i]->comm)) = '\0';
+		packet_fill_name(&messages[i], tasks[i]);
 		if (tasks[i]->tgid == tasks[i]->tid) {
 			packet_fill_process(&messages[i], tasks[i]);
 			processes[tree.n_processes++] = &messages[i].process;
@@ -132,8 +159,22 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	tree.threads = threads;
 	if (ts)
 		packet_set_time(&packet, ts, clock);
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_PROCESS_TREE;
-	packet.process_tree = &tree;
+	packet.field = PACKET_PROCESS_TREE;
+	packet.message = &tree.base;
+	return pf_put_packet(&packet, out);
+}
+
+int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, struct buf *out)
+{
+	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
+	struct pf_packet packet = { .field = PACKET_PROCESS_TREE, .message = &tree.base };
+	struct task_messages m;
+
+	packet_fill_name(&m, task);
+	packet_fill_thread(&m, task);
+	tree.n_threads = 1;
+	tree.threads = (PB(ProcessTree__Thread) *[]){ &m.thread };
+	packet_set_time(&packet, ts, clock);
 	return pf_put_packet(&packet, out);
 }
 
@@ -146,17 +187,16 @@ static uint64_t packet_loss_uuid(uint32_t cpu)
 int pf_put_loss_track(uint32_t cpu, struct buf *out)
 {
 	PB(TrackDescriptor) track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	char name[48];
 
 	snprintf(name, sizeof(name), "CPU %" PRIu32 " lost events", cpu);
 	track.has_uuid = true;
 	track.uuid = packet_loss_uuid(cpu);
 	track.name = name;
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_DESCRIPTOR;
-	packet.track_descriptor = &track;
-	packet.has_trusted_packet_sequence_id = true;
-	packet.trusted_packet_sequence_id = PF_SEQUENCE;
+	packet.field = PACKET_TRACK_DESCRIPTOR;
+	packet.message = &track.base;
+	packet.in_sequence = true;
 	return pf_put_packet(&packet, out);
 }
 
@@ -166,7 +206,7 @@ static int packet_put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t 
 	PB(DebugAnnotation) annotation = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
 	PB(DebugAnnotation) * annotations[] = { &annotation };
 	PB(TrackEvent) event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
-	PB(TracePacket) packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	struct pf_packet packet = { 0 };
 	char category[] = "loss", *categories[] = { category };
 	char count_name[] = "count", name[48];
 
@@ -189,8 +229,8 @@ static int packet_put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t 
 		event.debug_annotations = annotations;
 	}
 	packet_set_time(&packet, ts, clock);
-	packet.data_case = PERFETTO__PROTOS__TRACE_PACKET__DATA_TRACK_EVENT;
-	packet.track_event = &event;
+	packet.field = PACKET_TRACK_EVENT;
+	packet.message = &event.base;
 	return pf_put_packet(&packet, out);
 }
 

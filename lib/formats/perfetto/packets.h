@@ -39,6 +39,8 @@ int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until,
 /* Writes a ProcessTree of at most PF_TASKS_PER_PACKET tasks, as of ts in `clock`. */
 int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
 		 struct buf *out);
+/* A thread's new name, from ts on. */
+int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, struct buf *out);
 /*
  * Ties a clock of the sequence, at ts, to a builtin clock (PF_BUILTIN_), at builtin_ts. Write it
  * before any time in that clock: readers reject what they can't convert.

@@ -39,7 +39,8 @@ static char rest_lookup_of(const struct event *desc, const struct field *f, cons
 {
 	char symbol = event_symbol_kind(desc, f);
 
-	if (f->is_array || f->is_dynamic || !is_number_size(f->size) || f->size < 4)
+	if (f->is_array || f->is_dynamic || !is_number_size(f->size) || f->size < 4 ||
+	    pf_event_is_syscall(desc))
 		return 0;
 	if (symbol)
 		return symbol == 'B' ? LOOKUP_BEFORE : LOOKUP_SYMBOL;

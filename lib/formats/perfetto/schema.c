@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Compiles an event's format, and for typed events protobuf-c's descriptor of its message, into a
- * row of struct pf_op. write.c runs the rows.
+ * Compiles an event's format, and for typed events the description of its message, into a row of
+ * struct pf_op. write.c runs the rows.
  */
 #include "formats/perfetto/schema.h"
 
 #include "base/utf8.h"
 #include "formats/perfetto/addresses.h"
+#include "formats/perfetto/messages.h"
 #include "formats/perfetto/op.h"
 #include "formats/perfetto/rest.h"
 #include "formats/perfetto/wire.h"
 #include "print/printer.h"
-#include "proto/perfetto/ftrace.pb-c.h"
 
 #define EVENT_IDS (UINT16_MAX + 1)
 
@@ -30,6 +30,7 @@ static const struct {
 	{ "funcgraph_entry", "func" },
 	{ "funcgraph_exit", "func" },
 	{ "hrtimer_expire_entry", "function" },
+	{ "mm_shrink_slab_start", "shrink" },
 };
 
 static bool pf_field_is_function(const char *event, const char *field)
@@ -57,6 +58,11 @@ static bool pf_field_is_scalar(const struct field *f)
 	return !f->is_array && !f->is_dynamic && !f->is_string && is_number_size(f->size);
 }
 
+bool pf_event_is_syscall(const struct event *desc)
+{
+	return !strcmp(desc->system, "syscalls") || !strcmp(desc->system, "raw_syscalls");
+}
+
 struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 {
 	char symbol = event_symbol_kind(desc, f);
@@ -65,6 +71,7 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		.size = f->size,
 		.element_size = f->element_size,
 		.is_signed = f->is_signed,
+		.hide = f->element_size == 8 && !f->is_signed && !pf_event_is_syscall(desc),
 		.symbol = symbol,
 		.dynamic = f->is_relative  ? PF_DYNAMIC_RELATIVE
 			   : f->is_dynamic ? PF_DYNAMIC
@@ -81,8 +88,13 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 		op.kind = PF_MASK;
 	else if (symbol && pf_field_is_scalar(f))
 		op.kind = PF_SYMBOL;
-	else if (f->is_pointer && pf_field_is_scalar(f) && strcmp(desc->system, "syscalls") != 0)
-		op.kind = PF_POINTER; /* those of system calls are the program's own */
+	else if (f->is_pointer && strstr(f->type, "char") && pf_field_is_scalar(f) &&
+		 !pf_event_is_syscall(desc))
+		op.kind = PF_KERNEL;
+	else if (f->is_pointer && pf_field_is_scalar(f) && !pf_event_is_syscall(desc))
+		op.kind = PF_POINTER;
+	else if (pf_field_is_scalar(f) && !strcmp(f->type, "dev_t"))
+		op.kind = PF_DEVICE;
 	else if (pf_field_is_scalar(f))
 		op.kind = f->is_signed ? PF_INT : PF_UINT;
 	else if (f->element_size == 2 || f->element_size == 4 || f->element_size == 8)
@@ -92,44 +104,46 @@ struct pf_op pf_op_for(const struct event *desc, const struct field *f)
 	return op;
 }
 
+/* An IPv4 address is an array of bytes and, in messages, the number at its place. */
+static void op_join_bytes(struct pf_op *op, const struct field *f)
+{
+	op->kind = PF_UINT;
+	op->element_size = f->size;
+	op->is_signed = op->hide = false;
+}
+
 /* Adapts the operation to the message field's type. False: impossible. */
 static bool op_fit_type(struct pf_op *op, const struct event *desc, const struct field *f,
-			const ProtobufCFieldDescriptor *to)
+			const struct pf_message_field *to)
 {
-	bool number;
+	unsigned type = to->type & ~(unsigned)PF_REPEATED_FIELD;
 
-	if (op->kind == PF_SYMBOL) /* the message has a numeric field */
-		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
-	number = op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER;
-	op->field = to->id;
-	switch (to->type) {
-	case PROTOBUF_C_TYPE_STRING:
-		return op->kind == PF_STRING;
-	case PROTOBUF_C_TYPE_INT32:
-	case PROTOBUF_C_TYPE_UINT32:
-	case PROTOBUF_C_TYPE_INT64:
-	case PROTOBUF_C_TYPE_UINT64:
-	case PROTOBUF_C_TYPE_BOOL:
-	case PROTOBUF_C_TYPE_ENUM:
-		break;
-	default:
-		return false;
+	op->field = to->number;
+	if (type == PF_TYPE_STRING)
+		return op->kind == PF_STRING || op->kind == PF_KERNEL;
+	if (type == PF_TYPE_BYTES) {
+		bool fits = f->element_size == 1 && (op->kind == PF_HEX || op->kind == PF_STRING);
+
+		op->kind = PF_RAW;
+		return fits;
 	}
-	if (to->label == PROTOBUF_C_LABEL_REPEATED) {
+	if (to->type & PF_REPEATED_FIELD) {
 		op->kind = PF_REPEATED;
 		return f->is_array && !f->is_string && is_number_size(f->element_size);
 	}
-	if (!number)
-		return false;
-	op->narrow = to->type == PROTOBUF_C_TYPE_UINT32;
-	if (pf_field_is_function(desc->name, f->name))
+	if (op->kind == PF_HEX && f->element_size == 1 && op->dynamic == PF_FIXED &&
+	    is_number_size(f->size))
+		op_join_bytes(op, f);
+	op->narrow = type == PF_TYPE_UINT32;
+	if (pf_field_is_function(desc->name, f->name) && pf_field_is_scalar(f))
 		op->kind = PF_FUNCTION;
-	else if (!strcmp(f->type, "dev_t"))
-		op->kind = PF_DEVICE;
-	return true;
+	else if (op->kind == PF_SYMBOL || op->kind == PF_KERNEL)
+		op->kind = f->is_pointer ? PF_POINTER : PF_UINT;
+	return op->kind == PF_INT || op->kind == PF_UINT || op->kind == PF_POINTER ||
+	       op->kind == PF_DEVICE || op->kind == PF_FUNCTION;
 }
 
-static size_t op_bound(const struct pf_op *op)
+static size_t op_bound(const struct pf_op *op, const struct pf_schema *s)
 {
 	size_t elements = op->size / MAX(op->element_size, 1u);
 
@@ -137,9 +151,13 @@ static size_t op_bound(const struct pf_op *op)
 	case PF_STRING:
 	case PF_LINE:
 	case PF_HEX:
+	case PF_RAW:
 		return 2 * WIRE_VARINT_MAX + UTF8_GROWTH * (size_t)op->size;
 	case PF_SYMBOL:
 		return 2 * WIRE_VARINT_MAX + SYMBOL_TEXT_MAX;
+	case PF_KERNEL:
+		return 2 * WIRE_VARINT_MAX + KERNEL_STRING_ROOM +
+		       UTF8_GROWTH * s->env.table->printk.longest;
 	case PF_NUMBERS:
 	case PF_REPEATED:
 		return 2 * WIRE_VARINT_MAX + elements * PF_NUMBER_MAX;
@@ -195,17 +213,11 @@ static void schema_finish(struct pf_event *e, const struct pf_schema *s)
 					tag);
 		memcpy(op->tag, tag, sizeof(op->tag));
 		e->has_made |= e->ops[i].kind == PF_STACK || e->ops[i].kind == PF_PRINTED;
-		e->bound += op_bound(&e->ops[i]) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
+		e->bound += op_bound(&e->ops[i], s) + e->ops[i].lead_len + 2 * WIRE_VARINT_MAX;
 		if (e->ops[i].dynamic != PF_FIXED)
 			e->bound_factor += op->kind == PF_MASK ? PF_MASK_MAX : PF_NUMBER_MAX;
 	}
 }
-
-/*
- * Typed messages with a numeric field where the kernel prints a symbol. Readers only store these
- * fields, so the generic form, which keeps the symbol, loses nothing.
- */
-static const char *const symbols_lost[] = { "hrtimer_start", "timer_start", "timer_expire_entry" };
 
 /* Probes may be in any group; the name of their first field shows them. */
 static bool schema_is_probe(const struct event *desc)
@@ -213,35 +225,62 @@ static bool schema_is_probe(const struct event *desc)
 	return desc->field_count && !strncmp(desc->fields[0].name, "__probe_", strlen("__probe_"));
 }
 
-static const ProtobufCFieldDescriptor *schema_message_for(const struct event *desc)
-{
-	const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field_by_name(
-		&perfetto__protos__ftrace_event__descriptor, desc->name);
+/* Readers make slices or counters of these, and need no symbol for that. */
+static const char *const symbols_spared[] = { "cpuhp_enter", "cpuhp_multi_enter", "kfree_skb",
+					      "mm_shrink_slab_end" };
 
-	/* Names of the kernel's own events are unique, but a probe may have any name. */
-	if (schema_is_probe(desc))
-		return NULL;
-	if (!f || f->type != PROTOBUF_C_TYPE_MESSAGE || !strcmp(desc->name, "generic") ||
-	    !strcmp(desc->system, "synthetic") || !strcmp(desc->system, "syscalls"))
-		return NULL;
-	for (size_t i = 0; i < ARRAY_SIZE(symbols_lost); i++)
-		if (!strcmp(desc->name, symbols_lost[i]))
-			return NULL;
-	return f;
+/*
+ * A message may lack the symbol that the kernel prints, or have another type than this kernel's
+ * field. Readers only store such an event: the generic form, which they store as well, has all.
+ */
+static bool schema_field_is_lost(const struct event *desc, const struct field *f,
+				 const struct pf_message_field *to)
+{
+	struct pf_op op = pf_op_for(desc, f);
+	bool symbol = op.kind == PF_SYMBOL;
+
+	return to && (!op_fit_type(&op, desc, f, to) || (symbol && op.kind != PF_FUNCTION));
 }
 
-static int schema_compile_typed(struct pf_event *e, const ProtobufCFieldDescriptor *message)
+/* Whether the message is this event's: architectures have different events of one name. */
+static bool schema_message_fits(const struct event *desc, const struct pf_message *m)
 {
-	const ProtobufCMessageDescriptor *m = message->descriptor;
+	bool same = !desc->field_count || !m->field_count, spared = false;
 
-	e->field = message->id;
+	for (size_t i = 0; i < ARRAY_SIZE(symbols_spared); i++)
+		spared |= !strcmp(desc->name, symbols_spared[i]);
+	for (size_t i = 0; i < desc->field_count; i++) {
+		const struct field *f = &desc->fields[i];
+		const struct pf_message_field *to = pf_message_find_field(m, f->name);
+
+		same |= to != NULL;
+		if (!spared && schema_field_is_lost(desc, f, to))
+			return false;
+	}
+	return same;
+}
+
+static const struct pf_message *schema_message_for(const struct event *desc)
+{
+	const struct pf_message *m;
+
+	/* Names of the kernel's own events are unique, but a probe may have any name. */
+	if (schema_is_probe(desc) || !strcmp(desc->system, "synthetic") ||
+	    !strcmp(desc->system, "syscalls"))
+		return NULL;
+	m = pf_message_find(desc->name);
+	return m && schema_message_fits(desc, m) ? m : NULL;
+}
+
+static int schema_compile_typed(struct pf_event *e, const struct pf_message *message)
+{
+	e->field = message->number;
 	e->ops = calloc(MAX(e->desc->field_count, (size_t)1), sizeof(*e->ops));
 	if (!e->ops)
 		return -ENOMEM;
 	for (size_t i = 0; i < e->desc->field_count; i++) {
 		const struct field *f = &e->desc->fields[i];
-		const ProtobufCFieldDescriptor *to =
-			protobuf_c_message_descriptor_get_field_by_name(m, f->name);
+		const struct pf_message_field *to = pf_message_find_field(message, f->name);
 		struct pf_op op = pf_op_for(e->desc, f);
 
 		if (to && op_fit_type(&op, e->desc, f, to))
@@ -273,6 +312,7 @@ static unsigned schema_described_type(enum pf_kind kind)
 		return TYPE_INT64;
 	case PF_UINT:
 	case PF_POINTER:
+	case PF_DEVICE:
 		return TYPE_UINT64;
 	default:
 		return TYPE_STRING;
@@ -474,7 +514,7 @@ static int schema_compile_legacy(struct pf_event *e)
 
 static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const ProtobufCFieldDescriptor *message = schema_message_for(desc);
+	const struct pf_message *message = schema_message_for(desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 

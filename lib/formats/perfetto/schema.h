@@ -4,9 +4,10 @@
  * field operations.
  *
  * An event whose name is a field of FtraceEvent (proto/perfetto/ftrace.proto) is typed: its fields
- * are matched by name with the message's. All others are generic: a submessage at field 65536 + n,
- * described in its bundle; or, for old readers, field 327 with the names in each event. A generic
- * field that the kernel prints as a symbol is a string.
+ * are matched by name with the message's. All others are generic, as are those of which a typed
+ * message would lose something that readers only store: a submessage at field 65536 + n, described
+ * in its bundle; or, for old readers, field 327 with the names in each event. A generic field that
+ * the kernel prints as a symbol is a string.
  */
 #pragma once
 

@@ -303,7 +303,24 @@ static int perfetto_find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf
 	return 0;
 }
 
-/* Writes tasks and clock readings that became known, up to `until`. */
+static int perfetto_write_renames(struct sink_perfetto *p, uint64_t until)
+{
+	const struct task *t;
+	uint64_t ts;
+	int r = 0;
+
+	while (r >= 0 && (t = pf_tasks_next_rename(&p->tasks, until, &ts))) {
+		if (!p->tied)
+			r = perfetto_tie_without_mark(p, ts);
+		if (r >= 0)
+			r = pf_put_rename(t, ts, p->packet_clock, p->to);
+		if (r >= 0)
+			r = perfetto_settle(p);
+	}
+	return r;
+}
+
+/* Writes tasks, their names and clock readings that became known, up to `until`. */
 static int perfetto_write_news(struct sink_perfetto *p, uint64_t until)
 {
 	int r = pf_put_clocks(p->info, &p->clocks_from, perfetto_clocks_until(p, until), p->to);
@@ -319,7 +336,7 @@ static int perfetto_write_news(struct sink_perfetto *p, uint64_t until)
 		if (r >= 0)
 			r = perfetto_settle(p);
 	}
-	return r;
+	return r < 0 ? r : perfetto_write_renames(p, until);
 }
 
 static _noinline_ int perfetto_write_ripe(struct sink_perfetto *p, struct pf_bundle *b,

@@ -11,6 +11,7 @@ void pf_tasks_deinit(struct pf_tasks *t)
 {
 	free(t->there);
 	free(t->coming);
+	free(t->renames);
 	*t = (struct pf_tasks){ 0 };
 }
 
@@ -28,11 +29,62 @@ static int pf_tasks_by_tid(const void *a, const void *b)
 	return x->tid != y->tid ? (x->tid < y->tid ? -1 : 1) : pf_tasks_by_birth(a, b);
 }
 
+static int pf_tasks_by_rename(const void *a, const void *b)
+{
+	const struct task_rename *x = a, *y = b;
+
+	return x->ts < y->ts ? -1 : x->ts > y->ts;
+}
+
+static int pf_tasks_learn_renames(struct pf_tasks *t)
+{
+	_cleanup_free_ struct task_rename *fresh = NULL;
+	size_t count = task_table_take_renames(t->table, &fresh);
+
+	if (!count)
+		return 0;
+	if (t->rename_next == t->rename_count)
+		t->rename_next = t->rename_count = 0;
+	if (vec_reserve(t->renames, t->rename_count, t->rename_cap, count) < 0)
+		return -ENOMEM;
+	memcpy(t->renames + t->rename_count, fresh, count * sizeof(*fresh));
+	t->rename_count += count;
+	qsort(t->renames + t->rename_next, t->rename_count - t->rename_next, sizeof(*t->renames),
+	      pf_tasks_by_rename);
+	return 0;
+}
+
+const char *pf_task_name(const struct task *task)
+{
+	return task->renames ? task->comm_before : task->comm;
+}
+
+const struct task *pf_tasks_next_rename(struct pf_tasks *t, uint64_t ts, uint64_t *ret_ts)
+{
+	while (t->rename_next < t->rename_count && t->renames[t->rename_next].ts <= ts) {
+		const struct task_rename *r = &t->renames[t->rename_next++];
+		struct task *task = task_table_find(t->table, r->tid, r->ts);
+
+		if (!task || !task->renames)
+			continue;
+		task->renames--;
+		/* Programs that start themselves anew keep their names. */
+		if (!strcmp(task->comm_before, r->comm))
+			continue;
+		memcpy(task->comm_before, r->comm, sizeof(task->comm_before));
+		*ret_ts = r->ts;
+		return task;
+	}
+	return NULL;
+}
+
 int pf_tasks_learn(struct pf_tasks *t)
 {
 	bool in_order = true;
 	struct task *task;
 
+	if (pf_tasks_learn_renames(t) < 0)
+		return -ENOMEM;
 	while ((task = task_table_next(t->table, t->known))) {
 		if (t->coming_next == t->coming_count)
 			t->coming_next = t->coming_count = 0;
@@ -74,7 +126,11 @@ static void pf_tasks_leave_out_gone(struct pf_tasks *t, uint64_t ts)
 
 struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_count)
 {
+	uint64_t renamed_ts;
+
 	while (pf_tasks_next(t, ts))
+		;
+	while (pf_tasks_next_rename(t, ts, &renamed_ts))
 		;
 	pf_tasks_leave_out_gone(t, ts);
 	if (t->there_count)
@@ -85,8 +141,9 @@ struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_
 
 void pf_tasks_forget(struct pf_tasks *t, uint64_t ts)
 {
-	/* Tasks not yet written are still needed. */
-	if (t->coming_next < t->coming_count)
+	/* Tasks not yet written are still needed, as are those whose renames are not. */
+	if (t->coming_next < t->coming_count || pf_tasks_learn_renames(t) < 0 ||
+	    t->rename_next < t->rename_count)
 		return;
 	pf_tasks_leave_out_gone(t, ts);
 	task_table_forget(t->table, ts);

@@ -14,14 +14,20 @@ struct pf_tasks {
 	size_t there_count, there_cap;
 	struct task **coming; /* to be written, sorted by birth */
 	size_t coming_next, coming_count, coming_cap;
+	struct task_rename *renames; /* to be written, sorted by time */
+	size_t rename_next, rename_count, rename_cap;
 };
 
 void pf_tasks_deinit(struct pf_tasks *t);
-/* Looks for newly known lives. 0 or -ENOMEM. */
+/* Looks for newly known lives and renames. 0 or -ENOMEM. */
 int pf_tasks_learn(struct pf_tasks *t);
 /* The next unwritten task born until ts, which then counts as written; NULL: none. */
 struct task *pf_tasks_next(struct pf_tasks *t, uint64_t ts);
-/* Tasks for the head of a file that begins at ts, sorted by tid. */
+/* The next unwritten rename until ts, and its task, now of that name; NULL: none. */
+const struct task *pf_tasks_next_rename(struct pf_tasks *t, uint64_t ts, uint64_t *ret_ts);
+/* The task's name as far as the renames are written. Empty: unknown. */
+const char *pf_task_name(const struct task *task);
+/* Tasks for the head of a file that begins at ts, sorted by tid, with their names then. */
 struct task *const *pf_tasks_there(struct pf_tasks *t, uint64_t ts, size_t *ret_count);
 /* Lets the table drop tasks that are dead by then. */
 void pf_tasks_forget(struct pf_tasks *t, uint64_t ts);

@@ -176,6 +176,15 @@ static uint8_t *field_put_symbol(struct pf_schema *s, const struct pf_op *op, ui
 		content, (uint8_t *)print_symbol(s->printer, (char *)content, address, op->symbol));
 }
 
+static uint8_t *field_put_kernel_string(struct pf_schema *s, const struct pf_op *op, uint8_t *p,
+					uint64_t address)
+{
+	char room[KERNEL_STRING_ROOM];
+	const char *text = print_kernel_string(s->printer, address, room);
+
+	return field_put_string(p, op->field, text, strlen(text));
+}
+
 /*
  * Makes the text of builtin_put_kernel_stack() in print/builtin.c or, for dynamic stacks, of
  * run_put_stack() in print/run_text.c.
@@ -225,6 +234,8 @@ static uint8_t *field_put(struct pf_schema *s, const struct pf_op *op, uint8_t *
 		return field_put_string(p, op->field, s->made.data, s->made.len);
 	case PF_HEX:
 		return field_put_hex(op, p, at);
+	case PF_RAW:
+		return wire_bytes(p, op->field, at.data, at.len);
 	default:
 		break;
 	}
@@ -232,6 +243,8 @@ static uint8_t *field_put(struct pf_schema *s, const struct pf_op *op, uint8_t *
 	switch ((enum pf_kind)op->kind) {
 	case PF_SYMBOL:
 		return field_put_symbol(s, op, p, value);
+	case PF_KERNEL:
+		return field_put_kernel_string(s, op, p, value);
 	case PF_POINTER:
 		value = printer_pointer(s->printer, value);
 		break;

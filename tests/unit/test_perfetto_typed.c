@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Compares perfetto_generic.txt with the events of the kernels in tests/data that stay generic in
+ * Perfetto traces, and with what typed messages lack. PERFETTO_GENERIC=FILE writes a new list.
+ */
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "fixture.h"
+#include "formats/perfetto/messages.h"
+#include "formats/perfetto/op.h"
+
+#define LINES_MAX 8192
+
+struct typed_list {
+	char *lines[LINES_MAX];
+	size_t count;
+};
+
+static void typed_list_add(struct typed_list *l, const char *reason, const struct event *desc,
+			   const char *field)
+{
+	assert_true(l->count < LINES_MAX);
+	assert_true(asprintf(&l->lines[l->count++], "%s\t%s:%s%s%s", reason, desc->system,
+			     desc->name, *field ? "." : "", field) > 0);
+}
+
+static void typed_add_format(void *userdata, const char *system, const char *text, size_t len)
+{
+	assert_int_equal(event_table_add(userdata, system, text, len, NULL), 0);
+}
+
+static const struct pf_op *typed_op_of(const struct pf_event *e, const struct field *f)
+{
+	for (size_t i = 0; i < e->op_count; i++)
+		if (e->ops[i].offset == f->offset)
+			return &e->ops[i];
+	return NULL;
+}
+
+static void typed_list_fields(struct typed_list *l, const struct pf_event *e)
+{
+	const struct pf_message *m = pf_message_find(e->desc->name);
+
+	assert_non_null(m);
+	for (size_t i = 0; i < e->desc->field_count; i++) {
+		const struct field *f = &e->desc->fields[i];
+		const struct pf_op *op = typed_op_of(e, f);
+
+		if (!pf_message_find_field(m, f->name))
+			typed_list_add(l, "not in the message", e->desc, f->name);
+		else if (!op)
+			typed_list_add(l, "of another type", e->desc, f->name);
+		else if (op->kind != PF_FUNCTION && event_symbol_kind(e->desc, f))
+			typed_list_add(l, "a number, not a symbol", e->desc, f->name);
+	}
+}
+
+/* Systems without any message are not listed: nobody expects their events to be typed. */
+static bool typed_system_has_messages(const struct pf_schema *s, const char *system)
+{
+	for (unsigned id = 0; id < s->events_end; id++)
+		if (s->events[id] && !s->events[id]->generic &&
+		    !strcmp(s->events[id]->desc->system, system))
+			return true;
+	return false;
+}
+
+static void typed_list_kernel(struct typed_list *l, const char *kernel)
+{
+	const struct event_table_env env = { .word_size = 8 };
+	_cleanup_(pf_schema_freep) struct pf_schema *s = NULL;
+	struct event_table *t;
+
+	assert_int_equal(event_table_new(&t, &env), 0);
+	fixture_each_format(kernel, typed_add_format, t);
+	assert_int_equal(event_table_seal(t, NULL), 0);
+	assert_int_equal(pf_schema_new(&s, &(struct pf_schema_env){ .table = t, .word_size = 8 }),
+			 0);
+	for (unsigned id = 0; id < s->events_end; id++) {
+		const struct pf_event *e = s->events[id];
+
+		if (!e || !strcmp(e->desc->system, "syscalls"))
+			continue;
+		if (!e->generic)
+			typed_list_fields(l, e);
+		else if (pf_message_find(e->desc->name))
+			typed_list_add(l, "generic: symbols", e->desc, "");
+		else if (typed_system_has_messages(s, e->desc->system))
+			typed_list_add(l, "generic: no message", e->desc, "");
+	}
+	s = pf_schema_free(s);
+	event_table_free(t);
+}
+
+static int typed_compare_lines(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "REASON:\n" and its events, each in the kernels' union once. */
+static void typed_list_put(struct typed_list *l, struct buf *out)
+{
+	const char *reason = "";
+
+	qsort(l->lines, l->count, sizeof(*l->lines), typed_compare_lines);
+	for (size_t i = 0; i < l->count; i++) {
+		char *tab = strchr(l->lines[i], '\t');
+
+		if (i && !strcmp(l->lines[i], l->lines[i - 1]))
+			continue;
+		if (strncmp(reason, l->lines[i], (size_t)(tab - l->lines[i]) + 1) != 0)
+			buf_printf(out, "%s# %.*s\n", *reason ? "\n" : "", (int)(tab - l->lines[i]),
+				   l->lines[i]);
+		reason = l->lines[i];
+		buf_printf(out, "%s\n", tab + 1);
+	}
+	for (size_t i = 0; i < l->count; i++)
+		free(l->lines[i]);
+}
+
+static void what_stays_generic_is_listed(void **state _unused_)
+{
+	static struct typed_list list;
+	_cleanup_buf_ struct buf text = BUF_INIT, expected = BUF_INIT;
+	const char *update = getenv("PERFETTO_GENERIC");
+	DIR *dir = opendir(TEST_DATA);
+	unsigned kernels = 0;
+
+	assert_non_null(dir);
+	for (const struct dirent *e; (e = readdir(dir));) {
+		char path[512];
+
+		snprintf(path, sizeof(path), TEST_DATA "/%s/formats.txt.gz", e->d_name);
+		if (access(path, R_OK) < 0)
+			continue;
+		typed_list_kernel(&list, e->d_name);
+		kernels++;
+	}
+	closedir(dir);
+	assert_true(kernels >= 4);
+	typed_list_put(&list, &text);
+	if (update) {
+		FILE *f = fopen(update, "w");
+
+		assert_non_null(f);
+		assert_int_equal(fwrite(text.data, 1, text.len, f), text.len);
+		fclose(f);
+		return;
+	}
+	fixture_read_gz(PERFETTO_GENERIC, &expected);
+	assert_int_equal(text.len, expected.len);
+	assert_memory_equal(text.data, expected.data, text.len);
+}
+
+/* Upstream's numbers; readers make slices or counters of these. No kernel in tests/data has some.
+ */
+static void messages_have_upstreams_numbers(void **state _unused_)
+{
+	static const struct {
+		const char *name;
+		unsigned number;
+	} messages[] = {
+		{ "binder_transaction", 50 },
+		{ "block_io_done", 547 },
+		{ "block_io_start", 546 },
+		{ "clock_disable", 15 },
+		{ "clock_enable", 14 },
+		{ "clock_set_rate", 16 },
+		{ "cma_alloc_start", 465 },
+		{ "devfreq_frequency", 541 },
+		{ "drm_sched_job_run", 594 },
+		{ "drm_vblank_event", 409 },
+		{ "f2fs_iostat", 419 },
+		{ "gpu_mem_total", 340 },
+		{ "local_timer_entry", 559 },
+		{ "local_timer_exit", 560 },
+		{ "mm_shrink_slab_end", 444 },
+		{ "mm_shrink_slab_start", 443 },
+		{ "ufshcd_command", 406 },
+		{ "v4l2_qbuf", 422 },
+		{ "vb2_v4l2_dqbuf", 427 },
+		{ "virtio_gpu_cmd_queue", 468 },
+		{ "mm_vmscan_memcg_reclaim_begin", 607 },
+		{ "mm_vmscan_memcg_reclaim_end", 608 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
+		const struct pf_message *m = pf_message_find(messages[i].name);
+
+		assert_non_null(m);
+		assert_int_equal(m->number, messages[i].number);
+	}
+	assert_null(pf_message_find("generic"));
+	assert_null(pf_message_find("binder"));
+	assert_null(pf_message_find(""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(messages_have_upstreams_numbers),
+		cmocka_unit_test(what_stays_generic_is_listed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
