@@ -122,7 +122,8 @@ static int input_no_room(uint64_t least, struct error *err)
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
-/* Where input_copy() gets its bytes: `read` returns len bytes, fewer only at the end, or -errno. */
+/* The bytes that input_copy() copies. `read` returns len bytes, fewer only at the end, or -errno.
+ */
 struct input_source {
 	ssize_t (*read)(void *userdata, void *data, size_t len);
 	void *userdata;

@@ -372,7 +372,7 @@ static void dat_free(struct sink *s)
 	free(f);
 }
 
-/* Those that libtraceevent 1.7 does not know to be nanoseconds, and those that are none. */
+/* Clocks without nanoseconds, and those whose nanoseconds libtraceevent 1.7 does not know. */
 static const char *const dat_raw_clocks[] = { "boot", "counter", "x86-tsc", "ppc-tb", NULL };
 
 const struct sink_ops sink_dat_ops = {
