@@ -10,6 +10,7 @@
 #include "base/parse.h"
 #include "base/visible.h"
 #include "document.h"
+#include "trace/trace_info.h"
 
 #define JSON_CHARS_PER_EVENT 45
 #define JSON_CHARS_PER_CALL 140
@@ -109,14 +110,17 @@ static void outcome_tell_file(const struct outcome *outcome)
 	buf_puts(&line, ": ");
 	format_bytes(r->bytes, &line);
 	buf_puts(&line, ", ");
-	format_duration(r->span_ns, &line);
-	buf_puts(&line, ", ");
+	if (!r->clock || !trace_clock_counts(r->clock)) {
+		format_duration(r->span_ns, &line);
+		buf_puts(&line, ", ");
+	}
 	format_count(r->events, &line);
 	buf_printf(&line, " event%s of %u type%s", r->events == 1 ? "" : "s", r->event_types,
 		   r->event_types == 1 ? "" : "s");
 	if (cpus)
 		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
-	if (!r->lost)
+	/* The lines below say what is missing. */
+	if (!r->lost && !r->incomplete)
 		buf_puts(&line, ", none lost");
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "print/event_table.h"
 #include "proto/capture.pb-c.h"
@@ -41,3 +42,10 @@ struct trace_info {
 	Traced__Capture__End *end; /* NULL: the stream was not closed */
 	struct sync_scan syncs;	   /* filled by sync_scan_once(), where something needs them */
 };
+
+/* True for a trace clock that counts something else than nanoseconds ("uptime" steps, but in ns).
+ */
+static inline bool trace_clock_counts(const char *clock)
+{
+	return !strcmp(clock, "counter") || !strcmp(clock, "x86-tsc") || !strcmp(clock, "ppc-tb");
+}

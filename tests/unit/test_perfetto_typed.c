@@ -148,6 +148,7 @@ static void what_stays_generic_is_listed(void **state _unused_)
 	}
 	closedir(dir);
 	assert_true(kernels >= 4);
+	buf_puts(&text, "# SPDX-License-Identifier: LGPL-2.1-or-later\n");
 	typed_list_put(&list, &text);
 	if (update) {
 		FILE *f = fopen(update, "w");

@@ -67,8 +67,6 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 
 static void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
-	/* "uptime" steps by jiffies, but counts ns. */
-	static const char *const counters[] = { "counter", "x86-tsc", "ppc-tb" };
 	const char *head = info->header->trace_header, *release = info->header->release;
 	/* Tracers with their own header don't show these columns. */
 	bool known = strstr(head, "TASK-PID");
@@ -82,9 +80,8 @@ static void line_form_get(struct line_form *ret, const struct trace_info *info)
 		.lazy = release_at_least(release, 6, 13),
 		.had_tgid = strstr(head, "TGID"),
 		.pid_width = release_at_least(release, 5, 10) ? 7 : 5,
+		.counter = trace_clock_counts(info->header->trace_clock),
 	};
-	for (size_t i = 0; i < ARRAY_SIZE(counters); i++)
-		ret->counter |= strcmp(info->header->trace_clock, counters[i]) == 0;
 }
 
 static char line_irqs_column(const struct line_form *f, unsigned flags)
