@@ -349,22 +349,8 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 
 static int mark_feed_warn_of_samples(struct stream_index *index, const struct sample_feed_sum *sum)
 {
-	int r = 0;
+	int r = sample_sum_warn(&sum->samples, index);
 
-	index->incomplete |= sum->samples.damaged > 0;
-	if (sum->samples.lost)
-		r = stream_index_warn(index,
-				      "%" PRIu64 " records of samples were lost: their rings were "
-				      "full",
-				      sum->samples.lost);
-	if (r == 0 && sum->samples.throttled)
-		r = stream_index_warn(index,
-				      "the kernel held samples back %" PRIu64
-				      " times, as they took too long: a lower rate is exact",
-				      sum->samples.throttled);
-	if (r == 0 && sum->samples.damaged)
-		r = stream_index_warn(index, "%" PRIu64 " chunks of samples are damaged",
-				      sum->samples.damaged);
 	if (r == 0 && sum->untied)
 		r = stream_index_warn(index,
 				      "the times of samples are taken as they are: nothing ties "

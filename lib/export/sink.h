@@ -23,7 +23,7 @@ struct stream_reader;
 
 /* The samples of a recording, for sample_reader_new(). */
 struct sample_source {
-	const struct stream_index *index;
+	struct stream_index *index; /* gets warnings about the samples */
 	const struct stream_reader *stream;
 };
 

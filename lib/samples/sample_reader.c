@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "samples/sample_reader.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 #include "marks/clock_map.h"
@@ -320,4 +322,25 @@ void sample_reader_sum(const struct sample_reader *r, struct sample_sum *ret)
 		ret->lost += c->lost;
 		ret->throttled += c->throttled;
 	}
+}
+
+int sample_sum_warn(const struct sample_sum *sum, struct stream_index *index)
+{
+	int r = 0;
+
+	index->incomplete |= sum->damaged > 0;
+	if (sum->lost)
+		r = stream_index_warn(index,
+				      "%" PRIu64 " records of samples were lost: their rings were "
+				      "full",
+				      sum->lost);
+	if (r == 0 && sum->throttled)
+		r = stream_index_warn(index,
+				      "the kernel held samples back %" PRIu64
+				      " times, as they took too long: a lower rate is exact",
+				      sum->throttled);
+	if (r == 0 && sum->damaged)
+		r = stream_index_warn(index, "%" PRIu64 " chunks of samples are damaged",
+				      sum->damaged);
+	return r;
 }

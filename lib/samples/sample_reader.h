@@ -45,3 +45,5 @@ int sample_reader_tie(const struct sample_reader *r, uint64_t *ret_bound);
 const struct perf_format *sample_reader_format(const struct sample_reader *r);
 const struct address_spaces *sample_reader_spaces(const struct sample_reader *r);
 void sample_reader_sum(const struct sample_reader *r, struct sample_sum *ret);
+/* Warns of missing samples; with damaged chunks the index is incomplete. 0 or -ENOMEM. */
+int sample_sum_warn(const struct sample_sum *sum, struct stream_index *index);

@@ -424,7 +424,8 @@ static void a_profile_is_made_of_them(void **state _unused_)
 		o.samples = (struct export_sample_filter){ .pids = &child, .pid_count = i == 2 };
 		o.samples.comm = i == 3 ? "nobody" : NULL;
 		r = export_stream(m.fd, out, &o, &result, &err);
-		assert_int_equal(result.warning_count, 0);
+		/* fill_first() writes a record of lost samples, and one of throttling. */
+		assert_int_equal(result.warning_count, r < 0 ? 0 : 2);
 		export_result_deinit(&result);
 		assert_int_equal(r, i == 3 ? -EINVAL : 0);
 		if (r < 0)
@@ -548,6 +549,31 @@ static void damage_is_reported(void **state _unused_)
 	export_result_deinit(&result);
 }
 
+static void a_profile_reports_what_it_lacks(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf b = BUF_INIT;
+	_cleanup_free_ char *text = NULL;
+	struct export_result result;
+	size_t len;
+
+	maker_init(&m, 8, false, 4096);
+	write_head(&m, TYPE_STACKS);
+	fill_first(&m, &b);
+	b.len -= 8;
+	write_samples(&m, 0, &b);
+	write_events(&m);
+	write_end(&m, 5);
+	assert_int_equal(export_as(&m, "prof", &text, &len, &result, NULL), 0);
+	assert_true(len > 0);
+	assert_true(result.incomplete);
+	assert_int_equal(result.warning_count, 3);
+	assert_non_null(strstr(result.warnings[0], "records of samples were lost"));
+	assert_non_null(strstr(result.warnings[1], "held samples back"));
+	assert_non_null(strstr(result.warnings[2], "1 chunks of samples are damaged"));
+	export_result_deinit(&result);
+}
+
 /* A chunk above the limit is refused before memory is reserved for it. */
 static void a_long_chunk_takes_no_memory(void **state _unused_)
 {
@@ -624,6 +650,7 @@ int main(void)
 		cmocka_unit_test(formats_without_samples_warn),
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_reported),
+		cmocka_unit_test(a_profile_reports_what_it_lacks),
 		cmocka_unit_test(a_long_chunk_takes_no_memory),
 	};
 

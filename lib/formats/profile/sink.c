@@ -308,6 +308,7 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
 	_cleanup_(sample_reader_freep) struct sample_reader *reader = NULL;
+	struct sample_sum sum;
 	int r = sample_reader_new(&reader, s->source->index, s->source->stream);
 
 	if (r < 0)
@@ -318,7 +319,11 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 	if (!s->samples)
 		return profile_explain_nothing(s, reader, err);
 	r = profile_write(s, sample_reader_spaces(reader));
-	return r < 0 ? error_errno(err, r, "can't write the profile") : 0;
+	if (r < 0)
+		return error_errno(err, r, "can't write the profile");
+	sample_reader_sum(reader, &sum);
+	r = sample_sum_warn(&sum, s->source->index);
+	return r < 0 ? error_errno(err, r, "can't sum up the samples") : 0;
 }
 
 const struct sink_ops sink_profile_ops = {
