@@ -77,8 +77,10 @@ void *vec_grow(void *data, size_t count, size_t extra, size_t *cap, size_t max, 
 #define vec_remove(data, count, at, extra)                                                         \
 	({                                                                                         \
 		size_t _vec_at = (at), _vec_gone = (extra);                                        \
-		memmove((data) + _vec_at, (data) + _vec_at + _vec_gone,                            \
-			((size_t)(count)-_vec_at - _vec_gone) * sizeof(*(data)));                  \
+		/* data may be NULL if it is empty, which memmove() does not take. */              \
+		if (_vec_gone)                                                                     \
+			memmove((data) + _vec_at, (data) + _vec_at + _vec_gone,                    \
+				((size_t)(count)-_vec_at - _vec_gone) * sizeof(*(data)));          \
 		(count) -= (__typeof__(count))_vec_gone;                                           \
 	})
 
