@@ -22,7 +22,8 @@ static size_t json_escape_control(struct buf *out, unsigned char c, bool line)
 
 static size_t json_escape_bytes(struct buf *out, const char *text, size_t len, bool line)
 {
-	const char *p = text, *end = text + len;
+	/* An empty text may be NULL, to which nothing may be added. */
+	const char *p = text, *end = len ? text + len : text;
 	size_t units = 0;
 
 	while (p < end) {
