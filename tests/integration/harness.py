@@ -214,7 +214,7 @@ class Test:
 
     def check_no_instances(self):
         """At once; but a daemon that goes on removes instances after its reply."""
-        until = time.monotonic() + (10 if self.daemon else 0)
+        until = time.monotonic() + (PATIENCE_S if self.daemon else 0)
         while self.instances():
             check(time.monotonic() < until, f"left instances: {self.instances()}")
             time.sleep(0.02)
