@@ -241,7 +241,7 @@ static inline int bundle_add_switch(struct pf_bundle *b, const struct pf_sched_l
 		return 0;
 	comm = bundle_intern_comm(b, run->comm);
 	if (comm < 0)
-		return 0;
+		return comm == -ENOSPC ? 0 : comm;
 	if (!compact_has_room(b))
 		return -ENOMEM;
 	compact_pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
@@ -265,7 +265,7 @@ static inline int bundle_add_waking(struct pf_bundle *b, const struct pf_sched_l
 		return 0;
 	comm = bundle_intern_comm(b, d + l->wk.comm);
 	if (comm < 0)
-		return 0;
+		return comm == -ENOSPC ? 0 : comm;
 	if (!compact_has_room(b))
 		return -ENOMEM;
 	compact_pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
