@@ -30,6 +30,7 @@ enum completion {
 	COMPLETE_FORMAT,
 	COMPLETE_CLOCK,
 	COMPLETE_PROFILE,
+	COMPLETE_POLL,
 	COMPLETE_INSTANCE,
 	COMPLETE_COMMAND, /* a command of tracectl */
 	COMPLETE_SHELL,
@@ -70,6 +71,7 @@ enum option_id {
 	OPT_SAMPLE,
 	OPT_SAMPLE_EVENT,
 	OPT_CALL_GRAPH,
+	OPT_POLL,
 	OPT_MAX_CPU,
 	OPT_SHED,
 	OPT_MAX_MEMORY,
@@ -159,7 +161,7 @@ struct options {
 	struct word_list cpu_profiles;
 	const char *comm;    /* for a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
-	struct word_list functions, not_functions, graph_roots, trace_options, shed;
+	struct word_list functions, not_functions, graph_roots, trace_options, shed, polls;
 	uint32_t graph_depth;			/* 0: not given */
 	uint32_t sample_hz;			/* 0: not given */
 	const char *sample_event;		/* NULL: not given */
@@ -217,6 +219,8 @@ const struct command *command_find(const char *name);
 	 OPTION(COMPRESS))
 #define OPTIONS_MERGE (OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND))
 #define OPTIONS_SAMPLES (OPTION(SAMPLE) | OPTION(SAMPLE_EVENT) | OPTION(CALL_GRAPH))
+/* Options for data beside the trace. */
+#define OPTIONS_BESIDE (OPTIONS_SAMPLES | OPTION(POLL))
 #define OPTIONS_ROTATE (OPTION(ROTATE) | OPTION(KEEP))
 #define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
 

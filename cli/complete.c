@@ -14,6 +14,7 @@
 #include "daemon/service/profiles.h"
 #include "event_list.h"
 #include "formats/formats.h"
+#include "stream/poll_source.h"
 
 static void complete_offer(const char *candidate, const char *current)
 {
@@ -91,6 +92,21 @@ static void offer_profiles(const char *current)
 		complete_offer(names.items[i], current);
 }
 
+/* Completes the last word of a list. */
+static void offer_polls(const char *current)
+{
+	const char *comma = strrchr(current, ',');
+	int before = comma ? (int)(comma + 1 - current) : 0;
+
+	for (unsigned s = 1; s < POLL_SOURCES; s++) {
+		_cleanup_buf_ struct buf word = BUF_INIT;
+
+		buf_printf(&word, "%.*s%s", before, current, poll_source_name(s));
+		if (buf_string(&word))
+			complete_offer(word.data, current);
+	}
+}
+
 static void offer_instances(const char *current)
 {
 	DIR *dir = opendir("/sys/kernel/tracing/instances");
@@ -142,6 +158,9 @@ static void offer_kind(const struct options *o, enum completion kind, const char
 		break;
 	case COMPLETE_PROFILE:
 		offer_profiles(current);
+		break;
+	case COMPLETE_POLL:
+		offer_polls(current);
 		break;
 	case COMPLETE_INSTANCE:
 		offer_instances(current);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl convert`: runs the exporter in this process, with the caller's rights. */
+/* `tracectl convert`: runs the exporter with the caller's rights; for root, with none. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/landlock.h"
 #include "cli.h"
+#include "confined.h"
 #include "destination.h"
 #include "detached.h"
 #include "formats/formats.h"
@@ -80,6 +81,7 @@ static void convert_on_interrupt(int sig _unused_)
 	interrupted = 1;
 	framed_give_up(interrupted_pipe);
 	dup2(broken_pipe, interrupted_pipe->fd);
+	confined_kill();
 }
 
 static int convert_catch_interrupts(struct framed *framed, struct error *err)
@@ -106,14 +108,14 @@ static bool convert_fetches_symbols(void)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");
 
-	return servers && *servers;
+	return servers && *servers && !confined_wanted();
 }
 
 /*
  * Drops rights before the input, of unknown origin, is read: afterwards we can't write outside of
  * the output and temporary folders, execute programs or connect by TCP. We can still read what the
  * caller can: naming functions needs the recorded programs. Without kernel support this does
- * nothing: it is one protection of several.
+ * nothing: it is one protection of several. Root's decoding process drops the rest (confined.h).
  */
 static void convert_confine(const struct output_name *output)
 {
@@ -140,22 +142,29 @@ static void convert_explain_full(const struct destination *d, struct error *err)
 	error_hint(err, "free some space or name an output on another disk");
 }
 
-static int convert_export(const struct options *o, struct destination *dest,
-			  const struct samples *samples, int in, int pages_fd,
-			  struct export_result *ret, struct error *err)
-{
-	struct export_options options;
+/* Input and output of the decoding process. */
+struct conversion {
+	const struct options *o;
+	struct destination *dest;
+	const struct samples *samples;
+	struct input_beside *beside;
 	struct progress progress;
-	int r;
+	int in;
+};
 
-	progress_init(&progress, !o->quiet, destination_fd(dest));
-	options = (struct export_options){
+static int convert_export(struct conversion *c, struct export_result *ret, struct error *err)
+{
+	const struct samples *samples = c->samples;
+	struct destination *dest = c->dest;
+	const struct options *o = c->o;
+	const struct export_options options = {
 		.format = dest->format->name,
 		.raw_addresses = o->raw_addresses,
 		.json_array = o->json_array,
 		.tgid = o->tgid,
 		.perfetto = dest->perfetto,
 		.function_view = dest->function_view,
+		.segments = destination_may_go_on(dest),
 		.rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns },
 		.merges = dest->merges.files,
 		.merge_count = dest->merges.count,
@@ -165,13 +174,32 @@ static int convert_export(const struct options *o, struct destination *dest,
 		.samples = samples->filter,
 		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = dest->merges.scratch_fd ?: samples->scratch_fd,
-		.pages_fd = pages_fd,
-		.progress = progress.on ? show_progress : NULL,
-		.userdata = &progress,
+		.pages_fd = c->beside->pages_fd,
+		.progress = c->progress.on ? show_progress : NULL,
+		.userdata = &c->progress,
 	};
-	r = export_stream(in, destination_fd(dest), &options, ret, err);
-	destination_passed(dest);
-	progress_clear(&progress);
+	int r = export_stream(c->in, destination_fd(dest), &options, ret, err);
+
+	progress_clear(&c->progress);
+	samples_tell(samples);
+	return r;
+}
+
+/* Parses the input; for root in a process of its own. */
+static int convert_decode(void *userdata, struct export_result *ret, struct error *err)
+{
+	struct conversion *c = userdata;
+	const char *path = c->o->args[0];
+	int r;
+
+	if (confined_here())
+		c->dest->file.dir_fd = close_fd(c->dest->file.dir_fd);
+	r = input_import(&c->in, c->beside, path, c->o->instance, err);
+	if (r < 0)
+		return r;
+	r = convert_export(c, ret, err);
+	if (r == -EBADMSG || r == -ENODATA)
+		input_explain_damage(path, err);
 	return r;
 }
 
@@ -182,8 +210,9 @@ static int convert_run(const struct options *o)
 	_cleanup_outcome_ struct outcome outcome = { 0 };
 	_cleanup_samples_ struct samples samples = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_close_ int in = -EBADF;
 	_cleanup_input_beside_ struct input_beside beside = { 0 };
+	struct conversion c = { o, &dest, &samples, &beside, { 0 }, -EBADF };
+	_cleanup_close_ int in = -EBADF;
 	const char *out;
 	int r;
 
@@ -198,7 +227,7 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
-	if (samples_open(&samples, o, &err) < 0)
+	if (samples_open(&samples, o, confined_opener(), &err) < 0)
 		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
 	if (r)
@@ -210,19 +239,20 @@ static int convert_run(const struct options *o)
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
+	if (confined_wanted())
+		input_reserve_temps(&beside);
+	progress_init(&c.progress, !o->quiet, destination_fd(&dest));
+	c.in = TAKE_FD(in);
 	/* From here on the input is parsed. */
 	convert_confine(&dest.file);
-	if (input_import(&in, &beside, o->args[0], o->instance, &err) < 0)
-		return cli_fail(&err);
-	r = convert_export(o, &dest, &samples, in, beside.pages_fd, &outcome.result, &err);
-	samples_tell(&samples);
+	r = confined_run(convert_decode, &c, &outcome.result, &err);
+	in = c.in;
+	destination_passed(&dest);
 	if (r == -EPIPE && !destination_framed(&dest))
 		return cli_fail(&err);
 	if (r < 0 && interrupted)
 		error_set(&err, -ECANCELED, "cancelled");
 	if (r < 0) {
-		if (r == -EBADMSG || r == -ENODATA)
-			input_explain_damage(o->args[0], &err);
 		convert_explain_full(&dest, &err);
 		return destination_fail(&dest, &err);
 	}

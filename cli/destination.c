@@ -10,6 +10,7 @@
 #include "formats/formats.h"
 #include "output/part.h"
 #include "output/path.h"
+#include "output/walk.h"
 
 static int destination_unknown_format(const struct options *o, const char *path, struct error *err)
 {
@@ -86,11 +87,11 @@ static int destination_open_part(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	_cleanup_buf_ struct buf name = BUF_INIT;
-	int r;
+	int r, part;
 
 	if (d->in_place)
 		return output_name_open(&d->file, d->path, OUTPUT_FILE, err);
-	r = path_check_owner(d->path, err);
+	r = place_check_owner(d->path, err);
 	if (r < 0)
 		return r;
 	r = part_recover(d->path, d->format, &name);
@@ -99,11 +100,18 @@ static int destination_open_part(struct destination *d, struct error *err)
 			 buf_string(&name) ?: "");
 	if (r < 0)
 		return error_errno(err, r, "%s" PART, d->path);
-	r = output_name_open(&d->file, d->path, OUTPUT_PART, &why);
-	if (r != -EEXIST)
-		return r < 0 ? error_move(err, &why) : r;
-	cli_warn("%s" PART " belongs to another recording: this one appears when it ends", d->path);
-	return output_name_open(&d->file, d->path, OUTPUT_FILE, err);
+	part = output_name_open(&d->file, d->path, OUTPUT_PART, &why);
+	if (part != -EEXIST && part != -ENAMETOOLONG)
+		return part < 0 ? error_move(err, &why) : part;
+	r = output_name_open(&d->file, d->path, OUTPUT_FILE, err);
+	if (r < 0)
+		return r;
+	if (part == -EEXIST)
+		cli_warn("%s" PART " belongs to another recording: this one appears when it ends",
+			 d->path);
+	else
+		cli_warn("%s" PART " is too long a name: the file appears when it ends", d->path);
+	return r;
 }
 
 /* Whether the format can do what the options ask for. */
@@ -189,6 +197,7 @@ void destination_deinit(struct destination *d)
 	split_deinit(&d->split);
 	framed_deinit(&d->directory);
 	merge_files_deinit(&d->merges);
+	sequels_deinit(&d->sequels);
 }
 
 struct framed *destination_framed(struct destination *d)
@@ -220,6 +229,11 @@ void destination_passed(struct destination *d)
 
 	if (f)
 		f->fd = close_fd(f->fd);
+}
+
+bool destination_may_go_on(const struct destination *d)
+{
+	return d->format->one_string && !d->in_place && !d->rotates;
 }
 
 static void destination_fill_merges(struct destination *d, Traced__Control__Output *ret)
@@ -257,6 +271,7 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->rotate_bytes = o->rotate_bytes;
 	ret->rotate_ns = o->rotate_ns;
 	ret->json_array = o->json_array;
+	ret->segments = destination_may_go_on(d);
 	ret->bound_max_ns = o->sync_bound_ns;
 	d->fd_count = 0;
 	d->fds[d->fd_count++] = destination_fd(d);
@@ -349,7 +364,8 @@ static bool destination_keep_file(struct destination *d)
 	if (!d->file.base)
 		return false;
 	usleep(LAST_WRITE_MS * 1000);
-	if (mend_file(d->format, d->file.fd, &err) > 0 && output_name_commit(&d->file, &err) == 0)
+	if (sequels_mend(&d->sequels, d->file.fd, d->file.path, d->format, &err) > 0 &&
+	    output_name_commit(&d->file, &err) == 0)
 		return true;
 	if (!err.message)
 		return false;
@@ -400,6 +416,15 @@ static void destination_explain_nothing(struct error *err)
 	err->hint = hint;
 }
 
+/* "out.json and out.0002.json" */
+static void destination_put_sequels(const struct destination *d, struct buf *out)
+{
+	buf_puts(out, d->path);
+	if (d->sequels.count)
+		buf_puts(out, " and ");
+	sequels_put(&d->sequels, out);
+}
+
 int destination_fail(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
@@ -425,17 +450,40 @@ int destination_fail(struct destination *d, struct error *err)
 		return CLI_FAILED;
 	if (err->code == ECANCELED)
 		return CLI_MISSING;
+	if (!d->rotates)
+		destination_put_sequels(d, &kept);
 	cli_warn("%s is INCOMPLETE: it ends before the recording did",
-		 d->rotates ? buf_string(&kept) ?: d->path : d->path);
+		 buf_string(&kept) ?: d->path);
 	return CLI_MISSING;
+}
+
+/* A file whose segments can't be moved stays whole. */
+static void destination_move_sequels(struct destination *d, struct outcome *outcome)
+{
+	const struct export_result *r = &outcome->result;
+	const struct segment_ends ends = { r->segment_ends, r->segment_count, 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (!ends.count)
+		return;
+	if (sequels_move(&d->sequels, d->file.fd, d->file.path, d->format, &ends, false, &err) ==
+	    0) {
+		outcome->sequels = &d->sequels;
+		return;
+	}
+	outcome->unsplit = true;
+	cli_fail(&err);
 }
 
 int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
 		       struct error *err)
 {
 	struct framed *f = destination_framed(d);
-	int r = f ? framed_finish(f, err) : output_name_commit(&d->file, err);
+	int r;
 
+	if (!f)
+		destination_move_sequels(d, outcome);
+	r = f ? framed_finish(f, err) : output_name_commit(&d->file, err);
 	if (r < 0)
 		return r;
 	outcome->path = f ? d->path : d->file.path;

@@ -19,6 +19,7 @@ struct destination {
 	struct output_name file; /* one file, or: */
 	struct split split;	 /* with --rotate, or: */
 	struct framed directory; /* for a format that is a directory */
+	struct sequels sequels;	 /* files that the one file goes on in */
 	bool rotates;
 	bool streams;  /* written while recording: the file has the only copy */
 	bool given_up; /* the user gave up: remove incomplete files */
@@ -47,6 +48,8 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 struct framed *destination_framed(struct destination *d);
 /* Incomplete files are removed from now on. */
 void destination_give_up(struct destination *d);
+/* Whether the output may have sequels (output/sequel.h). */
+bool destination_may_go_on(const struct destination *d);
 /* The descriptor for the exporter. */
 int destination_fd(struct destination *d);
 /* Call once the exporter has the descriptor. */

@@ -6,6 +6,20 @@
 #include "link.h"
 #include "progress.h"
 
+/* A streamed session has its own output: without -o it only ends. Returns the exit status. */
+static int fetch_end_only(struct link *link, Traced__Control__Request *request)
+{
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	request->stop->output = NULL;
+	if (link_call(link, request, NULL, 0, &reply, &err) < 0)
+		return cli_fail(&err);
+	cli_line(stderr, "%s has ended: its 'record --stream' completes the file",
+		 request->stop->session);
+	return CLI_WHOLE;
+}
+
 int fetch_run(const struct options *o, enum fetch_verb verb)
 {
 	/* Destructors run in reverse: the private daemon must end before the file is discarded. */
@@ -58,6 +72,8 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	progress_text(&progress, "writing ...");
 	r = link_call(&link, &request, dest.fds, dest.fd_count, &reply, &err);
 	progress_clear(&progress);
+	if (r == -EBUSY && verb == FETCH_STOP && !o->output)
+		return fetch_end_only(&link, &request);
 	/* `stop out.json`: the argument is a file, not a session. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
 		error_hint(&err, "name the output file with -o: -o %s", session);

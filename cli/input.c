@@ -24,14 +24,33 @@ const char *input_temp_place(void)
 	return getenv("TMPDIR") ?: "/var/tmp";
 }
 
-static int input_temp_file(struct error *err)
+static int input_create_temp(void)
 {
-	const char *dir = input_temp_place();
-	int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
+	int fd = open(input_temp_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 
+	return fd < 0 ? -errno : fd;
+}
+
+void input_reserve_temps(struct input_beside *b)
+{
+	for (size_t i = 0; i < INPUT_TEMPS; i++)
+		b->temps[i] = input_create_temp();
+}
+
+/* b: may have a reserved file; NULL: none. */
+static int input_temp_file(struct input_beside *b, struct error *err)
+{
+	int fd = 0;
+
+	for (size_t i = 0; b && !fd && i < INPUT_TEMPS; i++) {
+		fd = b->temps[i];
+		b->temps[i] = 0;
+	}
+	if (!fd)
+		fd = input_create_temp();
 	if (fd >= 0)
 		return fd;
-	error_errno(err, -errno, "cannot create a temporary file in %s", dir);
+	error_errno(err, fd, "cannot create a temporary file in %s", input_temp_place());
 	return error_hint(err, "set TMPDIR to another folder");
 }
 
@@ -175,10 +194,10 @@ static int input_copy(const struct input_source *source, int out, enum input_kin
 }
 
 /* Replaces *fd by a nameless file with what the source has, at its beginning. */
-static int input_replace(int *fd, const struct input_source *source, const char *path,
-			 enum input_kind kind, struct error *err)
+static int input_replace(int *fd, struct input_beside *beside, const struct input_source *source,
+			 const char *path, enum input_kind kind, struct error *err)
 {
-	_cleanup_close_ int kept = input_temp_file(err);
+	_cleanup_close_ int kept = input_temp_file(beside, err);
 	int r;
 
 	if (kept < 0)
@@ -205,7 +224,7 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 	r = input_check(&st, path, err);
 	if (r < 0 || S_ISREG(st.st_mode))
 		return r;
-	return input_replace(fd, &source, path, kind, err);
+	return input_replace(fd, NULL, &source, path, kind, err);
 }
 
 int input_explain_damage(const char *path, struct error *err)
@@ -220,6 +239,9 @@ void input_beside_deinit(struct input_beside *b)
 {
 	if (b->pages_fd)
 		close_fd(b->pages_fd);
+	for (size_t i = 0; i < INPUT_TEMPS; i++)
+		if (b->temps[i] > 0)
+			close_fd(b->temps[i]);
 	*b = (struct input_beside){ 0 };
 }
 
@@ -235,7 +257,7 @@ static int input_check_file(int fd, const char *path, struct error *err)
 }
 
 /* Decompresses a gzip or zstd file; others stay unchanged. */
-static int input_unpack(int *fd, const char *path, struct error *err)
+static int input_unpack(int *fd, struct input_beside *beside, const char *path, struct error *err)
 {
 	_cleanup_(unpack_freep) struct unpack *unpack = NULL;
 	struct input_source source = { .read = unpack_read, .unpacked = true };
@@ -249,7 +271,7 @@ static int input_unpack(int *fd, const char *path, struct error *err)
 	if (r < 0)
 		return error_prefix(err, "%s", path);
 	source.userdata = unpack;
-	r = input_replace(fd, &source, path, INPUT_RECORDING, err);
+	r = input_replace(fd, beside, &source, path, INPUT_RECORDING, err);
 	if (r == 0 && unpack_is_cut(unpack))
 		cli_warn("%s is cut: its compressed data has no end", path);
 	return r;
@@ -263,7 +285,7 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	r = input_unpack(in, path, err);
+	r = input_unpack(in, ret, path, err);
 	if (r < 0)
 		return r;
 	if (!import_wanted(*in)) {
@@ -272,7 +294,7 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 		return error_set(err, -EINVAL, "--instance needs a trace.dat, and %s is none",
 				 path);
 	}
-	fd = input_temp_file(err);
+	fd = input_temp_file(ret, err);
 	if (fd < 0)
 		return fd;
 	options.limit = MAX(input_room(fd, &left), (uint64_t)1);

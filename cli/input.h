@@ -25,10 +25,16 @@ int input_keep(int *fd, const char *path, enum input_kind kind, struct error *er
 /* Adds to the error of an unreadable input: its name, and a hint if there is none. */
 int input_explain_damage(const char *path, struct error *err);
 
+#define INPUT_TEMPS 2 /* decompressed, then converted */
+
 /* Files needed in addition to an imported capture stream. */
 struct input_beside {
 	int pages_fd; /* owned; the imported file, which may hold its sub-buffers; 0: none */
+	/* Owned; temporary files for a process that can't create any; 0: none, or -errno. */
+	int temps[INPUT_TEMPS];
 };
+/* Creates the temporary files. If that fails, input_import() says so once it needs one. */
+void input_reserve_temps(struct input_beside *b);
 void input_beside_deinit(struct input_beside *b);
 #define _cleanup_input_beside_ _cleanup_(input_beside_deinit)
 /*

@@ -9,6 +9,7 @@
 #include "control/frame.h"
 #include "formats/formats.h"
 #include "merge.h"
+#include "stream/poll_plan.h"
 
 static int set_duration(struct options *o, const char *value, struct error *err)
 {
@@ -57,6 +58,14 @@ static int set_sample(struct options *o, const char *value, struct error *err)
 	}
 	o->sample_hz = (uint32_t)hz;
 	return 0;
+}
+
+static int add_poll(struct options *o, const char *value, struct error *err)
+{
+	struct poll_plan unused = { 0 };
+	int r = poll_plan_add(&unused, value, err);
+
+	return r < 0 ? r : option_add_word(&o->polls, value, err);
 }
 
 static int set_graph_depth(struct options *o, const char *value, struct error *err)
@@ -413,6 +422,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_SAMPLE_EVENT] = { 0, "sample-event", "EVENT",
 			       "with --sample: trigger: cpu-clock, cycles, ... (cpu-clock)",
 			       GROUP_WHAT, COMPLETE_NOTHING, set_sample_event },
+	[OPT_POLL] = { 0, "poll", "FILES", "read files of /proc at intervals: meminfo,psi@1s",
+		       GROUP_WHAT, COMPLETE_POLL, add_poll },
 	[OPT_CALL_GRAPH] = { 0, "call-graph", NULL, "with --sample: stacks, by frame pointers",
 			     GROUP_WHAT, COMPLETE_NOTHING, set_call_graph },
 	[OPT_MAX_CPU] = { 0, "max-cpu", "PERCENT", "limit of the recorder's CPU time, of one CPU",

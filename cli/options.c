@@ -19,6 +19,7 @@ void options_deinit(struct options *o)
 	free(o->graph_roots.items);
 	free(o->trace_options.items);
 	free(o->shed.items);
+	free(o->polls.items);
 	free(o->cpu_profiles.items);
 	free(o->args);
 	*o = (struct options){ 0 };
@@ -233,6 +234,10 @@ int options_check(const struct options *o, const struct command *command, struct
 			  : o->stream ? "stream"
 				      : "rotate");
 		return error_hint(err, "a recording with samples is written at its end");
+	}
+	if (o->polls.count && o->ring) {
+		error_set(err, -EINVAL, "--poll and --ring exclude each other");
+		return error_hint(err, "a flight recorder keeps the kernel's events only");
 	}
 	if (o->ring && (o->stream || o->rotate_bytes || o->rotate_ns)) {
 		error_set(err, -EINVAL, "--ring and --%s exclude each other",

@@ -22,7 +22,23 @@ void outcome_deinit(struct outcome *outcome)
 	*outcome = (struct outcome){ 0 };
 }
 
-static int outcome_copy_result(struct export_result *ret, const Traced__Control__ExportResult *m)
+static int outcome_copy_fallbacks(struct export_result *ret, const Traced__Control__ExportResult *m)
+{
+	ret->fallbacks = calloc(m->n_fallbacks ?: 1, sizeof(*ret->fallbacks));
+	for (size_t i = 0; ret->fallbacks && i < m->n_fallbacks; i++) {
+		const Traced__Control__Fallback *from = m->fallbacks[i];
+		struct export_fallback *to = &ret->fallbacks[ret->fallback_count++];
+
+		to->event = strdup(from->event);
+		to->why = strdup(from->why);
+		to->count = from->count;
+		if (!to->event || !to->why)
+			return -ENOMEM;
+	}
+	return ret->fallbacks ? 0 : -ENOMEM;
+}
+
+int outcome_copy_result(struct export_result *ret, const Traced__Control__ExportResult *m)
 {
 	*ret = (struct export_result){
 		.events = m->events,
@@ -38,10 +54,13 @@ static int outcome_copy_result(struct export_result *ret, const Traced__Control_
 		.peak_rss_bytes = m->peak_rss_bytes,
 	};
 	ret->clock = strdup(m->clock);
+	ret->segment_ends = calloc(m->n_segment_ends ?: 1, sizeof(*ret->segment_ends));
 	ret->warnings = calloc(m->n_warnings ?: 1, sizeof(*ret->warnings));
 	ret->ledger = calloc(m->n_ledger ?: 1, sizeof(*ret->ledger));
-	if (!ret->clock || !ret->warnings || !ret->ledger)
+	if (!ret->clock || !ret->segment_ends || !ret->warnings || !ret->ledger)
 		return -ENOMEM;
+	for (size_t i = 0; i < m->n_segment_ends; i++)
+		ret->segment_ends[ret->segment_count++] = m->segment_ends[i];
 	for (size_t i = 0; i < m->n_warnings; i++) {
 		ret->warnings[i] = strdup(m->warnings[i]);
 		if (!ret->warnings[i])
@@ -59,9 +78,10 @@ static int outcome_copy_result(struct export_result *ret, const Traced__Control_
 			.lost_other = row->lost_other,
 			.gaps = row->gaps,
 			.unread = row->unread,
+			.samples_lost = row->samples_lost,
 		};
 	}
-	return 0;
+	return outcome_copy_fallbacks(ret, m);
 }
 
 int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *finished,
@@ -107,6 +127,8 @@ static void outcome_tell_file(const struct outcome *outcome)
 	if (removed)
 		buf_printf(&line, " and %u older one%s, removed since", removed,
 			   removed == 1 ? "" : "s");
+	if (outcome->sequels)
+		buf_printf(&line, " and %zu more", outcome->sequels->count);
 	buf_puts(&line, ": ");
 	format_bytes(r->bytes, &line);
 	buf_puts(&line, ", ");
@@ -161,6 +183,21 @@ static void outcome_tell_clock(const struct outcome *outcome)
 	}
 }
 
+/* A file that no viewer could open has become several. */
+static void outcome_tell_sequels(const struct outcome *outcome)
+{
+	_cleanup_buf_ struct buf others = BUF_INIT;
+
+	if (outcome->unsplit)
+		cli_warn("%s holds %zu traces, one behind the other: no viewer opens it",
+			 outcome->path, outcome->result.segment_count + 1);
+	if (!outcome->sequels)
+		return;
+	sequels_put(outcome->sequels, &others);
+	cli_warn("%s goes on in %s: a viewer opens at most %" PRIu64 " characters at once",
+		 outcome->path, buf_string(&others) ?: "other files", EXPORT_JSON_MAX);
+}
+
 static void outcome_tell_loss(const struct outcome *outcome)
 {
 	const struct export_result *r = &outcome->result;
@@ -197,6 +234,10 @@ static void outcome_tell_ledger(const struct export_result *r)
 			row->cpu, row->written, row->events, row->lost_overrun, row->lost_other,
 			row->gaps, row->unread);
 	}
+	for (size_t i = 0; i < r->ledger_count; i++)
+		if (r->ledger[i].samples_lost)
+			fprintf(stderr, "records of samples lost on CPU %u: %" PRIu64 "\n",
+				r->ledger[i].cpu, r->ledger[i].samples_lost);
 	fprintf(stderr, "printed field by field: %" PRIu64 " event%s\n", r->fallback_events,
 		r->fallback_events == 1 ? "" : "s");
 	for (size_t i = 0; i < r->fallback_count; i++) {
@@ -208,6 +249,15 @@ static void outcome_tell_ledger(const struct export_result *r)
 		buf_visible(&line, r->fallbacks[i].why ?: "", VISIBLE_MAX);
 		fprintf(stderr, "%s\n", buf_string(&line) ?: "");
 	}
+}
+
+static void outcome_put_sequels(struct document *j, const struct outcome *outcome)
+{
+	document_open(j, "files", '[');
+	document_string(j, NULL, outcome->path);
+	for (size_t i = 0; i < outcome->sequels->count; i++)
+		document_string(j, NULL, outcome->sequels->paths[i]);
+	document_close(j, ']');
 }
 
 static void outcome_put_files(struct document *j, const struct split *split)
@@ -239,6 +289,8 @@ static void outcome_print_json(const struct outcome *outcome)
 	document_string(&j, "file", outcome->path);
 	if (outcome->split)
 		outcome_put_files(&j, outcome->split);
+	if (outcome->sequels)
+		outcome_put_sequels(&j, outcome);
 	document_string(&j, "format", outcome->format->name);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
@@ -265,6 +317,7 @@ static void outcome_print_json(const struct outcome *outcome)
 		document_uint(&j, "lost_other", r->ledger[i].lost_other);
 		document_uint(&j, "gaps", r->ledger[i].gaps);
 		document_uint(&j, "unread", r->ledger[i].unread);
+		document_uint(&j, "samples_lost", r->ledger[i].samples_lost);
 		document_close(&j, '}');
 	}
 	document_close(&j, ']');
@@ -308,8 +361,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	const struct export_result *r = &outcome->result;
 	bool nothing = r->events <= r->own_events;
 	bool failed = outcome->session && *outcome->session->error;
-	bool missing =
-		r->incomplete || outcome->ended_early || outcome->unmerged || failed || nothing;
+	bool missing = r->incomplete || outcome->ended_early || outcome->unmerged ||
+		       outcome->unsplit || failed || nothing;
 
 	/* The file exists even if the report cannot be printed. */
 	if (o->json) {
@@ -320,6 +373,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		outcome_tell_file(outcome);
 	if (!o->quiet && !o->json && outcome->split)
 		outcome_tell_removed(outcome->split);
+	outcome_tell_sequels(outcome);
 	outcome_tell_warnings(outcome);
 	if (failed)
 		cli_pass_on(outcome->session->error);

@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "export/export.h"
 #include "link.h"
+#include "output/sequel.h"
 #include "output/split.h"
 
 struct outcome {
@@ -12,6 +13,7 @@ struct outcome {
 	const struct export_format *format; /* the file's format */
 	bool in_place;			    /* a device or an inherited descriptor */
 	const struct split *split;	    /* the writer of the files, or NULL */
+	const struct sequels *sequels;	    /* files that the file goes on in, or NULL */
 	struct export_result result;
 	uint64_t buffer_bytes; /* buffer size per CPU of the recording; 0: unknown */
 	const Traced__Control__Session *session; /* at its end, or NULL; borrowed */
@@ -20,10 +22,13 @@ struct outcome {
 	bool ended_early;  /* ended by itself, before its time */
 	bool extracted;	   /* from a buffer that another tool filled */
 	bool unmerged;	   /* a file to merge is missing */
+	bool unsplit;	   /* the file still has all its segments */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)
 
+/* Copies a result without error. ret is filled on failure, too, but not completely. */
+int outcome_copy_result(struct export_result *ret, const Traced__Control__ExportResult *m);
 /* Copies the daemon's reply. */
 int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *finished,
 			  struct error *err);

@@ -58,12 +58,18 @@ static void recording_deinit(struct recording *rec)
 	reply_freep(&rec->finished);
 }
 
+/* A JSON into a pipe or a device can't go on in another file. */
+static bool record_may_overflow(const struct recording *rec)
+{
+	return rec->dest.format->one_string && rec->dest.in_place;
+}
+
 /* Interval for polling the session's state; -1: never. */
 static int record_status_ms(const struct recording *rec)
 {
 	if (rec->progress.on)
 		return PROGRESS_MS;
-	return rec->dest.format->one_string ? SIZE_MS : -1;
+	return record_may_overflow(rec) ? SIZE_MS : -1;
 }
 
 static int record_send(struct recording *rec, Traced__Control__Request *request, bool output,
@@ -92,6 +98,8 @@ static int record_send_start(struct recording *rec, struct error *err)
 	output.raw_addresses = rec->o->raw_addresses;
 	start.message.output = &output;
 	start.message.stream = rec->stream;
+	/* A request less: an exchange of messages is visible in the recording. */
+	start.message.attach = !rec->stream;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
 	return record_send(rec, &request, false, &rec->start_id, err);
@@ -185,7 +193,8 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	rec->phase = PHASE_RECORDING;
 	for (size_t i = 0; i < session->n_warnings; i++)
 		cli_pass_on(session->warnings[i]);
-	r = record_send_attach(rec, err);
+	rec->attach_id = rec->start_id;
+	r = session->attached ? 0 : record_send_attach(rec, err);
 	if (r < 0)
 		return r;
 	if (rec->child.pid) {
@@ -212,10 +221,9 @@ static bool record_ended_early(const struct recording *rec, const Traced__Contro
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
 
-/* A JSON or HTML reaches its viewers' limit long before the disk is full: warn in advance. */
 static void record_watch_size(struct recording *rec, const Traced__Control__Session *s)
 {
-	if (rec->size_told || !rec->dest.format->one_string || rec->dest.rotates ||
+	if (rec->size_told || !record_may_overflow(rec) ||
 	    json_text_estimate(rec->o->tracer, s->events, s->bytes) < EXPORT_JSON_MAX / 5 * 4)
 		return;
 	rec->size_told = true;
@@ -464,7 +472,7 @@ const struct command command_record = {
 	.options = OPTION(DURATION) | OPTION(OUTPUT) | OPTION(FORMAT) | OPTION(EVENT) |
 		   OPTION(FILTER) | OPTION(PROFILE) | OPTIONS_FUNCTIONS | OPTION(PID) |
 		   OPTION(FOLLOW) | OPTION(CPUS) | OPTION(CLOCK) | OPTIONS_COST | OPTION(RING) |
-		   OPTIONS_SAMPLES | OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
+		   OPTIONS_BESIDE | OPTION(STREAM) | OPTIONS_ROTATE | OPTION(NAME) | OPTION(TGID) |
 		   OPTION(RAW_ADDRESSES) | OPTIONS_FORMATS | OPTIONS_MERGE | OPTION(FAIL_ON_LOSS) |
 		   OPTION(JSON) | OPTION(QUIET) | OPTION(VERBOSE),
 	.takes_command = true,

@@ -24,13 +24,14 @@ static int samples_check_folder(const char *path, struct error *err)
 	return r < 0 ? error_errno(err, r, "--symbols: %s", path) : 0;
 }
 
-int samples_open(struct samples *ret, const struct options *o, struct error *err)
+int samples_open(struct samples *ret, const struct options *o, const struct code_opener *opener,
+		 struct error *err)
 {
 	int r = samples_check_folder(o->symbols, err);
 
 	if (r < 0)
 		return r;
-	r = code_symbols_new(&ret->code, o->symbols);
+	r = code_symbols_new(&ret->code, o->symbols, opener);
 	if (r < 0)
 		return error_errno(err, r, "cannot prepare names of functions");
 	ret->symbols = (struct export_symbols){ find_symbol, ret->code };

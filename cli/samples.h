@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "export/export.h"
 
+struct code_opener;
 struct code_symbols;
 
 struct samples {
@@ -18,8 +19,9 @@ struct samples {
 	struct export_sample_filter filter;
 };
 
-/* Opens all files in o. */
-int samples_open(struct samples *ret, const struct options *o, struct error *err);
+/* Opens all files in o. opener: as for code_symbols_new(). */
+int samples_open(struct samples *ret, const struct options *o, const struct code_opener *opener,
+		 struct error *err);
 /* Warns of names that may be wrong. */
 void samples_tell(const struct samples *s);
 void samples_deinit(struct samples *s);

@@ -60,7 +60,7 @@ const struct command command_start = {
 		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
 	.options = OPTION(DURATION) | OPTION(EVENT) | OPTION(FILTER) | OPTION(PROFILE) |
 		   OPTIONS_FUNCTIONS | OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTIONS_COST |
-		   OPTION(RING) | OPTIONS_SAMPLES | OPTION(NAME) | OPTION(TGID) | OPTION(JSON) |
+		   OPTION(RING) | OPTIONS_BESIDE | OPTION(NAME) | OPTION(TGID) | OPTION(JSON) |
 		   OPTION(QUIET),
 	.run = start_run,
 };

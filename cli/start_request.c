@@ -133,6 +133,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.max_memory = o->max_memory;
 	s.message.shed = (char **)o->shed.items;
 	s.message.n_shed = o->shed.count;
+	s.message.polls = (char **)o->polls.items;
+	s.message.n_polls = o->polls.count;
 	s.message.ring = o->ring;
 	s.message.sample_hz = o->sample_hz;
 	if (o->sample_event)

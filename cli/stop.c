@@ -13,7 +13,8 @@ const struct command command_stop = {
 	.summary = "end a session and write its file",
 	.text = "Ends SESSION, or the only one there is, and writes FILE (" OUTPUT_DEFAULT
 		" if none\n"
-		"is named). 'tracectl cancel' ends one without writing it.",
+		"is named). 'tracectl cancel' ends one without writing it. A session of record\n"
+		"--stream has its file: it only ends.",
 	.options = OPTIONS_RESULT,
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """tests/rooms.py [TREE]: checks each #include against the table "The rooms" of docs/architecture.md.
 

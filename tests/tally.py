@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Turns a meson testlog.json into lines "pass|fail|skip <TAB> name <TAB> reason". A test that
 passes with some cases skipped counts as passed, and each of these cases as skipped."""

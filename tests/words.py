@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """tests/words.py [TREE]: checks that no comment begins without its subject, as "What is left" does.
 

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "export/segment.h"
@@ -27,6 +28,22 @@ static bool file_name_is_good(const char *name, size_t len)
 	return true;
 }
 
+/* In a folder where others may write, the name may be somebody's pipe, or a link to a file. */
+static int directory_open_file(int folder, const char *name)
+{
+	_cleanup_close_ int fd = openat(folder, name,
+					O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW |
+						O_NONBLOCK | O_NOCTTY,
+					0666);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || st.st_nlink != 1)
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
 static int directory_begin_file(struct directory_maker *m, const struct frame *frame,
 				struct error *err)
 {
@@ -40,9 +57,8 @@ static int directory_begin_file(struct directory_maker *m, const struct frame *f
 	folder = output_name_folder(&m->name);
 	if (folder < 0)
 		return output_name_explain(&m->name, folder, err);
-	m->file_fd =
-		openat(folder, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-	return output_name_explain(&m->name, m->file_fd < 0 ? -errno : 0, err);
+	m->file_fd = directory_open_file(folder, name);
+	return output_name_explain(&m->name, MIN(m->file_fd, 0), err);
 }
 
 static int directory_take(void *maker, const struct frame *frame, struct error *err)

@@ -41,13 +41,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "output/path.h"
+#include "output/walk.h"
 
-/* Bytes copied by one call. */
-#define COPY_MAX (64U << 20)
 #define HIDE_TRIES 16
 
 /* The name that a fatal signal must remove; dir -1: none. */
@@ -294,49 +293,69 @@ static int name_create_hidden(struct output_name *n)
 	return n->fd < 0 ? name_hide(n, step_create_file) : 0;
 }
 
-/* Creates the output in the folder of target. */
-static int name_create_beside(struct output_name *n, const char *target, struct error *err)
+/* Explains why the folder of n->path was not found. */
+static int name_explain_way(const struct output_name *n, int r, struct error *err)
 {
-	_cleanup_free_ char *dir = NULL;
-	size_t ending = n->kind == OUTPUT_PART ? strlen(PART) : 0;
-	int r = target ? path_split(target, &dir, &n->base) : -ENOMEM;
+	_cleanup_free_ char *dir = NULL, *base = NULL;
 
+	return name_explain_folder(n, r, path_split(n->path, &dir, &base) < 0 ? "?" : dir, err);
+}
+
+/* Creates the output in the folder of n->path, or where links of that name lead. */
+static int name_create_beside(struct output_name *n, bool follow, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	_cleanup_place_ struct place place = PLACE_INIT;
+	const char *dir;
+	size_t ending = n->kind == OUTPUT_PART ? strlen(PART) : 0;
+	int r = place_find(&place, n->path, follow, &why);
+
+	if (r < 0 && why.message)
+		return error_move(err, &why);
 	if (r < 0)
-		return error_errno(err, r, "%s", n->path);
+		return name_explain_way(n, r, err);
+	n->base = TAKE_PTR(place.base);
+	dir = place.dir;
 	/* Filesystems that count characters (vfat) take more bytes than `doomed` has room for. */
 	if (strlen(n->base) + ending > NAME_MAX)
 		return name_explain_folder(n, -ENAMETOOLONG, dir, err);
 	if (!*n->base)
 		return name_explain_folder(n, -ENOENT, dir, err);
-	n->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = n->dir_fd < 0 ? -errno : name_create_hidden(n);
+	n->dir_fd = place_open_folder(&place);
+	r = n->dir_fd < 0 ? n->dir_fd : name_create_hidden(n);
 	return r < 0 ? name_explain_folder(n, r, dir, err) : 0;
 }
 
 /* Replaces the target of a link, not the link. */
 static int name_open_file(struct output_name *n, struct error *err)
 {
-	_cleanup_free_ char *target = NULL;
-	int r = path_check_owner(n->path, err);
+	int r = place_check_owner(n->path, err);
 
-	if (r < 0)
-		return r;
-	target = path_target(n->path);
-	return name_create_beside(n, target, err);
+	return r < 0 ? r : name_create_beside(n, true, err);
+}
+
+static int name_duplicate(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+
+	return copy < 0 ? -errno : copy;
 }
 
 /* Keeps the position and content of an inherited descriptor: its opener chose them. */
 static int name_open_in_place(struct output_name *n, const char *path, struct error *err)
 {
+	_cleanup_error_ struct error why = ERROR_INIT;
 	int fd = strcmp(path, "-") ? path_descriptor(path) : STDOUT_FILENO;
 
 	if (fd == -ENOENT)
-		n->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+		n->fd = place_open_special(path, &why);
 	else if (fd >= 0)
-		n->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		n->fd = name_duplicate(fd);
 	else
-		errno = -fd;
-	return n->fd < 0 ? error_errno(err, -errno, "%s", n->path) : 0;
+		n->fd = fd;
+	if (why.message)
+		return error_move(err, &why);
+	return n->fd < 0 ? error_errno(err, n->fd, "%s", n->path) : 0;
 }
 
 static int name_open_directory(struct output_name *n, const char *path, struct error *err)
@@ -352,7 +371,7 @@ static int name_open_directory(struct output_name *n, const char *path, struct e
 	if (!strcmp(path, "-") || !*base || !strcmp(base, ".") || !strcmp(base, ".."))
 		return error_set(err, -EINVAL, "%s: not a name for a new directory", n->path);
 	r = path_check_directory(n->path, err);
-	return r < 0 ? r : name_create_beside(n, n->path, err);
+	return r < 0 ? r : name_create_beside(n, false, err);
 }
 
 int output_name_open(struct output_name *ret, const char *path, enum output_kind kind,
@@ -382,9 +401,14 @@ int output_name_open(struct output_name *ret, const char *path, enum output_kind
 
 int output_name_folder(struct output_name *n)
 {
+	struct stat st;
+
 	if (n->fd < 0)
 		n->fd = openat(n->dir_fd, n->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	return n->fd < 0 ? -errno : n->fd;
+	if (n->fd < 0)
+		return -errno;
+	/* The owner of the outer folder can put another one there. */
+	return fstat(n->fd, &st) < 0 || st.st_uid != geteuid() ? -EPERM : n->fd;
 }
 
 int output_name_rehearse(struct output_name *n, struct error *err)
@@ -462,12 +486,10 @@ static int name_finish(struct output_name *n)
 
 static int name_copy_content(int to, int from)
 {
-	off_t at = 0;
-	ssize_t n;
+	struct stat st;
+	int r = fstat(from, &st) < 0 ? -errno : copy_range(to, from, 0, (uint64_t)st.st_size);
 
-	while ((n = sendfile(to, from, &at, COPY_MAX)) > 0)
-		;
-	return n < 0 || fsync(to) < 0 ? -errno : 0;
+	return r < 0 ? r : fsync(to) < 0 ? -errno : 0;
 }
 
 /* Copies the file to dir; readable by its owner only, since others use that folder, too. */

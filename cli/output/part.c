@@ -12,6 +12,7 @@
 #include "export/mend.h"
 #include "output/name.h"
 #include "output/path.h"
+#include "output/walk.h"
 
 #define NAMES_MAX 10000
 /* A younger empty file may be about to be locked by its creator. */
@@ -34,7 +35,8 @@ static bool part_begins_as(int fd, const struct export_format *format)
 	return n >= 0 && memcmp(found, head, (size_t)n) == 0;
 }
 
-int part_take(int dir_fd, const char *part, const struct export_format *format)
+int part_take(int dir_fd, const char *part, const struct export_format *format, const char *path,
+	      struct sequels *ret)
 {
 	_cleanup_close_ int fd =
 		openat(dir_fd, part, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -51,7 +53,7 @@ int part_take(int dir_fd, const char *part, const struct export_format *format)
 		return -EBUSY;
 	if (!part_begins_as(fd, format))
 		return -ENOENT;
-	r = mend_file(format, fd, NULL);
+	r = path ? sequels_mend(ret, fd, path, format, NULL) : mend_file(format, fd, NULL);
 	if (r > 0)
 		return TAKE_FD(fd);
 	/* Not one whole packet or line. */
@@ -86,17 +88,26 @@ static int part_rename(int dir_fd, const char *part, const char *where, const ch
 
 int part_recover(const char *path, const struct export_format *format, struct buf *ret_name)
 {
-	_cleanup_free_ char *target = path_target(path), *dir = NULL, *base = NULL, *part = NULL;
-	_cleanup_close_ int dir_fd = -EBADF, fd = -EBADF;
-	int r;
+	_cleanup_place_ struct place place = PLACE_INIT;
+	_cleanup_(sequels_deinit) struct sequels sequels = { 0 };
+	_cleanup_free_ char *stem = NULL, *ending = NULL, *part = NULL, *partial = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	int r = place_find(&place, path, true, NULL);
 
-	if (!target || path_split(target, &dir, &base) < 0 || asprintf(&part, "%s" PART, base) < 0)
+	/* Creating the output reports the reason. */
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	if (asprintf(&part, "%s" PART, place.base) < 0 ||
+	    path_split_ending(place.path, format, &stem, &ending) < 0 ||
+	    asprintf(&partial, "%s.partial%s", stem, ending) < 0)
 		return -ENOMEM;
-	dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	fd = dir_fd < 0 ? -ENOENT : part_take(dir_fd, part, format);
+	fd = part_take(place.dir_fd, part, format, partial, &sequels);
 	if (fd < 0)
 		return 0;
-	target[strlen(target) - strlen(base)] = '\0';
-	r = part_rename(dir_fd, part, target, base, format, ret_name);
+	place.path[strlen(place.path) - strlen(place.base)] = '\0';
+	r = part_rename(place.dir_fd, part, place.path, place.base, format, ret_name);
+	if (r == 0 && sequels.count)
+		buf_puts(ret_name, " and ");
+	sequels_put(&sequels, ret_name);
 	return r < 0 ? r : 1;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "output/walk.h"
 
 enum path_kind path_kind(const char *path)
 {
@@ -79,28 +80,6 @@ static char *path_follow_link(const char *path)
 	return next;
 }
 
-char *path_target(const char *path)
-{
-	char *target = strdup(path);
-
-	for (int n = 0; target && n < LINKS_MAX; n++) {
-		char *real = realpath(target, NULL), *next;
-		struct stat st;
-
-		if (real) {
-			free(target);
-			return real;
-		}
-		if (lstat(target, &st) < 0 || !S_ISLNK(st.st_mode) ||
-		    !path_owner_is_caller(st.st_uid))
-			break;
-		next = path_follow_link(target);
-		free(target);
-		target = next;
-	}
-	return target;
-}
-
 /* Number N in /proc/PID/fd/N, whose links lead to open files rather than names; or -1. */
 static int path_proc_number(const char *path)
 {
@@ -143,35 +122,6 @@ int path_descriptor(const char *path)
 	return fd;
 }
 
-/* The rule of fs.protected_symlinks, which may be off: see proc_sys_fs(5). */
-static bool path_link_is_trusted(const char *path, const struct stat *link)
-{
-	_cleanup_free_ char *dir = NULL, *base = NULL;
-	struct stat st;
-
-	if (path_owner_is_caller(link->st_uid))
-		return true;
-	if (path_split(path, &dir, &base) < 0 || stat(dir, &st) < 0)
-		return false;
-	return !(st.st_mode & S_ISVTX) || !(st.st_mode & S_IWOTH) || st.st_uid == link->st_uid;
-}
-
-int path_check_owner(const char *path, struct error *err)
-{
-	struct stat st;
-
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && !path_link_is_trusted(path, &st))
-		error_set(err, -EPERM,
-			  "%s is a symbolic link of uid %u in a folder where all may write", path,
-			  st.st_uid);
-	else if (stat(path, &st) == 0 && !path_owner_is_caller(st.st_uid))
-		error_set(err, -EPERM, "%s exists and belongs to uid %u", path, st.st_uid);
-	else
-		return 0;
-	error_hint(err, "remove it, or " OTHER_OUTPUT);
-	return -EPERM;
-}
-
 int path_refuse_directory(const char *path, struct error *err)
 {
 	error_set(err, -EISDIR, "%s is a directory", path);
@@ -205,7 +155,7 @@ int path_check_directory(const char *path, struct error *err)
 	if (!S_ISDIR(st.st_mode)) {
 		r = error_set(err, -EEXIST, "%s exists and is not a directory", path);
 	} else {
-		r = path_check_owner(path, err);
+		r = place_check_owner(path, err);
 		if (r < 0)
 			return r;
 		r = path_is_empty_directory(path);

@@ -30,21 +30,10 @@ bool path_owner_is_caller(uid_t owner);
 
 /* The advice of most errors about an output's path. */
 #define OTHER_OUTPUT "name another output with -o"
-/*
- * Refuses another user's file, or link in a folder where many may write: it could redirect root's
- * writes. 0 or -EPERM.
- */
-int path_check_owner(const char *path, struct error *err);
 /* Refuses to replace a file or a directory with content: -EEXIST. */
 int path_check_directory(const char *path, struct error *err);
 /* Returns -EISDIR with a hint. */
 int path_refuse_directory(const char *path, struct error *err);
-
-/*
- * Path of the file, existing or not, that `path` denotes; follows a link of the caller even to a
- * missing target. Owned. NULL: out of memory.
- */
-char *path_target(const char *path);
 
 /*
  * The descriptor that path names (/dev/stdout, /dev/fd/N, or a link to one). -EBADF: it is not an

@@ -15,6 +15,7 @@
 #include "output/name.h"
 #include "output/part.h"
 #include "output/path.h"
+#include "output/walk.h"
 
 /* Seven digits: eight are a date. */
 #define NUMBER_MAX 9999999
@@ -76,7 +77,7 @@ static unsigned split_number(const char *name, const char *stem, const char *end
 static void split_recover(struct splitter *p, int dir_fd, const char *stem, const char *part,
 			  unsigned number)
 {
-	_cleanup_close_ int fd = part_take(dir_fd, part, p->format);
+	_cleanup_close_ int fd = part_take(dir_fd, part, p->format, NULL, NULL);
 	int r = -EEXIST;
 
 	for (; fd >= 0 && r == -EEXIST && number <= NUMBER_MAX; number++) {
@@ -93,20 +94,27 @@ static void split_recover(struct splitter *p, int dir_fd, const char *stem, cons
 /* Recovers parts of killed recordings, then finds the existing numbers. */
 static int split_find_numbers(struct splitter *p, struct error *err)
 {
-	_cleanup_free_ char *dir = NULL, *stem = NULL, *part_ending = NULL;
-	const char *ending = p->split->ending;
+	_cleanup_place_ struct place place = PLACE_INIT;
+	_cleanup_free_ char *part_ending = NULL;
+	const char *ending = p->split->ending, *stem;
 	const struct dirent *entry;
+	int fd, r = place_find(&place, p->split->stem, false, NULL);
 	DIR *d;
 
-	if (path_split(p->split->stem, &dir, &stem) < 0 ||
-	    asprintf(&part_ending, "%s" PART, ending) < 0)
-		return error_errno(err, -ENOMEM, "the files' names");
 	p->number = 1;
-	d = opendir(dir);
-	/* Creating the first file reports a missing directory. */
-	if (!d)
-		return errno == ENOENT || errno == ENOTDIR ? 0
-							   : error_errno(err, -errno, "%s", dir);
+	/* Creating the first file reports a missing directory, or another user's link. */
+	if (r < 0)
+		return r == -ENOMEM ? error_errno(err, r, "the files' names") : 0;
+	stem = place.base;
+	if (asprintf(&part_ending, "%s" PART, ending) < 0)
+		return error_errno(err, -ENOMEM, "the files' names");
+	fd = place_open_folder(&place);
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		r = fd < 0 ? fd : -errno;
+		close_fd(fd);
+		return error_errno(err, r, "%s", place.dir);
+	}
 	while ((entry = readdir(d))) {
 		unsigned number = split_number(entry->d_name, stem, part_ending);
 

@@ -2,6 +2,7 @@
 /* Arms a recording and removes it again. */
 #include "daemon/capture/recording.h"
 
+#include <fcntl.h>
 #include <sys/epoll.h>
 
 #include "base/io.h"
@@ -46,8 +47,12 @@ static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *
 		close_fd(dir);
 		return r;
 	}
-	return ring_open(&c->run.rings[buffer], buffer, dir, capture_env_sys(&setup->env), wanted,
-			 kind, &layout, staging, err);
+	r = ring_open(&c->run.rings[buffer], buffer, dir, capture_env_sys(&setup->env), wanted,
+		      kind, &layout, staging, err);
+	if (r < 0)
+		return r;
+	r = ring_open_switch(&c->run.rings[buffer]);
+	return r < 0 ? error_errno(err, r, "cannot open tracing_on") : 0;
 }
 
 static unsigned online_cpus(const struct ring *ring)
@@ -105,6 +110,8 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 		r = open_ring(c, BUFFER_MAIN, c->setup.main, request->reader, err);
 	if (r == 0)
 		r = make_header(&c->setup, run->rings, request, err);
+	run->marker =
+		tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC, "trace_marker");
 	if (r < 0 || c->setup.ring_mode)
 		return r;
 	for (int b = 0; b < BUFFER_COUNT; b++) {
@@ -131,6 +138,27 @@ static int open_sampler(struct capture_run *run, const struct capture_request *r
 	return r < 0 ? error_errno(err, r, "cannot watch the rings of samples") : 0;
 }
 
+static int open_poller(struct capture *c, const struct capture_request *request, struct error *err)
+{
+	const struct capture_env *env = &c->setup.env;
+	/* Children are not known in advance: all processes are read. */
+	bool given = request->pid_count && !request->follow_forks;
+	const struct poll_where where = {
+		.proc = env->proc,
+		.sys = capture_env_sys(env),
+		.pids = given ? request->pids : NULL,
+		.pid_count = given ? request->pid_count : 0,
+	};
+	struct poll_plan plan = { 0 };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < request->polls.count; i++)
+		r = poll_plan_add(&plan, request->polls.items[i], err);
+	if (r < 0 || poll_plan_is_empty(&plan))
+		return r;
+	return poller_new(&c->run.poller, &plan, &where, &c->report, err);
+}
+
 /* Reads back the buffer size: the kernel rounds it, and some kernels silently allocate less. */
 static void check_size(struct capture *c, const struct capture_request *request)
 {
@@ -151,12 +179,12 @@ static bool may_name_functions(const struct capture_request *request)
 }
 
 /*
- * Symbols may wait until an event that names one is seen. Not for a streamed recording, whose
- * follower needs them first, nor with a stream limit, which may leave no room for them later.
+ * Symbols may wait until the recording has ended. Not for a streamed recording, whose follower
+ * needs them first, nor with a stream limit, which may leave no room for them later.
  */
 static bool may_wait_for_symbols(const struct capture *c)
 {
-	return !c->run.names.all_symbols && !c->setup.streamed && !c->setup.stream_limit;
+	return !c->setup.streamed && !c->setup.stream_limit;
 }
 
 static int init_names(struct capture *c, const struct setup_events *events, struct error *err)
@@ -176,7 +204,8 @@ static int init_names(struct capture *c, const struct setup_events *events, stru
 			r = names_see_options(&run->names, ring->dir);
 		if (!c->setup.has_tasks && !c->setup.ring_mode)
 			run->names.known = &run->known;
-		if (may_wait_for_symbols(c))
+		run->names.symbols_wait = may_wait_for_symbols(c) && !c->setup.ring_mode;
+		if (may_wait_for_symbols(c) && !run->names.all_symbols)
 			run->names.seen = ring->seen = &run->seen;
 	}
 	return r < 0 ? error_errno(err, r, "cannot list the events") : 0;
@@ -224,6 +253,8 @@ int capture_new(struct capture **ret, struct capture_spare **spare, const struct
 	if (r == 0)
 		r = open_sampler(&c->run, request, err);
 	if (r == 0)
+		r = open_poller(c, request, err);
+	if (r == 0)
 		r = init_names(c, &events, err);
 	if (r < 0)
 		return r;
@@ -237,6 +268,8 @@ struct capture *capture_free(struct capture *c)
 {
 	if (!c)
 		return NULL;
+	if (c->run.running && !atomic_load(&c->run.off))
+		capture_set_tracing(c, false);
 	run_deinit(&c->run);
 	setup_deinit(&c->setup);
 	report_deinit(&c->report);

@@ -6,8 +6,9 @@
  *
  * Life of a capture:
  * - capture_new validates, creates the instances and applies the plan, all journalled.
- * - capture_start turns tracing on. Header and names go to the stream while the kernel already
- *   records.
+ * - capture_prepare writes header and names to the stream: what is read before the kernel records
+ *   is in no trace.
+ * - capture_start turns tracing on.
  * - capture_dispatch runs whenever capture_fd is readable or capture_deadline has passed.
  * - capture_stop turns tracing off, drains the rings and writes END.
  * - capture_free removes the instances and the journal. Alone, at any point, it undoes everything.
@@ -24,12 +25,15 @@
 #include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
 
+struct excerpt_memory;
+
 /* The surroundings of a capture. Borrowed; must outlive the captures. */
 struct capture_env {
 	struct tracefs *tracefs;
 	const char *proc;      /* "/proc", or a fixture's directory */
 	const char *state_dir; /* the journals' directory; must exist, writable by nobody else */
-	const char *sys;       /* "/sys", or a fixture's directory; NULL: "/sys" */
+	struct excerpt_memory *excerpt; /* kept for later captures; NULL: none */
+	const char *sys;		/* "/sys", or a fixture's directory; NULL: "/sys" */
 };
 static inline const char *capture_env_sys(const struct capture_env *env)
 {
@@ -51,10 +55,11 @@ struct capture_words {
 	size_t count;
 };
 
-/* Globs of the events that the caller may record. All 0: everything. */
+/* Limits of what the caller may record. All 0: none. */
 struct capture_event_bounds {
-	struct capture_words only;  /* none: all */
+	struct capture_words only;  /* globs of events; none: all */
 	struct capture_words never; /* exceptions from `only` */
+	bool hide_addresses;	    /* filters may compare open fields only: event_field.h */
 };
 
 /* CPU limit of the recorder, and what it sheds to stay below it: overhead.h. All 0: no limit. */
@@ -101,6 +106,8 @@ struct capture_request {
 	bool streamed; /* an exporter follows: takes part-filled sub-buffers too and writes FLUSH
 			  chunks */
 	struct sampling sampling; /* not in ring mode, nor streamed */
+	/* Files to read at intervals: polls/poll_plan.h. Not in ring mode. */
+	struct capture_words polls;
 	enum capture_reader reader;
 	const char *const *command; /* for the header only; NULL-terminated or NULL */
 	uint64_t duration_ns;	    /* for the header only */
@@ -123,6 +130,7 @@ struct capture_cpu_stats {
 struct capture_stats {
 	uint64_t start_boot_ns;	      /* 0: not started */
 	uint64_t events, lost, bytes; /* totals; bytes of the whole stream */
+	uint64_t cpu_ns;	      /* CPU time spent on it so far */
 	uint64_t overwritten;	      /* ring mode: overwritten events; they are not lost */
 	unsigned event_types;	      /* number of enabled events */
 	const char *reader;	      /* "mmap", "splice" or "read" */
@@ -160,24 +168,43 @@ struct capture_spare;
 int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
 		const struct capture_request *request, struct error *err);
 
+/*
+ * Does the slow part of a start, in any thread. stream_fd is borrowed until capture_start, which
+ * gets the same file; -1 in ring mode. Without it capture_start does this part.
+ */
+int capture_prepare(struct capture *c, int stream_fd, struct error *err);
 /* Turns tracing on. stream_fd is borrowed until capture_stop; -1 in ring mode. */
 int capture_start(struct capture *c, int stream_fd, struct error *err);
 
+/* CLOCK_BOOTTIME ns of the start; 0: not started. */
+uint64_t capture_started_ns(const struct capture *c);
 /* Readable (epoll) when a CPU's ring should be read. The descriptor never changes. */
 int capture_fd(const struct capture *c);
 /* CLOCK_BOOTTIME ns by which capture_dispatch must be called even if capture_fd is not readable. */
 uint64_t capture_deadline(const struct capture *c);
 /*
  * Moves the rings' contents to the stream, within a page budget, and does the periodic work.
- * Returns 0 if nothing is left to do, 1 if the budget is used up: call again soon, but through the
- * event loop. A plain loop might not end, because the recorder's own work can fill the rings
- * again. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes no more.
+ * Returns 0 if nothing is left to do, 1 if the budget is used up: call again soon, and look for
+ * other work in between. The rings may never run dry. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes
+ * no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);
 
 /* Number of FLUSH chunks in the stream of a streamed recording. */
 uint64_t capture_flushes(const struct capture *c);
+/* Bytes of the stream so far. */
+uint64_t capture_bytes(const struct capture *c);
+/*
+ * For a streamed recording that must not grow: only writes the names that a FLUSH needs, and then
+ * a FLUSH. Returns as capture_dispatch; 0: it is written, or a CPU can't be read now.
+ */
+int capture_flush(struct capture *c, struct error *err);
 
+/*
+ * Does the first part of capture_stop, before anything else that the end needs is recorded. Another
+ * thread may be in capture_dispatch meanwhile.
+ */
+void capture_turn_off(struct capture *c);
 /*
  * Turns tracing off, drains the rings and writes END. If a step fails, the others still run, and
  * its error is returned. In ring mode call capture_snapshot first.
@@ -189,6 +216,8 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
  * the ring, so each snapshot holds the events since the previous one.
  */
 int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err);
+/* Upper bound of the bytes that the rings hold now. -errno: they can't be counted. */
+int capture_count_held(struct capture *c, uint64_t *ret);
 
 /* Bytes; kernels before 6.8 truncate a mark at about 1 KB. */
 #define CAPTURE_MARK_MAX 1000
@@ -231,6 +260,7 @@ int capture_extract(const struct capture_env *env, const char *instance, int str
 
 /*
  * Undoes what crashed recordings left behind: every journal in state_dir whose owner is gone.
- * Returns the number of instances removed or settings restored.
+ * Returns the number of instances removed or settings restored. Settings that somebody changed
+ * after the crash stay. kept, if it is not NULL, gets a line about each.
  */
-int capture_recover(const struct capture_env *env, struct error *err);
+int capture_recover(const struct capture_env *env, struct buf *kept, struct error *err);

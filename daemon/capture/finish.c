@@ -36,7 +36,9 @@ static int finish_write_end(struct capture *c, enum capture_end reason)
 	int r;
 
 	clocks_read(&s);
-	r = clocks_write(&s, &run->writer, CLOCK_PHASE_END);
+	r = run_write_syncs(run);
+	if (r == 0)
+		r = clocks_write(&s, &run->writer, CLOCK_PHASE_END);
 	if (r == 0)
 		r = run_write_counts(run, CLOCK_PHASE_END);
 	if (!c->setup.ring_mode)
@@ -111,14 +113,27 @@ static int finish_rings(struct capture_run *run, bool on)
 	return r;
 }
 
-/* The last events may be the first ones that name symbols. */
+/* The kernel's symbols have waited: reading them takes longer than anything else. */
 static void finish_symbols(struct capture *c)
 {
-	int r = finish_scans(c);
+	int r;
+
+	c->run.names.symbols_wait = false;
+	r = finish_scans(c);
 
 	if (r < 0)
 		report_warn_missing(&c->report, "the kernel's symbols are missing: %s",
 				    strerror(-r));
+}
+
+static int finish_polls(struct capture *c)
+{
+	struct capture_run *run = &c->run;
+
+	if (!run->poller)
+		return 0;
+	poller_stop(run->poller, &c->report);
+	return run->full ? 0 : run_take_polls(run);
 }
 
 /* on: tracing could not be turned off. */
@@ -127,6 +142,8 @@ static int finish_end_stream(struct capture *c, enum capture_end reason, bool on
 	struct capture_run *run = &c->run;
 	int r = sampler_stop(&run->sampler, &run->writer), e;
 
+	if (r == 0)
+		r = finish_polls(c);
 	if (r == 0)
 		r = finish_names(c);
 	if (r == 0)
@@ -149,6 +166,18 @@ static int finish_end_stream(struct capture *c, enum capture_end reason, bool on
 	return r < 0 ? r : e;
 }
 
+void capture_turn_off(struct capture *c)
+{
+	struct capture_run *run = &c->run;
+
+	if (!run->running || atomic_exchange(&run->off, true))
+		return;
+	run->off_before = capture_was_turned_off(c);
+	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
+	sampler_pause(&run->sampler);
+	run->off_error = capture_set_tracing(c, false);
+}
+
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -157,18 +186,13 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 
 	if (!run->running)
 		return 0;
+	capture_turn_off(c);
 	run->running = false;
-	capture_check_on(c);
-	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
-	sampler_pause(&run->sampler);
-	off = run_set_tracing(run, false);
-	if (off == -ENOENT || off == -ENODEV) {
-		report_warn_missing(&c->report,
-				    "somebody removed the tracefs instance during the recording");
-		off = 0;
-	} else if (off < 0) {
+	if (run->off_before)
+		capture_warn_of_off(c);
+	off = run->off_error;
+	if (off < 0)
 		report_warn(&c->report, "tracing could not be turned off: %s", strerror(-off));
-	}
 	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	/* Drain the rings even if tracing could not be turned off. */
 	if (run->streaming)
@@ -185,10 +209,10 @@ static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_e
 
 	run->seen = (struct seen_events){ 0 };
 	if (r == 0)
-		r = run_write_counts(run, CLOCK_PHASE_START);
+		r = run_write_start(run);
 	/* The rings first: the kernel is overwriting them. */
 	if (r == 0)
-		r = finish_rings(run, run->running);
+		r = finish_rings(run, run->running && !atomic_load(&run->off));
 	if (r == 0) {
 		names_rewind(&run->names);
 		run->names_done = false;
@@ -212,4 +236,21 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, 
 	r = finish_take_snapshot(c, stream_fd, reason);
 	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}
+
+int capture_count_held(struct capture *c, uint64_t *ret)
+{
+	uint64_t held = 0;
+
+	for (int b = 0; b < BUFFER_COUNT; b++) {
+		struct ring *ring = &c->run.rings[b];
+		int r = ring->cpus ? ring_count(ring) : 0;
+
+		if (r < 0)
+			return r;
+		for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
+			held += ring_most_subbufs(ring, cpu) * ring->layout.size;
+	}
+	*ret = held;
+	return 0;
 }

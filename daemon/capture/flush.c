@@ -26,6 +26,8 @@ static int write_flush(struct capture_run *run)
 	/* The exporter prints the events before this FLUSH with the names written so far. */
 	if (r == 0)
 		r = names_update(&run->names, &run->writer);
+	if (r == 0)
+		r = run_write_syncs(run);
 	if (r < 0)
 		return r;
 	message.boot_ns = now_ns(CLOCK_BOOTTIME);
@@ -100,4 +102,18 @@ int run_flush(struct capture_run *run, uint64_t now)
 uint64_t capture_flushes(const struct capture *c)
 {
 	return c->run.flush.count;
+}
+
+int capture_flush(struct capture *c, struct error *err)
+{
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID), now = now_ns(CLOCK_BOOTTIME);
+	struct capture_run *run = &c->run;
+	int r = run->running ? capture_background_slice(c) : 0;
+
+	if (r == 0 && run->running) {
+		run->flush.next = now;
+		r = run_flush(run, now);
+	}
+	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
 }

@@ -22,10 +22,14 @@ struct capture {
 	struct capture_report report;
 };
 
-/* Writes the head of every stream: header, layout and the clocks at the start. */
+/* Writes the head of every stream: header and layout. */
 int capture_begin_stream(struct capture *c, int fd);
-/* Warns if somebody else turned the main instance off: later events are in no count. */
-void capture_check_on(struct capture *c);
+/* Turns tracing on or off in both instances. */
+int capture_set_tracing(struct capture *c, bool on);
+/* True if the main instance is off, though nothing of the request may do that. */
+bool capture_was_turned_off(const struct capture *c);
+/* Somebody else turned it off: later events are in no count. */
+void capture_warn_of_off(struct capture *c);
 /* Starts a scan of programs' mappings, continued by capture_background_slice. */
 void capture_scan_mappings(struct capture *c);
 /* Writes the recorder's own sync first: it ties the trace clock to the stream's clock snapshots. */

@@ -11,6 +11,7 @@
 
 /* Leaves room for the message's other fields, and for the mark of a cut. */
 #define NOTE_TEXT_MAX (STREAM_NOTE_MAX - 64)
+#define COUNTS_FRESH_NS NSEC_PER_MSEC
 
 void report_deinit(struct capture_report *r)
 {
@@ -114,6 +115,7 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 	struct capture_report *report = &c->report;
 	struct capture_stats s = {
 		.start_boot_ns = c->run.start_boot_ns,
+		.cpu_ns = c->run.cpu_ns,
 		.bytes = report->bytes_before + c->run.writer.bytes,
 		.event_types = report->event_types,
 		.reader = "none",
@@ -124,7 +126,9 @@ void capture_get_stats(struct capture *c, struct capture_stats *ret)
 
 	if (!report->cpu_stats)
 		report->cpu_stats = calloc(ring->cpu_count + 1, sizeof(*report->cpu_stats));
-	ring_count(ring);
+	/* Right after the start, and after the end, they are known. */
+	if (now_ns(CLOCK_BOOTTIME) - ring->counted_boot_ns >= COUNTS_FRESH_NS)
+		ring_count(ring);
 	for (unsigned cpu = 0; report->cpu_stats && cpu < ring->cpu_count; cpu++) {
 		const struct cpu_reader *reader = &ring->cpus[cpu].reader;
 		struct capture_cpu_stats *row = &report->cpu_stats[cpu];

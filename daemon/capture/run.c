@@ -10,7 +10,8 @@
  * Maximum age of a full sub-buffer in a ring. One that is being filled waits until it is full, or
  * for the flush.
  */
-#define TICK_NS (500 * NSEC_PER_MSEC)
+#define TICK_NS NSEC_PER_SEC
+#define STREAMED_TICK_NS (500 * NSEC_PER_MSEC)
 #define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* if poll does not report full rings */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)
@@ -29,13 +30,13 @@ int run_init(struct capture_run *run, const struct capture_overhead *overhead, s
 
 void run_deinit(struct capture_run *run)
 {
-	if (run->running)
-		run_set_tracing(run, false);
 	close_fd(run->epfd);
 	close_fd(run->clock_watch);
+	close_fd(run->marker);
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		ring_close(&run->rings[b]);
 	sampler_close(&run->sampler);
+	poller_free(run->poller);
 	mapping_scan_end(&run->mappings);
 	staging_deinit(&run->staging);
 	names_deinit(&run->names);
@@ -64,8 +65,7 @@ int run_write_counts(struct capture_run *run, enum clock_phase phase)
 int capture_begin_stream(struct capture *c, int fd)
 {
 	const struct capture_setup *setup = &c->setup;
-	struct capture_run *run = &c->run;
-	struct stream_writer *w = &run->writer;
+	struct stream_writer *w = &c->run.writer;
 	int r = stream_writer_init(w, fd, setup->stream_limit);
 
 	if (r == 0)
@@ -73,28 +73,41 @@ int capture_begin_stream(struct capture *c, int fd)
 	if (r == 0)
 		r = stream_write(w, CHUNK_HEADER_PAGE, setup->header_page.data,
 				 setup->header_page.len);
-	if (r == 0)
-		r = clocks_write(&run->clocks_start, w, CLOCK_PHASE_START);
-	if (r == 0)
-		r = run_write_syncs(run);
-	run->streaming = r == 0;
 	c->report.warnings_noted = 0;
 	return r;
 }
 
-void capture_check_on(struct capture *c)
+int run_write_start(struct capture_run *run)
 {
-	uint64_t on;
+	int r = clocks_write(&run->clocks_start, &run->writer, CLOCK_PHASE_START);
 
-	if (c->setup.may_go_off)
-		return;
-	if (tracefs_read_u64(c->run.rings[BUFFER_MAIN].dir, "tracing_on", &on) == 0 && !on)
-		report_warn_missing(&c->report,
-				    "somebody turned tracing off during the recording: later "
-				    "events are missing");
+	run->syncs_written = 0;
+	if (r == 0)
+		r = run_write_syncs(run);
+	if (r == 0)
+		r = run_write_counts(run, CLOCK_PHASE_START);
+	run->streaming = r == 0;
+	return r;
 }
 
-int run_set_tracing(struct capture_run *run, bool on)
+bool capture_was_turned_off(const struct capture *c)
+{
+	return !c->setup.may_go_off && ring_is_on(&c->run.rings[BUFFER_MAIN]) == 0;
+}
+
+void capture_warn_of_off(struct capture *c)
+{
+	report_warn_missing(&c->report,
+			    "somebody turned tracing off during the recording: later events are "
+			    "missing");
+}
+
+int run_set_ring(struct capture_run *run, enum subbufs_buffer buffer, bool on)
+{
+	return run->rings[buffer].cpus ? ring_switch(&run->rings[buffer], on) : 0;
+}
+
+static int run_set_tracing(struct capture_run *run, bool on)
 {
 	static const enum subbufs_buffer order[2][BUFFER_COUNT] = {
 		{ BUFFER_MAIN, BUFFER_TASKS }, /* off: the main ring first, so that births stay
@@ -104,12 +117,8 @@ int run_set_tracing(struct capture_run *run, bool on)
 	int failed = 0;
 
 	for (int i = 0; i < BUFFER_COUNT; i++) {
-		const struct ring *ring = &run->rings[order[on][i]];
-		int r;
+		int r = run_set_ring(run, order[on][i], on);
 
-		if (!ring->cpus)
-			continue;
-		r = tracefs_write(ring->dir, "tracing_on", on ? "1" : "0");
 		failed = failed ?: r;
 	}
 	return failed;
@@ -123,33 +132,92 @@ void capture_scan_mappings(struct capture *c)
 		report_warn(&c->report, "%s cannot be read: programs' code has no names", proc);
 }
 
+int run_take_polls(struct capture_run *run)
+{
+	uint64_t cpu_ns = 0;
+	int r = run->poller ? poller_take(run->poller, &run->writer, &cpu_ns) : 0;
+
+	run->cpu_ns += cpu_ns;
+	return r;
+}
+
+/* The top level's tracing_on is in the journal, which must know its value. */
+int capture_set_tracing(struct capture *c, bool on)
+{
+	struct capture_setup *s = &c->setup;
+	int noted = s->main ? 0 : journal_writes(&s->journal, "tracing_on");
+	int r = run_set_tracing(&c->run, on) ?: noted;
+
+	/* A function trigger changes the value by itself. */
+	if (r == 0 && !s->main && !s->may_go_off)
+		r = journal_wrote(&s->journal, s->env.tracefs, "tracing_on");
+	return r;
+}
+
 static int run_start_sampling(struct capture *c)
 {
 	struct capture_run *run = &c->run;
-	bool samples = run->sampler.hz;
-	/* Start recording new mappings before reading procfs, so that none is missed. */
-	int r = samples ? sampler_start(&run->sampler, &run->writer) : 0;
+	int r;
 
-	if (r == 0 && (samples || (c->setup.wants_mappings && !c->setup.ring_mode)))
+	if (!run->sampler.hz)
+		return 0;
+	/* Start recording new mappings before reading procfs, so that none is missed. */
+	r = sampler_start(&run->sampler, &run->writer);
+	if (r == 0)
 		capture_scan_mappings(c);
 	return r;
 }
 
-int capture_start(struct capture *c, int stream_fd, struct error *err)
+/*
+ * Writes the names before the main ring records, so that reading them leaves no events there. The
+ * tasks' ring records already: each task is in it, or in procfs, or in both.
+ */
+static int prepare_names(struct capture *c)
+{
+	struct capture_run *run = &c->run;
+	int r = run_set_ring(run, BUFFER_TASKS, true);
+
+	if (r == 0 && c->setup.wants_mappings && !run->sampler.hz)
+		capture_scan_mappings(c);
+	while (r == 0 && (r = capture_background_slice(c)) > 0)
+		r = 0;
+	/* The next dispatch reports it. */
+	run->full |= r == -EDQUOT;
+	return r == -EDQUOT ? 0 : r;
+}
+
+int capture_prepare(struct capture *c, int stream_fd, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	struct capture_run *run = &c->run;
-	int r = 0;
+	int r;
 
+	if (c->setup.ring_mode)
+		return 0;
+	r = capture_begin_stream(c, stream_fd);
+	if (r == 0)
+		r = prepare_names(c);
+	c->run.prepared = r == 0;
+	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}
+
+int capture_start(struct capture *c, int stream_fd, struct error *err)
+{
+	struct capture_run *run = &c->run;
+	uint64_t began;
+	int r = run->prepared ? 0 : capture_prepare(c, stream_fd, err);
+
+	if (r < 0)
+		return r;
+	began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	run->writer.fd = stream_fd;
 	clocks_read(&run->clocks_start);
-	if (!c->setup.ring_mode) {
-		r = capture_begin_stream(c, stream_fd);
-		if (r == 0)
-			r = run_write_counts(run, CLOCK_PHASE_START);
-		if (r < 0)
-			return error_errno(err, r, "cannot write the capture stream");
-	}
-	r = run_set_tracing(run, true);
+	r = c->setup.ring_mode ? 0 : run_write_start(run);
+	if (r < 0)
+		return error_errno(err, r, "cannot write the capture stream");
+	/* The rest of the start is short; to measure it would leave events. */
+	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	r = capture_set_tracing(c, true);
 	if (r < 0)
 		return error_errno(err, r, "cannot turn tracing on in the instance %s",
 				   c->setup.instance);
@@ -159,17 +227,30 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
-	run->tick_ns = TICK_NS;
-	run->next_tick = run->start_boot_ns;
+	r = run->poller ? poller_start(run->poller) : 0;
+	if (r < 0)
+		return error_errno(err, r, "cannot start a thread to poll files");
+	/* The cost of a recording with a limit is judged at each tick. */
+	run->tick_ns = c->setup.streamed || run->overhead.permille ? STREAMED_TICK_NS : TICK_NS;
+	run->next_tick = run->start_boot_ns + run->tick_ns;
 	run->next_stats = run->start_boot_ns + STATS_NS;
 	run->next_clocks = run->start_boot_ns + CLOCKS_NS;
-	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	return 0;
+}
+
+uint64_t capture_started_ns(const struct capture *c)
+{
+	return c->run.start_boot_ns;
 }
 
 int capture_fd(const struct capture *c)
 {
 	return c->run.epfd;
+}
+
+uint64_t capture_bytes(const struct capture *c)
+{
+	return c->run.writer.bytes;
 }
 
 uint64_t capture_deadline(const struct capture *c)
@@ -266,12 +347,14 @@ static int run_periodic(struct capture *c, uint64_t now)
 	int r = 0;
 
 	for (int b = 0; b < BUFFER_COUNT; b++) {
-		ring_refresh(&run->rings[b], capture_env_sys(&setup->env), &run->staging);
+		ring_refresh(&run->rings[b], &run->staging);
 		if (!setup->ring_mode)
 			ring_watch(&run->rings[b], run->epfd);
 	}
 	if (now >= run->next_stats) {
-		capture_check_on(c);
+		/* `off` is set before tracing goes off. */
+		if (capture_was_turned_off(c) && !atomic_load(&run->off))
+			capture_warn_of_off(c);
 		/*
 		 * A streamed recording writes its counts with a flush, so that they match the
 		 * stream.
@@ -283,6 +366,8 @@ static int run_periodic(struct capture *c, uint64_t now)
 		if (r == 0 && !setup->has_tasks && run->names_done && !run->rescan.processes)
 			task_scan_start(&run->rescan, setup->env.proc, &run->known);
 	}
+	if (r == 0)
+		r = run_write_syncs(run);
 	if (r == 0 && now >= run->next_clocks)
 		r = run_write_clocks(run);
 	return r < 0 ? r : report_write_notes(&c->report, &run->writer);
@@ -298,11 +383,18 @@ static void run_trim_heap(void)
 
 static void run_end_names(struct capture *c)
 {
+	_cleanup_buf_ struct buf gone = BUF_INIT;
 	struct capture_run *run = &c->run;
 
 	run->names_done = true;
 	overhead_restart(&run->overhead);
 	run_trim_heap();
+	if (run->names.stage != NAMES_DONE)
+		return;
+	if (kernel_symbols_find_gone(&run->names.symbols, &gone) == 0 && gone.len)
+		report_warn(&c->report,
+			    "addresses in modules that were unloaded have no names: %.*s",
+			    (int)gone.len - 1, gone.data);
 	if (run->names.symbols.hidden)
 		report_warn(&c->report, "kernel symbols are hidden (kernel.kptr_restrict): "
 					"addresses have no names");
@@ -342,7 +434,7 @@ static void run_refresh_rings(struct capture *c, uint64_t now)
 	if (now < run->next_tick)
 		return;
 	for (int b = 0; b < BUFFER_COUNT; b++)
-		ring_refresh(&run->rings[b], capture_env_sys(&c->setup.env), &run->staging);
+		ring_refresh(&run->rings[b], &run->staging);
 	run->next_tick = now + STATS_NS;
 }
 
@@ -356,10 +448,10 @@ static int run_dispatch(struct capture *c, struct error *err)
 	more = run_drain_ready(run);
 	if (more < 0)
 		return more;
-	r = run_drain_rings(run, tick);
-	if (r < 0)
-		return r;
-	more |= r;
+	/* Visits those again that used up their budget. */
+	more = run_drain_rings(run, tick);
+	if (more < 0)
+		return more;
 	if (tick) {
 		r = sampler_drain(&run->sampler, &run->writer);
 		if (r == 0)
@@ -374,6 +466,9 @@ static int run_dispatch(struct capture *c, struct error *err)
 	if (r < 0)
 		return r;
 	more |= r;
+	r = run_take_polls(run);
+	if (r < 0)
+		return r;
 	r = c->setup.streamed ? run_flush(run, now) : 0;
 	return r < 0 ? r : more | r;
 }

@@ -2,10 +2,13 @@
 /* The part of a recording that moves while it records: readers, stream, deadlines. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "daemon/capture/clocks.h"
 #include "daemon/capture/names/mappings.h"
 #include "daemon/capture/names/names.h"
 #include "daemon/capture/overhead.h"
+#include "daemon/capture/polls/poller.h"
 #include "daemon/capture/rings/ring.h"
 #include "daemon/capture/rings/sampler.h"
 
@@ -31,8 +34,10 @@ struct capture_run {
 	struct ring rings[BUFFER_COUNT];
 	struct staging staging;
 	struct sampler sampler; /* hz 0: no samples */
+	struct poller *poller;	/* owned; NULL: no files are polled */
 	int clock_watch;	/* -EBADF: clock steps are noticed only at the periodic readings */
 	int epfd;
+	int marker; /* the main buffer's trace_marker, or -errno */
 
 	/* Work for when the rings are empty. */
 	struct names names;
@@ -43,12 +48,15 @@ struct capture_run {
 	struct mapping_scan mappings;
 
 	struct stream_writer writer;
-	bool running, streaming;
+	bool prepared, running, streaming;
+	atomic_bool off; /* we turn tracing off, or have done so */
+	bool off_before; /* somebody else had done so */
+	int off_error;
 	bool full; /* the stream limit is reached: sub-buffers read since then are not in it */
 	struct flush flush; /* of a streamed recording */
 	struct clock_snapshot clocks_start;
 	struct sync *syncs; /* owned */
-	size_t sync_count;
+	size_t sync_count, syncs_written;
 
 	uint64_t start_boot_ns, tick_ns, next_tick, next_stats, next_clocks;
 	struct overhead overhead;
@@ -56,7 +64,10 @@ struct capture_run {
 };
 
 #define RUN_INIT                                                                                   \
-	((struct capture_run){ .rings = { [0 ... BUFFER_COUNT - 1] = { .dir = -EBADF } },          \
+	((struct capture_run){ .rings = { [0 ... BUFFER_COUNT - 1] = { .dir = -EBADF,              \
+								       .online_fd = -EBADF,        \
+								       .switch_fd = -EBADF } },    \
+			       .marker = -EBADF,                                                   \
 			       .staging = STAGING_INIT,                                            \
 			       .clock_watch = -EBADF,                                              \
 			       .epfd = -EBADF,                                                     \
@@ -70,12 +81,16 @@ void run_deinit(struct capture_run *run);
 #define RUN_SAMPLER_TAG BUFFER_COUNT
 #define RUN_CLOCKS_TAG (BUFFER_COUNT + 1)
 
-/* Turns tracing on or off in both instances. */
-int run_set_tracing(struct capture_run *run, bool on);
+/* Writes the readings that the poller has made. */
+int run_take_polls(struct capture_run *run);
+/* Turns tracing on or off in one instance. */
+int run_set_ring(struct capture_run *run, enum subbufs_buffer buffer, bool on);
+/* Writes the clocks, syncs and counts of the recording's start. */
+int run_write_start(struct capture_run *run);
 /* Writes both rings' counts as STATS chunks. */
 int run_write_counts(struct capture_run *run, enum clock_phase phase);
 /* Continues a due flush, within a budget. Returns 1 if there is more. */
 int run_flush(struct capture_run *run, uint64_t now);
-/* Writes the readings of all syncs so far. */
+/* Writes the readings of the syncs that are not in the stream yet. */
 int run_write_syncs(struct capture_run *run);
 void run_forget_syncs(struct capture_run *run);

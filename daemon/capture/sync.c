@@ -11,10 +11,8 @@
 
 #define CPUS_MAX 8192 /* maximum of CONFIG_NR_CPUS */
 
-/* The file is opened before and closed after, so that the readings enclose only the write. */
-static int marker_write_between(int dir, const char *text, struct clock_sync_mark *ret)
+static int marker_write_between(int fd, const char *text, struct clock_sync_mark *ret)
 {
-	_cleanup_close_ int fd = tracefs_open_file(dir, O_WRONLY | O_TRUNC, "trace_marker");
 	int r;
 
 	if (fd < 0)
@@ -32,11 +30,11 @@ static int marker_write_between(int dir, const char *text, struct clock_sync_mar
 static int marker_write(const struct capture_run *run, const struct cpu_set *cpus, const char *text,
 			struct clock_sync_mark *ret)
 {
-	int dir = run->rings[BUFFER_MAIN].dir, r;
 	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], allowed[CPUS_MAX / CPU_SETSIZE];
+	int r;
 
 	if (!cpus->bits)
-		return marker_write_between(dir, text, ret);
+		return marker_write_between(run->marker, text, ret);
 	CPU_ZERO_S(sizeof(allowed), allowed);
 	for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
 		if (cpu_set_has(cpus, cpu))
@@ -44,7 +42,7 @@ static int marker_write(const struct capture_run *run, const struct cpu_set *cpu
 	if (sched_getaffinity(0, sizeof(before), before) < 0 ||
 	    sched_setaffinity(0, sizeof(allowed), allowed) < 0)
 		return -errno;
-	r = marker_write_between(dir, text, ret);
+	r = marker_write_between(run->marker, text, ret);
 	sched_setaffinity(0, sizeof(before), before);
 	return r;
 }
@@ -74,12 +72,12 @@ int run_write_syncs(struct capture_run *run)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < run->sync_count; i++)
-		r = write_sync(&run->syncs[i], &run->writer);
+	for (; r == 0 && run->syncs_written < run->sync_count; run->syncs_written++)
+		r = write_sync(&run->syncs[run->syncs_written], &run->writer);
 	return r;
 }
 
-/* The ring gets the mark, the stream the readings: now, or when the stream begins. */
+/* Only the ring gets the mark: run_write_syncs() writes the readings. */
 static int sync_make(struct capture_run *run, const struct cpu_set *cpus, const char *id,
 		     struct sync **ret)
 {
@@ -102,10 +100,7 @@ static int sync_make(struct capture_run *run, const struct cpu_set *cpus, const 
 	clocks_read(&s->clocks);
 	run->sync_count++;
 	*ret = s;
-	if (run->streaming)
-		r = run->full ? -EDQUOT : write_sync(s, &run->writer);
-	run->full |= r == -EDQUOT;
-	return r;
+	return 0;
 }
 
 void capture_sync_start(struct capture *c)
@@ -147,6 +142,9 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
 		return error_set(err, -ENOSPC, "a recording takes at most %d syncs",
 				 CAPTURE_SYNCS_MAX);
 	r = sync_make(&c->run, &c->setup.cpus, id, &s);
+	if (r == 0 && c->run.streaming)
+		r = c->run.full ? -EDQUOT : run_write_syncs(&c->run);
+	c->run.full |= r == -EDQUOT;
 	if (r < 0)
 		return error_errno(err, r, "cannot write the mark");
 	*ret = (struct capture_sync){ .before_ns = s->mark.before, .after_ns = s->mark.after };

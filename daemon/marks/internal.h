@@ -74,6 +74,7 @@ struct producer {
 struct marks {
 	struct marks_page_file page;
 	struct marks_limits limits;
+	struct closer *closer;	    /* borrowed; or NULL */
 	char *socket_path, *folder; /* folder: remove at the end, or NULL */
 	bool transient;
 	int listen_fd, epfd;
@@ -91,6 +92,8 @@ struct marks {
 	struct marks_count count;
 };
 
+/* No user: the closer's lane for the listening socket. */
+#define UID_NOBODY ((uid_t)-1)
 /* Limit of one drain, and of what programs' requests may take until the next one. */
 #define DRAIN_BYTES (UINT64_C(32) << 20)
 /* Delay after a user has used up its messages, or a drain its budget. */

@@ -150,6 +150,13 @@ void marks_want(struct marks *m, uint64_t at_ns)
 	m->deadline = MIN(m->deadline, at_ns);
 }
 
+/* Without programs there is nothing to drain: no wake-up. */
+static void marks_want_drain(struct marks *m, uint64_t delay_ns)
+{
+	if (!LIST_EMPTY(&m->sinks) && !TAILQ_EMPTY(&m->producers))
+		marks_want(m, now_ns(CLOCK_MONOTONIC) + delay_ns);
+}
+
 int marks_drain(struct marks *m)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -168,8 +175,7 @@ int marks_drain(struct marks *m)
 	users_tidy(m);
 	more = marks_drain_rings(m, DRAIN_BYTES);
 	producers_tidy(m, true);
-	if (!LIST_EMPTY(&m->sinks))
-		marks_want(m, now + (more ? SHORT_TICK_NS : TICK_NS));
+	marks_want_drain(m, more ? SHORT_TICK_NS : TICK_NS);
 	return more;
 }
 
@@ -202,6 +208,7 @@ void marks_dispatch(struct marks *m)
 		}
 		producers_tidy(m, false);
 	}
+	marks_want_drain(m, TICK_NS);
 }
 
 int marks_begin(struct marks *m, struct marks_sink *sink)
@@ -223,7 +230,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	r->announced &= ~bit;
 	LIST_INSERT_HEAD(&m->sinks, sink, list);
 	sink->generation = marks_page_begin(&m->page);
-	marks_want(m, now_ns(CLOCK_MONOTONIC) + TICK_NS);
+	marks_want_drain(m, TICK_NS);
 	return 0;
 }
 
@@ -323,7 +330,7 @@ static int marks_make_socket(struct marks *m, const char *folder, struct error *
 }
 
 int marks_new(struct marks **ret, const char *folder, bool transient,
-	      const struct marks_limits *limits, struct error *err)
+	      const struct marks_limits *limits, struct closer *closer, struct error *err)
 {
 	_cleanup_(marks_freep) struct marks *m = calloc(1, sizeof(*m));
 	struct epoll_event e = { .events = EPOLLIN };
@@ -338,6 +345,7 @@ int marks_new(struct marks **ret, const char *folder, bool transient,
 	m->listen_fd = -EBADF;
 	m->transient = transient;
 	m->limits = *limits;
+	m->closer = closer;
 	m->deadline = UINT64_MAX;
 	m->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (m->epfd < 0)
@@ -370,7 +378,8 @@ struct marks *marks_free(struct marks *m)
 		LIST_REMOVE(u, list);
 		free(u);
 	}
-	close_fd(m->listen_fd);
+	/* Programs that are not accepted yet may have sent descriptors. */
+	closer_close(m->closer, UID_NOBODY, CLOSER_CONNECTION, m->listen_fd);
 	close_fd(m->epfd);
 	if (m->socket_path)
 		unlink(m->socket_path);

@@ -15,6 +15,7 @@
 #include <sys/queue.h>
 #include <sys/uio.h>
 
+#include "base/closer.h"
 #include "base/error.h"
 #include "traced/stream.h"
 
@@ -48,10 +49,11 @@ struct marks;
 
 /*
  * Listens in folder, which is created if missing. transient: removes at the end what it created.
+ * closer: for what programs send; borrowed; NULL: closes it at once.
  * -EADDRINUSE: another daemon listens there.
  */
 int marks_new(struct marks **ret, const char *folder, bool transient,
-	      const struct marks_limits *limits, struct error *err);
+	      const struct marks_limits *limits, struct closer *closer, struct error *err);
 struct marks *marks_free(struct marks *m);
 DEFINE_CLEANUP_FUNC(struct marks *, marks_free);
 void marks_set_limits(struct marks *m, const struct marks_limits *limits);

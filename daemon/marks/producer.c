@@ -16,8 +16,8 @@
 #define MESSAGES_PER_DRAIN 256 /* of one program; more wait for the next drain */
 #define MESSAGES_AT_END 4096   /* of one program when a recording ends: more than a socket queues */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* time limit for a connection that sends no ring */
-#define FDS_MAX 4
-#define TASKS_MAX 256 /* tasks searched for one thread */
+#define RINGS_PER_WORK 64	       /* looks at as many rings cost as much as a message */
+#define TASKS_MAX 256		       /* tasks searched for one thread */
 
 struct member *member_free(struct member *r)
 {
@@ -29,9 +29,23 @@ struct member *member_free(struct member *r)
 	m->count.rings--;
 	r->producer->user->rings--;
 	r->producer->user->bytes -= r->ring.size;
-	marks_ring_close(&r->ring);
+	closer_close(m->closer, r->producer->user->uid, CLOSER_FILE, marks_ring_close(&r->ring));
 	free(r);
 	return NULL;
+}
+
+/* Takes a descriptor that the program sent. fd below 0: does nothing. */
+static void producer_close(const struct producer *p, int fd)
+{
+	closer_close(p->marks->closer, p->user->uid, CLOSER_FILE, fd);
+}
+
+/* The descriptor stays open for a while, so it must leave epoll first. */
+static void producer_close_socket(struct producer *p)
+{
+	if (p->fd >= 0)
+		epoll_ctl(p->marks->epfd, EPOLL_CTL_DEL, p->fd, NULL);
+	p->fd = closer_close(p->marks->closer, p->user->uid, CLOSER_CONNECTION, p->fd);
 }
 
 struct producer *producer_free(struct producer *p)
@@ -41,7 +55,7 @@ struct producer *producer_free(struct producer *p)
 	TAILQ_REMOVE(&p->marks->producers, p, list);
 	p->marks->count.producers--;
 	p->user->refs--;
-	close_fd(p->fd);
+	producer_close_socket(p);
 	close_fd(p->pidfd);
 	free(p->exe);
 	free(p);
@@ -117,6 +131,7 @@ static void producer_read_exe(struct producer *p)
 	p->exe = strdup(exe);
 }
 
+/* Takes fd if it succeeds. */
 static int producer_add_ring(struct producer *p, const struct marks_message *msg, int fd,
 			     struct error *err)
 {
@@ -127,14 +142,11 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
 
 	if (u->uid != 0 && (u->rings >= m->limits.rings_per_user ||
 			    u->bytes + msg->size > m->limits.bytes_per_user)) {
-		close_fd(fd);
 		return error_set(err, -EDQUOT, "user %u has too many rings", u->uid);
 	}
 	r = calloc(1, sizeof(*r));
-	if (!r) {
-		close_fd(fd);
+	if (!r)
 		return error_set(err, -ENOMEM, "out of memory");
-	}
 	e = marks_ring_open(&r->ring, fd, msg, err);
 	if (e < 0) {
 		free(r);
@@ -164,12 +176,14 @@ static void producer_drain(struct producer *p)
 {
 	struct marks *m = p->marks;
 	struct member *r, *next;
+	unsigned looked = 0;
 
 	for (r = TAILQ_FIRST(&p->rings); r; r = next) {
 		bool closed = p->gone || marks_ring_closed(&r->ring);
 		int64_t n;
 
 		next = TAILQ_NEXT(r, list);
+		p->user->work += ++looked % RINGS_PER_WORK == 0;
 		if (m->taken_on_request >= DRAIN_BYTES || !user_may_take(m, p->user)) {
 			marks_want(m, now_ns(CLOCK_MONOTONIC) + SHORT_TICK_NS);
 			return;
@@ -194,7 +208,9 @@ static int producer_take_message(struct producer *p, const struct marks_message 
 	case MARKS_RING:
 		if (*fd < 0)
 			return -EBADMSG;
-		e = producer_add_ring(p, msg, TAKE_FD(*fd), NULL);
+		e = producer_add_ring(p, msg, *fd, NULL);
+		if (e == 0)
+			*fd = -EBADF;
 		/*
 		 * Disconnect a program that sends invalid data. If only memory is short, its other
 		 * rings stay.
@@ -204,6 +220,8 @@ static int producer_take_message(struct producer *p, const struct marks_message 
 		p->marks->count.refused += e < 0;
 		return 0;
 	case MARKS_LOOK:
+		if (*fd >= 0)
+			return -EBADMSG;
 		producer_drain(p);
 		return 0;
 	default:
@@ -211,64 +229,82 @@ static int producer_take_message(struct producer *p, const struct marks_message 
 	}
 }
 
-/* Returns 1: a message; 0: none now; -ECONNRESET: closed. *ret_fd: the first descriptor. */
+/* Returns the only descriptor of a message, or -EBADF. -EBADMSG: several, which it closes. */
+static int producer_take_fds(const struct producer *p, struct msghdr *msg)
+{
+	int fd = -EBADF, r = 0;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			if (fd >= 0)
+				r = -EBADMSG;
+			producer_close(p, fd);
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+		}
+	}
+	if (r == 0)
+		return fd;
+	producer_close(p, fd);
+	return r;
+}
+
+/*
+ * Returns 1: a message; 0: none now; -ECONNRESET: closed; -EBADMSG: invalid. *ret_fd: its
+ * descriptor. It receives all that a message can carry: the kernel would close others in this
+ * thread.
+ */
 static int producer_receive(struct producer *p, struct marks_message *ret, int *ret_fd)
 {
 	union {
 		struct cmsghdr header;
-		char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(CLOSER_MESSAGE_FDS * sizeof(int))];
 	} control;
 	struct iovec iov = { .iov_base = ret, .iov_len = sizeof(*ret) };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
 			      .msg_control = control.bytes,
 			      .msg_controllen = sizeof(control.bytes) };
-	ssize_t n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	ssize_t n;
+	int fd;
 
 	*ret_fd = -EBADF;
+	/* Read nothing from a user whose descriptors do not close. */
+	if (closer_is_blocked(p->marks->closer, p->user->uid))
+		return -EUSERS;
+	n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -ECONNRESET;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		int fds[FDS_MAX];
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		count = MIN(count, ARRAY_SIZE(fds));
-		memcpy(fds, CMSG_DATA(c), count * sizeof(int));
-		for (size_t i = 0; i < count; i++) {
-			if (*ret_fd < 0)
-				*ret_fd = fds[i];
-			else
-				close_fd(fds[i]);
-		}
+	fd = producer_take_fds(p, &msg);
+	if (n > 0 && (size_t)n == sizeof(*ret) && fd != -EBADMSG) {
+		*ret_fd = fd;
+		return 1;
 	}
-	if (n == 0)
-		return -ECONNRESET;
-	if ((size_t)n < sizeof(*ret)) {
-		*ret_fd = close_fd(*ret_fd);
-		return -EBADMSG;
-	}
-	return 1;
+	producer_close(p, fd);
+	return n == 0 ? -ECONNRESET : -EBADMSG;
 }
 
 /* Handles up to `turns` messages. Returns 1 if there may be more. */
 static int producer_read(struct producer *p, unsigned turns)
 {
 	for (unsigned i = 0; i < turns && (p->gone || !user_is_exhausted(p->user)); i++) {
-		_cleanup_close_ int fd = -EBADF;
 		struct marks_message msg;
-		int r = producer_receive(p, &msg, &fd);
+		int fd, r = producer_receive(p, &msg, &fd);
 
 		if (r > 0) {
 			p->messages++;
 			p->user->work++;
 			r = producer_take_message(p, &msg, &fd);
+			producer_close(p, fd);
 			if (r < 0)
 				p->marks->count.refused++;
 		} else if (r == 0) {
 			return 0;
 		}
+		p->marks->count.refused += r == -EUSERS;
 		if (r < 0)
 			return r;
 	}
@@ -284,7 +320,7 @@ void producer_end(struct producer *p)
 	if (p->fd >= 0)
 		producer_read(p, MESSAGES_AT_END);
 	producer_drain(p);
-	p->fd = close_fd(p->fd);
+	producer_close_socket(p);
 	p->pidfd = close_fd(p->pidfd);
 }
 
@@ -348,40 +384,49 @@ static int producer_watch(struct producer *p)
 	return 0;
 }
 
-static void producer_add(struct marks *m, int fd)
+/* Takes fd if it succeeds. */
+static int producer_add(struct marks *m, int fd, uid_t uid, pid_t pid)
 {
-	_cleanup_close_ int owned = fd;
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
 	struct producer *p;
 	struct user *u;
 
-	m->count.refused++;
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 ||
-	    m->count.producers >= m->limits.producers)
-		return;
-	u = user_get(m, peer.uid);
+	if (m->count.producers >= m->limits.producers || closer_is_blocked(m->closer, uid))
+		return -EUSERS;
+	u = user_get(m, uid);
 	if (!u || (u->uid != 0 && u->refs >= m->limits.producers_per_user))
-		return;
+		return -EUSERS;
 	p = calloc(1, sizeof(*p));
 	if (!p)
-		return;
+		return -ENOMEM;
 	p->marks = m;
 	p->socket.producer = p->process.producer = p;
-	p->fd = TAKE_FD(owned);
+	p->fd = fd;
 	p->pidfd = -EBADF;
 	p->user = u;
 	u->refs++;
-	p->pid = peer.pid;
+	p->pid = pid;
 	p->connected_ns = now_ns(CLOCK_MONOTONIC);
 	TAILQ_INIT(&p->rings);
 	TAILQ_INSERT_TAIL(&m->producers, p, list);
 	m->count.producers++;
 	marks_want(m, p->connected_ns + NO_RING_NS);
-	if (producer_watch(p) < 0)
+	if (producer_watch(p) < 0) {
+		m->count.refused++;
 		producer_free(p);
-	else
-		m->count.refused--;
+	}
+	return 0;
+}
+
+static void producer_accept(struct marks *m, int fd)
+{
+	struct ucred peer = { .uid = UID_NOBODY };
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
+	    producer_add(m, fd, peer.uid, peer.pid) == 0)
+		return;
+	m->count.refused++;
+	closer_close(m->closer, peer.uid, CLOSER_CONNECTION, fd);
 }
 
 int producers_accept(struct marks *m)
@@ -392,7 +437,7 @@ int producers_accept(struct marks *m)
 		int fd = accept4(m->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd >= 0) {
-			producer_add(m, fd);
+			producer_accept(m, fd);
 			continue;
 		}
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)

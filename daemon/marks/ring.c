@@ -60,7 +60,10 @@ static int marks_ring_check_message(const struct marks_message *m, struct error 
 	return 0;
 }
 
-/* Requires a file that cannot shrink and consists of plain memory, so that no access can fail. */
+/*
+ * Requires a file that cannot shrink and consists of plain memory, so that no access can fail. The
+ * seals come first: other files, which have none, may block in fstat().
+ */
 static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -81,7 +84,6 @@ static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *m,
 		    struct error *err)
 {
-	_cleanup_close_ int owned = fd;
 	int r = marks_ring_check_message(m, err);
 	void *p;
 
@@ -93,7 +95,7 @@ int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *
 	if (p == MAP_FAILED)
 		return error_errno(err, -errno, "cannot map a ring");
 	*ret = (struct marks_ring){
-		.fd = TAKE_FD(owned),
+		.fd = fd,
 		.shared = p,
 		.header = m->header,
 		.size = m->size,
@@ -103,12 +105,13 @@ int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *
 	return 0;
 }
 
-void marks_ring_close(struct marks_ring *r)
+int marks_ring_close(struct marks_ring *r)
 {
+	/* The descriptor still holds the file, so this does not free the memory. */
 	if (r->shared)
 		munmap(r->shared, r->header);
 	r->shared = NULL;
-	r->fd = close_fd(r->fd);
+	return TAKE_FD(r->fd);
 }
 
 int64_t marks_ring_waiting(const struct marks_ring *r)

@@ -17,12 +17,13 @@ struct marks_ring {
 };
 
 /*
- * Always consumes fd. -EINVAL: invalid sizes in the message; -EPERM: not a sealed memfd, or
- * mapping it is not permitted.
+ * Takes fd if it succeeds. -EINVAL: invalid sizes in the message; -EPERM: not a sealed memfd, or
+ * mapping it is not permitted. Nothing that an untrusted fd can be blocks it.
  */
 int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *m,
 		    struct error *err);
-void marks_ring_close(struct marks_ring *r);
+/* Unmaps the ring. Returns its descriptor, which may hold gigabytes: the caller closes it. */
+int marks_ring_close(struct marks_ring *r);
 
 /* Bytes in the ring. -EBADMSG: invalid head. */
 int64_t marks_ring_waiting(const struct marks_ring *r);

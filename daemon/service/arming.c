@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/arming.h"
 
+#include <fcntl.h>
+#include <string.h>
+
 #include "base/io.h"
 #include "daemon/capture/plan/spare.h"
 #include "daemon/service/session.h"
@@ -9,32 +12,39 @@
 struct arming {
 	struct work work;
 	struct manager *manager;
-	struct session *session; /* used by the loop only; NULL: the session is over */
+	struct session *session;       /* used by the loop only; NULL: the session is over */
+	struct retirement *retirement; /* owned; used by the loop, if the session is over */
 	/* Used by the worker until it is done. */
 	struct start_plan plan;
 	struct capture_env env;
 	struct capture *capture;
+	int stream_fd; /* a copy of the spool's, which the loop may close meanwhile; -EBADF: none */
 	struct error err;
-	uint64_t cpu_ns;
 	struct capture_spare **spare; /* used by the worker only */
 	bool spare_taken;
 };
 
 struct retirement {
 	struct work work;
+	TAILQ_ENTRY(retirement) list; /* in manager->retirements, if it waits */
+	bool waits;		      /* for its thread's end */
 	struct manager *manager;
+	char *name;
+	/* From retirement_submit() on. */
 	struct capture *capture;
+	struct draining *draining;
+	int stream_fd;
 };
 
 static void arming_run(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
-	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool had_spare = *a->spare;
 
-	capture_new(&a->capture, a->spare, &a->env, &a->plan.request, &a->err);
+	if (capture_new(&a->capture, a->spare, &a->env, &a->plan.request, &a->err) == 0 &&
+	    capture_prepare(a->capture, a->stream_fd, &a->err) < 0)
+		a->capture = capture_free(a->capture);
 	a->spare_taken = had_spare && !*a->spare;
-	a->cpu_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
 static void arming_done(struct work *w)
@@ -45,9 +55,9 @@ static void arming_done(struct work *w)
 	if (a->spare_taken)
 		sparing_taken(m);
 	if (a->session)
-		session_armed(a->session, a->capture, a->cpu_ns, &a->err);
+		session_armed(a->session, a->capture, a->stream_fd, &a->err);
 	else
-		capture_retire(m, a->capture);
+		retirement_submit(a->retirement, a->capture, NULL, a->stream_fd);
 	start_plan_deinit(&a->plan);
 	error_deinit(&a->err);
 	free(a);
@@ -58,6 +68,7 @@ static void arming_done(struct work *w)
 int arming_start(struct arming **ret, struct session *s, struct start_plan *plan, struct error *err)
 {
 	_cleanup_free_ struct arming *a = calloc(1, sizeof(*a));
+	_cleanup_close_ int stream_fd = -EBADF;
 	int r;
 
 	if (!a)
@@ -65,47 +76,109 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 	r = manager_worker_env(s->manager, &a->env, err);
 	if (r < 0)
 		return r;
-	a->work = (struct work){ .run = arming_run, .done = arming_done };
+	if (!s->ring) {
+		stream_fd = fcntl(s->spool.fd, F_DUPFD_CLOEXEC, 0);
+		if (stream_fd < 0)
+			return error_errno(err, -errno, "session");
+	}
+	a->stream_fd = TAKE_FD(stream_fd);
+	a->work = (struct work){ .run = arming_run, .done = arming_done, .uid = s->uid };
 	a->manager = s->manager;
 	a->session = s;
 	a->spare = &s->manager->sparing.spare;
 	start_plan_move(&a->plan, plan);
+	a->work.name = a->plan.name;
 	*ret = TAKE_PTR(a);
 	worker_submit(s->manager->worker, &(*ret)->work);
 	return 0;
 }
 
-void arming_forget(struct arming *a)
+void arming_forget(struct arming *a, struct retirement *r)
 {
-	if (a)
-		a->session = NULL;
+	a->session = NULL;
+	a->retirement = r;
 }
 
 static void retirement_run(struct work *w)
 {
-	capture_free(container_of(w, struct retirement, work)->capture);
+	struct retirement *r = container_of(w, struct retirement, work);
+
+	draining_join(r->draining);
+	capture_free(r->capture);
 }
 
 static void retirement_done(struct work *w)
 {
 	struct retirement *r = container_of(w, struct retirement, work);
+	struct manager *m = r->manager;
 
-	sparing_refresh(r->manager);
-	free(r);
+	draining_free(r->draining);
+	close_fd(r->stream_fd);
+	retirement_free(r);
+	sparing_refresh(m);
 }
 
-void capture_retire(struct manager *m, struct capture *capture)
+struct retirement *retirement_new(struct manager *m, uid_t uid, const char *name)
 {
-	struct retirement *r = capture ? malloc(sizeof(*r)) : NULL;
+	struct retirement *r = calloc(1, sizeof(*r));
+	char *copy = strdup(name);
 
-	if (!r) {
-		capture_free(capture);
-		return;
+	if (!r || !copy) {
+		free(copy);
+		free(r);
+		return NULL;
 	}
-	*r = (struct retirement){
-		.work = { .run = retirement_run, .done = retirement_done },
-		.manager = m,
-		.capture = capture,
+	r->manager = m;
+	r->name = copy;
+	r->work = (struct work){
+		.run = retirement_run, .done = retirement_done, .uid = uid, .name = copy
 	};
-	worker_submit(m->worker, &r->work);
+	return r;
+}
+
+static void retirement_begin(void *userdata)
+{
+	struct retirement *r = userdata;
+
+	if (r->waits)
+		TAILQ_REMOVE(&r->manager->retirements, r, list);
+	r->waits = false;
+	worker_submit(r->manager->worker, &r->work);
+}
+
+/*
+ * A thread with work may take long, and the worker is everybody's. Without work it ends at once;
+ * then the removal comes before a start of the same name.
+ */
+void retirement_submit(struct retirement *r, struct capture *capture, struct draining *draining,
+		       int stream_fd)
+{
+	r->capture = capture;
+	r->draining = draining;
+	r->stream_fd = stream_fd;
+	r->waits = draining && draining_is_busy(draining);
+	if (draining)
+		draining_leave(draining, r->waits ? retirement_begin : NULL, r);
+	if (r->waits)
+		TAILQ_INSERT_TAIL(&r->manager->retirements, r, list);
+	else
+		retirement_begin(r);
+}
+
+void retirement_submit_all(struct manager *m)
+{
+	struct retirement *r;
+
+	while ((r = TAILQ_FIRST(&m->retirements))) {
+		draining_leave(r->draining, NULL, NULL);
+		retirement_begin(r);
+	}
+}
+
+void retirement_free(struct retirement *r)
+{
+	if (!r)
+		return;
+	free(r->name);
+	free(r);
 }

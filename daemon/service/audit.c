@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "daemon/service/policy.h"
 
 void audit_comm(const char *proc, pid_t pid, char ret[static 32])
 {
@@ -148,7 +149,7 @@ static bool audit_refusal_passes(uid_t uid)
 	return log_limit_pass(&users[chosen].limit);
 }
 
-void audit_refused(const struct connection *c, const struct error *err)
+static void audit_refusal(const struct manager *m, uid_t uid, pid_t pid, const struct error *err)
 {
 	struct details d = { 0 };
 	struct log_fields fields = {
@@ -157,10 +158,22 @@ void audit_refused(const struct connection *c, const struct error *err)
 	char comm[32];
 
 	if ((err->code != EPERM && err->code != EUSERS && err->code != EDQUOT) ||
-	    c->manager->options.private || !audit_refusal_passes(c->uid))
+	    m->options.private || !audit_refusal_passes(uid))
 		return;
-	audit_comm(c->manager->env.proc, c->pid, comm);
-	audit_add_client(&d, c->uid, c->pid, comm);
-	log_write(LOG_NOTICE, &fields, "refused to uid %u, pid %d (%s): %s", c->uid, (int)c->pid,
-		  comm, err->message ?: strerror(err->code));
+	audit_comm(m->env.proc, pid, comm);
+	audit_add_client(&d, uid, pid, comm);
+	log_write(LOG_NOTICE, &fields, "refused to uid %u, pid %d (%s): %s", uid, (int)pid, comm,
+		  err->message ?: strerror(err->code));
+}
+
+void audit_refused(const struct connection *c, const struct error *err)
+{
+	audit_refusal(c->manager, c->uid, c->pid, err);
+}
+
+void audit_not_armed(const struct session *s, const struct error *err)
+{
+	/* A failure of root's recording is no refusal of ours. */
+	if (!policy_trusts(s->uid))
+		audit_refusal(s->manager, s->uid, s->pid, err);
 }

@@ -31,3 +31,5 @@ const char *audit_reason(enum capture_end reason);
 void audit_ended(const struct session *s, const char *how);
 /* Logs a request refused for lack of rights or by a limit, within the user's rate limit. */
 void audit_refused(const struct connection *c, const struct error *err);
+/* The same for a recording that was refused while it was armed: its events or filters. */
+void audit_not_armed(const struct session *s, const struct error *err);

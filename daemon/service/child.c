@@ -1,18 +1,30 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/child.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
 #include "base/io.h"
 #include "daemon/service/sandbox.h"
+
+/*
+ * When it drops descriptors from one number on, Linux rounds that number up to a multiple of 64,
+ * and closes those below one by one.
+ */
+#define RESERVED_FDS 64
+_Static_assert(CHILD_FIRST_FD + CHILD_FDS_MAX + 1 <= RESERVED_FDS, "a child's descriptors");
 
 #define RESULT_MAX (1U << 20)
 #define ARGS_MAX 48
@@ -103,6 +115,7 @@ static void child_report_end(struct child *c)
 	/* Only the service manager knows a service's exit status. */
 	if ((!c->exited && c->connection < 0) || !c->closed)
 		return;
+	loop_doing("the end of the", c->what);
 	result = child_take_result(c);
 	if (result)
 		done(userdata, result);
@@ -140,7 +153,16 @@ static void child_on_result(void *userdata, int fd, uint32_t revents _unused_)
 	child_report_end(c);
 }
 
-/* Moves fds to 3, 4 and so on, and closes all higher ones. */
+void child_reserve_descriptors(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && fd < RESERVED_FDS)
+		fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	close_fd(fd);
+}
+
+/* Moves fds to 3, 4 and so on. */
 static int child_place_descriptors(const int *fds, int count)
 {
 	int high[CHILD_FDS_MAX + 2];
@@ -153,7 +175,80 @@ static int child_place_descriptors(const int *fds, int count)
 	for (int i = 0; i < count; i++)
 		if (dup2(high[i], CHILD_FIRST_FD + i) < 0)
 			return -errno;
-	return close_fds_from(CHILD_FIRST_FD + count);
+	return 0;
+}
+
+/*
+ * True if closing it may wait for another user's server: a file or folder of FUSE or NFS, or a TCP
+ * socket. Files of tracefs must be closed, or the instances stay; they are told by their names,
+ * which are looked at without asking a server.
+ */
+static bool child_must_keep(int fd)
+{
+	static const char *const ours[] = { "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/",
+					    "/instances/" /* of a detached mount */ };
+	int type = fd_type(fd), domain = AF_UNSPEC;
+	socklen_t len = sizeof(domain);
+	char link[32], name[64];
+	ssize_t n;
+
+	if (type == S_IFSOCK)
+		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
+		       domain != AF_UNIX;
+	if (type != S_IFREG && type != S_IFDIR)
+		return false;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, name, sizeof(name));
+	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
+		if (n >= (ssize_t)strlen(ours[i]) && !memcmp(name, ours[i], strlen(ours[i])))
+			return false;
+	return true;
+}
+
+/* The process that has the table alone now. What hangs comes last. */
+_Noreturn static void child_keep_others(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *e;
+
+	while (dir && (e = readdir(dir))) {
+		int fd = atoi(e->d_name);
+
+		if (*e->d_name != '.' && fd != dirfd(dir) && !child_must_keep(fd))
+			close(fd);
+	}
+	_exit(0);
+}
+
+/*
+ * Drops all descriptors from `first` on without closing them. close() of another user's file of
+ * FUSE or NFS waits for its server, at each close, not only the last. A process that shares the
+ * table keeps them meanwhile, closes the harmless ones, and then waits for the others instead.
+ */
+static int child_drop_others(unsigned first)
+{
+	sigset_t go, old;
+	pid_t other;
+	long r;
+	int sig;
+
+	signal(SIGCHLD, SIG_IGN);
+	sigemptyset(&go);
+	sigaddset(&go, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &go, &old);
+	other = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (other < 0)
+		return -errno;
+	if (other == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGUSR1);
+		sigwait(&go, &sig);
+		child_keep_others();
+	}
+	r = syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_UNSHARE);
+	kill(other, r < 0 ? SIGKILL : SIGUSR1);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	/* Before Linux 5.9 */
+	return r < 0 ? close_fds_from((int)first) : 0;
 }
 
 static void child_set_signals(void)
@@ -168,8 +263,8 @@ static void child_set_signals(void)
 }
 
 /*
- * Runs between fork and exec. The worker thread does not exist in the child, and glibc releases
- * its locks there.
+ * Runs between fork and exec. The daemon's other threads do not exist in the child, and glibc
+ * releases its locks there.
  */
 static void child_exec(const struct child_spec *spec, int result_fd, pid_t parent)
 {
@@ -193,7 +288,8 @@ static void child_exec(const struct child_spec *spec, int result_fd, pid_t paren
 	fds[count++] = result_fd;
 	null = open("/dev/null", O_RDWR);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 ||
-	    child_place_descriptors(fds, count) < 0)
+	    child_place_descriptors(fds, count) < 0 ||
+	    child_drop_others((unsigned)(CHILD_FIRST_FD + count)) < 0)
 		_exit(127);
 	for (int i = 0; i < ARGS_MAX && spec->argv[i]; i++)
 		argv[i + 1] = spec->argv[i];
@@ -343,20 +439,10 @@ int child_serve(int connection, int (*run)(int argc, char **argv))
 		return EXIT_FAILURE;
 	fds[count] = connection;
 	if (child_place_descriptors(fds, count + 1) < 0 ||
+	    close_fds_from(CHILD_FIRST_FD + count + 1) < 0 ||
 	    child_die_with(CHILD_FIRST_FD + count) < 0)
 		return EXIT_FAILURE;
 	for (char *p = args; p < args + len && argc < ARGS_MAX; p += strlen(p) + 1)
 		argv[argc++] = p;
 	return run(argc, argv);
-}
-
-int child_finish(int result_fd, const Traced__Control__ExportResult *result)
-{
-	size_t len = traced__control__export_result__get_packed_size(result);
-	_cleanup_free_ uint8_t *packed = malloc(len ? len : 1);
-
-	if (!packed)
-		return EXIT_FAILURE;
-	traced__control__export_result__pack(result, packed);
-	return write_full(result_fd, packed, len) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -30,6 +30,12 @@ struct child_spec {
 /* result is never NULL and belongs to the callee. Its error also reports a crashed child. */
 typedef void (*child_done_t)(void *userdata, Traced__Control__ExportResult *result);
 
+/*
+ * Takes the lowest numbers, which a forked child has to close one by one, so that none of them is
+ * ever another user's file, whose closing may block the child. Call it before any is received.
+ */
+void child_reserve_descriptors(void);
+
 struct child;
 
 int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *spec,
@@ -40,5 +46,3 @@ DEFINE_CLEANUP_FUNC(struct child *, child_free);
 
 /* In a service's process: receives the request and calls run; returns an exit status. */
 int child_serve(int connection, int (*run)(int argc, char **argv));
-/* In the child, last: writes the result to result_fd; returns an exit status. */
-int child_finish(int result_fd, const Traced__Control__ExportResult *result);

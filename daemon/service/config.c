@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "control/frame.h"
 #include "daemon/capture/capture.h"
+#include "stream/poll_plan.h"
 
 void string_list_deinit(struct string_list *list)
 {
@@ -220,6 +221,21 @@ static int config_set_words(void *field, const char *value, struct error *err)
 	return r < 0 ? error_errno(err, r, "configuration") : 0;
 }
 
+static int config_set_poll(void *field, const char *value, struct error *err)
+{
+	struct poll_plan unused = { 0 };
+	char *copy = NULL;
+
+	if (*value && poll_plan_add(&unused, value, err) < 0)
+		return -err->code;
+	copy = *value ? strdup(value) : NULL;
+	if (*value && !copy)
+		return error_errno(err, -ENOMEM, "configuration");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
 static const struct key {
 	const char *section, *name;
 	size_t offset;
@@ -262,6 +278,7 @@ static const struct key {
 	{ "defaults", "clock", offsetof(struct config, clock), config_set_word },
 	{ "defaults", "reader", offsetof(struct config, reader), config_set_reader },
 	{ "defaults", "events", offsetof(struct config, events), config_set_words },
+	{ "defaults", "poll", offsetof(struct config, poll), config_set_poll },
 };
 
 /* One file being read. libinih's handler does not get the line number. */
@@ -474,6 +491,7 @@ void config_deinit(struct config *c)
 	free(c->metrics);
 	free(c->clock);
 	string_list_deinit(&c->events);
+	free(c->poll);
 	string_list_deinit(&c->users.events_allowed);
 	string_list_deinit(&c->users.events_denied);
 	*c = (struct config){ 0 };

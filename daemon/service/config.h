@@ -69,6 +69,7 @@ struct config {
 	char *clock;
 	int reader; /* enum capture_reader */
 	struct string_list events;
+	char *poll; /* files that recordings poll; NULL: none */
 };
 
 /* Size of the RAM in bytes; 0: unknown. */

@@ -3,22 +3,26 @@
 
 #include <sys/socket.h>
 
+#include "base/closer.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/service/job.h"
+#include "daemon/service/policy.h"
 #include "daemon/service/session.h"
+#include "daemon/service/turns.h"
 #include "daemon/service/verbs.h"
 
-/* Frames handled at once before other sources get their turn. */
-#define FRAMES_PER_TURN 8
+/* A client that leaves so much unread is not asked for more. */
+#define UNREAD_MAX (64U << 10)
 #define HELLO_LATE_US 250000
 
 static void connection_close(struct connection *c)
 {
+	turns_leave(&c->manager->turns, c);
 	c->source = loop_source_free(c->source);
 	c->flush = loop_source_free(c->flush);
 	c->hello_timer = loop_source_free(c->hello_timer);
-	c->fd = close_fd(c->fd);
+	c->fd = closer_close(c->manager->closer, c->uid, CLOSER_CONNECTION, c->fd);
 }
 
 struct connection *connection_free(struct connection *c)
@@ -76,27 +80,40 @@ static void connection_drop(struct connection *c, int code)
 
 	if (code != -ECONNRESET && code != -EPIPE && log_limit_pass(&limit))
 		log_notice("dropping the client with pid %d, uid %u: %s", c->pid, c->uid,
-			   code == -ENOBUFS ? "it does not read its replies" : strerror(-code));
+			   code == -ENOBUFS  ? "it does not read its replies"
+			   : code == -EUSERS ? "descriptors that its user sent do not close"
+					     : strerror(-code));
 	/* Try to send a last reply that explains; unsent data is lost. */
 	frame_flush(&c->io);
 	connection_over(c);
+}
+
+static int connection_watch(struct connection *c)
+{
+	size_t unread = frame_queued(&c->io);
+	uint32_t in = unread < UNREAD_MAX ? EPOLLIN : 0;
+	int r = loop_io_set_events(c->source, in | (unread ? EPOLLOUT : 0));
+
+	if (r >= 0)
+		r = loop_source_enable(c->source, !c->waits);
+	return MIN(r, 0);
 }
 
 static int connection_send(struct connection *c)
 {
 	int r = frame_flush(&c->io);
 
-	if (r < 0)
-		return r;
-	r = loop_io_set_events(c->source, r > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
-	return MIN(r, 0);
+	return r < 0 ? r : connection_watch(c);
 }
 
 /* Sends replies and drops failed clients from the loop, never inside a verb. */
 static void connection_on_flush(void *userdata)
 {
 	struct connection *c = userdata;
-	int r = c->failed ?: connection_send(c);
+	int r;
+
+	loop_doing("replies to a client", NULL);
+	r = c->failed ?: connection_send(c);
 
 	if (r < 0)
 		connection_drop(c, r);
@@ -105,6 +122,20 @@ static void connection_on_flush(void *userdata)
 void connection_flush(struct connection *c)
 {
 	frame_flush(&c->io);
+}
+
+/* Replies that are not read take memory: a user's connections share one limit. */
+static bool connection_user_is_full(const struct connection *c)
+{
+	const struct connection *other;
+	size_t unread = 0;
+
+	if (frame_queued(&c->io) < UNREAD_MAX || policy_trusts(c->uid))
+		return false;
+	TAILQ_FOREACH(other, &c->manager->connections, list)
+	if (other->uid == c->uid)
+		unread += frame_queued(&other->io);
+	return unread > CONTROL_QUEUE_MAX;
 }
 
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply)
@@ -124,6 +155,8 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 	}
 	if (r < 0)
 		connection_drop_later(c, r);
+	else if (connection_user_is_full(c))
+		connection_drop_later(c, -ENOBUFS);
 	else
 		loop_source_enable(c->flush, true);
 }
@@ -195,28 +228,41 @@ static void connection_take_frame(struct connection *c, const uint8_t *payload, 
 		verb_dispatch(c, request, fds, fd_count);
 	}
 	for (size_t i = 0; i < fd_count; i++)
-		close_fd(fds[i]);
+		closer_close(c->io.closer, c->uid, CLOSER_FILE, fds[i]);
 	if (request)
 		traced__control__request__free_unpacked(request, NULL);
 }
 
+/* Returns 1 if it handled a request, 0 if none is complete, or -errno. */
 static int connection_receive(struct connection *c)
 {
-	for (int i = 0; i < FRAMES_PER_TURN && !c->failed; i++) {
-		int fds[CONTROL_FDS_MAX];
-		const uint8_t *payload;
-		size_t len, fd_count;
-		int r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
+	int fds[CONTROL_FDS_MAX];
+	const uint8_t *payload;
+	size_t len, fd_count;
+	int r;
 
-		if (r == -EMSGSIZE) {
-			connection_break_off(c, r, "a request is longer than this daemon accepts");
-			return 0;
-		}
-		if (r <= 0)
-			return r;
-		connection_take_frame(c, payload, len, fds, fd_count);
+	if (closer_is_blocked(c->manager->closer, c->uid))
+		return -EUSERS;
+	r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
+	if (r == -EMSGSIZE) {
+		connection_break_off(c, r, "a request is longer than this daemon accepts");
+		return 0;
 	}
-	return 0;
+	if (r > 0)
+		connection_take_frame(c, payload, len, fds, fd_count);
+	return r;
+}
+
+void connection_serve(struct connection *c)
+{
+	int r;
+
+	loop_doing("a client's request", NULL);
+	r = c->failed ? 0 : connection_receive(c);
+	if (r >= 0 && c->fd >= 0)
+		r = connection_watch(c);
+	if (r < 0 && !c->failed)
+		connection_drop(c, r);
 }
 
 static void connection_on_socket(void *userdata, int fd _unused_, uint32_t revents)
@@ -228,8 +274,10 @@ static void connection_on_socket(void *userdata, int fd _unused_, uint32_t reven
 		return; /* connection_on_flush will run */
 	if (revents & EPOLLOUT)
 		r = connection_send(c);
-	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR)))
-		r = connection_receive(c);
+	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
+		turns_wait(&c->manager->turns, c);
+		r = connection_watch(c);
+	}
 	if (r < 0)
 		connection_drop(c, r);
 }
@@ -265,9 +313,10 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	int r;
 
 	if (!c) {
-		close_fd(fd);
+		closer_close(m->closer, 0, CLOSER_CONNECTION, fd);
 		return error_errno(err, -ENOMEM, "connection");
 	}
+	c->manager = m;
 	c->fd = fd;
 	frame_io_init(&c->io, fd);
 	c->io.max_in = CONNECTION_REQUEST_MAX;
@@ -275,7 +324,8 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 		return error_errno(err, -errno, "credentials of a client");
 	c->uid = peer.uid;
 	c->pid = peer.pid;
-	c->manager = m;
+	c->io.closer = m->closer;
+	c->io.uid = peer.uid;
 	TAILQ_INIT(&c->jobs);
 	r = connection_add_sources(c);
 	if (r < 0)

@@ -10,6 +10,7 @@
 
 struct connection {
 	TAILQ_ENTRY(connection) list; /* in manager->connections; once over, in over.connections */
+	TAILQ_ENTRY(connection) turn; /* in manager->turns, if it waits */
 	struct manager *manager;
 	struct job_list jobs; /* of this client's requests */
 	int fd;		      /* owned */
@@ -18,6 +19,7 @@ struct connection {
 	uid_t uid;
 	pid_t pid;
 	bool greeted;	    /* Hello was received */
+	bool waits;	    /* for its turn */
 	unsigned in_flight; /* jobs that still have to reply */
 	int failed;	    /* negative errno: drop the client in the loop's next round */
 };
@@ -33,6 +35,8 @@ DEFINE_CLEANUP_FUNC(struct connection *, connection_free);
 /* Closes the connection, and notifies the client's sessions and jobs. */
 void connection_over(struct connection *c);
 
+/* Handles one request: it is this connection's turn. */
+void connection_serve(struct connection *c);
 /* Queues a reply. NULL: no client, does nothing. */
 void connection_reply(struct connection *c, uint64_t request_id, Traced__Control__Reply *reply);
 /* Sends what the socket accepts now; connection_on_flush() handles errors later. */

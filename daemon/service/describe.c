@@ -24,6 +24,7 @@ static void describe_stats(Traced__Control__Session *d, const struct capture_sta
 	d->elapsed_ns = stats->start_boot_ns ? now_ns(CLOCK_BOOTTIME) - stats->start_boot_ns : 0;
 	d->events = stats->events;
 	d->lost = stats->lost;
+	d->cpu_time_ns = stats->cpu_ns;
 	d->overwritten = stats->overwritten;
 	d->bytes = stats->bytes;
 	d->event_types = stats->event_types;
@@ -92,16 +93,15 @@ Traced__Control__Session *session_describe(struct session *s)
 {
 	Traced__Control__Session *d;
 
+	if (s->draining)
+		session_remember(s);
 	if (s->arming)
 		d = describe_arming(s);
-	else if (s->capture)
-		d = session_describe_capture(s);
 	else
 		d = s->last ? describe_copy(s->last) : NULL;
 	if (!d)
 		return NULL;
 	d->state = (Traced__Control__Session__State)s->state;
-	d->cpu_time_ns = s->cpu_ns;
 	d->memory_bytes = s->capture ? s->memory_bytes : 0;
 	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	if (s->error) {

@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "daemon/capture/capture.h"
+#include "daemon/service/export_result.h"
 #include "daemon/service/follow.h"
 #include "daemon/service/order.h"
 #include "daemon/service/sandbox.h"
@@ -70,68 +71,6 @@ int extractor_spawn(struct child **ret, struct loop *loop, const char *tracefs_r
 	};
 
 	return child_spawn(ret, loop, &spec, done, userdata, err);
-}
-
-static void exporter_fill_error(Traced__Control__Error *e, const struct error *err)
-{
-	e->code = (uint32_t)err->code;
-	if (err->message)
-		e->message = err->message;
-	if (err->hint)
-		e->hint = err->hint;
-}
-
-static int exporter_finish_with_error(int result_fd, const struct error *err)
-{
-	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
-	Traced__Control__Error e = TRACED__CONTROL__ERROR__INIT;
-
-	exporter_fill_error(&e, err);
-	message.error = &e;
-	return child_finish(result_fd, &message);
-}
-
-/* Builds the pointers to rows that protobuf-c needs. */
-static int exporter_finish_with_result(int result_fd, const struct export_result *result)
-{
-	Traced__Control__ExportResult message = TRACED__CONTROL__EXPORT_RESULT__INIT;
-	_cleanup_free_ Traced__Control__LedgerRow *rows = NULL;
-	_cleanup_free_ Traced__Control__LedgerRow **pointers = NULL;
-
-	rows = calloc(result->ledger_count + 1, sizeof(*rows));
-	pointers = calloc(result->ledger_count + 1, sizeof(*pointers));
-	if (!rows || !pointers)
-		return EXIT_FAILURE;
-	for (size_t i = 0; i < result->ledger_count; i++) {
-		const struct ledger_row *from = &result->ledger[i];
-
-		traced__control__ledger_row__init(&rows[i]);
-		rows[i].cpu = from->cpu;
-		rows[i].written = from->written;
-		rows[i].events = from->events;
-		rows[i].lost_overrun = from->lost_overrun;
-		rows[i].lost_other = from->lost_other;
-		rows[i].gaps = from->gaps;
-		rows[i].unread = from->unread;
-		pointers[i] = &rows[i];
-	}
-	message.events = result->events;
-	message.lost = result->lost;
-	message.bytes = result->bytes;
-	message.event_types = result->event_types;
-	message.fallback_events = result->fallback_events;
-	message.incomplete = result->incomplete;
-	message.warnings = result->warnings;
-	message.n_warnings = result->warning_count;
-	message.export_ns = result->export_ns;
-	message.cpu_ns = result->cpu_ns;
-	message.peak_rss_bytes = result->peak_rss_bytes;
-	message.span_ns = result->span_ns;
-	message.own_events = result->own_events;
-	message.clock = result->clock ?: (char *)"";
-	message.ledger = pointers;
-	message.n_ledger = result->ledger_count;
-	return child_finish(result_fd, &message);
 }
 
 static int exporter_enter(pid_t parent, bool follow, struct error *err)
@@ -196,9 +135,9 @@ int exporter_main(void)
 	close_fd(ORDER_FD);
 	prctl(PR_SET_NAME, "traced-export");
 	if (exporter_run_order(order, &err, &result, &result_fd) < 0)
-		status = exporter_finish_with_error(result_fd, &err);
+		status = export_result_send_error(result_fd, &err);
 	else
-		status = exporter_finish_with_result(result_fd, &result);
+		status = export_result_send(result_fd, &result);
 	traced__control__export_order__free_unpacked(order, NULL);
 	return status;
 }
@@ -236,7 +175,7 @@ int extractor_main(int argc, char **argv)
 		r = capture_extract(&env, *argv[0] ? argv[0] : NULL, CHILD_FIRST_FD, &stats, &err);
 	}
 	if (r < 0)
-		return exporter_finish_with_error(CHILD_FIRST_FD + 1, &err);
+		return export_result_send_error(CHILD_FIRST_FD + 1, &err);
 	message.events = stats.events;
 	message.lost = stats.lost;
 	message.bytes = stats.bytes;
@@ -244,5 +183,5 @@ int extractor_main(int argc, char **argv)
 	message.event_types = stats.event_types;
 	message.warnings = (char **)(uintptr_t)stats.warnings;
 	message.n_warnings = stats.warnings ? stats.warning_count : 0;
-	return child_finish(CHILD_FIRST_FD + 1, &message);
+	return export_result_write(CHILD_FIRST_FD + 1, &message);
 }

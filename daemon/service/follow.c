@@ -6,9 +6,12 @@
 #include "base/io.h"
 #include "base/log.h"
 
-/* The exporter's message. Exporter and daemon are the same program, so no version is needed. */
+/*
+ * The exporter's message: it waits for more. Exporter and daemon are the same program, so no
+ * version is needed.
+ */
 struct done {
-	uint64_t from, to; /* byte range of the spool; `to` is exclusive */
+	uint64_t from, to; /* byte range that it needs no more; `to` is exclusive; empty: nothing */
 };
 
 #define MESSAGES_PER_TURN 16
@@ -17,27 +20,29 @@ struct follow {
 	struct spool *spool;
 	int fd; /* owned; a socket that keeps message boundaries */
 	struct loop_source *source;
-	void (*freed)(void *userdata);
+	void (*waiting)(void *userdata);
 	void *userdata;
+	uint64_t waits, wakes; /* messages of each end */
 	bool ended;
 };
 
-static void follow_give_back(struct follow *f, const struct done *done)
+static void follow_take_message(struct follow *f, const struct done *done)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
-	int r = spool_give_back(f->spool, done->from, done->to);
+	int r = done->from < done->to ? spool_give_back(f->spool, done->from, done->to) : 0;
 
-	if (r == 0)
-		f->freed(f->userdata);
-	else if (r != -EINVAL && log_limit_pass(&limit))
+	f->waits++;
+	if (r < 0 && r != -EINVAL && log_limit_pass(&limit))
 		log_notice("%s: cannot free the space of exported data: %s", f->spool->path,
 			   strerror(-r));
+	f->waiting(f->userdata);
 }
 
 static void follow_on_message(void *userdata, int fd, uint32_t revents _unused_)
 {
 	struct follow *f = userdata;
 
+	loop_doing("an exporter's messages", NULL);
 	for (int i = 0; i < MESSAGES_PER_TURN; i++) {
 		struct done done;
 		ssize_t n = recv(fd, &done, sizeof(done), MSG_DONTWAIT);
@@ -49,12 +54,13 @@ static void follow_on_message(void *userdata, int fd, uint32_t revents _unused_)
 			loop_source_enable(f->source, false);
 			return;
 		}
-		follow_give_back(f, &done);
+		follow_take_message(f, &done);
 	}
 }
 
 int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
-	       void (*freed)(void *userdata), void *userdata, int *ret_child_fd, struct error *err)
+	       void (*waiting)(void *userdata), void *userdata, int *ret_child_fd,
+	       struct error *err)
 {
 	_cleanup_(follow_freep) struct follow *f = calloc(1, sizeof(*f));
 	_cleanup_close_ int theirs = -EBADF;
@@ -64,7 +70,7 @@ int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 		return error_errno(err, -ENOMEM, "exporter");
 	f->spool = spool;
 	f->fd = -EBADF;
-	f->freed = freed;
+	f->waiting = waiting;
 	f->userdata = userdata;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return error_errno(err, -errno, "socketpair");
@@ -91,8 +97,13 @@ struct follow *follow_free(struct follow *f)
 void follow_wake(struct follow *f)
 {
 	/* If the queue is full, no message is needed: unread ones wake the exporter, too. */
-	if (!f->ended)
-		send(f->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (!f->ended && send(f->fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+		f->wakes++;
+}
+
+bool follow_starves(const struct follow *f)
+{
+	return f->waits > f->wakes;
 }
 
 void follow_end(struct follow *f)
@@ -110,7 +121,7 @@ int follow_wait(int fd, uint64_t from, uint64_t to)
 	ssize_t n;
 
 	do {
-		n = to > from ? send(fd, &done, sizeof(done), MSG_NOSIGNAL) : 0;
+		n = send(fd, &done, sizeof(done), MSG_NOSIGNAL);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;

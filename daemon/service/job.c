@@ -3,30 +3,37 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/closer.h"
+#include "base/io.h"
 #include "base/log.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/draining.h"
+#include "daemon/service/export_result.h"
 #include "daemon/service/exporter.h"
 #include "daemon/service/order.h"
 #include "daemon/service/policy.h"
 #include "formats/formats.h"
-
-#define ERRNO_MAX 4095 /* the kernel's own limit */
 
 struct job *job_free(struct job *j)
 {
 	if (!j)
 		return NULL;
 	follow_free(j->follow);
-	merging_deinit(&j->merging);
+	merging_deinit(&j->merging, j->manager->closer, j->uid);
 	if (j->output)
 		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
 		traced__control__session__free_unpacked(j->description, NULL);
 	free(j);
 	return NULL;
+}
+
+static const char *job_name(const struct job *j)
+{
+	return j->description ? j->description->name : "extract";
 }
 
 static struct job_list *job_siblings(const struct job *j)
@@ -38,6 +45,7 @@ static struct job_list *job_siblings(const struct job *j)
 void job_over(struct job *j)
 {
 	struct manager *m = j->manager;
+	bool kept = j->spool.path;
 
 	if (j->over)
 		return;
@@ -50,12 +58,27 @@ void job_over(struct job *j)
 		j->connection->in_flight--;
 		j->connection = NULL;
 	}
+	taking_forget_job(j->taking);
+	j->taking = NULL;
 	j->child = child_free(j->child);
-	j->out_fd = close_fd(j->out_fd);
+	j->out_fd = closer_close(m->closer, j->uid, CLOSER_FILE, j->out_fd);
+	merging_deinit(&j->merging, m->closer, j->uid);
 	spool_deinit(&j->spool);
+	if (kept)
+		policy_spool_kept(m, j->uid);
 	TAILQ_INSERT_TAIL(&m->over.jobs, j, list);
 	manager_reap_later(m);
 	manager_changed(m);
+}
+
+void job_abandon(struct job *j)
+{
+	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
+
+	if (j->spool.path && j->exporting)
+		log_write(LOG_NOTICE, &fields, "%s: the daemon stops: its recording is in %s",
+			  job_name(j), j->spool.path);
+	job_over(j);
 }
 
 void job_wait_for(struct job *j, struct session *s)
@@ -66,22 +89,49 @@ void job_wait_for(struct job *j, struct session *s)
 	TAILQ_INSERT_TAIL(job_siblings(j), j, list);
 }
 
+/* True if a process of the client writes the files, from frames in a socket. */
+static bool job_makes_files(const Traced__Control__Output *output)
+{
+	return output->rotate_bytes || output->rotate_ns ||
+	       export_format_find(output->format, NULL)->directory;
+}
+
+/*
+ * A socket is for frames, or a program's standard output. Of those only unix sockets: closing
+ * others can take as long as their peers like.
+ */
+static int job_check_descriptor(int fd, struct error *err)
+{
+	int type, domain = -1, flags = fcntl(fd, F_GETFL);
+	socklen_t len = sizeof(domain);
+
+	if (flags < 0)
+		return error_set(err, -EBADF,
+				 "the request names an output but has no descriptor for it");
+	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY)
+		return error_set(err, -EBADF, "the output is not open for writing");
+	type = fd_type(fd);
+	if (type == S_IFREG || type == S_IFIFO || type == S_IFCHR)
+		return 0;
+	if (type == S_IFSOCK && getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+	    domain == AF_UNIX)
+		return 0;
+	error_set(err, -EBADF,
+		  "the output is neither a file, a pipe, a character device nor a unix socket");
+	return error_hint(err, "write to standard output, through a pipe: -o - | cat");
+}
+
 static int job_check_output(const Traced__Control__Output *output, int fd, struct error *err)
 {
-	struct stat st;
-	int flags;
+	int r;
 
 	if (!export_format_find(output->format, NULL)) {
 		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
 		return error_hint(err, "'tracectl record --help' lists the formats");
 	}
-	flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-	if (flags < 0 || fstat(fd, &st) < 0)
-		return error_set(err, -EBADF,
-				 "the request names an output but has no descriptor for it");
-	if ((flags & O_PATH) || (flags & O_ACCMODE) == O_RDONLY || S_ISDIR(st.st_mode) ||
-	    S_ISBLK(st.st_mode))
-		return error_set(err, -EBADF, "the output is not open for writing");
+	r = job_check_descriptor(fd, err);
+	if (r < 0)
+		return r;
 	if ((output->rotate_bytes && output->rotate_bytes < EXPORT_ROTATE_BYTES_MIN) ||
 	    (output->rotate_ns && output->rotate_ns < EXPORT_ROTATE_NS_MIN))
 		return error_set(err, -EINVAL, "the output's files would be too short");
@@ -174,18 +224,20 @@ void job_started(struct job *j)
 		job_fail(j, &err);
 		return;
 	}
+	j->description->attached = j->attach;
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
 	reply.session = j->description;
 	connection_reply(j->connection, j->request_id, &reply);
-	/* Send the reply now: in the loop the rings come first and are busy. */
+	/* Send the reply now: a command waits for it to begin. */
 	if (j->connection)
 		connection_flush(j->connection);
-	job_over(j);
-}
-
-static const char *job_name(const struct job *j)
-{
-	return j->description ? j->description->name : "extract";
+	if (!j->attach) {
+		job_over(j);
+		return;
+	}
+	traced__control__session__free_unpacked(j->description, NULL);
+	j->description = NULL;
+	j->kind = JOB_ATTACH;
 }
 
 static struct spool *job_spool(struct job *j)
@@ -205,10 +257,11 @@ static void job_export_failed(struct job *j, struct error *err)
 	if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
-		error_hint(err, "%s%s%s is safe: %stracectl convert %s", hint ?: "",
+		error_hint(err, "%s%s%s is safe%s: tracectl convert %s", hint ?: "",
 			   hint ? "; " : "",
 			   j->follow ? "what was not written yet" : "the recording",
-			   j->connection && j->connection->uid ? "sudo " : "", spool->path);
+			   j->connection && j->connection->uid ? ", and root can write it" : "",
+			   spool->path);
 		err->hint_needs_output = true;
 	}
 	log_write(j->connection ? LOG_INFO : LOG_WARNING, &fields, "%s: export failed: %s%s%s%s",
@@ -220,11 +273,15 @@ static void job_export_failed(struct job *j, struct error *err)
 /* Refuse an output that may have no reader: writing to it could block forever. */
 static int job_check_abandoned(const struct job *j, struct error *err)
 {
-	struct stat st;
-
-	if (j->connection || (fstat(j->out_fd, &st) == 0 && S_ISREG(st.st_mode)))
+	if (j->connection || fd_type(j->out_fd) == S_IFREG)
 		return 0;
 	return error_set(err, -EPIPE, "its client has left, and the output is no regular file");
+}
+
+/* True if the stream that the job has to write is being completed. */
+static bool job_awaits_stream(const struct job *j)
+{
+	return j->taking || (j->session && j->session->state == SESSION_DRAINING);
 }
 
 void job_client_left(struct job *j)
@@ -234,23 +291,13 @@ void job_client_left(struct job *j)
 
 	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
 	j->connection = NULL;
-	if (!j->child) {
+	if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
 		job_over(j);
 	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
 		job_export_failed(j, &err);
 		if (s)
 			session_job_over(s, false);
 	}
-}
-
-/* Checks the code: a compromised child may send any number, but callers rely on an errno. */
-static void job_take_error(const Traced__Control__Error *from, struct error *err)
-{
-	bool is_errno = from->code >= 1 && from->code <= ERRNO_MAX;
-
-	error_set(err, is_errno ? -(int)from->code : -EIO, "%s", from->message);
-	if (*from->hint)
-		error_hint(err, "%s", from->hint);
 }
 
 /* The output's reader has closed it (| head): discards the rest of the recording. */
@@ -282,13 +329,6 @@ static void job_describe_again(struct job *j)
 	j->description = description;
 }
 
-/* True if a process of the client writes the files, from frames in a socket. */
-static bool job_makes_files(const struct job *j)
-{
-	return j->output->rotate_bytes || j->output->rotate_ns ||
-	       export_format_find(j->output->format, NULL)->directory;
-}
-
 static void job_on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
@@ -298,12 +338,12 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 	if (j->follow)
 		job_describe_again(j);
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
-	if (result->error && result->error->code == EPIPE && !job_makes_files(j)) {
+	if (result->error && result->error->code == EPIPE && !job_makes_files(j->output)) {
 		job_reader_left(j);
 	} else if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		job_take_error(result->error, &err);
+		export_result_take_error(result->error, &err);
 		job_export_failed(j, &err);
 		if (s)
 			session_job_over(s, false);
@@ -379,7 +419,7 @@ int job_run(struct job *j)
 	return r;
 }
 
-static void job_on_space(void *userdata)
+static void job_on_waiting(void *userdata)
 {
 	struct job *j = userdata;
 
@@ -390,7 +430,7 @@ static void job_on_space(void *userdata)
 int job_follow(struct job *j, struct error *err)
 {
 	_cleanup_close_ int theirs = -EBADF;
-	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, job_on_space, j,
+	int r = follow_new(&j->follow, j->manager->loop, &j->session->spool, job_on_waiting, j,
 			   &theirs, err);
 
 	if (r >= 0)
@@ -404,16 +444,17 @@ int job_follow(struct job *j, struct error *err)
 	return 0;
 }
 
-int job_snapshot(struct job *j, struct session *s, struct error *err)
+void job_taken(struct session *s, struct job *j, int result, struct error *err)
 {
-	int r = session_snapshot(s, &j->spool, err);
-
-	if (r < 0)
-		return r;
-	j->tgid = s->tgid;
-	j->description = session_describe(s);
+	if (!j)
+		return;
+	if (result < 0) {
+		spool_discard(&j->spool);
+		job_fail(j, err);
+		return;
+	}
+	j->description = s ? session_describe(s) : NULL;
 	job_run(j);
-	return 0;
 }
 
 static void job_on_extracted(void *userdata, Traced__Control__ExportResult *result)
@@ -424,7 +465,7 @@ static void job_on_extracted(void *userdata, Traced__Control__ExportResult *resu
 	if (result->error) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		job_take_error(result->error, &err);
+		export_result_take_error(result->error, &err);
 		spool_discard(&j->spool);
 		job_fail(j, &err);
 	} else {

@@ -35,6 +35,7 @@ struct job {
 	struct manager *manager;
 	enum job_kind kind;
 	bool over;
+	bool attach;		       /* JOB_START: becomes a JOB_ATTACH once it is answered */
 	struct connection *connection; /* NULL: the client has left, or the job is over */
 	struct session *session;       /* NULL: the spool is the job's own, or the job is over */
 	uid_t uid;		       /* the requesting user */
@@ -44,6 +45,7 @@ struct job {
 	struct merging merging;
 	struct spool spool;		       /* owned */
 	bool tgid;			       /* as in struct exporter_request */
+	struct taking *taking;		       /* under way into `spool`; NULL: none */
 	struct child *child;		       /* running; NULL: waits for the session's end */
 	bool exporting;			       /* child is an exporter */
 	struct follow *follow;		       /* child follows the session's spool */
@@ -71,14 +73,16 @@ int job_run(struct job *j);
 void job_started(struct job *j);
 /* The session records: exports the stream so far and follows it. On failure j is unchanged. */
 int job_follow(struct job *j, struct error *err);
-/* Exports what the session's rings hold now. On failure j is unchanged. */
-int job_snapshot(struct job *j, struct session *s, struct error *err);
+/* Its spool has the snapshot: exports it. s NULL: the session is over. result: 0 or -errno. */
+void job_taken(struct session *s, struct job *j, int result, struct error *err);
 /* Starts draining an existing buffer into the job's own spool. On failure j is unchanged. */
 int job_extract(struct job *j, const char *instance, struct error *err);
 /* Replies with an error; the job is over. */
 void job_fail(struct job *j, const struct error *err);
 /* Ends the job without a reply: kills its child, and closes its output. */
 void job_over(struct job *j);
+/* The daemon ends: the same; logs the name of a spool that stays. */
+void job_abandon(struct job *j);
 /* Ends the job, unless its export writes a file. */
 void job_client_left(struct job *j);
 

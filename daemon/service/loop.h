@@ -46,6 +46,12 @@ bool loop_has_ended(const struct loop *l);
 /* Sends the service manager its watchdog messages, if it wants any. */
 int loop_serve_watchdog(struct loop *l);
 
+/*
+ * In a callback: what it is about to do, for the journal, in case it takes 100 ms or more. what: a
+ * literal; name: copied; or NULL.
+ */
+void loop_doing(const char *what, const char *name);
+
 /* fd stays the caller's. events as in epoll(7), level-triggered. Created enabled. */
 int loop_add_io(struct loop *l, struct loop_source **ret, int fd, uint32_t events, loop_io_t call,
 		void *userdata);
@@ -69,8 +75,8 @@ int loop_add_deferred(struct loop *l, struct loop_source **ret, loop_call_t call
 int loop_add_signal(struct loop *l, int number, loop_call_t call, void *userdata);
 
 /*
- * Served once, when the process has ended and is reaped. Freeing it earlier kills and reaps the
- * process.
+ * Served once, when the process has ended and is reaped. Freeing it earlier kills the process; the
+ * loop reaps it later, since one that waits for a server of FUSE or NFS may not end.
  */
 int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_child_t call,
 		   void *userdata);

@@ -12,9 +12,11 @@
 #include <sys/wait.h>
 
 #include "base/io.h"
+#include "daemon/service/loop_late.h"
 #include "daemon/service/notify.h"
 
 #define BATCH 32
+#define END_MS 500 /* for killed children when the loop ends */
 #define PRIORITIES (LOOP_NORMAL + 1)
 
 enum source_kind { IO, TIMER, DEFERRED, SIGNAL, CHILD };
@@ -36,8 +38,9 @@ struct loop_source {
 	uint32_t events, revents;
 	clockid_t clock; /* TIMER */
 	uint64_t at_us;
-	int number; /* SIGNAL */
-	pid_t pid;  /* CHILD; 0: reaped */
+	int number;  /* SIGNAL */
+	pid_t pid;   /* CHILD; 0: reaped */
+	bool killed; /* CHILD; only waits to be reaped, then the loop frees it */
 	siginfo_t status;
 };
 
@@ -112,20 +115,6 @@ int loop_new(struct loop **ret)
 	return 0;
 }
 
-struct loop *loop_free(struct loop *l)
-{
-	if (!l)
-		return NULL;
-	while (!TAILQ_EMPTY(&l->all))
-		loop_source_free(TAILQ_FIRST(&l->all));
-	close_fd(l->signals);
-	close_fd(l->alarms[0].fd);
-	close_fd(l->alarms[1].fd);
-	close_fd(l->epfd);
-	free(l);
-	return NULL;
-}
-
 static void source_set_pending(struct loop_source *s, bool pending)
 {
 	struct source_list *list = &s->loop->pending[s->priority];
@@ -137,6 +126,65 @@ static void source_set_pending(struct loop_source *s, bool pending)
 		TAILQ_INSERT_TAIL(list, s, waiting);
 	else
 		TAILQ_REMOVE(list, s, waiting);
+}
+
+static void source_drop(struct loop_source *s)
+{
+	TAILQ_REMOVE(&s->loop->all, s, list);
+	free(s);
+}
+
+static void loop_reap(struct loop *l)
+{
+	struct loop_source *s, *next;
+
+	for (s = TAILQ_FIRST(&l->all); s; s = next) {
+		siginfo_t si = { 0 };
+
+		next = TAILQ_NEXT(s, list);
+		if (s->kind != CHILD || !s->pid ||
+		    waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOHANG) < 0 || !si.si_pid)
+			continue;
+		s->pid = 0;
+		s->status = si;
+		if (s->killed)
+			source_drop(s);
+		else if (s->enabled)
+			source_set_pending(s, true);
+	}
+}
+
+/* Gives killed children a moment to end. Those that do not are left to init. */
+static void loop_reap_last(struct loop *l)
+{
+	const struct timespec step = { .tv_nsec = NSEC_PER_MSEC };
+
+	for (int ms = 0; !TAILQ_EMPTY(&l->all) && ms < END_MS; ms++) {
+		loop_reap(l);
+		if (!TAILQ_EMPTY(&l->all))
+			nanosleep(&step, NULL);
+	}
+	while (!TAILQ_EMPTY(&l->all))
+		source_drop(TAILQ_FIRST(&l->all));
+}
+
+struct loop *loop_free(struct loop *l)
+{
+	struct loop_source *s, *next;
+
+	if (!l)
+		return NULL;
+	for (s = TAILQ_FIRST(&l->all); s; s = next) {
+		next = TAILQ_NEXT(s, list);
+		loop_source_free(s);
+	}
+	loop_reap_last(l);
+	close_fd(l->signals);
+	close_fd(l->alarms[0].fd);
+	close_fd(l->alarms[1].fd);
+	close_fd(l->epfd);
+	free(l);
+	return NULL;
 }
 
 /* Marks elapsed timers pending and sets the timerfds to the next ones. */
@@ -168,24 +216,6 @@ static int loop_check_timers(struct loop *l)
 		a->set_us = next;
 	}
 	return 0;
-}
-
-static void loop_reap(struct loop *l)
-{
-	struct loop_source *s;
-
-	TAILQ_FOREACH(s, &l->all, list)
-	{
-		siginfo_t si = { 0 };
-
-		if (s->kind != CHILD || !s->pid ||
-		    waitid(P_PID, (id_t)s->pid, &si, WEXITED | WNOHANG) < 0 || !si.si_pid)
-			continue;
-		s->pid = 0;
-		s->status = si;
-		if (s->enabled)
-			source_set_pending(s, true);
-	}
 }
 
 static void loop_read_signals(struct loop *l)
@@ -233,6 +263,8 @@ static struct loop_source *loop_first_pending(struct loop *l)
 
 static void source_serve(struct loop_source *s)
 {
+	uint64_t began = loop_late_begin();
+
 	source_set_pending(s, false);
 	if (s->kind != IO && s->kind != SIGNAL)
 		s->enabled = false;
@@ -242,6 +274,7 @@ static void source_serve(struct loop_source *s)
 		s->child(s->userdata, &s->status);
 	else
 		s->call(s->userdata);
+	loop_late_end(began);
 }
 
 int loop_step(struct loop *l, uint64_t timeout_us)
@@ -480,11 +513,12 @@ struct loop_source *loop_source_free(struct loop_source *s)
 	if (s->kind == IO && s->enabled)
 		source_enable_io(s, false);
 	source_set_pending(s, false);
-	TAILQ_REMOVE(&s->loop->all, s, list);
-	if (s->kind == CHILD && s->pid) {
+	if (s->kind == CHILD && s->pid && !s->killed) {
 		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
+		s->killed = true;
+		s->enabled = false;
+	} else {
+		source_drop(s);
 	}
-	free(s);
 	return NULL;
 }

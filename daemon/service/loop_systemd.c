@@ -4,6 +4,8 @@
 
 #include <systemd/sd-event.h>
 
+#include "daemon/service/loop_late.h"
+
 struct loop {
 	sd_event *event;
 };
@@ -16,6 +18,7 @@ struct loop_source {
 		loop_child_t child;
 	};
 	void *userdata;
+	pid_t pid;   /* of a child that has not been reaped; or 0 */
 	int enabled; /* sd-event's state for "enabled", which depends on the kind */
 };
 
@@ -93,8 +96,10 @@ static int systemd_source_finish(struct loop_source **ret, struct loop_source *s
 static int systemd_on_io(sd_event_source *source _unused_, int fd, uint32_t revents, void *userdata)
 {
 	struct loop_source *s = userdata;
+	uint64_t began = loop_late_begin();
 
 	s->io(s->userdata, fd, revents);
+	loop_late_end(began);
 	return 0;
 }
 
@@ -118,8 +123,10 @@ int loop_io_set_events(struct loop_source *s, uint32_t events)
 static int systemd_on_time(sd_event_source *source _unused_, uint64_t usec _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
+	uint64_t began = loop_late_begin();
 
 	s->call(s->userdata);
+	loop_late_end(began);
 	return 0;
 }
 
@@ -157,8 +164,10 @@ int loop_timer_in(struct loop_source *s, uint64_t us)
 static int systemd_on_deferred(sd_event_source *source _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
+	uint64_t began = loop_late_begin();
 
 	s->call(s->userdata);
+	loop_late_end(began);
 	return 0;
 }
 
@@ -180,8 +189,10 @@ static int systemd_on_signal(sd_event_source *source _unused_,
 			     const struct signalfd_siginfo *si _unused_, void *userdata)
 {
 	struct loop_source *s = userdata;
+	uint64_t began = loop_late_begin();
 
 	s->call(s->userdata);
+	loop_late_end(began);
 	return 0;
 }
 
@@ -212,8 +223,11 @@ int loop_add_signal(struct loop *l, int number, loop_call_t call, void *userdata
 static int systemd_on_child(sd_event_source *source _unused_, const siginfo_t *si, void *userdata)
 {
 	struct loop_source *s = userdata;
+	uint64_t began = loop_late_begin();
 
+	s->pid = 0;
 	s->child(s->userdata, si);
+	loop_late_end(began);
 	return 0;
 }
 
@@ -227,8 +241,7 @@ int loop_add_child(struct loop *l, struct loop_source **ret, pid_t pid, loop_chi
 		return -ENOMEM;
 	s->child = call;
 	r = sd_event_add_child(l->event, &s->source, pid, WEXITED, systemd_on_child, s);
-	if (r >= 0)
-		r = sd_event_source_set_child_process_own(s->source, true);
+	s->pid = r < 0 ? 0 : pid;
 	return systemd_source_finish(ret, s, r);
 }
 
@@ -244,10 +257,34 @@ int loop_source_enable(struct loop_source *s, bool enable)
 	return sd_event_source_set_enabled(s->source, enable ? s->enabled : SD_EVENT_OFF);
 }
 
+static int systemd_on_killed(sd_event_source *source, const siginfo_t *si _unused_,
+			     void *userdata _unused_)
+{
+	/* Drops the loop's reference. sd-event reaps the child after this. */
+	sd_event_source_set_floating(source, false);
+	return 0;
+}
+
+/* sd-event would wait for the child when it frees a source that owns one. */
+static void systemd_kill_child(struct loop_source *s)
+{
+	sd_event *event = sd_event_source_get_event(s->source);
+	pid_t pid = s->pid;
+
+	s->source = sd_event_source_disable_unref(s->source);
+	kill(pid, SIGKILL);
+	if (sd_event_add_child(event, &s->source, pid, WEXITED, systemd_on_killed, NULL) < 0)
+		return;
+	sd_event_source_set_floating(s->source, true);
+	s->source = sd_event_source_unref(s->source);
+}
+
 struct loop_source *loop_source_free(struct loop_source *s)
 {
 	if (!s)
 		return NULL;
+	if (s->pid)
+		systemd_kill_child(s);
 	sd_event_source_disable_unref(s->source);
 	free(s);
 	return NULL;

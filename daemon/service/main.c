@@ -311,6 +311,7 @@ static int daemon_run(const struct arguments *a)
 		log_keep_records();
 	daemon_raise_priority();
 	daemon_raise_descriptor_limit();
+	child_reserve_descriptors();
 	r = daemon_block_signals();
 	if (r >= 0)
 		r = loop_new(&loop);

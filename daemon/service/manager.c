@@ -7,9 +7,11 @@
 #include <sys/un.h>
 
 #include "base/account.h"
+#include "base/closer.h"
 #include "base/io.h"
 #include "base/log.h"
 #include "base/place.h"
+#include "daemon/service/arming.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
@@ -18,6 +20,7 @@
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
 #include "daemon/service/spool.h"
+#include "daemon/service/turns.h"
 #include "daemon/service/worker.h"
 
 #define BACKLOG 64
@@ -92,6 +95,7 @@ static void manager_reap(void *userdata)
 	struct session *s;
 	struct job *j;
 
+	loop_doing("freeing clients, sessions and jobs that are over", NULL);
 	while ((j = TAILQ_FIRST(&m->over.jobs))) {
 		TAILQ_REMOVE(&m->over.jobs, j, list);
 		job_free(j);
@@ -122,6 +126,7 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	TAILQ_INIT(&m->connections);
 	TAILQ_INIT(&m->sessions);
 	TAILQ_INIT(&m->jobs);
+	TAILQ_INIT(&m->retirements);
 	TAILQ_INIT(&m->over.connections);
 	TAILQ_INIT(&m->over.sessions);
 	TAILQ_INIT(&m->over.jobs);
@@ -140,10 +145,17 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	r = loop_add_deferred(loop, &m->reaper, manager_reap, m);
 	if (r < 0)
 		return error_errno(err, r, "event loop");
-	r = worker_new(&m->worker, loop);
+	r = turns_init(&m->turns, loop);
+	if (r < 0)
+		return error_errno(err, r, "event loop");
+	r = worker_new(&m->worker, loop, NULL);
+	if (r >= 0)
+		r = closer_new(&m->closer);
 	if (r < 0)
 		return error_errno(err, r, "worker");
-	m->env = (struct capture_env){ .proc = "/proc", .state_dir = m->config.state_dir };
+	m->env = (struct capture_env){ .proc = "/proc",
+				       .state_dir = m->config.state_dir,
+				       .excerpt = &m->excerpt };
 	*ret = TAKE_PTR(m);
 	return 0;
 }
@@ -154,13 +166,14 @@ struct manager *manager_free(struct manager *m)
 		return NULL;
 	m->stopping = true;
 	while (!TAILQ_EMPTY(&m->jobs))
-		job_over(TAILQ_FIRST(&m->jobs));
+		job_abandon(TAILQ_FIRST(&m->jobs));
 	while (!TAILQ_EMPTY(&m->sessions))
 		session_abandon(TAILQ_FIRST(&m->sessions));
 	while (!TAILQ_EMPTY(&m->connections))
 		connection_over(TAILQ_FIRST(&m->connections));
 	manager_reap(m);
 	m->reaper = loop_source_free(m->reaper);
+	turns_deinit(&m->turns);
 	metrics_close(m);
 	metrics_deinit(&m->metrics);
 	marking_close(m);
@@ -171,10 +184,17 @@ struct manager *manager_free(struct manager *m)
 	/* Unlink before closing: afterwards the path may belong to a successor. */
 	if (m->socket_path)
 		unlink(m->socket_path);
-	close_fd(m->listen_fd);
+	/*
+	 * Clients that are not accepted yet may have sent descriptors. It is no connection to shut
+	 * down: the service manager has the socket, too, and the next daemon gets it.
+	 */
+	closer_close(m->closer, 0, CLOSER_FILE, m->listen_fd);
 	free(m->socket_path);
+	retirement_submit_all(m);
 	/* Waits until the remaining instances are removed. */
 	worker_free(m->worker);
+	/* After it nothing may be left to do: its threads may hang. */
+	closer_free(m->closer);
 	sparing_deinit(&m->sparing);
 	tracefs_free(m->worker_tracefs);
 	tracefs_free(m->tracefs);
@@ -240,22 +260,34 @@ static void manager_on_leftover(void *userdata, const struct spool_leftover *fou
 	spool_mark_reported(found->path);
 }
 
+/* Logs each line of text. text may be NULL. */
+static void manager_log_kept(char *text, const struct log_fields *fields)
+{
+	char *save = NULL;
+
+	for (char *p = text ? strtok_r(text, "\n", &save) : NULL; p;
+	     p = strtok_r(NULL, "\n", &save))
+		log_write(LOG_NOTICE, fields, "%s", p);
+}
+
 void manager_recover(struct manager *m)
 {
 	struct log_fields fields = { .cpu = -1, .message_id = AUDIT_PUT_BACK };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf kept = BUF_INIT;
 	const struct capture_env *env;
 	int r;
 
 	r = manager_env(m, &env, &err);
 	if (r >= 0)
-		r = capture_recover(env, &err);
+		r = capture_recover(env, &kept, &err);
 	if (r < 0)
 		log_warning("%s%s%s", err.message, err.hint ? "; " : "", err.hint ?: "");
 	else if (r > 0)
 		log_write(LOG_NOTICE, &fields,
 			  "undid %d change%s that an earlier run left in the kernel", r,
 			  r == 1 ? "" : "s");
+	manager_log_kept(buf_string(&kept), &fields);
 	spool_find_leftovers(m->config.spool_dir, manager_on_leftover, m);
 }
 
@@ -312,18 +344,14 @@ static void manager_turn_away(int fd, const struct error *err)
 }
 
 /* -EUSERS. Root may exceed the limit a little, to be able to end sessions. */
-static int manager_check_room(const struct manager *m, int fd, struct error *err)
+static int manager_check_room(const struct manager *m, uid_t uid, struct error *err)
 {
-	struct ucred peer = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(peer);
 	unsigned max = m->config.clients;
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return error_errno(err, -errno, "credentials of a client");
-	if (policy_trusts(peer.uid))
+	if (policy_trusts(uid))
 		max += ROOT_CLIENTS;
 	if (m->connection_count < max)
-		return policy_check_client(m, peer.uid, err);
+		return policy_check_client(m, uid, err);
 	error_set(err, -EUSERS, "too many clients are connected to traced: the limit is %u",
 		  m->config.clients);
 	return error_hint(err, "close some, or raise \"clients\" in [limits] of traced.conf");
@@ -340,10 +368,13 @@ static void manager_on_listen_again(void *userdata)
 static void manager_on_connect(void *userdata, int listen_fd, uint32_t revents _unused_)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
-	_cleanup_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
 	struct manager *m = userdata;
 
+	loop_doing("a new client", NULL);
 	if (fd < 0) {
 		if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
 			return;
@@ -357,10 +388,13 @@ static void manager_on_connect(void *userdata, int listen_fd, uint32_t revents _
 		loop_source_enable(m->listen, false);
 		return;
 	}
-	if (manager_check_room(m, fd, &err) < 0)
+	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	if (manager_check_room(m, peer.uid, &err) < 0) {
 		manager_turn_away(fd, &err);
-	else if (manager_adopt(m, TAKE_FD(fd), &err) < 0)
+		closer_close(m->closer, peer.uid, CLOSER_CONNECTION, fd);
+	} else if (manager_adopt(m, fd, &err) < 0) {
 		log_warning("%s", err.message);
+	}
 }
 
 int manager_adopt(struct manager *m, int fd, struct error *err)

@@ -11,30 +11,35 @@
  *
  * Each connection also lists the jobs of its client. A connection, session or job that is over
  * leaves all lists but `over`, and nothing points to it any more, except the functions on the
- * stack. So nothing is freed under a caller: manager_reap() runs from the loop. Everything runs in
- * one loop and one thread, except work that makes the kernel wait. That runs in the worker's
- * thread, which sees nothing of the above.
+ * stack. So nothing is freed under a caller: manager_reap() runs from the loop. All of this runs in
+ * one loop and one thread. Other threads see nothing of it: the worker's, for work that makes the
+ * kernel wait; one for each recording, which reads its rings (draining.h), and one that polls files
+ * for it; those that close descriptors (base/closer.h).
  */
 #pragma once
 
 #include <sys/queue.h>
 
 #include "daemon/capture/capture.h"
+#include "daemon/capture/names/kernel_symbols.h"
 #include "daemon/service/config.h"
 #include "daemon/service/loop.h"
 #include "daemon/service/metrics.h"
 #include "daemon/service/sparing.h"
 #include "proto/control.pb-c.h"
 
+struct closer;
 struct connection;
 struct job;
 struct marks;
+struct retirement;
 struct session;
 struct worker;
 
 TAILQ_HEAD(connection_list, connection);
 TAILQ_HEAD(session_list, session);
 TAILQ_HEAD(job_list, job);
+TAILQ_HEAD(retirement_list, retirement);
 
 /* Command line values; NULL: use the configuration. */
 struct manager_options {
@@ -46,14 +51,23 @@ struct manager_options {
 	bool private;		      /* serves one connection, then ends */
 };
 
+struct turns {
+	struct connection_list waiting; /* in order of their arrival */
+	uid_t last_uid;			/* who was served last */
+	struct loop_source *source;
+};
+
 struct manager {
 	struct loop *loop;		/* borrowed; outlives the manager */
 	struct manager_options options; /* strings are the caller's */
 	struct config config;
 	struct tracefs *tracefs; /* NULL until needed: see manager_env() */
 	struct capture_env env;
+	struct excerpt_memory excerpt;
 	struct worker *worker;
-	struct tracefs *worker_tracefs; /* separate: see tracefs_dup() */
+	struct retirement_list retirements; /* that wait for a recording's thread */
+	struct closer *closer;		    /* for all that clients and programs send */
+	struct tracefs *worker_tracefs;	    /* separate: see tracefs_dup() */
 	struct sparing sparing;
 
 	int listen_fd;
@@ -65,6 +79,7 @@ struct manager {
 	struct loop_source *marks_io, *marks_tick;
 
 	struct connection_list connections;
+	struct turns turns;
 	struct session_list sessions;
 	struct job_list jobs; /* those without a session */
 	unsigned connection_count, session_count, last_name;

@@ -37,6 +37,7 @@ static void marking_on_program(void *userdata, int fd _unused_, uint32_t revents
 {
 	struct manager *m = userdata;
 
+	loop_doing("messages of programs that make marks", NULL);
 	marks_dispatch(m->marks);
 	marking_set_timer(m);
 }
@@ -45,6 +46,7 @@ static void marking_on_tick(void *userdata)
 {
 	struct manager *m = userdata;
 
+	loop_doing("reading marks", NULL);
 	marks_drain(m->marks);
 	marking_set_timer(m);
 }
@@ -70,7 +72,7 @@ void marking_open(struct manager *m)
 	if (!m->config.marks || !folder)
 		return;
 	*(strrchr(folder, '/') ?: folder) = '\0';
-	r = marks_new(&m->marks, folder, m->options.private, &limits, &err);
+	r = marks_new(&m->marks, folder, m->options.private, &limits, m->closer, &err);
 	if (r >= 0) {
 		r = marking_add_sources(m);
 		if (r < 0)
@@ -104,11 +106,19 @@ static int marking_write_chunk(void *userdata, enum chunk_type type, const struc
 			       int count)
 {
 	struct session *s = userdata;
-	uint64_t before = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r = capture_append(s->capture, type, iov, count);
+	int r;
 
-	s->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+	draining_lock(s->draining);
+	r = capture_append(s->capture, type, iov, count);
+	draining_unlock(s->draining);
 	return r;
+}
+
+static void marking_note(struct session *s, const char *text)
+{
+	draining_lock(s->draining);
+	capture_note(s->capture, text);
+	draining_unlock(s->draining);
 }
 
 void marking_begin(struct session *s)
@@ -117,14 +127,12 @@ void marking_begin(struct session *s)
 	struct marks_count count;
 
 	if (m->marks_elsewhere && !s->ring)
-		capture_note(s->capture,
-			     "applications' marks are missing: another traced records them");
+		marking_note(s, "applications' marks are missing: another traced records them");
 	if (!m->marks || s->ring)
 		return;
 	s->marks = (struct marks_sink){ .write = marking_write_chunk, .userdata = s };
 	if (marks_begin(m->marks, &s->marks) < 0) {
-		capture_note(s->capture,
-			     "applications' marks are missing: too many recordings take them");
+		marking_note(s, "applications' marks are missing: too many recordings take them");
 		return;
 	}
 	marks_get_count(m->marks, &count);
@@ -144,7 +152,7 @@ static void marking_note_refused(struct session *s)
 		 "marks of %u programs or threads are missing: they exceed a user's limits "
 		 "(mark_... in traced.conf), or are invalid",
 		 count.refused - s->marks_refused);
-	capture_note(s->capture, text);
+	marking_note(s, text);
 }
 
 void marking_end(struct session *s)

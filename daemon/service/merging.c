@@ -5,25 +5,25 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/io.h"
 #include "control/frame.h"
 #include "formats/formats.h"
 
 _Static_assert(CONTROL_FDS_MAX >= MERGING_FDS_MAX + 1, "an output and all that is merged into it");
 
-void merging_deinit(struct merging *m)
+void merging_deinit(struct merging *m, struct closer *closer, uid_t uid)
 {
 	for (size_t i = 0; i < m->fd_count; i++)
-		close_fd(m->fds[i]);
+		closer_close(closer, uid, CLOSER_FILE, m->fds[i]);
 	*m = (struct merging){ 0 };
 }
 
 /* Refuses pipes: one that nobody fills would block an exporter forever. */
 static int merging_check_file(int fd, int mode, const char *name, struct error *err)
 {
-	struct stat st;
 	int flags = fcntl(fd, F_GETFL);
 
-	if (flags >= 0 && !(flags & O_PATH) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	if (flags >= 0 && !(flags & O_PATH) && fd_type(fd) == S_IFREG &&
 	    ((flags & O_ACCMODE) == O_RDWR || (flags & O_ACCMODE) == mode))
 		return 0;
 	return error_set(err, -EBADF, "%s: not a regular file with the right access mode", name);

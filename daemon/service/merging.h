@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/closer.h"
 #include "export/export.h"
 #include "proto/control.pb-c.h"
 
@@ -22,7 +23,8 @@ struct merging {
  */
 int merging_take(struct merging *ret, const Traced__Control__Output *output, int *fds,
 		 size_t fd_count, struct error *err);
-void merging_deinit(struct merging *m);
+/* uid: the client's; closer: for its descriptors. */
+void merging_deinit(struct merging *m, struct closer *closer, uid_t uid);
 
 /* Number of descriptors for the merges of output, with or without a scratch file. */
 int merging_count(const Traced__Control__Output *output, bool scratch);

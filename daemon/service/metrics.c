@@ -111,7 +111,6 @@ void metrics_session_over(const struct session *s)
 	}
 	p->row = metrics_row(s->last);
 	p->row.name = p->name;
-	p->row.cpu_ns = s->cpu_ns;
 	p->over_ns = now_ns(CLOCK_BOOTTIME);
 	TAILQ_INSERT_TAIL(&m->past, p, list);
 	m->past_count++;

@@ -38,6 +38,7 @@ int order_options(const Traced__Control__Output *output, struct export_options *
 		.tgid = output->tgid,
 		.rotate = { .bytes = output->rotate_bytes, .ns = output->rotate_ns },
 		.json_array = output->json_array,
+		.segments = output->segments,
 		.bound_max_ns = output->bound_max_ns,
 	};
 	int r = order_perfetto(output, format, &o.perfetto, err);

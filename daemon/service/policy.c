@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/closer.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
 #include "daemon/service/session.h"
@@ -33,6 +34,11 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 	const struct connection *c;
 	unsigned count = 0;
 
+	if (closer_is_blocked(m->closer, uid)) {
+		error_set(err, -EUSERS, "descriptors that uid %u sent to traced do not close", uid);
+		return error_hint(err, "the file server or the network peer behind them does not "
+				       "answer");
+	}
 	TAILQ_FOREACH(c, &m->connections, list)
 	count += c->uid == uid;
 	if (policy_trusts(uid) || count < m->config.users.clients)
@@ -97,6 +103,22 @@ static int policy_check_spool(struct start_plan *p, const struct manager *m, uid
 		  "your recordings that are not written out yet have reached your limit of %s",
 		  buf_string(&text) ?: "space");
 	return policy_hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
+}
+
+/* A flight recorder's end must fit: then nobody is in a position to make the buffers smaller. */
+static int policy_check_ring(const struct start_plan *p, const struct manager *m, uid_t uid,
+			     struct error *err)
+{
+	uint64_t max = policy_stream_max(m, uid);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (!p->request.ring || !max || p->memory_bytes <= max)
+		return 0;
+	policy_put_bytes(&text, "a snapshot may have ", p->memory_bytes);
+	policy_put_bytes(&text, ", which is all ring buffers, but \"spool_max\" allows ", max);
+	error_set(err, -EDQUOT, "%s", buf_string(&text) ?: "the ring buffers exceed spool_max");
+	return error_hint(err, "ask for less (-b), or raise \"spool_max\" in [%s] of traced.conf",
+			  max == m->config.spool_max ? "limits" : "users");
 }
 
 /*
@@ -225,6 +247,7 @@ static int policy_set_bounds(struct start_plan *p, const struct user_rules *rule
 					  p->events_allowed.count };
 	b->never = (struct capture_words){ (const char *const *)p->events_denied.items,
 					   p->events_denied.count };
+	b->hide_addresses = !rules->raw_addresses;
 	return 0;
 }
 
@@ -237,8 +260,9 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
 	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
-	if (policy_trusts(uid))
-		return 0;
+	r = policy_check_ring(p, m, uid, err);
+	if (r < 0 || policy_trusts(uid))
+		return r;
 	r = policy_check_rights(p, m, err);
 	if (r >= 0)
 		r = policy_check_functions(p, m, uid, err);
@@ -292,17 +316,53 @@ uint64_t policy_stream_max(const struct manager *m, uid_t uid)
 				  : policy_lower(m->config.spool_max, m->config.users.spool_max);
 }
 
-bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)
+static uint64_t policy_spool_used(const struct manager *m, uid_t uid)
 {
-	uint64_t used = elsewhere, max = m->config.users.spool_max;
 	const struct session *s;
 	const struct job *j;
+	uint64_t used = 0;
 
-	if (!max || policy_trusts(uid))
-		return false;
 	TAILQ_FOREACH(s, &m->sessions, list)
 	used += s->uid == uid && s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	TAILQ_FOREACH(j, &m->jobs, list)
 	used += j->uid == uid && j->spool.fd >= 0 ? spool_bytes(&j->spool) : 0;
-	return used > max / 100 * percent;
+	return used;
+}
+
+bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)
+{
+	uint64_t max = m->config.users.spool_max;
+
+	return max && !policy_trusts(uid) &&
+	       elsewhere + policy_spool_used(m, uid) > max / 100 * percent;
+}
+
+int policy_check_snapshot(const struct session *s, struct error *err)
+{
+	const struct manager *m = s->manager;
+	uint64_t max = m->config.users.spool_max, used, held;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (!max || policy_trusts(s->uid))
+		return 0;
+	if (draining_count_held(s->draining, &held) < 0 || held > s->memory_bytes)
+		held = s->memory_bytes;
+	used = spool_bytes_of(m->config.spool_dir, s->uid) + policy_spool_used(m, s->uid);
+	if (used <= max && held <= max - used)
+		return 0;
+	policy_put_bytes(&text, "the ring buffers may hold ", held);
+	policy_put_bytes(&text, ", and your recordings that are not written out yet have ", used);
+	policy_put_bytes(&text, ": together more than your limit of ", max);
+	error_set(err, -EDQUOT, "%s", buf_string(&text) ?: "you have reached your limit of space");
+	return policy_hint_key(err, "fetch or cancel some recordings (tracectl list)", "spool_max");
+}
+
+void policy_spool_kept(struct manager *m, uid_t uid)
+{
+	uint64_t elsewhere = spool_bytes_of(m->config.spool_dir, uid);
+	struct session *s;
+
+	TAILQ_FOREACH(s, &m->sessions, list)
+	if (s->uid == uid)
+		s->spool_elsewhere = elsewhere;
 }

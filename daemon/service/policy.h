@@ -29,8 +29,12 @@ uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **re
 /* Maximum bytes of one stream; 0: no limit. */
 uint64_t policy_stream_max(const struct manager *m, uid_t uid);
 /*
- * True if this user's spooled bytes exceed percent of their limit. elsewhere: spooled bytes
- * outside sessions, counted when the plan was checked.
+ * True if this user's spooled bytes exceed percent of their limit. elsewhere: bytes of the user's
+ * spool files that belong to no session and no job.
  */
 bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere,
 			   unsigned percent);
+/* -EDQUOT: what the flight recorder's rings hold now would exceed its user's limit. */
+int policy_check_snapshot(const struct session *s, struct error *err);
+/* A session's or job's spool file of this user was closed and stays on disk. */
+void policy_spool_kept(struct manager *m, uid_t uid);

@@ -35,6 +35,7 @@ struct profile *profile_free(struct profile *p)
 	string_list_deinit(&p->optional);
 	string_list_deinit(&p->functions);
 	free(p->tracer);
+	free(p->poll);
 	free(p);
 	return NULL;
 }
@@ -56,6 +57,11 @@ static int profile_take_assignment(void *userdata, const char *section, const ch
 		free(p->tracer);
 		p->tracer = strdup(value);
 		return p->tracer != NULL;
+	}
+	if (strcmp(key, "poll") == 0) {
+		free(p->poll);
+		p->poll = strdup(value);
+		return p->poll != NULL;
 	}
 	if (strcmp(key, "summary") == 0) {
 		free(p->summary);

@@ -8,6 +8,7 @@
  *	optional = events that not every kernel has
  *	tracer = function
  *	functions = vfs_* ksys_*
+ *	poll = meminfo,vmstat@1s
  *
  * A file hides files of the same name in later directories.
  */
@@ -18,6 +19,7 @@
 struct profile {
 	char *name, *summary, *path; /* owned */
 	char *tracer;		     /* NULL: none; owned */
+	char *poll;		     /* NULL: none; owned */
 	struct string_list events, optional, functions;
 };
 

@@ -82,7 +82,7 @@ static int sandbox_limit_resources(const struct sandbox *s, struct error *err)
 	 * be replaced. Under this limit poll() fails, select() works.
 	 */
 	if (r >= 0)
-		r = sandbox_limit(RLIMIT_NOFILE, 0, err);
+		r = sandbox_limit(RLIMIT_NOFILE, s->files, err);
 	return r;
 }
 
@@ -206,7 +206,7 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 			return error_errno(err, -errno, "parent death signal");
 		if (getppid() != s->parent)
-			return error_set(err, -ESRCH, "the daemon is gone");
+			return error_set(err, -ESRCH, "its parent is gone");
 	}
 	r = landlock_enter(&(struct landlock_rules){ 0 }, err);
 	if (r < 0)

@@ -2,7 +2,7 @@
 /*
  * Irreversibly drops everything that decoding a stream does not need: identity, capabilities, all
  * paths, new descriptors, most system calls. Open descriptors stay usable, but none can be opened:
- * their limit is 0. Hence poll() fails (EINVAL); select() works.
+ * their limit is 0, unless `files` says otherwise. Hence poll() fails (EINVAL); select() works.
  */
 #pragma once
 
@@ -30,6 +30,7 @@ struct sandbox {
 	uint64_t memory;   /* bytes of address space; 0: unchanged */
 	uint64_t file_max; /* maximum size of a written file in bytes; 0: unchanged */
 	uint64_t cpu_s;	   /* CPU seconds of all threads; 0: unchanged */
+	unsigned files;	   /* descriptors may still be received, below this number; 0: none */
 	pid_t parent;	   /* die with this process; 0: with none */
 };
 

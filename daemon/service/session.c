@@ -11,20 +11,21 @@
  *	     │               │              │                           │
  *	     ▼               ▼              ▼                           ▼
  *	  ARMING ──────▶ RECORDING ────▶ DRAINING ─┬─▶ STOPPED ─┬─▶ EXPORTING ─┬─▶ OVER
- *	     │ worker:       │ loop:        │      └─▶ FAILED ──┴──────────────┘    ▲
+ *	     │ worker:       │ thread:      │      └─▶ FAILED ──┴──────────────┘    ▲
  *	     │ instances,    │ draining.c   ▼                                       │
  *	     │ settings      │ reads rings  the worker removes the instances        │
  *	     └───────────────┴──────────────────────────────────────────────────────┘
  *	                      cancelled: all waiting jobs get an error
  *
- * session_state.c has the table of all transitions. Any state but DRAINING can be cancelled.
+ * session_state.c has the table of all transitions. Any state can be cancelled.
  *
  * Invariants:
  * - While arming, an end is only noted (end_wanted), because the worker owns the capture until
  *   session_armed().
- * - session_finish() is the only way from RECORDING to an ended session with a recording. It
- *   drains, writes END, keeps the last description in `last`, and gives the capture to the worker,
- *   which restores the kernel at once, however long exports take.
+ * - session_finish() is the only way from RECORDING to an ended session with a recording. It has
+ *   the session's thread drain the rings and write END. session_finished() keeps the last
+ *   description in `last` and gives the capture to the worker, which restores the kernel at once,
+ *   however long exports take.
  * - A session has a list of the jobs that wait for it. When it is over, the list is empty.
  * - session_conclude() alone decides about an ended session, and only while no export of it runs:
  *   a failed export keeps the spool, since its error has named the file; an unneeded recording is
@@ -36,11 +37,12 @@
  *   no jobs, no sources in the loop and no spool. Its memory stays until manager_reap().
  *
  * A flight recorder (ring) has no spool while it runs. It gets one for each snapshot, and a last
- * one in session_finish_stream().
+ * one in session_finish().
  *
  * Arming and removing run in the worker because the kernel waits in them for RCU grace periods,
- * tens of milliseconds, in which other sessions' rings would overflow. Start, mark, snapshot and
- * draining run in the loop; CHARGED() counts their CPU time for the session.
+ * tens of milliseconds. Reading, snapshots and the end of the stream run in the session's thread
+ * (draining.h), so that no client's request delays them, nor they the loop. Start and marks run in
+ * the loop. The capture counts its CPU time.
  */
 #include "daemon/service/session.h"
 
@@ -69,14 +71,21 @@ void session_log(const struct session *s, int level, int error, const char *text
 	log_write(level, &fields, "%s: %s", s->name, text);
 }
 
+static void session_set_last(struct session *s, Traced__Control__Session *d)
+{
+	if (s->last)
+		traced__control__session__free_unpacked(s->last, NULL);
+	s->last = d;
+}
+
 struct session *session_free(struct session *s)
 {
 	if (!s)
 		return NULL;
-	if (s->last)
-		traced__control__session__free_unpacked(s->last, NULL);
+	session_set_last(s, NULL);
 	free(s->name);
 	free(s->what);
+	retirement_free(s->retirement);
 	free(s->error);
 	free(s->granted);
 	free(s->note);
@@ -84,24 +93,37 @@ struct session *session_free(struct session *s)
 	return NULL;
 }
 
+/* Nobody uses the capture any more, but its thread perhaps. */
+static void session_retire(struct session *s)
+{
+	if (s->arming)
+		arming_forget(s->arming, TAKE_PTR(s->retirement));
+	else if (s->capture)
+		retirement_submit(TAKE_PTR(s->retirement), TAKE_PTR(s->capture),
+				  TAKE_PTR(s->draining), TAKE_FD(s->stream_fd));
+	s->arming = NULL;
+}
+
 /* Jobs that still wait end without a reply: there are some only at the daemon's end. */
 static void session_over(struct session *s, enum session_event event)
 {
 	struct manager *m = s->manager;
 	struct job *j;
+	bool kept;
 
 	if (!session_pass(s, event))
 		return;
 	while ((j = TAILQ_FIRST(&s->jobs)))
 		job_over(j);
-	draining_end(s);
-	arming_forget(s->arming);
-	s->arming = NULL;
+	draining_end(s->draining);
 	marking_end(s);
-	capture_retire(m, TAKE_PTR(s->capture));
 	metrics_session_over(s);
+	session_retire(s);
+	kept = s->spool.path;
 	spool_deinit(&s->spool);
 	TAILQ_REMOVE(&m->sessions, s, list);
+	if (kept)
+		policy_spool_kept(m, s->uid);
 	m->session_count--;
 	TAILQ_INSERT_TAIL(&m->over.sessions, s, list);
 	manager_reap_later(m);
@@ -118,17 +140,14 @@ static void session_fail_jobs(struct session *s, const struct error *err)
 
 void session_abandon(struct session *s)
 {
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (s->state != SESSION_ARMING && s->state != SESSION_FAILED && s->spool.path) {
+		buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);
+		session_log(s, LOG_NOTICE, 0, buf_string(&text) ?: "the daemon stops");
+	}
 	session_over(s, SESSION_CANCELLED);
 }
-
-/* Runs statement and charges its time to the session. */
-#define CHARGED(s, statement)                                                                      \
-	do {                                                                                       \
-		uint64_t before_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);                              \
-                                                                                                   \
-		statement;                                                                         \
-		(s)->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;                        \
-	} while (0)
 
 void session_note(struct session *s, int code, const char *text)
 {
@@ -155,6 +174,16 @@ bool session_is_followed(const struct session *s)
 
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
+		return true;
+	return false;
+}
+
+bool session_starves_followers(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow && follow_starves(j->follow))
 		return true;
 	return false;
 }
@@ -206,6 +235,7 @@ int session_start(struct session **ret, struct connection *client,
 	if (!s)
 		return error_errno(err, -ENOMEM, "session");
 	s->spool = SPOOL_INIT;
+	s->stream_fd = -EBADF;
 	s->client = start->detached ? NULL : client;
 	s->uid = client->uid;
 	s->pid = client->pid;
@@ -223,7 +253,8 @@ int session_start(struct session **ret, struct connection *client,
 	s->state = SESSION_ARMING;
 	s->manager = m;
 	TAILQ_INIT(&s->jobs);
-	r = s->name ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
+	s->retirement = s->name ? retirement_new(m, s->uid, s->name) : NULL;
+	r = s->retirement ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
 	if (r < 0) {
 		spool_discard(&s->spool);
 		return r;
@@ -237,32 +268,40 @@ int session_start(struct session **ret, struct connection *client,
 
 static int session_begin(struct session *s, struct error *err)
 {
-	int r;
+	int r = draining_prepare(s, err);
 
-	CHARGED(s, r = capture_start(s->capture, s->ring ? -1 : s->spool.fd, err));
 	if (r < 0)
 		return r;
-	r = draining_begin(s);
-	return r < 0 ? error_errno(err, r, "can't watch the recording") : 0;
+	draining_lock(s->draining);
+	r = capture_start(s->capture, s->stream_fd, err);
+	draining_unlock(s->draining);
+	return r < 0 ? r : draining_begin(s->draining);
 }
 
-void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err)
+/* All that need not follow the start comes before it: what the daemon does later is recorded. */
+void session_armed(struct session *s, struct capture *capture, int stream_fd, struct error *err)
 {
 	struct job *j;
 
 	s->arming = NULL;
 	s->capture = capture;
-	s->cpu_ns += cpu_ns;
+	s->stream_fd = stream_fd;
+	if (!capture)
+		audit_not_armed(s, err);
+	if (capture) {
+		session_pass(s, SESSION_ARMED);
+		audit_started(s);
+		manager_changed(s->manager);
+	}
 	if (!capture || session_begin(s, err) < 0) {
+		if (capture)
+			audit_ended(s, "it could not start");
 		session_fail_jobs(s, err);
 		spool_discard(&s->spool);
-		session_over(s, SESSION_NOT_ARMED);
+		session_over(s, capture ? SESSION_CANCELLED : SESSION_NOT_ARMED);
 		return;
 	}
 	marking_begin(s);
-	session_pass(s, SESSION_ARMED);
-	audit_started(s);
-	manager_changed(s->manager);
 	/* Start's job is the first, unless its client has left. */
 	j = TAILQ_FIRST(&s->jobs);
 	if (j && j->kind == JOB_START)
@@ -271,92 +310,55 @@ void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, 
 		session_end(s, s->end_reason);
 }
 
-int session_snapshot(struct session *s, struct spool *ret, struct error *err)
+void session_remember(struct session *s)
 {
-	int r;
+	Traced__Control__Session *d;
 
-	if (policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100))
-		return error_set(err, -EDQUOT,
-				 "your recordings that are not written out yet fill the space that "
-				 "[users] of traced.conf allows");
-	r = session_make_spool(s, ret, err);
+	if (draining_is_busy(s->draining))
+		return;
+	/* Without a description there is nothing that could do instead. */
+	if (!s->last)
+		draining_lock(s->draining);
+	else if (!draining_try_lock(s->draining))
+		return;
+	d = session_describe_capture(s);
+	draining_unlock(s->draining);
+	if (d)
+		session_set_last(s, d);
+}
+
+int session_snapshot(struct session *s, struct job *j, struct error *err)
+{
+	int r = policy_check_snapshot(s, err);
+
+	if (r >= 0)
+		r = session_make_spool(s, &j->spool, err);
 	if (r < 0)
 		return r;
-	CHARGED(s, r = capture_snapshot(s->capture, ret->fd, CAPTURE_END_SNAPSHOT, err));
+	j->tgid = s->tgid;
+	session_remember(s);
+	r = draining_take(s, j, j->spool.fd, false, CAPTURE_END_SNAPSHOT, job_taken, err);
 	if (r < 0)
-		spool_discard(ret);
+		spool_discard(&j->spool);
 	return r;
 }
 
 int session_mark(struct session *s, const char *text, struct error *err)
 {
-	int r;
-
-	CHARGED(s, r = capture_mark(s->capture, text, err));
-	return r;
+	return capture_mark(s->capture, text, err);
 }
 
 int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err)
 {
 	int r;
 
-	CHARGED(s, r = capture_sync(s->capture, id, ret, err));
+	if (draining_is_busy(s->draining))
+		return error_set(err, -EBUSY, "%s: a snapshot of it is being taken: try again",
+				 s->name);
+	draining_lock(s->draining);
+	r = capture_sync(s->capture, id, ret, err);
+	draining_unlock(s->draining);
 	return r;
-}
-
-static int session_finish_stream(struct session *s, enum capture_end reason, struct error *err)
-{
-	int r;
-
-	if (s->ring) {
-		r = session_make_spool(s, &s->spool, err);
-		if (r < 0)
-			return r;
-		r = capture_snapshot(s->capture, s->spool.fd, reason, err);
-		if (r < 0)
-			return r;
-	}
-	return capture_stop(s->capture, reason, err);
-}
-
-/* Ends the stream, and has the worker restore the kernel. */
-static void session_finish(struct session *s, enum capture_end reason)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	bool kept;
-	int r;
-
-	session_pass(s, SESSION_ENDED);
-	draining_end(s);
-	marking_end(s);
-	CHARGED(s, r = session_finish_stream(s, reason, &err));
-	if (r < 0) {
-		buf_printf(&text, "the end of the recording is missing: %s",
-			   err.message ?: strerror(-r));
-		session_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
-	} else if (reason == CAPTURE_END_SHUTDOWN) {
-		session_note(s, 0, "the recording ended early: traced was stopped");
-	}
-	s->last = session_describe_capture(s);
-	audit_ended(s, audit_reason(reason));
-	capture_retire(s->manager, TAKE_PTR(s->capture));
-	kept = r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT;
-	if (!kept)
-		s->error = err.message ? strdup(err.message) : NULL;
-	session_pass(s, kept ? SESSION_DRAINED : SESSION_NOTHING_KEPT);
-}
-
-void session_end(struct session *s, enum capture_end reason)
-{
-	if (s->state == SESSION_ARMING && !s->end_wanted) {
-		s->end_wanted = true;
-		s->end_reason = reason;
-	}
-	if (!session_records(s))
-		return;
-	session_finish(s, reason);
-	session_settle(s);
 }
 
 static bool session_exports(const struct session *s)
@@ -367,6 +369,70 @@ static bool session_exports(const struct session *s)
 	if (j->child)
 		return true;
 	return false;
+}
+
+/* The stream has its end. Has the worker restore the kernel. */
+static void session_finished(struct session *s, struct job *j _unused_, int r, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	bool kept;
+
+	if (!s)
+		return;
+	if (r < 0) {
+		buf_printf(&text, "the end of the recording is missing: %s",
+			   err->message ?: strerror(-r));
+		session_note(s, r, buf_string(&text) ?: "the end of the recording is missing");
+	} else if (s->end_reason == CAPTURE_END_SHUTDOWN) {
+		session_note(s, 0, "the recording ended early: traced was stopped");
+	}
+	session_remember(s);
+	audit_ended(s, audit_reason(s->end_reason));
+	session_retire(s);
+	kept = r >= 0 || spool_check(&s->spool, 0, STREAM_MAGIC_SIZE) == -EDQUOT;
+	if (!kept)
+		s->error = err->message ? strdup(err->message) : NULL;
+	session_pass(s, kept ? SESSION_DRAINED : SESSION_NOTHING_KEPT);
+	/* A follower has to be told the end. */
+	if (s->leave_wanted && !session_exports(s))
+		session_leave(s);
+	else
+		session_settle(s);
+}
+
+/* Has the session's thread end the stream. */
+static void session_finish(struct session *s, enum capture_end reason)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = 0;
+
+	/* Before anything else that the end needs is recorded. */
+	draining_turn_off(s->draining);
+	s->end_reason = reason;
+	session_pass(s, SESSION_ENDED);
+	draining_end(s->draining);
+	marking_end(s);
+	session_remember(s);
+	if (s->ring) {
+		r = policy_check_snapshot(s, &err);
+		if (r >= 0)
+			r = session_make_spool(s, &s->spool, &err);
+	}
+	if (r >= 0)
+		r = draining_take(s, NULL, s->ring ? s->spool.fd : -EBADF, true, reason,
+				  session_finished, &err);
+	if (r < 0)
+		session_finished(s, NULL, r, &err);
+}
+
+void session_end(struct session *s, enum capture_end reason)
+{
+	if (s->state == SESSION_ARMING && !s->end_wanted) {
+		s->end_wanted = true;
+		s->end_reason = reason;
+	}
+	if (session_records(s))
+		session_finish(s, reason);
 }
 
 /* Decides what happens to an ended session, unless an export of it still runs. */
@@ -409,6 +475,8 @@ void session_settle(struct session *s)
 {
 	struct job *j;
 
+	if (s->state == SESSION_DRAINING)
+		return; /* session_finished() will call it */
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
 		follow_end(j->follow);
@@ -441,7 +509,7 @@ void session_job_over(struct session *s, bool written)
 	/* A follower ended while recording: nobody reads the stream any more. */
 	if (session_records(s))
 		session_end(s, CAPTURE_END_FAILED);
-	else
+	else if (s->state != SESSION_DRAINING)
 		session_conclude(s);
 }
 
@@ -455,8 +523,8 @@ static void session_drop(struct session *s, int level, const char *why, const ch
 		error_hint(&err, "%s", hint);
 		err.hint_needs_output = true;
 	}
-	if (session_records(s)) {
-		s->last = session_describe_capture(s);
+	if (s->draining) {
+		session_remember(s);
 		audit_ended(s, why);
 	} else {
 		session_log(s, level, 0, why);
@@ -474,6 +542,11 @@ void session_cancel(struct session *s, const char *why)
 void session_client_left(struct session *s)
 {
 	s->client = NULL;
+	/* An error may have named the spool: session_finished() decides. */
+	if (s->state == SESSION_DRAINING) {
+		s->unneeded = !session_has_output(s);
+		return;
+	}
 	/* An export that has not begun ends with its client. */
 	if (s->state == SESSION_ARMING || !session_has_output(s))
 		session_cancel(s, "its client has left: discarded");
@@ -503,15 +576,16 @@ void session_leave(struct session *s)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT, hint = BUF_INIT;
 
-	/* session_shut_down() has already ended all recordings. */
-	if (s->state == SESSION_ARMING || session_exports(s))
+	s->leave_wanted = s->state == SESSION_DRAINING;
+	if (s->state == SESSION_ARMING || s->leave_wanted || session_exports(s))
 		return;
 	if (s->state == SESSION_FAILED) {
 		session_cancel(s, s->error ?: "failed");
 		return;
 	}
 	buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);
-	buf_printf(&hint, "%stracectl convert %s", s->uid ? "sudo " : "", s->spool.path);
+	buf_printf(&hint, "%stracectl convert %s", s->uid ? "root can write it: " : "",
+		   s->spool.path);
 	spool_deinit(&s->spool);
 	session_drop(s, LOG_NOTICE, buf_string(&text) ?: "the daemon stops", buf_string(&hint));
 }

@@ -46,18 +46,21 @@ struct session {
 	uint64_t duration_ns, buffer_bytes;
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
 	uint64_t spool_elsewhere; /* as in struct start_plan */
-	uint64_t cpu_ns;	  /* loop thread's CPU time for this session */
 	struct arming *arming;	  /* NULL once armed */
 	struct capture *capture;  /* NULL until armed, and after draining */
+	struct draining
+		*draining; /* reads capture's rings; NULL until it records, and afterwards */
+	struct retirement *retirement; /* for both */
+	int stream_fd;		       /* the spool's, for capture; owned */
 	struct spool spool;
-	struct marks_sink marks; /* receives applications' marks */
-	unsigned marks_refused;	 /* programs and threads refused before the session began */
-	struct draining draining;
-	Traced__Control__Session *last; /* the description after draining */
+	struct marks_sink marks;	/* receives applications' marks */
+	unsigned marks_refused;		/* programs and threads refused before the session began */
+	Traced__Control__Session *last; /* the description while nobody may ask capture */
 	char *error;			/* FAILED: the reason */
 	char *granted;			/* differences from the request, or NULL */
 	char *note;			/* the first problem, or NULL */
 	bool end_wanted;		/* end requested while arming */
+	bool leave_wanted;		/* session_leave() while draining */
 	enum capture_end end_reason;
 	/* Outcome of the exports, for session_conclude(). */
 	bool export_failed; /* an error named the spool, so it stays */
@@ -79,9 +82,9 @@ bool session_pass(struct session *s, enum session_event event);
 
 /*
  * The worker's result: starts the capture, and replies to the client that asked. capture NULL: err
- * says why.
+ * says why. Consumes stream_fd, the capture's copy of the spool's.
  */
-void session_armed(struct session *s, struct capture *capture, uint64_t cpu_ns, struct error *err);
+void session_armed(struct session *s, struct capture *capture, int stream_fd, struct error *err);
 
 static inline bool session_records(const struct session *s)
 {
@@ -107,6 +110,8 @@ void session_settle(struct session *s);
 void session_job_over(struct session *s, bool written);
 /* True if an export follows the recording. */
 bool session_is_followed(const struct session *s);
+/* True if an export that follows has read all that was reported to it. */
+bool session_starves_followers(const struct session *s);
 /* Reports new data to the exports that follow the recording. */
 void session_wake_followers(struct session *s);
 /*
@@ -122,12 +127,12 @@ void session_shut_down(struct session *s);
 void session_leave(struct session *s);
 /* Discards the recording; jobs that wait for it get an error. */
 void session_cancel(struct session *s, const char *why);
-/* The daemon ends: leaves the spool as it is, without replies. */
+/* The daemon ends: leaves the spool as it is and logs its name, without replies. */
 void session_abandon(struct session *s);
 /* The client of a session that is not detached has left. */
 void session_client_left(struct session *s);
-/* Writes a stream of the rings' current contents to a new spool. */
-int session_snapshot(struct session *s, struct spool *ret, struct error *err);
+/* Has a stream of the rings' current contents written to the job's spool; calls job_taken(). */
+int session_snapshot(struct session *s, struct job *j, struct error *err);
 int session_mark(struct session *s, const char *text, struct error *err);
 int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err);
 
@@ -143,5 +148,7 @@ void session_log(const struct session *s, int level, int error, const char *text
  * For people and programs. NULL: out of memory. Free with traced__control__session__free_unpacked.
  */
 Traced__Control__Session *session_describe(struct session *s);
-/* The same without the state, while s->capture exists. */
+/* Sets `last` to what is so now, if nobody uses the capture for long; while s->draining exists. */
+void session_remember(struct session *s);
+/* A description without the state, while s->capture is the caller's. */
 Traced__Control__Session *session_describe_capture(struct session *s);

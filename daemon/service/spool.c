@@ -155,6 +155,9 @@ void spool_discard(struct spool *s)
 
 void spool_deinit(struct spool *s)
 {
+	/* A child that has just been made may have the descriptor, and with it the lock, too. */
+	if (s->fd >= 0)
+		flock(s->fd, LOCK_UN);
 	close_fd(s->fd);
 	free(s->path);
 	*s = SPOOL_INIT;

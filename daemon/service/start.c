@@ -25,6 +25,7 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->pids);
 	free(p->command);
 	cpu_set_deinit(&p->cpus);
+	string_list_deinit(&p->polls);
 	string_list_deinit(&p->events_allowed);
 	string_list_deinit(&p->events_denied);
 	profile_free(p->profile);
@@ -119,6 +120,8 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
 	if (r >= 0)
+		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
+	if (r >= 0)
 		r = start_check_words(start->kprobes, start->n_kprobes, "probe", err);
 	if (r >= 0)
 		r = start_check_words(start->uprobes, start->n_uprobes, "probe", err);
@@ -154,8 +157,10 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
-	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX)
-		return error_set(err, -E2BIG, "more than %d functions or options", START_WORDS_MAX);
+	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
+	    start->n_polls > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d functions, options or polled files",
+				 START_WORDS_MAX);
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
 		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
@@ -256,6 +261,28 @@ static void start_choose_functions(struct start_plan *p)
 	p->request.top_level = start->top_level;
 }
 
+/* The request's polled files, or else the profile's, or else the configured ones. */
+static int start_choose_polls(struct start_plan *p, const struct manager *m)
+{
+	const Traced__Control__Start *start = p->start;
+	const char *usual = p->profile && p->profile->poll ? p->profile->poll : m->config.poll;
+
+	if (start->n_polls || !usual || start->ring) {
+		p->request.polls = start_words(start->polls, start->n_polls);
+		return 0;
+	}
+	/* A copy: the worker reads it while the configuration may change. */
+	p->polls.items = calloc(2, sizeof(*p->polls.items));
+	if (!p->polls.items)
+		return -ENOMEM;
+	p->polls.items[0] = strdup(usual);
+	if (!p->polls.items[0])
+		return -ENOMEM;
+	p->polls.count = 1;
+	p->request.polls = start_words(p->polls.items, p->polls.count);
+	return 0;
+}
+
 static int start_choose_events(struct start_plan *p, struct manager *m,
 			       const Traced__Control__Start *start, struct error *err)
 {
@@ -314,6 +341,8 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
+	for (size_t i = 0; i < p->request.polls.count; i++)
+		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
 	if (!buf_string(&what))
 		return error_errno(err, -ENOMEM, "session");
 	p->what = TAKE_PTR(what.data);
@@ -470,6 +499,8 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		r = start_copy_lists(&p, start, err);
 	if (r >= 0)
 		r = start_choose_events(&p, m, start, err);
+	if (r >= 0 && start_choose_polls(&p, m) < 0)
+		r = error_errno(err, -ENOMEM, "session");
 	if (r >= 0)
 		r = policy_check_start(&p, m, uid, err);
 	if (r >= 0)

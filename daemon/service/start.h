@@ -20,6 +20,7 @@ struct start_plan {
 	pid_t *pids;
 	const char **command;
 	struct cpu_set cpus;
+	struct string_list polls; /* request.polls */
 	struct string_list events_allowed, events_denied;
 	struct profile *profile;
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */

@@ -66,7 +66,7 @@ static int verb_check_unfollowed(const struct session *s, const Traced__Control_
 	if (!output || !session_is_followed(s))
 		return 0;
 	error_set(err, -EBUSY, "session \"%s\" is being written while it records", s->name);
-	return error_hint(err, "end it without an output: tracectl stop %s", s->name);
+	return error_hint(err, "end it without -o: tracectl stop %s", s->name);
 }
 
 static int verb_new_job(struct call *call, enum job_kind kind,
@@ -98,6 +98,7 @@ static int verb_start(struct call *call, struct error *err)
 		return r;
 	}
 	job_wait_for(j, s);
+	j->attach = start->attach;
 	return 0;
 }
 
@@ -111,6 +112,9 @@ static int verb_stop(struct call *call, struct error *err)
 	r = verb_find_own(call, stop->session, &s, err);
 	if (r >= 0)
 		r = verb_check_unfollowed(s, stop->output, err);
+	/* Refused, the recorder goes on: its end would be lost. */
+	if (r >= 0 && s->ring && session_records(s) && stop->output)
+		r = policy_check_snapshot(s, err);
 	if (r < 0)
 		return r;
 	r = verb_new_job(call, JOB_STOP, stop->output, &j, err);
@@ -178,7 +182,7 @@ static int verb_snapshot(struct call *call, struct error *err)
 	r = verb_new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
 	if (r < 0)
 		return r;
-	r = job_snapshot(j, s, err);
+	r = session_snapshot(s, j, err);
 	if (r < 0)
 		job_over(j);
 	return r;
@@ -421,6 +425,16 @@ static int verb_run(struct call *call, struct error *err)
 	return -ENOSYS;
 }
 
+static void verb_note(const struct connection *c, const Traced__Control__Request *request)
+{
+	const ProtobufCFieldDescriptor *verb = protobuf_c_message_descriptor_get_field(
+		&traced__control__request__descriptor, request->verb_case);
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s of uid %u", verb ? verb->name : "?", c->uid);
+	loop_doing("the request", text);
+}
+
 void verb_dispatch(struct connection *c, const Traced__Control__Request *request, int *fds,
 		   size_t fd_count)
 {
@@ -433,6 +447,7 @@ void verb_dispatch(struct connection *c, const Traced__Control__Request *request
 		.fd_count = fd_count,
 	};
 
+	verb_note(c, request);
 	if (verb_run(&call, &err) < 0) {
 		audit_refused(c, &err);
 		connection_reply_error(c, request->id, &err);

@@ -1,93 +1,179 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/worker.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 
 #include "base/cleanup.h"
+#include "base/io.h"
 #include "base/thread.h"
 
 /* Enough for capture's stack; only touched pages cost memory. */
 #define STACK_BYTES (256U << 10)
+/* How late the duty may be, so that wake-ups coincide. */
+#define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
 
 TAILQ_HEAD(work_list, work);
 
 struct worker {
 	struct loop_source *source;
-	int fd; /* eventfd: some work is done */
+	struct duty duty; /* run NULL: none */
+	int done_fd;	  /* eventfd: some work is done, or worker_tell() was called */
+	int wake_fd;	  /* eventfd: look at todo, `paused` and `ending` */
 	pthread_t thread;
-	bool has_thread, ending;
-	pthread_mutex_t lock; /* protects the lists and `ending` */
-	pthread_cond_t wake;
+	bool has_thread, joined;
+	atomic_bool ending, ended, paused, told;
+	void (*on_end)(void *userdata);
+	void *on_end_data;
+	pthread_mutex_t lock; /* protects the lists */
 	struct work_list todo, done;
+	uid_t last_uid; /* whose work ran last; the thread's own */
 };
 
-static void worker_tell_done(struct worker *w)
+static void worker_signal(int fd)
 {
 	uint64_t one = 1;
-	ssize_t n = write(w->fd, &one, sizeof(one));
+	ssize_t n = write(fd, &one, sizeof(one));
 
-	/* The write fails only if the counter is full, and then the loop is notified already. */
+	/* The write fails only if the counter is full, and then the reader is notified already. */
 	(void)n;
+}
+
+static void worker_clear(int fd)
+{
+	uint64_t count;
+	ssize_t n = read(fd, &count, sizeof(count));
+
+	(void)n;
+}
+
+static bool worker_is_first_of_name(struct worker *w, const struct work *work)
+{
+	const struct work *other;
+
+	if (!work->name)
+		return true;
+	for (other = TAILQ_FIRST(&w->todo); other != work; other = TAILQ_NEXT(other, list))
+		if (other->name && strcmp(other->name, work->name) == 0)
+			return false;
+	return true;
+}
+
+/* The next user's first work: users follow one another in order of their numbers. */
+static struct work *worker_take(struct worker *w)
+{
+	struct work *work, *best = NULL;
+
+	pthread_mutex_lock(&w->lock);
+	TAILQ_FOREACH(work, &w->todo, list)
+	if ((!best || work->uid - w->last_uid - 1 < best->uid - w->last_uid - 1) &&
+	    worker_is_first_of_name(w, work))
+		best = work;
+	if (best) {
+		TAILQ_REMOVE(&w->todo, best, list);
+		w->last_uid = best->uid;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return best;
+}
+
+static void worker_give(struct worker *w, struct work *work)
+{
+	pthread_mutex_lock(&w->lock);
+	TAILQ_INSERT_TAIL(&w->done, work, list);
+	pthread_mutex_unlock(&w->lock);
+	worker_signal(w->done_fd);
+}
+
+/* Sleeps until there may be work, or until the duty is due. */
+static void worker_wait(struct worker *w, uint64_t deadline_ns)
+{
+	bool has_duty = w->duty.run && !atomic_load(&w->paused);
+	struct pollfd fds[] = {
+		{ .fd = w->wake_fd, .events = POLLIN },
+		{ .fd = has_duty ? w->duty.fd : -1, .events = POLLIN },
+	};
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+	uint64_t ns = deadline_ns > now ? deadline_ns - now : 0;
+	struct timespec timeout = { .tv_sec = (time_t)(ns / NSEC_PER_SEC),
+				    .tv_nsec = (long)(ns % NSEC_PER_SEC) };
+
+	ppoll(fds, ARRAY_SIZE(fds), has_duty && deadline_ns != UINT64_MAX ? &timeout : NULL, NULL);
+	if (fds[0].revents)
+		worker_clear(w->wake_fd);
 }
 
 static void *worker_main(void *userdata)
 {
 	struct worker *w = userdata;
-	struct work *work;
+	uint64_t deadline_ns = UINT64_MAX;
 
-	pthread_mutex_lock(&w->lock);
+	if (w->duty.run)
+		prctl(PR_SET_TIMERSLACK, DUTY_LATE_NS);
 	for (;;) {
-		work = TAILQ_FIRST(&w->todo);
-		if (!work && w->ending)
-			break;
-		if (!work) {
-			pthread_cond_wait(&w->wake, &w->lock);
-			continue;
+		/* Before the list is looked at: what follows worker_stop() is not submitted. */
+		bool ending = atomic_load(&w->ending);
+		struct work *work = worker_take(w);
+
+		if (work) {
+			work->run(work);
+			worker_give(w, work);
+		} else if (ending) {
+			atomic_store(&w->ended, true);
+			worker_signal(w->done_fd);
+			return NULL;
+		} else {
+			if (w->duty.run && !atomic_load(&w->paused))
+				deadline_ns = w->duty.run(w, w->duty.userdata);
+			worker_wait(w, deadline_ns);
 		}
-		TAILQ_REMOVE(&w->todo, work, list);
-		pthread_mutex_unlock(&w->lock);
-		work->run(work);
-		pthread_mutex_lock(&w->lock);
-		TAILQ_INSERT_TAIL(&w->done, work, list);
-		worker_tell_done(w);
 	}
-	pthread_mutex_unlock(&w->lock);
-	return NULL;
-}
-
-static struct work *worker_next_done(struct worker *w)
-{
-	struct work *work;
-
-	pthread_mutex_lock(&w->lock);
-	work = TAILQ_FIRST(&w->done);
-	if (work)
-		TAILQ_REMOVE(&w->done, work, list);
-	pthread_mutex_unlock(&w->lock);
-	return work;
 }
 
 static void worker_finish_done(struct worker *w)
 {
 	struct work *work;
 
-	while ((work = worker_next_done(w)))
+	for (;;) {
+		pthread_mutex_lock(&w->lock);
+		work = TAILQ_FIRST(&w->done);
+		if (work)
+			TAILQ_REMOVE(&w->done, work, list);
+		pthread_mutex_unlock(&w->lock);
+		if (!work)
+			return;
 		work->done(work);
+	}
 }
 
+/* `told` first: it may end what the works are about, but they may free the worker's owner. */
 static void worker_on_done(void *userdata, int fd, uint32_t revents _unused_)
 {
-	uint64_t count;
-	ssize_t n = read(fd, &count, sizeof(count));
+	struct worker *w = userdata;
 
-	(void)n;
-	worker_finish_done(userdata);
+	worker_clear(fd);
+	loop_doing("the results of a worker", NULL);
+	if (atomic_exchange(&w->told, false) && !atomic_load(&w->ending))
+		w->duty.told(w->duty.userdata);
+	worker_finish_done(w);
+	if (atomic_load(&w->ended) && w->on_end)
+		TAKE_PTR(w->on_end)(w->on_end_data);
 }
 
-int worker_new(struct worker **ret, struct loop *loop)
+static bool worker_start_thread(struct worker *w)
+{
+	if (!w->has_thread && !atomic_load(&w->ending))
+		w->has_thread = thread_begin(&w->thread, STACK_BYTES, worker_main, w) == 0;
+	return w->has_thread && !w->joined;
+}
+
+int worker_new(struct worker **ret, struct loop *loop, const struct duty *duty)
 {
 	_cleanup_(worker_freep) struct worker *w = calloc(1, sizeof(*w));
 	int r;
@@ -97,60 +183,78 @@ int worker_new(struct worker **ret, struct loop *loop)
 	TAILQ_INIT(&w->todo);
 	TAILQ_INIT(&w->done);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->wake, NULL);
-	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (w->fd < 0)
+	w->wake_fd = -EBADF;
+	w->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->done_fd < 0)
 		return -errno;
-	r = loop_add_io(loop, &w->source, w->fd, EPOLLIN, worker_on_done, w);
+	w->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->wake_fd < 0)
+		return -errno;
+	r = loop_add_io(loop, &w->source, w->done_fd, EPOLLIN, worker_on_done, w);
 	if (r < 0)
 		return r;
+	if (duty) {
+		w->duty = *duty;
+		if (!worker_start_thread(w))
+			return -EAGAIN;
+	}
 	*ret = TAKE_PTR(w);
 	return 0;
+}
+
+void worker_pause(struct worker *w, bool paused)
+{
+	atomic_store(&w->paused, paused);
+	worker_signal(w->wake_fd);
+}
+
+void worker_tell(struct worker *w)
+{
+	atomic_store(&w->told, true);
+	worker_signal(w->done_fd);
+}
+
+void worker_stop(struct worker *w, void (*ended)(void *userdata), void *userdata)
+{
+	w->on_end = ended;
+	w->on_end_data = userdata;
+	atomic_store(&w->paused, true);
+	atomic_store(&w->ending, true);
+	worker_signal(w->wake_fd);
+}
+
+void worker_join(struct worker *w)
+{
+	if (w->has_thread && !w->joined)
+		pthread_join(w->thread, NULL);
+	w->joined = true;
 }
 
 struct worker *worker_free(struct worker *w)
 {
 	if (!w)
 		return NULL;
-	if (w->has_thread) {
-		pthread_mutex_lock(&w->lock);
-		w->ending = true;
-		pthread_cond_signal(&w->wake);
-		pthread_mutex_unlock(&w->lock);
-		pthread_join(w->thread, NULL);
-		w->has_thread = false;
-	}
-	w->ending = true;
+	worker_stop(w, NULL, NULL);
+	worker_join(w);
 	/* A done callback may submit more work, which runs at once. */
 	worker_finish_done(w);
 	loop_source_free(w->source);
-	close_fd(w->fd);
-	pthread_cond_destroy(&w->wake);
+	close_fd(w->done_fd);
+	close_fd(w->wake_fd);
 	pthread_mutex_destroy(&w->lock);
 	free(w);
 	return NULL;
 }
 
-static bool worker_start_thread(struct worker *w)
-{
-	if (!w->has_thread && !w->ending)
-		w->has_thread = thread_begin(&w->thread, STACK_BYTES, worker_main, w) == 0;
-	return w->has_thread;
-}
-
 void worker_submit(struct worker *w, struct work *work)
 {
-	bool elsewhere = worker_start_thread(w);
-
-	if (!elsewhere)
+	if (!worker_start_thread(w)) {
 		work->run(work);
-	pthread_mutex_lock(&w->lock);
-	if (elsewhere) {
-		TAILQ_INSERT_TAIL(&w->todo, work, list);
-		pthread_cond_signal(&w->wake);
-	} else {
-		TAILQ_INSERT_TAIL(&w->done, work, list);
-		worker_tell_done(w);
+		worker_give(w, work);
+		return;
 	}
+	pthread_mutex_lock(&w->lock);
+	TAILQ_INSERT_TAIL(&w->todo, work, list);
 	pthread_mutex_unlock(&w->lock);
+	worker_signal(w->wake_fd);
 }

@@ -41,6 +41,7 @@ enum chunk_type {
 	CHUNK_SAMPLE_COUNTS = 19,    /* traced.capture.SampleCounts */
 	CHUNK_ARGUMENTS = 20,	     /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
 	CHUNK_KALLSYMS_EXCERPT = 21, /* consecutive lines of KALLSYMS */
+	CHUNK_POLLS = 22,	     /* traced.capture.Polls */
 	CHUNK_TYPES_END,
 };
 
@@ -61,6 +62,7 @@ enum chunk_flags {
 #define STREAM_TASKS_MAX (16U << 20)
 #define STREAM_NOTE_MAX (4U << 10)
 #define STREAM_NOTES_MAX 64
+#define STREAM_POLLS_MAX (4U << 20)
 
 struct chunk_header {
 	uint32_t magic;

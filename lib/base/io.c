@@ -6,6 +6,9 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 void reserve_standard_fds(void)
 {
@@ -110,6 +113,42 @@ ssize_t read_full(int fd, void *data, size_t len)
 ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
 {
 	return offset < 0 ? -EINVAL : fd_read(fd, data, len, offset);
+}
+
+/* Bytes copied by one call. */
+#define COPY_MAX (UINT64_C(64) << 20)
+
+int copy_range(int to, int from, uint64_t at, uint64_t len)
+{
+	off_t offset = (off_t)at;
+	bool shares = true;
+
+	while (len) {
+		size_t want = (size_t)MIN(len, COPY_MAX);
+		ssize_t n = shares ? copy_file_range(from, &offset, to, NULL, want, 0)
+				   : sendfile(to, from, &offset, want);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* Not between these filesystems; a full disk fails again. */
+		if (n <= 0 && shares) {
+			shares = false;
+			continue;
+		}
+		if (n <= 0)
+			return n < 0 ? -errno : -EIO;
+		len -= (uint64_t)n;
+	}
+	return 0;
+}
+
+int fd_type(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx) < 0)
+		return -errno;
+	return stx.stx_mask & STATX_TYPE ? stx.stx_mode & S_IFMT : -EBADF;
 }
 
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)

@@ -30,6 +30,17 @@ int writev_full(int fd, struct iovec *iov, int count);
 /* Read until len bytes or end of file. Return the count, or -errno. */
 ssize_t read_full(int fd, void *data, size_t len);
 ssize_t pread_full(int fd, void *data, size_t len, off_t offset);
+/*
+ * Appends len bytes of the file `from`, beginning at `at`, to `to`; shares them where the
+ * filesystem can. Returns 0 or -errno; -EIO: the file is shorter.
+ */
+int copy_range(int to, int from, uint64_t at, uint64_t len);
+
+/*
+ * The file's type (S_IFMT), or -errno. Unlike fstat(), it asks no server: one of FUSE or NFS may
+ * never answer.
+ */
+int fd_type(int fd);
 
 /*
  * Appends the whole file to out. -EFBIG: longer than max bytes. Works for procfs, sysfs and

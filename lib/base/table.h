@@ -11,8 +11,9 @@
  * 		     slot->id == key);                                   it has the key
  *
  * A key may be stored elsewhere, for example if slots are indexes into an array. Then store the
- * hash in the slot, and the array in the key type. If an adversary can choose keys, use a secret
- * seed. The low bits of the hash count: multiply, then shift the high bits down.
+ * hash in the slot, and the array in the key type. The low bits of the hash count: multiply, then
+ * shift the high bits down. If a stranger can choose keys, use base/secret_hash.h, and write
+ * nothing in the order of the slots.
  *
  * Why no library: uthash takes a malloc and 56 bytes per element and by default exits when out of
  * memory; libck's ck_ht stores pointers and hashes through a callback; klib is not in Debian. None

@@ -31,7 +31,8 @@ void frame_io_deinit(struct frame_io *io)
 {
 	buf_deinit(&io->in);
 	buf_deinit(&io->out);
-	frame_close_fds(io->fds, io->fd_count);
+	for (size_t i = 0; i < io->fd_count; i++)
+		closer_close(io->closer, io->uid, CLOSER_FILE, io->fds[i]);
 	for (size_t i = 0; i < io->pending_count; i++)
 		frame_close_fds(io->pending[i].fds, io->pending[i].count);
 	free(io->pending);
@@ -182,7 +183,7 @@ static int frame_take_fds(struct frame_io *io, struct msghdr *msg)
 			if (io->fd_count < CONTROL_FDS_MAX) {
 				io->fds[io->fd_count++] = fd;
 			} else {
-				close_fd(fd);
+				closer_close(io->closer, io->uid, CLOSER_FILE, fd);
 				r = -EBADMSG;
 			}
 		}
@@ -195,9 +196,10 @@ static int frame_take_fds(struct frame_io *io, struct msghdr *msg)
  */
 static int frame_receive_some(struct frame_io *io, size_t want)
 {
+	/* Too many descriptors are received, too: the kernel would close them in this thread. */
 	union {
 		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int) * CONTROL_FDS_MAX)];
+		char space[CMSG_SPACE(sizeof(int) * CLOSER_MESSAGE_FDS)];
 	} control;
 	struct iovec iov = { .iov_len = MIN(want, (size_t)READ_STEP) };
 	struct msghdr msg = {

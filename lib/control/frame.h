@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "base/closer.h"
 #include "base/error.h"
 
 #define CONTROL_VERSION 1
@@ -30,7 +31,9 @@ struct frame_fds {
 
 /* Buffers of one end. */
 struct frame_io {
-	int fd;		/* borrowed */
+	int fd;		       /* borrowed */
+	struct closer *closer; /* of received descriptors; borrowed; NULL: they are trusted */
+	uid_t uid;	       /* the peer's, for the closer */
 	size_t max_in;	/* limit of a received message in bytes; CONTROL_FRAME_MAX unless lowered */
 	struct buf in;	/* the frame being received, with its length */
 	struct buf out; /* frames to send; the first `sent` bytes are done */

@@ -17,6 +17,7 @@ static void exporter_deinit(struct exporter *x)
 	if (x->sink)
 		x->ops->free(x->sink);
 	mark_feed_free(x->marks);
+	buf_deinit(&x->poll_text);
 	output_deinit(&x->out);
 	merge_free(x->merge);
 	task_feed_free(x->tasks);
@@ -45,9 +46,9 @@ static int exporter_open_marks(struct exporter *x, struct error *err)
 		return 0;
 	}
 	if (!o->merge_count && !o->profile_count && !x->index.marks.count &&
-	    !sample_reader_wanted(&x->index) && !o->follow)
+	    !x->index.polls.count && !sample_reader_wanted(&x->index) && !o->follow)
 		return 0;
-	r = mark_feed_new(&x->marks, o, &x->index, &x->reader, err);
+	r = mark_feed_new(&x->marks, o, &x->ops->format, &x->index, &x->reader, err);
 	x->env.marks = x->marks;
 	return r;
 }
@@ -152,8 +153,10 @@ static int exporter_hand_out(struct exporter *x, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "can't write the output");
 	merge_forget(x->merge, &x->index.rings[BUFFER_MAIN]);
-	if (!x->marks)
+	if (!x->marks) {
 		mark_ring_list_forget(&x->index.marks);
+		chunk_list_forget(&x->index.polls, SIZE_MAX);
+	}
 	return 0;
 }
 
@@ -212,8 +215,8 @@ static int exporter_close_sink(struct exporter *x, const struct export_result *r
 	struct export_result last = *ret;
 	int r;
 
-	if (x->rotates) {
-		last.span_ns = x->last_ts - x->segment.first_ts;
+	if (x->rotates || x->out.segment_count) {
+		last.span_ns = exporter_segment_ns(x);
 		return segment_close(x->sink, &x->out, &x->ledger, &last, err);
 	}
 	r = x->ops->close(x->sink, ret, err);
@@ -228,12 +231,13 @@ static int exporter_prepare_segments(struct exporter *x, struct error *err)
 {
 	const struct export_options *o = x->options;
 
-	if (!segment_wanted(&o->rotate))
+	x->rotates = segment_wanted(&o->rotate);
+	/* Or segments one behind the other, if one is not enough. */
+	if (x->rotates || (o->segments && x->ops->string_bound && !o->profile_count))
+		x->env.segment = &x->segment;
+	if (!x->rotates)
 		return 0;
 	x->segment.limit = o->rotate;
-	/* Start a new file before the string exceeds what its readers can hold. */
-	if (x->ops->string_bound)
-		x->segment.raw_max = (o->json_string_max ?: EXPORT_JSON_MAX) / 16 * 15;
 	return segment_check(x->ops, x->index.info.header->trace_clock, &o->rotate, err);
 }
 
@@ -271,7 +275,6 @@ static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct ex
 		return r;
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
-	x->rotates = segment_wanted(&x->options->rotate);
 	x->out.framed = x->rotates || x->ops->format.directory;
 	x->env.info = &x->index.info;
 	x->env.options = x->options;
@@ -294,6 +297,8 @@ static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct ex
 		return error_errno(err, -ENOMEM, "can't sum up the export");
 	r = exporter_close_sink(x, ret, err);
 	ret->bytes = x->out.bytes;
+	ret->segment_count = x->out.segment_count;
+	ret->segment_ends = TAKE_PTR(x->out.segment_ends);
 	if (r == 0 && summary_amend(x, ret) < 0)
 		return error_errno(err, -ENOMEM, "can't sum up the export");
 	return r;

@@ -17,8 +17,8 @@
 struct sink_ops;
 
 /*
- * Longest text in a JSON, in UTF-16 units: V8's String::kMaxLength on 64-bit machines. No browser
- * can hold a longer string.
+ * Longest JSON, in UTF-16 units: V8's String::kMaxLength on 64-bit machines. No browser can hold a
+ * longer string. Counted are bytes, which are never fewer.
  */
 #define EXPORT_JSON_MAX UINT64_C(536870888)
 /* Warning in a file without events. */
@@ -108,6 +108,11 @@ struct export_options {
 	/* If set, out_fd receives the frames of export/segment.h. */
 	struct export_rotate rotate;
 	/*
+	 * What its readers can't open as one JSON or page becomes several, one behind the other in
+	 * the output: export_result.segment_ends. Else such an export fails. Not with profiles.
+	 */
+	bool segments;
+	/*
 	 * NULL, or called a few times per second with the progress, 0 to 1. Any thread may call it,
 	 * one at a time.
 	 */
@@ -126,6 +131,10 @@ struct export_result {
 	uint64_t own_events; /* how many of these are the recorder's clock marks */
 	uint64_t span_ns;
 	uint64_t marks; /* number of application marks in the file */
+	/* Owned; with export_options.segments: where each segment but the last ends in the output.
+	 */
+	uint64_t *segment_ends;
+	size_t segment_count; /* of segment_ends: one less than there are */
 	unsigned event_types;
 	char *clock; /* owned; the recording's trace clock */
 	uint64_t fallback_events;

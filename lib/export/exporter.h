@@ -34,6 +34,7 @@ struct exporter {
 	struct sample_source samples;
 	struct mark_feed *marks; /* owned; NULL: no marks */
 	struct mark mark;	 /* the next mark */
+	struct buf poll_text;	 /* owned */
 	bool have_mark;
 	uint64_t mark_ts; /* time of `mark`: later kernel events wait for it; UINT64_MAX: no mark */
 	struct event_kind *kinds; /* owned; EVENT_IDS */
@@ -43,8 +44,9 @@ struct exporter {
 	struct sink_env env;
 	struct ledger_cpu *row; /* ledger row of the last event; NULL: look it up */
 	uint64_t first_ts, last_ts;
-	bool rotates; /* the output is split into segments */
+	bool rotates; /* the output is frames of segments */
 	struct segment segment;
+	bool reopens;	      /* the segment needs the begins of slices that are open */
 	bool after_loss;      /* a loss was passed on, its event not yet */
 	unsigned unreported;  /* events since the clock was read last */
 	uint64_t reported_ns; /* last progress report, CLOCK_MONOTONIC */
@@ -53,6 +55,12 @@ struct exporter {
 	uint64_t too_short; /* records shorter than the common fields */
 	uint64_t late;	    /* events that arrived after younger ones were written */
 };
+
+/* Time from the segment's first event to the last event. */
+static inline uint64_t exporter_segment_ns(const struct exporter *x)
+{
+	return x->last_ts - MIN(x->segment.first_ts, x->last_ts);
+}
 
 /* Passes all available events to the sink, in one or more threads. 0 or -errno. */
 int exporter_give_ripe(struct exporter *x, struct error *err);

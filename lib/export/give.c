@@ -12,6 +12,7 @@
 static int give_lost(struct exporter *x, const struct merge_item *item, struct error *err)
 {
 	ledger_loss(&x->ledger, item);
+	x->after_loss = true;
 	return x->ops->loss(x->sink, item->event.cpu, item->before_ts, item->after_ts, item->count,
 			    err);
 }
@@ -24,11 +25,80 @@ static bool give_is_own_mark(const struct exporter *x, const struct record *rec)
 	return !x->own_events && *id && memmem(rec->data, rec->len, id, strlen(id));
 }
 
+/* Result that is written at the end of a segment; the account is added later. */
+static struct export_result give_segment_result(const struct exporter *x)
+{
+	return (struct export_result){
+		.warnings = x->index.warnings,
+		.warning_count = x->index.warning_count,
+		.incomplete = x->index.incomplete,
+		.span_ns = exporter_segment_ns(x),
+	};
+}
+
+static int give_cut(struct exporter *x, uint64_t ts, struct error *err)
+{
+	struct export_result result = give_segment_result(x);
+
+	x->reopens = x->marks && x->ops->string_bound;
+	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &result, ts, err);
+}
+
+static int give_reopened(void *userdata, const struct mark *mark, struct error *err)
+{
+	const struct exporter *x = userdata;
+
+	return x->ops->mark(x->sink, mark, err);
+}
+
+/* Readers of a JSON refuse an end without its begin. */
+static int give_reopen(struct exporter *x, struct error *err)
+{
+	if (!x->reopens)
+		return 0;
+	x->reopens = false;
+	return mark_feed_reopen(x->marks, x->have_mark ? &x->mark : NULL, x->segment.first_ts,
+				give_reopened, x, err);
+}
+
+/* Frames and metadata have no time. */
+static int give_cut_at_mark(struct exporter *x, struct error *err)
+{
+	return give_cut(x, MAX(x->mark.ts, x->segment.first_ts), err);
+}
+
+/* A format that knows no polled files gets their values as counters. */
+static int give_poll(struct exporter *x, struct error *err)
+{
+	struct poll_value v;
+	struct poll_iter it;
+	struct mark mark;
+	int r = 0;
+
+	if (x->ops->poll)
+		return x->ops->poll(x->sink, x->mark.poll, err);
+	poll_iter_init(&it, x->mark.poll);
+	while (r == 0 && poll_next(&it, &v)) {
+		r = poll_mark(x->mark.poll, &v, &x->poll_text, &mark);
+		r = r < 0 ? error_errno(err, r, "can't write a counter")
+			  : x->ops->mark(x->sink, &mark, err);
+	}
+	return r;
+}
+
 int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err)
 {
-	while (x->have_mark && x->mark.ts < until) {
-		int r = x->ops->mark(x->sink, &x->mark, err);
+	int r = give_reopen(x, err);
 
+	if (r < 0)
+		return r;
+	while (x->have_mark && x->mark.ts < until) {
+		r = unlikely(x->segment.full) ? give_cut_at_mark(x, err) : 0;
+		if (r == 0)
+			r = give_reopen(x, err);
+		if (r == 0)
+			r = x->mark.phase == PHASE_POLLED ? give_poll(x, err)
+							  : x->ops->mark(x->sink, &x->mark, err);
 		if (r == 0)
 			r = mark_feed_next(x->marks, &x->mark, err);
 		if (r < 0)
@@ -190,38 +260,28 @@ static bool give_close_full(struct exporter *x, int r, const struct error *err)
 	return true;
 }
 
-/* Result that is written at the end of a segment; the account is added later. */
-static struct export_result give_segment_result(const struct exporter *x)
-{
-	return (struct export_result){
-		.warnings = x->index.warnings,
-		.warning_count = x->index.warning_count,
-		.incomplete = x->index.incomplete,
-		.span_ns = x->last_ts - x->segment.first_ts,
-	};
-}
-
 /*
  * Starts a new segment if the item belongs to the next one. A loss stays with the event after it.
+ * The segment also gets the marks before the item; they may need segments of their own.
  */
 static int give_cut_before(struct exporter *x, const struct merge_item *item, int kind,
 			   struct error *err)
 {
 	uint64_t ts = kind == MERGE_RECORD ? item->event.rec.ts : item->after_ts;
 	bool after_loss = x->after_loss;
-	struct export_result result;
 	int r;
 
-	x->after_loss = kind == MERGE_LOSS;
+	x->after_loss = false;
+	x->segment.first_ts = x->segment.first_ts ?: x->first_ts;
 	if (after_loss || ts == UINT64_MAX || !segment_is_full(&x->segment, &x->out, x->sink, ts))
 		return 0;
+	x->segment.full = false;
 	r = exporter_give_marks(x, ts, err);
 	if (r < 0)
 		return r;
 	if (give_marks_last(x))
 		x->mark_ts = UINT64_MAX;
-	result = give_segment_result(x);
-	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &result, ts, err);
+	return give_cut(x, ts, err);
 }
 
 /* Passes the available events to the sink. 0: all; 1: the sink asked for a pause; or -errno. */
@@ -233,7 +293,7 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	int kind, r;
 
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
-		r = likely(!x->rotates) ? 0 : give_cut_before(x, &item, kind, &why);
+		r = likely(!x->segment.watched) ? 0 : give_cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
 			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)
 							 : give_lost(x, &item, &why);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "export/sink.h"
 #include "marks/nesting.h"
 
 struct mark_feed {
@@ -22,7 +23,11 @@ struct mark_feed {
 	bool have_ring_mark, ring_given;
 	struct mark_origin *origins; /* owned; copies from the sources */
 	struct mark_syncs syncs;     /* owned */
-	struct nesting *nesting;     /* owned */
+	struct shares ring_syncs;    /* those that programs made */
+	struct polls *polls;	     /* owned; NULL: the stream has no polled files */
+	const struct poll *poll;     /* the next reading; NULL: none */
+	bool poll_given;
+	struct nesting *nesting; /* owned */
 	uint64_t given, unopened, bound_max;
 	bool unit_ms;
 	const char *controller_key; /* borrowed from a file */
@@ -34,10 +39,12 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 	if (!m)
 		return NULL;
 	mark_rings_free(m->rings);
+	polls_free(m->polls);
 	sample_feed_free(m->samples);
 	for (size_t i = 0; i < m->source_count; i++)
 		mark_source_deinit(&m->sources[i]);
 	mark_syncs_deinit(&m->syncs);
+	shares_deinit(&m->ring_syncs);
 	free(m->sources);
 	free(m->origins);
 	nesting_free(m->nesting);
@@ -108,11 +115,16 @@ static int mark_feed_take_ring_sync(struct mark_feed *m)
 		.issue_ts = mark->has & HAS_DUR ? mark->ts : 0,
 		.source = UINT32_MAX,
 	};
+	const struct share_owner owner = mark_owner_of(mark);
 	struct value id;
+	int r;
 
-	if (m->syncs.count >= TRACE_FILE_SYNCS_MAX ||
-	    !value_find(mark->part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
+	if (!value_find(mark->part[PART_ARGS], "sync_id", &id) || id.type != VALUE_STRING)
 		return 0;
+	m->ring_syncs.max = TRACE_FILE_SYNCS_MAX;
+	r = shares_take(&m->ring_syncs, &owner, 1);
+	if (r < 0)
+		return r == -ENOSPC ? 0 : r;
 	return mark_syncs_add(&m->syncs, id.text.data, id.text.len, &sync);
 }
 
@@ -186,8 +198,29 @@ static int mark_feed_add_rings(struct mark_feed *m, struct stream_index *index,
 	return mark_feed_fetch_ring(m, err);
 }
 
+static int mark_feed_fetch_poll(struct mark_feed *m, struct error *err)
+{
+	int r = polls_next(m->polls, &m->poll, err);
+
+	if (r <= 0)
+		m->poll = NULL;
+	return MIN(r, 0);
+}
+
+static int mark_feed_add_polls(struct mark_feed *m, struct stream_index *index,
+			       const struct stream_reader *reader, struct error *err)
+{
+	int r = polls_new(&m->polls, &index->polls, m->info, reader, index->ripe);
+
+	if (r < 0)
+		return r;
+	polls_set_latest(m->polls, mark_feed_latest(m->info));
+	return mark_feed_fetch_poll(m, err);
+}
+
 int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
-		  struct stream_index *index, const struct stream_reader *reader, struct error *err)
+		  const struct export_format *format, struct stream_index *index,
+		  const struct stream_reader *reader, struct error *err)
 {
 	_cleanup_(mark_feed_freep) struct mark_feed *m = calloc(1, sizeof(*m));
 	struct source_env env = { .index = index, .reader = reader };
@@ -214,9 +247,12 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		r = mark_feed_add_profiles(m, options, err);
 	if (r == 0 && sample_reader_wanted(index) && !options->follow)
 		r = sample_feed_new(&m->samples, index, reader, options->symbols,
-				    options->raw_addresses, (uint32_t)m->source_count);
+				    options->raw_addresses, format->frames_by_address,
+				    (uint32_t)m->source_count);
 	if (r == 0 && (index->marks.count || options->follow))
 		r = mark_feed_add_rings(m, index, reader, err);
+	if (r == 0 && (index->polls.count || options->follow))
+		r = mark_feed_add_polls(m, index, reader, err);
 	if (r < 0)
 		return err && !err->code ? error_errno(err, r, "can't read the marks") : r;
 	*ret = TAKE_PTR(m);
@@ -226,6 +262,14 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 static bool mark_feed_is_earlier(const struct mark_source *a, const struct mark_source *b)
 {
 	return a->class != b->class ? a->class < b->class : a->next.ts < b->next.ts;
+}
+
+/* At equal times, files and rings come first. */
+static bool mark_feed_poll_is_first(const struct mark_feed *m, const struct mark_source *best)
+{
+	if (!m->poll || (m->have_ring_mark && m->ring_order <= m->poll->ts))
+		return false;
+	return !best || best->class > 2 || (best->class == 2 && best->next.ts > m->poll->ts);
 }
 
 int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
@@ -238,6 +282,9 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 		if (m->ring_given && mark_feed_fetch_ring(m, err) < 0)
 			return -EIO;
 		m->ring_given = false;
+		if (m->poll_given && mark_feed_fetch_poll(m, err) < 0)
+			return -EIO;
+		m->poll_given = false;
 		if (m->current && mark_source_fetch(m->current, err) < 0)
 			return -EIO;
 		m->current = NULL;
@@ -246,6 +293,13 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 
 			if (s->have_next && (!best || mark_feed_is_earlier(s, best)))
 				best = s;
+		}
+		m->poll_given = mark_feed_poll_is_first(m, best);
+		if (m->poll_given) {
+			*ret = (struct mark){ .phase = PHASE_POLLED,
+					      .ts = m->poll->ts,
+					      .poll = m->poll };
+			return 1;
 		}
 		next = &m->ring_mark;
 		m->ring_given = mark_feed_ring_is_first(m, best);
@@ -258,6 +312,8 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 			next = &best->next;
 		}
 		r = nesting_check(m->nesting, next);
+		if (r == -ENOSPC)
+			continue;
 		if (r < 0)
 			return error_errno(err, r, "can't sort the marks");
 		m->unopened += r == 0;
@@ -269,6 +325,13 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 	}
 }
 
+int mark_feed_reopen(struct mark_feed *m, const struct mark *ahead, uint64_t ts,
+		     int (*give)(void *userdata, const struct mark *mark, struct error *err),
+		     void *userdata, struct error *err)
+{
+	return nesting_reopen(m->nesting, ahead, ts, give, userdata, err);
+}
+
 int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
 			const struct stream_reader *reader)
 {
@@ -277,16 +340,25 @@ int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
 
 int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err)
 {
-	if (!m->rings || m->have_ring_mark)
-		return 0;
-	if (mark_rings_extend(m->rings, limit) < 0)
-		return error_errno(err, -ENOMEM, "can't read the marks");
-	return mark_feed_fetch_ring(m, err);
+	int r = 0;
+
+	if (m->rings && !m->have_ring_mark) {
+		if (mark_rings_extend(m->rings, limit) < 0)
+			return error_errno(err, -ENOMEM, "can't read the marks");
+		r = mark_feed_fetch_ring(m, err);
+	}
+	if (r < 0 || !m->polls || m->poll)
+		return r;
+	if (polls_extend(m->polls, limit) < 0)
+		return error_errno(err, -ENOMEM, "can't read the polled files");
+	return mark_feed_fetch_poll(m, err);
 }
 
 uint64_t mark_feed_needs(const struct mark_feed *m)
 {
-	return m->rings ? mark_rings_needs(m->rings) : UINT64_MAX;
+	uint64_t rings = m->rings ? mark_rings_needs(m->rings) : UINT64_MAX;
+
+	return m->polls ? MIN(rings, polls_needs(m->polls)) : rings;
 }
 
 uint64_t mark_feed_count(const struct mark_feed *m)
@@ -305,27 +377,20 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 		r = stream_index_warn(
 			index, "applications dropped %" PRIu64 " marks: their rings were full",
 			sum->lost);
-	if (r == 0 && sum->damaged)
-		r = stream_index_warn(index, "%" PRIu64 " chunks of marks are damaged",
-				      sum->damaged);
-	if (r == 0 && sum->garbled)
-		r = stream_index_warn(index,
-				      "%" PRIu64
-				      " chunks of marks make no sense from some place on: "
-				      "a program wrote something else there",
-				      sum->garbled);
-	if (r == 0 && sum->impossible)
-		r = stream_index_warn(index,
-				      "%" PRIu64
-				      " marks are left out: they say that they were made "
-				      "after the recording's end",
-				      sum->impossible);
-	if (r == 0 && sum->unknown)
-		r = stream_index_warn(index,
-				      "%" PRIu64
-				      " marks are left out: the Trace Event Format does not know "
-				      "their phase",
-				      sum->unknown);
+	r = r
+		?: stream_index_warn_count(index, sum->overstated,
+					   "threads claim more lost marks than a thread can make: "
+					   "their count is cut to that")
+		?: stream_index_warn_count(index, sum->damaged, "chunks of marks are damaged")
+		?: stream_index_warn_count(index, sum->garbled,
+					   "chunks of marks make no sense from some place on: "
+					   "a program wrote something else there")
+		?: stream_index_warn_count(index, sum->impossible,
+					   "marks are left out: they say that they were made "
+					   "after the recording's end")
+		?: stream_index_warn_count(index, sum->unknown,
+					   "marks are left out: the Trace Event Format does not "
+					   "know their phase");
 	if (r == 0 && sum->untied)
 		r = stream_index_warn(
 			index,
@@ -362,21 +427,49 @@ static int mark_feed_warn_of_samples(struct stream_index *index, const struct sa
 	return r;
 }
 
+static int mark_feed_warn_of_polls(struct stream_index *index, const struct polls_sum *sum)
+{
+	int r;
+
+	index->incomplete |= sum->damaged > 0;
+	r = stream_index_warn_count(index, sum->damaged, "chunks of polled files are damaged")
+		    ?: stream_index_warn_count(
+			       index, sum->impossible,
+			       "readings of polled files are left out: they say that "
+			       "they were made after the recording's end");
+	if (r == 0 && sum->untied)
+		r = stream_index_warn(index,
+				      "the times of polled files are taken as they are: nothing "
+				      "ties their clock to the trace clock '%s'",
+				      index->info.header->trace_clock);
+	return r;
+}
+
 int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t first_ts,
 		   uint64_t last_ts)
 {
 	struct sample_feed_sum samples;
+	struct polls_sum polls = { 0 };
 	struct mark_rings_sum rings;
 	int r;
 
 	mark_feed_rings(m, &rings);
 	r = mark_feed_warn_of_rings(index, &rings, m->bound_max);
-	if (r == 0 && m->unopened)
-		r = stream_index_warn(index,
-				      "%" PRIu64 " marks end what never began: they are left out",
-				      m->unopened);
+	if (r == 0)
+		r = stream_index_warn_count(index, m->unopened,
+					    "marks end what never began: they are left out");
+	if (r == 0 && m->rings)
+		r = mark_rings_warn(m->rings, index);
+	if (r == 0)
+		r = shares_warn(&m->ring_syncs, "clock syncs", NULL, index);
+	if (r == 0)
+		r = nesting_warn(m->nesting, index);
 	if (r == 0 && mark_feed_samples(m, &samples))
 		r = mark_feed_warn_of_samples(index, &samples);
+	if (m->polls)
+		polls_sum(m->polls, &polls);
+	if (r == 0)
+		r = mark_feed_warn_of_polls(index, &polls);
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
 		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
 	return r;

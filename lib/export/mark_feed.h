@@ -7,12 +7,14 @@
 #pragma once
 
 #include "export/export.h"
+#include "marks/polls.h"
 #include "marks/rings.h"
 #include "marks/source.h"
 #include "samples/profile_marks.h"
 #include "samples/sample_feed.h"
 #include "trace/index.h"
 
+struct export_format;
 struct mark_feed;
 
 /*
@@ -20,8 +22,8 @@ struct mark_feed;
  * kernel's part is useful without it.
  */
 int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
-		  struct stream_index *index, const struct stream_reader *reader,
-		  struct error *err);
+		  const struct export_format *format, struct stream_index *index,
+		  const struct stream_reader *reader, struct error *err);
 struct mark_feed *mark_feed_free(struct mark_feed *m);
 DEFINE_CLEANUP_FUNC(struct mark_feed *, mark_feed_free);
 
@@ -33,6 +35,13 @@ int mark_feed_see_tasks(struct mark_feed *m, const struct stream_index *index,
 			const struct stream_reader *reader);
 /* 1, valid until the next call; 0: no more; -errno. */
 int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err);
+/*
+ * Calls give with a begin at ts for each slice that is open. ahead: the mark returned last, if it
+ * is not passed on yet; or NULL.
+ */
+int mark_feed_reopen(struct mark_feed *m, const struct mark *ahead, uint64_t ts,
+		     int (*give)(void *userdata, const struct mark *mark, struct error *err),
+		     void *userdata, struct error *err);
 /*
  * Followed recording, after the end was returned: continues with ring data below the stream offset
  * `limit`. 0 or -errno.

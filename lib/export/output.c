@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "export/segment.h"
 
 /* Traces compress well: level 3 output is a tenth larger than level 6, in half the time. */
@@ -45,6 +46,7 @@ void output_deinit(struct output *out)
 	}
 	block_file_deinit(&out->file);
 	buf_deinit(&out->buf);
+	free(out->segment_ends);
 	*out = (struct output){ .file.fd = -EBADF };
 }
 
@@ -196,13 +198,20 @@ int output_sync(struct output *out)
 	return r;
 }
 
+static int output_end_segment(struct output *out)
+{
+	return vec_push(out->segment_ends, out->segment_count, out->segment_cap, out->bytes);
+}
+
 int output_cut(struct output *out, bool last)
 {
 	int r = output_flush(out, true);
 
 	if (r == 0 && out->gzip && deflateReset(&out->gzip->z) != Z_OK)
 		r = -EINVAL;
-	if (r == 0)
+	if (r == 0 && !out->framed)
+		r = last ? 0 : output_end_segment(out);
+	else if (r == 0)
 		r = last ? output_ask(out, SEGMENT_LAST)
 			 : output_put_frame(out, SEGMENT_END, NULL, 0);
 	out->failed = r;

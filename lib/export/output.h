@@ -16,7 +16,9 @@ struct output {
 	struct output_gzip *gzip;
 	void (*rewrite)(struct buf *b); /* NULL, or called on all data before it is written */
 	bool framed;			/* the descriptor takes the frames of export/segment.h */
-	int failed;			/* negative errno of the first failure */
+	uint64_t *segment_ends;		/* owned; not framed: `bytes` at each output_cut() */
+	size_t segment_count, segment_cap;
+	int failed; /* negative errno of the first failure */
 };
 
 int output_init(struct output *out, int fd, bool gzip);
@@ -34,8 +36,8 @@ int output_flush(struct output *out, bool last);
 /* Framed: the following data belongs to that file (SEGMENT_FILE). 0 or -errno. */
 int output_file(struct output *out, const char *name);
 /*
- * The flushed data is one whole file; another follows. last: waits until all files are complete.
- * -EPIPE: that failed.
+ * The flushed data is one whole file; another follows: in frames, or behind it in the same file.
+ * last: waits until all files are complete. -EPIPE: that failed.
  */
 int output_cut(struct output *out, bool last);
 

@@ -214,6 +214,16 @@ int render_note(struct render *r, const void *note, size_t len, struct error *er
 	return render_note_put(r, len, err);
 }
 
+void render_forget(struct render *r, void (*forget)(void *state))
+{
+	forget(r->state);
+	/* The first lane's state is r->state. */
+	for (unsigned i = 1; i < r->lane_count; i++)
+		forget(r->lanes[i].pool.state);
+	if (r->filling)
+		known_tasks_init(&r->known, r->info->tasks);
+}
+
 void *render_state(struct render *r)
 {
 	return r->state;

@@ -83,6 +83,11 @@ int render_note_put(struct render *r, size_t len, struct error *err);
 /* Waits until all output so far was written. */
 int render_drain(struct render *r, struct error *err);
 /*
+ * Calls forget with the state of each thread, and forgets tasks itself. For the thread that has the
+ * turn, after render_drain.
+ */
+void render_forget(struct render *r, void (*forget)(void *state));
+/*
  * State of the caller's thread; for the thread that has the turn, between render_drain and
  * render_event.
  */

@@ -59,12 +59,7 @@ int segment_close(struct sink *sink, struct output *out, const struct ledger *le
 
 static bool clock_counts_time(const char *clock)
 {
-	static const char *const others[] = { "counter", "x86-tsc", "ppc-tb", "uptime" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
-		if (strcmp(clock, others[i]) == 0)
-			return false;
-	return true;
+	return !trace_clock_counts(clock) && strcmp(clock, "uptime") != 0;
 }
 
 int segment_check(const struct sink_ops *ops, const char *clock, const struct export_rotate *rotate,

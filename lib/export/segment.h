@@ -41,9 +41,10 @@ struct segment_frame {
 
 /* The segment being written. */
 struct segment {
-	struct export_rotate limit; /* zeros: a single segment */
-	uint64_t raw_max;	    /* bytes before compression; 0: no limit */
-	uint64_t from_bytes, from_raw;
+	struct export_rotate limit; /* zeros: none */
+	bool watched;		    /* segment_is_full() is asked before each event */
+	bool full;		    /* says the sink: its readers can't open much more */
+	uint64_t from_bytes;
 	uint64_t first_ts; /* time of its first event; 0: none yet */
 };
 
@@ -56,8 +57,15 @@ static inline bool segment_wanted(const struct export_rotate *limit)
 static inline void segment_begin(struct segment *s, const struct output *out)
 {
 	s->from_bytes = out->bytes + output_expect(out, out->buf.len);
-	s->from_raw = out->raw_bytes + out->buf.len;
 	s->first_ts = 0;
+	s->watched = segment_wanted(&s->limit);
+	s->full = false;
+}
+
+/* Called by the sink: the next event or mark begins another segment. */
+static inline void segment_fill(struct segment *s)
+{
+	s->watched = s->full = true;
 }
 
 /* Whether the event at ts belongs to the next segment. No segment is empty. */
@@ -70,11 +78,13 @@ static inline bool segment_is_full(struct segment *s, const struct output *out,
 		s->first_ts = ts;
 		return false;
 	}
+	if (s->full || (s->limit.ns && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns))
+		return true;
+	/* A limit of bytes has one thread. Without it another one may be writing to the output. */
+	if (!s->limit.bytes)
+		return false;
 	held = out->buf.len + (sink->ops->held ? sink->ops->held(sink) : 0);
-	return (s->limit.ns && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns) ||
-	       (s->limit.bytes &&
-		out->bytes + output_expect(out, held) >= s->from_bytes + s->limit.bytes) ||
-	       (s->raw_max && out->raw_bytes + held >= s->from_raw + s->raw_max);
+	return out->bytes + output_expect(out, held) >= s->from_bytes + s->limit.bytes;
 }
 
 /* -EINVAL: that format, in that trace clock (NULL: any), can't be split into files. */

@@ -17,6 +17,8 @@
 
 struct loan;
 struct mark_feed;
+struct poll;
+struct segment;
 struct sink;
 struct stream_index;
 struct stream_reader;
@@ -36,6 +38,8 @@ struct sink_env {
 	const struct mark_feed *marks; /* of applications; NULL: none */
 	const struct sample_source *samples; /* NULL: none */
 	bool followed;			     /* the stream was still being written at open() */
+	struct segment *segment; /* ops->cut may be called, also on request: segment_fill(); or NULL
+				  */
 };
 
 /*
@@ -53,19 +57,25 @@ struct export_format {
 	/* Its usual reader, and the clocks whose times that shows as whole numbers; NULL: none. */
 	const char *raw_clock_reader;
 	const char *const *raw_clocks;
-	unsigned packings;     /* supported compressions of its content: bits 1 << enum
-				  perfetto_compression */
-	bool packed_goes_back; /* its writer seeks in the file when compressed */
-	bool raw_records;      /* writes raw records: the file contains kernel addresses */
-	bool at_end;	       /* written only after the recording has ended */
-	bool directory;	       /* a directory: the output takes the frames of export/segment.h */
-	bool recording;	       /* the capture stream itself: nothing can be merged into it */
-	bool for_terminal;     /* readable text for a terminal */
-	bool one_string;       /* the kernel's text is one JSON string; viewers limit its length */
-	bool has_array;	       /* can be an array of events only */
-	bool perfetto_layout;  /* supports perfetto_options.legacy_generic and .plain_sched */
-	bool samples_only;     /* consists of the recording's own samples */
-	const char *begins;    /* first bytes of its files, if mend() does not check; or NULL */
+	unsigned packings;	/* supported compressions of its content: bits 1 << enum
+				   perfetto_compression */
+	bool packed_goes_back;	/* its writer seeks in the file when compressed */
+	bool raw_records;	/* writes raw records: the file contains kernel addresses */
+	bool at_end;		/* written only after the recording has ended */
+	bool directory;		/* a directory: the output takes the frames of export/segment.h */
+	bool recording;		/* the capture stream itself: nothing can be merged into it */
+	bool for_terminal;	/* readable text for a terminal */
+	bool one_string;	/* the kernel's text is one JSON string; viewers limit its length */
+	bool has_array;		/* can be an array of events only */
+	bool perfetto_layout;	/* supports perfetto_options.legacy_generic and .plain_sched */
+	bool frames_by_address; /* tells addresses in one function from each other */
+	bool samples_only;	/* consists of the recording's own samples */
+	/*
+	 * The end of a file and the beginning of one, with the end's newline between: how a second
+	 * segment begins. NULL-terminated; NULL: there is none, or it can't be found.
+	 */
+	const char *const *borders;
+	const char *begins; /* first bytes of its files, if mend() does not check; or NULL */
 	/* Repairs a truncated file: see export/mend.h. NULL: nothing to repair. */
 	int (*mend)(int fd, off_t size);
 };
@@ -103,6 +113,9 @@ struct sink_ops {
 	 */
 	int (*mark)(struct sink *s, const struct mark *mark, struct error *err);
 	bool marks_last;
+	/* NULL, or takes a reading of polled files. Otherwise mark() gets its values as counters.
+	 */
+	int (*poll)(struct sink *s, const struct poll *poll, struct error *err);
 	/* Number of marks dropped because the format's readers reject them; NULL: none. */
 	uint64_t (*marks_left_out)(struct sink *s);
 	/* NULL, or called before close: warns of what marks lost for the format's readers. */
@@ -120,7 +133,10 @@ struct sink_ops {
 	int (*cut)(struct sink *s, const struct export_result *result, struct error *err);
 	/* NULL, or the bytes held back that are not yet in the output. */
 	uint64_t (*held)(const struct sink *s);
-	/* The output is limited to export_options.json_string_max characters. */
+	/*
+	 * A file is limited to export_options.json_string_max characters. With sink_env.segment,
+	 * the sink asks for another file before that.
+	 */
 	bool string_bound;
 	/* Called after the last event with the final totals. */
 	int (*close)(struct sink *s, const struct export_result *result, struct error *err);

@@ -17,6 +17,7 @@ void export_result_deinit(struct export_result *r)
 		free(r->fallbacks[i].why);
 	}
 	free(r->fallbacks);
+	free(r->segment_ends);
 	free(r->ledger);
 	free(r->clock);
 	*r = (struct export_result){ 0 };
@@ -108,6 +109,41 @@ static int summary_count_events(struct exporter *x, struct export_result *ret)
 	return 0;
 }
 
+static int summary_row_by_cpu(const void *a, const void *b)
+{
+	const struct ledger_row *x = a, *y = b;
+
+	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
+}
+
+static void summary_set_samples_lost(struct export_result *ret, uint32_t cpu, uint64_t lost)
+{
+	const struct ledger_row key = { .cpu = cpu };
+	struct ledger_row *row =
+		bsearch(&key, ret->ledger, ret->ledger_count, sizeof(key), summary_row_by_cpu);
+
+	if (row)
+		row->samples_lost = MAX(row->samples_lost, lost);
+}
+
+/*
+ * By the kernel's counts, for every format; before Linux 6.0, which has none, by the records that
+ * a format's samples were read from.
+ */
+static void summary_count_lost_samples(const struct exporter *x, struct export_result *ret)
+{
+	const Traced__Capture__SampleCounts *counts = x->index.info.sample_counts;
+	struct sample_feed_sum sum;
+
+	for (size_t i = 0; counts && i < counts->n_cpus; i++)
+		if (counts->cpus[i]->counted)
+			summary_set_samples_lost(ret, counts->cpus[i]->cpu, counts->cpus[i]->lost);
+	if (!x->marks || !mark_feed_samples(x->marks, &sum))
+		return;
+	for (size_t i = 0; i < sum.samples.cpu_count; i++)
+		summary_set_samples_lost(ret, sum.samples.cpus[i].cpu, sum.samples.cpus[i].lost);
+}
+
 /* Sums, and a copy of the ledger. */
 static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 {
@@ -125,6 +161,7 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
 		damaged |= x->ledger.cpus[i].damaged;
 	}
+	summary_count_lost_samples(x, ret);
 	free(ret->clock);
 	ret->clock = strdup(x->index.info.header->trace_clock);
 	if (!ret->clock)
@@ -139,12 +176,19 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 static void summary_warn_left_out(struct exporter *x)
 {
 	bool marks = x->options->merge_count || x->options->profile_count || x->index.marks.count;
-	bool samples = sample_reader_wanted(&x->index) && !x->ops->keeps_samples;
+	const char *const what[] = {
+		marks ? "applications' marks" : NULL,
+		x->index.polls.count || x->index.polls.forgotten ? "polled files" : NULL,
+		sample_reader_wanted(&x->index) && !x->ops->keeps_samples ? "samples" : NULL,
+	};
+	_cleanup_buf_ struct buf list = BUF_INIT;
 
-	if (marks || samples)
-		stream_index_warn(&x->index, "a .%s has no place for %s%s%s: they are left out",
-				  x->ops->format.name, marks ? "applications' marks" : "",
-				  marks && samples ? " and " : "", samples ? "samples" : "");
+	for (size_t i = 0; i < ARRAY_SIZE(what); i++)
+		if (what[i])
+			buf_printf(&list, "%s%s", list.len ? " and " : "", what[i]);
+	if (list.len && buf_string(&list))
+		stream_index_warn(&x->index, "a .%s has no place for %s: they are left out",
+				  x->ops->format.name, list.data);
 }
 
 /* Moves the warnings to the result before the sink closes, so that it can write them. */

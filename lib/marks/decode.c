@@ -46,7 +46,12 @@ static struct text decode_spell_frame(char to[static 20], uint64_t frame)
 static int decode_give_frame(struct mark_decode *d, uint64_t frame, uint64_t parent,
 			     struct text name, struct text cat, struct mark *ret)
 {
-	*ret = (struct mark){ .phase = PHASE_FRAME, .has = HAS_OWN_FRAMES };
+	*ret = (struct mark){
+		.phase = PHASE_FRAME,
+		.has = HAS_OWN_FRAMES,
+		.pid = d->pid,
+		.uid = (uint32_t)d->labels.owner.user,
+	};
 	ret->part[PART_ID] = decode_spell_frame(d->frame_id, frame);
 	ret->part[PART_NAME] = name;
 	ret->part[PART_CAT] = cat;
@@ -220,7 +225,7 @@ static int decode_finish_stack(struct mark_decode *d, struct draft *draft, int e
 			name, load_u64((const uint8_t *)a->data + 8 * i, d->big_endian));
 		uint64_t frame = frame_hash(text, (struct text){ 0 }, parent);
 
-		if (frame_is_new(d->shared, frame)) {
+		if (frame_is_new(d->shared, &d->labels.owner, frame)) {
 			buf_clear(&d->name);
 			buf_append(&d->name, text.data, text.len);
 			return decode_give_frame(
@@ -281,6 +286,7 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 		.has = HAS_OWN_FRAMES | (p[3] & MARK_BIND_ENCLOSING ? HAS_BIND_ENCLOSING : 0),
 		.pid = d->pid,
 		.tid = d->tid,
+		.uid = (uint32_t)d->labels.owner.user,
 		.ts = mark_record_time(d, p),
 	};
 	if (l) {
@@ -294,7 +300,7 @@ static int decode_mark(struct mark_decode *d, const uint8_t *p, size_t size, str
 	for (int i = 0; i < 2; i++) {
 		const struct label *s = draft.stack[i];
 
-		if (s && frame_is_new(d->shared, s->frame))
+		if (s && frame_is_new(d->shared, &d->labels.owner, s->frame))
 			return decode_give_frame(d, s->frame, 0, s->name, s->cat, ret);
 		r = draft.has_addresses[i] ? decode_finish_stack(d, &draft, i, ret) : DECODED_MARK;
 		if (r != DECODED_MARK)
@@ -335,7 +341,7 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 			l = label_find(&d->labels, d->shared, f.number);
 			/* The outermost frame is reported once, when a stack first uses it. */
 			parent = l ? l->frame : 0;
-			if (l && frame_is_new(d->shared, parent))
+			if (l && frame_is_new(d->shared, &d->labels.owner, parent))
 				return decode_give_frame(d, parent, 0, l->name, l->cat, ret);
 		}
 	}
@@ -345,8 +351,9 @@ static int decode_define(struct mark_decode *d, const uint8_t *p, size_t size, s
 	r = label_define(&d->labels, d->shared, load_u32(p + 4, d->big_endian), name, cat, frame);
 	if (r < 0 || !parent)
 		return r < 0 ? r : DECODED_NOTHING;
-	return frame_is_new(d->shared, frame) ? decode_give_frame(d, frame, parent, name, cat, ret)
-					      : DECODED_NOTHING;
+	return frame_is_new(d->shared, &d->labels.owner, frame)
+		       ? decode_give_frame(d, frame, parent, name, cat, ret)
+		       : DECODED_NOTHING;
 }
 
 static uint64_t decode_count(struct mark_decode *d, const uint8_t *p, size_t size)
@@ -366,19 +373,24 @@ static int decode_epoch(struct mark_decode *d, const uint8_t *p, size_t size)
 
 	label_table_forget(&d->labels, d->shared);
 	d->begun |= load_u32(p + 4, d->big_endian) >= d->generation;
-	if (d->begun && !was)
+	if (d->begun && !was) {
 		d->dropped_before = decode_count(d, p, size);
+		d->begun_time = mark_record_time(d, p);
+	}
 	return DECODED_NOTHING;
 }
 
 /* A loss shows as a mark at its place. */
 static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, struct mark *ret)
 {
-	uint64_t count = decode_count(d, p, size);
+	uint64_t claimed = decode_count(d, p, size), time = mark_record_time(d, p);
+	uint64_t count = MIN(claimed, marks_possible(d->begun_time, time));
 
-	d->lost_reported += count;
+	d->lost_reported += MIN(count, UINT64_MAX - d->lost_reported);
+	d->lost_impossibly |= claimed > count;
 	buf_clear(&d->name);
-	buf_printf(&d->name, "%" PRIu64 " marks lost", count);
+	buf_printf(&d->name, "%" PRIu64 " marks lost%s", count,
+		   claimed > count ? " at most: its program claims more" : "");
 	buf_clear(&d->args);
 	value_put_u64(&d->args, &TEXT("count"), VALUE_UINT, count);
 	*ret = (struct mark){

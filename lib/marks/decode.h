@@ -16,7 +16,9 @@ struct mark_decode {
 	int32_t pid, tid;
 	bool begun;		 /* records belong to this recording */
 	uint64_t dropped_before; /* dropped in the ring's life before the recording */
-	uint64_t lost_reported;	 /* sum of the LOST records */
+	uint64_t begun_time;	 /* of the record with which it began */
+	uint64_t lost_reported;	 /* sum of the LOST records, as far as they are possible */
+	bool lost_impossibly;	 /* a LOST record claims more than that */
 	struct label_table labels;
 	/* Storage behind the pointers of the last mark. */
 	struct buf args, extra, name, id, frame, linked;
@@ -25,6 +27,14 @@ struct mark_decode {
 
 void mark_decode_init(struct mark_decode *d, struct mark_decode_shared *shared, bool big_endian);
 void mark_decode_deinit(struct mark_decode *d);
+
+#define MARKS_POSSIBLE_MAX (UINT64_C(1) << 44) /* takes a thread days */
+
+/* How many marks one thread can make between two times: not one per nanosecond. */
+static inline uint64_t marks_possible(uint64_t from, uint64_t to)
+{
+	return to > from ? MIN(to - from, MARKS_POSSIBLE_MAX) : 0;
+}
 
 enum mark_decoded {
 	DECODED_NOTHING, /* a control record or an unknown one: consumed */

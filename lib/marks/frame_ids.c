@@ -4,9 +4,12 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
+#include "base/secret_hash.h"
+
 #define FRAME_ID "stack"
 
-DEFINE_TABLE(frame_ids, struct frame_id, uint64_t, slot->hash != 0, slot->hash, slot->hash == key);
+DEFINE_TABLE(frame_ids, struct frame_id, uint64_t, slot->hash != 0, hash_number(slot->hash),
+	     slot->hash == key);
 
 void frame_ids_deinit(struct frame_ids *f)
 {
@@ -14,16 +17,18 @@ void frame_ids_deinit(struct frame_ids *f)
 }
 
 int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct text module,
-		  uint32_t *ret)
+		  uint64_t address, uint32_t *ret)
 {
 	uint64_t hash = XXH3_64bits_withSeed(name.data, name.len, parent);
 	struct frame_id *slot;
 
 	if (module.len)
 		hash = XXH3_64bits_withSeed(module.data, module.len, hash);
+	if (address)
+		hash = XXH3_64bits_withSeed(&address, sizeof(address), hash);
 	hash = hash ?: 1;
 	*ret = 0;
-	slot = frame_ids_place(f, hash, hash);
+	slot = frame_ids_place(f, hash_number(hash), hash);
 	if (!slot)
 		return -ENOMEM;
 	if (slot->hash) {

@@ -17,11 +17,11 @@ struct frame_id {
 DECLARE_TABLE(frame_ids, struct frame_id);
 void frame_ids_deinit(struct frame_ids *f);
 /*
- * The number of a frame by name, module and parent (0: outermost). 1: new, the caller must write
- * it; 0: known; -ENOSPC: too many frames; -ENOMEM.
+ * The number of a frame by name, module, address (0: any) and parent (0: outermost). 1: new, the
+ * caller must write it; 0: known; -ENOSPC: too many frames; -ENOMEM.
  */
 int frame_ids_get(struct frame_ids *f, uint32_t parent, struct text name, struct text module,
-		  uint32_t *ret);
+		  uint64_t address, uint32_t *ret);
 
 /* Formats a frame number as marks refer to it: "stack17". Returns the length. */
 uint32_t frame_id_spell(char to[static 16], uint32_t frame);

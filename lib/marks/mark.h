@@ -6,10 +6,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "marks/value.h"
+#include "trace/shares.h"
 
 /* Letters of the Trace Event Format. */
 enum mark_phase {
@@ -39,6 +41,8 @@ enum mark_phase {
 	/* Elements of the format that are not events: */
 	PHASE_FRAME = 1,	 /* member of stackFrames: id, name, cat; sf is its parent */
 	PHASE_GLOBAL_SAMPLE = 2, /* element of samples; args holds cpu and weight */
+	/* No application's: one reading of a file, see marks/poll.h. */
+	PHASE_POLLED = 3,
 };
 /* All valid phase letters. */
 #define MARK_PHASES "BEXiCbnestfPNODMVvRc()="
@@ -86,6 +90,13 @@ enum mark_part {
 	PART_PARTS,
 };
 
+/* The place of a frame's code, for frames of the recording's own. */
+struct frame_code {
+	bool kernel;
+	uint64_t offset; /* in the file, or the address in memory without one; 0 in the kernel */
+	struct text path, build_id; /* borrowed; empty: unknown */
+};
+
 struct mark {
 	uint8_t phase; /* enum mark_phase */
 	uint8_t id_kind;
@@ -94,10 +105,22 @@ struct mark {
 	char was;	 /* the deprecated letter that the phase replaced, or 0 */
 	uint32_t source; /* source whose frame ids these are, without HAS_OWN_FRAMES */
 	int32_t pid, tid;
+	uint32_t uid;	    /* of the program, with HAS_OWN_FRAMES */
 	uint64_t ts;	    /* ns, in the trace clock */
 	uint64_t dur;	    /* ns; valid if `has` says so, like those below */
 	uint64_t tts, tdur; /* CPU time of the thread, in ns */
 	uint64_t ticount, tidelta;
-	struct text part[PART_PARTS]; /* borrowed */
+	struct text part[PART_PARTS];  /* borrowed */
+	const struct poll *poll;       /* for PHASE_POLLED; borrowed */
+	const struct frame_code *code; /* for PHASE_FRAME: borrowed, or NULL */
+	/* For PHASE_GLOBAL_SAMPLE: as in PERF_RECORD_MISC_CPUMODE_MASK; 0: unknown. */
+	uint8_t cpu_mode;
 	struct text begun; /* for PHASE_END: the name of the slice that it ends; borrowed */
 };
+
+static inline struct share_owner mark_owner_of(const struct mark *m)
+{
+	return (struct share_owner){ m->has & HAS_OWN_FRAMES ? m->uid
+							     : SHARE_OWNER_FILE + m->source,
+				     m->pid };
+}

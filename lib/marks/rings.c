@@ -119,6 +119,7 @@ static void rings_init_cursor(struct mark_rings *m, struct ring_cursor *c, struc
 	mark_decode_init(&c->decode, &m->shared, m->info->header->big_endian);
 	c->decode.generation = p->generation;
 	c->decode.pid = p->pid;
+	c->decode.labels.owner = (struct share_owner){ p->uid, p->pid };
 	/* An unknown thread gets a tid that no thread of its process has. */
 	c->decode.tid = p->tid ?: (int32_t)(UNKNOWN_TID + p->ring % UNKNOWN_TID);
 	c->order = ring_first_order(m, c);
@@ -133,11 +134,9 @@ static int rings_add_cursors(struct mark_rings *m)
 	if (vec_reserve(m->cursors, m->cursor_count, m->cap, count - m->cursor_count) < 0 ||
 	    vec_reserve(m->heap, m->heap_count, m->heap_cap, count - m->heap_count) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < count && m->cursor_count < count; i++) {
+	for (size_t i = m->cursor_count; i < count; i++) {
 		struct ring_cursor *c;
 
-		if (m->list->rings[i]->read)
-			continue;
 		c = calloc(1, sizeof(*c));
 		if (!c)
 			return -ENOMEM;
@@ -220,6 +219,7 @@ int mark_rings_new(struct mark_rings **ret, struct mark_ring_list *list,
 		.held_max = MARK_RINGS_MEMORY,
 	};
 	m->list = list;
+	m->shared = MARK_DECODE_SHARED_INIT;
 	m->latest = UINT64_MAX;
 	m->clocks_seen = info->clock_count;
 	r = mark_rings_extend(m, limit);
@@ -395,14 +395,29 @@ int mark_rings_next(struct mark_rings *m, struct mark *ret, uint64_t *ret_order,
 	return 0;
 }
 
-/* Marks lost during the recording. A ring that has no record of the recording's begin lost none. */
-static uint64_t ring_lost(const struct ring_cursor *c)
+/*
+ * Marks lost during the recording. A ring that has no record of the recording's begin lost none.
+ * The program owns the counts, so they can be anything.
+ */
+static uint64_t ring_lost(const struct mark_rings *m, const struct ring_cursor *c, bool *impossible)
 {
-	uint64_t dropped = c->ring->dropped;
+	uint64_t most = marks_possible(ring_to_trace(c, c->decode.begun_time), m->latest);
+	uint64_t lost = c->ring->dropped;
 
 	if (!c->decode.begun)
 		return 0;
-	return MAX(dropped - MIN(dropped, c->decode.dropped_before), c->decode.lost_reported);
+	lost = MAX(lost - MIN(lost, c->decode.dropped_before), c->decode.lost_reported);
+	*impossible = c->decode.lost_impossibly || lost > most;
+	return MIN(lost, most);
+}
+
+int mark_rings_warn(const struct mark_rings *m, struct stream_index *index)
+{
+	int r = shares_warn(&m->list->shares, "threads' marks", NULL, index);
+
+	if (r == 0)
+		r = shares_warn(&m->shared.labels, "names of marks", NULL, index);
+	return r ?: shares_warn(&m->shared.stacks, "stack frames", NULL, index);
 }
 
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
@@ -410,6 +425,10 @@ void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret)
 	*ret = m->sum;
 	ret->labels_refused = m->shared.labels_refused;
 	ret->unknown = m->shared.unknown_phases;
-	for (size_t i = 0; i < m->cursor_count; i++)
-		ret->lost += ring_lost(m->cursors[i]);
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		bool impossible = false;
+
+		ret->lost += ring_lost(m, m->cursors[i], &impossible);
+		ret->overstated += impossible;
+	}
 }

@@ -39,6 +39,7 @@ uint64_t mark_rings_needs(const struct mark_rings *m);
 struct mark_rings_sum {
 	size_t rings;
 	uint64_t lost;		 /* marks dropped because their ring was full */
+	uint64_t overstated;	 /* rings that claim more losses than are possible */
 	uint64_t damaged;	 /* chunks with a wrong checksum */
 	uint64_t garbled;	 /* chunks with invalid records */
 	uint64_t impossible;	 /* marks with times after the recording's end: dropped */
@@ -48,3 +49,5 @@ struct mark_rings_sum {
 	uint64_t bound;		 /* largest error of the converted times, ns */
 };
 void mark_rings_sum(const struct mark_rings *m, struct mark_rings_sum *ret);
+/* Warns of what programs had too much of. 0 or -ENOMEM. */
+int mark_rings_warn(const struct mark_rings *m, struct stream_index *index);

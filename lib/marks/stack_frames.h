@@ -15,7 +15,7 @@ DECLARE_TABLE(frame_slots, struct stack_frame);
 
 struct stack_frames {
 	struct frame_slots frames;
-	size_t bytes;
+	struct shares shares; /* bytes */
 };
 void stack_frames_deinit(struct stack_frames *f);
 /* Clears the number of every stack. */
@@ -26,6 +26,8 @@ int stack_frames_add(struct stack_frames *f, const struct mark *frame);
 #define STACK_DEPTH_MAX 256
 struct stack_place {
 	struct text name, module; /* borrowed */
+	bool has_code;
+	struct frame_code code;
 };
 struct frame_stack {
 	struct stack_place frames[STACK_DEPTH_MAX]; /* the innermost first */

@@ -14,7 +14,7 @@ static int file_intern_frame(struct file_reader *l, uint32_t parent, struct text
 			     uint32_t *ret, struct error *err)
 {
 	struct mark frame = { .phase = PHASE_FRAME, .source = l->source };
-	int r = frame_ids_get(&l->frames, parent, name, (struct text){ 0 }, ret);
+	int r = frame_ids_get(&l->frames, parent, name, (struct text){ 0 }, 0, ret);
 	char id[16], above[16];
 
 	if (r == -ENOMEM)

@@ -10,17 +10,13 @@
 #include <stdint.h>
 
 #include "base/table.h"
+#include "samples/mapping_list.h"
 
 struct code_file {
 	char *path;	  /* owned; "": none */
 	const char *name; /* the path's last part */
 	uint8_t build_id[20];
 	uint8_t build_id_len;
-};
-
-struct code_mapping {
-	uint64_t start, end, offset;
-	uint32_t file; /* index of the file, see address_spaces_file */
 };
 
 DECLARE_TABLE(file_slots, struct file_slot);
@@ -31,10 +27,13 @@ struct address_spaces {
 	uint32_t file_count, file_cap;
 	struct file_slots known_files;
 	struct space_slots spaces; /* by pid */
-	size_t mappings;	   /* over all processes */
+	struct shares memory;	   /* bytes of the mappings */
+	struct shares file_shares;
 	uint64_t refused;
 };
 void address_spaces_deinit(struct address_spaces *a);
+/* Number of mappings, over all processes. For tests. */
+uint64_t address_spaces_count(const struct address_spaces *a);
 
 struct new_mapping {
 	uint64_t start, length, offset;

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/search.h"
+#include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/vec.h"
 
@@ -123,7 +124,8 @@ static uint64_t add_saturated(uint64_t a, uint64_t b)
 static int profile_add_stack(struct parser *w, const struct cpu_profile_stack *s)
 {
 	struct cpu_profile *p = w->p;
-	uint32_t hash = (uint32_t)XXH3_64bits(s->pcs, (size_t)s->depth * p->slot);
+	uint32_t hash =
+		(uint32_t)XXH3_64bits_withSeed(s->pcs, (size_t)s->depth * p->slot, hash_secret[0]);
 	struct stack_key key = { p, s, hash };
 	struct stack_slot *slot = stack_slots_place(&w->known, hash, &key);
 

@@ -151,7 +151,8 @@ size_t perf_record_read(struct perf_record *ret, const struct perf_format *f, co
 	size = load_u16(p + 6, f->big_endian);
 	if (size < HEADER_SIZE || size > len || size % 8)
 		return 0;
-	ret->kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	ret->cpu_mode = misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	ret->kernel = ret->cpu_mode == PERF_RECORD_MISC_KERNEL;
 	good = type == PERF_RECORD_SAMPLE
 		       ? perf_read_sample(ret, f, p + HEADER_SIZE, size - HEADER_SIZE)
 		       : perf_read_other(ret, f->big_endian, type, misc, p + HEADER_SIZE,

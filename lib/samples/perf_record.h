@@ -29,6 +29,7 @@ enum perf_kind {
 struct perf_record {
 	enum perf_kind kind;
 	bool kernel;	  /* for a sample without a chain: taken in the kernel */
+	uint8_t cpu_mode; /* as in PERF_RECORD_MISC_CPUMODE_MASK */
 	uint64_t time;	  /* in the sampler's clock */
 	int32_t pid, tid; /* for a fork: the child's */
 	uint32_t cpu;

@@ -93,7 +93,7 @@ static int profile_put_frames(struct reader *r, const struct cpu_profile_stack *
 							  i > 0, &mark.part[PART_CAT]);
 		n = buf_error(&r->name)
 			    ?: frame_ids_get(&r->frames, parent, mark.part[PART_NAME],
-					     mark.part[PART_CAT], &frame);
+					     mark.part[PART_CAT], 0, &frame);
 		if (n == -ENOMEM)
 			return error_errno(err, n, "can't keep its stacks");
 		if (n < 0) {

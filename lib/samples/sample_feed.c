@@ -11,6 +11,8 @@ struct sample_feed {
 	struct sample_reader *reader; /* owned */
 	struct sample_names names;
 	struct frame_ids frames;
+	bool by_address;
+	struct frame_code code; /* of the frame given last */
 	uint32_t source;
 	struct perf_record sample;
 	bool in_sample;
@@ -59,7 +61,7 @@ int sample_feed_see_tasks(struct sample_feed *f, const struct stream_index *inde
 
 int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 		    const struct stream_reader *stream, const struct export_symbols *symbols,
-		    bool raw_addresses, uint32_t source)
+		    bool raw_addresses, bool by_address, uint32_t source)
 {
 	_cleanup_(sample_feed_freep) struct sample_feed *f = calloc(1, sizeof(*f));
 	int r;
@@ -68,6 +70,7 @@ int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 		return -ENOMEM;
 	f->info = &index->info;
 	f->source = source;
+	f->by_address = by_address;
 	f->names = (struct sample_names){
 		.kernel = event_table_symbols(index->info.events),
 		.symbols = symbols,
@@ -117,7 +120,8 @@ static int feed_put_frame(struct sample_feed *f, bool kernel, uint64_t address, 
 	int r = feed_name_place(f, kernel, address, &name);
 
 	if (r == 0)
-		r = frame_ids_get(&f->frames, parent, name.function, name.module, &f->frame);
+		r = frame_ids_get(&f->frames, parent, name.function, name.module,
+				  f->by_address ? name.offset : 0, &f->frame);
 	if (r == -ENOSPC) {
 		f->frame = parent;
 		f->left = 0;
@@ -130,7 +134,15 @@ static int feed_put_frame(struct sample_feed *f, bool kernel, uint64_t address, 
 		.phase = PHASE_FRAME,
 		.has = HAS_OWN_FRAMES,
 		.source = f->source,
+		.uid = UINT32_MAX, /* nobody's */
+		.code = &f->code,
 	};
+	f->code = (struct frame_code){ .kernel = kernel, .offset = name.offset };
+	if (name.file) {
+		f->code.path = (struct text){ name.file->path, (uint32_t)strlen(name.file->path) };
+		f->code.build_id =
+			(struct text){ (const char *)name.file->build_id, name.file->build_id_len };
+	}
 	ret->part[PART_ID] = (struct text){ f->id, frame_id_spell(f->id, f->frame) };
 	ret->part[PART_NAME] = name.function;
 	ret->part[PART_CAT] = name.module;
@@ -169,6 +181,7 @@ static int feed_put_sample(struct sample_feed *f, struct mark *ret)
 
 	*ret = (struct mark){
 		.phase = PHASE_GLOBAL_SAMPLE,
+		.cpu_mode = f->sample.cpu_mode,
 		.has = HAS_OWN_FRAMES,
 		.source = f->source,
 		.pid = f->sample.pid,

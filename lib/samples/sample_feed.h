@@ -11,7 +11,7 @@ struct sample_feed;
 /* Borrows all. source: number of its marks' source. */
 int sample_feed_new(struct sample_feed **ret, const struct stream_index *index,
 		    const struct stream_reader *stream, const struct export_symbols *symbols,
-		    bool raw_addresses, uint32_t source);
+		    bool raw_addresses, bool by_address, uint32_t source);
 struct sample_feed *sample_feed_free(struct sample_feed *f);
 DEFINE_CLEANUP_FUNC(struct sample_feed *, sample_feed_free);
 

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/secret_hash.h"
+
 #define PLACES_MAX (1U << 20)
 #define TEXT_MAX (128U << 20)
 #define NAME_MAX_BYTES 4096
@@ -19,7 +21,7 @@ struct named_place {
 
 static size_t hash_place(uint64_t space, uint64_t offset)
 {
-	return (size_t)((offset ^ space << 40 ^ space >> 20) * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+	return (size_t)hash_number(offset ^ hash_number(space));
 }
 
 struct place_key {
@@ -52,6 +54,7 @@ static void names_give(const struct sample_names *n, const struct named_place *p
 {
 	const char *texts = n->texts.data + p->at;
 
+	*ret = (struct place_name){ 0 };
 	ret->function = (struct text){ texts, p->function_len };
 	ret->module = (struct text){ texts + p->function_len, p->module_len };
 }
@@ -118,11 +121,10 @@ static void names_put_function(struct sample_names *n, const struct code_place *
 		buf_puts(&n->texts, "[unknown]");
 }
 
-int sample_names_user(struct sample_names *n, const struct address_spaces *spaces, int32_t pid,
-		      uint64_t address, struct place_name *ret)
+static int names_give_user(struct sample_names *n, const struct code_mapping *m,
+			   const struct code_file *file, int32_t pid, uint64_t address,
+			   struct place_name *ret)
 {
-	const struct code_mapping *m = address_spaces_find(spaces, pid, address);
-	const struct code_file *file = m ? &spaces->files[m->file] : NULL;
 	struct code_place place = { .path = "", .address = address, .pid = pid };
 	uint64_t space = OF_PROCESS + (uint32_t)pid, offset = address;
 	struct named_place *p;
@@ -147,4 +149,16 @@ int sample_names_user(struct sample_names *n, const struct address_spaces *space
 	p->at = (uint32_t)n->texts.len;
 	names_put_function(n, &place, file ? file->name : "");
 	return names_keep(n, p, space, offset, file && *file->path ? file->name : "[unknown]", ret);
+}
+
+int sample_names_user(struct sample_names *n, const struct address_spaces *spaces, int32_t pid,
+		      uint64_t address, struct place_name *ret)
+{
+	const struct code_mapping *m = address_spaces_find(spaces, pid, address);
+	const struct code_file *file = m ? &spaces->files[m->file] : NULL;
+	int r = names_give_user(n, m, file, pid, address, ret);
+
+	ret->file = file;
+	ret->offset = m ? address - m->start + m->offset : address;
+	return r;
 }

@@ -26,6 +26,8 @@ void sample_names_deinit(struct sample_names *n);
 
 struct place_name {
 	struct text function, module; /* valid until the next call */
+	const struct code_file *file; /* of a program's address; NULL: unknown */
+	uint64_t offset;	      /* in the file; without one the address itself */
 };
 /* 0 or -ENOMEM. */
 int sample_names_kernel(struct sample_names *n, uint64_t address, struct place_name *ret);

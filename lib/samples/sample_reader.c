@@ -326,21 +326,15 @@ void sample_reader_sum(const struct sample_reader *r, struct sample_sum *ret)
 
 int sample_sum_warn(const struct sample_sum *sum, struct stream_index *index)
 {
-	int r = 0;
+	int r;
 
 	index->incomplete |= sum->damaged > 0;
-	if (sum->lost)
-		r = stream_index_warn(index,
-				      "%" PRIu64 " records of samples were lost: their rings were "
-				      "full",
-				      sum->lost);
+	r = stream_index_warn_count(index, sum->lost,
+				    "records of samples were lost: their rings were full");
 	if (r == 0 && sum->throttled)
 		r = stream_index_warn(index,
 				      "the kernel held samples back %" PRIu64
 				      " times, as they took too long: a lower rate is exact",
 				      sum->throttled);
-	if (r == 0 && sum->damaged)
-		r = stream_index_warn(index, "%" PRIu64 " chunks of samples are damaged",
-				      sum->damaged);
-	return r;
+	return r ?: stream_index_warn_count(index, sum->damaged, "chunks of samples are damaged");
 }

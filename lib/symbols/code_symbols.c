@@ -25,19 +25,22 @@ struct code_file {
 
 struct code_symbols {
 	const char *folder;
-	struct code_file *files; /* owned */
+	const struct code_opener *opener; /* or NULL */
+	struct code_file *files;	  /* owned */
 	size_t count, cap;
 	size_t last;	/* index of the file found last */
 	size_t changed; /* files that differ from the recorded ones */
 };
 
-int code_symbols_new(struct code_symbols **ret, const char *folder)
+int code_symbols_new(struct code_symbols **ret, const char *folder,
+		     const struct code_opener *opener)
 {
 	struct code_symbols *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->folder = folder;
+	s->opener = opener;
 	*ret = s;
 	return 0;
 }
@@ -56,25 +59,38 @@ struct code_symbols *code_symbols_free(struct code_symbols *s)
 	return NULL;
 }
 
-/* Opening a FIFO would block, and a device may do anything. */
-static int open_regular(const char *path, int flags)
+int code_file_open(const char *path, enum code_file_kind kind)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	/* Opening a FIFO would block, and a device may do anything. */
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	_cleanup_close_ int fd = open(path, kind == CODE_FILE_MAP ? flags | O_NOFOLLOW : flags);
 	struct stat st;
 
-	if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)))
-		return close_fd(fd);
-	return fd;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	/* Anybody can create one in /tmp. */
+	if (kind == CODE_FILE_MAP && st.st_uid && st.st_uid != geteuid())
+		return -EPERM;
+	return TAKE_FD(fd);
+}
+
+static int code_symbols_open(const struct code_symbols *s, const char *path,
+			     enum code_file_kind kind)
+{
+	return s->opener ? s->opener->open(s->opener->userdata, path, kind)
+			 : code_file_open(path, kind);
 }
 
 static bool code_file_try_elf(struct code_symbols *s, struct code_file *f, const char *path,
 			      bool *changed)
 {
-	int fd = open_regular(path, 0), r;
+	int fd = code_symbols_open(s, path, CODE_FILE_ELF), r;
 
 	if (fd < 0)
 		return false;
-	r = elf_file_open(&f->elf, fd, path, s->folder, f->build_id, f->build_id_len);
+	r = elf_file_open(&f->elf, fd, path, s->folder, s->opener, f->build_id, f->build_id_len);
 	*changed |= r == -ESTALE;
 	return r == 0;
 }
@@ -129,17 +145,13 @@ static void code_file_open_jit(struct code_symbols *s, struct code_file *f)
 	for (size_t i = 0; i < ARRAY_SIZE(folders) && !f->jit; i++) {
 		_cleanup_free_ char *path = NULL;
 		_cleanup_close_ int fd = -EBADF;
-		struct stat st;
 
 		if (!folders[i] || asprintf(&path, "%s/perf-%d.map", folders[i], f->pid) < 0) {
 			path = NULL;
 			continue;
 		}
-		fd = open_regular(path, O_NOFOLLOW);
-		/* Anybody can create one in /tmp. */
-		if (fd < 0 || fstat(fd, &st) < 0 || (st.st_uid && st.st_uid != geteuid()))
-			continue;
-		if (jit_map_read(&f->jit, fd) < 0)
+		fd = code_symbols_open(s, path, CODE_FILE_MAP);
+		if (fd >= 0 && jit_map_read(&f->jit, fd) < 0)
 			f->jit = NULL;
 	}
 }

@@ -11,11 +11,28 @@
 
 struct code_symbols;
 
+enum code_file_kind {
+	CODE_FILE_ELF,
+	CODE_FILE_MAP, /* perf-PID.map, by root or this user */
+};
+
+/* For a process that can't open files. Returns a descriptor, or -errno. */
+struct code_opener {
+	int (*open)(void *userdata, const char *path, enum code_file_kind kind);
+	void *userdata;
+};
+
+/*
+ * Opens a regular file: the path is a recording's. For a map checks the owner too.
+ */
+int code_file_open(const char *path, enum code_file_kind kind);
+
 /*
  * folder: searched first, or NULL. Files: FOLDER/PATH, FOLDER/.build-id/xx/..., FOLDER/NAME, and
- * FOLDER/perf-PID.map. Borrowed.
+ * FOLDER/perf-PID.map. Borrowed. opener: borrowed; NULL: code_file_open().
  */
-int code_symbols_new(struct code_symbols **ret, const char *folder);
+int code_symbols_new(struct code_symbols **ret, const char *folder,
+		     const struct code_opener *opener);
 struct code_symbols *code_symbols_free(struct code_symbols *s);
 DEFINE_CLEANUP_FUNC(struct code_symbols *, code_symbols_free);
 

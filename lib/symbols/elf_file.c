@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "symbols/elf_file.h"
 
+#include <elfutils/libdwelf.h>
 #include <elfutils/libdwfl.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "symbols/code_symbols.h"
+
+#define BUILD_ID_MAX 64
 
 struct function {
 	GElf_Addr address; /* with the module's bias added */
@@ -17,7 +21,9 @@ struct function {
 
 struct elf_file {
 	Dwfl_Callbacks callbacks;
-	char *debug_path; /* owned; callbacks.debuginfo_path points to it */
+	char *debug_path;		  /* owned; callbacks.debuginfo_path points to it */
+	const char *folder;		  /* as `debug` of elf_file_open() */
+	const struct code_opener *opener; /* or NULL */
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	Elf *elf;	/* owned by the module */
@@ -41,12 +47,19 @@ struct elf_file *elf_file_free(struct elf_file *f)
 
 static int elf_file_report(struct elf_file *f, int fd, const char *path)
 {
+	void **userdata;
+
 	dwfl_report_begin(f->dwfl);
 	/* On success the library owns the descriptor. */
 	f->module = dwfl_report_elf(f->dwfl, path, path, fd, 0, false);
 	if (!f->module)
 		close_fd(fd);
 	dwfl_report_end(f->dwfl, NULL, NULL);
+	if (f->module &&
+	    !dwfl_module_info(f->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+		f->module = NULL;
+	if (f->module)
+		*userdata = f;
 	f->elf = f->module ? dwfl_module_getelf(f->module, &f->bias) : NULL;
 	return f->elf ? 0 : -ENOEXEC;
 }
@@ -60,8 +73,76 @@ static bool elf_file_has_build_id(struct elf_file *f, const void *build_id, size
 	return n > 0 && (size_t)n == len && !memcmp(own, build_id, len);
 }
 
+static bool elf_fd_has_build_id(int fd, const void *build_id, size_t len)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	const void *own;
+	ssize_t n = elf ? dwelf_elf_gnu_build_id(elf, &own) : -1;
+	bool same = n > 0 && (size_t)n == len && !memcmp(own, build_id, len);
+
+	elf_end(elf);
+	return same;
+}
+
+/* Consumes path. Returns the opener's file, if it has that build id. */
+static int elf_try_debug(const struct elf_file *f, char *path, const void *build_id, size_t len)
+{
+	_cleanup_free_ char *tried = path;
+	int fd = tried ? f->opener->open(f->opener->userdata, tried, CODE_FILE_ELF) : -ENOMEM;
+
+	return fd >= 0 && !elf_fd_has_build_id(fd, build_id, len) ? close_fd(fd) : fd;
+}
+
+/* As GDB: by build id below the root for debug information, or by the name in the file. */
+static int elf_find_in(const struct elf_file *f, const char *root, const char *file,
+		       const char *link, const unsigned char *build_id, size_t len)
+{
+	char hex[2 * BUILD_ID_MAX + 1];
+	const char *slash = strrchr(file, '/');
+	int folder = slash ? (int)(slash - file) : 0, fd;
+	char *path;
+
+	for (size_t i = 0; i < len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", build_id[i]);
+	if (asprintf(&path, "%s/.build-id/%.2s/%s.debug", root, hex, hex + 2) < 0)
+		return -ENOMEM;
+	fd = elf_try_debug(f, path, build_id, len);
+	if (fd >= 0 || !link)
+		return fd;
+	if (asprintf(&path, "%s%.*s/%s", root, folder, file, link) < 0)
+		return -ENOMEM;
+	return elf_try_debug(f, path, build_id, len);
+}
+
+/* Replaces dwfl_standard_find_debuginfo() where this process can't open files. */
+static int elf_find_debuginfo(Dwfl_Module *module, void **userdata, const char *name _unused_,
+			      Dwarf_Addr base _unused_, const char *file, const char *link,
+			      GElf_Word crc _unused_, char **ret_name _unused_)
+{
+	const struct elf_file *f = *userdata;
+	_cleanup_free_ char *beside = NULL;
+	const unsigned char *build_id;
+	const char *slash;
+	GElf_Addr at;
+	int len = dwfl_module_build_id(module, &build_id, &at), fd = -1;
+
+	if (len < 2 || len > BUILD_ID_MAX || !file)
+		return -1;
+	if (f->folder)
+		fd = elf_find_in(f, f->folder, file, link, build_id, (size_t)len);
+	if (fd < 0)
+		fd = elf_find_in(f, "/usr/lib/debug", file, link, build_id, (size_t)len);
+	slash = strrchr(file, '/');
+	if (fd >= 0 || !link || !slash)
+		return fd < 0 ? -1 : fd;
+	if (asprintf(&beside, "%.*s/.debug/%s", (int)(slash - file), file, link) < 0)
+		beside = NULL;
+	fd = elf_try_debug(f, TAKE_PTR(beside), build_id, (size_t)len);
+	return fd < 0 ? -1 : fd;
+}
+
 int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *debug,
-		  const void *build_id, size_t build_id_len)
+		  const struct code_opener *opener, const void *build_id, size_t build_id_len)
 {
 	struct elf_file *f = calloc(1, sizeof(*f));
 	int r = -ENOMEM;
@@ -70,9 +151,12 @@ int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *d
 			  debug ? ":" : "") < 0)
 		f->debug_path = NULL;
 	if (f && f->debug_path) {
+		f->folder = debug;
+		f->opener = opener;
 		f->callbacks = (Dwfl_Callbacks){
 			.find_elf = dwfl_build_id_find_elf,
-			.find_debuginfo = dwfl_standard_find_debuginfo,
+			.find_debuginfo =
+				opener ? elf_find_debuginfo : dwfl_standard_find_debuginfo,
 			.section_address = dwfl_offline_section_address,
 			.debuginfo_path = &f->debug_path,
 		};

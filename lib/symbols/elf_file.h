@@ -13,13 +13,16 @@
 
 struct elf_file;
 
+struct code_opener;
+
 /*
  * Owns fd from then on, also on failure. debug: a folder to search first for debug information, or
- * NULL. -ENOEXEC: not an ELF file. -ESTALE: the build id differs from the expected one
- * (build_id_len 0: any id is accepted). -EOPNOTSUPP: built without elfutils.
+ * NULL. opener: opens files with debug information; NULL: elfutils does. -ENOEXEC: not an ELF file.
+ * -ESTALE: the build id differs from the expected one (build_id_len 0: any id is accepted).
+ * -EOPNOTSUPP: built without elfutils.
  */
 int elf_file_open(struct elf_file **ret, int fd, const char *path, const char *debug,
-		  const void *build_id, size_t build_id_len);
+		  const struct code_opener *opener, const void *build_id, size_t build_id_len);
 struct elf_file *elf_file_free(struct elf_file *f);
 
 /* The function at a file offset. Valid as long as f. NULL: unknown. */

@@ -4,8 +4,8 @@
 #include "base/cleanup.h"
 
 int elf_file_open(struct elf_file **ret _unused_, int fd, const char *path _unused_,
-		  const char *debug _unused_, const void *build_id _unused_,
-		  size_t build_id_len _unused_)
+		  const char *debug _unused_, const struct code_opener *opener _unused_,
+		  const void *build_id _unused_, size_t build_id_len _unused_)
 {
 	close_fd(fd);
 	return -EOPNOTSUPP;

@@ -66,7 +66,7 @@ int function_place_find(const char *path, const char *name, uint64_t *ret, struc
 
 	if (fd < 0)
 		return error_errno(err, -errno, "cannot open %s", path);
-	r = elf_file_open(&f, fd, path, NULL, NULL, 0);
+	r = elf_file_open(&f, fd, path, NULL, NULL, NULL, 0);
 	if (r == -EOPNOTSUPP) {
 		error_set(err, r,
 			  "cannot look up functions in %s: this tracectl is built without elfutils",

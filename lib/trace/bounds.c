@@ -33,6 +33,8 @@ static const struct bound {
 	[CHUNK_SAMPLER] = { "samplers", KB(4U), KB(4U), 1 },
 	[CHUNK_MAPPINGS] = { "programs' mappings", MB(64U), UINT64_MAX, UINT32_MAX },
 	[CHUNK_SAMPLE_COUNTS] = { "counts of samples", MB(1U), MB(1U), 1 },
+	/* The readers of polls load them later: the size bounds one payload. */
+	[CHUNK_POLLS] = { "readings of files", STREAM_POLLS_MAX, UINT64_MAX, UINT32_MAX },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

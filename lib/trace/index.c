@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/index.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 
 #include "base/vec.h"
@@ -31,6 +32,11 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	}
 	index->warnings[index->warning_count++] = text;
 	return 0;
+}
+
+int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *text)
+{
+	return count ? stream_index_warn(index, "%" PRIu64 " %s", count, text) : 0;
 }
 
 int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
@@ -67,6 +73,10 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 			"%llu bytes of it were exported and then freed during the recording: "
 			"their events are missing",
 			(unsigned long long)index->reader->hole);
+	/* They come last. */
+	if ((r < 0 || !end) && !event_table_has_symbols(index->info.events))
+		stream_index_warn(index, "the kernel's symbols are missing with the recording's "
+					 "end: its addresses have no names");
 	if (r < 0)
 		return stream_index_warn(index, "%s: everything after it is missing", why->message);
 	if (recording_failed(end))
@@ -144,6 +154,7 @@ void stream_index_deinit(struct stream_index *index)
 		ring_index_deinit(&index->rings[i]);
 	mark_ring_list_deinit(&index->marks);
 	ring_index_deinit(&index->samples);
+	chunk_list_deinit(&index->polls);
 	for (size_t i = 0; i < index->warning_count; i++)
 		free(index->warnings[i]);
 	free(index->warnings);

@@ -22,6 +22,7 @@ struct stream_index {
 	struct ring_index rings[BUFFER_COUNT];
 	struct mark_ring_list marks;
 	struct ring_index samples; /* SAMPLES chunks; their skip has no meaning */
+	struct chunk_list polls;   /* POLLS chunks */
 	bool incomplete;	   /* cut, not closed, or a chunk could not be read */
 	char **warnings;	   /* owned */
 	size_t warning_count;
@@ -63,3 +64,5 @@ void stream_index_deinit(struct stream_index *index);
 
 /* Adds a sentence for the person who reads the result. Returns 0 or -ENOMEM. */
 int stream_index_warn(struct stream_index *index, const char *fmt, ...) _printf_(2, 3);
+/* The same for "COUNT text", unless the count is 0. */
+int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *text);

@@ -17,7 +17,7 @@ void known_tasks_add(struct known_tasks *k, int32_t pid, uint64_t ts)
 	task = task_table_find(k->table, pid, ts);
 	if (task) {
 		t->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		t->span = task_table_until(k->table, task) - t->from_ts;
+		t->span = task_table_until(task) - t->from_ts;
 	}
 	k->searches = task_table_may_fill(k->table);
 }

@@ -85,24 +85,27 @@ static bool ledger_has(const struct ledger *l, size_t count, uint32_t cpu)
 	return count && bsearch(&key, l->cpus, count, sizeof(key), ledger_by_cpu);
 }
 
+/* known: rows that were there before, sorted. */
+static void ledger_add(struct ledger *l, size_t known, uint32_t cpu)
+{
+	if (!ledger_has(l, known, cpu))
+		l->cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
+}
+
 int ledger_extend(struct ledger *l, const struct stream_index *index)
 {
 	const struct ring_index *ring = &index->rings[BUFFER_MAIN];
 	const Traced__Capture__Stats *stats = stats_of_end(&index->info);
-	size_t n = ring->count + (stats ? stats->n_cpus : 0), known = l->count;
+	size_t counted = stats ? stats->n_cpus : 0, known = l->count;
 
-	if (vec_reserve_exact(l->cpus, known, n) < 0)
+	if (vec_reserve_exact(l->cpus, known, ring->count + counted) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < n; i++) {
-		uint32_t cpu =
-			i < ring->count ? ring->cpus[i].cpu : stats->cpus[i - ring->count]->cpu;
-		bool again = i < ring->count ? i && ring->cpus[i - 1].cpu == cpu
-					     : ring_index_has(ring, cpu);
-
-		if (again || ledger_has(l, known, cpu))
-			continue;
-		l->cpus[l->count++] = (struct ledger_cpu){ .row.cpu = cpu };
-	}
+	for (size_t i = 0; i < ring->count; i++)
+		if (!i || ring->cpus[i - 1].cpu != ring->cpus[i].cpu)
+			ledger_add(l, known, ring->cpus[i].cpu);
+	for (size_t i = 0; stats && i < counted; i++)
+		if (!ring_index_has(ring, stats->cpus[i]->cpu))
+			ledger_add(l, known, stats->cpus[i]->cpu);
 	if (l->count)
 		qsort(l->cpus, l->count, sizeof(*l->cpus), ledger_by_cpu);
 	return 0;

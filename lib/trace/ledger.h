@@ -22,6 +22,7 @@ struct ledger_row {
 	uint64_t lost_other;   /* commit overrun, dropped, damaged sub-buffers */
 	uint64_t gaps;	       /* places with missing events */
 	uint64_t unread;       /* left in the kernel's buffer */
+	uint64_t samples_lost; /* records of --sample, which are no events; not in the sum above */
 };
 
 /* The account of one CPU while it is being made. */

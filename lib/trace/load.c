@@ -10,7 +10,7 @@
 #include "trace/kallsyms.h"
 #include "traced/mark_record.h"
 
-#define MARKS_MEMORY (128U << 20)
+#define MARKS_MEMORY MARK_RINGS_BYTES
 
 struct loader {
 	struct stream_index *index;
@@ -245,6 +245,14 @@ static int loader_add_samples(struct loader *l, const struct chunk *chunk, struc
 		&(struct chunk_ref){ .offset = chunk->offset, .length = chunk->length });
 }
 
+static int loader_add_polls(struct loader *l, const struct chunk *chunk, struct error *err)
+{
+	if (chunk->flags || chunk->length > bounds_payload_max(CHUNK_POLLS))
+		return error_set(err, -EBADMSG, "invalid readings of files");
+	return chunk_list_add(&l->index->polls, &(struct chunk_ref){ .offset = chunk->offset,
+								     .length = chunk->length });
+}
+
 /* Adds a chunk whose payload is loaded. */
 static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -272,7 +280,9 @@ static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct
 	case CHUNK_PRODUCER:
 		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
 				       len);
-		return r == -EBADMSG ? budget_error(&l->marks) : r;
+		if (r == -ENOSPC)
+			l->index->incomplete = true;
+		return r == -EBADMSG ? budget_error(&l->marks) : r == -ENOSPC ? 0 : r;
 	default:
 		return info_messages_add(&l->messages, info, chunk->type, text, len);
 	}
@@ -389,6 +399,8 @@ int loader_add(struct loader *l, const struct chunk *chunk, struct error *err)
 		r = loader_add_marks(l, chunk, &why);
 	else if (chunk->type == CHUNK_SAMPLES)
 		r = loader_add_samples(l, chunk, &why);
+	else if (chunk->type == CHUNK_POLLS)
+		r = loader_add_polls(l, chunk, &why);
 	else
 		r = loader_load(l, chunk, &why);
 	if (r == -EFBIG)

@@ -2,11 +2,14 @@
 /* Index of a stream's mark rings: the producer of each, and the places of its chunks. */
 #pragma once
 
+#include "base/table.h"
 #include "proto/capture.pb-c.h"
 #include "stream/reader.h"
 #include "trace/chunk_list.h"
+#include "trace/shares.h"
 
-#define MARK_RINGS_MAX (1U << 20)
+/* Bytes of all rings and their producers. */
+#define MARK_RINGS_BYTES (128U << 20)
 
 struct mark_ring {
 	Traced__Capture__Producer *producer; /* owned */
@@ -15,16 +18,26 @@ struct mark_ring {
 	bool read;	  /* a struct mark_rings reads it */
 };
 
-/* Sorted by ring number. */
+struct mark_ring_slot {
+	uint32_t ring, place; /* its number; 1 + its index in the list, 0: a free slot */
+};
+DECLARE_TABLE(mark_ring_slots, struct mark_ring_slot);
+
+/* In the order of the stream, which is that of the rings' numbers. */
 struct mark_ring_list {
 	struct mark_ring **rings; /* array and rings owned */
-	size_t count, cap;
+	uint32_t count, cap;
+	struct mark_ring_slots places;
+	struct shares shares;
 };
 void mark_ring_list_deinit(struct mark_ring_list *list);
-/* Adds a PRODUCER chunk. -EBADMSG, -EFBIG, -ENOMEM. */
+/* Adds a PRODUCER chunk. -EBADMSG, -ENOSPC: its program has too many rings; -ENOMEM. */
 int mark_ring_list_add(struct mark_ring_list *list, ProtobufCAllocator *allocator,
 		       const uint8_t *data, size_t len);
-/* Adds the place of a MARKS chunk; head: its first bytes. -EBADMSG: the ring was not announced. */
+/*
+ * Adds the place of a MARKS chunk; head: its first bytes. Marks of a ring that found no room are
+ * left out. -EBADMSG: the ring was not announced.
+ */
 int mark_ring_list_chunk(struct mark_ring_list *list, const struct chunk *chunk,
 			 const uint8_t *head);
 

@@ -16,6 +16,9 @@ void ring_index_deinit(struct ring_index *ring)
 	*ring = (struct ring_index){ 0 };
 }
 
+/* Pairs of a CPU and a buffer. Each new one moves those behind it. */
+#define RING_INDEX_MAX 16384
+
 static size_t ring_position(const struct ring_index *ring, uint32_t cpu, uint32_t buffer)
 {
 	return lower_bound(i, ring->count,
@@ -45,6 +48,8 @@ static struct cpu_chunks *ring_index_get(struct ring_index *ring, uint32_t cpu, 
 
 	if (c)
 		return c;
+	if (ring->count == RING_INDEX_MAX)
+		return NULL;
 	c = vec_insert(ring->cpus, ring->count, ring->cap, at);
 	if (c)
 		*c = (struct cpu_chunks){ .cpu = cpu, .buffer = buffer };
@@ -56,5 +61,7 @@ int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
 {
 	struct cpu_chunks *c = ring_index_get(ring, cpu, buffer);
 
-	return c ? chunk_list_add(&c->list, ref) : -ENOMEM;
+	if (!c)
+		return ring->count == RING_INDEX_MAX ? -EFBIG : -ENOMEM;
+	return chunk_list_add(&c->list, ref);
 }

@@ -102,10 +102,10 @@ static uint16_t event_id(const struct trace_info *info, const struct record *rec
 
 /*
  * procfs appends a worker's current work to its name ("kworker/0:1-events"), and gives a kernel
- * thread's full name. The kernel's trace has the plain comm. A rescuer's own name contains a dash
- * ("kworker/R-kblockd").
+ * thread's full name. A rescuer's own name contains a dash ("kworker/R-kblockd"). Returns the
+ * length without the work.
  */
-static size_t kthread_comm(const char *comm, size_t len, size_t comm_max)
+static size_t kthread_name_len(const char *comm, size_t len)
 {
 	static const char worker[] = "kworker/";
 	size_t n = sizeof(worker) - 1;
@@ -115,7 +115,7 @@ static size_t kthread_comm(const char *comm, size_t len, size_t comm_max)
 			n++;
 		len = n;
 	}
-	return MIN(len, comm_max);
+	return len;
 }
 
 struct scan {
@@ -177,8 +177,17 @@ static int scan_apply_reading(struct scan *s, const Traced__Capture__Tasks *task
 		};
 		int rc;
 
-		if (t->kthread && comm)
-			r.comm_len = kthread_comm(comm, t->comm.len, s->comm_max);
+		if (t->kthread && comm) {
+			size_t len = kthread_name_len(comm, t->comm.len);
+
+			/* The kernel's trace has the short name. */
+			r.comm_len = MIN(len, s->comm_max);
+			/* Kernel threads have no command line: it can hold the whole name. */
+			if (len > s->comm_max) {
+				r.cmdline = comm;
+				r.cmdline_len = len;
+			}
+		}
 		/* The idle tasks of all CPUs have tid 0: text/line.c names them. */
 		rc = t->tid > 0 ? task_table_read(info->tasks, &r) : 0;
 		if (rc < 0)

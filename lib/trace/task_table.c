@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An open-addressed hash table from tid to a chain of lives, newest first. A life never moves. */
+/*
+ * An open-addressed hash table from tid to a chain of lives, newest first. A life never moves. Each
+ * life also has a link to one far older, so that a search takes logarithmic time: these links are
+ * those of skew-binary numbers.
+ */
 #include "trace/task_table.h"
 
 #include <string.h>
 
+#include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/vec.h"
 
 struct life {
 	struct task task; /* first: callers hold a struct task */
-	struct life *older;
+	struct life *older, *newer;
+	struct life *far;		      /* an older one; NULL: none */
+	uint32_t depth;			      /* how many are older */
 	struct life *known_prev, *known_next; /* list in order of discovery */
 	struct life *gone_next;
 	uint64_t gone_ts; /* its end, or the start of the tid's next life; 0: still alive */
@@ -20,16 +27,21 @@ struct life {
 	bool ended;	  /* its end was reported, not concluded from another life of the tid */
 };
 
-#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435761))
-DECLARE_TABLE(life_slots, struct life *);
-DEFINE_TABLE(life_slots, struct life *, int32_t, *slot, TID_HASH((*slot)->task.tid),
-	     (*slot)->task.tid == key);
+#define TID_HASH(tid) hash_u32((uint32_t)(tid))
+struct tid_lives {
+	struct life *newest; /* NULL: free slot */
+	struct life *open;   /* the oldest one without an end; NULL: none */
+};
+DECLARE_TABLE(life_slots, struct tid_lives);
+DEFINE_TABLE(life_slots, struct tid_lives, int32_t, slot->newest != NULL,
+	     TID_HASH(slot->newest->task.tid), slot->newest->task.tid == key);
 
 #define TIDS_FIRST 512
 
 struct task_table {
-	struct life_slots tids; /* newest life of each tid */
-	struct task **all;	/* created on demand */
+	struct life_slots tids;
+	bool forgets;	   /* lives were freed: `far` may lead to them */
+	struct task **all; /* created on demand */
 	size_t life_count;
 	struct life *known_first, *known_last;
 	struct life *gone_first, *gone_last; /* list in order of ending */
@@ -70,7 +82,7 @@ struct task_table *task_table_free(struct task_table *t)
 	if (!t)
 		return NULL;
 	TABLE_FOR_EACH(life_slots, &t->tids, slot)
-	life_free(*slot);
+	life_free(slot->newest);
 	TABLE_DEINIT(&t->tids);
 	free(t->all);
 	free(t->renames);
@@ -80,9 +92,9 @@ struct task_table *task_table_free(struct task_table *t)
 
 static struct life *life_newest(const struct task_table *t, int32_t tid)
 {
-	struct life **slot = life_slots_find(&t->tids, TID_HASH(tid), tid);
+	const struct tid_lives *slot = life_slots_find(&t->tids, TID_HASH(tid), tid);
 
-	return slot ? *slot : NULL;
+	return slot ? slot->newest : NULL;
 }
 
 static void life_note_gone(struct task_table *t, struct life *l, uint64_t ts)
@@ -94,9 +106,33 @@ static void life_note_gone(struct task_table *t, struct life *l, uint64_t ts)
 	t->gone_last = l;
 }
 
+/* Links a new life to the older ones. */
+static void life_link(struct life *l)
+{
+	struct life *a = l->older, *b = a->far, *c = b ? b->far : NULL;
+
+	a->newer = l;
+	l->depth = a->depth + 1;
+	l->far = c && a->depth - b->depth == b->depth - c->depth ? c : a;
+}
+
+static void lives_skip_ended(struct tid_lives *lives)
+{
+	while (lives->open && lives->open->ended)
+		lives->open = lives->open->newer;
+}
+
+static void life_end(struct task_table *t, struct life *l)
+{
+	l->ended = true;
+	lives_skip_ended(
+		life_slots_probe(t->tids.slots, t->tids.size, TID_HASH(l->task.tid), l->task.tid));
+}
+
 static struct life *life_add(struct task_table *t, int32_t tid, uint64_t from_ts)
 {
-	struct life *l = calloc(1, sizeof(*l)), **slot;
+	struct life *l = calloc(1, sizeof(*l));
+	struct tid_lives *slot;
 
 	slot = l ? life_slots_place(&t->tids, TID_HASH(tid), tid) : NULL;
 	if (!slot) {
@@ -105,11 +141,14 @@ static struct life *life_add(struct task_table *t, int32_t tid, uint64_t from_ts
 	}
 	l->task.tid = tid;
 	l->task.from_ts = from_ts;
-	t->tids.count += !*slot;
-	l->older = *slot;
-	*slot = l;
-	if (l->older)
+	t->tids.count += !slot->newest;
+	l->older = slot->newest;
+	slot->newest = l;
+	slot->open = slot->open ?: l;
+	if (l->older) {
+		life_link(l);
 		life_note_gone(t, l->older, from_ts);
+	}
 	l->known_prev = t->known_last;
 	*(t->known_last ? &t->known_last->known_next : &t->known_first) = l;
 	t->known_last = l;
@@ -124,7 +163,7 @@ static struct life *life_find(const struct task_table *t, int32_t tid, uint64_t 
 	struct life *l = life_newest(t, tid);
 
 	while (l && l->older && l->task.from_ts > ts)
-		l = l->older;
+		l = !t->forgets && l->far->task.from_ts > ts ? l->far : l->older;
 	return l;
 }
 
@@ -165,13 +204,11 @@ bool task_is_oldest(const struct task *task)
 	return !container_of(task, struct life, task)->older;
 }
 
-uint64_t task_table_until(const struct task_table *t, const struct task *task)
+uint64_t task_table_until(const struct task *task)
 {
-	uint64_t until = UINT64_MAX;
+	const struct life *newer = container_of(task, struct life, task)->newer;
 
-	for (struct life *l = life_newest(t, task->tid); l && &l->task != task; l = l->older)
-		until = l->task.from_ts;
-	return until;
+	return newer ? newer->task.from_ts : UINT64_MAX;
 }
 
 static void comm_copy(char to[sizeof(((struct task *)NULL)->comm)], const char *comm, size_t len)
@@ -216,7 +253,7 @@ int task_table_read(struct task_table *t, const struct task_reading *r)
 
 	/* This life's birth was not recorded: it starts at its start time, or when it was seen. */
 	if (l && !life_is_of_reading(l, r)) {
-		l->ended = true;
+		life_end(t, l);
 		l = life_add(t, r->tid, r->start_ts ?: r->ts);
 	} else if (!l) {
 		l = life_add(t, r->tid, 0);
@@ -282,30 +319,36 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 
 int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
-	struct life *first = NULL;
+	const struct tid_lives *slot = life_slots_find(&t->tids, TID_HASH(tid), tid);
+	struct life *first = slot ? slot->open : NULL;
 
 	/*
 	 * The kernel may reuse a tid before it frees the old task. Each task is freed once, so the
 	 * oldest life without an end is the one.
 	 */
-	for (struct life *l = life_newest(t, tid); l; l = l->older)
-		if (!l->ended)
-			first = l;
-	if (!first && (!len || life_newest(t, tid)))
+	if (!first && (!len || slot))
 		return 0;
 	first = first ?: life_add(t, tid, 0);
 	if (!first)
 		return -ENOMEM;
 	/* The task ended before any reading of procfs: this is its only name. */
 	life_set_comm(first, comm, len, ts, true);
-	first->ended = true;
+	life_end(t, first);
 	life_note_gone(t, first, ts);
 	return 0;
 }
 
+uint64_t task_table_gone(const struct task *task)
+{
+	const struct life *l = container_of(task, struct life, task);
+
+	/* A hostile stream may date the next life before this one. */
+	return l->gone_ts ? MAX(l->gone_ts, l->task.from_ts) : 0;
+}
+
 bool task_table_is_gone(const struct task *task, uint64_t now)
 {
-	uint64_t gone = container_of(task, struct life, task)->gone_ts;
+	uint64_t gone = task_table_gone(task);
 
 	return gone && now > gone && now - gone >= TASK_LINGER_NS;
 }
@@ -313,13 +356,16 @@ bool task_table_is_gone(const struct task *task, uint64_t now)
 static void life_remove(struct task_table *t, struct life *l)
 {
 	int32_t tid = l->task.tid;
-	struct life **slot = life_slots_probe(t->tids.slots, t->tids.size, TID_HASH(tid), tid);
-	struct life **at = slot;
+	struct tid_lives *slot = life_slots_probe(t->tids.slots, t->tids.size, TID_HASH(tid), tid);
 
-	while (*at != l)
-		at = &(*at)->older;
-	*at = l->older;
-	if (!*slot)
+	t->forgets = true;
+	if (slot->open == l)
+		slot->open = l->newer;
+	lives_skip_ended(slot);
+	if (l->older)
+		l->older->newer = l->newer;
+	*(l->newer ? &l->newer->older : &slot->newest) = l->older;
+	if (!slot->newest)
 		life_slots_remove(&t->tids, slot);
 	*(l->known_prev ? &l->known_prev->known_next : &t->known_first) = l->known_next;
 	*(l->known_next ? &l->known_next->known_prev : &t->known_last) = l->known_prev;
@@ -440,7 +486,7 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 		if (!t->all)
 			return NULL;
 		TABLE_FOR_EACH(life_slots, &t->tids, slot)
-		for (struct life *l = *slot; l; l = l->older)
+		for (struct life *l = slot->newest; l; l = l->older)
 			t->all[n++] = &l->task;
 		qsort(t->all, n, sizeof(struct task *), task_by_tid);
 	}
@@ -451,6 +497,6 @@ struct task *const *task_table_all(struct task_table *t, size_t *ret_count)
 void task_table_forget_seen(struct task_table *t)
 {
 	TABLE_FOR_EACH(life_slots, &t->tids, slot)
-	for (struct life *l = *slot; l; l = l->older)
+	for (struct life *l = slot->newest; l; l = l->older)
 		l->task.seen = false;
 }

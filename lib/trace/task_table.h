@@ -93,6 +93,8 @@ bool task_table_may_fill(const struct task_table *t);
 /* True if task_table_find() would call fill for this tid, and so change the table. */
 bool task_table_would_fill(const struct task_table *t, int32_t tid, uint64_t ts);
 
+/* The task's end, or the begin of the tid's next life; not before from_ts. 0: none is known. */
+uint64_t task_table_gone(const struct task *task);
 /* CPUs' clocks may differ, and an event may come after younger ones. */
 #define TASK_LINGER_NS UINT64_C(1000000000)
 /* True if the task ended so long before now that no event of it can come. */
@@ -112,7 +114,7 @@ static inline void task_see(struct task *task)
 /* True if no earlier life of the tid is known: events before its from_ts belong to it too. */
 bool task_is_oldest(const struct task *task);
 /* Start of the tid's next life; UINT64_MAX: none. */
-uint64_t task_table_until(const struct task_table *t, const struct task *task);
+uint64_t task_table_until(const struct task *task);
 /* Clears `seen` of all lives, for a new output file. */
 void task_table_forget_seen(struct task_table *t);
 /* The life discovered after this one, or the first if NULL. NULL: none yet. */

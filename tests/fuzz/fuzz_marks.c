@@ -74,7 +74,7 @@ static void decode(struct mark_decode *d, const struct buf *records)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct mark_decode_shared shared = { 0 };
+	struct mark_decode_shared shared = MARK_DECODE_SHARED_INIT;
 	struct stranger s = { 0 };
 	struct mark_decode d;
 
@@ -111,6 +111,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mark_decode_deinit(&d);
 	mark_decode_shared_deinit(&shared);
 	munmap(s.shared, s.page + MARK_RING_MIN);
-	marks_ring_close(&s.ring);
+	close_fd(marks_ring_close(&s.ring));
 	return 0;
 }

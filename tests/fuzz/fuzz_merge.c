@@ -28,7 +28,7 @@ static void give(struct mark_sort *marks)
 	}
 	json_frames_put(&j.frames, &json);
 	json_marks_deinit(&j);
-	pf_marks_put_names(&p, &packets);
+	pf_marks_put_names(&p, true, &packets);
 	pf_marks_restart(&p);
 	pf_marks_deinit(&p);
 	task_table_free(tasks);

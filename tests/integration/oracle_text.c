@@ -8,8 +8,10 @@
  *
  * oracle_text [-v] UNKNOWABLE [LOAD...]
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,6 +22,7 @@
 #include "oracle_load.h"
 
 #define TYPES_MAX 4096
+#define TIDS_MAX (1 << 22) /* PID_MAX_LIMIT of 64-bit machines */
 
 struct type {
 	char name[96];
@@ -34,6 +37,7 @@ struct oracle {
 	size_t type_count;
 	uint64_t events, equal, excused_names, later_names, wrong_names, out_of_order;
 	char *unknowable;
+	bool living[TIDS_MAX]; /* when tracing had stopped */
 	bool verbose;
 };
 
@@ -154,18 +158,52 @@ static void show(const struct item *kernel, const struct item *ours)
 	       ours->line);
 }
 
-/* A task that was renamed after tracing had stopped: the kernel still knows the older name. */
-static bool is_current_name(const struct item *i)
+static void note_threads(struct oracle *o, const char *process)
 {
+	char path[64];
+	DIR *threads;
+	struct dirent *e;
+
+	snprintf(path, sizeof(path), "/proc/%s/task", process);
+	threads = opendir(path);
+	while (threads && (e = readdir(threads))) {
+		long tid = strtol(e->d_name, NULL, 10);
+
+		if (tid > 0 && tid < TIDS_MAX)
+			o->living[tid] = true;
+	}
+	if (threads)
+		closedir(threads);
+}
+
+static void note_living(struct oracle *o)
+{
+	DIR *processes = opendir("/proc");
+	struct dirent *e;
+
+	while (processes && (e = readdir(processes)))
+		if (is_digit(*e->d_name) && strlen(e->d_name) < 12)
+			note_threads(o, e->d_name);
+	if (processes)
+		closedir(processes);
+}
+
+/*
+ * A task that was renamed after tracing had stopped: the kernel still knows the older name. If it
+ * has ended since, its last name can't be known.
+ */
+static bool is_current_name(const struct oracle *o, const struct item *i)
+{
+	long tid = strtol(i->rest + 1, NULL, 10);
 	const char *name = i->line;
 	char path[64], comm[32] = "";
 	_cleanup_fclose_ FILE *f = NULL;
 	size_t len;
 
-	snprintf(path, sizeof(path), "/proc/%ld/comm", strtol(i->rest + 1, NULL, 10));
+	snprintf(path, sizeof(path), "/proc/%ld/comm", tid);
 	f = fopen(path, "re");
 	if (!f || !fgets(comm, sizeof(comm), f))
-		return false;
+		return tid > 0 && tid < TIDS_MAX && o->living[tid];
 	comm[strcspn(comm, "\n")] = '\0';
 	while (name < i->rest && *name == ' ')
 		name++;
@@ -194,7 +232,7 @@ static void compare(struct oracle *o, const struct item *kernel, const struct it
 		return;
 	if (name_a >= 5 && !memcmp(kernel->rest - 5, "<...>", 5)) {
 		o->excused_names++;
-	} else if (is_current_name(ours)) {
+	} else if (is_current_name(o, ours)) {
 		o->later_names++;
 	} else if (o->wrong_names++ < 3) {
 		show(kernel, ours);
@@ -336,6 +374,7 @@ static int record(struct oracle *o, char **names)
 	usleep(20000);
 	tracefs_write(dir, "tracing_on", "0");
 	tracefs_write(dir, "events/enable", "0");
+	note_living(o);
 	snprintf(path, sizeof(path), "%s/trace", o->dir);
 	return copy_file(dir, "trace", path);
 }

@@ -440,22 +440,18 @@ static void stream_is_closed_though_tracing_stays_on(void **state _unused_)
 	unsigned marks = 0;
 	struct recording rec;
 	struct decoded *d;
-	char path[96];
-	int dir;
+	int on;
 
 	recording_init(&rec, fs);
 	assert_int_equal(start(&c, &rec, "stays", specs, 1, &err), 0);
 	run_for(c, 50 * NSEC_PER_MSEC);
 	assert_int_equal(capture_mark(c, "the last words", &err), 0);
-	/* tracing_on is a folder: nobody can write to it. */
-	snprintf(path, sizeof(path), "%s/tracing_on", rec.state);
-	assert_int_equal(mkdir(path, 0700), 0);
-	dir = c->run.rings[BUFFER_MAIN].dir;
-	c->run.rings[BUFFER_MAIN].dir = open(rec.state, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), -EISDIR);
-	close_fd(c->run.rings[BUFFER_MAIN].dir);
-	c->run.rings[BUFFER_MAIN].dir = dir;
-	rmdir(path);
+	/* The file that turns tracing off can't be written. */
+	on = c->run.rings[BUFFER_MAIN].switch_fd;
+	c->run.rings[BUFFER_MAIN].switch_fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+	assert_int_equal(capture_stop(c, CAPTURE_END_STOPPED, &err), -ENOSPC);
+	close_fd(c->run.rings[BUFFER_MAIN].switch_fd);
+	c->run.rings[BUFFER_MAIN].switch_fd = on;
 	assert_non_null(strstr(err.message, "turn tracing off"));
 	d = decode(rec.fd, count_end_mark, &marks);
 	assert_false(d->cut);
@@ -548,6 +544,7 @@ static void snapshots_follow_each_other(void **state _unused_)
 		assert_int_equal(capture_start(c, -1, &err), 0);
 		for (unsigned shot = 0, n = 0; shot < 4; shot++) {
 			struct decoded *d;
+			uint64_t held;
 
 			for (unsigned i = 0; i < 3; i++, n++) {
 				char text[32];
@@ -555,6 +552,8 @@ static void snapshots_follow_each_other(void **state _unused_)
 				snprintf(text, sizeof(text), "ring mark %u", n);
 				assert_int_equal(capture_mark(c, text, &err), 0);
 			}
+			assert_int_equal(capture_count_held(c, &held), 0);
+			assert_in_range(held, 3 * sizeof("ring mark 0"), UINT32_MAX);
 			assert_int_equal(ftruncate(rec.fd, 0), 0);
 			assert_int_equal(lseek(rec.fd, 0, SEEK_SET), 0);
 			assert_int_equal(capture_snapshot(c, rec.fd, CAPTURE_END_SNAPSHOT, &err),

@@ -8,12 +8,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/setting.h"
 #include "recording.h"
 
 #define ROUNDS 12
@@ -27,12 +29,12 @@ static const struct capture_request crash_request = {
 	.name = "crash", .events = crash_specs, .event_count = 3, .buffer_bytes = 256 << 10
 };
 
-static void record_until_killed(struct recording *rec)
+static void record_until_killed(struct recording *rec, const struct capture_request *request)
 {
 	struct capture *c;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (capture_new(&c, NULL, &rec->env, &crash_request, NULL) < 0 ||
+	if (capture_new(&c, NULL, &rec->env, request, NULL) < 0 ||
 	    capture_start(c, rec->fd, NULL) < 0)
 		_exit(1);
 	run_for(c, 60 * NSEC_PER_SEC);
@@ -77,13 +79,13 @@ static void killed_at_random_moments(void **state _unused_)
 					  .tv_nsec = (long)(ns % NSEC_PER_SEC) };
 		pid = fork();
 		if (pid == 0)
-			record_until_killed(&rec);
+			record_until_killed(&rec, &crash_request);
 		nanosleep(&wait, NULL);
 		kill(pid, SIGKILL);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status));
 
-		r = capture_recover(&rec.env, &err);
+		r = capture_recover(&rec.env, NULL, &err);
 		if (r < 0)
 			fail_msg("%s", err.message);
 		undone += (unsigned)r;
@@ -93,7 +95,7 @@ static void killed_at_random_moments(void **state _unused_)
 		 * A second run finds no leftovers of this recorder (other tests may crash beside
 		 * it).
 		 */
-		assert_true(capture_recover(&rec.env, &err) >= 0);
+		assert_true(capture_recover(&rec.env, NULL, &err) >= 0);
 		if (lseek(rec.fd, 0, SEEK_END) >= 8) {
 			struct decoded *d = decode(rec.fd, NULL, NULL);
 
@@ -106,6 +108,148 @@ static void killed_at_random_moments(void **state _unused_)
 	print_message("%u instances removed, %u streams read\n", undone, recorded);
 	assert_true(undone > 0);
 	assert_true(recorded > 0);
+}
+
+static const char *const top_files[] = { "tracing_on",	   "trace_clock",    "options/overwrite",
+					 "buffer_size_kb", "buffer_percent", "tracing_cpumask",
+					 "events/enable" };
+
+static void read_top(char values[][64])
+{
+	_cleanup_buf_ struct buf size = BUF_INIT, now = BUF_INIT;
+
+	/* "7 (expanded: 1408)" before the first use; sizes are rounded up to pages. */
+	assert_int_equal(tracefs_read(tracefs_root(fs), "buffer_size_kb", &now), 0);
+	assert_int_equal(setting_text("buffer_size_kb", buf_string(&now), &size), 0);
+	assert_int_equal(tracefs_write(tracefs_root(fs), "buffer_size_kb", buf_string(&size)), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(top_files); i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		assert_int_equal(tracefs_read(tracefs_root(fs), top_files[i], &text), 0);
+		snprintf(values[i], 64, "%s", buf_string(&text) ?: "");
+	}
+}
+
+static bool top_reads(const char *file, const char *value)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	return tracefs_read(tracefs_root(fs), file, &text) == 0 && buf_string(&text) &&
+	       strncmp(text.data, value, strlen(value)) == 0;
+}
+
+/* One test at a time may use the top-level buffer. Held until the descriptor is closed. */
+static int lock_top_level(void)
+{
+	int fd = tracefs_open_file(tracefs_root(fs), O_RDONLY | O_DIRECTORY, ".");
+
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	return fd;
+}
+
+/* Kills a recorder that records in the top-level buffer. False: the buffer is in use. */
+static bool kill_in_top_level(struct recording *rec)
+{
+	static const struct capture_event_spec specs[] = {
+		{ .glob = "sched:sched_switch", .filter = "prev_pid > 0" }, { .glob = "irq" }
+	};
+	const struct capture_request request = { .name = "top",
+						 .events = specs,
+						 .event_count = ARRAY_SIZE(specs),
+						 .top_level = true,
+						 .buffer_bytes = 2 << 20 };
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		record_until_killed(rec, &request);
+	/* Tracing is turned on last. */
+	for (int tries = 0; tries < 1000 && !(lseek(rec->fd, 0, SEEK_END) >= 8 &&
+					      top_reads("events/sched/sched_switch/enable", "1") &&
+					      top_reads("tracing_on", "1"));
+	     tries++)
+		usleep(10000);
+	usleep(200000);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSIGNALED(status);
+}
+
+/* skip() leaves no scope, so that nothing is cleaned up. */
+static void skip_top_level(struct recording *rec, int lock)
+{
+	recording_deinit(rec);
+	close(lock);
+	skip();
+}
+
+static void the_top_level_is_restored(void **state _unused_)
+{
+	char before[ARRAY_SIZE(top_files)][64], after[ARRAY_SIZE(top_files)][64];
+	_cleanup_close_ int lock = lock_top_level();
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+	struct recording rec;
+
+	recording_init(&rec, fs);
+	read_top(before);
+	if (!kill_in_top_level(&rec))
+		skip_top_level(&rec, lock);
+	assert_true(top_reads("events/enable", "X"));
+	assert_true(capture_recover(&rec.env, &kept, NULL) > 0);
+	read_top(after);
+	for (size_t i = 0; i < ARRAY_SIZE(top_files); i++)
+		assert_string_equal(after[i], before[i]);
+	assert_int_equal(kept.len, 0);
+	assert_true(top_reads("per_cpu/cpu0/stats", "entries: 0\n"));
+	recording_deinit(&rec);
+}
+
+/* The administrator takes the buffer after the crash, before the next start. */
+static void what_was_changed_after_the_crash_stays(void **state _unused_)
+{
+	char before[ARRAY_SIZE(top_files)][64], after[ARRAY_SIZE(top_files)][64],
+		changed[ARRAY_SIZE(top_files)][64];
+	_cleanup_close_ int lock = lock_top_level();
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+	int root = tracefs_root(fs);
+	struct recording rec;
+
+	recording_init(&rec, fs);
+	read_top(before);
+	if (!kill_in_top_level(&rec))
+		skip_top_level(&rec, lock);
+	bool taken = tracefs_write(root, "trace_clock", "mono") == 0 &&
+		     tracefs_write(root, "buffer_size_kb", "512") == 0 &&
+		     tracefs_write(root, "events/task/task_rename/enable", "1") == 0;
+	read_top(changed);
+	taken = taken && tracefs_write(root, "trace_marker", "mine") == 0;
+	bool undone = capture_recover(&rec.env, &kept, NULL) > 0;
+	read_top(after);
+	bool clock = strstr(after[1], "[mono]"), size = strcmp(after[3], changed[3]) == 0,
+	     on = strcmp(after[0], before[0]) == 0, percent = strcmp(after[4], before[4]) == 0,
+	     event = top_reads("events/task/task_rename/enable", "1"),
+	     ours = top_reads("events/sched/sched_switch/enable", "0") &&
+		    top_reads("events/irq/enable", "0") &&
+		    top_reads("events/sched/sched_switch/filter", "none");
+	_cleanup_buf_ struct buf trace = BUF_INIT;
+	bool mine = tracefs_read(root, "trace", &trace) == 0 && buf_string(&trace) &&
+		    strstr(trace.data, "mine");
+
+	/* Back to what it was, whatever the result. */
+	tracefs_write(root, "events/task/task_rename/enable", "0");
+	tracefs_write(root, "trace_clock", setting_chosen(before[1]));
+	tracefs_write(root, "buffer_size_kb", before[3]);
+	tracefs_write(root, "trace", "");
+	print_message("%s", buf_string(&kept));
+	assert_true(taken && undone);
+	assert_true(clock && size && event);
+	assert_true(on && percent && ours);
+	assert_true(mine);
+	assert_non_null(strstr(kept.data, "trace_clock stays 'mono'"));
+	assert_non_null(strstr(kept.data, "buffer_size_kb stays '51"));
+	assert_non_null(strstr(kept.data, "the events in the top-level buffer stay"));
+	recording_deinit(&rec);
 }
 
 static void living_recorder_is_left_alone(void **state _unused_)
@@ -121,7 +265,7 @@ static void living_recorder_is_left_alone(void **state _unused_)
 
 	recording_init(&rec, fs);
 	assert_int_equal(capture_new(&c, NULL, &rec.env, &request, &err), 0);
-	assert_true(capture_recover(&rec.env, &err) >= 0);
+	assert_true(capture_recover(&rec.env, NULL, &err) >= 0);
 	snprintf(prefix, sizeof(prefix), "traced-%d-alive", getpid());
 	assert_int_equal(count_instances(fs, prefix), 2);
 	c = capture_free(c);
@@ -152,13 +296,13 @@ static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 		assert_true(held[i] >= 0);
 	}
 	took = now_ns(CLOCK_MONOTONIC);
-	assert_true(capture_recover(&rec.env, NULL) >= 0);
+	assert_true(capture_recover(&rec.env, NULL, NULL) >= 0);
 	took = now_ns(CLOCK_MONOTONIC) - took;
 	assert_int_equal(count_instances(fs, prefix), 3);
 	for (int i = 0; i < 3; i++)
 		close_fd(held[i]);
 	/* Another daemon that starts may be faster. */
-	assert_true(capture_recover(&rec.env, NULL) >= 0);
+	assert_true(capture_recover(&rec.env, NULL, NULL) >= 0);
 	assert_int_equal(count_instances(fs, prefix), 0);
 	assert_true(took < NSEC_PER_SEC);
 	recording_deinit(&rec);
@@ -168,6 +312,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(killed_at_random_moments),
+		cmocka_unit_test(the_top_level_is_restored),
+		cmocka_unit_test(what_was_changed_after_the_crash_stays),
 		cmocka_unit_test(living_recorder_is_left_alone),
 		cmocka_unit_test(held_by_the_unseen_is_not_waited_for),
 	};

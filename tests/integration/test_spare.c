@@ -250,7 +250,7 @@ static void is_left_alone_while_its_maker_lives(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_true(capture_recover(&f->rec.env, NULL) >= 0);
+	assert_true(capture_recover(&f->rec.env, NULL, NULL) >= 0);
 	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
 	assert_int_equal(tracefs_try_remove_instance(fs, f->name), -EBUSY);
 }
@@ -280,7 +280,7 @@ static void of_a_killed_one_is_removed(void **state)
 	assert_int_equal(count_instances(fs, prefix), 1 + f->tasks);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(capture_recover(&f->rec.env, NULL) >= 1);
+	assert_true(capture_recover(&f->rec.env, NULL, NULL) >= 1);
 	assert_int_equal(count_instances(fs, prefix), 0);
 	assert_int_equal(count_instances(fs, f->name), 1 + f->tasks);
 }

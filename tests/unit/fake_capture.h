@@ -15,7 +15,7 @@
 #include "stream/reader.h"
 #include "stream/writer.h"
 
-#define STAT_TAIL " 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 %u 1 2 3\n"
+#define STAT_TAIL " 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 2 0 %u 1 2 3\n"
 
 struct fake_capture {
 	struct fake_root root;
@@ -51,9 +51,13 @@ static inline void fake_task(struct fake_capture *f, int pid, int tid, const cha
 {
 	char path[128], text[256];
 
-	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, tid);
 	snprintf(text, sizeof(text), "%d (%s) S 1" STAT_TAIL, tid, comm, flags, 200U);
+	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", pid, tid);
 	fake_file(&f->root, path, text);
+	if (pid == tid) {
+		snprintf(path, sizeof(path), "proc/%d/stat", pid);
+		fake_file(&f->root, path, text);
+	}
 	snprintf(path, sizeof(path), "proc/%d/status", pid);
 	fake_file(&f->root, path, "Name:\tx\nUid:\t1000\t0\t0\t0\n");
 	snprintf(path, sizeof(path), "proc/%d/cmdline", pid);

@@ -9,7 +9,8 @@
  * losses: the same; before the first of every three pages the kernel lost five events, before the
  * third an unknown number;
  * fields: an event with a field of every type (make_fields.h), with random values;
- * kinds: COUNT times all events of make_kinds.h.
+ * kinds: COUNT times all events of make_kinds.h;
+ * a shape of make_hostile.h.
  * MACHINE: 64le, 64be, 32le or 32be; the function tracers' is 64le only.
  */
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include "base/io.h"
 #include "make_fields.h"
 #include "make_formats.h"
+#include "make_hostile.h"
 #include "make_kinds.h"
 #include "random_series.h"
 
@@ -297,6 +299,25 @@ static void by_function_graph(Traced__Capture__Header *h)
 	h->tracer = (char *)"function_graph";
 }
 
+/* Writes a hostile shape. False: there is none of that name. */
+static bool put_shape(const char *name, const char *count, const char *path)
+{
+	const struct hostile_shape *s = hostile_shapes;
+	int fd;
+
+	while (s->name && strcmp(s->name, name) != 0)
+		s++;
+	if (!s->name)
+		return false;
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	if (fd < 0) {
+		perror(path);
+		exit(1);
+	}
+	s->make(fd, strtoull(count, NULL, 10));
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "numbers",	 "losses", "fields", "kinds",	 "sched",
@@ -306,12 +327,14 @@ int main(int argc, char **argv)
 	bool known = false;
 	int fd;
 
+	if (argc == 4 && put_shape(argv[1], argv[2], argv[3]))
+		return 0;
 	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(kinds); i++)
 		known |= !strcmp(argv[1], kinds[i]);
 	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
 			"usage: %s "
-			"numbers|losses|fields|kinds|sched|syscalls|mixed|functions|graph "
+			"numbers|losses|fields|kinds|sched|syscalls|mixed|functions|graph|SHAPE "
 			"COUNT "
 			"FILE "
 			"[64le]\n",

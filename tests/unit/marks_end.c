@@ -35,9 +35,13 @@ int marks_folder_remove(void **state _unused_)
 struct marks *marks_serve(const struct marks_limits *limits)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	static struct closer *closer;
 	struct marks *m = NULL;
 
-	if (marks_new(&m, marks_folder, true, limits, &err) < 0)
+	/* One for all tests: its threads may outlast a test. */
+	if (!closer)
+		assert_int_equal(closer_new(&closer), 0);
+	if (marks_new(&m, marks_folder, true, limits, closer, &err) < 0)
 		fail_msg("%s", err.message);
 	/* The socket's folder is open to users other than root. */
 	assert_int_equal(chmod(marks_folder, 0755), 0);

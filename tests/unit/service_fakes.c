@@ -78,6 +78,7 @@ int capture_new(struct capture **ret, struct capture_spare **spare,
 	}
 	note_first(fakes.only, sizeof(fakes.only), &request->bounds.only);
 	note_first(fakes.never, sizeof(fakes.never), &request->bounds.never);
+	fakes.hide_addresses = request->bounds.hide_addresses;
 	if (fakes.new_error)
 		return error_set(err, fakes.new_error, "no such event");
 	c = calloc(1, sizeof(*c));
@@ -98,6 +99,11 @@ static int put(struct capture *c, int fd, const char *text)
 	return write_full(fd, text, strlen(text));
 }
 
+int capture_prepare(struct capture *c _unused_, int stream_fd _unused_, struct error *err _unused_)
+{
+	return 0;
+}
+
 int capture_start(struct capture *c, int stream_fd, struct error *err)
 {
 	if (fakes.start_error)
@@ -105,6 +111,11 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	c->stream_fd = stream_fd;
 	c->started = now_ns(CLOCK_BOOTTIME);
 	return stream_fd < 0 ? 0 : put(c, stream_fd, STREAM_MAGIC);
+}
+
+uint64_t capture_started_ns(const struct capture *c)
+{
+	return c->started;
 }
 
 int capture_fd(const struct capture *c)
@@ -137,10 +148,34 @@ uint64_t capture_flushes(const struct capture *c)
 	return c->bytes;
 }
 
+uint64_t capture_bytes(const struct capture *c)
+{
+	return c->bytes;
+}
+
+int capture_flush(struct capture *c, struct error *err _unused_)
+{
+	c->bytes++;
+	return 0;
+}
+
+void capture_turn_off(struct capture *c _unused_)
+{
+}
+
+static void pass_gate(void)
+{
+	fakes.at_gate++;
+	for (int ms = 0; ms < 20000 && fakes.gate_closed; ms++)
+		usleep(1000);
+	fakes.at_gate--;
+}
+
 int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 {
 	char text[16];
 
+	pass_gate();
 	if (fakes.stop_error)
 		return error_set(err, fakes.stop_error, "can't stop");
 	snprintf(text, sizeof(text), "end %d", (int)reason);
@@ -152,11 +187,18 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason,
 {
 	char text[64];
 
+	pass_gate();
 	snprintf(text, sizeof(text),
 		 "%s"
 		 "snapshot %d",
 		 STREAM_MAGIC, (int)reason);
 	return put(c, stream_fd, text);
+}
+
+int capture_count_held(struct capture *c _unused_, uint64_t *ret)
+{
+	*ret = fakes.held;
+	return 0;
 }
 
 int capture_append(struct capture *c _unused_, enum chunk_type type _unused_,
@@ -237,7 +279,8 @@ int capture_extract(const struct capture_env *env _unused_, const char *instance
 	return write_full(stream_fd, name, strlen(name));
 }
 
-int capture_recover(const struct capture_env *env _unused_, struct error *err _unused_)
+int capture_recover(const struct capture_env *env _unused_, struct buf *kept _unused_,
+		    struct error *err _unused_)
 {
 	return 0;
 }

@@ -10,23 +10,31 @@
 struct fakes {
 	int captures;	    /* that exist now; the worker counts */
 	unsigned arming_ms; /* capture_new takes so long */
+	/* capture_snapshot and capture_stop wait while it is closed. */
+	_Atomic bool gate_closed;
+	_Atomic unsigned at_gate; /* their calls that wait now */
 	int spares, spare_error;
 	unsigned spares_taken;
 	char spare_clock[16]; /* of the last one */
 	uint64_t spare_buffer;
-	int new_error, start_error, dispatch_error, stop_error;
+	int new_error, start_error, stop_error;
+	/* Each recording's thread uses these. */
+	_Atomic int dispatch_error;
+	_Atomic unsigned dispatches;
+	_Atomic bool always_more; /* capture_dispatch never catches up */
 	/*
 	 * An eventfd of the last capture: readable while its rings hold data. A descriptor of its
 	 * own: the worker may be closing the capture's.
 	 */
 	int data_fd;
-	unsigned dispatches, marks;
+	unsigned marks;
 	unsigned marks_refused; /* of the next ones */
-	bool always_more;	/* capture_dispatch never catches up */
+	uint64_t held;		/* bytes that the rings of a flight recorder hold */
 	char last_mark[64];
 	size_t event_count;
 	char events[256];	  /* globs of the last request, with blanks */
 	char only[64], never[64]; /* the first of its bounds */
+	bool hide_addresses;
 };
 extern struct fakes fakes;
 

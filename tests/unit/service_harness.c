@@ -74,6 +74,7 @@ int daemon_teardown(void **state)
 {
 	struct daemon *d = *state;
 
+	fakes.gate_closed = false;
 	manager_free(d->manager);
 	loop_free(d->loop);
 	assert_int_equal(captures(), 0);
@@ -267,6 +268,51 @@ Request *attach_request(const char *name, const char *format)
 	request.id = ++next_id;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
+	return &request;
+}
+
+Request *snapshot_request(const char *name, const char *format)
+{
+	static Traced__Control__Snapshot snapshot;
+	static Traced__Control__Output output;
+	static Request request;
+
+	traced__control__snapshot__init(&snapshot);
+	traced__control__output__init(&output);
+	traced__control__request__init(&request);
+	snapshot.session = (char *)name;
+	output.format = (char *)format;
+	snapshot.output = format ? &output : NULL;
+	request.id = ++next_id;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_SNAPSHOT;
+	request.snapshot = &snapshot;
+	return &request;
+}
+
+Request *cancel_request(const char *name)
+{
+	static Traced__Control__Cancel cancel;
+	static Request request;
+
+	traced__control__cancel__init(&cancel);
+	traced__control__request__init(&request);
+	cancel.session = (char *)name;
+	request.id = ++next_id;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+	request.cancel = &cancel;
+	return &request;
+}
+
+Request *status_request(void)
+{
+	static Traced__Control__StatusQuery query;
+	static Request request;
+
+	traced__control__status_query__init(&query);
+	traced__control__request__init(&request);
+	request.id = ++next_id;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
 	return &request;
 }
 

@@ -71,6 +71,9 @@ void start_ok(struct daemon *d, struct client *c, const char *name, bool detache
 void assert_error(Reply *reply, int code, const char *part);
 Request *stop_request(const char *name, const char *format);
 Request *attach_request(const char *name, const char *format);
+Request *snapshot_request(const char *name, const char *format);
+Request *cancel_request(const char *name);
+Request *status_request(void);
 void assert_output(int fd, const char *expected);
 void feed(void);
 void await_captures(struct daemon *d, int count);

@@ -93,6 +93,76 @@ static void ring_buffers_are_counted_for_each_user(void **state)
 	client_close(&bob);
 }
 
+static Reply *start_recorder(struct daemon *d, struct client *c, char *name, uint64_t bytes)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+
+	message.name = name;
+	message.buffer_bytes = bytes;
+	message.ring = true;
+	return ask(d, c, &request, -1);
+}
+
+static void snapshots_to_failing_outputs_count(void **state)
+{
+	uint64_t max = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L) * 8192;
+	int out = memfd_create("out", MFD_CLOEXEC), count = 0;
+	struct daemon *d = *state;
+	struct client alice;
+	struct session *s;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	rules(d)->spool_max = max;
+	reply = start_recorder(d, &alice, (char *)"r", 8192);
+	assert_null(reply->error);
+	done_with(reply);
+	s = TAILQ_FIRST(&d->manager->sessions);
+	fakes.held = max - 100;
+	for (;;) {
+		reply = ask(d, &alice, snapshot_request("r", "fail"), out);
+		assert_non_null(reply->error);
+		if (reply->error->code != ENOSPC)
+			break;
+		done_with(reply);
+		assert_int_equal(s->spool_elsewhere, spool_bytes_of(d->spool, ALICE));
+		assert_in_range(++count, 1, 10);
+	}
+	assert_error(reply, EDQUOT, "spool_max");
+	assert_in_range(count, 2, 10);
+	assert_true(spool_bytes_of(d->spool, ALICE) <= max);
+	/* Its end would not fit, either; it goes on until it does. */
+	assert_error(ask(d, &alice, stop_request("r", "txt"), out), EDQUOT, "spool_max");
+	assert_true(session_records(s));
+	spool_files(d, true);
+	reply = ask(d, &alice, stop_request("r", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	client_close(&alice);
+	close(out);
+}
+
+static void a_flight_recorder_fits_into_its_spool(void **state)
+{
+	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	struct daemon *d = *state;
+	struct client alice, root;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	d->manager->config.spool_max = cpus * 8192;
+	assert_error(start_recorder(d, &root, (char *)"r", 8192 * 2), EDQUOT, "in [limits]");
+	rules(d)->spool_max = cpus * 4096;
+	assert_error(start_recorder(d, &alice, (char *)"r", 8192), EDQUOT, "in [users]");
+	reply = start_recorder(d, &root, (char *)"r", 8192);
+	assert_null(reply->error);
+	done_with(reply);
+	client_close(&alice);
+	client_close(&root);
+}
+
 static void a_users_recordings_fill_no_more_than_their_part(void **state)
 {
 	struct daemon *d = *state;
@@ -178,8 +248,27 @@ static void addresses_are_roots(void **state)
 	close(out);
 }
 
+/* user_filter.c checks the filters. */
+static void filters_of_users_hide_addresses(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, root;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	start_ok(d, &alice, "a", false);
+	assert_true(fakes.hide_addresses);
+	start_ok(d, &root, "b", false);
+	assert_false(fakes.hide_addresses);
+	rules(d)->raw_addresses = true;
+	start_ok(d, &alice, "c", false);
+	assert_false(fakes.hide_addresses);
+	client_close(&alice);
+	client_close(&root);
+}
+
 struct wish {
-	const char *tracer, *function, *option, *kprobe;
+	const char *tracer, *function, *option, *kprobe, *uprobe;
 	unsigned hz;
 	bool top_level;
 	int pid;
@@ -189,7 +278,8 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 {
 	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
 	REQUEST(request, START, start, message);
-	char *words[] = { (char *)w->function, (char *)w->option, (char *)w->kprobe };
+	char *words[] = { (char *)w->function, (char *)w->option, (char *)w->kprobe,
+			  (char *)w->uprobe };
 
 	if (w->tracer)
 		message.tracer = (char *)w->tracer;
@@ -199,6 +289,8 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 	message.n_options = w->option != NULL;
 	message.kprobes = &words[2];
 	message.n_kprobes = w->kprobe != NULL;
+	message.uprobes = &words[3];
+	message.n_uprobes = w->uprobe != NULL;
 	message.top_level = w->top_level;
 	message.sample_hz = w->hz;
 	message.pids = &(int32_t){ w->pid };
@@ -224,6 +316,8 @@ static void what_reaches_beyond_is_roots(void **state)
 		const char *part;
 	} refused[] = {
 		{ { .kprobe = "p:x do_exit" }, "sudo" },
+		{ { .kprobe = "p:x do_exit a=+0(%di):u64" }, "sudo" },
+		{ { .uprobe = "p:x /bin/sh:0x10 a=+0(%di):string" }, "sudo" },
 		{ { .hz = 99 }, "raw_addresses = yes" },
 		{ { .top_level = true }, "top_level = yes" },
 		{ { .option = "trace_printk_dest" }, "other users' output" },
@@ -250,7 +344,7 @@ static void what_reaches_beyond_is_roots(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		const struct wish *w = &refused[i].wish;
 
-		if (w->kprobe || strstr(refused[i].part, "triggers") ||
+		if (w->kprobe || w->uprobe || strstr(refused[i].part, "triggers") ||
 		    strstr(refused[i].part, "other users"))
 			assert_error(wish_for(d, &alice, w), EPERM, refused[i].part);
 		else
@@ -379,6 +473,11 @@ static void who_recorded_what_is_written_down(void **state)
 	rules(d)->sessions = 1;
 	start_ok(d, &alice, "c", false);
 	done_with(start(d, &alice, "d", false, false, 0));
+	/* Events and filters are refused by the worker. */
+	rules(d)->sessions = 9;
+	fakes.new_error = -EPERM;
+	done_with(start(d, &alice, "e", false, false, 0));
+	fakes.new_error = 0;
 	log_set_level(LOG_EMERG);
 	dup2(kept, STDERR_FILENO);
 	assert_true(pread_full(log, text, sizeof(text) - 1, 0) > 0);
@@ -390,6 +489,7 @@ static void who_recorded_what_is_written_down(void **state)
 	assert_logged(text, "b: cancelled; uid 1000 recorded ");
 	assert_logged(text, "refused to uid 1000, pid ");
 	assert_logged(text, "you have 1 sessions");
+	assert_logged(text, "): no such event");
 	client_close(&alice);
 	close(out);
 	close(log);
@@ -441,9 +541,12 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_recorded_what_is_written_down),
 		SERVICE_TEST(each_user_has_so_many_sessions),
 		SERVICE_TEST(ring_buffers_are_counted_for_each_user),
+		SERVICE_TEST(snapshots_to_failing_outputs_count),
+		SERVICE_TEST(a_flight_recorder_fits_into_its_spool),
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
 		SERVICE_TEST(a_users_time_is_bounded),
 		SERVICE_TEST(addresses_are_roots),
+		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),

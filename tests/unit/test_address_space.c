@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "random_series.h"
 #include "samples/address_space.h"
 
 static void map(struct address_spaces *a, int32_t pid, uint64_t start, uint64_t length,
@@ -45,23 +46,113 @@ static void later_mappings_take_their_place(void **state _unused_)
 	map(&a, 1, 0x2000, 0x8000, 0, "/c");
 	assert_string_equal(path_at(&a, 1, 0x1fff, &offset), "/a");
 	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "/c");
-	assert_int_equal(a.mappings, 2);
+	assert_int_equal(address_spaces_count(&a), 2);
 	/* A mapping that ends beyond the last address is invalid. */
 	map(&a, 1, UINT64_MAX - 10, 100, 0, "/d");
 	map(&a, 1, 0x100, 0, 0, "/d");
-	assert_int_equal(a.mappings, 2);
+	assert_int_equal(address_spaces_count(&a), 2);
 	assert_int_equal(address_spaces_fork(&a, 1, 5), 0);
 	address_spaces_clear(&a, 1);
 	assert_string_equal(path_at(&a, 5, 0x5000, &offset), "/c");
 	assert_string_equal(path_at(&a, 1, 0x5000, &offset), "");
-	assert_int_equal(a.mappings, 2);
+	assert_int_equal(address_spaces_count(&a), 2);
 	assert_int_equal(a.file_count, 3);
+}
+
+#define PIDS 4
+#define PAGES 2000
+
+/* A page's file and offset, per process: what the list should say. */
+struct model {
+	uint32_t file[PIDS][PAGES]; /* number + 1; 0: none */
+	uint64_t offset[PIDS][PAGES];
+};
+
+static void check_model(const struct address_spaces *a, const struct model *m)
+{
+	for (int32_t pid = 0; pid < PIDS; pid++)
+		for (uint64_t page = 0; page < PAGES; page++) {
+			uint64_t offset = 0;
+			const char *path = path_at(a, pid, page * 4096 + 7, &offset);
+
+			if (!m->file[pid][page]) {
+				assert_string_equal(path, "");
+				continue;
+			}
+			assert_int_equal(path[1] - 'a' + 1, m->file[pid][page]);
+			assert_int_equal(offset, m->offset[pid][page] + 7);
+		}
+}
+
+static void map_both(struct address_spaces *a, struct model *m, uint64_t *random)
+{
+	int32_t pid = (int32_t)(random_next(random) % PIDS);
+	uint64_t first = random_next(random) % PAGES, file = random_next(random) % 20;
+	uint64_t pages = random_next(random) % 50 ? random_next(random) % 4 + 1
+						  : random_next(random) % 500 + 1;
+	char path[] = "/a";
+
+	pages = MIN(pages, PAGES - first);
+	path[1] = (char)('a' + file);
+	map(a, pid, first * 4096, pages * 4096, first << 20, path);
+	for (uint64_t i = 0; i < pages; i++) {
+		m->file[pid][first + i] = (uint32_t)file + 1;
+		m->offset[pid][first + i] = (first << 20) + i * 4096;
+	}
+}
+
+/* Many mappings, of processes that share them until one changes its own. */
+static void lists_say_what_a_model_says(void **state _unused_)
+{
+	_cleanup_(address_spaces_deinit) struct address_spaces a = { 0 };
+	_cleanup_free_ struct model *m = calloc(1, sizeof(*m));
+	uint64_t random = 1;
+
+	assert_non_null(m);
+	for (int i = 0; i < 20000; i++) {
+		int32_t pid = (int32_t)(random_next(&random) % PIDS);
+		int32_t from = (int32_t)(random_next(&random) % PIDS);
+
+		map_both(&a, m, &random);
+		if (random_next(&random) % 300 == 0 && from != pid) {
+			assert_int_equal(address_spaces_fork(&a, from, pid), 0);
+			memcpy(m->file[pid], m->file[from], sizeof(m->file[pid]));
+			memcpy(m->offset[pid], m->offset[from], sizeof(m->offset[pid]));
+		} else if (random_next(&random) % 2000 == 0) {
+			address_spaces_clear(&a, pid);
+			memset(m->file[pid], 0, sizeof(m->file[pid]));
+		}
+		if (i % 1000 == 0)
+			check_model(&a, m);
+	}
+	check_model(&a, m);
+	for (int32_t pid = 0; pid < PIDS; pid++)
+		address_spaces_clear(&a, pid);
+	assert_int_equal(a.memory.used, 0);
+	assert_int_equal(a.spaces.count, 0);
+	assert_int_equal(a.refused, 0);
+}
+
+/* A process has a limit of its own; the others still find room. */
+static void a_process_takes_only_its_share(void **state _unused_)
+{
+	_cleanup_(address_spaces_deinit) struct address_spaces a = { 0 };
+	uint64_t offset;
+
+	for (uint64_t i = 0; i < 70000; i++)
+		map(&a, 1, (UINT64_C(1) << 40) - i * 8192, 4096, 0, "/greedy");
+	assert_in_range(address_spaces_count(&a), 65000, 65536);
+	assert_int_equal(a.refused, 70000 - address_spaces_count(&a));
+	map(&a, 2, 4096, 4096, 0, "/modest");
+	assert_string_equal(path_at(&a, 2, 4096, &offset), "/modest");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(later_mappings_take_their_place),
+		cmocka_unit_test(lists_say_what_a_model_says),
+		cmocka_unit_test(a_process_takes_only_its_share),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

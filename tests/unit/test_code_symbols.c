@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -75,7 +76,7 @@ static void own_functions_have_names(void **state _unused_)
 	skip();
 #endif
 	assert_int_equal(marked_function(2), 7);
-	assert_int_equal(code_symbols_new(&s, NULL), 0);
+	assert_int_equal(code_symbols_new(&s, NULL, NULL), 0);
 	assert_string_equal(code_symbols_find(s, &place), "marked_function");
 	place.offset = UINT32_MAX;
 	assert_null(code_symbols_find(s, &place));
@@ -94,7 +95,7 @@ static void another_build_is_not_used(void **state _unused_)
 #endif
 	place.build_id = "twenty bytes of lies";
 	place.build_id_len = 20;
-	assert_int_equal(code_symbols_new(&s, folder), 0);
+	assert_int_equal(code_symbols_new(&s, folder, NULL), 0);
 	assert_null(code_symbols_find(s, &place));
 	assert_null(code_symbols_find(s, &place));
 	assert_int_equal(code_symbols_changed(s), 1);
@@ -114,7 +115,7 @@ static void a_folder_is_searched_first(void **state _unused_)
 	assert_true(asprintf(&last, "%s/elsewhere", folder) > 0);
 	assert_int_equal(symlink(path, last), 0);
 	place.path = "/no/such/place/elsewhere";
-	assert_int_equal(code_symbols_new(&s, folder), 0);
+	assert_int_equal(code_symbols_new(&s, folder, NULL), 0);
 	assert_string_equal(code_symbols_find(s, &place), "marked_function");
 	code_symbols_free(s);
 	assert_int_equal(unlink(last), 0);
@@ -130,7 +131,7 @@ static void other_files_are_not_opened(void **state _unused_)
 
 	assert_true(asprintf(&fifo, "%s/fifo", folder) > 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	assert_int_equal(code_symbols_new(&s, NULL), 0);
+	assert_int_equal(code_symbols_new(&s, NULL, NULL), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		assert_null(code_symbols_find(s, &(struct code_place){ .path = paths[i] }));
 	assert_null(code_symbols_find(s, &(struct code_place){ .path = fifo }));
@@ -156,7 +157,7 @@ static void compiled_code_has_names(void **state _unused_)
 	write_file(map, "2000 10 old name\n"
 			"no line\n1000 20 LazyCompile:~one app.js:7\n"
 			"2000 10 new name\nffffffffffffffff 10 beyond\n3000 0 empty\n3000 8 last");
-	assert_int_equal(code_symbols_new(&s, folder), 0);
+	assert_int_equal(code_symbols_new(&s, folder, NULL), 0);
 	assert_string_equal(code_symbols_find(s, &place), "new name");
 	place.address = 0x101f;
 	place.path = "//anon";
@@ -171,6 +172,43 @@ static void compiled_code_has_names(void **state _unused_)
 	assert_int_equal(unlink(map), 0);
 }
 
+static unsigned asked; /* for files */
+
+static int ask_for_file(void *userdata _unused_, const char *path, enum code_file_kind kind)
+{
+	asked++;
+	return code_file_open(path, kind);
+}
+
+/* Debug information in a file of its own, from a process that opens files for us. */
+static void separate_files_come_from_an_opener(void **state _unused_)
+{
+	static const struct code_opener opener = { .open = ask_for_file };
+	char path[4096], command[5000];
+	struct code_place place = own_place(path, sizeof(path));
+	struct code_symbols *s;
+
+#if !HAVE_LIBDW
+	skip();
+#endif
+	snprintf(
+		command, sizeof(command),
+		"cd %s && mkdir .debug && cp %s t && objcopy --only-keep-debug t .debug/t.debug && "
+		"objcopy --strip-all --remove-section=.gnu_debugdata "
+		"--add-gnu-debuglink=.debug/t.debug t",
+		folder, path);
+	if (system("command -v objcopy >/dev/null") != 0)
+		skip();
+	assert_int_equal(system(command), 0);
+	snprintf(path, sizeof(path), "%s/t", folder);
+	assert_int_equal(code_symbols_new(&s, NULL, &opener), 0);
+	assert_string_equal(code_symbols_find(s, &place), "marked_function");
+	assert_in_range(asked, 2, 6);
+	code_symbols_free(s);
+	snprintf(command, sizeof(command), "rm -r %s/.debug %s/t", folder, folder);
+	assert_int_equal(system(command), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -178,6 +216,7 @@ int main(void)
 		cmocka_unit_test(another_build_is_not_used),
 		cmocka_unit_test(a_folder_is_searched_first),
 		cmocka_unit_test(other_files_are_not_opened),
+		cmocka_unit_test(separate_files_come_from_an_opener),
 		cmocka_unit_test(compiled_code_has_names),
 	};
 

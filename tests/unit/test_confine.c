@@ -2,6 +2,7 @@
 /* Convert loses rights once it has looked into a file. */
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,10 @@
 
 #include "base/io.h"
 #include "cli.h"
+#include "confined.h"
 #include "make_stream.h"
+
+#define NOBODY 65534
 
 /* The test's folder has: out, temp, elsewhere. */
 static char folder[] = "/tmp/traced-confine-XXXXXX";
@@ -154,15 +158,26 @@ static void nothing_is_written_beside_the_output(void **state _unused_)
 	assert_int_equal(tried("/dev/null"), 0);
 }
 
-/* With DEBUGINFOD_URLS elfutils fetches and stores files, at the request of convert's caller. */
+/*
+ * With DEBUGINFOD_URLS elfutils fetches and stores files, at the request of convert's caller; but
+ * not root's.
+ */
 static void with_debuginfod_nothing_is_confined(void **state _unused_)
 {
+	bool root = geteuid() == 0;
 	pid_t pid;
 	int status;
 
 	setenv("DEBUGINFOD_URLS", "http://localhost:1/", 1);
+	if (root) {
+		assert_int_equal(chmod(folder, 0755), 0);
+		assert_int_equal(chmod(path_of("in.traced"), 0644), 0);
+		assert_int_equal(chmod(path_of("elsewhere"), 0777), 0);
+	}
 	pid = fork();
 	assert_true(pid >= 0);
+	if (pid == 0 && root && setresuid(NOBODY, NOBODY, NOBODY) < 0)
+		_exit(2);
 	if (pid == 0)
 		_exit(convert("/dev/null") != 0 || !may_make("elsewhere/x"));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -170,9 +185,70 @@ static void with_debuginfod_nothing_is_confined(void **state _unused_)
 	unsetenv("DEBUGINFOD_URLS");
 }
 
+/* Returns which check failed, as an error; 0: none. */
+static int look_around(void *userdata, struct export_result *ret, struct error *err)
+{
+	const struct code_opener *opener = confined_opener();
+	char magic[4] = "";
+	int fd;
+
+	if (may_read("/etc/passwd") || may_make("elsewhere/x") || may_make("out/y"))
+		return error_set(err, -3, "paths");
+	fd = opener->open(opener->userdata, userdata, CODE_FILE_ELF);
+	if (fd < 0 || read(fd, magic, 4) != 4 ||
+	    memcmp(magic,
+		   "\x7f"
+		   "ELF",
+		   4) != 0)
+		return error_set(err, -5, "no program: %d", fd);
+	if (opener->open(opener->userdata, "/etc/passwd", CODE_FILE_ELF) >= 0 ||
+	    opener->open(opener->userdata, "/etc/passwd", CODE_FILE_MAP) >= 0 ||
+	    opener->open(opener->userdata, "/dev/zero", CODE_FILE_ELF) >= 0 ||
+	    opener->open(opener->userdata, folder, CODE_FILE_ELF) >= 0)
+		return error_set(err, -6, "another file");
+	fd = opener->open(opener->userdata, path_of("perf-1.map"), CODE_FILE_MAP);
+	if (fd < 0 || read(fd, magic, 1) != 1 || magic[0] != 'm')
+		return error_set(err, -7, "no map: %d", fd);
+	ret->events = 12;
+	return 0;
+}
+
+static int write_much(void *userdata, struct export_result *ret _unused_, struct error *err)
+{
+	while (write(*(int *)userdata, folder, sizeof(folder)) > 0)
+		;
+	return error_errno(err, -errno, "write");
+}
+
+static void root_decodes_without_paths(void **state _unused_)
+{
+	struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char self[PATH_MAX] = "";
+	int fd, pipes[2];
+
+	if (geteuid() != 0)
+		skip();
+	assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+	fd = open(path_of("perf-1.map"), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	assert_int_equal(write(fd, "map", 3), 3);
+	close(fd);
+	if (confined_run(look_around, self, &result, &err) != 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(result.events, 12);
+	export_result_deinit(&result);
+	assert_int_equal(remove(path_of("perf-1.map")), 0);
+	/* Errors come over as they are. */
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(confined_run(write_much, &pipes[0], &result, &err), -EBADF);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(root_decodes_without_paths),
 		cmocka_unit_test(nothing_is_written_beside_the_output),
 		cmocka_unit_test(with_debuginfod_nothing_is_confined),
 	};

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -264,30 +265,27 @@ static void json_is_what_viewers_take(void **state _unused_)
 	}
 }
 
+/* The limit counts bytes of the text in the file, where a newline has two. */
 static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_exported_ struct exported r = { .options = { .format = "json",
-							      .json_string_max = 500 } };
-	_cleanup_exported_ struct exported fits = {
-		/*
-		 * The limit counts UTF-16 units: two characters of the text have more bytes than
-		 * that.
-		 */
-		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 3 },
-	};
-	_cleanup_exported_ struct exported too_long = {
-		.options = { .format = "json", .json_string_max = sizeof(usual_json) - 1 - 4 },
-	};
+	_cleanup_exported_ struct exported whole = { .options = { .format = "json" } };
+	_cleanup_exported_ struct exported fits = { .options = { .format = "json" } };
+	_cleanup_exported_ struct exported too_long = { .options = { .format = "json" } };
+	const char *text, *end;
 
 	maker_init(&m, 8, false, 1024);
 	maker_usual(&m);
-	try_export(&r, m.fd);
-	assert_int_equal(r.code, -EOVERFLOW);
-	assert_non_null(strstr(r.err.hint, ".pftrace"));
+	export_whole(&whole, m.fd);
+	text = whole.file.data + strlen("{\"systemTraceEvents\":\"");
+	end = strstr(text, "\",\n\"traceEvents\"");
+	assert_non_null(end);
+	fits.options.json_string_max = (uint64_t)(end - text);
 	export_whole(&fits, m.fd);
+	too_long.options.json_string_max = (uint64_t)(end - text) - 1;
 	try_export(&too_long, m.fd);
 	assert_int_equal(too_long.code, -EOVERFLOW);
+	assert_non_null(strstr(too_long.err.hint, ".pftrace"));
 }
 
 static void gzip_holds_the_same(void **state _unused_)

@@ -18,6 +18,7 @@
 
 #include "base/io.h"
 #include "daemon/service/child.h"
+#include "daemon/service/export_result.h"
 
 struct service {
 	char dir[32], path[64];
@@ -90,7 +91,7 @@ static int write_and_finish(int argc, char **argv)
 	if (write_full(CHILD_FIRST_FD, "output", 6) < 0)
 		return 1;
 	result.events = 7;
-	return child_finish(CHILD_FIRST_FD + 1, &result);
+	return export_result_write(CHILD_FIRST_FD + 1, &result);
 }
 
 static int crash(int argc _unused_, char **argv _unused_)

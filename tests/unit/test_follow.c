@@ -234,27 +234,52 @@ static void formats_that_can_not_follow_are_refused(void **state _unused_)
 	}
 }
 
-/* This output would be the only copy. */
-static void a_full_json_is_closed(void **state _unused_)
+/* The JSON of a recording that is longer than its string may be. */
+static char *follow_json(bool segments, struct export_result *ret)
 {
 	_cleanup_close_ int to = memory_file("", 0);
 	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_export_result_ struct export_result result;
-	_cleanup_free_ char *text = NULL;
 	struct feed feed = { .to = to, .seed = 1, .slice_max = 5000 };
 	const struct export_follow follow = { .wait = give_slice, .userdata = &feed };
-	struct export_options o = { .format = "json", .follow = &follow, .json_string_max = 50000 };
+	struct export_options o = {
+		.format = "json", .follow = &follow, .json_string_max = 50000, .segments = segments
+	};
 	struct recorder r;
 
 	record(&r, 1, 3000);
 	feed_begin(&feed, r.m[0].fd);
-	assert_int_equal(export_stream(to, out, &o, &result, NULL), 0);
+	assert_int_equal(export_stream(to, out, &o, ret, NULL), 0);
+	recorder_deinit(&r);
+	return read_all(out);
+}
+
+/* This output would be the only copy. */
+static void a_full_json_is_closed(void **state _unused_)
+{
+	_cleanup_export_result_ struct export_result result;
+	_cleanup_free_ char *text = follow_json(false, &result);
+
 	assert_true(result.incomplete);
 	assert_in_range(result.events, 100, 2000);
 	assert_non_null(strstr(result.warnings[0], "what came later is missing"));
-	text = read_all(out);
 	assert_string_equal(text + strlen(text) - 3, "}}\n");
-	recorder_deinit(&r);
+}
+
+static void a_followed_json_goes_on(void **state _unused_)
+{
+	_cleanup_export_result_ struct export_result result;
+	_cleanup_free_ char *text = follow_json(true, &result);
+
+	assert_false(result.incomplete);
+	assert_in_range(result.events, 3000, 3100);
+	assert_in_range(result.segment_count, 2, 50);
+	for (size_t i = 0; i < result.segment_count; i++) {
+		const char *border = text + result.segment_ends[i];
+
+		assert_memory_equal(border - 3, "}}\n{\"systemTraceEvents\":\"# tracer: nop", 37);
+		assert_in_range(border - text - (i ? (long)result.segment_ends[i - 1] : 0), 40000,
+				50000);
+	}
 }
 
 #define ID_PLACE 900
@@ -314,6 +339,7 @@ int main(void)
 		cmocka_unit_test(memory_does_not_grow),
 		cmocka_unit_test(formats_that_can_not_follow_are_refused),
 		cmocka_unit_test(a_full_json_is_closed),
+		cmocka_unit_test(a_followed_json_goes_on),
 		cmocka_unit_test(symbols_of_modules_come_late),
 	};
 

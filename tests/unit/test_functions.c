@@ -221,7 +221,7 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 	/* The next start restores the same from the journal. */
 	fake_file(&f->root, "set_ftrace_filter", "vfs_*\n");
 	fake_file(&f->root, "current_tracer", "function_graph");
-	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal)) > 0);
+	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal), NULL) > 0);
 	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"),
 			    "ext4_read\nschedule\n*:mod:xfs\n");
 	assert_string_equal(fake_text(&f->root, "current_tracer"), "nop");

@@ -10,6 +10,7 @@
 
 #include "base/io.h"
 #include "converted.h"
+#include "formats/json/frames.h"
 #include "make_stream.h"
 #include "memory_file.h"
 
@@ -423,6 +424,29 @@ static void odd_values_are_kept_or_reported(void **state _unused_)
 	assert_true(warned(&c, "app.json: an event lies 100 seconds after the recording"));
 }
 
+/* Programs hold as many bytes as the file will have. */
+static void frames_count_as_they_are_written(void **state _unused_)
+{
+	static const char name[] = "\1\2\3\4\5\6\7\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a";
+	struct mark mark = { .phase = PHASE_FRAME, .pid = 7, .has = HAS_OWN_FRAMES };
+	struct json_frames frames = { 0 };
+	_cleanup_buf_ struct buf names = BUF_INIT;
+	char id[16];
+
+	for (unsigned i = 0; i < 1000; i++)
+		buf_puts(&names, name);
+	assert_int_equal(buf_error(&names), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		snprintf(id, sizeof(id), "%u", i);
+		mark.part[PART_ID] = (struct text){ id, (uint32_t)strlen(id) };
+		mark.part[PART_NAME] = (struct text){ names.data, (uint32_t)names.len };
+		assert_int_equal(json_frames_add(&frames, &mark), 0);
+	}
+	assert_true(frames.text.len > 5 * 10 * names.len);
+	assert_true(frames.shares.used >= frames.text.len);
+	json_frames_deinit(&frames);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +460,7 @@ int main(void)
 		cmocka_unit_test(steps_are_slices),
 		cmocka_unit_test(power_traces_go_through),
 		cmocka_unit_test(odd_values_are_kept_or_reported),
+		cmocka_unit_test(frames_count_as_they_are_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

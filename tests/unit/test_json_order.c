@@ -21,6 +21,7 @@
 #include "make_formats.h"
 #include "make_stream.h"
 #include "memory_file.h"
+#include "occurrences.h"
 
 #define START UINT64_C(100000000000)
 #define PAGES 300 /* of each CPU */
@@ -464,6 +465,74 @@ static void too_long_files_are_refused(void **state _unused_)
 	}
 }
 
+struct counts {
+	uint64_t events, lines, instants;
+};
+
+static void count_segment(const char *data, size_t len, struct counts *c)
+{
+	json_t *json = json_loadb(data, len, JSON_REJECT_DUPLICATES, NULL), *e;
+	const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+	size_t i;
+
+	assert_non_null(text);
+	c->events += (uint64_t)json_integer_value(
+		json_object_get(json_object_get(json, "otherData"), "events"));
+	/* Not marks: the first sync of a file is one line, others are two. */
+	c->lines += occurrences(text, "\n") - occurrences(text, "\n#") - 1 -
+		    occurrences(text, "tracing_mark_write: ");
+	json_array_foreach(json_object_get(json, "traceEvents"), i, e) c->instants +=
+		is_phase(e, 'i');
+	json_decref(json);
+}
+
+static struct counts count_segments(const struct exported *e)
+{
+	const struct export_result *r = &e->result;
+	struct counts c = { 0 };
+	uint64_t at = 0;
+
+	for (size_t i = 0; i <= r->segment_count; i++) {
+		uint64_t end = i < r->segment_count ? r->segment_ends[i] : r->bytes;
+
+		count_segment(e->file.data + at, end - at, &c);
+		at = end;
+	}
+	return c;
+}
+
+/* Each event is in one segment, however many threads render it and wherever they are cut. */
+static void threads_render_several_segments(void **state _unused_)
+{
+	static void (*const headers[])(Traced__Capture__Header * h) = { by_no_tracer, by_function,
+									by_function_graph };
+
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+		struct export_options o = { .format = "json" };
+		_cleanup_exported_ struct exported whole = { .options = o };
+		_cleanup_(maker_deinit) struct maker m;
+		struct counts all;
+
+		make_capture(&m, headers[i]);
+		export_whole(&whole, m.fd);
+		all = count_segments(&whole);
+		assert_int_equal(all.events, 2 * PAGES * PAGE_EVENTS);
+		o.segments = true;
+		o.json_string_max = whole.file.len / 8;
+		for (o.threads = 1; o.threads <= 5; o.threads += 2) {
+			_cleanup_exported_ struct exported e = { .options = o };
+			struct counts c;
+
+			export_whole(&e, m.fd);
+			assert_in_range(e.result.segment_count, 1, 10);
+			c = count_segments(&e);
+			assert_int_equal(c.events, all.events);
+			assert_int_equal(c.lines, all.lines);
+			assert_int_equal(c.instants, all.instants);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +543,7 @@ int main(void)
 		cmocka_unit_test(followed_elements_are_written_at_once),
 		cmocka_unit_test(a_full_followed_json_is_closed),
 		cmocka_unit_test(too_long_files_are_refused),
+		cmocka_unit_test(threads_render_several_segments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -385,10 +386,13 @@ static void test_children(void **state)
 	assert_int_equal(c.status.si_code, CLD_KILLED);
 	assert_int_equal(c.status.si_status, SIGKILL);
 	loop_source_free(c.source);
-	/* Nobody waits for b any more: the loop kills and reaps it. */
+	/* Nobody waits for b any more: the loop kills it, and reaps it when it has ended. */
 	loop_source_free(b.source);
+	for (int i = 0; i < 100 && waitid(P_ALL, 0, &si, WEXITED | WNOHANG | WNOWAIT) == 0; i++)
+		turn(f, SHORT_US);
 	assert_int_equal(waitid(P_ALL, 0, &si, WEXITED | WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
+	assert_string_equal(f->order, "adc");
 }
 
 /* Reads at once, because a sender waits while the queue is full. */
@@ -435,6 +439,43 @@ static void test_watchdog(void **state)
 	close(fd);
 }
 
+static void on_slow_call(void *userdata)
+{
+	const struct timespec time = { .tv_nsec = 150 * 1000 * 1000 };
+
+	loop_doing("the request", "stop of uid 7");
+	nanosleep(&time, NULL);
+	on_call(userdata);
+}
+
+static void test_a_long_callback_is_logged(void **state)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct fixture *f = *state;
+	struct caller a = { .f = f, .letter = 'a' }, b = { .f = f, .letter = 'b' };
+	int kept = dup(STDERR_FILENO), file = memfd_create("stderr", MFD_CLOEXEC);
+
+	assert_true(kept >= 0 && file >= 0);
+	assert_true(dup2(file, STDERR_FILENO) >= 0);
+	assert_int_equal(loop_add_deferred(f->loop, &b.source, on_call, &b), 0);
+	assert_int_equal(loop_source_enable(b.source, true), 0);
+	turn_until(f, 1);
+	assert_int_equal(lseek(file, 0, SEEK_END), 0);
+	assert_int_equal(loop_add_deferred(f->loop, &a.source, on_slow_call, &a), 0);
+	assert_int_equal(loop_source_enable(a.source, true), 0);
+	turn_until(f, 2);
+	assert_true(dup2(kept, STDERR_FILENO) >= 0);
+	buf_reserve(&text, 1000);
+	text.len = (size_t)pread_full(file, text.data, 1000, 0);
+	/* Other programs may make it longer. */
+	assert_non_null(strstr(buf_string(&text), "the event loop took "));
+	assert_non_null(strstr(text.data, " ms for the request stop of uid 7\n"));
+	loop_source_free(a.source);
+	loop_source_free(b.source);
+	close(kept);
+	close(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -449,6 +490,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_children, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_long_callback_is_logged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_watchdog, setup, teardown),
 	};
 	sigset_t set;

@@ -12,7 +12,7 @@
 
 static void the_first_definition_of_a_label_counts(void **state _unused_)
 {
-	struct mark_decode_shared shared = { 0 };
+	struct mark_decode_shared shared = MARK_DECODE_SHARED_INIT;
 	struct label_table t = { 0 };
 	char name[16];
 
@@ -40,17 +40,18 @@ static void the_first_definition_of_a_label_counts(void **state _unused_)
 	assert_null(label_find(&t, &shared, UINT64_MAX));
 	assert_int_equal(shared.labels_refused, 2);
 	label_table_forget(&t, &shared);
-	assert_int_equal(shared.label_bytes, 0);
+	assert_int_equal(shared.labels.used, 0);
 	assert_null(label_find(&t, &shared, 7));
 	label_table_forget(&t, &shared);
 	mark_decode_shared_deinit(&shared);
 }
 
-/* All rings share the memory: a greedy one leaves the others nameless, which is counted. */
-static void beyond_the_memory_names_are_missing(void **state _unused_)
+/* All rings share the memory, but a greedy program leaves room for others. */
+static void a_program_takes_only_its_share(void **state _unused_)
 {
-	struct mark_decode_shared shared = { 0 };
-	struct label_table greedy = { 0 }, modest = { 0 };
+	struct mark_decode_shared shared = MARK_DECODE_SHARED_INIT;
+	struct label_table greedy = { .owner = { 1000, 7 } }, same = { .owner = { 1000, 8 } };
+	struct label_table modest = { .owner = { 1001, 9 } };
 	const uint32_t len = 1U << 20;
 	char *name = calloc(1, len);
 
@@ -59,44 +60,75 @@ static void beyond_the_memory_names_are_missing(void **state _unused_)
 		assert_int_equal(
 			label_define(&greedy, &shared, id, (struct text){ name, len }, TEXT(""), 1),
 			0);
-	assert_in_range(shared.label_bytes, MARK_LABELS_MEMORY - len - sizeof(struct label),
-			MARK_LABELS_MEMORY);
-	assert_int_equal(label_define(&modest, &shared, 1, (struct text){ name, len }, TEXT(""), 1),
-			 0);
-	assert_null(label_find(&modest, &shared, 1));
+	/* Four sevenths. */
+	assert_in_range(shared.labels.used, MARK_LABELS_MEMORY / 7 * 4 - len,
+			MARK_LABELS_MEMORY / 7 * 4 + len);
+	assert_int_equal(shared.labels.refused, 100 - shared.labels.used / len);
+	assert_int_equal(shared.labels.refused_pid, 7);
+	assert_false(shared.labels.refused_others);
 	assert_null(label_find(&greedy, &shared, 100));
 	assert_non_null(label_find(&greedy, &shared, 1));
-	assert_int_equal(shared.labels_refused, 2);
+	assert_int_equal(shared.labels_refused, 1);
+	/* The user's other program, and another user's. */
+	for (uint32_t id = 1; id <= 3; id++) {
+		assert_int_equal(
+			label_define(&same, &shared, id, (struct text){ name, len }, TEXT(""), 1),
+			0);
+		assert_non_null(label_find(&same, &shared, id));
+	}
+	for (uint32_t id = 1; id <= 10; id++) {
+		assert_int_equal(
+			label_define(&modest, &shared, id, (struct text){ name, len }, TEXT(""), 1),
+			0);
+		assert_non_null(label_find(&modest, &shared, id));
+	}
 	label_table_forget(&greedy, &shared);
-	assert_int_equal(shared.label_bytes, 0);
-	assert_int_equal(label_define(&modest, &shared, 1, (struct text){ name, len }, TEXT(""), 1),
-			 0);
-	assert_non_null(label_find(&modest, &shared, 1));
+	label_table_forget(&same, &shared);
 	label_table_forget(&modest, &shared);
+	assert_int_equal(shared.labels.used, 0);
+	assert_int_equal(shared.labels.holders.count, 0);
 	mark_decode_shared_deinit(&shared);
 	free(name);
 }
 
+/* Greedy programs of several users leave room for one more. */
+static void many_programs_leave_room(void **state _unused_)
+{
+	struct shares s = { .max = 1 << 18 };
+
+	for (int i = 1; i <= 16; i++)
+		while (shares_take(&s, &(struct share_owner){ 1000 + (uint64_t)(i % 4), i }, 1) ==
+		       0)
+			;
+	assert_true(s.used < s.max);
+	assert_int_equal(s.refused, 16);
+	assert_true(s.refused_others);
+	assert_int_equal(shares_take(&s, &(struct share_owner){ 999, 999 }, 1), 0);
+	shares_return(&s, &(struct share_owner){ 999, 999 }, 1);
+	shares_deinit(&s);
+}
+
 static void a_frame_is_new_once(void **state _unused_)
 {
-	struct mark_decode_shared shared = { 0 };
+	struct mark_decode_shared shared = MARK_DECODE_SHARED_INIT;
 	uint64_t main_frame = frame_hash(TEXT("main"), TEXT("c"), 0);
+	const struct share_owner owner = { 1000, 7 };
 
 	assert_int_equal(main_frame, frame_hash(TEXT("main"), TEXT("c"), 0));
 	assert_int_not_equal(main_frame, frame_hash(TEXT("main"), TEXT("c"), main_frame));
 	assert_int_not_equal(main_frame, frame_hash(TEXT("main"), TEXT("d"), 0));
-	assert_true(frame_is_new(&shared, main_frame));
-	assert_false(frame_is_new(&shared, main_frame));
+	assert_true(frame_is_new(&shared, &owner, main_frame));
+	assert_false(frame_is_new(&shared, &owner, main_frame));
 	for (uint64_t i = 1; i <= 3000; i++)
-		assert_true(frame_is_new(&shared, i << 20));
+		assert_true(frame_is_new(&shared, &owner, i << 20));
 	for (uint64_t i = 1; i <= 3000; i++)
-		assert_false(frame_is_new(&shared, i << 20));
-	assert_false(frame_is_new(&shared, main_frame));
+		assert_false(frame_is_new(&shared, &owner, i << 20));
+	assert_false(frame_is_new(&shared, &owner, main_frame));
 	assert_int_equal(shared.labels_refused, 0);
 	/* A full table. */
-	shared.frames.count = UINT32_MAX;
-	assert_false(frame_is_new(&shared, 5));
-	assert_int_equal(shared.labels_refused, 1);
+	shared.stacks.max = shared.stacks.used;
+	assert_false(frame_is_new(&shared, &owner, 5));
+	assert_int_equal(shared.stacks.refused, 1);
 	mark_decode_shared_deinit(&shared);
 }
 
@@ -104,7 +136,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_definition_of_a_label_counts),
-		cmocka_unit_test(beyond_the_memory_names_are_missing),
+		cmocka_unit_test(a_program_takes_only_its_share),
+		cmocka_unit_test(many_programs_leave_room),
 		cmocka_unit_test(a_frame_is_new_once),
 	};
 

@@ -354,7 +354,7 @@ static void nothing_is_believed(void **state _unused_)
 		static const uint8_t values[] = { 0, 1, 2, 0x7f, 0x80, 0xff };
 
 		for (size_t v = 0; v < ARRAY_SIZE(values); v++) {
-			struct mark_decode_shared shared = { 0 };
+			struct mark_decode_shared shared = MARK_DECODE_SHARED_INIT;
 			_cleanup_(mark_decode_deinit) struct mark_decode d;
 			uint8_t *copy = malloc(a.b.len);
 			size_t from = 0, size;
@@ -413,6 +413,34 @@ static void impossible_marks_are_left_out(void **state _unused_)
 	assert_non_null(
 		strstr(r.out.result.warnings[0], "2 marks are left out: they say that they "));
 	buf_deinit(&a.b);
+}
+
+/* The counts are the program's: they may be anything. */
+static void impossible_losses_are_cut(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	struct records a = { .m = &m }, b = { .m = &m };
+	_cleanup_converted_ struct converted r;
+
+	make_head(&m, 8, false);
+	producer(&m, 1, 71, MARK_CLOCK_BOOTTIME);
+	producer(&m, 2, 72, MARK_CLOCK_BOOTTIME);
+	epoch(&a, 4, 100 * S, 0);
+	record(&a, MARK_LOST, 0, 0, 100 * S + 500);
+	number(&a, MARK_COUNT, MARK_UINT, 0, UINT64_MAX);
+	flush(&m, 1, 3, &a);
+	epoch(&b, 4, 100 * S, 7);
+	flush(&m, 2, UINT64_C(1) << 60, &b);
+	maker_end(&m);
+	convert(&r, m.fd, NULL);
+	expect(&r, 0,
+	       "{\"name\":\"500 marks lost at most: its program claims more\",\"ph\":\"i\","
+	       "\"pid\":70,\"tid\":71,\"cat\":\"loss\",\"ts\":100000000.500,\"s\":\"t\","
+	       "\"args\":{\"count\":500}}");
+	assert_int_equal(r.out.result.warning_count, 2);
+	assert_non_null(strstr(r.out.result.warnings[1], "2 threads claim more lost marks"));
+	buf_deinit(&a.b);
+	buf_deinit(&b.b);
 }
 
 /* A chunk of an unknown ring, or a truncated one, is lost alone. */
@@ -648,6 +676,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rings_are_merged),
+		cmocka_unit_test(impossible_losses_are_cut),
 		cmocka_unit_test(outer_slices_begin_first),
 		cmocka_unit_test(other_phases_are_kept_or_reported),
 		cmocka_unit_test(stacks_become_frames),

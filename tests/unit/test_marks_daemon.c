@@ -35,6 +35,28 @@ static unsigned rings_of(const struct marks *m)
 	return count.rings;
 }
 
+/* A recording wakes the daemon for marks only if there are programs that can make some. */
+static void test_wakes_for_programs_alone(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
+	struct marks_recording rec;
+	int s;
+
+	marks_recording_begin(m, &rec);
+	assert_int_equal(marks_deadline(m), UINT64_MAX);
+	s = marks_connect();
+	dispatch(m);
+	assert_true(marks_deadline(m) <= now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC);
+	marks_drain(m);
+	assert_true(marks_deadline(m) <= now_ns(CLOCK_MONOTONIC) + NSEC_PER_SEC);
+	close(s);
+	dispatch(m);
+	marks_drain(m);
+	marks_drain(m);
+	assert_int_equal(marks_deadline(m), UINT64_MAX);
+	marks_recording_end(m, &rec);
+}
+
 /* A thread beyond the limit loses its own marks only. */
 static void test_rings_beyond_the_limit(void **state _unused_)
 {
@@ -180,7 +202,7 @@ static void test_second_daemon(void **state _unused_)
 
 	marks_find_daemon();
 	marks_recording_begin(m, &r);
-	assert_int_equal(marks_new(&other, marks_folder, true, &limits, &err), -EADDRINUSE);
+	assert_int_equal(marks_new(&other, marks_folder, true, &limits, NULL, &err), -EADDRINUSE);
 	assert_null(other);
 	/* It has changed nothing. */
 	assert_true(traced_enabled());
@@ -251,6 +273,7 @@ static void test_page_that_fails(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_wakes_for_programs_alone),
 		cmocka_unit_test(test_refused_rings),
 		cmocka_unit_test(test_lying_heads),
 		cmocka_unit_test(test_limits),

@@ -242,6 +242,8 @@ static void packets_stay_whole(void **state _unused_)
 	/* A clock snapshot and a time stamp are no events; behind them, a track event is one. */
 	assert_mended("pftrace", "\x0a\x05\x40\x01\x32\x01x", 7, "", 0);
 	assert_mended("pftrace", "\x0a\x05\x40\x01\x5a\x01x", 7, "\x0a\x05\x40\x01\x5a\x01x", 7);
+	/* Packets compressed with zstd hold events. */
+	assert_mended("pftrace", "\x0a\x04\xaa\x08\x01x", 6, "\x0a\x04\xaa\x08\x01x", 6);
 	assert_mended("pftrace", "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10, "", 0);
 }
 

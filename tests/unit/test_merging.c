@@ -43,7 +43,7 @@ static void forget(struct asked *a, struct merging *m)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(a->fds); i++)
 		close_fd(a->fds[i]);
-	merging_deinit(m);
+	merging_deinit(m, NULL, 0);
 }
 
 static void the_exporter_gets_what_was_asked_for(void **state _unused_)

@@ -23,7 +23,8 @@ static void constants_in_formats(void **state _unused_)
 {
 	static const char format[] = "name: a\n\nprint fmt: \"IN_TEXT %s\", "
 				     "__print_symbolic(REC->state, { ONE, \"x\" }, { ONE, \"y\" }) "
-				     "+ jiffies_to_msecs(REC->t) + REC->a.b + 'Q' + TWO_2\n";
+				     "+ jiffies_to_msecs(REC->t) + REC->a.b + 'Q' + TWO_2, "
+				     "__get_str(comm), (unsigned long)REC->x, *(u64 *)REC\n";
 	static const char *const wanted[] = { "HZ", "ONE", "TWO_2" };
 	struct identifiers ids = { 0 };
 
@@ -268,6 +269,37 @@ static void the_symbol_of_marks_alone(void **state _unused_)
 		check_symbols(&cases[i]);
 }
 
+/* The daemon's later recordings read no symbols for marks; those that need all symbols do. */
+static void the_symbol_of_marks_is_remembered(void **state)
+{
+	static const char *const events[] = { "x:one" };
+	struct fake_capture *f = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_buf_ struct buf last = BUF_INIT;
+	struct excerpt_memory memory = { 0 };
+	struct capture_env env;
+	char proc[128];
+
+	fake_file(&f->root, "events/x/one/format", "name: one\nID: 301\nprint fmt: \"a\"\n");
+	fake_file(&f->root, "events/ftrace/print/format", "name: print\n");
+	fake_task(f, 1, 1, "init", 0);
+	env = open_fake(f, &fs, proc);
+	env.excerpt = &memory;
+	for (unsigned i = 0; i < 3; i++) {
+		_cleanup_(names_deinit) struct names names;
+		bool all = i == 2;
+
+		fake_file(&f->root, "proc/kallsyms", i == 1 ? "" : MARKS_AND_MORE);
+		assert_int_equal(names_init(&names, &env, events, 1, all), 0);
+		while (names_step(&names, &f->writer) > 0)
+			;
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS_EXCERPT, &last, NULL),
+				 i + 1);
+		assert_string_equal(buf_string(&last), "f1 t tracing_mark_write\nf8 t b\n");
+		assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), all);
+	}
+}
+
 /* At any distance from the end of what one step reads. */
 static void the_symbol_of_marks_between_steps(void **state _unused_)
 {
@@ -355,11 +387,49 @@ static void symbols_that_no_event_names(void **state)
 	env = open_fake(f, &fs, proc);
 	assert_int_equal(names_init(&names, &env, events, 1, false), 0);
 	names.seen = &seen;
+	names.symbols_wait = true;
 	while (names_step(&names, &f->writer) > 0)
 		;
 	assert_true(seen.off);
+	names.symbols_wait = false;
+	while (names_step(&names, &f->writer) > 0)
+		;
 	assert_false(names_lack_symbols(&names));
 	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), 0);
+}
+
+/* Symbols that are read at the end lack those of modules that left meanwhile. */
+static void modules_that_are_gone(void **state)
+{
+	static const char *const events[] = { "x:one" };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_(names_deinit) struct names names;
+	_cleanup_buf_ struct buf gone = BUF_INIT;
+	struct fake_capture *f = *state;
+	struct capture_env env;
+	char proc[128];
+
+	fake_dir(&f->root, "events");
+	fake_file(&f->root, "proc/kallsyms", "ffffffff81000000 T _text\n");
+	fake_file(&f->root, "proc/modules",
+		  "left 4096 0 - Live 0xffffffffc0001000\n"
+		  "stays 4096 0 - Live 0xffffffffc0003000\n");
+	fake_task(f, 1, 1, "init", 0);
+	env = open_fake(f, &fs, proc);
+	assert_int_equal(names_init(&names, &env, events, 1, true), 0);
+	names.symbols_wait = true;
+	while (names_step(&names, &f->writer) > 0)
+		;
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), 0);
+	assert_false(names_lack_symbols(&names));
+	fake_file(&f->root, "proc/modules", "stays 4096 0 - Live 0xffffffffc0003000\n");
+	names.symbols_wait = false;
+	assert_true(names_lack_symbols(&names));
+	while (names_step(&names, &f->writer) > 0)
+		;
+	assert_int_equal(fake_capture_chunks(f, CHUNK_KALLSYMS, NULL, NULL), 1);
+	assert_int_equal(kernel_symbols_find_gone(&names.symbols, &gone), 0);
+	assert_string_equal(buf_string(&gone), "[left]\n");
 }
 
 static void symbols_of_modules_that_come_late(void **state)
@@ -464,10 +534,12 @@ int main(void)
 		TEST(arguments_where_they_are_recorded),
 		TEST(names_of_what_is_enabled),
 		cmocka_unit_test(the_symbol_of_marks_comes_first),
+		TEST(the_symbol_of_marks_is_remembered),
 		cmocka_unit_test(the_symbol_of_marks_alone),
 		cmocka_unit_test(the_symbol_of_marks_between_steps),
 		TEST(symbols_of_events_that_were_seen),
 		TEST(symbols_that_no_event_names),
+		TEST(modules_that_are_gone),
 		TEST(symbols_of_modules_that_come_late),
 		TEST(more_symbols_than_a_stream_holds_are_cut),
 		TEST(hidden_symbols_are_noticed),

@@ -124,5 +124,7 @@ int main(void)
 		T(a_held_command_leaves_our_output_alone),
 	};
 
+	/* nohup ignores it, and children inherit that. */
+	signal(SIGHUP, SIG_DFL);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

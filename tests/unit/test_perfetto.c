@@ -177,6 +177,52 @@ static void compact_sched_can_be_left(void **state _unused_)
 	assert_int_equal(count_plain(&plain), 44);
 }
 
+/* Readers end the slice of the task that ran only with a switch away from it. */
+static void a_switch_left_out_by_the_kernel_is_written(void **state _unused_)
+{
+	static const struct {
+		uint64_t ts;
+		int32_t prev, next;
+		const char *next_comm;
+	} expected[] = {
+		{ 101 * MS, 0, 7, "seven" },	 { 102 * MS, 7, 9, "nine" },
+		{ 103 * MS, 9, 8, "eight" },	 { 104 * MS, 8, 6, "six" },
+		{ 104 * MS, 6, 0, "swapper/0" },
+	};
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(FtraceEventBundle) * b;
+	size_t found = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	page_begin(&m, 101 * MS);
+	event_switch(&m, 101 * MS, 0, "swapper/0", 0, 120, 7, "seven");
+	event_number(&m, 102 * MS, 9, 1);
+	event_number(&m, 102 * MS + 1, 9, 1);
+	event_switch(&m, 103 * MS, 9, "nine", 1, 120, 8, "eight");
+	event_switch(&m, 104 * MS, 6, "six", 1, 120, 0, "swapper/0");
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	b = r.trace->packet[perfetto_find(&r, DATA(FTRACE_EVENTS), 0)]->ftrace_events;
+	for (size_t i = 0; i < b->n_event; i++) {
+		const PB(SchedSwitchFtraceEvent) *s = b->event[i]->sched_switch;
+
+		if (b->event[i]->event_case != PERFETTO__PROTOS__FTRACE_EVENT__EVENT_SCHED_SWITCH)
+			continue;
+		assert_true(found < ARRAY_SIZE(expected));
+		assert_int_equal(b->event[i]->timestamp, expected[found].ts);
+		assert_int_equal(b->event[i]->pid, expected[found].prev);
+		assert_int_equal(s->prev_pid, expected[found].prev);
+		assert_int_equal(s->next_pid, expected[found].next);
+		assert_string_equal(s->next_comm, expected[found].next_comm);
+		/* The mark of those that the kernel did not report. */
+		assert_int_equal(s->base.n_unknown_fields, found == 1 || found == 3);
+		found++;
+	}
+	assert_int_equal(found, ARRAY_SIZE(expected));
+}
+
 /* Addresses as the kernel shows them, never as they are. */
 static void addresses_are_symbols(void **state _unused_)
 {
@@ -271,6 +317,42 @@ static void the_old_form_names_its_fields(void **state _unused_)
 		if (r.trace->packet[i]->data_case == DATA(FTRACE_EVENTS))
 			assert_int_equal(
 				r.trace->packet[i]->ftrace_events->n_generic_event_descriptors, 0);
+}
+
+/* Readers reject a counter in atrace's form whose value is no whole number. */
+static void a_counter_has_fractions(void **state _unused_)
+{
+	static const char *const marks[] = { "C|7|load|1", "C|7|load|1.5", "C|7|load|2\n",
+					     "C|8|load|3", "C|7|load|1.5x" };
+	static const double expected[] = { 1.5, 2 };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	size_t found = 0, typed = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	page_begin(&m, 101 * S);
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
+		event_print_mark(&m, 101 * S + i, 7, marks[i]);
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		const PB(TracePacket) *p = r.trace->packet[i];
+
+		for (size_t j = 0;
+		     p->data_case == DATA(FTRACE_EVENTS) && j < p->ftrace_events->n_event; j++)
+			typed += p->ftrace_events->event[j]->event_case ==
+				 PERFETTO__PROTOS__FTRACE_EVENT__EVENT_PRINT;
+		if (p->data_case != DATA(TRACK_EVENT))
+			continue;
+		assert_true(found < ARRAY_SIZE(expected));
+		assert_int_equal(p->timestamp, 101 * S + 1 + found);
+		assert_true(p->track_event->double_counter_value == expected[found]);
+		found++;
+	}
+	assert_int_equal(found, ARRAY_SIZE(expected));
+	/* The first and the fourth; the others are instants of their text. */
+	assert_int_equal(typed, 2);
 }
 
 /* The reader parses marks like this (ParseSystraceTracePoint of its source). */
@@ -376,6 +458,62 @@ static void a_machine_that_has_just_started(void **state _unused_)
 	assert_int_equal(found, ARRAY_SIZE(times));
 }
 
+/* Another task's event is older than the last switch: it tells nothing of the next one. */
+static void a_switch_left_out_follows_the_last_one(void **state _unused_)
+{
+	static const uint64_t expected[] = { 101 * MS, 103 * MS, 104 * MS, 104 * MS };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(FtraceEventBundle) * b;
+	size_t found = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	page_begin(&m, 101 * MS);
+	event_switch(&m, 101 * MS, 0, "swapper/0", 0, 120, 7, "seven");
+	event_number(&m, 102 * MS, 9, 1);
+	/* At the time of the switch, which therefore is plain. */
+	event_number(&m, 103 * MS, 7, 1);
+	event_switch(&m, 103 * MS, 7, "seven", 1, 120, 8, "eight");
+	event_switch(&m, 104 * MS, 9, "nine", 1, 120, 0, "swapper/0");
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	b = r.trace->packet[perfetto_find(&r, DATA(FTRACE_EVENTS), 0)]->ftrace_events;
+	assert_null(b->compact_sched);
+	for (size_t i = 0; i < b->n_event; i++) {
+		if (b->event[i]->event_case != PERFETTO__PROTOS__FTRACE_EVENT__EVENT_SCHED_SWITCH)
+			continue;
+		assert_true(found < ARRAY_SIZE(expected));
+		assert_int_equal(b->event[i]->timestamp, expected[found]);
+		found++;
+	}
+	assert_int_equal(found, ARRAY_SIZE(expected));
+}
+
+/* A program with many counters leaves room for another's. */
+static void each_program_has_counters_with_fractions(void **state _unused_)
+{
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	size_t found = 0;
+	char text[64];
+
+	maker_init(&m, 8, false, 65536);
+	maker_head(&m);
+	page_begin(&m, 101 * S);
+	for (unsigned i = 0; i < 300; i++) {
+		snprintf(text, sizeof(text), "C|7|load%u|1.5", i);
+		event_print_mark(&m, 101 * S + i, 7, text);
+	}
+	event_print_mark(&m, 102 * S, 8, "C|8|other|1.5");
+	event_print_mark(&m, 102 * S + 1, 8, "C|8|other|2");
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++)
+		found += r.trace->packet[i]->data_case == DATA(TRACK_EVENT);
+	assert_int_equal(found, 302);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -384,12 +522,16 @@ int main(void)
 		cmocka_unit_test(the_longest_mask_has_room),
 		cmocka_unit_test(choices_are_for_perfetto_alone),
 		cmocka_unit_test(compact_sched_can_be_left),
+		cmocka_unit_test(a_switch_left_out_by_the_kernel_is_written),
 		cmocka_unit_test(addresses_are_symbols),
 		cmocka_unit_test(deep_addresses_are_hidden),
 		cmocka_unit_test(the_old_form_names_its_fields),
 		cmocka_unit_test(free_text_becomes_an_instant),
+		cmocka_unit_test(a_counter_has_fractions),
 		cmocka_unit_test(trace_printk_becomes_an_instant),
 		cmocka_unit_test(a_machine_that_has_just_started),
+		cmocka_unit_test(a_switch_left_out_follows_the_last_one),
+		cmocka_unit_test(each_program_has_counters_with_fractions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,57 @@ static void a_shrinker_is_a_function(void **state _unused_)
 	assert_true(perfetto_contains(&other, "outer+0x10/0x100"));
 }
 
+/* Display and GPU drivers have a tracing_mark_write each, with different fields and messages. */
+static void events_of_drivers_are_told_apart_by_their_system(void **state _unused_)
+{
+	static const struct {
+		int32_t pid;
+		uint32_t name_loc;
+		char type, pad[3];
+		int32_t value;
+		char name[8];
+	} mark = { 70, 24 | 8 << 16, 'B', { 0 }, 9, "commit" };
+	static const char fields[] =
+		"\tfield:int pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		"\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:1;\n"
+		"\tfield:char type;\toffset:16;\tsize:1;\tsigned:1;\n"
+		"\tfield:int value;\toffset:20;\tsize:4;\tsigned:1;\n";
+	static const char print[] =
+		"\"%c|%d|%s|%d\", REC->type, REC->pid, __get_str(name), REC->value";
+	_cleanup_perfetto_run_ struct perfetto_run mali = { 0 }, g2d = { 0 }, other = { 0 };
+
+	fields_export(&mali, "mali", "tracing_mark_write", fields, print, &mark, sizeof(mark));
+	assert_string_equal(fields_event(&mali)->mali_tracing_mark_write->name, "commit");
+	assert_int_equal(fields_event(&mali)->mali_tracing_mark_write->type, 'B');
+	assert_int_equal(fields_event(&mali)->mali_tracing_mark_write->value, 9);
+	fields_export(&g2d, "g2d", "tracing_mark_write", fields, print, &mark, sizeof(mark));
+	assert_string_equal(fields_event(&g2d)->g2d_tracing_mark_write->name, "commit");
+	assert_int_equal(fields_event(&g2d)->g2d_tracing_mark_write->pid, 70);
+	/* Another driver's has no message. */
+	fields_export(&other, "own", "tracing_mark_write", fields, print, &mark, sizeof(mark));
+	assert_int_equal(fields_generic_number(&other, 1), 70);
+}
+
+/* Android makes this synthetic event; any other of them has a name of its user's choice. */
+static void synthetic_events_have_messages_of_their_own(void **state _unused_)
+{
+	static const struct {
+		uint64_t mm_id, curr, member, size;
+	} event = { 1, 0, 2, 4096 };
+	static const char fields[] = "\tfield:unsigned int mm_id;\toffset:8;\tsize:4;\tsigned:0;\n"
+				     "\tfield:unsigned int curr;\toffset:16;\tsize:4;\tsigned:0;\n"
+				     "\tfield:int member;\toffset:24;\tsize:4;\tsigned:1;\n"
+				     "\tfield:long size;\toffset:32;\tsize:8;\tsigned:1;\n";
+	_cleanup_perfetto_run_ struct perfetto_run throttled = { 0 }, own = { 0 };
+
+	fields_export(&throttled, "synthetic", "rss_stat_throttled", fields, "\"%u\", REC->mm_id",
+		      &event, sizeof(event));
+	assert_int_equal(fields_event(&throttled)->synthetic_rss_stat_throttled->size, 4096);
+	fields_export(&own, "synthetic", "rss_stat", fields, "\"%u\", REC->mm_id", &event,
+		      sizeof(event));
+	assert_int_equal(fields_generic_number(&own, 1), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +281,8 @@ int main(void)
 		cmocka_unit_test(bytes_are_bytes),
 		cmocka_unit_test(a_shrinker_is_a_function),
 		cmocka_unit_test(a_string_of_the_kernel_is_its_text),
+		cmocka_unit_test(events_of_drivers_are_told_apart_by_their_system),
+		cmocka_unit_test(synthetic_events_have_messages_of_their_own),
 		cmocka_unit_test(arguments_of_system_calls_are_as_the_program_gave_them),
 	};
 

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "formats/perfetto/tasks.h"
 #include "perfetto_run.h"
 
 static const PB(ClockSnapshot) * find_tie(const struct perfetto_run *r, size_t *ret_at)
@@ -140,6 +141,9 @@ static void describe(Traced__Capture__Header *h)
 	h->n_cpu_list = 2;
 	h->tracer = (char *)"function_graph";
 	h->hz = 100;
+	h->program = (char *)"traced 1.2.3";
+	h->ram_bytes = UINT64_C(8) << 30;
+	h->timezone_mins = -210;
 }
 
 static void the_head_tells_what_was_recorded_how(void **state _unused_)
@@ -149,6 +153,7 @@ static void the_head_tells_what_was_recorded_how(void **state _unused_)
 	_cleanup_(maker_deinit) struct maker m;
 	const PB(TraceConfig) * config;
 	const PB(FtraceConfig) * ftrace;
+	const PB(SystemInfo) * system;
 	const PB(CpuInfo) * info;
 
 	maker_init(&m, 8, false, 4096);
@@ -159,9 +164,12 @@ static void the_head_tells_what_was_recorded_how(void **state _unused_)
 	assert_int_equal(r.trace->packet[0]->trace_uuid->msb, (int64_t)0xabcdef0100000000);
 	assert_true(perfetto_find(&r, DATA(SYSTEM_INFO), 0) <
 		    perfetto_find(&r, DATA(TRACE_CONFIG), 0));
-	assert_string_equal(packet(&r, DATA(SYSTEM_INFO), 0)->system_info->utsname->release,
-			    "6.18.0");
-	assert_int_equal(packet(&r, DATA(SYSTEM_INFO), 0)->system_info->hz, 100);
+	system = packet(&r, DATA(SYSTEM_INFO), 0)->system_info;
+	assert_string_equal(system->utsname->release, "6.18.0");
+	assert_int_equal(system->hz, 100);
+	assert_string_equal(system->tracing_service_version, "traced 1.2.3");
+	assert_int_equal(system->system_ram_bytes, UINT64_C(8) << 30);
+	assert_int_equal(system->timezone_off_mins, -210);
 	config = packet(&r, DATA(TRACE_CONFIG), 0)->trace_config;
 	assert_int_equal(config->duration_ms, 1500);
 	assert_string_equal(config->unique_session_name, "mine");
@@ -196,6 +204,8 @@ static void the_end_tells_the_counts(void **state _unused_)
 	const PB(FtraceStats) * start, *told;
 	const PB(TraceStats) * last;
 
+	end.start_boot_ns = 100 * S + MS;
+	end.boot_ns = 200 * S;
 	maker_kernel(&m, NULL);
 	maker_stats(&m, 0, &(struct maker_stats){ .cpu = 0 }, 1);
 	cpu = (Traced__Capture__CpuStats)TRACED__CAPTURE__CPU_STATS__INIT;
@@ -214,6 +224,11 @@ static void the_end_tells_the_counts(void **state _unused_)
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_STATS, &stats.base), 0);
 	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
 	perfetto_export(&r, m.fd);
+	/* The first event came before the start was noted: readers drop events before the start. */
+	assert_true(packet(&r, DATA(SERVICE_EVENT), 0)->service_event->tracing_started);
+	assert_int_equal(packet(&r, DATA(SERVICE_EVENT), 0)->timestamp, 100 * S);
+	assert_true(packet(&r, DATA(SERVICE_EVENT), 1)->service_event->tracing_disabled);
+	assert_int_equal(packet(&r, DATA(SERVICE_EVENT), 1)->timestamp, 200 * S);
 	start = packet(&r, DATA(FTRACE_STATS), 0)->ftrace_stats;
 	assert_int_equal(start->phase, PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE);
 	assert_false(start->cpu_stats[0]->has_now_ts);
@@ -288,6 +303,124 @@ static void the_process_tree_has_names_with_their_times(void **state _unused_)
 	assert_int_equal(found, ARRAY_SIZE(expected));
 }
 
+/* Readers take task_newtask for the begin of a thread: what is said of it before is another's. */
+static void a_task_is_described_after_its_birth(void **state _unused_)
+{
+	static const struct maker_task tasks[] = { { 50, 50, "shell", 1, false } };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	uint64_t told = 0;
+
+	maker_init(&m, 8, false, 4096);
+	maker_head(&m);
+	maker_tasks(&m, 100 * S, 0, tasks, 1);
+	page_begin(&m, 101 * S);
+	event_newtask(&m, 101 * S, 50, 70, "shell", 0);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_TASKS, 0);
+	page_begin(&m, 101 * S + 400);
+	event_newtask(&m, 101 * S + 400, 50, 70, "shell", 0);
+	event_number(&m, 103 * S, 70, 1);
+	page_flush(&m, 0, 0);
+	perfetto_export(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		const PB(TracePacket) *p = r.trace->packet[i];
+
+		if (p->data_case == DATA(PROCESS_TREE) && p->process_tree->n_threads &&
+		    p->process_tree->threads[0]->tid == 70)
+			told = p->timestamp;
+	}
+	assert_int_equal(told, 101 * S + 401);
+	/* The first tasks come before each packet with a time. */
+	assert_true(perfetto_find(&r, DATA(PROCESS_TREE), 0) <
+		    perfetto_find(&r, DATA(FTRACE_STATS), 0));
+}
+
+/* The track of the clocks is described at the time of its first event. */
+static void a_sync_has_a_track_at_its_time(void **state _unused_)
+{
+	Traced__Capture__Clocks sync = TRACED__CAPTURE__CLOCKS__INIT;
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	uint64_t described = 0;
+
+	maker_begin(&m, 4096);
+	maker_clocks(&m, 100 * S, 0);
+	sync.phase = 3;
+	sync.sync_id = (char *)"somebody's";
+	sync.sync_before_ns = 102 * S;
+	sync.sync_after_ns = 102 * S + 20;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_CLOCKS, &sync.base), 0);
+	page_begin(&m, 101 * S);
+	event_number(&m, 101 * S, 70, 1);
+	event_number(&m, 103 * S, 70, 1);
+	maker_finish(&m);
+	perfetto_export(&r, m.fd);
+	for (size_t i = 0; i < r.trace->n_packet; i++) {
+		const PB(TracePacket) *p = r.trace->packet[i];
+
+		if (p->data_case == DATA(TRACK_DESCRIPTOR) && p->track_descriptor->name &&
+		    !strcmp(p->track_descriptor->name, "clocks"))
+			described = p->timestamp;
+	}
+	assert_int_equal(described, 102 * S + 10);
+}
+
+/* A hostile stream dates a life far ahead, and its end before: it is still to be written. */
+static void tasks_to_come_are_kept(void **state _unused_)
+{
+	static const struct task_reading readings[] = {
+		{ .tid = 10, .tgid = 10, .ts = 1, .start_ns = 1, .start_ts = 1 },
+		{ .tid = 10, .tgid = 10, .ts = 2 * S, .start_ns = 1000 * S, .start_ts = 1000 * S },
+		{ .tid = 10, .tgid = 10, .ts = 3 * S, .start_ns = 3 * S, .start_ts = 3 * S },
+	};
+	_cleanup_(task_table_freep) struct task_table *table = NULL;
+	struct pf_tasks t = { 0 };
+	const struct task *task;
+
+	assert_int_equal(task_table_new(&table), 0);
+	t.table = table;
+	assert_int_equal(task_table_read(table, &readings[0]), 0);
+	assert_int_equal(task_table_death(table, 10, 1 * S, NULL, 0), 0);
+	assert_int_equal(task_table_read(table, &readings[1]), 0);
+	assert_int_equal(task_table_read(table, &readings[2]), 0);
+	assert_int_equal(pf_tasks_learn(&t), 0);
+	while (pf_tasks_next(&t, 10 * S))
+		;
+	pf_tasks_forget(&t, 10 * S);
+	task = pf_tasks_next(&t, 2000 * S);
+	assert_non_null(task);
+	assert_int_equal(task->from_ts, 1000 * S);
+	assert_int_equal(task->tid, 10);
+	pf_tasks_deinit(&t);
+}
+
+/* A tid may be born again soon: each of its tasks is written after its own birth. */
+static void each_task_has_its_own_birth(void **state _unused_)
+{
+	static const struct pf_birth births[] = { { .tid = 5, .ts = 1 * S + 3 },
+						  { .tid = 6, .ts = 1 * S + 4 },
+						  { .tid = 5, .ts = 2 * S + 3 },
+						  { .tid = 5, .ts = 3 * S + 3 },
+						  { .tid = 5, .ts = 3 * S + 4 } };
+	static const struct task tasks[] = {
+		{ .tid = 5, .from_ts = 1 * S },	    { .tid = 6, .from_ts = 1 * S + 1 },
+		{ .tid = 7, .from_ts = 1 * S + 2 }, { .tid = 5, .from_ts = 2 * S },
+		{ .tid = 6, .from_ts = 2 * S },	    { .tid = 5, .from_ts = 3 * S + 1000 },
+	};
+	static const uint64_t expected[] = { 1 * S + 4, 1 * S + 5, 1 * S + 2,
+					     2 * S + 4, 2 * S,	   3 * S + 1000 };
+	struct pf_tasks t = { 0 };
+
+	assert_int_equal(pf_tasks_see_births(&t, births, 3), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(tasks); i++) {
+		assert_int_equal(pf_tasks_written_at(&t, &tasks[i]), expected[i]);
+		if (i == 3)
+			assert_int_equal(pf_tasks_see_births(&t, births + 3, 2), 0);
+	}
+	pf_tasks_deinit(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,8 +428,12 @@ int main(void)
 		cmocka_unit_test(without_a_mark_the_counts_tie_it),
 		cmocka_unit_test(an_untied_clock_is_taken_for_boottime),
 		cmocka_unit_test(the_process_tree_has_names_with_their_times),
+		cmocka_unit_test(a_task_is_described_after_its_birth),
 		cmocka_unit_test(the_head_tells_what_was_recorded_how),
 		cmocka_unit_test(the_end_tells_the_counts),
+		cmocka_unit_test(a_sync_has_a_track_at_its_time),
+		cmocka_unit_test(tasks_to_come_are_kept),
+		cmocka_unit_test(each_task_has_its_own_birth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

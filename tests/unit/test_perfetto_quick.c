@@ -72,7 +72,7 @@ static unsigned compare(struct pf_schema *const schemas[2], const struct event *
 
 			assert_non_null(e);
 			if (e->free_text)
-				e = pf_schema_choose(schemas[i], e, &ev);
+				e = pf_schema_notice(schemas[i], e, &ev);
 			result[i] = pf_event_write(schemas[i], e, &ev, &wire[i]);
 		}
 		if (result[0] != result[1] || wire[0].len != wire[1].len ||

@@ -49,7 +49,7 @@ static const struct pf_op *typed_op_of(const struct pf_event *e, const struct fi
 
 static void typed_list_fields(struct typed_list *l, const struct pf_event *e)
 {
-	const struct pf_message *m = pf_message_find(e->desc->name);
+	const struct pf_message *m = pf_message_find(e->desc->system, e->desc->name);
 
 	assert_non_null(m);
 	for (size_t i = 0; i < e->desc->field_count; i++) {
@@ -93,7 +93,7 @@ static void typed_list_kernel(struct typed_list *l, const char *kernel)
 			continue;
 		if (!e->generic)
 			typed_list_fields(l, e);
-		else if (pf_message_find(e->desc->name))
+		else if (pf_message_find(e->desc->system, e->desc->name))
 			typed_list_add(l, "generic: symbols", e->desc, "");
 		else if (typed_system_has_messages(s, e->desc->system))
 			typed_list_add(l, "generic: no message", e->desc, "");
@@ -158,7 +158,7 @@ static void what_stays_generic_is_listed(void **state _unused_)
 		fclose(f);
 		return;
 	}
-	fixture_read_gz(PERFETTO_GENERIC, &expected);
+	fixture_read_gz(PERFETTO_LISTS "/perfetto_generic.txt", &expected);
 	assert_int_equal(text.len, expected.len);
 	assert_memory_equal(text.data, expected.data, text.len);
 }
@@ -196,14 +196,44 @@ static void messages_have_upstreams_numbers(void **state _unused_)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
-		const struct pf_message *m = pf_message_find(messages[i].name);
+		const struct pf_message *m = pf_message_find("", messages[i].name);
 
 		assert_non_null(m);
 		assert_int_equal(m->number, messages[i].number);
 	}
-	assert_null(pf_message_find("generic"));
-	assert_null(pf_message_find("binder"));
-	assert_null(pf_message_find(""));
+	/* Events of one name, of several systems. */
+	assert_int_equal(pf_message_find("mdss", "tracing_mark_write")->number, 80);
+	assert_int_equal(pf_message_find("sde", "tracing_mark_write")->number, 333);
+	assert_int_equal(pf_message_find("kgsl", "gpu_frequency")->number, 509);
+	assert_int_equal(pf_message_find("power", "gpu_frequency")->number, 332);
+	assert_int_equal(pf_message_find("systrace", "0")->number, 331);
+	assert_int_equal(pf_message_find("synthetic", "suspend_resume_minimal")->number, 481);
+	assert_null(pf_message_find("synthetic", "sched_switch"));
+	assert_null(pf_message_find("own", "tracing_mark_write"));
+	assert_null(pf_message_find("", "generic"));
+	assert_null(pf_message_find("", "binder"));
+	assert_null(pf_message_find("", ""));
+}
+
+/* perfetto_left.txt: SYSTEM:EVENT in each line that is neither empty nor a comment. */
+static void what_is_left_has_no_message(void **state _unused_)
+{
+	_cleanup_buf_ struct buf list = BUF_INIT;
+	unsigned count = 0;
+
+	fixture_read_gz(PERFETTO_LISTS "/perfetto_left.txt", &list);
+	for (char *line, *rest = (char *)(uintptr_t)buf_string(&list);
+	     (line = strsep(&rest, "\n"));) {
+		char *event = strchr(line, ':');
+
+		if (!*line || *line == '#')
+			continue;
+		assert_non_null(event);
+		*event++ = '\0';
+		assert_null(pf_message_find(line, event));
+		count++;
+	}
+	assert_true(count > 50);
 }
 
 int main(void)
@@ -211,6 +241,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_have_upstreams_numbers),
 		cmocka_unit_test(what_stays_generic_is_listed),
+		cmocka_unit_test(what_is_left_has_no_message),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,8 @@ static void applied_and_undone(void **state)
 	assert_true(exists(f, "instances/traced-1-unit"));
 	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "100");
 	assert_string_equal(fake_text(&f->root, "state/traced-1-unit.journal"),
-			    "instance traced-1-unit\nrestore tracing_thresh 0\n");
+			    "instance traced-1-unit\nrestore tracing_thresh 0\n"
+			    "wrote tracing_thresh 100\n");
 	assert_int_equal(plan_undo(&p, f->fs), 0);
 	assert_false(exists(f, "instances/traced-1-unit"));
 	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
@@ -252,7 +253,7 @@ static void journal_of_the_living_is_left_alone(void **state)
 
 	fake_dir(&f->root, "instances/traced-1-unit");
 	assert_int_equal(journal_instance(&f->journal, "traced-1-unit"), 0);
-	assert_int_equal(capture_recover(&f->env, NULL), 0);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 0);
 	assert_true(exists(f, "instances/traced-1-unit"));
 	assert_true(exists(f, "state/traced-1-unit.journal"));
 }
@@ -268,12 +269,147 @@ static void journal_of_the_dead_is_undone(void **state)
 	journal_instance(&f->journal, "traced-1-unit-tasks");
 	journal_instance(&f->journal, "traced-1-never-made");
 	journal_close(&f->journal);
-	assert_int_equal(capture_recover(&f->env, NULL), 3);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 3);
 	assert_false(exists(f, "instances/traced-1-unit"));
 	assert_false(exists(f, "instances/traced-1-unit-tasks"));
 	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "two\\lines\nhere");
 	assert_false(exists(f, "state/traced-1-unit.journal"));
-	assert_int_equal(capture_recover(&f->env, NULL), 0);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 0);
+}
+
+/* Undoes the journal as after a crash. Returns what stays; valid until the next call. */
+static const char *recover(struct fixture *f, int undone)
+{
+	static char text[512];
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+
+	journal_close(&f->journal);
+	assert_int_equal(capture_recover(&f->env, &kept, NULL), undone);
+	assert_false(exists(f, "state/traced-1-unit.journal"));
+	snprintf(text, sizeof(text), "%s", buf_string(&kept) ?: "");
+	return text;
+}
+
+static void a_value_changed_after_the_crash_stays(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
+	plan_set(&p, NULL, "trace_clock", "mono", NULL);
+	plan_set(&p, NULL, "tracing_on", "0", NULL);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	/* The kernel's way to show the clock that was written. */
+	fake_file(&f->root, "trace_clock", "local global boot [mono]\n");
+	journal_wrote(&f->journal, f->fs, "trace_clock");
+	/* The administrator's. */
+	fake_file(&f->root, "tracing_thresh", "7\n");
+	assert_string_equal(recover(f, 2),
+			    "tracing_thresh stays '7': it was changed after the crash\n");
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "7\n");
+	assert_string_equal(fake_text(&f->root, "trace_clock"), "local");
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "1");
+	plan_deinit(&p);
+}
+
+static void an_old_value_is_not_written_again(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	/* The file's last newline shows that nobody wrote it. */
+	fake_file(&f->root, "tracing_thresh", "0\n");
+	assert_string_equal(recover(f, 0), "");
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0\n");
+	plan_deinit(&p);
+}
+
+static void a_write_that_a_crash_cut_is_undone(void **state)
+{
+	struct fixture *f = *state;
+
+	journal_restore(&f->journal, "tracing_thresh", "0");
+	journal_restore(&f->journal, "tracing_on", "1");
+	journal_wrote(&f->journal, f->fs, "tracing_on");
+	journal_writes(&f->journal, "tracing_on");
+	fake_file(&f->root, "tracing_thresh", "50");
+	fake_file(&f->root, "tracing_on", "0");
+	assert_string_equal(recover(f, 2), "");
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "1");
+}
+
+static void a_file_set_twice_is_restored_to_its_first_value(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
+	plan_set(&p, NULL, "tracing_thresh", "200", NULL);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(recover(f, 2), "");
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	plan_deinit(&p);
+}
+
+/* Only a file's name must not lead outside. */
+static void a_value_may_have_dots(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_set(&p, NULL, "tracing_thresh", "../100", "0");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(recover(f, 1), "");
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	plan_deinit(&p);
+}
+
+static void a_long_value_is_compared_too(void **state)
+{
+	struct fixture *f = *state;
+	char text[4000], *at = text;
+	struct plan p = { 0 };
+	const char *kept;
+
+	for (int i = 0; i < 200; i++)
+		at += sprintf(at, "function_%d\n", i);
+	fake_file(&f->root, "set_ftrace_filter", "#### all functions enabled ####\n");
+	plan_set(&p, NULL, "set_ftrace_filter", text, NULL);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_true(strlen(fake_text(&f->root, "state/traced-1-unit.journal")) < 200);
+	at[-2] = 'x';
+	fake_file(&f->root, "set_ftrace_filter", text);
+	kept = recover(f, 0);
+	assert_non_null(strstr(kept, "set_ftrace_filter stays "));
+	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"), text);
+	plan_deinit(&p);
+}
+
+static void events_of_a_buffer_in_use_stay(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "trace", "somebody's");
+	fake_file(&f->root, "events/enable", "X\n");
+	journal_restore(&f->journal, "trace", "");
+	assert_string_equal(recover(f, 0),
+			    "the events in the top-level buffer stay: somebody uses it\n");
+	assert_string_equal(fake_text(&f->root, "trace"), "somebody's");
+}
+
+static void events_of_an_unused_buffer_go(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "trace", "ours");
+	fake_file(&f->root, "events/enable", "0\n");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	journal_restore(&f->journal, "trace", "");
+	assert_string_equal(recover(f, 1), "");
+	assert_string_equal(fake_text(&f->root, "trace"), "");
 }
 
 static void cut_line_never_happened(void **state)
@@ -283,7 +419,7 @@ static void cut_line_never_happened(void **state)
 	fake_dir(&f->root, "instances/a");
 	fake_dir(&f->root, "instances/b");
 	fake_file(&f->root, "state/x.journal", "instance a\ninstance b");
-	assert_int_equal(capture_recover(&f->env, NULL), 1);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 1);
 	assert_false(exists(f, "instances/a"));
 	assert_true(exists(f, "instances/b"));
 }
@@ -298,7 +434,7 @@ static void journal_reaches_nothing_outside(void **state)
 	fake_file(&f->root, "precious", "old");
 	fake_file(&f->root, "state/x.journal",
 		  "instance ../outside\nrestore ../precious new\nrestore /etc/x new\nnonsense\n");
-	assert_true(capture_recover(&f->env, &err) < 0);
+	assert_true(capture_recover(&f->env, NULL, &err) < 0);
 	assert_true(exists(f, "outside"));
 	assert_string_equal(fake_text(&f->root, "precious"), "old");
 	/* Steps that failed to undo stay for another try. */
@@ -314,7 +450,7 @@ static void orphans_of_the_dead_go(void **state)
 	fake_dir(&f->root, "instances/traced-77-alive");
 	fake_dir(&f->root, "instances/traced-x");
 	fake_dir(&f->root, "instances/foreign");
-	assert_int_equal(capture_recover(&f->env, NULL), 1);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 1);
 	assert_false(exists(f, "instances/traced-76-dead"));
 	assert_true(exists(f, "instances/traced-77-alive"));
 	assert_true(exists(f, "instances/traced-x"));
@@ -383,6 +519,14 @@ int main(void)
 		TEST(instance_removed_by_others_is_fine),
 		TEST(journal_of_the_living_is_left_alone),
 		TEST(journal_of_the_dead_is_undone),
+		TEST(a_value_changed_after_the_crash_stays),
+		TEST(an_old_value_is_not_written_again),
+		TEST(a_write_that_a_crash_cut_is_undone),
+		TEST(a_file_set_twice_is_restored_to_its_first_value),
+		TEST(a_value_may_have_dots),
+		TEST(a_long_value_is_compared_too),
+		TEST(events_of_a_buffer_in_use_stay),
+		TEST(events_of_an_unused_buffer_go),
 		TEST(cut_line_never_happened),
 		TEST(journal_reaches_nothing_outside),
 		TEST(orphans_of_the_dead_go),

@@ -528,20 +528,27 @@ static void damage_is_bounded(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* A whole stream. The last `cut` bytes of its samples are missing. */
+static void make_first(struct maker *m, size_t cut, uint64_t lost)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_init(m, 8, false, 4096);
+	write_head(m, TYPE_STACKS);
+	fill_first(m, &b);
+	b.len -= cut;
+	write_samples(m, 0, &b);
+	write_events(m);
+	write_end(m, lost);
+}
+
 static void damage_is_reported(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_buf_ struct buf b = BUF_INIT;
 	struct export_result result;
 	json_t *json;
 
-	maker_init(&m, 8, false, 4096);
-	write_head(&m, TYPE_STACKS);
-	fill_first(&m, &b);
-	b.len -= 8;
-	write_samples(&m, 0, &b);
-	write_events(&m);
-	write_end(&m, 0);
+	make_first(&m, 8, 0);
 	json = export_json(&m, &result);
 	assert_int_equal(json_array_size(json_object_get(json, "samples")), 3);
 	assert_true(result.incomplete);
@@ -552,26 +559,40 @@ static void damage_is_reported(void **state _unused_)
 static void a_profile_reports_what_it_lacks(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_buf_ struct buf b = BUF_INIT;
 	_cleanup_free_ char *text = NULL;
 	struct export_result result;
 	size_t len;
 
-	maker_init(&m, 8, false, 4096);
-	write_head(&m, TYPE_STACKS);
-	fill_first(&m, &b);
-	b.len -= 8;
-	write_samples(&m, 0, &b);
-	write_events(&m);
-	write_end(&m, 5);
+	make_first(&m, 8, 5);
 	assert_int_equal(export_as(&m, "prof", &text, &len, &result, NULL), 0);
-	assert_true(len > 0);
+	assert_non_null(memmem(text, len, "\n# CPU 0 lost 5 records of samples\n", 35));
 	assert_true(result.incomplete);
 	assert_int_equal(result.warning_count, 3);
 	assert_non_null(strstr(result.warnings[0], "records of samples were lost"));
 	assert_non_null(strstr(result.warnings[1], "held samples back"));
 	assert_non_null(strstr(result.warnings[2], "1 chunks of samples are damaged"));
 	export_result_deinit(&result);
+}
+
+/* By the kernel's count, also where the samples themselves are left out. */
+static void every_format_counts_lost_samples(void **state _unused_)
+{
+	static const char *const formats[] = { "json", "pftrace", "txt", "html", "prof", "dat" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_free_ char *text = NULL;
+		struct export_result result;
+		size_t len;
+
+		make_first(&m, 0, 5);
+		assert_int_equal(export_as(&m, formats[i], &text, &len, &result, NULL), 0);
+		assert_int_equal(result.ledger_count, 1);
+		assert_int_equal(result.ledger[0].samples_lost, 5);
+		if (!strcmp(formats[i], "json") || !strcmp(formats[i], "html"))
+			assert_non_null(memmem(text, len, "\"samples_lost\":5", 16));
+		export_result_deinit(&result);
+	}
 }
 
 /* A chunk above the limit is refused before memory is reserved for it. */
@@ -651,6 +672,7 @@ int main(void)
 		cmocka_unit_test(damage_is_bounded),
 		cmocka_unit_test(damage_is_reported),
 		cmocka_unit_test(a_profile_reports_what_it_lacks),
+		cmocka_unit_test(every_format_counts_lost_samples),
 		cmocka_unit_test(a_long_chunk_takes_no_memory),
 	};
 

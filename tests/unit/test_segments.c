@@ -114,8 +114,6 @@ static void read_bundle(struct found *f, struct cpu_state *cpus, const PB(Ftrace
 		assert_int_equal(b->previous_bundle_end_timestamp, f->last_ts[b->cpu]);
 	cpu->begun = true;
 	f->losses += b->lost_events;
-	if (b->lost_events)
-		cpu->switched = false;
 	for (size_t i = 0; i < b->n_event; i++) {
 		find_event(f, b->event[i]->timestamp);
 		cpu->last_ts = MAX(cpu->last_ts, b->event[i]->timestamp);
@@ -309,6 +307,63 @@ static void a_json_is_cut_before_it_is_full(void **state _unused_)
 	for (size_t i = 0; i < s->count; i++)
 		numbers += find_numbers(s->files[i].data.data, seen);
 	assert_int_equal(numbers, EVENTS / 4);
+}
+
+/* Parses the segments of one output. Returns the number of their numbered events. */
+static unsigned read_behind_each_other(const struct exported *e, bool *seen, uint64_t *ret_events)
+{
+	const struct export_result *r = &e->result;
+	unsigned numbers = 0;
+	uint64_t at = 0;
+
+	*ret_events = 0;
+	for (size_t i = 0; i <= r->segment_count; i++) {
+		uint64_t end = i < r->segment_count ? r->segment_ends[i] : r->bytes;
+		json_t *json =
+			json_loadb(e->file.data + at, end - at, JSON_REJECT_DUPLICATES, NULL);
+		const char *text = json_string_value(json_object_get(json, "systemTraceEvents"));
+
+		assert_non_null(text);
+		assert_in_range(end - at, 1, e->options.json_string_max);
+		numbers += find_numbers(text, seen);
+		*ret_events += number(json_object_get(json, "otherData"), "events");
+		json_decref(json);
+		at = end;
+	}
+	return numbers;
+}
+
+static void one_output_holds_several_jsons(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { .options = { .format = "json",
+							      .segments = true,
+							      .json_string_max = 50000,
+							      .threads = 1 } };
+	_cleanup_free_ bool *seen = calloc(EVENTS, sizeof(*seen));
+	_cleanup_(maker_deinit) struct maker m;
+	uint64_t events;
+
+	make(&m);
+	export_whole(&e, m.fd);
+	assert_in_range(e.result.segment_count, 5, 100);
+	assert_int_equal(read_behind_each_other(&e, seen, &events), EVENTS / 4);
+	assert_int_equal(events, EVENTS);
+	assert_int_equal(e.result.events, EVENTS);
+}
+
+/* The choice changes nothing in a JSON that fits. */
+static void one_json_is_enough(void **state _unused_)
+{
+	_cleanup_exported_ struct exported plain = { .options = { .format = "json" } };
+	_cleanup_exported_ struct exported e = { .options = { .format = "json",
+							      .segments = true } };
+	_cleanup_(maker_deinit) struct maker m;
+
+	make(&m);
+	export_whole(&plain, m.fd);
+	export_whole(&e, m.fd);
+	assert_int_equal(e.result.segment_count, 0);
+	assert_string_equal(e.file.data, plain.file.data);
 }
 
 static void each_text_has_its_head(void **state _unused_)
@@ -546,6 +601,92 @@ static void files_have_their_size(void **state _unused_)
 	check_sizes("txt", PERFETTO_PLAIN);
 }
 
+/* The recording's last event is at 9 s. Task 70 ends at 2 s, and another is the last one known. */
+static void export_merged(struct exported *e, const struct buf *text)
+{
+	static const struct maker_task tasks[] = { { 70, 70, "seventy", 1, false },
+						   { 80, 80, "eighty", 1, false } };
+	struct export_merge merge = { .fd = memory_file(text->data, text->len),
+				      .name = "app.json",
+				      .clock = MERGE_CLOCK_TRACE };
+	_cleanup_(maker_deinit) struct maker m;
+
+	maker_begin(&m, 4096);
+	maker_free_format(&m);
+	maker_tasks(&m, 1000000000, 0, tasks, ARRAY_SIZE(tasks));
+	page_begin(&m, 2000000000);
+	event_free(&m, 2000000000, 70, "seventy");
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_TASKS, 0);
+	page_begin(&m, 2000000000);
+	event_number(&m, 2000000000, 80, 1);
+	event_number(&m, UINT64_C(9000000000), 80, 1);
+	maker_finish(&m);
+	e->options = (struct export_options){ .format = "json",
+					      .segments = true,
+					      .json_string_max = 50000,
+					      .threads = 1,
+					      .merges = &merge,
+					      .merge_count = 1 };
+	export_whole(e, m.fd);
+	close(merge.fd);
+}
+
+static void put_marks(struct buf *text, const char *more)
+{
+	buf_puts(text, "\"traceEvents\":[");
+	for (unsigned i = 0; i < 1000; i++)
+		buf_printf(text,
+			   "%s{\"name\":\"a mark of some length, to fill files\",\"ph\":\"i\","
+			   "\"ts\":1500000,\"pid\":70,\"tid\":70%s}",
+			   i ? "," : "", more);
+	buf_puts(text, "]}");
+	assert_int_equal(buf_error(text), 0);
+}
+
+/* Marks fill files after the last event: their threads have died long before it. */
+static void files_of_marks_name_the_dead(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	uint64_t at = 0;
+
+	buf_puts(&text, "{");
+	put_marks(&text, "");
+	export_merged(&e, &text);
+	assert_in_range(e.result.segment_count, 1, 20);
+	for (size_t i = 0; i <= e.result.segment_count; i++) {
+		uint64_t end =
+			i < e.result.segment_count ? e.result.segment_ends[i] : e.result.bytes;
+
+		assert_non_null(memmem(e.file.data + at, end - at, "{\"name\":\"seventy\"}", 18));
+		at = end;
+	}
+}
+
+/* Each file has the frames known so far. */
+static void frames_are_in_the_room_of_a_json(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	uint64_t at = 0;
+
+	buf_puts(&text, "{\"stackFrames\":{");
+	for (unsigned i = 0; i < 100; i++)
+		buf_printf(&text, "%s\"%u\":{\"name\":\"%0150u\"}", i ? "," : "", i, i);
+	buf_puts(&text, "},");
+	put_marks(&text, ",\"sf\":\"1\"");
+	export_merged(&e, &text);
+	assert_in_range(e.result.segment_count, 1, 20);
+	for (size_t i = 0; i <= e.result.segment_count; i++) {
+		uint64_t end =
+			i < e.result.segment_count ? e.result.segment_ends[i] : e.result.bytes;
+
+		assert_in_range(end - at, 1, e.options.json_string_max);
+		at = end;
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -556,6 +697,10 @@ int main(void)
 		cmocka_unit_test(a_json_is_cut_before_it_is_full),
 		cmocka_unit_test_setup_teardown(a_json_is_cut_before_it_is_full,
 						with_function_tracer, without_tracer),
+		cmocka_unit_test(one_output_holds_several_jsons),
+		cmocka_unit_test_setup_teardown(one_output_holds_several_jsons,
+						with_function_tracer, without_tracer),
+		cmocka_unit_test(one_json_is_enough),
 		cmocka_unit_test(each_text_has_its_head),
 		cmocka_unit_test(each_gzip_is_whole),
 		cmocka_unit_test(formats_in_one_file_are_refused),
@@ -563,6 +708,8 @@ int main(void)
 		cmocka_unit_test(heads_do_not_grow),
 		cmocka_unit_test(the_dead_are_forgotten),
 		cmocka_unit_test(files_have_their_size),
+		cmocka_unit_test(files_of_marks_name_the_dead),
+		cmocka_unit_test(frames_are_in_the_room_of_a_json),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,7 +108,6 @@ static void others_keep_their_hands_off(void **state)
 {
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC);
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	Traced__Control__Extract extract = TRACED__CONTROL__EXTRACT__INIT;
 	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
 	struct client owner, other;
@@ -121,18 +120,14 @@ static void others_keep_their_hands_off(void **state)
 	start_ok(d, &owner, "a", false);
 	assert_error(ask(d, &other, stop_request("a", "txt"), out), EPERM, "another user's");
 	assert_error(ask(d, &other, attach_request("a", NULL), -1), EPERM, "another user's");
-	{
-		REQUEST(request, STATUS, status, query);
-		reply = ask(d, &other, &request, -1);
-		assert_int_equal(reply->status->n_sessions, 0);
-		done_with(reply);
-		request.id = ++next_id;
-		reply = ask(d, &owner, &request, -1);
-		assert_int_equal(reply->status->n_sessions, 1);
-		assert_int_equal(reply->status->sessions[0]->uid, 1000);
-		assert_true(reply->status->rss_bytes > 0);
-		done_with(reply);
-	}
+	reply = ask(d, &other, status_request(), -1);
+	assert_int_equal(reply->status->n_sessions, 0);
+	done_with(reply);
+	reply = ask(d, &owner, status_request(), -1);
+	assert_int_equal(reply->status->n_sessions, 1);
+	assert_int_equal(reply->status->sessions[0]->uid, 1000);
+	assert_true(reply->status->rss_bytes > 0);
+	done_with(reply);
 	{
 		REQUEST(request, MARK, mark, mark);
 		mark.text = (char *)"here";
@@ -164,7 +159,6 @@ static void assert_dropped(struct daemon *d, struct client *c)
 static void hostile_clients_hurt_only_themselves(void **state)
 {
 	struct daemon *d = *state;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	static const uint8_t huge[] = { 0xff, 0xff, 0xff, 0x7f, 1 };
 	static const uint8_t garbage[] = { 4, 0, 0, 0, 0xff, 0xff, 0xff, 0xff };
 	static const uint8_t empty[] = { 0, 0, 0, 0 };
@@ -190,10 +184,7 @@ static void hostile_clients_hurt_only_themselves(void **state)
 	assert_dropped(d, &bad);
 
 	client_open(d, &bad);
-	{
-		REQUEST(request, STATUS, status, query);
-		tell(&bad, &request, -1);
-	}
+	tell(&bad, status_request(), -1);
 	assert_error(hear(d, &bad), EPROTO, "Hello");
 	assert_dropped(d, &bad);
 
@@ -202,33 +193,37 @@ static void hostile_clients_hurt_only_themselves(void **state)
 	turn(d, 5);
 	client_close(&bad);
 
-	{
-		REQUEST(request, STATUS, status, query);
-		reply = ask(d, &good, &request, -1);
-		assert_int_equal(reply->status->n_sessions, 1);
-		done_with(reply);
-	}
+	reply = ask(d, &good, status_request(), -1);
+	assert_int_equal(reply->status->n_sessions, 1);
+	done_with(reply);
 	assert_int_equal(d->manager->connection_count, 1);
 	client_close(&good);
 }
 
-static void who_does_not_read_is_dropped(void **state)
+static void who_does_not_read_is_not_served(void **state)
 {
 	struct daemon *d = *state;
 	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	const struct connection *connection;
 	struct client c;
+	unsigned sent = 0;
 
 	greet(d, &c);
-	for (int i = 0; i < 1000000 && d->manager->connection_count; i++) {
+	connection = TAILQ_FIRST(&d->manager->connections);
+	for (; sent < 1000000; sent++) {
 		REQUEST(request, EVENTS, events, query);
-		if (frame_queue(&c.io, &request.base, NULL, 0) < 0 || frame_flush(&c.io) < 0)
+		if (frame_queue(&c.io, &request.base, NULL, 0) < 0 || frame_queued(&c.io) > 4096)
 			break;
-		if (i % 64 == 0)
-			turn(d, 1);
+		assert_true(frame_flush(&c.io) >= 0);
+		turn(d, sent % 64 == 0);
 	}
-	for (int i = 0; i < 200 && d->manager->connection_count; i++)
-		turn(d, 20);
-	assert_int_equal(d->manager->connection_count, 0);
+	turn(d, 50);
+	assert_true(frame_queued(&connection->io) < 2 * CONTROL_QUEUE_MAX / 256);
+	/* And goes on when it reads. */
+	for (unsigned i = 0; i < sent; i++) {
+		assert_true(frame_flush(&c.io) >= 0);
+		done_with(hear(d, &c));
+	}
 	client_close(&c);
 }
 
@@ -245,6 +240,55 @@ static void requests_in_flight_are_bounded(void **state)
 	client_close(&c);
 }
 
+/* Asks for the status, over and over. */
+static void tell_status(struct client *c, unsigned times)
+{
+	while (times--)
+		tell(c, status_request(), -1);
+}
+
+static unsigned count_replies(struct client *c)
+{
+	int fds[CONTROL_FDS_MAX];
+	const uint8_t *payload;
+	unsigned count = 0;
+	size_t len, n;
+
+	while (frame_receive(&c->io, &payload, &len, fds, &n) > 0)
+		count++;
+	return count;
+}
+
+static void users_take_turns(void **state)
+{
+	enum { CROWD = 15, EACH = 30 };
+	struct daemon *d = *state;
+	struct client crowd[CROWD], alone;
+	unsigned before = 0;
+
+	for (int i = 0; i < CROWD; i++) {
+		greet(d, &crowd[i]);
+		TAILQ_LAST(&d->manager->connections, connection_list)->uid = 1000;
+	}
+	greet(d, &alone);
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 2000;
+	for (int i = 0; i < CROWD; i++)
+		tell_status(&crowd[i], EACH);
+	turn(d, 1);
+	for (int i = 0; i < CROWD; i++)
+		count_replies(&crowd[i]);
+	tell_status(&alone, 4);
+	for (unsigned heard = 0; heard < 4; heard += count_replies(&alone))
+		assert_int_equal(loop_step(d->loop, 1000000), 0);
+	for (int i = 0; i < CROWD; i++)
+		before += count_replies(&crowd[i]);
+	/* One for one, and what was under way. */
+	assert_true(before <= 4 + CROWD);
+	client_close(&alone);
+	for (int i = 0; i < CROWD; i++)
+		client_close(&crowd[i]);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,8 +297,9 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_lack_of_descriptors_passes),
 		SERVICE_TEST(others_keep_their_hands_off),
 		SERVICE_TEST(hostile_clients_hurt_only_themselves),
-		SERVICE_TEST(who_does_not_read_is_dropped),
+		SERVICE_TEST(who_does_not_read_is_not_served),
 		SERVICE_TEST(requests_in_flight_are_bounded),
+		SERVICE_TEST(users_take_turns),
 	};
 	int r = service_test_begin(argc, argv);
 

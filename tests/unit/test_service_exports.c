@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 
 #include "daemon/service/connection.h"
 #include "daemon/service/session.h"
@@ -181,12 +183,9 @@ static void a_slow_export_holds_nobody_up(void **state)
 {
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC), out2 = memfd_create("out", MFD_CLOEXEC);
-	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
-	REQUEST(cancel_request, CANCEL, cancel, cancel);
 	struct client c, other;
 	Reply *reply;
 
-	cancel.session = (char *)"slow";
 	greet(d, &c);
 	greet(d, &other);
 	start_ok(d, &c, "slow", false);
@@ -203,7 +202,7 @@ static void a_slow_export_holds_nobody_up(void **state)
 	assert_null(reply->error);
 	done_with(reply);
 	/* Cancel kills the exporter. */
-	reply = ask(d, &other, &cancel_request, -1);
+	reply = ask(d, &other, cancel_request("slow"), -1);
 	assert_null(reply->error);
 	done_with(reply);
 	assert_error(hear(d, &c), ECANCELED, "cancelled");
@@ -218,11 +217,14 @@ static void an_output_is_checked_before_the_recording_ends(void **state)
 {
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), event = eventfd(0, EFD_CLOEXEC);
 	struct client c;
 	Reply *reply;
 
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
+	assert_error(ask(d, &c, stop_request("a", "txt"), tcp), EBADF, "neither a file, a pipe");
+	assert_error(ask(d, &c, stop_request("a", "txt"), event), EBADF, "neither a file, a pipe");
 	assert_error(ask(d, &c, stop_request("a", "yaml"), out), EINVAL, "\"yaml\"");
 	assert_error(ask(d, &c, stop_request("a", "txt"), -1), EBADF, "has no descriptor for it");
 	assert_error(ask(d, &c, stop_request("a", "txt"), null), EBADF, "not open for writing");
@@ -233,6 +235,8 @@ static void an_output_is_checked_before_the_recording_ends(void **state)
 	client_close(&c);
 	close(out);
 	close(null);
+	close(tcp);
+	close(event);
 }
 
 static void extraction_runs_beside_the_loop(void **state)
@@ -417,11 +421,11 @@ static void a_paused_recording_goes_on_or_ends(void **state)
 	for (int keeps = 0; keeps < 2; keeps++) {
 		d->manager->config.min_free = UINT64_MAX / 2;
 		feed();
-		turn_until(d, s->draining.paused);
+		turn_until(d, draining_is_paused(s->draining));
 		if (keeps)
 			break;
 		d->manager->config.min_free = 0;
-		turn_until(d, !s->draining.paused);
+		turn_until(d, !draining_is_paused(s->draining));
 	}
 	s->spool.keeps = true;
 	turn_until(d, !session_records(s));
@@ -430,6 +434,37 @@ static void a_paused_recording_goes_on_or_ends(void **state)
 	assert_int_equal(spool_files(d, true), 1);
 	close(ends[0]);
 	close(ends[1]);
+}
+
+/* Between Start and Attach the spool may be full already. */
+static void a_full_stream_waits_for_its_follower(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	struct session *s;
+	Reply *reply;
+
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	s = manager_find_session(d->manager, "a");
+	d->manager->config.min_free = UINT64_MAX / 2;
+	feed();
+	turn_until(d, draining_is_paused(s->draining));
+	turn(d, 50);
+	assert_true(session_records(s));
+	d->manager->config.min_free = 0;
+	tell(&c, follow_request("a", "txt"), out);
+	turn_until(d, lseek(out, 0, SEEK_END) >= STREAM_MAGIC_SIZE + 5);
+	turn_until(d, !draining_is_paused(s->draining));
+	tell(&c, stop_request("a", NULL), -1);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &c);
+		assert_null(reply->error);
+		done_with(reply);
+	}
+	client_close(&c);
+	close(out);
 }
 
 /* sysfs makes no holes. */
@@ -443,6 +478,22 @@ static void a_spool_knows_that_it_gives_nothing_back(void **state _unused_)
 	assert_int_equal(spool_give_back(&s, STREAM_MAGIC_SIZE, 4096), -EOPNOTSUPP);
 	assert_true(s.keeps);
 	spool_deinit(&s);
+}
+
+/* Another process may have the descriptor for a moment. */
+static void a_spool_that_is_kept_counts_at_once(void **state)
+{
+	struct daemon *d = *state;
+	struct spool s = SPOOL_INIT;
+	_cleanup_close_ int other = -EBADF;
+
+	assert_int_equal(spool_create(&s, d->spool, "kept", 4711, 0, NULL), 0);
+	assert_int_equal(ftruncate(s.fd, 4096), 0);
+	assert_int_equal(spool_bytes_of(d->spool, 4711), 0);
+	other = dup(s.fd);
+	spool_deinit(&s);
+	assert_int_equal(spool_bytes_of(d->spool, 4711), 4096);
+	spool_files(d, true);
 }
 
 int main(int argc, char **argv)
@@ -462,7 +513,9 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_leaves_a_stream_ends_it),
 		SERVICE_TEST(a_stream_that_fails_leaves_its_spool),
 		SERVICE_TEST(who_leaves_with_two_requests_of_a_stream_leaves_none),
+		SERVICE_TEST(a_spool_that_is_kept_counts_at_once),
 		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
+		SERVICE_TEST(a_full_stream_waits_for_its_follower),
 		cmocka_unit_test(a_spool_knows_that_it_gives_nothing_back),
 	};
 	int r = service_test_begin(argc, argv);

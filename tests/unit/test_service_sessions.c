@@ -185,19 +185,13 @@ static void a_flight_recorder_gives_snapshots(void **state)
 {
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC);
-	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
-	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
-	REQUEST(request, SNAPSHOT, snapshot, snapshot);
 	struct client c;
 	Reply *reply;
 
-	output.format = (char *)"txt";
-	snapshot.session = (char *)"ring";
-	snapshot.output = &output;
 	greet(d, &c);
 	done_with(start(d, &c, "ring", true, true, 0));
 	assert_int_equal(spool_files(d, false), 0);
-	reply = ask(d, &c, &request, out);
+	reply = ask(d, &c, snapshot_request("ring", "txt"), out);
 	assert_null(reply->error);
 	assert_int_equal(reply->finished->session->state,
 			 TRACED__CONTROL__SESSION__STATE__RECORDING);
@@ -211,9 +205,7 @@ static void a_flight_recorder_gives_snapshots(void **state)
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "snapshot 0");
 	start_ok(d, &c, "plain", false);
-	snapshot.session = (char *)"plain";
-	request.id = ++next_id;
-	reply = ask(d, &c, &request, out);
+	reply = ask(d, &c, snapshot_request("plain", "txt"), out);
 	assert_true(reply->error->hint_needs_output);
 	assert_error(reply, EINVAL, "--ring, or end it: tracectl stop plain -o");
 	client_close(&c);
@@ -223,7 +215,6 @@ static void a_flight_recorder_gives_snapshots(void **state)
 static void a_ring_that_never_runs_dry_starves_nobody(void **state)
 {
 	struct daemon *d = *state;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	struct client c;
 	uint64_t begin;
 
@@ -233,10 +224,8 @@ static void a_ring_that_never_runs_dry_starves_nobody(void **state)
 	feed();
 	turn(d, 10);
 	begin = now_ns(CLOCK_MONOTONIC);
-	for (int i = 0; i < 20; i++) {
-		REQUEST(request, STATUS, status, query);
-		done_with(ask(d, &c, &request, -1));
-	}
+	for (int i = 0; i < 20; i++)
+		done_with(ask(d, &c, status_request(), -1));
 	assert_true(now_ns(CLOCK_MONOTONIC) - begin < 2 * NSEC_PER_SEC);
 	assert_true(fakes.dispatches > 100);
 	client_close(&c);
@@ -289,14 +278,6 @@ static void no_tracefs_is_an_answer(void **state)
 	client_close(&c);
 }
 
-static Reply *status(struct daemon *d, struct client *c)
-{
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
-	REQUEST(request, STATUS, status, query);
-
-	return ask(d, c, &request, -1);
-}
-
 static void arming_holds_nobody_up(void **state)
 {
 	struct daemon *d = *state;
@@ -307,7 +288,7 @@ static void arming_holds_nobody_up(void **state)
 	greet(d, &c);
 	greet(d, &other);
 	id = tell_start(d, &c, "a", false, false);
-	reply = status(d, &other);
+	reply = ask(d, &other, status_request(), -1);
 	assert_null(reply->error);
 	assert_int_equal(reply->status->n_sessions, 1);
 	assert_string_equal(reply->status->sessions[0]->name, "a");
@@ -357,10 +338,6 @@ static void a_stop_while_arming_ends_it_once_armed(void **state)
 static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 {
 	struct daemon *d = *state;
-	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
-	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
-	REQUEST(cancel_request, CANCEL, cancel, cancel);
-	REQUEST(snapshot_request, SNAPSHOT, snapshot, snapshot);
 	struct client c, other;
 
 	greet(d, &c);
@@ -370,9 +347,9 @@ static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 	turn_until(d, d->manager->session_count == 0);
 	/* Its name is free; the other's instance is gone before a new one is made. */
 	tell_start(d, &other, "a", true, true);
-	snapshot.session = cancel.session = (char *)"a";
-	assert_error(ask(d, &other, &snapshot_request, -1), EAGAIN, "does not record yet");
-	tell(&other, &cancel_request, -1);
+	assert_error(ask(d, &other, snapshot_request("a", NULL), -1), EAGAIN,
+		     "does not record yet");
+	tell(&other, cancel_request("a"), -1);
 	assert_error(hear(d, &other), ECANCELED, "cancelled");
 	done_with(hear(d, &other));
 	turn(d, 500);

@@ -2,8 +2,13 @@
 /* The end of the daemon while it has recordings. */
 #include "service_harness.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "traced/stream.h"
 
@@ -123,6 +128,32 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 	client_close(&c);
 }
 
+/* The service manager has the socket, too, and passes it to the next daemon. */
+static void a_socket_that_was_passed_serves_the_next_daemon(void **state)
+{
+	struct daemon *d = *state;
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client,
+	    taken;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s/passed", d->dir);
+	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	assert_int_equal(listen(listener, 1), 0);
+	assert_int_equal(manager_listen(d->manager, fcntl(listener, F_DUPFD_CLOEXEC, 0), &err), 0);
+	daemon_stop(d);
+	turn_until(d, loop_has_ended(d->loop));
+	d->manager = manager_free(d->manager);
+	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(client, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	taken = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	assert_true(taken >= 0);
+	unlink(sa.sun_path);
+	close(taken);
+	close(client);
+	close(listener);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +162,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(what_nobody_sends_for_is_kept_when_the_daemon_stops),
 		SERVICE_TEST(who_watches_is_told_where_it_is_when_the_daemon_stops),
 		SERVICE_TEST(a_stop_of_the_daemon_does_not_wait_for_arming),
+		SERVICE_TEST(a_socket_that_was_passed_serves_the_next_daemon),
 	};
 	int r = service_test_begin(argc, argv);
 

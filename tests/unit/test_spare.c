@@ -27,9 +27,7 @@ static void turn_on(struct daemon *d)
 
 static uint64_t told_bytes(struct daemon *d, struct client *c)
 {
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
-	REQUEST(request, STATUS, status, query);
-	Reply *reply = ask(d, c, &request, -1);
+	Reply *reply = ask(d, c, status_request(), -1);
 	uint64_t bytes = reply->status->spare_bytes;
 
 	done_with(reply);

@@ -85,8 +85,8 @@ static void a_tid_is_used_again(void **state _unused_)
 	assert_int_equal(task_table_rename(t, 10, 7 * S + 1, NULL, 0, "new", 3), 0);
 	assert_string_equal(name(t, 10, 7 * S - 1), "old");
 	assert_string_equal(name(t, 10, 7 * S), "new");
-	assert_int_equal(task_table_until(t, task_table_find(t, 10, 0)), 7 * S);
-	assert_int_equal(task_table_until(t, task_table_find(t, 10, 8 * S)), UINT64_MAX);
+	assert_int_equal(task_table_until(task_table_find(t, 10, 0)), 7 * S);
+	assert_int_equal(task_table_until(task_table_find(t, 10, 8 * S)), UINT64_MAX);
 	assert_true(task_is_oldest(task_table_find(t, 10, 0)));
 	/* A third task, whose birth was not recorded: /proc has another start time. */
 	reading(t, 10, 10, 20 * S, 12 * S, "third", false);
@@ -348,6 +348,39 @@ static void long_names_are_cut(void **state _unused_)
 	assert_int_equal(strlen(name(t, 10, 0)), 63);
 }
 
+/* A hostile stream dates a life far ahead, and its end before. */
+static void a_life_does_not_end_before_it_begins(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+	struct task *const *all;
+	size_t count;
+
+	reading(t, 10, 10, 1, 1, "first", false);
+	assert_int_equal(task_table_death(t, 10, 1 * S, NULL, 0), 0);
+	reading(t, 10, 10, 2 * S, 1000 * S, "ahead", false);
+	reading(t, 10, 10, 3 * S, 3 * S, "present", false);
+	all = task_table_all(t, &count);
+	assert_int_equal(count, 3);
+	assert_string_equal(all[2]->comm, "ahead");
+	assert_int_equal(task_table_gone(all[2]), 1000 * S);
+	task_table_forget(t, 10 * S);
+	assert_int_equal(lives(t), 2);
+}
+
+/* The first of three lives is forgotten without an end; the second has one. */
+static void a_death_is_not_that_of_an_ended_life(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	birth(t, 1, 10, 1 * S, 0, "first");
+	birth(t, 1, 10, 2 * S, 0, "second");
+	reading(t, 10, 10, 5 * S, 4 * S + S / 2, "third", false);
+	task_table_forget(t, 3 * S + S / 2);
+	assert_int_equal(lives(t), 2);
+	assert_int_equal(task_table_death(t, 10, 6 * S, NULL, 0), 0);
+	assert_int_equal(task_table_gone(task_table_find(t, 10, 6 * S)), 6 * S);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +398,8 @@ int main(void)
 		cmocka_unit_test(an_end_names_a_nameless_task),
 		cmocka_unit_test(holes_hide_no_task),
 		cmocka_unit_test(long_names_are_cut),
+		cmocka_unit_test(a_life_does_not_end_before_it_begins),
+		cmocka_unit_test(a_death_is_not_that_of_an_ended_life),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

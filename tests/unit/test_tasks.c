@@ -54,11 +54,11 @@ static void stat_lines(void **state)
 	struct task_scan scan;
 	Traced__Capture__Tasks *t;
 
-	fake_file(&f->root, "proc/7/task/7/stat", odd);
+	fake_file(&f->root, "proc/7/stat", odd);
 	for (unsigned i = 0; i < ARRAY_SIZE(damaged); i++) {
 		char path[64];
 
-		snprintf(path, sizeof(path), "proc/8/task/%u/stat", i + 8);
+		snprintf(path, sizeof(path), "proc/%u/stat", i + 8);
 		fake_file(&f->root, path, damaged[i]);
 	}
 	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
@@ -113,6 +113,27 @@ static void scan_finds_threads(void **state)
 		}
 	}
 	assert_true(main_seen && thread_seen && kthread_seen);
+	traced__capture__tasks__free_unpacked(t, NULL);
+}
+
+/* Most tasks are kernel threads, or their process's only thread: one file tells so. */
+static void a_scan_reads_no_more_than_needed(void **state)
+{
+	static const char alone[] = "7 (x) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 250 1 2 3\n";
+	struct fake_capture *f = *state;
+	struct task_scan scan;
+	Traced__Capture__Tasks *t;
+
+	/* Files that may not be read tell of other tasks and users. */
+	fake_task(f, 2, 2, "kthreadd", 0x200000);
+	fake_task(f, 2, 3, "nobody", 0);
+	fake_task(f, 7, 8, "nobody", 0);
+	fake_file(&f->root, "proc/7/stat", alone);
+	assert_int_equal(task_scan_start(&scan, fake_path(&f->root, "proc"), NULL), 0);
+	assert_int_equal(task_scan_step(&scan, &f->writer), 0);
+	assert_int_equal(read_tasks(f, &t), 2);
+	for (size_t i = 0; i < t->n_tasks; i++)
+		assert_int_equal(t->tasks[i]->uid, t->tasks[i]->tid == 2 ? 0 : 1000);
 	traced__capture__tasks__free_unpacked(t, NULL);
 }
 
@@ -215,7 +236,7 @@ static void a_later_scan_writes_what_is_new(void **state)
 	nftw(fake_path(&f->root, "proc/2000"), fake_root_remove, 16, FTW_DEPTH | FTW_PHYS);
 	scan_all(f, &m);
 	fake_task(f, 2000, 2000, "new", 0x40);
-	fake_file(&f->root, "proc/2000/task/2000/stat",
+	fake_file(&f->root, "proc/2000/stat",
 		  "2000 (new) S 1 0 0 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3\n");
 	scan_all(f, &m);
 	assert_int_equal(read_tasks(f, &t), 303);
@@ -362,6 +383,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(stat_lines),
 		TEST(scan_finds_threads),
+		TEST(a_scan_reads_no_more_than_needed),
 		TEST(a_reading_is_dated_before_it),
 		TEST(long_scan_comes_in_slices),
 		TEST(a_process_of_many_threads_is_divided),

@@ -35,6 +35,35 @@ static bool identifier_is_free(const char *word, const char *end)
 	return *end != '(' && !(end[0] == '-' && end[1] == '>');
 }
 
+/* Words of C and the kernel's types: no constants. Without others the BTF need not be read. */
+static bool identifier_is_type(const char *word, size_t len)
+{
+	static const char *const types[] = {
+		"REC",	   "bool",	"char",	   "const",    "enum",	   "gfp_t",    "int",
+		"int16_t", "int32_t",	"int64_t", "int8_t",   "long",	   "s16",      "s32",
+		"s64",	   "s8",	"short",   "signed",   "size_t",   "struct",   "u16",
+		"u32",	   "u64",	"u8",	   "uint",     "uint16_t", "uint32_t", "uint64_t",
+		"uint8_t", "uintptr_t", "union",   "unsigned", "void",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (strlen(types[i]) == len && memcmp(types[i], word, len) == 0)
+			return true;
+	return false;
+}
+
+/* True for the field's name in __get_str(name) and its like. */
+static bool identifier_is_field(const char *begin, const char *word)
+{
+	const char *p = word - 1;
+
+	if (*p != '(')
+		return false;
+	while (p > begin && is_identifier_char(p[-1]))
+		p--;
+	return strncmp(p, "__get_", 6) == 0;
+}
+
 static void identifiers_add(struct identifiers *ids, const char *word, size_t len)
 {
 	buf_append(&ids->text, word, len);
@@ -60,7 +89,8 @@ void identifiers_collect(struct identifiers *ids, const char *format)
 		}
 		while (is_identifier_char(*p))
 			p++;
-		if (identifier_is_free(word, p))
+		if (identifier_is_free(word, p) && !identifier_is_field(format, word) &&
+		    !identifier_is_type(word, (size_t)(p - word)))
 			identifiers_add(ids, word, (size_t)(p - word));
 		else if (strncmp(word, "jiffies_to_msecs", (size_t)(p - word)) == 0)
 			identifiers_add(ids, "HZ", 2);

@@ -149,18 +149,47 @@ static const char *find_excerpt(const struct buf *text, size_t from, size_t *ret
 	return line;
 }
 
+static void excerpt_remember(struct excerpt_memory *m, const char *excerpt, size_t len)
+{
+	int empty = 0;
+
+	if (!m || len > sizeof(m->text) ||
+	    !__atomic_compare_exchange_n(&m->state, &empty, 1, false, __ATOMIC_RELAXED,
+					 __ATOMIC_RELAXED))
+		return;
+	memcpy(m->text, excerpt, len);
+	m->len = len;
+	__atomic_store_n(&m->state, 2, __ATOMIC_RELEASE);
+}
+
 /* Returns 1: written; 0: no excerpt found; or -errno. */
-static int write_excerpt(const struct buf *text, size_t from, struct stream_writer *w)
+static int write_excerpt(const struct kernel_symbols *s, size_t from, struct stream_writer *w)
 {
 	size_t len;
-	const char *excerpt = find_excerpt(text, from, &len);
+	const char *excerpt = find_excerpt(&s->text, from, &len);
 
-	return excerpt ? stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1 : 0;
+	if (!excerpt)
+		return 0;
+	excerpt_remember(s->memory, excerpt, len);
+	return stream_write(w, CHUNK_KALLSYMS_EXCERPT, excerpt, len) ?: 1;
+}
+
+/* Returns 1: written; 0: an earlier capture found none; or -errno. */
+static int write_remembered(struct kernel_symbols *s, struct stream_writer *w)
+{
+	const struct excerpt_memory *m = s->memory;
+	int r;
+
+	if (!m || __atomic_load_n(&m->state, __ATOMIC_ACQUIRE) != 2)
+		return 0;
+	r = stream_write(w, CHUNK_KALLSYMS_EXCERPT, m->text, m->len);
+	s->excerpt_alone = r == 0;
+	return r ?: 1;
 }
 
 static int kernel_symbols_write(const struct kernel_symbols *s, struct stream_writer *w)
 {
-	int r = s->excerpt_alone ? 0 : write_excerpt(&s->text, 0, w);
+	int r = s->excerpt_alone ? 0 : write_excerpt(s, 0, w);
 
 	return r < 0 ? r : stream_write_packed(w, CHUNK_KALLSYMS, s->text.data, s->text.len);
 }
@@ -207,10 +236,13 @@ int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 			struct stream_writer *w)
 {
 	size_t from = s->text.len - MIN(s->text.len, (size_t)OVERLAP);
-	int r = kernel_symbols_open(s, proc);
+	int r = all || s->fd >= 0 ? 0 : write_remembered(s, w);
 	ssize_t got;
 	char *p;
 
+	if (r != 0)
+		return MIN(r, 0);
+	r = kernel_symbols_open(s, proc);
 	if (r <= 0)
 		return r;
 	p = buf_reserve(&s->text, KERNEL_SYMBOLS_STEP);
@@ -221,12 +253,23 @@ int kernel_symbols_step(struct kernel_symbols *s, const char *proc, bool all,
 		return (int)got;
 	s->text.len += (size_t)got;
 	s->hidden = symbols_are_zero(&s->text);
-	r = all || s->hidden ? 0 : write_excerpt(&s->text, from, w);
+	r = all || s->hidden ? 0 : write_excerpt(s, from, w);
 	if (r == 0 && s->text.len > STREAM_KALLSYMS_MAX)
 		kernel_symbols_cut(s);
 	else if (r == 0 && (size_t)got == KERNEL_SYMBOLS_STEP && !s->hidden)
 		return 1;
 	return kernel_symbols_end(s, r, w);
+}
+
+int kernel_symbols_note_modules(struct kernel_symbols *s, const char *proc)
+{
+	buf_deinit(&s->at_start);
+	return read_modules(proc, &s->at_start);
+}
+
+int kernel_symbols_find_gone(const struct kernel_symbols *s, struct buf *out)
+{
+	return s->excerpt_alone || s->hidden ? 0 : find_new_modules(&s->modules, &s->at_start, out);
 }
 
 int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct stream_writer *w)
@@ -257,8 +300,12 @@ int kernel_symbols_update(struct kernel_symbols *s, const char *proc, struct str
 
 void kernel_symbols_deinit(struct kernel_symbols *s)
 {
+	struct excerpt_memory *memory = s->memory;
+
 	close_fd(s->fd);
 	buf_deinit(&s->text);
 	buf_deinit(&s->modules);
+	buf_deinit(&s->at_start);
 	*s = KERNEL_SYMBOLS_INIT;
+	s->memory = memory;
 }

@@ -4,7 +4,9 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "base/io.h"
 #include "daemon/capture/tracefs/setting.h"
@@ -240,6 +242,8 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 	to->n_kprobe_filters = request->kprobe_filters.count;
 	to->uprobe_filters = (char **)(uintptr_t)request->uprobe_filters.items;
 	to->n_uprobe_filters = request->uprobe_filters.count;
+	to->polls = (char **)(uintptr_t)request->polls.items;
+	to->n_polls = request->polls.count;
 	if (request->functions.tracer)
 		to->tracer = (char *)(uintptr_t)request->functions.tracer;
 	if (request->cpus) {
@@ -285,6 +289,18 @@ static void metadata_describe_machine(const struct metadata *m, struct utsname *
 	h->cpus_online = m->cpus_online;
 }
 
+static void metadata_describe_place(Traced__Capture__Header *h)
+{
+	time_t now = time(NULL);
+	struct sysinfo info;
+	struct tm local;
+
+	if (sysinfo(&info) < 0 || !localtime_r(&now, &local))
+		return;
+	h->ram_bytes = (uint64_t)info.totalram * info.mem_unit;
+	h->timezone_mins = (int32_t)(local.tm_gmtoff / 60);
+}
+
 int metadata_pack_header(const struct metadata *m, struct buf *out, struct error *err)
 {
 	Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
@@ -307,6 +323,7 @@ int metadata_pack_header(const struct metadata *m, struct buf *out, struct error
 	h.uuid = (ProtobufCBinaryData){ .len = sizeof(uuid), .data = uuid };
 	h.pointer_key = (ProtobufCBinaryData){ .len = sizeof(key), .data = key };
 	metadata_describe_machine(m, &u, &h);
+	metadata_describe_place(&h);
 	h.trace_clock = metadata_read_chosen(m->dir, "trace_clock");
 	h.trace_header = metadata_read_trace_header(m->dir);
 	h.tracer = metadata_read_word(m->dir, "current_tracer");

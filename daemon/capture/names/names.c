@@ -62,6 +62,7 @@ int names_init(struct names *n, const struct capture_env *env, const char *const
 
 	*n = (struct names){ .env = env, .all_symbols = all_symbols };
 	n->symbols = KERNEL_SYMBOLS_INIT;
+	n->symbols.memory = env->excerpt;
 	n->scan = TASK_SCAN_INIT;
 	for (size_t i = 0; r == 0 && i < event_count; i++)
 		r = names_add(n, &cap, NULL, events[i]);
@@ -271,8 +272,18 @@ static int symbols_step(struct names *n, struct stream_writer *w)
 	return r;
 }
 
+/* The formats are known: where none names symbols, the events need not be looked at. */
+static int names_wait_for_symbols(struct names *n)
+{
+	if (n->seen && !n->some_name_symbols)
+		n->seen->off = true;
+	return kernel_symbols_note_modules(&n->symbols, n->env->proc);
+}
+
 bool names_lack_symbols(struct names *n)
 {
+	if (n->stage == NAMES_KALLSYMS)
+		return !n->symbols_wait;
 	if (n->stage != NAMES_DONE || !n->symbols.excerpt_alone || !names_want_all_symbols(n))
 		return false;
 	n->stage = NAMES_KALLSYMS;
@@ -300,6 +311,8 @@ int names_step(struct names *n, struct stream_writer *w)
 		r = printk_step(n, w);
 		break;
 	case NAMES_KALLSYMS:
+		if (n->symbols_wait)
+			return names_wait_for_symbols(n);
 		r = symbols_step(n, w);
 		break;
 	case NAMES_DONE:

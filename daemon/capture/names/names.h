@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Writes what a reader on another machine needs: tasks, event formats, constants, printk strings,
- * kernel symbols. Works in slices of about a millisecond while the kernel already records.
+ * kernel symbols. Works in slices of about a millisecond, so the recording's rings do not wait.
  */
 #pragma once
 
@@ -34,6 +34,7 @@ struct names {
 	bool some_name_symbols;		/* one of the requested events names symbols */
 	struct seen_events *seen;	/* events recorded so far; NULL: assume any; borrowed */
 	bool want_arguments;		/* function events are recorded */
+	bool symbols_wait;		/* the caller asks for symbols later, by clearing this */
 	struct task_scan scan;
 	struct task_memory *known; /* remembers the tasks written, for later scans; or NULL */
 	struct kernel_symbols symbols;
@@ -57,13 +58,13 @@ int names_see_options(struct names *n, int dir);
 /* Starts over, for another stream. */
 void names_rewind(struct names *n);
 /*
- * Returns 1: more to do; 0: all is written; or -errno. Turns n->seen off once its result is no
- * longer needed.
+ * Returns 1: more to do; 0: all is written that need not wait; or -errno. Turns n->seen off once
+ * its result is no longer needed.
  */
 int names_step(struct names *n, struct stream_writer *w);
 /*
- * After all names are written: true if an event that needs symbols has been seen since. names_step
- * then writes the symbols, as of now.
+ * After names_step returned 0: true if symbols need not wait any longer, or an event that needs
+ * them has been seen since. names_step then writes them, as of now.
  */
 bool names_lack_symbols(struct names *n);
 /* Writes symbols of modules loaded since the last ones were written. 0 or -errno. */

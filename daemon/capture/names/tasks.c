@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include "base/io.h"
+#include "base/secret_hash.h"
 #include "base/vec.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "proto/capture.pb-c.h"
@@ -18,6 +19,7 @@ struct task_stat {
 	int32_t tid, ppid;
 	char comm[64];
 	bool kthread;
+	unsigned threads;  /* of its process; 0: it has ended */
 	uint64_t start_ns; /* since boot */
 };
 
@@ -28,7 +30,7 @@ struct task_seen {
 	uint64_t digest;
 };
 
-#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435769))
+#define TID_HASH(tid) hash_u32((uint32_t)(tid))
 DEFINE_TABLE(task_slots, struct task_seen, int32_t, slot->tid, TID_HASH(slot->tid),
 	     slot->tid == key);
 
@@ -126,14 +128,17 @@ static int task_stat_parse(struct task_stat *ret, const char *line, size_t len, 
 	n = MIN((size_t)(close - open - 1), sizeof(t.comm) - 1);
 	memcpy(t.comm, open + 1, n);
 	t.tid = (int32_t)strtol(line, NULL, 10);
-	/* proc(5): after the name follow state, ppid, ..., flags (9th), ..., starttime (22nd). */
+	/*
+	 * proc(5): after the name follow state, ppid, ..., flags (9th), ..., num_threads (20th),
+	 * itrealvalue, starttime.
+	 */
 	n = MIN((size_t)(line + len - close - 1), sizeof(rest) - 1);
 	memcpy(rest, close + 1, n);
 	rest[n] = '\0';
 	if (t.tid <= 0 || sscanf(rest,
 				 " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				 "%*d %*d %*d %llu",
-				 &t.ppid, &flags, &start) != 3)
+				 "%*d %u %*d %llu",
+				 &t.ppid, &flags, &t.threads, &start) != 4)
 		return -EBADMSG;
 	t.kthread = flags & PF_KTHREAD;
 	t.start_ns = start * (NSEC_PER_SEC / (uint64_t)hz);
@@ -247,64 +252,87 @@ static void task_slice_read_cmdline(struct task_slice *s, int process, Traced__C
 		task_slice_set_bytes(s, &task->cmdline, text, (size_t)n);
 }
 
-static void task_slice_add_thread(struct task_slice *s, int process, const char *dir, int32_t tgid,
-				  uint32_t uid)
+/* Reads the stat file in the folder dir. False: the task has ended, or the file is damaged. */
+static bool task_read_stat(int fd, const char *dir, struct task_stat *ret)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	Traced__Capture__Task *task;
-	struct task_stat st;
-	char path[64];
+	_cleanup_close_ int file = -EBADF;
+	char text[1024], path[300];
+	ssize_t n;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/stat", dir) >= sizeof(path))
-		return;
-	/* The task may have ended meanwhile. */
-	if (read_file_at(process, path, 1 << 16, &text) < 0 ||
-	    task_stat_parse(&st, text.data, text.len, sysconf(_SC_CLK_TCK)) < 0 ||
-	    task_memory_remember(s->memory, &st, tgid))
-		return;
-	task = task_slice_add(s);
-	if (!task)
-		return;
-	task->tid = st.tid;
-	task->tgid = tgid;
-	task->ppid = st.ppid;
-	task->uid = uid;
-	task->start_ns = st.start_ns;
-	task->kthread = st.kthread;
-	task_slice_set_bytes(s, &task->comm, st.comm, strlen(st.comm));
-	if (st.tid == tgid && !st.kthread)
-		task_slice_read_cmdline(s, process, task);
+		return false;
+	file = openat(fd, path, O_RDONLY | O_CLOEXEC);
+	/* One read gets the whole line: the longest has 52 numbers and a name of 64 bytes. */
+	n = file < 0 ? -1 : read(file, text, sizeof(text));
+	return n > 0 && task_stat_parse(ret, text, (size_t)n, sysconf(_SC_CLK_TCK)) == 0;
 }
 
-static void task_slice_add_process(struct task_slice *s, int proc, const char *pid)
+/* Returns NULL if the task is known already, or memory is short. */
+static Traced__Capture__Task *task_slice_add_task(struct task_slice *s, const struct task_stat *st,
+						  int32_t tgid, uint32_t uid)
 {
-	_cleanup_close_ int process = openat(proc, pid, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int32_t tgid = (int32_t)strtol(pid, NULL, 10);
-	uint32_t uid = 0;
-	struct dirent *e;
-	DIR *threads;
-	int fd;
+	Traced__Capture__Task *task;
 
-	if (process < 0)
-		return;
-	task_read_uid(process, &uid);
-	fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	threads = fd < 0 ? NULL : fdopendir(fd);
+	if (task_memory_remember(s->memory, st, tgid))
+		return NULL;
+	task = task_slice_add(s);
+	if (!task)
+		return NULL;
+	task->tid = st->tid;
+	task->tgid = tgid;
+	task->ppid = st->ppid;
+	task->uid = uid;
+	task->start_ns = st->start_ns;
+	task->kthread = st->kthread;
+	task_slice_set_bytes(s, &task->comm, st->comm, strlen(st->comm));
+	return task;
+}
+
+/* Adds the threads other than the first. */
+static void task_slice_add_threads(struct task_slice *s, int process, int32_t tgid, uint32_t uid)
+{
+	int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
 	if (!threads) {
 		close_fd(fd);
 		return;
 	}
 	while ((e = readdir(threads))) {
-		char dir[300];
+		struct task_stat st;
 
-		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+		if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == tgid ||
+		    !task_read_stat(dirfd(threads), e->d_name, &st))
 			continue;
-		snprintf(dir, sizeof(dir), "task/%s", e->d_name);
-		task_slice_add_thread(s, process, dir, tgid, uid);
+		task_slice_add_task(s, &st, tgid, uid);
 		if (s->count >= CHUNK_TASKS_MAX && task_slice_write(s) < 0)
 			break;
 	}
 	closedir(threads);
+}
+
+/* Reads one file of a kernel thread, three of most processes: most of them have one thread. */
+static void task_slice_add_process(struct task_slice *s, int proc, const char *pid)
+{
+	_cleanup_close_ int process = -EBADF;
+	Traced__Capture__Task *task;
+	struct task_stat st;
+	uint32_t uid = 0;
+
+	if (!task_read_stat(proc, pid, &st))
+		return;
+	if (!st.kthread) {
+		process = openat(proc, pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (process < 0)
+			return;
+		task_read_uid(process, &uid);
+	}
+	task = task_slice_add_task(s, &st, st.tid, uid);
+	if (task && !st.kthread)
+		task_slice_read_cmdline(s, process, task);
+	if (!st.kthread && st.threads != 1)
+		task_slice_add_threads(s, process, st.tid, uid);
 }
 
 int task_scan_step(struct task_scan *s, struct stream_writer *w)

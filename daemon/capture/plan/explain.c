@@ -105,11 +105,7 @@ static bool fields_find_unknown(const struct fields *f, const char *filter,
 	return false;
 }
 
-/*
- * Appends a hint on a filter: names near to the unknown one, and all fields of the event. Appends
- * nothing if the format lists no field.
- */
-static void fields_hint(const char *format, const char *filter, struct buf *out)
+void plan_put_fields(const char *format, const char *filter, struct buf *out)
 {
 	char unknown[NAME_MAX_BYTES];
 	const char *best[NEAREST_MAX];
@@ -157,7 +153,7 @@ static void explain_add_fields(const struct plan_step *s, const struct tracefs *
 	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
 		return;
 	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
-		fields_hint(format.data, s->value, out);
+		plan_put_fields(format.data, s->value, out);
 }
 
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,

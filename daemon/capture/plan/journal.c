@@ -13,9 +13,10 @@
  *	   mkdir instances/traced-1-x
  *	"restore FILE OLD" ─────────▶ line 2
  *	   write FILE
+ *	"wrote FILE NEW" ───────────▶ line 3
  *	   killed                     (the kernel unlocks) ─────▶ lock succeeds: owner is dead
- *	                                                          undo line 2, then line 1
- *	                                                          unlink
+ *	                                                          undo line 2 if FILE still has
+ *	                                                          NEW, then line 1; unlink
  *
  * Invariants:
  * - A line is in the file before its step begins, so no step is ever without its undo. The reverse
@@ -29,6 +30,9 @@
  *   was created but is not locked yet may be deleted by such a start; journal_create() notices by
  *   the link count and tries again.
  * - The file is deleted only after everything was undone. What failed is tried at each next start.
+ * - A setting that somebody changed after the crash is theirs. So a value is restored only if the
+ *   file still reads as after our last write. A crash within a write leaves its value unknown: then
+ *   the old value is restored.
  * - Lines are undone last first. A line is complete only with its newline; an incomplete last one
  *   was cut by the crash, before its step.
  * - FILE must lie below tracefs: absolute paths and ".." are refused. The state directory is
@@ -43,9 +47,15 @@
 #include "daemon/capture/plan/journal.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/vec.h"
+#include "daemon/capture/tracefs/setting.h"
+
+/* A longer value is compared by its length and hash: some lists name every kernel function. */
+#define VALUE_MAX 200
 
 static int journal_lock(int fd)
 {
@@ -54,12 +64,19 @@ static int journal_lock(int fd)
 	return fcntl(fd, F_OFD_SETLK, &lock) < 0 ? -errno : 0;
 }
 
+int journal_explain_full(const struct journal *j, struct error *err)
+{
+	error_set(err, j->full, "the state folder %s is full", j->state_dir);
+	return error_hint(err, "make room there, or set state_dir in traced.conf");
+}
+
 int journal_create(struct journal *j, const char *state_dir, const char *name, struct error *err)
 {
 	struct stat st;
 	int r;
 
 	*j = JOURNAL_INIT;
+	j->state_dir = state_dir;
 	if (asprintf(&j->name, "%s" JOURNAL_SUFFIX, name) < 0) {
 		j->name = NULL;
 		return error_set(err, -ENOMEM, "out of memory");
@@ -85,7 +102,10 @@ int journal_create(struct journal *j, const char *state_dir, const char *name, s
 		j->fd = close_fd(j->fd);
 		r = -EAGAIN;
 	}
-	if (r == -EEXIST)
+	j->full = r == -ENOSPC || r == -EDQUOT ? r : 0;
+	if (j->full)
+		journal_explain_full(j, err);
+	else if (r == -EEXIST)
 		error_set(err, r, "a recording of that name is already running (%s/%s)", state_dir,
 			  j->name);
 	else
@@ -101,6 +121,8 @@ static int journal_write_line(struct journal *j, struct buf *line)
 
 	if (r == 0)
 		r = write_full(j->fd, line->data, line->len);
+	if (r == -ENOSPC || r == -EDQUOT)
+		j->full = r;
 	return r;
 }
 
@@ -112,27 +134,84 @@ int journal_instance(struct journal *j, const char *instance)
 	return journal_write_line(j, &line);
 }
 
+static void journal_escape(const char *value, struct buf *out)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			buf_puts(out, "\\n");
+		else if (*value == '\\')
+			buf_puts(out, "\\\\");
+		else
+			buf_putc(out, *value);
+	}
+}
+
 static int journal_write_value(struct journal *j, const char *verb, const char *file,
 			       const char *value)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
 
 	buf_printf(&line, "%s %s ", verb, file);
-	for (; *value; value++) {
-		if (*value == '\n')
-			buf_puts(&line, "\\n");
-		else if (*value == '\\')
-			buf_puts(&line, "\\\\");
-		else
-			buf_putc(&line, *value);
-	}
+	journal_escape(value, &line);
 	buf_putc(&line, '\n');
 	return journal_write_line(j, &line);
+}
+
+/* Appends what identifies a value, on one line: the value, escaped, or its length and FNV-1a hash.
+ */
+static void journal_identify(const char *value, struct buf *out)
+{
+	size_t len = strlen(value);
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	if (len <= VALUE_MAX) {
+		journal_escape(value, out);
+		return;
+	}
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)value[i]) * UINT64_C(0x100000001b3);
+	buf_printf(out, "\\%zu bytes, hash %016" PRIx64, len, hash);
+}
+
+/* Appends what identifies the file's present value. */
+static int journal_read_back(const struct tracefs *fs, const char *file, struct buf *out)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT, value = BUF_INIT;
+	int r = tracefs_read(tracefs_root(fs), file, &now);
+
+	if (r == 0)
+		r = setting_text(file, buf_string(&now), &value);
+	if (r < 0)
+		return r;
+	if (!buf_string(&value))
+		return -ENOMEM;
+	journal_identify(value.data, out);
+	return buf_string(out) ? 0 : -ENOMEM;
 }
 
 int journal_restore(struct journal *j, const char *file, const char *old)
 {
 	return journal_write_value(j, "restore", file, old);
+}
+
+int journal_writes(struct journal *j, const char *file)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_printf(&line, "writes %s\n", file);
+	return journal_write_line(j, &line);
+}
+
+int journal_wrote(struct journal *j, const struct tracefs *fs, const char *file)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_printf(&line, "wrote %s ", file);
+	/* Without the line the value counts as ours. */
+	if (journal_read_back(fs, file, &line) < 0)
+		return 0;
+	buf_putc(&line, '\n');
+	return journal_write_line(j, &line);
 }
 
 int journal_append(struct journal *j, const char *file, const char *line)
@@ -171,31 +250,129 @@ static void journal_unescape(char *s)
 	*to = '\0';
 }
 
-static int journal_undo_value(const struct tracefs *fs, char *args, bool append)
-{
-	char *value = strchr(args, ' ');
+/* Our last write of a file. */
+struct last_write {
+	const char *file;
+	const char *value; /* as journal_identify() puts it; NULL: unknown */
+};
 
-	if (!value || args[0] == '/' || strstr(args, ".."))
-		return -EBADMSG;
-	*value++ = '\0';
-	journal_unescape(value);
-	return append ? tracefs_append(tracefs_root(fs), args, value)
-		      : tracefs_write(tracefs_root(fs), args, value);
+struct undoing {
+	const struct tracefs *fs;
+	struct last_write *writes; /* owned; the strings belong to the journal's text */
+	size_t count, cap;
+	struct buf *kept; /* a line for each value that stays; or NULL */
+	bool any_kept;
+};
+
+static struct last_write *undoing_find(struct undoing *u, const char *file)
+{
+	for (size_t i = 0; i < u->count; i++)
+		if (strcmp(u->writes[i].file, file) == 0)
+			return &u->writes[i];
+	return NULL;
 }
 
-static int journal_undo_line(const struct tracefs *fs, char *line)
+/* Lines come last first, so a file's first line is about its last write. */
+static int undoing_note(struct undoing *u, const char *file, const char *value)
 {
+	const struct last_write w = { file, value };
+
+	return undoing_find(u, file) ? 0 : vec_push(u->writes, u->count, u->cap, w);
+}
+
+static void undoing_keep(struct undoing *u, const char *what)
+{
+	u->any_kept = true;
+	if (u->kept)
+		buf_printf(u->kept, "%s\n", what);
+}
+
+/* True if another tool now uses the top-level buffer. */
+static bool toplevel_is_used(const struct tracefs *fs)
+{
+	_cleanup_buf_ struct buf tracer = BUF_INIT, events = BUF_INIT;
+	bool traces = tracefs_read(tracefs_root(fs), "current_tracer", &tracer) == 0 &&
+		      strcmp(buf_string(&tracer) ?: "nop", "nop") != 0;
+
+	return traces || (tracefs_read(tracefs_root(fs), "events/enable", &events) == 0 &&
+			  strcmp(buf_string(&events) ?: "0", "0") != 0);
+}
+
+/* True if the setting is somebody else's now, or has its old value. Reports the former. */
+static bool undoing_is_over(struct undoing *u, const char *file, const char *old, const char *value)
+{
+	_cleanup_buf_ struct buf now = BUF_INIT, before = BUF_INIT, text = BUF_INIT;
+
+	if (!value || journal_read_back(u->fs, file, &now) < 0 || strcmp(now.data, value) == 0)
+		return false;
+	journal_identify(old, &before);
+	if (strcmp(now.data, buf_string(&before) ?: "") == 0)
+		return true;
+	buf_printf(&text, "%s stays '%s': it was changed after the crash", file, now.data);
+	undoing_keep(u, buf_string(&text) ?: file);
+	return true;
+}
+
+/* Returns 1 if the old value was written. */
+static int undoing_restore(struct undoing *u, const char *file, const char *old)
+{
+	struct last_write *last = undoing_find(u, file);
+
+	/* The first step of a recording in the top-level buffer, so it is undone last. */
+	if (strcmp(file, "trace") == 0 && (u->any_kept || toplevel_is_used(u->fs))) {
+		undoing_keep(u, "the events in the top-level buffer stay: somebody uses it");
+		return 0;
+	}
+	if (last) {
+		const char *value = last->value;
+
+		/* An earlier step on the same file has a write of its own. */
+		vec_remove(u->writes, u->count, (size_t)(last - u->writes), 1);
+		if (undoing_is_over(u, file, old, value))
+			return 0;
+	}
+	return tracefs_write(tracefs_root(u->fs), file, old) ?: 1;
+}
+
+/* Splits "FILE VALUE", or takes FILE alone. NULL: FILE is not below tracefs. */
+static const char *journal_take_file(char *args, char **ret_value)
+{
+	char *blank = strchr(args, ' ');
+
+	*ret_value = blank ? blank + 1 : NULL;
+	if (blank)
+		*blank = '\0';
+	return args[0] == '/' || strstr(args, "..") ? NULL : args;
+}
+
+/* Returns 1 if the line was a step that is undone now, 0 if it only tells about one. */
+static int undoing_line(struct undoing *u, char *line)
+{
+	static const char *const verbs[] = { "restore", "append", "wrote", "writes" };
+	char *args = strchr(line, ' '), *value;
+	const char *file;
+	size_t verb = 0;
+
 	if (strncmp(line, "instance ", 9) == 0)
-		return tracefs_remove_instance(fs, line + 9);
-	if (strncmp(line, "restore ", 8) == 0)
-		return journal_undo_value(fs, line + 8, false);
-	if (strncmp(line, "append ", 7) == 0)
-		return journal_undo_value(fs, line + 7, true);
-	return -EBADMSG;
+		return tracefs_remove_instance(u->fs, line + 9) ?: 1;
+	if (!args)
+		return -EBADMSG;
+	*args++ = '\0';
+	while (verb < ARRAY_SIZE(verbs) && strcmp(line, verbs[verb]) != 0)
+		verb++;
+	file = journal_take_file(args, &value);
+	if (!file || verb == ARRAY_SIZE(verbs) || (!value && verb < 3))
+		return -EBADMSG;
+	if (verb >= 2)
+		return undoing_note(u, file, verb == 2 ? value : NULL);
+	journal_unescape(value);
+	return verb ? tracefs_append(tracefs_root(u->fs), file, value) ?: 1
+		    : undoing_restore(u, file, value);
 }
 
-int journal_undo(const struct tracefs *fs, char *text, size_t len)
+int journal_undo(const struct tracefs *fs, char *text, size_t len, struct buf *kept)
 {
+	struct undoing u = { .fs = fs, .kept = kept };
 	int undone = 0, failed = 0;
 
 	/* Ignore a last line without its newline: a crash cut it. */
@@ -208,12 +385,13 @@ int journal_undo(const struct tracefs *fs, char *text, size_t len)
 		text[len] = '\0';
 		while (start && text[start - 1] != '\n')
 			start--;
-		r = journal_undo_line(fs, text + start);
+		r = undoing_line(&u, text + start);
 		len = start;
-		if (r == 0)
-			undone++;
+		if (r >= 0)
+			undone += r;
 		else if (r != -ENOENT && !failed)
 			failed = r;
 	}
+	free(u.writes);
 	return failed ?: undone;
 }

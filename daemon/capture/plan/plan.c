@@ -30,6 +30,8 @@
  *   in part.
  * - One refusal of a step that is not optional undoes the whole plan. Optional steps keep their
  *   error in .refused, and request_verify() decides what it means.
+ * - After the write of a PLAN_SET the journal gets the value that was read back. An undo after a
+ *   crash restores only settings that still have it; the others were changed by somebody.
  * - Undo continues after an error. A step that could not be undone stays `done`, and its journal
  *   stays for the next start.
  *
@@ -164,6 +166,8 @@ static int step_write(const struct plan_step *s, const struct tracefs *fs)
 
 	if (dir < 0)
 		return dir;
+	if (strcmp(s->file, "buffer_size_kb") == 0)
+		return tracefs_resize_buffers(dir, strtoull(s->value, NULL, 10));
 	return s->append ? tracefs_append(dir, s->file, s->value)
 			 : tracefs_write(dir, s->file, s->value);
 }
@@ -189,7 +193,9 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 		return r;
 	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
-	return s->value ? step_write(s, fs) : 0;
+	r = s->value ? step_write(s, fs) : 0;
+	/* The value of `trace` is empty: that file's text is events, and no setting. */
+	return r < 0 || !s->value || !*s->value ? r : journal_wrote(j, fs, s->file);
 }
 
 static int step_add(const struct plan_step *s, const struct tracefs *fs, struct journal *j)
@@ -257,7 +263,10 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 		if (r < 0)
 			s->refused = r;
 		if (r < 0 && !s->optional) {
-			plan_explain(s, fs, r, err);
+			if (r == j->full)
+				journal_explain_full(j, err);
+			else
+				plan_explain(s, fs, r, err);
 			plan_undo(p, fs);
 			return r;
 		}

@@ -81,3 +81,8 @@ void plan_end(struct plan *p, const struct tracefs *fs, struct journal *j);
 
 /* In explain.c. Explains why the kernel refused a step, with its error_log if that is about it. */
 int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err);
+/*
+ * Appends a hint on a filter with a field that the event lacks: names near to it, and all fields.
+ * Appends nothing if the format lists no field.
+ */
+void plan_put_fields(const char *format, const char *filter, struct buf *out);

@@ -9,7 +9,7 @@
 #include "daemon/capture/plan/journal.h"
 
 /* Returns the steps undone, 0 if the journal's owner lives, or -errno. */
-static int recover_journal(const struct tracefs *fs, int dirfd, const char *name)
+static int recover_journal(const struct tracefs *fs, int dirfd, const char *name, struct buf *kept)
 {
 	_cleanup_close_ int fd = openat(dirfd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
@@ -24,7 +24,7 @@ static int recover_journal(const struct tracefs *fs, int dirfd, const char *name
 	if (r == -ENOENT)
 		return 0;
 	if (r == 0 && text.len)
-		r = journal_undo(fs, text.data, text.len);
+		r = journal_undo(fs, text.data, text.len, kept);
 	/* If something could not be undone, keep the journal for the next try. */
 	if (r >= 0)
 		unlinkat(dirfd, name, 0);
@@ -38,7 +38,7 @@ static bool has_suffix(const char *s, const char *suffix)
 	return n > m && strcmp(s + n - m, suffix) == 0;
 }
 
-static int recover_journals(const struct capture_env *env, int *failed)
+static int recover_journals(const struct capture_env *env, struct buf *kept, int *failed)
 {
 	DIR *dir = opendir(env->state_dir);
 	struct dirent *e;
@@ -51,7 +51,7 @@ static int recover_journals(const struct capture_env *env, int *failed)
 
 		if (!has_suffix(e->d_name, JOURNAL_SUFFIX))
 			continue;
-		r = recover_journal(env->tracefs, dirfd(dir), e->d_name);
+		r = recover_journal(env->tracefs, dirfd(dir), e->d_name, kept);
 		if (r < 0)
 			*failed = r;
 		else
@@ -110,11 +110,11 @@ static int recover_orphans(const struct capture_env *env)
 	return removed;
 }
 
-int capture_recover(const struct capture_env *env, struct error *err)
+int capture_recover(const struct capture_env *env, struct buf *kept, struct error *err)
 {
 	int failed = 0, undone;
 
-	undone = recover_journals(env, &failed);
+	undone = recover_journals(env, kept, &failed);
 	if (undone < 0)
 		return error_errno(err, undone, "cannot read the state folder %s", env->state_dir);
 	undone += recover_orphans(env);

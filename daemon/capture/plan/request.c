@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/probes.h"
+#include "stream/poll_plan.h"
 
 #define NAME_LEN_MAX 64
 /* The kernel takes a filter in one write of less than a page. */
@@ -134,6 +135,18 @@ static int request_check_filters(const struct capture_request *request, struct e
 	return r;
 }
 
+static int request_check_polls(const struct capture_request *request, struct error *err)
+{
+	struct poll_plan plan = { 0 };
+	int r = 0;
+
+	if (request->polls.count && request->ring)
+		return error_set(err, -EINVAL, "polled files cannot be combined with --ring");
+	for (size_t i = 0; i < request->polls.count && r == 0; i++)
+		r = poll_plan_add(&plan, request->polls.items[i], err);
+	return r;
+}
+
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  uint64_t held, struct error *err)
 {
@@ -152,6 +165,8 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		return error_set(err, -EINVAL,
 				 "samples cannot be combined with --ring or --stream");
 	r = request_check_filters(request, err);
+	if (r == 0)
+		r = request_check_polls(request, err);
 	if (r == 0)
 		r = kernel_check(env->proc, err);
 	if (r == 0 && request->sampling.hz)
@@ -263,15 +278,34 @@ static size_t plan_system(struct plan *plan, const char *name, const char *insta
 	return (size_t)(s - plan->steps) + 1;
 }
 
+/*
+ * All events were off at the top level, otherwise it could not have been taken. Only ours go off
+ * again: after a crash others may be somebody's.
+ */
+static void plan_events_off(struct plan *plan, const struct event_matches *matches)
+{
+	char path[512];
+
+	for (size_t i = 0; i < matches->count; i++) {
+		if (starts_whole_system(matches, i))
+			snprintf(path, sizeof(path), "events/%.*s/enable",
+				 (int)strcspn(matches->items[i].name, ":"), matches->items[i].name);
+		else if (matches->items[i].whole_system)
+			continue;
+		else
+			event_file(matches->items[i].name, "enable", path, sizeof(path));
+		plan_set(plan, NULL, path, NULL, "0");
+	}
+}
+
 static void plan_events(struct plan *plan, const struct event_matches *matches,
 			const char *instance)
 {
 	char path[512];
 	size_t system = 0;
 
-	/* All events were off at the top level, otherwise it could not have been taken. */
-	if (!instance && matches->count)
-		plan_set(plan, NULL, "events/enable", NULL, "0");
+	if (!instance)
+		plan_events_off(plan, matches);
 	/* All filters first: a bad one fails before any event is enabled. */
 	for (size_t i = 0; i < matches->count; i++) {
 		if (!matches->items[i].filter)

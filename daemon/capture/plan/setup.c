@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include "daemon/capture/plan/functions.h"
+#include "daemon/capture/plan/user_filter.h"
 
 void setup_events_deinit(struct setup_events *e)
 {
@@ -102,8 +103,11 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 	if (r < 0)
 		return r;
 	s->has_tasks = has_event(names, count, "task:task_newtask");
-	return event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
-				  &request->bounds, names, count, err);
+	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
+			       &request->bounds, names, count, err);
+	return r == 0 && request->bounds.hide_addresses
+		       ? user_filters_check(s->env.tracefs, &ret->matches, err)
+		       : r;
 }
 
 static int verify_options(const struct capture_setup *s, const struct capture_request *request,

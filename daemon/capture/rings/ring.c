@@ -32,21 +32,30 @@ static int count_cpus(int dir)
 	return any ? (int)highest + 1 : -ENOENT;
 }
 
-static void ring_read_online(struct ring *ring, const char *sys)
+static void ring_read_online(struct ring *ring)
 {
 	_cleanup_(cpu_set_deinit) struct cpu_set set = { 0 };
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	char path[256];
-	bool known;
+	char text[4096];
+	ssize_t n = pread(ring->online_fd, text, sizeof(text) - 1, 0);
+	bool known = n >= 0;
 
-	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sys);
-	known = read_file_at(AT_FDCWD, path, 1 << 16, &text) == 0 && buf_string(&text);
 	if (known) {
-		text.data[strcspn(text.data, "\n")] = '\0';
-		known = parse_cpu_list(text.data, &set, NULL) == 0;
+		text[n] = '\0';
+		text[strcspn(text, "\n")] = '\0';
+		known = parse_cpu_list(text, &set, NULL) == 0;
 	}
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		ring->cpus[cpu].online = !known || cpu_set_has(&set, cpu);
+}
+
+/* The file stays open: each tick reads it again. */
+static void ring_open_online(struct ring *ring, const char *sys)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/devices/system/cpu/online", sys);
+	ring->online_fd = open(path, O_RDONLY | O_CLOEXEC);
+	ring_read_online(ring);
 }
 
 static int ring_open_reader(struct ring *ring, unsigned cpu, const struct staging *s)
@@ -66,9 +75,13 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 {
 	int n = count_cpus(dir), r;
 
-	*ring = (struct ring){
-		.buffer = buffer, .dir = dir, .kind = kind, .wanted = wanted, .layout = *layout
-	};
+	*ring = (struct ring){ .buffer = buffer,
+			       .dir = dir,
+			       .switch_fd = -EBADF,
+			       .online_fd = -EBADF,
+			       .kind = kind,
+			       .wanted = wanted,
+			       .layout = *layout };
 	if (n < 0)
 		return error_errno(err, n, "cannot list the CPUs of the ring buffer");
 	ring->cpus = calloc((size_t)n, sizeof(*ring->cpus));
@@ -77,7 +90,7 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 	ring->cpu_count = (unsigned)n;
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		ring->cpus[cpu].reader = (struct cpu_reader){ .cpu = cpu, .fd = -EBADF };
-	ring_read_online(ring, sys);
+	ring_open_online(ring, sys);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		if (!ring->cpus[cpu].online || (wanted && !cpu_set_has(wanted, cpu)))
 			continue;
@@ -99,11 +112,33 @@ void ring_close(struct ring *ring)
 	ring->cpus = NULL;
 	ring->cpu_count = 0;
 	ring->dir = close_fd(ring->dir);
+	ring->switch_fd = close_fd(ring->switch_fd);
+	ring->online_fd = close_fd(ring->online_fd);
 }
 
-void ring_refresh(struct ring *ring, const char *sys, const struct staging *s)
+int ring_open_switch(struct ring *ring)
 {
-	ring_read_online(ring, sys);
+	int fd = tracefs_open_file(ring->dir, O_RDWR, "tracing_on");
+
+	ring->switch_fd = fd < 0 ? -EBADF : fd;
+	return MIN(fd, 0);
+}
+
+int ring_switch(const struct ring *ring, bool on)
+{
+	return pwrite(ring->switch_fd, on ? "1" : "0", 1, 0) < 0 ? -errno : 0;
+}
+
+int ring_is_on(const struct ring *ring)
+{
+	char on;
+
+	return pread(ring->switch_fd, &on, 1, 0) < 1 ? -errno : on != '0';
+}
+
+void ring_refresh(struct ring *ring, const struct staging *s)
+{
+	ring_read_online(ring);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		struct ring_cpu *c = &ring->cpus[cpu];
 

@@ -24,6 +24,8 @@ struct ring_cpu {
 struct ring {
 	enum subbufs_buffer buffer;
 	int dir;	       /* the instance's directory */
+	int switch_fd;	       /* tracing_on; -EBADF: not opened */
+	int online_fd;	       /* the list of CPUs that are online; -EBADF: unknown */
 	struct ring_cpu *cpus; /* by CPU number; owned */
 	unsigned cpu_count;    /* number of possible CPUs */
 	enum capture_reader kind;
@@ -39,9 +41,15 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 	      const struct cpu_set *wanted, enum capture_reader kind,
 	      const struct subbuf_layout *layout, const struct staging *s, struct error *err);
 void ring_close(struct ring *ring);
+/* The file stays open, so that each switching is one system call. */
+int ring_open_switch(struct ring *ring);
+/* Turns tracing on or off. */
+int ring_switch(const struct ring *ring, bool on);
+/* Returns 1 if tracing is on, 0 if it is off, or -errno. */
+int ring_is_on(const struct ring *ring);
 
 /* Updates the set of online CPUs; opens readers for new ones. */
-void ring_refresh(struct ring *ring, const char *sys, const struct staging *s);
+void ring_refresh(struct ring *ring, const struct staging *s);
 /* Adds the readers' descriptors to an epoll set, data.u64 = buffer << 32 | cpu. */
 int ring_watch(struct ring *ring, int epfd);
 

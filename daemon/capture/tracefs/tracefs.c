@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/vec.h"
+#include "daemon/capture/tracefs/setting.h"
 
 #define TRACEFS_MAGIC 0x74726163
 #define FILE_MAX (64U << 20)
@@ -298,7 +299,54 @@ int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance)
 	return errno == ENODEV ? -ENOENT : -errno;
 }
 
+/* Memory of all CPUs that is allocated or freed at once: some 10 ms. */
+#define RESIZE_SLICE_KB (64U << 10)
+
+static uint64_t tracefs_slice_kb(void)
+{
+	return MAX(RESIZE_SLICE_KB / (uint64_t)sysconf(_SC_NPROCESSORS_CONF), UINT64_C(64));
+}
+
+/* The size of each CPU's buffer; 0: it differs, or is unknown. */
+static uint64_t tracefs_buffer_kb(int dirfd)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT, size = BUF_INIT;
+
+	if (tracefs_read(dirfd, "buffer_size_kb", &text) < 0 ||
+	    setting_text("buffer_size_kb", buf_string(&text), &size) < 0 || !buf_string(&size))
+		return 0;
+	return strtoull(size.data, NULL, 10);
+}
+
+int tracefs_resize_buffers(int dirfd, uint64_t kb)
+{
+	uint64_t slice = tracefs_slice_kb(), now = tracefs_buffer_kb(dirfd);
+	char text[32];
+
+	while (now && now != kb) {
+		uint64_t step = MIN(now < kb ? kb - now : now - kb, slice);
+		int r;
+
+		now = now < kb ? now + step : now - step;
+		snprintf(text, sizeof(text), "%llu", (unsigned long long)now);
+		r = tracefs_write(dirfd, "buffer_size_kb", text);
+		if (r < 0 || now == kb)
+			return r;
+	}
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
+	return tracefs_write(dirfd, "buffer_size_kb", text);
+}
+
 #define REMOVAL_TRIES 200 /* 5 ms each */
+
+/* Removal frees all memory at once. */
+static void tracefs_shrink_instance(const struct tracefs *fs, const char *instance)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
+
+	if (dir >= 0 && tracefs_buffer_kb(dir) > tracefs_slice_kb())
+		tracefs_resize_buffers(dir, tracefs_slice_kb());
+}
 
 /*
  * A splice or poll that has just ended may hold the instance a moment longer, and so may any
@@ -307,7 +355,10 @@ int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance)
 int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 {
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
-	int r = tracefs_try_remove_instance(fs, instance);
+	int r;
+
+	tracefs_shrink_instance(fs, instance);
+	r = tracefs_try_remove_instance(fs, instance);
 
 	for (int tries = 0; r == -EBUSY && tries < REMOVAL_TRIES; tries++) {
 		nanosleep(&pause, NULL);

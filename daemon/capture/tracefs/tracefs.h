@@ -71,6 +71,11 @@ int tracefs_append(int dirfd, const char *file, const char *value);
 int tracefs_read(int dirfd, const char *file, struct buf *out);
 int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret);
 /*
+ * Sets the size of each CPU's buffer, in slices: the kernel holds a lock for each, which all users
+ * of tracefs need.
+ */
+int tracefs_resize_buffers(int dirfd, uint64_t kb);
+/*
  * Returns the last message of the instance's error_log, the one with the caret, verbatim; to be
  * freed; NULL if there is none.
  */

@@ -93,6 +93,24 @@ static void metadata_put_env(struct buf *b, const char *key, const char *value)
 	buf_puts(b, ";\n");
 }
 
+/* Losses of each CPU that has some. */
+static void metadata_put_losses(const struct export_result *result, struct buf *b)
+{
+	for (size_t i = 0; i < result->ledger_count; i++) {
+		const struct ledger_row *row = &result->ledger[i];
+		uint64_t lost = row->lost_overrun + row->lost_other;
+
+		if (lost)
+			buf_printf(b,
+				   "\tcpu_%u_events_lost = %" PRIu64 ";\n"
+				   "\tcpu_%u_gaps = %" PRIu64 ";\n",
+				   row->cpu, lost, row->cpu, row->gaps);
+		if (row->samples_lost)
+			buf_printf(b, "\tcpu_%u_samples_lost = %" PRIu64 ";\n", row->cpu,
+				   row->samples_lost);
+	}
+}
+
 /* Trace Compass interprets event and field names by tracer_name. */
 static void metadata_put_environment(const struct ctf *c, const struct export_result *result,
 				     struct buf *b)
@@ -116,6 +134,7 @@ static void metadata_put_environment(const struct ctf *c, const struct export_re
 	metadata_put_env(b, "kernel_tracer", h->tracer);
 	buf_printf(b, "\tevents = %" PRIu64 ";\n\tevents_lost = %" PRIu64 ";\n", result->events,
 		   result->lost);
+	metadata_put_losses(result, b);
 	if (result->incomplete)
 		buf_puts(b, "\tincomplete = 1;\n");
 	for (size_t i = 0; i < result->warning_count; i++) {

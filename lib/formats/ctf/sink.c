@@ -174,7 +174,7 @@ _cold_ static void fill_context(const struct ctf *c, struct context *k, int32_t 
 		words[1] = ctf_u32(c, (uint32_t)task->tgid);
 		/* The oldest known life also covers all earlier times. */
 		k->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		k->until_ts = task_table_until(c->info->tasks, task);
+		k->until_ts = task_table_until(task);
 	}
 	len = strnlen(comm, sizeof(task->comm) - 1);
 	memcpy(k->bytes, words, sizeof(words));

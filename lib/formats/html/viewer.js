@@ -42,6 +42,15 @@ function inSlices(work, onSlice, ms = 12) {
   });
 }
 
+// The losses of one CPU; empty if there are none.
+function describeLosses(cpu) {
+  const lost = cpu.lost_overrun + cpu.lost_other;
+  const say = [];
+  if (lost) say.push(`${lost.toLocaleString('en')} events in ${cpu.gaps.toLocaleString('en')} gaps`);
+  if (cpu.samples_lost) say.push(`${cpu.samples_lost.toLocaleString('en')} samples`);
+  return say.length ? `CPU ${cpu.cpu} lost ${say.join(' and ')}` : '';
+}
+
 function* whileWanted(work, isWanted) {
   while (isWanted() && !work.next().done) yield;
 }
@@ -130,13 +139,17 @@ class Viewer {
     this.about.append(say.filter(Boolean).join(' · '));
     const bad = [];
     const lost = about ? about.lost : 0;
+    const cpus = (about && about.cpus) || [];
+    const samples = cpus.reduce((sum, cpu) => sum + (cpu.samples_lost || 0), 0);
     if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
+    if (samples) bad.push(`${samples.toLocaleString('en')} samples lost`);
     if (model.cut) bad.push('the file was cut: its end is missing');
     else if (about && about.incomplete) bad.push('the recording is incomplete');
     if (model.strange) bad.push(`${model.strange} lines could not be read`);
     if (bad.length) this.about.append(' · ', make('b', {}, bad.join(' · ')));
     if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements cannot be drawn`);
-    this.about.title = this.about.textContent + (about && about.warnings ? `\n${about.warnings.join('\n')}` : '');
+    const more = cpus.map(describeLosses).filter(Boolean).concat((about && about.warnings) || []);
+    this.about.title = [this.about.textContent, ...more].join('\n');
   }
 
   setTheme() {
@@ -163,6 +176,8 @@ class Viewer {
     this.overview = null;
     this.foundIn = null;
     this.placeRows();
+    // A new size leaves the canvas black: nobody must see that.
+    this.paint();
   }
 
   placeRows() {
@@ -203,10 +218,14 @@ class Viewer {
     const ms = Math.min(50, now - (this.lastFrame || now));
     this.lastFrame = now;
     this.moveByKeys(ms || 16);
-    this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
-    this.paintHead();
+    this.paint();
     if (this.keys.size) this.dirty();
     else this.lastFrame = 0;
+  }
+
+  paint() {
+    this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
+    this.paintHead();
   }
 
   moveByKeys(ms) {

@@ -7,6 +7,7 @@
 #include <xxhash.h>
 
 #include "base/json.h"
+#include "base/secret_hash.h"
 #include "base/table.h"
 #include "marks/value.h"
 
@@ -18,7 +19,8 @@ struct open_slice {
 	char *name;   /* owned */
 };
 DECLARE_TABLE(open_slices, struct open_slice);
-DEFINE_TABLE(open_slices, struct open_slice, uint64_t, slot->key != 0, slot->key, slot->key == key);
+DEFINE_TABLE(open_slices, struct open_slice, uint64_t, slot->key != 0, hash_number(slot->key),
+	     slot->key == key);
 
 struct json_atrace {
 	const struct trace_info *info;
@@ -119,7 +121,7 @@ static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 	if (a->open.count == OPEN_MAX)
 		return 0;
 	name = strndup(t->name.data, t->name.len);
-	o = name ? open_slices_place(&a->open, (size_t)key, key) : NULL;
+	o = name ? open_slices_place(&a->open, hash_number(key), key) : NULL;
 	if (!o) {
 		free(name);
 		return -ENOMEM;
@@ -133,7 +135,7 @@ static int atrace_remember(struct json_atrace *a, const struct atrace *t)
 /* Removes the slice and returns its name, to be freed; NULL: not open. */
 static char *atrace_forget(struct json_atrace *a, uint64_t key)
 {
-	struct open_slice *o = open_slices_find(&a->open, (size_t)key, key);
+	struct open_slice *o = open_slices_find(&a->open, hash_number(key), key);
 	char *name;
 
 	if (!o)

@@ -30,8 +30,12 @@ static int json_element_note(void *state, const void *data, size_t len _unused_,
 	return json_writer_element(state, e, (const struct function_calls *)(e + 1), out, units);
 }
 
-_cold_ static int json_full(const struct sink_json *s, struct error *err)
+_cold_ static int json_full(struct sink_json *s, struct error *err)
 {
+	if (s->segment) {
+		segment_fill(s->segment);
+		return 0;
+	}
 	error_set(err, -EOVERFLOW,
 		  "the trace is longer than the %llu characters that a viewer can open",
 		  (unsigned long long)s->string_max);
@@ -40,10 +44,11 @@ _cold_ static int json_full(const struct sink_json *s, struct error *err)
 	return -EOVERFLOW;
 }
 
-int json_check_room(const struct sink_json *s, struct error *err)
+int json_check_room(struct sink_json *s, struct error *err)
 {
-	return unlikely(s->units + json_spool_bytes(s->spool) > s->string_max) ? json_full(s, err)
-									       : 0;
+	uint64_t used = s->units + json_spool_bytes(s->spool) + json_tail_frames(&s->tail);
+
+	return unlikely(used > s->room) ? json_full(s, err) : 0;
 }
 
 static int json_took(struct sink *sink, uint64_t units, struct error *err)

@@ -4,20 +4,22 @@
 #include <inttypes.h>
 
 #include "base/json.h"
+#include "base/secret_hash.h"
 #include "base/vec.h"
 #include "marks/stack_frames.h"
 #include "marks/value_json.h"
 
-#define FRAMES_MEMORY (64U << 20)
+#define FRAMES_MEMORY (192U << 20)
 
-DEFINE_TABLE(json_frame_slots, struct json_frame_slot, uint64_t, slot->key != 0, slot->key,
-	     slot->key == key);
+DEFINE_TABLE(json_frame_slots, struct json_frame_slot, uint64_t, slot->key != 0,
+	     hash_number(slot->key), slot->key == key);
 
 void json_frames_deinit(struct json_frames *f)
 {
 	buf_deinit(&f->text);
 	free(f->all);
 	TABLE_DEINIT(&f->keys);
+	shares_deinit(&f->shares);
 }
 
 /* Frame ids are unique per file; the dictionary is common to all files and the recording. */
@@ -48,18 +50,18 @@ static void frame_put(struct buf *out, const struct mark *m, struct json_frame *
 int json_frames_add(struct json_frames *f, const struct mark *mark)
 {
 	uint64_t key = mark_frame_key(mark, PART_ID);
+	const struct share_owner owner = mark_owner_of(mark);
 	struct json_frame_slot *slot;
 	struct json_frame *frame;
+	int r;
 
 	if (!key)
 		return 0;
-	slot = json_frame_slots_place(&f->keys, key, key);
+	slot = json_frame_slots_place(&f->keys, hash_number(key), key);
 	if (!slot)
 		return -ENOMEM;
 	if (slot->key)
 		return 0;
-	if (f->text.len > FRAMES_MEMORY)
-		return -ENOSPC;
 	if (vec_reserve(f->all, f->count, f->cap, 1) < 0)
 		return -ENOMEM;
 	frame = &f->all[f->count];
@@ -69,14 +71,24 @@ int json_frames_add(struct json_frames *f, const struct mark *mark)
 		.at = f->text.len,
 	};
 	frame_put(&f->text, mark, frame);
+	if (buf_error(&f->text) < 0)
+		return -ENOMEM;
+	f->shares.max = FRAMES_MEMORY;
+	/* Bytes of its slots, roughly, and of its text, which may be longer than the mark's. */
+	r = shares_take(&f->shares, &owner, 2 * sizeof(*frame) + f->text.len - frame->at);
+	if (r < 0) {
+		f->text.len = frame->at;
+		return r;
+	}
 	*slot = (struct json_frame_slot){ key, f->count++ };
 	f->keys.count++;
-	return buf_error(&f->text);
+	return 0;
 }
 
 static struct json_frame *frame_find(const struct json_frames *f, uint64_t key)
 {
-	const struct json_frame_slot *slot = key ? json_frame_slots_find(&f->keys, key, key) : NULL;
+	const struct json_frame_slot *slot =
+		key ? json_frame_slots_find(&f->keys, hash_number(key), key) : NULL;
 
 	return slot ? &f->all[slot->index] : NULL;
 }

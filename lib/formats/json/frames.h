@@ -27,7 +27,8 @@ struct json_frames {
 	uint32_t count, cap;
 	uint32_t settled;
 	struct json_frame_slots keys;
-	uint64_t orphans; /* frames whose caller is not there or is one of their callees */
+	struct shares shares; /* bytes */
+	uint64_t orphans;     /* frames whose caller is not there or is one of their callees */
 };
 void json_frames_deinit(struct json_frames *f);
 

@@ -165,7 +165,7 @@ _cold_ static void fill_thread(const struct function_writer *w, struct thread_te
 	if (task) {
 		task_see(task);
 		t->from_ts = task_is_oldest(task) ? 0 : task->from_ts;
-		t->until_ts = task_table_until(w->info->tasks, task);
+		t->until_ts = task_table_until(task);
 		pid = task->tgid ?: e->tid;
 	}
 	t->len = (uint32_t)snprintf(t->text, sizeof(t->text), ",\"pid\":%d,\"tid\":%d,\"ts\":", pid,

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/vec.h"
 
@@ -10,16 +11,14 @@
 #define DEPTH_MAX 512
 #define LEVELS_MAX (1U << 20) /* over all threads: 32 MiB */
 
-#define TID_HASH(tid) ((uint32_t)(tid)*UINT32_C(2654435769))
+#define TID_HASH(tid) hash_u32((uint32_t)(tid))
 DECLARE_TABLE(thread_slots, struct function_stack *);
 DEFINE_TABLE(thread_slots, struct function_stack *, int32_t, *slot, TID_HASH((*slot)->tid),
 	     (*slot)->tid == key);
 
-/* Unfinished slices are written in the order of the slots: the first size decides it, too. */
-#define THREADS_FIRST 512
-
 struct function_stacks {
-	struct thread_slots threads; /* the stacks are owned */
+	struct thread_slots threads;	     /* the stacks are owned */
+	struct function_stack *first, **end; /* list of them; its last link */
 	uint32_t levels;
 };
 
@@ -29,10 +28,7 @@ int function_stacks_new(struct function_stacks **ret)
 
 	if (!s)
 		return -ENOMEM;
-	if (thread_slots_reserve(&s->threads, THREADS_FIRST) < 0) {
-		free(s);
-		return -ENOMEM;
-	}
+	s->end = &s->first;
 	*ret = s;
 	return 0;
 }
@@ -67,6 +63,8 @@ struct function_stack *function_stacks_get(struct function_stacks *s, int32_t ti
 	if (!*slot)
 		return NULL;
 	(*slot)->tid = tid;
+	*s->end = *slot;
+	s->end = &(*slot)->next;
 	s->threads.count++;
 	return *slot;
 }
@@ -89,13 +87,7 @@ bool function_stack_reach(struct function_stacks *s, struct function_stack *t, u
 	return true;
 }
 
-struct function_stack *function_stacks_next(struct function_stacks *s, size_t *cursor)
+struct function_stack *function_stacks_first(const struct function_stacks *s)
 {
-	while (*cursor < s->threads.size) {
-		struct function_stack *t = s->threads.slots[(*cursor)++];
-
-		if (t)
-			return t;
-	}
-	return NULL;
+	return s->first;
 }

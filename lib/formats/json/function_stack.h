@@ -28,6 +28,7 @@ struct call_run {
 };
 
 struct function_stack {
+	struct function_stack *next; /* in order of their first event */
 	int32_t tid;
 	bool skips_exit; /* the next exit was already written with its entry */
 	uint64_t begun;	 /* begin of the last slice written */
@@ -46,5 +47,5 @@ struct function_stacks *function_stacks_free(struct function_stacks *s);
 struct function_stack *function_stacks_get(struct function_stacks *s, int32_t tid);
 /* Makes depth + 1 levels available, new ones empty. False: out of memory. */
 bool function_stack_reach(struct function_stacks *s, struct function_stack *t, uint32_t depth);
-/* Iterates over all threads; start with *cursor 0. NULL: the end. */
-struct function_stack *function_stacks_next(struct function_stacks *s, size_t *cursor);
+/* The thread whose first event came first; ->next leads to all others. NULL: none. */
+struct function_stack *function_stacks_first(const struct function_stacks *s);

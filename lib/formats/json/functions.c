@@ -402,12 +402,9 @@ void json_functions_loss(struct json_functions *f, uint64_t ts)
 
 int json_functions_end(struct json_functions *f, struct error *err)
 {
-	struct function_stack *t;
-	size_t cursor = 0;
-
 	f->err = err;
 	f->failure = 0;
-	while ((t = function_stacks_next(f->stacks, &cursor))) {
+	for (struct function_stack *t = function_stacks_first(f->stacks); t; t = t->next) {
 		const struct trace_event ev = {
 			.pid = t->tid >= FUNCTION_IDLE_TID ? 0 : t->tid,
 			.cpu = t->tid >= FUNCTION_IDLE_TID ? (uint32_t)(t->tid - FUNCTION_IDLE_TID)

@@ -489,26 +489,23 @@ int json_marks_warn(struct json_marks *j, struct stream_index *index)
 				      " marks are left out, as Trace Viewer would refuse "
 				      "the whole trace; the first: %s",
 				      j->refused, j->why_refused);
-	if (r == 0 && j->stackless)
-		r = stream_index_warn(index,
-				      "%" PRIu64 " stacks of marks and samples are missing: they "
-				      "name frames that are not there",
-				      j->stackless);
-	if (r == 0 && j->frames.orphans)
-		r = stream_index_warn(index,
-				      "%" PRIu64 " stacks are cut at a frame whose caller is not "
-				      "there, or is among those that it calls",
-				      j->frames.orphans);
+	if (r == 0)
+		r = shares_warn(&j->frames.shares, "stack frames", NULL, index);
+	r = r
+		?: stream_index_warn_count(index, j->stackless,
+					   "stacks of marks and samples are missing: they name "
+					   "frames that are not there")
+		?: stream_index_warn_count(index, j->frames.orphans,
+					   "stacks are cut at a frame whose caller is not there, "
+					   "or is among those that it calls");
 	if (r == 0 && j->colourless)
 		r = stream_index_warn(index,
 				      "the colours of %" PRIu64 " marks are left out: Trace Viewer "
 				      "does not know their names (cname)",
 				      j->colourless);
-	if (r == 0 && j->renamed)
-		r = stream_index_warn(index,
-				      "%" PRIu64
-				      " members 'id' of snapshots are named 'id_': Trace "
-				      "Viewer would refuse the whole trace",
-				      j->renamed);
+	if (r == 0)
+		r = stream_index_warn_count(index, j->renamed,
+					    "members 'id' of snapshots are named 'id_': Trace "
+					    "Viewer would refuse the whole trace");
 	return r;
 }

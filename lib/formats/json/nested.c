@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/json/nested.h"
 
-#define NESTED_HASH(pid, tid) ((uint32_t)(tid)*UINT32_C(2654435769) + (uint32_t)(pid))
+#include "base/secret_hash.h"
+
 #define NESTED_THREADS_MAX (1U << 14)
 
 DEFINE_TABLE(nested_threads, struct nested_thread, const struct mark *, slot->used,
-	     NESTED_HASH(slot->pid, slot->tid), slot->pid == key->pid && slot->tid == key->tid);
+	     hash_pair(slot->pid, slot->tid), slot->pid == key->pid && slot->tid == key->tid);
 
 void nested_threads_deinit(struct nested_threads *t)
 {
@@ -14,11 +15,14 @@ void nested_threads_deinit(struct nested_threads *t)
 
 static struct nested_thread *nested_thread_get(struct nested_threads *t, const struct mark *mark)
 {
-	size_t hash = NESTED_HASH(mark->pid, mark->tid);
+	uint64_t hash = hash_pair(mark->pid, mark->tid);
 	struct nested_thread *thread = nested_threads_find(t, hash, mark);
 
-	if (thread || t->count == NESTED_THREADS_MAX)
+	if (thread)
 		return thread;
+	/* Only equal begins need what is forgotten here. */
+	if (t->count == NESTED_THREADS_MAX)
+		TABLE_CLEAR(t);
 	thread = nested_threads_place(t, hash, mark);
 	if (!thread)
 		return NULL;

@@ -12,7 +12,6 @@
 #include "formats/json/sink.h"
 
 #include "base/thread.h"
-#include "export/segment.h"
 #include "formats/html/html.h"
 
 /*
@@ -49,7 +48,7 @@ static void json_put_text_head(struct sink_json *s, struct buf *out)
 	}
 	/* Readers detect the text by these first characters. */
 	buf_puts(out, "# tracer: nop\\n");
-	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\n") - 1;
+	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\\n") - 1;
 }
 
 /* Switches the escaping of "<" on or off for the output that follows. */
@@ -61,12 +60,21 @@ static int json_set_markup_hidden(struct sink_json *s, bool hidden, struct error
 	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
 }
 
+/* Room is left for marks of the threads' last batches, for names and for the account. */
+static void json_begin_room(struct sink_json *s)
+{
+	s->units = 0;
+	s->room = s->segment ? s->string_max / 16 * 15 : s->string_max;
+	s->from = s->out->raw_bytes;
+}
+
 /* Writes everything before the first line or element. */
 static int json_put_header(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
 	int r = 0;
 
+	json_begin_room(s);
 	if (s->page) {
 		html_put_page(b);
 		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
@@ -127,6 +135,7 @@ static int json_open_as(struct sink **ret, const struct sink_env *env, bool page
 		s->out = env->out;
 		s->followed = env->followed;
 		s->function_view = o->function_view;
+		s->segment = env->segment;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		s->page = page;
 		/* Readers of the text alone identify processes by this column. */
@@ -191,7 +200,22 @@ static int json_end_events(struct sink_json *s, struct error *err)
 		buf_puts(&s->out->buf, "\"");
 	}
 	s->events_ended = true;
-	return r < 0 ? r : json_functions_end(s->functions, err);
+	if (r == 0)
+		r = json_functions_end(s->functions, err);
+	/* Its elements may wait in a batch. */
+	return r < 0 ? r : render_drain(s->render, err);
+}
+
+/* After a mark behind all events: marks can fill a file, too. */
+static void json_check_marks(struct sink_json *s)
+{
+	const struct output *out = s->out;
+	uint64_t used = out->raw_bytes + out->buf.len - s->from + json_tail_frames(&s->tail);
+
+	if (s->elements_first)
+		used += json_spool_bytes(s->spool);
+	if (s->segment && used > s->room)
+		segment_fill(s->segment);
 }
 
 static int json_mark(struct sink *sink, const struct mark *mark, struct error *err)
@@ -206,7 +230,10 @@ static int json_mark(struct sink *sink, const struct mark *mark, struct error *e
 		  : json_tail_mark(&s->tail, mark);
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
-	return early ? json_check_room(s, err) : 0;
+	if (early)
+		return json_check_room(s, err);
+	json_check_marks(s);
+	return 0;
 }
 
 static uint64_t json_marks_left_out(struct sink *sink)
@@ -219,10 +246,9 @@ static int json_warn_of_marks(struct sink *sink, struct stream_index *index)
 	return json_marks_warn(&to_json(sink)->tail.written, index);
 }
 
-/* Called in a followed recording, which has one thread: no other writer exists. */
 static void json_forget_tasks(struct sink_json *s)
 {
-	json_writer_forget(render_state(s->render));
+	render_forget(s->render, json_writer_forget);
 	json_writer_forget(s->aside);
 }
 
@@ -284,10 +310,11 @@ static int json_cut(struct sink *sink, const struct export_result *result, struc
 	if (r < 0)
 		return error_errno(err, r, "can't write the trace");
 	json_tail_restart(&s->tail, &parts);
-	s->units = 0;
 	s->events_ended = false;
 	portable_restart(&json_line_writer(s)->portable);
-	task_table_forget(s->info->tasks, s->last_ts);
+	/* In a complete stream, marks of dead threads follow. */
+	if (s->followed)
+		task_table_forget(s->info->tasks, s->last_ts);
 	task_table_forget_seen(s->info->tasks);
 	json_forget_tasks(s);
 	return json_put_header(s, err);
@@ -303,6 +330,11 @@ static int json_close(struct sink *sink, const struct export_result *result, str
 	r = output_flush(s->out, true);
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
+
+/* Within a JSON's lines a newline is escaped; a page's lines all have a task. */
+static const char *const json_borders[] = { "}\n" JSON_TEXT_HEAD, "}\n" JSON_EVENTS_HEAD,
+					    "]\n[" JSON_FIRST_EVENT, NULL };
+static const char *const html_borders[] = { "</html>\n<!-- SPDX", NULL };
 
 /* Shared by all formats. */
 #define OPEN_HINT "open it in https://ui.perfetto.dev or chrome://tracing"
@@ -322,6 +354,7 @@ const struct sink_ops sink_json_ops = {
 		.for_terminal = true,
 		.one_string = true,
 		.has_array = true,
+		.borders = json_borders,
 		.mend = json_mend,
 	},
 	.open = json_open,
@@ -351,6 +384,7 @@ const struct sink_ops sink_html_ops = {
 		.open_hint = "open it in a browser",
 		.clocks = json_clocks,
 		.one_string = true,
+		.borders = html_borders,
 		.mend = html_mend,
 	},
 	.open = html_open,

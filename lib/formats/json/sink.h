@@ -3,6 +3,7 @@
 #pragma once
 
 #include "export/render.h"
+#include "export/segment.h"
 #include "formats/json/atrace.h"
 #include "formats/json/functions.h"
 #include "formats/json/tail.h"
@@ -22,9 +23,11 @@ struct sink_json {
 	struct json_functions *functions;
 	struct json_atrace *atrace;
 	enum function_view function_view;
-	uint64_t units; /* characters written so far: UTF-16 units of the string, bytes of elements
-			 */
-	uint64_t last_ts; /* times of lines must not go back */
+	uint64_t units; /* length of lines or elements in the file; bytes, in a page UTF-16 units */
+	uint64_t room;	/* most of that, and of the spool */
+	uint64_t from;	/* where the file begins in the output before compression */
+	struct segment *segment; /* to be filled when the room is used; NULL: that is an error */
+	uint64_t last_ts;	 /* times of lines must not go back */
 	uint64_t string_max;
 	bool events_ended;
 	struct json_tail tail;
@@ -42,8 +45,11 @@ extern const struct render_ops json_text_render_ops, json_element_render_ops;
 /* A function_emit_t for json_functions; userdata is the sink. */
 int json_put_element(void *userdata, const struct function_element *e,
 		     const struct function_calls *calls, struct error *err);
-/* -EOVERFLOW if the file is longer than a viewer can open, whatever part is long. */
-int json_check_room(const struct sink_json *s, struct error *err);
+/*
+ * If the file is longer than a viewer can open, whatever part is long: asks for another file, or
+ * returns -EOVERFLOW.
+ */
+int json_check_room(struct sink_json *s, struct error *err);
 int json_event(struct sink *sink, const struct trace_event *ev, struct error *err);
 int json_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
 	      uint64_t count, struct error *err);

@@ -3,12 +3,13 @@
 
 #include <xxhash.h>
 
+#include "base/secret_hash.h"
 #include "marks/value_json.h"
 
 /* Slices followed at one time; steps of further ones stay instants. */
-#define STEPS_OPEN_MAX 4096
+#define STEPS_OPEN_MAX 65536
 
-DEFINE_TABLE(json_step_slots, struct json_step, uint64_t, slot->key != 0, slot->key,
+DEFINE_TABLE(json_step_slots, struct json_step, uint64_t, slot->key != 0, hash_number(slot->key),
 	     slot->key == key);
 
 void json_steps_deinit(struct json_steps *s)
@@ -16,6 +17,7 @@ void json_steps_deinit(struct json_steps *s)
 	TABLE_FOR_EACH(json_step_slots, &s->open, slot)
 	free(slot->open);
 	TABLE_DEINIT(&s->open);
+	shares_deinit(&s->shares);
 	buf_deinit(&s->name);
 	free(s->closed);
 }
@@ -33,16 +35,22 @@ static uint64_t steps_key_of(const struct mark *m)
 static int steps_begin(struct json_steps *s, const struct mark *m)
 {
 	uint64_t key = steps_key_of(m);
-	struct json_step *slot = json_step_slots_find(&s->open, key, key);
+	const struct share_owner owner = mark_owner_of(m);
+	struct json_step *slot = json_step_slots_place(&s->open, hash_number(key), key);
+	int r = 0;
 
-	if (!slot && s->open.count == STEPS_OPEN_MAX)
-		return 0;
-	slot = slot ?: json_step_slots_place(&s->open, key, key);
 	if (!slot)
 		return -ENOMEM;
-	s->open.count += !slot->key;
-	free(slot->open);
-	*slot = (struct json_step){ .key = key, .last_ts = m->ts };
+	if (!slot->key) {
+		s->shares.max = STEPS_OPEN_MAX;
+		r = shares_take(&s->shares, &owner, 1);
+		if (r < 0)
+			return r == -ENOSPC ? 0 : r;
+		*slot = (struct json_step){ .key = key, .owner = owner };
+		s->open.count++;
+	}
+	free(TAKE_PTR(slot->open));
+	slot->last_ts = m->ts;
 	return 0;
 }
 
@@ -92,7 +100,7 @@ static int steps_close(struct json_steps *s, struct json_step *slot, const struc
 int json_steps_take(struct json_steps *s, const struct mark *m, struct mark ret[static 2])
 {
 	uint64_t key = steps_key_of(m);
-	struct json_step *slot = json_step_slots_find(&s->open, key, key);
+	struct json_step *slot = json_step_slots_find(&s->open, hash_number(key), key);
 	bool step = slot && strchr("Tp", m->was) && steps_spell(s, m);
 	int n;
 
@@ -111,6 +119,7 @@ int json_steps_take(struct json_steps *s, const struct mark *m, struct mark ret[
 	n = steps_close(s, slot, m, &ret[0]);
 	if (m->was == 'F') {
 		ret[n++] = *m;
+		shares_return(&s->shares, &slot->owner, 1);
 		json_step_slots_remove(&s->open, slot);
 		return n;
 	}

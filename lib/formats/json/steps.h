@@ -13,11 +13,13 @@ struct json_step {
 	uint64_t key;	  /* hash of the slice's identity; 0: free slot */
 	uint64_t last_ts; /* begin, or last step */
 	char *open;	  /* owned; name of the step that lasts; NULL: none */
+	struct share_owner owner;
 };
 DECLARE_TABLE(json_step_slots, struct json_step);
 
 struct json_steps {
 	struct json_step_slots open;
+	struct shares shares;
 	struct buf name; /* of the marks returned last */
 	char *closed;	 /* the same; owned */
 };

@@ -4,8 +4,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "base/search.h"
-#include "base/vec.h"
+#include "base/secret_hash.h"
 #include "export/mark_feed.h"
 #include "formats/json/other_data.h"
 #include "marks/value_json.h"
@@ -74,18 +73,19 @@ static void tail_put_process(struct buf *b, struct task_table *tasks, int32_t pi
 		tail_put_meta_sort(b, pid, SORT_KTHREADS);
 }
 
-/* Names the process, once. */
+DEFINE_TABLE(json_pids, int32_t, int32_t, *slot != 0, hash_u32((uint32_t)*slot), *slot == key);
+
+/* Names the process, once. Process 0 is described at the begin. */
 static int tail_add_process(struct json_tail *t, int32_t pid)
 {
-	size_t low = lower_bound(i, t->process_count, t->processes[i] < pid);
-	int32_t *place;
+	int32_t *slot = pid ? json_pids_place(&t->processes, hash_u32((uint32_t)pid), pid) : NULL;
 
-	if (low < t->process_count && t->processes[low] == pid)
-		return 0;
-	place = vec_insert(t->processes, t->process_count, t->process_cap, low);
-	if (!place)
+	if (pid && !slot)
 		return -ENOMEM;
-	*place = pid;
+	if (!slot || *slot)
+		return 0;
+	*slot = pid;
+	t->processes.count++;
 	tail_put_process(&t->out->buf, t->info->tasks, pid);
 	return 0;
 }
@@ -317,14 +317,14 @@ void json_tail_restart(struct json_tail *t, const struct json_parts *parts)
 	t->parts = *parts;
 	t->section = TAIL_NOTHING;
 	t->last_tid = 0;
-	t->process_count = 0;
+	TABLE_CLEAR(&t->processes);
 }
 
 void json_tail_deinit(struct json_tail *t)
 {
 	json_marks_deinit(&t->written);
 	buf_deinit(&t->names);
-	free(t->processes);
+	TABLE_DEINIT(&t->processes);
 }
 
 /* Appends a mark; one that nobody would show is only counted. 0 or -ENOMEM. */
@@ -333,7 +333,7 @@ static int tail_put_mark(struct json_tail *t, struct buf *to, const struct mark 
 	uint64_t refused = t->written.refused;
 	int r = json_put_mark(&t->written, to, mark);
 
-	t->left_out += (r == 0 && t->written.refused == refused) || r == -ENOSPC;
+	t->left_out += r == 0 && t->written.refused == refused;
 	return r == -ENOSPC ? 0 : MIN(r, 0);
 }
 

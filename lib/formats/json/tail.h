@@ -15,6 +15,8 @@ struct json_parts {
 	const struct json_functions *functions;
 };
 
+DECLARE_TABLE(json_pids, int32_t);
+
 /*
  * Writes the members after "systemTraceEvents", each with a leading comma. Marks go to their
  * members, and arrive in the order of the members. The spool holds elements of traceEvents.
@@ -38,12 +40,11 @@ struct json_tail {
 		TAIL_SAMPLES,
 		TAIL_END
 	} section;
-	uint64_t left_out;	   /* marks dropped because no reader shows them */
-	struct json_marks written; /* of all files */
-	struct buf names;	   /* names given by applications, each with a leading comma */
-	int32_t last_tid;	   /* tid of the last mark */
-	int32_t *processes;	   /* owned; processes already named, sorted */
-	size_t process_count, process_cap;
+	uint64_t left_out;	    /* marks dropped because no reader shows them */
+	struct json_marks written;  /* of all files */
+	struct buf names;	    /* names given by applications, each with a leading comma */
+	int32_t last_tid;	    /* tid of the last mark */
+	struct json_pids processes; /* already named */
 };
 /* parts: of the first file. */
 void json_tail_init(struct json_tail *t, const struct sink_env *env, const struct clock_sync *sync,
@@ -59,5 +60,10 @@ void json_tail_events_first(struct json_tail *t);
  */
 int json_tail_early_mark(struct json_tail *t, const struct mark *mark, uint64_t *units);
 int json_tail_mark(struct json_tail *t, const struct mark *mark);
+/* Bytes of the stack frames, which json_tail_close() writes. */
+static inline uint64_t json_tail_frames(const struct json_tail *t)
+{
+	return t->written.frames.text.len;
+}
 /* Writes the rest. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);

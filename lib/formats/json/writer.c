@@ -41,18 +41,20 @@ int json_writer_new(struct json_writer **ret, const struct trace_info *info, boo
 	return 0;
 }
 
-void json_writer_forget(struct json_writer *w)
+void json_writer_forget(void *writer)
 {
+	struct json_writer *w = writer;
+
 	line_forget(w->line);
 	function_writer_forget(w->functions);
 }
 
-_cold_ static int escape_line(struct json_writer *w, struct buf *out, size_t start, uint64_t *units)
+_cold_ static int escape_line(struct json_writer *w, struct buf *out, size_t start)
 {
 	buf_clear(&w->scratch);
 	buf_append(&w->scratch, out->data + start, out->len - start);
 	out->len = start;
-	*units += json_escape_line(out, w->scratch.data, w->scratch.len);
+	json_escape_line(out, w->scratch.data, w->scratch.len);
 	return buf_error(&w->scratch);
 }
 
@@ -66,12 +68,10 @@ _hot_ static int end_line(struct json_writer *w, struct buf *out, size_t start, 
 		return html_end_line(out, start, &w->scratch, units);
 	if (unlikely(out->failed))
 		return -ENOMEM;
-	if (likely(plain == out->len || is_plain(out->data + plain, out->len - plain)))
-		*units += out->len - start;
-	else
-		r = escape_line(w, out, start, units);
+	if (unlikely(plain != out->len && !is_plain(out->data + plain, out->len - plain)))
+		r = escape_line(w, out, start);
 	buf_append(out, "\\n", 2);
-	++*units;
+	*units += out->len - start;
 	return r;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * State of one thread that writes lines of the kernel's text for the JSON string or the page, and
- * functions' elements. Each call adds its length to *units: UTF-16 units for lines, bytes for
- * elements.
+ * functions' elements. Each call adds its length in the file to *units: bytes, or UTF-16 units for
+ * lines of the page.
  */
 #pragma once
 
@@ -35,4 +35,4 @@ int json_writer_element(struct json_writer *w, const struct function_element *e,
 			const struct function_calls *calls, struct buf *out, uint64_t *units);
 
 /* Drops cached task names: they may have changed. */
-void json_writer_forget(struct json_writer *w);
+void json_writer_forget(void *writer);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/perfetto/addresses.h"
 
+#include "base/secret_hash.h"
 #include "formats/perfetto/message.h"
 #include "formats/perfetto/op.h"
 #include "formats/perfetto/rest.h"
@@ -16,7 +17,7 @@
 
 static size_t address_hash(uint64_t address, char kind)
 {
-	return (size_t)((address ^ (uint64_t)kind << 56) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	return (size_t)hash_number(address ^ (uint64_t)kind << 56);
 }
 
 struct address_key {

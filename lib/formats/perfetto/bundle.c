@@ -26,8 +26,13 @@
  * - The waker of a waking is the running task. So a waking is compact only if its common_pid is.
  * - At equal times readers put compact events before plain ones. So an event at the time of the
  *   event before it is plain.
- * - Any doubt ends the inference (running.known = false): a loss, a record that is too short, a new
- *   file. The first switch of a CPU, and the first after a doubt, is plain.
+ * - Readers go on inferring after a loss, so running stays as it is; the first switch after it is
+ *   mostly plain. A record that is too short, or a new file, ends the inference (running.known =
+ *   false), and the first switch after it is plain.
+ * - A plain switch ends the slice of the task that the last switch began only if it has the same
+ *   prev_pid. It has another after a loss, if a thread took its leader's tid (exec), or if the
+ *   kernel left out a switch. So a switch between the two tasks comes before it, marked by a field
+ *   of ours. Its time is that of the second task's first event.
  * - A bundle is complete: deltas begin at 0 and names are interned anew, so that a reader which
  *   skips a bundle can read the next. If the table of names is full, the event is plain.
  * - A loss is a flag for the time before a bundle: the sink ends the bundle, then records the loss.
@@ -48,6 +53,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "formats/perfetto/message.h"
+#include "formats/perfetto/numbers.h"
 #include "formats/perfetto/op.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/wire.h"
@@ -176,16 +182,19 @@ static _noinline_ int bundle_add_comm(struct pf_bundle *b, const void *comm)
 	return slot->number - 1;
 }
 
-/* Index of the name in this bundle's table; -ENOSPC: the table is full; -ENOMEM. */
+/* Index of the name in this bundle's table, which must exist; -ENOSPC: it is full; -ENOMEM. */
 static int bundle_intern_comm(struct pf_bundle *b, const void *comm)
 {
-	const struct pf_comm *slot = pf_comms_find(&b->comms, comm_hash(comm), comm);
+	const struct pf_comm *slot =
+		pf_comms_probe(b->comms.slots, b->comms.size, comm_hash(comm), comm);
 
-	return likely(slot) ? slot->number - 1 : bundle_add_comm(b, comm);
+	return likely(slot->number) ? slot->number - 1 : bundle_add_comm(b, comm);
 }
 
 /* Number of events for which room is reserved at one time. */
-#define COMPACT_ROOM 32
+#define COMPACT_ROOM 64
+/* Names for which the table has room at first: few collide in a table that is so empty. */
+#define COMMS_ROOM 128
 
 static bool compact_make_room(struct pf_bundle *b)
 {
@@ -193,11 +202,13 @@ static bool compact_make_room(struct pf_bundle *b)
 		if (i != INTERN_TABLE &&
 		    !buf_reserve(&b->compact[i], (size_t)COMPACT_ROOM * WIRE_VARINT_MAX))
 			return false;
+	if (pf_comms_reserve(&b->comms, COMMS_ROOM) < 0)
+		return false;
 	b->compact_room = COMPACT_ROOM;
 	return true;
 }
 
-/* Makes sure that each array has room for one more event. */
+/* Makes sure that each array has room for one more event and that the table of names exists. */
 static inline bool compact_has_room(struct pf_bundle *b)
 {
 	return likely(b->compact_room) || compact_make_room(b);
@@ -217,6 +228,59 @@ static inline void compact_added(struct pf_bundle *b)
 	b->compact_count++;
 }
 
+/* Notes since when another task runs than that of the last switch. */
+static _noinline_ void bundle_see_other(struct pf_running *run, const struct trace_event *ev)
+{
+	if (run->other_ts && run->other == ev->pid)
+		return;
+	run->other = ev->pid;
+	run->other_ts = ev->rec.ts;
+}
+
+/* Field numbers of SchedSwitchFtraceEvent, and its own in FtraceEvent. */
+enum { EVENT_SCHED_SWITCH = 4 };
+enum {
+	SWITCH_FULL_PREV_COMM = 1,
+	SWITCH_FULL_PREV_PID = 2,
+	SWITCH_FULL_PREV_PRIO = 3,
+	SWITCH_FULL_PREV_STATE = 4,
+	SWITCH_FULL_NEXT_COMM = 5,
+	SWITCH_FULL_NEXT_PID = 6,
+	SWITCH_FULL_NEXT_PRIO = 7,
+};
+
+static struct text comm_text(const void *comm)
+{
+	return (struct text){ comm, (uint32_t)strnlen(comm, PF_COMM_SIZE) };
+}
+
+/* Writes the switch from the task that readers take for running to the one that ev ends. */
+static _noinline_ void bundle_add_unreported(struct pf_bundle *b, const struct pf_sched_layout *l,
+					     const struct trace_event *ev)
+{
+	const struct pf_running *run = &b->running;
+	const uint8_t *d = ev->rec.data;
+	int32_t pid = load_s32(l, d + l->sw.prev_pid);
+	bool seen = run->other_ts && run->other == pid;
+	size_t event = pf_open(&b->events, BUNDLE_EVENT), content;
+
+	pf_uint(&b->events, EVENT_TIMESTAMP, seen ? run->other_ts : ev->rec.ts);
+	pf_uint(&b->events, EVENT_PID, (uint64_t)(int64_t)run->pid);
+	content = pf_open(&b->events, EVENT_SCHED_SWITCH);
+	pf_text(&b->events, SWITCH_FULL_PREV_COMM, comm_text(run->comm));
+	pf_uint(&b->events, SWITCH_FULL_PREV_PID, (uint64_t)(int64_t)run->pid);
+	pf_uint(&b->events, SWITCH_FULL_PREV_PRIO, (uint64_t)(int64_t)run->prio);
+	/* Unknown: asleep until it is woken or runs. Idle tasks are always runnable. */
+	pf_uint(&b->events, SWITCH_FULL_PREV_STATE, run->pid != 0);
+	pf_text(&b->events, SWITCH_FULL_NEXT_COMM, comm_text(d + l->sw.prev_comm));
+	pf_uint(&b->events, SWITCH_FULL_NEXT_PID, (uint64_t)(int64_t)pid);
+	pf_uint(&b->events, SWITCH_FULL_NEXT_PRIO,
+		(uint64_t)(int64_t)load_s32(l, d + l->sw.prev_prio));
+	pf_uint(&b->events, SWITCH_UNREPORTED, 1);
+	pf_close(&b->events, content);
+	pf_close(&b->events, event);
+}
+
 /* 1: written in compact form; 0: write it plain; -ENOMEM. */
 static inline int bundle_add_switch(struct pf_bundle *b, const struct pf_sched_layout *l,
 				    const struct trace_event *ev, bool alone)
@@ -233,17 +297,20 @@ static inline int bundle_add_switch(struct pf_bundle *b, const struct pf_sched_l
 	inferable = run->known && load_s32(l, d + l->sw.prev_pid) == run->pid &&
 		    ev->pid == run->pid && load_s32(l, d + l->sw.prev_prio) == run->prio &&
 		    comm_is_same(d + l->sw.prev_comm, run->comm);
+	if (unlikely(!inferable) && run->known && load_s32(l, d + l->sw.prev_pid) != run->pid)
+		bundle_add_unreported(b, l, ev);
+	run->other_ts = 0;
 	run->known = true;
 	run->pid = load_s32(l, d + l->sw.next_pid);
 	run->prio = load_s32(l, d + l->sw.next_prio);
 	memcpy(run->comm, d + l->sw.next_comm, PF_COMM_SIZE);
 	if (!inferable || !alone)
 		return 0;
-	comm = bundle_intern_comm(b, run->comm);
-	if (comm < 0)
-		return comm == -ENOSPC ? 0 : comm;
 	if (!compact_has_room(b))
 		return -ENOMEM;
+	comm = bundle_intern_comm(b, run->comm);
+	if (unlikely(comm < 0))
+		return comm == -ENOSPC ? 0 : comm;
 	compact_pack(b, SWITCH_TIMESTAMP, ev->rec.ts - b->switch_ts);
 	compact_pack(b, SWITCH_PREV_STATE,
 		     (uint64_t)load_long(l, d + l->sw.prev_state, l->sw.prev_state_size));
@@ -263,11 +330,11 @@ static inline int bundle_add_waking(struct pf_bundle *b, const struct pf_sched_l
 
 	if (ev->rec.len < l->wk.size || !b->running.known || ev->pid != b->running.pid || !alone)
 		return 0;
-	comm = bundle_intern_comm(b, d + l->wk.comm);
-	if (comm < 0)
-		return comm == -ENOSPC ? 0 : comm;
 	if (!compact_has_room(b))
 		return -ENOMEM;
+	comm = bundle_intern_comm(b, d + l->wk.comm);
+	if (unlikely(comm < 0))
+		return comm == -ENOSPC ? 0 : comm;
 	compact_pack(b, WAKING_TIMESTAMP, ev->rec.ts - b->waking_ts);
 	compact_pack(b, WAKING_PID, (uint64_t)(int64_t)load_s32(l, d + l->wk.pid));
 	compact_pack(b, WAKING_TARGET_CPU, (uint64_t)(int64_t)load_s32(l, d + l->wk.target_cpu));
@@ -287,11 +354,13 @@ static int bundle_need_descriptor(struct pf_bundle *b, const struct pf_event *e)
 	return vec_push(b->generics, b->generic_count, b->generic_cap, e);
 }
 
-static _noinline_ int bundle_add_plain(struct pf_bundle *b, struct pf_schema *s,
-				       const struct pf_event *e, const struct trace_event *ev)
+static _noinline_ int bundle_add_generic(struct pf_bundle *b, struct pf_schema *s,
+					 const struct pf_event *e, const struct trace_event *ev)
 {
-	if (unlikely(e->free_text))
-		e = pf_schema_choose(s, e, ev);
+	if (e->noticed)
+		e = pf_schema_notice(s, e, ev);
+	if (!e)
+		return -ENOMEM;
 	if (e->generic && bundle_need_descriptor(b, e) < 0)
 		return -ENOMEM;
 	return pf_event_write(s, e, ev, &b->events);
@@ -356,7 +425,13 @@ _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct p
 		r = bundle_add_switch(b, l, ev, alone);
 	else if (ev->id == l->waking_id)
 		r = bundle_add_waking(b, l, ev, alone);
-	return r ? MIN(r, 0) : bundle_add_plain(b, s, e, ev);
+	if (r)
+		return MIN(r, 0);
+	if (unlikely(ev->pid != b->running.pid) && b->running.known && ev->id != l->switch_id)
+		bundle_see_other(&b->running, ev);
+	if (e->generic || e->noticed)
+		return bundle_add_generic(b, s, e, ev);
+	return pf_event_write(s, e, ev, &b->events);
 }
 
 void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
@@ -364,7 +439,6 @@ void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
 	/* UINT64_MAX means unknown: saturate. */
 	b->lost_count = b->lost_count + count < count ? UINT64_MAX : b->lost_count + count;
 	b->lost = true;
-	b->running.known = false;
 }
 
 void pf_bundle_restart(struct pf_bundle *b)

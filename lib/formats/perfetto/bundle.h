@@ -62,10 +62,13 @@ struct pf_comm {
 };
 DECLARE_TABLE(pf_comms, struct pf_comm);
 
+/* The task that readers take for running: that of the CPU's last switch. */
 struct pf_running {
 	bool known;
 	int32_t pid, prio;
 	char comm[PF_COMM_SIZE];
+	int32_t other;	   /* another task, which has made an event since, */
+	uint64_t other_ts; /* the time of its first one; 0: none has */
 };
 
 struct pf_bundle {

@@ -53,9 +53,9 @@ static int counter_spell(const struct mark *mark, struct text key, struct pf_tra
 }
 
 static int counter_put_series(struct pf_marks *m, const struct mark *mark, const struct value *v,
-			      uint64_t process, struct buf *out)
+			      uint64_t parent, struct buf *out)
 {
-	struct pf_track_form form = { .parent = process, .kind = PF_TRACK_COUNTER };
+	struct pf_track_form form = { .parent = parent, .kind = PF_TRACK_COUNTER };
 	uint64_t uuid = pf_mark_id('c', mark, true, mark->part[PART_NAME], mark->part[PART_ID]);
 	_cleanup_buf_ struct buf name = BUF_INIT;
 	struct pf_track *track;
@@ -66,8 +66,8 @@ static int counter_put_series(struct pf_marks *m, const struct mark *mark, const
 		return -ENOMEM;
 	track = pf_track_get(&m->tracks, pf_track_uuid('c', 0, 0, v->key, uuid));
 	if (!track)
-		return -ENOSPC;
-	r = pf_track_describe(track, &form, out);
+		return -ENOMEM;
+	r = pf_track_describe(&m->tracks, track, &form, out);
 	if (r < 0)
 		return r;
 	pf_event_begin(m, COUNTER, track->uuid);
@@ -80,16 +80,15 @@ static int counter_put_series(struct pf_marks *m, const struct mark *mark, const
 	return pf_event_end(m, mark->ts, out);
 }
 
-int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf *out)
+static int counter_put_below(struct pf_marks *m, const struct mark *mark, uint64_t parent,
+			     struct buf *out)
 {
-	uint64_t process;
 	struct value_iter it;
 	struct value v;
 	bool any = false;
 	double d;
-	int r;
+	int r = 0;
 
-	r = pf_track_describe_actor(&m->tracks, mark->pid, 0, &process, out);
 	value_iter_init(&it, mark->part[PART_ARGS], true);
 	while (r == 0 && value_next(&it, &v)) {
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
@@ -99,7 +98,28 @@ int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf
 		if (!value_number(&v, &d) || !isfinite(d))
 			continue;
 		any = true;
-		r = counter_put_series(m, mark, &v, process, out);
+		r = counter_put_series(m, mark, &v, parent, out);
 	}
 	return r ?: any ? r : -EINVAL;
+}
+
+int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf *out)
+{
+	uint64_t process;
+	int r = pf_track_describe_actor(&m->tracks, mark->pid, 0, &process, out);
+
+	return r ?: counter_put_below(m, mark, process, out);
+}
+
+int pf_marks_put_polled(struct pf_marks *m, const struct mark *mark, struct buf *out)
+{
+	const struct pf_track_form form = { .name = TEXT("Polled files") };
+	struct pf_track *track = pf_track_get(&m->tracks, pf_track_uuid('q', 0, 0, TEXT(""), 0));
+	int r;
+
+	if (!track)
+		return -ENOMEM;
+	m->tracks.ts = mark->ts;
+	r = pf_track_describe(&m->tracks, track, &form, out);
+	return r ?: counter_put_below(m, mark, track->uuid, out);
 }

@@ -58,6 +58,11 @@ static int pf_head_put_system_info(const struct trace_info *info, struct buf *ou
 	system.has_page_size = system.has_num_cpus = true;
 	system.page_size = info->header->page_size;
 	system.num_cpus = info->header->cpus;
+	if (*info->header->program)
+		system.tracing_service_version = info->header->program;
+	system.has_system_ram_bytes = system.has_timezone_off_mins = info->header->ram_bytes != 0;
+	system.system_ram_bytes = info->header->ram_bytes;
+	system.timezone_off_mins = info->header->timezone_mins;
 	packet.field = PACKET_SYSTEM_INFO;
 	packet.message = &system.base;
 	return pf_put_packet(&packet, out);
@@ -365,7 +370,6 @@ int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, ui
 		struct buf *out)
 {
 	const struct trace_info *info = env->info;
-	const Traced__Capture__Stats *start = pf_head_find_stats(info, 0);
 	int r = pf_head_put_uuid(info, segment, out);
 
 	if (r >= 0)
@@ -378,10 +382,73 @@ int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, ui
 		r = pf_head_put_cpu_info(info, out);
 	if (r >= 0)
 		r = pf_head_put_first_clocks(env, ret_from, until, out);
-	if (r >= 0 && start)
-		r = pf_head_put_stats(info, start,
-				      PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE, out);
 	return r;
+}
+
+int pf_put_start(const struct trace_info *info, struct buf *out)
+{
+	const Traced__Capture__Stats *start = pf_head_find_stats(info, 0);
+
+	return start ? pf_head_put_stats(info, start,
+					 PERFETTO__PROTOS__FTRACE_STATS__PHASE__START_OF_TRACE, out)
+		     : 0;
+}
+
+static int pf_head_put_service_event(PB(TracingServiceEvent) * event, uint64_t ts, uint32_t clock,
+				     struct buf *out)
+{
+	struct pf_packet packet = {
+		.has_timestamp = true,
+		.ts = ts,
+		.clock = clock,
+		.field = PACKET_SERVICE_EVENT,
+		.message = &event->base,
+	};
+
+	return pf_put_packet(&packet, out);
+}
+
+/*
+ * Tracing was on for a moment before the recorder read the time, and readers drop events before it:
+ * the first event may be the start.
+ */
+static int pf_head_put_started(const struct trace_info *info, uint64_t first_ts,
+			       enum pf_clock clock, struct buf *out)
+{
+	PB(TracingServiceEvent) event = PERFETTO__PROTOS__TRACING_SERVICE_EVENT__INIT;
+	bool ring = info->header->request && info->header->request->ring;
+	uint64_t start = info->end ? info->end->start_boot_ns : 0;
+
+	event.event_type_case = PERFETTO__PROTOS__TRACING_SERVICE_EVENT__EVENT_TYPE_TRACING_STARTED;
+	event.tracing_started = true;
+	if (!start || info->end->reason == TRACED__CAPTURE__END__REASON__EXTRACTED)
+		return 0;
+	/* A ring's events before the start stay: see preserve_ftrace_buffer. */
+	if (ring || !first_ts)
+		return pf_head_put_service_event(&event, start, PF_CLOCK_BOOT, out);
+	if (clock == PF_CLOCK_BOOT)
+		first_ts = MIN(first_ts, start);
+	return pf_head_put_service_event(&event, first_ts, clock, out);
+}
+
+static int pf_head_put_disabled(const struct trace_info *info, struct buf *out)
+{
+	PB(TracingServiceEvent) event = PERFETTO__PROTOS__TRACING_SERVICE_EVENT__INIT;
+
+	event.event_type_case =
+		PERFETTO__PROTOS__TRACING_SERVICE_EVENT__EVENT_TYPE_TRACING_DISABLED;
+	event.tracing_disabled = true;
+	return info->end && info->end->boot_ns
+		       ? pf_head_put_service_event(&event, info->end->boot_ns, PF_CLOCK_BOOT, out)
+		       : 0;
+}
+
+int pf_put_end(const struct trace_info *info, uint64_t first_ts, enum pf_clock clock,
+	       struct buf *out)
+{
+	int r = pf_head_put_started(info, first_ts, clock, out);
+
+	return r < 0 ? r : pf_head_put_disabled(info, out);
 }
 
 int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,

@@ -14,6 +14,7 @@ void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *t
 	*m = (struct pf_marks){
 		.clock = clock,
 		.tasks = tasks,
+		.tracks.clock = clock,
 		.categories.field = INTERNED_CATEGORIES,
 		.names.field = INTERNED_NAMES,
 		.keys.field = INTERNED_KEYS,
@@ -73,8 +74,8 @@ static int pf_mark_describe_counts(struct pf_marks *m, const struct mark *mark, 
 		track = pf_track_get(&m->tracks,
 				     pf_track_uuid('n', form.kind, 0, TEXT(""), thread));
 		if (!track)
-			return -ENOSPC;
-		r = pf_track_describe(track, &form, out);
+			return -ENOMEM;
+		r = pf_track_describe(&m->tracks, track, &form, out);
 		if (r < 0)
 			return r;
 	}
@@ -109,6 +110,7 @@ static void pf_mark_put_pending_flows(struct pf_marks *m, const struct mark *mar
 	for (unsigned i = 0; i < track->actor->flow_count; i++)
 		pf_fixed64(&m->event, EVENT_LAST_FLOWS, track->actor->flows[i]);
 	track->actor->flow_count = 0;
+	pf_track_release(&m->tracks, track);
 }
 
 static int pf_mark_put_thread_event(struct pf_marks *m, const struct mark *mark, unsigned type,
@@ -181,9 +183,9 @@ static int pf_mark_describe_shared(struct pf_marks *m, struct text name, uint64_
 	int r;
 
 	if (!track)
-		return -ENOSPC;
+		return -ENOMEM;
 	form.parent = 0;
-	r = pf_track_describe(track, &form, out);
+	r = pf_track_describe(&m->tracks, track, &form, out);
 	if (r < 0)
 		return r;
 	form.parent = track->uuid;
@@ -191,17 +193,19 @@ static int pf_mark_describe_shared(struct pf_marks *m, struct text name, uint64_
 	form.ordering = 0;
 	track = pf_track_get(&m->tracks, pf_track_uuid('r', 1, 0, name, 0));
 	if (!track)
-		return -ENOSPC;
+		return -ENOMEM;
 	*ret_uuid = track->uuid;
-	return pf_track_describe(track, &form, out);
+	return pf_track_describe(&m->tracks, track, &form, out);
 }
 
 int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text track,
 			struct buf *out)
 {
 	uint64_t uuid;
-	int r = pf_mark_describe_shared(m, track, &uuid, out);
+	int r;
 
+	m->tracks.ts = mark->ts;
+	r = pf_mark_describe_shared(m, track, &uuid, out);
 	if (r < 0)
 		return r;
 	pf_event_begin(m, INSTANT, uuid);
@@ -248,9 +252,12 @@ static uint64_t pf_mark_tree_of(const struct mark *mark)
 	return pf_mark_id('a', mark, false, mark->part[PART_CAT], mark->part[PART_ID]);
 }
 
-/* The track of a mark with an id, described below its process or on the top level. */
-static int pf_mark_find_own(struct pf_marks *m, const struct mark *mark, uint64_t uuid,
-			    struct text name, struct pf_track **ret, struct buf *out)
+/*
+ * The track of a mark with an id, described below its process or on the top level; type: of the
+ * event to come. -ENOENT: it ends nothing.
+ */
+static int pf_mark_find_own(struct pf_marks *m, const struct mark *mark, unsigned type,
+			    uint64_t uuid, struct text name, struct pf_track **ret, struct buf *out)
 {
 	struct pf_track_form form = { .name = name };
 	struct pf_track *track = pf_track_get(&m->tracks, uuid);
@@ -259,15 +266,20 @@ static int pf_mark_find_own(struct pf_marks *m, const struct mark *mark, uint64_
 	if (track && track->same_as)
 		track = pf_track_get(&m->tracks, uuid = track->same_as);
 	if (!track)
-		return -ENOSPC;
-	if (!track->described) {
+		return -ENOMEM;
+	if (type == SLICE_END && !track->open)
+		return -ENOENT;
+	r = type == SLICE_BEGIN ? pf_track_hold(&m->tracks, track, mark) : 0;
+	if (r == 0 && !track->described) {
 		r = mark->id_kind == ID_GLOBAL
 			    ? pf_mark_describe_shared(m, TEXT("operations"), &form.parent, out)
 			    : pf_track_describe_actor(&m->tracks, mark->pid, 0, &form.parent, out);
-		track = r == 0 ? pf_track_get(&m->tracks, uuid) : NULL;
+		if (r < 0)
+			return r;
+		track = pf_track_get(&m->tracks, uuid);
 		if (!track)
-			return r ?: -ENOSPC;
-		r = pf_track_describe(track, &form, out);
+			return -ENOMEM;
+		r = pf_track_describe(&m->tracks, track, &form, out);
 	}
 	*ret = track;
 	return r;
@@ -278,14 +290,13 @@ static int pf_mark_put_own(struct pf_marks *m, const struct mark *mark, unsigned
 			   uint64_t uuid, struct text name, struct buf *out)
 {
 	struct pf_track *track = NULL;
-	int r = pf_mark_find_own(m, mark, uuid, name, &track, out);
+	int r = pf_mark_find_own(m, mark, type, uuid, name, &track, out);
 
 	if (r < 0)
 		return r;
-	if (type == SLICE_END && !track->open)
-		return -ENOENT;
 	track->open += type == SLICE_BEGIN;
 	track->open -= type == SLICE_END;
+	pf_track_release(&m->tracks, track);
 	pf_event_begin(m, type, track->uuid);
 	pf_event_put(m, mark);
 	return pf_event_end(m, mark->ts, out);
@@ -310,7 +321,7 @@ static int pf_mark_take_link(struct pf_marks *m, const struct mark *mark)
 	track = linked == uuid ? NULL : pf_track_get(&m->tracks, linked);
 	/* A track with open slices stays separate. */
 	if (!track || track->open)
-		return linked == uuid ? 0 : -ENOSPC;
+		return linked == uuid ? 0 : track ? -EBUSY : -ENOMEM;
 	track->same_as = uuid;
 	return 0;
 }
@@ -328,8 +339,9 @@ static int pf_mark_put_flow(struct pf_marks *m, const struct mark *mark, struct 
 		struct pf_track *track = pf_track_of(&m->tracks, mark->pid, mark->tid);
 
 		if (!track)
-			return -ENOSPC;
-		if (track->actor->flow_count < PF_PENDING_FLOWS) {
+			return -ENOMEM;
+		if (track->actor->flow_count < PF_PENDING_FLOWS &&
+		    pf_track_hold(&m->tracks, track, mark) == 0) {
 			track->actor->flows[track->actor->flow_count++] = flow;
 			return 0;
 		}
@@ -373,13 +385,16 @@ static int pf_mark_put_context(struct pf_marks *m, const struct mark *mark, stru
 		return r;
 	track = pf_track_get(&m->tracks, pf_track_uuid('x', 0, 0, TEXT(""), form.parent));
 	if (!track)
-		return -ENOSPC;
+		return -ENOMEM;
 	if (!enter && !track->open)
 		return -ENOENT;
-	r = pf_track_describe(track, &form, out);
+	r = enter ? pf_track_hold(&m->tracks, track, mark) : 0;
+	if (r == 0)
+		r = pf_track_describe(&m->tracks, track, &form, out);
 	if (r < 0)
 		return r;
 	track->open += enter ? 1U : -1U;
+	pf_track_release(&m->tracks, track);
 	pf_event_begin(m, enter ? SLICE_BEGIN : SLICE_END, track->uuid);
 	pf_event_put(m, mark);
 	pf_annotation_text(&m->event, EVENT_ANNOTATIONS, TEXT("id"), mark->part[PART_ID], &m->keys,
@@ -410,10 +425,14 @@ static int pf_mark_take_metadata(struct pf_marks *m, const struct mark *mark)
 	struct pf_track *track = pf_track_of(&m->tracks, mark->pid, thread ? mark->tid : 0);
 	struct pf_actor *a = track ? track->actor : NULL;
 	struct value v;
-	int r = -EINVAL;
+	int r;
 
 	if (!a)
-		return -ENOSPC;
+		return -ENOMEM;
+	r = pf_track_hold(&m->tracks, track, mark);
+	if (r < 0)
+		return r;
+	r = -EINVAL;
 	if (text_equal(item, TEXT("process_name")) || text_equal(item, TEXT("thread_name"))) {
 		if (value_find(args, "name", &v))
 			r = pf_mark_keep_text(&a->name, &v);
@@ -430,6 +449,7 @@ static int pf_mark_take_metadata(struct pf_marks *m, const struct mark *mark)
 		}
 	}
 	a->changed |= r == 0;
+	pf_track_release(&m->tracks, track);
 	return r;
 }
 
@@ -503,15 +523,26 @@ static int pf_mark_put(struct pf_marks *m, const struct mark *mark, struct buf *
 
 int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 {
-	int r = pf_mark_put(m, mark, out);
+	int r;
 
+	m->tracks.ts = mark->ts;
+	r = pf_mark_put(m, mark, out);
 	if (r == -ENOMEM || buf_error(out) < 0)
 		return -ENOMEM;
-	m->left_out += r < 0;
+	/* Counted where the room is. */
+	m->left_out += r < 0 && r != -ENOSPC;
 	return 0;
 }
 
-int pf_marks_put_names(struct pf_marks *m, struct buf *out)
+int pf_marks_warn(const struct pf_marks *m, struct stream_index *index)
 {
-	return pf_tracks_describe_rest(&m->tracks, out) == -ENOMEM ? -ENOMEM : buf_error(out);
+	return shares_warn(&m->tracks.shares, "slices and names", "that are open or new", index)
+		       ?: shares_warn(&m->frames.shares, "stack frames", NULL, index);
+}
+
+int pf_marks_put_names(struct pf_marks *m, bool tied, struct buf *out)
+{
+	return pf_tracks_describe_rest(&m->tracks, tied ? m->tasks : NULL, out) == -ENOMEM
+		       ? -ENOMEM
+		       : buf_error(out);
 }

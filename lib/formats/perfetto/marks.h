@@ -29,11 +29,13 @@ void pf_marks_deinit(struct pf_marks *m);
 void pf_marks_restart(struct pf_marks *m);
 /* Appends the mark's packets to out. 0 or -ENOMEM. */
 int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out);
+/* Warns of marks that found no room. 0 or -ENOMEM. */
+int pf_marks_warn(const struct pf_marks *m, struct stream_index *index);
 /* Hash of an id, as the seed of a uuid: global or local to a process. */
 uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, struct text cat,
 		    struct text id);
 /* An instant without a process, on a track of that name. */
 int pf_marks_put_shared(struct pf_marks *m, const struct mark *mark, struct text track,
 			struct buf *out);
-/* Writes names of processes and threads that have no mark. */
-int pf_marks_put_names(struct pf_marks *m, struct buf *out);
+/* Writes names of processes and threads that have no mark. tied: readers know the clock. */
+int pf_marks_put_names(struct pf_marks *m, bool tied, struct buf *out);

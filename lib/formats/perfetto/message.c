@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <xxhash.h>
 
+#include "base/secret_hash.h"
 #include "base/utf8.h"
 #include "formats/perfetto/wire.h"
 
@@ -17,7 +18,7 @@ struct pf_interned {
 };
 
 DEFINE_TABLE(pf_texts, struct pf_interned, struct text, slot->text,
-	     XXH3_64bits(slot->text, slot->len),
+	     XXH3_64bits_withSeed(slot->text, slot->len, hash_secret[0]),
 	     text_equal((struct text){ slot->text, slot->len }, key));
 
 size_t pf_open(struct buf *out, uint32_t field)
@@ -105,22 +106,24 @@ void pf_interner_deinit(struct pf_interner *i)
 	TABLE_FOR_EACH(pf_texts, &i->texts, s)
 	free(s->text);
 	free(i->texts.slots);
-	*i = (struct pf_interner){ .field = i->field };
+	*i = (struct pf_interner){ .field = i->field, .max = i->max };
 }
 
-uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh)
+static uint64_t message_intern(struct pf_interner *i, struct text text, bool bytes,
+			       struct buf *fresh)
 {
 	struct pf_interned *s;
 	size_t content;
 
 	if (!text.len || text.len > INTERNED_TEXT_MAX)
 		return 0;
-	s = pf_texts_place(&i->texts, XXH3_64bits(text.data, text.len), text);
+	s = pf_texts_place(&i->texts, XXH3_64bits_withSeed(text.data, text.len, hash_secret[0]),
+			   text);
 	if (!s)
 		return 0;
 	if (s->text)
 		return s->iid;
-	if (i->texts.count == INTERNED_MAX || i->bytes + text.len > INTERNED_BYTES_MAX)
+	if (i->texts.count == (i->max ?: INTERNED_MAX) || i->bytes + text.len > INTERNED_BYTES_MAX)
 		return 0;
 	s->text = malloc(text.len);
 	if (!s->text)
@@ -131,7 +134,20 @@ uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh)
 	i->bytes += text.len;
 	content = pf_open(fresh, i->field);
 	pf_uint(fresh, 1, s->iid);
-	pf_text(fresh, 2, text);
+	if (bytes)
+		pf_bytes(fresh, 2, text.data, text.len);
+	else
+		pf_text(fresh, 2, text);
 	pf_close(fresh, content);
 	return s->iid;
+}
+
+uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh)
+{
+	return message_intern(i, text, false, fresh);
+}
+
+uint64_t pf_intern_bytes(struct pf_interner *i, struct text bytes, struct buf *fresh)
+{
+	return message_intern(i, bytes, true, fresh);
 }

@@ -33,6 +33,7 @@ struct pf_interner {
 	uint32_t field;
 	struct pf_texts texts;
 	size_t bytes;
+	uint32_t max; /* of strings; 0: the usual limit */
 };
 void pf_interner_deinit(struct pf_interner *i);
 /*
@@ -40,3 +41,5 @@ void pf_interner_deinit(struct pf_interner *i);
  * too many or too long; write the text itself.
  */
 uint64_t pf_intern(struct pf_interner *i, struct text text, struct buf *fresh);
+/* The same for bytes that are no text. */
+uint64_t pf_intern_bytes(struct pf_interner *i, struct text bytes, struct buf *fresh);

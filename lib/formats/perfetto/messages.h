@@ -34,6 +34,10 @@ extern const struct pf_message pf_messages[]; /* sorted by name */
 extern const uint16_t pf_message_count;
 extern const struct pf_message_field pf_message_fields[];
 
-/* NULL: none of that name. */
-const struct pf_message *pf_message_find(const char *event);
+/*
+ * The message of a kernel's event, or NULL. Messages of vendors' events are named SYSTEM_EVENT:
+ * some drivers have events of one name, with different fields. A synthetic event may have any name,
+ * so it has a message of such a name only.
+ */
+const struct pf_message *pf_message_find(const char *system, const char *event);
 const struct pf_message_field *pf_message_find_field(const struct pf_message *m, const char *name);

@@ -4,6 +4,8 @@
 
 #include "base/table.h"
 #include "formats/perfetto/schema.h"
+#include "formats/perfetto/tasks.h"
+#include "trace/shares.h"
 
 enum pf_kind {
 	PF_UINT,
@@ -73,6 +75,18 @@ struct pf_function {
 DECLARE_TABLE(pf_functions, struct pf_function);
 DECLARE_TABLE(pf_addresses, struct pf_known_address);
 
+/* Hashes of the counters that had a fraction; 0: a free slot. */
+DECLARE_TABLE(pf_fractions, uint64_t);
+#define PF_FRACTIONS_MAX 4096
+
+/* A value of a counter in a mark, for which no typed event has room. */
+struct pf_noted_counter {
+	uint64_t ts;
+	int32_t pid;
+	double value;
+	size_t at, len; /* of its name in counter_names */
+};
+
 struct pf_schema {
 	struct pf_schema_env env;
 	bool swap;
@@ -86,7 +100,14 @@ struct pf_schema {
 	struct buf made;		/* text of the current event's PF_STACK or PF_PRINTED */
 	struct pf_functions functions;
 	struct pf_addresses addresses;
-	uint64_t mark_ip; /* function address in marks; 0: unknown */
+	uint64_t mark_ip;	 /* function address in marks; 0: unknown */
+	struct pf_birth *births; /* owned; those of the events written, until the sink takes them */
+	size_t birth_count, birth_cap;
+	struct pf_noted_counter *counters; /* owned; likewise */
+	size_t counter_count, counter_cap;
+	struct buf counter_names;
+	struct pf_fractions fractions;
+	struct shares fraction_shares; /* among the programs that wrote the marks */
 	/* For the next bundle: content of an InternedData, and fields of the bundle. */
 	struct buf new_symbols, new_formats, new_addresses;
 };
@@ -97,6 +118,6 @@ bool pf_event_is_syscall(const struct event *desc);
 /* Derives the operation from the field, independent of the message. */
 struct pf_op pf_op_for(const struct event *desc, const struct field *f);
 
-/* For an event with free_text: decides which of the two ev is. */
-const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
+/* For a noticed event: decides which form it has, and notes what else it tells. NULL: no memory. */
+const struct pf_event *pf_schema_notice(struct pf_schema *s, const struct pf_event *e,
 					const struct trace_event *ev);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Shared by the files that build packets with protobuf-c: head.c and packets.c. */
+/* TracePacket: its field numbers, and packets that protobuf-c builds. */
 #pragma once
 
 #include "formats/perfetto/packets.h"
@@ -11,7 +11,9 @@ enum { /* TracePacket's field numbers */
        PACKET_FTRACE_EVENTS = 1,
        PACKET_PROCESS_TREE = 2,
        PACKET_CLOCK_SNAPSHOT = 6,
+       PACKET_SYS_STATS = 7,
        PACKET_TIMESTAMP = 8,
+       PACKET_PROCESS_STATS = 9,
        PACKET_SEQUENCE = 10,
        PACKET_TRACK_EVENT = 11,
        PACKET_INTERNED_DATA = 12,
@@ -26,6 +28,7 @@ enum { /* TracePacket's field numbers */
        PACKET_TRACK_DESCRIPTOR = 60,
        PACKET_PERF_SAMPLE = 66,
        PACKET_CPU_INFO = 67,
+       PACKET_SERVICE_EVENT = 69,
        PACKET_FIRST_ON_SEQUENCE = 87,
        PACKET_TRACE_UUID = 89,
        PACKET_ZSTD = 133,
@@ -41,7 +44,8 @@ enum { /* TracePacket.sequence_flags */
 };
 
 struct pf_packet {
-	bool has_timestamp, in_sequence; /* of PF_SEQUENCE */
+	bool has_timestamp;
+	uint32_t sequence; /* PF_SEQUENCE or another; 0: none */
 	uint64_t ts;
 	uint32_t clock; /* of ts; 0: BOOTTIME */
 	uint32_t field; /* PACKET_ */

@@ -30,8 +30,8 @@ int pf_put_packet(const struct pf_packet *packet, struct buf *out)
 		packet_put_message(packet, out);
 	if (packet->has_timestamp)
 		pf_uint(out, PACKET_TIMESTAMP, packet->ts);
-	if (packet->in_sequence)
-		pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE);
+	if (packet->sequence)
+		pf_uint(out, PACKET_SEQUENCE, packet->sequence);
 	if (packet->field > PACKET_TIMESTAMP && packet->field < PACKET_CLOCK)
 		packet_put_message(packet, out);
 	if (packet->clock)
@@ -45,7 +45,8 @@ int pf_put_packet(const struct pf_packet *packet, struct buf *out)
 /* Sets a packet's time, possibly in a clock of the sequence. */
 static void packet_set_time(struct pf_packet *packet, uint64_t ts, enum pf_clock clock)
 {
-	packet->has_timestamp = packet->in_sequence = true;
+	packet->has_timestamp = true;
+	packet->sequence = PF_SEQUENCE;
 	packet->ts = ts;
 	packet->clock = clock;
 }
@@ -57,6 +58,7 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 	PB(ClockSnapshot__Clock) known = PERFETTO__PROTOS__CLOCK_SNAPSHOT__CLOCK__INIT;
 	PB(ClockSnapshot) snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
 	struct pf_packet packet = { 0 };
+	int r;
 
 	own.has_clock_id = own.has_timestamp = known.has_clock_id = known.has_timestamp = true;
 	own.clock_id = clock;
@@ -69,7 +71,10 @@ int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t bui
 			builtin == PF_BUILTIN_BOOTTIME ? PF_CLOCK_BOOT : builtin);
 	packet.field = PACKET_CLOCK_SNAPSHOT;
 	packet.message = &snapshot.base;
-	return pf_put_packet(&packet, out);
+	r = pf_put_packet(&packet, out);
+	/* A clock of a sequence is known only there. */
+	packet.sequence = PF_SEQUENCE_TRACKS;
+	return r < 0 || clock != PF_CLOCK_TRACE ? r : pf_put_packet(&packet, out);
 }
 
 #define CMDLINE_ARGS_MAX 64
@@ -196,7 +201,7 @@ int pf_put_loss_track(uint32_t cpu, struct buf *out)
 	track.name = name;
 	packet.field = PACKET_TRACK_DESCRIPTOR;
 	packet.message = &track.base;
-	packet.in_sequence = true;
+	packet.sequence = PF_SEQUENCE;
 	return pf_put_packet(&packet, out);
 }
 

@@ -26,13 +26,19 @@ enum pf_clock {
 };
 
 /*
- * Writes the sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo, ClockSnapshots and the
- * FtraceStats of the start. segment: number of the file, from 0; each has its own uuid. until: time
- * in BOOTTIME, or in mono_raw if that is the trace clock; of the ClockSnapshots until then, the
- * first and the last few are written; UINT64_MAX: all. ret_from: pass it to pf_put_clocks.
+ * Writes the sequence's begin, TraceUuid, SystemInfo, TraceConfig, CpuInfo and ClockSnapshots.
+ * segment: number of the file, from 0; each has its own uuid. until: time in BOOTTIME, or in
+ * mono_raw if that is the trace clock; of the ClockSnapshots until then, the first and the last few
+ * are written; UINT64_MAX: all. ret_from: pass it to pf_put_clocks.
  */
 int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, uint64_t *ret_from,
 		struct buf *out);
+/*
+ * Writes the FtraceStats of the start. Before it, no packet of the file has a time but the
+ * ClockSnapshots, so readers take packets without one, like those of the first tasks, for older
+ * than any event.
+ */
+int pf_put_start(const struct trace_info *info, struct buf *out);
 /* Writes the ClockSnapshots after *from until `until`; advances *from. */
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out);
 #define PF_TASKS_PER_PACKET 256
@@ -47,6 +53,12 @@ int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, str
  */
 int pf_put_clock_tie(uint32_t clock, uint64_t ts, uint32_t builtin, uint64_t builtin_ts,
 		     struct buf *out);
+/*
+ * Writes when tracing began and ended. first_ts: of the first event, in clock; 0: none. Readers
+ * apply it to all events, also to those before it in the file.
+ */
+int pf_put_end(const struct trace_info *info, uint64_t first_ts, enum pf_clock clock,
+	       struct buf *out);
 /* Writes the FtraceStats of the end, if last, and TraceStats. bytes: of all packets before. */
 int pf_put_tail(const struct trace_info *info, const struct export_result *result, bool last,
 		uint64_t bytes, struct buf *out);

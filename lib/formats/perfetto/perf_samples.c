@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/perfetto/perf_samples.h"
 
+#include <xxhash.h>
+
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/packet.h"
+
+#define FRAMES_MAX (1U << 19) /* of a file */
 
 void pf_perf_init(struct pf_perf *p)
 {
 	*p = (struct pf_perf){ .functions.field = INTERNED_FUNCTION_NAMES,
-			       .paths.field = INTERNED_MAPPING_PATHS };
+			       .paths.field = INTERNED_MAPPING_PATHS,
+			       .build_ids.field = INTERNED_BUILD_IDS,
+			       .frames.max = FRAMES_MAX };
 }
 
 void pf_perf_deinit(struct pf_perf *p)
@@ -20,6 +26,8 @@ void pf_perf_restart(struct pf_perf *p)
 {
 	pf_interner_deinit(&p->functions);
 	pf_interner_deinit(&p->paths);
+	pf_interner_deinit(&p->build_ids);
+	pf_interner_deinit(&p->mappings);
 	pf_interner_deinit(&p->frames);
 	p->said = false;
 	p->stacks = 0;
@@ -58,19 +66,68 @@ static void perf_sample_put_defaults(struct pf_perf *p, struct buf *out)
 	pf_close(out, packet);
 }
 
-/* Numbers a file by its path; its mapped address does not matter. */
-static uint64_t perf_sample_intern_module(struct pf_perf *p, struct text path, struct buf *fresh)
-{
-	size_t before = fresh->len, mapping;
-	uint64_t iid = pf_intern(&p->paths, path, fresh);
+/* Readers take a mapping of this name for the kernel's. */
+#define KERNEL_MAPPING TEXT("kernel")
 
-	if (!iid || fresh->len == before)
+static struct text perf_sample_path(const struct stack_place *f)
+{
+	if (f->has_code && f->code.kernel && text_equal(f->module, TEXT("[kernel]")))
+		return KERNEL_MAPPING;
+	if (f->has_code && f->code.path.len)
+		return f->code.path;
+	return f->module.len ? f->module : TEXT("[unknown]");
+}
+
+/* Numbers the content of scratch, of any length. known: empty if it was known before. 0: too many.
+ */
+static uint64_t perf_sample_number(struct pf_perf *p, struct pf_interner *of, struct buf *known)
+{
+	XXH128_canonical_t key;
+
+	XXH128_canonicalFromHash(&key, XXH3_128bits(p->scratch.data, p->scratch.len));
+	return pf_intern_bytes(of, (struct text){ (const char *)&key, sizeof(key) }, known);
+}
+
+/* Numbers a file by its path and build ID; its mapped address does not matter. */
+static uint64_t perf_sample_intern_module(struct pf_perf *p, const struct stack_place *f,
+					  struct buf *fresh)
+{
+	_cleanup_buf_ struct buf known = BUF_INIT;
+	uint64_t iid, path, build_id;
+	size_t mapping;
+
+	buf_clear(&p->scratch);
+	buf_append(&p->scratch, f->code.build_id.data, f->code.build_id.len);
+	buf_putc(&p->scratch, '\n');
+	buf_append(&p->scratch, perf_sample_path(f).data, perf_sample_path(f).len);
+	iid = perf_sample_number(p, &p->mappings, &known);
+	if (!iid || !known.len)
 		return iid;
+	path = pf_intern(&p->paths, perf_sample_path(f), fresh);
+	build_id = pf_intern_bytes(&p->build_ids, f->code.build_id, fresh);
 	mapping = pf_open(fresh, INTERNED_MAPPINGS);
 	pf_uint(fresh, 1, iid);
-	pf_uint(fresh, MAPPING_PATH, iid);
+	if (build_id)
+		pf_uint(fresh, MAPPING_BUILD_ID, build_id);
+	if (path)
+		pf_uint(fresh, MAPPING_PATH, path);
 	pf_close(fresh, mapping);
 	return iid;
+}
+
+/* Spells in scratch all that tells the frame from others. */
+static void perf_sample_spell_frame(struct pf_perf *p, const struct stack_place *f)
+{
+	buf_clear(&p->scratch);
+	buf_append(&p->scratch, f->name.data, f->name.len);
+	buf_putc(&p->scratch, '\n');
+	buf_append(&p->scratch, f->module.data, f->module.len);
+	if (!f->has_code)
+		return;
+	buf_putc(&p->scratch, '\n');
+	buf_append(&p->scratch, &f->code.offset, sizeof(f->code.offset));
+	buf_append(&p->scratch, f->code.build_id.data, f->code.build_id.len);
+	buf_append(&p->scratch, f->code.path.data, f->code.path.len);
 }
 
 /* 0: too many frames. */
@@ -81,25 +138,23 @@ static uint64_t perf_sample_intern_frame(struct pf_perf *p, const struct stack_p
 	uint64_t iid, function, module;
 	size_t frame;
 
-	buf_clear(&p->scratch);
-	buf_append(&p->scratch, f->name.data, f->name.len);
-	buf_putc(&p->scratch, '\n');
-	buf_append(&p->scratch, f->module.data, f->module.len);
-	iid = pf_intern(&p->frames, (struct text){ p->scratch.data, (uint32_t)p->scratch.len },
-			&known);
+	perf_sample_spell_frame(p, f);
+	iid = perf_sample_number(p, &p->frames, &known);
 	if (!iid || !known.len)
 		return iid;
 	function = pf_intern(&p->functions, f->name, fresh);
-	module = perf_sample_intern_module(p, f->module.len ? f->module : TEXT("[unknown]"), fresh);
+	module = perf_sample_intern_module(p, f, fresh);
 	frame = pf_open(fresh, INTERNED_FRAMES);
 	pf_uint(fresh, 1, iid);
 	if (function)
 		pf_uint(fresh, FRAME_FUNCTION, function);
 	if (module) {
 		pf_uint(fresh, FRAME_MAPPING, module);
-		/* Readers merge frames with the same rel_pc: use the function's number. */
-		pf_uint(fresh, FRAME_REL_PC, iid);
+		/* Merged frames have no address: use the function's number. */
+		pf_uint(fresh, FRAME_REL_PC, f->has_code ? f->code.offset : iid);
 	}
+	if (f->has_code)
+		pf_uint(fresh, FRAME_KIND, f->code.kernel ? FRAME_KERNEL : FRAME_NATIVE);
 	pf_close(fresh, frame);
 	return iid;
 }
@@ -153,6 +208,9 @@ int pf_perf_put(struct pf_perf *p, struct stack_frames *frames, const struct mar
 	pf_uint(out, SAMPLE_TID, (uint32_t)sample->tid);
 	if (stack)
 		pf_uint(out, SAMPLE_CALLSTACK, stack);
+	/* The kernel's numbers are the message's. */
+	if (sample->cpu_mode)
+		pf_uint(out, SAMPLE_CPU_MODE, sample->cpu_mode);
 	if (value_find(sample->part[PART_EXTRA], "weight", &weight) &&
 	    (weight.type == VALUE_INT || weight.type == VALUE_UINT) && weight.u > 1)
 		pf_uint(out, SAMPLE_WEIGHT, weight.u);

@@ -12,9 +12,9 @@
 struct pf_perf {
 	const char *event; /* event that triggers samples; borrowed; NULL: unknown */
 	uint32_t hz;
-	bool said;			     /* the defaults are in this file */
-	struct pf_interner functions, paths; /* interned strings */
-	struct pf_interner frames;	     /* "function module", by frame number */
+	bool said;					/* the defaults are in this file */
+	struct pf_interner functions, paths, build_ids; /* interned strings */
+	struct pf_interner mappings, frames; /* their keys, by number; field 0: not written */
 	uint64_t stacks;
 	struct buf scratch;
 };

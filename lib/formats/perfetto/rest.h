@@ -17,6 +17,9 @@ enum {
 	BUNDLE_LOST_COUNT = 74730,
 };
 
+/* Ours in SchedSwitchFtraceEvent: 1 marks a switch that the kernel did not report. */
+#define SWITCH_UNREPORTED 74731
+
 /* Fields of traced.origin.Format and Address. */
 enum {
 	FORMAT_FIELD = 1,

@@ -264,11 +264,10 @@ static const struct pf_message *schema_message_for(const struct event *desc)
 {
 	const struct pf_message *m;
 
-	/* Names of the kernel's own events are unique, but a probe may have any name. */
-	if (schema_is_probe(desc) || !strcmp(desc->system, "synthetic") ||
-	    !strcmp(desc->system, "syscalls"))
+	/* A probe may have any name. */
+	if (schema_is_probe(desc) || !strcmp(desc->system, "syscalls"))
 		return NULL;
-	m = pf_message_find(desc->name);
+	m = pf_message_find(desc->system, desc->name);
 	return m && schema_message_fits(desc, m) ? m : NULL;
 }
 
@@ -535,6 +534,9 @@ static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_
 	}
 	if (r >= 0)
 		r = pf_rest_compile(e);
+	if (!strcmp(desc->system, "task") && !strcmp(desc->name, "task_newtask"))
+		e->born = event_field(desc, "pid");
+	e->noticed = e->free_text || e->born;
 	schema_finish(e, s);
 	return r;
 }
@@ -549,6 +551,7 @@ int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env)
 	if (!s)
 		return -ENOMEM;
 	s->env = *env;
+	s->fraction_shares.max = PF_FRACTIONS_MAX;
 	s->swap = env->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	s->events = calloc(EVENT_IDS, sizeof(*s->events));
 	if (!s->events || printer_new(&s->printer, env->table) < 0)
@@ -571,7 +574,12 @@ struct pf_schema *pf_schema_free(struct pf_schema *s)
 	for (size_t i = 0; s->events && i < s->events_end; i++)
 		schema_event_free(s->events[i]);
 	free(s->events);
+	free(s->births);
+	free(s->counters);
+	buf_deinit(&s->counter_names);
 	TABLE_DEINIT(&s->functions);
+	TABLE_DEINIT(&s->fractions);
+	shares_deinit(&s->fraction_shares);
 	free(s->addresses.slots);
 	buf_deinit(&s->new_symbols);
 	buf_deinit(&s->new_formats);

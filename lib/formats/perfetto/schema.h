@@ -40,7 +40,9 @@ struct pf_event {
 	size_t descriptor_len;
 	/* Owned, or NULL: used for text that is no atrace mark. */
 	struct pf_event *free_text;
-	uint8_t *lead; /* owned: wire bytes before each message, then those of the ops */
+	const struct field *born; /* of task_newtask: the new task's tid; NULL: another event */
+	bool noticed;		  /* has free_text or born */
+	uint8_t *lead;		  /* owned: wire bytes before each message, then those of the ops */
 	size_t lead_len;
 	/* Fields that the message lacks: see rest.h. */
 	struct pf_op *rest; /* owned */

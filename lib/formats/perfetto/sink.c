@@ -5,16 +5,15 @@
  * file is a valid prefix. Memory: one bundle per CPU, all within PF_BUNDLES_BYTES.
  */
 #include "export/sink.h"
-#include "base/io.h"
-#include "export/mend.h"
 #include "export/segment.h"
 #include "formats/perfetto/bundle.h"
 #include "formats/perfetto/compress.h"
 #include "formats/perfetto/marks.h"
+#include "formats/perfetto/mend.h"
+#include "formats/perfetto/op.h"
 #include "formats/perfetto/origin.h"
 #include "formats/perfetto/packets.h"
-#include "formats/perfetto/schema.h"
-#include "formats/perfetto/tasks.h"
+#include "formats/perfetto/polls.h"
 #include "formats/perfetto/ties.h"
 
 #define CPUS_MAX 1024 /* readers skip bundles of higher CPUs */
@@ -43,10 +42,12 @@ struct sink_perfetto {
 	bool raw_addresses;
 	uint32_t segment;  /* number of the file, from 0 */
 	uint64_t raw_from; /* begin of the file, in bytes of the output */
+	uint64_t first_ts; /* of an event; 0: none */
 	uint64_t last_ts;
 	bool segments;	      /* this file may be one of several */
 	uint64_t clocks_from; /* snapshots after this time are not yet written */
 	struct pf_marks marks;
+	struct pf_polls polls;
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* clock of packets */
 	bool tied;		      /* readers can convert the trace clock */
@@ -64,6 +65,7 @@ static void perfetto_free(struct sink *s)
 	free(p->loss_tracks);
 	pf_tasks_deinit(&p->tasks);
 	pf_marks_deinit(&p->marks);
+	pf_polls_deinit(&p->polls);
 	buf_deinit(&p->packets);
 	pf_compressor_free(p->compress);
 	pf_schema_free(p->schema);
@@ -201,6 +203,8 @@ static int perfetto_begin_segment(struct sink_perfetto *p)
 				     p->to);
 	if (r >= 0)
 		r = perfetto_write_first_tasks(p);
+	if (r >= 0)
+		r = pf_put_start(p->info, p->to);
 	/* From here on only events are held back, and the ratio is theirs. */
 	if (r >= 0)
 		r = perfetto_compress_all(p);
@@ -266,6 +270,7 @@ static int perfetto_write_bundle(struct sink_perfetto *p, struct pf_bundle *b)
 
 	if (!b->start_ts)
 		return 0;
+	p->first_ts = MIN(p->first_ts ?: b->start_ts, b->start_ts);
 	if (p->segments)
 		p->waiting -= pf_bundle_bytes(b);
 	r = p->tied ? 0 : perfetto_tie_without_mark(p, b->start_ts);
@@ -303,6 +308,27 @@ static int perfetto_find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf
 	return 0;
 }
 
+static int perfetto_write_births(struct sink_perfetto *p, uint64_t until)
+{
+	int r = pf_tasks_see_births(&p->tasks, p->schema->births, p->schema->birth_count);
+	struct task *t;
+
+	p->schema->birth_count = 0;
+	if (r >= 0)
+		r = pf_tasks_learn(&p->tasks);
+	while (r >= 0 && (t = pf_tasks_next(&p->tasks, until))) {
+		uint64_t ts = pf_tasks_written_at(&p->tasks, t);
+
+		if (!p->tied)
+			r = perfetto_tie_without_mark(p, ts);
+		if (r >= 0)
+			r = pf_put_tasks(&t, 1, ts, p->packet_clock, p->to);
+		if (r >= 0)
+			r = perfetto_settle(p);
+	}
+	return r;
+}
+
 static int perfetto_write_renames(struct sink_perfetto *p, uint64_t until)
 {
 	const struct task *t;
@@ -320,29 +346,56 @@ static int perfetto_write_renames(struct sink_perfetto *p, uint64_t until)
 	return r;
 }
 
-/* Writes tasks, their names and clock readings that became known, up to `until`. */
-static int perfetto_write_news(struct sink_perfetto *p, uint64_t until)
+/* Writes the counters of marks for which events have no room. */
+static int perfetto_write_counters(struct sink_perfetto *p)
 {
-	int r = pf_put_clocks(p->info, &p->clocks_from, perfetto_clocks_until(p, until), p->to);
-	struct task *t;
+	struct pf_schema *s = p->schema;
+	_cleanup_buf_ struct buf args = BUF_INIT;
+	int r = 0;
 
-	if (r >= 0)
-		r = pf_tasks_learn(&p->tasks);
-	while (r >= 0 && (t = pf_tasks_next(&p->tasks, until))) {
-		if (!p->tied)
-			r = perfetto_tie_without_mark(p, t->from_ts);
+	for (size_t i = 0; r >= 0 && i < s->counter_count; i++) {
+		const struct pf_noted_counter *c = &s->counters[i];
+		struct mark mark = { .phase = PHASE_COUNTER, .pid = c->pid, .ts = c->ts };
+		uint64_t bits;
+
+		memcpy(&bits, &c->value, sizeof(bits));
+		buf_clear(&args);
+		value_put_u64(&args, &TEXT("value"), VALUE_DOUBLE, bits);
+		mark.part[PART_NAME] =
+			(struct text){ s->counter_names.data + c->at, (uint32_t)c->len };
+		mark.part[PART_ARGS] = (struct text){ args.data, (uint32_t)args.len };
+		r = buf_error(&args);
+		if (r >= 0 && !p->tied)
+			r = perfetto_tie_without_mark(p, c->ts);
 		if (r >= 0)
-			r = pf_put_tasks(&t, 1, t->from_ts, p->packet_clock, p->to);
+			r = pf_marks_put(&p->marks, &mark, p->to);
 		if (r >= 0)
 			r = perfetto_settle(p);
 	}
+	s->counter_count = 0;
+	buf_clear(&s->counter_names);
+	return r;
+}
+
+/* Writes tasks, their names and clock readings that became known, up to `until`. */
+static int perfetto_write_news(struct sink_perfetto *p, uint64_t until, bool last)
+{
+	int r = pf_put_clocks(p->info, &p->clocks_from, perfetto_clocks_until(p, until), p->to);
+
+	/* The trace's event of a task's birth may follow. */
+	if (!last)
+		until = p->last_ts - MIN(p->last_ts, PF_BIRTH_NS);
+	if (r >= 0)
+		r = perfetto_write_births(p, until);
+	if (r >= 0)
+		r = perfetto_write_counters(p);
 	return r < 0 ? r : perfetto_write_renames(p, until);
 }
 
 static _noinline_ int perfetto_write_ripe(struct sink_perfetto *p, struct pf_bundle *b,
 					  uint64_t now_ts)
 {
-	int r = perfetto_write_news(p, now_ts);
+	int r = perfetto_write_news(p, now_ts, false);
 
 	if (r >= 0)
 		r = perfetto_write_bundle(p, b);
@@ -421,9 +474,26 @@ static int perfetto_mark(struct sink *s, const struct mark *mark, struct error *
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
+static int perfetto_poll(struct sink *s, const struct poll *poll, struct error *err)
+{
+	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
+	int r = p->tied ? 0 : perfetto_tie_without_mark(p, poll->ts);
+
+	if (r >= 0)
+		r = pf_polls_put(&p->polls, &p->marks, poll, p->to);
+	if (r >= 0)
+		r = perfetto_settle(p);
+	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
+}
+
 static uint64_t perfetto_marks_left_out(struct sink *s)
 {
 	return container_of(s, struct sink_perfetto, sink)->marks.left_out;
+}
+
+static int perfetto_warn_of_marks(struct sink *s, struct stream_index *index)
+{
+	return pf_marks_warn(&container_of(s, struct sink_perfetto, sink)->marks, index);
 }
 
 static uint64_t perfetto_bytes_before(const struct sink_perfetto *p)
@@ -432,12 +502,13 @@ static uint64_t perfetto_bytes_before(const struct sink_perfetto *p)
 			   : p->out->raw_bytes + p->to->len - p->raw_from;
 }
 
-static int perfetto_write_all(struct sink_perfetto *p, uint64_t until)
+/* last: of the file. */
+static int perfetto_write_all(struct sink_perfetto *p, uint64_t until, bool last)
 {
-	int r = perfetto_write_news(p, until);
+	int r = perfetto_write_news(p, until, last);
 
 	if (r >= 0)
-		r = pf_marks_put_names(&p->marks, p->to);
+		r = pf_marks_put_names(&p->marks, p->tied, p->to);
 	for (uint32_t cpu = 0; r >= 0 && cpu < p->cpus_end; cpu++) {
 		r = perfetto_write_bundle(p, &p->bundles[cpu]);
 		if (r >= 0)
@@ -449,7 +520,7 @@ static int perfetto_write_all(struct sink_perfetto *p, uint64_t until)
 static int perfetto_sync(struct sink *s, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
-	int r = perfetto_write_all(p, UINT64_MAX);
+	int r = perfetto_write_all(p, UINT64_MAX, false);
 
 	if (r >= 0)
 		r = perfetto_compress_all(p);
@@ -457,13 +528,24 @@ static int perfetto_sync(struct sink *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
+static int perfetto_put_end(struct sink_perfetto *p)
+{
+	/* Readers know the clock of a sequence in its own packets only. */
+	if (p->first_ts && p->packet_clock == PF_CLOCK_TRACE)
+		return pf_put_end(p->info, p->first_ts - p->tie_ts + p->tie_boot_ns, PF_CLOCK_BOOT,
+				  p->to);
+	return pf_put_end(p->info, p->first_ts, p->packet_clock, p->to);
+}
+
 static int perfetto_end_segment(struct sink_perfetto *p, const struct export_result *result,
 				bool last)
 {
-	int r = perfetto_write_all(p, last ? UINT64_MAX : p->last_ts);
+	int r = perfetto_write_all(p, last ? UINT64_MAX : p->last_ts, true);
 
 	if (r >= 0 && last)
 		r = pf_put_origin_end(p->info, result, !p->segment, p->to);
+	if (r >= 0 && last)
+		r = perfetto_put_end(p);
 	if (r >= 0)
 		r = pf_put_tail(p->info, result, last, perfetto_bytes_before(p), p->to);
 	return r < 0 ? r : perfetto_compress_all(p);
@@ -483,7 +565,8 @@ static int perfetto_cut(struct sink *s, const struct export_result *result, stru
 
 	if (r >= 0)
 		r = output_cut(p->out, false);
-	pf_tasks_forget(&p->tasks, p->last_ts);
+	if (p->env->followed)
+		pf_tasks_forget(&p->tasks, p->last_ts);
 	p->segment++;
 	p->compressed = 0;
 	p->raw_from = p->out->raw_bytes;
@@ -510,83 +593,13 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-#define PACKET_TAG 0x0a /* Trace.packet: field 1, length-delimited */
-
-/* Fields of TracePacket that hold events, or names that events refer to. */
-#define PACKET_FTRACE 1
-#define PACKET_TRACK_EVENT 11
-#define PACKET_INTERNED 12
-#define PACKET_COMPRESSED 50
-#define PACKET_PERF_SAMPLE 66
-
-/* data: a packet's beginning, where its small fields stand. */
-static bool perfetto_has_events(const uint8_t *data, size_t len)
-{
-	size_t at = 0;
-
-	while (at < len) {
-		uint64_t words[2] = { 0 }; /* tag; value or length */
-
-		for (int i = 0; i < 2; i++) {
-			for (unsigned shift = 0; at < len && shift < 64; shift += 7) {
-				words[i] |= (uint64_t)(data[at] & 0x7f) << shift;
-				if (!(data[at++] & 0x80))
-					break;
-			}
-		}
-		switch (words[0] >> 3) {
-		case PACKET_FTRACE:
-		case PACKET_TRACK_EVENT:
-		case PACKET_INTERNED:
-		case PACKET_COMPRESSED:
-		case PACKET_PERF_SAMPLE:
-			return true;
-		}
-		if ((words[0] & 7) != 0 && ((words[0] & 7) != 2 || words[1] > len - at))
-			return false;
-		at += (words[0] & 7) == 2 ? (size_t)words[1] : 0;
-	}
-	return false;
-}
-
-/* Truncates after the last whole packet. 0: none has events. -EBADMSG: not a trace. */
-static int perfetto_mend(int fd, off_t size)
-{
-	bool events = false;
-	off_t at = 0;
-
-	for (;;) {
-		unsigned char head[64];
-		ssize_t n = pread_full(fd, head, sizeof(head), at);
-		uint64_t len = 0;
-		int i = 1;
-
-		if (n < 0)
-			return (int)n;
-		if (!at && n > 0 && head[0] != PACKET_TAG)
-			return -EBADMSG;
-		if (n < 2 || head[0] != PACKET_TAG)
-			break;
-		for (; i < MIN(n, 11); i++) {
-			len |= (uint64_t)(head[i] & 0x7f) << (7 * (i - 1));
-			if (!(head[i] & 0x80))
-				break;
-		}
-		if (i == MIN(n, 11) || len > (uint64_t)(size - at - i - 1))
-			break;
-		events = events ||
-			 perfetto_has_events(head + i + 1, MIN((size_t)(n - i - 1), (size_t)len));
-		at += i + 1 + (off_t)len;
-	}
-	return mend_cut(fd, events ? at : 0);
-}
-
 /* Shared by the plain and the compressed format. */
 #define OPEN_HINT "open it in https://ui.perfetto.dev"
 #define OPS                                                                                        \
 	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
-	.mark = perfetto_mark, .marks_left_out = perfetto_marks_left_out, .sync = perfetto_sync,   \
-	.cut = perfetto_cut, .held = perfetto_held, .close = perfetto_close, .free = perfetto_free
+	.mark = perfetto_mark, .poll = perfetto_poll, .marks_left_out = perfetto_marks_left_out,   \
+	.warn_of_marks = perfetto_warn_of_marks, .sync = perfetto_sync, .cut = perfetto_cut,       \
+	.held = perfetto_held, .close = perfetto_close, .free = perfetto_free
 
 const struct sink_ops sink_perfetto_ops = {
 	.format = {
@@ -596,8 +609,9 @@ const struct sink_ops sink_perfetto_ops = {
 		.open_hint = OPEN_HINT,
 		.clocks = perfetto_clocks,
 		.perfetto_layout = true,
+		.frames_by_address = true,
 		.packings = 1U << PERFETTO_DEFLATE | 1U << PERFETTO_ZSTD,
-		.mend = perfetto_mend,
+		.mend = pf_mend,
 	},
 	OPS,
 };
@@ -610,6 +624,7 @@ const struct sink_ops sink_perfetto_gz_ops = {
 		.open_hint = OPEN_HINT,
 		.clocks = perfetto_clocks,
 		.perfetto_layout = true,
+		.frames_by_address = true,
 	},
 	.gzip = true,
 	OPS,

@@ -35,6 +35,8 @@ void pf_event_put(struct pf_marks *m, const struct mark *mark);
 void pf_event_put_unnamed(struct pf_marks *m, const struct mark *mark);
 /* Appends the packets of a counter: counters.c. -EINVAL: it has no number; or another -errno. */
 int pf_marks_put_counter(struct pf_marks *m, const struct mark *mark, struct buf *out);
+/* The same, for a counter of the machine. */
+int pf_marks_put_polled(struct pf_marks *m, const struct mark *mark, struct buf *out);
 /* Writes TrackEvent.callstack: that stack of the mark, if its frames are known. */
 void pf_put_stack(const struct stack_frames *f, const struct mark *mark, enum mark_part part,
 		  struct buf *event);

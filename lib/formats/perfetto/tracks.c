@@ -6,10 +6,11 @@
 #include <stdio.h>
 #include <xxhash.h>
 
+#include "base/secret_hash.h"
 #include "formats/perfetto/numbers.h"
 #include "formats/perfetto/packet.h"
 
-DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, slot->uuid,
+DEFINE_TABLE(pf_track_slots, struct pf_track, uint64_t, slot->uuid != 0, hash_number(slot->uuid),
 	     slot->uuid == key);
 
 static void track_free(struct pf_track *track)
@@ -26,6 +27,7 @@ void pf_tracks_deinit(struct pf_tracks *t)
 	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
 	track_free(track);
 	free(t->all.slots);
+	shares_deinit(&t->shares);
 	*t = (struct pf_tracks){ 0 };
 }
 
@@ -44,14 +46,32 @@ uint64_t pf_track_uuid(char kind, int64_t a, int64_t b, struct text text, uint64
 	return XXH3_64bits_withSeed(text.data, text.len, seed) ?: 1;
 }
 
-/* Whether the track must not be forgotten: it can't be rebuilt. */
-static bool track_is_needed(const struct pf_track *track)
+int pf_track_hold(struct pf_tracks *t, struct pf_track *track, const struct mark *by)
 {
-	return track->open || (track->actor && (track->actor->changed || track->actor->flow_count));
+	const struct share_owner holder = mark_owner_of(by);
+	int r;
+
+	if (track->held)
+		return 0;
+	t->shares.max = PF_TRACKS_HELD_MAX;
+	r = shares_take(&t->shares, &holder, 1);
+	if (r < 0)
+		return r;
+	track->held = true;
+	track->holder = holder;
+	return 0;
 }
 
-/* Rehashes the needed tracks into a table of the same size: the slots' order is the output's. */
-static int tracks_forget(struct pf_tracks *t)
+void pf_track_release(struct pf_tracks *t, struct pf_track *track)
+{
+	if (!track->held || track->open ||
+	    (track->actor && (track->actor->changed || track->actor->flow_count)))
+		return;
+	track->held = false;
+	shares_return(&t->shares, &track->holder, 1);
+}
+
+static int tracks_sweep(struct pf_tracks *t)
 {
 	struct pf_track_slots kept = { 0 };
 
@@ -59,27 +79,29 @@ static int tracks_forget(struct pf_tracks *t)
 		return -ENOMEM;
 	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
 	{
-		if (!track_is_needed(track)) {
+		if (!track->held) {
 			track_free(track);
 			continue;
 		}
-		*pf_track_slots_probe(kept.slots, kept.size, track->uuid, track->uuid) = *track;
+		*pf_track_slots_probe(kept.slots, kept.size, hash_number(track->uuid),
+				      track->uuid) = *track;
 		kept.count++;
 	}
 	TABLE_DEINIT(&t->all);
 	t->all = kept;
-	return kept.count < PF_TRACKS_MAX ? 0 : -ENOSPC;
+	return 0;
 }
 
 struct pf_track *pf_track_get(struct pf_tracks *t, uint64_t uuid)
 {
-	struct pf_track *track = pf_track_slots_find(&t->all, uuid, uuid);
+	uint64_t hash = hash_number(uuid);
+	struct pf_track *track = pf_track_slots_find(&t->all, hash, uuid);
 
 	if (track)
 		return track;
-	if (t->all.count >= PF_TRACKS_MAX && tracks_forget(t) < 0)
+	if (t->all.count >= PF_TRACKS_MAX && tracks_sweep(t) < 0)
 		return NULL;
-	track = pf_track_slots_place(&t->all, uuid, uuid);
+	track = pf_track_slots_place(&t->all, hash, uuid);
 	if (!track)
 		return NULL;
 	track->uuid = uuid;
@@ -102,11 +124,15 @@ struct pf_track *pf_track_of(struct pf_tracks *t, int32_t pid, int32_t tid)
 	return track;
 }
 
-static int track_end_packet(const struct buf *track, struct buf *out)
+static int track_end_packet(const struct pf_tracks *t, const struct buf *track, struct buf *out)
 {
 	size_t packet = pf_open(out, 1);
 
+	if (t->ts)
+		pf_uint(out, PACKET_TIMESTAMP, t->ts);
 	pf_uint(out, PACKET_SEQUENCE, PF_SEQUENCE_TRACKS);
+	if (t->ts && t->clock)
+		pf_uint(out, PACKET_CLOCK, t->clock);
 	pf_message(out, PACKET_TRACK_DESCRIPTOR, track);
 	pf_close(out, packet);
 	return buf_error(track) ?: buf_error(out);
@@ -126,7 +152,8 @@ static void track_put_counter(struct buf *b, const struct pf_track_form *form)
 	pf_close(b, counter);
 }
 
-int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, struct buf *out)
+int pf_track_describe(const struct pf_tracks *t, struct pf_track *track,
+		      const struct pf_track_form *form, struct buf *out)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
@@ -144,7 +171,7 @@ int pf_track_describe(struct pf_track *track, const struct pf_track_form *form, 
 		pf_uint(&b, TRACK_CHILD_ORDERING, form->ordering);
 	if (form->rank)
 		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)form->rank);
-	return track_end_packet(&b, out);
+	return track_end_packet(t, &b, out);
 }
 
 /* Readers apply ranks of processes and threads only if the root asks for it. */
@@ -158,7 +185,7 @@ static int track_describe_root(struct pf_tracks *t, struct buf *out)
 	pf_uint(&b, TRACK_UUID, 0);
 	pf_uint(&b, TRACK_PROCESS_ORDERING, 1);
 	pf_uint(&b, TRACK_THREAD_ORDERING, 1);
-	return track_end_packet(&b, out);
+	return track_end_packet(t, &b, out);
 }
 
 static struct text track_text(const char *s)
@@ -214,6 +241,7 @@ static int track_describe(struct pf_tracks *t, struct pf_track *track, uint64_t 
 		return 0;
 	track->described = true;
 	a->changed = false;
+	pf_track_release(t, track);
 	r = a->has_rank ? track_describe_root(t, out) : 0;
 	if (r < 0)
 		return r;
@@ -221,7 +249,7 @@ static int track_describe(struct pf_tracks *t, struct pf_track *track, uint64_t 
 	track_put_actor(&b, a, parent);
 	if (a->has_rank)
 		pf_uint(&b, TRACK_RANK, (uint64_t)(int64_t)a->rank);
-	return track_end_packet(&b, out);
+	return track_end_packet(t, &b, out);
 }
 
 int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint64_t *ret_uuid,
@@ -232,32 +260,58 @@ int pf_track_describe_actor(struct pf_tracks *t, int32_t pid, int32_t tid, uint6
 	int r;
 
 	if (!track)
-		return -ENOSPC;
+		return -ENOMEM;
 	process = *ret_uuid = track->uuid;
 	r = track_describe(t, track, 0, out);
 	if (r < 0 || !tid)
 		return r;
 	track = pf_track_of(t, pid, tid);
 	if (!track)
-		return -ENOSPC;
+		return -ENOMEM;
 	*ret_uuid = track->uuid;
 	return track_describe(t, track, process, out);
 }
 
-int pf_tracks_describe_rest(struct pf_tracks *t, struct buf *out)
+static int actor_by_number(const void *a, const void *b)
 {
+	const struct pf_actor *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->tid < y->tid ? -1 : x->tid > y->tid;
+}
+
+/* A time at which the task lived; 0: it lived to the end, or is unknown. */
+static uint64_t track_task_time(struct task_table *tasks, const struct pf_actor *a)
+{
+	const struct task *task = task_table_find(tasks, a->tid ?: a->pid, UINT64_MAX);
+	uint64_t gone = task ? task_table_gone(task) : 0;
+
+	return gone ? task->from_ts + (gone - task->from_ts) / 2 : 0;
+}
+
+int pf_tracks_describe_rest(struct pf_tracks *t, struct task_table *tasks, struct buf *out)
+{
+	_cleanup_free_ struct pf_actor *rest = calloc((size_t)t->all.count + 1, sizeof(*rest));
+	size_t count = 0;
 	int r = 0;
 
-	for (uint32_t i = 0; r == 0 && i < t->all.size; i++) {
-		const struct pf_track *slots = t->all.slots;
-		const struct pf_actor *a = slots[i].actor;
+	if (!rest)
+		return -ENOMEM;
+	TABLE_FOR_EACH(pf_track_slots, &t->all, track)
+	if (track->actor && track->actor->changed)
+		rest[count++] =
+			(struct pf_actor){ .pid = track->actor->pid, .tid = track->actor->tid };
+	qsort(rest, count, sizeof(*rest), actor_by_number);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct pf_track *track = pf_track_of(t, rest[i].pid, rest[i].tid);
 		uint64_t uuid;
 
-		if (a && a->changed)
-			r = pf_track_describe_actor(t, a->pid, a->tid, &uuid, out);
-		/* Its process was forgotten, so the slots moved. */
-		if (t->all.slots != slots)
-			i = UINT32_MAX;
+		/* A thread's description also is its process's. */
+		if (track && !track->actor->changed)
+			continue;
+		t->ts = tasks ? track_task_time(tasks, &rest[i]) : 0;
+		r = pf_track_describe_actor(t, rest[i].pid, rest[i].tid, &uuid, out);
 	}
 	return r;
 }

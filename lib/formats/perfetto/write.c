@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Hot path: converts a record to the wire bytes of a FtraceEvent. */
+#include "base/secret_hash.h"
 #include "base/swar.h"
 #include "base/utf8.h"
 #include "formats/perfetto/field.h"
@@ -16,7 +17,7 @@ static uint64_t device_number(uint64_t dev)
 
 static size_t address_slot(uint64_t address)
 {
-	return (size_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+	return (size_t)hash_number(address);
 }
 
 DEFINE_TABLE(pf_functions, struct pf_function, uint64_t, slot->iid != 0,
@@ -339,34 +340,6 @@ static int make_text(struct pf_schema *s, const struct pf_event *e, const struct
 			return make_stack(s, &e->ops[i], at);
 	}
 	return 0;
-}
-
-/*
- * Accepts the atrace forms that readers know ("B|", "E", ...). They also misread other text with
- * the same first letter: "Entered" would end a slice.
- */
-static bool is_atrace_mark(const uint8_t *text, size_t len)
-{
-	static const char clock_sync[] = "trace_event_clock_sync:";
-
-	if (len > sizeof(clock_sync) && !memcmp(text, clock_sync, sizeof(clock_sync) - 1))
-		return true;
-	if (!len || !memchr("BECSFINGH", text[0], 9))
-		return false;
-	if (len > 1 && text[1] == '|')
-		return true;
-	return text[0] == 'E' && (len == 1 || !text[1] || text[1] == '\n');
-}
-
-const struct pf_event *pf_schema_choose(const struct pf_schema *s, const struct pf_event *e,
-					const struct trace_event *ev)
-{
-	struct span at;
-
-	if (!field_locate(s, &e->free_text->ops[0], &ev->rec, &at) ||
-	    is_atrace_mark(at.data, at.len))
-		return e;
-	return e->free_text;
 }
 
 /* Consecutive events are mostly of one task. */

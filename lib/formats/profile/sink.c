@@ -9,7 +9,9 @@
 #include <xxhash.h>
 
 #include "base/parse.h"
+#include "base/secret_hash.h"
 #include "base/table.h"
+#include "base/vec.h"
 #include "export/sink.h"
 #include "samples/sample_reader.h"
 
@@ -22,14 +24,15 @@
 #define STACKS_BYTES_MAX (256U << 20)
 
 struct known_stack {
-	uint64_t hash, count; /* count 0: free slot */
-	uint32_t at, depth;   /* range in the array of addresses */
+	uint64_t count;
+	uint32_t at, depth; /* range in the array of addresses */
 };
 
-DECLARE_TABLE(stack_slots, struct known_stack);
-
-/* Stacks are written in the order of the slots: the first size decides it, too. */
-#define STACKS_FIRST 512
+struct stack_slot {
+	uint64_t hash;
+	uint32_t number; /* the stack's index + 1; 0: free */
+};
+DECLARE_TABLE(stack_slots, struct stack_slot);
 
 struct sink_profile {
 	struct sink sink;
@@ -37,8 +40,10 @@ struct sink_profile {
 	const struct sample_source *source;
 	struct output *out;
 	struct export_sample_filter filter;
-	bool kernel; /* including kernel addresses */
-	struct stack_slots stacks;
+	bool kernel;		    /* including kernel addresses */
+	struct known_stack *stacks; /* owned; in order of their first sample */
+	size_t stack_count, stack_cap;
+	struct stack_slots slots;
 	struct buf addresses; /* of all stacks; 8 bytes each, host byte order */
 	uint64_t samples, left_out, kernel_only;
 	uint64_t stack[DEPTH_MAX];
@@ -51,16 +56,17 @@ struct stack_key {
 };
 
 /* Whether k is the stack s->stack. */
-static bool profile_sink_is_stack(const struct known_stack *k, struct stack_key key)
+static bool profile_sink_is_stack(const struct stack_slot *slot, struct stack_key key)
 {
 	const struct sink_profile *s = key.s;
+	const struct known_stack *k = &s->stacks[slot->number - 1];
 	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
 
-	return k->hash == key.hash && k->depth == s->depth &&
+	return slot->hash == key.hash && k->depth == s->depth &&
 	       !memcmp(all + k->at, s->stack, s->depth * sizeof(*all));
 }
 
-DEFINE_TABLE(stack_slots, struct known_stack, struct stack_key, slot->count != 0, slot->hash,
+DEFINE_TABLE(stack_slots, struct stack_slot, struct stack_key, slot->number != 0, slot->hash,
 	     profile_sink_is_stack(slot, key));
 
 static int profile_not_one(struct error *err)
@@ -83,10 +89,8 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 		return error_hint(err, "tracectl record --sample 997hz --call-graph");
 	}
 	s = calloc(1, sizeof(*s));
-	if (!s || stack_slots_reserve(&s->stacks, STACKS_FIRST) < 0) {
-		free(s);
+	if (!s)
 		return error_errno(err, -ENOMEM, "can't begin the profile");
-	}
 	s->info = info;
 	s->source = env->samples;
 	s->out = out;
@@ -113,7 +117,8 @@ static void profile_free(struct sink *sink)
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
 
-	TABLE_DEINIT(&s->stacks);
+	TABLE_DEINIT(&s->slots);
+	free(s->stacks);
 	buf_deinit(&s->addresses);
 	free(s);
 }
@@ -188,22 +193,28 @@ static void profile_take_stack(struct sink_profile *s, const struct sample_reade
 
 static int profile_sink_add_stack(struct sink_profile *s, struct error *err)
 {
-	uint64_t hash = XXH3_64bits(s->stack, s->depth * sizeof(*s->stack));
-	struct known_stack *k = stack_slots_place(&s->stacks, hash, (struct stack_key){ s, hash });
+	uint64_t hash =
+		XXH3_64bits_withSeed(s->stack, s->depth * sizeof(*s->stack), hash_secret[0]);
+	struct stack_slot *slot = stack_slots_place(&s->slots, hash, (struct stack_key){ s, hash });
+	const struct known_stack stack = {
+		.count = 1,
+		.at = (uint32_t)(s->addresses.len / sizeof(*s->stack)),
+		.depth = s->depth,
+	};
 
-	if (!k)
-		return error_errno(err, -ENOMEM, "can't make the profile");
-	if (k->count++)
+	if (slot && slot->number) {
+		s->stacks[slot->number - 1].count++;
 		return 0;
+	}
 	if (s->addresses.len > STACKS_BYTES_MAX) {
 		error_set(err, -EOVERFLOW, "too many different stacks for a profile");
 		return error_hint(err, "select fewer: --comm NAME, --pid PID");
 	}
-	k->hash = hash;
-	k->depth = s->depth;
-	k->at = (uint32_t)(s->addresses.len / sizeof(*s->stack));
+	if (!slot || vec_push(s->stacks, s->stack_count, s->stack_cap, stack) < 0)
+		return error_errno(err, -ENOMEM, "can't make the profile");
+	*slot = (struct stack_slot){ hash, (uint32_t)s->stack_count };
+	s->slots.count++;
 	buf_append(&s->addresses, s->stack, s->depth * sizeof(*s->stack));
-	s->stacks.count++;
 	return buf_error(&s->addresses) < 0 ? error_errno(err, -ENOMEM, "can't make the profile")
 					    : 0;
 }
@@ -257,7 +268,17 @@ static void profile_put_mappings(struct sink_profile *s, const struct address_sp
 	}
 }
 
-static int profile_write(struct sink_profile *s, const struct address_spaces *spaces)
+/* Readers skip lines that are no mappings. */
+static void profile_put_losses(struct sink_profile *s, const struct sample_sum *sum)
+{
+	for (size_t i = 0; i < sum->cpu_count; i++)
+		if (sum->cpus[i].lost)
+			buf_printf(&s->out->buf, "# CPU %u lost %" PRIu64 " records of samples\n",
+				   sum->cpus[i].cpu, sum->cpus[i].lost);
+}
+
+static int profile_write(struct sink_profile *s, const struct address_spaces *spaces,
+			 const struct sample_sum *sum)
 {
 	const uint64_t *all = (const uint64_t *)(const void *)s->addresses.data;
 	uint64_t hz = MAX(s->info->sampler->hz, UINT32_C(1));
@@ -266,8 +287,9 @@ static int profile_write(struct sink_profile *s, const struct address_spaces *sp
 	int r;
 
 	profile_put_slots(s, header, ARRAY_SIZE(header));
-	TABLE_FOR_EACH(stack_slots, &s->stacks, k)
-	{
+	for (size_t i = 0; i < s->stack_count; i++) {
+		const struct known_stack *k = &s->stacks[i];
+
 		profile_put_slot(s, k->count);
 		profile_put_slot(s, k->depth);
 		profile_put_slots(s, all + k->at, k->depth);
@@ -277,6 +299,7 @@ static int profile_write(struct sink_profile *s, const struct address_spaces *sp
 	}
 	profile_put_slots(s, trailer, ARRAY_SIZE(trailer));
 	profile_put_mappings(s, spaces);
+	profile_put_losses(s, sum);
 	return output_flush(s->out, true);
 }
 
@@ -318,10 +341,10 @@ static int profile_close(struct sink *sink, const struct export_result *result _
 		return r;
 	if (!s->samples)
 		return profile_explain_nothing(s, reader, err);
-	r = profile_write(s, sample_reader_spaces(reader));
+	sample_reader_sum(reader, &sum);
+	r = profile_write(s, sample_reader_spaces(reader), &sum);
 	if (r < 0)
 		return error_errno(err, r, "can't write the profile");
-	sample_reader_sum(reader, &sum);
 	r = sample_sum_warn(&sum, s->source->index);
 	return r < 0 ? error_errno(err, r, "can't sum up the samples") : 0;
 }

@@ -228,7 +228,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 	*c = (struct cached){ .pid = pid, .until_ts = UINT64_MAX };
 	if (task) {
 		c->from_ts = task->from_ts;
-		c->until_ts = task_table_until(l->info->tasks, task);
+		c->until_ts = task_table_until(task);
 		/* The oldest known life also covers all earlier times. */
 		if (task_is_oldest(task))
 			c->from_ts = 0;

@@ -248,7 +248,8 @@ static int text_cut(struct sink *sink, const struct export_result *result _unuse
 	if (r < 0)
 		return r;
 	r = output_cut(s->out, false);
-	task_table_forget(s->info->tasks, s->last_ts);
+	if (s->followed)
+		task_table_forget(s->info->tasks, s->last_ts);
 	text_put_header(s, &(struct ledger_totals){ 0 });
 	return r < 0 ? error_errno(err, r, "can't write the text") : 0;
 }

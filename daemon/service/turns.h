@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Who is served next: users take turns, one request each, however many connections a user has.
+ * Among a user's connections it is the one that waits longest.
+ */
+#pragma once
+
+#include "daemon/service/manager.h"
+
+int turns_init(struct turns *t, struct loop *loop);
+void turns_deinit(struct turns *t);
+/* The connection has something to read: it is served in its turn. */
+void turns_wait(struct turns *t, struct connection *c);
+/* The connection waits no more. */
+void turns_leave(struct turns *t, struct connection *c);

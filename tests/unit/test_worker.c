@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "daemon/service/worker.h"
+
+struct fixture {
+	struct loop *loop;
+	struct worker *worker;
+	int gate;	  /* the first work waits until it is readable */
+	char ran[32];	  /* a letter for each work, by the thread */
+	unsigned done;	  /* works, by the loop */
+	atomic_uint runs; /* of the duty, and of works at the gate */
+	unsigned told, done_at_end;
+	_Atomic uint64_t next_ns; /* the duty returns now + this */
+};
+
+struct labour {
+	struct work work;
+	struct fixture *f;
+	char letter;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	assert_non_null(f);
+	assert_int_equal(loop_new(&f->loop), 0);
+	f->gate = eventfd(0, EFD_CLOEXEC);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	worker_free(f->worker);
+	close_fd(f->gate);
+	loop_free(f->loop);
+	free(f);
+	return 0;
+}
+
+static void labour_run(struct work *w)
+{
+	struct labour *l = container_of(w, struct labour, work);
+
+	if (l->letter == '-') {
+		struct pollfd fd = { .fd = l->f->gate, .events = POLLIN };
+
+		l->f->runs++;
+		poll(&fd, 1, -1);
+		return;
+	}
+	l->f->ran[strlen(l->f->ran)] = l->letter;
+}
+
+static void labour_done(struct work *w)
+{
+	struct labour *l = container_of(w, struct labour, work);
+
+	l->f->done++;
+}
+
+static void submit(struct fixture *f, struct labour *l, char letter, uid_t uid, const char *name)
+{
+	*l = (struct labour){
+		.work = { .run = labour_run, .done = labour_done, .uid = uid, .name = name },
+		.f = f,
+		.letter = letter,
+	};
+	worker_submit(f->worker, &l->work);
+}
+
+static void await_runs(struct fixture *f, unsigned count)
+{
+	const struct timespec pause = { .tv_nsec = NSEC_PER_MSEC };
+
+	for (int i = 0; i < 20000 && f->runs < count; i++)
+		nanosleep(&pause, NULL);
+	assert_true(f->runs >= count);
+}
+
+/* The thread waits at the gate. */
+static void close_gate(struct fixture *f, struct labour *l)
+{
+	submit(f, l, '-', 0, NULL);
+	await_runs(f, 1);
+}
+
+static void open_gate(struct fixture *f)
+{
+	uint64_t one = 1;
+
+	assert_int_equal(write(f->gate, &one, sizeof(one)), sizeof(one));
+}
+
+static void turn_until_done(struct fixture *f, unsigned count)
+{
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + 20 * NSEC_PER_SEC;
+
+	while (f->done < count) {
+		assert_true(now_ns(CLOCK_MONOTONIC) < end);
+		assert_int_equal(loop_step(f->loop, 10000), 0);
+	}
+}
+
+static void users_take_turns(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[8];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 1000, NULL);
+	submit(f, &l[2], 'b', 1000, NULL);
+	submit(f, &l[3], 'c', 1000, NULL);
+	submit(f, &l[4], 'x', 1001, NULL);
+	submit(f, &l[5], 'y', 1001, NULL);
+	submit(f, &l[6], '0', 0, NULL);
+	open_gate(f);
+	turn_until_done(f, 7);
+	assert_string_equal(f->ran, "ax0byc");
+}
+
+static void works_of_one_name_keep_their_order(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[5];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 1000, NULL);
+	submit(f, &l[2], 'b', 1000, "one");
+	submit(f, &l[3], 'x', 1001, "one");
+	submit(f, &l[4], 'y', 1001, "other");
+	open_gate(f);
+	turn_until_done(f, 5);
+	/* x comes after b, though its user's turn is earlier. */
+	assert_string_equal(f->ran, "aybx");
+}
+
+static void all_work_is_done_before_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[3];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 0, NULL);
+	submit(f, &l[2], 'b', 0, NULL);
+	open_gate(f);
+	f->worker = worker_free(f->worker);
+	assert_string_equal(f->ran, "ab");
+	assert_int_equal(f->done, 3);
+}
+
+static uint64_t duty_run(struct worker *w, void *userdata)
+{
+	struct fixture *f = userdata;
+
+	if (atomic_fetch_add(&f->runs, 1) == 2)
+		worker_tell(w);
+	return now_ns(CLOCK_BOOTTIME) + f->next_ns;
+}
+
+static void duty_told(void *userdata)
+{
+	struct fixture *f = userdata;
+
+	f->told++;
+}
+
+static void a_duty_runs_in_time_and_when_there_is_something(void **state)
+{
+	struct fixture *f = *state;
+	struct duty duty = { .fd = f->gate, .run = duty_run, .told = duty_told, .userdata = f };
+	unsigned before;
+	uint64_t end;
+
+	f->next_ns = 5 * NSEC_PER_MSEC;
+	assert_int_equal(worker_new(&f->worker, f->loop, &duty), 0);
+	await_runs(f, 5);
+	end = now_ns(CLOCK_MONOTONIC) + 20 * NSEC_PER_SEC;
+	while (!f->told) {
+		assert_true(now_ns(CLOCK_MONOTONIC) < end);
+		assert_int_equal(loop_step(f->loop, 10000), 0);
+	}
+	/* From now on only the descriptor makes it run. */
+	f->next_ns = 3600 * NSEC_PER_SEC;
+	worker_pause(f->worker, true);
+	usleep(20000);
+	before = f->runs;
+	open_gate(f);
+	usleep(20000);
+	assert_int_equal(f->runs, before);
+	worker_pause(f->worker, false);
+	await_runs(f, before + 3);
+	worker_stop(f->worker, NULL, NULL);
+	worker_join(f->worker);
+	before = f->runs;
+	usleep(20000);
+	assert_int_equal(f->runs, before);
+}
+
+static void note_end(void *userdata)
+{
+	struct fixture *f = userdata;
+
+	f->done_at_end = f->done;
+	f->told++;
+}
+
+static void the_end_is_told_after_all_work(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[3];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 0, NULL);
+	submit(f, &l[2], 'b', 0, NULL);
+	worker_stop(f->worker, note_end, f);
+	loop_step(f->loop, 10000);
+	assert_int_equal(f->told, 0);
+	open_gate(f);
+	turn_until_done(f, 3);
+	for (int i = 0; i < 2000 && !f->told; i++)
+		assert_int_equal(loop_step(f->loop, 10000), 0);
+	assert_int_equal(f->told, 1);
+	assert_int_equal(f->done_at_end, 3);
+}
+
+#define WORKER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WORKER_TEST(users_take_turns),
+		WORKER_TEST(works_of_one_name_keep_their_order),
+		WORKER_TEST(all_work_is_done_before_the_end),
+		WORKER_TEST(the_end_is_told_after_all_work),
+		WORKER_TEST(a_duty_runs_in_time_and_when_there_is_something),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
