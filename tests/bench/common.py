@@ -6,11 +6,13 @@ import os
 import pathlib
 import platform
 import re
-import struct
 import subprocess
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests/integration"))
+from harness import chunks  # noqa: E402
+
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 PEER_INSTANCE = "traced-bench-peer"
 
@@ -81,12 +83,9 @@ END_CPU_NS, END_PEAK_BYTES = 4, 5
 def stream_end(path):
     """The END chunk of a capture stream: its fields' numbers and values, all varints."""
     with open(path, "rb") as file:
-        file.seek(8)
-        while header := file.read(24):
-            _, kind, flags, length, _, _ = struct.unpack("<IHHIIQ", header)
+        for kind, flags, length in chunks(file):
             if kind == 12 and not flags:
                 return varints(file.read(length))
-            file.seek((length + 7) // 8 * 8, os.SEEK_CUR)
     die(f"{path} has no end")
 
 

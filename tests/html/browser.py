@@ -19,7 +19,7 @@ def program():
 
 class Browser:
     def __init__(self, width=1400, height=900):
-        self.profile = tempfile.TemporaryDirectory(prefix="traced-browser-")
+        self.profile = tempfile.TemporaryDirectory(prefix="traced-browser-", ignore_cleanup_errors=True)
         # Chromium reads commands from descriptor 3, and answers on 4.
         theirs_in, ours_out = os.pipe()
         ours_in, theirs_out = os.pipe()
@@ -42,7 +42,15 @@ class Browser:
         self.id = 0
         self.said = []  # of the page: errors, and refusals of its policy
         self.buffer = b""
-        target = self.call("Target.createTarget", url="about:blank", width=width, height=height)["targetId"]
+        try:
+            self.attach(width, height)
+        except BaseException:
+            self.close()
+            raise
+
+    def attach(self, width, height):
+        # The package chromium accepts a size for new windows only.
+        target = self.call("Target.createTarget", url="about:blank", width=width, height=height, newWindow=True)["targetId"]
         self.session = None
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -90,7 +98,7 @@ class Browser:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
-    def open(self, path):
+    def open(self, path, frame=True):
         """Opens a page of ours in the window's size, and waits until it shows its trace; a page
         learns of a new size with a frame."""
         self.said = []
@@ -105,7 +113,8 @@ class Browser:
         })""")
         if failed:
             raise RuntimeError(f"{path}: {failed}")
-        self.frame()
+        if frame:
+            self.frame()
 
     def cpu_seconds(self):
         """Memory of all of its processes, so far."""

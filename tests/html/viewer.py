@@ -1,13 +1,16 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """viewer.py BUILD_DIRECTORY [CASE...]: the page of a trace, in Chromium without a screen; 77 where there is none.
 
 viewer.py --picture PAGE OUT [SCRIPT]: what the page looks like, light in OUT-light.png, dark in OUT-dark.png, after
 the script has run in it. viewer.py --measure PAGE: what it costs to load it and to paint its frames."""
 
+import base64
 import gzip
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -316,6 +319,49 @@ def pixels(test, browser):
     equal(wrong[2:], [0, []], f"of {wrong[:2]} pixels")
 
 
+CANVAS_COLOURS = """(() => { const {canvas, context} = traceViewer.painter;
+    return new Set(new Uint32Array(context.getImageData(0, 0, canvas.width, canvas.height).data.buffer)).size; })()"""
+
+
+def painted_at_once(test, browser):
+    """Not a frame later: until then the canvas is black, also for one who takes a picture."""
+    script = browser.call("Page.addScriptToEvaluateOnNewDocument", source="window.requestAnimationFrame = () => 0")
+    try:
+        browser.open(page_with(test, LINES), frame=False)
+        check(browser.ask(CANVAS_COLOURS) > 5, "the trace is not painted")
+        browser.ask("traceViewer.resize()")
+        check(browser.ask(CANVAS_COLOURS) > 5, "a new size is not painted")
+    finally:
+        browser.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+
+
+def picture_of_the_document(test, browser):
+    """The command of docs/html.md, with each program that is there."""
+    text = (test.source / "docs/html.md").read_text()
+    command, = re.findall(r"^    (chromium-headless-shell (?:.*\\\n)*.*)$", text, re.MULTILINE)
+    page_with(test, LINES).rename(test.dir / "out.html")
+    for name, start in (("chromium-headless-shell", "chromium-headless-shell"), ("chromium", "chromium --headless")):
+        if not shutil.which(name):
+            continue
+        check(start in text, f"{start}: not in docs/html.md")
+        mine = command.replace("chromium-headless-shell", start + (" --no-sandbox" if os.geteuid() == 0 else ""))
+        (test.dir / "out.png").unlink(missing_ok=True)
+        done = subprocess.run(["bash", "-c", f"{mine} --user-data-dir=$PWD/profile"], cwd=test.dir, timeout=120,
+                              capture_output=True, check=False)
+        check(done.returncode == 0 and (test.dir / "out.png").is_file(), f"{mine}: {done}")
+        data = base64.b64encode((test.dir / "out.png").read_bytes()).decode()
+        browser.call("Page.navigate", url="about:blank")
+        colours = browser.ask(f"""new Promise((done) => {{ const image = new Image();
+            image.onload = () => {{
+                const canvas = new OffscreenCanvas(image.width, image.height), c = canvas.getContext('2d');
+                c.drawImage(image, 0, 0);
+                const {{data}} = c.getImageData(0, {BAR + HEAD}, image.width, 200);
+                done([image.width, image.height, new Set(new Uint32Array(data.buffer)).size]);
+            }};
+            image.src = 'data:image/png;base64,{data}'; }})""")
+        check(colours[:2] == [1600, 1000] and colours[2] > 5, f"{mine}: {colours}")
+
+
 def picture(path, out, script=None):
     with Browser(1600, 1000) as browser:
         browser.open(pathlib.Path(path).resolve())
@@ -363,7 +409,8 @@ def main():
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:
-            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, cut_functions, many, pixels):
+            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, cut_functions, many, pixels,
+                         painted_at_once, picture_of_the_document):
                 test.case(re.sub("_", " ", case.__name__), case, browser)
         test.end()
 

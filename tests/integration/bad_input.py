@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Everything that a person can get wrong, and everything that a machine can refuse. Each time there
 is a message that says what failed, a hint that says what to do, the right exit status, and nothing

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """tracectl from end to end on the live kernel: its output, its messages, and that the machine is
 left unchanged."""

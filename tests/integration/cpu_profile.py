@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Profiles that libprofiler wrote, merged into a trace: the same functions with the same counts as
 google-pprof reports. And files that are no profiles. PROFILED names another machine's program,

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Traces of the Common Trace Format, as Babeltrace 2 reads them: recorded and generated captures,
 compared with their text; losses, marks, samples; and the leftovers of a failed export. Without root
@@ -312,17 +312,23 @@ def marks(test):
     whole = json.loads(convert(test, capture, "x.json", "--merge", source, "--merge-clock", "boottime")
                        .read_bytes())
     meant = [e for e in whole["traceEvents"] if e.get("cat", "") not in ("", "func", "__metadata", "clock_sync")]
-    # A step of an old asynchronous slice is one mark; in the JSON it is a slice NAME:STEP.
-    steps = [e for e in meant if e["ph"] in "be" and ":" in e["name"]]
-    meant = [e for e in meant if e not in steps]
+    # A step of an old asynchronous slice is an instant here; in the JSON it is a slice NAME:STEP.
+    steps = {e["name"]: e["name"].removesuffix(f":{e['args']['step']}") for e in meant
+             if e["ph"] == "b" and "step" in e.get("args", {})}
+    check(steps, "no step")
+    meant = [e for e in meant if e["ph"] != "e" or e["name"] not in steps]
     events, _ = babeltrace(convert(test, capture, "x.ctf", "--merge", source, "--merge-clock", "boottime"))
     got = [e for e in events if e[1].startswith("mark:")]
     check(len(got) >= len(meant) > 10, f"{len(got)} marks for {len(meant)}")
     for mark in meant:
         # The JSON's readers want a category, and the name of a slice at its end.
-        names = [mark.get("name", "")] + [""] * (mark["ph"] == "E")
-        same = [f for _, _, f in got if (f["category"] or "default") == mark["cat"] and f["name"] in names and
-                json.loads(f.get("args", "{}")) == mark.get("args", {})]
+        name, kind = mark.get("name", ""), None
+        if mark["ph"] == "E":
+            name, kind = "", "mark:end"
+        elif name in steps:
+            name, kind = steps[name], "mark:async_instant"
+        same = [f for _, k, f in got if kind in (None, k) and (f["category"] or "default") == mark["cat"] and
+                f["name"] == name and json.loads(f.get("args", "{}")) == mark.get("args", {})]
         check(same, f"no {mark}")
     check(len({e[1] for e in got}) > 8, f"only {({e[1] for e in got})}")
 
@@ -433,7 +439,8 @@ def does_not_fit(test):
     need_tracefs()
     disk = test.dir / "disk"
     disk.mkdir()
-    r = test.run("record", "--name", test.name, "-b", "64K", "-e", "sched:sched_switch", "-o", "disk/x.ctf", "--", "true",
+    r = test.run("record", "--name", test.name, "-b", "64K", "-e", "sched:sched_switch", "-o", "disk/x.ctf", "--",
+                 "sh", "-c", "for i in $(seq 100); do /bin/true; done",
                  wrap=in_namespace(f"mount -t tmpfs -o size=8k none {disk}"))
     check(r.status == 1 and "No space left" in r.err, f"{r}")
     safe = re.search(r"the recording is safe: tracectl convert (\S+\.traced) DIR/x.ctf \(DIR on another disk\)$", r.err, re.M)

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """traced as a service on the live kernel: activation, several sessions, hostile clients, clients
 and daemons that die, and what is left afterwards."""
@@ -122,6 +122,53 @@ def terminated_daemon(test):
     test.check_no_instances()
     check(not test.daemon.socket.exists(), "the socket is left")
     check(not spools(test), f"spool: {spools(test)}")
+
+
+def terminated_twice(test):
+    """Its clients don't fetch their recordings: the log names what the second signal leaves."""
+    clients = [test.start("record", "--name", f"{test.name}-slow", "-e", "sched", "-o", "slow.txt"),
+               test.start("record", "--name", f"{test.name}-ring", "--ring", "-e", "sched", "-o", "ring.txt")]
+    for name in ("slow", "ring"):
+        test.wait_for_recording(name)
+    for client in clients:
+        client.send_signal(signal.SIGSTOP)
+    try:
+        test.daemon.process.terminate()
+        settled("the recordings end", lambda: test.daemon.words().count("traced was stopped") == 2)
+        test.daemon.process.terminate()
+        check(test.daemon.process.wait(30) == 0, "the daemon's exit status")
+    finally:
+        for client in clients:
+            client.kill()
+            test.finish(client)
+    left = spools(test)
+    check(len(left) == 2, f"spool: {left}")
+    for path in left:
+        check(f"its recording is in {path}" in test.daemon.words(), f"{path}: {test.daemon.words()}")
+
+
+def full_state_folder(test):
+    """Named as what it is: the recording's own disk may have room."""
+    folder = test.dir / "daemon4"
+    folder.mkdir()
+    (folder / "state").mkdir()
+    wrap = in_namespace(f"mount -t tmpfs -o size=4k,nr_inodes=4 none {folder}/state && "
+                        f"dd if=/dev/zero of={folder}/state/fill bs=4k count=1 2>/dev/null")
+    with open(folder / "log", "wb") as log:
+        daemon = subprocess.Popen(
+            [*wrap, test.traced, "--config", test.daemon.config(), "--socket", folder / "sock",
+             "--spool-dir", test.daemon.spool, "--state-dir", folder / "state"],
+            stdin=subprocess.DEVNULL, stderr=log)
+    try:
+        settled("it listens", (folder / "sock").exists)
+        r = subprocess.run([test.tracectl, "--socket", folder / "sock", "record", "--name",
+                            f"{test.name}-state", "-t", "1s", "-o", "x.txt"], cwd=test.dir,
+                           capture_output=True, text=True, timeout=50, check=False)
+        check(r.returncode == 1 and f"the state folder {folder}/state is full" in r.stderr and
+              "state_dir" in r.stderr, f"{r}")
+    finally:
+        daemon.terminate()
+        daemon.wait(30)
 
 
 def terminated_private_daemon(test):
@@ -527,6 +574,8 @@ def main():
                             ("the daemon is killed", killed_daemon),
                             ("the client is killed", killed_client),
                             ("the daemon is terminated", terminated_daemon),
+                            ("the daemon is terminated twice", terminated_twice),
+                            ("the state folder is full", full_state_folder),
                             ("profiles", profiles),
                             ("hostile clients", hostile_clients),
                             ("a client that never greets", greeting_in_time),

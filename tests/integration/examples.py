@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every example of README.md and tracectl(1) that begins with tracectl is run as
 it stands (long times made short), beside a daemon; each has to succeed. The programs

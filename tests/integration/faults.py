@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Each call of the C library that a recording and a conversion make fails, one after another
 (tests/fault). After each: no process crashed, a message reported the failure, a file under the

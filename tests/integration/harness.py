@@ -53,6 +53,17 @@ def settled(what, condition, seconds=PATIENCE_S):
         time.sleep(0.02)
 
 
+def chunks(file):
+    """The chunks of a capture stream: kind, flags, and the length of the payload, which is next in file."""
+    file.seek(8)
+    while header := file.read(24):
+        magic, kind, flags, length = struct.unpack_from("<4sHHI", header)
+        check(magic == b"CHNK", "no chunk")
+        end = file.tell() + (length + 7) // 8 * 8
+        yield kind, flags, length
+        file.seek(end)
+
+
 def entry_of(path):
     """The offset in its file of the first instruction of a 64-bit program."""
     data = path.read_bytes()

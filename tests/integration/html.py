@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Traces as pages: the content of their blocks, as their readers search for it, against the JSON
 and the text of the same captures. tests/html/viewer.py opens them in a browser."""

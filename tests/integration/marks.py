@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run by the system's python, which has python3-protobuf.
-
-Marks of programs that link libtraced, recorded with the kernel's events: each field of every call
+"""Marks of programs that link libtraced, recorded with the kernel's events: each field of every call
 in the JSON, and their order."""
 
 import json

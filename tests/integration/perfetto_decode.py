@@ -197,12 +197,24 @@ def generic_values(raw, fields):
     return out
 
 
-def plain_events(bundle_bytes, bundle):
-    """Python's parser keeps typed events; generic ones are parsed by hand."""
+SWITCH, UNREPORTED = 4, 74731
+
+
+def is_unreported(raw):
+    """Whether the event is no event of the kernel's: a switch that it left out."""
+    fields = dict(wire_fields(raw))
+    return SWITCH in fields and UNREPORTED in dict(wire_fields(fields[SWITCH]))
+
+
+def plain_events(bundle_bytes, bundle, reported=True):
+    """Python's parser keeps typed events; generic ones are parsed by hand. reported: only those of
+    the kernel."""
     names = descriptor_names(bundle)
     raws = [value for number, value in wire_fields(bundle_bytes) if number == 2]
     check(len(raws) == len(bundle.event), "the second decoder has fewer events")
     for event, raw in zip(bundle.event, raws):
+        if reported and is_unreported(raw):
+            continue
         order = [number for number, _ in wire_fields(raw)]
         check(order[:2] == [1, 2] and len(order) == 3,
               f"an event has the fields {order}: not timestamp, pid, message")

@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run by the system's python, which has python3-protobuf.
-
-Captures of tests/data and generated ones, in all forms of a Perfetto trace: each beside
+"""Captures of tests/data and generated ones, in all forms of a Perfetto trace: each beside
 the text and the JSON of the same capture, and some beside what protoc decoded of
 them once. `perfetto_files.py BUILD golden --update` writes the latter anew."""
 
@@ -12,12 +10,14 @@ import re
 import subprocess
 import sys
 import zlib
+from collections import Counter
 
 from google.protobuf.message import DecodeError
 from harness import Failure, Test, check
 from perfetto_beside import Beside, compare_beside
 from perfetto_decode import (Decoder, compare, compare_functions, json_events, json_functions,
                              packets_of, perfetto_events, split_functions, text_events, varint)
+from perfetto_infer import Reader
 
 FORMS = {
     "default": [],
@@ -330,6 +330,22 @@ def beside_messages(test):
                   f"{kind}, {machine}, {form}: only {compared} compared")
 
 
+def inferred(test):
+    """One row for each thread; slices of scheduling that end. Old captures have no ring of births: a
+    task whose birth only the trace has is known twice."""
+    decoder = Decoder(test.dir, test.source)
+    for kernel, case in recorded():
+        data = convert(test, unpack(test, kernel, case), ".pftrace").read_bytes()
+        reader = Reader(data, decoder.parse(data))
+        born = {values["pid"] for _, _, name, values in reader.events if name == "task_newtask"}
+        of_nobody = {t.tid for tree in reader.trees for t in tree.threads if not t.tgid}
+        rows = Counter(t.tid for t in reader.threads if t.tid not in of_nobody & born)
+        twice = [tid for tid, count in rows.items() if count > 1]
+        check(not twice, f"{kernel} {case}: threads that appear twice: {twice}")
+        check(not reader.open_scheds() and not reader.open_states() and not reader.mismatched,
+              f"{kernel} {case}: slices or states without an end")
+
+
 def not_read(test):
     """tracectl writes Perfetto traces and does not read them; the message says what to keep
     instead."""
@@ -359,6 +375,7 @@ def main():
     for machine in ("64le", "64be", "32le", "32be"):
         test.case(f"all types of fields, {machine}", all_fields, machine)
     test.case("beside the messages", beside_messages)
+    test.case("what readers infer", inferred)
     test.case("Perfetto traces are not read", not_read)
     test.case("golden", golden)
     test.case("zstd and gzip", zstd_and_gzip)

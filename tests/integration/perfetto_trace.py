@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run by the system's python, which has python3-protobuf.
-
-The Perfetto trace beside the text of the same capture: the same events, in
+"""The Perfetto trace beside the text of the same capture: the same events, in
 the same order, with the same values."""
 
 import re

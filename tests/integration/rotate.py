@@ -1,8 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Run by the system's python, which has python3-protobuf.
-
-Recordings in several files: each file opens alone, and together they have every event once. After a
+"""Recordings in several files: each file opens alone, and together they have every event once. After a
 crash or on a full disk the files open, too."""
 
 import contextlib
@@ -49,9 +47,14 @@ def read_perfetto(test, path):
     return len(events), numbers
 
 
+def event_lines(text):
+    """All but comments and "CPU:1 [LOST 7 EVENTS]"."""
+    return [line for line in text.splitlines() if not line.startswith(("#", "CPU:"))]
+
+
 def read_json(_, path):
     trace = json.loads(path.read_text(errors="strict"))
-    lines = [line for line in trace["systemTraceEvents"].splitlines() if not line.startswith("#")]
+    lines = event_lines(trace["systemTraceEvents"])
     # A free-text mark is a slice, which begins and ends: two lines for one event.
     ends = sum(1 for line in lines if re.search(r": tracing_mark_write: E\|\d+$", line))
     numbers = [int(n) for n in re.findall(r": B\|\d+\|number (\d+)$", "\n".join(lines), re.M)]
@@ -62,7 +65,7 @@ def read_json(_, path):
 
 def read_text(_, path):
     text = path.read_text(errors="replace")
-    return sum(1 for line in text.splitlines() if not line.startswith("#")), numbers_in(text)
+    return len(event_lines(text)), numbers_in(text)
 
 
 READ = {"pftrace": read_perfetto, "json": read_json, "txt": read_text}

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Samples of running code in a recording: known stacks, on the trace's clock. If a sample says that
 a thread ran, the trace's own scheduling events must say so, too."""

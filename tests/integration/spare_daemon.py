@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Instances that the daemon prepares for the next recording: present, switched off, taken by any
 request, made again, and removed with the option and with the daemon, however it ends."""

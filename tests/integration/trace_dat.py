@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """trace-cmd's files as input and output of tracectl: recorded ones of tests/data, whole, piped,
 truncated and damaged; and trace-cmd's own report of our files, if it is installed. Without root and

@@ -5,9 +5,10 @@
 import copy
 import gzip
 import json
+import subprocess
 
 from harness import Test, check
-from trace_event_rules import check_file, is_ours, parse, problems
+from trace_event_rules import STRING_MAX, check_file, is_ours, parse, problems
 
 FORMS = ((), ("--json-array",), ("--function-view=slices",))
 
@@ -72,6 +73,91 @@ def earlier_exports(test):
     again = convert(test, capture, "--merge", "app.json", *clock, "--merge", "first.json", *clock)
     check(len(again["samples"]) == 18, f"{again['samples']}")
     check(stacks_of(again) == sorted(2 * stacks_of(app)), f"{again['stackFrames']}")
+
+
+def segments(test, capture, name, limit, *merged):
+    """Exports with a lower limit than that of viewers. Returns the files."""
+    done = subprocess.run([test.build / "tests/unit/export_limited", capture, name, "json", str(limit), "1", *merged],
+                          cwd=test.dir, stdout=subprocess.PIPE, timeout=120, check=True)
+    files = [test.dir / f"{name}.{i + 1}" for i in range(int(done.stdout))]
+    return [file.rename(file.with_name(file.name + ".json")) for file in files]
+
+
+def lines_of(trace):
+    return [line for line in trace["systemTraceEvents"].splitlines() if not line.startswith("#")]
+
+
+def own_events(trace):
+    return [e for e in trace["traceEvents"] if e["ph"] != "M"]
+
+
+def each_segment_opens_alone(test):
+    """Together they have what one JSON has."""
+    for path in sorted((test.source / "tests/data").glob("*/*.traced.gz")):
+        capture = unpack(test, path)
+        whole = convert(test, capture)
+        size = (test.dir / "x.json").stat().st_size
+        files = segments(test, capture, "limited", max(size // 3, 30000))
+        check(len(files) > 1 or size < 100000, f"{path}: {size} bytes in {files}")
+        traces = []
+        for file in files:
+            found = check_file(file)
+            check(not found, f"{path} {file.name}: {len(found)} problems: {found[:5]}")
+            traces.append(json.loads(file.read_text()))
+        check(sum((lines_of(t) for t in traces), []) == lines_of(whole), f"{path}: other lines")
+        for key in ("events", "lost"):
+            counts = [t["otherData"][key] for t in traces]
+            check(sum(counts) == whole["otherData"][key], f"{path} {key}: {counts} of {whole['otherData'][key]}")
+
+
+def marks_of_segments(test):
+    """A slice that is open where a segment ends begins again in the next one."""
+    capture = mixed(test)
+    times = [float(line.split(": ")[0].split()[-1]) * 1e6 for line in lines_of(convert(test, capture))]
+    first, span = times[0], times[-1] - times[0]
+
+    def mark(ph, name, share, tid, **more):
+        return {"name": name, "ph": ph, "cat": "c", "pid": 9, "tid": tid, "ts": first + span * share, **more}
+    events = [mark("X", "x", i / 2000, 1, dur=1) for i in range(2000)]
+    events += [mark("B", f"outer {i}", i / 100, 2) for i in range(40)]
+    events += [mark("E", f"outer {39 - i}", 0.6 + i / 100, 2) for i in range(40)]
+    events += [mark(ph, "short", (i + (ph == "E") * 0.9) / 50, 3) for i in range(50) for ph in "BE"]
+    frames = {str(i): {"name": f"f{i}", "category": "", **({"parent": str(i - 1)} if i else {})} for i in range(9)}
+    samples = [{"tid": 1, "ts": first + i, "name": "s", "weight": 1, "sf": str(i % 9)} for i in range(2000)]
+    (test.dir / "app.json").write_text(json.dumps({"traceEvents": events, "stackFrames": frames, "samples": samples}))
+    count, samples_count, begun = 0, 0, 0
+    files = segments(test, capture, "limited", 60000, "app.json")
+    check(len(files) > 5, f"{files}")
+    for file in files:
+        found = check_file(file)
+        check(not found, f"{file.name}: {len(found)} problems: {found[:5]}")
+        trace = json.loads(file.read_text())
+        own = [e for e in own_events(trace) if e["pid"] == 9]
+        count += sum(e["ph"] in "XE" for e in own)
+        begun += sum(e["ph"] == "B" for e in own)
+        samples_count += len(trace.get("samples", []))
+    check(count == 2000 + 40 + 50 and samples_count == 2000, f"{count} {samples_count}")
+    check(begun > 40 + 50, f"{begun}: nothing begins again")
+
+
+def beyond_what_a_viewer_opens(test):
+    subprocess.run([test.build / "tests/unit/generate", "sched", "3600000", test.dir / "x.traced"], check=True)
+    (test.dir / "out.0002.json").write_text("{}")
+    result = test.run("convert", "x.traced", "out.json", timeout=300)
+    check(result.status == 0, f"{result}")
+    check("out.json goes on in out.0003.json: " in result.err, f"{result.err}")
+    check((test.dir / "out.0002.json").read_text() == "{}", "another file is replaced")
+    for name in ("out.json", "out.0003.json"):
+        path = test.dir / name
+        check(1 << 20 < path.stat().st_size <= STRING_MAX, f"{name}: {path.stat()}")
+        with path.open("rb") as f:
+            check(f.read(31) == b'{"systemTraceEvents":"# tracer:', name)
+            f.seek(-2, 2)
+            check(f.read() == b"}\n", f"{name} does not end")
+    found = check_file(test.dir / "out.0003.json")
+    check(not found, f"{len(found)} problems: {found[:5]}")
+    result = test.run("convert", "x.traced", "/dev/null", "--format", "json", timeout=300)
+    check(result.status == 1 and "a viewer can open" in result.err, f"{result}")
 
 
 GOOD = {
@@ -180,6 +266,9 @@ def main():
     test.case("recorded captures", recorded_captures)
     test.case("merged files", merged_files)
     test.case("earlier exports", earlier_exports)
+    test.case("each segment opens alone", each_segment_opens_alone)
+    test.case("marks of segments", marks_of_segments)
+    test.case("beyond what a viewer opens", beyond_what_a_viewer_opens)
     test.end()
 
 

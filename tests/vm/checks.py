@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """checks.py BUILD_DIRECTORY GUEST_DIRECTORY: prints the shell script that runs all
 checks in a guest: the build's integration tests and the guest's own."""

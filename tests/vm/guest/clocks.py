@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: the clock is set by an hour during a recording; with the word "sleep" the machine
 sleeps (S3) instead. Applications' marks by that clock are where the kernel's own marks say they

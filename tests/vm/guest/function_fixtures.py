@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """function_fixtures.py BUILD_DIRECTORY: in a guest, records what unit tests need of its
 kernel's function tracers into /out/data/VERSION (tests/vm/fixtures copies it to

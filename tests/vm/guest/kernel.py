@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: CPUs that go and come back during a recording, modules that load, time stamps that do
 not fit into 27 bits, buffers whose sub-buffers aren't one page."""

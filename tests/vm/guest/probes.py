@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: events that a recording makes in the kernel's code and in programs, and
 that they are gone afterwards."""

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: each way to read a ring, with rings of 64 KiB to 64 MiB and, where the kernel lets
 them be chosen, sub-buffers of 4 to 64 KiB. Every numbered mark is in the trace, in order, or

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest, last: data that a kernel hides, and the messages about it. Lockdown ends with the
 guest."""

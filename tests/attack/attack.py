@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Shared by the attacks: the recording of a victim, its figures, and processes of other users."""
+
+import contextlib
+import dataclasses
+import encodings.idna  # noqa: F401: a stranger may not read Python's own folder
+import json
+import os
+import pathlib
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from harness import NOBODY, check, need, settled  # noqa: E402
+
+VICTIM_S = 3
+# System calls, some hundred per millisecond: a ring of 4 MiB per CPU takes them for about a second.
+LOAD = "import os, time\nwhile True:\n for _ in range(100): os.getppid()\n time.sleep(0.0005)\n"
+# The most system calls that one CPU can make.
+BUSY = "import os\nwhile True:\n os.getppid()\n"
+HELLO = bytes.fromhex("08011202") + b"\x08\x01"
+TIMEOUT_S = 30  # of the victim, which takes three seconds
+
+
+@dataclasses.dataclass
+class Figures:
+    """What an attack costs its victim. None: not measured."""
+    lost: int | None = None     # events
+    events: int | None = None   # in the victim's file
+    delay_s: float | None = None  # beyond the time that the victim's command takes by itself
+    bytes: int | None = None    # of memory or disk that the attack gets
+
+    def cells(self):
+        share = ""
+        if self.lost and self.events is not None:
+            share = f" ({100 * self.lost / (self.lost + self.events):.0f} %)"
+        return ["-" if self.lost is None else f"{self.lost:,}{share}",
+                "-" if self.delay_s is None else f"{self.delay_s:.1f} s",
+                "-" if self.bytes is None else f"{self.bytes:,}"]
+
+
+@dataclasses.dataclass
+class Attack:
+    """run(test) attacks test.daemon, and returns Figures. The limits are what a victim may notice;
+    run() itself checks everything else, and raises Failure."""
+    name: str
+    run: callable
+    lost: int = 0
+    delay_s: float = 1.5
+    bytes: int | None = None
+    daemon: bool = True
+
+    def check(self, f):
+        for what, limit in (("lost", self.lost), ("delay_s", self.delay_s), ("bytes", self.bytes)):
+            value = getattr(f, what)
+            check(value is None or limit is None or value <= limit, f"{what}: {value}, the limit is {limit}")
+
+
+class Victim:
+    """Root's recording of a busy program. `with Victim(test) as v:` attacks it; v.figures follow."""
+
+    def __init__(self, test, seconds=VICTIM_S, load=LOAD):
+        self.test, self.seconds, self.program = test, seconds, load
+        self.figures = self.client = self.load = None
+
+    def __enter__(self):
+        self.load = subprocess.Popen([sys.executable, "-c", self.program])
+        self.began = time.monotonic()
+        self.client = self.test.start("record", "--json", "-q", "--name", f"{self.test.name}-victim", "-t",
+                                      f"{self.seconds}s", "-b", "4M", "-e", "raw_syscalls", "-f",
+                                      f"common_pid == {self.load.pid}", "-o", "victim.traced")
+        self.test.wait_for_recording("victim")
+        self.armed = time.monotonic()
+        return self
+
+    def finish(self):
+        """Waits for the recording's end, and takes the figures."""
+        try:
+            out, err = self.client.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.client.kill()
+            self.client.communicate()
+            self.figures = Figures(delay_s=TIMEOUT_S)
+            return
+        finally:
+            self.load.kill()
+            self.load.wait()
+        took = time.monotonic() - self.armed
+        check(self.client.returncode in (0, 3), f"the victim's recording: {self.client.returncode}: "
+              f"{err.decode(errors='replace')}")
+        told = json.loads(out)
+        check(told["events"] > 0, f"the victim recorded nothing: {told}")
+        self.figures = Figures(lost=told["lost"], events=told["events"], delay_s=max(0.0, took - self.seconds))
+
+    def __exit__(self, kind, value, trace):
+        if kind:
+            self.client.kill()
+            self.client.communicate()
+            self.load.kill()
+            self.load.wait()
+        elif not self.figures:
+            self.finish()
+        return False
+
+
+class Stranger:
+    """A process of another user that runs function(*arguments), then waits until it is killed. wait:
+    until the function has returned or called report_attack(). Such a stranger must live until the end."""
+
+    report = None  # in the stranger: where it reports
+
+    def __init__(self, function, *arguments, uid=NOBODY, wait=True):
+        self.wait = wait
+        ready, theirs = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(ready)
+                os.setpgid(0, 0)
+                os.setgroups([])
+                os.setresgid(uid, uid, uid)
+                os.setresuid(uid, uid, uid)
+                Stranger.report = theirs
+                kept = function(*arguments)
+                report_attack()
+                while kept is not self:
+                    time.sleep(60)
+            except BaseException as e:  # the parent must not run on twice
+                print(f"the stranger: {type(e).__name__}: {e}", file=sys.stderr, flush=True)
+            finally:
+                os._exit(1)
+        os.close(theirs)
+        done = not wait or os.read(ready, 1)
+        os.close(ready)
+        if not done:
+            self.end()
+        check(done, "the stranger could not attack")
+
+    def end(self):
+        """Kills it and its children. A stranger that hangs in the kernel is reaped later."""
+        if self.pid:
+            for kill in (os.kill, os.killpg):
+                with contextlib.suppress(ProcessLookupError):
+                    kill(self.pid, 9)
+            until = time.monotonic() + 1
+            while not os.waitpid(self.pid, os.WNOHANG)[0] and time.monotonic() < until:
+                time.sleep(0.01)
+            self.pid = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        lives = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        self.end()
+        check(kind or lives or not self.wait, "the stranger did not attack until the end")
+        return False
+
+
+def report_attack():
+    """For a stranger that attacks without end: the attack works."""
+    os.write(Stranger.report, b"1")
+
+
+def admit_everybody(test):
+    """Makes every user a member: all may use the daemon's socket."""
+    test.daemon.socket.chmod(0o666)
+
+
+def frame(message):
+    return struct.pack("<I", len(message)) + message
+
+
+def connect(path, kind=socket.SOCK_STREAM):
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.settimeout(5)
+    s.connect(str(path))
+    return s
+
+
+def memory_kb(test):
+    for line in open(f"/proc/{test.daemon.process.pid}/status", encoding="ascii"):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    return 0
+
+
+def wait_of_another(test):
+    """Seconds that another client waits for a reply. tracectl gives up after ten."""
+    began = time.monotonic()
+    test.run("list")
+    return time.monotonic() - began
+
+
+__all__ = ["Attack", "BUSY", "Figures", "HELLO", "NOBODY", "Stranger", "Victim", "admit_everybody", "check", "connect",
+           "frame", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Descriptors whose closing blocks."""
+
+import array
+import os
+import socket
+import struct
+import time
+
+from attack import HELLO, Attack, Stranger, Victim, admit_everybody, connect, frame, wait_of_another
+
+LINGER_S = 5
+# struct marks_message of include/traced/mark_ring.h, of a type that no library sends
+UNKNOWN_MESSAGE = struct.pack("<IHHIIiiII16s", 0x4b52414d, 99, 0, 0, 0, 0, 0, 0, 0, b"")
+
+
+def lingering(count):
+    """TCP sockets with unsent data that nobody reads: the last close() of each takes LINGER_S."""
+    server = socket.create_server(("127.0.0.1", 0))
+    kept, given = [server], []
+    for _ in range(count):
+        s = socket.create_connection(server.getsockname())
+        kept.append(server.accept()[0])
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, LINGER_S))
+        s.setblocking(False)
+        try:
+            while True:
+                s.send(bytes(1 << 16))
+        except BlockingIOError:
+            pass
+        given.append(s)
+    return kept, given
+
+
+def send_with(sock, data, files):
+    fds = array.array("i", [f.fileno() for f in files])
+    sock.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+
+
+def drop(files):
+    """While the daemon holds the files, this closes nothing for good."""
+    for f in files:
+        f.close()
+
+
+def give_to_service(path, whole):
+    """A request whose first bytes bring lingering sockets. The daemon keeps them for the rest."""
+    kept, given = lingering(3)
+    s = connect(path)
+    message = frame(HELLO)
+    send_with(s, message[:5], given)
+    drop(given)
+    if whole:
+        s.sendall(message[5:])
+    else:
+        s.close()
+    return kept, s
+
+
+def give_to_marks(path):
+    """So many messages that the daemon reads the last one, which brings the sockets, later. If it
+    was faster, only a child of ours waits."""
+    kept, given = lingering(3)
+    s = connect(path, socket.SOCK_SEQPACKET)
+    s.setblocking(True)
+    if os.fork() == 0:
+        for _ in range(300):
+            s.send(UNKNOWN_MESSAGE)
+        send_with(s, UNKNOWN_MESSAGE, given)
+        os._exit(0)
+    drop(given)
+    return kept, s
+
+
+def attack(test, function, *arguments):
+    admit_everybody(test)
+    with Victim(test) as v, Stranger(function, *arguments):
+        time.sleep(0.2)
+        waited = wait_of_another(test)
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def request(test):
+    return attack(test, give_to_service, test.daemon.socket, True)
+
+
+def part_of_a_request(test):
+    return attack(test, give_to_service, test.daemon.socket, False)
+
+
+def mark(test):
+    return attack(test, give_to_marks, test.daemon.socket.parent / "marks.sock")
+
+
+ATTACKS = (
+    Attack("lingering sockets with a request", request),
+    Attack("lingering sockets with a part of a request", part_of_a_request),
+    Attack("lingering sockets to marks.sock", mark),
+)

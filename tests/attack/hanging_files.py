@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Files of FUSE whose server never answers a FLUSH: each close() of them hangs, and no signal ends it."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import stat
+import struct
+import time
+
+from attack import HELLO, NOBODY, Attack, Stranger, Victim, admit_everybody, check, connect, frame, need, settled, wait_of_another
+from descriptors import UNKNOWN_MESSAGE, send_with
+
+LOOKUP, FORGET, GETATTR, SETATTR, OPEN, WRITE, RELEASE, FLUSH, INIT, OPENDIR, READDIR, CREATE, INTERRUPT = \
+    1, 2, 3, 4, 14, 16, 18, 25, 26, 27, 28, 35, 36
+ROOT = 1
+FOREVER = 1 << 30
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def attributes(node):
+    mode = stat.S_IFDIR | 0o777 if node == ROOT else stat.S_IFREG | 0o666
+    return struct.pack("<6Q10I", node, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, NOBODY, NOBODY, 0, 4096, 0)
+
+
+def answer(opcode, node, body):
+    """The reply's payload; an int: an errno; None: no reply."""
+    if opcode == INIT:
+        return struct.pack("<4I2H2I2H8I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 16, 0, *([0] * 8))
+    if opcode in (LOOKUP, CREATE):
+        entry = struct.pack("<4Q2I", 2, 0, FOREVER, FOREVER, 0, 0) + attributes(2)
+        return entry + (struct.pack("<QII", 1, 0, 0) if opcode == CREATE else b"")
+    if opcode in (GETATTR, SETATTR):
+        return struct.pack("<QII", FOREVER, 0, 0) + attributes(node)
+    if opcode in (OPEN, OPENDIR):
+        return struct.pack("<QII", 1, 0, 0)
+    if opcode == WRITE:
+        return struct.pack("<II", struct.unpack_from("<QQI", body)[2], 0)
+    if opcode == READDIR:
+        return b""
+    if opcode in (FLUSH, FORGET, INTERRUPT):
+        return None
+    return 0 if opcode == RELEASE else 38
+
+
+def serve(device):
+    with contextlib.suppress(OSError):
+        while True:
+            request = os.read(device, 1 << 18)
+            _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
+            reply = answer(opcode, node, request[40:])
+            if reply is None:
+                continue
+            error, payload = (-reply, b"") if isinstance(reply, int) else (0, reply)
+            os.write(device, struct.pack("<IiQ", 16 + len(payload), error, unique) + payload)
+
+
+@contextlib.contextmanager
+def hanging_folder(test):
+    """A mount of FUSE. Its server ends with the context, and then all that hangs goes on."""
+    need(os.path.exists("/dev/fuse"), "there is no /dev/fuse")
+    folder = test.dir / "hanging"
+    folder.mkdir()
+    device = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    options = f"fd={device},rootmode=40000,user_id={NOBODY},group_id={NOBODY},allow_other"
+    mounted = libc.mount(b"hanging", os.fsencode(folder), b"fuse.hanging", 6, options.encode())
+    need(mounted == 0, f"mount: {os.strerror(ctypes.get_errno())}")
+    server = os.fork()
+    if server == 0:
+        serve(device)
+        os._exit(0)
+    os.close(device)
+    try:
+        yield folder
+    finally:
+        os.kill(server, signal.SIGKILL)
+        os.waitpid(server, 0)
+        libc.umount2(os.fsencode(folder), 2)
+
+
+def give(folder, control, marks):
+    """Files to both sockets. Our own stay open: to close one would hang."""
+    kept = []
+    for path, kind, message in ((control, socket.SOCK_STREAM, frame(HELLO)),
+                                (marks, socket.SOCK_SEQPACKET, UNKNOWN_MESSAGE)):
+        for n in range(6):
+            fd = os.open(folder / f"file{n}", os.O_RDWR | os.O_CREAT)
+            s = connect(path, kind)
+            with contextlib.suppress(OSError):
+                send_with(s, message, [open(fd, "rb", buffering=0, closefd=False)])
+            kept += [s, fd]
+            # The daemon receives one after the other.
+            time.sleep(0.06)
+    return kept
+
+
+def received(test):
+    admit_everybody(test)
+    with hanging_folder(test) as folder, Victim(test) as v:
+        with Stranger(give, folder, test.daemon.socket, test.daemon.socket.parent / "marks.sock", wait=False):
+            time.sleep(2.2)
+            waited = wait_of_another(test)
+            r = test.run("list", user=NOBODY, group=NOBODY, extra_groups=[])
+            v.finish()
+    if v.figures.lost is not None:
+        check(r.status == 1 and "do not close" in r.err, f"the stranger is served: {r}")
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def be_stdout(path):
+    """Opens path as standard output, without any close of it, which would hang."""
+    os.close(1)
+    check(os.open(path, os.O_WRONLY) == 1, "it is not standard output")
+    os.set_inheritable(1, True)
+
+
+def has_ended(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rpartition(") ")[2][0] in "ZX"
+    except FileNotFoundError:
+        return True
+
+
+def as_output(test):
+    """A member's own recording into such a file, beside the victim's. Then the daemon is stopped."""
+    admit_everybody(test)
+    with hanging_folder(test) as folder:
+        with Victim(test) as v:
+            member = test.start("record", "--name", f"{test.name}-member", "-t", "500ms", "-e", "sched:sched_switch",
+                                "--format", "txt", "-o", "-", user=NOBODY, group=NOBODY, extra_groups=[],
+                                preexec_fn=lambda: be_stdout(folder / "out.txt"))
+            time.sleep(1.5)
+            waited = wait_of_another(test)
+            check("member: its duration is over" in test.daemon.words(), f"the member: {test.daemon.words()}")
+            v.finish()
+        # The hanging threads end with the server; the instances must go earlier.
+        test.daemon.process.terminate()
+        time.sleep(0.5)
+        test.daemon.process.terminate()
+        settled("the instances go", lambda: not test.instances(), 20)
+        # A thread that closes such a file stays.
+        settled("the daemon ends", lambda: has_ended(test.daemon.process.pid), 20)
+    test.daemon.process.wait(20)
+    member.kill()
+    member.communicate()
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+ATTACKS = (
+    Attack("files that hang when closed", received),
+    Attack("an output that hangs when closed", as_output),
+)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Members of the group who keep the daemon busy."""
+
+import contextlib
+import os
+import select
+import statistics
+import subprocess
+import time
+
+from attack import (BUSY, HELLO, Attack, Stranger, Victim, admit_everybody, check, connect, frame, memory_kb,
+                    report_attack, wait_of_another)
+
+EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
+CONNECTIONS = 15
+LIST_BYTES = 4 << 10  # less than a list of all events
+MEMBERS = 8
+FIRST_UID = 60001
+LARGE_RING = "256M"  # per CPU
+# The most that a member's unread replies may take.
+UNREAD_KB = 24 << 10
+
+
+def greeted(path):
+    s = connect(path)
+    s.sendall(frame(HELLO))
+    s.setblocking(False)
+    return s
+
+
+def burn():
+    report_attack()
+    while True:
+        pass
+
+
+def keep_asking(path, connections=CONNECTIONS):
+    """Queries without end, from many connections at once. All replies are read."""
+    poll = select.epoll()
+    crowd = {}
+    for _ in range(connections):
+        s = greeted(path)
+        crowd[s.fileno()] = s
+        poll.register(s, select.EPOLLIN | select.EPOLLOUT)
+    queries = frame(EVENTS) * 16
+    heard = 0
+    while True:
+        for fd, ready in poll.poll():
+            with contextlib.suppress(BlockingIOError):
+                if ready & select.EPOLLIN:
+                    while data := crowd[fd].recv(1 << 20):
+                        # The replies to Hello are shorter.
+                        if heard < LIST_BYTES <= heard + len(data):
+                            report_attack()
+                        heard += len(data)
+            with contextlib.suppress(BlockingIOError):
+                if ready & select.EPOLLOUT:
+                    crowd[fd].send(queries)
+
+
+def ask_and_never_read(path):
+    crowd = [greeted(path) for _ in range(CONNECTIONS)]
+    queries = frame(EVENTS) * 64
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        for s in crowd:
+            with contextlib.suppress(OSError):
+                s.send(queries)
+    return crowd
+
+
+def start_and_cancel(tracectl, environment):
+    """Recordings with large rings, each cancelled as soon as it records."""
+    def run(*command):
+        subprocess.run([*map(str, tracectl), *command], env=environment, check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL)
+
+    reported = False
+    while True:
+        run("start", "-q", "--ring", "--name", "huge", "-b", LARGE_RING, "-e", "sched")
+        if not reported:
+            report_attack()
+        reported = True
+        run("cancel", "-q", "huge")
+
+
+def lost_beside(test, function, *arguments):
+    """Figures of a recording of as many events as a CPU makes, beside so many members."""
+    with contextlib.ExitStack() as members, Victim(test, load=BUSY) as v:
+        for uid in range(FIRST_UID, FIRST_UID + MEMBERS):
+            members.enter_context(Stranger(function, *arguments, uid=uid))
+        v.finish()
+    return v.figures
+
+
+def members(test):
+    admit_everybody(test)
+    base = lost_beside(test, burn)
+    f = lost_beside(test, keep_asking, test.daemon.socket, 4)
+    share, base_share = (x.lost / (x.lost + x.events) for x in (f, base))
+    print(f"{f.events:,} events, {share:.1%} lost; beside busy loops {base.events:,}, {base_share:.1%} lost", flush=True)
+    check(share <= base_share + 0.02, f"{share:.1%} are lost, and beside busy loops {base_share:.1%}")
+    return f
+
+
+def delayed_beside(test, function, *arguments):
+    """Figures of a recording beside a member. Another client's wait is the median of several."""
+    with Victim(test) as v, Stranger(function, *arguments):
+        waited = statistics.median(wait_of_another(test) for _ in range(7))
+        v.finish()
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def queries(test):
+    admit_everybody(test)
+    base = delayed_beside(test, burn)
+    f = delayed_beside(test, keep_asking, test.daemon.socket)
+    check(f.delay_s <= base.delay_s + 0.3, f"a delay of {f.delay_s:.1f} s, and beside a busy loop {base.delay_s:.1f} s")
+    return f
+
+
+def unread_replies(test):
+    admit_everybody(test)
+    before = memory_kb(test)
+    with Victim(test) as v, Stranger(ask_and_never_read, test.daemon.socket):
+        grown = memory_kb(test) - before
+        waited = wait_of_another(test)
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    v.figures.bytes = grown << 10
+    return v.figures
+
+
+def snapshot(test):
+    """A snapshot of a large ring that is full, while somebody else records."""
+    fill = "import os\nwhile True:\n for _ in range(1000): os.getppid()\n"
+    large = test.run("start", "--ring", "--name", "large", "-b", LARGE_RING, "-e", "raw_syscalls")
+    check(large.status == 0, f"{large}")
+    fillers = [subprocess.Popen(["python3", "-c", fill]) for _ in range(os.cpu_count())]
+    try:
+        time.sleep(4)
+    finally:
+        for f in fillers:
+            f.kill()
+            f.wait()
+    with Victim(test) as v:
+        taken = test.start("snapshot", "-q", "large", "-o", "/dev/null", "--format", "traced")
+        time.sleep(0.1)
+        waited = wait_of_another(test)
+        v.finish()
+        check(test.finish(taken).status == 0, "the snapshot")
+    test.run("cancel", "large")
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def large_rings(test):
+    admit_everybody(test)
+    with Victim(test) as v, Stranger(start_and_cancel, test.arguments("")[:-1], test.environment()):
+        time.sleep(0.5)
+        began = time.monotonic()
+        other = test.run("record", "-q", "-e", "sched:sched_switch", "-o", "other.traced", "--", "true")
+        waited = time.monotonic() - began
+        check(other.status == 0, f"another's recording: {other}")
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+ATTACKS = (
+    Attack("eight members who ask without end", members, lost=None, delay_s=5),
+    Attack("queries without end, from 15 connections", queries),
+    Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
+    Attack("a snapshot of a large ring", snapshot, delay_s=0.3),
+    Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
+)
