@@ -5,12 +5,14 @@ and daemons that die, and what is left afterwards."""
 
 import json
 import os
+import queue
 import random
 import re
 import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 
 from harness import Daemon, Failure, Test, check, in_namespace, functions_refused, settled
@@ -276,13 +278,21 @@ def service_manager(test):
     listener.listen()
     notify = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     notify.bind(str(folder / "notify"))
-    notify.settimeout(20)
+    # The kernel queues ten messages. The daemon waits for a service manager that reads none.
+    said = queue.SimpleQueue()
+
+    def listen():
+        while message := notify.recv(4096).decode():
+            said.put(message)
+
+    listening = threading.Thread(target=listen)
+    listening.start()
 
     def hears(text):
         until = time.monotonic() + 20
-        while text not in (said := notify.recv(4096).decode()):
+        while text not in (message := said.get(timeout=20)):
             check(time.monotonic() < until, f"the output lacks {text}")
-        return said
+        return message
 
     env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
                            WATCHDOG_USEC="2000000")
@@ -317,6 +327,8 @@ def service_manager(test):
             daemon.wait()
         daemon.stderr.close()
         listener.close()
+        notify.shutdown(socket.SHUT_RD)
+        listening.join()
         notify.close()
 
 

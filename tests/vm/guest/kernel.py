@@ -18,6 +18,13 @@ from common import (INSTANCES, TRACEFS, check, extracted, lines_of, of_a_guest, 
 CPUS = pathlib.Path("/sys/devices/system/cpu")
 
 
+def busy_here(seconds):
+    """Some events on this CPU, however slow the emulator is."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(0.001)
+
+
 def busy(seconds):
     """Some events on every CPU."""
     before = os.sched_getaffinity(0)
@@ -111,7 +118,7 @@ def started_without_a_cpu(test):
         def during():
             busy(0.3)
             online.write_text("1")
-            busy(0.5)
+            on_cpu(1, busy_here, 1)
         record(test, "-e", "sched", "-o", "out.txt", during=during)
     finally:
         online.write_text("1")
