@@ -101,6 +101,10 @@ enum option_id {
 	OPT_JSON_ARRAY,
 	OPT_SYNC_FILE,
 	OPT_SYNC_BOUND,
+	OPT_BY,
+	OPT_SORT,
+	OPT_TOP,
+	OPT_MIN,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -166,6 +170,8 @@ struct options {
 	uint32_t sample_hz;			/* 0: not given */
 	const char *sample_event;		/* NULL: not given */
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
+	const char *by, *sort;			/* of reports; NULL: not given */
+	uint64_t top, min_ns;			/* of reports; 0: not given */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
@@ -259,4 +265,4 @@ int tracectl_main(int argc, char **argv);
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
 	command_extract, command_convert, command_events, command_profiles, command_doctor,
-	command_recover, command_help, command_complete;
+	command_recover, command_report, command_help, command_complete;

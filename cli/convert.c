@@ -3,13 +3,10 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "base/landlock.h"
 #include "cli.h"
 #include "confined.h"
 #include "destination.h"
@@ -18,27 +15,6 @@
 #include "input.h"
 #include "progress.h"
 #include "samples.h"
-
-/* The exporter reads the stream twice: copy a pipe to a file first. */
-static int convert_open_input(const char *path, struct error *err)
-{
-	_cleanup_close_ int fd = -EBADF;
-	int r;
-
-	if (!strcmp(path, "-")) {
-		if (isatty(STDIN_FILENO)) {
-			error_set(err, -EINVAL, "cannot read a recording from a terminal");
-			return error_hint(err, "tracectl convert FILE.traced OUT");
-		}
-		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
-	} else {
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	}
-	if (fd < 0)
-		return error_errno(err, -errno, "%s", path);
-	r = input_keep(&fd, path, INPUT_RECORDING, err);
-	return r < 0 ? r : TAKE_FD(fd);
-}
 
 static bool same_file(int in, const char *out)
 {
@@ -101,36 +77,6 @@ static int convert_catch_interrupts(struct framed *framed, struct error *err)
 		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	return 0;
-}
-
-/* elfutils downloads missing files from these servers into a cache: needs network and writing. */
-static bool convert_fetches_symbols(void)
-{
-	const char *servers = getenv("DEBUGINFOD_URLS");
-
-	return servers && *servers && !confined_wanted();
-}
-
-/*
- * Drops rights before the input, of unknown origin, is read: afterwards we can't write outside of
- * the output and temporary folders, execute programs or connect by TCP. We can still read what the
- * caller can: naming functions needs the recorded programs. Without kernel support this does
- * nothing: it is one protection of several. Root's decoding process drops the rest (confined.h).
- */
-static void convert_confine(const struct output_name *output)
-{
-	_cleanup_close_ int temp = open(input_temp_place(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int writable[2];
-	struct landlock_rules rules = { .may_read = true, .writable = writable };
-
-	if (convert_fetches_symbols())
-		return;
-	if (output->dir_fd >= 0)
-		writable[rules.writable_count++] = output->dir_fd;
-	if (temp >= 0)
-		writable[rules.writable_count++] = temp;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
-		landlock_enter(&rules, NULL);
 }
 
 /* Names the file and adds a hint. For several files or a directory, the writer did that. */
@@ -219,7 +165,7 @@ static int convert_run(const struct options *o)
 	r = convert_choose_output(o, &out, &err);
 	if (r < 0)
 		return cli_usage(&err);
-	in = convert_open_input(o->args[0], &err);
+	in = input_open(o->args[0], &err);
 	if (in < 0)
 		return cli_fail(&err);
 	if (strcmp(out, "-") != 0 && same_file(in, out)) {
@@ -244,7 +190,7 @@ static int convert_run(const struct options *o)
 	progress_init(&c.progress, !o->quiet, destination_fd(&dest));
 	c.in = TAKE_FD(in);
 	/* From here on the input is parsed. */
-	convert_confine(&dest.file);
+	input_confine(dest.file.dir_fd);
 	r = confined_run(convert_decode, &c, &outcome.result, &err);
 	in = c.in;
 	destination_passed(&dest);

@@ -2,11 +2,16 @@
 #include "input.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/statvfs.h>
 
 #include "base/io.h"
+#include "base/landlock.h"
 #include "base/parse.h"
 #include "cli.h"
+#include "confined.h"
 #include "formats/import.h"
 #include "marks/trace_file.h"
 #include "samples/cpu_profile.h"
@@ -313,4 +318,48 @@ int input_import(int *in, struct input_beside *ret, const char *path, const char
 	close_fd(*in);
 	*in = TAKE_FD(fd);
 	return 0;
+}
+
+int input_open(const char *path, struct error *err)
+{
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (!strcmp(path, "-")) {
+		if (isatty(STDIN_FILENO)) {
+			error_set(err, -EINVAL, "cannot read a recording from a terminal");
+			return error_hint(err, "name a file, or pipe one in");
+		}
+		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	} else {
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	}
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", path);
+	r = input_keep(&fd, path, INPUT_RECORDING, err);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* elfutils downloads missing files from these servers into a cache: needs network and writing. */
+static bool input_fetches_symbols(void)
+{
+	const char *servers = getenv("DEBUGINFOD_URLS");
+
+	return servers && *servers && !confined_wanted();
+}
+
+void input_confine(int folder)
+{
+	_cleanup_close_ int temp = open(input_temp_place(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int writable[2];
+	struct landlock_rules rules = { .may_read = true, .writable = writable };
+
+	if (input_fetches_symbols())
+		return;
+	if (folder >= 0)
+		writable[rules.writable_count++] = folder;
+	if (temp >= 0)
+		writable[rules.writable_count++] = temp;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
+		landlock_enter(&rules, NULL);
 }

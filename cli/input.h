@@ -22,6 +22,21 @@ int input_check(const struct stat *st, const char *path, struct error *err);
  */
 int input_keep(int *fd, const char *path, enum input_kind kind, struct error *err);
 
+/*
+ * Opens a recording; "-": standard input. Returns a descriptor of a file that can be read twice, or
+ * -errno.
+ */
+int input_open(const char *path, struct error *err);
+
+/*
+ * Drops rights before the input, of unknown origin, is read: afterwards we can't write outside of
+ * the output and temporary folders, execute programs or connect by TCP. We can still read what the
+ * caller can: naming functions needs the recorded programs. Without kernel support this does
+ * nothing: it is one protection of several. Root's decoding process drops the rest (confined.h).
+ * folder: of the output; borrowed; negative: none.
+ */
+void input_confine(int folder);
+
 /* Adds to the error of an unreadable input: its name, and a hint if there is none. */
 int input_explain_damage(const char *path, struct error *err);
 

@@ -127,6 +127,8 @@ DEFINE_SET_STRING(begin)
 DEFINE_SET_STRING(end)
 DEFINE_SET_STRING(counter)
 DEFINE_SET_STRING(id)
+DEFINE_SET_STRING(by)
+DEFINE_SET_STRING(sort)
 
 /* '' is the top-level buffer of a trace.dat. */
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
@@ -360,6 +362,24 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "use at least %uK", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
+static int set_min(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->min_ns, err);
+}
+
+static int set_top(struct options *o, const char *value, struct error *err)
+{
+	unsigned long rows;
+	char *end;
+
+	errno = 0;
+	rows = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !rows)
+		return error_set(err, -EINVAL, "'%s' is not a number of rows", value);
+	o->top = rows;
+	return 0;
+}
+
 static int set_keep(struct options *o, const char *value, struct error *err)
 {
 	unsigned long keep;
@@ -496,6 +516,14 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
 			     "warn of clock ties with a larger error (10us)", GROUP_RARE,
 			     COMPLETE_NOTHING, set_sync_bound },
+	[OPT_BY] = { 0, "by", "WHAT", "what a row stands for: thread, comm, process, cpu",
+		     GROUP_WHAT, COMPLETE_NOTHING, set_by },
+	[OPT_SORT] = { 0, "sort", "COLUMN", "sort by this column; delay-p99 is a part of delay",
+		       GROUP_WHAT, COMPLETE_NOTHING, set_sort },
+	[OPT_TOP] = { 0, "top", "N", "only the first N rows of a table", GROUP_WHAT,
+		      COMPLETE_NOTHING, set_top },
+	[OPT_MIN] = { 0, "min", "TIME", "only rows whose sorted time is at least this",
+		      GROUP_WHAT, COMPLETE_NOTHING, set_min },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", GROUP_GENERAL, COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "print only problems", GROUP_GENERAL, COMPLETE_NOTHING,
 			set_quiet },

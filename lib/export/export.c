@@ -120,6 +120,7 @@ static int exporter_open_stream(struct exporter *x, int fd, struct error *err)
 	if (!x->options->follow && task_scan_may_name(&x->index))
 		task_table_set_filler(x->index.info.tasks, exporter_fill_names, x);
 	merge_lend(x->merge, &x->loan);
+	x->env.gaps = merge_gaps(x->merge);
 	x->env.loan = &x->loan;
 	x->head = event_head_of(event_table_common(x->index.info.events),
 				x->index.info.layout.big_endian);

@@ -17,6 +17,7 @@
 
 struct loan;
 struct mark_feed;
+struct merge_gaps;
 struct poll;
 struct segment;
 struct sink;
@@ -36,6 +37,7 @@ struct sink_env {
 	struct output *out;
 	struct loan *loan;	       /* of the records; NULL: they are gone after the call */
 	const struct mark_feed *marks; /* of applications; NULL: none */
+	const struct merge_gaps *gaps; /* that the merge met */
 	const struct sample_source *samples; /* NULL: none */
 	bool followed;			     /* the stream was still being written at open() */
 	struct segment *segment; /* ops->cut may be called, also on request: segment_fill(); or NULL

@@ -55,6 +55,7 @@
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
+	struct merge_gaps *gaps; /* the merge's */
 	/*
 	 * Its window has whole sub-buffers, or part of one. Its skip is 0 after the chunk's first
 	 * sub-buffer.
@@ -91,6 +92,7 @@ struct merge {
 	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
 	bool begun;
 	struct lent_windows lent;
+	struct merge_gaps gaps;
 };
 
 DEFINE_HEAP(cursor_heap, struct cursor *,
@@ -102,6 +104,8 @@ static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
 		count = UINT64_MAX;
 	else if (c->loss && __builtin_add_overflow(c->lost, count, &count))
 		count = UINT64_MAX;
+	c->gaps->met += !c->loss;
+	c->gaps->open += !c->loss;
 	c->loss = true;
 	c->lost = count;
 	c->damaged |= damaged;
@@ -342,6 +346,7 @@ static int merge_add_cursors(struct merge *m, struct error *err)
 			return error_errno(err, -ENOMEM, "can't merge the events");
 		c->cpu = m->ring->cpus[i].cpu;
 		c->buffer = m->ring->cpus[i].buffer;
+		c->gaps = &m->gaps;
 		c->page.layout = m->layout;
 		memmove(&all[i + 1], &all[i], (m->cursor_count - i) * sizeof(struct cursor *));
 		all[i] = c;
@@ -468,6 +473,7 @@ static void merge_give_loss(struct merge *m, struct cursor *c, struct merge_item
 		.damaged = c->damaged,
 	};
 	c->loss = c->damaged = false;
+	m->gaps.open--;
 	if (!c->have_record)
 		merge_drop_top(m);
 }
@@ -559,6 +565,11 @@ int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct e
 		return MIN(c->ahead_result, 0);
 	*ret = c->next;
 	return 1;
+}
+
+const struct merge_gaps *merge_gaps(const struct merge *m)
+{
+	return &m->gaps;
 }
 
 uint64_t merge_progress(const struct merge *m)

@@ -42,6 +42,15 @@ struct merge_item {
 	bool damaged;	    /* unreadable part of the stream, not a loss in the kernel */
 };
 
+/*
+ * Losses that the merge met, known before the time of the gap: a CPU's next record is decoded right
+ * after its last one was given out.
+ */
+struct merge_gaps {
+	uint64_t met;  /* so far */
+	uint32_t open; /* CPUs that are in one: their MERGE_LOSS has not been given out */
+};
+
 struct merge;
 
 /*
@@ -72,5 +81,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err);
 uint64_t merge_needs(const struct merge *m);
 /* Drops the places of consumed chunks from ring, which must be the merge's. */
 void merge_forget(struct merge *m, struct ring_index *ring);
+/* Valid as long as the merge; changes in merge_next() and merge_peek(). */
+const struct merge_gaps *merge_gaps(const struct merge *m);
 /* Bytes of the stream consumed so far, to show progress. */
 uint64_t merge_progress(const struct merge *m);

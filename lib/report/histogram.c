@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/histogram.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/search.h"
+#include "base/vec.h"
+
+#define COUNT_BITS 48
+
+void histogram_deinit(struct histogram *h)
+{
+	free(h->buckets);
+	*h = (struct histogram){ 0 };
+}
+
+uint32_t histogram_bucket(uint64_t value)
+{
+	unsigned shift;
+
+	if (value < 1U << (HISTOGRAM_SUB_BITS + 1))
+		return (uint32_t)value;
+	shift = 63U - (unsigned)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+	return (shift << HISTOGRAM_SUB_BITS) + (uint32_t)(value >> shift);
+}
+
+uint64_t histogram_bucket_from(uint32_t bucket)
+{
+	uint32_t shift = bucket >> HISTOGRAM_SUB_BITS;
+
+	if (shift < 2)
+		return bucket;
+	shift--;
+	return (uint64_t)(bucket - (shift << HISTOGRAM_SUB_BITS)) << shift;
+}
+
+static uint64_t histogram_bucket_middle(uint32_t bucket)
+{
+	uint64_t from = histogram_bucket_from(bucket);
+
+	/* The last bucket's end does not fit into 64 bits. */
+	return from + (histogram_bucket_from(bucket + 1) - from) / 2;
+}
+
+static int histogram_count(struct histogram *h, uint32_t bucket, uint64_t count)
+{
+	const uint64_t key = (uint64_t)bucket << COUNT_BITS;
+	uint32_t at = lower_bound(i, h->used, h->buckets[i] < key);
+	uint64_t *slot;
+
+	if (at < h->used && h->buckets[at] >> COUNT_BITS == bucket) {
+		uint64_t room = HISTOGRAM_COUNT_MAX - (h->buckets[at] & HISTOGRAM_COUNT_MAX);
+
+		h->buckets[at] += MIN(count, room);
+		return 0;
+	}
+	slot = vec_insert(h->buckets, h->used, h->cap, at);
+	if (!slot)
+		return -ENOMEM;
+	*slot = key | MIN(count, HISTOGRAM_COUNT_MAX);
+	return 0;
+}
+
+int histogram_add(struct histogram *h, uint64_t value)
+{
+	if (!h->count || value < h->min)
+		h->min = value;
+	h->max = MAX(h->max, value);
+	h->count++;
+	if (__builtin_add_overflow(h->sum, value, &h->sum))
+		h->sum = UINT64_MAX;
+	return histogram_count(h, histogram_bucket(value), 1);
+}
+
+int histogram_merge(struct histogram *h, const struct histogram *other)
+{
+	int r = 0;
+
+	if (!other->count)
+		return 0;
+	h->min = h->count ? MIN(h->min, other->min) : other->min;
+	h->max = MAX(h->max, other->max);
+	h->count += other->count;
+	if (__builtin_add_overflow(h->sum, other->sum, &h->sum))
+		h->sum = UINT64_MAX;
+	for (uint32_t i = 0; i < other->used && r == 0; i++)
+		r = histogram_count(h, (uint32_t)(other->buckets[i] >> COUNT_BITS),
+				    other->buckets[i] & HISTOGRAM_COUNT_MAX);
+	return r;
+}
+
+uint64_t histogram_average(const struct histogram *h)
+{
+	return h->count ? h->sum / h->count : 0;
+}
+
+uint64_t histogram_quantile(const struct histogram *h, double part)
+{
+	uint64_t wanted = (uint64_t)((double)h->count * part), passed = 0;
+
+	/* The value number `wanted`, counted from 1, rounded up. */
+	if ((double)wanted < (double)h->count * part || !wanted)
+		wanted++;
+	for (uint32_t i = 0; i < h->used; i++) {
+		uint64_t middle;
+
+		passed += h->buckets[i] & HISTOGRAM_COUNT_MAX;
+		if (passed < wanted)
+			continue;
+		middle = histogram_bucket_middle((uint32_t)(h->buckets[i] >> COUNT_BITS));
+		return MIN(MAX(middle, h->min), h->max);
+	}
+	return h->max;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Distribution of a value, mostly of a time in ns. Values below 128 have a bucket each. Above, each
+ * power of two has 64 buckets, so that a bucket's middle differs from its values by less than 1 %.
+ * The layout never changes: histograms of different recordings can be added up.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+#define HISTOGRAM_SUB_BITS 6
+#define HISTOGRAM_BUCKETS                                                                          \
+	((64U - HISTOGRAM_SUB_BITS) << HISTOGRAM_SUB_BITS) + (1U << HISTOGRAM_SUB_BITS)
+/* A bucket with more values than this keeps this count. */
+#define HISTOGRAM_COUNT_MAX ((UINT64_C(1) << 48) - 1)
+
+/* All zero: empty. Most tasks fill a few buckets, so these are a sorted list. */
+struct histogram {
+	uint64_t count, sum, max;
+	uint64_t min;	   /* valid if count is not 0 */
+	uint64_t *buckets; /* owned; sorted: the bucket's number << 48 | its count */
+	uint32_t used, cap;
+};
+
+void histogram_deinit(struct histogram *h);
+
+/* Adds a value. Returns 0 or -ENOMEM; then the value is in the sums, but in no bucket. */
+int histogram_add(struct histogram *h, uint64_t value);
+/* Adds all values of another one. Returns 0 or -ENOMEM. */
+int histogram_merge(struct histogram *h, const struct histogram *other);
+
+uint64_t histogram_average(const struct histogram *h);
+/*
+ * The value that `part` of all values do not exceed, for example 0.99: the middle of its bucket, at
+ * least min, at most max. 0: no values.
+ */
+uint64_t histogram_quantile(const struct histogram *h, double part);
+
+/* The bucket of a value, and the least value of a bucket. */
+uint32_t histogram_bucket(uint64_t value);
+uint64_t histogram_bucket_from(uint32_t bucket);

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* One report, as a table of functions: a file, and a line in kinds.c. */
+#pragma once
+
+#include "export/sink.h"
+#include "report/fields.h"
+#include "report/report.h"
+#include "report/rows.h"
+#include "report/table.h"
+
+struct scheduler;
+
+/* What a report gets; all borrowed. */
+struct report_env {
+	const struct trace_info *info;
+	const struct report_options *options;
+	const char *by;		     /* the choice made; NULL: the report has none */
+	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */
+	struct dispatch *dispatch;   /* of events, for report_on() */
+	struct printer *printer;     /* names of functions */
+	/* Until now: they grow. An interval that a loss may have cut has another count at its end.
+	 */
+	uint64_t losses;
+	uint32_t losses_open;  /* a place where events are missing has not ended */
+	uint64_t first_ts, ts; /* times of the first event and of this one */
+	bool big_endian;
+};
+
+/* Embedded as the first member of each report. */
+struct report {
+	const struct report_kind *kind;
+	struct report_env *env;
+	bool has_no_events; /* no table is made */
+};
+
+typedef int (*report_handler)(struct report *r, const struct trace_event *ev);
+
+struct report_kind {
+	struct report_about about;
+	/*
+	 * Allocates the report, also if it fails, and asks for its events by report_on(). Returns 0
+	 * or -errno; -ENODATA: the recording has none of them.
+	 */
+	int (*open)(struct report **ret, struct report_env *env);
+	/* NULL, or called when events were lost on that CPU, before its next event. */
+	int (*loss)(struct report *r, uint32_t cpu);
+	/* After the last event: makes the table. */
+	int (*close)(struct report *r, struct table **ret);
+	void (*free)(struct report *r);
+};
+
+/* The reports, in the order of help. */
+extern const struct report_kind *const report_kinds[];
+extern const size_t report_kind_count;
+
+/*
+ * Has handler called for each event of that name. ret: NULL, or gets the event's format. False: the
+ * recording has no such event. A failure of the handler ends the report.
+ */
+bool report_on(struct report_env *env, struct report *r, const char *system, const char *name,
+	       report_handler handler, const struct event **ret);
+
+/*
+ * The begin of an interval is kept as report_mark(). report_is_whole() is true at its end if no
+ * event can be missing in between, on any CPU.
+ */
+static inline uint64_t report_mark(const struct report_env *env)
+{
+	return env->losses_open ? UINT64_MAX : env->losses;
+}
+
+static inline bool report_is_whole(const struct report_env *env, uint64_t mark)
+{
+	return mark == env->losses;
+}
+
+/* NULL: unknown. Also of tid 0, the idle task, there is none. */
+const struct task *report_task(const struct report_env *env, int32_t tid, uint64_t ts);
+/* Its name, for people; "<...>" if it is unknown, "idle" for tid 0. */
+struct text report_task_name(const struct task *task, int32_t tid);

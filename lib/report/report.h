@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Answers from a recording, as tables: how long tasks waited, what interrupts cost, and so on. A
+ * report gets the merged events as a sink does: pass report_sink_ops to export_run(), with
+ * export_options.report. The tables go to the output.
+ *
+ * An interval in which events were lost is never guessed: it is counted in a column `cut`. One that
+ * began before the recording or did not end in it is counted in `open`.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum report_form { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+
+#define REPORTS_MAX 16
+
+struct report_options {
+	const char *const
+		*names; /* borrowed; none: the usual reports, as far as there are events */
+	size_t count;	/* at most REPORTS_MAX */
+	enum report_form form;
+	const char *by;	  /* what a row stands for; NULL: the report's usual choice */
+	const char *sort; /* a column; NULL: the report's usual one */
+	uint64_t top;	  /* rows of a table; 0: all */
+	uint64_t min_ns;  /* least value of the column that sorts, if that is a time */
+	bool is_terminal; /* for people: bars in histograms */
+};
+
+extern const struct sink_ops report_sink_ops;
+
+/* What is known of a report without a recording. */
+struct report_about {
+	const char *name, *summary;
+	bool is_usual;	       /* made if no report is named */
+	const char *events;    /* to record for it, for hints: "sched" */
+	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */
+};
+/* All reports, in the order of help. Valid forever. */
+const struct report_about *report_all(size_t *ret_count);
+
+/* -EINVAL: unknown report or choice; the hint lists what there is. */
+int report_options_check(const struct report_options *o, struct error *err);

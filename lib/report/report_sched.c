@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What each task got from the scheduler: how long it ran, and how long it waited for a CPU. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/group.h"
+#include "report/scheduler.h"
+
+struct sched_row {
+	struct group group;
+	uint64_t runtime, runs, switches, migrations;
+	struct histogram delay;
+	uint64_t max_at, cut, open;
+};
+
+struct sched_report {
+	struct report report;
+	struct rows rows;
+	enum grouping grouping;
+	int index; /* of sched_task.row */
+};
+
+static const char *const sched_by[] = { "thread", "comm", "process", "cpu", NULL };
+
+static struct sched_row *sched_row_of(struct sched_report *s, const struct sched_span *span)
+{
+	struct sched_task *t = span->task;
+	struct sched_row *row = t->row[s->index];
+
+	if (likely(row))
+		return row;
+	row = group_get(s->report.env, &s->rows, s->grouping, t->known, t->tid, span->cpu);
+	/* A row by CPU is not the task's own. */
+	if (s->grouping != GROUP_CPU)
+		t->row[s->index] = row;
+	return row;
+}
+
+static bool sched_row_takes(struct sched_row *row, const struct sched_span *span)
+{
+	row->cut += span->state == SPAN_CUT;
+	row->open += span->state == SPAN_OPEN;
+	return span->state == SPAN_WHOLE;
+}
+
+static int sched_on_ran(struct report *report, const struct sched_span *span,
+			const struct sched_task *next _unused_)
+{
+	struct sched_report *s = container_of(report, struct sched_report, report);
+	struct sched_row *row = sched_row_of(s, span);
+
+	if (!row)
+		return -ENOMEM;
+	if (sched_row_takes(row, span)) {
+		row->runtime += span->to - span->from;
+		row->runs++;
+	}
+	return 0;
+}
+
+static int sched_on_waited(struct report *report, const struct sched_span *span)
+{
+	struct sched_report *s = container_of(report, struct sched_report, report);
+	struct sched_row *row = sched_row_of(s, span);
+	uint64_t ns = span->to - span->from;
+
+	if (!row)
+		return -ENOMEM;
+	/* task.cpu is still where it ran before. */
+	row->migrations += span->task->cpu != UINT32_MAX && span->task->cpu != span->cpu;
+	if (!sched_row_takes(row, span))
+		return 0;
+	if (!row->delay.count || ns > row->delay.max)
+		row->max_at = span->to;
+	return histogram_add(&row->delay, ns);
+}
+
+static void sched_row_deinit(void *row)
+{
+	histogram_deinit(&((struct sched_row *)row)->delay);
+}
+
+static int sched_open(struct report **ret, struct report_env *env)
+{
+	struct sched_report *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->report.env = env;
+	s->grouping = grouping_find(env->by);
+	rows_init(&s->rows, sizeof(struct sched_row), sched_row_deinit);
+	*ret = &s->report;
+	s->index = scheduler_listen(env->scheduler, &(struct sched_listener){
+							    .report = &s->report,
+							    .ran = sched_on_ran,
+							    .waited = sched_on_waited,
+						    });
+	return MIN(s->index, 0);
+}
+
+static void sched_put_row(struct table *t, struct sched_row *row, enum grouping by)
+{
+	group_put(t, by, &row->group);
+	table_put_count(t, row->runtime);
+	table_put_count(t, row->runs);
+	table_put_count(t, row->migrations);
+	table_put_histogram(t, &row->delay);
+	table_put_count(t, row->max_at);
+	table_put_count(t, row->cut);
+	table_put_count(t, row->open);
+}
+
+static const struct column sched_values[] = {
+	{ "runtime", COLUMN_TIME },    { "runs", COLUMN_COUNT }, { "migrations", COLUMN_COUNT },
+	{ "delay", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	 { "cut", COLUMN_COUNT },
+	{ "open", COLUMN_COUNT },
+};
+
+static int sched_close(struct report *report, struct table **ret)
+{
+	struct sched_report *s = container_of(report, struct sched_report, report);
+	struct table *t;
+	int r = group_table(&t, "sched", s->grouping, sched_values, ARRAY_SIZE(sched_values),
+			    "runtime");
+
+	if (r < 0)
+		return r;
+	*ret = t;
+	for (uint32_t i = 0; i < s->rows.count; i++)
+		sched_put_row(t, rows_at(&s->rows, i), s->grouping);
+	if (!scheduler_has_wakeups(report->env->scheduler))
+		table_note(t, "no wake-ups were recorded: delays are of preempted tasks only");
+	return 0;
+}
+
+static void sched_free(struct report *report)
+{
+	struct sched_report *s = container_of(report, struct sched_report, report);
+
+	rows_deinit(&s->rows);
+	free(s);
+}
+
+const struct report_kind report_sched = {
+	.about = {
+		.name = "sched",
+		.summary = "how long tasks ran, and waited for a CPU",
+		.is_usual = true,
+		.events = "sched",
+		.by = sched_by,
+	},
+	.open = sched_open,
+	.close = sched_close,
+	.free = sched_free,
+};

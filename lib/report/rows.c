@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/secret_hash.h"
+#include "base/vec.h"
+
+#define ROWS_PER_CHUNK 64U
+
+static uint64_t row_hash(struct row_key key)
+{
+	return hash_number(key.a ^ hash_number(key.b));
+}
+
+DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL, row_hash(slot->key),
+	     slot->key.a == key.a && slot->key.b == key.b);
+
+void rows_init(struct rows *r, size_t size, void (*deinit)(void *row))
+{
+	*r = (struct rows){ .size = (size + 15) & ~(size_t)15, .deinit = deinit };
+}
+
+void rows_deinit(struct rows *r)
+{
+	for (uint32_t i = 0; r->deinit && i < r->count; i++)
+		r->deinit(rows_at(r, i));
+	if (r->deinit && r->rest)
+		r->deinit(r->rest);
+	for (size_t i = 0; i < r->chunk_count; i++)
+		free(r->chunks[i]);
+	free(r->chunks);
+	free(r->rest);
+	TABLE_DEINIT(&r->slots);
+}
+
+void *rows_at(const struct rows *r, uint32_t i)
+{
+	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size;
+}
+
+static void *rows_new(struct rows *r)
+{
+	char *chunk;
+
+	if (r->count < r->chunk_count * ROWS_PER_CHUNK)
+		return rows_at(r, r->count);
+	chunk = calloc(ROWS_PER_CHUNK, r->size);
+	if (!chunk || vec_push(r->chunks, r->chunk_count, r->chunk_cap, chunk) < 0) {
+		free(chunk);
+		return NULL;
+	}
+	return chunk;
+}
+
+void *rows_find(const struct rows *r, struct row_key key)
+{
+	const struct row_slot *slot = row_slots_find(&r->slots, row_hash(key), key);
+
+	return slot ? slot->row : NULL;
+}
+
+void *rows_get(struct rows *r, struct row_key key)
+{
+	const uint64_t hash = row_hash(key);
+	struct row_slot *slot = row_slots_find(&r->slots, hash, key);
+
+	if (likely(slot))
+		return slot->row;
+	if (r->count == ROWS_MAX) {
+		if (!r->rest)
+			r->rest = calloc(1, r->size);
+		return r->rest;
+	}
+	slot = row_slots_place(&r->slots, hash, key);
+	if (!slot)
+		return NULL;
+	slot->key = key;
+	slot->row = rows_new(r);
+	if (!slot->row)
+		return NULL;
+	r->slots.count++;
+	r->count++;
+	return slot->row;
+}

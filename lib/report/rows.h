@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Blocks of one size, found by two numbers. They never move. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/table.h"
+
+/* The most blocks of one set: more keys share the block `rest`. */
+#define ROWS_MAX (1U << 20)
+
+struct row_key {
+	uint64_t a, b;
+};
+
+struct row_slot {
+	struct row_key key;
+	void *row; /* owned by the set; NULL: the slot is free */
+};
+DECLARE_TABLE(row_slots, struct row_slot);
+
+struct rows {
+	size_t size;		/* bytes of a block */
+	struct row_slots slots; /* hashed with the process's secret: keys come from the trace */
+	char **chunks;		/* owned */
+	size_t chunk_count, chunk_cap;
+	uint32_t count;		   /* blocks in use; in order of their creation, see rows_at() */
+	void *rest;		   /* owned; NULL: no key was refused */
+	void (*deinit)(void *row); /* or NULL */
+};
+
+/* deinit: called for each block; or NULL. */
+void rows_init(struct rows *r, size_t size, void (*deinit)(void *row));
+void rows_deinit(struct rows *r);
+
+/* The key's block, of zeros if it is new. NULL: out of memory. */
+void *rows_get(struct rows *r, struct row_key key);
+/* NULL: there is none. */
+void *rows_find(const struct rows *r, struct row_key key);
+/* The block that was created as number i, below count. */
+void *rows_at(const struct rows *r, uint32_t i);

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/scheduler.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+/* Bits of prev_state since Linux 4.14: TASK_REPORT_MAX marks a task that was preempted. */
+#define STATE_REPORT_MAX 0x100U
+#define STATE_DEAD 0x10U
+#define STATE_ZOMBIE 0x20U
+
+/* Higher CPU numbers are damage. */
+#define CPUS_MAX 65536U
+
+struct sched_cpu {
+	struct sched_task *runs; /* NULL: idle, or unknown */
+	bool known;		 /* runs is right */
+	bool seen;		 /* it had a switch, or lost events */
+	uint64_t since;
+};
+
+struct switch_fields {
+	struct field_at prev_pid, prev_state, next_pid;
+};
+
+struct scheduler {
+	struct report report; /* handlers get one */
+	struct report_env *env;
+	struct sched_listener listeners[SCHED_LISTENERS_MAX];
+	size_t listener_count;
+	struct switch_fields sw;
+	struct field_at waking_pid, wakeup_pid, new_pid;
+	bool has_wakeups;
+	struct rows tasks;	/* of struct sched_task, by tid */
+	struct sched_cpu *cpus; /* owned */
+	uint32_t cpu_count;
+};
+
+int scheduler_new(struct scheduler **ret, struct report_env *env)
+{
+	struct scheduler *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->env = env;
+	s->report.env = env;
+	rows_init(&s->tasks, sizeof(struct sched_task), NULL);
+	*ret = s;
+	return 0;
+}
+
+struct scheduler *scheduler_free(struct scheduler *s)
+{
+	if (!s)
+		return NULL;
+	rows_deinit(&s->tasks);
+	free(s->cpus);
+	free(s);
+	return NULL;
+}
+
+bool scheduler_has_wakeups(const struct scheduler *s)
+{
+	return s->has_wakeups;
+}
+
+static int scheduler_tell(struct scheduler *s, size_t what, const struct sched_span *span,
+			  const struct sched_task *next)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < s->listener_count && r == 0; i++) {
+		const struct sched_listener *l = &s->listeners[i];
+
+		if (what == SCHED_RUNS && l->ran)
+			r = l->ran(l->report, span, next);
+		else if (what == SCHED_WAITS && l->waited)
+			r = l->waited(l->report, span);
+		else if (what == SCHED_SLEEPS && l->slept)
+			r = l->slept(l->report, span);
+	}
+	return r;
+}
+
+/* Begins a task's life, or another one of the same tid. */
+static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t tid)
+{
+	*t = (struct sched_task){
+		.tid = tid,
+		.cpu = UINT32_MAX,
+		.waker = -1,
+		.mark = report_mark(s->env),
+		.known = report_task(s->env, tid, s->env->ts),
+	};
+}
+
+/* *ret NULL: the idle task, or there are too many tasks. */
+static int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **ret)
+{
+	struct sched_task *t = NULL;
+
+	if (tid > 0) {
+		t = rows_get(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
+		if (!t)
+			return -ENOMEM;
+		if (t == s->tasks.rest)
+			t = NULL;
+		else if (!t->tid || t->ends)
+			sched_task_begin(s, t, tid);
+	}
+	*ret = t;
+	return 0;
+}
+
+struct sched_task *scheduler_find(struct scheduler *s, int32_t tid)
+{
+	struct sched_task *t = rows_find(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
+
+	return t && t->tid && !t->ends ? t : NULL;
+}
+
+static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
+{
+	uint32_t cap = s->cpu_count, from = cap;
+
+	if (likely(cpu < s->cpu_count))
+		return &s->cpus[cpu];
+	if (cpu >= CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
+		return NULL;
+	s->cpu_count = cpu + 1;
+	memset(&s->cpus[from], 0, (cpu + 1 - from) * sizeof(*s->cpus));
+	return &s->cpus[cpu];
+}
+
+struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu)
+{
+	return cpu < s->cpu_count ? s->cpus[cpu].runs : NULL;
+}
+
+static void sched_task_enter(struct scheduler *s, struct sched_task *t, enum sched_state state)
+{
+	t->state = state;
+	t->since = s->env->ts;
+	t->mark = report_mark(s->env);
+}
+
+/* The state of a span whose begin, or any event in it, may be missing. */
+static enum span_state scheduler_span_state(const struct scheduler *s, const struct sched_task *t)
+{
+	if (report_is_whole(s->env, t->mark))
+		return t->state == SCHED_UNKNOWN ? SPAN_OPEN : SPAN_WHOLE;
+	return SPAN_CUT;
+}
+
+/* The CPU's task, or its idle task, ran until now. Losses of other CPUs don't matter to it. */
+static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t cpu,
+			     struct sched_task *prev, const struct sched_task *next)
+{
+	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE };
+	int r = 0;
+
+	if (!c->known)
+		span.state = c->seen ? SPAN_CUT : SPAN_OPEN;
+	else if (c->runs != prev)
+		span.state = SPAN_CUT;
+	if (span.state != SPAN_WHOLE)
+		span.from = span.to;
+	if (prev)
+		return scheduler_tell(s, SCHED_RUNS, &span, next);
+	for (size_t i = 0; i < s->listener_count && r == 0; i++)
+		if (s->listeners[i].idled)
+			r = s->listeners[i].idled(s->listeners[i].report, cpu, span.from, span.to,
+						  span.state);
+	return r;
+}
+
+static void scheduler_leave(struct scheduler *s, struct sched_task *prev, uint32_t state)
+{
+	uint32_t left = state & (STATE_REPORT_MAX - 1);
+
+	if (!prev)
+		return;
+	prev->left_state = left;
+	prev->preempted = !left;
+	prev->out_ts = s->env->ts;
+	prev->waker = -1;
+	prev->ends = left & (STATE_DEAD | STATE_ZOMBIE);
+	sched_task_enter(s, prev, left ? SCHED_SLEEPS : SCHED_WAITS);
+}
+
+/* The next task waited until now, if its wake-up was seen. */
+static int scheduler_end_wait(struct scheduler *s, struct sched_task *next, uint32_t cpu)
+{
+	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE };
+
+	if (next->state == SCHED_RUNS) {
+		/* It was switched out where events are missing. */
+		span.state = SPAN_CUT;
+	} else {
+		span.state = scheduler_span_state(s, next);
+		/* Only the wake-up is missing: wake-ups were not recorded, or filtered. */
+		if (span.state == SPAN_WHOLE && next->state == SCHED_SLEEPS)
+			return 0;
+	}
+	if (span.state != SPAN_WHOLE)
+		span.from = span.to;
+	return scheduler_tell(s, SCHED_WAITS, &span, NULL);
+}
+
+static int scheduler_on_switch(struct report *report, const struct trace_event *ev)
+{
+	struct scheduler *s = container_of(report, struct scheduler, report);
+	struct sched_cpu *c = scheduler_cpu(s, ev->cpu);
+	struct sched_task *prev, *next;
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = scheduler_task(s, field_at_pid(&s->sw.next_pid, &ev->rec), &next);
+	if (r == 0)
+		r = scheduler_task(s, field_at_pid(&s->sw.prev_pid, &ev->rec), &prev);
+	if (r == 0)
+		r = scheduler_end_run(s, c, ev->cpu, prev, next);
+	if (r < 0)
+		return r;
+	scheduler_leave(s, prev, (uint32_t)field_at_read(&s->sw.prev_state, &ev->rec));
+	if (next) {
+		r = scheduler_end_wait(s, next, ev->cpu);
+		sched_task_enter(s, next, SCHED_RUNS);
+		next->cpu = ev->cpu;
+	}
+	*c = (struct sched_cpu){ next, true, true, ev->rec.ts };
+	return r;
+}
+
+static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_event *ev, bool born)
+{
+	struct sched_task *t;
+	int r = scheduler_task(s, tid, &t);
+
+	if (r < 0 || !t)
+		return r;
+	if (born && t->state != SCHED_UNKNOWN)
+		sched_task_begin(s, t, tid);
+	/*
+	 * A task that runs is about to sleep, and does not; or its switch is missing. One that
+	 * waits has been woken by the earlier event.
+	 */
+	if (t->state == SCHED_RUNS || t->state == SCHED_WAITS) {
+		if (report_is_whole(s->env, t->mark) || t->state == SCHED_RUNS)
+			return 0;
+	}
+	if (t->state == SCHED_SLEEPS || t->state == SCHED_UNKNOWN) {
+		struct sched_span span = { t, ev->cpu, t->since, s->env->ts,
+					   scheduler_span_state(s, t) };
+
+		if (span.state != SPAN_WHOLE)
+			span.from = span.to;
+		t->waker = ev->pid;
+		t->waker_cpu = ev->cpu;
+		r = born ? 0 : scheduler_tell(s, SCHED_SLEEPS, &span, NULL);
+	}
+	t->waker = ev->pid;
+	t->waker_cpu = ev->cpu;
+	t->preempted = false;
+	sched_task_enter(s, t, SCHED_WAITS);
+	return r;
+}
+
+static int scheduler_on_waking(struct report *report, const struct trace_event *ev)
+{
+	struct scheduler *s = container_of(report, struct scheduler, report);
+
+	return scheduler_wake(s, field_at_pid(&s->waking_pid, &ev->rec), ev, false);
+}
+
+static int scheduler_on_wakeup(struct report *report, const struct trace_event *ev)
+{
+	struct scheduler *s = container_of(report, struct scheduler, report);
+
+	return scheduler_wake(s, field_at_pid(&s->wakeup_pid, &ev->rec), ev, false);
+}
+
+static int scheduler_on_new(struct report *report, const struct trace_event *ev)
+{
+	struct scheduler *s = container_of(report, struct scheduler, report);
+
+	return scheduler_wake(s, field_at_pid(&s->new_pid, &ev->rec), ev, true);
+}
+
+static bool scheduler_begin(struct scheduler *s)
+{
+	const bool big = s->env->big_endian;
+	const struct event *ev;
+
+	if (!report_on(s->env, &s->report, "sched", "sched_switch", scheduler_on_switch, &ev))
+		return false;
+	s->sw = (struct switch_fields){
+		.prev_pid = field_at_find(ev, "prev_pid", big),
+		.prev_state = field_at_find(ev, "prev_state", big),
+		.next_pid = field_at_find(ev, "next_pid", big),
+	};
+	if (report_on(s->env, &s->report, "sched", "sched_waking", scheduler_on_waking, &ev)) {
+		s->waking_pid = field_at_find(ev, "pid", big);
+		s->has_wakeups = true;
+	}
+	if (report_on(s->env, &s->report, "sched", "sched_wakeup", scheduler_on_wakeup, &ev)) {
+		s->wakeup_pid = field_at_find(ev, "pid", big);
+		s->has_wakeups = true;
+	}
+	if (report_on(s->env, &s->report, "sched", "sched_wakeup_new", scheduler_on_new, &ev))
+		s->new_pid = field_at_find(ev, "pid", big);
+	return true;
+}
+
+int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
+{
+	if (s->listener_count == SCHED_LISTENERS_MAX)
+		return -E2BIG;
+	if (!s->listener_count && !scheduler_begin(s))
+		return -ENODATA;
+	s->listeners[s->listener_count] = *listener;
+	return (int)s->listener_count++;
+}
+
+int scheduler_loss(struct scheduler *s, uint32_t cpu)
+{
+	struct sched_cpu *c = scheduler_cpu(s, cpu);
+	struct sched_task *t;
+	int r = 0;
+
+	if (!c)
+		return -ENOMEM;
+	t = c->runs;
+	if (t) {
+		struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
+
+		r = scheduler_tell(s, SCHED_RUNS, &span, NULL);
+		t->state = SCHED_UNKNOWN;
+		t->mark = UINT64_MAX;
+	}
+	*c = (struct sched_cpu){ .seen = true };
+	return r;
+}
+
+int scheduler_close(struct scheduler *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->tasks.count && r == 0; i++) {
+		struct sched_task *t = rows_at(&s->tasks, i);
+		struct sched_span span = { t, t->cpu, s->env->ts, s->env->ts, SPAN_OPEN };
+
+		if (t->state != SCHED_UNKNOWN && !t->ends)
+			r = scheduler_tell(s, t->state, &span, NULL);
+	}
+	return r;
+}

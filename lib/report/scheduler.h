@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What tasks did, out of sched_switch and the wake-ups: they ran, waited for a CPU, or slept.
+ *
+ * 	wake-up          switch in            switch out
+ * 	   |---- waited ----|------- ran --------|---- slept ----|--- waited ...
+ *
+ * A wait begins at the earlier of sched_waking and sched_wakeup, or when the task was switched out
+ * while it was runnable. It ends when the task is switched in. Spans that lost events may have cut
+ * are SPAN_CUT, those that the recording's edges cut SPAN_OPEN; their times mean nothing then.
+ */
+#pragma once
+
+#include "report/kind.h"
+
+#define SCHED_LISTENERS_MAX 8
+
+enum span_state {
+	SPAN_WHOLE,
+	SPAN_CUT,
+	SPAN_OPEN,
+};
+
+enum sched_state {
+	SCHED_UNKNOWN = 0,
+	SCHED_RUNS,
+	SCHED_WAITS,
+	SCHED_SLEEPS,
+};
+
+/* A thread from its first event to its end. */
+struct sched_task {
+	int32_t tid;
+	uint8_t state;	     /* enum sched_state */
+	bool preempted;	     /* the wait began without a wake-up */
+	bool ends;	     /* was switched out for the last time */
+	uint32_t cpu;	     /* where it runs, or ran last; UINT32_MAX: nowhere yet */
+	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
+	int32_t waker;	     /* of the last wake-up; -1: unknown */
+	uint32_t waker_cpu;
+	uint64_t since, mark;		/* begin of the state, and report_mark() then */
+	uint64_t out_ts;		/* when it was switched out last; 0: unknown */
+	const struct task *known;	/* NULL: unknown */
+	void *row[SCHED_LISTENERS_MAX]; /* each listener's own, for its use; NULL at first */
+};
+
+struct sched_span {
+	struct sched_task *task;
+	uint32_t cpu; /* of the switch or wake-up that ends the span */
+	uint64_t from, to;
+	enum span_state state;
+};
+
+/* Called at the end of a span. Members may be NULL. Return 0 or -errno. */
+struct sched_listener {
+	struct report *report;
+	/* next: the task that runs from now on; NULL: the idle task, or unknown after a loss. */
+	int (*ran)(struct report *r, const struct sched_span *span, const struct sched_task *next);
+	int (*waited)(struct report *r, const struct sched_span *span);
+	int (*slept)(struct report *r, const struct sched_span *span);
+	/* The idle task ran. */
+	int (*idled)(struct report *r, uint32_t cpu, uint64_t from, uint64_t to,
+		     enum span_state state);
+};
+
+int scheduler_new(struct scheduler **ret, struct report_env *env);
+struct scheduler *scheduler_free(struct scheduler *s);
+/*
+ * Returns the index of the listener's member of sched_task.row, or -errno. The events are asked for
+ * with the first listener. -ENODATA: the recording has no sched_switch.
+ */
+int scheduler_listen(struct scheduler *s, const struct sched_listener *listener);
+/* Of that thread now; NULL: it had no event of the scheduler. */
+struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
+/* The task that runs on that CPU; NULL: the idle task, or unknown. */
+struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu);
+
+int scheduler_loss(struct scheduler *s, uint32_t cpu);
+/* After the last event: all spans that go on are SPAN_OPEN. */
+int scheduler_close(struct scheduler *s);
+/* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
+bool scheduler_has_wakeups(const struct scheduler *s);

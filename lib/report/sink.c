@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Reports as a sink: passes each event to those who asked for its kind, and writes their tables at
+ * the end.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/vec.h"
+#include "report/kind.h"
+#include "report/scheduler.h"
+#include "trace/merge.h"
+
+#define EVENT_IDS 65536
+
+/* Who asked for events of an id: a chain through `next`. */
+struct dispatch_entry {
+	report_handler handler;
+	struct report *report;
+	uint32_t next; /* index + 1 in entries; 0: none */
+};
+
+struct dispatch {
+	const struct event_table *events;
+	uint32_t *first; /* owned; by id: index + 1 in entries; 0: none */
+	struct dispatch_entry *entries;
+	size_t count, cap;
+	bool failed; /* out of memory */
+};
+
+struct sink_report {
+	struct sink sink;
+	struct output *out;
+	const struct merge_gaps *gaps;
+	uint64_t losses; /* that were passed on */
+	struct report_env env;
+	struct dispatch dispatch;
+	struct report *reports[REPORTS_MAX];
+	size_t count;
+	size_t tables; /* of reports that have events */
+};
+
+bool report_on(struct report_env *env, struct report *r, const char *system, const char *name,
+	       report_handler handler, const struct event **ret)
+{
+	struct dispatch *d = env->dispatch;
+	const struct event *ev = event_table_find_name(d->events, system, name);
+	uint32_t *end;
+
+	if (!ev)
+		return false;
+	if (vec_push(d->entries, d->count, d->cap, (struct dispatch_entry){ handler, r, 0 }) < 0) {
+		d->failed = true;
+		return false;
+	}
+	end = &d->first[ev->id];
+	while (*end)
+		end = &d->entries[*end - 1].next;
+	*end = (uint32_t)d->count;
+	if (ret)
+		*ret = ev;
+	return true;
+}
+
+const struct task *report_task(const struct report_env *env, int32_t tid, uint64_t ts)
+{
+	return tid > 0 ? task_table_find(env->info->tasks, tid, ts) : NULL;
+}
+
+struct text report_task_name(const struct task *task, int32_t tid)
+{
+	const char *name = !tid ? "idle" : task && *task->comm ? task->comm : "<...>";
+
+	return (struct text){ name, (uint32_t)strlen(name) };
+}
+
+static const struct report_kind *kind_find(const char *name)
+{
+	for (size_t i = 0; i < report_kind_count; i++)
+		if (!strcmp(report_kinds[i]->about.name, name))
+			return report_kinds[i];
+	return NULL;
+}
+
+static int report_unknown(const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+
+	for (size_t i = 0; i < report_kind_count; i++)
+		buf_printf(&all, "%s%s", i ? ", " : "", report_kinds[i]->about.name);
+	error_set(err, -EINVAL, "there is no report '%s'", name);
+	return error_hint(err, "there are %s", buf_string(&all) ?: "?");
+}
+
+/* NULL: this report can't be made by `by`. */
+static const char *kind_choose(const struct report_kind *kind, const char *by)
+{
+	const char *const *choice = kind->about.by;
+
+	while (by && choice && *choice && strcmp(*choice, by) != 0)
+		choice++;
+	return choice ? *choice : NULL;
+}
+
+static int report_check_by(const struct report_kind *kind, const char *by, struct error *err)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+
+	if (!by || kind_choose(kind, by))
+		return 0;
+	for (const char *const *c = kind->about.by; c && *c; c++)
+		buf_printf(&all, "%s%s", all.len ? ", " : "", *c);
+	error_set(err, -EINVAL, "the report %s is not made by '%s'", kind->about.name, by);
+	return all.len ? error_hint(err, "it is made by %s", buf_string(&all) ?: "?") : -EINVAL;
+}
+
+int report_options_check(const struct report_options *o, struct error *err)
+{
+	int r = 0;
+
+	if (o->count > REPORTS_MAX)
+		return error_set(err, -EINVAL, "more than %d reports", REPORTS_MAX);
+	for (size_t i = 0; i < o->count && r == 0; i++) {
+		const struct report_kind *kind = kind_find(o->names[i]);
+
+		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
+	}
+	return r;
+}
+
+static int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
+{
+	struct report *report = NULL;
+	int r;
+
+	s->env.by = kind_choose(kind, s->env.options->by);
+	r = kind->open(&report, &s->env);
+	/* It may have asked for events already. */
+	if (report) {
+		report->kind = kind;
+		report->has_no_events = r == -ENODATA;
+		s->reports[s->count++] = report;
+		s->tables += r == 0;
+	}
+	if (r == 0 && s->dispatch.failed)
+		r = -ENOMEM;
+	if (r == -ENODATA) {
+		error_set(err, r, "the recording has no events for the report %s",
+			  kind->about.name);
+		return error_hint(err, "tracectl record -e %s", kind->about.events);
+	}
+	return r < 0 ? error_errno(err, r, "can't begin the report %s", kind->about.name) : 0;
+}
+
+/* The usual reports that the recording has events for. */
+static int report_sink_open_overview(struct sink_report *s, struct error *err)
+{
+	for (size_t i = 0; i < report_kind_count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = report_kinds[i]->about.is_usual ? report_sink_add(s, report_kinds[i], &why)
+							: 0;
+
+		if (r < 0 && r != -ENODATA)
+			return error_move(err, &why);
+	}
+	if (s->tables)
+		return 0;
+	error_set(err, -ENODATA, "the recording has no events for a report");
+	return error_hint(err, "tracectl record -e sched -e irq");
+}
+
+static int report_sink_open_all(struct sink_report *s, struct error *err)
+{
+	const struct report_options *o = s->env.options;
+	int r = 0;
+
+	for (size_t i = 0; i < o->count && r == 0; i++) {
+		const struct report_kind *kind = kind_find(o->names[i]);
+
+		r = kind ? report_sink_add(s, kind, err) : report_unknown(o->names[i], err);
+	}
+	return o->count || r < 0 ? r : report_sink_open_overview(s, err);
+}
+
+static void report_sink_free(struct sink *sink)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+
+	for (size_t i = 0; i < s->count; i++)
+		s->reports[i]->kind->free(s->reports[i]);
+	scheduler_free(s->env.scheduler);
+	printer_free(s->env.printer);
+	free(s->dispatch.first);
+	free(s->dispatch.entries);
+	free(s);
+}
+
+static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+{
+	struct sink_report *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "can't begin the report");
+	s->out = env->out;
+	s->gaps = env->gaps;
+	s->dispatch.events = env->info->events;
+	s->dispatch.first = calloc(EVENT_IDS, sizeof(*s->dispatch.first));
+	s->env = (struct report_env){
+		.info = env->info,
+		.options = env->options->report,
+		.dispatch = &s->dispatch,
+		.big_endian = env->info->layout.big_endian,
+	};
+	*ret = &s->sink;
+	if (!s->dispatch.first || scheduler_new(&s->env.scheduler, &s->env) < 0 ||
+	    printer_new(&s->env.printer, env->info->events) < 0)
+		r = error_errno(err, -ENOMEM, "can't begin the report");
+	else
+		r = report_sink_open_all(s, err);
+	return r;
+}
+
+static void report_sink_see_losses(struct sink_report *s)
+{
+	s->env.losses = s->gaps->met + s->losses;
+	s->env.losses_open = s->gaps->open;
+}
+
+static int report_sink_failed(int r, struct error *err)
+{
+	return r < 0 ? error_errno(err, r, "can't go on with the report") : 0;
+}
+
+_hot_ static int report_sink_event(struct sink *sink, const struct trace_event *ev,
+				   struct error *err)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	int r = 0;
+
+	if (unlikely(!s->env.first_ts))
+		s->env.first_ts = ev->rec.ts;
+	s->env.ts = ev->rec.ts;
+	report_sink_see_losses(s);
+	for (uint32_t at = s->dispatch.first[ev->id]; at && likely(r == 0);) {
+		const struct dispatch_entry *e = &s->dispatch.entries[at - 1];
+
+		r = e->handler(e->report, ev);
+		at = e->next;
+	}
+	return likely(r == 0) ? 0 : report_sink_failed(r, err);
+}
+
+/* Losses that only the kernel's counts tell come after all events; after_ts is then UINT64_MAX. */
+static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+			    uint64_t after_ts, uint64_t count _unused_, struct error *err)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	int r;
+
+	s->losses++;
+	report_sink_see_losses(s);
+	if (after_ts != UINT64_MAX)
+		s->env.ts = after_ts;
+	r = scheduler_loss(s->env.scheduler, cpu);
+	for (size_t i = 0; i < s->count && r == 0; i++)
+		if (s->reports[i]->kind->loss)
+			r = s->reports[i]->kind->loss(s->reports[i], cpu);
+	return report_sink_failed(r, err);
+}
+
+static void report_put_head(const struct sink_report *s, const struct export_result *result)
+{
+	struct buf *out = &s->out->buf;
+
+	buf_puts(out, "{\"format\":\"traced-report\",\"version\":1");
+	json_put_string_key(out, "clock", s->env.info->header->trace_clock);
+	json_put_u64_key(out, "first_ns", s->env.first_ts);
+	json_put_u64_key(out, "span_ns", result->span_ns);
+	json_put_u64_key(out, "events", result->events);
+	json_put_u64_key(out, "lost", result->lost);
+	json_put_bool_key(out, "incomplete", result->incomplete);
+	json_put_key(out, "reports");
+	buf_putc(out, '[');
+}
+
+static int report_sink_close(struct sink *sink, const struct export_result *result,
+			     struct error *err)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	const bool json = s->env.options->form == REPORT_JSON;
+	bool first = true;
+	int r = scheduler_close(s->env.scheduler);
+
+	if (r < 0)
+		return report_sink_failed(r, err);
+	if (json)
+		report_put_head(s, result);
+	for (size_t i = 0; i < s->count && r == 0; i++) {
+		_cleanup_(table_freep) struct table *table = NULL;
+
+		if (s->reports[i]->has_no_events)
+			continue;
+		r = s->reports[i]->kind->close(s->reports[i], &table);
+		if (r < 0)
+			return report_sink_failed(r, err);
+		r = table_write(table, s->env.options, first, &s->out->buf, err);
+		first = false;
+	}
+	if (r == 0 && json)
+		buf_puts(&s->out->buf, "]}\n");
+	if (r == 0) {
+		r = output_flush(s->out, true);
+		if (r < 0)
+			return error_errno(err, r, "can't write the report");
+	}
+	return r;
+}
+
+static const char *const report_clocks[] = { "local", "global", "mono",	  "mono_raw", "boot",
+					     "tai",   "perf",	"uptime", NULL };
+
+const struct sink_ops report_sink_ops = {
+	.format = {
+		.name = "report",
+		.summary = "tables of results",
+		.clocks = report_clocks,
+		.at_end = true,
+		.for_terminal = true,
+	},
+	.open = report_sink_open,
+	.event = report_sink_event,
+	.loss = report_sink_loss,
+	.close = report_sink_close,
+	.free = report_sink_free,
+};

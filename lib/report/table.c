@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "report/table_form.h"
+
+const char *const histogram_part_names[HISTOGRAM_PARTS] = { "avg", "p50", "p99", "max" };
+
+uint64_t histogram_part_of(const struct histogram *h, enum histogram_part part)
+{
+	switch (part) {
+	case PART_AVERAGE:
+		return histogram_average(h);
+	case PART_MEDIAN:
+		return histogram_quantile(h, 0.5);
+	case PART_P99:
+		return histogram_quantile(h, 0.99);
+	default:
+		return h->max;
+	}
+}
+
+int table_new(struct table **ret, const char *name, const struct column *columns, size_t count,
+	      const char *sort)
+{
+	struct table *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return -ENOMEM;
+	t->name = name;
+	t->sort = sort;
+	memcpy(t->columns, columns, count * sizeof(*columns));
+	t->column_count = count;
+	*ret = t;
+	return 0;
+}
+
+struct table *table_free(struct table *t)
+{
+	if (!t)
+		return NULL;
+	free(t->cells);
+	free(t->order);
+	buf_deinit(&t->texts);
+	buf_deinit(&t->notes);
+	free(t);
+	return NULL;
+}
+
+static void table_put(struct table *t, union cell cell)
+{
+	if (vec_push(t->cells, t->cell_count, t->cell_cap, cell) < 0)
+		t->failed = true;
+}
+
+void table_put_text(struct table *t, struct text text)
+{
+	/* Offsets have 32 bits. */
+	if (t->texts.len + text.len > UINT32_MAX) {
+		t->failed = true;
+		return;
+	}
+	table_put(t, (union cell){ .at = (uint32_t)t->texts.len, .len = text.len });
+	buf_append(&t->texts, text.data, text.len);
+}
+
+void table_put_number(struct table *t, int64_t n)
+{
+	table_put(t, (union cell){ .number = n });
+}
+
+void table_put_count(struct table *t, uint64_t n)
+{
+	table_put(t, (union cell){ .count = n });
+}
+
+void table_put_histogram(struct table *t, const struct histogram *h)
+{
+	table_put(t, (union cell){ .histogram = h });
+}
+
+void table_note(struct table *t, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	buf_puts(&t->notes, line);
+	buf_putc(&t->notes, '\n');
+}
+
+/* What a table is sorted by. */
+struct sort_key {
+	const struct table *table;
+	size_t column;
+	enum histogram_part part;
+};
+
+/* "delay-max" is a part of the histogram "delay", and "delay" its maximum. */
+static bool sort_key_find(struct sort_key *ret, const struct table *t, const char *name)
+{
+	for (size_t i = 0; i < t->column_count; i++) {
+		const struct column *c = &t->columns[i];
+		size_t len = strlen(c->name);
+
+		*ret = (struct sort_key){ t, i, PART_MAX };
+		if (!strcmp(name, c->name))
+			return true;
+		if (c->kind != COLUMN_HISTOGRAM || strncmp(name, c->name, len) != 0 ||
+		    name[len] != '-')
+			continue;
+		for (ret->part = 0; ret->part < HISTOGRAM_PARTS; ret->part++)
+			if (!strcmp(name + len + 1, histogram_part_names[ret->part]))
+				return true;
+	}
+	return false;
+}
+
+static int sort_key_unknown(const struct table *t, const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+
+	for (size_t i = 0; i < t->column_count; i++) {
+		buf_printf(&all, "%s%s", i ? ", " : "", t->columns[i].name);
+		if (t->columns[i].kind == COLUMN_HISTOGRAM)
+			buf_printf(&all, "-avg, %s-p50, %s-p99, %s-max", t->columns[i].name,
+				   t->columns[i].name, t->columns[i].name);
+	}
+	error_set(err, -EINVAL, "the table %s has no column '%s'", t->name, name);
+	return error_hint(err, "its columns are %s", buf_string(&all) ?: "?");
+}
+
+static uint64_t sort_key_value(const struct sort_key *k, uint32_t row)
+{
+	const union cell *cell = &k->table->cells[row * k->table->column_count + k->column];
+
+	return k->table->columns[k->column].kind == COLUMN_HISTOGRAM
+		       ? histogram_part_of(cell->histogram, k->part)
+		       : cell->count;
+}
+
+static int sort_compare_texts(const struct table *t, const union cell *a, const union cell *b)
+{
+	struct text x = table_text(t, a), y = table_text(t, b);
+	int r = memcmp(x.data, y.data, MIN(x.len, y.len));
+
+	return r ?: (x.len > y.len) - (x.len < y.len);
+}
+
+/* Texts and ids ascend, values descend. Equal rows keep the order in which they were put. */
+static int sort_compare(const void *left, const void *right, void *userdata)
+{
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct sort_key *k = userdata;
+	const struct table *t = k->table;
+	const union cell *x = &t->cells[a * t->column_count + k->column];
+	const union cell *y = &t->cells[b * t->column_count + k->column];
+	uint64_t v, w;
+	int r;
+
+	switch (t->columns[k->column].kind) {
+	case COLUMN_TEXT:
+		r = sort_compare_texts(t, x, y);
+		break;
+	case COLUMN_NUMBER:
+		r = (x->number > y->number) - (x->number < y->number);
+		break;
+	default:
+		v = sort_key_value(k, a);
+		w = sort_key_value(k, b);
+		r = (v < w) - (v > w);
+	}
+	return r ?: (a > b) - (a < b);
+}
+
+static bool column_is_time(const struct column *c)
+{
+	return c->kind == COLUMN_TIME || c->kind == COLUMN_HISTOGRAM;
+}
+
+static int table_sort(struct table *t, const struct report_options *o, struct error *err)
+{
+	const char *name = o->sort ?: t->sort;
+	struct sort_key key;
+	size_t kept = 0;
+
+	if (name && !sort_key_find(&key, t, name))
+		return sort_key_unknown(t, name, err);
+	t->rows = t->cell_count / t->column_count;
+	t->order = calloc(t->rows ?: 1, sizeof(*t->order));
+	if (!t->order)
+		return error_errno(err, -ENOMEM, "can't sort the table %s", t->name);
+	for (uint32_t i = 0; i < t->rows; i++)
+		if (!name || !o->min_ns || !column_is_time(&t->columns[key.column]) ||
+		    sort_key_value(&key, i) >= o->min_ns)
+			t->order[kept++] = i;
+	if (name)
+		qsort_r(t->order, kept, sizeof(*t->order), sort_compare, &key);
+	t->shown = o->top ? MIN(kept, o->top) : kept;
+	if (t->shown < t->rows)
+		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
+	return 0;
+}
+
+int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
+		struct error *err)
+{
+	int r = table_sort(t, o, err);
+
+	if (r < 0)
+		return r;
+	if (!first)
+		buf_puts(out, o->form == REPORT_JSON ? "," : "\n");
+	if (o->form == REPORT_JSON)
+		table_write_json(t, out);
+	else if (o->form == REPORT_CSV)
+		table_write_csv(t, out);
+	else
+		table_write_text(t, o, out);
+	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0 || buf_error(out) < 0)
+		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
+	return 0;
+}

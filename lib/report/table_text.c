@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A table for people: columns are aligned, each value has its unit. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/visible.h"
+#include "report/table_form.h"
+
+#define GAP 2
+/* A thread's name has 15 bytes at most; applications' slices have longer ones. */
+#define TEXT_MAX 60
+
+static void text_put_time(uint64_t ns, struct buf *out)
+{
+	static const struct {
+		uint64_t ns;
+		const char *name;
+	} units[] = { { NSEC_PER_SEC, "s" }, { NSEC_PER_MSEC, "ms" }, { NSEC_PER_USEC, "us" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		double value = (double)ns / (double)units[i].ns;
+
+		/* Four digits; 999.96 us would round to 1000.0. */
+		if (value < 0.99995)
+			continue;
+		buf_printf(out, "%.*f %s",
+			   value < 9.9995   ? 3
+			   : value < 99.995 ? 2
+					    : 1,
+			   value, units[i].name);
+		return;
+	}
+	buf_printf(out, "%" PRIu64 " ns", ns);
+}
+
+static void text_put_at(uint64_t ts, struct buf *out)
+{
+	if (ts)
+		buf_printf(out, "%" PRIu64 ".%06" PRIu64, ts / NSEC_PER_SEC,
+			   ts % NSEC_PER_SEC / NSEC_PER_USEC);
+	else
+		buf_putc(out, '-');
+}
+
+static void text_put_visible(struct text text, struct buf *out)
+{
+	char copy[TEXT_MAX + 1];
+	size_t len = MIN(text.len, (size_t)TEXT_MAX);
+
+	memcpy(copy, text.data, len);
+	copy[len] = '\0';
+	buf_visible(out, len ? copy : "-", TEXT_MAX);
+}
+
+static void text_put_cell(const struct table *t, size_t row, size_t column, size_t part,
+			  struct buf *out)
+{
+	const union cell *cell = table_cell(t, row, column);
+
+	switch (t->columns[column].kind) {
+	case COLUMN_TEXT:
+		text_put_visible(table_text(t, cell), out);
+		break;
+	case COLUMN_NUMBER:
+		buf_printf(out, "%" PRId64, cell->number);
+		break;
+	case COLUMN_COUNT:
+		format_count(cell->count, out);
+		break;
+	case COLUMN_BYTES:
+		format_bytes(cell->count, out);
+		break;
+	case COLUMN_TIME:
+		text_put_time(cell->count, out);
+		break;
+	case COLUMN_AT:
+		text_put_at(cell->count, out);
+		break;
+	case COLUMN_PERMILLE:
+		buf_printf(out, "%" PRIu64 ".%" PRIu64 " %%", cell->count / 10, cell->count % 10);
+		break;
+	case COLUMN_HISTOGRAM:
+		if (cell->histogram->count)
+			text_put_time(histogram_part_of(cell->histogram, part), out);
+		else
+			buf_putc(out, '-');
+		break;
+	}
+}
+
+static void text_put_header(const struct table *t, size_t column, size_t part, struct buf *out)
+{
+	if (t->columns[column].kind != COLUMN_HISTOGRAM)
+		buf_puts(out, t->columns[column].name);
+	else
+		buf_printf(out, "%s-%s", t->columns[column].name, histogram_part_names[part]);
+}
+
+/* The columns as they are shown: a histogram takes several. */
+struct shown_column {
+	size_t column, part;
+	size_t width;
+};
+#define SHOWN_MAX (COLUMNS_MAX * HISTOGRAM_PARTS)
+
+static size_t text_list_columns(const struct table *t, struct shown_column shown[SHOWN_MAX])
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->column_count; i++) {
+		size_t parts = t->columns[i].kind == COLUMN_HISTOGRAM ? HISTOGRAM_PARTS : 1;
+
+		for (size_t part = 0; part < parts; part++)
+			shown[count++] = (struct shown_column){ i, part, 0 };
+	}
+	return count;
+}
+
+static size_t text_width(struct buf *cell)
+{
+	size_t width = 0;
+
+	/* Characters, not bytes: those of more columns than one are rare in names. */
+	for (size_t i = 0; i < cell->len; i++)
+		width += (cell->data[i] & 0xc0) != 0x80;
+	return width;
+}
+
+static void text_put_padded(struct buf *out, struct buf *cell, const struct shown_column *c,
+			    bool left, bool last)
+{
+	size_t width = text_width(cell), pad = c->width > width ? c->width - width : 0;
+
+	for (size_t i = 0; !left && i < pad; i++)
+		buf_putc(out, ' ');
+	buf_append(out, cell->data, cell->len);
+	for (size_t i = 0; left && !last && i < pad; i++)
+		buf_putc(out, ' ');
+	if (!last)
+		buf_append(out, "  ", GAP);
+	buf_clear(cell);
+}
+
+void table_write_text(const struct table *t, const struct report_options *o _unused_,
+		      struct buf *out)
+{
+	struct shown_column shown[SHOWN_MAX];
+	const size_t count = text_list_columns(t, shown);
+	_cleanup_buf_ struct buf cell = BUF_INIT;
+
+	for (size_t i = 0; i < count; i++) {
+		text_put_header(t, shown[i].column, shown[i].part, &cell);
+		shown[i].width = text_width(&cell);
+		buf_clear(&cell);
+		for (size_t row = 0; row < t->shown; row++) {
+			text_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			shown[i].width = MAX(shown[i].width, text_width(&cell));
+			buf_clear(&cell);
+		}
+	}
+	buf_printf(out, "%s\n", t->name);
+	for (size_t i = 0; i < count; i++) {
+		bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
+
+		text_put_header(t, shown[i].column, shown[i].part, &cell);
+		text_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+	}
+	buf_putc(out, '\n');
+	for (size_t row = 0; row < t->shown; row++) {
+		for (size_t i = 0; i < count; i++) {
+			bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
+
+			text_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			text_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+		}
+		buf_putc(out, '\n');
+	}
+	buf_append(out, t->notes.data, t->notes.len);
+}
