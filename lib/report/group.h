@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a row stands for: a thread, all threads of a name, a process, or a CPU. */
+/* A row stands for a thread, all threads of a name, a process, or a CPU. */
 #pragma once
 
 #include "report/kind.h"
@@ -21,7 +21,7 @@ struct group {
 
 /* "thread", "comm", "process" or "cpu"; NULL: by thread. */
 enum grouping grouping_find(const char *by);
-/* Of a task's events on a CPU. task NULL: unknown. NULL: out of memory. */
+/* The row of a task's events on a CPU. task NULL: unknown. NULL: out of memory. */
 void *group_get(const struct report_env *env, struct rows *rows, enum grouping by,
 		const struct task *task, int32_t tid, uint32_t cpu);
 

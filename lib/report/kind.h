@@ -10,7 +10,7 @@
 
 struct scheduler;
 
-/* What a report gets; all borrowed. */
+/* The surroundings of a report; all borrowed. */
 struct report_env {
 	const struct trace_info *info;
 	const struct report_options *options;

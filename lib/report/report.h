@@ -33,7 +33,7 @@ struct report_options {
 
 extern const struct sink_ops report_sink_ops;
 
-/* What is known of a report without a recording. */
+/* Facts about a report that need no recording. */
 struct report_about {
 	const char *name, *summary;
 	bool is_usual;	       /* made if no report is named */

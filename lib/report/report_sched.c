@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What each task got from the scheduler: how long it ran, and how long it waited for a CPU. */
+/* The report `sched`: how long each task ran, and how long it waited for a CPU. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

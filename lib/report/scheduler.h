@@ -70,7 +70,7 @@ struct scheduler *scheduler_free(struct scheduler *s);
  * with the first listener. -ENODATA: the recording has no sched_switch.
  */
 int scheduler_listen(struct scheduler *s, const struct sched_listener *listener);
-/* Of that thread now; NULL: it had no event of the scheduler. */
+/* The thread's state now; NULL: it had no event of the scheduler. */
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
 /* The task that runs on that CPU; NULL: the idle task, or unknown. */
 struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu);

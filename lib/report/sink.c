@@ -16,7 +16,7 @@
 
 #define EVENT_IDS 65536
 
-/* Who asked for events of an id: a chain through `next`. */
+/* Requests for events of an id form a chain through `next`. */
 struct dispatch_entry {
 	report_handler handler;
 	struct report *report;

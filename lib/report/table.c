@@ -96,7 +96,7 @@ void table_note(struct table *t, const char *fmt, ...)
 	buf_putc(&t->notes, '\n');
 }
 
-/* What a table is sorted by. */
+/* The column that a table is sorted by. */
 struct sort_key {
 	const struct table *table;
 	size_t column;
@@ -146,7 +146,7 @@ static uint64_t sort_key_value(const struct sort_key *k, uint32_t row)
 		       : cell->count;
 }
 
-static int sort_compare_texts(const struct table *t, const union cell *a, const union cell *b)
+static int table_compare_texts(const struct table *t, const union cell *a, const union cell *b)
 {
 	struct text x = table_text(t, a), y = table_text(t, b);
 	int r = memcmp(x.data, y.data, MIN(x.len, y.len));
@@ -155,7 +155,7 @@ static int sort_compare_texts(const struct table *t, const union cell *a, const 
 }
 
 /* Texts and ids ascend, values descend. Equal rows keep the order in which they were put. */
-static int sort_compare(const void *left, const void *right, void *userdata)
+static int table_compare(const void *left, const void *right, void *userdata)
 {
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const struct sort_key *k = userdata;
@@ -167,7 +167,7 @@ static int sort_compare(const void *left, const void *right, void *userdata)
 
 	switch (t->columns[k->column].kind) {
 	case COLUMN_TEXT:
-		r = sort_compare_texts(t, x, y);
+		r = table_compare_texts(t, x, y);
 		break;
 	case COLUMN_NUMBER:
 		r = (x->number > y->number) - (x->number < y->number);
@@ -202,7 +202,7 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 		    sort_key_value(&key, i) >= o->min_ns)
 			t->order[kept++] = i;
 	if (name)
-		qsort_r(t->order, kept, sizeof(*t->order), sort_compare, &key);
+		qsort_r(t->order, kept, sizeof(*t->order), table_compare, &key);
 	t->shown = o->top ? MIN(kept, o->top) : kept;
 	if (t->shown < t->rows)
 		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the forms of tables see of a table. */
+/* Internals of a table, for its forms. */
 #pragma once
 
 #include "report/table.h"

@@ -12,7 +12,7 @@
 /* A thread's name has 15 bytes at most; applications' slices have longer ones. */
 #define TEXT_MAX 60
 
-static void text_put_time(uint64_t ns, struct buf *out)
+static void cells_put_time(uint64_t ns, struct buf *out)
 {
 	static const struct {
 		uint64_t ns;
@@ -35,7 +35,7 @@ static void text_put_time(uint64_t ns, struct buf *out)
 	buf_printf(out, "%" PRIu64 " ns", ns);
 }
 
-static void text_put_at(uint64_t ts, struct buf *out)
+static void cells_put_at(uint64_t ts, struct buf *out)
 {
 	if (ts)
 		buf_printf(out, "%" PRIu64 ".%06" PRIu64, ts / NSEC_PER_SEC,
@@ -44,7 +44,7 @@ static void text_put_at(uint64_t ts, struct buf *out)
 		buf_putc(out, '-');
 }
 
-static void text_put_visible(struct text text, struct buf *out)
+static void cells_put_visible(struct text text, struct buf *out)
 {
 	char copy[TEXT_MAX + 1];
 	size_t len = MIN(text.len, (size_t)TEXT_MAX);
@@ -54,14 +54,14 @@ static void text_put_visible(struct text text, struct buf *out)
 	buf_visible(out, len ? copy : "-", TEXT_MAX);
 }
 
-static void text_put_cell(const struct table *t, size_t row, size_t column, size_t part,
-			  struct buf *out)
+static void cells_put_cell(const struct table *t, size_t row, size_t column, size_t part,
+			   struct buf *out)
 {
 	const union cell *cell = table_cell(t, row, column);
 
 	switch (t->columns[column].kind) {
 	case COLUMN_TEXT:
-		text_put_visible(table_text(t, cell), out);
+		cells_put_visible(table_text(t, cell), out);
 		break;
 	case COLUMN_NUMBER:
 		buf_printf(out, "%" PRId64, cell->number);
@@ -73,24 +73,24 @@ static void text_put_cell(const struct table *t, size_t row, size_t column, size
 		format_bytes(cell->count, out);
 		break;
 	case COLUMN_TIME:
-		text_put_time(cell->count, out);
+		cells_put_time(cell->count, out);
 		break;
 	case COLUMN_AT:
-		text_put_at(cell->count, out);
+		cells_put_at(cell->count, out);
 		break;
 	case COLUMN_PERMILLE:
 		buf_printf(out, "%" PRIu64 ".%" PRIu64 " %%", cell->count / 10, cell->count % 10);
 		break;
 	case COLUMN_HISTOGRAM:
 		if (cell->histogram->count)
-			text_put_time(histogram_part_of(cell->histogram, part), out);
+			cells_put_time(histogram_part_of(cell->histogram, part), out);
 		else
 			buf_putc(out, '-');
 		break;
 	}
 }
 
-static void text_put_header(const struct table *t, size_t column, size_t part, struct buf *out)
+static void cells_put_header(const struct table *t, size_t column, size_t part, struct buf *out)
 {
 	if (t->columns[column].kind != COLUMN_HISTOGRAM)
 		buf_puts(out, t->columns[column].name);
@@ -105,7 +105,7 @@ struct shown_column {
 };
 #define SHOWN_MAX (COLUMNS_MAX * HISTOGRAM_PARTS)
 
-static size_t text_list_columns(const struct table *t, struct shown_column shown[SHOWN_MAX])
+static size_t cells_list_columns(const struct table *t, struct shown_column shown[SHOWN_MAX])
 {
 	size_t count = 0;
 
@@ -118,7 +118,7 @@ static size_t text_list_columns(const struct table *t, struct shown_column shown
 	return count;
 }
 
-static size_t text_width(struct buf *cell)
+static size_t cells_width(struct buf *cell)
 {
 	size_t width = 0;
 
@@ -128,10 +128,10 @@ static size_t text_width(struct buf *cell)
 	return width;
 }
 
-static void text_put_padded(struct buf *out, struct buf *cell, const struct shown_column *c,
-			    bool left, bool last)
+static void cells_put_padded(struct buf *out, struct buf *cell, const struct shown_column *c,
+			     bool left, bool last)
 {
-	size_t width = text_width(cell), pad = c->width > width ? c->width - width : 0;
+	size_t width = cells_width(cell), pad = c->width > width ? c->width - width : 0;
 
 	for (size_t i = 0; !left && i < pad; i++)
 		buf_putc(out, ' ');
@@ -147,16 +147,16 @@ void table_write_text(const struct table *t, const struct report_options *o _unu
 		      struct buf *out)
 {
 	struct shown_column shown[SHOWN_MAX];
-	const size_t count = text_list_columns(t, shown);
+	const size_t count = cells_list_columns(t, shown);
 	_cleanup_buf_ struct buf cell = BUF_INIT;
 
 	for (size_t i = 0; i < count; i++) {
-		text_put_header(t, shown[i].column, shown[i].part, &cell);
-		shown[i].width = text_width(&cell);
+		cells_put_header(t, shown[i].column, shown[i].part, &cell);
+		shown[i].width = cells_width(&cell);
 		buf_clear(&cell);
 		for (size_t row = 0; row < t->shown; row++) {
-			text_put_cell(t, row, shown[i].column, shown[i].part, &cell);
-			shown[i].width = MAX(shown[i].width, text_width(&cell));
+			cells_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			shown[i].width = MAX(shown[i].width, cells_width(&cell));
 			buf_clear(&cell);
 		}
 	}
@@ -164,16 +164,16 @@ void table_write_text(const struct table *t, const struct report_options *o _unu
 	for (size_t i = 0; i < count; i++) {
 		bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
 
-		text_put_header(t, shown[i].column, shown[i].part, &cell);
-		text_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+		cells_put_header(t, shown[i].column, shown[i].part, &cell);
+		cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
 	}
 	buf_putc(out, '\n');
 	for (size_t row = 0; row < t->shown; row++) {
 		for (size_t i = 0; i < count; i++) {
 			bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
 
-			text_put_cell(t, row, shown[i].column, shown[i].part, &cell);
-			text_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+			cells_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
 		}
 		buf_putc(out, '\n');
 	}
