@@ -108,7 +108,7 @@ const struct command command_attach = {
 	.text = "Shows the progress of SESSION and waits for its end; with -o, FILE is written "
 		"then.\n"
 		"Ctrl-C stops watching; the session goes on. Without SESSION: the only session.",
-	.options = OPTIONS_RESULT,
+	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
 	.run = attach_run,

@@ -113,8 +113,14 @@ enum option_id {
 	OPT_HELP,
 	OPT_COUNT,
 };
-#define OPTION(id) (UINT64_C(1) << OPT_##id)
-_Static_assert(OPT_COUNT <= 64, "a command has a bit for each of its options");
+struct option_set {
+	bool has[OPT_COUNT];
+};
+#define OPTION(id) [OPT_##id] = true
+#define OPTION_SET(...)                                                                            \
+	{                                                                                          \
+		.has = { __VA_ARGS__ }                                                             \
+	}
 
 struct event_option {
 	const char *glob;
@@ -200,8 +206,8 @@ struct command {
 	const char *synopsis; /* help: after the command's name */
 	const char *summary;  /* help: one line for the list */
 	const char *text;     /* help: paragraphs */
-	uint64_t options;     /* OPTION(...) | ... */
-	uint64_t own;	      /* those that only this command has: help shows them first */
+	struct option_set options;
+	struct option_set own; /* those that only this command has: help shows them first */
 	unsigned args_min, args_max;
 	bool takes_command; /* "-- COMMAND" */
 	bool hidden;
@@ -211,30 +217,30 @@ struct command {
 const struct command *const *commands(size_t *ret_count);
 const struct command *command_find(const char *name);
 
-/* Options of every command, and those before a command. */
-#define OPTIONS_COMMON (OPTION(SOCKET) | OPTION(HELP))
+/* Options of every command; command NULL: before a command. */
+bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
-	(OPTION(TRACER) | OPTION(FUNCTION) | OPTION(NOT_FUNCTION) | OPTION(GRAPH_ROOT) |           \
-	 OPTION(GRAPH_DEPTH) | OPTION(TRACE_OPTION) | OPTION(TOP_LEVEL) | OPTION(KPROBE) |         \
-	 OPTION(UPROBE))
+	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
+		OPTION(GRAPH_DEPTH), OPTION(TRACE_OPTION), OPTION(TOP_LEVEL), OPTION(KPROBE),      \
+		OPTION(UPROBE)
 /* Buffers and limits of resources. */
-#define OPTIONS_COST (OPTION(BUFFER) | OPTION(MAX_CPU) | OPTION(SHED) | OPTION(MAX_MEMORY))
+#define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
 /* Choices of the output formats. */
 #define OPTIONS_FORMATS                                                                            \
-	(OPTION(FUNCTION_VIEW) | OPTION(JSON_ARRAY) | OPTION(GENERIC) | OPTION(COMPACT_SCHED) |    \
-	 OPTION(COMPRESS))
-#define OPTIONS_MERGE (OPTION(MERGE) | OPTION(MERGE_CLOCK) | OPTION(SYNC_FILE) | OPTION(SYNC_BOUND))
-#define OPTIONS_SAMPLES (OPTION(SAMPLE) | OPTION(SAMPLE_EVENT) | OPTION(CALL_GRAPH))
+	OPTION(FUNCTION_VIEW), OPTION(JSON_ARRAY), OPTION(GENERIC), OPTION(COMPACT_SCHED),         \
+		OPTION(COMPRESS)
+#define OPTIONS_MERGE OPTION(MERGE), OPTION(MERGE_CLOCK), OPTION(SYNC_FILE), OPTION(SYNC_BOUND)
+#define OPTIONS_SAMPLES OPTION(SAMPLE), OPTION(SAMPLE_EVENT), OPTION(CALL_GRAPH)
 /* Options for data beside the trace. */
-#define OPTIONS_BESIDE (OPTIONS_SAMPLES | OPTION(POLL))
-#define OPTIONS_ROTATE (OPTION(ROTATE) | OPTION(KEEP))
-#define OPTIONS_GLOBAL (OPTIONS_COMMON | OPTION(VERSION))
+#define OPTIONS_BESIDE OPTIONS_SAMPLES, OPTION(POLL)
+#define OPTIONS_ROTATE OPTION(ROTATE), OPTION(KEEP)
 
 /*
- * Parses argv[1..] with the options in `allowed`, keeping earlier values. stop_at_arg: stop at the
- * first positional, *ret_next is its index. 0, or -EINVAL with the most similar option as hint.
+ * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the options
+ * before a command; then it stops at the first positional, whose index is *ret_next. 0, or -EINVAL
+ * with the most similar option as hint.
  */
-int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bool stop_at_arg,
+int options_parse(struct options *o, int argc, char **argv, const struct command *command,
 		  int *ret_next, struct error *err);
 /* Checks combinations of options and the number of arguments. */
 int options_check(const struct options *o, const struct command *command, struct error *err);

@@ -5,16 +5,23 @@
 
 /* In the order of help. */
 static const struct command *const command_table[] = {
-	&command_record,  &command_start,   &command_stop,     &command_snapshot, &command_cancel,
-	&command_attach,  &command_status,  &command_list,     &command_mark,	  &command_sync,
-	&command_extract, &command_convert, &command_report, &command_events,   &command_profiles, &command_doctor,
-	&command_recover, &command_help,    &command_complete,
+	&command_record,  &command_start,   &command_stop,   &command_snapshot, &command_cancel,
+	&command_attach,  &command_status,  &command_list,   &command_mark,	&command_sync,
+	&command_extract, &command_convert, &command_report, &command_events,	&command_profiles,
+	&command_doctor,  &command_recover, &command_help,   &command_complete,
 };
 
 const struct command *const *commands(size_t *ret_count)
 {
 	*ret_count = ARRAY_SIZE(command_table);
 	return command_table;
+}
+
+bool command_takes(const struct command *command, int id)
+{
+	if (id == OPT_SOCKET || id == OPT_HELP)
+		return true;
+	return command ? command->options.has[id] : id == OPT_VERSION;
 }
 
 const struct command *command_find(const char *name)

@@ -171,13 +171,13 @@ static void offer_kind(const struct options *o, enum completion kind, const char
 	}
 }
 
-static void offer_options(uint64_t allowed, const char *current)
+static void offer_options(const struct command *command, const char *current)
 {
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 		char text[64];
 
-		if (!(allowed & UINT64_C(1) << id))
+		if (!command_takes(command, id))
 			continue;
 		snprintf(text, sizeof(text), "--%s", spec->name);
 		complete_offer(text, current);
@@ -188,25 +188,26 @@ static void offer_options(uint64_t allowed, const char *current)
 	}
 }
 
-static const struct option_spec *awaits_by_name(const char *word, uint64_t allowed)
+static const struct option_spec *awaits_by_name(const char *word, const struct command *command)
 {
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (allowed & UINT64_C(1) << id && spec->arg && !strcmp(word, spec->name))
+		if (command_takes(command, id) && spec->arg && !strcmp(word, spec->name))
 			return spec;
 	}
 	return NULL;
 }
 
 /* Of "-vo": -o; of "-ofile": none, since its value is present. */
-static const struct option_spec *last_letter_awaits(const char *letters, uint64_t allowed)
+static const struct option_spec *last_letter_awaits(const char *letters,
+						    const struct command *command)
 {
 	for (; *letters; letters++) {
 		for (int id = 0; id < OPT_COUNT; id++) {
 			const struct option_spec *spec = &option_specs[id];
 
-			if (allowed & UINT64_C(1) << id && spec->arg && spec->letter == *letters)
+			if (command_takes(command, id) && spec->arg && spec->letter == *letters)
 				return letters[1] ? NULL : spec;
 		}
 	}
@@ -214,16 +215,16 @@ static const struct option_spec *last_letter_awaits(const char *letters, uint64_
 }
 
 /* The allowed option whose value is the next word; or NULL. */
-static const struct option_spec *awaits_value(const char *word, uint64_t allowed)
+static const struct option_spec *awaits_value(const char *word, const struct command *command)
 {
 	if (word[0] != '-')
 		return NULL;
-	return word[1] == '-' ? awaits_by_name(word + 2, allowed)
-			      : last_letter_awaits(word + 1, allowed);
+	return word[1] == '-' ? awaits_by_name(word + 2, command)
+			      : last_letter_awaits(word + 1, command);
 }
 
 /* For "--name=VALUE": the option; *ret_value is VALUE. */
-static const struct option_spec *has_value(const char *word, uint64_t allowed,
+static const struct option_spec *has_value(const char *word, const struct command *command,
 					   const char **ret_value)
 {
 	const char *equals = strchr(word, '=');
@@ -233,7 +234,7 @@ static const struct option_spec *has_value(const char *word, uint64_t allowed,
 		return NULL;
 	name = strndup(word + 2, (size_t)(equals - word - 2));
 	*ret_value = equals + 1;
-	return name ? awaits_by_name(name, allowed) : NULL;
+	return name ? awaits_by_name(name, command) : NULL;
 }
 
 static int complete_run(const struct options *o)
@@ -246,8 +247,6 @@ static int complete_run(const struct options *o)
 	if (!word)
 		return CLI_WHOLE;
 	for (; word[1]; word++) {
-		uint64_t allowed = command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL;
-
 		if (awaited) {
 			awaited = NULL;
 			continue;
@@ -257,7 +256,7 @@ static int complete_run(const struct options *o)
 				   "");
 			return CLI_WHOLE;
 		}
-		awaited = awaits_value(*word, allowed);
+		awaited = awaits_value(*word, command);
 		if (!awaited && !command && **word != '-') {
 			command = command_find(*word);
 			if (!command)
@@ -266,14 +265,11 @@ static int complete_run(const struct options *o)
 	}
 	current = *word;
 	if (!awaited)
-		awaited = has_value(current,
-				    command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL,
-				    &current);
+		awaited = has_value(current, command, &current);
 	if (awaited)
 		offer_kind(o, awaited->complete, current);
 	else if (*current == '-')
-		offer_options(command ? command->options | OPTIONS_COMMON : OPTIONS_GLOBAL,
-			      current);
+		offer_options(command, current);
 	else
 		offer_kind(o, command ? command->complete : COMPLETE_COMMAND, current);
 	return CLI_WHOLE;

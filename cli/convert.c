@@ -216,10 +216,10 @@ const struct command command_convert = {
 		"a capture stream or a trace.dat of trace-cmd, also as .gz or .zst; IN - is\n"
 		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
 		"and lost, and which events had no compiled printer.",
-	.options = OPTIONS_RESULT | OPTIONS_ROTATE | OPTION(CPU_PROFILE) | OPTION(SYMBOLS) |
-		   OPTION(PID) | OPTION(CPU) | OPTION(COMM) | OPTION(INSTANCE),
-	.own = OPTION(CPU_PROFILE) | OPTION(SYMBOLS) | OPTION(PID) | OPTION(CPU) | OPTION(COMM) |
-	       OPTION(INSTANCE),
+	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(CPU_PROFILE), OPTION(SYMBOLS),
+			      OPTION(PID), OPTION(CPU), OPTION(COMM), OPTION(INSTANCE)),
+	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTION(PID), OPTION(CPU),
+			  OPTION(COMM), OPTION(INSTANCE)),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

@@ -117,6 +117,6 @@ const struct command command_doctor = {
 	.text = "Looks at tracefs, permissions, lockdown, symbols, buffers, clocks, the daemon, "
 		"and\nrecordings that a crash left.\n"
 		"Exits with 1 if something makes recording impossible.",
-	.options = OPTION(JSON),
+	.options = OPTION_SET(OPTION(JSON)),
 	.run = doctor_run,
 };

@@ -24,7 +24,7 @@ const struct command command_extract = {
 	.text = "Takes the events out of the top-level buffer (a trace since boot) or of an\n"
 		"instance that another tool made. Its settings stay untouched; what was read is\n"
 		"gone from it, as with trace_pipe.",
-	.options = OPTIONS_RESULT | OPTION(INSTANCE),
-	.own = OPTION(INSTANCE),
+	.options = OPTION_SET(OPTIONS_RESULT, OPTION(INSTANCE)),
+	.own = OPTION_SET(OPTION(INSTANCE)),
 	.run = extract_run,
 };

@@ -37,14 +37,18 @@ static void print_option(const struct option_spec *spec)
 	print_item(left, spec->help);
 }
 
-/* Prints the options of one group; GROUP_COUNT: of all. title NULL: none. */
-static void print_group(uint64_t options, enum option_group group, const char *title)
+static bool help_is_own(const struct command *command, int id)
+{
+	return command && command->own.has[id];
+}
+
+/* Prints the options of one group but the command's own. title NULL: none. */
+static void print_group(const struct command *command, enum option_group group, const char *title)
 {
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (!(options & UINT64_C(1) << id) ||
-		    (group != GROUP_COUNT && spec->group != group))
+		if (!command_takes(command, id) || help_is_own(command, id) || spec->group != group)
 			continue;
 		if (title)
 			printf("\n%s:\n", title);
@@ -53,13 +57,17 @@ static void print_group(uint64_t options, enum option_group group, const char *t
 	}
 }
 
-static void print_options(uint64_t options, uint64_t own)
+static void print_options(const struct command *command)
 {
-	bool titles = __builtin_popcountll(options) >= TITLES_MIN;
+	unsigned count = 0;
 
-	print_group(own, GROUP_COUNT, NULL);
+	for (int id = 0; id < OPT_COUNT; id++) {
+		count += command_takes(command, id);
+		if (help_is_own(command, id))
+			print_option(&option_specs[id]);
+	}
 	for (enum option_group group = 0; group < GROUP_COUNT; group++)
-		print_group(options & ~own, group, titles ? group_titles[group] : NULL);
+		print_group(command, group, count >= TITLES_MIN ? group_titles[group] : NULL);
 }
 
 static void print_formats(void)
@@ -88,7 +96,7 @@ void help_overview(void)
 			printf("  %-10s %s\n", list[i]->name, list[i]->summary);
 	}
 	printf("\nOptions before the command:\n");
-	print_options(OPTIONS_GLOBAL, 0);
+	print_options(NULL);
 	printf("\n"
 	       "See also 'tracectl help COMMAND' and tracectl(1).\n"
 	       "Exit status: 0 complete; 1 failed, no file of that name written; 2 wrong usage;\n"
@@ -100,8 +108,8 @@ void help_command(const struct command *command)
 	printf("tracectl %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
 	       command->synopsis, command->text);
 	printf("\nOptions:\n");
-	print_options(command->options | OPTIONS_COMMON, command->own);
-	if (command->options & OPTION(OUTPUT))
+	print_options(command);
+	if (command->options.has[OPT_OUTPUT])
 		print_formats();
 }
 

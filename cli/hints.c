@@ -52,13 +52,13 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 	const char *more = o->arg_count > command->args_max + 1 ? " ..." : "";
 	uint64_t ns;
 
-	if (!(command->options & OPTION(EVENT)))
+	if (!command->options.has[OPT_EVENT])
 		error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	else if (o->duration_ns && hint_is_unit(word))
 		error_hint(err, "write TIME as one word: -t 1%s", word);
 	else if (!o->duration_ns && hint_is_time(word, &ns))
 		error_hint(err, "a duration goes after -t: -t %s", word);
-	else if (command->options & OPTION(OUTPUT) && export_format_find(NULL, word))
+	else if (command->options.has[OPT_OUTPUT] && export_format_find(NULL, word))
 		error_hint(err, "name the output file with -o: -o %s", word);
 	else if (strchr(word, ':') || strchr(word, '*'))
 		error_hint(err, "events go after -e: -e '%s'", word);
@@ -71,7 +71,7 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 		error_hint(err, "an event goes after -e: tracectl %s -e %s", command->name, word);
 }
 
-static const struct command *first_taker(uint64_t option, char *const *words)
+static const struct command *first_taker(int id, char *const *words)
 {
 	const struct command *const *list;
 	size_t count;
@@ -79,25 +79,25 @@ static const struct command *first_taker(uint64_t option, char *const *words)
 	for (; words && *words; words++) {
 		const struct command *c = command_find(*words);
 
-		if (c && c->options & option)
+		if (c && c->options.has[id])
 			return c;
 	}
 	list = commands(&count);
 	for (size_t i = 0; i < count; i++) {
-		if (list[i]->options & option)
+		if (list[i]->options.has[id])
 			return list[i];
 	}
 	return NULL;
 }
 
-static void hint_list_takers(uint64_t option, struct buf *out)
+static void hint_list_takers(int id, struct buf *out)
 {
 	const struct command *const *list;
 	size_t count, takers = 0;
 
 	list = commands(&count);
 	for (size_t i = 0; i < count; i++) {
-		if (list[i]->options & option && takers++ < NEAREST_MAX)
+		if (list[i]->options.has[id] && takers++ < NEAREST_MAX)
 			buf_printf(out, "%s%s", out->len ? ", " : "", list[i]->name);
 	}
 	if (takers > NEAREST_MAX)
@@ -118,7 +118,7 @@ void hint_foreign_option(int id, int letter, bool before, char *const *words, st
 	if (id == OPT_COUNT)
 		return;
 	spec = &option_specs[id];
-	if (UINT64_C(1) << id & OPTIONS_GLOBAL) {
+	if (command_takes(NULL, id)) {
 		error_hint(err, "it goes before the command: tracectl --%s", spec->name);
 		return;
 	}
@@ -126,13 +126,13 @@ void hint_foreign_option(int id, int letter, bool before, char *const *words, st
 		snprintf(name, sizeof(name), "-%c", letter);
 	else
 		snprintf(name, sizeof(name), "--%s", spec->name);
-	taker = first_taker(UINT64_C(1) << id, words);
+	taker = first_taker(id, words);
 	if (before && taker) {
 		error_hint(err, "it goes after the command: tracectl %s %s%s%s", taker->name, name,
 			   spec->arg ? " " : "", spec->arg ?: "");
 		return;
 	}
-	hint_list_takers(UINT64_C(1) << id, &takers);
+	hint_list_takers(id, &takers);
 	if (takers.len)
 		error_hint(err, "%s is an option of: %s", name, buf_string(&takers) ?: "");
 }

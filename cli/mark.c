@@ -104,9 +104,9 @@ const struct command command_mark = {
 		"--begin and --end make a slice, --counter a value, of the process that calls\n"
 		"tracectl, a shell mostly, or of -P PID. Slices of one name that overlap need an\n"
 		"--id, a number.",
-	.options = OPTION(NAME) | OPTION(BEGIN) | OPTION(END) | OPTION(COUNTER) | OPTION(ID) |
-		   OPTION(PID),
-	.own = OPTION(BEGIN) | OPTION(END) | OPTION(COUNTER) | OPTION(ID),
+	.options = OPTION_SET(OPTION(NAME), OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID),
+			      OPTION(PID)),
+	.own = OPTION_SET(OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID)),
 	.args_min = 0,
 	.args_max = UINT_MAX,
 	.run = mark_run,

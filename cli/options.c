@@ -32,17 +32,17 @@ struct getopt_tables {
 	struct option longs[OPT_COUNT + 1];
 };
 
-static void options_make_tables(struct getopt_tables *t, uint64_t allowed, bool stop_at_arg)
+static void options_make_tables(struct getopt_tables *t, const struct command *command)
 {
 	size_t letters = 0, longs = 0;
 
 	/* '-': return positionals in order, as code 1; ':': report a missing value separately. */
-	t->letters[letters++] = stop_at_arg ? '+' : '-';
+	t->letters[letters++] = command ? '-' : '+';
 	t->letters[letters++] = ':';
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (!(allowed & UINT64_C(1) << id))
+		if (!command_takes(command, id))
 			continue;
 		if (spec->letter) {
 			t->letters[letters++] = spec->letter;
@@ -149,13 +149,13 @@ static int options_add_arg(struct options *o, char *arg, struct error *err)
 	return 0;
 }
 
-int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bool stop_at_arg,
+int options_parse(struct options *o, int argc, char **argv, const struct command *command,
 		  int *ret_next, struct error *err)
 {
 	struct getopt_tables tables;
 	int r = 0, code;
 
-	options_make_tables(&tables, allowed, stop_at_arg);
+	options_make_tables(&tables, command);
 	opterr = 0;
 	optind = 0; /* glibc: reinitialise */
 	while (!r) {
@@ -167,7 +167,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 		if (code == 1) {
 			r = options_add_arg(o, optarg, err);
 		} else if (code == '?') {
-			const struct stumble stumble = { argv + at, optopt, stop_at_arg };
+			const struct stumble stumble = { argv + at, optopt, !command };
 
 			r = option_unknown(&stumble, &tables, err);
 		} else if (code == ':') {
@@ -181,7 +181,7 @@ int options_parse(struct options *o, int argc, char **argv, uint64_t allowed, bo
 	}
 	if (r < 0)
 		return r;
-	if (!stop_at_arg && optind < argc)
+	if (command && optind < argc)
 		o->command = argv + optind;
 	*ret_next = optind;
 	return 0;

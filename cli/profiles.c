@@ -107,7 +107,7 @@ const struct command command_profiles = {
 	.summary = "list the named sets of events for --profile",
 	.text = "One per line; with NAME, or with -v, also their events. Optional events are used\n"
 		"if the kernel has them.",
-	.options = OPTION(JSON) | OPTION(VERBOSE),
+	.options = OPTION_SET(OPTION(JSON), OPTION(VERBOSE)),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_PROFILE,
 	.run = profiles_run,

@@ -145,7 +145,7 @@ const struct command command_recover = {
 		"SESSION.json, or as -o says. A recording that was cut short is written\n"
 		"as far as it reached the disk, with a warning. The file stays until\n"
 		"it is removed: rm FILE.",
-	.options = OPTIONS_RESULT,
+	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_FILE,
 	.run = recover_run,

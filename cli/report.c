@@ -138,9 +138,10 @@ const struct command command_report = {
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"
 		"for. An interval in which events were lost is not guessed, but counted as cut.",
-	.options = OPTION(BY) | OPTION(SORT) | OPTION(TOP) | OPTION(MIN) | OPTION(FORMAT) |
-		   OPTION(JSON) | OPTION(RAW_ADDRESSES) | OPTION(INSTANCE) | OPTION(FAIL_ON_LOSS),
-	.own = OPTION(BY) | OPTION(SORT) | OPTION(TOP) | OPTION(MIN),
+	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
+			      OPTION(JSON), OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
+			      OPTION(FAIL_ON_LOSS)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN)),
 	.args_min = 1,
 	.args_max = REPORTS_MAX + 1,
 	.complete = COMPLETE_FILE,

@@ -13,7 +13,7 @@ const struct command command_snapshot = {
 	.summary = "write what a flight recorder holds; it goes on",
 	.text = "Writes the past that SESSION, started with --ring, still holds. Without SESSION:\n"
 		"the only session.",
-	.options = OPTIONS_RESULT,
+	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
 	.run = snapshot_run,

@@ -58,9 +58,9 @@ const struct command command_start = {
 	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
 		"then\n"
 		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
-	.options = OPTION(DURATION) | OPTION(EVENT) | OPTION(FILTER) | OPTION(PROFILE) |
-		   OPTIONS_FUNCTIONS | OPTION(PID) | OPTION(CPUS) | OPTION(CLOCK) | OPTIONS_COST |
-		   OPTION(RING) | OPTIONS_BESIDE | OPTION(NAME) | OPTION(TGID) | OPTION(JSON) |
-		   OPTION(QUIET),
+	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
+			      OPTIONS_FUNCTIONS, OPTION(PID), OPTION(CPUS), OPTION(CLOCK),
+			      OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(NAME),
+			      OPTION(TGID), OPTION(JSON), OPTION(QUIET)),
 	.run = start_run,
 };

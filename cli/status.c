@@ -314,7 +314,7 @@ const struct command command_status = {
 	.summary = "show the sessions, their rates, losses and cost",
 	.text = "Shows SESSION, or all sessions; -v adds a line per CPU. Also lists recordings of\n"
 		"private daemons ('tracectl record' without a daemon).",
-	.options = OPTION(JSON) | OPTION(VERBOSE),
+	.options = OPTION_SET(OPTION(JSON), OPTION(VERBOSE)),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
 	.run = status_run,
@@ -325,6 +325,6 @@ const struct command command_list = {
 	.synopsis = "[--json]",
 	.summary = "list the sessions, one per line",
 	.text = "Name, state, age and what is recorded.",
-	.options = OPTION(JSON),
+	.options = OPTION_SET(OPTION(JSON)),
 	.run = list_run,
 };

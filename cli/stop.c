@@ -15,7 +15,7 @@ const struct command command_stop = {
 		" if none\n"
 		"is named). 'tracectl cancel' ends one without writing it. A session of record\n"
 		"--stream has its file: it only ends.",
-	.options = OPTIONS_RESULT,
+	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
 	.run = stop_run,

@@ -81,7 +81,7 @@ const struct command command_sync = {
 		"their places: tracectl convert --merge. Each ID is taken once in a recording; "
 		"without\n"
 		"--id one is made and printed. --json prints the two readings, too.",
-	.options = OPTION(ID) | OPTION(NAME) | OPTION(JSON),
-	.own = OPTION(ID),
+	.options = OPTION_SET(OPTION(ID), OPTION(NAME), OPTION(JSON)),
+	.own = OPTION_SET(OPTION(ID)),
 	.run = sync_run,
 };

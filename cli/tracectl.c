@@ -102,7 +102,7 @@ static int tracectl_run(int argc, char **argv)
 	const struct command *command;
 	int next;
 
-	if (options_parse(&o, argc, argv, OPTIONS_GLOBAL, true, &next, &err) < 0) {
+	if (options_parse(&o, argc, argv, NULL, &next, &err) < 0) {
 		if (!err.hint)
 			error_hint(&err, "'tracectl help' lists commands and options");
 		return cli_usage(&err);
@@ -129,8 +129,7 @@ static int tracectl_run(int argc, char **argv)
 		command_unknown(argv[next], &err);
 		return cli_usage(&err);
 	}
-	if (options_parse(&o, argc - next, argv + next, command->options | OPTIONS_COMMON, false,
-			  &(int){ 0 }, &err) < 0) {
+	if (options_parse(&o, argc - next, argv + next, command, &(int){ 0 }, &err) < 0) {
 		/* `record ls -l`: the option is the command's; "--" is missing. */
 		if (command->takes_command && o.arg_count > command->args_max)
 			hint_stray_word(&o, command, &err);

@@ -10,7 +10,9 @@
 
 #include "cli.h"
 
-#define ALL ((UINT64_C(1) << OPT_COUNT) - 1)
+/* A command that takes all options. */
+static struct command all;
+static const struct command only_json = { .options = OPTION_SET(OPTION(JSON)) };
 
 struct parsed {
 	struct options o;
@@ -20,7 +22,7 @@ struct parsed {
 };
 
 /* words: what follows the command's name, with NULL at the end. */
-static void parse_as(struct parsed *p, uint64_t allowed, bool stop, const char *const *words)
+static void parse_as(struct parsed *p, const struct command *command, const char *const *words)
 {
 	int argc = 0;
 
@@ -28,9 +30,9 @@ static void parse_as(struct parsed *p, uint64_t allowed, bool stop, const char *
 	p->argv[argc++] = (char *)"tracectl";
 	while (*words)
 		p->argv[argc++] = (char *)*words++;
-	p->r = options_parse(&p->o, argc, p->argv, allowed, stop, &p->next, &p->err);
+	p->r = options_parse(&p->o, argc, p->argv, command, &p->next, &p->err);
 }
-#define PARSE(p, ...) parse_as(p, ALL, false, (const char *const[]){ __VA_ARGS__, NULL })
+#define PARSE(p, ...) parse_as(p, &all, (const char *const[]){ __VA_ARGS__, NULL })
 
 static void parsed_deinit(struct parsed *p)
 {
@@ -133,8 +135,7 @@ static void globals_end_at_the_command(void **state _unused_)
 {
 	struct parsed p;
 
-	parse_as(&p, OPTIONS_GLOBAL, true,
-		 (const char *const[]){ "--socket", "/s", "record", "-t", "1", NULL });
+	parse_as(&p, NULL, (const char *const[]){ "--socket", "/s", "record", "-t", "1", NULL });
 	assert_int_equal(p.r, 0);
 	assert_string_equal(p.o.socket, "/s");
 	assert_string_equal(p.argv[p.next], "record");
@@ -190,7 +191,7 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct parsed p;
 
-		parse_as(&p, ALL, false, table[i].words);
+		parse_as(&p, &all, table[i].words);
 		assert_int_not_equal(p.r, 0);
 		assert_non_null(p.err.message);
 		if (!strstr(p.err.message, table[i].message))
@@ -206,10 +207,10 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 {
 	struct parsed p;
 
-	parse_as(&p, OPTION(JSON), false, (const char *const[]){ "--ring", NULL });
+	parse_as(&p, &only_json, (const char *const[]){ "--ring", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	parsed_deinit(&p);
-	parse_as(&p, OPTION(JSON), false, (const char *const[]){ "-o", "x", NULL });
+	parse_as(&p, &only_json, (const char *const[]){ "-o", "x", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	parsed_deinit(&p);
 }
@@ -233,7 +234,7 @@ static void stray_words_say_where_they_go(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct parsed p;
 
-		parse_as(&p, ALL, false, table[i].words);
+		parse_as(&p, &all, table[i].words);
 		assert_int_equal(p.r, 0);
 		assert_int_equal(options_check(&p.o, &command_record, &p.err), -EINVAL);
 		if (!strstr(p.err.hint, table[i].hint))
@@ -246,16 +247,15 @@ static void an_option_before_its_command(void **state _unused_)
 {
 	struct parsed p;
 
-	parse_as(&p, OPTIONS_GLOBAL, true,
-		 (const char *const[]){ "-o", "x.txt", "stop", "name", NULL });
+	parse_as(&p, NULL, (const char *const[]){ "-o", "x.txt", "stop", "name", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	assert_non_null(strstr(p.err.hint, "tracectl stop -o FILE"));
 	parsed_deinit(&p);
-	parse_as(&p, command_list.options, false, (const char *const[]){ "-t", "1s", NULL });
+	parse_as(&p, &command_list, (const char *const[]){ "-t", "1s", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	assert_non_null(strstr(p.err.hint, "-t is an option of: record, start"));
 	parsed_deinit(&p);
-	parse_as(&p, command_list.options, false, (const char *const[]){ "--version", NULL });
+	parse_as(&p, &command_list, (const char *const[]){ "--version", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	assert_non_null(strstr(p.err.hint, "tracectl --version"));
 	parsed_deinit(&p);
@@ -337,9 +337,10 @@ static void combinations_are_checked(void **state _unused_)
 	static const struct command plain = {
 		.name = "plain", .synopsis = "A", .args_min = 1, .args_max = 1
 	};
-	static const struct command runs = {
-		.name = "runs", .synopsis = "", .options = OPTION(EVENT), .takes_command = true
-	};
+	static const struct command runs = { .name = "runs",
+					     .synopsis = "",
+					     .options = OPTION_SET(OPTION(EVENT)),
+					     .takes_command = true };
 	struct parsed p;
 
 	PARSE(&p, "-q");
@@ -369,6 +370,7 @@ static void combinations_are_checked(void **state _unused_)
 
 int main(void)
 {
+	memset(all.options.has, true, sizeof(all.options.has));
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters_and_names_are_unique),
 		cmocka_unit_test(a_whole_line_is_read),
