@@ -101,6 +101,8 @@ enum option_id {
 	OPT_JSON_ARRAY,
 	OPT_SYNC_FILE,
 	OPT_SYNC_BOUND,
+	OPT_REPORT,
+	OPT_SESSION,
 	OPT_BY,
 	OPT_SORT,
 	OPT_TOP,
@@ -171,6 +173,8 @@ struct options {
 	struct word_list cpu_profiles;
 	const char *comm;    /* for a profile's samples; NULL: not given */
 	const char *symbols; /* a folder; NULL: not given */
+	const char *session; /* to report on; NULL: not given */
+	struct word_list reports;
 	struct word_list functions, not_functions, graph_roots, trace_options, shed, polls;
 	uint32_t graph_depth;			/* 0: not given */
 	uint32_t sample_hz;			/* 0: not given */

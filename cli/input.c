@@ -29,7 +29,7 @@ const char *input_temp_place(void)
 	return getenv("TMPDIR") ?: "/var/tmp";
 }
 
-static int input_create_temp(void)
+int input_create_temp(void)
 {
 	int fd = open(input_temp_place(), O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 

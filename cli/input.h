@@ -14,6 +14,8 @@ enum input_kind {
 
 /* Folder for temporary files. */
 const char *input_temp_place(void);
+/* An unnamed file there, or -errno. */
+int input_create_temp(void);
 /* -EISDIR, -EINVAL: an endless or unsuitable file. path: for messages. */
 int input_check(const struct stat *st, const char *path, struct error *err);
 /*

@@ -114,6 +114,7 @@ DEFINE_ADD_WORD(not_functions)
 DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
 DEFINE_ADD_WORD(shed)
+DEFINE_ADD_WORD(reports)
 DEFINE_SET_STRING(symbols)
 DEFINE_SET_STRING(comm)
 DEFINE_SET_STRING(tracer)
@@ -128,6 +129,7 @@ DEFINE_SET_STRING(end)
 DEFINE_SET_STRING(counter)
 DEFINE_SET_STRING(id)
 DEFINE_SET_STRING(by)
+DEFINE_SET_STRING(session)
 DEFINE_SET_STRING(sort)
 
 /* '' is the top-level buffer of a trace.dat. */
@@ -516,6 +518,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_SYNC_BOUND] = { 0, "sync-bound", "TIME",
 			     "warn of clock ties with a larger error (10us)", GROUP_RARE,
 			     COMPLETE_NOTHING, set_sync_bound },
+	[OPT_REPORT] = { 0, "report", "NAMES", "print these reports at the end; -o is not needed",
+			 GROUP_WHERE, COMPLETE_NOTHING, add_reports },
+	[OPT_SESSION] = { 0, "session", "SESSION", "report on what this flight recorder holds",
+			  GROUP_WHAT, COMPLETE_SESSION, set_session },
 	[OPT_BY] = { 0, "by", "WHAT", "what a row stands for: thread, comm, process, cpu",
 		     GROUP_WHAT, COMPLETE_NOTHING, set_by },
 	[OPT_SORT] = { 0, "sort", "COLUMN", "sort by this column; delay-p99 is a part of delay",

@@ -19,6 +19,7 @@ void options_deinit(struct options *o)
 	free(o->graph_roots.items);
 	free(o->trace_options.items);
 	free(o->shed.items);
+	free(o->reports.items);
 	free(o->polls.items);
 	free(o->cpu_profiles.items);
 	free(o->args);

@@ -23,6 +23,7 @@
 #include "destination.h"
 #include "link.h"
 #include "progress.h"
+#include "report.h"
 #include "start_request.h"
 
 /* Interval for checking the size if no progress is shown. */
@@ -403,7 +404,7 @@ static bool record_is_awaited(int fd)
 	       (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
 }
 
-static int record_run(const struct options *o)
+static int record_to_file(const struct options *o)
 {
 	_cleanup_(recording_deinit) struct recording rec = {
 		.o = o,
@@ -455,6 +456,11 @@ static int record_run(const struct options *o)
 	return destination_finish(&rec.dest, o, rec.finished);
 }
 
+static int record_run(const struct options *o)
+{
+	return o->reports.count ? report_after(o, record_to_file) : record_to_file(o);
+}
+
 const struct command command_record = {
 	.name = "record",
 	.synopsis = "[-t TIME] [-o FILE] [what to trace] [-- COMMAND...]",
@@ -468,13 +474,15 @@ const struct command command_record = {
 		"  tracectl record -t 10s -o out.json\n"
 		"  tracectl record -e sched:sched_switch -f 'next_prio < 100' -e irq -o rt.json\n"
 		"  tracectl record -F -o make.json.gz -- make -j8\n"
-		"  tracectl record --ring -b 16M -o last.json",
-	.options = OPTION_SET(
-		OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT), OPTION(FILTER),
-		OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(PID), OPTION(FOLLOW), OPTION(CPUS),
-		OPTION(CLOCK), OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM),
-		OPTIONS_ROTATE, OPTION(NAME), OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS,
-		OPTIONS_MERGE, OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
+		"  tracectl record --ring -b 16M -o last.json\n"
+		"  tracectl record -t 10s --report sched,irq",
+	.options = OPTION_SET(OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT),
+			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(PID),
+			      OPTION(FOLLOW), OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST,
+			      OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE,
+			      OPTION(NAME), OPTION(REPORT), OPTION(TGID), OPTION(RAW_ADDRESSES),
+			      OPTIONS_FORMATS, OPTIONS_MERGE, OPTION(FAIL_ON_LOSS), OPTION(JSON),
+			      OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,
 };

@@ -2,21 +2,23 @@
 /* `tracectl report`: tables from a recording. Decodes as `convert` does. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
-#include "base/landlock.h"
-#include "base/vec.h"
 #include "cli.h"
 #include "confined.h"
+#include "detached.h"
 #include "formats/formats.h"
 #include "input.h"
 #include "outcome.h"
+#include "output/path.h"
+#include "report.h"
 #include "report/report.h"
 
 struct reporting {
 	const struct options *o;
-	const char *path;
-	char *words; /* owned; the names point into it */
+	const char *path; /* for messages */
+	char *words;	  /* owned; the names point into it */
 	const char *names[REPORTS_MAX];
 	struct report_options options;
 	struct input_beside beside;
@@ -30,14 +32,15 @@ static void reporting_deinit(struct reporting *r)
 	close_fd(r->in);
 }
 
-/* All arguments but the last, also several in one, with commas. */
-static int reporting_take_names(struct reporting *r, struct error *err)
+/* Each word may be several names, with commas. */
+static int reporting_take_names(struct reporting *r, const char *const *words, size_t count,
+				struct error *err)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
 	char *rest, *name;
 
-	for (size_t i = 0; i + 1 < r->o->arg_count; i++)
-		buf_printf(&all, "%s,", r->o->args[i]);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&all, "%s,", words[i]);
 	if (!buf_string(&all))
 		return error_errno(err, -ENOMEM, "report");
 	r->words = TAKE_PTR(all.data);
@@ -98,11 +101,10 @@ static int reporting_decode(void *userdata, struct export_result *ret, struct er
 	return e;
 }
 
-static int report_run(const struct options *o)
+static void reporting_init(struct reporting *r, const struct options *o)
 {
-	_cleanup_(reporting_deinit) struct reporting r = {
+	*r = (struct reporting){
 		.o = o,
-		.path = o->args[o->arg_count - 1],
 		.options = { .by = o->by,
 			     .sort = o->sort,
 			     .top = o->top,
@@ -110,39 +112,145 @@ static int report_run(const struct options *o)
 			     .is_terminal = isatty(STDOUT_FILENO) },
 		.in = -EBADF,
 	};
-	_cleanup_outcome_ struct outcome outcome = { .path = r.path };
-	_cleanup_error_ struct error err = ERROR_INIT;
-	const struct options quiet = { .quiet = true, .fail_on_loss = o->fail_on_loss };
+	r->options.names = r->names;
+}
 
-	r.options.names = r.names;
-	if (reporting_take_names(&r, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
+/* The recording is open. Returns the exit status. */
+static int reporting_run(struct reporting *r)
+{
+	const struct options quiet = { .quiet = true, .fail_on_loss = r->o->fail_on_loss };
+	_cleanup_outcome_ struct outcome outcome = { .path = r->path };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (confined_wanted())
+		input_reserve_temps(&r->beside);
+	input_confine(-EBADF);
+	if (confined_run(reporting_decode, r, &outcome.result, &err) < 0)
+		return cli_fail(&err);
+	return outcome_tell(&outcome, &quiet);
+}
+
+/* An unnamed file for a capture stream, and its path for this process. */
+static int report_open_temp(char path[32], struct error *err)
+{
+	int fd = input_create_temp();
+
+	if (fd < 0) {
+		error_errno(err, fd, "%s", input_temp_place());
+		return error_hint(
+			err, "set TMPDIR to a folder for the recording, or give -o FILE.traced");
+	}
+	path_descriptor_allow(fd);
+	snprintf(path, 32, "/dev/fd/%d", fd);
+	return fd;
+}
+
+/* The recording is read again: the output can only be a capture stream. */
+static int report_check_output(const struct options *o, struct error *err)
+{
+	const struct export_format *format =
+		o->output ? export_format_find(o->format, o->output) : NULL;
+
+	if (!o->output && !o->format)
+		return 0;
+	if (format && format->recording && strcmp(o->output, "-") != 0)
+		return 0;
+	error_set(err, -EINVAL, "--report: the output can only be a .traced");
+	return error_hint(err, "omit -o, or write a .traced and convert it");
+}
+
+/*
+ * Has work() write a capture stream, to o->output or an unnamed file, and reports on it. Returns
+ * work()'s status, or if that is 0 the report's.
+ */
+static int reporting_record(struct reporting *r, const struct options *o,
+			    int (*work)(const struct options *o))
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct options changed = *o;
+	char path[32];
+	struct stat st;
+	int status, reported;
+
+	changed.json = false;
+	if (!o->output) {
+		r->in = report_open_temp(path, &err);
+		if (r->in < 0)
+			return cli_fail(&err);
+		changed.output = path;
+		changed.format = "traced";
+		changed.quiet = true;
+	}
+	status = work(&changed);
+	if (o->output)
+		r->in = input_open(o->output, &err);
+	/* If there is no recording, work() has said why. */
+	if (r->in < 0 || fstat(r->in, &st) < 0 || !st.st_size)
+		return status ?: cli_fail(&err);
+	reported = reporting_run(r);
+	return status ?: reported;
+}
+
+int report_after(const struct options *o, int (*work)(const struct options *o))
+{
+	_cleanup_(reporting_deinit) struct reporting r;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	reporting_init(&r, o);
+	r.path = o->output ?: "the recording";
+	if (report_check_output(o, &err) < 0 ||
+	    reporting_take_names(&r, o->reports.items, o->reports.count, &err) < 0 ||
 	    report_options_check(&r.options, &err) < 0)
 		return cli_usage(&err);
+	return reporting_record(&r, o, work);
+}
+
+static int report_fetch(const struct options *o)
+{
+	return fetch_run(o, FETCH_SNAPSHOT);
+}
+
+static int report_run(const struct options *o)
+{
+	const size_t names = o->arg_count - !o->session;
+	struct options fetch = { .socket = o->socket,
+				 .args = (char *[]){ (char *)o->session, NULL },
+				 .arg_count = 1 };
+	_cleanup_(reporting_deinit) struct reporting r;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	reporting_init(&r, o);
+	if (!o->session && !o->arg_count) {
+		error_set(&err, -EINVAL, "report: the recording is missing");
+		error_hint(&err, "tracectl report IN, or --session NAME");
+		return cli_usage(&err);
+	}
+	r.path = o->session ?: o->args[names];
+	if (reporting_take_names(&r, (const char *const *)o->args, names, &err) < 0 ||
+	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.options, &err) < 0)
+		return cli_usage(&err);
+	if (o->session)
+		return reporting_record(&r, &fetch, report_fetch);
 	r.in = input_open(r.path, &err);
 	if (r.in < 0) {
 		reporting_explain_input(r.path, &err);
 		return cli_fail(&err);
 	}
-	if (confined_wanted())
-		input_reserve_temps(&r.beside);
-	input_confine(-EBADF);
-	if (confined_run(reporting_decode, &r, &outcome.result, &err) < 0)
-		return cli_fail(&err);
-	return outcome_tell(&outcome, &quiet);
+	return reporting_run(&r);
 }
 
 const struct command command_report = {
 	.name = "report",
-	.synopsis = "[NAME...] IN",
+	.synopsis = "[NAME...] IN | --session SESSION",
 	.summary = "tables from a recording: delays, interrupts, system calls",
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"
-		"for. An interval in which events were lost is not guessed, but counted as cut.",
+		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
+		"--session takes what a running flight recorder holds.",
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
-			      OPTION(FAIL_ON_LOSS)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN)),
-	.args_min = 1,
+			      OPTION(FAIL_ON_LOSS), OPTION(SESSION)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(SESSION)),
 	.args_max = REPORTS_MAX + 1,
 	.complete = COMPLETE_FILE,
 	.run = report_run,

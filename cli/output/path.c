@@ -95,6 +95,13 @@ static int path_proc_number(const char *path)
 	return real && own && !strcmp(real, own) ? atoi(base + 1) : -1;
 }
 
+static int allowed_fd = -EBADF;
+
+void path_descriptor_allow(int fd)
+{
+	allowed_fd = fd;
+}
+
 int path_descriptor(const char *path)
 {
 	_cleanup_free_ char *at = strdup(path);
@@ -116,8 +123,8 @@ int path_descriptor(const char *path)
 	 * Our own descriptors are close-on-exec, except /dev/null in place of a missing standard
 	 * descriptor. As standard input, that one would be writable.
 	 */
-	if (fd == STDIN_FILENO || fcntl(fd, F_GETFD) != 0 ||
-	    (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
+	if (fd != allowed_fd && (fd == STDIN_FILENO || fcntl(fd, F_GETFD) != 0 ||
+				 (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY))
 		return -EBADF;
 	return fd;
 }

@@ -40,3 +40,5 @@ int path_refuse_directory(const char *path, struct error *err);
  * inherited, writable one; -ENOENT: path names none.
  */
 int path_descriptor(const char *path);
+/* From now on path_descriptor() takes this descriptor, too, although it was not inherited. */
+void path_descriptor_allow(int fd);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Reports on what another command recorded. */
+#pragma once
+
+#include "cli.h"
+
+/*
+ * Runs work() with options that make it write a capture stream, to o->output or an unnamed file,
+ * and prints the reports that o->reports names. Returns work()'s exit status, or if that is 0 the
+ * report's.
+ */
+int report_after(const struct options *o, int (*work)(const struct options *o));
