@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tracectl report as a command: its inputs and forms, and reports of recordings that just ended."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+
+from harness import Test, check
+
+CHILDREN = 20
+
+
+def table_of(text):
+    """The rows of the first table of a text, as dictionaries; columns are two spaces apart."""
+    lines = text.splitlines()
+    names = lines[1].split()
+    return [dict(zip(names, line.split(), strict=False)) for line in lines[2:] if line and "rows are shown" not in line]
+
+
+def recorded(test):
+    r = test.run("record", "-q", "--name", test.name, "-e", "sched", "-o", "x.traced", "--", "sh", "-c",
+                 f"for i in $(seq {CHILDREN}); do true; /bin/true; done")
+    check(r.status == 0, r)
+
+
+def forms(test):
+    """Text, JSON and CSV have the same rows and numbers."""
+    recorded(test)
+    text = test.run("report", "sched", "x.traced")
+    check(text.status == 0 and text.err == "", text)
+    document = json.loads(test.run("report", "sched", "--json", "x.traced").out)
+    check(document["format"] == "traced-report" and document["version"] == 1, document)
+    rows = document["reports"][0]["rows"]
+    table = list(csv.DictReader(io.StringIO(test.run("report", "sched", "--format", "csv", "x.traced").out)))
+    check(len(rows) == len(table) == len(table_of(text.out)) > CHILDREN, f"{len(rows)}, {len(table)}")
+    for a, b in zip(rows, table, strict=True):
+        check((a["task"], str(a["tid"]), str(a["runtime_ns"])) == (b["task"], b["tid"], b["runtime_ns"]), f"{a} {b}")
+        check(str(a["delay"]["max_ns"]) == b["delay_max_ns"], f"{a} {b}")
+        check(sum(n for _, n in a["delay"]["buckets"]) == a["delay"]["count"], a)
+
+
+def choices(test):
+    recorded(test)
+    rows = json.loads(test.run("report", "sched", "--json", "--by", "comm", "x.traced").out)["reports"][0]["rows"]
+    trues = [row for row in rows if row["comm"] == "true"]
+    check(len(trues) == 1 and trues[0]["runs"] >= CHILDREN, trues)
+    r = test.run("report", "sched", "--sort", "delay-p99", "--top", "3", "x.traced")
+    check(len(table_of(r.out)) == 3 and "3 of " in r.out, r)
+    rows = json.loads(test.run("report", "sched", "--json", "--min", "100us", "x.traced").out)["reports"][0]["rows"]
+    check(rows and all(row["runtime_ns"] >= 100_000 for row in rows), rows)
+
+
+def inputs(test):
+    recorded(test)
+    wanted = test.run("report", "sched", "x.traced").out
+    data = (test.dir / "x.traced").read_bytes()
+    check(test.run("report", "sched", "-", stdin=data).out == wanted, "a pipe differs")
+    subprocess.run(["gzip", "-k", test.dir / "x.traced"], check=True)
+    check(test.run("report", "sched", "x.traced.gz").out == wanted, "gzip differs")
+    r = test.run("convert", "-q", "x.traced", "x.dat")
+    check(r.status == 0, r)
+    check(test.run("report", "sched", "x.dat").out == wanted, "a .dat differs")
+    (test.dir / "cut.traced").write_bytes(data[:len(data) * 2 // 3])
+    r = test.run("report", "sched", "cut.traced")
+    check(r.status == 3 and "INCOMPLETE" in r.err, r)
+
+
+def without_a_file(test):
+    r = test.run("record", "--name", test.name, "--report", "sched", "-e", "sched", "-t", "300ms")
+    check(r.status == 0 and r.out.startswith("sched\n") and len(table_of(r.out)) > 1, r)
+    check(test.files() == [], f"left {test.files()}")
+    r = test.run("record", "-q", "--name", test.name, "--report", "sched", "-e", "sched", "-t", "300ms", "-o", "y.traced")
+    check(r.status == 0 and r.out == test.run("report", "sched", "y.traced").out, r)
+
+
+def of_a_session(test):
+    name = f"{test.name}-ring"
+    r = test.run("start", "-q", "--ring", "--name", name, "-e", "sched")
+    check(r.status == 0, r)
+    for _ in range(CHILDREN):
+        subprocess.run(["true"], check=True)
+    first = test.run("report", "sched", "--session", name, "--json", "--by", "comm")
+    check(first.status == 0, first)
+    runs = {row["comm"]: row["runs"] for row in json.loads(first.out)["reports"][0]["rows"]}
+    check(runs.get("true", 0) >= CHILDREN, runs)
+    check(name in test.run("list").out, "the session ended")
+    check(test.run("cancel", "-q", name).status == 0, "cancel")
+
+
+def refusals(test):
+    recorded(test)
+    for arguments, status, says in (
+            (["report"], 2, "the recording is missing"),
+            (["report", "nothing", "x.traced"], 2, "there is no report 'nothing'"),
+            (["report", "sched"], 1, "name a recording, too"),
+            (["report", "sched", "--by", "color", "x.traced"], 2, "it is made by"),
+            (["report", "sched", "--sort", "color", "x.traced"], 1, "its columns are task"),
+            (["report", "sched", "--top", "0", "x.traced"], 2, "not a number of rows"),
+            (["report", "sched", "--format", "xml", "x.traced"], 2, "text, json and csv"),
+            (["report", "sched", "--session", "none-such"], 1, "no traced is running"),
+            (["record", "--report", "nothing", "-t", "1s"], 2, "there is no report"),
+            (["record", "--report", "sched", "-t", "1s", "-o", "y.json"], 2, "omit -o")):
+        r = test.run(*arguments)
+        check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
+    r = test.run("record", "-q", "--name", test.name, "-e", "irq", "-t", "100ms", "-o", "irq.traced")
+    check(r.status == 0, r)
+    r = test.run("report", "sched", "irq.traced")
+    check(r.status == 1 and "no events for the report sched" in r.err, r)
+
+
+def by_root(test):
+    """Root's report is made by another user, who can't write."""
+    recorded(test)
+    os.chmod(test.dir / "x.traced", 0o600)
+    check(test.run("report", "sched", "x.traced").status == 0, "a file that only root can read")
+
+
+def main():
+    test = Test("report_command")
+    test.case("forms", forms)
+    test.case("choices", choices)
+    test.case("inputs", inputs)
+    test.case("without a file", without_a_file)
+    test.case("of a session", of_a_session, daemon=True)
+    test.case("refusals", refusals)
+    test.case("by root", by_root)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
