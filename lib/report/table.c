@@ -141,9 +141,9 @@ static uint64_t sort_key_value(const struct sort_key *k, uint32_t row)
 {
 	const union cell *cell = &k->table->cells[row * k->table->column_count + k->column];
 
-	return k->table->columns[k->column].kind == COLUMN_HISTOGRAM
-		       ? histogram_part_of(cell->histogram, k->part)
-		       : cell->count;
+	if (k->table->columns[k->column].kind == COLUMN_HISTOGRAM)
+		return histogram_part_of(cell->histogram, k->part);
+	return cell->count == TABLE_UNKNOWN ? 0 : cell->count;
 }
 
 static int table_compare_texts(const struct table *t, const union cell *a, const union cell *b)

@@ -15,6 +15,7 @@ enum column_kind {
 	COLUMN_TIME,	  /* uint64_t: ns */
 	COLUMN_AT,	  /* uint64_t: ns, on the trace clock; 0: empty */
 	COLUMN_PERMILLE,  /* uint64_t: 1000 is all; shown in per cent */
+	COLUMN_BAR,	  /* as COLUMN_PERMILLE; for people a bar */
 	COLUMN_HISTOGRAM, /* of times: average, p50, p99 and max */
 };
 
@@ -24,6 +25,9 @@ struct column {
 };
 
 #define COLUMNS_MAX 16
+
+/* A time that is not known: null in JSON. It is sorted as 0. */
+#define TABLE_UNKNOWN UINT64_MAX
 
 struct table;
 

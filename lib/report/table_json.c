@@ -22,6 +22,7 @@ static const char *column_unit(enum column_kind kind)
 	case COLUMN_BYTES:
 		return "_bytes";
 	case COLUMN_PERMILLE:
+	case COLUMN_BAR:
 		return "_permille";
 	default:
 		return "";
@@ -69,7 +70,10 @@ static void json_put_cell(const struct table *t, size_t row, size_t column, stru
 		json_put_histogram(out, cell->histogram);
 		break;
 	default:
-		buf_printf(out, "%" PRIu64, cell->count);
+		if (cell->count == TABLE_UNKNOWN)
+			buf_puts(out, "null");
+		else
+			buf_printf(out, "%" PRIu64, cell->count);
 	}
 }
 
@@ -154,7 +158,8 @@ static void csv_put_cell(const struct table *t, size_t row, size_t column, struc
 				   histogram_part_of(cell->histogram, part));
 		break;
 	default:
-		buf_printf(out, "%" PRIu64, cell->count);
+		if (cell->count != TABLE_UNKNOWN)
+			buf_printf(out, "%" PRIu64, cell->count);
 	}
 }
 

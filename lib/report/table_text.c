@@ -11,6 +11,8 @@
 #define GAP 2
 /* A thread's name has 15 bytes at most; applications' slices have longer ones. */
 #define TEXT_MAX 60
+/* Characters of a bar that stands for all. */
+#define BAR_MAX 40U
 
 static void cells_put_time(uint64_t ns, struct buf *out)
 {
@@ -35,6 +37,15 @@ static void cells_put_time(uint64_t ns, struct buf *out)
 	buf_printf(out, "%" PRIu64 " ns", ns);
 }
 
+/* Every value but 0 has a bar. On a terminal it is made of full blocks. */
+static void cells_put_bar(uint64_t permille, const struct report_options *o, struct buf *out)
+{
+	uint64_t len = (MIN(permille, UINT64_C(1000)) * BAR_MAX + 999) / 1000;
+
+	for (uint64_t i = 0; i < len; i++)
+		buf_puts(out, o->is_terminal ? "\u2588" : "#");
+}
+
 static void cells_put_at(uint64_t ts, struct buf *out)
 {
 	if (ts)
@@ -54,8 +65,8 @@ static void cells_put_visible(struct text text, struct buf *out)
 	buf_visible(out, len ? copy : "-", TEXT_MAX);
 }
 
-static void cells_put_cell(const struct table *t, size_t row, size_t column, size_t part,
-			   struct buf *out)
+static void cells_put_cell(const struct table *t, const struct report_options *o, size_t row,
+			   size_t column, size_t part, struct buf *out)
 {
 	const union cell *cell = table_cell(t, row, column);
 
@@ -73,7 +84,13 @@ static void cells_put_cell(const struct table *t, size_t row, size_t column, siz
 		format_bytes(cell->count, out);
 		break;
 	case COLUMN_TIME:
-		cells_put_time(cell->count, out);
+		if (cell->count == TABLE_UNKNOWN)
+			buf_putc(out, '-');
+		else
+			cells_put_time(cell->count, out);
+		break;
+	case COLUMN_BAR:
+		cells_put_bar(cell->count, o, out);
 		break;
 	case COLUMN_AT:
 		cells_put_at(cell->count, out);
@@ -143,8 +160,12 @@ static void cells_put_padded(struct buf *out, struct buf *cell, const struct sho
 	buf_clear(cell);
 }
 
-void table_write_text(const struct table *t, const struct report_options *o _unused_,
-		      struct buf *out)
+static bool cells_is_left(const struct table *t, size_t column)
+{
+	return t->columns[column].kind == COLUMN_TEXT || t->columns[column].kind == COLUMN_BAR;
+}
+
+void table_write_text(const struct table *t, const struct report_options *o, struct buf *out)
 {
 	struct shown_column shown[SHOWN_MAX];
 	const size_t count = cells_list_columns(t, shown);
@@ -155,14 +176,14 @@ void table_write_text(const struct table *t, const struct report_options *o _unu
 		shown[i].width = cells_width(&cell);
 		buf_clear(&cell);
 		for (size_t row = 0; row < t->shown; row++) {
-			cells_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			cells_put_cell(t, o, row, shown[i].column, shown[i].part, &cell);
 			shown[i].width = MAX(shown[i].width, cells_width(&cell));
 			buf_clear(&cell);
 		}
 	}
 	buf_printf(out, "%s\n", t->name);
 	for (size_t i = 0; i < count; i++) {
-		bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
+		bool left = cells_is_left(t, shown[i].column);
 
 		cells_put_header(t, shown[i].column, shown[i].part, &cell);
 		cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
@@ -170,9 +191,9 @@ void table_write_text(const struct table *t, const struct report_options *o _unu
 	buf_putc(out, '\n');
 	for (size_t row = 0; row < t->shown; row++) {
 		for (size_t i = 0; i < count; i++) {
-			bool left = t->columns[shown[i].column].kind == COLUMN_TEXT;
+			bool left = cells_is_left(t, shown[i].column);
 
-			cells_put_cell(t, row, shown[i].column, shown[i].part, &cell);
+			cells_put_cell(t, o, row, shown[i].column, shown[i].part, &cell);
 			cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
 		}
 		buf_putc(out, '\n');
