@@ -16,6 +16,7 @@
 
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
+	struct sched_task *lost; /* ran when events were lost; NULL: none */
 	bool known;		 /* runs is right */
 	bool seen;		 /* it had a switch, or lost events */
 	uint64_t since;
@@ -31,8 +32,8 @@ struct scheduler {
 	struct sched_listener listeners[SCHED_LISTENERS_MAX];
 	size_t listener_count;
 	struct switch_fields sw;
-	struct field_at waking_pid, wakeup_pid, new_pid;
-	bool has_wakeups;
+	struct field_at waking_pid, wakeup_pid, new_pid, exec_pid, exec_old_pid;
+	bool has_waking, has_wakeups;
 	struct rows tasks;	/* of struct sched_task, by tid */
 	struct sched_cpu *cpus; /* owned */
 	uint32_t cpu_count;
@@ -84,14 +85,16 @@ static int scheduler_tell(struct scheduler *s, size_t what, const struct sched_s
 	return r;
 }
 
-/* Begins a task's life, or another one of the same tid. */
+/*
+ * Begins a task's life, or another one of the same tid. Its mark is 0: after a loss, events of the
+ * task may be among the lost ones.
+ */
 static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t tid)
 {
 	*t = (struct sched_task){
 		.tid = tid,
 		.cpu = UINT32_MAX,
 		.waker = -1,
-		.mark = report_mark(s->env),
 		.known = report_task(s->env, tid, s->env->ts),
 	};
 }
@@ -119,6 +122,13 @@ struct sched_task *scheduler_find(struct scheduler *s, int32_t tid)
 	struct sched_task *t = rows_find(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
 
 	return t && t->tid && !t->ends ? t : NULL;
+}
+
+char sched_task_letter(const struct sched_task *t)
+{
+	static const char letters[] = "SDTtXZPI";
+
+	return t->left_state ? letters[__builtin_ctz(t->left_state)] : 'R';
 }
 
 static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
@@ -154,6 +164,29 @@ static enum span_state scheduler_span_state(const struct scheduler *s, const str
 	return SPAN_CUT;
 }
 
+static int scheduler_tell_cut_run(struct scheduler *s, struct sched_task *t, uint32_t cpu)
+{
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
+
+	return scheduler_tell(s, SCHED_RUNS, &span, NULL);
+}
+
+/*
+ * The switch that ended the CPU's run is missing. The run is counted with the CPU's next switch: if
+ * that ends a run of the same task, both can be one.
+ */
+static void scheduler_lose_run(struct sched_cpu *c, uint32_t cpu)
+{
+	struct sched_task *t = c->runs;
+
+	/* Otherwise another CPU has had events of the task since. */
+	if (t && t->state == SCHED_RUNS && t->cpu == cpu) {
+		t->state = SCHED_UNKNOWN;
+		t->mark = UINT64_MAX;
+	}
+	*c = (struct sched_cpu){ .seen = true, .lost = t ?: c->lost };
+}
+
 /* The CPU's task, or its idle task, ran until now. Losses of other CPUs don't matter to it. */
 static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t cpu,
 			     struct sched_task *prev, const struct sched_task *next)
@@ -161,14 +194,17 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE };
 	int r = 0;
 
+	/* Some kernels leave out switches. */
+	if (c->known && c->runs != prev)
+		scheduler_lose_run(c, cpu);
+	if (c->lost && c->lost != prev)
+		r = scheduler_tell_cut_run(s, c->lost, cpu);
 	if (!c->known)
 		span.state = c->seen ? SPAN_CUT : SPAN_OPEN;
-	else if (c->runs != prev)
-		span.state = SPAN_CUT;
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;
 	if (prev)
-		return scheduler_tell(s, SCHED_RUNS, &span, next);
+		return r ?: scheduler_tell(s, SCHED_RUNS, &span, next);
 	for (size_t i = 0; i < s->listener_count && r == 0; i++)
 		if (s->listeners[i].idled)
 			r = s->listeners[i].idled(s->listeners[i].report, cpu, span.from, span.to,
@@ -176,18 +212,23 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 	return r;
 }
 
-static void scheduler_leave(struct scheduler *s, struct sched_task *prev, uint32_t state)
+/* The task goes on with another state, and the event that ended this one is missing. */
+static int scheduler_cut(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	uint32_t left = state & (STATE_REPORT_MAX - 1);
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
 
+	return scheduler_tell(s, t->state, &span, NULL);
+}
+
+static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
+{
 	if (!prev)
 		return;
-	prev->left_state = left;
-	prev->preempted = !left;
+	prev->preempted = !prev->left_state;
 	prev->out_ts = s->env->ts;
 	prev->waker = -1;
-	prev->ends = left & (STATE_DEAD | STATE_ZOMBIE);
-	sched_task_enter(s, prev, left ? SCHED_SLEEPS : SCHED_WAITS);
+	prev->ends = prev->left_state & (STATE_DEAD | STATE_ZOMBIE);
+	sched_task_enter(s, prev, prev->left_state ? SCHED_SLEEPS : SCHED_WAITS);
 }
 
 /* The next task waited until now, if its wake-up was seen. */
@@ -195,18 +236,37 @@ static int scheduler_end_wait(struct scheduler *s, struct sched_task *next, uint
 {
 	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE };
 
+	int r = 0;
+
 	if (next->state == SCHED_RUNS) {
 		/* It was switched out where events are missing. */
 		span.state = SPAN_CUT;
 	} else {
 		span.state = scheduler_span_state(s, next);
-		/* Only the wake-up is missing: wake-ups were not recorded, or filtered. */
-		if (span.state == SPAN_WHOLE && next->state == SCHED_SLEEPS)
-			return 0;
+		if (next->state == SCHED_SLEEPS) {
+			/* Only the wake-up is missing: it was not recorded, or filtered. */
+			if (span.state == SPAN_WHOLE)
+				return 0;
+			r = scheduler_cut(s, next, cpu);
+		}
 	}
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;
-	return scheduler_tell(s, SCHED_WAITS, &span, NULL);
+	return r ?: scheduler_tell(s, SCHED_WAITS, &span, NULL);
+}
+
+/* The task is switched out. Its span before this run is cut if the switch in is missing. */
+static int scheduler_end_before(struct scheduler *s, struct sched_task *prev, uint32_t state,
+				uint32_t cpu)
+{
+	int r = 0;
+
+	if (!prev)
+		return 0;
+	if (prev->state == SCHED_WAITS || prev->state == SCHED_SLEEPS)
+		r = scheduler_cut(s, prev, cpu);
+	prev->left_state = state & (STATE_REPORT_MAX - 1);
+	return r;
 }
 
 static int scheduler_on_switch(struct report *report, const struct trace_event *ev)
@@ -222,50 +282,73 @@ static int scheduler_on_switch(struct report *report, const struct trace_event *
 	if (r == 0)
 		r = scheduler_task(s, field_at_pid(&s->sw.prev_pid, &ev->rec), &prev);
 	if (r == 0)
+		r = scheduler_end_before(
+			s, prev, (uint32_t)field_at_read(&s->sw.prev_state, &ev->rec), ev->cpu);
+	if (r == 0)
 		r = scheduler_end_run(s, c, ev->cpu, prev, next);
 	if (r < 0)
 		return r;
-	scheduler_leave(s, prev, (uint32_t)field_at_read(&s->sw.prev_state, &ev->rec));
+	scheduler_leave(s, prev);
 	if (next) {
 		r = scheduler_end_wait(s, next, ev->cpu);
 		sched_task_enter(s, next, SCHED_RUNS);
 		next->cpu = ev->cpu;
 	}
-	*c = (struct sched_cpu){ next, true, true, ev->rec.ts };
+	*c = (struct sched_cpu){ .runs = next, .known = true, .seen = true, .since = ev->rec.ts };
 	return r;
 }
 
-static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_event *ev, bool born)
+enum wake { WAKE_FIRST, WAKE_SECOND, WAKE_NEW };
+
+/* Whether the event begins no wait: the task runs, or waits already. */
+static bool scheduler_wakes_nobody(const struct scheduler *s, const struct sched_task *t,
+				   enum wake wake)
+{
+	/* It runs: it is about to sleep, and does not. Or its switch is missing. */
+	if (t->state == SCHED_RUNS)
+		return true;
+	if (t->state != SCHED_WAITS || !report_is_whole(s->env, t->mark))
+		return false;
+	/* sched_waking comes twice only if the task ran in between, or was preempted. */
+	return wake != WAKE_FIRST || t->preempted || !t->woken;
+}
+
+static int scheduler_end_sleep(struct scheduler *s, struct sched_task *t, uint32_t cpu)
+{
+	struct sched_span span = { t, cpu, t->since, s->env->ts, scheduler_span_state(s, t) };
+
+	if (t->state == SCHED_WAITS)
+		return scheduler_cut(s, t, cpu);
+	if (span.state != SPAN_WHOLE)
+		span.from = span.to;
+	return scheduler_tell(s, SCHED_SLEEPS, &span, NULL);
+}
+
+static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_event *ev,
+			  enum wake wake)
 {
 	struct sched_task *t;
 	int r = scheduler_task(s, tid, &t);
+	bool late;
 
 	if (r < 0 || !t)
 		return r;
-	if (born && t->state != SCHED_UNKNOWN)
+	if (wake == WAKE_NEW && t->state != SCHED_UNKNOWN)
 		sched_task_begin(s, t, tid);
-	/*
-	 * A task that runs is about to sleep, and does not; or its switch is missing. One that
-	 * waits has been woken by the earlier event.
-	 */
-	if (t->state == SCHED_RUNS || t->state == SCHED_WAITS) {
-		if (report_is_whole(s->env, t->mark) || t->state == SCHED_RUNS)
-			return 0;
-	}
-	if (t->state == SCHED_SLEEPS || t->state == SCHED_UNKNOWN) {
-		struct sched_span span = { t, ev->cpu, t->since, s->env->ts,
-					   scheduler_span_state(s, t) };
-
-		if (span.state != SPAN_WHOLE)
-			span.from = span.to;
-		t->waker = ev->pid;
-		t->waker_cpu = ev->cpu;
-		r = born ? 0 : scheduler_tell(s, SCHED_SLEEPS, &span, NULL);
-	}
+	if (scheduler_wakes_nobody(s, t, wake))
+		return 0;
+	/* The wait began with a sched_waking that may be among lost events. */
+	late = wake == WAKE_SECOND && s->has_waking && !report_is_whole(s->env, t->mark);
 	t->waker = ev->pid;
 	t->waker_cpu = ev->cpu;
+	/* A wait whose sched_waking was seen goes on, and is cut. */
+	if (wake != WAKE_NEW && !(late && t->state == SCHED_WAITS))
+		r = scheduler_end_sleep(s, t, ev->cpu);
 	t->preempted = false;
+	t->woken = wake == WAKE_FIRST;
 	sched_task_enter(s, t, SCHED_WAITS);
+	if (late)
+		t->mark = UINT64_MAX;
 	return r;
 }
 
@@ -273,21 +356,41 @@ static int scheduler_on_waking(struct report *report, const struct trace_event *
 {
 	struct scheduler *s = container_of(report, struct scheduler, report);
 
-	return scheduler_wake(s, field_at_pid(&s->waking_pid, &ev->rec), ev, false);
+	return scheduler_wake(s, field_at_pid(&s->waking_pid, &ev->rec), ev, WAKE_FIRST);
 }
 
 static int scheduler_on_wakeup(struct report *report, const struct trace_event *ev)
 {
 	struct scheduler *s = container_of(report, struct scheduler, report);
 
-	return scheduler_wake(s, field_at_pid(&s->wakeup_pid, &ev->rec), ev, false);
+	return scheduler_wake(s, field_at_pid(&s->wakeup_pid, &ev->rec), ev, WAKE_SECOND);
 }
 
 static int scheduler_on_new(struct report *report, const struct trace_event *ev)
 {
 	struct scheduler *s = container_of(report, struct scheduler, report);
 
-	return scheduler_wake(s, field_at_pid(&s->new_pid, &ev->rec), ev, true);
+	return scheduler_wake(s, field_at_pid(&s->new_pid, &ev->rec), ev, WAKE_NEW);
+}
+
+/* A thread that executes a program takes its process's first tid, while it runs. */
+static int scheduler_on_exec(struct report *report, const struct trace_event *ev)
+{
+	struct scheduler *s = container_of(report, struct scheduler, report);
+	struct sched_task *old = scheduler_find(s, field_at_pid(&s->exec_old_pid, &ev->rec));
+	struct sched_cpu *c = scheduler_cpu(s, ev->cpu);
+	struct sched_task *t;
+	int r = scheduler_task(s, field_at_pid(&s->exec_pid, &ev->rec), &t);
+
+	if (r < 0 || !t || !old || old == t)
+		return r;
+	sched_task_begin(s, t, t->tid);
+	t->cpu = ev->cpu;
+	sched_task_enter(s, t, SCHED_RUNS);
+	old->ends = true;
+	if (c && c->runs == old)
+		c->runs = t;
+	return 0;
 }
 
 static bool scheduler_begin(struct scheduler *s)
@@ -304,7 +407,7 @@ static bool scheduler_begin(struct scheduler *s)
 	};
 	if (report_on(s->env, &s->report, "sched", "sched_waking", scheduler_on_waking, &ev)) {
 		s->waking_pid = field_at_find(ev, "pid", big);
-		s->has_wakeups = true;
+		s->has_waking = s->has_wakeups = true;
 	}
 	if (report_on(s->env, &s->report, "sched", "sched_wakeup", scheduler_on_wakeup, &ev)) {
 		s->wakeup_pid = field_at_find(ev, "pid", big);
@@ -312,6 +415,10 @@ static bool scheduler_begin(struct scheduler *s)
 	}
 	if (report_on(s->env, &s->report, "sched", "sched_wakeup_new", scheduler_on_new, &ev))
 		s->new_pid = field_at_find(ev, "pid", big);
+	if (report_on(s->env, &s->report, "sched", "sched_process_exec", scheduler_on_exec, &ev)) {
+		s->exec_pid = field_at_find(ev, "pid", big);
+		s->exec_old_pid = field_at_find(ev, "old_pid", big);
+	}
 	return true;
 }
 
@@ -328,27 +435,20 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
 {
 	struct sched_cpu *c = scheduler_cpu(s, cpu);
-	struct sched_task *t;
-	int r = 0;
 
 	if (!c)
 		return -ENOMEM;
-	t = c->runs;
-	if (t) {
-		struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
-
-		r = scheduler_tell(s, SCHED_RUNS, &span, NULL);
-		t->state = SCHED_UNKNOWN;
-		t->mark = UINT64_MAX;
-	}
-	*c = (struct sched_cpu){ .seen = true };
-	return r;
+	scheduler_lose_run(c, cpu);
+	return 0;
 }
 
 int scheduler_close(struct scheduler *s)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < s->cpu_count && r == 0; i++)
+		if (s->cpus[i].lost)
+			r = scheduler_tell_cut_run(s, s->cpus[i].lost, i);
 	for (uint32_t i = 0; i < s->tasks.count && r == 0; i++) {
 		struct sched_task *t = rows_at(&s->tasks, i);
 		struct sched_span span = { t, t->cpu, s->env->ts, s->env->ts, SPAN_OPEN };

@@ -6,8 +6,10 @@
  * 	   |---- waited ----|------- ran --------|---- slept ----|--- waited ...
  *
  * A wait begins at the earlier of sched_waking and sched_wakeup, or when the task was switched out
- * while it was runnable. It ends when the task is switched in. Spans that lost events may have cut
- * are SPAN_CUT, those that the recording's edges cut SPAN_OPEN; their times mean nothing then.
+ * while it was runnable. It ends when the task is switched in. A span is passed on once, when its
+ * end is seen, or when a later event of the task shows that the end is missing. Spans that lost
+ * events may have cut are SPAN_CUT, those that the recording's edges cut SPAN_OPEN; their times
+ * mean nothing then.
  */
 #pragma once
 
@@ -33,6 +35,7 @@ struct sched_task {
 	int32_t tid;
 	uint8_t state;	     /* enum sched_state */
 	bool preempted;	     /* the wait began without a wake-up */
+	bool woken;	     /* the wait began with a sched_waking */
 	bool ends;	     /* was switched out for the last time */
 	uint32_t cpu;	     /* where it runs, or ran last; UINT32_MAX: nowhere yet */
 	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
@@ -70,6 +73,8 @@ struct scheduler *scheduler_free(struct scheduler *s);
  * with the first listener. -ENODATA: the recording has no sched_switch.
  */
 int scheduler_listen(struct scheduler *s, const struct sched_listener *listener);
+/* The letter of left_state, as the kernel prints it: R, S, D and so on. */
+char sched_task_letter(const struct sched_task *t);
 /* The thread's state now; NULL: it had no event of the scheduler. */
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
 /* The task that runs on that CPU; NULL: the idle task, or unknown. */
