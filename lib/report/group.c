@@ -18,16 +18,23 @@ enum grouping grouping_find(const char *by)
 	return g;
 }
 
-/* A name's hash has 128 bits and depends on a secret: no two names share it. */
-static struct row_key group_key_of_name(struct text name)
+/* A hash has 128 bits and depends on a secret: no two names share it. */
+struct row_key group_key_of_name(struct text name)
 {
 	XXH128_hash_t hash = XXH3_128bits_withSeed(name.data, name.len, hash_secret[0]);
 
 	return (struct row_key){ hash.low64, hash.high64 };
 }
 
-static struct row_key group_key(enum grouping by, const struct task *task, int32_t tid,
-				uint32_t cpu)
+struct row_key group_key_join(struct row_key a, struct row_key b)
+{
+	const uint64_t both[] = { a.a, a.b, b.a, b.b };
+	XXH128_hash_t hash = XXH3_128bits_withSeed(both, sizeof(both), hash_secret[0]);
+
+	return (struct row_key){ hash.low64, hash.high64 };
+}
+
+struct row_key group_key(enum grouping by, const struct task *task, int32_t tid, uint32_t cpu)
 {
 	switch (by) {
 	case GROUP_COMM:
@@ -41,19 +48,25 @@ static struct row_key group_key(enum grouping by, const struct task *task, int32
 	}
 }
 
-void *group_get(const struct report_env *env, struct rows *rows, enum grouping by,
-		const struct task *task, int32_t tid, uint32_t cpu)
+void group_begin(const struct report_env *env, const struct rows *rows, struct group *g,
+		 enum grouping by, const struct task *task, int32_t tid, uint32_t cpu)
 {
-	void *row = rows_get(rows, group_key(by, task, tid, cpu));
-	struct group *g = row;
-
-	if (!g || g->used)
-		return row;
-	*g = (struct group){ task, tid, cpu, true, row == rows->rest };
+	if (g->used)
+		return;
+	*g = (struct group){ task, tid, cpu, true, (void *)g == rows->rest };
 	if (by == GROUP_PROCESS && task && task->tgid) {
 		g->tid = task->tgid;
 		g->task = report_task(env, task->tgid, env->ts) ?: task;
 	}
+}
+
+void *group_get(const struct report_env *env, struct rows *rows, enum grouping by,
+		const struct task *task, int32_t tid, uint32_t cpu)
+{
+	void *row = rows_get(rows, group_key(by, task, tid, cpu));
+
+	if (row)
+		group_begin(env, rows, row, by, task, tid, cpu);
 	return row;
 }
 

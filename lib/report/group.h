@@ -21,6 +21,13 @@ struct group {
 
 /* "thread", "comm", "process" or "cpu"; NULL: by thread. */
 enum grouping grouping_find(const char *by);
+/* The key of a task's row; group_key_join() makes one of two. */
+struct row_key group_key(enum grouping by, const struct task *task, int32_t tid, uint32_t cpu);
+struct row_key group_key_join(struct row_key a, struct row_key b);
+struct row_key group_key_of_name(struct text name);
+/* Makes a block of that key the task's, if it is new. */
+void group_begin(const struct report_env *env, const struct rows *rows, struct group *g,
+		 enum grouping by, const struct task *task, int32_t tid, uint32_t cpu);
 /* The row of a task's events on a CPU. task NULL: unknown. NULL: out of memory. */
 void *group_get(const struct report_env *env, struct rows *rows, enum grouping by,
 		const struct task *task, int32_t tid, uint32_t cpu);

@@ -5,9 +5,13 @@
 #include "report/kind.h"
 
 extern const struct report_kind report_sched;
+extern const struct report_kind report_timehist;
+extern const struct report_kind report_runq;
+extern const struct report_kind report_offcpu;
+extern const struct report_kind report_blame;
 
 const struct report_kind *const report_kinds[] = {
-	&report_sched,
+	&report_sched, &report_timehist, &report_runq, &report_offcpu, &report_blame,
 };
 const size_t report_kind_count = ARRAY_SIZE(report_kinds);
 

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The tasks that ran on a CPU while another one waited for it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "report/group.h"
+#include "report/scheduler.h"
+
+#define BLAME_RUNS 256U
+#define BLAME_CPUS_MAX 65536U
+
+struct blame_run {
+	const struct task *task; /* NULL: unknown, or the idle task */
+	int32_t tid;		 /* 0: the idle task */
+	uint64_t from, to;
+};
+
+/* A CPU's last whole runs; they do not overlap. */
+struct blame_cpu {
+	struct blame_run *runs; /* owned: BLAME_RUNS; NULL: none yet */
+	uint64_t count;		/* of all times; the newest is at (count - 1) % BLAME_RUNS */
+};
+
+struct blame_waiter {
+	struct group group;
+	uint64_t total; /* of its whole waits */
+};
+
+struct blame_pair {
+	struct group runner; /* first: the row's */
+	const struct blame_waiter *waiter;
+	uint64_t count, time;
+};
+
+struct blame {
+	struct report report;
+	struct rows waiters, pairs;
+	struct blame_cpu *cpus; /* owned */
+	uint32_t cpu_count;
+	enum grouping grouping;
+	uint64_t cut, open;
+	int index; /* of sched_task.row */
+};
+
+/* The time in which it is not known who ran. */
+#define BLAME_UNKNOWN (-1)
+
+static const char *const blame_by[] = { "thread", "comm", "process", NULL };
+
+static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
+{
+	uint32_t from = b->cpu_count, cap = from;
+	struct blame_cpu *c;
+
+	if (cpu >= from) {
+		if (cpu >= BLAME_CPUS_MAX ||
+		    vec_reserve(b->cpus, b->cpu_count, cap, cpu + 1 - from) < 0)
+			return NULL;
+		b->cpu_count = cpu + 1;
+		memset(&b->cpus[from], 0, (cpu + 1 - from) * sizeof(*b->cpus));
+	}
+	c = &b->cpus[cpu];
+	if (!c->runs)
+		c->runs = calloc(BLAME_RUNS, sizeof(*c->runs));
+	return c->runs ? c : NULL;
+}
+
+static int blame_keep(struct blame *b, uint32_t cpu, struct blame_run run)
+{
+	struct blame_cpu *c = blame_cpu_of(b, cpu);
+
+	if (!c)
+		return -ENOMEM;
+	c->runs[c->count++ % BLAME_RUNS] = run;
+	return 0;
+}
+
+static int blame_on_ran(struct report *report, const struct sched_span *span,
+			const struct sched_task *next _unused_)
+{
+	struct blame *b = container_of(report, struct blame, report);
+	struct blame_run run = { span->task->known, span->task->tid, span->from, span->to };
+
+	return span->state == SPAN_WHOLE ? blame_keep(b, span->cpu, run) : 0;
+}
+
+static int blame_on_idled(struct report *report, uint32_t cpu, uint64_t from, uint64_t to,
+			  enum span_state state)
+{
+	struct blame *b = container_of(report, struct blame, report);
+
+	return state == SPAN_WHOLE ? blame_keep(b, cpu, (struct blame_run){ NULL, 0, from, to })
+				   : 0;
+}
+
+static struct blame_waiter *blame_waiter_of(struct blame *b, const struct sched_span *span)
+{
+	struct sched_task *t = span->task;
+
+	if (!t->row[b->index])
+		t->row[b->index] = group_get(b->report.env, &b->waiters, b->grouping, t->known,
+					     t->tid, span->cpu);
+	return t->row[b->index];
+}
+
+static int blame_add(struct blame *b, const struct blame_waiter *waiter,
+		     const struct blame_run *run, uint64_t ns)
+{
+	struct row_key key = { (uintptr_t)waiter, 0 };
+	struct blame_pair *pair;
+
+	/* A key of its own: a task without a name in the recording is not "unknown". */
+	key = group_key_join(key, group_key(b->grouping, run->task, run->tid, 0));
+	key.b ^= run->tid == BLAME_UNKNOWN;
+	pair = rows_get(&b->pairs, key);
+	if (!pair)
+		return -ENOMEM;
+	if (!pair->runner.used) {
+		group_begin(b->report.env, &b->pairs, &pair->runner, b->grouping, run->task,
+			    run->tid, 0);
+		pair->waiter = waiter;
+	}
+	pair->count++;
+	pair->time += ns;
+	return 0;
+}
+
+/* From the newest run back to the wait's begin. */
+static int blame_on_waited(struct report *report, const struct sched_span *span)
+{
+	struct blame *b = container_of(report, struct blame, report);
+	struct blame_waiter *waiter;
+	struct blame_cpu *c;
+	uint64_t left = span->to - span->from;
+	int r = 0;
+
+	b->cut += span->state == SPAN_CUT;
+	b->open += span->state == SPAN_OPEN;
+	if (span->state != SPAN_WHOLE || !left)
+		return 0;
+	waiter = blame_waiter_of(b, span);
+	c = blame_cpu_of(b, span->cpu);
+	if (!waiter || !c)
+		return -ENOMEM;
+	waiter->total += left;
+	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)BLAME_RUNS) && r == 0; i++) {
+		const struct blame_run *run = &c->runs[(c->count - 1 - i) % BLAME_RUNS];
+		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
+
+		if (run->to <= span->from)
+			break;
+		/* Clocks that run backwards must not count time twice. */
+		if (from >= to || to - from > left)
+			continue;
+		left -= to - from;
+		r = blame_add(b, waiter, run, to - from);
+	}
+	if (left && r == 0)
+		r = blame_add(b, waiter, &(struct blame_run){ .tid = BLAME_UNKNOWN }, left);
+	return r;
+}
+
+static int blame_open(struct report **ret, struct report_env *env)
+{
+	struct blame *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->report.env = env;
+	b->grouping = grouping_find(env->by);
+	rows_init(&b->waiters, sizeof(struct blame_waiter), NULL);
+	rows_init(&b->pairs, sizeof(struct blame_pair), NULL);
+	*ret = &b->report;
+	b->index = scheduler_listen(env->scheduler, &(struct sched_listener){
+							    .report = &b->report,
+							    .ran = blame_on_ran,
+							    .waited = blame_on_waited,
+							    .idled = blame_on_idled,
+						    });
+	return MIN(b->index, 0);
+}
+
+static const struct column blame_threads[] = {
+	{ "waiter", COLUMN_TEXT },	 { "waiter-tid", COLUMN_NUMBER }, { "runner", COLUMN_TEXT },
+	{ "runner-tid", COLUMN_NUMBER }, { "count", COLUMN_COUNT },	  { "time", COLUMN_TIME },
+	{ "share", COLUMN_PERMILLE },
+};
+static const struct column blame_processes[] = {
+	{ "waiter", COLUMN_TEXT },	 { "waiter-pid", COLUMN_NUMBER }, { "runner", COLUMN_TEXT },
+	{ "runner-pid", COLUMN_NUMBER }, { "count", COLUMN_COUNT },	  { "time", COLUMN_TIME },
+	{ "share", COLUMN_PERMILLE },
+};
+static const struct column blame_comms[] = {
+	{ "waiter", COLUMN_TEXT }, { "runner", COLUMN_TEXT },	 { "count", COLUMN_COUNT },
+	{ "time", COLUMN_TIME },   { "share", COLUMN_PERMILLE },
+};
+
+static int blame_table(const struct blame *b, struct table **ret)
+{
+	if (b->grouping == GROUP_COMM)
+		return table_new(ret, "blame", blame_comms, ARRAY_SIZE(blame_comms), "time");
+	return table_new(ret, "blame",
+			 b->grouping == GROUP_THREAD ? blame_threads : blame_processes,
+			 ARRAY_SIZE(blame_threads), "time");
+}
+
+static void blame_put_unknown(const struct blame *b, struct table *t)
+{
+	table_put_text(t, TEXT("(unknown)"));
+	if (b->grouping != GROUP_COMM)
+		table_put_number(t, BLAME_UNKNOWN);
+}
+
+static void blame_put_pair(const struct blame *b, struct table *t, const struct blame_pair *pair)
+{
+	/* Pairs beyond the limit of rows share one, whose waiter is not one task. */
+	if (pair->runner.is_rest)
+		group_put(t, b->grouping, &pair->runner);
+	else
+		group_put(t, b->grouping, &pair->waiter->group);
+	if (pair->runner.tid == BLAME_UNKNOWN)
+		blame_put_unknown(b, t);
+	else
+		group_put(t, b->grouping, &pair->runner);
+	table_put_count(t, pair->count);
+	table_put_count(t, pair->time);
+	table_put_count(t, pair->runner.is_rest ? 0
+						: (uint64_t)((double)pair->time * 1000 /
+							     (double)pair->waiter->total));
+}
+
+static int blame_close(struct report *report, struct table **ret)
+{
+	struct blame *b = container_of(report, struct blame, report);
+	struct table *t;
+	int r = blame_table(b, &t);
+
+	if (r < 0)
+		return r;
+	*ret = t;
+	for (uint32_t i = 0; i < b->pairs.count; i++)
+		blame_put_pair(b, t, rows_at(&b->pairs, i));
+	if (b->pairs.rest)
+		blame_put_pair(b, t, b->pairs.rest);
+	if (b->cut || b->open)
+		table_note(t, "waits that are not counted: cut %" PRIu64 ", open %" PRIu64, b->cut,
+			   b->open);
+	if (!scheduler_has_wakeups(report->env->scheduler))
+		table_note(t, "no wake-ups were recorded: waits are of preempted tasks only");
+	return 0;
+}
+
+static void blame_free(struct report *report)
+{
+	struct blame *b = container_of(report, struct blame, report);
+
+	for (uint32_t i = 0; i < b->cpu_count; i++)
+		free(b->cpus[i].runs);
+	free(b->cpus);
+	rows_deinit(&b->waiters);
+	rows_deinit(&b->pairs);
+	free(b);
+}
+
+const struct report_kind report_blame = {
+	.about = {
+		.name = "blame",
+		.summary = "who ran on a CPU while another task waited for it",
+		.events = "sched",
+		.by = blame_by,
+	},
+	.open = blame_open,
+	.close = blame_close,
+	.free = blame_free,
+};
