@@ -1,0 +1,234 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The scheduler's reports: compared with what the kernel's text says, and with programs whose delays
+are known."""
+
+import collections
+import json
+import os
+import re
+import statistics
+import sys
+
+from harness import Skipped, Test, check, need
+
+US = 1000
+BUSY_MS = 5
+ROUNDS = 40
+# Between the writer's clock and the scheduler's events; a virtual machine adds some.
+NOISE_US = 50
+
+LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+(?:\([^)]*\)\s+)?\[(\d+)\]\s+\S+\s+(\d+)\.(\d+): (\w+): (.*)")
+SWITCH = re.compile(r"prev_comm=.* prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")
+WAKE = re.compile(r"comm=.* pid=(\d+) prio=")
+
+
+def events(path):
+    """(ns, cpu, name, details) of the text's lines; times are whole microseconds."""
+    for line in path.read_text(errors="replace").splitlines():
+        found = LINE.match(line)
+        if found:
+            _, _, cpu, seconds, micro, name, details = found.groups()
+            yield int(seconds) * 10**9 + int(micro) * US, int(cpu), name, details
+
+
+class Oracle:
+    """Whole runs and waits by tid, of a recording without losses."""
+
+    def __init__(self):
+        self.runs = collections.defaultdict(list)
+        self.waits = collections.defaultdict(list)
+        self.odd = set()  # tids of which the kernel left out a switch
+        self.current = {}  # by cpu: (tid, since)
+        self.waiting = {}  # by tid: since
+        self.running = set()
+
+    def switch(self, ns, cpu, prev, state, following):
+        if cpu in self.current:
+            tid, since = self.current[cpu]
+            if tid != prev:
+                self.odd |= {tid, prev}
+            elif prev:
+                self.runs[prev].append(ns - since)
+        if prev:
+            self.running.discard(prev)
+            if state.rstrip("+") == "R":
+                self.waiting[prev] = ns
+            else:
+                self.waiting.pop(prev, None)
+        if following:
+            since = self.waiting.pop(following, None)
+            if since is not None:
+                self.waits[following].append(ns - since)
+            self.running.add(following)
+        self.current[cpu] = (following, ns)
+
+    def wake(self, ns, tid):
+        if tid not in self.running:
+            self.waiting.setdefault(tid, ns)
+
+    def read(self, path):
+        for ns, cpu, name, details in events(path):
+            if name == "sched_switch":
+                prev, state, following = SWITCH.match(details).groups()
+                self.switch(ns, cpu, int(prev), state, int(following))
+            elif name in ("sched_waking", "sched_wakeup", "sched_wakeup_new"):
+                self.wake(ns, int(WAKE.match(details)[1]))
+            elif name == "sched_process_exec":
+                pid, old = map(int, re.search(r" pid=(\d+) old_pid=(\d+)", details).groups())
+                if pid != old:
+                    self.odd |= {pid, old}
+        return self
+
+
+def report(test, name, path, *arguments):
+    r = test.run("report", name, "--json", *arguments, path)
+    check(r.status == 0, r)
+    return json.loads(r.out)["reports"][0]
+
+
+def near(found, wanted, count, what):
+    """Both edges of an interval are cut to microseconds in the text."""
+    check(abs(found - wanted) <= US * max(count, 1), f"{what}: {found}, {wanted} in the text")
+
+
+def compare(test, path):
+    """sched, timehist and runq against the text."""
+    r = test.run("convert", "-q", path, "x.txt")
+    check(r.status == 0, r)
+    oracle = Oracle().read(test.dir / "x.txt")
+    lives = collections.Counter(row["tid"] for row in report(test, "sched", path)["rows"])
+    compared = 0
+    for row in report(test, "sched", path)["rows"]:
+        tid = row["tid"]
+        # A tid of several tasks has several rows.
+        if tid in oracle.odd or lives[tid] > 1 or row["cut"]:
+            continue
+        check(row["runs"] == len(oracle.runs[tid]), f"{row}: {len(oracle.runs[tid])} runs in the text")
+        near(row["runtime_ns"], sum(oracle.runs[tid]), row["runs"], f"runtime of {tid}")
+        check(row["delay"]["count"] == len(oracle.waits[tid]), f"{row}: {len(oracle.waits[tid])} waits")
+        near(row["delay"]["sum_ns"], sum(oracle.waits[tid]), len(oracle.waits[tid]), f"delay of {tid}")
+        compared += 1
+    rows = collections.defaultdict(list)
+    for row in report(test, "timehist", path)["rows"]:
+        rows[row["tid"]].append(row)
+    for tid, runs in oracle.runs.items():
+        if tid not in oracle.odd and lives[tid] == 1:
+            check(len(rows[tid]) == len(runs), f"timehist of {tid}: {len(rows[tid])}, {len(runs)}")
+            for row, run in zip(rows[tid], runs, strict=True):
+                near(row["run_ns"], run, 1, f"timehist of {tid}")
+    return compared
+
+
+def record(test, *command):
+    """A recording without losses."""
+    for _ in range(3):
+        r = test.run("record", "-q", "--name", test.name, "-e", "sched", "-o", "x.traced", "--", *command)
+        check(r.status == 0, r)
+        r = test.run("report", "sched", "--json", "x.traced")
+        if json.loads(r.out)["lost"] == 0:
+            return
+    raise Skipped("each recording lost events")
+
+
+def live(test):
+    record(test, "sh", "-c", "for i in $(seq 30); do /bin/true | /bin/cat; done")
+    compared = compare(test, "x.traced")
+    check(compared > 20, f"{compared} tasks were compared")
+    delays = report(test, "sched", "x.traced")["rows"]
+    buckets = report(test, "runq", "x.traced")["rows"]
+    check(sum(b["count"] for b in buckets) == sum(row["delay"]["count"] for row in delays), "runq")
+    waits = sum(row["delay"]["sum_ns"] for row in delays)
+    blamed = sum(row["time_ns"] for row in report(test, "blame", "x.traced")["rows"])
+    check(blamed == waits, f"blame: {blamed}, {waits} waited")
+
+
+def fixtures(test):
+    compared = 0
+    for path in sorted((test.source / "tests/data").glob("*/mixed.traced.gz")):
+        r = test.run("report", "timehist", "--json", path)
+        if r.status == 0 and not json.loads(r.out)["lost"]:
+            compared += compare(test, path)
+    check(compared > 0, "no recording of tests/data was compared")
+
+
+# A reader that another process's write wakes, and that has to wait until the writer sleeps.
+DELAYS = """
+import os, sys, time
+cpu, busy, rounds = min(os.sched_getaffinity(0)), int(sys.argv[1]) / 1000, int(sys.argv[2])
+os.sched_setaffinity(0, [cpu])
+def name(text):
+    open("/proc/self/comm", "w").write(text)
+readable, writable = os.pipe()
+if not os.fork():
+    name("delayed")
+    os.close(writable)
+    while os.read(readable, 1):
+        pass
+    os._exit(0)
+os.close(readable)
+name("delayer")
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+took = []
+for _ in range(rounds):
+    time.sleep(0.02)
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    os.write(writable, b"x")
+    while time.clock_gettime_ns(time.CLOCK_MONOTONIC) < begin + busy * 10**9:
+        pass
+    took.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC) - begin)
+print(*took)
+os.close(writable)
+os.wait()
+"""
+
+
+def delayed(test):
+    """A SCHED_FIFO busy loop delays a sleeper on the same CPU, and is blamed."""
+    (test.dir / "delays.py").write_text(DELAYS)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    except PermissionError:
+        need(False, "this user can't have SCHED_FIFO")
+    record(test, sys.executable, str(test.dir / "delays.py"), str(BUSY_MS), str(ROUNDS))
+    runs = [row for row in report(test, "timehist", "x.traced")["rows"]
+            if row["task"] == "delayed" and row["waker"] == "delayer"]
+    check(len(runs) >= ROUNDS - 1, f"{len(runs)} runs")
+    delay = statistics.median(row["delay_ns"] for row in runs)
+    check(abs(delay - BUSY_MS * 1000 * US) < NOISE_US * US, f"the median delay is {delay} ns")
+    check(min(row["delay_ns"] for row in runs) > (BUSY_MS * 1000 - NOISE_US) * US, "a shorter delay")
+    rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
+    share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
+    check(len(share) == 1 and share[0] > 900, rows)
+    rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
+            if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
+    check(len(rows) == 1 and rows[0]["count"] >= ROUNDS - 1, rows)
+    # The writer sleeps 20 ms and works 5 ms; the reader sleeps for what remains of that.
+    check(20_000 * US - NOISE_US * US < rows[0]["total_ns"] / rows[0]["count"] < 25_000 * US, rows)
+
+
+def choices(test):
+    record(test, "sh", "-c", "for i in $(seq 10); do /bin/true; done")
+    for name, by in (("runq", "cpu"), ("runq", "thread"), ("runq", "comm"), ("offcpu", "process"),
+                     ("blame", "thread"), ("blame", "process")):
+        check(report(test, name, "x.traced", "--by", by)["rows"], f"{name} by {by}")
+    rows = report(test, "timehist", "x.traced", "--min", "20us")["rows"]
+    check(all(row["delay_ns"] is not None and row["delay_ns"] >= 20 * US for row in rows), rows)
+    rows = report(test, "timehist", "x.traced", "--sort", "run", "--top", "3")["rows"]
+    check(len(rows) == 3 and rows[0]["run_ns"] >= rows[1]["run_ns"] >= rows[2]["run_ns"], rows)
+    r = test.run("report", "runq", "x.traced")
+    check(re.search(r" #+\n", r.out), r)
+
+
+def main():
+    test = Test("report_sched")
+    test.case("live", live)
+    test.case("fixtures", fixtures)
+    test.case("delayed", delayed)
+    test.case("choices", choices)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
