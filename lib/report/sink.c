@@ -150,7 +150,8 @@ static int report_sink_add(struct sink_report *s, const struct report_kind *kind
 	if (r == -ENODATA) {
 		error_set(err, r, "the recording has no events for the report %s",
 			  kind->about.name);
-		return error_hint(err, "tracectl record -e %s", kind->about.events);
+		return error_hint(err, "tracectl record %s%s",
+				  *kind->about.events == '-' ? "" : "-e ", kind->about.events);
 	}
 	return r < 0 ? error_errno(err, r, "can't begin the report %s", kind->about.name) : 0;
 }
