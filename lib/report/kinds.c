@@ -8,6 +8,7 @@ extern const struct report_kind report_sched;
 extern const struct report_kind report_workqueue;
 extern const struct report_kind report_timer;
 extern const struct report_kind report_power;
+extern const struct report_kind report_noise;
 extern const struct report_kind report_functions;
 
 const struct report_kind *const report_kinds[] = {
@@ -15,6 +16,7 @@ const struct report_kind *const report_kinds[] = {
 	&report_workqueue,
 	&report_timer,
 	&report_power,
+	&report_noise,
 	&report_functions,
 };
 const size_t report_kind_count = ARRAY_SIZE(report_kinds);

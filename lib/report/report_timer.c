@@ -22,6 +22,7 @@ struct timer_row {
 	struct histogram late, run;
 	uint64_t late_jiffies; /* most */
 	uint64_t max_at, cut, open;
+	uint64_t start_cut, start_open; /* expired without a start, if starts were recorded */
 };
 
 /* A timer by its address; it may be another one later. */
@@ -55,7 +56,7 @@ struct timer_report {
 	struct rows timers; /* of struct timer_known, by address and kind */
 	struct rows cpus;   /* of struct timer_cpu */
 	struct timer_fields fields[TIMER_KINDS];
-	bool has_start[TIMER_KINDS];
+	bool saw_start[TIMER_KINDS];
 };
 
 static struct timer_row *timer_row(struct timer_report *t, enum timer_kind kind, uint64_t function)
@@ -94,6 +95,7 @@ static int timer_start(struct report *report, const struct trace_event *ev, enum
 	if (r < 0)
 		return r;
 	row->starts++;
+	t->saw_start[kind] = true;
 	if (known)
 		*known = (struct timer_known){
 			.row = row,
@@ -134,14 +136,12 @@ static int timer_add_late(struct timer_report *t, const struct trace_event *ev,
 			row->late_jiffies = MAX(row->late_jiffies, late);
 		return 0;
 	}
-	if (!t->has_start[kind])
-		return 0;
 	if (known && known->armed && report_is_whole(t->report.env, known->mark))
 		return histogram_add(&row->late, now > known->due ? now - known->due : 0);
 	if (report_is_whole(t->report.env, 0))
-		row->open++;
+		row->start_open++;
 	else
-		row->cut++;
+		row->start_cut++;
 	return 0;
 }
 
@@ -285,7 +285,7 @@ static bool timer_open_kind(struct timer_report *t, struct report_env *env, enum
 	const bool big = env->big_endian;
 	bool any;
 
-	t->has_start[kind] = report_on(env, &t->report, "timer", n->start, n->on_start, &start);
+	report_on(env, &t->report, "timer", n->start, n->on_start, &start);
 	report_on(env, &t->report, "timer", n->cancel, n->on_cancel, &cancel);
 	any = report_on(env, &t->report, "timer", n->expire, n->on_expire, &entry);
 	report_on(env, &t->report, "timer", n->exit, n->on_exit, &exit);
@@ -335,10 +335,12 @@ static const struct column timer_columns[] = {
 	{ "max-at", COLUMN_AT },     { "cut", COLUMN_COUNT },	   { "open", COLUMN_COUNT },
 };
 
-static void timer_put_row(struct table *t, const struct report_env *env,
+static void timer_put_row(struct table *t, const struct timer_report *report,
 			  const struct timer_row *row)
 {
-	table_put_function(t, env, row->function, row->is_rest);
+	const bool starts = report->saw_start[row->kind];
+
+	table_put_function(t, report->report.env, row->function, row->is_rest);
 	table_put_text(t, row->kind == TIMER_WHEEL ? TEXT("timer") : TEXT("hrtimer"));
 	table_put_count(t, row->expired);
 	table_put_count(t, row->starts);
@@ -348,8 +350,8 @@ static void timer_put_row(struct table *t, const struct report_env *env,
 	table_put_histogram(t, &row->late);
 	table_put_count(t, row->late_jiffies);
 	table_put_count(t, row->max_at);
-	table_put_count(t, row->cut);
-	table_put_count(t, row->open);
+	table_put_count(t, row->cut + (starts ? row->start_cut : 0));
+	table_put_count(t, row->open + (starts ? row->start_open : 0));
 }
 
 static int timer_close(struct report *report, struct table **ret)
@@ -368,9 +370,9 @@ static int timer_close(struct report *report, struct table **ret)
 			cpu->runs[--cpu->depth].row->open++;
 	}
 	for (uint32_t i = 0; i < t->rows.count; i++)
-		timer_put_row(table, report->env, rows_at(&t->rows, i));
+		timer_put_row(table, t, rows_at(&t->rows, i));
 	if (t->rows.rest)
-		timer_put_row(table, report->env, t->rows.rest);
+		timer_put_row(table, t, t->rows.rest);
 	return 0;
 }
 

@@ -11,6 +11,7 @@ struct work_row {
 	uint64_t begun; /* executions */
 	struct histogram delay, run;
 	uint64_t max_at, cut, open;
+	uint64_t queue_cut, queue_open; /* never queued, if queueing was recorded */
 };
 
 /* A work item that is queued, by its address; or one that a worker runs, by the worker's tid. */
@@ -23,7 +24,7 @@ struct work_report {
 	struct report report;
 	struct rows rows; /* of struct work_row, by function */
 	struct rows queued, running;
-	bool has_queue;
+	bool saw_queue;
 	struct field_at queue_work, queue_function, start_work, start_function, end_work,
 		end_function;
 };
@@ -67,6 +68,7 @@ static int work_on_queue(struct report *report, const struct trace_event *ev)
 	struct work_interval *queued;
 	int r = row ? work_interval(&w->queued, work, &queued) : -ENOMEM;
 
+	w->saw_queue = true;
 	if (r < 0 || !queued)
 		return r;
 	/* Work that was queued and is queued again was canceled in between: no event says so. */
@@ -84,8 +86,10 @@ static int work_end_delay(struct work_report *w, struct work_row *row, uint64_t 
 
 	if (r < 0 || !queued)
 		return r;
-	if (!queued->row)
-		work_orphan(w, row);
+	if (!queued->row && report_is_whole(env, 0))
+		row->queue_open++;
+	else if (!queued->row)
+		row->queue_cut++;
 	else if (report_is_whole(env, queued->mark))
 		r = histogram_add(&row->delay, env->ts - queued->from);
 	else
@@ -105,8 +109,7 @@ static int work_on_start(struct report *report, const struct trace_event *ev)
 	if (r < 0)
 		return r;
 	row->begun++;
-	if (w->has_queue)
-		r = work_end_delay(w, row, work);
+	r = work_end_delay(w, row, work);
 	if (r < 0 || !running)
 		return r;
 	if (running->row)
@@ -167,8 +170,7 @@ static int work_open(struct report **ret, struct report_env *env)
 	if (!report_on(env, &w->report, "workqueue", "workqueue_execute_start", work_on_start,
 		       &start))
 		return -ENODATA;
-	w->has_queue = report_on(env, &w->report, "workqueue", "workqueue_queue_work",
-				 work_on_queue, &queue);
+	report_on(env, &w->report, "workqueue", "workqueue_queue_work", work_on_queue, &queue);
 	report_on(env, &w->report, "workqueue", "workqueue_execute_end", work_on_end, &end);
 	w->queue_work = field_at_find(queue, "work", big);
 	w->queue_function = field_at_find(queue, "function", big);
@@ -208,8 +210,8 @@ static void work_put_row(struct table *t, const struct work_report *w, const str
 	table_put_histogram(t, &row->run);
 	table_put_histogram(t, &row->delay);
 	table_put_count(t, row->max_at);
-	table_put_count(t, row->cut);
-	table_put_count(t, row->open);
+	table_put_count(t, row->cut + (w->saw_queue ? row->queue_cut : 0));
+	table_put_count(t, row->open + (w->saw_queue ? row->queue_open : 0));
 }
 
 static int work_close(struct report *report, struct table **ret)
@@ -227,7 +229,7 @@ static int work_close(struct report *report, struct table **ret)
 		work_put_row(t, w, rows_at(&w->rows, i));
 	if (w->rows.rest)
 		work_put_row(t, w, w->rows.rest);
-	if (!w->has_queue)
+	if (!w->saw_queue)
 		table_note(t, "workqueue_queue_work was not recorded: delays are unknown");
 	return 0;
 }
