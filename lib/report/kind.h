@@ -44,6 +44,8 @@ struct report_kind {
 	int (*open)(struct report **ret, struct report_env *env);
 	/* NULL, or called when events were lost on that CPU, before its next event. */
 	int (*loss)(struct report *r, uint32_t cpu);
+	/* NULL, or takes an application's mark; in order of time among the events. */
+	int (*mark)(struct report *r, const struct mark *mark);
 	/* After the last event: makes the table. */
 	int (*close)(struct report *r, struct table **ret);
 	void (*free)(struct report *r);

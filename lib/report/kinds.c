@@ -10,14 +10,11 @@ extern const struct report_kind report_timer;
 extern const struct report_kind report_power;
 extern const struct report_kind report_noise;
 extern const struct report_kind report_functions;
+extern const struct report_kind report_marks;
 
 const struct report_kind *const report_kinds[] = {
-	&report_sched,
-	&report_workqueue,
-	&report_timer,
-	&report_power,
-	&report_noise,
-	&report_functions,
+	&report_sched, &report_workqueue, &report_timer, &report_power,
+	&report_noise, &report_functions, &report_marks,
 };
 const size_t report_kind_count = ARRAY_SIZE(report_kinds);
 

@@ -11,7 +11,7 @@
 #include "report/noise_stack.h"
 #include "report/scheduler.h"
 
-/* What one source of noise did on a CPU. */
+/* Interruptions of one kind on a CPU. */
 struct noise_sum {
 	uint64_t count, ns, max;
 };

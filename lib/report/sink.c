@@ -273,6 +273,18 @@ static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts 
 	return report_sink_failed(r, err);
 }
 
+static int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	int r = 0;
+
+	report_sink_see_losses(s);
+	for (size_t i = 0; i < s->count && r == 0; i++)
+		if (s->reports[i]->kind->mark)
+			r = s->reports[i]->kind->mark(s->reports[i], mark);
+	return report_sink_failed(r, err);
+}
+
 static void report_put_head(const struct sink_report *s, const struct export_result *result)
 {
 	struct buf *out = &s->out->buf;
@@ -335,6 +347,7 @@ const struct sink_ops report_sink_ops = {
 	.open = report_sink_open,
 	.event = report_sink_event,
 	.loss = report_sink_loss,
+	.mark = report_sink_mark,
 	.close = report_sink_close,
 	.free = report_sink_free,
 };
