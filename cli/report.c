@@ -15,6 +15,9 @@
 #include "report.h"
 #include "report/report.h"
 
+/* Rows of each table if no report is named. */
+#define OVERVIEW_ROWS 10
+
 struct reporting {
 	const struct options *o;
 	const char *path; /* for messages */
@@ -226,6 +229,8 @@ static int report_run(const struct options *o)
 		return cli_usage(&err);
 	}
 	r.path = o->session ?: o->args[names];
+	if (!names && !o->top)
+		r.options.top = OVERVIEW_ROWS;
 	if (reporting_take_names(&r, (const char *const *)o->args, names, &err) < 0 ||
 	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.options, &err) < 0)
 		return cli_usage(&err);

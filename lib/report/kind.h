@@ -44,6 +44,8 @@ struct report_kind {
 	int (*open)(struct report **ret, struct report_env *env);
 	/* NULL, or called when events were lost on that CPU, before its next event. */
 	int (*loss)(struct report *r, uint32_t cpu);
+	/* NULL, or takes an application's mark; in order of time among the events. */
+	int (*mark)(struct report *r, const struct mark *mark);
 	/* After the last event: makes the table. */
 	int (*close)(struct report *r, struct table **ret);
 	void (*free)(struct report *r);
@@ -59,6 +61,9 @@ extern const size_t report_kind_count;
  */
 bool report_on(struct report_env *env, struct report *r, const char *system, const char *name,
 	       report_handler handler, const struct event **ret);
+
+/* The same for all events. */
+void report_on_all(struct report_env *env, struct report *r, report_handler handler);
 
 /*
  * The begin of an interval is kept as report_mark(). report_is_whole() is true at its end if no

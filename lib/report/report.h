@@ -37,7 +37,7 @@ extern const struct sink_ops report_sink_ops;
 struct report_about {
 	const char *name, *summary;
 	bool is_usual;	       /* made if no report is named */
-	const char *events;    /* to record for it, for hints: "sched" */
+	const char *events;    /* to record for it, for hints: "sched", or options: "-p NAME" */
 	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */
 };
 /* All reports, in the order of help. Valid forever. */

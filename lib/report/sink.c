@@ -26,6 +26,7 @@ struct dispatch_entry {
 struct dispatch {
 	const struct event_table *events;
 	uint32_t *first; /* owned; by id: index + 1 in entries; 0: none */
+	uint32_t all;	 /* the same for those who asked for all events */
 	struct dispatch_entry *entries;
 	size_t count, cap;
 	bool failed; /* out of memory */
@@ -43,26 +44,49 @@ struct sink_report {
 	size_t tables; /* of reports that have events */
 };
 
+/* At the end of a chain. */
+static bool dispatch_add(struct dispatch *d, uint32_t *end, struct report *r,
+			 report_handler handler)
+{
+	if (vec_push(d->entries, d->count, d->cap, (struct dispatch_entry){ handler, r, 0 }) < 0) {
+		d->failed = true;
+		return false;
+	}
+	while (*end)
+		end = &d->entries[*end - 1].next;
+	*end = (uint32_t)d->count;
+	return true;
+}
+
+static int dispatch_call(const struct dispatch *d, uint32_t at, const struct trace_event *ev)
+{
+	int r = 0;
+
+	while (at && likely(r == 0)) {
+		const struct dispatch_entry *e = &d->entries[at - 1];
+
+		r = e->handler(e->report, ev);
+		at = e->next;
+	}
+	return r;
+}
+
 bool report_on(struct report_env *env, struct report *r, const char *system, const char *name,
 	       report_handler handler, const struct event **ret)
 {
 	struct dispatch *d = env->dispatch;
 	const struct event *ev = event_table_find_name(d->events, system, name);
-	uint32_t *end;
 
-	if (!ev)
+	if (!ev || !dispatch_add(d, &d->first[ev->id], r, handler))
 		return false;
-	if (vec_push(d->entries, d->count, d->cap, (struct dispatch_entry){ handler, r, 0 }) < 0) {
-		d->failed = true;
-		return false;
-	}
-	end = &d->first[ev->id];
-	while (*end)
-		end = &d->entries[*end - 1].next;
-	*end = (uint32_t)d->count;
 	if (ret)
 		*ret = ev;
 	return true;
+}
+
+void report_on_all(struct report_env *env, struct report *r, report_handler handler)
+{
+	dispatch_add(env->dispatch, &env->dispatch->all, r, handler);
 }
 
 const struct task *report_task(const struct report_env *env, int32_t tid, uint64_t ts)
@@ -150,7 +174,8 @@ static int report_sink_add(struct sink_report *s, const struct report_kind *kind
 	if (r == -ENODATA) {
 		error_set(err, r, "the recording has no events for the report %s",
 			  kind->about.name);
-		return error_hint(err, "tracectl record -e %s", kind->about.events);
+		return error_hint(err, "tracectl record %s%s",
+				  *kind->about.events == '-' ? "" : "-e ", kind->about.events);
 	}
 	return r < 0 ? error_errno(err, r, "can't begin the report %s", kind->about.name) : 0;
 }
@@ -239,18 +264,15 @@ _hot_ static int report_sink_event(struct sink *sink, const struct trace_event *
 				   struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
-	int r = 0;
+	int r;
 
 	if (unlikely(!s->env.first_ts))
 		s->env.first_ts = ev->rec.ts;
 	s->env.ts = ev->rec.ts;
 	report_sink_see_losses(s);
-	for (uint32_t at = s->dispatch.first[ev->id]; at && likely(r == 0);) {
-		const struct dispatch_entry *e = &s->dispatch.entries[at - 1];
-
-		r = e->handler(e->report, ev);
-		at = e->next;
-	}
+	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev);
+	if (unlikely(s->dispatch.all) && r == 0)
+		r = dispatch_call(&s->dispatch, s->dispatch.all, ev);
 	return likely(r == 0) ? 0 : report_sink_failed(r, err);
 }
 
@@ -269,6 +291,18 @@ static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts 
 	for (size_t i = 0; i < s->count && r == 0; i++)
 		if (s->reports[i]->kind->loss)
 			r = s->reports[i]->kind->loss(s->reports[i], cpu);
+	return report_sink_failed(r, err);
+}
+
+static int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	int r = 0;
+
+	report_sink_see_losses(s);
+	for (size_t i = 0; i < s->count && r == 0; i++)
+		if (s->reports[i]->kind->mark)
+			r = s->reports[i]->kind->mark(s->reports[i], mark);
 	return report_sink_failed(r, err);
 }
 
@@ -307,6 +341,9 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		r = s->reports[i]->kind->close(s->reports[i], &table);
 		if (r < 0)
 			return report_sink_failed(r, err);
+		/* Formats are recorded without events of them, too. */
+		if (!s->env.options->count && table_is_empty(table))
+			continue;
 		r = table_write(table, s->env.options, first, &s->out->buf, err);
 		first = false;
 	}
@@ -334,6 +371,7 @@ const struct sink_ops report_sink_ops = {
 	.open = report_sink_open,
 	.event = report_sink_event,
 	.loss = report_sink_loss,
+	.mark = report_sink_mark,
 	.close = report_sink_close,
 	.free = report_sink_free,
 };

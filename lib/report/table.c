@@ -84,6 +84,11 @@ void table_put_histogram(struct table *t, const struct histogram *h)
 	table_put(t, (union cell){ .histogram = h });
 }
 
+bool table_is_empty(const struct table *t)
+{
+	return !t->cell_count;
+}
+
 void table_note(struct table *t, const char *fmt, ...)
 {
 	char line[256];

@@ -49,6 +49,9 @@ void table_put_number(struct table *t, int64_t n);
 void table_put_count(struct table *t, uint64_t n); /* also bytes and times */
 void table_put_histogram(struct table *t, const struct histogram *h);
 
+/* True if it has no row. */
+bool table_is_empty(const struct table *t);
+
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The report `block`: how long requests to disks waited in their queue, and how long they took. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/group.h"
+
+#define RWBS_BYTES 8
+
+struct block_row {
+	uint64_t dev;
+	char operation[RWBS_BYTES + 1];
+	bool used;
+	uint64_t count, bytes, errors;
+	struct histogram queue, time;
+	uint64_t max_at, cut, open;
+};
+
+/* A request that has not completed. */
+struct block_request {
+	uint64_t inserted, inserted_mark; /* 0: unknown */
+	uint64_t issued, issued_mark;	  /* 0: it was not issued */
+	uint64_t bytes;
+	struct block_row *row; /* of its issue */
+};
+
+struct block_fields {
+	struct field_at dev, sector, bytes, error;
+	struct string_at rwbs;
+};
+
+struct block {
+	struct report report;
+	struct rows rows, requests; /* requests: by device and sector */
+	struct block_fields insert, issue, complete;
+};
+
+static const char *const block_by[] = { "device", NULL };
+
+static struct block_row *block_row_get(struct block *b, uint64_t dev, struct text rwbs)
+{
+	struct row_key key = { dev, 0 };
+	struct block_row *row;
+
+	memcpy(&key.b, rwbs.data, MIN(rwbs.len, sizeof(key.b)));
+	row = rows_get(&b->rows, key);
+	if (!row || row->used)
+		return row;
+	row->used = true;
+	row->dev = dev;
+	memcpy(row->operation, rwbs.data, MIN(rwbs.len, (uint32_t)RWBS_BYTES));
+	return row;
+}
+
+/* NULL: out of memory. The block `rest` stands for requests beyond the bound: don't use it. */
+static struct block_request *block_request_get(struct block *b, const struct block_fields *f,
+					       const struct trace_event *ev)
+{
+	return rows_get(&b->requests, (struct row_key){ field_at_read(&f->dev, &ev->rec),
+							field_at_read(&f->sector, &ev->rec) });
+}
+
+static int block_on_insert(struct report *report, const struct trace_event *ev)
+{
+	struct block *b = container_of(report, struct block, report);
+	struct block_request *q = block_request_get(b, &b->insert, ev);
+
+	if (!q)
+		return -ENOMEM;
+	q->inserted = ev->rec.ts;
+	q->inserted_mark = report_mark(report->env);
+	return 0;
+}
+
+/* A request whose completion was not seen. */
+static void block_drop(struct block *b, struct block_request *q)
+{
+	if (!q->issued)
+		return;
+	if (report_is_whole(b->report.env, q->issued_mark))
+		q->row->open++;
+	else
+		q->row->cut++;
+	q->issued = 0;
+}
+
+static int block_on_issue(struct report *report, const struct trace_event *ev)
+{
+	struct block *b = container_of(report, struct block, report);
+	struct block_request *q = block_request_get(b, &b->issue, ev);
+	struct block_row *row = block_row_get(b, field_at_read(&b->issue.dev, &ev->rec),
+					      string_at_read(&b->issue.rwbs, &ev->rec));
+	int r = 0;
+
+	if (!q || !row)
+		return -ENOMEM;
+	if (q == b->requests.rest)
+		return 0;
+	block_drop(b, q);
+	if (q->inserted && report_is_whole(report->env, q->inserted_mark))
+		r = histogram_add(&row->queue, ev->rec.ts - q->inserted);
+	*q = (struct block_request){
+		.issued = ev->rec.ts,
+		.issued_mark = report_mark(report->env),
+		.bytes = field_at_read(&b->issue.bytes, &ev->rec),
+		.row = row,
+	};
+	return r;
+}
+
+static int block_on_complete(struct report *report, const struct trace_event *ev)
+{
+	struct block *b = container_of(report, struct block, report);
+	struct block_request *q = block_request_get(b, &b->complete, ev);
+	struct block_row *row;
+	uint64_t ns;
+
+	if (!q)
+		return -ENOMEM;
+	if (q == b->requests.rest)
+		return 0;
+	if (!q->issued) {
+		row = block_row_get(b, field_at_read(&b->complete.dev, &ev->rec),
+				    string_at_read(&b->complete.rwbs, &ev->rec));
+		if (!row)
+			return -ENOMEM;
+		row->cut += report->env->losses > 0;
+		row->open += !report->env->losses;
+		return 0;
+	}
+	row = q->row;
+	ns = ev->rec.ts - q->issued;
+	if (!report_is_whole(report->env, q->issued_mark)) {
+		q->issued = 0;
+		row->cut++;
+		return 0;
+	}
+	q->issued = 0;
+	row->count++;
+	row->bytes += q->bytes;
+	row->errors += field_at_read(&b->complete.error, &ev->rec) != 0;
+	if (!row->time.count || ns > row->time.max)
+		row->max_at = ev->rec.ts;
+	return histogram_add(&row->time, ns);
+}
+
+static struct block_fields block_fields_of(const struct event *ev, bool big)
+{
+	struct block_fields f = {
+		.dev = field_at_find(ev, "dev", big),
+		.sector = field_at_find(ev, "sector", big),
+		.bytes = field_at_find(ev, "bytes", big),
+		.error = field_at_find(ev, "error", big),
+		.rwbs = string_at_find(ev, "rwbs", big),
+	};
+
+	/* Linux 5.12 renamed it. */
+	if (!f.error.size)
+		f.error = field_at_find(ev, "errors", big);
+	return f;
+}
+
+static bool block_find_events(struct block *b, struct report_env *env)
+{
+	const struct event *ev;
+
+	if (!report_on(env, &b->report, "block", "block_rq_complete", block_on_complete, &ev))
+		return false;
+	b->complete = block_fields_of(ev, env->big_endian);
+	if (report_on(env, &b->report, "block", "block_rq_insert", block_on_insert, &ev))
+		b->insert = block_fields_of(ev, env->big_endian);
+	if (report_on(env, &b->report, "block", "block_rq_issue", block_on_issue, &ev))
+		b->issue = block_fields_of(ev, env->big_endian);
+	return true;
+}
+
+static void block_row_deinit(void *data)
+{
+	struct block_row *row = data;
+
+	histogram_deinit(&row->queue);
+	histogram_deinit(&row->time);
+}
+
+static int block_open(struct report **ret, struct report_env *env)
+{
+	struct block *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->report.env = env;
+	rows_init(&b->rows, sizeof(struct block_row), block_row_deinit);
+	rows_init(&b->requests, sizeof(struct block_request), NULL);
+	*ret = &b->report;
+	return block_find_events(b, env) ? 0 : -ENODATA;
+}
+
+static const struct column block_columns[] = {
+	{ "device", COLUMN_TEXT },    { "operation", COLUMN_TEXT }, { "count", COLUMN_COUNT },
+	{ "bytes", COLUMN_BYTES },    { "errors", COLUMN_COUNT },   { "queue", COLUMN_HISTOGRAM },
+	{ "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	    { "cut", COLUMN_COUNT },
+	{ "open", COLUMN_COUNT },
+};
+
+static void block_put_row(struct table *t, const struct block_row *row)
+{
+	char device[32];
+	/* MAJOR() and MINOR() of include/linux/kdev_t.h. */
+	int len = snprintf(device, sizeof(device), "%u,%u", (unsigned)(row->dev >> 20) & 0xfff,
+			   (unsigned)row->dev & 0xfffff);
+
+	table_put_text(t, (struct text){ device, (uint32_t)len });
+	table_put_text(t, (struct text){ row->operation, (uint32_t)strlen(row->operation) });
+	table_put_count(t, row->count);
+	table_put_count(t, row->bytes);
+	table_put_count(t, row->errors);
+	table_put_histogram(t, &row->queue);
+	table_put_histogram(t, &row->time);
+	table_put_count(t, row->max_at);
+	table_put_count(t, row->cut);
+	table_put_count(t, row->open);
+}
+
+static int block_close(struct report *report, struct table **ret)
+{
+	struct block *b = container_of(report, struct block, report);
+	int r = table_new(ret, "block", block_columns, ARRAY_SIZE(block_columns), "time-max");
+
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < b->requests.count; i++)
+		block_drop(b, rows_at(&b->requests, i));
+	for (uint32_t i = 0; i < b->rows.count; i++)
+		block_put_row(*ret, rows_at(&b->rows, i));
+	return 0;
+}
+
+static void block_free(struct report *report)
+{
+	struct block *b = container_of(report, struct block, report);
+
+	rows_deinit(&b->rows);
+	rows_deinit(&b->requests);
+	free(b);
+}
+
+const struct report_kind report_block = {
+	.about = {
+		.name = "block",
+		.summary = "how long requests to disks waited and took",
+		.is_usual = true,
+		.events = "block",
+		.by = block_by,
+	},
+	.open = block_open,
+	.close = block_close,
+	.free = block_free,
+};

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The report `irq`: how long the handlers of interrupts and softirqs ran, and softirqs waited. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/secret_hash.h"
+#include "report/per_cpu.h"
+
+#define NAME_MAX_BYTES 48
+#define VECTORS_MAX 64
+
+enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_RAISED };
+
+static const char *const irq_kind_names[] = { "irq", "softirq", "vector" };
+
+/* As in include/linux/interrupt.h. */
+static const char *const softirq_names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX",	 "BLOCK",
+					     "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU" };
+
+struct irq_row {
+	char name[NAME_MAX_BYTES];
+	uint8_t name_len, kind;
+	bool used;
+	uint32_t cpu;
+	int64_t number;
+	struct histogram time, raise;
+	uint64_t max_at, cut, open;
+};
+
+/* The pair of events irq_vectors:NAME_entry and NAME_exit. */
+struct irq_vector {
+	uint16_t entry, exit;
+	struct text name;
+};
+
+struct irq_report {
+	struct report report;
+	struct rows rows;
+	struct per_cpu open;
+	struct field_at irq, irq_exit, vec, vec_exit, vec_raise;
+	struct string_at name;
+	struct irq_vector vectors[VECTORS_MAX];
+	size_t vector_count;
+	bool by_cpu;
+};
+
+static const char *const irq_by[] = { "irq", "cpu", NULL };
+
+static struct irq_row *irq_row_get(struct irq_report *s, uint32_t cpu, enum irq_kind kind,
+				   int64_t number, struct text name)
+{
+	const uint64_t which = (uint64_t)(s->by_cpu ? cpu + 1 : 0) << 2 | kind;
+	struct row_key key = { (uint64_t)number << 32 ^ which,
+			       XXH3_64bits_withSeed(name.data, name.len, hash_secret[0]) };
+	struct irq_row *row = rows_get(&s->rows, key);
+
+	if (!row || row->used)
+		return row;
+	row->used = true;
+	row->kind = (uint8_t)kind;
+	row->number = number;
+	row->cpu = cpu;
+	row->name_len = (uint8_t)MIN(name.len, (uint32_t)NAME_MAX_BYTES);
+	memcpy(row->name, name.data, row->name_len);
+	return row;
+}
+
+static uint64_t irq_key(enum irq_kind kind, int64_t number)
+{
+	return (uint64_t)kind << 40 | (uint32_t)number;
+}
+
+static int irq_begin(struct irq_report *s, const struct trace_event *ev, enum irq_kind kind,
+		     int64_t number, struct text name)
+{
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(kind, number));
+	struct irq_row *before = i ? i->row : NULL;
+
+	if (!i)
+		return -ENOMEM;
+	i->row = irq_row_get(s, ev->cpu, kind, number, name);
+	if (per_cpu_begin(&s->open, i, ev->cpu, ev->rec.ts) && before)
+		before->cut++;
+	return i->row ? 0 : -ENOMEM;
+}
+
+static int irq_end(struct irq_report *s, const struct trace_event *ev, enum irq_kind kind,
+		   int64_t number, struct text name)
+{
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(kind, number));
+	struct irq_row *row;
+	uint64_t ns;
+
+	if (!i)
+		return -ENOMEM;
+	/* Without its begin, a handler's name is not known. */
+	row = i->row ?: irq_row_get(s, ev->cpu, kind, number, name);
+	if (!row)
+		return -ENOMEM;
+	switch (per_cpu_end(&s->open, i, ev->cpu, ev->rec.ts, &ns)) {
+	case INTERVAL_CUT:
+		row->cut++;
+		return 0;
+	case INTERVAL_NO_BEGIN:
+		row->open++;
+		return 0;
+	case INTERVAL_WHOLE:
+		break;
+	}
+	if (!row->time.count || ns > row->time.max)
+		row->max_at = ev->rec.ts;
+	return histogram_add(&row->time, ns);
+}
+
+static int irq_on_entry(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	return irq_begin(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq, &ev->rec),
+			 string_at_read(&s->name, &ev->rec));
+}
+
+static int irq_on_exit(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	return irq_end(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq_exit, &ev->rec),
+		       (struct text){ "", 0 });
+}
+
+static struct text softirq_name(uint64_t vec)
+{
+	const char *name = vec < ARRAY_SIZE(softirq_names) ? softirq_names[vec] : "?";
+
+	return (struct text){ name, (uint32_t)strlen(name) };
+}
+
+static int irq_on_raise(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	uint64_t vec = field_at_read(&s->vec_raise, &ev->rec);
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_RAISED, (int64_t)vec));
+
+	if (!i)
+		return -ENOMEM;
+	/* Raised again before it runs: it waits since the first time, if nothing is missing. */
+	if (!i->since || i->losses != per_cpu_losses(&s->open, ev->cpu))
+		per_cpu_begin(&s->open, i, ev->cpu, ev->rec.ts);
+	return 0;
+}
+
+static int irq_end_raise(struct irq_report *s, const struct trace_event *ev, uint64_t vec,
+			 struct irq_row *row)
+{
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_RAISED, (int64_t)vec));
+	uint64_t ns;
+
+	if (!i)
+		return -ENOMEM;
+	if (!i->since || per_cpu_end(&s->open, i, ev->cpu, ev->rec.ts, &ns) != INTERVAL_WHOLE)
+		return 0;
+	return histogram_add(&row->raise, ns);
+}
+
+static int irq_on_softirq(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	uint64_t vec = field_at_read(&s->vec, &ev->rec);
+	int r = irq_begin(s, ev, IRQ_SOFT, (int64_t)vec, softirq_name(vec));
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_SOFT, (int64_t)vec));
+
+	return r < 0 || !i ? MIN(r, 0) : irq_end_raise(s, ev, vec, i->row);
+}
+
+static int irq_on_softirq_exit(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	uint64_t vec = field_at_read(&s->vec_exit, &ev->rec);
+
+	return irq_end(s, ev, IRQ_SOFT, (int64_t)vec, softirq_name(vec));
+}
+
+static int irq_on_vector(struct report *report, const struct trace_event *ev)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	for (size_t i = 0; i < s->vector_count; i++) {
+		const struct irq_vector *v = &s->vectors[i];
+
+		if (ev->id == v->entry)
+			return irq_begin(s, ev, IRQ_VECTOR, v->entry, v->name);
+		if (ev->id == v->exit)
+			return irq_end(s, ev, IRQ_VECTOR, v->entry, v->name);
+	}
+	return 0;
+}
+
+/* All pairs of irq_vectors:NAME_entry and NAME_exit. */
+static bool irq_find_vectors(struct irq_report *s, struct report_env *env)
+{
+	static const char suffix[] = "_entry";
+	const struct event *const *all;
+	size_t count;
+
+	all = event_table_all(env->info->events, &count);
+	for (size_t i = 0; i < count && s->vector_count < VECTORS_MAX; i++) {
+		struct irq_vector *v = &s->vectors[s->vector_count];
+		size_t len = strlen(all[i]->name);
+		const struct event *exit;
+		char name[64];
+
+		if (strcmp(all[i]->system, "irq_vectors") != 0 || len < sizeof(suffix) ||
+		    strcmp(all[i]->name + len - strlen(suffix), suffix) != 0)
+			continue;
+		len -= strlen(suffix);
+		snprintf(name, sizeof(name), "%.*s_exit", (int)MIN(len, sizeof(name)),
+			 all[i]->name);
+		if (!report_on(env, &s->report, "irq_vectors", name, irq_on_vector, &exit) ||
+		    !report_on(env, &s->report, "irq_vectors", all[i]->name, irq_on_vector, NULL))
+			continue;
+		*v = (struct irq_vector){ all[i]->id, exit->id, { all[i]->name, (uint32_t)len } };
+		s->vector_count++;
+	}
+	return s->vector_count > 0;
+}
+
+static bool irq_find_events(struct irq_report *s, struct report_env *env)
+{
+	const bool big = env->big_endian;
+	const struct event *ev;
+	bool any = false;
+
+	if (report_on(env, &s->report, "irq", "irq_handler_entry", irq_on_entry, &ev)) {
+		any = true;
+		s->irq = field_at_find(ev, "irq", big);
+		s->name = string_at_find(ev, "name", big);
+	}
+	if (report_on(env, &s->report, "irq", "irq_handler_exit", irq_on_exit, &ev))
+		s->irq_exit = field_at_find(ev, "irq", big);
+	if (report_on(env, &s->report, "irq", "softirq_raise", irq_on_raise, &ev))
+		s->vec_raise = field_at_find(ev, "vec", big);
+	if (report_on(env, &s->report, "irq", "softirq_entry", irq_on_softirq, &ev)) {
+		any = true;
+		s->vec = field_at_find(ev, "vec", big);
+	}
+	if (report_on(env, &s->report, "irq", "softirq_exit", irq_on_softirq_exit, &ev))
+		s->vec_exit = field_at_find(ev, "vec", big);
+	return irq_find_vectors(s, env) || any;
+}
+
+static void irq_row_deinit(void *data)
+{
+	struct irq_row *row = data;
+
+	histogram_deinit(&row->time);
+	histogram_deinit(&row->raise);
+}
+
+static int irq_open(struct report **ret, struct report_env *env)
+{
+	struct irq_report *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->report.env = env;
+	s->by_cpu = env->by && !strcmp(env->by, "cpu");
+	rows_init(&s->rows, sizeof(struct irq_row), irq_row_deinit);
+	per_cpu_init(&s->open);
+	*ret = &s->report;
+	return irq_find_events(s, env) ? 0 : -ENODATA;
+}
+
+static int irq_loss(struct report *report, uint32_t cpu)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	return per_cpu_loss(&s->open, cpu);
+}
+
+/* Handlers that have not ended: the recording ends in them, or their end is lost. */
+static void irq_count_open(struct irq_report *s)
+{
+	for (uint32_t n = 0; n < s->open.intervals.count; n++) {
+		struct cpu_interval *i = rows_at(&s->open.intervals, n);
+		struct irq_row *row = i->row;
+
+		if (i->since && row)
+			row->open++;
+	}
+}
+
+static const struct column irq_columns[] = {
+	{ "cpu", COLUMN_NUMBER },  { "name", COLUMN_TEXT },	  { "kind", COLUMN_TEXT },
+	{ "count", COLUMN_COUNT }, { "total", COLUMN_TIME },	  { "time", COLUMN_HISTOGRAM },
+	{ "max-at", COLUMN_AT },   { "raise", COLUMN_HISTOGRAM }, { "cut", COLUMN_COUNT },
+	{ "open", COLUMN_COUNT },
+};
+
+static int irq_close(struct report *report, struct table **ret)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	const size_t skip = s->by_cpu ? 0 : 1;
+	int r = table_new(ret, "irq", irq_columns + skip, ARRAY_SIZE(irq_columns) - skip, "total");
+
+	if (r < 0)
+		return r;
+	irq_count_open(s);
+	for (uint32_t i = 0; i < s->rows.count; i++) {
+		const struct irq_row *row = rows_at(&s->rows, i);
+		char name[NAME_MAX_BYTES + 24];
+		int len = row->kind == IRQ_HANDLER
+				  ? snprintf(name, sizeof(name), "%lld %.*s",
+					     (long long)row->number, row->name_len, row->name)
+				  : snprintf(name, sizeof(name), "%.*s", row->name_len, row->name);
+
+		if (s->by_cpu)
+			table_put_number(*ret, row->cpu);
+		table_put_text(*ret, (struct text){ name, (uint32_t)len });
+		table_put_text(*ret, (struct text){ irq_kind_names[row->kind],
+						    (uint32_t)strlen(irq_kind_names[row->kind]) });
+		table_put_count(*ret, row->time.count);
+		table_put_count(*ret, row->time.sum);
+		table_put_histogram(*ret, &row->time);
+		table_put_count(*ret, row->max_at);
+		table_put_histogram(*ret, &row->raise);
+		table_put_count(*ret, row->cut);
+		table_put_count(*ret, row->open);
+	}
+	return 0;
+}
+
+static void irq_free(struct report *report)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	rows_deinit(&s->rows);
+	per_cpu_deinit(&s->open);
+	free(s);
+}
+
+const struct report_kind report_irq = {
+	.about = {
+		.name = "irq",
+		.summary = "how long interrupts and softirqs took",
+		.is_usual = true,
+		.events = "irq",
+		.by = irq_by,
+	},
+	.open = irq_open,
+	.loss = irq_loss,
+	.close = irq_close,
+	.free = irq_free,
+};

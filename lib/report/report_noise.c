@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The report `noise`: what took a CPU's time from its main task. From osnoise's events if there are
+ * any; otherwise from interrupts, softirqs and switches, as noise_stack.h counts them.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/io.h"
+#include "report/noise_stack.h"
+#include "report/scheduler.h"
+
+/* Interruptions of one kind on a CPU. */
+struct noise_sum {
+	uint64_t count, ns, max;
+};
+
+struct noise_cpu {
+	bool used;
+	uint32_t cpu;
+	uint64_t runtime, last_ts; /* last_ts 0: events are missing since */
+	struct noise_stack stack;
+	struct noise_sum sums[NOISE_SOURCES];
+	const struct noise_sum *main; /* the task that ran most; NULL: none, or not known yet */
+	/* From samples of the osnoise tracer. */
+	struct noise_sum sampled; /* ns: noise; max: max_sample */
+	uint64_t sampled_runtime;
+	struct noise_sum osnoise[NOISE_SOURCES];
+	uint64_t cut, open;
+};
+
+/* A task on a CPU. */
+struct noise_task {
+	struct noise_cpu *cpu;
+	struct noise_sum ran;
+};
+
+struct noise_report {
+	struct report report;
+	struct rows cpus;  /* of struct noise_cpu */
+	struct rows tasks; /* of struct noise_task, by CPU and tid */
+	struct field_at duration[NOISE_SOURCES];
+	struct field_at noise, runtime, max_sample;
+	bool saw_osnoise;
+};
+
+/* The CPU at one of its events. */
+static struct noise_cpu *noise_cpu(struct noise_report *n, uint32_t number)
+{
+	struct noise_cpu *cpu = rows_get(&n->cpus, (struct row_key){ number, 0 });
+
+	if (cpu) {
+		cpu->used = true;
+		cpu->cpu = number;
+	}
+	return cpu;
+}
+
+/* Time without losses passes on the CPU. */
+static struct noise_cpu *noise_cpu_pass(struct noise_report *n, const struct trace_event *ev)
+{
+	struct noise_cpu *cpu = noise_cpu(n, ev->cpu);
+
+	if (cpu) {
+		if (cpu->last_ts)
+			cpu->runtime += ev->rec.ts - cpu->last_ts;
+		cpu->last_ts = ev->rec.ts;
+	}
+	return cpu;
+}
+
+static void noise_sum_add(struct noise_sum *sum, uint64_t ns)
+{
+	sum->count++;
+	sum->ns += ns;
+	sum->max = MAX(sum->max, ns);
+}
+
+static int noise_enter(struct report *report, const struct trace_event *ev,
+		       enum noise_source source)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
+
+	if (cpu)
+		cpu->cut += noise_stack_enter(&cpu->stack, source, ev->rec.ts);
+	return cpu ? 0 : -ENOMEM;
+}
+
+static int noise_leave(struct report *report, const struct trace_event *ev,
+		       enum noise_source source)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
+	uint64_t ns;
+
+	if (!cpu)
+		return -ENOMEM;
+	if (noise_stack_leave(&cpu->stack, source, ev->rec.ts, &ns))
+		noise_sum_add(&cpu->sums[source], ns);
+	else if (cpu->stack.lost)
+		cpu->cut++;
+	else
+		cpu->open++;
+	return 0;
+}
+
+static int noise_on_irq_entry(struct report *r, const struct trace_event *ev)
+{
+	return noise_enter(r, ev, NOISE_IRQ);
+}
+
+static int noise_on_irq_exit(struct report *r, const struct trace_event *ev)
+{
+	return noise_leave(r, ev, NOISE_IRQ);
+}
+
+static int noise_on_softirq_entry(struct report *r, const struct trace_event *ev)
+{
+	return noise_enter(r, ev, NOISE_SOFTIRQ);
+}
+
+static int noise_on_softirq_exit(struct report *r, const struct trace_event *ev)
+{
+	return noise_leave(r, ev, NOISE_SOFTIRQ);
+}
+
+/* A task ran: its interrupts are not its own. */
+static int noise_on_ran(struct report *report, const struct sched_span *span,
+			const struct sched_task *next _unused_)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu(n, span->cpu);
+	struct noise_task *task =
+		rows_get(&n->tasks, (struct row_key){ span->cpu, (uint32_t)span->task->tid });
+	uint64_t within;
+
+	if (!cpu || !task)
+		return -ENOMEM;
+	task->cpu = cpu;
+	within = noise_stack_take(&cpu->stack);
+	cpu->cut += span->state == SPAN_CUT;
+	cpu->open += span->state == SPAN_OPEN;
+	if (span->state == SPAN_WHOLE)
+		noise_sum_add(&task->ran,
+			      span->to - span->from - MIN(within, span->to - span->from));
+	return 0;
+}
+
+static int noise_on_idled(struct report *report, uint32_t number, uint64_t from _unused_,
+			  uint64_t to _unused_, enum span_state state _unused_)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu(n, number);
+
+	if (cpu)
+		noise_stack_take(&cpu->stack);
+	return cpu ? 0 : -ENOMEM;
+}
+
+static int noise_on_switch(struct report *report, const struct trace_event *ev)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+
+	return noise_cpu_pass(n, ev) ? 0 : -ENOMEM;
+}
+
+static int noise_osnoise(struct report *report, const struct trace_event *ev,
+			 enum noise_source source)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
+
+	if (!cpu)
+		return -ENOMEM;
+	n->saw_osnoise = true;
+	noise_sum_add(&cpu->osnoise[source], field_at_read(&n->duration[source], &ev->rec));
+	return 0;
+}
+
+static int noise_on_osnoise_irq(struct report *r, const struct trace_event *ev)
+{
+	return noise_osnoise(r, ev, NOISE_IRQ);
+}
+
+static int noise_on_osnoise_softirq(struct report *r, const struct trace_event *ev)
+{
+	return noise_osnoise(r, ev, NOISE_SOFTIRQ);
+}
+
+static int noise_on_osnoise_thread(struct report *r, const struct trace_event *ev)
+{
+	return noise_osnoise(r, ev, NOISE_THREAD);
+}
+
+static int noise_on_osnoise_nmi(struct report *r, const struct trace_event *ev)
+{
+	return noise_osnoise(r, ev, NOISE_NMI);
+}
+
+/* One period of the osnoise tracer; its times are in us. */
+static int noise_on_sample(struct report *report, const struct trace_event *ev)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
+	uint64_t max;
+
+	if (!cpu)
+		return -ENOMEM;
+	n->saw_osnoise = true;
+	cpu->sampled.count++;
+	cpu->sampled.ns += field_at_read(&n->noise, &ev->rec) * NSEC_PER_USEC;
+	cpu->sampled_runtime += field_at_read(&n->runtime, &ev->rec) * NSEC_PER_USEC;
+	max = field_at_read(&n->max_sample, &ev->rec) * NSEC_PER_USEC;
+	cpu->sampled.max = MAX(cpu->sampled.max, max);
+	return 0;
+}
+
+static int noise_loss(struct report *report, uint32_t number)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct noise_cpu *cpu = noise_cpu(n, number);
+
+	if (!cpu)
+		return -ENOMEM;
+	cpu->cut += noise_stack_lose(&cpu->stack);
+	cpu->last_ts = 0;
+	return 0;
+}
+
+/* Interrupts have events in pairs: "NAME_entry", "NAME_exit". */
+static bool noise_open_pair(struct noise_report *n, const char *system, const char *entry,
+			    const char *exit, enum noise_source source)
+{
+	struct report_env *env = n->report.env;
+	const bool soft = source == NOISE_SOFTIRQ;
+	bool any = report_on(env, &n->report, system, entry,
+			     soft ? noise_on_softirq_entry : noise_on_irq_entry, NULL);
+
+	return report_on(env, &n->report, system, exit,
+			 soft ? noise_on_softirq_exit : noise_on_irq_exit, NULL) &&
+	       any;
+}
+
+static bool noise_open_interrupts(struct noise_report *n)
+{
+	static const char *const vectors[] = {
+		"local_timer",	  "spurious_apic",	 "error_apic",	  "x86_platform_ipi",
+		"irq_work",	  "reschedule",		 "call_function", "call_function_single",
+		"threshold_apic", "deferred_error_apic", "thermal_apic",
+	};
+	bool any = noise_open_pair(n, "irq", "irq_handler_entry", "irq_handler_exit", NOISE_IRQ);
+
+	any |= noise_open_pair(n, "irq", "softirq_entry", "softirq_exit", NOISE_SOFTIRQ);
+	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
+		char entry[40], exit[40];
+
+		snprintf(entry, sizeof(entry), "%s_entry", vectors[i]);
+		snprintf(exit, sizeof(exit), "%s_exit", vectors[i]);
+		any |= noise_open_pair(n, "irq_vectors", entry, exit, NOISE_IRQ);
+	}
+	return any;
+}
+
+static bool noise_open_osnoise(struct noise_report *n)
+{
+	static const struct {
+		const char *name;
+		enum noise_source source;
+		report_handler handler;
+	} events[] = {
+		{ "irq_noise", NOISE_IRQ, noise_on_osnoise_irq },
+		{ "softirq_noise", NOISE_SOFTIRQ, noise_on_osnoise_softirq },
+		{ "thread_noise", NOISE_THREAD, noise_on_osnoise_thread },
+		{ "nmi_noise", NOISE_NMI, noise_on_osnoise_nmi },
+	};
+	struct report_env *env = n->report.env;
+	const struct event *ev;
+	bool any = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
+		if (!report_on(env, &n->report, "osnoise", events[i].name, events[i].handler, &ev))
+			continue;
+		any = true;
+		n->duration[events[i].source] = field_at_find(ev, "duration", env->big_endian);
+	}
+	if (report_on(env, &n->report, "ftrace", "osnoise", noise_on_sample, &ev)) {
+		any = true;
+		n->noise = field_at_find(ev, "noise", env->big_endian);
+		n->runtime = field_at_find(ev, "runtime", env->big_endian);
+		n->max_sample = field_at_find(ev, "max_sample", env->big_endian);
+	}
+	return any;
+}
+
+static int noise_open(struct report **ret, struct report_env *env)
+{
+	struct noise_report *n = calloc(1, sizeof(*n));
+	bool any;
+	int r;
+
+	if (!n)
+		return -ENOMEM;
+	*ret = &n->report;
+	n->report.env = env;
+	rows_init(&n->cpus, sizeof(struct noise_cpu), NULL);
+	rows_init(&n->tasks, sizeof(struct noise_task), NULL);
+	any = noise_open_osnoise(n);
+	any |= noise_open_interrupts(n);
+	r = scheduler_listen(env->scheduler, &(struct sched_listener){
+						     .report = &n->report,
+						     .ran = noise_on_ran,
+						     .idled = noise_on_idled,
+					     });
+	if (r < 0)
+		return r == -ENODATA && any ? 0 : r;
+	report_on(env, &n->report, "sched", "sched_switch", noise_on_switch, NULL);
+	return 0;
+}
+
+/* All tasks of a CPU but the one that ran most are noise. */
+static void noise_sum_tasks(struct noise_report *n)
+{
+	for (uint32_t i = 0; i < n->tasks.count; i++) {
+		const struct noise_task *task = rows_at(&n->tasks, i);
+		struct noise_cpu *cpu = task->cpu;
+		const struct noise_sum *other = &task->ran;
+
+		if (!cpu)
+			continue;
+		if (!cpu->main || task->ran.ns > cpu->main->ns) {
+			other = cpu->main;
+			cpu->main = &task->ran;
+		}
+		if (!other)
+			continue;
+		cpu->sums[NOISE_THREAD].count += other->count;
+		cpu->sums[NOISE_THREAD].ns += other->ns;
+		cpu->sums[NOISE_THREAD].max = MAX(cpu->sums[NOISE_THREAD].max, other->max);
+	}
+}
+
+static const struct column noise_columns[] = {
+	{ "cpu", COLUMN_NUMBER },	  { "runtime", COLUMN_TIME }, { "noise", COLUMN_TIME },
+	{ "available", COLUMN_PERMILLE }, { "max", COLUMN_TIME },     { "nmis", COLUMN_COUNT },
+	{ "nmi", COLUMN_TIME },		  { "irqs", COLUMN_COUNT },   { "irq", COLUMN_TIME },
+	{ "softirqs", COLUMN_COUNT },	  { "softirq", COLUMN_TIME }, { "threads", COLUMN_COUNT },
+	{ "thread", COLUMN_TIME },	  { "cut", COLUMN_COUNT },    { "open", COLUMN_COUNT },
+};
+
+static void noise_put_cpu(struct table *t, const struct noise_cpu *cpu, bool osnoise)
+{
+	const struct noise_sum *sums = osnoise ? cpu->osnoise : cpu->sums;
+	uint64_t runtime = cpu->runtime, noise = 0, max = 0;
+
+	for (enum noise_source s = 0; s < NOISE_SOURCES; s++) {
+		noise += sums[s].ns;
+		max = MAX(max, sums[s].max);
+	}
+	if (osnoise && cpu->sampled.count) {
+		runtime = cpu->sampled_runtime;
+		noise = cpu->sampled.ns;
+		max = cpu->sampled.max;
+	}
+	table_put_number(t, cpu->cpu);
+	table_put_count(t, runtime);
+	table_put_count(t, noise);
+	table_put_count(t, runtime > noise
+				   ? (uint64_t)((double)(runtime - noise) * 1000 / (double)runtime)
+				   : 0);
+	table_put_count(t, max);
+	for (enum noise_source s = 0; s < NOISE_SOURCES; s++) {
+		table_put_count(t, sums[s].count);
+		table_put_count(t, sums[s].ns);
+	}
+	table_put_count(t, osnoise ? 0 : cpu->cut);
+	table_put_count(t, osnoise ? 0 : cpu->open);
+}
+
+static int noise_close(struct report *report, struct table **ret)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+	struct table *t;
+	int r = table_new(&t, "noise", noise_columns, ARRAY_SIZE(noise_columns), "noise");
+
+	if (r < 0)
+		return r;
+	*ret = t;
+	noise_sum_tasks(n);
+	for (uint32_t i = 0; i < n->cpus.count; i++) {
+		struct noise_cpu *cpu = rows_at(&n->cpus, i);
+
+		cpu->open += cpu->stack.depth;
+		noise_put_cpu(t, cpu, n->saw_osnoise);
+	}
+	table_note(t, n->saw_osnoise
+			      ? "from the events of osnoise"
+			      : "a CPU's main task is the one that ran most; idle is no noise");
+	return 0;
+}
+
+static void noise_free(struct report *report)
+{
+	struct noise_report *n = container_of(report, struct noise_report, report);
+
+	rows_deinit(&n->cpus);
+	rows_deinit(&n->tasks);
+	free(n);
+}
+
+const struct report_kind report_noise = {
+	.about = {
+		.name = "noise",
+		.summary = "what took CPUs' time from their main tasks",
+		.events = "sched -e irq -e irq_vectors",
+	},
+	.open = noise_open,
+	.loss = noise_loss,
+	.close = noise_close,
+	.free = noise_free,
+};

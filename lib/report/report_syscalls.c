@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The report `syscalls`: how long system calls took, and how many failed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#if HAVE_SECCOMP
+#include <seccomp.h>
+#endif
+
+#include "report/group.h"
+
+#define NAME_BYTES 48
+/* MAX_ERRNO of include/linux/err.h. */
+#define ERRNO_MAX 4095
+
+struct syscall_row {
+	struct group group;
+	char name[NAME_BYTES]; /* terminated */
+	uint64_t calls, errors;
+	struct histogram time;
+	uint64_t max_at, cut, open;
+};
+
+/* The call that a thread is in. */
+struct syscall_begun {
+	uint64_t since; /* 0: none is known */
+	uint64_t mark;
+	struct syscall_row *row;
+};
+
+struct syscalls {
+	struct report report;
+	struct rows rows, begun; /* begun: by tid */
+	bool by_call;
+	enum grouping grouping;			     /* unless by call */
+	struct field_at enter_id, exit_id, exit_ret; /* of raw_syscalls, or of all of syscalls */
+	uint32_t arch;				     /* of libseccomp; 0: unknown */
+};
+
+static const char *const syscalls_by[] = { "call", "thread", "comm", "process", NULL };
+
+/* The kernel's names of machines that libseccomp calls otherwise. */
+static uint32_t syscalls_find_arch(const char *machine)
+{
+#if HAVE_SECCOMP
+	if (machine[0] == 'i' && !strcmp(machine + 2, "86"))
+		machine = "x86";
+	else if (!strncmp(machine, "arm", 3))
+		machine = "arm";
+	return seccomp_arch_resolve_name(machine);
+#else
+	(void)machine;
+	return 0;
+#endif
+}
+
+/* By the event's own name, or by the machine's table. */
+static void syscall_row_name(const struct syscalls *s, struct syscall_row *row,
+			     const struct event *ev, uint64_t nr)
+{
+	const char *own = strstr(ev->name, "enter_") ?: strstr(ev->name, "exit_");
+
+	if (own) {
+		snprintf(row->name, sizeof(row->name), "%s", strchr(own, '_') + 1);
+		return;
+	}
+	snprintf(row->name, sizeof(row->name), "syscall_%lld", (long long)nr);
+#if HAVE_SECCOMP
+	if (s->arch && nr <= INT32_MAX) {
+		_cleanup_free_ char *name = seccomp_syscall_resolve_num_arch(s->arch, (int)nr);
+
+		if (name)
+			snprintf(row->name, sizeof(row->name), "%s", name);
+	}
+#else
+	(void)s;
+#endif
+}
+
+static struct syscall_row *syscall_row_get(struct syscalls *s, const struct trace_event *ev,
+					   uint64_t nr)
+{
+	const struct report_env *env = s->report.env;
+	const struct task *task = NULL;
+	struct row_key key = { nr, 0 };
+	struct syscall_row *row;
+
+	if (!s->by_call) {
+		task = report_task(env, ev->pid, ev->rec.ts);
+		key = group_key_join(key, group_key(s->grouping, task, ev->pid, ev->cpu));
+	}
+	row = rows_get(&s->rows, key);
+	if (!row || row->group.used)
+		return row;
+	group_begin(env, &s->rows, &row->group, s->grouping, task, ev->pid, ev->cpu);
+	if (row->group.is_rest)
+		snprintf(row->name, sizeof(row->name), "(others)");
+	else
+		syscall_row_name(s, row, ev->desc, nr);
+	return row;
+}
+
+/* A call that did not return: its thread ended in it, or its end is lost. */
+static void syscall_drop(struct syscalls *s, struct syscall_begun *b)
+{
+	if (!b->since)
+		return;
+	if (report_is_whole(s->report.env, b->mark))
+		b->row->open++;
+	else
+		b->row->cut++;
+	b->since = 0;
+}
+
+static int syscalls_on_enter(struct report *report, const struct trace_event *ev)
+{
+	struct syscalls *s = container_of(report, struct syscalls, report);
+	struct syscall_begun *b = rows_get(&s->begun, (struct row_key){ (uint32_t)ev->pid, 0 });
+
+	if (!b)
+		return -ENOMEM;
+	/* Too many threads. */
+	if (b == s->begun.rest)
+		return 0;
+	syscall_drop(s, b);
+	b->row = syscall_row_get(s, ev, field_at_read(&s->enter_id, &ev->rec));
+	b->since = ev->rec.ts;
+	b->mark = report_mark(s->report.env);
+	return b->row ? 0 : -ENOMEM;
+}
+
+static int syscall_add(struct syscall_row *row, uint64_t ns, const struct trace_event *ev,
+		       int64_t ret)
+{
+	row->calls++;
+	row->errors += ret < 0 && ret >= -ERRNO_MAX;
+	if (!row->time.count || ns > row->time.max)
+		row->max_at = ev->rec.ts;
+	return histogram_add(&row->time, ns);
+}
+
+static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
+{
+	struct syscalls *s = container_of(report, struct syscalls, report);
+	struct syscall_begun *b = rows_get(&s->begun, (struct row_key){ (uint32_t)ev->pid, 0 });
+	int64_t ret = (int64_t)field_at_read(&s->exit_ret, &ev->rec);
+	struct syscall_row *row;
+	bool whole;
+
+	if (!b)
+		return -ENOMEM;
+	if (b == s->begun.rest)
+		return 0;
+	row = syscall_row_get(s, ev, field_at_read(&s->exit_id, &ev->rec));
+	if (!row)
+		return -ENOMEM;
+	whole = b->since && report_is_whole(s->report.env, b->mark);
+	if (whole && b->row == row) {
+		uint64_t ns = ev->rec.ts - b->since;
+
+		b->since = 0;
+		return syscall_add(row, ns, ev, ret);
+	}
+	/* Another call's end, after execve() of another kind of program or lost events. */
+	if (b->since && b->row != row)
+		syscall_drop(s, b);
+	b->since = 0;
+	if (s->report.env->losses)
+		row->cut++;
+	else
+		row->open++;
+	return 0;
+}
+
+/* All events of `syscalls`: each call has its own pair. */
+static bool syscalls_find_each(struct syscalls *s, struct report_env *env)
+{
+	const struct event *const *all;
+	size_t count;
+	bool any = false;
+
+	all = event_table_all(env->info->events, &count);
+	for (size_t i = 0; i < count; i++) {
+		const bool enters = !strncmp(all[i]->name, "sys_enter_", 10);
+
+		if (strcmp(all[i]->system, "syscalls") != 0 ||
+		    (!enters && strncmp(all[i]->name, "sys_exit_", 9) != 0))
+			continue;
+		any |= report_on(env, &s->report, "syscalls", all[i]->name,
+				 enters ? syscalls_on_enter : syscalls_on_exit, NULL);
+		if (enters) {
+			s->enter_id = field_at_find(all[i], "__syscall_nr", env->big_endian);
+		} else {
+			s->exit_id = field_at_find(all[i], "__syscall_nr", env->big_endian);
+			s->exit_ret = field_at_find(all[i], "ret", env->big_endian);
+		}
+	}
+	return any;
+}
+
+static bool syscalls_find_events(struct syscalls *s, struct report_env *env)
+{
+	const bool big = env->big_endian;
+	const struct event *ev;
+
+	if (!report_on(env, &s->report, "raw_syscalls", "sys_exit", syscalls_on_exit, &ev))
+		return syscalls_find_each(s, env);
+	s->exit_id = field_at_find(ev, "id", big);
+	s->exit_ret = field_at_find(ev, "ret", big);
+	if (report_on(env, &s->report, "raw_syscalls", "sys_enter", syscalls_on_enter, &ev))
+		s->enter_id = field_at_find(ev, "id", big);
+	return true;
+}
+
+static void syscall_row_deinit(void *row)
+{
+	histogram_deinit(&((struct syscall_row *)row)->time);
+}
+
+static int syscalls_open(struct report **ret, struct report_env *env)
+{
+	struct syscalls *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->report.env = env;
+	s->by_call = !env->by || !strcmp(env->by, syscalls_by[0]);
+	s->grouping = grouping_find(env->by);
+	s->arch = syscalls_find_arch(env->info->header->machine ?: "");
+	rows_init(&s->rows, sizeof(struct syscall_row), syscall_row_deinit);
+	rows_init(&s->begun, sizeof(struct syscall_begun), NULL);
+	*ret = &s->report;
+	return syscalls_find_events(s, env) ? 0 : -ENODATA;
+}
+
+static const struct column syscall_columns[] = {
+	{ "call", COLUMN_TEXT },  { "calls", COLUMN_COUNT },	{ "errors", COLUMN_COUNT },
+	{ "total", COLUMN_TIME }, { "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },
+	{ "cut", COLUMN_COUNT },  { "open", COLUMN_COUNT },
+};
+
+static int syscalls_close(struct report *report, struct table **ret)
+{
+	struct syscalls *s = container_of(report, struct syscalls, report);
+	int r;
+
+	r = s->by_call ? table_new(ret, "syscalls", syscall_columns, ARRAY_SIZE(syscall_columns),
+				   "total")
+		       : group_table(ret, "syscalls", s->grouping, syscall_columns,
+				     ARRAY_SIZE(syscall_columns), "total");
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0; i < s->begun.count; i++)
+		syscall_drop(s, rows_at(&s->begun, i));
+	for (uint32_t i = 0; i < s->rows.count; i++) {
+		const struct syscall_row *row = rows_at(&s->rows, i);
+
+		if (!s->by_call)
+			group_put(*ret, s->grouping, &row->group);
+		table_put_text(*ret, (struct text){ row->name, (uint32_t)strlen(row->name) });
+		table_put_count(*ret, row->calls);
+		table_put_count(*ret, row->errors);
+		table_put_count(*ret, row->time.sum);
+		table_put_histogram(*ret, &row->time);
+		table_put_count(*ret, row->max_at);
+		table_put_count(*ret, row->cut);
+		table_put_count(*ret, row->open);
+	}
+	return 0;
+}
+
+static void syscalls_free(struct report *report)
+{
+	struct syscalls *s = container_of(report, struct syscalls, report);
+
+	rows_deinit(&s->rows);
+	rows_deinit(&s->begun);
+	free(s);
+}
+
+const struct report_kind report_syscalls = {
+	.about = {
+		.name = "syscalls",
+		.summary = "how long system calls took, and how many failed",
+		.is_usual = true,
+		.events = "raw_syscalls",
+		.by = syscalls_by,
+	},
+	.open = syscalls_open,
+	.close = syscalls_close,
+	.free = syscalls_free,
+};

@@ -1,0 +1,339 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The reports workqueue, timer, power, noise, functions and marks, computed once more from the text of the same
+recording. The text has microseconds, the reports nanoseconds."""
+
+import collections
+import gzip
+import json
+import pathlib
+import re
+
+from harness import Test, check
+
+DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
+LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): ?(.*)$")
+US = 1000
+
+Event = collections.namedtuple("Event", "tid cpu ts name details")
+
+
+def events_of(test, file):
+    r = test.run("convert", "-q", file, "x.txt")
+    check(r.status == 0, r)
+    found = []
+    for line in (test.dir / "x.txt").read_text(errors="replace").splitlines():
+        if match := LINE.match(line):
+            _, tid, cpu, s, us, name, details = match.groups()
+            found.append(Event(int(tid), int(cpu), (int(s) * 1_000_000 + int(us)) * US, name, details))
+    return found
+
+
+def field(event, name):
+    match = re.search(rf"\b{name}[= ](\S+)", event.details)
+    return match.group(1) if match else None
+
+
+def function(event):
+    """A function of a module has that in brackets behind it."""
+    return re.search(r"function[= ](\S+(?: \[\w+\])?)", event.details).group(1)
+
+
+def report(test, name, file):
+    r = test.run("report", name, "--json", file)
+    check(r.status == 0, r)
+    document = json.loads(r.out)
+    check(document["lost"] == 0, f"{file}: {document['lost']} events were lost")
+    return document["reports"][0]["rows"]
+
+
+def check_times(what, row, key, wanted):
+    """A histogram and its values, which the text rounds to a microsecond."""
+    found = row[key]
+    check(found["count"] == len(wanted), f"{what}.{key}: {found['count']} for {len(wanted)}")
+    if wanted:
+        off = abs(found["sum_ns"] - sum(wanted))
+        check(off <= US * len(wanted), f"{what}.{key}: the sum is {off} ns off")
+        check(abs(found["max_ns"] - max(wanted)) <= US, f"{what}.{key}: max {found['max_ns']} for {max(wanted)}")
+
+
+def check_workqueue(test, file, events):
+    queued, running, wanted = {}, {}, collections.defaultdict(lambda: collections.defaultdict(list))
+    for e in events:
+        if e.name == "workqueue_queue_work":
+            queued[field(e, "struct")] = e.ts
+        elif e.name == "workqueue_execute_start":
+            work = field(e, "struct").rstrip(":")
+            running[e.tid] = work, function(e), e.ts
+            if work in queued:
+                wanted[function(e)]["delay"].append(e.ts - queued.pop(work))
+        elif e.name == "workqueue_execute_end" and e.tid in running:
+            work, name, ts = running.pop(e.tid)
+            check(field(e, "struct").rstrip(":") == work, f"{e} ends {work}")
+            wanted[name]["run"].append(e.ts - ts)
+    rows = {row["function"]: row for row in report(test, "workqueue", file)}
+    check({name for name, row in rows.items() if row["count"]} == set(wanted), f"{sorted(rows)} {sorted(wanted)}")
+    for name, times in wanted.items():
+        for key in ("delay", "run"):
+            check_times(name, rows[name], key, times[key])
+        check(rows[name]["cut"] == 0, rows[name])
+    return len(wanted)
+
+
+def check_timer(test, file, events):
+    wanted = collections.defaultdict(lambda: collections.defaultdict(list))
+    armed, running, cancelled = {}, {}, {}
+    for e in events:
+        kind = "hrtimer" if e.name.startswith("hrtimer") else "timer"
+        timer = kind, field(e, kind)
+        if e.name in ("timer_start", "hrtimer_start"):
+            armed[timer] = e
+            cancelled.pop(timer, None)
+            wanted[function(e), kind]["starts"].append(e)
+        elif e.name in ("timer_expire_entry", "hrtimer_expire_entry"):
+            row = wanted[function(e), kind]
+            row["count"].append(e)
+            running[e.cpu, timer] = e
+            cancelled.pop(timer, None)
+            if kind == "hrtimer" and timer in armed:
+                row["late"].append(int(field(e, "now")) - int(field(armed[timer], "softexpires")))
+            elif kind == "timer":
+                row["jiffies"].append(int(field(e, "now")) - int(field(e, "baseclk")))
+            armed.pop(timer, None)
+        elif e.name in ("timer_expire_exit", "hrtimer_expire_exit") and (e.cpu, timer) in running:
+            entry = running.pop((e.cpu, timer))
+            wanted[function(entry), kind]["run"].append(e.ts - entry.ts)
+    rows = {(row["function"], row["kind"]): row for row in report(test, "timer", file)}
+    for key, lists in wanted.items():
+        row = rows[key]
+        check(row["starts"] == len(lists["starts"]) and row["count"] == len(lists["count"]), f"{row} {key}")
+        check(row["late_jiffies"] == max(lists["jiffies"], default=0), f"{row} {key}")
+        check_times(key, row, "run", lists["run"])
+        check(row["late"]["count"] == len(lists["late"]) and row["late"]["sum_ns"] == sum(lists["late"]), f"{row} {key}")
+        check(row["cut"] == 0, row)
+    return len(wanted)
+
+
+def check_power(test, file, events):
+    idle, frequency, wanted = {}, {}, collections.defaultdict(list)
+    for e in events:
+        if e.name not in ("cpu_idle", "cpu_frequency"):
+            continue
+        cpu, state = int(field(e, "cpu_id")), int(field(e, "state"))
+        states = idle if e.name == "cpu_idle" else frequency
+        if cpu in states and (states is frequency or state == 0xffffffff):
+            wanted[cpu, e.name[4:], states[cpu][0]].append(e.ts - states[cpu][1])
+        states.pop(cpu, None)
+        if states is frequency or state != 0xffffffff:
+            states[cpu] = state, e.ts
+    rows = {(row["cpu"], row["what"], row["state"]): row for row in report(test, "power", file)}
+    check(set(wanted) <= set(rows), f"{sorted(wanted)} {sorted(rows)}")
+    for key, times in wanted.items():
+        check_times(key, rows[key], "time", times)
+    return len(wanted)
+
+
+def is_interrupt(name):
+    return name.endswith(("_entry", "_exit")) and name.rsplit("_", 1)[0] in (
+        "irq_handler", "softirq", "local_timer", "spurious_apic", "error_apic", "x86_platform_ipi", "irq_work",
+        "reschedule", "call_function", "call_function_single", "threshold_apic", "deferred_error_apic", "thermal_apic")
+
+
+def check_noise_of_cpu(cpu, events, row):
+    """All intervals of the CPU first; then what each has within it."""
+    intervals, stack, runs, since, runs_now = [], [], [], None, None
+    for e in events:
+        if e.name == "sched_switch":
+            prev = int(field(e, "prev_pid"))
+            stack = []
+            # Some virtual machines do not trace every switch from the idle task.
+            if prev and prev == runs_now:
+                runs.append((since, e.ts, prev))
+            since, runs_now = e.ts, int(field(e, "next_pid"))
+        elif e.name.endswith("_entry"):
+            stack.append((e.name.rsplit("_", 1)[0], e.ts))
+        elif stack:
+            name, ts = stack.pop()
+            check(name == e.name.rsplit("_", 1)[0], f"{e} ends {name}")
+            intervals.append((ts, e.ts, name, len(stack)))
+    def within(begin, end, level):
+        return sum(b - a for a, b, _, depth in intervals if depth == level and a >= begin and b <= end)
+    net = {"irq": [], "softirq": []}
+    for a, b, name, depth in intervals:
+        net["softirq" if name == "softirq" else "irq"].append(b - a - within(a, b, depth + 1))
+    for key, times in net.items():
+        check(row[key + "s"] == len(times), f"CPU {cpu}: {row} for {len(times)} {key}s")
+        check(abs(row[key + "_ns"] - sum(times)) <= 2 * US * len(times), f"CPU {cpu}: {row} for {sum(times)} of {key}")
+    tasks = collections.defaultdict(list)
+    for a, b, tid in runs:
+        tasks[tid].append(b - a - within(a, b, 0))
+    sums = sorted(sum(times) for times in tasks.values())
+    slack = 2 * US * (len(intervals) + len(runs))
+    check(abs(row["thread_ns"] - sum(sums[:-1])) <= slack, f"CPU {cpu}: {row} for {sums}")
+    span = events[-1].ts - events[0].ts
+    check(abs(row["runtime_ns"] - span) <= US, f"CPU {cpu}: {row} for {span}")
+    check(row["noise_ns"] == row["irq_ns"] + row["softirq_ns"] + row["thread_ns"], row)
+
+
+def check_noise(test, file, events):
+    rows = {row["cpu"]: row for row in report(test, "noise", file)}
+    for cpu, row in rows.items():
+        mine = [e for e in events if e.cpu == cpu and (e.name == "sched_switch" or is_interrupt(e.name))]
+        check_noise_of_cpu(cpu, mine, row)
+    return len(rows)
+
+
+CHECKS = {"workqueue": check_workqueue, "timer": check_timer, "power": check_power, "noise": check_noise}
+
+
+def of_a_live_recording(test):
+    r = test.run("record", "-q", "--name", test.name, "-b", "16M", "-e", "workqueue", "-e", "timer", "-e", "power",
+                 "-e", "irq", "-e", "irq_vectors", "-e", "sched:sched_switch", "-o", "x.traced", "--", "sh", "-c",
+                 "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; sync; done")
+    check(r.status == 0, r)
+    events = events_of(test, "x.traced")
+    for name, compare in CHECKS.items():
+        found = compare(test, "x.traced", events)
+        # A virtual machine may have no idle states.
+        check(found > 0 or name == "power", f"{name}: nothing to compare")
+
+
+def of_fixtures(test):
+    compared = collections.Counter()
+    for file in sorted(DATA.glob("*/mixed.traced.gz")):
+        events = events_of(test, file)
+        for name in ("workqueue", "timer", "power"):
+            compared[name] += CHECKS[name](test, file, events)
+    check(min(compared.values()) > 3, compared)
+
+
+TREE = re.compile(r"^ *(\d+)\) +(?:[$@*#!+] )? *([\d.]+ us)? *\|  ( *)(.*)$")
+TASKS = re.compile(r"^ *(\d+)\) +(\S+) +=> +(\S+) *$")
+
+
+def calls_of(text):
+    """Durations in ns of each function, and their self times, of the kernel's text; its lines have CPUs."""
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    task, calls, stacks = {}, collections.defaultdict(list), collections.defaultdict(list)
+    for line in lines:
+        if match := TASKS.match(line):
+            task.setdefault(match.group(1), match.group(2))
+    for line in lines:
+        if match := TASKS.match(line):
+            task[match.group(1)] = match.group(3)
+            continue
+        match = TREE.match(line)
+        if not match or match.group(4).startswith("/*"):
+            continue
+        cpu, duration, indent, what = match.groups()
+        owner = task.get(cpu, cpu)
+        stack = stacks[owner if not owner.endswith("-0") else (owner, cpu)]
+        if what.startswith("}"):
+            name, within = stack.pop()
+            check(len(stack) * 2 == len(indent), line)
+        elif what.endswith("{"):
+            stack.append([what.split("(")[0], 0])
+            continue
+        else:
+            name, within = what.split("(")[0], 0
+        ns = round(float(duration.split()[0]) * 1000)
+        calls[name].append((ns, ns - within))
+        if stack:
+            stack[-1][1] += ns
+    return calls
+
+
+def functions(test):
+    """The text's durations have nanoseconds up to 10 ms."""
+    for file in sorted(DATA.glob("*/graph.traced.gz")):
+        calls = calls_of(gzip.open(file.with_name("graph.txt.gz"), "rt").read())
+        rows = {row["function"].split(" [")[0]: row for row in report(test, "functions", file)}
+        check(set(rows) == set(calls), f"{file}: {set(rows) ^ set(calls)}")
+        for name, times in calls.items():
+            row = rows[name]
+            check(row["count"] == len(times), f"{file}: {row} {times}")
+            check(row["total_ns"] == sum(ns for ns, _ in times), f"{file}: {row} {times}")
+            check(row["self_ns"] == sum(ns for _, ns in times), f"{file}: {row} {times}")
+            check(row["cut"] == 0, row)
+
+
+MARKED = """
+import os, time
+marker = os.open("/sys/kernel/tracing/trace_marker", os.O_WRONLY)
+def mark(text):
+    os.write(marker, text.encode())
+for i in range(20):
+    mark(f"B|{os.getpid()}|outer")
+    mark(f"B|{os.getpid()}|sleep")
+    time.sleep(0.004)
+    mark("E")
+    mark(f"B|{os.getpid()}|spin")
+    until = time.monotonic() + 0.004
+    while time.monotonic() < until:
+        pass
+    mark("E")
+    mark("E")
+"""
+
+
+def marks_wanted(events, tid):
+    """Slices of the thread, each with what the switches and wake-ups say of every moment in it."""
+    changes, slices, stack = [], [], []
+    for e in events:
+        if e.name == "sched_switch" and field(e, "prev_pid") == str(tid):
+            changes.append((e.ts, "runnable" if field(e, "prev_state").startswith("R") else "blocked"))
+        elif e.name == "sched_switch" and field(e, "next_pid") == str(tid):
+            changes.append((e.ts, "running"))
+        elif e.name in ("sched_waking", "sched_wakeup") and re.search(rf"\bpid={tid}\b", e.details):
+            if changes and changes[-1][1] == "blocked":
+                changes.append((e.ts, "runnable"))
+        elif e.tid == tid and e.name == "tracing_mark_write":
+            if e.details.startswith("B|"):
+                stack.append((e.details.split("|")[2], e.ts))
+            else:
+                slices.append((*stack.pop(), e.ts))
+    wanted = collections.defaultdict(lambda: collections.Counter())
+    for name, begin, end in slices:
+        before = [state for ts, state in changes if ts <= begin]
+        state, at = before[-1] if before else "running", begin
+        for ts, following in [c for c in changes if begin < c[0] < end] + [(end, None)]:
+            wanted[name][state] += ts - at
+            state, at = following, ts
+        wanted[name]["count"] += 1
+        wanted[name]["changes"] += 2 + sum(begin < ts < end for ts, _ in changes)
+    return wanted
+
+
+def marks(test):
+    """On the first CPU: some virtual machines do not trace every switch from the idle task of others."""
+    (test.dir / "marked.py").write_text(MARKED)
+    r = test.run("record", "-q", "--name", test.name, "--top-level", "-e", "sched", "-o", "x.traced",
+                 "--", "taskset", "-c", "0", "/usr/bin/python3", "marked.py")
+    check(r.status == 0, r)
+    events = events_of(test, "x.traced")
+    tid = next(e.tid for e in events if e.name == "tracing_mark_write" and "|outer" in e.details)
+    wanted = marks_wanted(events, tid)
+    rows = {row["slice"]: row for row in report(test, "marks", "x.traced")}
+    check(set(rows) == set(wanted) == {"outer", "sleep", "spin"}, f"{rows} {wanted}")
+    for name, times in wanted.items():
+        row = rows[name]
+        check(row["count"] == times["count"] == 20 and row["cut"] == row["open"] == 0, row)
+        for key in ("running", "runnable", "blocked"):
+            check(abs(row[key + "_ns"] - times[key]) <= US * times["changes"], f"{row} {times} {key}")
+        check(row["running_ns"] + row["runnable_ns"] + row["blocked_ns"] == row["total_ns"], row)
+    check(rows["sleep"]["blocked_ns"] > 20 * 3_000_000 and rows["spin"]["running_ns"] > 20 * 1_000_000, rows)
+    check(rows["outer"]["self_ns"] == rows["outer"]["total_ns"] - rows["sleep"]["total_ns"] - rows["spin"]["total_ns"],
+          rows["outer"])
+
+
+def main():
+    test = Test("report_kernel")
+    test.case("fixtures", of_fixtures)
+    test.case("functions", functions)
+    test.case("a live recording", of_a_live_recording)
+    test.case("marks", marks)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The reports workqueue, timer, power, noise, functions and marks on small synthetic recordings,
+ * with and without lost events. All times are short, so that histograms hold them exactly.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "export/export.h"
+#include "make_formats.h"
+#include "make_stream.h"
+#include "make_usual.h"
+#include "memory_file.h"
+#include "report/report.h"
+#include "report/slice_text.h"
+
+enum {
+	ID_QUEUE_WORK = 400,
+	ID_WORK_START,
+	ID_WORK_END,
+	ID_TIMER_START,
+	ID_TIMER_CANCEL,
+	ID_TIMER_ENTRY,
+	ID_TIMER_EXIT,
+	ID_IDLE,
+	ID_FREQUENCY,
+	ID_IRQ_ENTRY,
+	ID_IRQ_EXIT,
+	ID_SOFTIRQ_ENTRY,
+	ID_SOFTIRQ_EXIT,
+	ID_IRQ_NOISE,
+};
+
+#define WORDS2(a, b)                                                                               \
+	"\tfield:void * " a ";\toffset:8;\tsize:8;\tsigned:0;\n"                                   \
+	"\tfield:void * " b ";\toffset:16;\tsize:8;\tsigned:0;\n"
+#define WORD3(c) "\tfield:s64 " c ";\toffset:24;\tsize:8;\tsigned:1;\n"
+#define WORD(a) "\tfield:void * " a ";\toffset:8;\tsize:8;\tsigned:0;\n"
+
+static const struct {
+	const char *system, *name;
+	int id;
+	const char *fields;
+} formats[] = {
+	{ "workqueue", "workqueue_queue_work", ID_QUEUE_WORK, WORDS2("work", "function") },
+	{ "workqueue", "workqueue_execute_start", ID_WORK_START, WORDS2("work", "function") },
+	{ "workqueue", "workqueue_execute_end", ID_WORK_END, WORDS2("work", "function") },
+	{ "timer", "hrtimer_start", ID_TIMER_START,
+	  WORDS2("hrtimer", "function") WORD3("softexpires") },
+	{ "timer", "hrtimer_cancel", ID_TIMER_CANCEL, WORD("hrtimer") },
+	{ "timer", "hrtimer_expire_entry", ID_TIMER_ENTRY,
+	  WORDS2("hrtimer", "function") WORD3("now") },
+	{ "timer", "hrtimer_expire_exit", ID_TIMER_EXIT, WORD("hrtimer") },
+	{ "power", "cpu_idle", ID_IDLE, WORDS2("state", "cpu_id") },
+	{ "power", "cpu_frequency", ID_FREQUENCY, WORDS2("state", "cpu_id") },
+	{ "irq", "irq_handler_entry", ID_IRQ_ENTRY, WORD("irq") },
+	{ "irq", "irq_handler_exit", ID_IRQ_EXIT, WORD("irq") },
+	{ "irq", "softirq_entry", ID_SOFTIRQ_ENTRY, WORD("vec") },
+	{ "irq", "softirq_exit", ID_SOFTIRQ_EXIT, WORD("vec") },
+	{ "osnoise", "irq_noise", ID_IRQ_NOISE, WORDS2("start", "duration") },
+};
+
+#define T(ns) (1 * S + (ns))
+#define LOSS 3
+
+static void begin(struct maker *m)
+{
+	maker_begin(m, 4096);
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
+		maker_format(m, formats[i].system, formats[i].name, formats[i].id,
+			     formats[i].fields, "\"\"");
+	maker_symbols(m, "ffffffff81000000 T first\nffffffff81001000 T second\n"
+			 "ffffffff81002000 T third\nffffffff81003000 T end\n");
+}
+
+#define FIRST UINT64_C(0xffffffff81000000)
+#define SECOND UINT64_C(0xffffffff81001000)
+
+/* An event of up to three words. */
+static void put(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, uint64_t a, uint64_t b,
+		uint64_t c)
+{
+	const uint64_t words[] = { a, b, c };
+
+	maker_event(m, ts, id, pid, words, sizeof(words));
+}
+
+/* The table as CSV, without its first line; in the buffer. */
+static char *report(struct maker *m, const char *name, struct buf *file)
+{
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct report_options o = { .names = &name, .count = 1, .form = REPORT_CSV };
+	const struct export_options options = { .format = "report", .report = &o };
+	struct export_result result = { 0 };
+	char *rows;
+
+	maker_end(m);
+	if (export_run(&report_sink_ops, m->fd, out, &options, &result, &err) < 0)
+		fail_msg("%s", err.message);
+	export_result_deinit(&result);
+	memory_file_read(out, file);
+	rows = strchr(file->data, '\n');
+	assert_non_null(rows);
+	/* CSV's lines end with both. */
+	for (char *to = ++rows, *from = rows; (*to = *from); from++)
+		to += *to != '\r';
+	return rows;
+}
+
+#define assert_report(m, name, expected)                                                           \
+	do {                                                                                       \
+		_cleanup_buf_ struct buf file = BUF_INIT;                                          \
+		assert_string_equal(report(m, name, &file), expected);                             \
+	} while (0)
+
+static void work_is_timed_from_queue_to_end(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_QUEUE_WORK, 1, 0x10, FIRST, 0);
+	put(&m, T(10), ID_WORK_START, 50, 0x10, FIRST, 0);
+	/* It queues itself again, and is canceled and queued: that delay begins later. */
+	put(&m, T(20), ID_QUEUE_WORK, 50, 0x10, FIRST, 0);
+	put(&m, T(40), ID_WORK_END, 50, 0x10, FIRST, 0);
+	put(&m, T(50), ID_QUEUE_WORK, 1, 0x10, FIRST, 0);
+	put(&m, T(52), ID_WORK_START, 51, 0x10, FIRST, 0);
+	put(&m, T(57), ID_WORK_END, 51, 0x10, FIRST, 0);
+	/* Begun before the recording, and not ended in it. */
+	put(&m, T(60), ID_WORK_START, 52, 0x20, SECOND, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "workqueue",
+		      "\"first\",2,35,17,5,30,30,6,2,10,10,1000000040,0,0\n"
+		      "\"second\",1,0,0,0,0,0,0,0,0,0,0,0,2\n");
+}
+
+static void a_loss_cuts_work_on_any_cpu(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_QUEUE_WORK, 1, 0x10, FIRST, 0);
+	put(&m, T(10), ID_WORK_START, 50, 0x10, FIRST, 0);
+	put(&m, T(30), ID_WORK_END, 50, 0x10, FIRST, 0);
+	/* While CPU 1 lost events: */
+	put(&m, T(50), ID_QUEUE_WORK, 1, 0x10, FIRST, 0);
+	put(&m, T(60), ID_WORK_START, 50, 0x10, FIRST, 0);
+	put(&m, T(80), ID_WORK_END, 50, 0x10, FIRST, 0);
+	/* After that: */
+	put(&m, T(100), ID_QUEUE_WORK, 1, 0x10, FIRST, 0);
+	put(&m, T(107), ID_WORK_START, 50, 0x10, FIRST, 0);
+	put(&m, T(110), ID_WORK_END, 50, 0x10, FIRST, 0);
+	put(&m, T(120), ID_WORK_END, 51, 0x20, SECOND, 0);
+	page_flush(&m, 0, 0);
+	page_begin(&m, T(40));
+	event_number(&m, T(40), 1, 1);
+	page_end(&m, 0);
+	page_begin(&m, T(70));
+	event_number(&m, T(70), 1, 1);
+	page_flush(&m, LOSS, 1);
+	assert_report(&m, "workqueue",
+		      "\"first\",3,23,11,3,20,20,8,7,10,10,1000000030,2,0\n"
+		      "\"second\",0,0,0,0,0,0,0,0,0,0,0,1,0\n");
+}
+
+static void timers_are_late_by_their_own_clock(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_TIMER_START, 1, 0x10, FIRST, 500);
+	put(&m, T(1), ID_TIMER_START, 1, 0x20, SECOND, 600);
+	put(&m, T(9), ID_TIMER_CANCEL, 0, 0x10, 0, 0);
+	put(&m, T(10), ID_TIMER_ENTRY, 0, 0x10, FIRST, 503);
+	/* Interrupted by another one. */
+	put(&m, T(11), ID_TIMER_ENTRY, 0, 0x30, FIRST, 504);
+	put(&m, T(15), ID_TIMER_EXIT, 0, 0x30, 0, 0);
+	put(&m, T(20), ID_TIMER_EXIT, 0, 0x10, 0, 0);
+	put(&m, T(25), ID_TIMER_CANCEL, 0, 0x20, 0, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "timer",
+		      "\"first\",\"hrtimer\",2,1,0,14,7,4,10,10,3,3,3,3,0,1000000020,0,1\n"
+		      "\"second\",\"hrtimer\",0,1,1,0,0,0,0,0,0,0,0,0,0,0,0,0\n");
+}
+
+static void a_loss_cuts_runs_of_timers_on_its_cpu(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_TIMER_START, 1, 0x10, FIRST, 500);
+	put(&m, T(10), ID_TIMER_ENTRY, 0, 0x10, FIRST, 510);
+	page_end(&m, 0);
+	page_begin(&m, T(20));
+	put(&m, T(20), ID_TIMER_EXIT, 0, 0x20, 0, 0);
+	page_flush(&m, LOSS, 0);
+	/* The other CPU lost nothing. Lateness needs all CPUs. */
+	page_begin(&m, T(12));
+	put(&m, T(12), ID_TIMER_ENTRY, 0, 0x40, SECOND, 511);
+	put(&m, T(30), ID_TIMER_EXIT, 0, 0x40, 0, 0);
+	page_flush(&m, 0, 1);
+	assert_report(&m, "timer",
+		      "\"second\",\"hrtimer\",1,0,0,18,18,18,18,18,0,0,0,0,0,1000000030,1,0\n"
+		      "\"first\",\"hrtimer\",1,1,0,0,0,0,0,0,10,10,10,10,0,0,1,0\n"
+		      "\"?\",\"hrtimer\",0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0\n");
+}
+
+#define IDLE_EXIT 0xffffffff
+
+static void idle_states_and_frequencies(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_IDLE, 0, 2, 0, 0);
+	put(&m, T(50), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	put(&m, T(60), ID_FREQUENCY, 0, 1000, 1, 0);
+	put(&m, T(80), ID_FREQUENCY, 0, 2000, 1, 0);
+	put(&m, T(90), ID_IDLE, 0, 2, 0, 0);
+	page_end(&m, 0);
+	/* Both CPUs' frequency may have changed, but CPU 1 stayed idle. */
+	page_begin(&m, T(100));
+	put(&m, T(100), ID_FREQUENCY, 0, 1000, 1, 0);
+	put(&m, T(101), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	page_flush(&m, LOSS, 0);
+	page_begin(&m, T(85));
+	put(&m, T(85), ID_IDLE, 0, 1, 1, 0);
+	put(&m, T(95), ID_IDLE, 0, IDLE_EXIT, 1, 0);
+	put(&m, T(100), ID_IDLE, 0, 3, 1, 0);
+	page_flush(&m, 0, 1);
+	assert_report(&m, "power",
+		      "0,\"idle\",2,1,50,495,50,50,50,50,1000000050,1,0\n"
+		      "1,\"frequency\",1000,1,20,198,20,20,20,20,1000000080,0,1\n"
+		      "1,\"idle\",1,1,10,99,10,10,10,10,1000000095,0,0\n"
+		      "1,\"frequency\",2000,0,0,0,0,0,0,0,0,1,0\n"
+		      "1,\"idle\",3,0,0,0,0,0,0,0,0,0,1\n");
+}
+
+/* A task of 60 ns is main; another one of 30 ns has 10 ns of interrupts, 6 of them in a softirq. */
+static void noise_is_what_is_not_the_main_task(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "swapper", 0, 120, 7, "main");
+	event_switch(&m, T(60), 7, "main", 1, 120, 8, "other");
+	put(&m, T(70), ID_SOFTIRQ_ENTRY, 8, 1, 0, 0);
+	put(&m, T(72), ID_IRQ_ENTRY, 8, 9, 0, 0);
+	put(&m, T(76), ID_IRQ_EXIT, 8, 9, 0, 0);
+	put(&m, T(80), ID_SOFTIRQ_EXIT, 8, 1, 0, 0);
+	event_switch(&m, T(90), 8, "other", 1, 120, 0, "swapper");
+	put(&m, T(95), ID_IRQ_ENTRY, 0, 9, 0, 0);
+	page_end(&m, 0);
+	/* The 5 ns of the loss do not count. */
+	page_begin(&m, T(100));
+	put(&m, T(100), ID_IRQ_EXIT, 0, 9, 0, 0);
+	put(&m, T(105), ID_IRQ_ENTRY, 0, 9, 0, 0);
+	page_flush(&m, LOSS, 0);
+	assert_report(&m, "noise", "0,100,30,700,20,0,0,1,4,1,6,1,20,2,1\n");
+}
+
+static void noise_of_the_osnoise_tracer(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_IRQ_NOISE, 8, 1, 30, 0);
+	put(&m, T(50), ID_IRQ_ENTRY, 8, 9, 0, 0);
+	put(&m, T(60), ID_IRQ_EXIT, 8, 9, 0, 0);
+	put(&m, T(100), ID_IRQ_NOISE, 8, 1, 20, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "noise", "0,100,50,500,30,0,0,2,50,0,0,0,0,0,0\n");
+}
+
+static void functions_have_times_and_self_times(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_graph_formats(&m);
+	page_begin(&m, T(0));
+	event_graph_entry(&m, T(0), 7, FIRST, 0);
+	event_graph_entry(&m, T(10), 7, SECOND, 1);
+	event_graph_exit(&m, T(30), 7, SECOND, 1, 0, 1010, 1028);
+	event_graph_entry(&m, T(40), 7, SECOND, 1);
+	event_graph_exit(&m, T(50), 7, SECOND, 1, 0, 1040, 1049);
+	event_graph_exit(&m, T(60), 7, FIRST, 0, 0, 1000, 1059);
+	/* Another thread's do not mix with these; this one never ends. */
+	event_graph_entry(&m, T(70), 8, SECOND, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "functions",
+		      "\"first\",1,59,32,59,59,59,59,1000000060,0,0\n"
+		      "\"second\",2,27,27,13,9,18,18,1000000030,0,1\n");
+}
+
+static void a_loss_takes_self_times_but_not_times(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_graph_formats(&m);
+	page_begin(&m, T(0));
+	event_graph_entry(&m, T(0), 7, FIRST, 0);
+	event_graph_entry(&m, T(10), 7, SECOND, 1);
+	page_end(&m, 0);
+	page_begin(&m, T(60));
+	event_graph_exit(&m, T(60), 7, FIRST, 0, 0, 1000, 1059);
+	event_graph_exit(&m, T(90), 7, SECOND, 0, 0, 1040, 1089);
+	page_flush(&m, LOSS, 0);
+	assert_report(&m, "functions",
+		      "\"first\",1,59,0,59,59,59,59,1000000060,1,0\n"
+		      "\"second\",1,49,0,49,49,49,49,1000000090,2,0\n");
+}
+
+/* A print event of that thread. */
+static void mark(struct maker *m, uint64_t ts, int32_t tid, const char *text)
+{
+	event_print_mark(m, ts, tid, text);
+}
+
+static void slices_know_whether_their_thread_ran(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	/* It runs before its first switch. */
+	mark(&m, T(0), 7, "B|7|outer");
+	mark(&m, T(10), 7, "B|7|in|ner\n");
+	event_switch(&m, T(15), 7, "t", 0, 120, 9, "x");
+	event_switch(&m, T(35), 9, "x", 1, 120, 7, "t");
+	event_switch(&m, T(40), 7, "t", 1, 120, 9, "x");
+	event_switch(&m, T(70), 9, "x", 1, 120, 7, "t");
+	mark(&m, T(80), 7, "E|7");
+	mark(&m, T(81), 9, "E");
+	mark(&m, T(82), 7, "Entered");
+	mark(&m, T(90), 7, "E");
+	mark(&m, T(91), 7, "S|7|job|5");
+	mark(&m, T(92), 9, "S|7|job|6");
+	mark(&m, T(95), 9, "F|7|job|5");
+	page_flush(&m, 0, 0);
+	assert_report(&m, "marks",
+		      "\"outer\",\"thread\",1,90,20,90,90,90,90,40,20,30,1000000090,0,0\n"
+		      "\"in|ner\",\"thread\",1,70,70,70,70,70,70,20,20,30,1000000080,0,0\n"
+		      "\"job\",\"async\",1,4,0,4,4,4,4,0,0,0,1000000095,0,1\n");
+}
+
+static void a_loss_cuts_slices(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	mark(&m, T(0), 7, "B|7|whole");
+	mark(&m, T(5), 7, "E");
+	mark(&m, T(6), 7, "B|7|cut");
+	page_end(&m, 0);
+	page_begin(&m, T(20));
+	mark(&m, T(20), 7, "E");
+	mark(&m, T(30), 7, "B|7|open");
+	page_flush(&m, LOSS, 0);
+	assert_report(&m, "marks",
+		      "\"whole\",\"thread\",1,5,5,5,5,5,5,5,0,0,1000000005,0,0\n"
+		      "\"cut\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,1,0\n"
+		      "\"open\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,0,1\n");
+}
+
+static bool parsed(const char *text, struct slice_text *ret)
+{
+	return slice_text_parse((struct text){ text, (uint32_t)strlen(text) }, ret);
+}
+
+static void only_atrace_text_is_a_slice(void **state _unused_)
+{
+	static const char *const others[] = {
+		"",	   "B",	       "B|",	     "B|x|name", "Entered",
+		"S|7|job", "F|7|job|", "C|7|load|3", "|",	 "B|12345678901|x"
+	};
+	struct slice_text s;
+
+	assert_true(parsed("S|7|a|b|9", &s));
+	assert_int_equal(s.name.len, 3);
+	assert_memory_equal(s.name.data, "a|b", 3);
+	assert_memory_equal(s.id.data, "9", 1);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (parsed(others[i], &s))
+			fail_msg("a slice: %s", others[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(work_is_timed_from_queue_to_end),
+		cmocka_unit_test(a_loss_cuts_work_on_any_cpu),
+		cmocka_unit_test(timers_are_late_by_their_own_clock),
+		cmocka_unit_test(a_loss_cuts_runs_of_timers_on_its_cpu),
+		cmocka_unit_test(idle_states_and_frequencies),
+		cmocka_unit_test(noise_is_what_is_not_the_main_task),
+		cmocka_unit_test(noise_of_the_osnoise_tracer),
+		cmocka_unit_test(functions_have_times_and_self_times),
+		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
+		cmocka_unit_test(slices_know_whether_their_thread_ran),
+		cmocka_unit_test(a_loss_cuts_slices),
+		cmocka_unit_test(only_atrace_text_is_a_slice),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
