@@ -33,7 +33,7 @@ struct block_fields {
 struct block {
 	struct report report;
 	struct rows rows, requests; /* requests: by device and sector */
-	struct block_fields insert, issue, complete;
+	struct block_fields insert, issue, requeue, complete;
 };
 
 static const char *const block_by[] = { "device", NULL };
@@ -145,6 +145,20 @@ static int block_on_complete(struct report *report, const struct trace_event *ev
 	return histogram_add(&row->time, ns);
 }
 
+/* The driver could not take the request now: it waits in the queue again. */
+static int block_on_requeue(struct report *report, const struct trace_event *ev)
+{
+	struct block *b = container_of(report, struct block, report);
+	struct block_request *q = block_request_get(b, &b->requeue, ev);
+
+	if (!q)
+		return -ENOMEM;
+	q->issued = 0;
+	q->inserted = ev->rec.ts;
+	q->inserted_mark = report_mark(report->env);
+	return 0;
+}
+
 static struct block_fields block_fields_of(const struct event *ev, bool big)
 {
 	struct block_fields f = {
@@ -172,6 +186,8 @@ static bool block_find_events(struct block *b, struct report_env *env)
 		b->insert = block_fields_of(ev, env->big_endian);
 	if (report_on(env, &b->report, "block", "block_rq_issue", block_on_issue, &ev))
 		b->issue = block_fields_of(ev, env->big_endian);
+	if (report_on(env, &b->report, "block", "block_rq_requeue", block_on_requeue, &ev))
+		b->requeue = block_fields_of(ev, env->big_endian);
 	return true;
 }
 
@@ -236,7 +252,7 @@ static int block_close(struct report *report, struct table **ret)
 	return 0;
 }
 
-static void block_free(struct report *report)
+static void block_report_free(struct report *report)
 {
 	struct block *b = container_of(report, struct block, report);
 
@@ -255,5 +271,5 @@ const struct report_kind report_block = {
 	},
 	.open = block_open,
 	.close = block_close,
-	.free = block_free,
+	.free = block_report_free,
 };

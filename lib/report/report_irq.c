@@ -15,7 +15,7 @@ enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_RAISED };
 
 static const char *const irq_kind_names[] = { "irq", "softirq", "vector" };
 
-/* As in include/linux/interrupt.h. */
+/* The order is that of include/linux/interrupt.h. */
 static const char *const softirq_names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX",	 "BLOCK",
 					     "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU" };
 

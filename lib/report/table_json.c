@@ -13,14 +13,14 @@ static void put_key_name(struct buf *out, const struct column *c)
 		buf_putc(out, *p == '-' || *p == ' ' ? '_' : *p);
 }
 
-static const char *column_unit(enum column_kind kind)
+static const char *column_unit(const struct column *c)
 {
-	switch (kind) {
+	switch (c->kind) {
 	case COLUMN_TIME:
 	case COLUMN_AT:
 		return "_ns";
 	case COLUMN_BYTES:
-		return "_bytes";
+		return strcmp(c->name, "bytes") ? "_bytes" : "";
 	case COLUMN_PERMILLE:
 	case COLUMN_BAR:
 		return "_permille";
@@ -55,7 +55,7 @@ static void json_put_cell(const struct table *t, size_t row, size_t column, stru
 	json_put_comma(out);
 	buf_putc(out, '"');
 	put_key_name(out, c);
-	buf_printf(out, "%s\":", column_unit(c->kind));
+	buf_printf(out, "%s\":", column_unit(c));
 	switch (c->kind) {
 	case COLUMN_TEXT:
 		text = table_text(t, cell);
@@ -135,7 +135,7 @@ static void csv_put_header(const struct table *t, struct buf *out)
 			if (c->kind == COLUMN_HISTOGRAM)
 				buf_printf(out, "_%s_ns", histogram_part_names[part]);
 			else
-				buf_puts(out, column_unit(c->kind));
+				buf_puts(out, column_unit(c));
 		}
 	}
 	buf_puts(out, "\r\n");

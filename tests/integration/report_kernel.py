@@ -39,11 +39,11 @@ def function(event):
     return re.search(r"function[= ](\S+(?: \[\w+\])?)", event.details).group(1)
 
 
-def report(test, name, file):
-    r = test.run("report", name, "--json", file)
+def report(test, name, file, *options, lost=False):
+    r = test.run("report", name, "--json", *options, file)
     check(r.status == 0, r)
     document = json.loads(r.out)
-    check(document["lost"] == 0, f"{file}: {document['lost']} events were lost")
+    check(lost or document["lost"] == 0, f"{file}: {document['lost']} events were lost")
     return document["reports"][0]["rows"]
 
 
