@@ -67,11 +67,13 @@ bool scheduler_has_wakeups(const struct scheduler *s)
 	return s->has_wakeups;
 }
 
-static int scheduler_tell(struct scheduler *s, size_t what, const struct sched_span *span,
+static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *span,
 			  const struct sched_task *next)
 {
 	int r = 0;
 
+	/* Clocks of CPUs differ, and can step back. */
+	span->from = MIN(span->from, span->to);
 	for (size_t i = 0; i < s->listener_count && r == 0; i++) {
 		const struct sched_listener *l = &s->listeners[i];
 
@@ -205,6 +207,7 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 		span.from = span.to;
 	if (prev)
 		return r ?: scheduler_tell(s, SCHED_RUNS, &span, next);
+	span.from = MIN(span.from, span.to);
 	for (size_t i = 0; i < s->listener_count && r == 0; i++)
 		if (s->listeners[i].idled)
 			r = s->listeners[i].idled(s->listeners[i].report, cpu, span.from, span.to,
@@ -235,7 +238,6 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 static int scheduler_end_wait(struct scheduler *s, struct sched_task *next, uint32_t cpu)
 {
 	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE };
-
 	int r = 0;
 
 	if (next->state == SCHED_RUNS) {
