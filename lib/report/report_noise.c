@@ -7,46 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/io.h"
-#include "report/noise_stack.h"
+#include "report/noise.h"
 #include "report/scheduler.h"
 
-/* Interruptions of one kind on a CPU. */
-struct noise_sum {
-	uint64_t count, ns, max;
-};
-
-struct noise_cpu {
-	bool used;
-	uint32_t cpu;
-	uint64_t runtime, last_ts; /* last_ts 0: events are missing since */
-	struct noise_stack stack;
-	struct noise_sum sums[NOISE_SOURCES];
-	const struct noise_sum *main; /* the task that ran most; NULL: none, or not known yet */
-	/* From samples of the osnoise tracer. */
-	struct noise_sum sampled; /* ns: noise; max: max_sample */
-	uint64_t sampled_runtime;
-	struct noise_sum osnoise[NOISE_SOURCES];
-	uint64_t cut, open;
-};
-
-/* A task on a CPU. */
-struct noise_task {
-	struct noise_cpu *cpu;
-	struct noise_sum ran;
-};
-
-struct noise_report {
-	struct report report;
-	struct rows cpus;  /* of struct noise_cpu */
-	struct rows tasks; /* of struct noise_task, by CPU and tid */
-	struct field_at duration[NOISE_SOURCES];
-	struct field_at noise, runtime, max_sample;
-	bool saw_osnoise;
-};
-
-/* The CPU at one of its events. */
-static struct noise_cpu *noise_cpu(struct noise_report *n, uint32_t number)
+struct noise_cpu *noise_cpu(struct noise_report *n, uint32_t number)
 {
 	struct noise_cpu *cpu = rows_get(&n->cpus, (struct row_key){ number, 0 });
 
@@ -57,8 +21,7 @@ static struct noise_cpu *noise_cpu(struct noise_report *n, uint32_t number)
 	return cpu;
 }
 
-/* Time without losses passes on the CPU. */
-static struct noise_cpu *noise_cpu_pass(struct noise_report *n, const struct trace_event *ev)
+struct noise_cpu *noise_cpu_pass(struct noise_report *n, const struct trace_event *ev)
 {
 	struct noise_cpu *cpu = noise_cpu(n, ev->cpu);
 
@@ -70,7 +33,7 @@ static struct noise_cpu *noise_cpu_pass(struct noise_report *n, const struct tra
 	return cpu;
 }
 
-static void noise_sum_add(struct noise_sum *sum, uint64_t ns)
+void noise_sum_add(struct noise_sum *sum, uint64_t ns)
 {
 	sum->count++;
 	sum->ns += ns;
@@ -166,57 +129,6 @@ static int noise_on_switch(struct report *report, const struct trace_event *ev)
 	return noise_cpu_pass(n, ev) ? 0 : -ENOMEM;
 }
 
-static int noise_osnoise(struct report *report, const struct trace_event *ev,
-			 enum noise_source source)
-{
-	struct noise_report *n = container_of(report, struct noise_report, report);
-	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
-
-	if (!cpu)
-		return -ENOMEM;
-	n->saw_osnoise = true;
-	noise_sum_add(&cpu->osnoise[source], field_at_read(&n->duration[source], &ev->rec));
-	return 0;
-}
-
-static int noise_on_osnoise_irq(struct report *r, const struct trace_event *ev)
-{
-	return noise_osnoise(r, ev, NOISE_IRQ);
-}
-
-static int noise_on_osnoise_softirq(struct report *r, const struct trace_event *ev)
-{
-	return noise_osnoise(r, ev, NOISE_SOFTIRQ);
-}
-
-static int noise_on_osnoise_thread(struct report *r, const struct trace_event *ev)
-{
-	return noise_osnoise(r, ev, NOISE_THREAD);
-}
-
-static int noise_on_osnoise_nmi(struct report *r, const struct trace_event *ev)
-{
-	return noise_osnoise(r, ev, NOISE_NMI);
-}
-
-/* One period of the osnoise tracer; its times are in us. */
-static int noise_on_sample(struct report *report, const struct trace_event *ev)
-{
-	struct noise_report *n = container_of(report, struct noise_report, report);
-	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
-	uint64_t max;
-
-	if (!cpu)
-		return -ENOMEM;
-	n->saw_osnoise = true;
-	cpu->sampled.count++;
-	cpu->sampled.ns += field_at_read(&n->noise, &ev->rec) * NSEC_PER_USEC;
-	cpu->sampled_runtime += field_at_read(&n->runtime, &ev->rec) * NSEC_PER_USEC;
-	max = field_at_read(&n->max_sample, &ev->rec) * NSEC_PER_USEC;
-	cpu->sampled.max = MAX(cpu->sampled.max, max);
-	return 0;
-}
-
 static int noise_loss(struct report *report, uint32_t number)
 {
 	struct noise_report *n = container_of(report, struct noise_report, report);
@@ -259,37 +171,6 @@ static bool noise_open_interrupts(struct noise_report *n)
 		snprintf(entry, sizeof(entry), "%s_entry", vectors[i]);
 		snprintf(exit, sizeof(exit), "%s_exit", vectors[i]);
 		any |= noise_open_pair(n, "irq_vectors", entry, exit, NOISE_IRQ);
-	}
-	return any;
-}
-
-static bool noise_open_osnoise(struct noise_report *n)
-{
-	static const struct {
-		const char *name;
-		enum noise_source source;
-		report_handler handler;
-	} events[] = {
-		{ "irq_noise", NOISE_IRQ, noise_on_osnoise_irq },
-		{ "softirq_noise", NOISE_SOFTIRQ, noise_on_osnoise_softirq },
-		{ "thread_noise", NOISE_THREAD, noise_on_osnoise_thread },
-		{ "nmi_noise", NOISE_NMI, noise_on_osnoise_nmi },
-	};
-	struct report_env *env = n->report.env;
-	const struct event *ev;
-	bool any = false;
-
-	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
-		if (!report_on(env, &n->report, "osnoise", events[i].name, events[i].handler, &ev))
-			continue;
-		any = true;
-		n->duration[events[i].source] = field_at_find(ev, "duration", env->big_endian);
-	}
-	if (report_on(env, &n->report, "ftrace", "osnoise", noise_on_sample, &ev)) {
-		any = true;
-		n->noise = field_at_find(ev, "noise", env->big_endian);
-		n->runtime = field_at_find(ev, "runtime", env->big_endian);
-		n->max_sample = field_at_find(ev, "max_sample", env->big_endian);
 	}
 	return any;
 }
