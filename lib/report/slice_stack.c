@@ -175,7 +175,7 @@ static uint64_t slice_thread_adopt(struct slice_thread *t, uint32_t at, uint64_t
 	return ns;
 }
 
-/* Where a slice belongs: one whose end is known may come after slices within it that go on. */
+/* The index for a new slice. If its end is known, it may come after slices within it that go on. */
 static uint32_t slice_thread_place(const struct slice_thread *t, uint64_t from, uint64_t end)
 {
 	uint32_t at = t->depth;
@@ -292,7 +292,18 @@ void slices_begin(struct slices *s, struct slice_thread *t, struct slice_row *ro
 
 int slices_end(struct slices *s, struct slice_thread *t, uint64_t ts)
 {
-	return t->depth ? slice_thread_pop(s, t, ts) : -ENOENT;
+	uint32_t above = t->depth;
+	struct slice slice;
+
+	while (above && t->slices[above - 1].end)
+		above--;
+	if (!above)
+		return -ENOENT;
+	/* Slices that began later and whose end is still to come go on. */
+	slice = t->slices[above - 1];
+	memmove(&t->slices[above - 1], &t->slices[above], (t->depth - above) * sizeof(slice));
+	t->slices[t->depth - 1] = slice;
+	return slice_thread_pop(s, t, ts);
 }
 
 int slices_close(struct slices *s, uint64_t ts)

@@ -31,7 +31,7 @@ struct slice {
 	struct slice_times at_begin;
 };
 
-/* What a thread did from ts on. */
+/* A thread's state from ts on. */
 struct slice_change {
 	uint64_t ts;
 	struct slice_times times; /* until ts */
@@ -82,13 +82,13 @@ int slices_thread(struct slices *s, int32_t tid, uint64_t ts, struct slice_threa
 /* end 0: unknown. A slice too many is counted as cut. */
 void slices_begin(struct slices *s, struct slice_thread *t, struct slice_row *row, uint64_t ts,
 		  uint64_t end);
-/* The innermost slice ends. Returns 0, -ENOENT if none is open, or -ENOMEM. */
+/* The innermost slice without a known end ends. Returns 0, -ENOENT: there is none; or -ENOMEM. */
 int slices_end(struct slices *s, struct slice_thread *t, uint64_t ts);
 /* A slice's time. cut: lost events may have cut it. */
 int slice_row_add(struct slice_row *row, uint64_t from, uint64_t to, bool cut);
 /* After the last event and the last mark, at ts: the other slices are open. */
 int slices_close(struct slices *s, uint64_t ts);
 
-/* For struct sched_listener, with the span of a thread. */
+/* For struct sched_listener. */
 int slices_ran(struct slices *s, const struct sched_span *span);
 int slices_waited(struct slices *s, const struct sched_span *span);
