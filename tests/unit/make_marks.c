@@ -31,6 +31,13 @@ static void marks_flush(struct marks_maker *w)
 	buf_clear(&w->chunk);
 }
 
+void marks_maker_flush(struct marks_maker *w)
+{
+	marks_flush(w);
+	maker_clocks(&w->m, w->time + SECOND, 2);
+	buf_deinit(&w->chunk);
+}
+
 void marks_maker_end(struct marks_maker *w)
 {
 	marks_flush(w);

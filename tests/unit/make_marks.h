@@ -16,6 +16,8 @@ struct marks_maker {
 /* Writes the stream's head. fd: owned from now on. */
 void marks_maker_begin(struct marks_maker *w, int fd);
 void marks_maker_end(struct marks_maker *w);
+/* Without events, and w->m is left to be ended by the caller. */
+void marks_maker_flush(struct marks_maker *w);
 
 /* Announces a ring and begins its first chunk, after the last one's is written. */
 void marks_ring(struct marks_maker *w, uint32_t ring, uint32_t uid, int32_t pid, int32_t tid);

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "export/export.h"
 #include "make_formats.h"
+#include "make_marks.h"
 #include "make_stream.h"
 #include "make_usual.h"
 #include "memory_file.h"
@@ -379,6 +380,40 @@ static void a_loss_cuts_slices(void **state _unused_)
 		      "\"open\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,0,1\n");
 }
 
+/* libtraced writes a mark with both times at its end: the inner one first. */
+static void complete_marks_may_come_late(void **state _unused_)
+{
+	struct marks_maker w;
+	struct maker *m = &w.m;
+	int fd = memory_file("", 0);
+
+	marks_maker_begin(&w, fd);
+	marks_ring(&w, 1, 1000, 7, 7);
+	w.time = 200 * S + 95;
+	marks_record(&w, 'X', 0);
+	marks_text(&w, MARK_NAME, "inner");
+	marks_number(&w, MARK_DURATION, MARK_UINT, 70);
+	w.time = 200 * S + 99;
+	marks_record(&w, 'X', 0);
+	marks_text(&w, MARK_NAME, "outer");
+	marks_number(&w, MARK_DURATION, MARK_UINT, 90);
+	/* The events are written last, but are read as they happened. */
+	w.time = 200 * S + 120;
+	page_begin(m, 200 * S + 5);
+	event_switch(m, 200 * S + 5, 9, "x", 1, 120, 7, "t");
+	event_switch(m, 200 * S + 15, 7, "t", 0, 120, 9, "x");
+	event_switch(m, 200 * S + 20, 9, "x", 1, 120, 7, "t");
+	event_switch(m, 200 * S + 40, 7, "t", 1, 120, 9, "x");
+	event_switch(m, 200 * S + 90, 9, "x", 1, 120, 7, "t");
+	event_switch(m, 200 * S + 110, 7, "t", 1, 120, 9, "x");
+	page_flush(m, 0, 0);
+	marks_maker_flush(&w);
+	assert_report(m, "marks",
+		      "\"outer\",\"thread\",1,90,20,90,90,90,90,35,5,50,200000000099,0,0\n"
+		      "\"inner\",\"thread\",1,70,70,70,70,70,70,20,0,50,200000000095,0,0\n");
+	maker_deinit(m);
+}
+
 static bool parsed(const char *text, struct slice_text *ret)
 {
 	return slice_text_parse((struct text){ text, (uint32_t)strlen(text) }, ret);
@@ -415,6 +450,7 @@ int main(void)
 		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
 		cmocka_unit_test(slices_know_whether_their_thread_ran),
 		cmocka_unit_test(a_loss_cuts_slices),
+		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
 	};
 
