@@ -80,6 +80,7 @@ enum option_id {
 	OPT_ROTATE,
 	OPT_KEEP,
 	OPT_NAME,
+	OPT_STATUS,
 	OPT_INSTANCE,
 	OPT_TGID,
 	OPT_RAW_ADDRESSES,
@@ -182,6 +183,7 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort;			/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
+	bool own_status; /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;

@@ -364,6 +364,15 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "use at least %uK", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
+static int set_status(struct options *o, const char *value, struct error *err)
+{
+	o->own_status = !strcmp(value, "ours");
+	if (o->own_status || !strcmp(value, "command"))
+		return 0;
+	error_set(err, -EINVAL, "'%s' is no exit status to end with", value);
+	return error_hint(err, "give ours or command");
+}
+
 static int set_min(struct options *o, const char *value, struct error *err)
 {
 	return parse_duration(value, &o->min_ns, err);
@@ -465,6 +474,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       COMPLETE_NOTHING, set_keep },
 	[OPT_NAME] = { 0, "name", "NAME", "name of the session (mark, sync: only this one)",
 		       GROUP_RARE, COMPLETE_NOTHING, set_name },
+	[OPT_STATUS] = { 0, "status", "command|ours",
+			 "exit status: COMMAND's (the default), or tracectl's", GROUP_RARE,
+			 COMPLETE_NOTHING, set_status },
 	[OPT_INSTANCE] = { 0, "instance", "NAME",
 			   "extract: this instance; convert: this buffer of a trace.dat",
 			   GROUP_WHAT, COMPLETE_INSTANCE, set_instance },

@@ -404,6 +404,20 @@ static bool record_is_awaited(int fd)
 	       (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode)));
 }
 
+/*
+ * The command's exit status, as a shell has it. Ours if that is 0, if nothing was written, or if a
+ * signal ended the recording, and mostly the command with it.
+ */
+static int record_status(const struct recording *rec, int ours)
+{
+	int status = rec->child.status;
+
+	if (!rec->child.ended || rec->interrupts || rec->o->own_status || ours == CLI_FAILED ||
+	    ours == CLI_USAGE)
+		return ours;
+	return (WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)) ?: ours;
+}
+
 static int record_to_file(const struct options *o)
 {
 	_cleanup_(recording_deinit) struct recording rec = {
@@ -453,7 +467,7 @@ static int record_to_file(const struct options *o)
 	}
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
-	return destination_finish(&rec.dest, o, rec.finished);
+	return record_status(&rec, destination_finish(&rec.dest, o, rec.finished));
 }
 
 static int record_run(const struct options *o)
@@ -480,9 +494,9 @@ const struct command command_record = {
 			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(PID),
 			      OPTION(FOLLOW), OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST,
 			      OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE,
-			      OPTION(NAME), OPTION(REPORT), OPTION(TGID), OPTION(RAW_ADDRESSES),
-			      OPTIONS_FORMATS, OPTIONS_MERGE, OPTION(FAIL_ON_LOSS), OPTION(JSON),
-			      OPTION(QUIET), OPTION(VERBOSE)),
+			      OPTION(NAME), OPTION(STATUS), OPTION(REPORT), OPTION(TGID),
+			      OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
+			      OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,
 };

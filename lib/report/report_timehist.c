@@ -120,7 +120,8 @@ static int timehist_on_ran(struct report *report, const struct sched_span *span,
 			h->left_out++;
 		}
 	}
-	*b = (struct timehist_before){ TABLE_UNKNOWN, TABLE_UNKNOWN, -1 };
+	if (!span->late)
+		*b = (struct timehist_before){ TABLE_UNKNOWN, TABLE_UNKNOWN, -1 };
 	return 0;
 }
 

@@ -168,7 +168,7 @@ static enum span_state scheduler_span_state(const struct scheduler *s, const str
 
 static int scheduler_tell_cut_run(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, true };
 
 	return scheduler_tell(s, SCHED_RUNS, &span, NULL);
 }
@@ -193,7 +193,7 @@ static void scheduler_lose_run(struct sched_cpu *c, uint32_t cpu)
 static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t cpu,
 			     struct sched_task *prev, const struct sched_task *next)
 {
-	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE };
+	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE, false };
 	int r = 0;
 
 	/* Some kernels leave out switches. */
@@ -218,7 +218,7 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 /* The task goes on with another state, and the event that ended this one is missing. */
 static int scheduler_cut(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT };
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, false };
 
 	return scheduler_tell(s, t->state, &span, NULL);
 }
@@ -237,7 +237,7 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 /* The next task waited until now, if its wake-up was seen. */
 static int scheduler_end_wait(struct scheduler *s, struct sched_task *next, uint32_t cpu)
 {
-	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE };
+	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE, false };
 	int r = 0;
 
 	if (next->state == SCHED_RUNS) {
@@ -317,7 +317,9 @@ static bool scheduler_wakes_nobody(const struct scheduler *s, const struct sched
 
 static int scheduler_end_sleep(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = { t, cpu, t->since, s->env->ts, scheduler_span_state(s, t) };
+	struct sched_span span = {
+		t, cpu, t->since, s->env->ts, scheduler_span_state(s, t), false
+	};
 
 	if (t->state == SCHED_WAITS)
 		return scheduler_cut(s, t, cpu);
@@ -453,7 +455,7 @@ int scheduler_close(struct scheduler *s)
 			r = scheduler_tell_cut_run(s, s->cpus[i].lost, i);
 	for (uint32_t i = 0; i < s->tasks.count && r == 0; i++) {
 		struct sched_task *t = rows_at(&s->tasks, i);
-		struct sched_span span = { t, t->cpu, s->env->ts, s->env->ts, SPAN_OPEN };
+		struct sched_span span = { t, t->cpu, s->env->ts, s->env->ts, SPAN_OPEN, false };
 
 		if (t->state != SCHED_UNKNOWN && !t->ends)
 			r = scheduler_tell(s, t->state, &span, NULL);

@@ -52,6 +52,7 @@ struct sched_span {
 	uint32_t cpu; /* of the switch or wake-up that ends the span */
 	uint64_t from, to;
 	enum span_state state;
+	bool late; /* a run that is cut: the task may have waited, or run elsewhere, since */
 };
 
 /* Called at the end of a span. Members may be NULL. Return 0 or -errno. */

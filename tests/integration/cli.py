@@ -387,10 +387,15 @@ def stacks_of_a_program(test):
 
 def command_ends_it(test):
     start = time.monotonic()
-    result = record(test, "-o", "x.json", "--", "sh", "-c", "sleep 0.5; exit 7")
+    result = record(test, "-o", "x.json", "--", "sh", "-c", "sleep 0.5; exit 7", status=7)
     check(0.5 < time.monotonic() - start < 20, "time")
-    check("exit status 7" in result.err, f"{result}")
+    check("exit status 7" in result.err and result.status == 7, f"{result}")
     check_json((test.dir / "x.json").read_bytes())
+    for command, how, status in (("kill -TERM $$", [], 128 + signal.SIGTERM), ("exit 9", ["--status=ours"], 0),
+                                 ("exit 3", ["--report", "sched"], 3), ("exit 9", ["-f", "prev_pid == 1"], 2)):
+        r = test.run("record", "--name", test.name, *how, *([] if "--report" in how else ["-o", "x.json"]), "--", "sh",
+                     "-c", command)
+        check(r.status == status, f"{command}: {r}")
     start = time.monotonic()
     result = record(test, "-t", "300ms", "-o", "x.json", "--", "sh", "-c",
                     "exec sleep 5 >/dev/null 2>&1")
