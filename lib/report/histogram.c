@@ -103,6 +103,8 @@ uint64_t histogram_quantile(const struct histogram *h, double part)
 	/* The value number `wanted`, counted from 1, rounded up. */
 	if ((double)wanted < (double)h->count * part || !wanted)
 		wanted++;
+	if (wanted >= h->count)
+		return h->max;
 	for (uint32_t i = 0; i < h->used; i++) {
 		uint64_t middle;
 

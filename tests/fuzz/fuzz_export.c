@@ -19,6 +19,7 @@
 #include "base/io.h"
 #include "formats/formats.h"
 #include "make_formats.h"
+#include "report/report.h"
 
 #define SUBBUF_SIZE 1024
 
@@ -27,6 +28,10 @@ enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8, GRAPH 
 
 /* Types of pieces, in addition to those of chunks. */
 enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
+
+/* For events of the heads below, with `functions` last: only some machines have its events. */
+static const char *const reports[] = { "sched", "timehist", "runq",	"offcpu",
+				       "blame", "marks",    "functions" };
 
 static const struct export_options outputs[] = {
 	{ .format = "txt", .tgid = true },
@@ -47,6 +52,10 @@ static const struct export_options outputs[] = {
 	{ .format = "json", .rotate.ns = EXPORT_ROTATE_NS_MIN },
 	{ .format = "prof" },
 	{ .format = "ctf" },
+	{ .report = &(const struct report_options){ .names = reports, .count = 6 } },
+	{ .report = &(const struct report_options){ .names = reports + 1,
+						    .count = 6,
+						    .form = REPORT_JSON } },
 };
 
 static void put_function_format(struct maker *m)
@@ -176,7 +185,8 @@ static void export(int fd, const struct export_options *output, unsigned threads
 	if (out < 0)
 		out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	o.threads = threads;
-	if (export_stream(fd, out, &o, &result, &err) < 0)
+	if ((o.report ? export_run(&report_sink_ops, fd, out, &o, &result, &err)
+		      : export_stream(fd, out, &o, &result, &err)) < 0)
 		return;
 	for (size_t i = 0; i < result.ledger_count; i++)
 		events += result.ledger[i].events;
