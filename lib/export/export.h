@@ -95,7 +95,7 @@ struct export_options {
 	const struct export_profile *profiles;
 	size_t profile_count; /* at most EXPORT_MERGES_MAX */
 	struct export_sample_filter samples;
-	const struct report_options *report; /* for the sink of lib/report only */
+	const struct report_options *report;  /* for the sink of lib/report only */
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;
