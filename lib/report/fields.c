@@ -41,5 +41,5 @@ struct text string_at_read(const struct string_at *s, const struct record *rec)
 			return (struct text){ "", 0 };
 	}
 	return (struct text){ (const char *)rec->data + at,
-			      (uint32_t)strnlen((const char *)rec->data + at, size) };
+			      (uint32_t)strnlen((const char *)rec->data + at, (size_t)size) };
 }

@@ -208,7 +208,7 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 			t->order[kept++] = i;
 	if (name)
 		qsort_r(t->order, kept, sizeof(*t->order), table_compare, &key);
-	t->shown = o->top ? MIN(kept, o->top) : kept;
+	t->shown = o->top && o->top < kept ? (size_t)o->top : kept;
 	if (t->shown < t->rows)
 		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
 	return 0;
