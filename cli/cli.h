@@ -108,6 +108,7 @@ enum option_id {
 	OPT_SORT,
 	OPT_TOP,
 	OPT_MIN,
+	OPT_WATCH,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -183,6 +184,7 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort;			/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
+	bool watch;
 	bool own_status; /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;

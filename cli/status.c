@@ -2,6 +2,8 @@
 /* `tracectl status` and `tracectl list`: sessions in detail and in short. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/account.h"
 #include "base/io.h"
@@ -13,6 +15,9 @@
 #include "leftovers.h"
 #include "link.h"
 #include "private.h"
+
+/* Home, and clear to the end. */
+#define CLEAR_SCREEN "\033[H\033[J"
 
 typedef Traced__Control__Session Session;
 
@@ -230,7 +235,7 @@ static void status_print_private(void)
 	}
 }
 
-static int status_run(const struct options *o)
+static int status_show(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
@@ -268,6 +273,28 @@ static int status_run(const struct options *o)
 	if (!o->arg_count)
 		status_print_private();
 	return CLI_WHOLE;
+}
+
+/* Once a second, until a signal or a reader that leaves. */
+static int status_watch(const struct options *o)
+{
+	const struct timespec second = { .tv_sec = 1 };
+	const bool terminal = isatty(STDOUT_FILENO);
+	int r;
+
+	for (;;) {
+		if (terminal)
+			fputs(CLEAR_SCREEN, stdout);
+		r = status_show(o);
+		if (r != CLI_WHOLE || !cli_flush())
+			return r ?: CLI_FAILED;
+		nanosleep(&second, NULL);
+	}
+}
+
+static int status_run(const struct options *o)
+{
+	return o->watch ? status_watch(o) : status_show(o);
 }
 
 /* On stderr: the table is also for programs. */
@@ -310,11 +337,12 @@ static int list_run(const struct options *o)
 
 const struct command command_status = {
 	.name = "status",
-	.synopsis = "[SESSION] [--json]",
+	.synopsis = "[SESSION] [--watch] [--json]",
 	.summary = "show the sessions, their rates, losses and cost",
 	.text = "Shows SESSION, or all sessions; -v adds a line per CPU. Also lists recordings of\n"
 		"private daemons ('tracectl record' without a daemon).",
-	.options = OPTION_SET(OPTION(JSON), OPTION(VERBOSE)),
+	.options = OPTION_SET(OPTION(JSON), OPTION(VERBOSE), OPTION(WATCH)),
+	.own = OPTION_SET(OPTION(WATCH)),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,
 	.run = status_run,

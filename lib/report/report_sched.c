@@ -129,6 +129,8 @@ static int sched_close(struct report *report, struct table **ret)
 	*ret = t;
 	for (uint32_t i = 0; i < s->rows.count; i++)
 		sched_put_row(t, rows_at(&s->rows, i), s->grouping);
+	if (s->rows.rest)
+		sched_put_row(t, s->rows.rest, s->grouping);
 	if (!scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: delays are of preempted tasks only");
 	return 0;

@@ -239,6 +239,21 @@ static const struct column syscall_columns[] = {
 	{ "cut", COLUMN_COUNT },  { "open", COLUMN_COUNT },
 };
 
+static void syscalls_put_row(const struct syscalls *s, struct table *t,
+			     const struct syscall_row *row)
+{
+	if (!s->by_call)
+		group_put(t, s->grouping, &row->group);
+	table_put_text(t, (struct text){ row->name, (uint32_t)strlen(row->name) });
+	table_put_count(t, row->calls);
+	table_put_count(t, row->errors);
+	table_put_count(t, row->time.sum);
+	table_put_histogram(t, &row->time);
+	table_put_count(t, row->max_at);
+	table_put_count(t, row->cut);
+	table_put_count(t, row->open);
+}
+
 static int syscalls_close(struct report *report, struct table **ret)
 {
 	struct syscalls *s = container_of(report, struct syscalls, report);
@@ -252,20 +267,10 @@ static int syscalls_close(struct report *report, struct table **ret)
 		return r;
 	for (uint32_t i = 0; i < s->begun.count; i++)
 		syscall_drop(s, rows_at(&s->begun, i));
-	for (uint32_t i = 0; i < s->rows.count; i++) {
-		const struct syscall_row *row = rows_at(&s->rows, i);
-
-		if (!s->by_call)
-			group_put(*ret, s->grouping, &row->group);
-		table_put_text(*ret, (struct text){ row->name, (uint32_t)strlen(row->name) });
-		table_put_count(*ret, row->calls);
-		table_put_count(*ret, row->errors);
-		table_put_count(*ret, row->time.sum);
-		table_put_histogram(*ret, &row->time);
-		table_put_count(*ret, row->max_at);
-		table_put_count(*ret, row->cut);
-		table_put_count(*ret, row->open);
-	}
+	for (uint32_t i = 0; i < s->rows.count; i++)
+		syscalls_put_row(s, *ret, rows_at(&s->rows, i));
+	if (s->rows.rest)
+		syscalls_put_row(s, *ret, s->rows.rest);
 	return 0;
 }
 

@@ -4,6 +4,7 @@ and the check that they leave nothing behind."""
 
 import atexit
 import contextlib
+import fcntl
 import json
 import os
 import pathlib
@@ -325,6 +326,19 @@ def need_tracefs():
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(77)
+
+
+@contextlib.contextmanager
+def top_level():
+    """One test at a time may use the top-level buffer. Restores what the test changes in it."""
+    lock = os.open(TRACEFS, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    clock = (TRACEFS / "trace_clock").read_text().split("[")[1].split("]")[0]
+    try:
+        yield
+    finally:
+        (TRACEFS / "trace_clock").write_text(clock)
+        os.close(lock)
 
 
 def as_nobody():

@@ -3,7 +3,6 @@
 """After a crash or a power cut `tracectl recover` lists and exports what is left. A spool that was
 truncated anywhere, with anything after the cut, gives all whole chunks, and nothing else."""
 
-import contextlib
 import datetime
 import fcntl
 import gzip
@@ -17,7 +16,7 @@ import signal
 import subprocess
 import time
 
-from harness import INSTANCES, TRACEFS, Daemon, Test, check, chunks, in_namespace, need, settled
+from harness import INSTANCES, TRACEFS, Daemon, Test, check, chunks, in_namespace, need, settled, top_level
 
 
 def recording(test):
@@ -32,10 +31,11 @@ def recording(test):
 
 def lines(path):
     """Without the names in front, because a truncation may remove one that is learnt at the end,
-    and without the recorder's own mark, whose place in the kernel is an address if the symbols are
-    damaged."""
+    and without the recorder's own mark and the works of kernel threads, whose places in the kernel are
+    addresses if the symbols are damaged."""
     return [re.sub(r"^ *.*?(?=-\d+ +\[)", "", line) for line in path.read_text(errors="replace").splitlines()
-            if not line.startswith("#") and "[LOST" not in line and "trace_event_clock_sync" not in line]
+            if not line.startswith("#") and "[LOST" not in line and "trace_event_clock_sync" not in line and
+            "sched_kthread_work" not in line]
 
 
 def listed_and_exported(test):
@@ -202,19 +202,6 @@ def damage_is_told(test):
         r = test.run("convert", "left.traced", "left.txt")
         check(r.status in (1, 3) and "damaged" in r.err, f"a chunk of kind {kind}, {length} bytes: {r}")
     check(stream.tell() == len(data) and len(kinds) > 8, f"{stream.tell()} of {len(data)}: {kinds}")
-
-
-@contextlib.contextmanager
-def top_level():
-    """One test at a time may use the top-level buffer. Restores what the test changes in it."""
-    lock = os.open(TRACEFS, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    clock = (TRACEFS / "trace_clock").read_text().split("[")[1].split("]")[0]
-    try:
-        yield
-    finally:
-        (TRACEFS / "trace_clock").write_text(clock)
-        os.close(lock)
 
 
 def late_undo(test):

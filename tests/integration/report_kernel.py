@@ -9,7 +9,7 @@ import json
 import pathlib
 import re
 
-from harness import Test, check
+from harness import Test, check, need, top_level
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): ?(.*)$")
@@ -307,22 +307,29 @@ def marks_wanted(events, tid):
 def marks(test):
     """On the first CPU: some virtual machines do not trace every switch from the idle task of others."""
     (test.dir / "marked.py").write_text(MARKED)
-    r = test.run("record", "-q", "--name", test.name, "--top-level", "-e", "sched", "-o", "x.traced",
-                 "--", "taskset", "-c", "0", "/usr/bin/python3", "marked.py")
+    with top_level():
+        r = test.run("record", "-q", "--name", test.name, "--top-level", "-e", "sched", "-o", "x.traced",
+                     "--", "taskset", "-c", "0", "/usr/bin/python3", "marked.py")
+        need("somebody else" not in r.err and "another program" not in r.err, "the top-level buffer is in use")
     check(r.status == 0, r)
     events = events_of(test, "x.traced")
     tid = next(e.tid for e in events if e.name == "tracing_mark_write" and "|outer" in e.details)
     wanted = marks_wanted(events, tid)
     rows = {row["slice"]: row for row in report(test, "marks", "x.traced")}
     check(set(rows) == set(wanted) == {"outer", "sleep", "spin"}, f"{rows} {wanted}")
-    for name, times in wanted.items():
-        row = rows[name]
-        check(row["count"] == times["count"] == 20 and row["cut"] == row["open"] == 0, row)
+    # A busy kernel leaves out switches, and slices are then cut.
+    check(all(row["count"] + row["cut"] == 20 and not row["open"] for row in rows.values()), rows)
+    whole = {name for name, row in rows.items() if not row["cut"]}
+    check(whole, rows)
+    for name in whole:
+        row, times = rows[name], wanted[name]
+        check(row["count"] == times["count"], row)
         for key in ("running", "runnable", "blocked"):
             check(abs(row[key + "_ns"] - times[key]) <= US * times["changes"], f"{row} {times} {key}")
         check(row["running_ns"] + row["runnable_ns"] + row["blocked_ns"] == row["total_ns"], row)
-    check(rows["sleep"]["blocked_ns"] > 20 * 3_000_000 and rows["spin"]["running_ns"] > 20 * 1_000_000, rows)
-    check(rows["outer"]["self_ns"] == rows["outer"]["total_ns"] - rows["sleep"]["total_ns"] - rows["spin"]["total_ns"],
+    check("sleep" not in whole or rows["sleep"]["blocked_ns"] > 20 * 3_000_000, rows)
+    check("spin" not in whole or rows["spin"]["running_ns"] > 20 * 1_000_000, rows)
+    check(len(whole) < len(rows) or rows["outer"]["self_ns"] == rows["outer"]["total_ns"] - rows["sleep"]["total_ns"] - rows["spin"]["total_ns"],
           rows["outer"])
 
 

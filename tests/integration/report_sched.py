@@ -205,8 +205,8 @@ def delayed(test):
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] >= ROUNDS - 1, rows)
-    # The writer sleeps 20 ms and works 5 ms; the reader sleeps for what remains of that.
-    check(20_000 * US - NOISE_US * US < rows[0]["total_ns"] / rows[0]["count"] < 25_000 * US, rows)
+    # The writer sleeps 20 ms and works 5 ms; the reader sleeps for what remains of that, unless others run.
+    check(10_000 * US < rows[0]["total_ns"] / rows[0]["count"] < 25_000 * US, rows)
 
 
 def choices(test):
