@@ -106,10 +106,14 @@ static int finish_rings(struct capture_run *run, bool on)
 {
 	int r = 0;
 
-	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++)
-		if (run->rings[b].cpus)
-			r = on ? ring_flush_bounded(&run->rings[b], &run->staging, &run->writer)
-			       : finish_ring(run, &run->rings[b]);
+	for (int b = 0; r == 0 && b < BUFFER_COUNT; b++) {
+		if (!run->rings[b].cpus)
+			continue;
+		/* A CPU may have come since the last tick. */
+		ring_refresh(&run->rings[b], &run->staging);
+		r = on ? ring_flush_bounded(&run->rings[b], &run->staging, &run->writer)
+		       : finish_ring(run, &run->rings[b]);
+	}
 	return r;
 }
 

@@ -14,6 +14,7 @@ from harness import Test, check, need, top_level
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): ?(.*)$")
 US = 1000
+MARKS_TRIES = 6
 
 Event = collections.namedtuple("Event", "tid cpu ts name details")
 
@@ -304,9 +305,8 @@ def marks_wanted(events, tid):
     return wanted
 
 
-def marks(test):
-    """On the first CPU: some virtual machines do not trace every switch from the idle task of others."""
-    (test.dir / "marked.py").write_text(MARKED)
+def marked(test):
+    """Slices of a thread on the first CPU: others leave out more switches. Returns what is wanted, and the rows."""
     with top_level():
         r = test.run("record", "-q", "--name", test.name, "--top-level", "-e", "sched", "-o", "x.traced",
                      "--", "taskset", "-c", "0", "/usr/bin/python3", "marked.py")
@@ -314,22 +314,31 @@ def marks(test):
     check(r.status == 0, r)
     events = events_of(test, "x.traced")
     tid = next(e.tid for e in events if e.name == "tracing_mark_write" and "|outer" in e.details)
-    wanted = marks_wanted(events, tid)
     rows = {row["slice"]: row for row in report(test, "marks", "x.traced")}
+    wanted = marks_wanted(events, tid)
     check(set(rows) == set(wanted) == {"outer", "sleep", "spin"}, f"{rows} {wanted}")
-    # A busy kernel leaves out switches, and slices are then cut.
     check(all(row["count"] + row["cut"] == 20 and not row["open"] for row in rows.values()), rows)
-    whole = {name for name, row in rows.items() if not row["cut"]}
-    check(whole, rows)
-    for name in whole:
-        row, times = rows[name], wanted[name]
+    return wanted, rows
+
+
+def marks(test):
+    """A busy kernel leaves out switches, and slices are then cut: one of several recordings has all."""
+    (test.dir / "marked.py").write_text(MARKED)
+    for _ in range(MARKS_TRIES):
+        wanted, rows = marked(test)
+        check(all(row["cut"] < 10 for row in rows.values()), rows)
+        if not any(row["cut"] for row in rows.values()):
+            break
+    else:
+        need(False, "this kernel left out switches in each recording")
+    for name, times in wanted.items():
+        row = rows[name]
         check(row["count"] == times["count"], row)
         for key in ("running", "runnable", "blocked"):
             check(abs(row[key + "_ns"] - times[key]) <= US * times["changes"], f"{row} {times} {key}")
         check(row["running_ns"] + row["runnable_ns"] + row["blocked_ns"] == row["total_ns"], row)
-    check("sleep" not in whole or rows["sleep"]["blocked_ns"] > 20 * 3_000_000, rows)
-    check("spin" not in whole or rows["spin"]["running_ns"] > 20 * 1_000_000, rows)
-    check(len(whole) < len(rows) or rows["outer"]["self_ns"] == rows["outer"]["total_ns"] - rows["sleep"]["total_ns"] - rows["spin"]["total_ns"],
+    check(rows["sleep"]["blocked_ns"] > 20 * 3_000_000 and rows["spin"]["running_ns"] > 20 * 1_000_000, rows)
+    check(rows["outer"]["self_ns"] == rows["outer"]["total_ns"] - rows["sleep"]["total_ns"] - rows["spin"]["total_ns"],
           rows["outer"])
 
 

@@ -164,7 +164,7 @@ static int crashes(void)
 
 static int burns(void)
 {
-	for (volatile unsigned i = 0; i < UINT32_MAX; i++)
+	for (volatile uint64_t i = 0; i < UINT64_C(1) << 36; i++)
 		;
 	return 0;
 }

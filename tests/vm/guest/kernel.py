@@ -111,14 +111,14 @@ def hotplug(test):
 
 
 def started_without_a_cpu(test):
-    """A CPU that is offline at the start comes during the recording."""
+    """A CPU that is offline at the start comes during the recording, just before its end."""
     online = CPUS / "cpu1" / "online"
     online.write_text("0")
     try:
         def during():
             busy(0.3)
             online.write_text("1")
-            on_cpu(1, busy_here, 1)
+            on_cpu(1, busy_here, 0.2)
         record(test, "-e", "sched", "-o", "out.txt", during=during)
     finally:
         online.write_text("1")
