@@ -162,6 +162,8 @@ def name(text):
 readable, writable = os.pipe()
 if not os.fork():
     name("delayed")
+    # Before all usual tasks of a busy machine, but after the writer.
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(5))
     os.close(writable)
     while os.read(readable, 1):
         pass
@@ -202,7 +204,7 @@ def delayed(test):
     check(min(row["delay_ns"] for row in runs) > (BUSY_MS * 1000 - NOISE_US) * US, f"{[row['delay_ns'] for row in runs]}")
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
-    check(len(share) == 1 and share[0] > 900, rows)
+    check(len(share) == 1 and share[0] > 800, rows)
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] > ROUNDS / 2, rows)
