@@ -204,7 +204,7 @@ def delayed(test):
     check(min(row["delay_ns"] for row in runs) > (BUSY_MS * 1000 - NOISE_US) * US, f"{[row['delay_ns'] for row in runs]}")
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
-    check(len(share) == 1 and share[0] > 800, rows)
+    check(len(share) == 1 and share[0] > 800, f"{share}")
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] > ROUNDS / 2, rows)
