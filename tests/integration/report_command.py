@@ -46,7 +46,8 @@ def choices(test):
     recorded(test)
     rows = json.loads(test.run("report", "sched", "--json", "--by", "comm", "x.traced").out)["reports"][0]["rows"]
     trues = [row for row in rows if row["comm"] == "true"]
-    check(len(trues) == 1 and trues[0]["runs"] >= CHILDREN, trues)
+    # A busy kernel leaves out switches: such runs are cut.
+    check(len(trues) == 1 and trues[0]["runs"] + trues[0]["cut"] >= CHILDREN, trues)
     r = test.run("report", "sched", "--sort", "delay-p99", "--top", "3", "x.traced")
     check(len(table_of(r.out)) == 3 and "3 of " in r.out, r)
     rows = json.loads(test.run("report", "sched", "--json", "--min", "100us", "x.traced").out)["reports"][0]["rows"]
@@ -84,7 +85,7 @@ def of_a_session(test):
         subprocess.run(["true"], check=True)
     first = test.run("report", "sched", "--session", name, "--json", "--by", "comm")
     check(first.status == 0, first)
-    runs = {row["comm"]: row["runs"] for row in json.loads(first.out)["reports"][0]["rows"]}
+    runs = {row["comm"]: row["runs"] + row["cut"] for row in json.loads(first.out)["reports"][0]["rows"]}
     check(runs.get("true", 0) >= CHILDREN, runs)
     check(name in test.run("list").out, "the session ended")
     check(test.run("cancel", "-q", name).status == 0, "cancel")
