@@ -11,7 +11,7 @@ import re
 import subprocess
 import time
 
-from harness import Test, check, need
+from harness import Failure, Test, check, need
 from perfetto_decode import Decoder, packets_of, perfetto_events
 from perfetto_infer import Reader
 
@@ -83,6 +83,17 @@ def scheduling(reader, path):
 
 
 def gaps(test):
+    """Of three tries one must hold: a busy kernel may leave out a task's last switch, also without a loss."""
+    for left in (2, 1, 0):
+        try:
+            flood(test)
+            break
+        except Failure:
+            if not left:
+                raise
+
+
+def flood(test):
     """A flood into the smallest buffers."""
     path = record(test, "-e", "raw_syscalls", "-e", "sched", "-b", "64K", command=[
         "sh", "-c", "for i in 1 2 3; do python3 -c 'import os\nfor i in range(30000): os.getppid()' & done; wait"])
