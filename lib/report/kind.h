@@ -79,6 +79,18 @@ static inline bool report_is_whole(const struct report_env *env, uint64_t mark)
 	return mark == env->losses;
 }
 
+/* 0 if the trace clock stepped back in between. */
+static inline uint64_t report_elapsed(uint64_t from, uint64_t to)
+{
+	return to - MIN(from, to);
+}
+
+/* part of whole, 1000 at most; 0 of nothing. */
+static inline uint64_t report_permille(uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
+}
+
 /* NULL: unknown. Also of tid 0, the idle task, there is none. */
 const struct task *report_task(const struct report_env *env, int32_t tid, uint64_t ts);
 /* Its name, for people; "<...>" if it is unknown, "idle" for tid 0. */

@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "report/kind.h"
+
 unsigned noise_stack_enter(struct noise_stack *s, enum noise_source source, uint64_t ts)
 {
 	unsigned dropped = 0;
@@ -23,7 +25,7 @@ bool noise_stack_leave(struct noise_stack *s, enum noise_source source, uint64_t
 
 	if (!level || level->source != source)
 		return false;
-	ns = ts - level->from;
+	ns = report_elapsed(level->from, ts);
 	*ret_ns = ns - (level->within < ns ? level->within : ns);
 	s->depth--;
 	if (s->depth)

@@ -73,6 +73,6 @@ enum interval_end per_cpu_end(struct per_cpu *p, struct cpu_interval *i, uint32_
 	i->used = true;
 	if (!since)
 		return INTERVAL_NO_BEGIN;
-	*ret_ns = ts - since;
+	*ret_ns = report_elapsed(since, ts);
 	return INTERVAL_WHOLE;
 }

@@ -228,8 +228,7 @@ static void blame_put_pair(const struct blame *b, struct table *t, const struct 
 	table_put_count(t, pair->count);
 	table_put_count(t, pair->time);
 	table_put_count(t, pair->runner.is_rest ? 0
-						: (uint64_t)((double)pair->time * 1000 /
-							     (double)pair->waiter->total));
+						: report_permille(pair->time, pair->waiter->total));
 }
 
 static int blame_close(struct report *report, struct table **ret)

@@ -11,7 +11,7 @@
 struct block_row {
 	uint64_t dev;
 	char operation[RWBS_BYTES + 1];
-	bool used;
+	bool used, is_rest;
 	uint64_t count, bytes, errors;
 	struct histogram queue, time;
 	uint64_t max_at, cut, open;
@@ -48,6 +48,9 @@ static struct block_row *block_row_get(struct block *b, uint64_t dev, struct tex
 	if (!row || row->used)
 		return row;
 	row->used = true;
+	row->is_rest = row == b->rows.rest;
+	if (row->is_rest)
+		return row;
 	row->dev = dev;
 	memcpy(row->operation, rwbs.data, MIN(rwbs.len, (uint32_t)RWBS_BYTES));
 	return row;
@@ -99,7 +102,7 @@ static int block_on_issue(struct report *report, const struct trace_event *ev)
 		return 0;
 	block_drop(b, q);
 	if (q->inserted && report_is_whole(report->env, q->inserted_mark))
-		r = histogram_add(&row->queue, ev->rec.ts - q->inserted);
+		r = histogram_add(&row->queue, report_elapsed(q->inserted, ev->rec.ts));
 	*q = (struct block_request){
 		.issued = ev->rec.ts,
 		.issued_mark = report_mark(report->env),
@@ -130,7 +133,7 @@ static int block_on_complete(struct report *report, const struct trace_event *ev
 		return 0;
 	}
 	row = q->row;
-	ns = ev->rec.ts - q->issued;
+	ns = report_elapsed(q->issued, ev->rec.ts);
 	if (!report_is_whole(report->env, q->issued_mark)) {
 		q->issued = 0;
 		row->cut++;
@@ -223,8 +226,10 @@ static void block_put_row(struct table *t, const struct block_row *row)
 {
 	char device[32];
 	/* MAJOR() and MINOR() of include/linux/kdev_t.h. */
-	int len = snprintf(device, sizeof(device), "%u,%u", (unsigned)(row->dev >> 20) & 0xfff,
-			   (unsigned)row->dev & 0xfffff);
+	int len = row->is_rest ? snprintf(device, sizeof(device), "(others)")
+			       : snprintf(device, sizeof(device), "%u,%u",
+					  (unsigned)(row->dev >> 20) & 0xfff,
+					  (unsigned)row->dev & 0xfffff);
 
 	table_put_text(t, (struct text){ device, (uint32_t)len });
 	table_put_text(t, (struct text){ row->operation, (uint32_t)strlen(row->operation) });
@@ -249,6 +254,8 @@ static int block_close(struct report *report, struct table **ret)
 		block_drop(b, rows_at(&b->requests, i));
 	for (uint32_t i = 0; i < b->rows.count; i++)
 		block_put_row(*ret, rows_at(&b->rows, i));
+	if (b->rows.rest)
+		block_put_row(*ret, b->rows.rest);
 	return 0;
 }
 

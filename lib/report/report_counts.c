@@ -57,7 +57,7 @@ static void counts_put_row(struct table *t, const struct event *ev, uint32_t id,
 	table_put_count(t, row->events);
 	table_put_count(t, row->bytes);
 	table_put_count(t, ns ? (uint64_t)((double)row->events * NSEC_PER_SEC / (double)ns) : 0);
-	table_put_count(t, all ? row->bytes * 1000 / all : 0);
+	table_put_count(t, report_permille(row->bytes, all));
 }
 
 static int counts_close(struct report *report, struct table **ret)
@@ -74,7 +74,7 @@ static int counts_close(struct report *report, struct table **ret)
 	for (uint32_t id = 0; id < EVENT_IDS; id++)
 		if (c->rows[id].events)
 			counts_put_row(*ret, event_table_find(env->info->events, (uint16_t)id), id,
-				       &c->rows[id], env->ts - env->first_ts, all);
+				       &c->rows[id], report_elapsed(env->first_ts, env->ts), all);
 	if (env->losses)
 		table_note(*ret, "events were lost: the recording's message says how many");
 	return 0;

@@ -22,7 +22,7 @@ static const char *const softirq_names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX
 struct irq_row {
 	char name[NAME_MAX_BYTES];
 	uint8_t name_len, kind;
-	bool used;
+	bool used, is_rest;
 	uint32_t cpu;
 	int64_t number;
 	struct histogram time, raise;
@@ -59,6 +59,7 @@ static struct irq_row *irq_row_get(struct irq_report *s, uint32_t cpu, enum irq_
 	if (!row || row->used)
 		return row;
 	row->used = true;
+	row->is_rest = row == s->rows.rest;
 	row->kind = (uint8_t)kind;
 	row->number = number;
 	row->cpu = cpu;
@@ -298,6 +299,39 @@ static const struct column irq_columns[] = {
 	{ "open", COLUMN_COUNT },
 };
 
+static void irq_put_name(struct table *t, const struct irq_row *row)
+{
+	char name[NAME_MAX_BYTES + 24];
+	int len;
+
+	if (row->is_rest) {
+		table_put_text(t, TEXT("(others)"));
+		table_put_text(t, TEXT(""));
+		return;
+	}
+	len = row->kind == IRQ_HANDLER
+		      ? snprintf(name, sizeof(name), "%lld %.*s", (long long)row->number,
+				 row->name_len, row->name)
+		      : snprintf(name, sizeof(name), "%.*s", row->name_len, row->name);
+	table_put_text(t, (struct text){ name, (uint32_t)len });
+	table_put_text(t, (struct text){ irq_kind_names[row->kind],
+					 (uint32_t)strlen(irq_kind_names[row->kind]) });
+}
+
+static void irq_put_row(const struct irq_report *s, struct table *t, const struct irq_row *row)
+{
+	if (s->by_cpu)
+		table_put_number(t, row->is_rest ? -1 : (int64_t)row->cpu);
+	irq_put_name(t, row);
+	table_put_count(t, row->time.count);
+	table_put_count(t, row->time.sum);
+	table_put_histogram(t, &row->time);
+	table_put_count(t, row->max_at);
+	table_put_histogram(t, &row->raise);
+	table_put_count(t, row->cut);
+	table_put_count(t, row->open);
+}
+
 static int irq_close(struct report *report, struct table **ret)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
@@ -307,27 +341,10 @@ static int irq_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	irq_count_open(s);
-	for (uint32_t i = 0; i < s->rows.count; i++) {
-		const struct irq_row *row = rows_at(&s->rows, i);
-		char name[NAME_MAX_BYTES + 24];
-		int len = row->kind == IRQ_HANDLER
-				  ? snprintf(name, sizeof(name), "%lld %.*s",
-					     (long long)row->number, row->name_len, row->name)
-				  : snprintf(name, sizeof(name), "%.*s", row->name_len, row->name);
-
-		if (s->by_cpu)
-			table_put_number(*ret, row->cpu);
-		table_put_text(*ret, (struct text){ name, (uint32_t)len });
-		table_put_text(*ret, (struct text){ irq_kind_names[row->kind],
-						    (uint32_t)strlen(irq_kind_names[row->kind]) });
-		table_put_count(*ret, row->time.count);
-		table_put_count(*ret, row->time.sum);
-		table_put_histogram(*ret, &row->time);
-		table_put_count(*ret, row->max_at);
-		table_put_histogram(*ret, &row->raise);
-		table_put_count(*ret, row->cut);
-		table_put_count(*ret, row->open);
-	}
+	for (uint32_t i = 0; i < s->rows.count; i++)
+		irq_put_row(s, *ret, rows_at(&s->rows, i));
+	if (s->rows.rest)
+		irq_put_row(s, *ret, s->rows.rest);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct noise_cpu *noise_cpu_pass(struct noise_report *n, const struct trace_even
 
 	if (cpu) {
 		if (cpu->last_ts)
-			cpu->runtime += ev->rec.ts - cpu->last_ts;
+			cpu->runtime += report_elapsed(cpu->last_ts, ev->rec.ts);
 		cpu->last_ts = ev->rec.ts;
 	}
 	return cpu;

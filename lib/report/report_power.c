@@ -61,7 +61,7 @@ static int power_end(struct power_report *p, struct power_now *now, bool whole)
 {
 	const struct report_env *env = p->report.env;
 	struct power_row *row = now->row;
-	uint64_t ns = env->ts - now->from;
+	uint64_t ns = report_elapsed(now->from, env->ts);
 
 	now->row = NULL;
 	if (!row)
@@ -189,7 +189,7 @@ static void power_put_row(struct table *t, const struct power_row *row, uint64_t
 	table_put_number(t, row->is_rest ? -1 : (int64_t)row->state);
 	table_put_count(t, row->time.count);
 	table_put_count(t, row->time.sum);
-	table_put_count(t, span ? (uint64_t)((double)row->time.sum * 1000 / (double)span) : 0);
+	table_put_count(t, report_permille(row->time.sum, span));
 	table_put_histogram(t, &row->time);
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->cut);
@@ -208,9 +208,9 @@ static int power_close(struct report *report, struct table **ret)
 	*ret = t;
 	power_end_all(p);
 	for (uint32_t i = 0; i < p->rows.count; i++)
-		power_put_row(t, rows_at(&p->rows, i), env->ts - env->first_ts);
+		power_put_row(t, rows_at(&p->rows, i), report_elapsed(env->first_ts, env->ts));
 	if (p->rows.rest)
-		power_put_row(t, p->rows.rest, env->ts - env->first_ts);
+		power_put_row(t, p->rows.rest, report_elapsed(env->first_ts, env->ts));
 	return 0;
 }
 

@@ -98,7 +98,7 @@ static void runq_put_bucket(struct runq *q, struct table *t, const struct runq_r
 	/* The last value of the bucket. */
 	table_put_count(t, bucket ? from + (from - 1) : 0);
 	table_put_count(t, count);
-	table_put_count(t, (uint64_t)((double)count * 1000 / (double)row->delays.count));
+	table_put_count(t, report_permille(count, row->delays.count));
 }
 
 /* From the least delay's bucket to the largest one's; those in between can be empty. */

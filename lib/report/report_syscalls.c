@@ -156,7 +156,7 @@ static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
 		return -ENOMEM;
 	whole = b->since && report_is_whole(s->report.env, b->mark);
 	if (whole && b->row == row) {
-		uint64_t ns = ev->rec.ts - b->since;
+		uint64_t ns = report_elapsed(b->since, ev->rec.ts);
 
 		b->since = 0;
 		return syscall_add(row, ns, ev, ret);

@@ -199,7 +199,7 @@ static int timer_exit(struct report *report, const struct trace_event *ev, enum 
 			run->row->cut++;
 			continue;
 		}
-		ns = ev->rec.ts - run->from;
+		ns = report_elapsed(run->from, ev->rec.ts);
 		if (!run->row->run.count || ns > run->row->run.max)
 			run->row->max_at = ev->rec.ts;
 		return histogram_add(&run->row->run, ns);

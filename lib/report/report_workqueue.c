@@ -91,7 +91,7 @@ static int work_end_delay(struct work_report *w, struct work_row *row, uint64_t 
 	else if (!queued->row)
 		row->queue_cut++;
 	else if (report_is_whole(env, queued->mark))
-		r = histogram_add(&row->delay, env->ts - queued->from);
+		r = histogram_add(&row->delay, report_elapsed(queued->from, env->ts));
 	else
 		row->cut++;
 	queued->row = NULL;
@@ -140,7 +140,7 @@ static int work_on_end(struct report *report, const struct trace_event *ev)
 		row->cut++;
 		return 0;
 	}
-	ns = ev->rec.ts - running->from;
+	ns = report_elapsed(running->from, ev->rec.ts);
 	if (!row->run.count || ns > row->run.max)
 		row->max_at = ev->rec.ts;
 	return histogram_add(&row->run, ns);

@@ -44,10 +44,16 @@ struct sink_report {
 	size_t tables; /* of reports that have events */
 };
 
-/* At the end of a chain. */
+/*
+ * Adds to the end of a chain. Once is enough: a damaged recording may have formats of one name, and
+ * who asks for each of them asks for the first several times.
+ */
 static bool dispatch_add(struct dispatch *d, uint32_t *end, struct report *r,
 			 report_handler handler)
 {
+	for (uint32_t at = *end; at; at = d->entries[at - 1].next)
+		if (d->entries[at - 1].report == r && d->entries[at - 1].handler == handler)
+			return true;
 	if (vec_push(d->entries, d->count, d->cap, (struct dispatch_entry){ handler, r, 0 }) < 0) {
 		d->failed = true;
 		return false;
@@ -160,7 +166,7 @@ static int report_sink_add(struct sink_report *s, const struct report_kind *kind
 	struct report *report = NULL;
 	int r;
 
-	s->env.by = kind_choose(kind, s->env.options->by);
+	s->env.by = kind_choose(kind, s->env.options->by) ?: kind_choose(kind, NULL);
 	r = kind->open(&report, &s->env);
 	/* It may have asked for events already. */
 	if (report) {
@@ -205,7 +211,9 @@ static int report_sink_open_all(struct sink_report *s, struct error *err)
 	for (size_t i = 0; i < o->count && r == 0; i++) {
 		const struct report_kind *kind = kind_find(o->names[i]);
 
-		r = kind ? report_sink_add(s, kind, err) : report_unknown(o->names[i], err);
+		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
+		if (r == 0)
+			r = report_sink_add(s, kind, err);
 	}
 	return o->count || r < 0 ? r : report_sink_open_overview(s, err);
 }

@@ -217,8 +217,12 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
 		struct error *err)
 {
-	int r = table_sort(t, o, err);
+	int r;
 
+	/* A cell may be missing: those behind it would be taken for others. */
+	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0)
+		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
+	r = table_sort(t, o, err);
 	if (r < 0)
 		return r;
 	if (!first)
@@ -229,7 +233,7 @@ int table_write(struct table *t, const struct report_options *o, bool first, str
 		table_write_csv(t, out);
 	else
 		table_write_text(t, o, out);
-	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0 || buf_error(out) < 0)
+	if (buf_error(&t->notes) < 0 || buf_error(out) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
 	return 0;
 }

@@ -79,18 +79,20 @@ static void json_put_cell(const struct table *t, size_t row, size_t column, stru
 
 static void json_put_notes(const struct table *t, struct buf *out)
 {
-	const char *p = t->notes.data, *end = p + t->notes.len;
+	const char *notes = t->notes.data;
 
 	json_put_key(out, "notes");
 	buf_putc(out, '[');
-	while (p < end) {
-		const char *stop = memchr(p, '\n', (size_t)(end - p)) ?: end;
+	/* Each note ends with a newline. */
+	for (size_t at = 0; at < t->notes.len;) {
+		const char *stop = memchr(notes + at, '\n', t->notes.len - at);
+		size_t len = stop ? (size_t)(stop - notes) - at : t->notes.len - at;
 
 		json_put_comma(out);
 		buf_putc(out, '"');
-		json_escape(out, p, (size_t)(stop - p));
+		json_escape(out, notes + at, len);
 		buf_putc(out, '"');
-		p = stop + 1;
+		at += len + 1;
 	}
 	buf_putc(out, ']');
 }

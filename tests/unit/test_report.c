@@ -13,6 +13,7 @@
 #include "random_series.h"
 #include "report/fields.h"
 #include "report/histogram.h"
+#include "report/kind.h"
 #include "report/rows.h"
 #include "report/table.h"
 
@@ -342,6 +343,35 @@ static void csv_quotes(void **state _unused_)
 		"\"a,\"\"x\"\"\",7,3000000000,300,300,300,300\r\n");
 }
 
+/* The cells behind a text that could not be kept must not be taken for others. */
+static void a_table_without_a_text_is_not_written(void **state _unused_)
+{
+	static const struct text too_long = { "x", UINT32_MAX };
+	struct histogram h = { 0 };
+	_cleanup_(table_freep) struct table *t = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(table_new(&t, "test", columns, ARRAY_SIZE(columns), "time"), 0);
+	table_put_text(t, TEXT("a"));
+	table_put_number(t, 1);
+	table_put_count(t, 1);
+	table_put_histogram(t, &h);
+	table_put_text(t, too_long);
+	for (unsigned i = 0; i < 4; i++)
+		table_put_count(t, 1);
+	assert_int_equal(table_write(t, &(struct report_options){ 0 }, true, &out, NULL), -ENOMEM);
+	assert_int_equal(out.len, 0);
+}
+
+static void shares_are_bounded(void **state _unused_)
+{
+	assert_int_equal(report_permille(0, 0), 0);
+	assert_int_equal(report_permille(5, 0), 0);
+	assert_int_equal(report_permille(1, 3), 333);
+	assert_int_equal(report_permille(UINT64_MAX, 1), 1000);
+	assert_int_equal(report_permille(UINT64_MAX, UINT64_MAX), 1000);
+}
+
 static void options_are_checked(void **state _unused_)
 {
 	static const char *const unknown[] = { "sched", "nothing" }, *const known[] = { "sched" };
@@ -378,6 +408,8 @@ int main(void)
 		cmocka_unit_test(an_unknown_column_is_named),
 		cmocka_unit_test(json_has_all),
 		cmocka_unit_test(csv_quotes),
+		cmocka_unit_test(a_table_without_a_text_is_not_written),
+		cmocka_unit_test(shares_are_bounded),
 		cmocka_unit_test(options_are_checked),
 	};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The reports workqueue, timer, power, noise, functions and marks on small synthetic recordings,
+ * Reports of the kernel's and applications' own work on small synthetic recordings,
  * with and without lost events. All times are short, so that histograms hold them exactly.
  */
 #include <setjmp.h>
@@ -36,6 +36,11 @@ enum {
 	ID_SOFTIRQ_ENTRY,
 	ID_SOFTIRQ_EXIT,
 	ID_IRQ_NOISE,
+	ID_CALL_ENTER,
+	ID_CALL_ENTER_AGAIN,
+	ID_CALL_EXIT,
+	ID_BLOCK_ISSUE,
+	ID_BLOCK_COMPLETE,
 };
 
 #define WORDS2(a, b)                                                                               \
@@ -64,6 +69,12 @@ static const struct {
 	{ "irq", "irq_handler_exit", ID_IRQ_EXIT, WORD("irq") },
 	{ "irq", "softirq_entry", ID_SOFTIRQ_ENTRY, WORD("vec") },
 	{ "irq", "softirq_exit", ID_SOFTIRQ_EXIT, WORD("vec") },
+	/* Formats of one name: only damage. */
+	{ "syscalls", "sys_enter_call", ID_CALL_ENTER, WORD("__syscall_nr") },
+	{ "syscalls", "sys_enter_call", ID_CALL_ENTER_AGAIN, WORD("__syscall_nr") },
+	{ "syscalls", "sys_exit_call", ID_CALL_EXIT, WORDS2("__syscall_nr", "ret") },
+	{ "block", "block_rq_issue", ID_BLOCK_ISSUE, WORDS2("dev", "sector") WORD3("bytes") },
+	{ "block", "block_rq_complete", ID_BLOCK_COMPLETE, WORDS2("dev", "sector") WORD3("error") },
 	{ "osnoise", "irq_noise", ID_IRQ_NOISE, WORDS2("start", "duration") },
 };
 
@@ -436,6 +447,49 @@ static void only_atrace_text_is_a_slice(void **state _unused_)
 			fail_msg("a slice: %s", others[i]);
 }
 
+/* Pairs that begin on one page and end on another one, which is earlier. */
+static void a_clock_that_steps_back_makes_no_time(void **state _unused_)
+{
+	static const struct {
+		const char *report, *rows;
+		uint16_t begin, end;
+	} pairs[] = {
+		{ "workqueue", "\"first\",1,0,0,0,0,0,0,0,0,0,1000000005,0,0\n", ID_WORK_START,
+		  ID_WORK_END },
+		{ "irq", "\"16 \",\"irq\",1,0,0,0,0,0,1000000005,0,0,0,0,0,0\n", ID_IRQ_ENTRY,
+		  ID_IRQ_EXIT },
+		{ "syscalls", "\"call\",1,0,0,0,0,0,0,1000000005,0,0\n", ID_CALL_ENTER,
+		  ID_CALL_EXIT },
+		{ "block", "\"0,16\",\"\",1,0,1,0,0,0,0,0,0,0,0,1000000005,0,0\n", ID_BLOCK_ISSUE,
+		  ID_BLOCK_COMPLETE },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+
+		begin(&m);
+		page_begin(&m, T(50));
+		put(&m, T(50), pairs[i].begin, 50, 0x10, FIRST, 0);
+		page_end(&m, 0);
+		page_begin(&m, T(5));
+		put(&m, T(5), pairs[i].end, 50, 0x10, FIRST, 1);
+		page_flush(&m, 0, 0);
+		assert_report(&m, pairs[i].report, pairs[i].rows);
+	}
+}
+
+static void an_event_counts_once(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_CALL_ENTER, 50, 7, 0, 0);
+	put(&m, T(9), ID_CALL_EXIT, 50, 7, 0, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "syscalls", "\"call\",1,0,9,9,9,9,9,1000000009,0,0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -452,6 +506,8 @@ int main(void)
 		cmocka_unit_test(a_loss_cuts_slices),
 		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
+		cmocka_unit_test(a_clock_that_steps_back_makes_no_time),
+		cmocka_unit_test(an_event_counts_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
