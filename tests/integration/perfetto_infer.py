@@ -161,7 +161,8 @@ class Reader:
         self.tracker = Tracker()
         self.scheds, self.pending, self.last = [], {}, {}
         self.mismatched, self.skipped, self.orphans = [], 0, 0
-        self.unreported = self.losses = 0
+        self.losses = 0
+        self.unreported = []  # (previous tid, next tid) of switches that the kernel left out
         self.events, self.trees = [], []
         self.reserved, self.resolved, self.by_thread, self.by_process = {}, {}, {}, {}
         self.clock_offset = 0
@@ -207,7 +208,9 @@ class Reader:
                 self.push(cpu + 1, ts + offset, "compact_switch", cpu, values)
             else:
                 self.push(cpu + 1, ts + offset, "compact_waking", cpu, values, next(flags))
-        self.unreported += sum(is_unreported(value) for number, value in wire_fields(raw) if number == 2)
+        raws = [value for number, value in wire_fields(raw) if number == 2]
+        self.unreported += [(event.sched_switch.prev_pid, event.sched_switch.next_pid)
+                            for event, value in zip(bundle.event, raws) if is_unreported(value)]
         for ts, pid, name, values in plain_events(raw, bundle, reported=False):
             self.push(cpu + 1, ts + offset, "event", cpu, pid, name, values)
 
