@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -276,8 +277,10 @@ static void living_recorder_is_left_alone(void **state _unused_)
 /* The process as a pid namespace without its maker sees it. */
 static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 {
+	const struct timespec then = { .tv_sec = time(NULL) - 60 };
+	const struct timespec times[] = { then, then };
 	int held[3], status;
-	char name[80], prefix[64];
+	char name[80], prefix[64], path[96];
 	struct recording rec;
 	uint64_t took;
 	pid_t pid;
@@ -294,6 +297,9 @@ static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 		held[i] = tracefs_open_file(tracefs_root(fs), O_WRONLY, "instances/%s/tracing_on",
 					    name);
 		assert_true(held[i] >= 0);
+		/* A young one would be spared for its age. */
+		snprintf(path, sizeof(path), "instances/%s", name);
+		assert_int_equal(utimensat(tracefs_root(fs), path, times, 0), 0);
 	}
 	took = now_ns(CLOCK_MONOTONIC);
 	assert_true(capture_recover(&rec.env, NULL, NULL) >= 0);

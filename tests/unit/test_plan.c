@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -441,17 +442,34 @@ static void journal_reaches_nothing_outside(void **state)
 	assert_true(exists(f, "state/x.journal"));
 }
 
+/* Dates a folder so many seconds ago. */
+static void make_older(struct fixture *f, const char *name, time_t seconds)
+{
+	const struct timespec then = { .tv_sec = time(NULL) - seconds };
+	const struct timespec times[] = { then, then };
+
+	assert_int_equal(utimensat(AT_FDCWD, fake_path(&f->root, name), times, 0), 0);
+}
+
 static void orphans_of_the_dead_go(void **state)
 {
 	struct fixture *f = *state;
 
 	fake_dir(&f->root, "proc/77");
 	fake_dir(&f->root, "instances/traced-76-dead");
+	make_older(f, "instances/traced-76-dead", 60);
+	/* The clock was set back since. */
+	fake_dir(&f->root, "instances/traced-74-dead");
+	make_older(f, "instances/traced-74-dead", -3600);
+	/* Its maker may live in another namespace, and has not opened a file yet. */
+	fake_dir(&f->root, "instances/traced-75-young");
 	fake_dir(&f->root, "instances/traced-77-alive");
 	fake_dir(&f->root, "instances/traced-x");
 	fake_dir(&f->root, "instances/foreign");
-	assert_int_equal(capture_recover(&f->env, NULL, NULL), 1);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 2);
 	assert_false(exists(f, "instances/traced-76-dead"));
+	assert_false(exists(f, "instances/traced-74-dead"));
+	assert_true(exists(f, "instances/traced-75-young"));
 	assert_true(exists(f, "instances/traced-77-alive"));
 	assert_true(exists(f, "instances/traced-x"));
 	assert_true(exists(f, "instances/foreign"));

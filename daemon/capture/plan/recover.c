@@ -77,10 +77,26 @@ pid_t capture_instance_owner(const char *instance)
 	return errno || *end != '-' || pid > INT32_MAX ? 0 : (pid_t)pid;
 }
 
+/* A creator in another pid namespace looks dead, and opens a file of its instance only then. */
+#define ORPHAN_AGE_S 10
+
+/* tracefs dates an instance at its creation. A date in the future is of a clock that was set. */
+static bool recover_is_young(const struct tracefs *fs, const char *instance)
+{
+	time_t now = (time_t)(now_ns(CLOCK_REALTIME) / NSEC_PER_SEC);
+	char path[512];
+	struct stat st;
+
+	if ((size_t)snprintf(path, sizeof(path), "instances/%s", instance) >= sizeof(path) ||
+	    fstatat(tracefs_root(fs), path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	return st.st_mtime <= now && now - st.st_mtime < ORPHAN_AGE_S;
+}
+
 /*
  * Removes instances with our prefix whose creator is dead and whose journal is lost (a state
  * directory on a remounted tmpfs). A live creator in another pid namespace holds one of its files
- * open, so rmdir returns EBUSY.
+ * open, so rmdir returns EBUSY; it may not have opened one yet in a young instance.
  */
 static int recover_orphans(const struct capture_env *env)
 {
@@ -103,6 +119,8 @@ static int recover_orphans(const struct capture_env *env)
 			continue;
 		if ((size_t)snprintf(path, sizeof(path), "%s/%d", env->proc, pid) >= sizeof(path) ||
 		    stat(path, &st) == 0)
+			continue;
+		if (recover_is_young(env->tracefs, names[i]))
 			continue;
 		removed += tracefs_try_remove_instance(env->tracefs, names[i]) == 0;
 	}
