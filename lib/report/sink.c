@@ -206,16 +206,20 @@ static int report_sink_open_overview(struct sink_report *s, struct error *err)
 static int report_sink_open_all(struct sink_report *s, struct error *err)
 {
 	const struct report_options *o = s->env.options;
-	int r = 0;
 
-	for (size_t i = 0; i < o->count && r == 0; i++) {
+	for (size_t i = 0; i < o->count; i++) {
 		const struct report_kind *kind = kind_find(o->names[i]);
+		int r;
 
-		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
+		if (!kind)
+			return report_unknown(o->names[i], err);
+		r = report_check_by(kind, o->by, err);
 		if (r == 0)
 			r = report_sink_add(s, kind, err);
+		if (r < 0)
+			return r;
 	}
-	return o->count || r < 0 ? r : report_sink_open_overview(s, err);
+	return o->count ? 0 : report_sink_open_overview(s, err);
 }
 
 static void report_sink_free(struct sink *sink)
