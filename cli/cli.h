@@ -96,7 +96,9 @@ enum option_id {
 	OPT_MERGE,
 	OPT_MERGE_CLOCK,
 	OPT_CPU_PROFILE,
-	OPT_CPU,
+	OPT_FROM,
+	OPT_TO,
+	OPT_THREAD,
 	OPT_COMM,
 	OPT_SYMBOLS,
 	OPT_JSON_ARRAY,
@@ -173,9 +175,13 @@ struct options {
 	size_t pid_count;
 	const char *tracer;
 	struct word_list cpu_profiles;
-	const char *comm;    /* for a profile's samples; NULL: not given */
-	const char *symbols; /* a folder; NULL: not given */
-	const char *session; /* to report on; NULL: not given */
+	int32_t *threads;
+	size_t thread_count;
+	struct moment from, to;
+	struct word_list event_filters; /* "EVENTS: EXPRESSION", for recorded events */
+	const char *comm;		/* NULL: not given */
+	const char *symbols;		/* a folder; NULL: not given */
+	const char *session;		/* to report on; NULL: not given */
 	struct word_list reports;
 	struct word_list functions, not_functions, graph_roots, trace_options, shed, polls;
 	uint32_t graph_depth;			/* 0: not given */
@@ -241,6 +247,10 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_SAMPLES OPTION(SAMPLE), OPTION(SAMPLE_EVENT), OPTION(CALL_GRAPH)
 /* Options for data beside the trace. */
 #define OPTIONS_BESIDE OPTIONS_SAMPLES, OPTION(POLL)
+/* Choices of a part of a recording. */
+#define OPTIONS_SELECTION                                                                          \
+	OPTION(FROM), OPTION(TO), OPTION(CPUS), OPTION(PID), OPTION(THREAD), OPTION(COMM),         \
+		OPTION(EVENT), OPTION(FILTER)
 #define OPTIONS_ROTATE OPTION(ROTATE), OPTION(KEEP)
 
 /*

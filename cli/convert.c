@@ -15,6 +15,7 @@
 #include "input.h"
 #include "progress.h"
 #include "samples.h"
+#include "selection.h"
 
 static bool same_file(int in, const char *out)
 {
@@ -93,6 +94,7 @@ struct conversion {
 	const struct options *o;
 	struct destination *dest;
 	const struct samples *samples;
+	const struct chosen_part *part;
 	struct input_beside *beside;
 	struct progress progress;
 	int in;
@@ -117,7 +119,7 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 		.profiles = samples->profiles,
 		.profile_count = samples->profile_count,
 		.symbols = &samples->symbols,
-		.samples = samples->filter,
+		.selection = c->part->wanted,
 		.bound_max_ns = o->sync_bound_ns,
 		.scratch_fd = dest->merges.scratch_fd ?: samples->scratch_fd,
 		.pages_fd = c->beside->pages_fd,
@@ -155,9 +157,10 @@ static int convert_run(const struct options *o)
 	_cleanup_buf_ struct buf files = BUF_INIT;
 	_cleanup_outcome_ struct outcome outcome = { 0 };
 	_cleanup_samples_ struct samples samples = { 0 };
+	_cleanup_chosen_part_ struct chosen_part part = CHOSEN_PART_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_input_beside_ struct input_beside beside = { 0 };
-	struct conversion c = { o, &dest, &samples, &beside, { 0 }, -EBADF };
+	struct conversion c = { o, &dest, &samples, &part, &beside, { 0 }, -EBADF };
 	_cleanup_close_ int in = -EBADF;
 	const char *out;
 	int r;
@@ -173,15 +176,13 @@ static int convert_run(const struct options *o)
 		error_hint(&err, "name another output");
 		return cli_usage(&err);
 	}
+	if (chosen_part_open(&part, o, &err) < 0)
+		return cli_usage(&err);
 	if (samples_open(&samples, o, confined_opener(), &err) < 0)
 		return cli_fail(&err);
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if ((o->comm || o->pid_count || o->cpus) && !dest.format->samples_only) {
-		error_set(&err, -EINVAL, "--pid, --comm and --cpu need a .prof as output");
-		return cli_usage(&err);
-	}
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
@@ -217,9 +218,9 @@ const struct command command_convert = {
 		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
 		"and lost, and which events had no compiled printer.",
 	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(CPU_PROFILE), OPTION(SYMBOLS),
-			      OPTION(PID), OPTION(CPU), OPTION(COMM), OPTION(INSTANCE)),
-	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTION(PID), OPTION(CPU),
-			  OPTION(COMM), OPTION(INSTANCE)),
+			      OPTIONS_SELECTION, OPTION(INSTANCE)),
+	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION,
+			  OPTION(INSTANCE)),
 	.args_min = 1,
 	.args_max = 2,
 	.complete = COMPLETE_FILE,

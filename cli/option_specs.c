@@ -213,10 +213,18 @@ static int add_uprobe(struct options *o, const char *value, struct error *err)
 	return option_add_probe(o, value, true, err);
 }
 
+/* "EVENTS: EXPRESSION"; a filter of the kernel has no colon, but in a text. */
+static bool option_names_events(const char *filter)
+{
+	return filter[strcspn(filter, ":\"'<>=!&|~")] == ':';
+}
+
 static int set_filter(struct options *o, const char *value, struct error *err)
 {
 	const char *option = "-e", *of, **filter;
 
+	if (option_names_events(value))
+		return option_add_word(&o->event_filters, value, err);
 	if (!o->event_count && !o->probe_count) {
 		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
@@ -247,7 +255,13 @@ static int set_sync_bound(struct options *o, const char *value, struct error *er
 	return parse_duration(value, &o->sync_bound_ns, err);
 }
 
-static int option_add_pid(struct options *o, const char *text, size_t len, struct error *err)
+struct id_list {
+	int32_t **ids;
+	size_t *count;
+};
+
+static int option_add_pid(const struct id_list *list, const char *text, size_t len,
+			  struct error *err)
 {
 	char *end;
 	unsigned long pid;
@@ -260,23 +274,43 @@ static int option_add_pid(struct options *o, const char *text, size_t len, struc
 		error_set(err, -EINVAL, "'%.*s' is not a process id", (int)len, text);
 		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
 	}
-	own = vec_add_exact(o->pids, o->pid_count);
+	own = vec_add_exact(*list->ids, *list->count);
 	if (!own)
-		return error_errno(err, -ENOMEM, "-P");
+		return error_errno(err, -ENOMEM, "%s", text);
 	*own = (int32_t)pid;
 	return 0;
 }
 
-static int set_pid(struct options *o, const char *value, struct error *err)
+static int option_add_pids(const struct id_list *list, const char *value, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(value, ",");
-		int r = option_add_pid(o, value, len, err);
+		int r = option_add_pid(list, value, len, err);
 
 		if (r < 0 || !value[len])
 			return r;
 		value += len + 1;
 	}
+}
+
+static int set_pid(struct options *o, const char *value, struct error *err)
+{
+	return option_add_pids(&(struct id_list){ &o->pids, &o->pid_count }, value, err);
+}
+
+static int set_thread(struct options *o, const char *value, struct error *err)
+{
+	return option_add_pids(&(struct id_list){ &o->threads, &o->thread_count }, value, err);
+}
+
+static int set_from(struct options *o, const char *value, struct error *err)
+{
+	return moment_parse(value, &o->from, err);
+}
+
+static int set_to(struct options *o, const char *value, struct error *err)
+{
+	return moment_parse(value, &o->to, err);
 }
 
 static int set_cpus(struct options *o, const char *value, struct error *err)
@@ -415,8 +449,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_EVENT] = { 'e', "event", "GLOB", "an event, a system or a glob; may be repeated",
 			GROUP_WHAT, COMPLETE_EVENT, set_event },
 	[OPT_FILTER] = { 'f', "filter", "FILTER",
-			 "the kernel's filter for the -e or probe before it", GROUP_WHAT,
-			 COMPLETE_NOTHING, set_filter },
+			 "the kernel's filter for the -e or probe before it; convert, report: "
+			 "'sched_switch: next_prio < 100'",
+			 GROUP_WHAT, COMPLETE_NOTHING, set_filter },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  GROUP_WHAT, COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
@@ -513,9 +548,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
 			      "samples of gperftools' CPU profiler; may be repeated", GROUP_WHERE,
 			      COMPLETE_FILE, add_cpu_profile },
-	[OPT_CPU] = { 0, "cpu", "LIST", "for a .prof: only samples of these CPUs", GROUP_WHAT,
-		      COMPLETE_NOTHING, set_cpus },
-	[OPT_COMM] = { 0, "comm", "NAME", "for a .prof: only samples of tasks of this name",
+	[OPT_FROM] = { 0, "from", "TIME", "only from 12.345678, +1.5s, -500ms (end) or a mark on",
+		       GROUP_WHAT, COMPLETE_NOTHING, set_from },
+	[OPT_TO] = { 0, "to", "TIME", "only what is before that time", GROUP_WHAT, COMPLETE_NOTHING,
+		     set_to },
+	[OPT_THREAD] = { 0, "thread", "TID", "only this thread; may be repeated", GROUP_WHAT,
+			 COMPLETE_NOTHING, set_thread },
+	[OPT_COMM] = { 0, "comm", "GLOB", "only tasks of this name, or of a process of it",
 		       GROUP_WHAT, COMPLETE_NOTHING, set_comm },
 	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
 			  "folder to search first for programs, to name functions", GROUP_WHERE,

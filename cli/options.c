@@ -14,6 +14,8 @@ void options_deinit(struct options *o)
 	free(o->probes);
 	free(o->merges);
 	free(o->pids);
+	free(o->threads);
+	free(o->event_filters.items);
 	free(o->functions.items);
 	free(o->not_functions.items);
 	free(o->graph_roots.items);
@@ -204,6 +206,13 @@ int options_check(const struct options *o, const struct command *command, struct
 	if (o->arg_count < command->args_min) {
 		error_set(err, -EINVAL, "%s: an argument is missing", command->name);
 		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
+	}
+	if (o->event_filters.count && !command->options.has[OPT_FROM]) {
+		error_set(err, -EINVAL,
+			  "-f '%s': the kernel's filters have no event before a colon",
+			  o->event_filters.items[0]);
+		return error_hint(err, "a filter applies to the -e or the probe before it: "
+				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
 	if (o->follow && !o->command) {
 		error_set(err, -EINVAL, "-F needs a command");

@@ -79,6 +79,7 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 			.gaps = row->gaps,
 			.unread = row->unread,
 			.samples_lost = row->samples_lost,
+			.left_out = row->left_out,
 		};
 	}
 	return outcome_copy_fallbacks(ret, m);
@@ -223,16 +224,16 @@ static void outcome_tell_loss(const struct outcome *outcome)
 
 static void outcome_tell_ledger(const struct export_result *r)
 {
-	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s\n", "CPU", "written", "in the file",
-		"overrun", "other loss", "gaps", "unread");
+	fprintf(stderr, "%5s %14s %14s %12s %12s %8s %12s %14s\n", "CPU", "written", "in the file",
+		"overrun", "other loss", "gaps", "unread", "left out");
 	for (size_t i = 0; i < r->ledger_count; i++) {
 		const struct ledger_row *row = &r->ledger[i];
 
 		fprintf(stderr,
 			"%5u %14" PRIu64 " %14" PRIu64 " %12" PRIu64 " %12" PRIu64 " %8" PRIu64
-			" %12" PRIu64 "\n",
+			" %12" PRIu64 " %14" PRIu64 "\n",
 			row->cpu, row->written, row->events, row->lost_overrun, row->lost_other,
-			row->gaps, row->unread);
+			row->gaps, row->unread, row->left_out);
 	}
 	for (size_t i = 0; i < r->ledger_count; i++)
 		if (r->ledger[i].samples_lost)
@@ -318,6 +319,7 @@ static void outcome_print_json(const struct outcome *outcome)
 		document_uint(&j, "gaps", r->ledger[i].gaps);
 		document_uint(&j, "unread", r->ledger[i].unread);
 		document_uint(&j, "samples_lost", r->ledger[i].samples_lost);
+		document_uint(&j, "left_out", r->ledger[i].left_out);
 		document_close(&j, '}');
 	}
 	document_close(&j, ']');

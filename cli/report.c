@@ -14,6 +14,7 @@
 #include "output/path.h"
 #include "report.h"
 #include "report/report.h"
+#include "selection.h"
 
 /* Rows of each table if no report is named. */
 #define OVERVIEW_ROWS 10
@@ -24,6 +25,7 @@ struct reporting {
 	char *words;	  /* owned; the names point into it */
 	const char *names[REPORTS_MAX];
 	struct report_options options;
+	struct chosen_part part;
 	struct input_beside beside;
 	int in;
 };
@@ -31,6 +33,7 @@ struct reporting {
 static void reporting_deinit(struct reporting *r)
 {
 	free(r->words);
+	chosen_part_deinit(&r->part);
 	input_beside_deinit(&r->beside);
 	close_fd(r->in);
 }
@@ -92,6 +95,7 @@ static int reporting_decode(void *userdata, struct export_result *ret, struct er
 		.format = report_sink_ops.format.name,
 		.raw_addresses = r->o->raw_addresses,
 		.report = &r->options,
+		.selection = r->part.wanted,
 	};
 	int e = input_import(&r->in, &r->beside, r->path, r->o->instance, err);
 
@@ -231,7 +235,8 @@ static int report_run(const struct options *o)
 	r.path = o->session ?: o->args[names];
 	if (!names && !o->top)
 		r.options.top = OVERVIEW_ROWS;
-	if (reporting_take_names(&r, (const char *const *)o->args, names, &err) < 0 ||
+	if (chosen_part_open(&r.part, o, &err) < 0 ||
+	    reporting_take_names(&r, (const char *const *)o->args, names, &err) < 0 ||
 	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.options, &err) < 0)
 		return cli_usage(&err);
 	if (o->session)
@@ -253,9 +258,10 @@ const struct command command_report = {
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
 		"--session takes what a running flight recorder holds.",
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
-			      OPTION(JSON), OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
-			      OPTION(FAIL_ON_LOSS), OPTION(SESSION)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(SESSION)),
+			      OPTION(JSON), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),
+			      OPTION(INSTANCE), OPTION(FAIL_ON_LOSS), OPTION(SESSION)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTIONS_SELECTION,
+			  OPTION(SESSION)),
 	.args_max = REPORTS_MAX + 1,
 	.complete = COMPLETE_FILE,
 	.run = report_run,

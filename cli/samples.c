@@ -35,13 +35,6 @@ int samples_open(struct samples *ret, const struct options *o, const struct code
 	if (r < 0)
 		return error_errno(err, r, "cannot prepare names of functions");
 	ret->symbols = (struct export_symbols){ find_symbol, ret->code };
-	ret->filter = (struct export_sample_filter){ o->pids, o->pid_count, o->comm, NULL };
-	if (o->cpus) {
-		r = parse_cpu_list(o->cpus, &ret->cpus, err);
-		if (r < 0)
-			return r;
-		ret->filter.cpus = &ret->cpus;
-	}
 	for (size_t i = 0; i < o->cpu_profiles.count; i++) {
 		int fd = merge_open_file("cpu-profile", o->cpu_profiles.items[i], INPUT_PROFILE,
 					 err);
@@ -71,7 +64,6 @@ void samples_tell(const struct samples *s)
 void samples_deinit(struct samples *s)
 {
 	code_symbols_free(s->code);
-	cpu_set_deinit(&s->cpus);
 	for (size_t i = 0; i < s->profile_count; i++)
 		close_fd(s->profiles[i].fd);
 	if (s->scratch_fd)

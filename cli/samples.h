@@ -15,8 +15,6 @@ struct samples {
 	int scratch_fd;		   /* owned; 0: none */
 	struct code_symbols *code; /* owned */
 	struct export_symbols symbols;
-	struct cpu_set cpus;
-	struct export_sample_filter filter;
 };
 
 /* Opens all files in o. opener: as for code_symbols_new(). */

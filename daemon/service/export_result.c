@@ -41,6 +41,7 @@ static void export_result_fill_row(Traced__Control__LedgerRow *to, const struct 
 	to->gaps = from->gaps;
 	to->unread = from->unread;
 	to->samples_lost = from->samples_lost;
+	to->left_out = from->left_out;
 }
 
 static void export_result_fill_fallback(Traced__Control__Fallback *to,

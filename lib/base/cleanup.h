@@ -16,6 +16,7 @@
 #define _hot_ __attribute__((hot))
 #define _cold_ __attribute__((cold))
 #define _noinline_ __attribute__((noinline))
+#define _always_inline_ __attribute__((always_inline))
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)

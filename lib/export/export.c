@@ -17,6 +17,7 @@ static void exporter_deinit(struct exporter *x)
 	if (x->sink)
 		x->ops->free(x->sink);
 	mark_feed_free(x->marks);
+	selection_free(x->selection);
 	buf_deinit(&x->poll_text);
 	output_deinit(&x->out);
 	merge_free(x->merge);
@@ -34,6 +35,15 @@ static void exporter_fill_names(void *userdata)
 	if (task_scan_names(&x->index, &x->reader, NULL) < 0)
 		stream_index_warn(&x->index, "some tasks have no name: the trace could not be "
 					     "searched for them");
+}
+
+/* A selection by tasks looks up all of them, and that must not change a table in use. */
+static void exporter_expect_names(struct exporter *x)
+{
+	if (selection_wants_tasks(&x->options->selection))
+		exporter_fill_names(x);
+	else
+		task_table_set_filler(x->index.info.tasks, exporter_fill_names, x);
 }
 
 static int exporter_open_marks(struct exporter *x, struct error *err)
@@ -118,7 +128,7 @@ static int exporter_open_stream(struct exporter *x, int fd, struct error *err)
 		return r;
 	/* A followed stream can't be searched again: its consumed part was freed. */
 	if (!x->options->follow && task_scan_may_name(&x->index))
-		task_table_set_filler(x->index.info.tasks, exporter_fill_names, x);
+		exporter_expect_names(x);
 	merge_lend(x->merge, &x->loan);
 	x->env.gaps = merge_gaps(x->merge);
 	x->env.loan = &x->loan;
@@ -274,6 +284,9 @@ static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct ex
 	r = task_feed_advance(x->tasks, err);
 	if (r < 0)
 		return r;
+	r = exporter_open_selection(x, err);
+	if (r < 0)
+		return r;
 	if (output_init(&x->out, out_fd, x->ops->gzip) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	x->out.framed = x->rotates || x->ops->format.directory;
@@ -288,6 +301,8 @@ static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct ex
 	if (x->marks && mark_feed_see_tasks(x->marks, &x->index, &x->reader) < 0)
 		return error_errno(err, -ENOMEM, "can't begin the export");
 	r = exporter_give_all(x, more, err);
+	if (r == 0 && x->gate)
+		r = exporter_explain_nothing(x, err);
 	if (r < 0)
 		return r;
 	summary_take_notes(x);

@@ -11,6 +11,7 @@
 
 #include "base/code_place.h"
 #include "base/error.h"
+#include "export/selection.h"
 #include "marks/input_file.h"
 #include "trace/ledger.h"
 
@@ -68,14 +69,6 @@ struct export_rotate {
 	uint64_t ns;	/* time from its first event */
 };
 
-/* Which samples go into a profile; zeros: all. */
-struct export_sample_filter {
-	const int32_t *pids; /* ids of processes or threads */
-	size_t pid_count;
-	const char *comm;	    /* name of the thread or its process; NULL: any */
-	const struct cpu_set *cpus; /* NULL: all */
-};
-
 struct export_options {
 	const char *format; /* a name of export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -93,8 +86,8 @@ struct export_options {
 	const struct export_merge *merges;
 	size_t merge_count; /* at most EXPORT_MERGES_MAX */
 	const struct export_profile *profiles;
-	size_t profile_count; /* at most EXPORT_MERGES_MAX */
-	struct export_sample_filter samples;
+	size_t profile_count;		      /* at most EXPORT_MERGES_MAX */
+	struct export_selection selection;    /* not with follow */
 	const struct report_options *report;  /* for the sink of lib/report only */
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */

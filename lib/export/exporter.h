@@ -5,6 +5,7 @@
 #include "export/export.h"
 #include "export/mark_feed.h"
 #include "export/segment.h"
+#include "export/selection.h"
 #include "trace/event_head.h"
 #include "trace/ledger.h"
 #include "trace/merge.h"
@@ -44,9 +45,13 @@ struct exporter {
 	struct sink_env env;
 	struct ledger_cpu *row; /* ledger row of the last event; NULL: look it up */
 	uint64_t first_ts, last_ts;
-	bool rotates; /* the output is frames of segments */
+	struct selection *selection; /* owned; NULL: all */
+	struct selection *gate; /* the same, or NULL: the sink reads samples, and selects them */
+	bool selection_began, marks_began; /* its state was passed on */
+	bool rotates;			   /* the output is frames of segments */
 	struct segment segment;
-	bool reopens;	      /* the segment needs the begins of slices that are open */
+	uint64_t reopen_ts;   /* when the segment, or the selection, begins */
+	bool reopens;	      /* it needs the begins of slices that are open */
 	bool after_loss;      /* a loss was passed on, its event not yet */
 	unsigned unreported;  /* events since the clock was read last */
 	uint64_t reported_ns; /* last progress report, CLOCK_MONOTONIC */
@@ -64,6 +69,10 @@ static inline uint64_t exporter_segment_ns(const struct exporter *x)
 
 /* Passes all available events to the sink, in one or more threads. 0 or -errno. */
 int exporter_give_ripe(struct exporter *x, struct error *err);
+/* Finds what options->selection asks for, if it does. 0 or -errno. */
+int exporter_open_selection(struct exporter *x, struct error *err);
+/* -ENODATA, with a reason, if the selection turned out to be empty; or 0. */
+int exporter_explain_nothing(struct exporter *x, struct error *err);
 /* Passes all marks before `until` to the sink. */
 int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err);
 /*

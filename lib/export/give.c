@@ -41,6 +41,7 @@ static int give_cut(struct exporter *x, uint64_t ts, struct error *err)
 	struct export_result result = give_segment_result(x);
 
 	x->reopens = x->marks && x->ops->string_bound;
+	x->reopen_ts = ts;
 	return segment_cut(&x->segment, x->sink, &x->out, &x->ledger, &result, ts, err);
 }
 
@@ -48,6 +49,8 @@ static int give_reopened(void *userdata, const struct mark *mark, struct error *
 {
 	const struct exporter *x = userdata;
 
+	if (x->gate && !selection_has_mark(x->gate, mark, false))
+		return 0;
 	return x->ops->mark(x->sink, mark, err);
 }
 
@@ -57,7 +60,7 @@ static int give_reopen(struct exporter *x, struct error *err)
 	if (!x->reopens)
 		return 0;
 	x->reopens = false;
-	return mark_feed_reopen(x->marks, x->have_mark ? &x->mark : NULL, x->segment.first_ts,
+	return mark_feed_reopen(x->marks, x->have_mark ? &x->mark : NULL, x->reopen_ts,
 				give_reopened, x, err);
 }
 
@@ -86,6 +89,35 @@ static int give_poll(struct exporter *x, struct error *err)
 	return r;
 }
 
+/* Once all marks before `ts` were read: the selection begins with the slices that are open. */
+static void give_begin_marks(struct exporter *x, uint64_t ts)
+{
+	if (x->marks_began || !x->marks || ts < selection_from(x->gate))
+		return;
+	x->marks_began = true;
+	x->reopens = x->ops->shows_state && selection_from(x->gate);
+	x->reopen_ts = selection_from(x->gate);
+}
+
+static int give_mark(struct exporter *x, struct error *err)
+{
+	int r = unlikely(x->segment.full) ? give_cut_at_mark(x, err) : 0;
+
+	if (unlikely(x->gate)) {
+		give_begin_marks(x, x->mark.ts);
+		if (!selection_has_mark(x->gate, &x->mark, x->ops->shows_state)) {
+			mark_feed_leave_out(x->marks);
+			return r;
+		}
+	}
+	if (r == 0)
+		r = give_reopen(x, err);
+	if (r == 0)
+		r = x->mark.phase == PHASE_POLLED ? give_poll(x, err)
+						  : x->ops->mark(x->sink, &x->mark, err);
+	return r;
+}
+
 int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err)
 {
 	int r = give_reopen(x, err);
@@ -93,17 +125,18 @@ int exporter_give_marks(struct exporter *x, uint64_t until, struct error *err)
 	if (r < 0)
 		return r;
 	while (x->have_mark && x->mark.ts < until) {
-		r = unlikely(x->segment.full) ? give_cut_at_mark(x, err) : 0;
-		if (r == 0)
-			r = give_reopen(x, err);
-		if (r == 0)
-			r = x->mark.phase == PHASE_POLLED ? give_poll(x, err)
-							  : x->ops->mark(x->sink, &x->mark, err);
+		r = give_mark(x, err);
 		if (r == 0)
 			r = mark_feed_next(x->marks, &x->mark, err);
 		if (r < 0)
 			return r;
 		x->have_mark = r > 0;
+	}
+	if (unlikely(x->gate)) {
+		give_begin_marks(x, until);
+		r = give_reopen(x, err);
+		if (r < 0)
+			return r;
 	}
 	x->mark_ts = x->have_mark ? x->mark.ts : UINT64_MAX;
 	return 0;
@@ -192,7 +225,7 @@ static _noinline_ int give_too_short(struct exporter *x, const struct trace_even
 			 err);
 }
 
-_hot_ static int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
+_hot_ _always_inline_ static inline int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
 {
 	const uint64_t ts = ev->rec.ts;
 	struct ledger_cpu *c = x->row;
@@ -284,6 +317,63 @@ static int give_cut_before(struct exporter *x, const struct merge_item *item, in
 	return give_cut(x, ts, err);
 }
 
+/* Passes what the format shows of the time before the selection. */
+static _noinline_ int give_state(struct exporter *x, struct error *err)
+{
+	struct trace_event *ev;
+	int r = 0;
+
+	x->selection_began = true;
+	if (!x->ops->shows_state)
+		return 0;
+	while (r == 0 && (ev = selection_take_state(x->gate)))
+		r = give_record(x, ev, err);
+	return r;
+}
+
+static int give_leave_out(struct exporter *x, const struct trace_event *ev, struct error *err)
+{
+	struct ledger_cpu *c = ledger_find(&x->ledger, ev->cpu);
+	int r = 0;
+
+	if (c)
+		c->row.left_out++;
+	if (x->ops->shows_state && ev->rec.ts < selection_from(x->gate))
+		r = selection_keep_state(x->gate, ev);
+	return r < 0 ? error_errno(err, r, "can't choose a part of the recording") : 0;
+}
+
+/*
+ * Whether the item is in the selection. 1: yes; 0: no; -ENODATA: nothing that follows is, and no
+ * CPU is in a gap whose begin may be.
+ */
+static _noinline_ int give_select(struct exporter *x, struct merge_item *item, int kind, struct error *err)
+{
+	struct trace_event *ev = &item->event;
+	uint64_t ts = kind == MERGE_RECORD ? ev->rec.ts : item->after_ts;
+	int r = 0;
+
+	if (unlikely(!x->selection_began) && ts >= selection_from(x->gate))
+		r = give_state(x, err);
+	if (r < 0)
+		return r;
+	if (kind == MERGE_LOSS) {
+		if (selection_has_loss(x->gate, item))
+			return 1;
+		ledger_pass(&x->ledger, item);
+		selection_lose_state(x->gate, ev->cpu);
+		return 0;
+	}
+	if (ts >= selection_to(x->gate) && !x->env.gaps->open)
+		return -ENODATA;
+	if (unlikely(ev->rec.len < x->head.least))
+		return selection_has_time(x->gate, ts);
+	event_head_read(&x->head, ev);
+	if (selection_has_event(x->gate, ev))
+		return 1;
+	return give_leave_out(x, ev, err);
+}
+
 /* Passes the available events to the sink. 0: all; 1: the sink asked for a pause; or -errno. */
 _hot_ static int give_some(void *userdata, struct error *err)
 {
@@ -293,6 +383,15 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	int kind, r;
 
 	while ((kind = merge_next(x->merge, &item, err)) > 0) {
+		if (unlikely(x->gate)) {
+			r = give_select(x, &item, kind, &why);
+			if (r == -ENODATA)
+				return 0;
+			if (r < 0)
+				return error_move(err, &why);
+			if (r == 0)
+				continue;
+		}
 		r = likely(!x->segment.watched) ? 0 : give_cut_before(x, &item, kind, &why);
 		if (likely(r == 0))
 			r = likely(kind == MERGE_RECORD) ? give_record(x, &item.event, &why)

@@ -28,7 +28,7 @@ struct mark_feed {
 	const struct poll *poll;     /* the next reading; NULL: none */
 	bool poll_given;
 	struct nesting *nesting; /* owned */
-	uint64_t given, unopened, bound_max;
+	uint64_t given, left_out, unopened, bound_max;
 	bool unit_ms;
 	const char *controller_key; /* borrowed from a file */
 	struct text power;	    /* the same */
@@ -364,6 +364,20 @@ uint64_t mark_feed_needs(const struct mark_feed *m)
 uint64_t mark_feed_count(const struct mark_feed *m)
 {
 	return m->given;
+}
+
+void mark_feed_leave_out(struct mark_feed *m)
+{
+	/* Polled files and samples do not count as marks. */
+	if (!m->ring_given && !m->current)
+		return;
+	m->given--;
+	m->left_out++;
+}
+
+uint64_t mark_feed_left_out(const struct mark_feed *m)
+{
+	return m->left_out;
 }
 
 /* bound_max: ns; warn of clocks tied with a larger error. 0 or -ENOMEM. */

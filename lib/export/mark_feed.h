@@ -49,8 +49,11 @@ int mark_feed_reopen(struct mark_feed *m, const struct mark *ahead, uint64_t ts,
 int mark_feed_extend(struct mark_feed *m, uint64_t limit, struct error *err);
 /* Stream offset below which data is no longer needed. */
 uint64_t mark_feed_needs(const struct mark_feed *m);
-/* Number of marks returned. */
+/* Number of marks returned, without those left out. */
 uint64_t mark_feed_count(const struct mark_feed *m);
+/* The mark returned last does not go into the output. */
+void mark_feed_leave_out(struct mark_feed *m);
+uint64_t mark_feed_left_out(const struct mark_feed *m);
 /*
  * After the last mark: warns of dropped marks, and of files whose times lie outside the kernel
  * events'.

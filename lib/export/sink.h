@@ -20,6 +20,7 @@ struct mark_feed;
 struct merge_gaps;
 struct poll;
 struct segment;
+struct selection;
 struct sink;
 struct stream_index;
 struct stream_reader;
@@ -39,6 +40,7 @@ struct sink_env {
 	const struct mark_feed *marks; /* of applications; NULL: none */
 	const struct merge_gaps *gaps; /* that the merge met */
 	const struct sample_source *samples; /* NULL: none */
+	struct selection *selection;	     /* NULL: the whole recording */
 	bool followed;			     /* the stream was still being written at open() */
 	struct segment *segment; /* ops->cut may be called, also on request: segment_fill(); or NULL
 				  */
@@ -85,6 +87,11 @@ struct export_format {
 struct sink_ops {
 	struct export_format format;
 	bool gzip; /* the whole output is compressed */
+	/*
+	 * Of a part of a recording it wants to know who ran when that begins, and which slices were
+	 * open.
+	 */
+	bool shows_state;
 	/*
 	 * NULL, or for formats that copy the stream's own bytes: copies up to the reader's offset.
 	 * Their events are passed only to be counted. last: the stream is complete.

@@ -191,6 +191,21 @@ static void summary_warn_left_out(struct exporter *x)
 				  x->ops->format.name, list.data);
 }
 
+static void summary_warn_of_part(struct exporter *x, const struct export_result *ret)
+{
+	_cleanup_buf_ struct buf what = BUF_INIT;
+	uint64_t events = 0, marks = x->marks ? mark_feed_left_out(x->marks) : 0;
+
+	for (size_t i = 0; i < ret->ledger_count; i++)
+		events += ret->ledger[i].left_out;
+	selection_describe(x->gate, &what);
+	stream_index_warn(&x->index,
+			  "a part of the recording (%s): %" PRIu64 " event%s and %" PRIu64
+			  " mark%s are left out",
+			  buf_string(&what) ?: "", events, events == 1 ? "" : "s", marks,
+			  marks == 1 ? "" : "s");
+}
+
 /* Moves the warnings to the result before the sink closes, so that it can write them. */
 static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 {
@@ -198,6 +213,8 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 		if (x->ledger.cpus[i].damaged)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
+	if (x->gate)
+		summary_warn_of_part(x, ret);
 	/* Otherwise the other warnings explain the missing events. */
 	if (ret->events <= ret->own_events && !x->index.incomplete)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
@@ -223,7 +240,8 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 					  "merged file: it is left out");
 		if (x->ops->warn_of_marks)
 			x->ops->warn_of_marks(x->sink, &x->index);
-		mark_feed_warn(x->marks, &x->index, x->first_ts, x->last_ts);
+		/* A merged file may well have marks outside of a part. */
+		mark_feed_warn(x->marks, &x->index, x->gate ? 0 : x->first_ts, x->last_ts);
 	}
 	ret->incomplete |= x->index.incomplete;
 	ret->warnings = TAKE_PTR(x->index.warnings);

@@ -138,6 +138,43 @@ void ledger_loss(struct ledger *l, const struct merge_item *item)
 		c->announced += item->count;
 }
 
+void ledger_pass(struct ledger *l, const struct merge_item *item)
+{
+	struct ledger_cpu *c = ledger_find(l, item->event.cpu);
+
+	if (!c)
+		return;
+	if (item->count == UINT64_MAX)
+		c->unannounced = true;
+	else
+		c->passed += item->count;
+}
+
+/*
+ * Losses whose place is known are in the part or not. Those after the last sub-buffer are in it if
+ * it has no end.
+ */
+static int ledger_close_part(const struct ledger *l, struct ledger_cpu *c, const struct change *ch,
+			     ledger_loss_func loss, void *userdata, struct error *err)
+{
+	const struct ledger_part *p = &l->part;
+	bool open = !p->ends && (!p->cpus || cpu_set_has(p->cpus, c->row.cpu));
+	uint64_t lost = ch->overrun + ch->other, placed = c->announced + c->passed, in;
+	uint64_t late =
+		open && !c->unannounced && !ch->earlier && lost > placed ? lost - placed : 0;
+	struct ledger_row *row = &c->row;
+
+	row->lost_overrun = c->announced + late;
+	row->unread = open ? ch->unread : 0;
+	in = row->events + row->lost_overrun + row->unread;
+	row->written = MAX(ch->written, in);
+	row->left_out = row->written - in;
+	if (!late)
+		return 0;
+	row->gaps++;
+	return loss(userdata, row->cpu, c->last_ts, late, err);
+}
+
 static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
 			    struct stream_index *index, ledger_loss_func loss, void *userdata,
 			    struct error *err)
@@ -211,10 +248,13 @@ int ledger_close(struct ledger *l, struct stream_index *index, ledger_loss_func 
 		if (!cpu || (index->incomplete && !index->info.end)) {
 			c->row.lost_overrun = c->announced;
 			c->row.written = c->row.events + c->announced;
+			/* Events left out count as far as they were read. */
+			c->row.written += c->row.left_out;
 			continue;
 		}
 		change_get(&ch, stats_find_cpu(from, c->row.cpu), cpu);
-		r = ledger_close_cpu(c, &ch, index, loss, userdata, err);
+		r = l->part.is_part ? ledger_close_part(l, c, &ch, loss, userdata, err)
+				    : ledger_close_cpu(c, &ch, index, loss, userdata, err);
 		if (r < 0)
 			return r;
 	}

@@ -3,7 +3,7 @@
  * The account of events, per CPU. The events that the kernel wrote must equal those in the file
  * plus the known losses:
  *
- * 	written = events + lost_overrun + lost_other + unread
+ * 	written = events + lost_overrun + lost_other + unread + left_out
  *
  * `written` comes from the kernel: entries + overrun + commit_overrun + dropped + read of the last
  * Stats, minus what the first Stats counted as gone. Without Stats (the stream was cut early), or
@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/parse.h"
 #include "trace/index.h"
 #include "trace/merge.h"
 
@@ -22,6 +23,7 @@ struct ledger_row {
 	uint64_t lost_other;   /* commit overrun, dropped, damaged sub-buffers */
 	uint64_t gaps;	       /* places with missing events */
 	uint64_t unread;       /* left in the kernel's buffer */
+	uint64_t left_out;     /* of a part of a recording: what is not in it, lost or not */
 	uint64_t samples_lost; /* records of --sample, which are no events; not in the sum above */
 };
 
@@ -29,6 +31,7 @@ struct ledger_row {
 struct ledger_cpu {
 	struct ledger_row row;
 	uint64_t announced; /* losses that sub-buffers reported with a count */
+	uint64_t passed;    /* the same, but outside of the part */
 	bool unannounced;   /* some losses had no count, or a part of the stream is damaged */
 	bool damaged;
 	bool emptied;	  /* the kernel reset its counts: written is the sum of the right side */
@@ -38,7 +41,15 @@ struct ledger_cpu {
 	} cut; /* the part of row in earlier output files */
 };
 
+/* The output is a part of the recording: losses that are placed outside are left out. */
+struct ledger_part {
+	bool is_part;
+	bool ends;		    /* before the recording's end, or at it */
+	const struct cpu_set *cpus; /* borrowed; NULL: all */
+};
+
 struct ledger {
+	struct ledger_part part;
 	struct ledger_cpu *cpus; /* owned; by CPU number */
 	size_t count;
 };
@@ -58,6 +69,8 @@ static inline struct ledger_cpu *ledger_find(struct ledger *l, uint32_t cpu)
 
 /* Counts a loss that the merge found. */
 void ledger_loss(struct ledger *l, const struct merge_item *item);
+/* The same for a loss outside of the part. */
+void ledger_pass(struct ledger *l, const struct merge_item *item);
 
 /*
  * Adds the kernel's counts after the last event. loss() is called for losses known only from those

@@ -421,8 +421,8 @@ static void a_profile_is_made_of_them(void **state _unused_)
 		write_events(&m);
 		write_end(&m, 0);
 		o.raw_addresses = i == 1;
-		o.samples = (struct export_sample_filter){ .pids = &child, .pid_count = i == 2 };
-		o.samples.comm = i == 3 ? "nobody" : NULL;
+		o.selection = (struct export_selection){ .pids = &child, .pid_count = i == 2 };
+		o.selection.comm = i == 3 ? "nobody" : NULL;
 		r = export_stream(m.fd, out, &o, &result, &err);
 		/* fill_first() writes a record of lost samples, and one of throttling. */
 		assert_int_equal(result.warning_count, r < 0 ? 0 : 2);
@@ -484,7 +484,7 @@ static void a_missing_profile_is_explained(void **state _unused_)
 			assert_int_equal(pwrite(m.fd, "\xff", 1, end - 3), 1);
 		write_events(&m);
 		write_end(&m, 0);
-		o.samples.comm = i == 0 ? "nobody" : NULL;
+		o.selection.comm = i == 0 ? "nobody" : NULL;
 		assert_int_equal(export_stream(m.fd, out, &o, &result, &err), -EINVAL);
 		export_result_deinit(&result);
 		if (!strstr(err.message, says[i][0]))

@@ -3,9 +3,9 @@
 
 #include "daemon/capture/plan/probes.h"
 
-#include <fnmatch.h>
 #include <strings.h>
 
+#include "base/event_glob.h"
 #include "base/nearest.h"
 
 #define NAME_MAX_LEN 256
@@ -16,18 +16,13 @@ void event_matches_deinit(struct event_matches *m)
 	*m = (struct event_matches){ 0 };
 }
 
-static bool part_matches(const char *glob, const char *part)
-{
-	return !*glob || fnmatch(glob, part, 0) == 0;
-}
-
 bool event_glob_matches(const char *glob, const char *name)
 {
-	char system[NAME_MAX_LEN], wanted[NAME_MAX_LEN];
-	const char *colon = strchr(name, ':'), *split = strchr(glob, ':');
+	const char *colon = strchr(name, ':');
+	char system[NAME_MAX_LEN];
 	size_t len;
 
-	if (!colon || !*glob)
+	if (!colon)
 		return false;
 	/* Globs skip other recordings' probes: to use them would keep them from being removed. */
 	if (strncmp(name, PROBE_GROUP_PREFIX, strlen(PROBE_GROUP_PREFIX)) == 0)
@@ -37,14 +32,7 @@ bool event_glob_matches(const char *glob, const char *name)
 		return false;
 	memcpy(system, name, len);
 	system[len] = '\0';
-	if (!split)
-		return part_matches(glob, system) || part_matches(glob, colon + 1);
-	len = (size_t)(split - glob);
-	if (len >= sizeof(wanted))
-		return false;
-	memcpy(wanted, glob, len);
-	wanted[len] = '\0';
-	return part_matches(wanted, system) && part_matches(split + 1, colon + 1);
+	return event_glob_has(glob, system, colon + 1);
 }
 
 /* Collects candidates for a mistyped glob without a colon: systems, and events' bare names. */

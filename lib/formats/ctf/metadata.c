@@ -105,6 +105,9 @@ static void metadata_put_losses(const struct export_result *result, struct buf *
 				   "\tcpu_%u_events_lost = %" PRIu64 ";\n"
 				   "\tcpu_%u_gaps = %" PRIu64 ";\n",
 				   row->cpu, lost, row->cpu, row->gaps);
+		if (row->left_out)
+			buf_printf(b, "\tcpu_%u_events_left_out = %" PRIu64 ";\n", row->cpu,
+				   row->left_out);
 		if (row->samples_lost)
 			buf_printf(b, "\tcpu_%u_samples_lost = %" PRIu64 ";\n", row->cpu,
 				   row->samples_lost);

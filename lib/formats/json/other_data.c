@@ -115,6 +115,8 @@ static void other_data_put_ledger(struct buf *b, const struct export_result *res
 		json_put_u64_key(b, "lost_other", row->lost_other);
 		json_put_u64_key(b, "gaps", row->gaps);
 		json_put_u64_key(b, "unread", row->unread);
+		if (row->left_out)
+			json_put_u64_key(b, "left_out", row->left_out);
 		if (row->samples_lost)
 			json_put_u64_key(b, "samples_lost", row->samples_lost);
 		buf_puts(b, "}");

@@ -342,7 +342,8 @@ static const char *const html_borders[] = { "</html>\n<!-- SPDX", NULL };
 	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
 	.marks_last = true, .marks_left_out = json_marks_left_out,                                 \
 	.warn_of_marks = json_warn_of_marks, .sync = json_sync, .cut = json_cut,                   \
-	.held = json_held, .string_bound = true, .close = json_close, .free = json_free
+	.held = json_held, .string_bound = true, .shows_state = true, .close = json_close,         \
+	.free = json_free
 
 const struct sink_ops sink_json_ops = {
 	.format = {

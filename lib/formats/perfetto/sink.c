@@ -599,7 +599,7 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
 	.mark = perfetto_mark, .poll = perfetto_poll, .marks_left_out = perfetto_marks_left_out,   \
 	.warn_of_marks = perfetto_warn_of_marks, .sync = perfetto_sync, .cut = perfetto_cut,       \
-	.held = perfetto_held, .close = perfetto_close, .free = perfetto_free
+	.held = perfetto_held, .shows_state = true, .close = perfetto_close, .free = perfetto_free
 
 const struct sink_ops sink_perfetto_ops = {
 	.format = {

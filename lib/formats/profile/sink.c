@@ -39,9 +39,9 @@ struct sink_profile {
 	const struct trace_info *info;
 	const struct sample_source *source;
 	struct output *out;
-	struct export_sample_filter filter;
-	bool kernel;		    /* including kernel addresses */
-	struct known_stack *stacks; /* owned; in order of their first sample */
+	struct selection *selection; /* borrowed; NULL: all */
+	bool kernel;		     /* including kernel addresses */
+	struct known_stack *stacks;  /* owned; in order of their first sample */
 	size_t stack_count, stack_cap;
 	struct stack_slots slots;
 	struct buf addresses; /* of all stacks; 8 bytes each, host byte order */
@@ -94,7 +94,7 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 	s->info = info;
 	s->source = env->samples;
 	s->out = out;
-	s->filter = o->samples;
+	s->selection = env->selection;
 	s->kernel = o->raw_addresses;
 	*ret = &s->sink;
 	return 0;
@@ -123,26 +123,13 @@ static void profile_free(struct sink *sink)
 	free(s);
 }
 
-/* Compares the task's last name, as elsewhere. */
 static bool profile_wants_sample(const struct sink_profile *s, const struct sample_reader *r,
 				 const struct perf_record *p)
 {
-	const struct export_sample_filter *f = &s->filter;
-	bool pid = !f->pid_count;
+	uint64_t ts = sample_reader_time(r, p->time);
 
-	for (size_t i = 0; i < f->pid_count; i++)
-		pid |= f->pids[i] == p->pid || f->pids[i] == p->tid;
-	if (!pid || (f->cpus && !cpu_set_has(f->cpus, p->cpu)))
-		return false;
-	if (f->comm) {
-		uint64_t ts = sample_reader_time(r, p->time);
-		const struct task *t = task_table_find(s->info->tasks, p->tid, ts);
-		const struct task *leader = task_table_find(s->info->tasks, p->pid, ts);
-
-		return (t && !strcmp(t->comm, f->comm)) ||
-		       (leader && !strcmp(leader->comm, f->comm));
-	}
-	return true;
+	return selection_has_time(s->selection, ts) && selection_has_cpu(s->selection, p->cpu) &&
+	       selection_has_task(s->selection, p->tid, ts);
 }
 
 static void profile_push(struct sink_profile *s, uint64_t address)

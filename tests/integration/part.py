@@ -1,0 +1,271 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Parts of a recording: what convert and report leave out, compared with the text of the whole."""
+
+import fnmatch
+import json
+import re
+import subprocess
+
+from harness import Test, check
+
+LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+)\.(\d+): (\w+): (.*)")
+LOST = re.compile(r"CPU:(\d+) \[LOST (\d+ )?EVENTS\]")
+ABOUT = re.compile(r"\b(?:prev_pid|next_pid|pid)=(\d+)")
+MS = 1000
+EVENTS = 20000
+
+
+class Line:
+    def __init__(self, text):
+        comm, tid, cpu, seconds, micro, self.name, self.details = LINE.match(text).groups()
+        self.text = text
+        self.comm = comm.strip()
+        self.tid, self.cpu = int(tid), int(cpu)
+        self.us = int(seconds) * 10**6 + int(micro)
+        # The scheduler's events belong to the tasks that they name, as with set_event_pid.
+        about = ABOUT.findall(self.details) if self.name.startswith("sched_") else []
+        self.tids = {self.tid, *map(int, about)}
+
+
+def lines_of(text):
+    return [Line(t) for t in text.splitlines() if LINE.match(t)]
+
+
+def seconds(us):
+    return f"{us // 10**6}.{us % 10**6:06}"
+
+
+def generated(test, kind="sched", events=EVENTS):
+    path = test.dir / f"{kind}.traced"
+    subprocess.run([test.build / "tests/unit/generate", kind, str(events), path], check=True)
+    return path
+
+
+def convert(test, path, *arguments, to="part.txt"):
+    r = test.run("convert", "--json", path, to, *arguments)
+    check(r.status == 0, r)
+    return json.loads(r.out)
+
+
+def part_of(test, path, *arguments):
+    """The lines of a part; its account must add up."""
+    result = convert(test, path, *arguments)
+    for row in result["ledger"]:
+        check(row["written"] == row["events"] + row["lost_overrun"] + row["lost_other"] + row["unread"] + row["left_out"], row)
+    lines = lines_of((test.dir / "part.txt").read_text())
+    check(len(lines) == result["events"], f"{len(lines)} lines, {result['events']} events")
+    if arguments:
+        check(any("left out" in w for w in result["warnings"]), result["warnings"])
+    return lines
+
+
+def same(found, wanted, what):
+    check([x.text for x in found] == [x.text for x in wanted], f"{what}: {len(found)} lines, {len(wanted)} in the whole")
+    check(found, f"{what}: not one")
+
+
+def parts_are_the_whole(test):
+    for kind in ("sched", "mixed", "losses"):
+        path = generated(test, kind)
+        whole = part_of(test, path)
+        cuts = [whole[len(whole) * i // 7].us for i in range(1, 7)]
+        put = []
+        for begin, end in zip([None, *cuts], [*cuts, None], strict=True):
+            arguments = ["--from", seconds(begin)] if begin else []
+            arguments += ["--to", seconds(end)] if end else []
+            found = part_of(test, path, *arguments)
+            same(found, [x for x in whole if (begin or 0) <= x.us < (end or 1 << 62)], f"{kind} {arguments}")
+            put += found
+        same(put, whole, "put together")
+
+
+def relative_times(test):
+    path = generated(test)
+    whole = part_of(test, path)
+    first, last = whole[0].us, whole[-1].us
+    found = part_of(test, path, "--from", "+2ms", "--to=-3ms")
+    # Times of the text are cut to microseconds.
+    for edge, wanted in ((found[0].us, first + 2 * MS), (found[-1].us, last - 3 * MS)):
+        check(abs(edge - wanted) < MS, f"{edge}, not {wanted}")
+    begin, end = first + 2 * MS, last - 3 * MS
+    inner = [x for x in whole if begin < x.us < end]
+    outer = [x for x in whole if begin - 1 <= x.us <= end + 1]
+    check(len(inner) <= len(found) <= len(outer), f"{len(found)} lines, {len(inner)} to {len(outer)} in the whole")
+
+
+def wishes(test):
+    path = generated(test, "mixed")
+    whole = part_of(test, path)
+    tid = whole[len(whole) // 2].tid or whole[len(whole) // 2 + 1].tid
+    comm = next(x.comm for x in whole if x.tid == tid)
+    name = whole[-1].name
+    tids_of = {x.tid for x in whole if x.comm == comm}
+    for arguments, wanted in (
+            (["--cpus", "1"], lambda x: x.cpu == 1),
+            (["-e", name], lambda x: x.name == name),
+            (["-e", "sched:*sw*", "-e", "irq"], lambda x: fnmatch.fnmatch(x.name, "*sw*") or "irq" in x.name),
+            (["-P", str(tid)], lambda x: tid in x.tids),
+            (["--thread", str(tid)], lambda x: tid in x.tids),
+            (["--comm", comm], lambda x: x.tids & tids_of),
+            (["--cpus", "0", "--thread", str(tid)], lambda x: tid in x.tids and x.cpu == 0),
+    ):
+        same(part_of(test, path, *arguments), [x for x in whole if wanted(x)], arguments)
+
+
+def filters(test):
+    path = generated(test)
+    whole = part_of(test, path)
+    switches = [x for x in whole if x.name == "sched_switch"]
+
+    def number(line, name):
+        return int(re.search(rf"\b{name}=(-?\d+)", line.details)[1])
+
+    def comm(line, name):
+        return re.search(rf"\b{name}=(.*?) \w+=", line.details)[1]
+
+    middle = number(switches[len(switches) // 2], "next_pid")
+    name = comm(switches[1], "next_comm")
+    for texts, wanted in (
+            (["sched_switch: next_pid >= 0"], lambda x: True),
+            ([f"sched_switch: next_pid < {middle}"], lambda x: number(x, "next_pid") < middle),
+            ([f"sched_switch: next_pid == {middle} || prev_pid == {middle}"],
+             lambda x: middle in (number(x, "next_pid"), number(x, "prev_pid"))),
+            ([f'sched/sched_switch: next_comm ~ "{name[:2]}*" && !(next_pid == {middle})'],
+             lambda x: comm(x, "next_comm").startswith(name[:2]) and number(x, "next_pid") != middle),
+            ([f"sched_switch: next_pid == {middle}", f'sched_switch: next_comm == "{name}"'],
+             lambda x: number(x, "next_pid") == middle or comm(x, "next_comm") == name),
+            (["sched_switch: CPU == 1"], lambda x: x.cpu == 1),
+    ):
+        arguments = [a for t in texts for a in ("--filter", t)]
+        same(part_of(test, path, *arguments), [x for x in switches if wanted(x)], texts)
+
+
+def losses_are_placed(test):
+    path = generated(test, "losses")
+    whole = convert(test, path)
+    middle = lines_of((test.dir / "part.txt").read_text())[EVENTS // 2].us
+    lost = {}
+    for where in ("--from", "--to"):
+        result = convert(test, path, where, seconds(middle))
+        text = (test.dir / "part.txt").read_text()
+        lost[where] = result["lost"]
+        check(0 < result["lost"] < whole["lost"] and LOST.search(text), result)
+    # A loss across the border may be in either.
+    check(abs(sum(lost.values()) - whole["lost"]) <= 100, f"{lost}, {whole['lost']} in the whole")
+
+
+def state_is_shown(test):
+    path = generated(test)
+    whole = part_of(test, path)
+    border = whole[len(whole) // 2].us
+    kept = {}
+    for line in whole:
+        if line.us < border and line.name == "sched_switch":
+            kept[line.cpu] = line
+    wanted = sorted((x.us, x.cpu, x.details) for x in kept.values())
+    convert(test, path, "--from", seconds(border), to="x.json")
+    trace = json.loads((test.dir / "x.json").read_text())
+    early = [x for x in lines_of(trace["systemTraceEvents"]) if x.us < border]
+    check(sorted((x.us, x.cpu, x.details) for x in early) == wanted, f"{[x.text for x in early]}, not {wanted}")
+    check(any("left_out" in row for row in trace["otherData"]["cpus"]), "the JSON does not say what is left out")
+    # The others have it, too; a text has not.
+    later = sum(x.us >= border for x in whole)
+    for to in ("x.pftrace", "x.html", "x.txt"):
+        found = convert(test, path, "--from", seconds(border), to=to)["events"]
+        check(found == later + (len(wanted) if to != "x.txt" else 0), f"{to}: {found} events, {later} from then on")
+
+
+def reports(test):
+    path = generated(test)
+    whole = part_of(test, path)
+    begin, end = whole[1000].us, whole[-1000].us
+    r = test.run("report", "counts", "--json", "--from", seconds(begin), "--to", seconds(end), "--cpus", "1", path)
+    check(r.status == 0 and "left out" in r.err, r)
+    found = {row["event"]: row["count"] for row in json.loads(r.out)["reports"][0]["rows"]}
+    wanted = {}
+    for line in whole:
+        if begin <= line.us < end and line.cpu == 1:
+            wanted[f"sched:{line.name}"] = wanted.get(f"sched:{line.name}", 0) + 1
+    check(found == wanted, f"{found}, not {wanted}")
+
+
+def marks(test):
+    process = test.start("record", "--name", test.name, "-e", "sched", "-t", "60s", "-o", "x.traced")
+    test.wait_for_recording(test.name)
+    for arguments in (["before"], ["here"], ["--begin", "inside"], ["there"], ["late"]):
+        r = test.run("mark", *arguments)
+        check(r.status == 0, r)
+    process.send_signal(2)
+    r = test.finish(process)
+    check(r.status == 0, r)
+    r = test.run("convert", "x.traced", "x.txt", "--from", "here", "--to", "mark:there")
+    check(r.status == 0 and "left out" in r.err, r)
+    found = [x.details for x in lines_of((test.dir / "x.txt").read_text()) if x.name == "tracing_mark_write"]
+    check(len(found) == 2 and found[0] == "here" and "inside" in found[1], found)
+
+
+def slices_are_open(test):
+    program = test.build / "tests" / "integration" / "marks_rotate"
+    env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent))
+    r = test.run("record", "--name", test.name, "-e", "sched", "-o", "x.traced", "--", program, env=env)
+    check(r.status == 0, r)
+    r = test.run("convert", "--json", "x.traced", "x.json", "--from", "+500ms", "--to=-500ms")
+    check(r.status == 0, r)
+    warning = next(w for w in json.loads(r.out)["warnings"] if "left out" in w)
+    check(not re.search(r"\b0 marks", warning), warning)
+    begin, end = (float(t) for t in re.search(r"from (\S+), to (\S+)\)", warning).groups())
+    events = [e for e in json.loads((test.dir / "x.json").read_text())["traceEvents"] if e.get("name") == "whole"]
+    check([e["ph"] for e in events] == ["B", "B"] and len({e["tid"] for e in events}) == 2, events)
+    check(all(abs(e["ts"] - begin * 1e6) < 1 for e in events), f"{events}, not at {begin}")
+    times = [e["ts"] for e in json.loads((test.dir / "x.json").read_text())["traceEvents"] if e.get("name") == "round"]
+    check(times and begin * 1e6 - 1 <= min(times) and max(times) < end * 1e6, f"{min(times)} to {max(times)}")
+    # A report guesses nothing: what is open at an edge is no whole slice.
+    r = test.run("report", "marks", "--json", "--from", "+500ms", "x.traced")
+    check(r.status == 0 and not any(row["slice"] == "whole" and row["count"] for row in json.loads(r.out)["reports"][0]["rows"]), r)
+
+
+def errors(test):
+    path = generated(test, events=2000)
+    for arguments, status, said in (
+            (["--from", "1.2.3"], 2, "no time in a recording"),
+            (["--from", "+x"], 2, "no time in a recording"),
+            (["--to", "mark:"], 2, "no time in a recording"),
+            (["--from", "nowhere"], 1, "no mark of the recording has the name 'nowhere'"),
+            (["--from", "+2ms", "--to", "+1ms"], 1, "ends before it begins"),
+            (["--from", "+1h"], 1, "its events are from 100.0000"),
+            (["--thread", "x"], 2, "not a process id"),
+            (["--cpus", "x"], 2, "--cpus"),
+            (["--filter", "sched_switch: prev_prio <"], 1, "it ends early"),
+            (["--filter", "sched_switch: prev_prio == -1"], 1, "'-' can't be there"),
+            (["--filter", "sched_switch: nonsense < 3"], 1, "no event of it has a field 'nonsense'"),
+            (["--filter", "next_prio < 3"], 2, "has no event before it"),
+            (["-e", "sched", "-f", "next_prio < 3"], 2, "names no event"),
+            (["--filter", "no_such_event: pid < 3"], 1, "no event found"),
+            (["--filter", "sched_switch: next_comm < \"x\""], 1, "Illegal comparison for string"),
+            (["-e", "no_such_event"], 1, "not one event of the recording is in that part"),
+    ):
+        r = test.run("convert", path, "x.txt", *arguments)
+        check(r.status == status and said in r.err, f"{arguments}: {r}")
+        check("x.txt" not in test.files(), f"{arguments}: {test.files()}")
+    r = test.run("convert", path, "x.traced", "--to", "+1ms")
+    check(r.status == 1 and "write a .dat" in r.err, r)
+
+
+def main():
+    test = Test("part")
+    test.case("parts put together are the whole", parts_are_the_whole)
+    test.case("times from the begin and the end", relative_times)
+    test.case("CPUs, tasks and events", wishes)
+    test.case("filters", filters)
+    test.case("losses are placed", losses_are_placed)
+    test.case("who runs at its begin", state_is_shown)
+    test.case("reports", reports)
+    test.case("marks as times", marks, daemon=True)
+    test.case("slices that are open", slices_are_open, daemon=True)
+    test.case("errors", errors)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* How people name a part of a recording. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/event_glob.h"
+#include "base/io.h"
+#include "export/moment.h"
+#include "filter/syntax.h"
+
+static void moments(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		enum moment_kind kind;
+		uint64_t ns;
+	} good[] = {
+		/* The text rounds to microseconds. */
+		{ "12", MOMENT_AT, 12 * NSEC_PER_SEC - 500 },
+		{ "12.5", MOMENT_AT, 12500000000 - 500 },
+		{ "12.345678", MOMENT_AT, 12345678000 - 500 },
+		{ "12.345678901", MOMENT_AT, 12345678901 },
+		{ "12.3456780", MOMENT_AT, 12345678000 },
+		{ "0", MOMENT_AT, 0 },
+		{ "99999999999999", MOMENT_AT, UINT64_MAX },
+		{ "+1.5s", MOMENT_AFTER_BEGIN, 1500000000 },
+		{ "-500ms", MOMENT_BEFORE_END, 500000000 },
+	};
+	static const char *const bad[] = {
+		"", "+", "-", "+x", "1.2.3", "1s", "12:3", "mark:", "99999999999999999999999",
+	};
+	struct moment m;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(moment_parse(good[i].text, &m, NULL), 0);
+		assert_int_equal(m.kind, good[i].kind);
+		assert_int_equal(m.ns, good[i].ns);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(moment_parse(bad[i], &m, &err), -EINVAL);
+		assert_non_null(err.hint);
+	}
+	assert_int_equal(moment_parse("frame", &m, NULL), 0);
+	assert_int_equal(m.kind, MOMENT_MARK);
+	assert_string_equal(m.mark, "frame");
+	assert_int_equal(moment_parse("mark:+1s", &m, NULL), 0);
+	assert_string_equal(m.mark, "+1s");
+	assert_int_equal(moment_parse("12345678901234567890", &m, NULL), 0);
+	assert_true(m.count == UINT64_C(12345678901234567890) && !m.is_fraction);
+}
+
+static void globs(void **state _unused_)
+{
+	char longer[600];
+
+	assert_true(event_glob_has("sched", "sched", "sched_switch"));
+	assert_true(event_glob_has("sched_sw*", "sched", "sched_switch"));
+	assert_true(event_glob_has("sched:*", "sched", "sched_switch"));
+	assert_true(event_glob_has(":sched_switch", "sched", "sched_switch"));
+	assert_true(event_glob_has("s*:", "sched", "sched_switch"));
+	assert_false(event_glob_has("", "sched", "sched_switch"));
+	assert_false(event_glob_has("irq:*", "sched", "sched_switch"));
+	assert_false(event_glob_has("sched:irq", "sched", "sched_switch"));
+	memset(longer, '*', sizeof(longer));
+	longer[500] = ':';
+	longer[sizeof(longer) - 1] = '\0';
+	assert_false(event_glob_has(longer, "sched", "sched_switch"));
+}
+
+static void syntax(void **state _unused_)
+{
+	static const char *const good[] = {
+		"sched_switch",	     "sched_switch, irq",   "a: b == 1",
+		"a: (b == 1)",	     "a: !(b & 4) || c!=d", "a: b == \"x) && \" && c == '|'",
+		"a: (((b > 0x1f)))",
+	};
+	static const char *const bad[] = {
+		"a:",	       "a: ",	  "a: b <", "a: b == -1", "a: (b == 1", "a: b == 1)",
+		"a: b c",      "a: == 1", "a: ()",  "a: b & & c", "a:b:c",	"a: b, c",
+		"a: b == \"x", "a: !",	  "a: b !", "a: (b))",	  "a: b ; c",
+	};
+	char deep[100];
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		assert_int_equal(filter_syntax_check(good[i], NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(filter_syntax_check(bad[i], &err), -EINVAL);
+		assert_non_null(err.hint);
+	}
+	memset(deep, '(', sizeof(deep));
+	memcpy(deep, "a:", 2);
+	deep[sizeof(deep) - 1] = '\0';
+	assert_int_equal(filter_syntax_check(deep, NULL), -EINVAL);
+}
+
+static void translation(void **state _unused_)
+{
+	static const struct {
+		const char *text, *wanted;
+	} all[] = {
+		{ "a: b ~ \"kw*\"", "a: b =~ \"^kw.*$\"" },
+		{ "a: b~'k?.x' && c == \"~\"", "a: b=~ '^k.\\.x$' && c == \"~\"" },
+		{ "a: b =~ \"kw*\" || c !~ \"x*\"", "a: b =~ \"kw*\" || c !~ \"x*\"" },
+		{ "a~b", "a~b" },
+		{ "a: b ~ \"\"", "a: b =~ \"^$\"" },
+		{ "a: b ~ c", "a: b ~ c" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		assert_int_equal(filter_syntax_translate(all[i].text, &out), 0);
+		assert_string_equal(buf_string(&out), all[i].wanted);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(moments),
+		cmocka_unit_test(globs),
+		cmocka_unit_test(syntax),
+		cmocka_unit_test(translation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
