@@ -225,7 +225,8 @@ static _noinline_ int give_too_short(struct exporter *x, const struct trace_even
 			 err);
 }
 
-_hot_ _always_inline_ static inline int give_record(struct exporter *x, struct trace_event *ev, struct error *err)
+_hot_ _always_inline_ static inline int give_record(struct exporter *x, struct trace_event *ev,
+						    struct error *err)
 {
 	const uint64_t ts = ev->rec.ts;
 	struct ledger_cpu *c = x->row;
@@ -347,7 +348,8 @@ static int give_leave_out(struct exporter *x, const struct trace_event *ev, stru
  * Whether the item is in the selection. 1: yes; 0: no; -ENODATA: nothing that follows is, and no
  * CPU is in a gap whose begin may be.
  */
-static _noinline_ int give_select(struct exporter *x, struct merge_item *item, int kind, struct error *err)
+static _noinline_ int give_select(struct exporter *x, struct merge_item *item, int kind,
+				  struct error *err)
 {
 	struct trace_event *ev = &item->event;
 	uint64_t ts = kind == MERGE_RECORD ? ev->rec.ts : item->after_ts;

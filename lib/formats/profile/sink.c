@@ -304,7 +304,7 @@ static int profile_explain_nothing(const struct sink_profile *s, const struct sa
 	}
 	if (s->left_out) {
 		error_set(err, -EINVAL, "none of the %" PRIu64 " samples matches", s->left_out);
-		return error_hint(err, "check --pid, --comm and --cpu");
+		return error_hint(err, "check --from, --to, --pid, --thread, --comm and --cpus");
 	}
 	if (sum.damaged) {
 		error_set(err, -EINVAL, "the samples can't be read: the recording is damaged");
