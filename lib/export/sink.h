@@ -70,6 +70,7 @@ struct export_format {
 	bool recording;		/* the capture stream itself: nothing can be merged into it */
 	bool for_terminal;	/* readable text for a terminal */
 	bool one_string;	/* the kernel's text is one JSON string; viewers limit its length */
+	bool has_tables;	/* shows a report beside the events */
 	bool has_array;		/* can be an array of events only */
 	bool perfetto_layout;	/* supports perfetto_options.legacy_generic and .plain_sched */
 	bool frames_by_address; /* tells addresses in one function from each other */

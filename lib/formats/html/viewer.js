@@ -5,6 +5,7 @@ const OVERVIEW = 30;
 const RULER = 22;
 const HEAD = OVERVIEW + RULER;
 const TABLE_ROWS = 200;
+const MOMENT_SPAN = 20e6; // ns around a time of a report
 const ANSWER_MS = 4; // of each frame, for searches and sums, so that moving stays smooth
 const KEYS_HELP = [
   ['W S', 'zoom in and out'],
@@ -14,6 +15,7 @@ const KEYS_HELP = [
   ['click', 'show details; on a heading: open or close it'],
   ['F', 'zoom to the selection'],
   ['0', 'show the whole trace'],
+  ['t', 'show or hide the report, if the page has one'],
   ['/', 'search; Enter and Shift Enter: go to the next and the previous match'],
   ['Esc', 'clear the selection'],
 ];
@@ -113,6 +115,8 @@ class Viewer {
     const keys = make('table', {parent: this.help});
     for (const [key, text] of KEYS_HELP)
       make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
+    this.tables = new Tables(this.model, (t, row) => this.goToMoment(t, row));
+    if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
     make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
     this.help.onclick = () => this.help.close();
     this.head = make('canvas', {parent: document.body, id: 'head'});
@@ -120,6 +124,7 @@ class Viewer {
     this.spacer = make('div', {parent: this.scroll});
     this.canvas = make('canvas', {parent: this.spacer});
     this.details = make('section', {parent: document.body, id: 'details', hidden: true});
+    this.report = make('section', {parent: document.body, id: 'report', hidden: true});
     this.tip = make('div', {parent: document.body, id: 'tip', hidden: true});
   }
 
@@ -390,6 +395,8 @@ class Viewer {
       event.preventDefault();
       this.input.focus();
       this.input.select();
+    } else if (key === 't') {
+      this.toggleTables();
     } else if (key === '?') {
       this.help.showModal();
     } else if (key === 'escape') {
@@ -559,6 +566,25 @@ class Viewer {
     });
     if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
     addTable(parent, caption, head, rows);
+  }
+
+  toggleTables() {
+    if (!this.tables.all.length) return;
+    if (!this.report.firstChild) this.tables.put(this.report);
+    this.report.hidden = !this.report.hidden;
+  }
+
+  // Centres a time that a report names, zooms in on it, and opens the row of the thread or CPU that it is about.
+  goToMoment(t, {tid, cpu}) {
+    const span = Math.min(this.painter.to - this.painter.from, MOMENT_SPAN);
+    this.show(t - span / 2, t + span / 2);
+    const row = this.rows.reveal((r) =>
+      tid ? r.thread && r.thread.tid === tid : cpu !== undefined && r.kind === 'running' && r.cpu.number === cpu,
+    );
+    this.placeRows();
+    if (row) this.scroll.scrollTop = row.y - 60;
+    this.selection = row ? {from: t, to: t, top: row.y, bottom: row.y + row.height} : null;
+    this.dirty();
   }
 
   async find(query) {

@@ -384,6 +384,7 @@ const struct sink_ops sink_html_ops = {
 		.summary = "a page that shows the trace in a browser",
 		.open_hint = "open it in a browser",
 		.clocks = json_clocks,
+		.has_tables = true,
 		.one_string = true,
 		.borders = html_borders,
 		.mend = html_mend,
