@@ -74,6 +74,13 @@ int histogram_add(struct histogram *h, uint64_t value)
 	return histogram_count(h, histogram_bucket(value), 1);
 }
 
+int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t *max_at)
+{
+	if (!h->count || value > h->max)
+		*max_at = ts;
+	return histogram_add(h, value);
+}
+
 int histogram_merge(struct histogram *h, const struct histogram *other)
 {
 	int r = 0;

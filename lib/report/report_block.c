@@ -143,9 +143,7 @@ static int block_on_complete(struct report *report, const struct trace_event *ev
 	row->count++;
 	row->bytes += q->bytes;
 	row->errors += field_at_read(&b->complete.error, &ev->rec) != 0;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 /* The driver could not take the request now: it waits in the queue again. */

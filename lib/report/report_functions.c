@@ -143,9 +143,7 @@ static int call_end(struct call_report *c, const struct trace_event *ev,
 		*ret_callees += ns;
 	if (whole && call)
 		row->self += ns - MIN(ns, call->callees);
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 /* The open call that returns; NULL: none. Drops the calls within it. */

@@ -110,9 +110,7 @@ static int irq_end(struct irq_report *s, const struct trace_event *ev, enum irq_
 	case INTERVAL_WHOLE:
 		break;
 	}
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 static int irq_on_entry(struct report *report, const struct trace_event *ev)

@@ -60,9 +60,7 @@ static int offcpu_on_slept(struct report *report, const struct sched_span *span)
 	if (span->state != SPAN_WHOLE)
 		return 0;
 	row->total += ns;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = span->to;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, span->to, &row->max_at);
 }
 
 static void offcpu_row_deinit(void *row)

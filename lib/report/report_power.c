@@ -70,9 +70,7 @@ static int power_end(struct power_report *p, struct power_now *now, bool whole)
 		row->cut++;
 		return 0;
 	}
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = env->ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, env->ts, &row->max_at);
 }
 
 static int power_begin(struct power_report *p, struct power_now *now, enum power_what what,

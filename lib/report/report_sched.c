@@ -71,9 +71,7 @@ static int sched_on_waited(struct report *report, const struct sched_span *span)
 	row->migrations += span->task->cpu != UINT32_MAX && span->task->cpu != span->cpu;
 	if (!sched_row_takes(row, span))
 		return 0;
-	if (!row->delay.count || ns > row->delay.max)
-		row->max_at = span->to;
-	return histogram_add(&row->delay, ns);
+	return histogram_add_at(&row->delay, ns, span->to, &row->max_at);
 }
 
 static void sched_row_deinit(void *row)

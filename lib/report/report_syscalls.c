@@ -134,9 +134,7 @@ static int syscall_add(struct syscall_row *row, uint64_t ns, const struct trace_
 {
 	row->calls++;
 	row->errors += ret < 0 && ret >= -ERRNO_MAX;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 static int syscalls_on_exit(struct report *report, const struct trace_event *ev)

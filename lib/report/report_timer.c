@@ -200,9 +200,7 @@ static int timer_exit(struct report *report, const struct trace_event *ev, enum 
 			continue;
 		}
 		ns = report_elapsed(run->from, ev->rec.ts);
-		if (!run->row->run.count || ns > run->row->run.max)
-			run->row->max_at = ev->rec.ts;
-		return histogram_add(&run->row->run, ns);
+		return histogram_add_at(&run->row->run, ns, ev->rec.ts, &run->row->max_at);
 	}
 	row = known && known->row ? known->row : timer_row(t, kind, 0);
 	if (!row)

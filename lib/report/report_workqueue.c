@@ -141,9 +141,7 @@ static int work_on_end(struct report *report, const struct trace_event *ev)
 		return 0;
 	}
 	ns = report_elapsed(running->from, ev->rec.ts);
-	if (!row->run.count || ns > row->run.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->run, ns);
+	return histogram_add_at(&row->run, ns, ev->rec.ts, &row->max_at);
 }
 
 static void work_row_deinit(void *data)
