@@ -13,6 +13,7 @@
 #include "outcome.h"
 #include "output/path.h"
 #include "report.h"
+#include "report/merge.h"
 #include "report/report.h"
 
 /* Rows of each table if no report is named. */
@@ -110,6 +111,7 @@ static void reporting_init(struct reporting *r, const struct options *o)
 		.o = o,
 		.options = { .by = o->by,
 			     .sort = o->sort,
+			     .task = o->task,
 			     .top = o->top,
 			     .min_ns = o->min_ns,
 			     .is_terminal = isatty(STDOUT_FILENO) },
@@ -213,6 +215,27 @@ static int report_fetch(const struct options *o)
 	return fetch_run(o, FETCH_SNAPSHOT);
 }
 
+/* All arguments are files. */
+static int report_merge(struct reporting *r)
+{
+	const struct options *o = r->o;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (reporting_take_form(r, &err) < 0)
+		return cli_usage(&err);
+	if (o->by || o->task || o->session || o->instance || o->raw_addresses) {
+		error_set(&err, -EINVAL, "--merge and --%s exclude each other",
+			  o->by		? "by"
+			  : o->task	? "task"
+			  : o->session	? "session"
+			  : o->instance ? "instance"
+					: "raw-addresses");
+		error_hint(&err, "give it to the commands that make the reports");
+		return cli_usage(&err);
+	}
+	return report_merge_files(o, &r->options);
+}
+
 static int report_run(const struct options *o)
 {
 	const size_t names = o->arg_count - !o->session;
@@ -223,6 +246,8 @@ static int report_run(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	reporting_init(&r, o);
+	if (o->merge_count)
+		return report_merge(&r);
 	if (!o->session && !o->arg_count) {
 		error_set(&err, -EINVAL, "report: the recording is missing");
 		error_hint(&err, "tracectl report IN, or --session NAME");
@@ -246,17 +271,19 @@ static int report_run(const struct options *o)
 
 const struct command command_report = {
 	.name = "report",
-	.synopsis = "[NAME...] IN | --session SESSION",
+	.synopsis = "[NAME...] IN | --session SESSION | --merge FILE...",
 	.summary = "tables from a recording: delays, interrupts, system calls",
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
-		"--session takes what a running flight recorder holds.",
+		"--session takes what a running flight recorder holds. --merge adds up reports\n"
+		"that --json wrote.",
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
-			      OPTION(FAIL_ON_LOSS), OPTION(SESSION)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(SESSION)),
-	.args_max = REPORTS_MAX + 1,
+			      OPTION(FAIL_ON_LOSS), OPTION(SESSION), OPTION(MERGE), OPTION(TASK)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK),
+			  OPTION(SESSION)),
+	.args_max = REPORT_MERGE_FILES_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,
 };

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,11 @@ int histogram_add(struct histogram *h, uint64_t value);
 int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t *max_at);
 /* Adds all values of another one. Returns 0 or -ENOMEM. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
+
+/* Adds to a bucket alone, for a histogram that is read. Returns 0 or -ENOMEM. */
+int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count);
+/* Whether its buckets agree with count, min and max. */
+bool histogram_is_valid(const struct histogram *h);
 
 uint64_t histogram_average(const struct histogram *h);
 /*

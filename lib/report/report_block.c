@@ -214,10 +214,16 @@ static int block_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column block_columns[] = {
-	{ "device", COLUMN_TEXT },    { "operation", COLUMN_TEXT }, { "count", COLUMN_COUNT },
-	{ "bytes", COLUMN_BYTES },    { "errors", COLUMN_COUNT },   { "queue", COLUMN_HISTOGRAM },
-	{ "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	    { "cut", COLUMN_COUNT },
-	{ "open", COLUMN_COUNT },
+	COLUMN("device", COLUMN_TEXT),
+	COLUMN("operation", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("bytes", COLUMN_BYTES),
+	COLUMN("errors", COLUMN_COUNT),
+	COLUMN("queue", COLUMN_HISTOGRAM),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void block_put_row(struct table *t, const struct block_row *row)

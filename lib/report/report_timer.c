@@ -327,10 +327,18 @@ static int timer_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column timer_columns[] = {
-	{ "function", COLUMN_TEXT }, { "kind", COLUMN_TEXT },	   { "count", COLUMN_COUNT },
-	{ "starts", COLUMN_COUNT },  { "cancels", COLUMN_COUNT },  { "total", COLUMN_TIME },
-	{ "run", COLUMN_HISTOGRAM }, { "late", COLUMN_HISTOGRAM }, { "late-jiffies", COLUMN_COUNT },
-	{ "max-at", COLUMN_AT },     { "cut", COLUMN_COUNT },	   { "open", COLUMN_COUNT },
+	COLUMN("function", COLUMN_TEXT),
+	COLUMN("kind", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("starts", COLUMN_COUNT),
+	COLUMN("cancels", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("run", COLUMN_HISTOGRAM),
+	COLUMN("late", COLUMN_HISTOGRAM),
+	COLUMN("late-jiffies", COLUMN_COUNT, .adds = ADDS_LARGEST),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "run"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void timer_put_row(struct table *t, const struct timer_report *report,
