@@ -110,6 +110,7 @@ enum option_id {
 	OPT_SORT,
 	OPT_TOP,
 	OPT_MIN,
+	OPT_TASK,
 	OPT_WATCH,
 	OPT_JSON,
 	OPT_QUIET,
@@ -188,7 +189,7 @@ struct options {
 	uint32_t sample_hz;			/* 0: not given */
 	const char *sample_event;		/* NULL: not given */
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
-	const char *by, *sort;			/* of reports; NULL: not given */
+	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
 	bool watch;
 	bool own_status; /* of a recorded command's status, only our part counts */

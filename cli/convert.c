@@ -13,6 +13,7 @@
 #include "detached.h"
 #include "formats/formats.h"
 #include "input.h"
+#include "page_tables.h"
 #include "progress.h"
 #include "samples.h"
 #include "selection.h"
@@ -95,6 +96,7 @@ struct conversion {
 	struct destination *dest;
 	const struct samples *samples;
 	const struct chosen_part *part;
+	struct page_tables *tables;
 	struct input_beside *beside;
 	struct progress progress;
 	int in;
@@ -105,7 +107,7 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 	const struct samples *samples = c->samples;
 	struct destination *dest = c->dest;
 	const struct options *o = c->o;
-	const struct export_options options = {
+	struct export_options options = {
 		.format = dest->format->name,
 		.raw_addresses = o->raw_addresses,
 		.json_array = o->json_array,
@@ -126,8 +128,12 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 		.progress = c->progress.on ? show_progress : NULL,
 		.userdata = &c->progress,
 	};
-	int r = export_stream(c->in, destination_fd(dest), &options, ret, err);
+	int made = page_tables_make(c->tables, c->in, &options, err);
+	int r = made;
 
+	if (r >= 0)
+		r = export_stream(c->in, destination_fd(dest), &options, ret, err);
+	ret->incomplete |= made > 0;
 	progress_clear(&c->progress);
 	samples_tell(samples);
 	return r;
@@ -160,7 +166,8 @@ static int convert_run(const struct options *o)
 	_cleanup_chosen_part_ struct chosen_part part = CHOSEN_PART_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_input_beside_ struct input_beside beside = { 0 };
-	struct conversion c = { o, &dest, &samples, &part, &beside, { 0 }, -EBADF };
+	_cleanup_page_tables_ struct page_tables tables = PAGE_TABLES_INIT;
+	struct conversion c = { o, &dest, &samples, &part, &tables, &beside, { 0 }, -EBADF };
 	_cleanup_close_ int in = -EBADF;
 	const char *out;
 	int r;
@@ -183,6 +190,8 @@ static int convert_run(const struct options *o)
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
+	if (page_tables_open(&tables, o, dest.format, &err) < 0)
+		return cli_usage(&err);
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
 		return cli_fail(&err);
@@ -218,8 +227,8 @@ const struct command command_convert = {
 		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
 		"and lost, and which events had no compiled printer.",
 	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(CPU_PROFILE), OPTION(SYMBOLS),
-			      OPTIONS_SELECTION, OPTION(INSTANCE)),
-	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION,
+			      OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT)),
+	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
 			  OPTION(INSTANCE)),
 	.args_min = 1,
 	.args_max = 2,

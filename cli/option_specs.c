@@ -131,6 +131,7 @@ DEFINE_SET_STRING(id)
 DEFINE_SET_STRING(by)
 DEFINE_SET_STRING(session)
 DEFINE_SET_STRING(sort)
+DEFINE_SET_STRING(task)
 
 /* '' is the top-level buffer of a trace.dat. */
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
@@ -542,8 +543,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_ID] = { 0, "id", "ID", "sync: of the mark; mark: a number, for slices of one name",
 		     GROUP_RARE, COMPLETE_NOTHING, set_id },
 	[OPT_MERGE] = { 0, "merge", "FILE",
-			"marks that an application wrote itself (Trace Event Format); may be "
-			"repeated",
+			"marks that an application wrote itself (Trace Event Format); with "
+			"report: a report to add up; may be repeated",
 			GROUP_WHERE, COMPLETE_FILE, merge_set_file },
 	[OPT_CPU_PROFILE] = { 0, "cpu-profile", "FILE",
 			      "samples of gperftools' CPU profiler; may be repeated", GROUP_WHERE,
@@ -582,6 +583,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		      COMPLETE_NOTHING, set_top },
 	[OPT_MIN] = { 0, "min", "TIME", "only rows whose sorted time is at least this", GROUP_WHAT,
 		      COMPLETE_NOTHING, set_min },
+	[OPT_TASK] = { 0, "task", "TID|NAME", "critpath: the thread", GROUP_WHAT, COMPLETE_NOTHING,
+		       set_task },
 	[OPT_WATCH] = { 0, "watch", NULL, "show it anew each second, until Ctrl-C", GROUP_WHEN,
 			COMPLETE_NOTHING, set_watch },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", GROUP_GENERAL, COMPLETE_NOTHING, set_json },

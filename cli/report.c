@@ -10,9 +10,11 @@
 #include "detached.h"
 #include "formats/formats.h"
 #include "input.h"
+#include "named_reports.h"
 #include "outcome.h"
 #include "output/path.h"
 #include "report.h"
+#include "report/merge.h"
 #include "report/report.h"
 #include "selection.h"
 
@@ -22,9 +24,7 @@
 struct reporting {
 	const struct options *o;
 	const char *path; /* for messages */
-	char *words;	  /* owned; the names point into it */
-	const char *names[REPORTS_MAX];
-	struct report_options options;
+	struct named_reports reports;
 	struct chosen_part part;
 	struct input_beside beside;
 	int in;
@@ -32,42 +32,20 @@ struct reporting {
 
 static void reporting_deinit(struct reporting *r)
 {
-	free(r->words);
+	named_reports_deinit(&r->reports);
 	chosen_part_deinit(&r->part);
 	input_beside_deinit(&r->beside);
 	close_fd(r->in);
-}
-
-/* Each word may be several names, with commas. */
-static int reporting_take_names(struct reporting *r, const char *const *words, size_t count,
-				struct error *err)
-{
-	_cleanup_buf_ struct buf all = BUF_INIT;
-	char *rest, *name;
-
-	for (size_t i = 0; i < count; i++)
-		buf_printf(&all, "%s,", words[i]);
-	if (!buf_string(&all))
-		return error_errno(err, -ENOMEM, "report");
-	r->words = TAKE_PTR(all.data);
-	for (rest = r->words; (name = strsep(&rest, ","));) {
-		if (!*name)
-			continue;
-		if (r->options.count == REPORTS_MAX)
-			return error_set(err, -EINVAL, "more than %d reports", REPORTS_MAX);
-		r->names[r->options.count++] = name;
-	}
-	return 0;
 }
 
 static int reporting_take_form(struct reporting *r, struct error *err)
 {
 	const char *form = r->o->json ? "json" : r->o->format ?: "text";
 
-	r->options.form = !strcmp(form, "json")	 ? REPORT_JSON
-			  : !strcmp(form, "csv") ? REPORT_CSV
-						 : REPORT_TEXT;
-	if (r->options.form != REPORT_TEXT || !strcmp(form, "text"))
+	r->reports.options.form = !strcmp(form, "json")	 ? REPORT_JSON
+				  : !strcmp(form, "csv") ? REPORT_CSV
+							 : REPORT_TEXT;
+	if (r->reports.options.form != REPORT_TEXT || !strcmp(form, "text"))
 		return 0;
 	error_set(err, -EINVAL, "a report is not made as '%s'", form);
 	return error_hint(err, "its forms are text, json and csv");
@@ -94,7 +72,7 @@ static int reporting_decode(void *userdata, struct export_result *ret, struct er
 	struct export_options options = {
 		.format = report_sink_ops.format.name,
 		.raw_addresses = r->o->raw_addresses,
-		.report = &r->options,
+		.report = &r->reports.options,
 		.selection = r->part.wanted,
 	};
 	int e = input_import(&r->in, &r->beside, r->path, r->o->instance, err);
@@ -108,18 +86,11 @@ static int reporting_decode(void *userdata, struct export_result *ret, struct er
 	return e;
 }
 
-static void reporting_init(struct reporting *r, const struct options *o)
+static int reporting_init(struct reporting *r, const struct options *o, const char *const *names,
+			  size_t count, struct error *err)
 {
-	*r = (struct reporting){
-		.o = o,
-		.options = { .by = o->by,
-			     .sort = o->sort,
-			     .top = o->top,
-			     .min_ns = o->min_ns,
-			     .is_terminal = isatty(STDOUT_FILENO) },
-		.in = -EBADF,
-	};
-	r->options.names = r->names;
+	*r = (struct reporting){ .o = o, .in = -EBADF };
+	return named_reports_init(&r->reports, o, names, count, err);
 }
 
 /* The recording is open. Returns the exit status. */
@@ -152,35 +123,48 @@ static int report_open_temp(char path[32], struct error *err)
 	return fd;
 }
 
-/* The recording is read again: the output can only be a capture stream. */
-static int report_check_output(const struct options *o, struct error *err)
+/* Whether the output is a capture stream that can be read again. */
+static bool report_output_is_stream(const struct options *o)
 {
 	const struct export_format *format =
 		o->output ? export_format_find(o->format, o->output) : NULL;
 
-	if (!o->output && !o->format)
-		return 0;
-	if (format && format->recording && strcmp(o->output, "-") != 0)
-		return 0;
-	error_set(err, -EINVAL, "--report: the output can only be a .traced");
-	return error_hint(err, "omit -o, or write a .traced and convert it");
+	return format && format->recording && strcmp(o->output, "-") != 0;
+}
+
+/* Writes o->output from the stream at path; a page with the report's tables. */
+static int report_convert(const struct options *o, char *path)
+{
+	const struct export_format *format = export_format_find(o->format, o->output);
+	struct options changed = *o;
+
+	changed.output = NULL;
+	changed.args = (char *[]){ path, (char *)o->output, NULL };
+	changed.arg_count = 2;
+	/* They said what to record. */
+	changed.event_count = changed.pid_count = changed.thread_count = 0;
+	changed.cpus = changed.comm = NULL;
+	if (!format || !format->has_tables)
+		changed.reports.count = 0;
+	return command_convert.run(&changed);
 }
 
 /*
- * Has work() write a capture stream, to o->output or an unnamed file, and reports on it. Returns
- * work()'s status, or if that is 0 the report's.
+ * Has work() write a capture stream, to o->output or an unnamed file, and reports on it. Another
+ * output is made of the unnamed file. Returns the first status that is not 0.
  */
 static int reporting_record(struct reporting *r, const struct options *o,
 			    int (*work)(const struct options *o))
 {
+	const bool direct = report_output_is_stream(o);
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct options changed = *o;
 	char path[32];
 	struct stat st;
-	int status, reported;
+	int status, reported, converted = 0;
 
 	changed.json = false;
-	if (!o->output) {
+	if (!direct) {
 		r->in = report_open_temp(path, &err);
 		if (r->in < 0)
 			return cli_fail(&err);
@@ -189,25 +173,36 @@ static int reporting_record(struct reporting *r, const struct options *o,
 		changed.quiet = true;
 	}
 	status = work(&changed);
-	if (o->output)
+	if (direct)
 		r->in = input_open(o->output, &err);
 	/* If there is no recording, work() has said why. */
 	if (r->in < 0 || fstat(r->in, &st) < 0 || !st.st_size)
 		return status ?: cli_fail(&err);
+	/* The report leaves no right to write files. */
+	if (!direct && o->output)
+		converted = report_convert(o, path);
 	reported = reporting_run(r);
-	return status ?: reported;
+	return status ?: converted ?: reported;
+}
+
+/* What the recording would do while it goes on, it can't. */
+static int report_check_output(const struct options *o, struct error *err)
+{
+	if (!o->format || o->output)
+		return 0;
+	error_set(err, -EINVAL, "--format %s is of an output, and there is none", o->format);
+	return error_hint(err, "name it: -o FILE");
 }
 
 int report_after(const struct options *o, int (*work)(const struct options *o))
 {
 	_cleanup_(reporting_deinit) struct reporting r;
 	_cleanup_error_ struct error err = ERROR_INIT;
+	int e = reporting_init(&r, o, o->reports.items, o->reports.count, &err);
 
-	reporting_init(&r, o);
 	r.path = o->output ?: "the recording";
-	if (report_check_output(o, &err) < 0 ||
-	    reporting_take_names(&r, o->reports.items, o->reports.count, &err) < 0 ||
-	    report_options_check(&r.options, &err) < 0)
+	if (e < 0 || report_check_output(o, &err) < 0 ||
+	    report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
 	return reporting_record(&r, o, work);
 }
@@ -215,6 +210,27 @@ int report_after(const struct options *o, int (*work)(const struct options *o))
 static int report_fetch(const struct options *o)
 {
 	return fetch_run(o, FETCH_SNAPSHOT);
+}
+
+/* All arguments are files. */
+static int report_merge(struct reporting *r)
+{
+	const struct options *o = r->o;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (reporting_take_form(r, &err) < 0)
+		return cli_usage(&err);
+	if (o->by || o->task || o->session || o->instance || o->raw_addresses) {
+		error_set(&err, -EINVAL, "--merge and --%s exclude each other",
+			  o->by		? "by"
+			  : o->task	? "task"
+			  : o->session	? "session"
+			  : o->instance ? "instance"
+					: "raw-addresses");
+		error_hint(&err, "give it to the commands that make the reports");
+		return cli_usage(&err);
+	}
+	return report_merge_files(o, &r->reports.options);
 }
 
 static int report_run(const struct options *o)
@@ -225,19 +241,21 @@ static int report_run(const struct options *o)
 				 .arg_count = 1 };
 	_cleanup_(reporting_deinit) struct reporting r;
 	_cleanup_error_ struct error err = ERROR_INIT;
+	int e = reporting_init(&r, o, (const char *const *)o->args,
+			       o->merge_count || !o->arg_count ? 0 : names, &err);
 
-	reporting_init(&r, o);
-	if (!o->session && !o->arg_count) {
+	if (o->merge_count)
+		return report_merge(&r);
+	if (e == 0 && !o->session && !o->arg_count) {
 		error_set(&err, -EINVAL, "report: the recording is missing");
 		error_hint(&err, "tracectl report IN, or --session NAME");
 		return cli_usage(&err);
 	}
 	r.path = o->session ?: o->args[names];
 	if (!names && !o->top)
-		r.options.top = OVERVIEW_ROWS;
-	if (chosen_part_open(&r.part, o, &err) < 0 ||
-	    reporting_take_names(&r, (const char *const *)o->args, names, &err) < 0 ||
-	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.options, &err) < 0)
+		r.reports.options.top = OVERVIEW_ROWS;
+	if (e < 0 || chosen_part_open(&r.part, o, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
+	    report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
 	if (o->session)
 		return reporting_record(&r, &fetch, report_fetch);
@@ -251,18 +269,20 @@ static int report_run(const struct options *o)
 
 const struct command command_report = {
 	.name = "report",
-	.synopsis = "[NAME...] IN | --session SESSION",
+	.synopsis = "[NAME...] IN | --session SESSION | --merge FILE...",
 	.summary = "tables from a recording: delays, interrupts, system calls",
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
-		"--session takes what a running flight recorder holds.",
-	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
-			      OPTION(JSON), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),
-			      OPTION(INSTANCE), OPTION(FAIL_ON_LOSS), OPTION(SESSION)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTIONS_SELECTION,
-			  OPTION(SESSION)),
-	.args_max = REPORTS_MAX + 1,
+		"--session takes what a running flight recorder holds. --merge adds up reports\n"
+		"that --json wrote.",
+	.options =
+		OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
+			   OPTION(JSON), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
+			   OPTION(FAIL_ON_LOSS), OPTION(SESSION), OPTION(MERGE), OPTION(TASK)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK),
+			  OPTIONS_SELECTION, OPTION(SESSION)),
+	.args_max = REPORT_MERGE_FILES_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,
 };

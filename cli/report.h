@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli.h"
+#include "report/report.h"
 
 /*
  * Runs work() with options that make it write a capture stream, to o->output or an unnamed file,
@@ -10,3 +11,5 @@
  * report's.
  */
 int report_after(const struct options *o, int (*work)(const struct options *o));
+/* Adds up the reports in the files of --merge and the arguments. Returns the exit status. */
+int report_merge_files(const struct options *o, const struct report_options *options);

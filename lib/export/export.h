@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "export/selection.h"
 #include "marks/input_file.h"
-#include "marks/value.h"
 #include "trace/ledger.h"
 
 struct report_options;
@@ -90,8 +89,9 @@ struct export_options {
 	size_t profile_count;		     /* at most EXPORT_MERGES_MAX */
 	struct export_selection selection;   /* not with follow */
 	const struct report_options *report; /* for the sink of lib/report only */
-	/* A report as JSON, for formats with export_format.has_tables; empty: none. Borrowed. */
-	struct text tables;
+	/* A report as JSON, for formats with export_format.has_tables; NULL: none. Borrowed. */
+	const char *tables;
+	size_t tables_len;
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;

@@ -44,7 +44,7 @@ static uint64_t histogram_bucket_middle(uint32_t bucket)
 	return from + (histogram_bucket_from(bucket + 1) - from) / 2;
 }
 
-static int histogram_count(struct histogram *h, uint32_t bucket, uint64_t count)
+int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count)
 {
 	const uint64_t key = (uint64_t)bucket << COUNT_BITS;
 	uint32_t at = lower_bound(i, h->used, h->buckets[i] < key);
@@ -71,7 +71,14 @@ int histogram_add(struct histogram *h, uint64_t value)
 	h->count++;
 	if (__builtin_add_overflow(h->sum, value, &h->sum))
 		h->sum = UINT64_MAX;
-	return histogram_count(h, histogram_bucket(value), 1);
+	return histogram_put_bucket(h, histogram_bucket(value), 1);
+}
+
+int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t *max_at)
+{
+	if (!h->count || value > h->max)
+		*max_at = ts;
+	return histogram_add(h, value);
 }
 
 int histogram_merge(struct histogram *h, const struct histogram *other)
@@ -82,13 +89,32 @@ int histogram_merge(struct histogram *h, const struct histogram *other)
 		return 0;
 	h->min = h->count ? MIN(h->min, other->min) : other->min;
 	h->max = MAX(h->max, other->max);
-	h->count += other->count;
+	if (__builtin_add_overflow(h->count, other->count, &h->count))
+		h->count = UINT64_MAX;
 	if (__builtin_add_overflow(h->sum, other->sum, &h->sum))
 		h->sum = UINT64_MAX;
 	for (uint32_t i = 0; i < other->used && r == 0; i++)
-		r = histogram_count(h, (uint32_t)(other->buckets[i] >> COUNT_BITS),
-				    other->buckets[i] & HISTOGRAM_COUNT_MAX);
+		r = histogram_put_bucket(h, (uint32_t)(other->buckets[i] >> COUNT_BITS),
+					 other->buckets[i] & HISTOGRAM_COUNT_MAX);
 	return r;
+}
+
+bool histogram_is_valid(const struct histogram *h)
+{
+	uint64_t sum = 0;
+	bool is_full = false;
+
+	if (!h->count || !h->used)
+		return !h->count && !h->used && !h->sum && !h->max;
+	for (uint32_t i = 0; i < h->used; i++) {
+		uint64_t count = h->buckets[i] & HISTOGRAM_COUNT_MAX;
+
+		is_full |= count == HISTOGRAM_COUNT_MAX;
+		sum += count;
+	}
+	return (is_full ? sum <= h->count : sum == h->count) && h->min <= h->max &&
+	       histogram_bucket(h->min) == h->buckets[0] >> COUNT_BITS &&
+	       histogram_bucket(h->max) == h->buckets[h->used - 1] >> COUNT_BITS;
 }
 
 uint64_t histogram_average(const struct histogram *h)

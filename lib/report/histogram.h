@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,7 +14,7 @@
 
 #define HISTOGRAM_SUB_BITS 6
 #define HISTOGRAM_BUCKETS                                                                          \
-	((64U - HISTOGRAM_SUB_BITS) << HISTOGRAM_SUB_BITS) + (1U << HISTOGRAM_SUB_BITS)
+	(((64U - HISTOGRAM_SUB_BITS) << HISTOGRAM_SUB_BITS) + (1U << HISTOGRAM_SUB_BITS))
 /* A bucket with more values than this keeps this count. */
 #define HISTOGRAM_COUNT_MAX ((UINT64_C(1) << 48) - 1)
 
@@ -29,8 +30,15 @@ void histogram_deinit(struct histogram *h);
 
 /* Adds a value. Returns 0 or -ENOMEM; then the value is in the sums, but in no bucket. */
 int histogram_add(struct histogram *h, uint64_t value);
+/* The same for a value of the time ts; *max_at becomes the time of the first largest value. */
+int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t *max_at);
 /* Adds all values of another one. Returns 0 or -ENOMEM. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
+
+/* Adds to a bucket alone, for a histogram that is read. Returns 0 or -ENOMEM. */
+int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count);
+/* Whether its buckets agree with count, min and max. */
+bool histogram_is_valid(const struct histogram *h);
 
 uint64_t histogram_average(const struct histogram *h);
 /*

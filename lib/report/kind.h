@@ -30,6 +30,7 @@ struct report_env {
 struct report {
 	const struct report_kind *kind;
 	struct report_env *env;
+	const char *by;	    /* env.by as it was opened */
 	bool has_no_events; /* no table is made */
 };
 
@@ -83,12 +84,6 @@ static inline bool report_is_whole(const struct report_env *env, uint64_t mark)
 static inline uint64_t report_elapsed(uint64_t from, uint64_t to)
 {
 	return to - MIN(from, to);
-}
-
-/* part of whole, 1000 at most; 0 of nothing. */
-static inline uint64_t report_permille(uint64_t part, uint64_t whole)
-{
-	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
 }
 
 /* NULL: unknown. Also of tid 0, the idle task, there is none. */

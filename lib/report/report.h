@@ -28,6 +28,7 @@ struct report_options {
 	const char *sort; /* a column; NULL: the report's usual one */
 	uint64_t top;	  /* rows of a table; 0: all */
 	uint64_t min_ns;  /* least value of the column that sorts, if that is a time */
+	const char *task; /* a tid, or a name; NULL: none */
 	bool is_terminal; /* for people: bars in histograms */
 };
 
@@ -37,6 +38,7 @@ extern const struct sink_ops report_sink_ops;
 struct report_about {
 	const char *name, *summary;
 	bool is_usual;	       /* made if no report is named */
+	bool needs_task;       /* report_options.task */
 	const char *events;    /* to record for it, for hints: "sched", or options: "-p NAME" */
 	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */
 };

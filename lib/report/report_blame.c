@@ -26,7 +26,6 @@ struct blame_cpu {
 
 struct blame_waiter {
 	struct group group;
-	uint64_t total; /* of its whole waits */
 };
 
 struct blame_pair {
@@ -109,13 +108,10 @@ static struct blame_waiter *blame_waiter_of(struct blame *b, const struct sched_
 static int blame_add(struct blame *b, const struct blame_waiter *waiter,
 		     const struct blame_run *run, uint64_t ns)
 {
-	struct row_key key = { (uintptr_t)waiter, 0 };
-	struct blame_pair *pair;
+	/* A task without a name in the recording is not "unknown". */
+	const struct row_key more = { (uintptr_t)waiter, run->tid == BLAME_UNKNOWN };
+	struct blame_pair *pair = group_find(&b->pairs, b->grouping, run->task, run->tid, 0, &more);
 
-	/* A key of its own: a task without a name in the recording is not "unknown". */
-	key = group_key_join(key, group_key(b->grouping, run->task, run->tid, 0));
-	key.b ^= run->tid == BLAME_UNKNOWN;
-	pair = rows_get(&b->pairs, key);
 	if (!pair)
 		return -ENOMEM;
 	if (!pair->runner.used) {
@@ -145,7 +141,6 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	c = blame_cpu_of(b, span->cpu);
 	if (!waiter || !c)
 		return -ENOMEM;
-	waiter->total += left;
 	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)BLAME_RUNS) && r == 0; i++) {
 		const struct blame_run *run = &c->runs[(c->count - 1 - i) % BLAME_RUNS];
 		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
@@ -184,18 +179,29 @@ static int blame_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column blame_threads[] = {
-	{ "waiter", COLUMN_TEXT },	 { "waiter-tid", COLUMN_NUMBER }, { "runner", COLUMN_TEXT },
-	{ "runner-tid", COLUMN_NUMBER }, { "count", COLUMN_COUNT },	  { "time", COLUMN_TIME },
-	{ "share", COLUMN_PERMILLE },
+	COLUMN("waiter", COLUMN_TEXT),
+	COLUMN("waiter-tid", COLUMN_NUMBER),
+	COLUMN("runner", COLUMN_TEXT),
+	COLUMN("runner-tid", COLUMN_NUMBER),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("time", COLUMN_TIME),
+	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "time", .same = 2),
 };
 static const struct column blame_processes[] = {
-	{ "waiter", COLUMN_TEXT },	 { "waiter-pid", COLUMN_NUMBER }, { "runner", COLUMN_TEXT },
-	{ "runner-pid", COLUMN_NUMBER }, { "count", COLUMN_COUNT },	  { "time", COLUMN_TIME },
-	{ "share", COLUMN_PERMILLE },
+	COLUMN("waiter", COLUMN_TEXT),
+	COLUMN("waiter-pid", COLUMN_NUMBER),
+	COLUMN("runner", COLUMN_TEXT),
+	COLUMN("runner-pid", COLUMN_NUMBER),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("time", COLUMN_TIME),
+	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "time", .same = 2),
 };
 static const struct column blame_comms[] = {
-	{ "waiter", COLUMN_TEXT }, { "runner", COLUMN_TEXT },	 { "count", COLUMN_COUNT },
-	{ "time", COLUMN_TIME },   { "share", COLUMN_PERMILLE },
+	COLUMN("waiter", COLUMN_TEXT),
+	COLUMN("runner", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("time", COLUMN_TIME),
+	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "time", .same = 1),
 };
 
 static int blame_table(const struct blame *b, struct table **ret)
@@ -227,8 +233,7 @@ static void blame_put_pair(const struct blame *b, struct table *t, const struct 
 		group_put(t, b->grouping, &pair->runner);
 	table_put_count(t, pair->count);
 	table_put_count(t, pair->time);
-	table_put_count(t, pair->runner.is_rest ? 0
-						: report_permille(pair->time, pair->waiter->total));
+	table_put_count(t, TABLE_DERIVED);
 }
 
 static int blame_close(struct report *report, struct table **ret)
@@ -244,6 +249,7 @@ static int blame_close(struct report *report, struct table **ret)
 		blame_put_pair(b, t, rows_at(&b->pairs, i));
 	if (b->pairs.rest)
 		blame_put_pair(b, t, b->pairs.rest);
+	group_note(t, b->grouping, &b->pairs);
 	if (b->cut || b->open)
 		table_note(t, "waits that are not counted: cut %" PRIu64 ", open %" PRIu64, b->cut,
 			   b->open);

@@ -143,9 +143,7 @@ static int block_on_complete(struct report *report, const struct trace_event *ev
 	row->count++;
 	row->bytes += q->bytes;
 	row->errors += field_at_read(&b->complete.error, &ev->rec) != 0;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 /* The driver could not take the request now: it waits in the queue again. */
@@ -216,10 +214,16 @@ static int block_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column block_columns[] = {
-	{ "device", COLUMN_TEXT },    { "operation", COLUMN_TEXT }, { "count", COLUMN_COUNT },
-	{ "bytes", COLUMN_BYTES },    { "errors", COLUMN_COUNT },   { "queue", COLUMN_HISTOGRAM },
-	{ "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	    { "cut", COLUMN_COUNT },
-	{ "open", COLUMN_COUNT },
+	COLUMN("device", COLUMN_TEXT),
+	COLUMN("operation", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("bytes", COLUMN_BYTES),
+	COLUMN("errors", COLUMN_COUNT),
+	COLUMN("queue", COLUMN_HISTOGRAM),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void block_put_row(struct table *t, const struct block_row *row)

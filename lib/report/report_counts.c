@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "report/kind.h"
 
 #define EVENT_IDS 65536
@@ -42,12 +41,15 @@ static int counts_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column counts_columns[] = {
-	{ "event", COLUMN_TEXT },	{ "count", COLUMN_COUNT },    { "bytes", COLUMN_BYTES },
-	{ "per-second", COLUMN_COUNT }, { "share", COLUMN_PERMILLE },
+	COLUMN("event", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("bytes", COLUMN_BYTES),
+	COLUMN("per-second", COLUMN_COUNT, .adds = ADDS_PER_SECOND, .of = "count"),
+	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "bytes"),
 };
 
 static void counts_put_row(struct table *t, const struct event *ev, uint32_t id,
-			   const struct count_row *row, uint64_t ns, uint64_t all)
+			   const struct count_row *row)
 {
 	char name[128];
 	int len = ev ? snprintf(name, sizeof(name), "%s:%s", ev->system, ev->name)
@@ -56,25 +58,22 @@ static void counts_put_row(struct table *t, const struct event *ev, uint32_t id,
 	table_put_text(t, (struct text){ name, MIN((uint32_t)len, (uint32_t)sizeof(name) - 1) });
 	table_put_count(t, row->events);
 	table_put_count(t, row->bytes);
-	table_put_count(t, ns ? (uint64_t)((double)row->events * NSEC_PER_SEC / (double)ns) : 0);
-	table_put_count(t, report_permille(row->bytes, all));
+	table_put_count(t, TABLE_DERIVED);
+	table_put_count(t, TABLE_DERIVED);
 }
 
 static int counts_close(struct report *report, struct table **ret)
 {
 	struct counts *c = container_of(report, struct counts, report);
 	const struct report_env *env = report->env;
-	uint64_t all = 0;
 	int r = table_new(ret, "counts", counts_columns, ARRAY_SIZE(counts_columns), "bytes");
 
 	if (r < 0)
 		return r;
 	for (uint32_t id = 0; id < EVENT_IDS; id++)
-		all += c->rows[id].bytes;
-	for (uint32_t id = 0; id < EVENT_IDS; id++)
 		if (c->rows[id].events)
 			counts_put_row(*ret, event_table_find(env->info->events, (uint16_t)id), id,
-				       &c->rows[id], report_elapsed(env->first_ts, env->ts), all);
+				       &c->rows[id]);
 	if (env->losses)
 		table_note(*ret, "events were lost: the recording's message says how many");
 	return 0;

@@ -143,9 +143,7 @@ static int call_end(struct call_report *c, const struct trace_event *ev,
 		*ret_callees += ns;
 	if (whole && call)
 		row->self += ns - MIN(ns, call->callees);
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 /* The open call that returns; NULL: none. Drops the calls within it. */
@@ -216,9 +214,14 @@ static int call_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column call_columns[] = {
-	{ "function", COLUMN_TEXT }, { "count", COLUMN_COUNT },	   { "total", COLUMN_TIME },
-	{ "self", COLUMN_TIME },     { "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },
-	{ "cut", COLUMN_COUNT },     { "open", COLUMN_COUNT },
+	COLUMN("function", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("self", COLUMN_TIME),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void call_put_row(struct table *t, const struct report_env *env, const struct call_row *row)

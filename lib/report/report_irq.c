@@ -7,13 +7,14 @@
 
 #include "base/secret_hash.h"
 #include "report/per_cpu.h"
+#include "report/scheduler.h"
 
 #define NAME_MAX_BYTES 48
 #define VECTORS_MAX 64
 
-enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_RAISED };
+enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_THREAD, IRQ_RAISED };
 
-static const char *const irq_kind_names[] = { "irq", "softirq", "vector" };
+static const char *const irq_kind_names[] = { "irq", "softirq", "vector", "thread" };
 
 /* The order is that of include/linux/interrupt.h. */
 static const char *const softirq_names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX",	 "BLOCK",
@@ -51,7 +52,7 @@ static const char *const irq_by[] = { "irq", "cpu", NULL };
 static struct irq_row *irq_row_get(struct irq_report *s, uint32_t cpu, enum irq_kind kind,
 				   int64_t number, struct text name)
 {
-	const uint64_t which = (uint64_t)(s->by_cpu ? cpu + 1 : 0) << 2 | kind;
+	const uint64_t which = (uint64_t)(s->by_cpu ? cpu + 1 : 0) << 3 | kind;
 	struct row_key key = { (uint64_t)number << 32 ^ which,
 			       XXH3_64bits_withSeed(name.data, name.len, hash_secret[0]) };
 	struct irq_row *row = rows_get(&s->rows, key);
@@ -110,9 +111,7 @@ static int irq_end(struct irq_report *s, const struct trace_event *ev, enum irq_
 	case INTERVAL_WHOLE:
 		break;
 	}
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 static int irq_on_entry(struct report *report, const struct trace_event *ev)
@@ -198,6 +197,47 @@ static int irq_on_vector(struct report *report, const struct trace_event *ev)
 	return 0;
 }
 
+/* The row of an interrupt's thread; *ret NULL: the task is none. */
+static int irq_thread_row(struct irq_report *s, const struct sched_span *span, struct irq_row **ret)
+{
+	static const struct text prefix = TEXT("irq/");
+	struct text name = report_task_name(span->task->known, span->task->tid);
+
+	*ret = NULL;
+	if (name.len < prefix.len || memcmp(name.data, prefix.data, prefix.len) != 0)
+		return 0;
+	*ret = irq_row_get(s, span->cpu, IRQ_THREAD, 0, name);
+	if (!*ret)
+		return -ENOMEM;
+	(*ret)->cut += span->state == SPAN_CUT;
+	(*ret)->open += span->state == SPAN_OPEN;
+	return 0;
+}
+
+static int irq_on_thread_ran(struct report *report, const struct sched_span *span,
+			     const struct sched_task *next _unused_)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	struct irq_row *row;
+	int r = irq_thread_row(s, span, &row);
+
+	if (r < 0 || !row || span->state != SPAN_WHOLE)
+		return r;
+	return histogram_add_at(&row->time, span->to - span->from, span->to, &row->max_at);
+}
+
+static int irq_on_thread_waited(struct report *report, const struct sched_span *span)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+	struct irq_row *row;
+	int r = irq_thread_row(s, span, &row);
+
+	/* A preempted thread was not raised. */
+	if (r < 0 || !row || span->state != SPAN_WHOLE || span->task->preempted)
+		return r;
+	return histogram_add(&row->raise, span->to - span->from);
+}
+
 /* All pairs of irq_vectors:NAME_entry and NAME_exit. */
 static bool irq_find_vectors(struct irq_report *s, struct report_env *env)
 {
@@ -262,6 +302,7 @@ static void irq_row_deinit(void *data)
 static int irq_open(struct report **ret, struct report_env *env)
 {
 	struct irq_report *s = calloc(1, sizeof(*s));
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -270,7 +311,15 @@ static int irq_open(struct report **ret, struct report_env *env)
 	rows_init(&s->rows, sizeof(struct irq_row), irq_row_deinit);
 	per_cpu_init(&s->open);
 	*ret = &s->report;
-	return irq_find_events(s, env) ? 0 : -ENODATA;
+	if (!irq_find_events(s, env))
+		return -ENODATA;
+	r = scheduler_listen(env->scheduler, &(struct sched_listener){
+						     .report = &s->report,
+						     .ran = irq_on_thread_ran,
+						     .waited = irq_on_thread_waited,
+					     });
+	/* Without sched_switch, nothing is known of threads. */
+	return r == -ENODATA ? 0 : MIN(r, 0);
 }
 
 static int irq_loss(struct report *report, uint32_t cpu)
@@ -293,10 +342,16 @@ static void irq_count_open(struct irq_report *s)
 }
 
 static const struct column irq_columns[] = {
-	{ "cpu", COLUMN_NUMBER },  { "name", COLUMN_TEXT },	  { "kind", COLUMN_TEXT },
-	{ "count", COLUMN_COUNT }, { "total", COLUMN_TIME },	  { "time", COLUMN_HISTOGRAM },
-	{ "max-at", COLUMN_AT },   { "raise", COLUMN_HISTOGRAM }, { "cut", COLUMN_COUNT },
-	{ "open", COLUMN_COUNT },
+	COLUMN("cpu", COLUMN_NUMBER),
+	COLUMN("name", COLUMN_TEXT),
+	COLUMN("kind", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("raise", COLUMN_HISTOGRAM),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void irq_put_name(struct table *t, const struct irq_row *row)

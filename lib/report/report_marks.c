@@ -197,10 +197,12 @@ static int marks_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column marks_columns[] = {
-	{ "slice", COLUMN_TEXT },   { "kind", COLUMN_TEXT },	 { "count", COLUMN_COUNT },
-	{ "total", COLUMN_TIME },   { "self", COLUMN_TIME },	 { "time", COLUMN_HISTOGRAM },
-	{ "running", COLUMN_TIME }, { "runnable", COLUMN_TIME }, { "blocked", COLUMN_TIME },
-	{ "max-at", COLUMN_AT },    { "cut", COLUMN_COUNT },	 { "open", COLUMN_COUNT },
+	COLUMN("slice", COLUMN_TEXT),	COLUMN("kind", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),	COLUMN("total", COLUMN_TIME),
+	COLUMN("self", COLUMN_TIME),	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("running", COLUMN_TIME), COLUMN("runnable", COLUMN_TIME),
+	COLUMN("blocked", COLUMN_TIME), COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),	COLUMN("open", COLUMN_COUNT),
 };
 
 static void marks_put_row(struct table *t, const struct slice_row *row, bool has_sched)
@@ -211,11 +213,11 @@ static void marks_put_row(struct table *t, const struct slice_row *row, bool has
 	table_put_text(t, row->is_async ? TEXT("async") : TEXT("thread"));
 	table_put_count(t, row->time.count);
 	table_put_count(t, row->time.sum);
-	table_put_count(t, row->self);
+	table_put_count(t, row->is_async ? TABLE_UNKNOWN : row->self);
 	table_put_histogram(t, &row->time);
-	table_put_count(t, joined ? row->running : 0);
-	table_put_count(t, joined ? row->runnable : 0);
-	table_put_count(t, joined ? row->blocked : 0);
+	table_put_count(t, joined ? row->running : TABLE_UNKNOWN);
+	table_put_count(t, joined ? row->runnable : TABLE_UNKNOWN);
+	table_put_count(t, joined ? row->blocked : TABLE_UNKNOWN);
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->cut);
 	table_put_count(t, row->open);

@@ -223,11 +223,22 @@ static void noise_sum_tasks(struct noise_report *n)
 }
 
 static const struct column noise_columns[] = {
-	{ "cpu", COLUMN_NUMBER },	  { "runtime", COLUMN_TIME }, { "noise", COLUMN_TIME },
-	{ "available", COLUMN_PERMILLE }, { "max", COLUMN_TIME },     { "nmis", COLUMN_COUNT },
-	{ "nmi", COLUMN_TIME },		  { "irqs", COLUMN_COUNT },   { "irq", COLUMN_TIME },
-	{ "softirqs", COLUMN_COUNT },	  { "softirq", COLUMN_TIME }, { "threads", COLUMN_COUNT },
-	{ "thread", COLUMN_TIME },	  { "cut", COLUMN_COUNT },    { "open", COLUMN_COUNT },
+	COLUMN("cpu", COLUMN_NUMBER),
+	COLUMN("runtime", COLUMN_TIME),
+	COLUMN("noise", COLUMN_TIME),
+	COLUMN("available", COLUMN_PERMILLE, .adds = ADDS_REMAINDER, .of = "noise",
+	       .over = "runtime"),
+	COLUMN("max", COLUMN_TIME, .adds = ADDS_LARGEST),
+	COLUMN("nmis", COLUMN_COUNT),
+	COLUMN("nmi", COLUMN_TIME),
+	COLUMN("irqs", COLUMN_COUNT),
+	COLUMN("irq", COLUMN_TIME),
+	COLUMN("softirqs", COLUMN_COUNT),
+	COLUMN("softirq", COLUMN_TIME),
+	COLUMN("threads", COLUMN_COUNT),
+	COLUMN("thread", COLUMN_TIME),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void noise_put_cpu(struct table *t, const struct noise_cpu *cpu, bool osnoise)
@@ -247,9 +258,7 @@ static void noise_put_cpu(struct table *t, const struct noise_cpu *cpu, bool osn
 	table_put_number(t, cpu->cpu);
 	table_put_count(t, runtime);
 	table_put_count(t, noise);
-	table_put_count(t, runtime > noise
-				   ? (uint64_t)((double)(runtime - noise) * 1000 / (double)runtime)
-				   : 0);
+	table_put_count(t, TABLE_DERIVED);
 	table_put_count(t, max);
 	for (enum noise_source s = 0; s < NOISE_SOURCES; s++) {
 		table_put_count(t, sums[s].count);

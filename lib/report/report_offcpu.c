@@ -2,13 +2,16 @@
 /* How long tasks slept, in which state, and who woke them. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/group.h"
 #include "report/scheduler.h"
+#include "report/stacks.h"
 
 struct offcpu_row {
 	struct group group;
-	struct text waker; /* a task's name; empty: unknown, the sleep was cut or open */
+	const struct stack *stack; /* NULL: unknown, or the row stands for something else */
+	struct text waker;	   /* a task's name; empty: unknown, the sleep was cut or open */
 	char state;
 	uint64_t total;
 	struct histogram time;
@@ -19,29 +22,75 @@ struct offcpu {
 	struct report report;
 	struct rows rows;
 	enum grouping grouping;
+	bool by_stack, has_stacks;
+	struct stacks stacks;
+	struct rows sleeps; /* of struct offcpu_sleep, by tid */
 	int index;
 };
 
-static const char *const offcpu_by[] = { "thread", "comm", "process", NULL };
+/* The stack of a task's last switch. */
+struct offcpu_sleep {
+	const struct stack *stack;
+	uint64_t out_ts;
+};
+
+static const char *const offcpu_by[] = { "thread", "comm", "process", "stack", NULL };
+
+static struct offcpu_sleep *offcpu_sleep_of(struct offcpu *o, struct sched_task *t)
+{
+	if (!t->row[o->index])
+		t->row[o->index] = rows_get(&o->sleeps, (struct row_key){ (uint32_t)t->tid, 0 });
+	return t->row[o->index];
+}
+
+/*
+ * The stack of a switch comes after it, and is of the task that was switched out. Other events of
+ * that task can't follow on this CPU before the next switch.
+ */
+static int offcpu_on_stack(struct report *report, const struct trace_event *ev)
+{
+	struct offcpu *o = container_of(report, struct offcpu, report);
+	struct sched_task *t = scheduler_left(report->env->scheduler, ev->cpu);
+	struct offcpu_sleep *sleep;
+
+	if (!t || t->tid != ev->pid || t == scheduler_running(report->env->scheduler, ev->cpu))
+		return 0;
+	sleep = offcpu_sleep_of(o, t);
+	if (!sleep)
+		return -ENOMEM;
+	sleep->out_ts = t->out_ts;
+	sleep->stack = stacks_get(&o->stacks, ev);
+	return sleep->stack ? 0 : -ENOMEM;
+}
+
+static const struct stack *offcpu_stack_of(struct offcpu *o, struct sched_task *t)
+{
+	const struct offcpu_sleep *sleep = offcpu_sleep_of(o, t);
+
+	return sleep && t->out_ts && sleep->out_ts == t->out_ts ? sleep->stack : NULL;
+}
 
 /* The waker and the state of a sleep that is not whole may be of another one. */
 static struct offcpu_row *offcpu_row_of(struct offcpu *o, const struct sched_span *span)
 {
 	const struct report_env *env = o->report.env;
-	const struct sched_task *t = span->task;
+	struct sched_task *t = span->task;
 	const bool whole = span->state == SPAN_WHOLE;
 	const char state = whole ? sched_task_letter(t) : '?';
 	struct text waker =
 		whole ? report_task_name(report_task(env, t->waker, env->ts), t->waker) : TEXT("");
-	struct row_key key = group_key_join(group_key(o->grouping, t->known, t->tid, span->cpu),
-					    group_key_of_name(waker));
+	const struct stack *stack = whole && o->by_stack ? offcpu_stack_of(o, t) : NULL;
+	const struct row_key more =
+		row_key_join(row_key_of_text(waker), (struct row_key){ (unsigned char)state, 0 });
 	struct offcpu_row *row;
 
-	key = group_key_join(key, (struct row_key){ (unsigned char)state, 0 });
-	row = rows_get(&o->rows, key);
+	row = o->by_stack ? rows_get(&o->rows,
+				     row_key_join((struct row_key){ (uintptr_t)stack, 0 }, more))
+			  : group_find(&o->rows, o->grouping, t->known, t->tid, span->cpu, &more);
 	if (!row || row->group.used)
 		return row;
 	group_begin(env, &o->rows, &row->group, o->grouping, t->known, t->tid, span->cpu);
+	row->stack = row->group.is_rest ? &o->stacks.rest : stack;
 	row->waker = row->group.is_rest ? TEXT("") : waker;
 	row->state = row->group.is_rest ? '?' : state;
 	return row;
@@ -60,9 +109,7 @@ static int offcpu_on_slept(struct report *report, const struct sched_span *span)
 	if (span->state != SPAN_WHOLE)
 		return 0;
 	row->total += ns;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = span->to;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, span->to, &row->max_at);
 }
 
 static void offcpu_row_deinit(void *row)
@@ -78,6 +125,8 @@ static int offcpu_open(struct report **ret, struct report_env *env)
 		return -ENOMEM;
 	o->report.env = env;
 	o->grouping = grouping_find(env->by);
+	o->by_stack = !strcmp(env->by, "stack");
+	rows_init(&o->sleeps, sizeof(struct offcpu_sleep), NULL);
 	rows_init(&o->rows, sizeof(struct offcpu_row), offcpu_row_deinit);
 	*ret = &o->report;
 	o->index = scheduler_listen(env->scheduler, &(struct sched_listener){
@@ -86,18 +135,31 @@ static int offcpu_open(struct report **ret, struct report_env *env)
 						    });
 	if (o->index < 0)
 		return o->index;
+	/* After the scheduler, which has to know the switch. */
+	if (o->by_stack)
+		o->has_stacks = stacks_init(&o->stacks, &o->report, offcpu_on_stack);
 	return scheduler_has_wakeups(env->scheduler) ? 0 : -ENODATA;
 }
 
+/* The first one if rows stand for stacks. */
 static const struct column offcpu_values[] = {
-	{ "state", COLUMN_TEXT }, { "waker", COLUMN_TEXT },	{ "count", COLUMN_COUNT },
-	{ "total", COLUMN_TIME }, { "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },
-	{ "cut", COLUMN_COUNT },  { "open", COLUMN_COUNT },
+	COLUMN("stack", COLUMN_TEXT, .is_wide = true),
+	COLUMN("state", COLUMN_TEXT),
+	COLUMN("waker", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void offcpu_put_row(struct offcpu *o, struct table *t, const struct offcpu_row *row)
 {
-	group_put(t, o->grouping, &row->group);
+	if (o->by_stack)
+		table_put_stack(t, o->report.env, row->stack);
+	else
+		group_put(t, o->grouping, &row->group);
 	table_put_text(t, (struct text){ &row->state, 1 });
 	table_put_text(t, row->waker);
 	table_put_count(t, row->time.count);
@@ -112,8 +174,10 @@ static int offcpu_close(struct report *report, struct table **ret)
 {
 	struct offcpu *o = container_of(report, struct offcpu, report);
 	struct table *t;
-	int r = group_table(&t, "offcpu", o->grouping, offcpu_values, ARRAY_SIZE(offcpu_values),
-			    "total");
+	int r = o->by_stack
+			? table_new(&t, "offcpu", offcpu_values, ARRAY_SIZE(offcpu_values), "total")
+			: group_table(&t, "offcpu", o->grouping, offcpu_values + 1,
+				      ARRAY_SIZE(offcpu_values) - 1, "total");
 
 	if (r < 0)
 		return r;
@@ -122,6 +186,9 @@ static int offcpu_close(struct report *report, struct table **ret)
 		offcpu_put_row(o, t, rows_at(&o->rows, i));
 	if (o->rows.rest)
 		offcpu_put_row(o, t, o->rows.rest);
+	group_note(t, o->grouping, &o->rows);
+	if (o->by_stack && !o->has_stacks)
+		table_note(t, "no stacks were recorded: tracectl record -e sched -O stacktrace");
 	return 0;
 }
 
@@ -130,6 +197,8 @@ static void offcpu_free(struct report *report)
 	struct offcpu *o = container_of(report, struct offcpu, report);
 
 	rows_deinit(&o->rows);
+	rows_deinit(&o->sleeps);
+	stacks_deinit(&o->stacks);
 	free(o);
 }
 

@@ -70,9 +70,7 @@ static int power_end(struct power_report *p, struct power_now *now, bool whole)
 		row->cut++;
 		return 0;
 	}
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = env->ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, env->ts, &row->max_at);
 }
 
 static int power_begin(struct power_report *p, struct power_now *now, enum power_what what,
@@ -174,13 +172,19 @@ static void power_end_all(struct power_report *p)
 }
 
 static const struct column power_columns[] = {
-	{ "cpu", COLUMN_NUMBER },     { "what", COLUMN_TEXT },	{ "state", COLUMN_NUMBER },
-	{ "count", COLUMN_COUNT },    { "total", COLUMN_TIME }, { "share", COLUMN_PERMILLE },
-	{ "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	{ "cut", COLUMN_COUNT },
-	{ "open", COLUMN_COUNT },
+	COLUMN("cpu", COLUMN_NUMBER),
+	COLUMN("what", COLUMN_TEXT),
+	COLUMN("state", COLUMN_NUMBER),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SPAN_SHARE, .of = "total"),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
-static void power_put_row(struct table *t, const struct power_row *row, uint64_t span)
+static void power_put_row(struct table *t, const struct power_row *row)
 {
 	table_put_number(t, row->is_rest ? -1 : (int64_t)row->cpu);
 	table_put_text(t, row->is_rest		    ? TEXT("(others)")
@@ -189,7 +193,7 @@ static void power_put_row(struct table *t, const struct power_row *row, uint64_t
 	table_put_number(t, row->is_rest ? -1 : (int64_t)row->state);
 	table_put_count(t, row->time.count);
 	table_put_count(t, row->time.sum);
-	table_put_count(t, report_permille(row->time.sum, span));
+	table_put_count(t, TABLE_DERIVED);
 	table_put_histogram(t, &row->time);
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->cut);
@@ -199,7 +203,6 @@ static void power_put_row(struct table *t, const struct power_row *row, uint64_t
 static int power_close(struct report *report, struct table **ret)
 {
 	struct power_report *p = container_of(report, struct power_report, report);
-	const struct report_env *env = report->env;
 	struct table *t;
 	int r = table_new(&t, "power", power_columns, ARRAY_SIZE(power_columns), "total");
 
@@ -208,9 +211,9 @@ static int power_close(struct report *report, struct table **ret)
 	*ret = t;
 	power_end_all(p);
 	for (uint32_t i = 0; i < p->rows.count; i++)
-		power_put_row(t, rows_at(&p->rows, i), report_elapsed(env->first_ts, env->ts));
+		power_put_row(t, rows_at(&p->rows, i));
 	if (p->rows.rest)
-		power_put_row(t, p->rows.rest, report_elapsed(env->first_ts, env->ts));
+		power_put_row(t, p->rows.rest);
 	return 0;
 }
 

@@ -98,7 +98,7 @@ static void runq_put_bucket(struct runq *q, struct table *t, const struct runq_r
 	/* The last value of the bucket. */
 	table_put_count(t, bucket ? from + (from - 1) : 0);
 	table_put_count(t, count);
-	table_put_count(t, report_permille(count, row->delays.count));
+	table_put_count(t, TABLE_DERIVED);
 }
 
 /* From the least delay's bucket to the largest one's; those in between can be empty. */
@@ -118,10 +118,10 @@ static void runq_put_row(struct runq *q, struct table *t, const struct runq_row 
 }
 
 static const struct column runq_values[] = {
-	{ "from", COLUMN_TIME },
-	{ "to", COLUMN_TIME },
-	{ "count", COLUMN_COUNT },
-	{ "share", COLUMN_BAR },
+	COLUMN("from", COLUMN_TIME, .adds = ADDS_KEY),
+	COLUMN("to", COLUMN_TIME, .adds = ADDS_KEY),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("share", COLUMN_BAR, .adds = ADDS_SHARE, .of = "count"),
 };
 
 static int runq_close(struct report *report, struct table **ret)
@@ -139,6 +139,7 @@ static int runq_close(struct report *report, struct table **ret)
 		runq_put_row(q, t, rows_at(&q->rows, i));
 	if (q->rows.rest)
 		runq_put_row(q, t, q->rows.rest);
+	group_note(t, q->grouping, &q->rows);
 	if (q->cut || q->open)
 		table_note(t, "delays that are not counted: cut %" PRIu64 ", open %" PRIu64, q->cut,
 			   q->open);

@@ -71,9 +71,7 @@ static int sched_on_waited(struct report *report, const struct sched_span *span)
 	row->migrations += span->task->cpu != UINT32_MAX && span->task->cpu != span->cpu;
 	if (!sched_row_takes(row, span))
 		return 0;
-	if (!row->delay.count || ns > row->delay.max)
-		row->max_at = span->to;
-	return histogram_add(&row->delay, ns);
+	return histogram_add_at(&row->delay, ns, span->to, &row->max_at);
 }
 
 static void sched_row_deinit(void *row)
@@ -112,9 +110,13 @@ static void sched_put_row(struct table *t, struct sched_row *row, enum grouping 
 }
 
 static const struct column sched_values[] = {
-	{ "runtime", COLUMN_TIME },    { "runs", COLUMN_COUNT }, { "migrations", COLUMN_COUNT },
-	{ "delay", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },	 { "cut", COLUMN_COUNT },
-	{ "open", COLUMN_COUNT },
+	COLUMN("runtime", COLUMN_TIME),
+	COLUMN("runs", COLUMN_COUNT),
+	COLUMN("migrations", COLUMN_COUNT),
+	COLUMN("delay", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "delay"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static int sched_close(struct report *report, struct table **ret)
@@ -131,6 +133,7 @@ static int sched_close(struct report *report, struct table **ret)
 		sched_put_row(t, rows_at(&s->rows, i), s->grouping);
 	if (s->rows.rest)
 		sched_put_row(t, s->rows.rest, s->grouping);
+	group_note(t, s->grouping, &s->rows);
 	if (!scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: delays are of preempted tasks only");
 	return 0;

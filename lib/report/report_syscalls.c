@@ -82,14 +82,13 @@ static struct syscall_row *syscall_row_get(struct syscalls *s, const struct trac
 {
 	const struct report_env *env = s->report.env;
 	const struct task *task = NULL;
-	struct row_key key = { nr, 0 };
+	const struct row_key key = { nr, 0 };
 	struct syscall_row *row;
 
-	if (!s->by_call) {
+	if (!s->by_call)
 		task = report_task(env, ev->pid, ev->rec.ts);
-		key = group_key_join(key, group_key(s->grouping, task, ev->pid, ev->cpu));
-	}
-	row = rows_get(&s->rows, key);
+	row = s->by_call ? rows_get(&s->rows, key)
+			 : group_find(&s->rows, s->grouping, task, ev->pid, ev->cpu, &key);
 	if (!row || row->group.used)
 		return row;
 	group_begin(env, &s->rows, &row->group, s->grouping, task, ev->pid, ev->cpu);
@@ -134,9 +133,7 @@ static int syscall_add(struct syscall_row *row, uint64_t ns, const struct trace_
 {
 	row->calls++;
 	row->errors += ret < 0 && ret >= -ERRNO_MAX;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }
 
 static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
@@ -234,9 +231,14 @@ static int syscalls_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column syscall_columns[] = {
-	{ "call", COLUMN_TEXT },  { "calls", COLUMN_COUNT },	{ "errors", COLUMN_COUNT },
-	{ "total", COLUMN_TIME }, { "time", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },
-	{ "cut", COLUMN_COUNT },  { "open", COLUMN_COUNT },
+	COLUMN("call", COLUMN_TEXT),
+	COLUMN("calls", COLUMN_COUNT),
+	COLUMN("errors", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("time", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "time"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void syscalls_put_row(const struct syscalls *s, struct table *t,
@@ -271,6 +273,8 @@ static int syscalls_close(struct report *report, struct table **ret)
 		syscalls_put_row(s, *ret, rows_at(&s->rows, i));
 	if (s->rows.rest)
 		syscalls_put_row(s, *ret, s->rows.rest);
+	if (!s->by_call)
+		group_note(*ret, s->grouping, &s->rows);
 	return 0;
 }
 

@@ -126,9 +126,9 @@ static int timehist_on_ran(struct report *report, const struct sched_span *span,
 }
 
 static const struct column timehist_columns[] = {
-	{ "at", COLUMN_AT },	  { "cpu", COLUMN_NUMBER }, { "task", COLUMN_TEXT },
-	{ "tid", COLUMN_NUMBER }, { "wait", COLUMN_TIME },  { "delay", COLUMN_TIME },
-	{ "run", COLUMN_TIME },	  { "state", COLUMN_TEXT }, { "waker", COLUMN_TEXT },
+	COLUMN("at", COLUMN_AT),      COLUMN("cpu", COLUMN_NUMBER), COLUMN("task", COLUMN_TEXT),
+	COLUMN("tid", COLUMN_NUMBER), COLUMN("wait", COLUMN_TIME),  COLUMN("delay", COLUMN_TIME),
+	COLUMN("run", COLUMN_TIME),   COLUMN("state", COLUMN_TEXT), COLUMN("waker", COLUMN_TEXT),
 };
 
 static int timehist_open(struct report **ret, struct report_env *env)

@@ -200,9 +200,7 @@ static int timer_exit(struct report *report, const struct trace_event *ev, enum 
 			continue;
 		}
 		ns = report_elapsed(run->from, ev->rec.ts);
-		if (!run->row->run.count || ns > run->row->run.max)
-			run->row->max_at = ev->rec.ts;
-		return histogram_add(&run->row->run, ns);
+		return histogram_add_at(&run->row->run, ns, ev->rec.ts, &run->row->max_at);
 	}
 	row = known && known->row ? known->row : timer_row(t, kind, 0);
 	if (!row)
@@ -329,10 +327,18 @@ static int timer_open(struct report **ret, struct report_env *env)
 }
 
 static const struct column timer_columns[] = {
-	{ "function", COLUMN_TEXT }, { "kind", COLUMN_TEXT },	   { "count", COLUMN_COUNT },
-	{ "starts", COLUMN_COUNT },  { "cancels", COLUMN_COUNT },  { "total", COLUMN_TIME },
-	{ "run", COLUMN_HISTOGRAM }, { "late", COLUMN_HISTOGRAM }, { "late-jiffies", COLUMN_COUNT },
-	{ "max-at", COLUMN_AT },     { "cut", COLUMN_COUNT },	   { "open", COLUMN_COUNT },
+	COLUMN("function", COLUMN_TEXT),
+	COLUMN("kind", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("starts", COLUMN_COUNT),
+	COLUMN("cancels", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("run", COLUMN_HISTOGRAM),
+	COLUMN("late", COLUMN_HISTOGRAM),
+	COLUMN("late-jiffies", COLUMN_COUNT, .adds = ADDS_LARGEST),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "run"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void timer_put_row(struct table *t, const struct timer_report *report,

@@ -141,9 +141,7 @@ static int work_on_end(struct report *report, const struct trace_event *ev)
 		return 0;
 	}
 	ns = report_elapsed(running->from, ev->rec.ts);
-	if (!row->run.count || ns > row->run.max)
-		row->max_at = ev->rec.ts;
-	return histogram_add(&row->run, ns);
+	return histogram_add_at(&row->run, ns, ev->rec.ts, &row->max_at);
 }
 
 static void work_row_deinit(void *data)
@@ -197,9 +195,14 @@ static void work_end_all(const struct work_report *w, const struct rows *rows)
 }
 
 static const struct column work_columns[] = {
-	{ "function", COLUMN_TEXT }, { "count", COLUMN_COUNT },	    { "total", COLUMN_TIME },
-	{ "run", COLUMN_HISTOGRAM }, { "delay", COLUMN_HISTOGRAM }, { "max-at", COLUMN_AT },
-	{ "cut", COLUMN_COUNT },     { "open", COLUMN_COUNT },
+	COLUMN("function", COLUMN_TEXT),
+	COLUMN("count", COLUMN_COUNT),
+	COLUMN("total", COLUMN_TIME),
+	COLUMN("run", COLUMN_HISTOGRAM),
+	COLUMN("delay", COLUMN_HISTOGRAM),
+	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "run"),
+	COLUMN("cut", COLUMN_COUNT),
+	COLUMN("open", COLUMN_COUNT),
 };
 
 static void work_put_row(struct table *t, const struct work_report *w, const struct work_row *row)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "base/secret_hash.h"
 #include "base/vec.h"
@@ -16,6 +17,21 @@ static uint64_t row_hash(struct row_key key)
 
 DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL, row_hash(slot->key),
 	     slot->key.a == key.a && slot->key.b == key.b);
+
+struct row_key row_key_of_text(struct text text)
+{
+	XXH128_hash_t hash = XXH3_128bits_withSeed(text.data ?: "", text.len, hash_secret[0]);
+
+	return (struct row_key){ hash.low64, hash.high64 };
+}
+
+struct row_key row_key_join(struct row_key a, struct row_key b)
+{
+	const uint64_t both[] = { a.a, a.b, b.a, b.b };
+	XXH128_hash_t hash = XXH3_128bits_withSeed(both, sizeof(both), hash_secret[0]);
+
+	return (struct row_key){ hash.low64, hash.high64 };
+}
 
 void rows_init(struct rows *r, size_t size, void (*deinit)(void *row))
 {

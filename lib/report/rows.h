@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/table.h"
+#include "marks/value.h"
 
 /* The most blocks of one set: more keys share the block `rest`. */
 #define ROWS_MAX (1U << 20)
@@ -13,6 +14,11 @@
 struct row_key {
 	uint64_t a, b;
 };
+
+/* A hash has 128 bits and depends on a secret: no two texts share it. */
+struct row_key row_key_of_text(struct text text);
+/* The key of a pair. */
+struct row_key row_key_join(struct row_key a, struct row_key b);
 
 struct row_slot {
 	struct row_key key;

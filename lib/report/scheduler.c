@@ -11,11 +11,15 @@
 #define STATE_DEAD 0x10U
 #define STATE_ZOMBIE 0x20U
 
+/* Of an event's flags: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
+#define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
+
 /* Higher CPU numbers are damage. */
 #define CPUS_MAX 65536U
 
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
+	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
 	struct sched_task *lost; /* ran when events were lost; NULL: none */
 	bool known;		 /* runs is right */
 	bool seen;		 /* it had a switch, or lost events */
@@ -149,6 +153,11 @@ static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
 struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu)
 {
 	return cpu < s->cpu_count ? s->cpus[cpu].runs : NULL;
+}
+
+struct sched_task *scheduler_left(struct scheduler *s, uint32_t cpu)
+{
+	return cpu < s->cpu_count ? s->cpus[cpu].left : NULL;
 }
 
 static void sched_task_enter(struct scheduler *s, struct sched_task *t, enum sched_state state)
@@ -296,7 +305,9 @@ static int scheduler_on_switch(struct report *report, const struct trace_event *
 		sched_task_enter(s, next, SCHED_RUNS);
 		next->cpu = ev->cpu;
 	}
-	*c = (struct sched_cpu){ .runs = next, .known = true, .seen = true, .since = ev->rec.ts };
+	*c = (struct sched_cpu){
+		.runs = next, .left = prev, .known = true, .seen = true, .since = ev->rec.ts
+	};
 	return r;
 }
 
@@ -345,6 +356,7 @@ static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_e
 	late = wake == WAKE_SECOND && s->has_waking && !report_is_whole(s->env, t->mark);
 	t->waker = ev->pid;
 	t->waker_cpu = ev->cpu;
+	t->woken_by_interrupt = ev->flags & FLAGS_INTERRUPT;
 	/* A wait whose sched_waking was seen goes on, and is cut. */
 	if (wake != WAKE_NEW && !(late && t->state == SCHED_WAITS))
 		r = scheduler_end_sleep(s, t, ev->cpu);

@@ -33,10 +33,11 @@ enum sched_state {
 /* A thread from its first event to its end. */
 struct sched_task {
 	int32_t tid;
-	uint8_t state;	     /* enum sched_state */
-	bool preempted;	     /* the wait began without a wake-up */
-	bool woken;	     /* the wait began with a sched_waking */
-	bool ends;	     /* was switched out for the last time */
+	uint8_t state;	/* enum sched_state */
+	bool preempted; /* the wait began without a wake-up */
+	bool woken;	/* the wait began with a sched_waking */
+	bool ends;	/* was switched out for the last time */
+	bool woken_by_interrupt;
 	uint32_t cpu;	     /* where it runs, or ran last; UINT32_MAX: nowhere yet */
 	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
 	int32_t waker;	     /* of the last wake-up; -1: unknown */
@@ -80,6 +81,11 @@ char sched_task_letter(const struct sched_task *t);
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
 /* The task that runs on that CPU; NULL: the idle task, or unknown. */
 struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu);
+
+/*
+ * The task that the CPU's last switch switched out; NULL: the idle task, or events were lost since.
+ */
+struct sched_task *scheduler_left(struct scheduler *s, uint32_t cpu);
 
 int scheduler_loss(struct scheduler *s, uint32_t cpu);
 /* After the last event: all spans that go on are SPAN_OPEN. */

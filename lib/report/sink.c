@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/vec.h"
 #include "report/kind.h"
 #include "report/scheduler.h"
@@ -147,6 +146,26 @@ static int report_check_by(const struct report_kind *kind, const char *by, struc
 	return all.len ? error_hint(err, "it is made by %s", buf_string(&all) ?: "?") : -EINVAL;
 }
 
+/* The report of one thread, and only that, takes a thread. */
+static int report_check_task(const struct report_options *o, struct error *err)
+{
+	const struct report_kind *kind = NULL;
+
+	for (size_t i = 0; i < o->count; i++) {
+		const struct report_kind *other = kind_find(o->names[i]);
+
+		if (other && other->about.needs_task)
+			kind = other;
+	}
+	if (!kind == !o->task)
+		return 0;
+	if (kind)
+		error_set(err, -EINVAL, "the report %s is of one thread", kind->about.name);
+	else
+		error_set(err, -EINVAL, "only the report critpath is of one thread");
+	return error_hint(err, "tracectl report critpath --task TID|NAME IN");
+}
+
 int report_options_check(const struct report_options *o, struct error *err)
 {
 	int r = 0;
@@ -158,7 +177,7 @@ int report_options_check(const struct report_options *o, struct error *err)
 
 		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
 	}
-	return r;
+	return r == 0 ? report_check_task(o, err) : r;
 }
 
 static int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
@@ -171,6 +190,7 @@ static int report_sink_add(struct sink_report *s, const struct report_kind *kind
 	/* It may have asked for events already. */
 	if (report) {
 		report->kind = kind;
+		report->by = s->env.by;
 		report->has_no_events = r == -ENODATA;
 		s->reports[s->count++] = report;
 		s->tables += r == 0;
@@ -206,20 +226,11 @@ static int report_sink_open_overview(struct sink_report *s, struct error *err)
 static int report_sink_open_all(struct sink_report *s, struct error *err)
 {
 	const struct report_options *o = s->env.options;
+	int r = report_options_check(o, err);
 
-	for (size_t i = 0; i < o->count; i++) {
-		const struct report_kind *kind = kind_find(o->names[i]);
-		int r;
-
-		if (!kind)
-			return report_unknown(o->names[i], err);
-		r = report_check_by(kind, o->by, err);
-		if (r == 0)
-			r = report_sink_add(s, kind, err);
-		if (r < 0)
-			return r;
-	}
-	return o->count ? 0 : report_sink_open_overview(s, err);
+	for (size_t i = 0; i < o->count && r == 0; i++)
+		r = report_sink_add(s, kind_find(o->names[i]), err);
+	return r < 0 || o->count ? r : report_sink_open_overview(s, err);
 }
 
 static void report_sink_free(struct sink *sink)
@@ -318,21 +329,6 @@ static int report_sink_mark(struct sink *sink, const struct mark *mark, struct e
 	return report_sink_failed(r, err);
 }
 
-static void report_put_head(const struct sink_report *s, const struct export_result *result)
-{
-	struct buf *out = &s->out->buf;
-
-	buf_puts(out, "{\"format\":\"traced-report\",\"version\":1");
-	json_put_string_key(out, "clock", s->env.info->header->trace_clock);
-	json_put_u64_key(out, "first_ns", s->env.first_ts);
-	json_put_u64_key(out, "span_ns", result->span_ns);
-	json_put_u64_key(out, "events", result->events);
-	json_put_u64_key(out, "lost", result->lost);
-	json_put_bool_key(out, "incomplete", result->incomplete);
-	json_put_key(out, "reports");
-	buf_putc(out, '[');
-}
-
 static int report_sink_close(struct sink *sink, const struct export_result *result,
 			     struct error *err)
 {
@@ -344,7 +340,13 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 	if (r < 0)
 		return report_sink_failed(r, err);
 	if (json)
-		report_put_head(s, result);
+		tables_begin_json(&(struct tables_head){ .clock = s->env.info->header->trace_clock,
+							 .first_ns = s->env.first_ts,
+							 .span_ns = result->span_ns,
+							 .events = result->events,
+							 .lost = result->lost,
+							 .incomplete = result->incomplete },
+				  &s->out->buf);
 	for (size_t i = 0; i < s->count && r == 0; i++) {
 		_cleanup_(table_freep) struct table *table = NULL;
 
@@ -356,11 +358,12 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		/* Formats are recorded without events of them, too. */
 		if (!s->env.options->count && table_is_empty(table))
 			continue;
+		table_describe(table, s->reports[i]->by, result->span_ns);
 		r = table_write(table, s->env.options, first, &s->out->buf, err);
 		first = false;
 	}
 	if (r == 0 && json)
-		buf_puts(&s->out->buf, "]}\n");
+		tables_end_json(&s->out->buf);
 	if (r == 0) {
 		r = output_flush(s->out, true);
 		if (r < 0)

@@ -127,9 +127,7 @@ int slice_row_add(struct slice_row *row, uint64_t from, uint64_t to, bool cut)
 	row->cut += cut;
 	if (cut)
 		return 0;
-	if (!row->time.count || ns > row->time.max)
-		row->max_at = to;
-	return histogram_add(&row->time, ns);
+	return histogram_add_at(&row->time, ns, to, &row->max_at);
 }
 
 /* Keeps a slice that ended, in case that one around it comes later. */

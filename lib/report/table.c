@@ -84,6 +84,12 @@ void table_put_histogram(struct table *t, const struct histogram *h)
 	table_put(t, (union cell){ .histogram = h });
 }
 
+void table_describe(struct table *t, const char *by, uint64_t span_ns)
+{
+	t->by = by;
+	t->span_ns = span_ns;
+}
+
 bool table_is_empty(const struct table *t)
 {
 	return !t->cell_count;
@@ -159,14 +165,36 @@ static int table_compare_texts(const struct table *t, const union cell *a, const
 	return r ?: (x.len > y.len) - (x.len < y.len);
 }
 
+/* By all keys; they ascend. */
+static int table_compare_keys(const void *left, const void *right, void *userdata)
+{
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct table *t = userdata;
+	int r = 0;
+
+	for (size_t i = 0; i < t->column_count && !r; i++) {
+		const union cell *x = table_made_cell(t, a, i), *y = table_made_cell(t, b, i);
+
+		if (column_adds_of(&t->columns[i]) != ADDS_KEY)
+			continue;
+		if (t->columns[i].kind == COLUMN_TEXT)
+			r = table_compare_texts(t, x, y);
+		else if (t->columns[i].kind == COLUMN_NUMBER)
+			r = (x->number > y->number) - (x->number < y->number);
+		else
+			r = (x->count > y->count) - (x->count < y->count);
+	}
+	return r ?: (a > b) - (a < b);
+}
+
 /* Texts and ids ascend, values descend. Equal rows keep the order in which they were put. */
 static int table_compare(const void *left, const void *right, void *userdata)
 {
 	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const struct sort_key *k = userdata;
 	const struct table *t = k->table;
-	const union cell *x = &t->cells[a * t->column_count + k->column];
-	const union cell *y = &t->cells[b * t->column_count + k->column];
+	const union cell *x = table_made_cell(t, a, k->column);
+	const union cell *y = table_made_cell(t, b, k->column);
 	uint64_t v, w;
 	int r;
 
@@ -185,6 +213,13 @@ static int table_compare(const void *left, const void *right, void *userdata)
 	return r ?: (a > b) - (a < b);
 }
 
+bool table_can_sort(const struct table *t, const char *name)
+{
+	struct sort_key unused;
+
+	return sort_key_find(&unused, t, name);
+}
+
 static bool column_is_time(const struct column *c)
 {
 	return c->kind == COLUMN_TIME || c->kind == COLUMN_HISTOGRAM;
@@ -198,7 +233,6 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 
 	if (name && !sort_key_find(&key, t, name))
 		return sort_key_unknown(t, name, err);
-	t->rows = t->cell_count / t->column_count;
 	t->order = calloc(t->rows ?: 1, sizeof(*t->order));
 	if (!t->order)
 		return error_errno(err, -ENOMEM, "can't sort the table %s", t->name);
@@ -208,6 +242,8 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 			t->order[kept++] = i;
 	if (name)
 		qsort_r(t->order, kept, sizeof(*t->order), table_compare, &key);
+	else if (t->by_keys)
+		qsort_r(t->order, kept, sizeof(*t->order), table_compare_keys, t);
 	t->shown = o->top && o->top < kept ? (size_t)o->top : kept;
 	if (t->shown < t->rows)
 		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
@@ -221,6 +257,8 @@ int table_write(struct table *t, const struct report_options *o, bool first, str
 
 	/* A cell may be missing: those behind it would be taken for others. */
 	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0)
+		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
+	if (table_derive(t) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
 	r = table_sort(t, o, err);
 	if (r < 0)

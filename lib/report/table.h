@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "marks/value.h"
 #include "report/histogram.h"
 #include "report/report.h"
@@ -19,15 +20,46 @@ enum column_kind {
 	COLUMN_HISTOGRAM, /* of times: average, p50, p99 and max */
 };
 
+/* How values of several reports, or of one report's rows, make one value. */
+enum column_adds {
+	/*
+	 * Texts and numbers are keys; counts, bytes and times are sums; histograms are merged. A
+	 * report that has any other column with it can't be merged.
+	 */
+	ADDS_USUAL,
+	ADDS_KEY,	 /* rows with equal keys are one row */
+	ADDS_SUM,	 /* unknown if one of the values is */
+	ADDS_LARGEST,	 /* the largest value */
+	ADDS_HISTOGRAM,	 /* their values together */
+	ADDS_AT,	 /* the time of the largest value of the histogram `of` */
+	ADDS_SHARE,	 /* `of` as a part of its sum over the rows with the same first columns */
+	ADDS_SPAN_SHARE, /* `of` as a part of the whole recording */
+	ADDS_REMAINDER,	 /* what `of` leaves of `over`, as a part of that */
+	ADDS_PER_SECOND, /* `of` by the seconds of the recording */
+	ADDS_NOT,
+};
+
+/* Cells from ADDS_SHARE to ADDS_PER_SECOND are put as TABLE_DERIVED: the table computes them. */
 struct column {
 	const char *name; /* "runtime"; a histogram's parts are NAME-avg, NAME-p50 ... */
 	enum column_kind kind;
+	enum column_adds adds;
+	const char *of, *over; /* names of columns; or NULL */
+	size_t same;	       /* of ADDS_SHARE: the number of first columns */
+	bool is_wide;	       /* for people, its texts are not cut */
 };
+
+/* An initializer: COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "delay"). */
+#define COLUMN(n, k, ...)                                                                          \
+	{                                                                                          \
+		.name = (n), .kind = (k), __VA_ARGS__                                              \
+	}
 
 #define COLUMNS_MAX 16
 
 /* A time that is not known: null in JSON. It is sorted as 0. */
 #define TABLE_UNKNOWN UINT64_MAX
+#define TABLE_DERIVED 0
 
 struct table;
 
@@ -49,6 +81,15 @@ void table_put_number(struct table *t, int64_t n);
 void table_put_count(struct table *t, uint64_t n); /* also bytes and times */
 void table_put_histogram(struct table *t, const struct histogram *h);
 
+/* What the table was made of: by, the choice or NULL, is borrowed. */
+void table_describe(struct table *t, const char *by, uint64_t span_ns);
+
+/* part of whole, 1000 at most; 0 of nothing. */
+static inline uint64_t report_permille(uint64_t part, uint64_t whole)
+{
+	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
+}
+
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);
 
@@ -56,8 +97,20 @@ bool table_is_empty(const struct table *t);
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);
 
 /*
- * Sorts as o says, and appends the table in its form. first: no table was written before it.
- * -EINVAL: no such column; -ENOMEM.
+ * Derives columns, sorts as o says, and appends the table in its form. first: no table was written
+ * before it. -EINVAL: no such column; -ENOMEM.
  */
 int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
 		struct error *err);
+
+/* What the tables of a JSON have in common. */
+struct tables_head {
+	const char *clock;
+	uint64_t first_ns, span_ns, events, lost;
+	bool incomplete;
+};
+#define TABLES_FORMAT "traced-report"
+#define TABLES_VERSION "1"
+/* Around the tables that are written as JSON. */
+void tables_begin_json(const struct tables_head *head, struct buf *out);
+void tables_end_json(struct buf *out);

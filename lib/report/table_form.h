@@ -2,6 +2,7 @@
 /* Internals of a table, for its forms. */
 #pragma once
 
+#include "report/rows.h"
 #include "report/table.h"
 
 /* A text has an offset: texts may move while the table grows. */
@@ -12,10 +13,13 @@ union cell {
 	int64_t number;
 	uint64_t count;
 	const struct histogram *histogram;
+	struct histogram *own; /* the same, where the table may change it */
 };
 
 struct table {
-	const char *name, *sort;
+	const char *name, *sort, *by;
+	uint64_t span_ns;
+	bool by_keys; /* sorted by the keys if there is no column to sort by */
 	struct column columns[COLUMNS_MAX];
 	size_t column_count;
 	union cell *cells; /* owned; of all rows */
@@ -35,6 +39,34 @@ static inline struct text table_text(const struct table *t, const union cell *ce
 {
 	return (struct text){ t->texts.data + cell->at, cell->len };
 }
+
+/* The row in order of creation, not as it is shown. */
+static inline union cell *table_made_cell(const struct table *t, size_t row, size_t column)
+{
+	return &t->cells[row * t->column_count + column];
+}
+
+/* Names in JSON; the ADDS_USUAL of a column is never written. */
+#define COLUMN_KINDS (COLUMN_HISTOGRAM + 1)
+#define COLUMN_ADDS (ADDS_NOT + 1)
+extern const char *const column_kind_names[COLUMN_KINDS];
+extern const char *const column_adds_names[COLUMN_ADDS];
+/* How the column adds up: never ADDS_USUAL. */
+enum column_adds column_adds_of(const struct column *c);
+static inline bool column_is_derived(const struct column *c)
+{
+	return c->adds >= ADDS_SHARE && c->adds <= ADDS_PER_SECOND;
+}
+/* Appends the name of its member in JSON: "max_at_ns". */
+void column_put_key(const struct column *c, struct buf *out);
+/* NULL: there is none. */
+const struct column *table_column(const struct table *t, const char *name);
+/* True if rows can be sorted by it: a column, or a part of one. */
+bool table_can_sort(const struct table *t, const char *name);
+/* The key of a row: its key columns among the first ones. */
+struct row_key table_key(const struct table *t, size_t row, size_t columns);
+/* Computes the derived columns. Returns 0 or -ENOMEM. */
+int table_derive(struct table *t);
 
 /* The parts of a histogram's column. */
 enum histogram_part { PART_AVERAGE, PART_MEDIAN, PART_P99, PART_MAX, HISTOGRAM_PARTS };

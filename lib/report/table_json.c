@@ -6,6 +6,24 @@
 #include "base/json.h"
 #include "report/table_form.h"
 
+void tables_begin_json(const struct tables_head *head, struct buf *out)
+{
+	buf_puts(out, "{\"format\":\"" TABLES_FORMAT "\",\"version\":" TABLES_VERSION);
+	json_put_string_key(out, "clock", head->clock);
+	json_put_u64_key(out, "first_ns", head->first_ns);
+	json_put_u64_key(out, "span_ns", head->span_ns);
+	json_put_u64_key(out, "events", head->events);
+	json_put_u64_key(out, "lost", head->lost);
+	json_put_bool_key(out, "incomplete", head->incomplete);
+	json_put_key(out, "reports");
+	buf_putc(out, '[');
+}
+
+void tables_end_json(struct buf *out)
+{
+	buf_puts(out, "]}\n");
+}
+
 /* "max-at" and the kind of its values make "max_at_ns". */
 static void put_key_name(struct buf *out, const struct column *c)
 {
@@ -27,6 +45,12 @@ static const char *column_unit(const struct column *c)
 	default:
 		return "";
 	}
+}
+
+void column_put_key(const struct column *c, struct buf *out)
+{
+	put_key_name(out, c);
+	buf_puts(out, column_unit(c));
 }
 
 static void json_put_histogram(struct buf *out, const struct histogram *h)
@@ -54,8 +78,8 @@ static void json_put_cell(const struct table *t, size_t row, size_t column, stru
 
 	json_put_comma(out);
 	buf_putc(out, '"');
-	put_key_name(out, c);
-	buf_printf(out, "%s\":", column_unit(c));
+	column_put_key(c, out);
+	buf_puts(out, "\":");
 	switch (c->kind) {
 	case COLUMN_TEXT:
 		text = table_text(t, cell);
@@ -97,10 +121,44 @@ static void json_put_notes(const struct table *t, struct buf *out)
 	buf_putc(out, ']');
 }
 
+/* Null for a name that is not there. */
+static void json_put_name(const char *key, const char *name, struct buf *out)
+{
+	if (name) {
+		json_put_string_key(out, key, name);
+		return;
+	}
+	json_put_key(out, key);
+	buf_puts(out, "null");
+}
+
+static void json_put_column(const struct column *c, struct buf *out)
+{
+	json_put_comma(out);
+	buf_putc(out, '{');
+	json_put_string_key(out, "name", c->name);
+	json_put_string_key(out, "kind", column_kind_names[c->kind]);
+	json_put_string_key(out, "adds", column_adds_names[column_adds_of(c)]);
+	if (c->of)
+		json_put_string_key(out, "of", c->of);
+	if (c->over)
+		json_put_string_key(out, "over", c->over);
+	if (c->adds == ADDS_SHARE)
+		json_put_u64_key(out, "same", c->same);
+	buf_putc(out, '}');
+}
+
 void table_write_json(const struct table *t, struct buf *out)
 {
 	buf_puts(out, "\n{");
 	json_put_string_key(out, "name", t->name);
+	json_put_name("by", t->by, out);
+	json_put_name("sort", t->sort, out);
+	json_put_key(out, "columns");
+	buf_putc(out, '[');
+	for (size_t i = 0; i < t->column_count; i++)
+		json_put_column(&t->columns[i], out);
+	buf_putc(out, ']');
 	json_put_key(out, "rows");
 	buf_putc(out, '[');
 	for (size_t row = 0; row < t->shown; row++) {

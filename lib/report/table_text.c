@@ -11,6 +11,7 @@
 #define GAP 2
 /* A thread's name has 15 bytes at most; applications' slices have longer ones. */
 #define TEXT_MAX 60
+#define WIDE_TEXT_MAX 4096
 /* Characters of a bar that stands for all. */
 #define BAR_MAX 40U
 
@@ -55,14 +56,15 @@ static void cells_put_at(uint64_t ts, struct buf *out)
 		buf_putc(out, '-');
 }
 
-static void cells_put_visible(struct text text, struct buf *out)
+static void cells_put_visible(struct text text, bool is_wide, struct buf *out)
 {
-	char copy[TEXT_MAX + 1];
-	size_t len = MIN(text.len, (size_t)TEXT_MAX);
+	const size_t max = is_wide ? WIDE_TEXT_MAX : TEXT_MAX;
+	char copy[WIDE_TEXT_MAX + 1];
+	size_t len = MIN(text.len, max);
 
 	memcpy(copy, text.data, len);
 	copy[len] = '\0';
-	buf_visible(out, len ? copy : "-", TEXT_MAX);
+	buf_visible(out, len ? copy : "-", max);
 }
 
 static void cells_put_cell(const struct table *t, const struct report_options *o, size_t row,
@@ -72,7 +74,7 @@ static void cells_put_cell(const struct table *t, const struct report_options *o
 
 	switch (t->columns[column].kind) {
 	case COLUMN_TEXT:
-		cells_put_visible(table_text(t, cell), out);
+		cells_put_visible(table_text(t, cell), t->columns[column].is_wide, out);
 		break;
 	case COLUMN_NUMBER:
 		buf_printf(out, "%" PRId64, cell->number);

@@ -33,6 +33,8 @@ enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
 static const char *const reports[] = { "sched", "timehist", "runq",	"offcpu",
 				       "blame", "marks",    "functions" };
 
+static const char *const critpath = "critpath";
+
 static const struct export_options outputs[] = {
 	{ .format = "txt", .tgid = true },
 	{ .format = "json" },
@@ -56,6 +58,7 @@ static const struct export_options outputs[] = {
 	{ .report = &(const struct report_options){ .names = reports + 1,
 						    .count = 6,
 						    .form = REPORT_JSON } },
+	{ .report = &(const struct report_options){ .names = &critpath, .count = 1, .task = "1" } },
 };
 
 static void put_function_format(struct maker *m)

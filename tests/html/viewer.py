@@ -7,6 +7,7 @@ the script has run in it. viewer.py --measure PAGE: what it costs to load it and
 
 import base64
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -178,6 +179,37 @@ def click_and_type(test, browser):
     browser.key("Enter")
     equal(browser.ask("document.querySelector('.count').innerText"), "1 of 8 found", "search")
     check("B|200|outer" in browser.ask("document.querySelector('#details').innerText"), "the first match")
+    equal(browser.said, [], "the browser complains")
+
+
+def report(test, browser):
+    """The tables are the report's; a time leads to its place in the picture."""
+    capture = test.source / "tests" / "data" / "6.12.107/mixed.traced.gz"
+    for r in (test.run("convert", "-q", "--report", "sched,timehist", capture, "x.html"),
+              test.run("report", "--json", "--top", "200", "sched,timehist", capture)):
+        check(r.status == 0, r)
+    wanted = json.loads(r.out)["reports"]
+    browser.open(test.dir / "x.html")
+    check(browser.ask("traceViewer.report.hidden"), "the report is shown without being asked for")
+    browser.key("t")
+    tables = browser.ask("[...traceViewer.report.querySelectorAll('table')].map((t) => [...t.rows].map((r) => "
+                         "[...r.cells].map((c) => c.innerText)))")
+    equal([len(t) - 1 for t in tables], [len(t["rows"]) for t in wanted], "rows")
+    for table, report in zip(tables, wanted, strict=True):
+        at = table[0].index("task")
+        equal([row[at] for row in table[1:]], [row["task"] for row in report["rows"]], f"tasks of {report['name']}")
+    row = next(i for i, r in enumerate(wanted[0]["rows"]) if r["max_at_ns"] and r["tid"])
+    browser.ask(f"traceViewer.report.querySelector('table').rows[{row + 1}].querySelector('button').click()")
+    middle, base, tid = browser.ask("""(() => { const v = traceViewer, p = v.painter;
+        return [(p.from + p.to) / 2, v.model.base, v.rows.at(v.selection.top).thread.tid]; })()""")
+    wanted = wanted[0]["rows"][row]
+    check(abs(middle + base * 1e9 - wanted["max_at_ns"]) < 1000, f"centred at {middle + base * 1e9}, not {wanted['max_at_ns']}")
+    equal(tid, wanted["tid"], "the row")
+    browser.key("t")
+    check(browser.ask("traceViewer.report.hidden"), "the report is not hidden again")
+    # A page without one has no such button.
+    browser.open(page_with(test, LINES))
+    check("report" not in browser.ask("document.querySelector('header').innerText"), "a button without a report")
     equal(browser.said, [], "the browser complains")
 
 
@@ -409,7 +441,7 @@ def main():
         if test.is_sanitized():
             skip("is run without a sanitizer")
         with Browser() as browser:
-            for case in (the_model, functions, click_and_type, dark_and_light, cut_anywhere, cut_functions, many, pixels,
+            for case in (the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many, pixels,
                          painted_at_once, picture_of_the_document):
                 test.case(re.sub("_", " ", case.__name__), case, browser)
         test.end()

@@ -112,6 +112,60 @@ def refusals(test):
     check(r.status == 1 and "no events for the report sched" in r.err, r)
 
 
+def merging(test):
+    """Two recordings' reports, added up."""
+    parts = []
+    for name in ("a", "b"):
+        recorded(test)
+        r = test.run("report", "sched,runq,counts", "--json", "--by", "comm", "x.traced")
+        check(r.status == 2 and "counts is not made by" in r.err, r)
+        r = test.run("report", "sched,runq", "--json", "--by", "comm", "x.traced")
+        (test.dir / f"{name}.json").write_text(r.out)
+        parts.append(json.loads(r.out))
+    r = test.run("report", "--merge", "a.json", "b.json", "--json")
+    check(r.status == 0, r)
+    merged = json.loads(r.out)
+    check(merged["events"] == sum(part["events"] for part in parts), merged["events"])
+    for i, key in ((0, ("comm",)), (1, ("comm", "from_ns"))):
+        sums = {}
+        for part in parts:
+            for row in part["reports"][i]["rows"]:
+                of = sums.setdefault(tuple(row[k] for k in key), {"count": 0, "buckets": {}})
+                of["count"] += row["runs"] if i == 0 else row["count"]
+                for bucket, count in row.get("delay", {"buckets": []})["buckets"]:
+                    of["buckets"][bucket] = of["buckets"].get(bucket, 0) + count
+        rows = merged["reports"][i]["rows"]
+        check(len(rows) == len(sums), f"{len(rows)}, {len(sums)}")
+        for row in rows:
+            of = sums[tuple(row[k] for k in key)]
+            check(of["count"] == (row["runs"] if i == 0 else row["count"]), f"{row}: {of}")
+            check(dict(row.get("delay", {"buckets": []})["buckets"]) == of["buckets"], f"{row}: {of}")
+    check(sum(row["share_permille"] for row in merged["reports"][1]["rows"] if row["comm"] == "true") >= 950, "shares")
+    text = test.run("report", "--merge", "a.json", "--merge", "b.json", "--top", "2")
+    check(text.status == 0 and text.out.count("rows are shown") == 2, text)
+    piped = test.run("report", "--merge", "a.json", "-", stdin=(test.dir / "b.json").read_bytes())
+    check(piped.out.replace("standard input: ", "b.json: ") == test.run("report", "--merge", "a.json", "b.json").out, piped)
+
+
+def bad_merges(test):
+    recorded(test)
+    for name, by in (("a", "comm"), ("b", "cpu")):
+        (test.dir / f"{name}.json").write_text(test.run("report", "sched", "--json", "--by", by, "x.traced").out)
+    (test.dir / "t.json").write_text(test.run("report", "timehist", "--json", "x.traced").out)
+    (test.dir / "cut.json").write_text((test.dir / "a.json").read_text()[:-300])
+    for arguments, status, says in (
+            (["a.json", "b.json"], 1, "b.json: its report sched has a row by cpu, and that of a file before it by comm"),
+            (["a.json", "x.traced"], 1, "x.traced: at byte 0: not the beginning of a JSON value"),
+            (["t.json"], 1, "its report timehist can't be merged"),
+            (["cut.json"], 1, "cut.json: it ends in the middle"),
+            (["none.json"], 1, "none.json: No such file"),
+            (["/dev/zero"], 1, "is a device"),
+            (["a.json", "--by", "cpu"], 2, "--merge and --by exclude each other"),
+            (["a.json", "--sort", "color"], 1, "its columns are comm")):
+        r = test.run("report", "--merge", *arguments)
+        check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
+
+
 def by_root(test):
     """Root's report is made by another user, who can't write."""
     recorded(test)
@@ -127,6 +181,8 @@ def main():
     test.case("without a file", without_a_file)
     test.case("of a session", of_a_session, daemon=True)
     test.case("refusals", refusals)
+    test.case("merging", merging)
+    test.case("bad merges", bad_merges)
     test.case("by root", by_root)
     test.end()
 

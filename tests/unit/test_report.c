@@ -206,10 +206,10 @@ static void a_string_outside_the_record_is_empty(void **state _unused_)
 }
 
 static const struct column columns[] = {
-	{ "name", COLUMN_TEXT },
-	{ "id", COLUMN_NUMBER },
-	{ "time", COLUMN_TIME },
-	{ "delay", COLUMN_HISTOGRAM },
+	COLUMN("name", COLUMN_TEXT),
+	COLUMN("id", COLUMN_NUMBER),
+	COLUMN("time", COLUMN_TIME),
+	COLUMN("delay", COLUMN_HISTOGRAM),
 };
 
 /* Three rows; the caller frees the histograms. */

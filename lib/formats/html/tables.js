@@ -54,14 +54,14 @@ class Tables {
   }
 
   putRows(table, rows) {
-    make('tr', {parent: table}, ...headOf(rows[0]).map((text, i) => make('th', {className: i ? 'number' : ''}, text)));
+    make('tr', {parent: table}, ...headOf(rows[0]).map((text) => make('th', {}, text)));
     for (const row of rows) {
       const tr = make('tr', {parent: table});
       for (const [key, value] of Object.entries(row)) {
         if (isMoment(key)) this.putMoment(tr, value, row);
         else
           for (const text of cellsOf(key, value))
-            make('td', {parent: tr, className: tr.children.length > 1 ? 'number' : ''}, text);
+            make('td', {parent: tr, className: typeof value === 'string' ? '' : 'number'}, text);
       }
     }
   }

@@ -303,7 +303,7 @@ void json_tail_init(struct json_tail *t, const struct sink_env *env, const struc
 		.parts = *parts,
 		.array = array,
 		.page = page,
-		.tables = page ? env->options->tables : (struct text){ 0 },
+		.options = env->options,
 	};
 }
 
@@ -450,9 +450,9 @@ int json_tail_close(struct json_tail *t, const struct export_result *result)
 		buf_puts(b, "\"clock-domain\":\"LINUX_FTRACE_GLOBAL\"");
 	buf_puts(b, "},\n\"otherData\":{");
 	json_put_other_data(b, info, t->marks, t->sync, result);
-	if (t->tables.len) {
+	if (t->page && t->options->tables) {
 		json_put_key(b, "report");
-		buf_append(b, t->tables.data, t->tables.len);
+		buf_append(b, t->options->tables, t->options->tables_len);
 	}
 	buf_puts(b, "}");
 	return output_settle(t->out);

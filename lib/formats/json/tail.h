@@ -33,7 +33,7 @@ struct json_tail {
 	bool array; /* only events, which come first */
 	bool first; /* the text follows the events; in a page, follows everything here */
 	bool page;
-	struct text tables; /* for a page: a report as JSON; or empty */
+	const struct export_options *options;
 	enum tail_section {
 		TAIL_NOTHING,
 		TAIL_EVENTS, /* kernel events, while more may come */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* `tracectl report --merge`: adds up reports that --json wrote. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "cli.h"
+#include "confined.h"
+#include "input.h"
+#include "report.h"
+#include "report/merge.h"
+
+struct merging {
+	const struct report_options *options;
+	const char *paths[REPORT_MERGE_FILES_MAX];
+	int fds[REPORT_MERGE_FILES_MAX]; /* owned */
+	size_t count;
+};
+
+static void merging_deinit(struct merging *m)
+{
+	for (size_t i = 0; i < m->count; i++)
+		close_fd(m->fds[i]);
+}
+
+static int merging_add(struct merging *m, const char *path, struct error *err)
+{
+	const bool is_stdin = !strcmp(path, "-");
+	_cleanup_close_ int fd = -EBADF;
+	struct stat st;
+	int r;
+
+	if (m->count == REPORT_MERGE_FILES_MAX)
+		return error_set(err, -EINVAL, "more than %d reports to merge",
+				 REPORT_MERGE_FILES_MAX);
+	fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+		      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	r = input_check(&st, path, err);
+	if (r < 0)
+		return r;
+	m->paths[m->count] = is_stdin ? "standard input" : path;
+	m->fds[m->count++] = TAKE_FD(fd);
+	return 0;
+}
+
+static int merging_open(struct merging *m, const struct options *o, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->merge_count && r == 0; i++)
+		r = merging_add(m, o->merges[i].path, err);
+	for (size_t i = 0; i < o->arg_count && r == 0; i++)
+		r = merging_add(m, o->args[i], err);
+	return r;
+}
+
+/* Parses the files; for root in a process of its own. */
+static int merging_work(void *userdata, struct export_result *ret, struct error *err)
+{
+	const struct merging *m = userdata;
+	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r = report_merge_new(&merge);
+
+	if (r < 0)
+		return error_errno(err, r, "can't merge reports");
+	for (size_t i = 0; i < m->count && r == 0; i++)
+		r = report_merge_add(merge, m->fds[i], m->paths[i], err);
+	if (r == 0)
+		r = report_merge_write(merge, m->options, &out, err);
+	if (r < 0)
+		return r;
+	ret->bytes = out.len;
+	ret->lost = report_merge_lost(merge);
+	ret->incomplete = report_merge_is_incomplete(merge);
+	r = write_full(STDOUT_FILENO, out.data, out.len);
+	return r < 0 ? error_errno(err, r, "can't write the report") : 0;
+}
+
+int report_merge_files(const struct options *o, const struct report_options *options)
+{
+	_cleanup_(merging_deinit) struct merging m = { .options = options };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (merging_open(&m, o, &err) < 0)
+		return cli_fail(&err);
+	input_confine(-EBADF);
+	if (confined_run(merging_work, &m, &result, &err) < 0)
+		return cli_fail(&err);
+	if (result.incomplete)
+		cli_warn("a merged report is of an INCOMPLETE recording");
+	if (result.lost)
+		cli_warn("events were lost in the recordings: %llu",
+			 (unsigned long long)result.lost);
+	return result.incomplete || (o->fail_on_loss && result.lost) ? CLI_MISSING : CLI_WHOLE;
+}

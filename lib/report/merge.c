@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "report/merge_form.h"
+
+/* What REPORT_MERGE_FILES_MAX files with REPORTS_MAX reports of COLUMNS_MAX columns may have. */
+#define STRINGS_MAX (1U << 18)
+
+int report_merge_new(struct report_merge **ret)
+{
+	struct report_merge *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	*ret = m;
+	return 0;
+}
+
+struct report_merge *report_merge_free(struct report_merge *m)
+{
+	if (!m)
+		return NULL;
+	for (size_t i = 0; i < m->table_count; i++) {
+		for (size_t c = 0; c < COLUMNS_MAX; c++)
+			free(m->tables[i].members[c]);
+		table_free(m->tables[i].table);
+		rows_deinit(&m->tables[i].rows);
+	}
+	for (size_t i = 0; i < m->histogram_count; i++) {
+		histogram_deinit(m->histograms[i]);
+		free(m->histograms[i]);
+	}
+	for (size_t i = 0; i < m->string_count; i++)
+		free(m->strings[i]);
+	free(m->histograms);
+	free(m->strings);
+	free(m);
+	return NULL;
+}
+
+const char *merge_keep(struct report_merge *m, struct text text)
+{
+	char *copy = m->string_count < STRINGS_MAX ? strndup(text.data ?: "", text.len) : NULL;
+
+	if (!copy || vec_push(m->strings, m->string_count, m->string_cap, copy) < 0) {
+		free(copy);
+		return NULL;
+	}
+	return copy;
+}
+
+static bool merge_name_is_equal(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+static bool merge_column_is_equal(const struct column *a, const struct column *b)
+{
+	return merge_name_is_equal(a->name, b->name) && a->kind == b->kind && a->adds == b->adds &&
+	       merge_name_is_equal(a->of, b->of) && merge_name_is_equal(a->over, b->over) &&
+	       a->same == b->same;
+}
+
+/* The report is in a file before this one. */
+static int merge_compare(const struct merged_table *t, const struct merge_description *d,
+			 struct error *err)
+{
+	const struct table *table = t->table;
+
+	if (!merge_name_is_equal(table->by, d->by)) {
+		error_set(err, -EINVAL,
+			  "its report %s has a row by %s, and that of a file before it by %s",
+			  d->name, d->by ?: "nothing", table->by ?: "nothing");
+		return error_hint(err, "make all reports with the same --by");
+	}
+	for (size_t i = 0; i < MAX(table->column_count, d->column_count); i++)
+		if (i >= MIN(table->column_count, d->column_count) ||
+		    !merge_column_is_equal(&table->columns[i], &d->columns[i]))
+			goto differs;
+	if (merge_name_is_equal(table->sort, d->sort))
+		return 0;
+differs:
+	error_set(err, -EINVAL, "its report %s has other columns than that of a file before it",
+		  d->name);
+	return error_hint(err, "make all reports with the same tracectl");
+}
+
+static int merge_begin_table(struct report_merge *m, const struct merge_description *d,
+			     struct error *err)
+{
+	struct merged_table *t = &m->tables[m->table_count];
+	int r;
+
+	if (m->table_count == REPORTS_MAX)
+		return error_set(err, -EFBIG, "there are more than %d reports", REPORTS_MAX);
+	r = table_new(&t->table, d->name, d->columns, d->column_count, d->sort);
+	if (r < 0)
+		return error_errno(err, r, "can't merge it");
+	rows_init(&t->rows, sizeof(struct merged_row), NULL);
+	m->table_count++;
+	if (d->sort && !table_can_sort(t->table, d->sort))
+		return error_set(err, -EBADMSG, "its report %s is sorted by no column", d->name);
+	t->table->by = d->by;
+	t->table->by_keys = true;
+	for (size_t i = 0; i < d->column_count; i++) {
+		_cleanup_buf_ struct buf member = BUF_INIT;
+
+		column_put_key(&d->columns[i], &member);
+		t->members[i] = buf_string(&member);
+		member = BUF_INIT;
+		if (!t->members[i])
+			return error_errno(err, -ENOMEM, "can't merge it");
+	}
+	return 0;
+}
+
+int merge_table(struct report_merge *m, const struct merge_description *d,
+		struct merged_table **ret, struct error *err)
+{
+	size_t i = 0;
+	int r;
+
+	while (i < m->table_count && strcmp(m->tables[i].table->name, d->name) != 0)
+		i++;
+	r = i < m->table_count ? merge_compare(&m->tables[i], d, err)
+			       : merge_begin_table(m, d, err);
+	if (r < 0)
+		return r;
+	if (m->tables[i].last == m->files)
+		return error_set(err, -EBADMSG, "it has the report %s twice", d->name);
+	m->tables[i].last = m->files;
+	m->tables[i].files++;
+	*ret = &m->tables[i];
+	return 0;
+}
+
+static void merge_add_value(union cell *to, const union cell *from)
+{
+	if (to->count == TABLE_UNKNOWN || from->count == TABLE_UNKNOWN)
+		to->count = TABLE_UNKNOWN;
+	else if (__builtin_add_overflow(to->count, from->count, &to->count) ||
+		 to->count == TABLE_UNKNOWN)
+		to->count = TABLE_UNKNOWN - 1;
+}
+
+static void merge_take_largest(union cell *to, const union cell *from)
+{
+	if (to->count == TABLE_UNKNOWN || from->count == TABLE_UNKNOWN)
+		to->count = TABLE_UNKNOWN;
+	else
+		to->count = MAX(to->count, from->count);
+}
+
+/* Of equal largest values, the first one counts. */
+static void merge_take_at(const struct table *t, size_t row, const struct column *c,
+			  const struct merge_row *from)
+{
+	const size_t of = (size_t)(table_column(t, c->of) - t->columns);
+	const struct histogram *mine = table_made_cell(t, row, of)->histogram;
+	const struct histogram *other = from->cells[of].histogram;
+
+	if (other->count && (!mine->count || other->max > mine->max))
+		table_made_cell(t, row, (size_t)(c - t->columns))->count =
+			from->cells[c - t->columns].count;
+}
+
+static int merge_into(const struct table *t, size_t row, struct merge_row *from)
+{
+	int r = 0;
+
+	/* Before the histograms that they go with. */
+	for (size_t i = 0; i < t->column_count; i++)
+		if (t->columns[i].adds == ADDS_AT)
+			merge_take_at(t, row, &t->columns[i], from);
+	for (size_t i = 0; i < t->column_count && r == 0; i++) {
+		union cell *cell = table_made_cell(t, row, i);
+
+		switch (t->columns[i].adds) {
+		case ADDS_SUM:
+			merge_add_value(cell, &from->cells[i]);
+			break;
+		case ADDS_LARGEST:
+			merge_take_largest(cell, &from->cells[i]);
+			break;
+		case ADDS_HISTOGRAM:
+			r = histogram_merge(cell->own, from->cells[i].histogram);
+			break;
+		default:
+			break;
+		}
+	}
+	return r;
+}
+
+/* Puts a row of the table. Its histograms stay the row's. */
+static void merge_put_row(struct table *t, const struct merge_row *row)
+{
+	for (size_t i = 0; i < t->column_count; i++) {
+		const union cell *cell = &row->cells[i];
+
+		if (t->columns[i].kind == COLUMN_TEXT)
+			table_put_text(t, (struct text){ row->texts.data + cell->at, cell->len });
+		else if (t->columns[i].kind == COLUMN_HISTOGRAM)
+			table_put_histogram(t, cell->histogram);
+		else
+			table_put_count(t, cell->count);
+	}
+}
+
+static int merge_keep_histograms(struct report_merge *m, const struct table *t,
+				 struct merge_row *row)
+{
+	for (size_t i = 0; i < t->column_count; i++) {
+		if (t->columns[i].kind != COLUMN_HISTOGRAM)
+			continue;
+		if (vec_push(m->histograms, m->histogram_count, m->histogram_cap,
+			     row->cells[i].own) < 0)
+			return -ENOMEM;
+		row->cells[i].own = NULL;
+	}
+	return 0;
+}
+
+int merge_add_row(struct report_merge *m, struct merged_table *merged, struct merge_row *row,
+		  struct error *err)
+{
+	struct table *t = merged->table;
+	const size_t cells = t->cell_count, texts = t->texts.len;
+	struct merged_row *known;
+	int r = 0;
+
+	merge_put_row(t, row);
+	if (t->failed || buf_error(&t->texts) < 0)
+		return error_errno(err, -ENOMEM, "can't keep its rows");
+	known = rows_get(&merged->rows, table_key(t, cells / t->column_count, t->column_count));
+	if (known && known == merged->rows.rest)
+		return error_set(err, -EFBIG, "the report %s has more than %u rows", t->name,
+				 ROWS_MAX);
+	if (known && known->number) {
+		t->cell_count = cells;
+		t->texts.len = texts;
+		r = merge_into(t, known->number - 1, row);
+	} else if (known) {
+		known->number = (uint32_t)(cells / t->column_count) + 1;
+		r = merge_keep_histograms(m, t, row);
+	}
+	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows") : 0;
+}
+
+int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,
+		       struct error *err)
+{
+	int r = 0;
+
+	if (o->form == REPORT_JSON)
+		tables_begin_json(&m->head, out);
+	for (size_t i = 0; i < m->table_count && r == 0; i++) {
+		struct merged_table *t = &m->tables[i];
+
+		t->table->span_ns = m->head.span_ns;
+		if (t->files < m->files)
+			table_note(t->table, "only %zu of %zu files have this report", t->files,
+				   m->files);
+		r = table_write(t->table, o, i == 0, out, err);
+	}
+	if (o->form == REPORT_JSON)
+		tables_end_json(out);
+	if (r == 0 && buf_error(out) < 0)
+		r = error_errno(err, -ENOMEM, "can't write the reports");
+	return r;
+}
+
+uint64_t report_merge_lost(const struct report_merge *m)
+{
+	return m->head.lost;
+}
+
+bool report_merge_is_incomplete(const struct report_merge *m)
+{
+	return m->head.incomplete;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The report `critpath`: what one thread did, backwards from the end of the recording, and for each
+ * of its sleeps what the thread that ended it did meanwhile; and so on.
+ *
+ * 	level 0   T  |-- ran --|------------ slept ------------|- waited -|-- ran --|
+ * 	level 1   W            |- ran -|---- slept ----|- ran -|
+ * 	level 2   V                    |---- ran ------|
+ *
+ * The spans of all threads are kept in a ring, each with a link to the one before it of its thread,
+ * and sleeps with a link to their waker's. So the walk back at the end costs nothing but its rows.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/scheduler.h"
+
+/* About 32 MiB. */
+#define CRITPATH_SPANS (1U << 19)
+#define CRITPATH_CHUNK (1U << 12)
+#define CRITPATH_ROWS_MAX 100000U
+#define CRITPATH_LEVELS 32U
+
+enum critpath_kind { CRITPATH_RUN, CRITPATH_WAIT, CRITPATH_SLEEP };
+
+struct critpath_span {
+	uint64_t from, to;
+	uint64_t before; /* number of the task's span before it, from 1; 0: none is known */
+	/* Of a sleep: the waker's run goes on from waker_since, after its span waker_before. */
+	uint64_t waker_since, waker_before;
+	int32_t tid, waker; /* waker -1: unknown */
+	uint32_t cpu;
+	uint8_t kind, state; /* enum span_state */
+	bool by_interrupt, has_waker_run;
+	char letter; /* of the state in which it slept */
+};
+
+struct critpath_task {
+	uint64_t last; /* number of its last span; 0: none */
+};
+
+struct critpath {
+	struct report report;
+	struct rows tasks;	       /* of struct critpath_task, by tid */
+	struct critpath_span **chunks; /* owned; a ring of all spans */
+	uint64_t count;		       /* of all times */
+	uint64_t rows, forgotten;
+	bool has_deeper;
+	int index; /* of sched_task.row */
+	/* The thread, as it was seen last. */
+	int32_t tid;	 /* 0: none yet */
+	uint64_t last;	 /* number of its last span */
+	bool has_others; /* of its name */
+};
+
+/* What is walked through at a level: back to `until`, from span `at` on. */
+struct critpath_walk {
+	uint64_t at, until;
+};
+
+static bool critpath_is_tid(const char *task)
+{
+	const char *p = task;
+
+	while (isdigit((unsigned char)*p))
+		p++;
+	return *task && !*p;
+}
+
+static bool critpath_is_wanted(const struct critpath *c, const struct sched_task *t)
+{
+	const char *wanted = c->report.env->options->task;
+
+	if (critpath_is_tid(wanted))
+		return strtol(wanted, NULL, 10) == t->tid;
+	return text_equal(report_task_name(t->known, t->tid),
+			  (struct text){ wanted, (uint32_t)strlen(wanted) });
+}
+
+/* Remembers the thread of the option --task. */
+static void critpath_see(struct critpath *c, const struct sched_span *span)
+{
+	const int32_t tid = span->task->tid;
+
+	if (!critpath_is_wanted(c, span->task))
+		return;
+	c->has_others |= c->tid && c->tid != tid;
+	/* At the end of the recording, all threads have an open span. */
+	if (c->tid && c->tid != tid && span->state == SPAN_OPEN)
+		return;
+	c->tid = tid;
+	c->last = c->count;
+}
+
+static struct critpath_task *critpath_task(struct critpath *c, struct sched_task *t)
+{
+	struct critpath_task *task = t->row[c->index];
+
+	if (likely(task))
+		return task;
+	task = rows_get(&c->tasks, (struct row_key){ (uint32_t)t->tid, 0 });
+	/* Another life of the tid. */
+	if (task)
+		task->last = 0;
+	t->row[c->index] = task;
+	return task;
+}
+
+static struct critpath_span *critpath_at(const struct critpath *c, uint64_t number)
+{
+	const uint64_t i = (number - 1) % CRITPATH_SPANS;
+
+	if (!number || number + CRITPATH_SPANS <= c->count)
+		return NULL;
+	return &c->chunks[i / CRITPATH_CHUNK][i % CRITPATH_CHUNK];
+}
+
+/* The next span of the ring. NULL: out of memory. */
+static struct critpath_span *critpath_new(struct critpath *c)
+{
+	struct critpath_span **chunk = &c->chunks[c->count % CRITPATH_SPANS / CRITPATH_CHUNK];
+
+	if (!*chunk)
+		*chunk = calloc(CRITPATH_CHUNK, sizeof(**chunk));
+	if (!*chunk)
+		return NULL;
+	c->count++;
+	return critpath_at(c, c->count);
+}
+
+static int critpath_keep(struct critpath *c, const struct sched_span *span, enum critpath_kind kind,
+			 struct critpath_span **ret)
+{
+	struct critpath_task *task = critpath_task(c, span->task);
+	struct critpath_span *s;
+
+	if (!task)
+		return -ENOMEM;
+	/* Too many tasks: a chain of several would be no chain. */
+	if (task == c->tasks.rest)
+		task->last = 0;
+	s = critpath_new(c);
+	if (!s)
+		return -ENOMEM;
+	*s = (struct critpath_span){
+		.from = span->from,
+		.to = span->to,
+		.before = task->last,
+		.tid = span->task->tid,
+		.waker = -1,
+		.cpu = span->cpu,
+		.kind = (uint8_t)kind,
+		.state = (uint8_t)span->state,
+		.letter = sched_task_letter(span->task),
+	};
+	task->last = c->count;
+	critpath_see(c, span);
+	*ret = s;
+	return 0;
+}
+
+static int critpath_on_ran(struct report *report, const struct sched_span *span,
+			   const struct sched_task *next _unused_)
+{
+	struct critpath *c = container_of(report, struct critpath, report);
+	struct critpath_span *s;
+
+	return critpath_keep(c, span, CRITPATH_RUN, &s);
+}
+
+static int critpath_on_waited(struct report *report, const struct sched_span *span)
+{
+	struct critpath *c = container_of(report, struct critpath, report);
+	struct critpath_span *s;
+
+	return critpath_keep(c, span, CRITPATH_WAIT, &s);
+}
+
+static int critpath_on_slept(struct report *report, const struct sched_span *span)
+{
+	struct critpath *c = container_of(report, struct critpath, report);
+	const struct sched_task *t = span->task;
+	struct sched_task *waker;
+	struct critpath_span *s;
+	int r = critpath_keep(c, span, CRITPATH_SLEEP, &s);
+
+	if (r < 0 || span->state != SPAN_WHOLE)
+		return r;
+	s->waker = t->waker;
+	s->by_interrupt = t->woken_by_interrupt;
+	waker = t->waker > 0 ? scheduler_find(c->report.env->scheduler, t->waker) : NULL;
+	if (!waker || s->by_interrupt)
+		return 0;
+	/* Its run is known if no event is missing on its CPU since the switch to it. */
+	s->has_waker_run = scheduler_running(c->report.env->scheduler, t->waker_cpu) == waker &&
+			   waker->state == SCHED_RUNS;
+	s->waker_since = waker->since;
+	s->waker_before =
+		waker->row[c->index] ? ((struct critpath_task *)waker->row[c->index])->last : 0;
+	return 0;
+}
+
+static int critpath_open(struct report **ret, struct report_env *env)
+{
+	struct critpath *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->report.env = env;
+	rows_init(&c->tasks, sizeof(struct critpath_task), NULL);
+	*ret = &c->report;
+	c->chunks = calloc(CRITPATH_SPANS / CRITPATH_CHUNK, sizeof(*c->chunks));
+	if (!c->chunks)
+		return -ENOMEM;
+	c->index = scheduler_listen(env->scheduler, &(struct sched_listener){
+							    .report = &c->report,
+							    .ran = critpath_on_ran,
+							    .waited = critpath_on_waited,
+							    .slept = critpath_on_slept,
+						    });
+	if (c->index < 0)
+		return c->index;
+	return scheduler_has_wakeups(env->scheduler) ? 0 : -ENODATA;
+}
+
+static const struct column critpath_columns[] = {
+	COLUMN("at", COLUMN_AT),     COLUMN("level", COLUMN_NUMBER), COLUMN("cpu", COLUMN_NUMBER),
+	COLUMN("task", COLUMN_TEXT), COLUMN("tid", COLUMN_NUMBER),   COLUMN("what", COLUMN_TEXT),
+	COLUMN("time", COLUMN_TIME), COLUMN("state", COLUMN_TEXT),   COLUMN("waker", COLUMN_TEXT),
+};
+
+/* time TABLE_UNKNOWN: what says why. */
+static void critpath_put(struct critpath *c, struct table *t, unsigned level,
+			 const struct critpath_span *s, struct text what, uint64_t time)
+{
+	const struct report_env *env = c->report.env;
+	struct text waker = s->waker < 0 ? TEXT("")
+			    : s->by_interrupt
+				    ? TEXT("(interrupt)")
+				    : report_task_name(report_task(env, s->waker, s->to), s->waker);
+	const bool slept = s->kind == CRITPATH_SLEEP && s->state == SPAN_WHOLE;
+
+	c->rows++;
+	table_put_count(t, s->to);
+	table_put_number(t, level);
+	table_put_number(t, s->cpu == UINT32_MAX ? -1 : (int64_t)s->cpu);
+	table_put_text(t, report_task_name(report_task(env, s->tid, s->to), s->tid));
+	table_put_number(t, s->tid);
+	table_put_text(t, what);
+	table_put_count(t, time);
+	table_put_text(t, slept ? (struct text){ &s->letter, 1 } : TEXT(""));
+	table_put_text(t, waker);
+}
+
+static struct text critpath_what(const struct critpath_span *s)
+{
+	if (s->state != SPAN_WHOLE)
+		return s->state == SPAN_CUT ? TEXT("cut") : TEXT("open");
+	switch ((enum critpath_kind)s->kind) {
+	case CRITPATH_RUN:
+		return TEXT("run");
+	case CRITPATH_WAIT:
+		return TEXT("wait");
+	default:
+		return TEXT("sleep");
+	}
+}
+
+/* The run in which the waker woke the sleeper up: it went on after that. */
+static void critpath_put_waker_run(struct critpath *c, struct table *t, unsigned level,
+				   const struct critpath_span *sleep, uint64_t until)
+{
+	struct critpath_span run = {
+		.to = sleep->to,
+		.tid = sleep->waker,
+		.waker = -1,
+		.cpu = sleep->cpu,
+		.state = sleep->has_waker_run ? SPAN_WHOLE : SPAN_CUT,
+	};
+	uint64_t from = MAX(sleep->waker_since, until);
+
+	critpath_put(c, t, level, &run, critpath_what(&run),
+		     sleep->has_waker_run ? report_elapsed(from, sleep->to) : TABLE_UNKNOWN);
+}
+
+/*
+ * A span, as far as it is after `until`. Returns true if it is a sleep whose waker is to be
+ * followed.
+ */
+static bool critpath_put_span(struct critpath *c, struct table *t, unsigned level,
+			      const struct critpath_span *s, uint64_t until)
+{
+	critpath_put(c, t, level, s, critpath_what(s),
+		     s->state == SPAN_WHOLE ? report_elapsed(MAX(s->from, until), s->to)
+					    : TABLE_UNKNOWN);
+	return s->state == SPAN_WHOLE && s->kind == CRITPATH_SLEEP && s->waker > 0 &&
+	       !s->by_interrupt;
+}
+
+/* Backwards through the thread's spans. A sleep's waker has a level of its own. */
+static void critpath_walk(struct critpath *c, struct table *t, uint64_t last)
+{
+	struct critpath_walk walks[CRITPATH_LEVELS] = { { last, 0 } };
+	unsigned level = 0;
+
+	while (c->rows < CRITPATH_ROWS_MAX) {
+		struct critpath_walk *w = &walks[level];
+		const struct critpath_span *s = critpath_at(c, w->at);
+		uint64_t from;
+
+		c->forgotten += w->at && !s;
+		if (!s || s->to <= w->until) {
+			if (!level)
+				return;
+			level--;
+			continue;
+		}
+		w->at = s->before;
+		if (!critpath_put_span(c, t, level, s, w->until))
+			continue;
+		if (level + 1 == CRITPATH_LEVELS) {
+			c->has_deeper = true;
+			continue;
+		}
+		from = MAX(s->from, w->until);
+		critpath_put_waker_run(c, t, level + 1, s, from);
+		/* Else the run covers the sleep, or it is not known what came before it. */
+		if (s->has_waker_run && s->waker_since > from)
+			walks[++level] = (struct critpath_walk){ s->waker_before, from };
+	}
+}
+
+static void critpath_note(const struct critpath *c, struct table *t)
+{
+	const char *wanted = c->report.env->options->task;
+
+	if (!c->tid)
+		table_note(t, "the recording has no thread %.64s", wanted);
+	if (c->has_others)
+		table_note(t,
+			   "several threads are named %.64s: this is the one that was seen last, "
+			   "%d",
+			   wanted, c->tid);
+	if (c->forgotten)
+		table_note(t,
+			   "only the last %u spans of all threads are known: the rest is missing",
+			   CRITPATH_SPANS);
+	if (c->rows >= CRITPATH_ROWS_MAX)
+		table_note(t, "the chain goes on beyond %u rows", CRITPATH_ROWS_MAX);
+	if (c->has_deeper)
+		table_note(t, "wakers beyond level %u are not followed", CRITPATH_LEVELS - 1);
+}
+
+static int critpath_close(struct report *report, struct table **ret)
+{
+	struct critpath *c = container_of(report, struct critpath, report);
+	int r = table_new(ret, "critpath", critpath_columns, ARRAY_SIZE(critpath_columns), NULL);
+
+	if (r < 0)
+		return r;
+	critpath_walk(c, *ret, c->last);
+	critpath_note(c, *ret);
+	return 0;
+}
+
+static void critpath_free(struct report *report)
+{
+	struct critpath *c = container_of(report, struct critpath, report);
+
+	for (size_t i = 0; c->chunks && i < CRITPATH_SPANS / CRITPATH_CHUNK; i++)
+		free(c->chunks[i]);
+	free(c->chunks);
+	rows_deinit(&c->tasks);
+	free(c);
+}
+
+const struct report_kind report_critpath = {
+	.about = {
+		.name = "critpath",
+		.summary = "what a thread waited for, backwards through those who woke it up",
+		.events = "sched",
+		.needs_task = true,
+	},
+	.open = critpath_open,
+	.close = critpath_close,
+	.free = critpath_free,
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A report's memory is bounded, whatever the number of tasks. */
+#include <fcntl.h>
+#include <jansson.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "export/export.h"
+#include "make_formats.h"
+#include "memory_file.h"
+#include "report/report.h"
+
+#define TASKS 100000
+#define NAMES 40
+#define MEMORY_MAX_KIB (64 << 10)
+#define TASKS_PER_PAGE 5
+#define FIRST_TID 100
+#define FIRST_TS (UINT64_C(50) * 1000000000)
+/* Of one task: it waits 1 us and runs 2 us, in which it makes a call and a slice. */
+#define TASK_NS 10000
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
+static void put_waking(struct maker *m, uint64_t ts, int32_t tid, const char name[static 16])
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+
+	buf_append(&data, name, 16);
+	maker_u32(m, &data, (uint32_t)tid);
+	maker_u32(m, &data, 120);
+	maker_u32(m, &data, 0);
+	maker_event(m, ts, ID_WAKING, 0, data.data, data.len);
+}
+
+static void put_call(struct maker *m, uint64_t ts, int32_t tid)
+{
+	const uint64_t words[7] = { 1 };
+
+	maker_event(m, ts, ID_ENTER, tid, words, sizeof(words));
+	maker_event(m, ts + 500, ID_EXIT, tid, words, 2 * sizeof(*words));
+}
+
+/* The whole life of a task. */
+static void put_life(struct maker *m, uint64_t ts, int32_t tid, bool ends)
+{
+	char name[16] = { 0 }, mark[32];
+
+	snprintf(name, sizeof(name), "name-%d", tid % NAMES);
+	event_newtask(m, ts, 1, tid, name, 0);
+	put_waking(m, ts + 1000, tid, name);
+	event_switch(m, ts + 2000, 0, "swapper", 0, 120, tid, name);
+	put_call(m, ts + 2500, tid);
+	snprintf(mark, sizeof(mark), "B|%d|slice\n", tid);
+	event_print_mark(m, ts + 3200, tid, mark);
+	event_print_mark(m, ts + 3300, tid, "E\n");
+	event_switch(m, ts + 4000, tid, name, ends ? 0x10 : 1, 120, 0, "swapper");
+	if (ends)
+		event_free(m, ts + 5000, tid, name);
+}
+
+static void make_recording(struct maker *m, bool ends)
+{
+	maker_begin(m, 4096);
+	maker_kernel_formats(m);
+	maker_free_format(m);
+	for (int32_t i = 0; i < TASKS; i++) {
+		uint64_t ts = FIRST_TS + (uint64_t)i * TASK_NS;
+
+		if (i % TASKS_PER_PAGE == 0)
+			page_begin(m, ts);
+		put_life(m, ts, FIRST_TID + i, ends);
+		if (i % TASKS_PER_PAGE == TASKS_PER_PAGE - 1)
+			page_flush(m, 0, 0);
+	}
+	maker_end(m);
+}
+
+static void report_in_child(int capture, int out, const struct report_options *o)
+{
+	const struct export_options options = { .format = "report", .report = o };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+#ifdef M_PERTURB
+	/* Meson's tests set it: it touches all memory, used or not. */
+	mallopt(M_PERTURB, 0);
+#endif
+	r = export_run(&report_sink_ops, capture, out, &options, &result, &err);
+	if (r < 0)
+		fprintf(stderr, "%s: %s\n", *o->names, err.message);
+	_exit(r < 0);
+}
+
+/* In a process of its own, because the kernel reports the peak of a whole process. */
+static void check(int capture, const char *name, const char *by, json_t **ret)
+{
+	const struct report_options o = {
+		.names = &name,
+		.count = 1,
+		.by = by,
+		.form = REPORT_JSON,
+		.task = strcmp(name, "critpath") ? NULL : "100",
+	};
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct rusage usage;
+	json_t *document;
+	pid_t child;
+	int status;
+
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		report_in_child(capture, out, &o);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	print_message("%s by %s: %ld KiB\n", name, by ?: "-", usage.ru_maxrss);
+	if (usage.ru_maxrss > MEMORY_MAX_KIB)
+		print_message("TOO MUCH\n");
+	memory_file_read(out, &text);
+	document = json_loads(text.data, 0, NULL);
+	assert_non_null(document);
+	*ret = json_incref(json_array_get(json_object_get(document, "reports"), 0));
+	json_decref(document);
+}
+
+static uint64_t sum_of(const json_t *table, const char *key, const char *part)
+{
+	uint64_t sum = 0;
+	size_t i;
+	json_t *row;
+
+	json_array_foreach(json_object_get(table, "rows"), i, row)
+	{
+		const json_t *value = json_object_get(row, key);
+
+		sum += (uint64_t)json_integer_value(part ? json_object_get(value, part) : value);
+	}
+	return sum;
+}
+
+static bool has_note(const json_t *table, const char *text)
+{
+	size_t i;
+	json_t *note;
+
+	json_array_foreach(json_object_get(table, "notes"), i,
+			   note) if (strstr(json_string_value(note), text)) return true;
+	return false;
+}
+
+static void check_all(int capture)
+{
+	static const struct {
+		const char *name, *by, *key, *part;
+		bool folds;
+		uint64_t sum; /* for each task */
+	} cases[] = {
+		{ "sched", "thread", "runtime_ns", NULL, true, 2000 },
+		{ "sched", "thread", "delay", "sum_ns", true, 1000 },
+		{ "sched", "process", "runtime_ns", NULL, true, 2000 },
+		{ "runq", "thread", "count", NULL, true, 1 },
+		{ "blame", "thread", "time_ns", NULL, true, 1000 },
+		{ "syscalls", "thread", "calls", NULL, true, 1 },
+		{ "syscalls", "call", "calls", NULL, false, 1 },
+		{ "marks", NULL, "count", NULL, false, 1 },
+		{ "offcpu", "thread", "count", NULL, true, 0 },
+		{ "timehist", NULL, "run_ns", NULL, false, 2000 },
+		{ "critpath", NULL, "time_ns", NULL, false, 0 }, { "counts", NULL, "bytes", NULL, false, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		json_t *table;
+		uint64_t sum;
+
+		check(capture, cases[i].name, cases[i].by, &table);
+		sum = cases[i].sum ? sum_of(table, cases[i].key, cases[i].part) : 0;
+		if (sum != cases[i].sum * TASKS)
+			fail_msg("%s: %llu", cases[i].name, (unsigned long long)sum);
+		if (cases[i].folds && !has_note(table, "share 40 rows by name"))
+			fail_msg("%s does not say what was folded", cases[i].name);
+		json_decref(table);
+		/* A child has what its parent has. */
+		malloc_trim(0);
+	}
+}
+
+static void tasks_that_end(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (SANITIZED)
+		skip();
+	make_recording(&m, true);
+	check_all(m.fd);
+}
+
+static void tasks_that_stay(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (SANITIZED)
+		skip();
+	make_recording(&m, false);
+	check_all(m.fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tasks_that_end),
+		cmocka_unit_test(tasks_that_stay),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
