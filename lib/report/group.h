@@ -29,7 +29,7 @@ struct row_key group_key(enum grouping by, const struct task *task, int32_t tid,
  * for each name, so that the memory is bounded. At the second bound the others do, too.
  */
 #define GROUP_ENDED_MAX 8192U
-#define GROUP_ALL_MAX 32768U
+#define GROUP_ALL_MAX 16384U
 
 /*
  * The row of a task's events on a CPU. task NULL: unknown. more: NULL, or what the row is for in

@@ -56,6 +56,12 @@ int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count)
 		h->buckets[at] += MIN(count, room);
 		return 0;
 	}
+	/* Most histograms of many tasks have few buckets. */
+	if (h->used == h->cap && h->cap < 16) {
+		if (vec_reserve_exact(h->buckets, h->used, MAX(h->cap, 2U)) < 0)
+			return -ENOMEM;
+		h->cap += MAX(h->cap, 2U);
+	}
 	slot = vec_insert(h->buckets, h->used, h->cap, at);
 	if (!slot)
 		return -ENOMEM;

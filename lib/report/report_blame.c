@@ -249,6 +249,7 @@ static int blame_close(struct report *report, struct table **ret)
 		blame_put_pair(b, t, rows_at(&b->pairs, i));
 	if (b->pairs.rest)
 		blame_put_pair(b, t, b->pairs.rest);
+	group_note(t, b->grouping, &b->waiters);
 	group_note(t, b->grouping, &b->pairs);
 	if (b->cut || b->open)
 		table_note(t, "waits that are not counted: cut %" PRIu64 ", open %" PRIu64, b->cut,

@@ -18,9 +18,12 @@
 
 #include "report/scheduler.h"
 
-/* About 32 MiB. */
-#define CRITPATH_SPANS (1U << 19)
+/* About 32 MiB of spans; less with many tasks, which need memory themselves. */
 #define CRITPATH_CHUNK (1U << 12)
+#define CRITPATH_CHUNKS 128U
+#define CRITPATH_RING ((uint64_t)CRITPATH_CHUNK * CRITPATH_CHUNKS)
+#define CRITPATH_CHUNKS_LEAST 16U
+#define CRITPATH_TASKS_PER_CHUNK 1024U
 #define CRITPATH_ROWS_MAX 100000U
 #define CRITPATH_LEVELS 32U
 
@@ -38,15 +41,12 @@ struct critpath_span {
 	char letter; /* of the state in which it slept */
 };
 
-struct critpath_task {
-	uint64_t last; /* number of its last span; 0: none */
-};
-
 struct critpath {
 	struct report report;
-	struct rows tasks;	       /* of struct critpath_task, by tid */
-	struct critpath_span **chunks; /* owned; a ring of all spans */
-	uint64_t count;		       /* of all times */
+	/* Owned; a ring. Chunk n is at n % CRITPATH_CHUNKS. */
+	struct critpath_span *chunks[CRITPATH_CHUNKS];
+	uint64_t first_chunk; /* the oldest one that is kept */
+	uint64_t count;	      /* spans of all times */
 	uint64_t rows, forgotten;
 	bool has_deeper;
 	int index; /* of sched_task.row */
@@ -95,60 +95,89 @@ static void critpath_see(struct critpath *c, const struct sched_span *span)
 	c->last = c->count;
 }
 
-static struct critpath_task *critpath_task(struct critpath *c, struct sched_task *t)
-{
-	struct critpath_task *task = t->row[c->index];
-
-	if (likely(task))
-		return task;
-	task = rows_get(&c->tasks, (struct row_key){ (uint32_t)t->tid, 0 });
-	/* Another life of the tid. */
-	if (task)
-		task->last = 0;
-	t->row[c->index] = task;
-	return task;
-}
-
+/* NULL: it is forgotten, or there is none. */
 static struct critpath_span *critpath_at(const struct critpath *c, uint64_t number)
 {
-	const uint64_t i = (number - 1) % CRITPATH_SPANS;
+	const uint64_t chunk = (number - 1) / CRITPATH_CHUNK;
 
-	if (!number || number + CRITPATH_SPANS <= c->count)
+	if (!number || chunk < c->first_chunk)
 		return NULL;
-	return &c->chunks[i / CRITPATH_CHUNK][i % CRITPATH_CHUNK];
+	return &c->chunks[chunk % CRITPATH_CHUNKS][(number - 1) % CRITPATH_CHUNK];
 }
 
-/* The next span of the ring. NULL: out of memory. */
+/* A task's pointer holds the place of its last span in the ring, plus 1. */
+static void *critpath_place(uint64_t number)
+{
+	return (void *)(uintptr_t)((number - 1) % CRITPATH_RING + 1);
+}
+
+/*
+ * The number of a task's last span; 0: none, or forgotten. If the task's span is not in its place
+ * any more, a span of another task is: any later one of this task would be its last.
+ */
+static uint64_t critpath_last(const struct critpath *c, const struct sched_task *t)
+{
+	const uint64_t place = (uintptr_t)t->row[c->index];
+	const struct critpath_span *s;
+	uint64_t number;
+
+	if (!place || !c->count)
+		return 0;
+	number = c->count - (c->count + CRITPATH_RING - place) % CRITPATH_RING;
+	s = critpath_at(c, number);
+	return s && s->tid == t->tid ? number : 0;
+}
+
+static uint64_t critpath_chunks_max(const struct critpath *c)
+{
+	uint32_t less = scheduler_tasks(c->report.env->scheduler) / CRITPATH_TASKS_PER_CHUNK;
+
+	return MAX(CRITPATH_CHUNKS - MIN(less, CRITPATH_CHUNKS), CRITPATH_CHUNKS_LEAST);
+}
+
+/* Makes room for a chunk, of the oldest ones if there are enough. */
+static int critpath_make_chunk(struct critpath *c)
+{
+	const uint64_t chunk = c->count / CRITPATH_CHUNK, max = critpath_chunks_max(c);
+	struct critpath_span *room = NULL;
+
+	while (chunk - c->first_chunk >= max) {
+		free(room);
+		room = TAKE_PTR(c->chunks[c->first_chunk % CRITPATH_CHUNKS]);
+		c->first_chunk++;
+	}
+	if (!room)
+		room = malloc(CRITPATH_CHUNK * sizeof(*room));
+	if (!room)
+		return -ENOMEM;
+	memset(room, 0, CRITPATH_CHUNK * sizeof(*room));
+	c->chunks[chunk % CRITPATH_CHUNKS] = room;
+	return 0;
+}
+
+/* The next span. NULL: out of memory. */
 static struct critpath_span *critpath_new(struct critpath *c)
 {
-	struct critpath_span **chunk = &c->chunks[c->count % CRITPATH_SPANS / CRITPATH_CHUNK];
-
-	if (!*chunk)
-		*chunk = calloc(CRITPATH_CHUNK, sizeof(**chunk));
-	if (!*chunk)
+	if (c->count % CRITPATH_CHUNK == 0 && critpath_make_chunk(c) < 0)
 		return NULL;
 	c->count++;
-	return critpath_at(c, c->count);
+	return &c->chunks[(c->count - 1) / CRITPATH_CHUNK % CRITPATH_CHUNKS]
+			 [(c->count - 1) % CRITPATH_CHUNK];
 }
 
 static int critpath_keep(struct critpath *c, const struct sched_span *span, enum critpath_kind kind,
 			 struct critpath_span **ret)
 {
-	struct critpath_task *task = critpath_task(c, span->task);
+	const uint64_t before = critpath_last(c, span->task);
 	struct critpath_span *s;
 
-	if (!task)
-		return -ENOMEM;
-	/* Too many tasks: a chain of several would be no chain. */
-	if (task == c->tasks.rest)
-		task->last = 0;
 	s = critpath_new(c);
 	if (!s)
 		return -ENOMEM;
 	*s = (struct critpath_span){
 		.from = span->from,
 		.to = span->to,
-		.before = task->last,
+		.before = before,
 		.tid = span->task->tid,
 		.waker = -1,
 		.cpu = span->cpu,
@@ -156,7 +185,7 @@ static int critpath_keep(struct critpath *c, const struct sched_span *span, enum
 		.state = (uint8_t)span->state,
 		.letter = sched_task_letter(span->task),
 	};
-	task->last = c->count;
+	span->task->row[c->index] = critpath_place(c->count);
 	critpath_see(c, span);
 	*ret = s;
 	return 0;
@@ -198,8 +227,7 @@ static int critpath_on_slept(struct report *report, const struct sched_span *spa
 	s->has_waker_run = scheduler_running(c->report.env->scheduler, t->waker_cpu) == waker &&
 			   waker->state == SCHED_RUNS;
 	s->waker_since = waker->since;
-	s->waker_before =
-		waker->row[c->index] ? ((struct critpath_task *)waker->row[c->index])->last : 0;
+	s->waker_before = critpath_last(c, waker);
 	return 0;
 }
 
@@ -210,11 +238,7 @@ static int critpath_open(struct report **ret, struct report_env *env)
 	if (!c)
 		return -ENOMEM;
 	c->report.env = env;
-	rows_init(&c->tasks, sizeof(struct critpath_task), NULL);
 	*ret = &c->report;
-	c->chunks = calloc(CRITPATH_SPANS / CRITPATH_CHUNK, sizeof(*c->chunks));
-	if (!c->chunks)
-		return -ENOMEM;
 	c->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &c->report,
 							    .ran = critpath_on_ran,
@@ -346,8 +370,9 @@ static void critpath_note(const struct critpath *c, struct table *t)
 			   wanted, c->tid);
 	if (c->forgotten)
 		table_note(t,
-			   "only the last %u spans of all threads are known: the rest is missing",
-			   CRITPATH_SPANS);
+			   "only the last %" PRIu64 " spans of all threads are known: what is "
+			   "before them is missing",
+			   c->count - c->first_chunk * CRITPATH_CHUNK);
 	if (c->rows >= CRITPATH_ROWS_MAX)
 		table_note(t, "the chain goes on beyond %u rows", CRITPATH_ROWS_MAX);
 	if (c->has_deeper)
@@ -370,10 +395,8 @@ static void critpath_free(struct report *report)
 {
 	struct critpath *c = container_of(report, struct critpath, report);
 
-	for (size_t i = 0; c->chunks && i < CRITPATH_SPANS / CRITPATH_CHUNK; i++)
+	for (size_t i = 0; i < CRITPATH_CHUNKS; i++)
 		free(c->chunks[i]);
-	free(c->chunks);
-	rows_deinit(&c->tasks);
 	free(c);
 }
 

@@ -15,8 +15,14 @@ static uint64_t row_hash(struct row_key key)
 	return hash_number(key.a ^ hash_number(key.b));
 }
 
-DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL, row_hash(slot->key),
-	     slot->key.a == key.a && slot->key.b == key.b);
+static struct row_key *row_key_of(void *row)
+{
+	return (struct row_key *)row - 1;
+}
+
+DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL,
+	     row_hash(*row_key_of(slot->row)),
+	     row_key_of(slot->row)->a == key.a && row_key_of(slot->row)->b == key.b);
 
 struct row_key row_key_of_text(struct text text)
 {
@@ -35,7 +41,10 @@ struct row_key row_key_join(struct row_key a, struct row_key b)
 
 void rows_init(struct rows *r, size_t size, void (*deinit)(void *row))
 {
-	*r = (struct rows){ .size = (size + 15) & ~(size_t)15, .deinit = deinit };
+	*r = (struct rows){
+		.size = sizeof(struct row_key) + ((size + 15) & ~(size_t)15),
+		.deinit = deinit,
+	};
 }
 
 void rows_deinit(struct rows *r)
@@ -53,7 +62,8 @@ void rows_deinit(struct rows *r)
 
 void *rows_at(const struct rows *r, uint32_t i)
 {
-	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size;
+	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size +
+	       sizeof(struct row_key);
 }
 
 static void *rows_new(struct rows *r)
@@ -67,7 +77,7 @@ static void *rows_new(struct rows *r)
 		free(chunk);
 		return NULL;
 	}
-	return chunk;
+	return rows_at(r, r->count);
 }
 
 void *rows_find(const struct rows *r, struct row_key key)
@@ -92,10 +102,10 @@ void *rows_get(struct rows *r, struct row_key key)
 	slot = row_slots_place(&r->slots, hash, key);
 	if (!slot)
 		return NULL;
-	slot->key = key;
 	slot->row = rows_new(r);
 	if (!slot->row)
 		return NULL;
+	*row_key_of(slot->row) = key;
 	r->slots.count++;
 	r->count++;
 	return slot->row;

@@ -21,13 +21,12 @@ struct row_key row_key_of_text(struct text text);
 struct row_key row_key_join(struct row_key a, struct row_key b);
 
 struct row_slot {
-	struct row_key key;
-	void *row; /* owned by the set; NULL: the slot is free */
+	void *row; /* owned by the set; its key is before it; NULL: the slot is free */
 };
 DECLARE_TABLE(row_slots, struct row_slot);
 
 struct rows {
-	size_t size;		/* bytes of a block */
+	size_t size;		/* bytes of a block and its key */
 	struct row_slots slots; /* hashed with the process's secret: keys come from the trace */
 	char **chunks;		/* owned */
 	size_t chunk_count, chunk_cap;

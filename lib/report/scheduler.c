@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 
@@ -51,7 +52,6 @@ int scheduler_new(struct scheduler **ret, struct report_env *env)
 		return -ENOMEM;
 	s->env = env;
 	s->report.env = env;
-	rows_init(&s->tasks, sizeof(struct sched_task), NULL);
 	*ret = s;
 	return 0;
 }
@@ -103,6 +103,7 @@ static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t 
 		.waker = -1,
 		.known = report_task(s->env, tid, s->env->ts),
 	};
+	memset(t->row, 0, s->listener_count * sizeof(*t->row));
 }
 
 /* *ret NULL: the idle task, or there are too many tasks. */
@@ -123,11 +124,21 @@ static int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **
 	return 0;
 }
 
+uint32_t scheduler_tasks(const struct scheduler *s)
+{
+	return s->tasks.count;
+}
+
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid)
 {
 	struct sched_task *t = rows_find(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
 
 	return t && t->tid && !t->ends ? t : NULL;
+}
+
+bool sched_task_dies(const struct sched_task *t)
+{
+	return t->left_state & (STATE_DEAD | STATE_ZOMBIE);
 }
 
 char sched_task_letter(const struct sched_task *t)
@@ -239,7 +250,7 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 	prev->preempted = !prev->left_state;
 	prev->out_ts = s->env->ts;
 	prev->waker = -1;
-	prev->ends = prev->left_state & (STATE_DEAD | STATE_ZOMBIE);
+	prev->ends = sched_task_dies(prev);
 	sched_task_enter(s, prev, prev->left_state ? SCHED_SLEEPS : SCHED_WAITS);
 }
 
@@ -445,6 +456,9 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 	if (!s->listener_count && !scheduler_begin(s))
 		return -ENODATA;
 	s->listeners[s->listener_count] = *listener;
+	/* No task has been seen yet. */
+	rows_init(&s->tasks, sizeof(struct sched_task) + (s->listener_count + 1) * sizeof(void *),
+		  NULL);
 	return (int)s->listener_count++;
 }
 

@@ -42,10 +42,10 @@ struct sched_task {
 	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
 	int32_t waker;	     /* of the last wake-up; -1: unknown */
 	uint32_t waker_cpu;
-	uint64_t since, mark;		/* begin of the state, and report_mark() then */
-	uint64_t out_ts;		/* when it was switched out last; 0: unknown */
-	const struct task *known;	/* NULL: unknown */
-	void *row[SCHED_LISTENERS_MAX]; /* each listener's own, for its use; NULL at first */
+	uint64_t since, mark;	  /* begin of the state, and report_mark() then */
+	uint64_t out_ts;	  /* when it was switched out last; 0: unknown */
+	const struct task *known; /* NULL: unknown */
+	void *row[];		  /* each listener's own, for its use; NULL at first */
 };
 
 struct sched_span {
@@ -75,8 +75,12 @@ struct scheduler *scheduler_free(struct scheduler *s);
  * with the first listener. -ENODATA: the recording has no sched_switch.
  */
 int scheduler_listen(struct scheduler *s, const struct sched_listener *listener);
+/* At the end of a run: whether it is the task's last one. */
+bool sched_task_dies(const struct sched_task *t);
 /* The letter of left_state, as the kernel prints it: R, S, D and so on. */
 char sched_task_letter(const struct sched_task *t);
+/* Tasks that are known so far. */
+uint32_t scheduler_tasks(const struct scheduler *s);
 /* The thread's state now; NULL: it had no event of the scheduler. */
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
 /* The task that runs on that CPU; NULL: the idle task, or unknown. */

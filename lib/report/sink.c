@@ -359,6 +359,7 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		if (!s->env.options->count && table_is_empty(table))
 			continue;
 		table_describe(table, s->reports[i]->by, result->span_ns);
+		table_spill(table, s->out);
 		r = table_write(table, s->env.options, first, &s->out->buf, err);
 		first = false;
 	}

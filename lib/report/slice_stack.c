@@ -91,7 +91,7 @@ static bool slice_times_at(const struct slices *s, const struct slice_thread *t,
 static void slice_thread_remember(struct slices *s, struct slice_thread *t,
 				  const struct slice_change *c)
 {
-	uint32_t cap = MAX(t->change_cap * 2, 16U), old = t->change_cap;
+	uint32_t cap = MAX(t->change_cap * 2, 2U), old = t->change_cap;
 
 	if (t->change_count == old && cap <= SLICE_CHANGES_MAX &&
 	    cap - old <= CHANGES_MAX - s->change_room &&
@@ -133,7 +133,7 @@ int slice_row_add(struct slice_row *row, uint64_t from, uint64_t to, bool cut)
 /* Keeps a slice that ended, in case that one around it comes later. */
 static void slice_thread_done(struct slices *s, struct slice_thread *t, uint64_t from, uint64_t ns)
 {
-	uint32_t cap = MAX(t->done_cap * 2, 16U), old = t->done_cap, gone;
+	uint32_t cap = MAX(t->done_cap * 2, 2U), old = t->done_cap, gone;
 
 	if (t->done_count == old && cap <= SLICE_DONE_MAX && cap - old <= DONE_MAX - s->done_room &&
 	    vec_reserve_exact(t->done, old, cap - old) == 0) {
@@ -248,7 +248,7 @@ static void slices_see_losses(struct slices *s)
 /* Makes room for one more slice. False: there is none. */
 static bool slice_thread_reach(struct slices *s, struct slice_thread *t)
 {
-	uint32_t cap = MAX(t->cap * 2, 4U), old = t->cap;
+	uint32_t cap = MAX(t->cap * 2, 1U), old = t->cap;
 
 	if (t->depth < t->cap)
 		return true;
@@ -339,6 +339,26 @@ static int slices_see(struct slices *s, const struct sched_span *span, struct sl
 	return 0;
 }
 
+/* The thread has ended: no slice of it comes late any more. */
+static void slice_thread_forget(struct slices *s, struct slice_thread *t, uint64_t ts)
+{
+	s->change_room -= t->change_cap;
+	s->done_room -= t->done_cap;
+	free(t->changes);
+	free(t->done);
+	t->changes = NULL;
+	t->done = NULL;
+	t->change_count = t->change_next = t->change_cap = t->done_count = t->done_cap = 0;
+	t->forgot = true;
+	t->done_from = ts;
+	if (t->depth)
+		return;
+	s->room -= t->cap;
+	free(t->slices);
+	t->slices = NULL;
+	t->cap = 0;
+}
+
 int slices_ran(struct slices *s, const struct sched_span *span)
 {
 	struct slice_thread *t;
@@ -349,7 +369,10 @@ int slices_ran(struct slices *s, const struct sched_span *span)
 	if (span->state == SPAN_WHOLE && span->from > t->last.ts)
 		slice_thread_change(s, t, span->from, SCHED_RUNS);
 	slice_thread_change(s, t, span->to, SCHED_SLEEPS);
-	return slice_thread_settle(s, t, span->to);
+	r = slice_thread_settle(s, t, span->to);
+	if (r == 0 && span->state != SPAN_OPEN && sched_task_dies(span->task))
+		slice_thread_forget(s, t, span->to);
+	return r;
 }
 
 int slices_waited(struct slices *s, const struct sched_span *span)

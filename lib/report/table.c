@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "export/output.h"
 #include "report/table_form.h"
 
 const char *const histogram_part_names[HISTOGRAM_PARTS] = { "avg", "p50", "p99", "max" };
@@ -88,6 +89,17 @@ void table_describe(struct table *t, const char *by, uint64_t span_ns)
 {
 	t->by = by;
 	t->span_ns = span_ns;
+}
+
+void table_spill(struct table *t, struct output *out)
+{
+	t->output = out;
+}
+
+void table_settle(const struct table *t)
+{
+	if (t->output)
+		output_settle(t->output);
 }
 
 bool table_is_empty(const struct table *t)

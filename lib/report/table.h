@@ -61,6 +61,7 @@ struct column {
 #define TABLE_UNKNOWN UINT64_MAX
 #define TABLE_DERIVED 0
 
+struct output;
 struct table;
 
 /*
@@ -89,6 +90,9 @@ static inline uint64_t report_permille(uint64_t part, uint64_t whole)
 {
 	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
 }
+
+/* Has rows written as they come, if table_write()'s buffer is that output's. */
+void table_spill(struct table *t, struct output *out);
 
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);

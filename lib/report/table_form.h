@@ -27,8 +27,12 @@ struct table {
 	uint32_t *order; /* owned; rows as they are shown */
 	size_t shown, rows;
 	struct buf texts, notes; /* notes: lines, each with its newline */
+	struct output *output;	 /* NULL: the buffer takes all */
 	bool failed;
 };
+
+/* After a row. A failure is the output's. */
+void table_settle(const struct table *t);
 
 static inline const union cell *table_cell(const struct table *t, size_t row, size_t column)
 {

@@ -166,6 +166,7 @@ void table_write_json(const struct table *t, struct buf *out)
 		for (size_t i = 0; i < t->column_count; i++)
 			json_put_cell(t, row, i, out);
 		buf_putc(out, '}');
+		table_settle(t);
 	}
 	buf_putc(out, ']');
 	json_put_notes(t, out);
@@ -232,5 +233,6 @@ void table_write_csv(const struct table *t, struct buf *out)
 			csv_put_cell(t, row, i, out);
 		}
 		buf_puts(out, "\r\n");
+		table_settle(t);
 	}
 }

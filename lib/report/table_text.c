@@ -199,6 +199,7 @@ void table_write_text(const struct table *t, const struct report_options *o, str
 			cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
 		}
 		buf_putc(out, '\n');
+		table_settle(t);
 	}
 	buf_append(out, t->notes.data, t->notes.len);
 }
