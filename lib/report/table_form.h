@@ -44,3 +44,4 @@ uint64_t histogram_part_of(const struct histogram *h, enum histogram_part part);
 void table_write_text(const struct table *t, const struct report_options *o, struct buf *out);
 void table_write_json(const struct table *t, struct buf *out);
 void table_write_csv(const struct table *t, struct buf *out);
+void table_write_frame(const struct table *t, struct buf *out);
