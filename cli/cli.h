@@ -112,6 +112,7 @@ enum option_id {
 	OPT_MIN,
 	OPT_TASK,
 	OPT_WATCH,
+	OPT_BATCH,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -191,7 +192,7 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
-	bool watch;
+	bool watch, batch;
 	bool own_status; /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
@@ -290,4 +291,4 @@ int tracectl_main(int argc, char **argv);
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
 	command_extract, command_convert, command_events, command_profiles, command_doctor,
-	command_recover, command_report, command_help, command_complete;
+	command_recover, command_report, command_top, command_help, command_complete;

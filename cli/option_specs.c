@@ -165,6 +165,7 @@ DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(watch)
+DEFINE_SET_FLAG(batch)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
@@ -587,6 +588,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       set_task },
 	[OPT_WATCH] = { 0, "watch", NULL, "show it anew each second, until Ctrl-C", GROUP_WHEN,
 			COMPLETE_NOTHING, set_watch },
+	[OPT_BATCH] = { 0, "batch", NULL, "print lines, also on a terminal", GROUP_WHERE,
+			COMPLETE_NOTHING, set_batch },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", GROUP_GENERAL, COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "print only problems", GROUP_GENERAL, COMPLETE_NOTHING,
 			set_quiet },

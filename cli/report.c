@@ -185,7 +185,7 @@ static int reporting_record(struct reporting *r, const struct options *o,
 	return status ?: converted ?: reported;
 }
 
-/* What the recording would do while it goes on, it can't. */
+/* A format needs an output. */
 static int report_check_output(const struct options *o, struct error *err)
 {
 	if (!o->format || o->output)

@@ -103,6 +103,7 @@ Traced__Control__Session *session_describe(struct session *s)
 		return NULL;
 	d->state = (Traced__Control__Session__State)s->state;
 	d->memory_bytes = s->capture ? s->memory_bytes : 0;
+	d->export_cpu_ns = session_followers_cpu_ns(s);
 	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	if (s->error) {
 		char *error = strdup(s->error);

@@ -12,6 +12,7 @@
  */
 struct done {
 	uint64_t from, to; /* byte range that it needs no more; `to` is exclusive; empty: nothing */
+	uint64_t cpu_ns;   /* that it has taken */
 };
 
 #define MESSAGES_PER_TURN 16
@@ -23,6 +24,7 @@ struct follow {
 	void (*waiting)(void *userdata);
 	void *userdata;
 	uint64_t waits, wakes; /* messages of each end */
+	uint64_t cpu_ns;       /* of the exporter, as it told last */
 	bool ended;
 };
 
@@ -32,6 +34,7 @@ static void follow_take_message(struct follow *f, const struct done *done)
 	int r = done->from < done->to ? spool_give_back(f->spool, done->from, done->to) : 0;
 
 	f->waits++;
+	f->cpu_ns = done->cpu_ns;
 	if (r < 0 && r != -EINVAL && log_limit_pass(&limit))
 		log_notice("%s: cannot free the space of exported data: %s", f->spool->path,
 			   strerror(-r));
@@ -106,6 +109,11 @@ bool follow_starves(const struct follow *f)
 	return f->waits > f->wakes;
 }
 
+uint64_t follow_cpu_ns(const struct follow *f)
+{
+	return f->cpu_ns;
+}
+
 void follow_end(struct follow *f)
 {
 	if (f->ended)
@@ -116,7 +124,7 @@ void follow_end(struct follow *f)
 
 int follow_wait(int fd, uint64_t from, uint64_t to)
 {
-	const struct done done = { from, to };
+	const struct done done = { from, to, now_ns(CLOCK_PROCESS_CPUTIME_ID) };
 	char wakes[16];
 	ssize_t n;
 

@@ -27,6 +27,8 @@ DEFINE_CLEANUP_FUNC(struct follow *, follow_free);
 void follow_wake(struct follow *f);
 /* True if the exporter has read all that was reported to it: only another FLUSH helps it. */
 bool follow_starves(const struct follow *f);
+/* CPU time that the exporter has taken, until it waited last. */
+uint64_t follow_cpu_ns(const struct follow *f);
 /* Reports that the spool is complete. */
 void follow_end(struct follow *f);
 

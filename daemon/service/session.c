@@ -188,6 +188,17 @@ bool session_starves_followers(const struct session *s)
 	return false;
 }
 
+uint64_t session_followers_cpu_ns(const struct session *s)
+{
+	const struct job *j;
+	uint64_t ns = 0;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow)
+		ns += follow_cpu_ns(j->follow);
+	return ns;
+}
+
 void session_wake_followers(struct session *s)
 {
 	struct job *j;

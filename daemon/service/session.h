@@ -112,6 +112,8 @@ void session_job_over(struct session *s, bool written);
 bool session_is_followed(const struct session *s);
 /* True if an export that follows has read all that was reported to it. */
 bool session_starves_followers(const struct session *s);
+/* CPU time that the exports which follow have taken so far. */
+uint64_t session_followers_cpu_ns(const struct session *s);
 /* Reports new data to the exports that follow the recording. */
 void session_wake_followers(struct session *s);
 /*

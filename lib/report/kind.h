@@ -21,9 +21,11 @@ struct report_env {
 	/* Until now: they grow. An interval that a loss may have cut has another count at its end.
 	 */
 	uint64_t losses;
-	uint32_t losses_open;  /* a place where events are missing has not ended */
-	uint64_t first_ts, ts; /* times of the first event and of this one */
+	uint32_t losses_open; /* a place where events are missing has not ended */
+	uint64_t first_ts,
+		ts; /* times of the first event and of this one; of a window: its begin */
 	bool big_endian;
+	bool goes_on; /* tables are those of a window: intervals in progress are not open */
 };
 
 /* Embedded as the first member of each report. */
@@ -47,8 +49,13 @@ struct report_kind {
 	int (*loss)(struct report *r, uint32_t cpu);
 	/* NULL, or takes an application's mark; in order of time among the events. */
 	int (*mark)(struct report *r, const struct mark *mark);
-	/* After the last event: makes the table. */
+	/* After the last event: makes the table. With env->goes_on, after the last of a window. */
 	int (*close)(struct report *r, struct table **ret);
+	/*
+	 * NULL: it makes no tables of windows. Called once a window's table is written and gone:
+	 * begins the next one. Intervals in progress go on.
+	 */
+	int (*renew)(struct report *r);
 	void (*free)(struct report *r);
 };
 

@@ -103,7 +103,7 @@ static int merge_begin_table(struct report_merge *m, const struct merge_descript
 		return error_errno(err, r, "can't merge it");
 	rows_init(&t->rows, sizeof(struct merged_row), NULL);
 	m->table_count++;
-	if (d->sort && !table_can_sort(t->table, d->sort))
+	if (d->sort && !table_has_column(t->table, d->sort))
 		return error_set(err, -EBADMSG, "its report %s is sorted by no column", d->name);
 	t->table->by = d->by;
 	t->table->by_keys = true;
@@ -156,7 +156,7 @@ static void merge_take_largest(union cell *to, const union cell *from)
 		to->count = MAX(to->count, from->count);
 }
 
-/* Of equal largest values, the first one counts. */
+/* The first one of equal largest values counts. */
 static void merge_take_at(const struct table *t, size_t row, const struct column *c,
 			  const struct merge_row *from)
 {

@@ -15,7 +15,12 @@
 
 #include "base/error.h"
 
-enum report_form { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+enum report_form {
+	REPORT_TEXT,
+	REPORT_JSON,
+	REPORT_CSV,
+	REPORT_FRAME, /* for another process: frame.h */
+};
 
 #define REPORTS_MAX 16
 
@@ -24,15 +29,24 @@ struct report_options {
 		*names; /* borrowed; none: the usual reports, as far as there are events */
 	size_t count;	/* at most REPORTS_MAX */
 	enum report_form form;
-	const char *by;	  /* what a row stands for; NULL: the report's usual choice */
-	const char *sort; /* a column; NULL: the report's usual one */
-	uint64_t top;	  /* rows of a table; 0: all */
-	uint64_t min_ns;  /* least value of the column that sorts, if that is a time */
-	const char *task; /* a tid, or a name; NULL: none */
-	bool is_terminal; /* for people: bars in histograms */
+	const char *by;	   /* what a row stands for; NULL: the report's usual choice */
+	const char *sort;  /* a column; NULL: the report's usual one */
+	const char *match; /* only rows with this in a text; NULL, "": all */
+	uint64_t top;	   /* rows of a table; 0: all */
+	uint64_t min_ns;   /* least value of the column that sorts, if that is a time */
+	const char *task;  /* a tid, or a name; NULL: none */
+	bool is_terminal;  /* for people: bars in histograms */
 };
 
 extern const struct sink_ops report_sink_ops;
+/*
+ * The same for a recording that is followed: tables of each window, as frames (frame.h). A window
+ * ends with every REPORT_WINDOW_FLUSHES-th FLUSH, about once a second. Only reports that
+ * report_is_live() names; those without events are left out.
+ */
+extern const struct sink_ops report_live_ops;
+#define REPORT_WINDOW_FLUSHES 2
+bool report_is_live(const char *name);
 
 /* Facts about a report that need no recording. */
 struct report_about {

@@ -74,8 +74,16 @@ static int counts_close(struct report *report, struct table **ret)
 		if (c->rows[id].events)
 			counts_put_row(*ret, event_table_find(env->info->events, (uint16_t)id), id,
 				       &c->rows[id]);
-	if (env->losses)
+	if (env->losses && !env->goes_on)
 		table_note(*ret, "events were lost: the recording's message says how many");
+	return 0;
+}
+
+static int counts_renew(struct report *report)
+{
+	struct counts *c = container_of(report, struct counts, report);
+
+	memset(c->rows, 0, EVENT_IDS * sizeof(*c->rows));
 	return 0;
 }
 
@@ -95,5 +103,6 @@ const struct report_kind report_counts = {
 	},
 	.open = counts_open,
 	.close = counts_close,
+	.renew = counts_renew,
 	.free = counts_free,
 };

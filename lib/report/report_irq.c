@@ -299,6 +299,12 @@ static void irq_row_deinit(void *data)
 	histogram_deinit(&row->raise);
 }
 
+static void irq_row_reset(struct irq_row *row)
+{
+	irq_row_deinit(row);
+	row->max_at = row->cut = row->open = 0;
+}
+
 static int irq_open(struct report **ret, struct report_env *env)
 {
 	struct irq_report *s = calloc(1, sizeof(*s));
@@ -387,6 +393,12 @@ static void irq_put_row(const struct irq_report *s, struct table *t, const struc
 	table_put_count(t, row->open);
 }
 
+/* Something of it happened in this window. */
+static bool irq_row_is_used(const struct irq_row *row)
+{
+	return row->time.count || row->raise.count || row->cut || row->open;
+}
+
 static int irq_close(struct report *report, struct table **ret)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
@@ -395,11 +407,25 @@ static int irq_close(struct report *report, struct table **ret)
 
 	if (r < 0)
 		return r;
-	irq_count_open(s);
+	if (!report->env->goes_on)
+		irq_count_open(s);
 	for (uint32_t i = 0; i < s->rows.count; i++)
-		irq_put_row(s, *ret, rows_at(&s->rows, i));
+		if (!report->env->goes_on || irq_row_is_used(rows_at(&s->rows, i)))
+			irq_put_row(s, *ret, rows_at(&s->rows, i));
 	if (s->rows.rest)
 		irq_put_row(s, *ret, s->rows.rest);
+	return 0;
+}
+
+/* Rows stay, for handlers that run: they have their names. */
+static int irq_renew(struct report *report)
+{
+	struct irq_report *s = container_of(report, struct irq_report, report);
+
+	for (uint32_t i = 0; i < s->rows.count; i++)
+		irq_row_reset(rows_at(&s->rows, i));
+	if (s->rows.rest)
+		irq_row_reset(s->rows.rest);
 	return 0;
 }
 
@@ -423,5 +449,6 @@ const struct report_kind report_irq = {
 	.open = irq_open,
 	.loss = irq_loss,
 	.close = irq_close,
+	.renew = irq_renew,
 	.free = irq_free,
 };

@@ -54,7 +54,7 @@ static int sched_on_ran(struct report *report, const struct sched_span *span,
 		return -ENOMEM;
 	if (sched_row_takes(row, span)) {
 		row->runtime += span->to - span->from;
-		row->runs++;
+		row->runs += !span->part;
 	}
 	return 0;
 }
@@ -139,6 +139,14 @@ static int sched_close(struct report *report, struct table **ret)
 	return 0;
 }
 
+static int sched_renew(struct report *report)
+{
+	struct sched_report *s = container_of(report, struct sched_report, report);
+
+	rows_clear(&s->rows);
+	return 0;
+}
+
 static void sched_free(struct report *report)
 {
 	struct sched_report *s = container_of(report, struct sched_report, report);
@@ -157,5 +165,6 @@ const struct report_kind report_sched = {
 	},
 	.open = sched_open,
 	.close = sched_close,
+	.renew = sched_renew,
 	.free = sched_free,
 };

@@ -25,7 +25,10 @@ struct syscall_row {
 struct syscall_begun {
 	uint64_t since; /* 0: none is known */
 	uint64_t mark;
-	struct syscall_row *row;
+	struct syscall_row *row; /* NULL: it began in an earlier window */
+	const struct event *entered;
+	uint64_t number;
+	int32_t tid;
 };
 
 struct syscalls {
@@ -77,7 +80,7 @@ static void syscall_row_name(const struct syscalls *s, struct syscall_row *row,
 #endif
 }
 
-static struct syscall_row *syscall_row_get(struct syscalls *s, const struct trace_event *ev,
+static struct syscall_row *syscall_row_get(struct syscalls *s, const struct event *ev, int32_t tid,
 					   uint64_t nr)
 {
 	const struct report_env *env = s->report.env;
@@ -86,29 +89,36 @@ static struct syscall_row *syscall_row_get(struct syscalls *s, const struct trac
 	struct syscall_row *row;
 
 	if (!s->by_call)
-		task = report_task(env, ev->pid, ev->rec.ts);
+		task = report_task(env, tid, env->ts);
 	row = s->by_call ? rows_get(&s->rows, key)
-			 : group_find(&s->rows, s->grouping, task, ev->pid, ev->cpu, &key);
+			 : group_find(&s->rows, s->grouping, task, tid, 0, &key);
 	if (!row || row->group.used)
 		return row;
-	group_begin(env, &s->rows, &row->group, s->grouping, task, ev->pid, ev->cpu);
+	group_begin(env, &s->rows, &row->group, s->grouping, task, tid, 0);
 	if (row->group.is_rest)
 		snprintf(row->name, sizeof(row->name), "(others)");
 	else
-		syscall_row_name(s, row, ev->desc, nr);
+		syscall_row_name(s, row, ev, nr);
 	return row;
 }
 
 /* A call that did not return: its thread ended in it, or its end is lost. */
-static void syscall_drop(struct syscalls *s, struct syscall_begun *b)
+static int syscall_drop(struct syscalls *s, struct syscall_begun *b)
 {
+	struct syscall_row *row = b->row;
+
 	if (!b->since)
-		return;
+		return 0;
+	if (!row)
+		row = syscall_row_get(s, b->entered, b->tid, b->number);
+	if (!row)
+		return -ENOMEM;
 	if (report_is_whole(s->report.env, b->mark))
-		b->row->open++;
+		row->open++;
 	else
-		b->row->cut++;
+		row->cut++;
 	b->since = 0;
+	return 0;
 }
 
 static int syscalls_on_enter(struct report *report, const struct trace_event *ev)
@@ -121,8 +131,12 @@ static int syscalls_on_enter(struct report *report, const struct trace_event *ev
 	/* Too many threads. */
 	if (b == s->begun.rest)
 		return 0;
-	syscall_drop(s, b);
-	b->row = syscall_row_get(s, ev, field_at_read(&s->enter_id, &ev->rec));
+	if (syscall_drop(s, b) < 0)
+		return -ENOMEM;
+	b->tid = ev->pid;
+	b->entered = ev->desc;
+	b->number = field_at_read(&s->enter_id, &ev->rec);
+	b->row = syscall_row_get(s, b->entered, b->tid, b->number);
 	b->since = ev->rec.ts;
 	b->mark = report_mark(s->report.env);
 	return b->row ? 0 : -ENOMEM;
@@ -141,26 +155,28 @@ static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
 	struct syscalls *s = container_of(report, struct syscalls, report);
 	struct syscall_begun *b = rows_get(&s->begun, (struct row_key){ (uint32_t)ev->pid, 0 });
 	int64_t ret = (int64_t)field_at_read(&s->exit_ret, &ev->rec);
+	const uint64_t number = field_at_read(&s->exit_id, &ev->rec);
 	struct syscall_row *row;
-	bool whole;
+	bool whole, same;
 
 	if (!b)
 		return -ENOMEM;
 	if (b == s->begun.rest)
 		return 0;
-	row = syscall_row_get(s, ev, field_at_read(&s->exit_id, &ev->rec));
+	row = syscall_row_get(s, ev->desc, ev->pid, number);
 	if (!row)
 		return -ENOMEM;
 	whole = b->since && report_is_whole(s->report.env, b->mark);
-	if (whole && b->row == row) {
+	same = b->row ? b->row == row : b->number == number;
+	if (whole && same) {
 		uint64_t ns = report_elapsed(b->since, ev->rec.ts);
 
 		b->since = 0;
 		return syscall_add(row, ns, ev, ret);
 	}
 	/* Another call's end, after execve() of another kind of program or lost events. */
-	if (b->since && b->row != row)
-		syscall_drop(s, b);
+	if (b->since && !same && syscall_drop(s, b) < 0)
+		return -ENOMEM;
 	b->since = 0;
 	if (s->report.env->losses)
 		row->cut++;
@@ -267,14 +283,48 @@ static int syscalls_close(struct report *report, struct table **ret)
 				     ARRAY_SIZE(syscall_columns), "total");
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < s->begun.count; i++)
-		syscall_drop(s, rows_at(&s->begun, i));
+	for (uint32_t i = 0; i < s->begun.count && !report->env->goes_on && r == 0; i++)
+		r = syscall_drop(s, rows_at(&s->begun, i));
 	for (uint32_t i = 0; i < s->rows.count; i++)
 		syscalls_put_row(s, *ret, rows_at(&s->rows, i));
 	if (s->rows.rest)
 		syscalls_put_row(s, *ret, s->rows.rest);
 	if (!s->by_call)
 		group_note(*ret, s->grouping, &s->rows);
+	return r;
+}
+
+/* Threads whose call goes on; one that ended in it has no event any more. */
+static bool syscall_begun_lasts(const struct report_env *env, const struct syscall_begun *b)
+{
+	const struct task *task = b->since ? report_task(env, b->tid, b->since) : NULL;
+
+	return b->since && task && !task_table_is_gone(task, env->ts);
+}
+
+static int syscalls_renew(struct report *report)
+{
+	struct syscalls *s = container_of(report, struct syscalls, report);
+	struct rows begun;
+
+	rows_clear(&s->rows);
+	rows_init(&begun, sizeof(struct syscall_begun), NULL);
+	for (uint32_t i = 0; i < s->begun.count; i++) {
+		const struct syscall_begun *b = rows_at(&s->begun, i);
+		struct syscall_begun *copy;
+
+		if (!syscall_begun_lasts(report->env, b))
+			continue;
+		copy = rows_get(&begun, (struct row_key){ (uint32_t)b->tid, 0 });
+		if (!copy) {
+			rows_deinit(&begun);
+			return -ENOMEM;
+		}
+		*copy = *b;
+		copy->row = NULL;
+	}
+	rows_deinit(&s->begun);
+	s->begun = begun;
 	return 0;
 }
 
@@ -297,5 +347,6 @@ const struct report_kind report_syscalls = {
 	},
 	.open = syscalls_open,
 	.close = syscalls_close,
+	.renew = syscalls_renew,
 	.free = syscalls_free,
 };

@@ -60,6 +60,15 @@ void rows_deinit(struct rows *r)
 	TABLE_DEINIT(&r->slots);
 }
 
+void rows_clear(struct rows *r)
+{
+	const size_t size = r->size;
+	void (*deinit)(void *row) = r->deinit;
+
+	rows_deinit(r);
+	rows_init(r, size, deinit);
+}
+
 void *rows_at(const struct rows *r, uint32_t i)
 {
 	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size +

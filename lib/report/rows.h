@@ -38,6 +38,8 @@ struct rows {
 /* deinit: called for each block; or NULL. */
 void rows_init(struct rows *r, size_t size, void (*deinit)(void *row));
 void rows_deinit(struct rows *r);
+/* Removes all blocks. */
+void rows_clear(struct rows *r);
 
 /* The key's block, of zeros if it is new. NULL: out of memory. */
 void *rows_get(struct rows *r, struct row_key key);

@@ -12,7 +12,7 @@
 #define STATE_DEAD 0x10U
 #define STATE_ZOMBIE 0x20U
 
-/* Of an event's flags: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
+/* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
 #define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
 
 /* Higher CPU numbers are damage. */
@@ -188,7 +188,7 @@ static enum span_state scheduler_span_state(const struct scheduler *s, const str
 
 static int scheduler_tell_cut_run(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, true };
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, true, false };
 
 	return scheduler_tell(s, SCHED_RUNS, &span, NULL);
 }
@@ -213,7 +213,7 @@ static void scheduler_lose_run(struct sched_cpu *c, uint32_t cpu)
 static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t cpu,
 			     struct sched_task *prev, const struct sched_task *next)
 {
-	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE, false };
+	struct sched_span span = { prev, cpu, c->since, s->env->ts, SPAN_WHOLE, false, false };
 	int r = 0;
 
 	/* Some kernels leave out switches. */
@@ -238,7 +238,7 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 /* The task goes on with another state, and the event that ended this one is missing. */
 static int scheduler_cut(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, false };
+	struct sched_span span = { t, cpu, s->env->ts, s->env->ts, SPAN_CUT, false, false };
 
 	return scheduler_tell(s, t->state, &span, NULL);
 }
@@ -257,7 +257,7 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 /* The next task waited until now, if its wake-up was seen. */
 static int scheduler_end_wait(struct scheduler *s, struct sched_task *next, uint32_t cpu)
 {
-	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE, false };
+	struct sched_span span = { next, cpu, next->since, s->env->ts, SPAN_WHOLE, false, false };
 	int r = 0;
 
 	if (next->state == SCHED_RUNS) {
@@ -339,9 +339,8 @@ static bool scheduler_wakes_nobody(const struct scheduler *s, const struct sched
 
 static int scheduler_end_sleep(struct scheduler *s, struct sched_task *t, uint32_t cpu)
 {
-	struct sched_span span = {
-		t, cpu, t->since, s->env->ts, scheduler_span_state(s, t), false
-	};
+	struct sched_span span = { t,	  cpu,	t->since, s->env->ts, scheduler_span_state(s, t),
+				   false, false };
 
 	if (t->state == SCHED_WAITS)
 		return scheduler_cut(s, t, cpu);
@@ -449,17 +448,21 @@ static bool scheduler_begin(struct scheduler *s)
 	return true;
 }
 
+static size_t scheduler_task_size(const struct scheduler *s)
+{
+	return sizeof(struct sched_task) + s->listener_count * sizeof(void *);
+}
+
 int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 {
 	if (s->listener_count == SCHED_LISTENERS_MAX)
 		return -E2BIG;
 	if (!s->listener_count && !scheduler_begin(s))
 		return -ENODATA;
-	s->listeners[s->listener_count] = *listener;
+	s->listeners[s->listener_count++] = *listener;
 	/* No task has been seen yet. */
-	rows_init(&s->tasks, sizeof(struct sched_task) + (s->listener_count + 1) * sizeof(void *),
-		  NULL);
-	return (int)s->listener_count++;
+	rows_init(&s->tasks, scheduler_task_size(s), NULL);
+	return (int)s->listener_count - 1;
 }
 
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
@@ -481,10 +484,69 @@ int scheduler_close(struct scheduler *s)
 			r = scheduler_tell_cut_run(s, s->cpus[i].lost, i);
 	for (uint32_t i = 0; i < s->tasks.count && r == 0; i++) {
 		struct sched_task *t = rows_at(&s->tasks, i);
-		struct sched_span span = { t, t->cpu, s->env->ts, s->env->ts, SPAN_OPEN, false };
+		struct sched_span span = { t,	      t->cpu, s->env->ts, s->env->ts,
+					   SPAN_OPEN, false,  false };
 
 		if (t->state != SCHED_UNKNOWN && !t->ends)
 			r = scheduler_tell(s, t->state, &span, NULL);
 	}
 	return r;
+}
+
+int scheduler_split(struct scheduler *s)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->cpu_count && r == 0; i++) {
+		struct sched_cpu *c = &s->cpus[i];
+		struct sched_span span = {
+			c->runs, i, c->since, s->env->ts, SPAN_WHOLE, false, true
+		};
+
+		if (!c->known || !c->runs || s->env->ts <= c->since)
+			continue;
+		c->since = s->env->ts;
+		r = scheduler_tell(s, SCHED_RUNS, &span, NULL);
+	}
+	return r;
+}
+
+/* A task that ended, or whose end is lost, has no event any more. */
+static bool sched_task_is_over(const struct scheduler *s, const struct sched_task *t)
+{
+	return t->ends || (t->known && task_table_is_gone(t->known, s->env->ts));
+}
+
+static struct sched_task *sched_task_moved(const struct rows *tasks, const struct sched_task *t)
+{
+	return t ? rows_find(tasks, (struct row_key){ (uint32_t)t->tid, 0 }) : NULL;
+}
+
+int scheduler_renew(struct scheduler *s)
+{
+	struct rows tasks;
+
+	rows_init(&tasks, scheduler_task_size(s), NULL);
+	for (uint32_t i = 0; i < s->tasks.count; i++) {
+		struct sched_task *t = rows_at(&s->tasks, i), *copy;
+
+		if (!t->tid || sched_task_is_over(s, t))
+			continue;
+		copy = rows_get(&tasks, (struct row_key){ (uint32_t)t->tid, 0 });
+		if (!copy) {
+			rows_deinit(&tasks);
+			return -ENOMEM;
+		}
+		/* Without its rows. */
+		*copy = *t;
+		if (!copy->known)
+			copy->known = report_task(s->env, t->tid, s->env->ts);
+	}
+	for (uint32_t i = 0; i < s->cpu_count; i++) {
+		s->cpus[i].runs = sched_task_moved(&tasks, s->cpus[i].runs);
+		s->cpus[i].lost = sched_task_moved(&tasks, s->cpus[i].lost);
+	}
+	rows_deinit(&s->tasks);
+	s->tasks = tasks;
+	return 0;
 }

@@ -54,6 +54,7 @@ struct sched_span {
 	uint64_t from, to;
 	enum span_state state;
 	bool late; /* a run that is cut: the task may have waited, or run elsewhere, since */
+	bool part; /* a whole run's part, up to the end of a window; its rest comes later */
 };
 
 /* Called at the end of a span. Members may be NULL. Return 0 or -errno. */
@@ -94,5 +95,12 @@ struct sched_task *scheduler_left(struct scheduler *s, uint32_t cpu);
 int scheduler_loss(struct scheduler *s, uint32_t cpu);
 /* After the last event: all spans that go on are SPAN_OPEN. */
 int scheduler_close(struct scheduler *s);
+/* Passes on the parts of all runs up to now, as `part`. Waits and sleeps count when they end. */
+int scheduler_split(struct scheduler *s);
+/*
+ * Begins a window: listeners' rows are forgotten, and so are tasks that have ended. Before, no row
+ * may have a task that is still used.
+ */
+int scheduler_renew(struct scheduler *s);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);

@@ -9,39 +9,11 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "report/kind.h"
 #include "report/scheduler.h"
+#include "report/sink.h"
 #include "trace/merge.h"
 
 #define EVENT_IDS 65536
-
-/* Requests for events of an id form a chain through `next`. */
-struct dispatch_entry {
-	report_handler handler;
-	struct report *report;
-	uint32_t next; /* index + 1 in entries; 0: none */
-};
-
-struct dispatch {
-	const struct event_table *events;
-	uint32_t *first; /* owned; by id: index + 1 in entries; 0: none */
-	uint32_t all;	 /* the same for those who asked for all events */
-	struct dispatch_entry *entries;
-	size_t count, cap;
-	bool failed; /* out of memory */
-};
-
-struct sink_report {
-	struct sink sink;
-	struct output *out;
-	const struct merge_gaps *gaps;
-	uint64_t losses; /* that were passed on */
-	struct report_env env;
-	struct dispatch dispatch;
-	struct report *reports[REPORTS_MAX];
-	size_t count;
-	size_t tables; /* of reports that have events */
-};
 
 /*
  * Adds to the end of a chain. Once is enough: a damaged recording may have formats of one name, and
@@ -106,7 +78,7 @@ struct text report_task_name(const struct task *task, int32_t tid)
 	return (struct text){ name, (uint32_t)strlen(name) };
 }
 
-static const struct report_kind *kind_find(const char *name)
+const struct report_kind *report_kind_find(const char *name)
 {
 	for (size_t i = 0; i < report_kind_count; i++)
 		if (!strcmp(report_kinds[i]->about.name, name))
@@ -152,7 +124,7 @@ static int report_check_task(const struct report_options *o, struct error *err)
 	const struct report_kind *kind = NULL;
 
 	for (size_t i = 0; i < o->count; i++) {
-		const struct report_kind *other = kind_find(o->names[i]);
+		const struct report_kind *other = report_kind_find(o->names[i]);
 
 		if (other && other->about.needs_task)
 			kind = other;
@@ -173,14 +145,14 @@ int report_options_check(const struct report_options *o, struct error *err)
 	if (o->count > REPORTS_MAX)
 		return error_set(err, -EINVAL, "more than %d reports", REPORTS_MAX);
 	for (size_t i = 0; i < o->count && r == 0; i++) {
-		const struct report_kind *kind = kind_find(o->names[i]);
+		const struct report_kind *kind = report_kind_find(o->names[i]);
 
 		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
 	}
 	return r == 0 ? report_check_task(o, err) : r;
 }
 
-static int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
+int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
 {
 	struct report *report = NULL;
 	int r;
@@ -229,30 +201,30 @@ static int report_sink_open_all(struct sink_report *s, struct error *err)
 	int r = report_options_check(o, err);
 
 	for (size_t i = 0; i < o->count && r == 0; i++)
-		r = report_sink_add(s, kind_find(o->names[i]), err);
+		r = report_sink_add(s, report_kind_find(o->names[i]), err);
 	return r < 0 || o->count ? r : report_sink_open_overview(s, err);
 }
 
-static void report_sink_free(struct sink *sink)
+void report_sink_deinit(struct sink_report *s)
 {
-	struct sink_report *s = container_of(sink, struct sink_report, sink);
-
 	for (size_t i = 0; i < s->count; i++)
 		s->reports[i]->kind->free(s->reports[i]);
 	scheduler_free(s->env.scheduler);
 	printer_free(s->env.printer);
 	free(s->dispatch.first);
 	free(s->dispatch.entries);
+}
+
+static void report_sink_free(struct sink *sink)
+{
+	struct sink_report *s = container_of(sink, struct sink_report, sink);
+
+	report_sink_deinit(s);
 	free(s);
 }
 
-static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+int report_sink_init(struct sink_report *s, const struct sink_env *env, struct error *err)
 {
-	struct sink_report *s = calloc(1, sizeof(*s));
-	int r;
-
-	if (!s)
-		return error_errno(err, -ENOMEM, "can't begin the report");
 	s->out = env->out;
 	s->gaps = env->gaps;
 	s->dispatch.events = env->info->events;
@@ -263,13 +235,22 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 		.dispatch = &s->dispatch,
 		.big_endian = env->info->layout.big_endian,
 	};
-	*ret = &s->sink;
 	if (!s->dispatch.first || scheduler_new(&s->env.scheduler, &s->env) < 0 ||
 	    printer_new(&s->env.printer, env->info->events) < 0)
-		r = error_errno(err, -ENOMEM, "can't begin the report");
-	else
-		r = report_sink_open_all(s, err);
-	return r;
+		return error_errno(err, -ENOMEM, "can't begin the report");
+	return 0;
+}
+
+static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+{
+	struct sink_report *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return error_errno(err, -ENOMEM, "can't begin the report");
+	*ret = &s->sink;
+	r = report_sink_init(s, env, err);
+	return r < 0 ? r : report_sink_open_all(s, err);
 }
 
 static void report_sink_see_losses(struct sink_report *s)
@@ -278,13 +259,12 @@ static void report_sink_see_losses(struct sink_report *s)
 	s->env.losses_open = s->gaps->open;
 }
 
-static int report_sink_failed(int r, struct error *err)
+int report_sink_failed(int r, struct error *err)
 {
 	return r < 0 ? error_errno(err, r, "can't go on with the report") : 0;
 }
 
-_hot_ static int report_sink_event(struct sink *sink, const struct trace_event *ev,
-				   struct error *err)
+_hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r;
@@ -300,8 +280,8 @@ _hot_ static int report_sink_event(struct sink *sink, const struct trace_event *
 }
 
 /* Losses that only the kernel's counts tell come after all events; after_ts is then UINT64_MAX. */
-static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
-			    uint64_t after_ts, uint64_t count _unused_, struct error *err)
+int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts, uint64_t count _unused_, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r;
@@ -317,7 +297,7 @@ static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts 
 	return report_sink_failed(r, err);
 }
 
-static int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
+int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r = 0;
@@ -373,8 +353,8 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 	return r;
 }
 
-static const char *const report_clocks[] = { "local", "global", "mono",	  "mono_raw", "boot",
-					     "tai",   "perf",	"uptime", NULL };
+const char *const report_clocks[] = { "local", "global", "mono",   "mono_raw", "boot",
+				      "tai",   "perf",	 "uptime", NULL };
 
 const struct sink_ops report_sink_ops = {
 	.format = {

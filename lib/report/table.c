@@ -225,41 +225,69 @@ static int table_compare(const void *left, const void *right, void *userdata)
 	return r ?: (a > b) - (a < b);
 }
 
-bool table_can_sort(const struct table *t, const char *name)
-{
-	struct sort_key unused;
-
-	return sort_key_find(&unused, t, name);
-}
-
 static bool column_is_time(const struct column *c)
 {
 	return c->kind == COLUMN_TIME || c->kind == COLUMN_HISTOGRAM;
 }
 
-static int table_sort(struct table *t, const struct report_options *o, struct error *err)
+/* Whether a text of the row contains the one searched for, in either case. */
+static bool table_row_matches(const struct table *t, uint32_t row, const char *match)
+{
+	for (size_t i = 0; i < t->column_count; i++) {
+		char text[256];
+		struct text cell;
+		size_t len;
+
+		if (t->columns[i].kind != COLUMN_TEXT)
+			continue;
+		cell = table_text(t, table_made_cell(t, row, i));
+		len = MIN((size_t)cell.len, sizeof(text) - 1);
+		memcpy(text, cell.data, len);
+		text[len] = '\0';
+		if (strcasestr(text, match))
+			return true;
+	}
+	return false;
+}
+
+static bool table_row_passes(const struct table *t, const struct report_options *o,
+			     const struct sort_key *key, uint32_t row)
+{
+	if (o->match && *o->match && !table_row_matches(t, row, o->match))
+		return false;
+	return !key->table || !o->min_ns || !column_is_time(&t->columns[key->column]) ||
+	       sort_key_value(key, row) >= o->min_ns;
+}
+
+int table_arrange(struct table *t, const struct report_options *o, struct error *err)
 {
 	const char *name = o->sort ?: t->sort;
-	struct sort_key key;
+	struct sort_key key = { 0 };
 	size_t kept = 0;
 
 	if (name && !sort_key_find(&key, t, name))
 		return sort_key_unknown(t, name, err);
+	t->rows = t->cell_count / t->column_count;
+	free(t->order);
 	t->order = calloc(t->rows ?: 1, sizeof(*t->order));
 	if (!t->order)
 		return error_errno(err, -ENOMEM, "can't sort the table %s", t->name);
 	for (uint32_t i = 0; i < t->rows; i++)
-		if (!name || !o->min_ns || !column_is_time(&t->columns[key.column]) ||
-		    sort_key_value(&key, i) >= o->min_ns)
+		if (table_row_passes(t, o, &key, i))
 			t->order[kept++] = i;
 	if (name)
 		qsort_r(t->order, kept, sizeof(*t->order), table_compare, &key);
 	else if (t->by_keys)
 		qsort_r(t->order, kept, sizeof(*t->order), table_compare_keys, t);
 	t->shown = o->top && o->top < kept ? (size_t)o->top : kept;
-	if (t->shown < t->rows)
-		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
 	return 0;
+}
+
+bool table_has_column(const struct table *t, const char *name)
+{
+	struct sort_key key;
+
+	return sort_key_find(&key, t, name);
 }
 
 int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
@@ -272,15 +300,19 @@ int table_write(struct table *t, const struct report_options *o, bool first, str
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
 	if (table_derive(t) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
-	r = table_sort(t, o, err);
+	r = table_arrange(t, o, err);
 	if (r < 0)
 		return r;
+	if (t->shown < t->rows)
+		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
 	if (!first)
 		buf_puts(out, o->form == REPORT_JSON ? "," : "\n");
 	if (o->form == REPORT_JSON)
 		table_write_json(t, out);
 	else if (o->form == REPORT_CSV)
 		table_write_csv(t, out);
+	else if (o->form == REPORT_FRAME)
+		table_write_frame(t, out);
 	else
 		table_write_text(t, o, out);
 	if (buf_error(&t->notes) < 0 || buf_error(out) < 0)

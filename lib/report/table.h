@@ -82,7 +82,7 @@ void table_put_number(struct table *t, int64_t n);
 void table_put_count(struct table *t, uint64_t n); /* also bytes and times */
 void table_put_histogram(struct table *t, const struct histogram *h);
 
-/* What the table was made of: by, the choice or NULL, is borrowed. */
+/* Says what the table was made of: by, the choice or NULL, is borrowed. */
 void table_describe(struct table *t, const char *by, uint64_t span_ns);
 
 /* part of whole, 1000 at most; 0 of nothing. */
@@ -94,11 +94,30 @@ static inline uint64_t report_permille(uint64_t part, uint64_t whole)
 /* Has rows written as they come, if table_write()'s buffer is that output's. */
 void table_spill(struct table *t, struct output *out);
 
+/*
+ * Sorts and selects rows as o says, again if that was done before. -EINVAL: no such column;
+ * -ENOMEM.
+ */
+int table_arrange(struct table *t, const struct report_options *o, struct error *err);
+/* Whether it can be sorted by that name: a column, or a part of one. */
+bool table_has_column(const struct table *t, const char *name);
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);
 
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);
+
+/* The part of a table that a screen shows. */
+struct table_view {
+	size_t width;	    /* characters */
+	const char *sort;   /* the column that is sorted by; a mark is before its name; or NULL */
+	size_t first, rows; /* of the rows as they are arranged */
+};
+/*
+ * Appends the line of names, then a line for each row, for people. Columns that do not fit are left
+ * out: first averages and medians, then the last ones, but never the first one and `sort`.
+ */
+void table_write_fitted(const struct table *t, const struct table_view *view, struct buf *out);
 
 /*
  * Derives columns, sorts as o says, and appends the table in its form. first: no table was written
@@ -107,7 +126,7 @@ void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);
 int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
 		struct error *err);
 
-/* What the tables of a JSON have in common. */
+/* The head of a JSON, for all its tables. */
 struct tables_head {
 	const char *clock;
 	uint64_t first_ns, span_ns, events, lost;

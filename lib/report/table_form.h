@@ -65,8 +65,6 @@ static inline bool column_is_derived(const struct column *c)
 void column_put_key(const struct column *c, struct buf *out);
 /* NULL: there is none. */
 const struct column *table_column(const struct table *t, const char *name);
-/* True if rows can be sorted by it: a column, or a part of one. */
-bool table_can_sort(const struct table *t, const char *name);
 /* The key of a row: its key columns among the first ones. */
 struct row_key table_key(const struct table *t, size_t row, size_t columns);
 /* Computes the derived columns. Returns 0 or -ENOMEM. */
@@ -80,3 +78,4 @@ uint64_t histogram_part_of(const struct histogram *h, enum histogram_part part);
 void table_write_text(const struct table *t, const struct report_options *o, struct buf *out);
 void table_write_json(const struct table *t, struct buf *out);
 void table_write_csv(const struct table *t, struct buf *out);
+void table_write_frame(const struct table *t, struct buf *out);

@@ -2,6 +2,7 @@
 /* A table for people: columns are aligned, each value has its unit. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/io.h"
 #include "base/parse.h"
@@ -202,4 +203,135 @@ void table_write_text(const struct table *t, const struct report_options *o, str
 		table_settle(t);
 	}
 	buf_append(out, t->notes.data, t->notes.len);
+}
+
+/* While values change, columns keep their places. */
+static size_t fitted_width_least(const struct table *t, size_t column)
+{
+	static const size_t widths[] = {
+		[COLUMN_TEXT] = 8,     [COLUMN_NUMBER] = 7, [COLUMN_COUNT] = 6, [COLUMN_BYTES] = 8,
+		[COLUMN_PERMILLE] = 7, [COLUMN_TIME] = 8,   [COLUMN_BAR] = 10,
+	};
+	const enum column_kind kind = t->columns[column].kind;
+
+	if (!column)
+		return 15;
+	return kind < ARRAY_SIZE(widths) ? widths[kind] : 0;
+}
+
+static bool fitted_is_sort(const struct table *t, const struct table_view *v, size_t column)
+{
+	return v->sort && !strcmp(v->sort, t->columns[column].name);
+}
+
+static void fitted_put_name(const struct table *t, const struct table_view *v, size_t column,
+			    struct buf *out)
+{
+	buf_printf(out, "%s%s", fitted_is_sort(t, v, column) ? ">" : "", t->columns[column].name);
+}
+
+static size_t fitted_end(const struct table *t, const struct table_view *v)
+{
+	return v->first >= t->shown ? v->first : v->first + MIN(v->rows, t->shown - v->first);
+}
+
+static void fitted_measure(const struct table *t, const struct table_view *v,
+			   struct shown_column *c)
+{
+	const struct report_options plain = { 0 };
+	_cleanup_buf_ struct buf cell = BUF_INIT;
+
+	fitted_put_name(t, v, c->column, &cell);
+	c->width = MAX(fitted_width_least(t, c->column), cells_width(&cell));
+	for (size_t row = v->first; row < fitted_end(t, v); row++) {
+		buf_clear(&cell);
+		cells_put_cell(t, &plain, row, c->column, c->part, &cell);
+		c->width = MAX(c->width, cells_width(&cell));
+	}
+}
+
+/* Averages and medians are the first to go. */
+static bool fitted_is_detail(const char *name)
+{
+	const char *end = strrchr(name, '-');
+
+	return end && (!strcmp(end, "-avg") || !strcmp(end, "-p50"));
+}
+
+/* Index of the column to leave out; 0: none. */
+static size_t fitted_least_wanted(const struct table *t, const struct table_view *v,
+				  const struct shown_column *shown, size_t count)
+{
+	size_t last = 0;
+
+	for (size_t i = count; i-- > 1;) {
+		if (fitted_is_sort(t, v, shown[i].column))
+			continue;
+		if (fitted_is_detail(t->columns[shown[i].column].name))
+			return i;
+		last = last ?: i;
+	}
+	return last;
+}
+
+static size_t fitted_choose(const struct table *t, const struct table_view *v,
+			    struct shown_column shown[SHOWN_MAX])
+{
+	size_t count = cells_list_columns(t, shown), total = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		fitted_measure(t, v, &shown[i]);
+		total += shown[i].width + (i ? GAP : 0);
+	}
+	while (total > v->width) {
+		size_t out = fitted_least_wanted(t, v, shown, count);
+
+		if (!out)
+			break;
+		total -= shown[out].width + GAP;
+		count--;
+		memmove(&shown[out], &shown[out + 1], (count - out) * sizeof(*shown));
+	}
+	return count;
+}
+
+/* Characters beyond the width would go into the next line. */
+static void fitted_put_line(struct buf *line, size_t width, struct buf *out)
+{
+	size_t len = 0, characters = 0;
+
+	while (len < line->len) {
+		characters += (line->data[len] & 0xc0) != 0x80;
+		if (characters > width)
+			break;
+		len++;
+	}
+	buf_append(out, line->data, len);
+	buf_putc(out, '\n');
+	buf_clear(line);
+}
+
+void table_write_fitted(const struct table *t, const struct table_view *v, struct buf *out)
+{
+	const struct report_options plain = { 0 };
+	struct shown_column shown[SHOWN_MAX];
+	const size_t count = fitted_choose(t, v, shown);
+	_cleanup_buf_ struct buf cell = BUF_INIT, line = BUF_INIT;
+
+	for (size_t i = 0; i < count; i++) {
+		fitted_put_name(t, v, shown[i].column, &cell);
+		cells_put_padded(&line, &cell, &shown[i], cells_is_left(t, shown[i].column),
+				 i + 1 == count);
+	}
+	fitted_put_line(&line, v->width, out);
+	for (size_t row = v->first; row < fitted_end(t, v); row++) {
+		for (size_t i = 0; i < count; i++) {
+			cells_put_cell(t, &plain, row, shown[i].column, shown[i].part, &cell);
+			cells_put_padded(&line, &cell, &shown[i], cells_is_left(t, shown[i].column),
+					 i + 1 == count);
+		}
+		fitted_put_line(&line, v->width, out);
+	}
+	if (buf_error(&line) < 0 || buf_error(&cell) < 0)
+		out->failed = true;
 }

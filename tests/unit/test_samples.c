@@ -456,7 +456,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 static void a_missing_profile_is_explained(void **state _unused_)
 {
 	static const char *const says[][2] = {
-		{ "none of the 1 samples matches", "--pid, --comm" },
+		{ "none of the 1 samples matches", "--thread, --comm" },
 		{ "all samples were taken in the kernel", "--raw-addresses" },
 		{ "the samples can't be read", ".json or .txt" },
 		{ "not one sample was taken", "ran long enough" },

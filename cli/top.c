@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl top`: reports of a recording of its own, anew each second.
+ *
+ * 	traced ── capture stream, a pipe ──▶ decoder ── frames, a pipe ──▶ this process ──▶ terminal
+ * 	                                       │                             │
+ * 	                                       └──▶ a file in memory ◀───────┘ snapshots
+ *
+ * The decoder is another process, for root a confined one (top_decode.h). This process decodes
+ * nothing. If it is slow, the pipes fill, and the daemon keeps the stream in its spool.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "base/visible.h"
+#include "cli.h"
+#include "top_decode.h"
+#include "top_keep.h"
+#include "top_screen.h"
+#include "top_session.h"
+#include "top_view.h"
+
+/* Rows of each table for --batch. */
+#define BATCH_ROWS 10
+#define PIECE (256U << 10)
+
+/* CPU times, and when they were read. */
+struct top_spent {
+	uint64_t wall_ns, recorder_ns, decoder_ns, terminal_ns;
+};
+
+struct top {
+	const struct options *o;
+	const char *names[REPORTS_MAX];
+	struct report_options reports;
+	struct top_keep keep;
+	struct top_decoder decoder;
+	struct top_session session;
+	struct buf received; /* of frames */
+	struct frame_tables shown, next;
+	struct top_view view;
+	struct top_spent spent;
+	struct buf page;
+	bool on_screen, decoded, quits;
+	unsigned interrupts, snapshots;
+	int signal_fd;
+};
+
+static void top_deinit(struct top *t)
+{
+	if (t->on_screen)
+		top_screen_close();
+	top_decoder_deinit(&t->decoder);
+	top_session_deinit(&t->session);
+	top_keep_deinit(&t->keep);
+	frame_tables_deinit(&t->shown);
+	frame_tables_deinit(&t->next);
+	buf_deinit(&t->received);
+	buf_deinit(&t->page);
+	close_fd(t->signal_fd);
+}
+
+static const struct event_option top_usual_events[] = {
+	{ "sched:sched_switch", NULL },
+	{ "sched:sched_wak*", NULL },
+	{ "sched:sched_process_exec", NULL },
+	{ "irq:irq_handler_*", NULL },
+	{ "irq:softirq_*", NULL },
+	{ "raw_syscalls", NULL },
+};
+static const char *const top_usual_names[] = { "sched", "irq", "syscalls", "counts" };
+
+static int top_take_names(struct top *t, struct error *err)
+{
+	const bool usual = !t->o->arg_count;
+	const size_t count = usual ? ARRAY_SIZE(top_usual_names) : t->o->arg_count;
+
+	for (size_t i = 0; i < count; i++) {
+		t->names[i] = usual ? top_usual_names[i] : t->o->args[i];
+		if (report_is_live(t->names[i]))
+			continue;
+		error_set(err, -EINVAL, "top has no table '%s'", t->names[i]);
+		return error_hint(err, "its tables are sched, irq, syscalls and counts");
+	}
+	t->reports = (struct report_options){ .names = t->names, .count = count, .by = t->o->by };
+	return usual ? 0 : report_options_check(&t->reports, err);
+}
+
+static uint64_t top_share(uint64_t now, uint64_t before, uint64_t wall_ns)
+{
+	return before && wall_ns ? (now - MIN(before, now)) * 1000 / wall_ns : 0;
+}
+
+static void top_measure(struct top *t)
+{
+	const struct top_spent now = {
+		.wall_ns = now_ns(CLOCK_MONOTONIC),
+		.recorder_ns = t->session.cpu_ns,
+		.decoder_ns = t->next.window.cpu_ns,
+		.terminal_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID),
+	};
+	const uint64_t wall = now.wall_ns - t->spent.wall_ns;
+
+	t->view.cost = (struct top_cost){
+		.recorder = top_share(now.recorder_ns, t->spent.recorder_ns, wall),
+		.decoder = top_share(now.decoder_ns, t->spent.decoder_ns, wall),
+		.terminal = top_share(now.terminal_ns, t->spent.terminal_ns, wall),
+	};
+	t->spent = now;
+}
+
+static int top_print_batch(struct top *t, struct error *err)
+{
+	struct report_options options = { .top = t->o->top ?: BATCH_ROWS, .min_ns = t->o->min_ns };
+	char clock[16];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	buf_clear(&t->page);
+	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
+	buf_printf(&t->page, "%s  ", clock);
+	top_put_rates(&t->shown.window, &t->page);
+	buf_puts(&t->page, "; cost: ");
+	top_put_cost(&t->view.cost, &t->page);
+	buf_puts(&t->page, "\n\n");
+	for (size_t i = 0; i < t->shown.count; i++) {
+		struct table *table = t->shown.tables[i];
+		int r;
+
+		options.sort =
+			t->o->sort && table_has_column(table, t->o->sort) ? t->o->sort : NULL;
+		r = table_is_empty(table) ? 0 : table_write(table, &options, true, &t->page, err);
+		if (r < 0)
+			return r;
+		if (!table_is_empty(table))
+			buf_putc(&t->page, '\n');
+	}
+	if (buf_error(&t->page) < 0)
+		return error_errno(err, -ENOMEM, "the tables");
+	fwrite(t->page.data, 1, t->page.len, stdout);
+	if (!cli_flush())
+		t->quits = true;
+	return 0;
+}
+
+static int top_show(struct top *t, struct error *err)
+{
+	if (!t->on_screen)
+		return top_print_batch(t, err);
+	if (top_view_draw(&t->view, &t->page) < 0)
+		return error_errno(err, -ENOMEM, "the page");
+	top_screen_show(&t->page, TOP_LINES_ABOVE);
+	return 0;
+}
+
+static int top_take_window(struct top *t, const char *data, size_t len, struct error *err)
+{
+	int r = frame_take(&t->next, data, len);
+
+	if (r < 0)
+		return error_errno(err, r, "the decoder's tables");
+	top_measure(t);
+	if (!t->view.frozen) {
+		struct frame_tables old = t->shown;
+
+		t->shown = t->next;
+		t->next = old;
+	}
+	/* The recording's last part may have no event. */
+	if (t->session.finished && !t->shown.window.events)
+		return 0;
+	r = top_show(t, err);
+	return r < 0 ? r : top_session_ask(&t->session, err);
+}
+
+static int top_take_failure(const char *data, size_t len, struct error *err)
+{
+	size_t message = strnlen(data, len);
+
+	error_set(err, -EIO, "%.*s", (int)message, data);
+	if (message + 1 < len)
+		error_hint(err, "%.*s", (int)(len - message - 1), data + message + 1);
+	return -EIO;
+}
+
+static int top_take_frame(struct top *t, const struct frame_header *h, const char *data,
+			  struct error *err)
+{
+	struct frame_needed needed;
+
+	switch (h->kind) {
+	case FRAME_WINDOW:
+		return top_take_window(t, data, h->len, err);
+	case FRAME_NEEDED:
+		if (h->len != sizeof(needed))
+			break;
+		memcpy(&needed, data, sizeof(needed));
+		top_keep_note(&t->keep, needed.head, needed.from, now_ns(CLOCK_MONOTONIC));
+		return 0;
+	case FRAME_FAILED:
+		return top_take_failure(data, h->len, err);
+	}
+	return error_set(err, -EBADMSG, "the decoder misbehaves");
+}
+
+static int top_take_frames(struct top *t, struct error *err)
+{
+	struct frame_header h;
+	const char *data;
+	int r;
+
+	while ((r = frame_next(&t->received, &h, &data)) > 0) {
+		r = top_take_frame(t, &h, data, err);
+		if (r < 0)
+			return r;
+		buf_replace(&t->received, 0, sizeof(h) + h.len, "", 0);
+	}
+	return r < 0 ? error_set(err, r, "the decoder misbehaves") : 0;
+}
+
+static int top_read_frames(struct top *t, struct error *err)
+{
+	char *to = buf_reserve(&t->received, PIECE);
+	ssize_t n = to ? read(t->decoder.frames, to, PIECE) : -1;
+
+	if (!to)
+		return error_errno(err, -ENOMEM, "the decoder's tables");
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0
+							 : error_errno(err, -errno, "the decoder");
+	t->received.len += (size_t)n;
+	t->decoded = !n;
+	if (!n && !t->session.finished && !t->session.stopping)
+		return error_set(err, -ECHILD, "the decoder has ended");
+	return top_take_frames(t, err);
+}
+
+/* "top-20261127-235959.traced"; a number follows the time of a second one. */
+static void top_snapshot(struct top *t)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT, line = BUF_INIT;
+	char clock[32], path[64];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	strftime(clock, sizeof(clock), "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+	if (t->snapshots++)
+		snprintf(path, sizeof(path), "top-%s-%u.traced", clock, t->snapshots);
+	else
+		snprintf(path, sizeof(path), "top-%s.traced", clock);
+	if (top_keep_save(&t->keep, path, &err) < 0)
+		buf_printf(&text, "no snapshot: %s", err.message ?: "out of memory");
+	else
+		buf_printf(&text, "wrote %s", path);
+	buf_visible(&line, buf_string(&text) ?: "out of memory", sizeof(t->view.message) - 1);
+	snprintf(t->view.message, sizeof(t->view.message), "%s", buf_string(&line) ?: "");
+}
+
+static int top_end(struct top *t, struct error *err)
+{
+	if (t->on_screen)
+		top_screen_close();
+	t->on_screen = false;
+	/* The rest is not shown any more. */
+	t->view.frozen = true;
+	return top_session_stop(&t->session, err);
+}
+
+static int top_read_keys(struct top *t, struct error *err)
+{
+	enum top_action action = TOP_NOTHING;
+	int key, r;
+
+	while (action != TOP_QUIT && (key = top_screen_key()) >= 0) {
+		enum top_action next = top_view_key(&t->view, key);
+
+		if (next == TOP_SNAPSHOT)
+			top_snapshot(t);
+		action = MAX(action, next);
+	}
+	if (action == TOP_QUIT)
+		t->quits = true;
+	r = action == TOP_NOTHING || t->quits ? 0 : top_show(t, err);
+	return r;
+}
+
+static int top_read_signal(struct top *t, struct error *err)
+{
+	struct signalfd_siginfo info;
+	size_t rows, width;
+
+	if (read(t->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	if (info.ssi_signo != SIGWINCH) {
+		t->interrupts++;
+		t->quits = true;
+		return 0;
+	}
+	if (!t->on_screen)
+		return 0;
+	top_screen_resize();
+	top_screen_size(&rows, &width);
+	top_view_resize(&t->view, rows, width);
+	return top_show(t, err);
+}
+
+static int top_open_signals(struct error *err)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaddset(&set, signals[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? error_errno(err, -errno, "signalfd") : fd;
+}
+
+/* Waits for one of the four to have something, and takes it. */
+static int top_turn(struct top *t, struct error *err)
+{
+	struct pollfd fds[] = {
+		{ .fd = t->signal_fd, .events = POLLIN },
+		{ .fd = t->decoded ? -1 : t->decoder.frames, .events = POLLIN },
+		{ .fd = t->session.finished ? -1 : top_session_fd(&t->session), .events = POLLIN },
+		{ .fd = t->on_screen ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	int r = 0;
+
+	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		return errno == EINTR ? 0 : error_errno(err, -errno, "poll");
+	if (fds[2].revents)
+		r = top_session_receive(&t->session, err);
+	if (r == 0 && fds[1].revents)
+		r = top_read_frames(t, err);
+	if (r == 0 && fds[3].revents) {
+		/* The terminal is gone. */
+		t->quits |= !(fds[3].revents & POLLIN);
+		r = top_read_keys(t, err);
+	}
+	if (r == 0 && fds[0].revents)
+		r = top_read_signal(t, err);
+	return r;
+}
+
+static int top_loop(struct top *t, struct error *err)
+{
+	int r = top_session_receive(&t->session, err);
+
+	while (r == 0 && t->interrupts < 2 && !(t->decoded && t->session.finished)) {
+		r = top_turn(t, err);
+		if (r == 0 && t->quits && !t->session.stopping)
+			r = top_end(t, err);
+	}
+	return r;
+}
+
+static int top_start(struct top *t, struct error *err)
+{
+	struct options recorded = *t->o;
+	int r;
+
+	if (!recorded.event_count && !recorded.profile && !recorded.tracer) {
+		recorded.events = (struct event_option *)(uintptr_t)top_usual_events;
+		recorded.event_count = ARRAY_SIZE(top_usual_events);
+	}
+	r = top_keep_init(&t->keep, err);
+	/* First the decoder: it must not have the connection to the daemon. */
+	if (r == 0)
+		r = top_decoder_start(&t->decoder, &t->reports, t->keep.fd, err);
+	if (r < 0)
+		return r;
+	t->signal_fd = top_open_signals(err);
+	if (t->signal_fd < 0)
+		return t->signal_fd;
+	r = top_session_start(&t->session, &recorded, t->decoder.stream, err);
+	t->decoder.stream = close_fd(t->decoder.stream);
+	return r;
+}
+
+/* The terminal, unless lines are wanted or it can't show a page. */
+static void top_open_screen(struct top *t)
+{
+	size_t rows, width;
+
+	if (t->o->batch || !top_screen_is_possible())
+		return;
+	if (!top_screen_is_built())
+		cli_warn("built without ncurses: showing lines (--batch)");
+	t->on_screen = top_screen_open() == 0;
+	if (!t->on_screen)
+		return;
+	top_screen_size(&rows, &width);
+	top_view_resize(&t->view, rows, width);
+}
+
+static int top_run(const struct options *o)
+{
+	_cleanup_(top_deinit) struct top t = {
+		.o = o,
+		.keep.fd = -EBADF,
+		.decoder = { .frames = -EBADF, .stream = -EBADF },
+		.signal_fd = -EBADF,
+	};
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r;
+
+	top_view_init(&t.view, &t.shown);
+	if (o->sort)
+		top_view_sort_by(&t.view, o->sort);
+	if (top_take_names(&t, &err) < 0)
+		return cli_usage(&err);
+	if (top_start(&t, &err) < 0)
+		return cli_fail(&err);
+	top_open_screen(&t);
+	r = t.on_screen ? top_show(&t, &err) : 0;
+	if (r == 0)
+		r = top_loop(&t, &err);
+	if (t.on_screen)
+		top_screen_close();
+	t.on_screen = false;
+	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
+}
+
+const struct command command_top = {
+	.name = "top",
+	.synopsis = "[TABLE...] [-e GLOB] [--batch]",
+	.summary = "what tasks, interrupts and system calls do now, each second",
+	.text = "Records, and shows the tables sched, irq, syscalls and counts of each second.\n"
+		"Without a selection it records what these need: switches and wake-ups, "
+		"interrupts\n"
+		"and all system calls. --batch, or no terminal: prints lines.\n"
+		"\n"
+		"  TAB, 1 to 9  table            < >   column to sort by\n"
+		"  f            freeze           /     only rows with a text\n"
+		"  s            write the last ten seconds to a .traced\n"
+		"  q            quit             arrows, page up and down: scroll\n"
+		"\n"
+		"  tracectl top -e sched\n"
+		"  tracectl top --batch --top 5 -t 10s sched",
+	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
+			      OPTION(PID), OPTION(CPUS), OPTIONS_COST, OPTION(NAME), OPTION(BY),
+			      OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(BATCH), OPTION(QUIET)),
+	.own = OPTION_SET(OPTION(BATCH)),
+	.args_max = TOP_TABLES_MAX,
+	.run = top_run,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The recording of `tracectl top`: a session whose capture stream goes into a pipe. */
+#pragma once
+
+#include "link.h"
+
+struct top_session {
+	struct link link;
+	char *name;		       /* owned; NULL: not started */
+	uint64_t attach_id, status_id; /* of requests; status_id 0: none is on its way */
+	bool stopping, finished;
+	uint64_t cpu_ns; /* of the recorder and its exporter, as the daemon last told */
+};
+
+/*
+ * Starts it as the options say, after warnings on stderr. stream: borrowed; the daemon has it then.
+ */
+int top_session_start(struct top_session *ret, const struct options *o, int stream,
+		      struct error *err);
+void top_session_deinit(struct top_session *s);
+
+/* The descriptor to poll. */
+int top_session_fd(const struct top_session *s);
+/* Takes all replies that have arrived. */
+int top_session_receive(struct top_session *s, struct error *err);
+/* Asks for its costs, unless that was asked already. */
+int top_session_ask(struct top_session *s, struct error *err);
+/* Ends it; its stream still comes to its end. */
+int top_session_stop(struct top_session *s, struct error *err);

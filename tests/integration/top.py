@@ -1,0 +1,288 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tracectl top: lines in a pipe, and its page in a terminal of tmux, with keys and resizing."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+from harness import PATIENCE_S, Test, check, need, settled
+
+# A task that runs all the time, and one that makes many short system calls.
+BURNER = "while :; do :; done"
+CALLER = "while :; do read -r x </dev/null; done"
+
+
+class Load:
+    """Tasks with names of their own."""
+
+    def __init__(self, test, **programs):
+        self.processes = []
+        for name, program in programs.items():
+            shell = test.dir / name
+            shutil.copy("/bin/dash", shell)
+            self.processes.append(subprocess.Popen([shell, "-c", program], stdin=subprocess.DEVNULL))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def windows(text):
+    """The parts of --batch: for each window its first line, and its tables' rows by the first column."""
+    parts = []
+    for line in text.splitlines():
+        if re.match(r"\d\d:\d\d:\d\d  ", line):
+            parts.append((line, {}))
+            rows = names = None
+        elif not line:
+            rows = None
+        elif rows is None:
+            rows = parts[-1][1].setdefault(line, {})
+            names = None
+        elif names is None:
+            names = line.split()
+        elif " rows are shown" not in line and ": delays are " not in line:
+            # Columns are two spaces apart; a value and its unit one.
+            cells = re.split(r"\s{2,}", line.strip())
+            rows[cells[0]] = dict(zip(names, cells, strict=False))
+    return parts
+
+
+def seconds(text):
+    number, unit = text.split()
+    return float(number) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
+def batch(test):
+    """Each window has the busy task, whose run goes on for seconds, and the calls of the other one."""
+    with Load(test, burner=BURNER, caller=CALLER):
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "4s", "--top", "40")
+    check(r.status == 0 and r.err == "", r)
+    parts = windows(r.out)
+    check(len(parts) >= 3, r)
+    runtimes = [seconds(tables["sched"]["burner"]["runtime"]) for _, tables in parts if "burner" in tables.get("sched", {})]
+    # Two burners at most share a CPU, if others are busy: a part of each second is its own.
+    check(len(runtimes) >= len(parts) - 1 and sum(runtimes) > 0.5, runtimes)
+    for head, tables in parts[:-1]:
+        check(re.search(r"[\d,]+ events/s, (none|[\d,]+) lost.*; cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal", head), head)
+        check("openat" in tables["syscalls"] and "sched:sched_switch" in tables["counts"], list(tables["counts"]))
+    check({name for _, tables in parts for name in tables} == {"sched", "irq", "syscalls", "counts"}, r)
+    check(test.files() == ["burner", "caller"], f"left {test.files()}")
+
+
+def chosen(test):
+    """Only that table, of that event; without a daemon and by one that listens, for another user's sake."""
+    with Load(test, burner=BURNER):
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "2s", "--by", "comm", "--sort", "delay-max",
+                     "-e", "sched", "sched")
+    check(r.status == 0, r)
+    for _, tables in windows(r.out):
+        check(set(tables) <= {"sched"} and all("comm" in row for row in tables.get("sched", {}).values()), tables)
+
+
+def ends(test):
+    """Ctrl-C ends it in order, and so does a reader that leaves."""
+    process = test.start("top", "-q", "--batch", "--name", test.name)
+    first = process.stdout.readline()
+    check(b"events/s" in first, first)
+    process.send_signal(signal.SIGINT)
+    r = test.finish(process)
+    check(r.status == 0 and r.err == "", r)
+    process = test.start("top", "-q", "--batch", "--name", test.name)
+    process.stdout.readline()
+    process.stdout.close()
+    process.wait(PATIENCE_S)
+    process.stderr.close()
+
+
+def dies(test):
+    """If it is killed, its decoder and its recording go, too."""
+    process = test.start("top", "-q", "--batch", "--name", test.name)
+    process.stdout.readline()
+    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True,
+                              check=True).stdout.split()
+    check(children, "it has no decoder")
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    process.stderr.close()
+    settled("its processes end", lambda: not any(os.path.exists(f"/proc/{pid}") for pid in children))
+    settled("its instances go", lambda: not test.instances())
+
+
+def refusals(test):
+    for arguments, status, says in (
+            (["nothing"], 2, "top has no table 'nothing'"),
+            (["timehist"], 2, "top has no table 'timehist'"),
+            (["sched", "--by", "color"], 2, "it is made by"),
+            (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
+        r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
+        check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
+
+
+class Terminal:
+    """tracectl top in a terminal of a tmux of its own."""
+
+    def __init__(self, test, *arguments, width=80, height=24):
+        self.test = test
+        self.socket = test.dir / "tmux"
+        command = " ".join(f"'{word}'" for word in test.arguments("top", "--name", test.name, *arguments))
+        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), f"{command} 2>err; echo $? >status",
+                  env=test.environment(TERM="xterm"))
+
+    def tmux(self, *arguments, env=None):
+        return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *arguments], cwd=self.test.dir, env=env,
+                              capture_output=True, text=True, check=True).stdout
+
+    def lines(self):
+        return self.tmux("capture-pane", "-p").split("\n")[:-1]
+
+    def keys(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def await_line(self, number, pattern):
+        settled(f"'{pattern}' in line {number} of:\n" + "\n".join(self.lines()),
+                lambda: re.search(pattern, (self.lines() + [""] * 50)[number]))
+
+    def resize(self, width, height):
+        self.tmux("resize-window", "-x", str(width), "-y", str(height))
+
+    def end(self):
+        """The exit status, and what it printed on standard error."""
+        settled("it ends", (self.test.dir / "status").exists)
+        settled("the terminal ends", lambda: not self.is_running())
+        return int((self.test.dir / "status").read_text()), (self.test.dir / "err").read_text()
+
+    def is_running(self):
+        return subprocess.run(["tmux", "-S", self.socket, "has-session"], capture_output=True, check=False).returncode == 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
+
+
+def need_terminal(test):
+    need(shutil.which("tmux"), "tmux is not installed")
+    options = json.loads((test.build / "meson-info/intro-dependencies.json").read_text("utf-8"))
+    need(any(o["name"] == "ncursesw" for o in options), "built without ncurses")
+
+
+def page(test):
+    need_terminal(test)
+    with Load(test, burner=BURNER, caller=CALLER), Terminal(test) as t:
+        t.await_line(0, r"events/s, .* lost.*, in ")
+        t.await_line(1, r"cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal [\d.]+ % of a CPU")
+        t.await_line(2, r"\[1 sched\]")
+        t.await_line(3, r"task +tid +>runtime .*delay-p99 +delay-max")
+        t.await_line(23, "q quit")
+        settled("the burner", lambda: any(line.startswith("burner ") for line in t.lines()))
+        check(max(map(len, t.lines())) <= 80, "too wide")
+        t.keys(">")
+        t.await_line(3, ">runs")
+        t.keys("Left", "Left")
+        t.await_line(3, ">tid")
+        t.keys("3")
+        t.await_line(2, r"\[3 syscalls\]")
+        t.await_line(3, "call .*>total")
+        t.keys("/", "OPENAT", "Enter")
+        t.await_line(2, "filter: OPENAT")
+        t.await_line(4, "^openat ")
+        t.await_line(5, "^$")
+        t.keys("Escape")
+        settled("other rows", lambda: t.lines()[5])
+        t.keys("f")
+        t.await_line(0, "^FROZEN")
+        frozen = t.lines()
+        time.sleep(2.5)
+        check(t.lines()[4:22] == frozen[4:22], "it is not frozen")
+        t.keys("f")
+        settled("it goes on", lambda: t.lines()[4:22] != frozen[4:22])
+        t.keys("q")
+        status, err = t.end()
+        check(status == 0 and "error" not in err, f"{status}, {err}")
+
+
+def resizing(test):
+    need_terminal(test)
+    with Terminal(test) as t:
+        t.await_line(3, ">runtime")
+        t.resize(140, 40)
+        t.await_line(3, "delay-avg")
+        t.await_line(39, "q quit")
+        t.resize(30, 10)
+        t.await_line(9, "q quit")
+        check(max(map(len, t.lines())) <= 30, t.lines())
+        for width, height in ((1, 1), (200, 2), (5, 5), (80, 24)):
+            t.resize(width, height)
+            time.sleep(0.2)
+        t.await_line(23, "q quit")
+        t.await_line(3, ">runtime")
+        t.keys("C-c")
+        check(t.end()[0] == 0, "its status")
+
+
+def has_gap(path):
+    """Whether a part is missing between two whole chunks: a header of zeros is there."""
+    data = path.read_bytes()
+    at = 8
+    while at + 24 <= len(data):
+        magic, _, _, length = struct.unpack_from("<4sHHI", data, at)
+        if magic != b"CHNK":
+            return data[at:at + 28] == bytes(24) + b"CHNK"
+        at += 24 + (length + 7) // 8 * 8
+    return False
+
+
+def snapshot(test):
+    """The file has what was just shown, and opens."""
+    need_terminal(test)
+    with Load(test, burner=BURNER, caller=CALLER), Terminal(test) as t:
+        t.await_line(3, ">runtime")
+        # Longer than what is kept.
+        time.sleep(14)
+        t.keys("s")
+        t.await_line(23, r"wrote top-\d+-\d+\.traced")
+        t.keys("s")
+        t.await_line(23, r"wrote top-\d+-\d+-2\.traced")
+        t.keys("q")
+        check(t.end()[0] == 0, "its status")
+    files = [name for name in test.files() if name.startswith("top-")]
+    check(len(files) == 2, test.files())
+    for name in files:
+        r = test.run("report", "sched", "--json", name)
+        check(r.status == 3 and "INCOMPLETE" in r.err, r)
+        document = json.loads(r.out)
+        check(document["span_ns"] > 9e9, document["span_ns"])
+        check(has_gap(test.dir / name), "all is in it")
+        names = {row["task"] for row in document["reports"][0]["rows"]}
+        check({"burner", "caller"} <= names, names)
+
+
+def main():
+    test = Test("top")
+    test.case("batch", batch)
+    test.case("chosen", chosen)
+    test.case("chosen, with a daemon", chosen, daemon=True)
+    test.case("ends", ends)
+    test.case("dies", dies)
+    test.case("refusals", refusals)
+    test.case("page", page)
+    test.case("resizing", resizing)
+    test.case("snapshot", snapshot)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
