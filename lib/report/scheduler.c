@@ -12,7 +12,7 @@
 #define STATE_DEAD 0x10U
 #define STATE_ZOMBIE 0x20U
 
-/* Of an event's flags: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
+/* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
 #define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
 
 /* Higher CPU numbers are damage. */

@@ -95,7 +95,7 @@ def check_row(oracle, row, bottom):
 def check_rows(oracle, table):
     """Returns how many rows of each level were compared."""
     compared = collections.Counter()
-    # Of each level: the end of its next row, and where its walk ends.
+    # For each level: the end of its next row, and where its walk ends.
     next_end, bottom = {}, {0: 0}
     for row in table["rows"]:
         level = row["level"]
