@@ -156,7 +156,7 @@ static void merge_take_largest(union cell *to, const union cell *from)
 		to->count = MAX(to->count, from->count);
 }
 
-/* The first one of equal largest values counts. */
+/* If largest values are equal, the first one counts. */
 static void merge_take_at(const struct table *t, size_t row, const struct column *c,
 			  const struct merge_row *from)
 {

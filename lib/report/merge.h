@@ -10,7 +10,7 @@
 #include "report/report.h"
 
 #define REPORT_MERGE_FILES_MAX 256
-/* A limit for all files together. */
+/* All files together. */
 #define REPORT_MERGE_BYTES_MAX (UINT64_C(1) << 30)
 
 struct report_merge;

@@ -32,7 +32,7 @@ enum critpath_kind { CRITPATH_RUN, CRITPATH_WAIT, CRITPATH_SLEEP };
 struct critpath_span {
 	uint64_t from, to;
 	uint64_t before; /* number of the task's span before it, from 1; 0: none is known */
-	/* For a sleep: the waker's run goes on from waker_since, after its span waker_before. */
+	/* If it is a sleep: the waker ran since waker_since, after its span waker_before. */
 	uint64_t waker_since, waker_before;
 	int32_t tid, waker; /* waker -1: unknown */
 	uint32_t cpu;
@@ -56,7 +56,7 @@ struct critpath {
 	bool has_others; /* of its name */
 };
 
-/* A level of the walk: back to `until`, from span `at` on. */
+/* The walk at a level: back to `until`, from span `at` on. */
 struct critpath_walk {
 	uint64_t at, until;
 };

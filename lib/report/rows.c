@@ -44,6 +44,7 @@ void rows_init(struct rows *r, size_t size, void (*deinit)(void *row))
 	*r = (struct rows){
 		.size = sizeof(struct row_key) + ((size + 15) & ~(size_t)15),
 		.deinit = deinit,
+		.max = ROWS_MAX,
 	};
 }
 
@@ -103,7 +104,7 @@ void *rows_get(struct rows *r, struct row_key key)
 
 	if (likely(slot))
 		return slot->row;
-	if (r->count == ROWS_MAX) {
+	if (r->count == r->max) {
 		if (!r->rest)
 			r->rest = calloc(1, r->size);
 		return r->rest;

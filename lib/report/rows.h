@@ -30,6 +30,7 @@ struct rows {
 	struct row_slots slots; /* hashed with the process's secret: keys come from the trace */
 	char **chunks;		/* owned */
 	size_t chunk_count, chunk_cap;
+	uint32_t max;		   /* ROWS_MAX; tests set less */
 	uint32_t count;		   /* blocks in use; in order of their creation, see rows_at() */
 	void *rest;		   /* owned; NULL: no key was refused */
 	void (*deinit)(void *row); /* or NULL */

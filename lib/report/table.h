@@ -82,7 +82,7 @@ void table_put_number(struct table *t, int64_t n);
 void table_put_count(struct table *t, uint64_t n); /* also bytes and times */
 void table_put_histogram(struct table *t, const struct histogram *h);
 
-/* Says what the table was made of: by, the choice or NULL, is borrowed. */
+/* Tells the choice of `by`, or NULL, which is borrowed, and the recording's span. */
 void table_describe(struct table *t, const char *by, uint64_t span_ns);
 
 /* part of whole, 1000 at most; 0 of nothing. */
@@ -126,7 +126,7 @@ void table_write_fitted(const struct table *t, const struct table_view *view, st
 int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
 		struct error *err);
 
-/* The head of a JSON, for all its tables. */
+/* A JSON's members beside its tables. */
 struct tables_head {
 	const char *clock;
 	uint64_t first_ns, span_ns, events, lost;

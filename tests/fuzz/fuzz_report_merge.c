@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	r = report_merge_add(m, fd, "a", &err);
 	if (r < 0 && !err.message)
 		abort();
-	/* A file that was added can be added again. */
+	/* A report that could be added can be added again. */
 	if (r == 0 && (lseek(fd, 0, SEEK_SET) < 0 || report_merge_add(m, fd, "b", &err) < 0))
 		abort();
 	for (enum report_form form = REPORT_TEXT; form <= REPORT_CSV && r == 0; form++) {

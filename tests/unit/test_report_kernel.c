@@ -103,12 +103,14 @@ static void put(struct maker *m, uint64_t ts, uint16_t id, int32_t pid, uint64_t
 	maker_event(m, ts, id, pid, words, sizeof(words));
 }
 
-/* The table as CSV, without its first line; in the buffer. */
-static char *report(struct maker *m, const char *name, struct buf *file)
+/* The table as CSV, without its first line; in the buffer. by: NULL, or the choice. */
+static char *report_by(struct maker *m, const char *name, const char *by, struct buf *file)
 {
 	_cleanup_close_ int out = memory_file("", 0);
 	_cleanup_error_ struct error err = ERROR_INIT;
-	const struct report_options o = { .names = &name, .count = 1, .form = REPORT_CSV };
+	const struct report_options o = {
+		.names = &name, .count = 1, .form = REPORT_CSV, .by = by
+	};
 	const struct export_options options = { .format = "report", .report = &o };
 	struct export_result result = { 0 };
 	char *rows;
@@ -126,11 +128,12 @@ static char *report(struct maker *m, const char *name, struct buf *file)
 	return rows;
 }
 
-#define assert_report(m, name, expected)                                                           \
+#define assert_report_by(m, name, by, expected)                                                    \
 	do {                                                                                       \
 		_cleanup_buf_ struct buf file = BUF_INIT;                                          \
-		assert_string_equal(report(m, name, &file), expected);                             \
+		assert_string_equal(report_by(m, name, by, &file), expected);                      \
 	} while (0)
+#define assert_report(m, name, expected) assert_report_by(m, name, NULL, expected)
 
 static void work_is_timed_from_queue_to_end(void **state _unused_)
 {
@@ -478,6 +481,115 @@ static void a_clock_that_steps_back_makes_no_time(void **state _unused_)
 	}
 }
 
+static void wake(struct maker *m, uint64_t ts, int32_t waker, int32_t tid)
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	char comm[16] = "task";
+
+	buf_append(&data, comm, sizeof(comm));
+	maker_u32(m, &data, (uint32_t)tid);
+	maker_u32(m, &data, 120);
+	maker_u32(m, &data, 0);
+	maker_event(m, ts, ID_WAKING, waker, data.data, data.len);
+}
+
+/* A preempted thread was not raised, and a thread of another name is none of an interrupt. */
+static void threads_of_interrupts_wait_and_run(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_IRQ_ENTRY, 5, 16, 0, 0);
+	wake(&m, T(2), 5, 60);
+	put(&m, T(3), ID_IRQ_EXIT, 5, 16, 0, 0);
+	event_switch(&m, T(10), 5, "usual", 0, 120, 60, "irq/16-x");
+	event_switch(&m, T(30), 60, "irq/16-x", 0, 120, 5, "usual");
+	event_switch(&m, T(35), 5, "usual", 0, 120, 60, "irq/16-x");
+	event_switch(&m, T(40), 60, "irq/16-x", 1, 120, 5, "usual");
+	page_flush(&m, 0, 0);
+	assert_report(&m, "irq",
+		      "\"irq/16-x\",\"thread\",2,25,12,5,20,20,1000000030,8,8,8,8,0,0\n"
+		      "\"16 \",\"irq\",1,3,3,3,3,3,1000000003,0,0,0,0,0,0\n");
+}
+
+static void a_loss_cuts_threads_of_interrupts(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_IRQ_ENTRY, 5, 16, 0, 0);
+	put(&m, T(1), ID_IRQ_EXIT, 5, 16, 0, 0);
+	wake(&m, T(2), 5, 60);
+	page_end(&m, 0);
+	page_begin(&m, T(10));
+	event_switch(&m, T(10), 5, "usual", 0, 120, 60, "irq/16-x");
+	event_switch(&m, T(30), 60, "irq/16-x", 1, 120, 5, "usual");
+	page_flush(&m, LOSS, 0);
+	assert_report(&m, "irq",
+		      "\"irq/16-x\",\"thread\",1,20,20,20,20,20,1000000030,0,0,0,0,1,0\n"
+		      "\"16 \",\"irq\",1,1,1,1,1,1,1000000001,0,0,0,0,0,0\n");
+}
+
+/* A kernel_stack of up to three places. */
+static void put_stack(struct maker *m, uint64_t ts, int32_t pid, uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t words[] = { 3, a, b, c };
+
+	maker_event(m, ts, ID_STACK, pid, words, sizeof(words));
+}
+
+/* Only the stack of the switch out is the sleep's. */
+static void sleeps_have_stacks(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	maker_stack_format(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "idle", 0, 120, 7, "t");
+	put_stack(&m, T(0), 0, FIRST, FIRST, UINT64_MAX);
+	put_stack(&m, T(5), 7, FIRST, FIRST, UINT64_MAX);
+	event_switch(&m, T(10), 7, "t", 1, 120, 9, "x");
+	put_stack(&m, T(10), 7, FIRST + 4, SECOND + 8, UINT64_MAX);
+	put_stack(&m, T(11), 9, FIRST, FIRST, FIRST);
+	wake(&m, T(40), 9, 7);
+	put_stack(&m, T(40), 9, FIRST, FIRST, FIRST);
+	event_switch(&m, T(50), 9, "x", 2, 120, 7, "t");
+	put_stack(&m, T(50), 9, SECOND, UINT64_MAX, FIRST);
+	wake(&m, T(52), 7, 9);
+	/* A switch without a stack. */
+	event_switch(&m, T(60), 7, "t", 1, 120, 9, "x");
+	wake(&m, T(100), 9, 7);
+	page_flush(&m, 0, 0);
+	assert_report_by(&m, "offcpu", "stack",
+			 "\"?\",\"S\",\"x\",1,40,40,40,40,40,1000000100,0,0\n"
+			 "\"first < second\",\"S\",\"x\",1,30,30,30,30,30,1000000040,0,0\n"
+			 "\"second\",\"D\",\"task\",1,2,2,2,2,2,1000000052,0,0\n");
+}
+
+static void a_loss_takes_the_stack(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	maker_stack_format(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "idle", 0, 120, 7, "t");
+	event_switch(&m, T(10), 7, "t", 1, 120, 9, "x");
+	page_end(&m, 0);
+	page_begin(&m, T(20));
+	put_stack(&m, T(20), 7, FIRST, UINT64_MAX, 0);
+	wake(&m, T(40), 9, 7);
+	page_flush(&m, LOSS, 0);
+	assert_report_by(&m, "offcpu", "stack", "\"?\",\"?\",\"\",0,0,0,0,0,0,0,1,0\n");
+}
+
 static void an_event_counts_once(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -508,6 +620,10 @@ int main(void)
 		cmocka_unit_test(only_atrace_text_is_a_slice),
 		cmocka_unit_test(a_clock_that_steps_back_makes_no_time),
 		cmocka_unit_test(an_event_counts_once),
+		cmocka_unit_test(threads_of_interrupts_wait_and_run),
+		cmocka_unit_test(a_loss_cuts_threads_of_interrupts),
+		cmocka_unit_test(sleeps_have_stacks),
+		cmocka_unit_test(a_loss_takes_the_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@
 #define TASKS_PER_PAGE 5
 #define FIRST_TID 100
 #define FIRST_TS (UINT64_C(50) * 1000000000)
-/* Events of one task: it waits 1 us and runs 2 us, in which it makes a call and a slice. */
+/* A task's share of the time: it waits 1 us and runs 2 us, in which it makes a call and a slice. */
 #define TASK_NS 10000
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
