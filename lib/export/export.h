@@ -76,6 +76,12 @@ struct export_sample_filter {
 	const struct cpu_set *cpus; /* NULL: all */
 };
 
+/* Conditions for the sink that watches a recording (report/watch.h). */
+struct export_watch {
+	const char *const *conditions; /* borrowed */
+	size_t count;
+};
+
 struct export_options {
 	const char *format; /* a name of export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -96,6 +102,7 @@ struct export_options {
 	size_t profile_count; /* at most EXPORT_MERGES_MAX */
 	struct export_sample_filter samples;
 	const struct report_options *report;  /* for the sink of lib/report only */
+	const struct export_watch *watch;     /* for its sink of conditions only */
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;

@@ -436,6 +436,40 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 	return (int)s->listener_count++;
 }
 
+uint32_t scheduler_task_count(const struct scheduler *s)
+{
+	return s->tasks.count;
+}
+
+int scheduler_forget_ended(struct scheduler *s)
+{
+	struct rows old = s->tasks;
+
+	rows_init(&s->tasks, old.size, NULL);
+	for (uint32_t i = 0; i < old.count; i++) {
+		const struct sched_task *t = rows_at(&old, i);
+		struct sched_task *moved;
+
+		if (!t->tid || t->ends)
+			continue;
+		moved = rows_get(&s->tasks, (struct row_key){ (uint32_t)t->tid, 0 });
+		if (!moved) {
+			rows_deinit(&s->tasks);
+			s->tasks = old;
+			return -ENOMEM;
+		}
+		*moved = *t;
+	}
+	for (uint32_t i = 0; i < s->cpu_count; i++) {
+		struct sched_cpu *c = &s->cpus[i];
+
+		c->runs = c->runs ? scheduler_find(s, c->runs->tid) : NULL;
+		c->lost = c->lost ? scheduler_find(s, c->lost->tid) : NULL;
+	}
+	rows_deinit(&old);
+	return 0;
+}
+
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
 {
 	struct sched_cpu *c = scheduler_cpu(s, cpu);

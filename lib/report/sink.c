@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "report/kind.h"
+#include "report/report_sink.h"
 #include "report/scheduler.h"
 #include "trace/merge.h"
 
@@ -166,7 +167,8 @@ static int report_sink_add(struct sink_report *s, const struct report_kind *kind
 	struct report *report = NULL;
 	int r;
 
-	s->env.by = kind_choose(kind, s->env.options->by) ?: kind_choose(kind, NULL);
+	s->env.by = kind_choose(kind, s->env.options ? s->env.options->by : NULL)
+			    ?: kind_choose(kind, NULL);
 	r = kind->open(&report, &s->env);
 	/* It may have asked for events already. */
 	if (report) {
@@ -222,7 +224,7 @@ static int report_sink_open_all(struct sink_report *s, struct error *err)
 	return o->count ? 0 : report_sink_open_overview(s, err);
 }
 
-static void report_sink_free(struct sink *sink)
+void report_sink_free(struct sink *sink)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 
@@ -235,7 +237,13 @@ static void report_sink_free(struct sink *sink)
 	free(s);
 }
 
-static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+struct report *report_sink_first(struct sink *sink)
+{
+	return container_of(sink, struct sink_report, sink)->reports[0];
+}
+
+int report_sink_begin(struct sink **ret, const struct sink_env *env, const struct report_kind *only,
+		      struct error *err)
 {
 	struct sink_report *s = calloc(1, sizeof(*s));
 	int r;
@@ -249,6 +257,8 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 	s->env = (struct report_env){
 		.info = env->info,
 		.options = env->options->report,
+		.watch = env->options->watch,
+		.out = env->out,
 		.dispatch = &s->dispatch,
 		.big_endian = env->info->layout.big_endian,
 	};
@@ -257,8 +267,13 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 	    printer_new(&s->env.printer, env->info->events) < 0)
 		r = error_errno(err, -ENOMEM, "can't begin the report");
 	else
-		r = report_sink_open_all(s, err);
+		r = only ? report_sink_add(s, only, err) : report_sink_open_all(s, err);
 	return r;
+}
+
+static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+{
+	return report_sink_begin(ret, env, NULL, err);
 }
 
 static void report_sink_see_losses(struct sink_report *s)
@@ -272,8 +287,7 @@ static int report_sink_failed(int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't go on with the report") : 0;
 }
 
-_hot_ static int report_sink_event(struct sink *sink, const struct trace_event *ev,
-				   struct error *err)
+_hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r;
@@ -289,8 +303,8 @@ _hot_ static int report_sink_event(struct sink *sink, const struct trace_event *
 }
 
 /* Losses that only the kernel's counts tell come after all events; after_ts is then UINT64_MAX. */
-static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
-			    uint64_t after_ts, uint64_t count _unused_, struct error *err)
+int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts _unused_,
+		     uint64_t after_ts, uint64_t count _unused_, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r;
@@ -306,7 +320,7 @@ static int report_sink_loss(struct sink *sink, uint32_t cpu, uint64_t before_ts 
 	return report_sink_failed(r, err);
 }
 
-static int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
+int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r = 0;
@@ -369,8 +383,8 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 	return r;
 }
 
-static const char *const report_clocks[] = { "local", "global", "mono",	  "mono_raw", "boot",
-					     "tai",   "perf",	"uptime", NULL };
+const char *const report_clocks[] = { "local", "global", "mono",   "mono_raw", "boot",
+				      "tai",   "perf",	 "uptime", NULL };
 
 const struct sink_ops report_sink_ops = {
 	.format = {
