@@ -2,6 +2,7 @@
 /* Triggers up to the start of the process that follows them. */
 #include "trigger.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "base/io.h"
 #include "destination.h"
 #include "formats/formats.h"
+#include "output/walk.h"
 #include "report/watch.h"
 #include "trigger_hook.h"
 #include "trigger_run.h"
@@ -153,6 +155,8 @@ static int triggers_open_folder(struct triggers *t, const char *session, struct 
 		return error_errno(err, -ENOMEM, "folder");
 	if (mkdir(t->o->output ?: name, 0700) < 0 && errno != EEXIST)
 		return error_errno(err, -errno, "%s", t->o->output ?: name);
+	if (place_check_owner(t->o->output ?: name, err) < 0)
+		return -EPERM;
 	t->folder = realpath(t->o->output ?: name, NULL);
 	if (!t->folder)
 		return error_errno(err, -errno, "%s", t->o->output ?: name);
@@ -241,6 +245,23 @@ static int triggers_attach(struct link *link, const char *session, uint64_t *ret
 	return 0;
 }
 
+/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
+static void triggers_close_others(const struct trigger_run *run)
+{
+	const int client = control_client_fd(run->link->client);
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > STDERR_FILENO && fd != dirfd(dir) && fd != client && fd != run->pipe)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
 _Noreturn static void triggers_main(struct trigger_run *run, int log)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -252,6 +273,10 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 		dup2(null, STDOUT_FILENO);
 	}
 	dup2(log, STDERR_FILENO);
+	triggers_close_others(run);
+	/* The caller's folder can be removed. The paths are absolute. */
+	if (chdir(run->triggers->folder) < 0)
+		_exit(CLI_FAILED);
 	_exit(trigger_run(run));
 }
 
@@ -265,7 +290,7 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 
 	if (log < 0)
 		return log;
-	if (asprintf(&watch, "%s-watch", session) < 0)
+	if (asprintf(&watch, "%s" TRIGGERS_SUFFIX, session) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	run.watch = watch;
 	run.pipe = -EBADF;

@@ -15,7 +15,7 @@ static bool has_control(const char *text)
 	return false;
 }
 
-/* What is accepted is complete, and nothing else is set. */
+/* An accepted condition is complete, and nothing else is set. */
 static void check_accepted(const struct watch_condition *c)
 {
 	const bool is_time = c->kind != WATCH_EVENT && c->kind != WATCH_LOST;

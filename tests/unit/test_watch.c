@@ -441,7 +441,7 @@ static void a_stream_is_watched_while_it_grows(void **state _unused_)
 	close(from);
 	put_frames(&frames, &text);
 	assert_string_equal(buf_string(&text), "0 4000000000 3999999999 0 7 pulse-1\n");
-		/* 17 MiB; with all tasks 45 MiB. */
+	/* 17 MiB; with all tasks 45 MiB. */
 	assert_true(feed.memory_max < 24U << 20);
 }
 
