@@ -39,7 +39,7 @@ static inline void reply_freep(Traced__Control__Reply **reply)
 }
 #define _cleanup_reply_ _cleanup_(reply_freep)
 
-/* What triggers append to a session's name for the session with their events. */
+/* Triggers append this to the name of a session, for the one with their events. */
 #define TRIGGERS_SUFFIX "-watch"
 
 /* The session by name, or without a name the only session. Free *ret. The daemon checks names. */
