@@ -79,6 +79,12 @@ enum option_id {
 	OPT_STREAM,
 	OPT_ROTATE,
 	OPT_KEEP,
+	OPT_ON,
+	OPT_BEFORE,
+	OPT_AFTER,
+	OPT_AT_MOST,
+	OPT_MAX_SIZE,
+	OPT_HOOK,
 	OPT_NAME,
 	OPT_STATUS,
 	OPT_INSTANCE,
@@ -165,6 +171,12 @@ struct options {
 	uint64_t max_memory;				/* bytes; 0: not given */
 	unsigned max_cpu_permille;			/* per CPU; 0: not given */
 	unsigned keep;					/* number of files; 0: all */
+	struct word_list on;				/* conditions of triggers */
+	uint64_t before_ns, after_ns;			/* of a snapshot; 0: not given */
+	uint64_t at_most_ns;				/* 0: not given */
+	unsigned at_most;				/* snapshots within at_most_ns */
+	uint64_t max_size;				/* bytes of all snapshots; 0: not given */
+	const char *hook;				/* NULL: not given */
 	struct event_option *events;
 	size_t event_count;
 	struct probe_option *probes;
@@ -254,6 +266,9 @@ bool command_takes(const struct command *command, int id);
 	OPTION(FROM), OPTION(TO), OPTION(CPUS), OPTION(PID), OPTION(THREAD), OPTION(COMM),         \
 		OPTION(EVENT), OPTION(FILTER)
 #define OPTIONS_ROTATE OPTION(ROTATE), OPTION(KEEP)
+#define OPTIONS_TRIGGERS                                                                           \
+	OPTION(ON), OPTION(BEFORE), OPTION(AFTER), OPTION(AT_MOST), OPTION(MAX_SIZE),              \
+		OPTION(HOOK), OPTION(KEEP), OPTION(OUTPUT), OPTION(FORMAT)
 
 /*
  * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the options

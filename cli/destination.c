@@ -154,6 +154,9 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
 	/* A link to standard output may have a known ending. */
 	d.format = export_format_find(o->format, d.path);
+	/* Not for files. */
+	if (d.format && d.format->only_live)
+		d.format = NULL;
 	if (path_descriptor(d.path) == STDOUT_FILENO)
 		d.path = "-";
 	to_stdout = !strcmp(d.path, "-");

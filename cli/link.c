@@ -176,6 +176,20 @@ void link_deinit(struct link *l)
 	*l = (struct link){ 0 };
 }
 
+/* Whether triggers made it for another of these sessions: see trigger.h. */
+static bool link_is_companion(const Traced__Control__Status *status, const char *name)
+{
+	const char *end = strrchr(name, '-');
+
+	if (!end || strcmp(end, TRIGGERS_SUFFIX) != 0)
+		return false;
+	for (size_t i = 0; i < status->n_sessions; i++)
+		if (!strncmp(status->sessions[i]->name, name, (size_t)(end - name)) &&
+		    !status->sessions[i]->name[end - name])
+			return true;
+	return false;
+}
+
 int link_session(struct link *l, const char *name, char **ret, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -183,6 +197,8 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	const Traced__Control__Status *status;
+	const char *only = NULL;
+	size_t count = 0;
 	int r;
 
 	if (name) {
@@ -197,16 +213,20 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return error_set(err, -EPROTO, "unexpected reply from traced");
 	status = reply->status;
-	if (status->n_sessions == 1) {
-		*ret = strdup(status->sessions[0]->name);
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		if (link_is_companion(status, status->sessions[i]->name))
+			continue;
+		only = status->sessions[i]->name;
+		buf_printf(&names, "%s%s", count++ ? ", " : "", only);
+	}
+	if (count == 1) {
+		*ret = strdup(only);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "session");
 	}
-	if (!status->n_sessions) {
+	if (!count) {
 		error_set(err, -ENOENT, "no session is recording");
 		return error_hint(err, "start one with tracectl start -e GLOB");
 	}
-	for (size_t i = 0; i < status->n_sessions; i++)
-		buf_printf(&names, "%s%s", i ? ", " : "", status->sessions[i]->name);
-	error_set(err, -EINVAL, "there are %zu sessions: name one", status->n_sessions);
+	error_set(err, -EINVAL, "there are %zu sessions: name one", count);
 	return error_hint(err, "name one of %s", buf_string(&names) ?: "them");
 }

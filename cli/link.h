@@ -39,5 +39,8 @@ static inline void reply_freep(Traced__Control__Reply **reply)
 }
 #define _cleanup_reply_ _cleanup_(reply_freep)
 
+/* Triggers append this to the name of a session, for the one with their events. */
+#define TRIGGERS_SUFFIX "-watch"
+
 /* The session by name, or without a name the only session. Free *ret. The daemon checks names. */
 int link_session(struct link *l, const char *name, char **ret, struct error *err);

@@ -130,6 +130,8 @@ DEFINE_SET_STRING(counter)
 DEFINE_SET_STRING(id)
 DEFINE_SET_STRING(by)
 DEFINE_SET_STRING(session)
+DEFINE_SET_STRING(hook)
+DEFINE_ADD_WORD(on)
 DEFINE_SET_STRING(sort)
 DEFINE_SET_STRING(task)
 
@@ -401,6 +403,40 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "use at least %uK", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
+static int set_before(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->before_ns, err);
+}
+
+static int set_after(struct options *o, const char *value, struct error *err)
+{
+	return parse_duration(value, &o->after_ns, err);
+}
+
+static int set_max_size(struct options *o, const char *value, struct error *err)
+{
+	return option_set_size(&o->max_size, "--max-size", value, err);
+}
+
+#define AT_MOST_MAX 1000
+
+/* "1/10m" */
+static int set_at_most(struct options *o, const char *value, struct error *err)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || errno || !n || n > AT_MOST_MAX || *end != '/') {
+		error_set(err, -EINVAL, "'%s' is not a number of snapshots in a time", value);
+		return error_hint(err, "for example: 1/10m, one in ten minutes; at most %d",
+				  AT_MOST_MAX);
+	}
+	o->at_most = (unsigned)n;
+	return parse_duration(end + 1, &o->at_most_ns, err);
+}
+
 static int set_status(struct options *o, const char *value, struct error *err)
 {
 	o->own_status = !strcmp(value, "ours");
@@ -508,8 +544,21 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, set_stream },
 	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
 			 GROUP_WHERE, COMPLETE_NOTHING, set_rotate },
-	[OPT_KEEP] = { 0, "keep", "N", "keep only the last N files of --rotate", GROUP_WHERE,
-		       COMPLETE_NOTHING, set_keep },
+	[OPT_KEEP] = { 0, "keep", "N", "keep only the last N files", GROUP_WHERE, COMPLETE_NOTHING,
+		       set_keep },
+	[OPT_ON] = { 0, "on", "CONDITION",
+		     "take a snapshot when 'sched.delay > 5ms'; may be repeated", GROUP_WHEN,
+		     COMPLETE_NOTHING, add_on },
+	[OPT_BEFORE] = { 0, "before", "TIME", "with --on: time that a snapshot should reach back",
+			 GROUP_WHEN, COMPLETE_NOTHING, set_before },
+	[OPT_AFTER] = { 0, "after", "TIME", "with --on: time until the snapshot (1s)", GROUP_WHEN,
+			COMPLETE_NOTHING, set_after },
+	[OPT_AT_MOST] = { 0, "at-most", "N/TIME", "with --on: most snapshots in a time (1/10m)",
+			  GROUP_WHEN, COMPLETE_NOTHING, set_at_most },
+	[OPT_MAX_SIZE] = { 0, "max-size", "SIZE", "with --on: size of all snapshots (1G)",
+			   GROUP_WHERE, COMPLETE_NOTHING, set_max_size },
+	[OPT_HOOK] = { 0, "hook", "NAME", "with --on: a program to start with each snapshot",
+		       GROUP_WHERE, COMPLETE_NOTHING, set_hook },
 	[OPT_NAME] = { 0, "name", "NAME", "name of the session (mark, sync: only this one)",
 		       GROUP_RARE, COMPLETE_NOTHING, set_name },
 	[OPT_STATUS] = { 0, "status", "command|ours",

@@ -22,6 +22,7 @@ void options_deinit(struct options *o)
 	free(o->trace_options.items);
 	free(o->shed.items);
 	free(o->reports.items);
+	free(o->on.items);
 	free(o->polls.items);
 	free(o->cpu_profiles.items);
 	free(o->args);
@@ -219,9 +220,15 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err,
 				  "tracectl record -F -- COMMAND; for a running task, use -P PID");
 	}
-	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
-		error_set(err, -EINVAL, "--keep needs --rotate");
+	if (o->keep && !o->rotate_bytes && !o->rotate_ns && !o->on.count) {
+		error_set(err, -EINVAL, "--keep needs --rotate or --on");
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
+	}
+	if (command == &command_start && !o->on.count &&
+	    (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook || o->output ||
+	     o->format)) {
+		error_set(err, -EINVAL, "start writes files only with --on CONDITION");
+		return error_hint(err, "'tracectl stop -o FILE' writes the recording");
 	}
 	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&

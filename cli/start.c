@@ -5,6 +5,7 @@
 #include "document.h"
 #include "link.h"
 #include "start_request.h"
+#include "trigger.h"
 
 static void start_tell(const Traced__Control__Session *session, const struct options *o)
 {
@@ -27,18 +28,37 @@ static void start_tell(const Traced__Control__Session *session, const struct opt
 			 session->ring ? "snapshot" : "stop", session->name);
 }
 
+/* A recorder without its triggers is not what was asked for. */
+static void start_take_back(struct link *link, const char *session)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+
+	cancel.session = (char *)(uintptr_t)session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+	request.cancel = &cancel;
+	link_call(link, &request, NULL, 0, &reply, NULL);
+}
+
 static int start_run(const struct options *o)
 {
+	_cleanup_triggers_ struct triggers triggers = { 0 };
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 
+	if (o->on.count && triggers_init(&triggers, o, &err) < 0)
+		return cli_usage(&err);
 	if (start_request_init(&start, o, 0, &err) < 0 ||
-	    link_open(&link, o, LINK_LISTENING, &err) < 0)
+	    link_open(&link, o, LINK_LISTENING, &err) < 0 ||
+	    (o->on.count && triggers_prepare(&triggers, &link, &err) < 0))
 		return cli_fail(&err);
 	start.message.detached = true;
+	if (o->on.count)
+		start.message.output = &triggers.output;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
 	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
@@ -47,20 +67,29 @@ static int start_run(const struct options *o)
 		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
+	if (o->on.count && triggers_begin(&triggers, &link, reply->session->name, &err) < 0) {
+		start_take_back(&link, reply->session->name);
+		return cli_fail(&err);
+	}
 	start_tell(reply->session, o);
 	return CLI_WHOLE;
 }
 
 const struct command command_start = {
 	.name = "start",
-	.synopsis = "[--name NAME] [-t TIME] [what to trace]",
+	.synopsis = "[--name NAME] [-t TIME] [what to trace] [--ring --on CONDITION]",
 	.summary = "start a session that runs in the background",
 	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
 		"then\n"
-		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
+		"waits for 'tracectl stop' to fetch it. Needs a running traced.\n"
+		"\n"
+		"With --ring and --on it takes a snapshot whenever a condition is met, into the\n"
+		"folder -o (SESSION.triggers): 'sched.delay > 5ms for comm=pulse*',\n"
+		"'irq.max > 1ms', 'softirq.max > 1ms', 'mark \"frame\" > 16ms', 'lost > 0',\n"
+		"'event sched:sched_process_exit if comm == \"x\"'.",
 	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
 			      OPTIONS_FUNCTIONS, OPTION(PID), OPTION(CPUS), OPTION(CLOCK),
 			      OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(NAME),
-			      OPTION(TGID), OPTION(JSON), OPTION(QUIET)),
+			      OPTION(TGID), OPTION(JSON), OPTION(QUIET), OPTIONS_TRIGGERS),
 	.run = start_run,
 };

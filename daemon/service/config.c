@@ -245,6 +245,7 @@ static const struct key {
 	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), config_set_path },
 	{ "daemon", "state_dir", offsetof(struct config, state_dir), config_set_path },
 	{ "daemon", "metrics", offsetof(struct config, metrics), config_set_path },
+	{ "daemon", "hooks", offsetof(struct config, hooks), config_set_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), config_set_log_level },
 	{ "daemon", "marks", offsetof(struct config, marks), config_set_switch },
 	{ "daemon", "spare", offsetof(struct config, spare), config_set_spare },
@@ -489,6 +490,7 @@ void config_deinit(struct config *c)
 	free(c->spool_dir);
 	free(c->state_dir);
 	free(c->metrics);
+	free(c->hooks);
 	free(c->clock);
 	string_list_deinit(&c->events);
 	free(c->poll);

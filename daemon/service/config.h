@@ -52,6 +52,7 @@ struct config {
 	/* [daemon] */
 	char *socket, *spool_dir, *state_dir;
 	char *metrics; /* metrics file for Prometheus; NULL: none */
+	char *hooks;   /* folder of programs that clients' triggers may start; NULL: none */
 	int log_level; /* as in syslog(3) */
 	bool marks;    /* record applications' marks */
 	int spare;     /* enum config_spare */

@@ -104,10 +104,11 @@ static int exporter_run_order(const Traced__Control__ExportOrder *order, struct 
 	static const struct export_follow following = { .wait = exporter_wait_for_more };
 	struct export_merge merges[EXPORT_MERGES_MAX];
 	struct export_options options = { 0 };
+	struct export_watch watch;
 	int r, first = order->follow ? OTHER_FD + 1 : OTHER_FD;
 
 	*result_fd = first + merging_count(order->output, order->scratch);
-	r = order_options(order->output, &options, err);
+	r = order_options(order->output, &options, &watch, err);
 	if (r < 0)
 		return r;
 	options.tgid |= order->tgid;

@@ -157,6 +157,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	    struct error *err)
 {
 	struct export_options options;
+	struct export_watch watch;
 	struct job *j;
 	int r;
 
@@ -168,7 +169,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
-		r = order_options(output, &options, err);
+		r = order_options(output, &options, &watch, err);
 	if (r < 0)
 		return r;
 	j = calloc(1, sizeof(*j));
@@ -284,22 +285,6 @@ static bool job_awaits_stream(const struct job *j)
 	return j->taking || (j->session && j->session->state == SESSION_DRAINING);
 }
 
-void job_client_left(struct job *j)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct session *s = j->session;
-
-	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
-	j->connection = NULL;
-	if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
-		job_over(j);
-	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
-		job_export_failed(j, &err);
-		if (s)
-			session_job_over(s, false);
-	}
-}
-
 /* The output's reader has closed it (| head): discards the rest of the recording. */
 static void job_reader_left(struct job *j)
 {
@@ -315,6 +300,24 @@ static void job_reader_left(struct job *j)
 		session_cancel(s, "the output's reader has left");
 	else if (s)
 		session_job_over(s, true);
+}
+
+void job_client_left(struct job *j)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct session *s = j->session;
+
+	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
+	j->connection = NULL;
+	if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
+		job_over(j);
+	} else if (j->exporting && export_format_find(j->output->format, NULL)->only_live) {
+		job_reader_left(j);
+	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
+		job_export_failed(j, &err);
+		if (s)
+			session_job_over(s, false);
+	}
 }
 
 /* Takes the description as of the session's end, not of the export's start. */

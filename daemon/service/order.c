@@ -29,7 +29,7 @@ static int order_perfetto(const Traced__Control__Output *output, const struct ex
 }
 
 int order_options(const Traced__Control__Output *output, struct export_options *ret,
-		  struct error *err)
+		  struct export_watch *ret_watch, struct error *err)
 {
 	const struct export_format *format = export_format_find(output->format, NULL);
 	struct export_options o = {
@@ -47,9 +47,13 @@ int order_options(const Traced__Control__Output *output, struct export_options *
 		r = function_view_find(output->function_view, &o.function_view, err);
 	if (r >= 0)
 		r = export_format_check_functions(format, o.function_view, err);
-	if (r >= 0)
-		*ret = o;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_watch = (struct export_watch){ (const char *const *)output->conditions,
+					    output->n_conditions };
+	o.watch = ret_watch;
+	*ret = o;
+	return 0;
 }
 
 Traced__Control__Output *order_copy(const Traced__Control__Output *output)

@@ -10,11 +10,11 @@
 #include "proto/control.pb-c.h"
 
 /*
- * Fills in all of ret that output tells but its merges; ret borrows output's strings. -EINVAL, with
- * a hint: the format does not know such an option.
+ * Fills in all of ret that output tells but its merges; ret borrows output's strings, and
+ * *ret_watch. -EINVAL, with a hint: the format does not know such an option.
  */
 int order_options(const Traced__Control__Output *output, struct export_options *ret,
-		  struct error *err);
+		  struct export_watch *ret_watch, struct error *err);
 
 /* A copy, to be freed by traced__control__output__free_unpacked. NULL: no memory. */
 Traced__Control__Output *order_copy(const Traced__Control__Output *output);

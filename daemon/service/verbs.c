@@ -341,6 +341,8 @@ static int verb_status(struct call *call, struct error *err)
 	status.uptime_ns = now_ns(CLOCK_BOOTTIME) - m->started_boot_ns;
 	status.cpu_time_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
 	status.rss_bytes = metrics_resident_bytes();
+	if (m->config.hooks)
+		status.hooks = m->config.hooks;
 	status.spare_bytes = m->sparing.bytes;
 	for (size_t i = 0; i < status.n_sessions; i++)
 		status.spool_bytes += sessions[i]->spool_bytes;

@@ -69,6 +69,12 @@ struct export_rotate {
 	uint64_t ns;	/* time from its first event */
 };
 
+/* Conditions for the sink that watches a recording (report/watch.h). */
+struct export_watch {
+	const char *const *conditions; /* borrowed */
+	size_t count;
+};
+
 struct export_options {
 	const char *format; /* a name of export_formats(): "json", "json.gz", "txt" ... */
 	bool raw_addresses;
@@ -92,6 +98,7 @@ struct export_options {
 	/* A report as JSON, for formats with export_format.has_tables; NULL: none. Borrowed. */
 	const char *tables;
 	size_t tables_len;
+	const struct export_watch *watch;     /* for its sink of conditions only */
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */
 	uint64_t bound_max_ns;

@@ -75,6 +75,7 @@ struct export_format {
 	bool perfetto_layout;	/* supports perfetto_options.legacy_generic and .plain_sched */
 	bool frames_by_address; /* tells addresses in one function from each other */
 	bool samples_only;	/* consists of the recording's own samples */
+	bool only_live;		/* of no use once its reader is gone: the recording is not kept */
 	/*
 	 * The end of a file and the beginning of one, with the end's newline between: how a second
 	 * segment begins. NULL-terminated; NULL: there is none, or it can't be found.

@@ -10,6 +10,9 @@ extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sin
 	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops, sink_dat_ops,
 	sink_html_ops, sink_ctf_ops;
 
+/* For programs; in no list, and no ending selects it. */
+extern const struct sink_ops watch_sink_ops;
+
 static const struct sink_ops *const sinks[] = {
 	&sink_json_ops,	    &sink_json_gz_ops,	   &sink_text_ops,    &sink_text_gz_ops,
 	&sink_perfetto_ops, &sink_perfetto_gz_ops, &sink_profile_ops, &sink_stream_ops,
@@ -21,7 +24,7 @@ static const struct sink_ops *sink_find(const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(sinks); i++)
 		if (strcmp(sinks[i]->format.name, name) == 0)
 			return sinks[i];
-	return NULL;
+	return strcmp(watch_sink_ops.format.name, name) ? NULL : &watch_sink_ops;
 }
 
 const struct export_format *export_formats(size_t *ret_count)
@@ -65,6 +68,11 @@ const struct export_format *export_format_find(const char *name, const char *pat
 		if (path_ends_with(path, other_endings[i].ending))
 			return &other_endings[i].ops->format;
 	return NULL;
+}
+
+bool export_format_has_marks(const struct export_format *format)
+{
+	return sink_find(format->name)->mark != NULL;
 }
 
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,

@@ -11,6 +11,8 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 const struct export_format *export_formats(size_t *ret_count);
 /* Finds a format by name, or if name is NULL by the path's ending; NULL: none. */
 const struct export_format *export_format_find(const char *name, const char *path);
+/* Whether marks of applications have a place in it. */
+bool export_format_has_marks(const struct export_format *format);
 
 /* -EINVAL if that format, in that trace clock (NULL: any), can't be split into files. */
 int export_format_check_rotate(const struct export_format *format, const char *clock,

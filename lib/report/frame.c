@@ -155,7 +155,8 @@ static int frame_take_columns(struct frame_rest *r, uint32_t count,
 		if (!*f.name || !frame_name_is_good(f.name) || f.kind >= COLUMN_HISTOGRAM ||
 		    f.kind == COLUMN_AT)
 			return -EBADMSG;
-		columns[i] = (struct column)COLUMN(at + offsetof(struct frame_column, name), f.kind);
+		columns[i] =
+			(struct column)COLUMN(at + offsetof(struct frame_column, name), f.kind);
 	}
 	return 0;
 }

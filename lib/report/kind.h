@@ -13,7 +13,9 @@ struct scheduler;
 /* The surroundings of a report; all borrowed. */
 struct report_env {
 	const struct trace_info *info;
-	const struct report_options *options;
+	const struct report_options *options; /* NULL: not for tables */
+	const struct export_watch *watch;     /* NULL: not for conditions */
+	struct output *out;
 	const char *by;		     /* the choice made; NULL: the report has none */
 	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */
 	struct dispatch *dispatch;   /* of events, for report_on() */

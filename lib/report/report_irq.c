@@ -8,6 +8,7 @@
 #include "base/secret_hash.h"
 #include "report/per_cpu.h"
 #include "report/scheduler.h"
+#include "report/softirq.h"
 
 #define NAME_MAX_BYTES 48
 #define VECTORS_MAX 64
@@ -15,10 +16,6 @@
 enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_THREAD, IRQ_RAISED };
 
 static const char *const irq_kind_names[] = { "irq", "softirq", "vector", "thread" };
-
-/* The order is that of include/linux/interrupt.h. */
-static const char *const softirq_names[] = { "HI",	 "TIMER",   "NET_TX", "NET_RX",	 "BLOCK",
-					     "IRQ_POLL", "TASKLET", "SCHED",  "HRTIMER", "RCU" };
 
 struct irq_row {
 	char name[NAME_MAX_BYTES];
@@ -128,13 +125,6 @@ static int irq_on_exit(struct report *report, const struct trace_event *ev)
 
 	return irq_end(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq_exit, &ev->rec),
 		       (struct text){ "", 0 });
-}
-
-static struct text softirq_name(uint64_t vec)
-{
-	const char *name = vec < ARRAY_SIZE(softirq_names) ? softirq_names[vec] : "?";
-
-	return (struct text){ name, (uint32_t)strlen(name) };
 }
 
 static int irq_on_raise(struct report *report, const struct trace_event *ev)

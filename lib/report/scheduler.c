@@ -465,6 +465,11 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 	return (int)s->listener_count - 1;
 }
 
+uint32_t scheduler_task_count(const struct scheduler *s)
+{
+	return s->tasks.count;
+}
+
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
 {
 	struct sched_cpu *c = scheduler_cpu(s, cpu);
@@ -522,11 +527,13 @@ static struct sched_task *sched_task_moved(const struct rows *tasks, const struc
 	return t ? rows_find(tasks, (struct row_key){ (uint32_t)t->tid, 0 }) : NULL;
 }
 
-int scheduler_renew(struct scheduler *s)
+/* Leaves out tasks that have ended; with_rows: listeners' rows stay. */
+static int scheduler_repack(struct scheduler *s, bool with_rows)
 {
+	const size_t size = scheduler_task_size(s);
 	struct rows tasks;
 
-	rows_init(&tasks, scheduler_task_size(s), NULL);
+	rows_init(&tasks, size, NULL);
 	for (uint32_t i = 0; i < s->tasks.count; i++) {
 		struct sched_task *t = rows_at(&s->tasks, i), *copy;
 
@@ -537,8 +544,7 @@ int scheduler_renew(struct scheduler *s)
 			rows_deinit(&tasks);
 			return -ENOMEM;
 		}
-		/* Without its rows. */
-		*copy = *t;
+		memcpy(copy, t, with_rows ? size : sizeof(*t));
 		if (!copy->known)
 			copy->known = report_task(s->env, t->tid, s->env->ts);
 	}
@@ -549,4 +555,14 @@ int scheduler_renew(struct scheduler *s)
 	rows_deinit(&s->tasks);
 	s->tasks = tasks;
 	return 0;
+}
+
+int scheduler_renew(struct scheduler *s)
+{
+	return scheduler_repack(s, false);
+}
+
+int scheduler_forget_ended(struct scheduler *s)
+{
+	return scheduler_repack(s, true);
 }

@@ -157,7 +157,8 @@ int report_sink_add(struct sink_report *s, const struct report_kind *kind, struc
 	struct report *report = NULL;
 	int r;
 
-	s->env.by = kind_choose(kind, s->env.options->by) ?: kind_choose(kind, NULL);
+	s->env.by = kind_choose(kind, s->env.options ? s->env.options->by : NULL)
+			    ?: kind_choose(kind, NULL);
 	r = kind->open(&report, &s->env);
 	/* It may have asked for events already. */
 	if (report) {
@@ -215,7 +216,7 @@ void report_sink_deinit(struct sink_report *s)
 	free(s->dispatch.entries);
 }
 
-static void report_sink_free(struct sink *sink)
+void report_sink_free(struct sink *sink)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 
@@ -232,6 +233,8 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 	s->env = (struct report_env){
 		.info = env->info,
 		.options = env->options->report,
+		.watch = env->options->watch,
+		.out = env->out,
 		.dispatch = &s->dispatch,
 		.big_endian = env->info->layout.big_endian,
 	};
@@ -241,15 +244,22 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 	return 0;
 }
 
-static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+int report_sink_new(struct sink_report **ret, const struct sink_env *env, struct error *err)
 {
 	struct sink_report *s = calloc(1, sizeof(*s));
-	int r;
 
 	if (!s)
 		return error_errno(err, -ENOMEM, "can't begin the report");
-	*ret = &s->sink;
-	r = report_sink_init(s, env, err);
+	*ret = s;
+	return report_sink_init(s, env, err);
+}
+
+static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
+{
+	struct sink_report *s = NULL;
+	int r = report_sink_new(&s, env, err);
+
+	*ret = s ? &s->sink : NULL;
 	return r < 0 ? r : report_sink_open_all(s, err);
 }
 

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Triggers up to the start of the process that follows them. */
+#include "trigger.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "destination.h"
+#include "formats/formats.h"
+#include "output/walk.h"
+#include "report/watch.h"
+#include "trigger_hook.h"
+#include "trigger_run.h"
+
+static int triggers_parse(struct triggers *t, struct error *err)
+{
+	const struct word_list *on = &t->o->on;
+
+	if (on->count > WATCH_CONDITIONS_MAX)
+		return error_set(err, -EINVAL, "more than %d conditions", WATCH_CONDITIONS_MAX);
+	for (size_t i = 0; i < on->count; i++) {
+		int r = watch_condition_parse(on->items[i], &t->conditions[i], err);
+
+		if (r < 0)
+			return error_prefix(err, "--on");
+		t->count++;
+		if (t->conditions[i].kind == WATCH_LOST)
+			t->has_lost = true;
+		else
+			t->has_events = true;
+	}
+	return 0;
+}
+
+/* An event has one filter in a session, so only one condition may need it with one. */
+static int triggers_add_event(struct triggers *t, const char *name, const char *filter,
+			      struct error *err)
+{
+	Traced__Control__EventSpec *spec;
+
+	for (size_t i = 0; i < t->spec_count; i++) {
+		if (strcmp(t->events[i], name) != 0)
+			continue;
+		if (!*t->specs[i].filter && !filter)
+			return 0;
+		error_set(err, -EINVAL, "--on: two conditions need %s, and one filters it", name);
+		return error_hint(err, "join two filters by ||, or start a second session");
+	}
+	t->events[t->spec_count] = strdup(name);
+	if (!t->events[t->spec_count])
+		return error_errno(err, -ENOMEM, "--on");
+	spec = &t->specs[t->spec_count];
+	*spec = (Traced__Control__EventSpec)TRACED__CONTROL__EVENT_SPEC__INIT;
+	spec->glob = t->events[t->spec_count];
+	if (filter)
+		spec->filter = (char *)(uintptr_t)filter;
+	t->spec_list[t->spec_count++] = spec;
+	return 0;
+}
+
+static int triggers_choose_events(struct triggers *t, struct error *err)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct watch_condition *c = &t->conditions[i];
+		_cleanup_free_ char *name = NULL;
+		int r = 0;
+
+		for (const char *const *e = watch_kind_events(c->kind); *e && r == 0; e++)
+			r = triggers_add_event(t, *e, NULL, err);
+		if (r == 0 && c->kind == WATCH_EVENT) {
+			if (asprintf(&name, "%s:%s", c->system, c->event) < 0)
+				return error_errno(err, -ENOMEM, "--on");
+			r = triggers_add_event(t, name, c->filter, err);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int triggers_check_format(struct triggers *t, struct error *err)
+{
+	const char *name = t->o->format ?: "json";
+	const struct export_format *all;
+	size_t count;
+
+	all = export_formats(&count);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i].name, name) && !all[i].directory && !all[i].samples_only) {
+			t->output.format = (char *)(uintptr_t)name;
+			t->ending = all[i].extension;
+			return 0;
+		}
+	error_set(err, -EINVAL, "--format %s: snapshots are not written so", name);
+	return error_hint(err, "for example: json, json.gz, pftrace, txt or traced");
+}
+
+int triggers_init(struct triggers *ret, const struct options *o, struct error *err)
+{
+	struct triggers *t = ret;
+	int r;
+
+	*t = (struct triggers){ .o = o, .output = TRACED__CONTROL__OUTPUT__INIT };
+	if (!o->ring) {
+		error_set(err, -EINVAL, "--on needs --ring");
+		return error_hint(err, "a trigger takes a snapshot of a flight recorder");
+	}
+	r = triggers_parse(t, err);
+	if (r == 0)
+		r = triggers_choose_events(t, err);
+	return r < 0 ? r : triggers_check_format(t, err);
+}
+
+void triggers_deinit(struct triggers *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		watch_condition_deinit(&t->conditions[i]);
+	for (size_t i = 0; i < t->spec_count; i++)
+		free(t->events[i]);
+	free(t->folder);
+	free(t->hook);
+}
+
+int triggers_prepare(struct triggers *t, struct link *link, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r;
+
+	if (!t->o->hook)
+		return 0;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	r = link_call(link, &request, NULL, 0, &reply, err);
+	if (r < 0)
+		return r;
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return error_set(err, -EPROTO, "unexpected reply from traced");
+	return trigger_hook_find(reply->status->hooks, t->o->hook, &t->hook, err);
+}
+
+/* The folder of the snapshots, by default SESSION.triggers, and the log in it, which is opened. */
+static int triggers_open_folder(struct triggers *t, const char *session, struct error *err)
+{
+	_cleanup_free_ char *name = NULL, *log = NULL;
+	int fd;
+
+	if (!t->o->output && asprintf(&name, "%s.triggers", session) < 0)
+		return error_errno(err, -ENOMEM, "folder");
+	if (mkdir(t->o->output ?: name, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, "%s", t->o->output ?: name);
+	if (place_check_owner(t->o->output ?: name, err) < 0)
+		return -EPERM;
+	t->folder = realpath(t->o->output ?: name, NULL);
+	if (!t->folder)
+		return error_errno(err, -errno, "%s", t->o->output ?: name);
+	if (asprintf(&log, "%s/%s.log", t->folder, session) < 0)
+		return error_errno(err, -ENOMEM, "log");
+	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd >= 0)
+		return fd;
+	error_errno(err, -errno, "%s", log);
+	return error_hint(err, "-o FOLDER: the snapshots and a log are written there");
+}
+
+static int triggers_start_watching(struct triggers *t, struct link *link, const char *name,
+				   struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r;
+
+	output.format = (char *)"watch";
+	start.name = (char *)(uintptr_t)name;
+	start.events = t->spec_list;
+	start.n_events = t->spec_count;
+	/* Whatever the recorder's clock is: times are compared with our own. */
+	start.clock = (char *)"boot";
+	start.stream = true;
+	start.output = &output;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
+	request.start = &start;
+	r = link_call(link, &request, NULL, 0, &reply, err);
+	if (r < 0)
+		return error_prefix(err, "--on");
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
+		return error_set(err, -EPROTO, "unexpected reply from traced");
+	for (size_t i = 0; i < reply->session->n_warnings; i++)
+		cli_pass_on(reply->session->warnings[i]);
+	return 0;
+}
+
+/* The reading end of the pipe that the exporter writes into. */
+static int triggers_follow(struct triggers *t, struct link *link, const char *name,
+			   uint64_t *ret_id, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+	int ends[2];
+	int64_t id;
+
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	ours = ends[0];
+	theirs = ends[1];
+	output.format = (char *)"watch";
+	output.stream = true;
+	output.conditions = (char **)(uintptr_t)t->o->on.items;
+	output.n_conditions = t->o->on.count;
+	attach.session = (char *)(uintptr_t)name;
+	attach.output = &output;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
+	request.attach = &attach;
+	id = control_client_send(link->client, &request, &theirs, 1, err);
+	if (id < 0)
+		return link_explain(link, (int)id, err);
+	*ret_id = (uint64_t)id;
+	return TAKE_FD(ours);
+}
+
+static int triggers_attach(struct link *link, const char *session, uint64_t *ret_id,
+			   struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
+	int64_t id;
+
+	attach.session = (char *)(uintptr_t)session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
+	request.attach = &attach;
+	id = control_client_send(link->client, &request, NULL, 0, err);
+	if (id < 0)
+		return link_explain(link, (int)id, err);
+	*ret_id = (uint64_t)id;
+	return 0;
+}
+
+/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
+static void triggers_close_others(const struct trigger_run *run)
+{
+	const int client = control_client_fd(run->link->client);
+	DIR *dir = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = atoi(entry->d_name);
+
+		if (fd > STDERR_FILENO && fd != dirfd(dir) && fd != client && fd != run->pipe)
+			close(fd);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+_Noreturn static void triggers_main(struct trigger_run *run, int log)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	prctl(PR_SET_NAME, "tracectl-watch");
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+	}
+	dup2(log, STDERR_FILENO);
+	triggers_close_others(run);
+	/* The caller's folder can be removed. The paths are absolute. */
+	if (chdir(run->triggers->folder) < 0)
+		_exit(CLI_FAILED);
+	_exit(trigger_run(run));
+}
+
+int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err)
+{
+	_cleanup_close_ int log = triggers_open_folder(t, session, err), fd = -EBADF;
+	_cleanup_free_ char *watch = NULL;
+	struct trigger_run run = { .triggers = t, .link = link, .session = session };
+	pid_t pid;
+	int r = 0;
+
+	if (log < 0)
+		return log;
+	if (asprintf(&watch, "%s" TRIGGERS_SUFFIX, session) < 0)
+		return error_errno(err, -ENOMEM, "session");
+	run.watch = watch;
+	run.pipe = -EBADF;
+	if (t->has_events) {
+		r = triggers_start_watching(t, link, watch, err);
+		if (r == 0)
+			r = fd = triggers_follow(t, link, watch, &run.watch_id, err);
+		run.pipe = fd;
+	}
+	if (r >= 0)
+		r = triggers_attach(link, session, &run.attach_id, err);
+	if (r < 0)
+		return r;
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return error_errno(err, -errno, "fork");
+	if (!pid)
+		triggers_main(&run, log);
+	return 0;
+}

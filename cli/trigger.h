@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Triggers: `tracectl start --ring --on CONDITION`. A second session, which is streamed, has the
+ * events of the conditions; the daemon's exporter evaluates them (report/watch.h) and writes what
+ * is met into a pipe. A process of tracectl with its caller's rights reads that, marks the flight
+ * recorder, has snapshots of it written into a folder, and starts the hook. It ends with either
+ * session.
+ */
+#pragma once
+
+#include "cli.h"
+#include "link.h"
+#include "report/watch_condition.h"
+
+struct triggers {
+	const struct options *o;
+	struct watch_condition conditions[WATCH_CONDITIONS_MAX];
+	size_t count;
+	bool has_lost, has_events;
+	Traced__Control__Output output; /* of snapshots: for the daemon, to check it now */
+	const char *ending;		/* of their names: ".json" */
+	char *folder;			/* owned */
+	char *hook;			/* owned; path of a program, or NULL */
+	/* For the second session; owned arrays of borrowed strings. */
+	Traced__Control__EventSpec specs[WATCH_CONDITIONS_MAX * 6];
+	Traced__Control__EventSpec *spec_list[WATCH_CONDITIONS_MAX * 6];
+	size_t spec_count;
+	char *events[WATCH_CONDITIONS_MAX * 6]; /* owned */
+};
+
+/* Checks the options. -EINVAL: a wrong command line. */
+int triggers_init(struct triggers *ret, const struct options *o, struct error *err);
+void triggers_deinit(struct triggers *t);
+#define _cleanup_triggers_ _cleanup_(triggers_deinit)
+
+/* Finds the hook, before anything records. */
+int triggers_prepare(struct triggers *t, struct link *link, struct error *err);
+/* Starts the second session, and the process that follows it. */
+int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err);

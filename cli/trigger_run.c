@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "trigger_run.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/bytes.h"
+#include "base/io.h"
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/visible.h"
+#include "destination.h"
+#include "formats/formats.h"
+#include "report/watch.h"
+#include "trigger_files.h"
+#include "trigger_hook.h"
+
+#define AFTER_NS NSEC_PER_SEC
+#define AT_MOST 1
+#define AT_MOST_NS (600 * NSEC_PER_SEC)
+#define KEEP 10
+#define SIZE_MAX_BYTES (UINT64_C(1) << 30)
+/* How often the daemon is asked for losses, and a hook looked after. */
+#define LOST_MS 1000
+#define HOOK_MS 100
+/* Firings of one snapshot that are marked and logged; the others are counted. */
+#define TOLD_MAX 100
+#define MARK_TEXT_MAX 400
+
+struct follower {
+	const struct trigger_run *run;
+	const struct triggers *t;
+	struct buf in; /* of the pipe */
+	/* The snapshot that waits for `due`. */
+	bool pending, ended;
+	size_t condition;
+	uint64_t at, due; /* on the boot clock */
+	unsigned told;
+	struct buf marks; /* of its firings, where they happened; Trace Event Format */
+	uint64_t untold;  /* firings with the snapshot, beyond TOLD_MAX */
+	uint64_t skipped; /* firings since the last snapshot that were too many */
+	uint64_t *recent; /* owned; times of the last at_most snapshots, a ring */
+	unsigned recent_count, recent_next, at_most;
+	uint64_t lost; /* events, when it was asked last */
+	uint64_t lost_next;
+	struct trigger_hook hook;
+};
+
+static void follower_log(const char *fmt, ...) _printf_(1, 2);
+static void follower_log(const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	char when[32] = "";
+	time_t now = time(NULL);
+	struct tm tm;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	if (gmtime_r(&now, &tm))
+		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	cli_line(stderr, "%s %s", when, text ?: "out of memory");
+}
+
+/* "sched.delay > 5ms: pulse (1234) on CPU 1, 6.123 ms at 12345.678901" */
+static void follower_put_firing(const struct follower *f, const Traced__Control__Firing *m,
+				struct buf *out)
+{
+	const struct watch_condition *c = &f->t->conditions[m->condition];
+	_cleanup_buf_ struct buf what = BUF_INIT;
+
+	buf_append(&what, m->what.data ?: (uint8_t *)"", m->what.len);
+	buf_printf(out, "%s: ", f->t->o->on.items[m->condition]);
+	buf_visible(out, buf_string(&what) ?: "", MARK_TEXT_MAX / 2);
+	if (c->kind == WATCH_DELAY || c->kind == WATCH_MARK || c->kind == WATCH_EVENT)
+		buf_printf(out, " (%" PRId32 ")", m->tid);
+	if (m->cpu >= 0)
+		buf_printf(out, " on CPU %" PRId32, m->cpu);
+	if (c->kind == WATCH_LOST) {
+		buf_printf(out, "%" PRIu64 " events", m->value);
+	} else if (c->kind != WATCH_EVENT) {
+		buf_printf(out, ", %" PRIu64 ".%03" PRIu64 " ms", m->value / NSEC_PER_MSEC,
+			   m->value % NSEC_PER_MSEC / 1000);
+	}
+	buf_printf(out, " at %" PRIu64 ".%06" PRIu64, m->at_ns / NSEC_PER_SEC,
+		   m->at_ns % NSEC_PER_SEC / 1000);
+}
+
+/* Puts a mark into the flight recorder. */
+static void follower_mark(struct follower *f, const char *text)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	mark.text = (char *)(uintptr_t)text;
+	mark.session = (char *)(uintptr_t)f->run->session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
+	request.mark = &mark;
+	if (link_call(f->run->link, &request, NULL, 0, &reply, &err) < 0)
+		follower_log("no mark: %s", err.message ?: "?");
+}
+
+/* The mark in the recorder comes late; this one is merged at its place. */
+static void follower_put_mark(struct follower *f, const Traced__Control__Firing *m,
+			      const char *text)
+{
+	struct buf *out = &f->marks;
+
+	buf_putc(out, f->told > 1 ? ',' : '[');
+	buf_puts(out, "{\"ph\":\"i\",\"s\":\"g\"");
+	json_put_string_key(out, "name", text);
+	json_put_i64_key(out, "pid", m->tid);
+	json_put_i64_key(out, "tid", m->tid);
+	json_put_key(out, "ts");
+	buf_printf(out, "%" PRIu64 ".%03" PRIu64 "}", m->at_ns / 1000, m->at_ns % 1000);
+}
+
+static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (f->told == TOLD_MAX) {
+		f->untold++;
+		return;
+	}
+	f->told++;
+	buf_puts(&text, "trigger: ");
+	follower_put_firing(f, m, &text);
+	if (!buf_string(&text))
+		return;
+	follower_mark(f, text.data);
+	follower_put_mark(f, m, text.data);
+	follower_log("%s", text.data);
+}
+
+static bool follower_may_fire(struct follower *f)
+{
+	const uint64_t within = f->t->o->at_most_ns ?: AT_MOST_NS, now = now_ns(CLOCK_BOOTTIME);
+
+	if (f->recent_count == f->at_most && now - f->recent[f->recent_next] < within)
+		return false;
+	f->recent[f->recent_next] = now;
+	f->recent_next = (f->recent_next + 1) % f->at_most;
+	f->recent_count = MIN(f->recent_count + 1, f->at_most);
+	return true;
+}
+
+/* A firing has a snapshot of its own, or is in one that is due. */
+static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
+{
+	if (m->more) {
+		*(f->pending ? &f->untold : &f->skipped) += m->more;
+		return;
+	}
+	if (!f->pending) {
+		if (!follower_may_fire(f)) {
+			f->skipped++;
+			return;
+		}
+		f->pending = true;
+		f->condition = m->condition;
+		f->at = m->at_ns;
+		f->due = m->at_ns + (f->t->o->after_ns ?: AFTER_NS);
+		f->told = 0;
+		buf_clear(&f->marks);
+		f->untold = 0;
+		if (f->skipped)
+			follower_log("%" PRIu64 " firings had no snapshot (--at-most)", f->skipped);
+		f->skipped = 0;
+	}
+	follower_tell(f, m);
+}
+
+static int follower_take_frame(struct follower *f, const uint8_t *data, size_t len,
+			       struct error *err)
+{
+	Traced__Control__Firing *m = traced__control__firing__unpack(NULL, len, data);
+
+	if (!m || m->condition >= f->t->count || m->what.len > WATCH_WHAT_MAX) {
+		if (m)
+			traced__control__firing__free_unpacked(m, NULL);
+		return error_set(err, -EBADMSG, "what the exporter sent can't be decoded");
+	}
+	follower_fire(f, m);
+	traced__control__firing__free_unpacked(m, NULL);
+	return 0;
+}
+
+/* 0: the exporter has ended. */
+static int follower_read(struct follower *f, struct error *err)
+{
+	const size_t piece = 16U << 10;
+	char *to = buf_reserve(&f->in, piece);
+	size_t at = 0;
+	ssize_t n = to ? read(f->run->pipe, to, piece) : -1;
+	int r = 0;
+
+	if (n <= 0)
+		return n < 0 && errno != EINTR ? error_errno(err, -errno, "pipe") : (n < 0);
+	f->in.len += (size_t)n;
+	while (r == 0 && f->in.len - at >= sizeof(uint32_t)) {
+		const uint8_t *p = (const uint8_t *)f->in.data + at;
+		uint32_t len = load_u32(p, false);
+
+		if (len > WATCH_FRAME_MAX)
+			return error_set(err, -EBADMSG, "the exporter sent too long a message");
+		if (f->in.len - at < sizeof(len) + len)
+			break;
+		r = follower_take_frame(f, p + sizeof(len), len, err);
+		at += sizeof(len) + len;
+	}
+	buf_replace(&f->in, 0, at, "", 0);
+	return r < 0 ? r : 1;
+}
+
+/* Replies to the Attaches: that session has ended. */
+static int follower_receive(struct follower *f, struct error *err)
+{
+	for (;;) {
+		_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+		int r = control_client_receive(f->run->link->client, 0, &reply, err);
+
+		if (r < 0)
+			return link_explain(f->run->link, r, err);
+		if (r == 0)
+			return 0;
+		if (reply->id != f->run->attach_id && reply->id != f->run->watch_id)
+			continue;
+		f->ended = true;
+		if (reply->id == f->run->watch_id)
+			follower_log("the events of the conditions have ended%s%s",
+				     reply->error ? ": " : "",
+				     reply->error ? reply->error->message : "");
+		return 0;
+	}
+}
+
+/* Losses of the flight recorder, and of the events of the conditions. */
+static int follower_ask_lost(struct follower *f, uint64_t *ret, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r;
+
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	r = link_call(f->run->link, &request, NULL, 0, &reply, err);
+	if (r < 0 || reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return r < 0 ? r : error_set(err, -EPROTO, "unexpected reply from traced");
+	*ret = 0;
+	for (size_t i = 0; i < reply->status->n_sessions; i++) {
+		const Traced__Control__Session *s = reply->status->sessions[i];
+
+		if (!strcmp(s->name, f->run->session) || !strcmp(s->name, f->run->watch))
+			*ret += s->lost;
+	}
+	return 0;
+}
+
+static int follower_watch_lost(struct follower *f, struct error *err)
+{
+	uint64_t lost = 0, more;
+	int r;
+
+	if (!f->t->has_lost || now_ns(CLOCK_BOOTTIME) < f->lost_next)
+		return 0;
+	f->lost_next = now_ns(CLOCK_BOOTTIME) + LOST_MS * NSEC_PER_MSEC;
+	r = follower_ask_lost(f, &lost, err);
+	if (r < 0)
+		return r;
+	more = lost - MIN(lost, f->lost);
+	for (size_t i = 0; i < f->t->count; i++) {
+		Traced__Control__Firing m = TRACED__CONTROL__FIRING__INIT;
+
+		if (f->t->conditions[i].kind != WATCH_LOST || more <= f->t->conditions[i].above)
+			continue;
+		m.condition = (uint32_t)i;
+		m.at_ns = now_ns(CLOCK_BOOTTIME);
+		m.value = more;
+		m.cpu = -1;
+		follower_fire(f, &m);
+		f->lost = lost;
+	}
+	return 0;
+}
+
+/* Says if the snapshot does not reach back as far as --before asks. */
+static void follower_check_span(const struct follower *f, const struct outcome *outcome,
+				uint64_t taken)
+{
+	const uint64_t wanted = f->t->o->before_ns + (taken - MIN(taken, f->at));
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	if (!f->t->o->before_ns || outcome->result.span_ns >= wanted)
+		return;
+	format_duration(outcome->result.span_ns, &text);
+	buf_puts(&text, " of ");
+	format_duration(wanted, &text);
+	follower_log("the snapshot spans only %s: the recorder is young, had another snapshot, or "
+		     "needs a larger -b",
+		     buf_string(&text) ?: "?");
+}
+
+/* Has the marks merged into the snapshot, if its format has a place for them. */
+static int follower_merge_marks(struct follower *f, struct destination *dest, struct error *err)
+{
+	struct merge_files *m = &dest->merges;
+	int r;
+
+	if (!f->marks.len || !export_format_has_marks(dest->format))
+		return 0;
+	buf_putc(&f->marks, ']');
+	m->files[0] = (struct export_merge){ .fd = memfd_create("triggers", MFD_CLOEXEC),
+					     .name = "the triggers' marks" };
+	m->clocks[0] = "boottime";
+	if (m->files[0].fd < 0)
+		return error_errno(err, -errno, "%s", m->files[0].name);
+	m->count = 1;
+	r = buf_error(&f->marks);
+	if (r == 0)
+		r = write_full(m->files[0].fd, f->marks.data, f->marks.len);
+	if (r == 0 && lseek(m->files[0].fd, 0, SEEK_SET) < 0)
+		r = -errno;
+	return r < 0 ? error_errno(err, r, "%s", m->files[0].name) : 0;
+}
+
+/* Writes the snapshot to path. */
+static int follower_write(struct follower *f, const char *path, struct error *err)
+{
+	const struct options o = { .output = path, .format = f->t->o->format, .quiet = true };
+	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_buf_ struct buf files = BUF_INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Snapshot snapshot = TRACED__CONTROL__SNAPSHOT__INIT;
+	Traced__Control__Output output;
+	uint64_t taken;
+	int r;
+
+	if (destination_open(&dest, &o, NULL))
+		return error_set(err, -EIO, "the snapshot can't be written");
+	r = follower_merge_marks(f, &dest, err);
+	if (r < 0)
+		return r;
+	destination_fill(&dest, &o, &output);
+	snapshot.session = (char *)(uintptr_t)f->run->session;
+	snapshot.output = &output;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_SNAPSHOT;
+	request.snapshot = &snapshot;
+	taken = now_ns(CLOCK_BOOTTIME);
+	r = link_call(f->run->link, &request, dest.fds, dest.fd_count, &reply, err);
+	if (r < 0)
+		return r;
+	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED)
+		return error_set(err, -EPROTO, "unexpected reply from traced");
+	r = outcome_from_finished(&outcome, reply->finished, err);
+	if (r == 0)
+		r = destination_commit(&dest, &outcome, &files, err);
+	if (r < 0)
+		return r;
+	outcome_tell(&outcome, &o);
+	follower_check_span(f, &outcome, taken);
+	return 0;
+}
+
+/* A failed snapshot is logged; the conditions are followed on. */
+static void follower_snapshot(struct follower *f)
+{
+	const struct options *o = f->t->o;
+	const struct watch_condition *c = &f->t->conditions[f->condition];
+	const uint64_t ago = now_ns(CLOCK_BOOTTIME) - MIN(f->at, now_ns(CLOCK_BOOTTIME));
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf path = BUF_INIT;
+	int r;
+
+	f->pending = false;
+	if (f->untold)
+		follower_log("%" PRIu64 " more firings have no mark", f->untold);
+	buf_printf(&path, "%s/", f->t->folder);
+	trigger_file_name(&path, f->run->session, now_ns(CLOCK_REALTIME) - ago, c, f->t->ending);
+	r = buf_string(&path) ? follower_write(f, path.data, &err)
+			      : error_errno(&err, -ENOMEM, "snapshot");
+	if (r < 0) {
+		follower_log("%s: %s", buf_string(&path) ?: "?", err.message ?: "?");
+		return;
+	}
+	follower_log("wrote %s", path.data);
+	r = trigger_files_keep(f->t->folder, f->run->session, f->t->ending, o->keep ?: KEEP,
+			       o->max_size ?: SIZE_MAX_BYTES);
+	if (r < 0)
+		follower_log("%s: %s", f->t->folder, strerror(-r));
+	if (!f->t->hook)
+		return;
+	r = trigger_hook_start(&f->hook, f->t->hook, path.data, f->run->session,
+			       o->on.items[f->condition]);
+	if (r < 0)
+		follower_log("no hook for %s: %s", path.data,
+			     r == -EBUSY ? "the one before still runs" : strerror(-r));
+}
+
+/* Until something is due. */
+static int follower_timeout_ms(const struct follower *f)
+{
+	const uint64_t now = now_ns(CLOCK_BOOTTIME);
+	int ms = f->t->has_lost ? LOST_MS : -1;
+
+	if (f->hook.pid)
+		ms = HOOK_MS;
+	if (f->pending) {
+		uint64_t left = f->due > now ? (f->due - now) / NSEC_PER_MSEC + 1 : 0;
+
+		ms = ms < 0 ? (int)MIN(left, 3600000U) : (int)MIN(left, (uint64_t)ms);
+	}
+	return ms;
+}
+
+static int follower_turn(struct follower *f, struct error *err)
+{
+	struct pollfd fds[2] = {
+		{ .fd = control_client_fd(f->run->link->client), .events = POLLIN },
+		{ .fd = f->run->pipe, .events = POLLIN },
+	};
+	int r;
+
+	if (poll(fds, ARRAY_SIZE(fds), follower_timeout_ms(f)) < 0 && errno != EINTR)
+		return error_errno(err, -errno, "poll");
+	trigger_hook_reap(&f->hook);
+	if (fds[1].revents) {
+		r = follower_read(f, err);
+		if (r <= 0)
+			f->ended = true;
+		if (r < 0)
+			return r;
+	}
+	r = follower_watch_lost(f, err);
+	if (r < 0)
+		return r;
+	if (f->pending && now_ns(CLOCK_BOOTTIME) >= f->due)
+		follower_snapshot(f);
+	/* Last: calls keep the replies that are not theirs. */
+	return follower_receive(f, err);
+}
+
+static int follower_run(struct follower *f, struct error *err)
+{
+	int r = 0;
+
+	f->at_most = f->t->o->at_most ?: AT_MOST;
+	f->recent = calloc(f->at_most, sizeof(*f->recent));
+	if (!f->recent)
+		return error_errno(err, -ENOMEM, "triggers");
+	while (!f->ended && r == 0)
+		r = follower_turn(f, err);
+	return r;
+}
+
+int trigger_run(const struct trigger_run *run)
+{
+	struct follower f = { .run = run, .t = run->triggers };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct timespec pause = { .tv_nsec = HOOK_MS * (long)NSEC_PER_MSEC };
+	int r = follower_run(&f, &err);
+
+	if (r < 0)
+		follower_log("%s", err.message ?: "?");
+	follower_log("%s has ended%s", run->session, f.pending ? ": no snapshot was written" : "");
+	link_deinit(run->link);
+	/* A hook may still read its snapshot. */
+	while (!trigger_hook_reap(&f.hook))
+		nanosleep(&pause, NULL);
+	free(f.recent);
+	buf_deinit(&f.in);
+	buf_deinit(&f.marks);
+	return r < 0 ? CLI_FAILED : CLI_WHOLE;
+}

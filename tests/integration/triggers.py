@@ -1,0 +1,299 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Flight recorders that take a snapshot when a condition is met: what fires and what does not, who
+runs the hook, what is kept, and that nothing is left."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+from harness import NOBODY, Daemon, Test, check, need, settled
+from report_sched import DELAYS, report
+
+GROUP = 23456
+ROUNDS = 50
+BUSY_MS = 5
+LIMIT_NS = 4_000_000
+ALL = ("--at-most", "1000/1s", "--keep", "1000")
+
+
+def member():
+    """A user who is not root, in the group that may use the socket."""
+    return ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP)]
+
+
+def followers(test):
+    """The processes of tracectl that follow our daemon's sessions: (pid, uid)."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if ((path / "comm").read_text().strip() == "tracectl-watch" and
+                    str(test.daemon.socket).encode() in (path / "cmdline").read_bytes()):
+                found.append((int(path.name), path.stat().st_uid))
+        except OSError:
+            pass
+    return found
+
+
+def nothing_is_left(test):
+    settled("the follower ends", lambda: not followers(test))
+    settled("all sessions end", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+    test.check_no_instances()
+    settled("the spool is empty", lambda: not list(test.daemon.spool.iterdir()))
+
+
+def start(test, *arguments, wrap=(), folder="out"):
+    r = test.run("start", "--name", test.name, "--ring", "-e", "sched", "-o", folder, *arguments, wrap=wrap)
+    check(r.status == 0 and r.out.strip() == test.name, r)
+    return test.dir / folder
+
+
+def log(test, folder):
+    return (folder / f"{test.name}.log").read_text()
+
+
+def fired(test, folder):
+    """(condition, rest) of each line about a firing."""
+    return re.findall(r"Z trigger: (.*?): (.*)", log(test, folder))
+
+
+def snapshots(folder):
+    return sorted(p for p in folder.iterdir() if p.name.endswith((".json", ".txt")))
+
+
+def wait_for(test, folder, count=1):
+    settled(f"{count} snapshots", lambda: log(test, folder).count(" wrote ") >= count)
+
+
+def end(test, verb="cancel"):
+    r = test.run(verb, test.name)
+    check(r.status == 0, r)
+    nothing_is_left(test)
+
+
+def delays(test):
+    """Each injected delay fires, and nothing else does; each has a mark in a snapshot."""
+    (test.dir / "delays.py").write_text(DELAYS)
+    folder = start(test, "--on", "sched.delay > 4ms for comm=delayed", "--on", "sched.delay > 4ms for comm=undelayed",
+                   "--on", "sched.delay > 1h", "--format", "txt", "-b", "16M", *ALL)
+    beside = test.start("record", "-q", "--name", test.name + "-beside", "-e", "sched", "-b", "16M", "-o", "x.traced",
+                        "--", sys.executable, str(test.dir / "delays.py"), str(BUSY_MS), str(ROUNDS))
+    r = test.finish(beside)
+    check(r.status == 0, r)
+    r = test.run("report", "timehist", "--json", "x.traced")
+    whole = json.loads(r.out)
+    need(not whole["lost"], "the recording beside lost events")
+    wanted = [row for row in report(test, "timehist", "x.traced")["rows"]
+              if row["task"] == "delayed" and (row["delay_ns"] or 0) > LIMIT_NS]
+    # A busy kernel leaves out switches; a delay without one is known to nobody.
+    check(len(wanted) > ROUNDS / 2, f"{len(wanted)} delays")
+    settled("all delays fire", lambda: len(fired(test, folder)) >= len(wanted))
+    wait_for(test, folder)
+    settled("the last snapshot", lambda: "Z trigger: " not in log(test, folder).rsplit(" wrote ", 1)[1])
+    found = fired(test, folder)
+    check({condition for condition, _ in found} == {"sched.delay > 4ms for comm=delayed"}, found)
+    check(len(found) == len(wanted), f"{len(found)} of {len(wanted)} fired: {log(test, folder)}")
+    for _, what in found:
+        tid, value = re.match(r"delayed \((\d+)\) on CPU \d+, ([\d.]+) ms at [\d.]+$", what).groups()
+        check(float(value) > LIMIT_NS / 10**6 and int(tid) in {row["tid"] for row in wanted}, what)
+    check(all(re.fullmatch(re.escape(test.name) + r"-\d{8}T\d{6}\.\d{3}Z-sched\.delay\.txt", p.name)
+              for p in snapshots(folder)), snapshots(folder))
+    text = "".join(p.read_text(errors="replace") for p in snapshots(folder))
+    for condition, what in found:
+        check(f"trigger: {condition}: {what}\n" in text, f"no mark: {what}")
+    end(test)
+
+
+def allow_hooks(test, script):
+    """A daemon that allows a hook."""
+    hooks = test.dir / "hooks"
+    hooks.mkdir(mode=0o755)
+    (hooks / "note").write_text("#!/bin/sh\n" + script)
+    (hooks / "note").chmod(0o755)
+    conf = test.dir / "daemon" / "hooks.conf"
+    conf.write_text(f"[daemon]\nspare = no\nhooks = {hooks}\n")
+    test.daemon.stop()
+    test.daemon = Daemon(test, "--config", conf)
+    return hooks
+
+
+def user(test):
+    """The follower, the files and the hook are the user's, who is not root."""
+    allow_hooks(test, 'echo "$(id -u) $(id -G) $TRACED_SESSION $TRACED_CONDITION" >"$1.hook"\n'
+                      'test "$TRACED_FILE" = "$1" && test -s "$1" && echo whole >>"$1.hook"\n')
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.daemon.socket, 0, GROUP)
+    test.daemon.socket.chmod(0o660)
+    os.chown(test.dir, NOBODY, NOBODY)
+    condition = 'event sched:sched_process_exit if comm == "trigger-me"'
+    folder = start(test, "--on", condition, "--hook", "note", "--after", "100ms", wrap=member())
+    check([uid for _, uid in followers(test)] == [NOBODY], followers(test))
+    fire_exit(test)
+    wait_for(test, folder)
+    snapshot, = snapshots(folder)
+    hook = pathlib.Path(f"{snapshot}.hook")
+    settled("the hook", lambda: hook.exists() and hook.read_text().count("\n") == 2)
+    check(hook.read_text() == f"{NOBODY} {NOBODY} {GROUP} {test.name} {condition}\nwhole\n", hook.read_text())
+    for path in (folder, snapshot, hook, folder / f"{test.name}.log"):
+        check(path.stat().st_uid == NOBODY, f"{path} is not theirs")
+    check("sched_process_exit-" not in snapshot.name and snapshot.name.endswith("Z-event-sched_process_exit.json"),
+          snapshot.name)
+    found = fired(test, folder)
+    check([c for c, _ in found] == [condition], log(test, folder))
+    # Marked where it happened, and again in the kernel's text when that was known.
+    trace = json.loads(snapshot.read_text())
+    marks = [e["ts"] for e in trace["traceEvents"] if e["name"] == f"trigger: {condition}: {found[0][1]}"]
+    exits = re.findall(r"trigger-me-\d+ .* (\d+\.\d+): sched_process_exit: comm=trigger-me ", trace["systemTraceEvents"])
+    check(len(exits) == 1, [l for l in trace["systemTraceEvents"].splitlines() if "sched_process_exit" in l][:9])
+    check(any(abs(ts - float(exits[0]) * 1e6) < 1000 for ts in marks), f"{marks}: not at {exits}")
+    check(f"|trigger: {condition}: " in trace["systemTraceEvents"],
+          [l for l in trace["systemTraceEvents"].splitlines() if "trigger:" in l])
+    r = test.run("cancel", test.name, wrap=member())
+    check(r.status == 0, r)
+    nothing_is_left(test)
+
+
+def fire_exit(test):
+    """Ends a process of a name, and others."""
+    (test.dir / "exits.py").write_text(
+        "import os\nfor name in ('other', 'trigger-me', 'trigger-not'):\n"
+        "    if not os.fork():\n        open('/proc/self/comm', 'w').write(name)\n        os._exit(0)\n    os.wait()\n")
+    subprocess.run([sys.executable, test.dir / "exits.py"], check=True)
+
+
+def slices(test):
+    folder = start(test, "--on", 'mark "long frame" > 300ms', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
+    for pause in (0, 0.5):
+        for verb in ("--begin", "--end"):
+            r = test.run("mark", verb, "long frame")
+            check(r.status == 0, r)
+            time.sleep(pause if verb == "--begin" else 0)
+    settled("both fire", lambda: len({c for c, _ in fired(test, folder)}) == 2)
+    found = [what for c, what in fired(test, folder) if c.startswith("mark")]
+    check(len(found) == 1 and re.match(r"long frame \(\d+\), \d", found[0]), found)
+    wait_for(test, folder)
+    end(test)
+
+
+def limits(test):
+    """--at-most, --keep, --max-size and --before."""
+    other = test.dir / "out"
+    other.mkdir()
+    keep = [other / "notes.json", other / f"{test.name}-2026.json"]
+    for path in keep:
+        path.write_text("[]")
+    folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1ms",
+                   "--at-most", "3/1h", "--keep", "2", "--before", "1h", "--max-size", "1G")
+    for count in range(1, 4):
+        fire_exit(test)
+        wait_for(test, folder, count)
+    fire_exit(test)
+    settled("two are kept", lambda: len(snapshots(folder)) == 4)
+    check(set(keep) < set(snapshots(folder)), "another's file was removed")
+    check("spans only" in log(test, folder), log(test, folder))
+    # The fourth was one too many.
+    time.sleep(3)
+    check(log(test, folder).count(" wrote ") == 3, log(test, folder))
+    end(test)
+    folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1ms",
+                   "--max-size", "1K", *ALL)
+    fire_exit(test)
+    wait_for(test, folder, 4)
+    settled("the newest is kept", lambda: len(snapshots(folder)) == 3)
+    end(test)
+
+
+def lost(test):
+    """Losses of the events that conditions need fire."""
+    conf = test.dir / "daemon" / "small.conf"
+    conf.write_text("[daemon]\nspare = no\n[limits]\nspool_max = 1M\n[defaults]\nbuffer_size = 64K\n")
+    test.daemon.stop()
+    test.daemon = Daemon(test, "--config", conf)
+    folder = start(test, "--on", "event raw_syscalls:sys_enter if id == 99999", "--on", "event raw_syscalls:sys_exit",
+                   "--on", "lost > 10", "--after", "100ms", *ALL)
+    load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
+    try:
+        settled("losses fire", lambda: any(c == "lost > 10" for c, _ in fired(test, folder)))
+    finally:
+        load.kill()
+        load.wait()
+    found = [what for c, what in fired(test, folder) if c == "lost > 10"]
+    check(re.match(r"\d+ events at ", found[0]), found)
+    check(not any("99999" in c for c, _ in fired(test, folder)), "the kernel does not filter")
+    end(test)
+
+
+def ends(test):
+    """However the session ends, so does the follower; and the other way round."""
+    for verb in ("cancel", "stop"):
+        start(test, "--on", "sched.delay > 1h", "--on", "lost > 1000000")
+        check(len(followers(test)) == 1, followers(test))
+        # Without a name: the second session does not count.
+        r = test.run(verb, *(("-o", "x.json") if verb == "stop" else ()))
+        check(r.status == 0, r)
+        nothing_is_left(test)
+    start(test, "--on", "lost > 0", "-t", "500ms")
+    settled("the follower ends", lambda: not followers(test))
+    end(test)
+    start(test, "--on", "sched.delay > 1h")
+    os.kill(followers(test)[0][0], 9)
+    settled("only the recorder is left", lambda: len(json.loads(test.run("status", "--json").out)["sessions"]) == 1)
+    end(test)
+    # The daemon's end.
+    folder = start(test, "--on", "sched.delay > 1h")
+    test.daemon.stop()
+    settled("the follower ends", lambda: not followers(test))
+    check(" has ended" in log(test, folder), log(test, folder))
+    test.daemon = Daemon(test)
+
+
+def refused(test):
+    hooks = allow_hooks(test, "exit 0\n")
+    (hooks / "open").write_text("#!/bin/sh\n")
+    (hooks / "open").chmod(0o777)
+    on = ("--on", "lost > 0")
+    for arguments, status, what in (
+            (("--on", "sched.dely > 5ms"), 2, r"    sched\.dely > 5ms\n    \^\n  hint: "),
+            (("--on", "sched.delay > 5"), 2, r"    sched\.delay > 5\n {18}\^\n  hint: add one: 5ms"),
+            (("--on", "event sched:sched_switch if prev_prio < 5", "--on", "sched.delay > 5ms"), 2,
+             "two conditions need sched:sched_switch"),
+            (("--on", "event sched:no_such_event"), 1, "no_such_event"),
+            (("--on", "event sched:sched_switch if nonsense == 1"), 1, "nonsense"),
+            ((*on, "--hook", "missing"), 1, "missing: No such file"),
+            ((*on, "--hook", "../note"), 1, "not the name of a hook"),
+            ((*on, "--hook", "open"), 1, "other users may change"),
+            ((*on, "--format", "ctf"), 2, "hint: for example: json"),
+            ((*on, "--at-most", "1"), 2, "hint: for example: 1/10m"),
+            ((*on, "-o", "/dev/null/x"), 1, "/dev/null/x"),
+            (("--after", "1s"), 2, "only with --on")):
+        r = test.run("start", "--name", test.name, "--ring", *arguments)
+        check(r.status == status and re.search(what, r.err), f"{arguments}: {r}")
+        check(not r.out, r)
+    r = test.run("start", "--name", test.name, *on)
+    check(r.status == 2 and "--on needs --ring" in r.err, r)
+    nothing_is_left(test)
+    test.daemon.stop()
+    test.daemon = Daemon(test)
+    r = test.run("start", "--name", test.name, "--ring", *on, "--hook", "note")
+    check(r.status == 1 and "traced.conf allows no hooks" in r.err, r)
+    nothing_is_left(test)
+
+
+def main():
+    test = Test("triggers")
+    test.case("delays", delays, daemon=True)
+    test.case("user", user, daemon=True)
+    test.case("slices", slices, daemon=True)
+    test.case("limits", limits, daemon=True)
+    test.case("lost", lost, daemon=True)
+    test.case("ends", ends, daemon=True)
+    test.case("refused", refused, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
