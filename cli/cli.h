@@ -33,6 +33,7 @@ enum completion {
 	COMPLETE_POLL,
 	COMPLETE_INSTANCE,
 	COMPLETE_COMMAND, /* a command of tracectl */
+	COMPLETE_LIST,	  /* what `tracectl list` takes */
 	COMPLETE_SHELL,
 };
 
@@ -64,6 +65,7 @@ enum option_id {
 	OPT_UPROBE,
 	OPT_TOP_LEVEL,
 	OPT_PID,
+	OPT_THREAD,
 	OPT_FOLLOW,
 	OPT_CPUS,
 	OPT_CLOCK,
@@ -109,6 +111,7 @@ enum option_id {
 	OPT_TOP,
 	OPT_MIN,
 	OPT_WATCH,
+	OPT_FIELDS,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -169,8 +172,8 @@ struct options {
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
-	int32_t *pids;
-	size_t pid_count;
+	int32_t *pids, *threads;
+	size_t pid_count, thread_count;
 	const char *tracer;
 	struct word_list cpu_profiles;
 	const char *comm;    /* for a profile's samples; NULL: not given */
@@ -184,8 +187,10 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort;			/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
-	bool watch;
-	bool own_status; /* of a recorded command's status, only our part counts */
+	bool watch, fields;
+	const char *shown;   /* the output's name in messages; NULL: its own */
+	bool report_follows; /* it says what is missing in the recording */
+	bool own_status;     /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
@@ -231,6 +236,7 @@ bool command_takes(const struct command *command, int id);
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACE_OPTION), OPTION(TOP_LEVEL), OPTION(KPROBE),      \
 		OPTION(UPROBE)
+#define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
 /* Choices of the output formats. */

@@ -14,6 +14,7 @@ void options_deinit(struct options *o)
 	free(o->probes);
 	free(o->merges);
 	free(o->pids);
+	free(o->threads);
 	free(o->functions.items);
 	free(o->not_functions.items);
 	free(o->graph_roots.items);
@@ -136,7 +137,8 @@ static int option_apply(struct options *o, const struct option_spec *spec, const
 	int r = spec->set(o, value, err);
 
 	if (r < 0 && spec->arg && spec != &option_specs[OPT_FILTER] &&
-	    spec != &option_specs[OPT_EVENT] && spec != &option_specs[OPT_PID])
+	    spec != &option_specs[OPT_EVENT] && spec != &option_specs[OPT_PID] &&
+	    spec != &option_specs[OPT_THREAD])
 		error_prefix(err, "--%s", spec->name);
 	return r;
 }
@@ -205,10 +207,9 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "%s: an argument is missing", command->name);
 		return error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	}
-	if (o->follow && !o->command) {
-		error_set(err, -EINVAL, "-F needs a command");
-		return error_hint(err,
-				  "tracectl record -F -- COMMAND; for a running task, use -P PID");
+	if (o->follow && !o->command && !o->pid_count && !o->thread_count) {
+		error_set(err, -EINVAL, "-F needs a command or a process");
+		return error_hint(err, "tracectl record -F -- COMMAND, or -F -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns) {
 		error_set(err, -EINVAL, "--keep needs --rotate");

@@ -109,7 +109,7 @@ TABLE = [
     ("a CPU that the machine lacks", R + ["--cpus", "4000"], 1, ["no CPU 4000"], "it has 0"),
     ("a process id in words", R + ["-P", "bash"], 2, ["'bash' is not a process id"], "-P 1234"),
     ("a process that isn't there", R + ["-P", "4194303"], 1, ["4194303"], "pgrep"),
-    ("-F without a command", R + ["-F"], 2, ["-F needs a command"], "-P PID"),
+    ("-F without a command", R + ["-F"], 2, ["-F needs a command or a process"], "-P PID"),
     ("a command that isn't there", R + ["--", "no-such-program-here"], 1,
      ["no-such-program-here"], "sh -c"),
     ("a profile that isn't one", R + ["--profile", "no-such-profile"], 1, ["no-such-profile"],
