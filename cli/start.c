@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdio.h>
 
+#include "background.h"
 #include "cli.h"
 #include "document.h"
 #include "link.h"
@@ -35,6 +36,13 @@ static int start_run(const struct options *o)
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 
+	if (o->rotate_bytes || o->rotate_ns)
+		return background_start(o);
+	if (o->output || o->format) {
+		error_set(&err, -EINVAL, "start: -%s needs --rotate", o->output ? "o" : "-format");
+		error_hint(&err, "'tracectl stop -o FILE' writes the recording at its end");
+		return cli_usage(&err);
+	}
 	if (start_request_init(&start, o, 0, &err) < 0 ||
 	    link_open(&link, o, LINK_LISTENING, &err) < 0)
 		return cli_fail(&err);
@@ -53,14 +61,19 @@ static int start_run(const struct options *o)
 
 const struct command command_start = {
 	.name = "start",
-	.synopsis = "[--name NAME] [-t TIME] [what to trace]",
+	.synopsis = "[--name NAME] [-t TIME] [--rotate LIMIT -o FILE] [what to trace]",
 	.summary = "start a session that runs in the background",
 	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
 		"then\n"
-		"waits for 'tracectl stop' to fetch it. Needs a running traced.",
+		"waits for 'tracectl stop' to fetch it. Needs a running traced.\n"
+		"\n"
+		"With --rotate a process of tracectl stays and has the files written while it\n"
+		"records, also when you log out; 'tracectl stop' ends it and says what the files\n"
+		"have. Its messages go to FILE.log.",
 	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
-			      OPTIONS_FUNCTIONS, OPTION(PID), OPTION(CPUS), OPTION(CLOCK),
+			      OPTIONS_FUNCTIONS, OPTIONS_TASKS, OPTION(CPUS), OPTION(CLOCK),
 			      OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(NAME),
-			      OPTION(TGID), OPTION(JSON), OPTION(QUIET)),
+			      OPTIONS_ROTATE, OPTION(OUTPUT), OPTION(FORMAT), OPTIONS_FORMATS,
+			      OPTION(RAW_ADDRESSES), OPTION(TGID), OPTION(JSON), OPTION(QUIET)),
 	.run = start_run,
 };
