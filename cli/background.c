@@ -2,8 +2,11 @@
 #include "background.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
@@ -16,7 +19,7 @@
 
 struct background {
 	const struct options *o;
-	int tell_fd; /* a pipe to the caller's process: messages, then names between NULs */
+	int tell_fd; /* socket to the caller's process: messages, then names between NULs */
 	int log_fd;
 	char *log;
 };
@@ -33,6 +36,7 @@ static int background_open_log(struct background *b, struct error *err)
 {
 	_cleanup_place_ struct place place = PLACE_INIT;
 	const char *output = b->o->output ?: OUTPUT_DEFAULT;
+	struct stat st;
 	int r;
 
 	if (asprintf(&b->log, "%s" LOG_ENDING, output) < 0) {
@@ -47,7 +51,13 @@ static int background_open_log(struct background *b, struct error *err)
 	b->log_fd =
 		openat(place.dir_fd, place.base,
 		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-	return b->log_fd < 0 ? error_errno(err, -errno, "%s", b->log) : 0;
+	if (b->log_fd < 0 || fstat(b->log_fd, &st) < 0)
+		return error_errno(err, -errno, "%s", b->log);
+	/* In another user's folder, a second name of a file of ours. */
+	if (S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return 0;
+	b->log_fd = close_fd(b->log_fd);
+	return error_set(err, -EPERM, "%s is no file for messages", b->log);
 }
 
 /* From now on messages go to the file. */
@@ -56,6 +66,7 @@ static void background_recording(void *userdata, const Traced__Control__Session 
 	struct background *b = userdata;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	char taken;
 
 	if (background_open_log(b, &err) < 0)
 		cli_fail(&err);
@@ -64,9 +75,10 @@ static void background_recording(void *userdata, const Traced__Control__Session 
 	buf_putc(&text, '\0');
 	buf_append(&text, session->name, strlen(session->name) + 1);
 	buf_append(&text, session->instance, strlen(session->instance) + 1);
-	/* The caller may be gone. */
-	if (!text.failed)
-		write_full(b->tell_fd, text.data, text.len);
+	/* If the caller is gone (Ctrl-C), it wants no recording, and does not know its name. */
+	if (text.failed || write_full(b->tell_fd, text.data, text.len) < 0 ||
+	    read_full(b->tell_fd, &taken, 1) != 1)
+		raise(SIGTERM);
 	b->tell_fd = close_fd(b->tell_fd);
 }
 
@@ -122,6 +134,7 @@ static bool background_await(const struct options *o, int fd)
 	if (ends < 2 || names.failed)
 		return false;
 	background_tell(o, names.data, names.data + strlen(names.data) + 1);
+	write_full(fd, "", 1);
 	return true;
 }
 
@@ -133,8 +146,8 @@ int background_start(const struct options *o)
 	int ends[2], status = 0;
 	pid_t pid;
 
-	if (pipe2(ends, O_CLOEXEC) < 0) {
-		error_errno(&err, -errno, "pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+		error_errno(&err, -errno, "socketpair");
 		return cli_fail(&err);
 	}
 	listen_fd = ends[0];

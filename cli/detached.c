@@ -44,6 +44,40 @@ static int fetch_end_only(struct link *link, Traced__Control__Request *request,
 	return CLI_WHOLE;
 }
 
+/* True if the session's recorder writes files while it records: a Stop needs no output then. */
+static bool fetch_has_files(struct link *link, char *session)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+
+	query.session = session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	return link_call(link, &request, NULL, 0, &reply, NULL) == 0 &&
+	       reply->body_case == TRACED__CONTROL__REPLY__BODY_STATUS &&
+	       reply->status->n_sessions == 1 && *reply->status->sessions[0]->place;
+}
+
+/* Ends such a session; the caller's folder may be one where it can't write. False: none such. */
+static bool fetch_end_files(const struct options *o, int *ret_status)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Stop stop = TRACED__CONTROL__STOP__INIT;
+	_cleanup_link_ struct link link = { 0 };
+	_cleanup_free_ char *session = NULL;
+
+	if (link_open(&link, o, LINK_LISTENING, NULL) < 0 ||
+	    link_session(&link, o->args ? o->args[0] : NULL, &session, NULL) < 0 ||
+	    !fetch_has_files(&link, session))
+		return false;
+	stop.session = session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
+	request.stop = &stop;
+	*ret_status = fetch_end_only(&link, &request, o);
+	return true;
+}
+
 int fetch_run(const struct options *o, enum fetch_verb verb)
 {
 	/* Destructors run in reverse: the private daemon must end before the file is discarded. */
@@ -60,6 +94,8 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	struct progress progress;
 	int r;
 
+	if (verb == FETCH_STOP && !o->output && fetch_end_files(o, &r))
+		return r;
 	r = destination_open(&dest, o, NULL);
 	if (r)
 		return r;

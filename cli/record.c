@@ -101,8 +101,9 @@ static int record_send_start(struct recording *rec, struct error *err)
 	output.format = (char *)rec->dest.format->name;
 	output.raw_addresses = rec->o->raw_addresses;
 	start.message.output = &output;
-	destination_put_place(&rec->dest, &place);
-	if (buf_string(&place))
+	if (rec->stream)
+		destination_put_place(&rec->dest, &place);
+	if (place.len && buf_string(&place))
 		start.message.place = place.data;
 	start.message.stream = rec->stream;
 	/* A request less: an exchange of messages is visible in the recording. */

@@ -37,8 +37,8 @@ def parts(test):
     return [n for n in test.files() if re.fullmatch(r"out\.\d{4}\.txt", n)]
 
 
-def stopped(test, status=0):
-    result = test.run("stop", test.name, timeout=120)
+def stopped(test, status=0, **kwargs):
+    result = test.run("stop", test.name, timeout=120, **kwargs)
     check(result.status == status, f"{result}")
     settled("the writers end", lambda: not writers(test))
     return result
@@ -55,7 +55,8 @@ def files_come_and_are_reported(test):
     settled("some files", lambda: len(parts(test)) > 2)
     session, = json.loads(test.run("status", "--json").out)["sessions"]
     check(session["name"] == test.name and session["place"] == f"{test.dir}/out.*.txt", f"{session}")
-    result = stopped(test)
+    # Where it is called from does not matter.
+    result = stopped(test, cwd="/sys")
     events = int(re.search(r"([\d,]+) events? of", result.err)[1].replace(",", ""))
     check(f"{test.dir}/out.*.txt: " in result.err and "none lost" in result.err, f"{result}")
     check(events == lines_of(test), f"{events} events, {lines_of(test)} lines")
@@ -119,6 +120,33 @@ def a_failure_is_the_callers(test):
     settled("no process stays", lambda: not writers(test))
 
 
+def the_caller_gives_up(test):
+    """Killed before it prints the name: nobody could end the recording."""
+    for _ in range(20):
+        caller = test.start("start", "--name", test.name, *FORMAT)
+        settled("a second process", lambda: len(writers(test)) > 1 or caller.poll() is not None)
+        caller.kill()
+        result = test.finish(caller)
+        if not result.out:
+            break
+        stopped(test)
+    check(not result.out, f"always too late: {result}")
+    settled("the writers end", lambda: not writers(test))
+    check(json.loads(test.run("list", "--json").out)["sessions"] == [], "a session is left")
+
+
+def messages_go_to_no_other_file(test):
+    """The log would be a link, or a second name of another file: there is none."""
+    for make in (os.symlink, os.link):
+        (test.dir / "precious").write_text("")
+        make(test.dir / "precious", test.dir / "out.txt.log")
+        result = started(test, *FORMAT)
+        check("out.txt.log" in result.err.splitlines()[0], f"{result}")
+        stopped(test)
+        check((test.dir / "precious").read_text() == "", f"{make}")
+        (test.dir / "out.txt.log").unlink()
+
+
 def files_are_the_callers(test):
     test.daemon.socket.parent.chmod(0o755)
     test.daemon.socket.chmod(0o666)
@@ -142,7 +170,8 @@ def a_pipe_gets_the_name_only(test):
 def main():
     test = Test("background")
     for case in (files_come_and_are_reported, the_terminal_goes, only_the_last_are_kept, it_ends_by_itself,
-                 what_is_missing_is_said, a_failure_is_the_callers, files_are_the_callers, a_pipe_gets_the_name_only):
+                 what_is_missing_is_said, a_failure_is_the_callers, the_caller_gives_up,
+                 messages_go_to_no_other_file, files_are_the_callers, a_pipe_gets_the_name_only):
         test.case(case.__name__.replace("_", " "), case, daemon=True)
     test.end()
 
