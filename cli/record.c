@@ -218,12 +218,15 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	return 0;
 }
 
-/* The session ended by itself, before its duration was over. */
+/*
+ * The session ended by itself, before its duration was over. In the background a Stop of somebody
+ * is its end.
+ */
 static bool record_ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
 	const Traced__Control__Session *s;
 
-	if (rec->phase != PHASE_RECORDING ||
+	if (rec->mode || rec->phase != PHASE_RECORDING ||
 	    attached->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED ||
 	    !attached->finished->session)
 		return false;

@@ -60,7 +60,8 @@ def files_come_and_are_reported(test):
     events = int(re.search(r"([\d,]+) events? of", result.err)[1].replace(",", ""))
     check(f"{test.dir}/out.*.txt: " in result.err and "none lost" in result.err, f"{result}")
     check(events == lines_of(test), f"{events} events, {lines_of(test)} lines")
-    check("out.0001.txt to out." in (test.dir / "out.txt.log").read_text(), "no summary in the log")
+    log = (test.dir / "out.txt.log").read_text()
+    check("out.0001.txt to out." in log and "INCOMPLETE" not in log, log)
     check(not [n for n in test.files() if n.endswith(".part")], f"{test.files()}")
 
 
