@@ -33,6 +33,7 @@ enum completion {
 	COMPLETE_POLL,
 	COMPLETE_INSTANCE,
 	COMPLETE_COMMAND, /* a command of tracectl */
+	COMPLETE_LIST,	  /* what `tracectl list` takes */
 	COMPLETE_SHELL,
 };
 
@@ -64,6 +65,7 @@ enum option_id {
 	OPT_UPROBE,
 	OPT_TOP_LEVEL,
 	OPT_PID,
+	OPT_THREAD,
 	OPT_FOLLOW,
 	OPT_CPUS,
 	OPT_CLOCK,
@@ -104,7 +106,6 @@ enum option_id {
 	OPT_CPU_PROFILE,
 	OPT_FROM,
 	OPT_TO,
-	OPT_THREAD,
 	OPT_COMM,
 	OPT_SYMBOLS,
 	OPT_JSON_ARRAY,
@@ -119,6 +120,7 @@ enum option_id {
 	OPT_TASK,
 	OPT_WATCH,
 	OPT_BATCH,
+	OPT_FIELDS,
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
@@ -185,12 +187,10 @@ struct options {
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
-	int32_t *pids;
-	size_t pid_count;
+	int32_t *pids, *threads;
+	size_t pid_count, thread_count;
 	const char *tracer;
 	struct word_list cpu_profiles;
-	int32_t *threads;
-	size_t thread_count;
 	struct moment from, to;
 	struct word_list event_filters; /* "EVENTS: EXPRESSION", for recorded events */
 	const char *comm;		/* NULL: not given */
@@ -204,8 +204,10 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
-	bool watch, batch;
-	bool own_status; /* of a recorded command's status, only our part counts */
+	bool watch, batch, fields;
+	const char *shown;   /* the output's name in messages; NULL: its own */
+	bool report_follows; /* it says what is missing in the recording */
+	bool own_status;     /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
@@ -251,6 +253,7 @@ bool command_takes(const struct command *command, int id);
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACE_OPTION), OPTION(TOP_LEVEL), OPTION(KPROBE),      \
 		OPTION(UPROBE)
+#define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
 /* Choices of the output formats. */
@@ -267,8 +270,7 @@ bool command_takes(const struct command *command, int id);
 		OPTION(EVENT), OPTION(FILTER)
 #define OPTIONS_ROTATE OPTION(ROTATE), OPTION(KEEP)
 #define OPTIONS_TRIGGERS                                                                           \
-	OPTION(ON), OPTION(BEFORE), OPTION(AFTER), OPTION(AT_MOST), OPTION(MAX_SIZE),              \
-		OPTION(HOOK), OPTION(KEEP), OPTION(OUTPUT), OPTION(FORMAT)
+	OPTION(ON), OPTION(BEFORE), OPTION(AFTER), OPTION(AT_MOST), OPTION(MAX_SIZE), OPTION(HOOK)
 
 /*
  * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the options

@@ -10,7 +10,7 @@ bool clocks_list(struct buf *out)
 	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
 
 	/* Architectures add clocks. */
-	if (tracefs_open(&fs, NULL, NULL) == 0 && tracefs_clocks(fs, out) == 0)
+	if (tracefs_open(&fs, NULL, NULL) == 0 && tracefs_list(fs, TRACEFS_CLOCKS, out) == 0)
 		return true;
 	buf_clear(out);
 	buf_puts(out, "boot mono mono_raw tai local global perf uptime counter");

@@ -14,6 +14,7 @@
 #include "daemon/service/profiles.h"
 #include "event_list.h"
 #include "formats/formats.h"
+#include "kernel_list.h"
 #include "stream/poll_source.h"
 
 static void complete_offer(const char *candidate, const char *current)
@@ -133,6 +134,12 @@ static void offer_commands(const char *current)
 	}
 }
 
+static void offer_lists(const char *current)
+{
+	for (size_t i = 0; kernel_list_words[i]; i++)
+		complete_offer(kernel_list_words[i], current);
+}
+
 static void offer_kind(const struct options *o, enum completion kind, const char *current)
 {
 	switch (kind) {
@@ -167,6 +174,9 @@ static void offer_kind(const struct options *o, enum completion kind, const char
 		break;
 	case COMPLETE_COMMAND:
 		offer_commands(current);
+		break;
+	case COMPLETE_LIST:
+		offer_lists(current);
 		break;
 	}
 }

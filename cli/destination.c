@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "destination.h"
 
+#include <limits.h>
 #include <string.h>
 #include <strings.h>
 
@@ -232,6 +233,20 @@ void destination_passed(struct destination *d)
 
 	if (f)
 		f->fd = close_fd(f->fd);
+}
+
+void destination_put_place(const struct destination *d, struct buf *out)
+{
+	const char *path = d->rotates ? d->split.stem : d->path;
+	char folder[PATH_MAX];
+
+	if (d->in_place || !strcmp(d->path, "-"))
+		return;
+	if (path[0] != '/' && getcwd(folder, sizeof(folder)))
+		buf_printf(out, "%s/", folder);
+	buf_puts(out, path);
+	if (d->rotates)
+		buf_printf(out, ".*%s", d->split.ending);
 }
 
 bool destination_may_go_on(const struct destination *d)
@@ -515,6 +530,8 @@ int destination_finish(struct destination *d, const struct options *o,
 		return cli_fail(&err);
 	if (destination_commit(d, &outcome, &files, &err) < 0)
 		return d->rotates ? destination_fail(d, &err) : cli_fail(&err);
+	if (o->shown)
+		outcome.path = o->shown;
 	outcome.ended_early = d->ended_early;
 	outcome.extracted = d->extracted;
 	outcome.reported = d->reported;

@@ -52,6 +52,8 @@ void destination_give_up(struct destination *d);
 bool destination_may_go_on(const struct destination *d);
 /* The descriptor for the exporter. */
 int destination_fd(struct destination *d);
+/* Appends the absolute path, for people; of several files a glob. Nothing for a pipe. */
+void destination_put_place(const struct destination *d, struct buf *out);
 /* Call once the exporter has the descriptor. */
 void destination_passed(struct destination *d);
 void destination_deinit(struct destination *d);

@@ -6,8 +6,29 @@
 #include "link.h"
 #include "progress.h"
 
-/* A streamed session has its own output: without -o it only ends. Returns the exit status. */
-static int fetch_end_only(struct link *link, Traced__Control__Request *request)
+/* Reports what the recorder's own files have. Returns the exit status. */
+static int fetch_tell_files(const Traced__Control__Finished *finished, const struct options *o)
+{
+	const Traced__Control__Session *session = finished->session;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+
+	if (finished->result->error) {
+		control_error(finished->result->error, &err);
+		return cli_fail(&err);
+	}
+	if (outcome_from_finished(&outcome, finished, &err) < 0)
+		return cli_fail(&err);
+	outcome.path = *session->place ? session->place : session->name;
+	return outcome_tell(&outcome, o);
+}
+
+/*
+ * A session whose recorder writes it while it records: without -o it only ends. The reply comes
+ * when the files are complete, but not if they are a pipe. Returns the exit status.
+ */
+static int fetch_end_only(struct link *link, Traced__Control__Request *request,
+			  const struct options *o)
 {
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -15,9 +36,46 @@ static int fetch_end_only(struct link *link, Traced__Control__Request *request)
 	request->stop->output = NULL;
 	if (link_call(link, request, NULL, 0, &reply, &err) < 0)
 		return cli_fail(&err);
+	if (reply->body_case == TRACED__CONTROL__REPLY__BODY_FINISHED && reply->finished->result &&
+	    reply->finished->session)
+		return fetch_tell_files(reply->finished, o);
 	cli_line(stderr, "%s has ended: its 'record --stream' completes the file",
 		 request->stop->session);
 	return CLI_WHOLE;
+}
+
+/* True if the session's recorder writes files while it records: a Stop needs no output then. */
+static bool fetch_has_files(struct link *link, char *session)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+
+	query.session = session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	return link_call(link, &request, NULL, 0, &reply, NULL) == 0 &&
+	       reply->body_case == TRACED__CONTROL__REPLY__BODY_STATUS &&
+	       reply->status->n_sessions == 1 && *reply->status->sessions[0]->place;
+}
+
+/* Ends such a session; the caller's folder may be one where it can't write. False: none such. */
+static bool fetch_end_files(const struct options *o, int *ret_status)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Stop stop = TRACED__CONTROL__STOP__INIT;
+	_cleanup_link_ struct link link = { 0 };
+	_cleanup_free_ char *session = NULL;
+
+	if (link_open(&link, o, LINK_LISTENING, NULL) < 0 ||
+	    link_session(&link, o->args ? o->args[0] : NULL, &session, NULL) < 0 ||
+	    !fetch_has_files(&link, session))
+		return false;
+	stop.session = session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
+	request.stop = &stop;
+	*ret_status = fetch_end_only(&link, &request, o);
+	return true;
 }
 
 int fetch_run(const struct options *o, enum fetch_verb verb)
@@ -36,6 +94,8 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	struct progress progress;
 	int r;
 
+	if (verb == FETCH_STOP && !o->output && fetch_end_files(o, &r))
+		return r;
 	r = destination_open(&dest, o, NULL);
 	if (r)
 		return r;
@@ -73,7 +133,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	r = link_call(&link, &request, dest.fds, dest.fd_count, &reply, &err);
 	progress_clear(&progress);
 	if (r == -EBUSY && verb == FETCH_STOP && !o->output)
-		return fetch_end_only(&link, &request);
+		return fetch_end_only(&link, &request, o);
 	/* `stop out.json`: the argument is a file, not a session. */
 	if (r == -ENOENT && session && !o->output && export_format_find(NULL, session))
 		error_hint(&err, "name the output file with -o: -o %s", session);

@@ -5,9 +5,10 @@
 #include <stdio.h>
 
 #include "document.h"
+#include "event_fields.h"
 #include "event_list.h"
 
-static int events_from_daemon(struct event_list *list, struct link *link, struct error *err)
+static int events_from_daemon(struct event_list *list, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
@@ -15,11 +16,9 @@ static int events_from_daemon(struct event_list *list, struct link *link, struct
 
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
 	request.events = &query;
-	r = link_call(link, &request, NULL, 0, &list->reply, err);
+	r = kernel_source_ask(&list->source, &request, &list->reply, err);
 	if (r < 0)
 		return r;
-	if (list->reply->body_case != TRACED__CONTROL__REPLY__BODY_EVENTS)
-		return error_set(err, -EPROTO, "unexpected reply from traced");
 	list->names = (const char *const *)list->reply->events->names;
 	list->count = list->reply->events->n_names;
 	return 0;
@@ -28,20 +27,13 @@ static int events_from_daemon(struct event_list *list, struct link *link, struct
 int event_list_init(struct event_list *ret, const struct options *o, struct error *err)
 {
 	_cleanup_event_list_ struct event_list list = { 0 };
-	_cleanup_error_ struct error refused = ERROR_INIT;
-	_cleanup_link_ struct link link = { 0 };
 	int r;
 
-	r = link_open(&link, o, LINK_OR_ROOT, &refused);
-	if (!r) {
-		r = events_from_daemon(&list, &link, err);
-	} else if (!link_no_daemon(r) || geteuid() != 0) {
-		error_move(err, &refused);
-	} else {
-		r = tracefs_open(&list.tracefs, NULL, err);
-		if (!r)
-			r = tracefs_events(list.tracefs, &list.names, &list.count, err);
-	}
+	r = kernel_source_open(&list.source, o, err);
+	if (r == 0 && list.source.tracefs)
+		r = tracefs_events(list.source.tracefs, &list.names, &list.count, err);
+	else if (r == 0)
+		r = events_from_daemon(&list, err);
 	if (r < 0)
 		return r;
 	*ret = list;
@@ -52,8 +44,35 @@ int event_list_init(struct event_list *ret, const struct options *o, struct erro
 void event_list_deinit(struct event_list *list)
 {
 	reply_freep(&list->reply);
-	tracefs_free(list->tracefs);
+	kernel_source_deinit(&list->source);
 	*list = (struct event_list){ 0 };
+}
+
+int event_list_format(struct event_list *list, const char *event, struct buf *out,
+		      struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r;
+
+	if (list->source.tracefs) {
+		r = tracefs_format(list->source.tracefs, event, out);
+		return r < 0 ? error_errno(err, r, "cannot read the format of %s", event) : 0;
+	}
+	query.glob = (char *)event;
+	query.formats = true;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
+	request.events = &query;
+	r = kernel_source_ask(&list->source, &request, &reply, err);
+	if (r < 0)
+		return r;
+	if (reply->events->n_formats != 1) {
+		error_set(err, -ENOSYS, "this traced does not tell the fields of %s", event);
+		return error_hint(err, "restart it after an update");
+	}
+	buf_puts(out, reply->events->formats[0]);
+	return 0;
 }
 
 static void events_print(const struct event_matches *matches, bool as_json)
@@ -71,6 +90,41 @@ static void events_print(const struct event_matches *matches, bool as_json)
 		document_string(&j, NULL, matches->items[i].name);
 	document_close(&j, ']');
 	document_print(&j);
+}
+
+/* Returns the exit status. An event may go, with its module, before its format is read. */
+static int events_print_fields(struct event_list *list, const struct event_matches *matches,
+			       bool as_json)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct document j = DOCUMENT_INIT(&out);
+	int status = CLI_WHOLE;
+
+	if (as_json)
+		document_open(&j, NULL, '[');
+	for (size_t i = 0; i < matches->count; i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf format = BUF_INIT;
+
+		if (event_list_format(list, matches->items[i].name, &format, &err) < 0 ||
+		    !buf_string(&format)) {
+			status = cli_fail(&err);
+			continue;
+		}
+		if (as_json)
+			event_fields_put_json(matches->items[i].name, format.data, &j);
+		else
+			event_fields_put(matches->items[i].name, format.data, &out);
+		if (!as_json && i == matches->count - 1)
+			event_fields_put_common(format.data, &out);
+	}
+	if (as_json) {
+		document_close(&j, ']');
+		document_print(&j);
+	} else {
+		fputs(buf_string(&out) ?: "", stdout);
+	}
+	return status;
 }
 
 static int events_run(const struct options *o)
@@ -94,16 +148,22 @@ static int events_run(const struct options *o)
 			       list.names, list.count, &err);
 	if (r < 0)
 		return cli_fail(&err);
+	if (o->fields || o->verbose)
+		return events_print_fields(&list, &matches, o->json);
 	events_print(&matches, o->json);
 	return CLI_WHOLE;
 }
 
 const struct command command_events = {
 	.name = "events",
-	.synopsis = "[GLOB...]",
-	.summary = "list the events of this kernel",
-	.text = "All, or those that match a GLOB: sched, 'irq:*', sched_switch, '*:*wakeup*'.",
-	.options = OPTION_SET(OPTION(JSON)),
+	.synopsis = "[GLOB...] [--fields]",
+	.summary = "list the events of this kernel, and their fields",
+	.text = "All, or those that match a GLOB: sched, 'irq:*', sched_switch, '*:*wakeup*'.\n"
+		"--fields (or -v) lists the fields of each, with their types and the operators\n"
+		"that a filter (-f) may use with them. 'root only' is for fields whose value may\n"
+		"be an address of the kernel.",
+	.options = OPTION_SET(OPTION(FIELDS), OPTION(JSON), OPTION(VERBOSE)),
+	.own = OPTION_SET(OPTION(FIELDS)),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_EVENT,
 	.run = events_run,

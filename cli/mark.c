@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "link.h"
+#include "private.h"
 
 /* A bar would end the name, a newline the mark. */
 static int mark_check_name(const char *name, size_t len, struct error *err)
@@ -28,6 +29,22 @@ static int mark_put_counter(struct buf *text, long pid, const char *counter, str
 	}
 	buf_printf(text, "C|%ld|%.*s|%s", pid, (int)(is - counter), counter, is + 1);
 	return mark_check_name(counter, (size_t)(is - counter), err);
+}
+
+/* Words of atrace ("C|1|queue|7"), and marks that tie clocks, stay as they are. */
+static bool mark_is_known(const char *text)
+{
+	return (text[0] >= 'A' && text[0] <= 'Z' && text[1] == '|') ||
+	       strncmp(text, "trace_event_clock_sync:", strlen("trace_event_clock_sync:")) == 0;
+}
+
+/* An instant on a track of the process: the daemon writes it, so its thread is unknown. */
+static void mark_put_instant(struct buf *out, long pid, char *const *words, size_t count)
+{
+	if (!mark_is_known(words[0]))
+		buf_printf(out, "N|%ld|marks|", pid);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(out, "%s%s", i ? " " : "", words[i]);
 }
 
 /*
@@ -62,48 +79,68 @@ static int mark_append_text(struct buf *text, const struct options *o, struct er
 				      err);
 	if (o->counter)
 		return mark_put_counter(text, pid, o->counter, err);
-	for (size_t i = 0; i < o->arg_count; i++)
-		buf_printf(text, "%s%s", i ? " " : "", o->args[i]);
+	mark_put_instant(text, pid, o->args, o->arg_count);
 	return 0;
+}
+
+static int mark_send(const struct options *o, char *text, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	_cleanup_link_ struct link link = { 0 };
+	int r = link_open(&link, o, LINK_LISTENING, err);
+
+	if (r < 0)
+		return r;
+	mark.text = text;
+	if (o->name)
+		mark.session = (char *)o->name;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
+	request.mark = &mark;
+	return link_call(&link, &request, NULL, 0, &reply, err);
+}
+
+/* With --socket only that daemon is meant. */
+static bool mark_wants_private(const struct options *o)
+{
+	return !o->socket && geteuid() == 0;
 }
 
 static int mark_run(const struct options *o)
 {
-	_cleanup_link_ struct link link = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT, private_err = ERROR_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+	int r, count = 0;
 
 	if (mark_append_text(&text, o, &err) < 0)
 		return cli_usage(&err);
-	mark.text = buf_string(&text);
-	if (!mark.text) {
+	if (!buf_string(&text)) {
 		error_errno(&err, -ENOMEM, "mark");
 		return cli_fail(&err);
 	}
-	if (o->name)
-		mark.session = (char *)o->name;
-	if (link_open(&link, o, LINK_LISTENING, &err) < 0)
-		return cli_fail(&err);
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
-	request.mark = &mark;
-	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
-		return cli_fail(&err);
-	return CLI_WHOLE;
+	r = mark_send(o, text.data, &err);
+	if (mark_wants_private(o))
+		count = private_recordings_mark(o->name, text.data, &private_err);
+	if (count < 0)
+		return cli_fail(&private_err);
+	/* A daemon that records nothing, or none at all. */
+	if (count && (link_no_daemon(r) || r == -ENOENT))
+		return CLI_WHOLE;
+	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 
 const struct command command_mark = {
 	.name = "mark",
 	.synopsis = "TEXT... | --begin NAME | --end NAME | --counter NAME=NUMBER [--name SESSION]",
 	.summary = "put a mark into every running session",
-	.text = "Writes TEXT through trace_marker; it appears among the kernel's events. With\n"
-		"--name only that session gets it.\n"
+	.text = "Writes a mark through trace_marker; it appears among the kernel's events. With\n"
+		"--name only that session gets it. Root's marks also reach the recordings of\n"
+		"private daemons, unless --socket is given.\n"
 		"\n"
-		"--begin and --end make a slice, --counter a value, of the process that calls\n"
-		"tracectl, a shell mostly, or of -P PID. Slices of one name that overlap need an\n"
-		"--id, a number.",
+		"TEXT is an instant, --begin and --end make a slice, --counter a value, of the\n"
+		"process that calls tracectl, a shell mostly, or of -P PID. Slices of one name\n"
+		"that overlap need an --id, a number.",
 	.options = OPTION_SET(OPTION(NAME), OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID),
 			      OPTION(PID)),
 	.own = OPTION_SET(OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID)),

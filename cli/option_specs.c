@@ -168,6 +168,7 @@ DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(watch)
 DEFINE_SET_FLAG(batch)
+DEFINE_SET_FLAG(fields)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
@@ -259,12 +260,13 @@ static int set_sync_bound(struct options *o, const char *value, struct error *er
 	return parse_duration(value, &o->sync_bound_ns, err);
 }
 
-struct id_list {
-	int32_t **ids;
+struct pid_option {
+	const char *name, *what;
+	int32_t **items;
 	size_t *count;
 };
 
-static int option_add_pid(const struct id_list *list, const char *text, size_t len,
+static int option_add_pid(const struct pid_option *p, const char *text, size_t len,
 			  struct error *err)
 {
 	char *end;
@@ -275,21 +277,22 @@ static int option_add_pid(const struct id_list *list, const char *text, size_t l
 	pid = strtoul(text, &end, 10);
 	if (!len || text[0] < '0' || text[0] > '9' || end != text + len || errno || !pid ||
 	    pid > INT_MAX) {
-		error_set(err, -EINVAL, "'%.*s' is not a process id", (int)len, text);
-		return error_hint(err, "-P takes numbers: -P 1234 or -P 1234,5678");
+		error_set(err, -EINVAL, "'%.*s' is not a %s id", (int)len, text, p->what);
+		return error_hint(err, "%s takes numbers: %s 1234 or %s 1234,5678", p->name,
+				  p->name, p->name);
 	}
-	own = vec_add_exact(*list->ids, *list->count);
+	own = vec_add_exact(*p->items, *p->count);
 	if (!own)
-		return error_errno(err, -ENOMEM, "%s", text);
+		return error_errno(err, -ENOMEM, "%s", p->name);
 	*own = (int32_t)pid;
 	return 0;
 }
 
-static int option_add_pids(const struct id_list *list, const char *value, struct error *err)
+static int option_add_pids(const struct pid_option *p, const char *value, struct error *err)
 {
 	for (;;) {
 		size_t len = strcspn(value, ",");
-		int r = option_add_pid(list, value, len, err);
+		int r = option_add_pid(p, value, len, err);
 
 		if (r < 0 || !value[len])
 			return r;
@@ -299,12 +302,16 @@ static int option_add_pids(const struct id_list *list, const char *value, struct
 
 static int set_pid(struct options *o, const char *value, struct error *err)
 {
-	return option_add_pids(&(struct id_list){ &o->pids, &o->pid_count }, value, err);
+	const struct pid_option p = { "-P", "process", &o->pids, &o->pid_count };
+
+	return option_add_pids(&p, value, err);
 }
 
 static int set_thread(struct options *o, const char *value, struct error *err)
 {
-	return option_add_pids(&(struct id_list){ &o->threads, &o->thread_count }, value, err);
+	const struct pid_option p = { "--thread", "thread", &o->threads, &o->thread_count };
+
+	return option_add_pids(&p, value, err);
 }
 
 static int set_from(struct options *o, const char *value, struct error *err)
@@ -512,10 +519,14 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, add_uprobe },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "record in the top-level buffer", GROUP_RARE,
 			    COMPLETE_NOTHING, set_top_level },
-	[OPT_PID] = { 'P', "pid", "PID", "only this task; may be repeated (mark: its process)",
+	[OPT_PID] = { 'P', "pid", "PID",
+		      "only this process, with its threads; may be repeated (mark: its process)",
 		      GROUP_WHAT, COMPLETE_NOTHING, set_pid },
-	[OPT_FOLLOW] = { 'F', "follow", NULL, "only COMMAND and its children", GROUP_WHAT,
-			 COMPLETE_NOTHING, set_follow },
+	[OPT_THREAD] = { 0, "thread", "TID", "only this thread; may be repeated", GROUP_WHAT,
+			 COMPLETE_NOTHING, set_thread },
+	[OPT_FOLLOW] = { 'F', "follow", NULL,
+			 "only COMMAND and its children; with -P, also the process's children",
+			 GROUP_WHAT, COMPLETE_NOTHING, set_follow },
 	[OPT_CPUS] = { 0, "cpus", "LIST", "only these CPUs: 0-3,8", GROUP_WHAT, COMPLETE_NOTHING,
 		       set_cpus },
 	[OPT_CLOCK] = { 'C', "clock", "CLOCK", "the kernel's trace clock (boot)", GROUP_RARE,
@@ -603,8 +614,6 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       GROUP_WHAT, COMPLETE_NOTHING, set_from },
 	[OPT_TO] = { 0, "to", "TIME", "only what is before that time", GROUP_WHAT, COMPLETE_NOTHING,
 		     set_to },
-	[OPT_THREAD] = { 0, "thread", "TID", "only this thread; may be repeated", GROUP_WHAT,
-			 COMPLETE_NOTHING, set_thread },
 	[OPT_COMM] = { 0, "comm", "GLOB", "only tasks of this name, or of a process of it",
 		       GROUP_WHAT, COMPLETE_NOTHING, set_comm },
 	[OPT_SYMBOLS] = { 0, "symbols", "FOLDER",
@@ -639,6 +648,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_watch },
 	[OPT_BATCH] = { 0, "batch", NULL, "print lines, also on a terminal", GROUP_WHERE,
 			COMPLETE_NOTHING, set_batch },
+	[OPT_FIELDS] = { 0, "fields", NULL, "also fields, types, and operators for filters",
+			 GROUP_WHAT, COMPLETE_NOTHING, set_fields },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", GROUP_GENERAL, COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "print only problems", GROUP_GENERAL, COMPLETE_NOTHING,
 			set_quiet },

@@ -139,7 +139,8 @@ static int option_apply(struct options *o, const struct option_spec *spec, const
 	int r = spec->set(o, value, err);
 
 	if (r < 0 && spec->arg && spec != &option_specs[OPT_FILTER] &&
-	    spec != &option_specs[OPT_EVENT] && spec != &option_specs[OPT_PID])
+	    spec != &option_specs[OPT_EVENT] && spec != &option_specs[OPT_PID] &&
+	    spec != &option_specs[OPT_THREAD])
 		error_prefix(err, "--%s", spec->name);
 	return r;
 }
@@ -215,19 +216,18 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
-	if (o->follow && !o->command) {
-		error_set(err, -EINVAL, "-F needs a command");
-		return error_hint(err,
-				  "tracectl record -F -- COMMAND; for a running task, use -P PID");
+	if (o->follow && !o->command && !o->pid_count && !o->thread_count) {
+		error_set(err, -EINVAL, "-F needs a command or a process");
+		return error_hint(err, "tracectl record -F -- COMMAND, or -F -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns && !o->on.count) {
 		error_set(err, -EINVAL, "--keep needs --rotate or --on");
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
-	if (command == &command_start && !o->on.count &&
+	if (command == &command_start && !o->on.count && !o->rotate_bytes && !o->rotate_ns &&
 	    (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook || o->output ||
 	     o->format)) {
-		error_set(err, -EINVAL, "start writes files only with --on CONDITION");
+		error_set(err, -EINVAL, "start writes files only with --rotate or --on");
 		return error_hint(err, "'tracectl stop -o FILE' writes the recording");
 	}
 	/* A conversion reads complete files only. */

@@ -292,7 +292,8 @@ static void outcome_print_json(const struct outcome *outcome)
 		outcome_put_files(&j, outcome->split);
 	if (outcome->sequels)
 		outcome_put_sequels(&j, outcome);
-	document_string(&j, "format", outcome->format->name);
+	if (outcome->format)
+		document_string(&j, "format", outcome->format->name);
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
 	document_uint(&j, "own_events", r->own_events);
@@ -336,13 +337,16 @@ static bool outcome_among(const char *text, char *const *list, size_t count)
 	return false;
 }
 
-/* Prints warnings of the exporter, and those of the session that were not printed yet. */
-static void outcome_tell_warnings(const struct outcome *outcome)
+/*
+ * Prints warnings of the exporter, unless a report repeats them, and those of the session that were
+ * not printed yet.
+ */
+static void outcome_tell_warnings(const struct outcome *outcome, bool report_follows)
 {
 	const Traced__Control__Session *s = outcome->session, *reported = outcome->reported;
 	const struct export_result *r = &outcome->result;
 
-	for (size_t i = 0; i < r->warning_count; i++) {
+	for (size_t i = 0; !report_follows && i < r->warning_count; i++) {
 		/* Reported separately, as an error. */
 		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
 			continue;
@@ -356,6 +360,37 @@ static void outcome_tell_warnings(const struct outcome *outcome)
 		      outcome_among(s->warnings[i], reported->warnings, reported->n_warnings)))
 			cli_pass_on(s->warnings[i]);
 	}
+}
+
+static void outcome_tell_nothing(const struct outcome *outcome, const struct options *o)
+{
+	const struct export_result *r = &outcome->result;
+
+	cli_warn("%s: NOT ONE EVENT %s", outcome->path,
+		 r->incomplete ? "could be read" : "was recorded");
+	if (r->incomplete || outcome->ended_early)
+		return;
+	fputs(outcome->extracted ? "  hint: the buffer is empty, or its events were already read\n"
+				 : "  hint: no selected event happened, or a filter dropped all: "
+				   "check -e, -f, "
+				   "-P, --thread, --cpus and 'tracectl doctor'\n",
+	      stderr);
+	if (o->pid_count && !o->follow)
+		fputs("  hint: -P leaves out the processes that PID starts: -F adds them\n",
+		      stderr);
+}
+
+/* A report on the same recording says this, too. */
+static void outcome_tell_missing(const struct outcome *outcome, const struct options *o)
+{
+	const struct export_result *r = &outcome->result;
+
+	if (!outcome->ended_early && r->incomplete)
+		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
+	if (r->lost)
+		outcome_tell_loss(outcome);
+	if (r->events <= r->own_events)
+		outcome_tell_nothing(outcome, o);
 }
 
 int outcome_tell(const struct outcome *outcome, const struct options *o)
@@ -376,26 +411,13 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	if (!o->quiet && !o->json && outcome->split)
 		outcome_tell_removed(outcome->split);
 	outcome_tell_sequels(outcome);
-	outcome_tell_warnings(outcome);
+	outcome_tell_warnings(outcome, o->report_follows);
 	if (failed)
 		cli_pass_on(outcome->session->error);
 	if (outcome->ended_early)
 		cli_warn("%s is INCOMPLETE: it ends before the recording did", outcome->path);
-	else if (r->incomplete)
-		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
-	if (r->lost)
-		outcome_tell_loss(outcome);
-	if (nothing) {
-		cli_warn("%s: NOT ONE EVENT %s", outcome->path,
-			 r->incomplete ? "could be read" : "was recorded");
-		if (!r->incomplete && !outcome->ended_early)
-			fputs(outcome->extracted
-				      ? "  hint: the buffer is empty, or its events were already "
-					"read\n"
-				      : "  hint: no selected event happened, or a filter dropped "
-					"all: check -e, -f, -P, --cpus and 'tracectl doctor'\n",
-			      stderr);
-	}
+	if (!o->report_follows)
+		outcome_tell_missing(outcome, o);
 	if (o->verbose)
 		outcome_tell_ledger(r);
 	if (!o->quiet && !o->json && !nothing)

@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "base/vec.h"
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/journal.h"
+#include "daemon/service/config.h"
 
 #define COMMAND_LINE_MAX (16U << 10)
 
@@ -93,6 +95,67 @@ int private_recordings_find(const char *state_dir, const char *proc, struct priv
 		r = private_recordings_add(ret, entry->d_name, proc);
 	closedir(dir);
 	return r;
+}
+
+int private_recordings_find_usual(struct private_recordings *ret)
+{
+	_cleanup_config_ struct config config = { 0 };
+	int r = config_load_usual(&config);
+
+	*ret = (struct private_recordings){ 0 };
+	return r < 0 ? r : private_recordings_find(config.state_dir, "/proc", ret);
+}
+
+static int private_check_folder(const char *folder, struct error *err)
+{
+	struct stat st;
+
+	if (stat(folder, &st) < 0)
+		return errno == ENOENT ? 0 : error_errno(err, -errno, "%s", folder);
+	if (st.st_uid == 0 && !(st.st_mode & 022))
+		return 0;
+	error_set(err, -EPERM, "%s is not root's alone: private recordings get no marks", folder);
+	return error_hint(err, "chown root %s; chmod go-w %s", folder, folder);
+}
+
+/* tracefs is opened for the first recording. */
+static int private_mark_all(const struct private_recordings *l, const char *name, const char *text,
+			    struct error *err)
+{
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	int count = 0, r = 0;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const char *own = private_recording_name(&l->items[i]);
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int e = 0;
+
+		if (name && strcmp(name, own) != 0)
+			continue;
+		if (!fs)
+			e = tracefs_open(&fs, NULL, &why);
+		if (e == 0)
+			e = capture_mark_other(fs, l->items[i].instance, text, &why);
+		/* One that begins or ends now takes no marks. */
+		if (e < 0 && e != -ENODATA && e != -ENOENT)
+			r = error_move(err, &why);
+		count += e == 0;
+	}
+	return count ?: r;
+}
+
+int private_recordings_mark(const char *name, const char *text, struct error *err)
+{
+	_cleanup_(private_recordings_deinit) struct private_recordings list = { 0 };
+	_cleanup_config_ struct config config = { 0 };
+	int r = config_load_usual(&config);
+
+	if (r < 0)
+		return error_errno(err, r, "configuration");
+	r = private_check_folder(config.state_dir, err);
+	if (r == 0)
+		r = private_recordings_find(config.state_dir, "/proc", &list);
+	return r < 0 ? r : private_mark_all(&list, name, text, err);
 }
 
 void private_recordings_deinit(struct private_recordings *l)

@@ -23,6 +23,7 @@
 #include "destination.h"
 #include "link.h"
 #include "progress.h"
+#include "record.h"
 #include "report.h"
 #include "start_request.h"
 
@@ -33,6 +34,7 @@ enum phase { PHASE_ARMING, PHASE_RECORDING, PHASE_WRITING, PHASE_DONE };
 
 struct recording {
 	const struct options *o;
+	const struct record_mode *mode; /* NULL: in the foreground */
 	struct link link;
 	struct child child;
 	struct destination dest;
@@ -90,6 +92,7 @@ static int record_send_start(struct recording *rec, struct error *err)
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
 	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	_cleanup_buf_ struct buf place = BUF_INIT;
 	int r;
 
 	r = start_request_init(&start, rec->o, rec->child.pid, err);
@@ -98,6 +101,10 @@ static int record_send_start(struct recording *rec, struct error *err)
 	output.format = (char *)rec->dest.format->name;
 	output.raw_addresses = rec->o->raw_addresses;
 	start.message.output = &output;
+	if (rec->stream)
+		destination_put_place(&rec->dest, &place);
+	if (place.len && buf_string(&place))
+		start.message.place = place.data;
 	start.message.stream = rec->stream;
 	/* A request less: an exchange of messages is visible in the recording. */
 	start.message.attach = !rec->stream;
@@ -204,17 +211,22 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 			record_cancel(rec);
 		return r;
 	}
-	if (!rec->o->duration_ns && !rec->o->quiet)
+	if (rec->mode)
+		rec->mode->started(rec->mode->userdata, session);
+	else if (!rec->o->duration_ns && !rec->o->quiet)
 		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path ?: rec->dest.path);
 	return 0;
 }
 
-/* The session ended by itself, before its duration was over. */
+/*
+ * The session ended by itself, before its duration was over. In the background a Stop of somebody
+ * is its end.
+ */
 static bool record_ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
 	const Traced__Control__Session *s;
 
-	if (rec->phase != PHASE_RECORDING ||
+	if (rec->mode || rec->phase != PHASE_RECORDING ||
 	    attached->body_case != TRACED__CONTROL__REPLY__BODY_FINISHED ||
 	    !attached->finished->session)
 		return false;
@@ -418,10 +430,11 @@ static int record_status(const struct recording *rec, int ours)
 	return (WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)) ?: ours;
 }
 
-static int record_to_file(const struct options *o)
+int record_with(const struct options *o, const struct record_mode *mode)
 {
 	_cleanup_(recording_deinit) struct recording rec = {
 		.o = o,
+		.mode = mode,
 		.child = CHILD_INIT,
 		.dest = DESTINATION_INIT,
 		.signal_fd = -EBADF,
@@ -455,7 +468,7 @@ static int record_to_file(const struct options *o)
 	if (o->command &&
 	    child_spawn(&rec.child, o->command, !strcmp(rec.dest.path, "-"), &err) < 0)
 		return cli_fail(&err);
-	if (link_open(&rec.link, o, LINK_PRIVATE_TOO, &err) < 0)
+	if (link_open(&rec.link, o, mode ? LINK_LISTENING : LINK_PRIVATE_TOO, &err) < 0)
 		return cli_fail(&err);
 	r = recording_run(&rec, &err);
 	progress_clear(&rec.progress);
@@ -468,6 +481,11 @@ static int record_to_file(const struct options *o)
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
 	return record_status(&rec, destination_finish(&rec.dest, o, rec.finished));
+}
+
+static int record_to_file(const struct options *o)
+{
+	return record_with(o, NULL);
 }
 
 static int record_run(const struct options *o)
@@ -491,12 +509,12 @@ const struct command command_record = {
 		"  tracectl record --ring -b 16M -o last.json\n"
 		"  tracectl record -t 10s --report sched,irq",
 	.options = OPTION_SET(OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT),
-			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(PID),
-			      OPTION(FOLLOW), OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST,
-			      OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE,
-			      OPTION(NAME), OPTION(STATUS), OPTION(REPORT), OPTION(TGID),
-			      OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
-			      OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
+			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTIONS_TASKS,
+			      OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST, OPTION(RING),
+			      OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE, OPTION(NAME),
+			      OPTION(STATUS), OPTION(REPORT), OPTION(TGID), OPTION(RAW_ADDRESSES),
+			      OPTIONS_FORMATS, OPTIONS_MERGE, OPTION(FAIL_ON_LOSS), OPTION(JSON),
+			      OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,
 };

@@ -96,7 +96,10 @@ static int reporting_init(struct reporting *r, const struct options *o, const ch
 /* The recording is open. Returns the exit status. */
 static int reporting_run(struct reporting *r)
 {
-	const struct options quiet = { .quiet = true, .fail_on_loss = r->o->fail_on_loss };
+	const struct options quiet = { .quiet = true,
+				       .fail_on_loss = r->o->fail_on_loss,
+				       .pid_count = r->o->pid_count,
+				       .follow = r->o->follow };
 	_cleanup_outcome_ struct outcome outcome = { .path = r->path };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
@@ -164,11 +167,13 @@ static int reporting_record(struct reporting *r, const struct options *o,
 	int status, reported, converted = 0;
 
 	changed.json = false;
+	changed.report_follows = true;
 	if (!direct) {
 		r->in = report_open_temp(path, &err);
 		if (r->in < 0)
 			return cli_fail(&err);
 		changed.output = path;
+		changed.shown = r->path;
 		changed.format = "traced";
 		changed.quiet = true;
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include <stdio.h>
 
+#include "background.h"
 #include "cli.h"
 #include "document.h"
 #include "link.h"
@@ -50,6 +51,8 @@ static int start_run(const struct options *o)
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 
+	if (o->rotate_bytes || o->rotate_ns)
+		return background_start(o);
 	if (o->on.count && triggers_init(&triggers, o, &err) < 0)
 		return cli_usage(&err);
 	if (start_request_init(&start, o, 0, &err) < 0 ||
@@ -77,7 +80,8 @@ static int start_run(const struct options *o)
 
 const struct command command_start = {
 	.name = "start",
-	.synopsis = "[--name NAME] [-t TIME] [what to trace] [--ring --on CONDITION]",
+	.synopsis = "[--name NAME] [-t TIME] [what to trace] [--rotate LIMIT -o FILE] "
+		    "[--ring --on CONDITION]",
 	.summary = "start a session that runs in the background",
 	.text = "Prints the session's name. It records until 'tracectl stop', or for TIME and "
 		"then\n"
@@ -86,10 +90,16 @@ const struct command command_start = {
 		"With --ring and --on it takes a snapshot whenever a condition is met, into the\n"
 		"folder -o (SESSION.triggers): 'sched.delay > 5ms for comm=pulse*',\n"
 		"'irq.max > 1ms', 'softirq.max > 1ms', 'mark \"frame\" > 16ms', 'lost > 0',\n"
-		"'event sched:sched_process_exit if comm == \"x\"'.",
-	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
-			      OPTIONS_FUNCTIONS, OPTION(PID), OPTION(CPUS), OPTION(CLOCK),
-			      OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(NAME),
-			      OPTION(TGID), OPTION(JSON), OPTION(QUIET), OPTIONS_TRIGGERS),
+		"'event sched:sched_process_exit if comm == \"x\"'.\n"
+		"\n"
+		"With --rotate a process of tracectl stays and has the files written while it\n"
+		"records, also when you log out; 'tracectl stop' ends it and says what the files\n"
+		"have. Its messages go to FILE.log.",
+	.options =
+		OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
+			   OPTIONS_FUNCTIONS, OPTIONS_TASKS, OPTION(CPUS), OPTION(CLOCK),
+			   OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(NAME), OPTIONS_ROTATE,
+			   OPTION(OUTPUT), OPTION(FORMAT), OPTIONS_FORMATS, OPTION(RAW_ADDRESSES),
+			   OPTION(TGID), OPTION(JSON), OPTION(QUIET), OPTIONS_TRIGGERS),
 	.run = start_run,
 };

@@ -27,22 +27,40 @@ static int start_fill_events(struct start_request *s, const struct options *o)
 	return 0;
 }
 
+static int start_check_alive(const int32_t *tasks, size_t count, const char *option,
+			     const char *what, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (kill(tasks[i], 0) == 0 || errno != ESRCH)
+			continue;
+		error_set(err, -ESRCH, "%s %d: no such %s", option, (int)tasks[i], what);
+		return error_hint(err, "%s",
+				  strcmp(option, "-P") == 0
+					  ? "pgrep NAME shows process ids"
+					  : "ps -L -p PID shows the threads of a process (LWP)");
+	}
+	return 0;
+}
+
 static int start_fill_pids(struct start_request *s, const struct options *o, pid_t child,
 			   struct error *err)
 {
-	s->pids = calloc(o->pid_count + 1, sizeof(*s->pids));
+	int r = start_check_alive(o->pids, o->pid_count, "-P", "process", err);
+
+	if (r == 0)
+		r = start_check_alive(o->threads, o->thread_count, "--thread", "thread", err);
+	if (r < 0)
+		return r;
+	s->pids = calloc(o->thread_count + 1, sizeof(*s->pids));
 	if (!s->pids)
-		return error_errno(err, -ENOMEM, "-P");
-	for (size_t i = 0; i < o->pid_count; i++) {
-		if (kill(o->pids[i], 0) < 0 && errno == ESRCH) {
-			error_set(err, -ESRCH, "-P %d: no such process", (int)o->pids[i]);
-			return error_hint(err, "pgrep NAME shows process ids");
-		}
-		s->pids[s->message.n_pids++] = o->pids[i];
-	}
-	if (o->follow)
+		return error_errno(err, -ENOMEM, "--thread");
+	for (size_t i = 0; i < o->thread_count; i++)
+		s->pids[s->message.n_pids++] = o->threads[i];
+	if (o->follow && o->command)
 		s->pids[s->message.n_pids++] = child;
 	s->message.pids = s->pids;
+	s->message.processes = o->pids;
+	s->message.n_processes = o->pid_count;
 	s->message.follow_forks = o->follow;
 	return 0;
 }

@@ -10,8 +10,8 @@
 #include "base/parse.h"
 #include "base/visible.h"
 #include "cli.h"
-#include "daemon/service/config.h"
 #include "document.h"
+#include "kernel_list.h"
 #include "leftovers.h"
 #include "link.h"
 #include "private.h"
@@ -86,6 +86,7 @@ static void status_json_session(struct document *j, const Session *s)
 	document_uint(j, "uid", s->uid);
 	document_string(j, "what", s->what);
 	document_string(j, "instance", s->instance);
+	document_string(j, "place", s->place);
 	document_uint(j, "started_boot_ns", s->started_boot_ns);
 	document_uint(j, "elapsed_ns", s->elapsed_ns);
 	document_uint(j, "duration_ns", s->duration_ns);
@@ -109,7 +110,23 @@ static void status_json_session(struct document *j, const Session *s)
 	document_close(j, '}');
 }
 
-static void status_print_json(const Traced__Control__Status *status, bool daemon)
+static void status_json_private(struct document *j, const struct private_recordings *l)
+{
+	document_open(j, "private", '[');
+	for (size_t i = 0; i < l->count; i++) {
+		document_open(j, NULL, '{');
+		document_string(j, "name", private_recording_name(&l->items[i]));
+		document_uint(j, "daemon", (uint64_t)l->items[i].daemon);
+		document_string(j, "instance", l->items[i].instance);
+		document_string(j, "command", l->items[i].command);
+		document_close(j, '}');
+	}
+	document_close(j, ']');
+}
+
+/* private NULL: without them. */
+static void status_print_json(const Traced__Control__Status *status, bool daemon,
+			      const struct private_recordings *private)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -126,6 +143,8 @@ static void status_print_json(const Traced__Control__Status *status, bool daemon
 	for (size_t i = 0; i < status->n_sessions; i++)
 		status_json_session(&j, status->sessions[i]);
 	document_close(&j, ']');
+	if (private)
+		status_json_private(&j, private);
 	document_close(&j, '}');
 	document_print(&j);
 }
@@ -170,6 +189,10 @@ static void status_print_session(const Session *s, bool verbose)
 	buf_visible(&b, s->what, VISIBLE_MAX);
 	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
 	status_owner(s->uid, &b);
+	if (*s->place) {
+		buf_puts(&b, "\n  files     ");
+		buf_visible(&b, s->place, VISIBLE_MAX);
+	}
 	buf_puts(&b, "\n  time      ");
 	format_duration(s->elapsed_ns, &b);
 	if (s->duration_ns) {
@@ -207,51 +230,25 @@ static void status_print_session(const Session *s, bool verbose)
 		status_print_cpus(s);
 }
 
-static void status_find_private(struct private_recordings *ret)
+static void status_print_private(const struct private_recordings *l)
 {
-	_cleanup_config_ struct config config = { 0 };
-
-	*ret = (struct private_recordings){ 0 };
-	if (config_load_usual(&config) == 0)
-		private_recordings_find(config.state_dir, "/proc", ret);
-}
-
-static void status_print_private(void)
-{
-	_cleanup_(private_recordings_deinit) struct private_recordings list;
-
-	status_find_private(&list);
-	for (size_t i = 0; i < list.count; i++) {
-		const struct private_recording *p = &list.items[i];
+	for (size_t i = 0; i < l->count; i++) {
+		const struct private_recording *p = &l->items[i];
 
 		cli_line(stdout, "private recording %s, by traced %d", private_recording_name(p),
 			 (int)p->daemon);
 		if (*p->command)
 			cli_line(stdout, "  command   %s", p->command);
-		cli_line(stdout,
-			 "  marks     as root: echo TEXT "
-			 ">/sys/kernel/tracing/instances/%s/trace_marker",
-			 p->instance);
+		cli_line(stdout, "  instance  %s", p->instance);
+		cli_line(stdout, "  marks     as root: tracectl mark --name %s TEXT",
+			 private_recording_name(p));
 	}
 }
 
-static int status_show(const struct options *o)
+static void status_print_daemon(const Traced__Control__Status *status)
 {
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	_cleanup_buf_ struct buf line = BUF_INIT;
-	const Traced__Control__Status *status;
 
-	if (status_ask(o, &reply, &err) < 0) {
-		if (!o->json && !o->arg_count)
-			status_print_private();
-		return cli_fail(&err);
-	}
-	status = reply->status;
-	if (o->json) {
-		status_print_json(status, true);
-		return CLI_WHOLE;
-	}
 	buf_puts(&line, "traced: up ");
 	format_duration(status->uptime_ns, &line);
 	buf_puts(&line, ", CPU time ");
@@ -266,12 +263,39 @@ static int status_show(const struct options *o)
 		buf_puts(&line, " wait for the next recording");
 	}
 	puts(buf_string(&line) ?: "traced");
+}
+
+/* Without a daemon and without --socket, private recordings alone are a status, too. */
+static int status_show(const struct options *o)
+{
+	_cleanup_(private_recordings_deinit) struct private_recordings private = { 0 };
+	const Traced__Control__Status none = TRACED__CONTROL__STATUS__INIT, *status = &none;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r = status_ask(o, &reply, &err);
+
+	if (!o->arg_count)
+		private_recordings_find_usual(&private);
+	if (r < 0 && (o->socket || !link_no_daemon(r) || !private.count)) {
+		if (!o->json)
+			status_print_private(&private);
+		return cli_fail(&err);
+	}
+	if (r == 0)
+		status = reply->status;
+	if (o->json) {
+		status_print_json(status, r == 0, &private);
+		return CLI_WHOLE;
+	}
+	if (r == 0)
+		status_print_daemon(status);
+	else
+		cli_line(stderr, "%s", err.message);
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		putchar('\n');
 		status_print_session(status->sessions[i], o->verbose);
 	}
-	if (!o->arg_count)
-		status_print_private();
+	status_print_private(&private);
 	return CLI_WHOLE;
 }
 
@@ -314,11 +338,13 @@ static int list_run(const struct options *o)
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	const Traced__Control__Status *status;
 
+	if (o->arg_count)
+		return kernel_list_run(o, o->args[0]);
 	if (status_ask(o, &reply, &err) < 0)
 		return cli_fail(&err);
 	status = reply->status;
 	if (o->json) {
-		status_print_json(status, false);
+		status_print_json(status, false, NULL);
 		return CLI_WHOLE;
 	}
 	if (!status->n_sessions)
@@ -350,9 +376,13 @@ const struct command command_status = {
 
 const struct command command_list = {
 	.name = "list",
-	.synopsis = "[--json]",
-	.summary = "list the sessions, one per line",
-	.text = "Name, state, age and what is recorded.",
+	.synopsis = "[clocks|tracers|options] [--json]",
+	.summary = "list the sessions, or what this kernel offers, one per line",
+	.text = "Of each session the name, state, age and what is recorded. Or the kernel's trace\n"
+		"clocks (-C), tracers (-p) or trace options (-O). 'tracectl events' lists its "
+		"events.",
 	.options = OPTION_SET(OPTION(JSON)),
+	.args_max = 1,
+	.complete = COMPLETE_LIST,
 	.run = list_run,
 };

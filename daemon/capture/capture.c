@@ -93,8 +93,11 @@ static void watch_clocks(struct capture_run *run)
 		run->clock_watch = close_fd(run->clock_watch);
 }
 
-static int open_rings(struct capture *c, const struct capture_request *request, struct error *err)
+/* tasks: the request with the threads of its processes. */
+static int open_rings(struct capture *c, const struct capture_request *request,
+		      const struct capture_request *tasks, struct error *err)
 {
+	struct capture_request described = *request;
 	struct capture_run *run = &c->run;
 	int r = 0;
 
@@ -108,8 +111,10 @@ static int open_rings(struct capture *c, const struct capture_request *request, 
 	}
 	if (r == 0)
 		r = open_ring(c, BUFFER_MAIN, c->setup.main, request->reader, err);
+	described.pids = tasks->pids;
+	described.pid_count = tasks->pid_count;
 	if (r == 0)
-		r = make_header(&c->setup, run->rings, request, err);
+		r = make_header(&c->setup, run->rings, &described, err);
 	run->marker =
 		tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC, "trace_marker");
 	if (r < 0 || c->setup.ring_mode)
@@ -138,16 +143,17 @@ static int open_sampler(struct capture_run *run, const struct capture_request *r
 	return r < 0 ? error_errno(err, r, "cannot watch the rings of samples") : 0;
 }
 
-static int open_poller(struct capture *c, const struct capture_request *request, struct error *err)
+static int open_poller(struct capture *c, const struct capture_request *request,
+		       const struct capture_request *tasks, struct error *err)
 {
 	const struct capture_env *env = &c->setup.env;
 	/* Children are not known in advance: all processes are read. */
-	bool given = request->pid_count && !request->follow_forks;
+	bool given = tasks->pid_count && !request->follow_forks;
 	const struct poll_where where = {
 		.proc = env->proc,
 		.sys = capture_env_sys(env),
-		.pids = given ? request->pids : NULL,
-		.pid_count = given ? request->pid_count : 0,
+		.pids = given ? tasks->pids : NULL,
+		.pid_count = given ? tasks->pid_count : 0,
 	};
 	struct poll_plan plan = { 0 };
 	int r = 0;
@@ -245,15 +251,22 @@ int capture_new(struct capture **ret, struct capture_spare **spare, const struct
 	if (r == 0)
 		r = setup_find_events(&c->setup, request, &events, err);
 	if (r == 0)
+		r = targets_new(&c->run.targets, env->proc, request, err);
+	if (r == 0)
+		r = targets_fill(c->run.targets, &events.request, err);
+	if (r == 0)
 		r = overhead_find(&c->run.overhead, &events.matches, err);
 	if (r == 0)
 		r = setup_apply(&c->setup, &events, &c->report, err);
 	if (r == 0)
-		r = open_rings(c, request, err);
+		r = open_rings(c, request, &events.request, err);
+	if (r == 0)
+		r = targets_begin(c->run.targets, c->run.rings[BUFFER_MAIN].dir, !c->setup.main,
+				  &c->report, err);
 	if (r == 0)
 		r = open_sampler(&c->run, request, err);
 	if (r == 0)
-		r = open_poller(c, request, err);
+		r = open_poller(c, request, &events.request, err);
 	if (r == 0)
 		r = init_names(c, &events, err);
 	if (r < 0)

@@ -84,6 +84,8 @@ enum capture_reader {
 	CAPTURE_READER_READ,
 };
 
+#define CAPTURE_PROCESSES_MAX 256 /* each takes a descriptor */
+
 struct capture_request {
 	const char *name; /* session name: [A-Za-z0-9_.-]{1,64} */
 	const struct capture_event_spec *events;
@@ -94,10 +96,11 @@ struct capture_request {
 	/* One for each probe at the same index, "": none. The list may be shorter. */
 	struct capture_words kprobe_filters, uprobe_filters;
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
-	bool top_level;	   /* the top-level buffer instead of an instance; -EBUSY: it is in use */
-	const pid_t *pids; /* only these tasks; NULL: all */
-	size_t pid_count;
-	bool follow_forks;	    /* and the children of these tasks */
+	bool top_level; /* the top-level buffer instead of an instance; -EBUSY: it is in use */
+	/* Only these threads, and these processes with all their threads. None of both: all. */
+	const pid_t *pids, *processes;
+	size_t pid_count, process_count;
+	bool follow_forks;	    /* and what these start */
 	const char *clock;	    /* NULL: "boot" */
 	uint64_t buffer_bytes;	    /* per CPU; 0: the default of 4 MiB */
 	const struct cpu_set *cpus; /* NULL: all */
@@ -223,6 +226,13 @@ int capture_count_held(struct capture *c, uint64_t *ret);
 #define CAPTURE_MARK_MAX 1000
 /* Writes text to the instance's trace_marker. -EMSGSIZE: it is longer than CAPTURE_MARK_MAX. */
 int capture_mark(struct capture *c, const char *text, struct error *err);
+
+/*
+ * The same for the instance of another process. -ENODATA: it does not record now. -ENOENT: there is
+ * no such instance.
+ */
+int capture_mark_other(const struct tracefs *fs, const char *instance, const char *text,
+		       struct error *err);
 
 #define CAPTURE_SYNC_ID_MAX 128 /* letters, digits, '-', '_' */
 #define CAPTURE_SYNCS_MAX 1024

@@ -37,6 +37,7 @@ void run_deinit(struct capture_run *run)
 		ring_close(&run->rings[b]);
 	sampler_close(&run->sampler);
 	poller_free(run->poller);
+	targets_free(run->targets);
 	mapping_scan_end(&run->mappings);
 	staging_deinit(&run->staging);
 	names_deinit(&run->names);
@@ -257,7 +258,7 @@ uint64_t capture_deadline(const struct capture *c)
 {
 	if (!c->run.running)
 		return UINT64_MAX;
-	return c->run.next_tick;
+	return MIN(c->run.next_tick, targets_deadline(c->run.targets));
 }
 
 /*
@@ -482,6 +483,7 @@ int capture_dispatch(struct capture *c, struct error *err)
 
 	if (!run->running)
 		return 0;
+	targets_check(run->targets, now_ns(CLOCK_BOOTTIME));
 	if (c->setup.ring_mode)
 		run_refresh_rings(c, now_ns(CLOCK_BOOTTIME));
 	else

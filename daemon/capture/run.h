@@ -8,6 +8,7 @@
 #include "daemon/capture/names/mappings.h"
 #include "daemon/capture/names/names.h"
 #include "daemon/capture/overhead.h"
+#include "daemon/capture/plan/targets.h"
 #include "daemon/capture/polls/poller.h"
 #include "daemon/capture/rings/ring.h"
 #include "daemon/capture/rings/sampler.h"
@@ -33,9 +34,10 @@ struct sync {
 struct capture_run {
 	struct ring rings[BUFFER_COUNT];
 	struct staging staging;
-	struct sampler sampler; /* hz 0: no samples */
-	struct poller *poller;	/* owned; NULL: no files are polled */
-	int clock_watch;	/* -EBADF: clock steps are noticed only at the periodic readings */
+	struct sampler sampler;	 /* hz 0: no samples */
+	struct poller *poller;	 /* owned; NULL: no files are polled */
+	struct targets *targets; /* owned; NULL: not limited to processes */
+	int clock_watch;	 /* -EBADF: clock steps are noticed only at the periodic readings */
 	int epfd;
 	int marker; /* the main buffer's trace_marker, or -errno */
 

@@ -60,6 +60,44 @@ int capture_mark(struct capture *c, const char *text, struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
 }
 
+/* Tries each CPU, because those outside tracing_cpumask refuse. */
+static int marker_write_anywhere(int fd, const char *text)
+{
+	cpu_set_t before[CPUS_MAX / CPU_SETSIZE], one[CPUS_MAX / CPU_SETSIZE];
+	struct clock_sync_mark unused;
+	int r = marker_write_between(fd, text, &unused);
+
+	if (r != -EBADF || sched_getaffinity(0, sizeof(before), before) < 0)
+		return r;
+	for (unsigned cpu = 0; cpu < CPUS_MAX && r == -EBADF; cpu++) {
+		if (!CPU_ISSET_S(cpu, sizeof(before), before))
+			continue;
+		CPU_ZERO_S(sizeof(one), one);
+		CPU_SET_S(cpu, sizeof(one), one);
+		if (sched_setaffinity(0, sizeof(one), one) == 0)
+			r = marker_write_between(fd, text, &unused);
+	}
+	sched_setaffinity(0, sizeof(before), before);
+	return r;
+}
+
+int capture_mark_other(const struct tracefs *fs, const char *instance, const char *text,
+		       struct error *err)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance), fd = -EBADF;
+	int r;
+
+	if (strlen(text) > CAPTURE_MARK_MAX)
+		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
+	fd = dir < 0 ? dir : tracefs_open_file(dir, O_WRONLY, "trace_marker");
+	if (fd < 0)
+		return error_errno(err, fd, "cannot open trace_marker of %s", instance);
+	r = marker_write_anywhere(fd, text);
+	if (r == -EBADF)
+		return error_set(err, -ENODATA, "%s does not record", instance);
+	return r < 0 ? error_errno(err, r, "cannot write a mark into %s", instance) : 0;
+}
+
 static int write_sync(const struct sync *s, struct stream_writer *w)
 {
 	struct clock_snapshot snapshot = s->clocks;

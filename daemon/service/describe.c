@@ -53,6 +53,8 @@ static void describe_request(Traced__Control__Session *d, const struct session *
 	d->buffer_bytes = s->buffer_bytes;
 	d->ring = s->ring;
 	d->what = s->what;
+	if (s->place)
+		d->place = s->place;
 }
 
 Traced__Control__Session *session_describe_capture(struct session *s)

@@ -96,6 +96,11 @@ static bool job_makes_files(const Traced__Control__Output *output)
 	       export_format_find(output->format, NULL)->directory;
 }
 
+bool job_writes_files(const struct job *j)
+{
+	return j->output && (job_makes_files(j->output) || fd_type(j->out_fd) == S_IFREG);
+}
+
 /*
  * A socket is for frames, or a program's standard output. Of those only unix sockets: closing
  * others can take as long as their peers like.
@@ -336,10 +341,13 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 {
 	struct job *j = userdata;
 	struct session *s = j->session;
+	bool followed = j->follow && s;
 
 	j->child = child_free(j->child);
 	if (j->follow)
 		job_describe_again(j);
+	if (followed)
+		session_set_followed(s, result);
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
 	if (result->error && result->error->code == EPIPE && !job_makes_files(j->output)) {
 		job_reader_left(j);
@@ -363,7 +371,8 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 		if (s)
 			session_job_over(s, true);
 	}
-	traced__control__export_result__free_unpacked(result, NULL);
+	if (!followed)
+		traced__control__export_result__free_unpacked(result, NULL);
 }
 
 static bool job_somebody_records(struct manager *m)
@@ -410,7 +419,8 @@ int job_run(struct job *j)
 	if (j->session)
 		j->description = session_describe(j->session);
 	if (!job_has_output(j)) {
-		job_reply_finished(j, NULL);
+		job_reply_finished(j,
+				   j->session && j->kind == JOB_STOP ? j->session->followed : NULL);
 		job_over(j);
 		return 0;
 	}

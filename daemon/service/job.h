@@ -86,6 +86,8 @@ void job_abandon(struct job *j);
 /* Ends the job, unless its export writes a file. */
 void job_client_left(struct job *j);
 
+/* True if its output is a regular file, or files that a process of the client makes. */
+bool job_writes_files(const struct job *j);
 static inline bool job_has_output(const struct job *j)
 {
 	return j->out_fd >= 0;

@@ -169,13 +169,15 @@ static int policy_check_functions(const struct start_plan *p, const struct manag
 		error_set(err, -EPERM, "only root may trace functions here");
 		return policy_hint_allow(err, "", "functions = own");
 	}
-	if (!p->request.pid_count) {
+	if (!p->request.pid_count && !p->request.process_count) {
 		error_set(err, -EPERM, "only root may trace the functions of all processes");
 		return policy_hint_allow(err, "name your own (-P PID, or -F -- COMMAND)",
 					 "functions = yes");
 	}
 	for (size_t i = 0; i < p->request.pid_count && r >= 0; i++)
 		r = policy_check_own_task(m, uid, p->request.pids[i], err);
+	for (size_t i = 0; i < p->request.process_count && r >= 0; i++)
+		r = policy_check_own_task(m, uid, p->request.processes[i], err);
 	return r;
 }
 

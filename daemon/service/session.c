@@ -58,6 +58,9 @@
 #include "daemon/service/policy.h"
 #include "traced/stream.h"
 
+/* Longer ones are cut. */
+#define PLACE_LEN_MAX 4096
+
 /* The stream's limit exceeds ours by this, so that its closing chunks fit. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
 
@@ -78,6 +81,13 @@ static void session_set_last(struct session *s, Traced__Control__Session *d)
 	s->last = d;
 }
 
+void session_set_followed(struct session *s, Traced__Control__ExportResult *result)
+{
+	if (s->followed)
+		traced__control__export_result__free_unpacked(s->followed, NULL);
+	s->followed = result;
+}
+
 struct session *session_free(struct session *s)
 {
 	if (!s)
@@ -89,6 +99,8 @@ struct session *session_free(struct session *s)
 	free(s->error);
 	free(s->granted);
 	free(s->note);
+	free(s->place);
+	session_set_followed(s, NULL);
 	free(s);
 	return NULL;
 }
@@ -252,6 +264,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->pid = client->pid;
 	audit_comm(m->env.proc, s->pid, s->comm);
 	s->name = strdup(plan.name);
+	s->place = *start->place ? strndup(start->place, PLACE_LEN_MAX) : NULL;
 	s->what = TAKE_PTR(plan.what);
 	s->granted = TAKE_PTR(plan.note);
 	s->ring = start->ring;
@@ -471,13 +484,25 @@ static bool session_has_output(const struct session *s)
 	return false;
 }
 
-/* The first job that waits for the session's end, or NULL. */
+/* True if an export that follows the recording is completing files. */
+static bool session_completes_files(const struct session *s)
+{
+	const struct job *j;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	if (j->follow && j->child && job_writes_files(j))
+		return true;
+	return false;
+}
+
+/* The first job that waits for the session's end, or NULL. A mere Stop also waits for files. */
 static struct job *session_waiting_job(const struct session *s)
 {
+	bool completing = session_completes_files(s);
 	struct job *j;
 
 	TAILQ_FOREACH(j, &s->jobs, list)
-	if (!j->child)
+	if (!j->child && !(completing && j->kind == JOB_STOP && !job_has_output(j)))
 		return j;
 	return NULL;
 }
@@ -520,8 +545,8 @@ void session_job_over(struct session *s, bool written)
 	/* A follower ended while recording: nobody reads the stream any more. */
 	if (session_records(s))
 		session_end(s, CAPTURE_END_FAILED);
-	else if (s->state != SESSION_DRAINING)
-		session_conclude(s);
+	else
+		session_settle(s);
 }
 
 /* hint: a command that lacks the output's name, or NULL. */

@@ -59,8 +59,10 @@ struct session {
 	char *error;			/* FAILED: the reason */
 	char *granted;			/* differences from the request, or NULL */
 	char *note;			/* the first problem, or NULL */
-	bool end_wanted;		/* end requested while arming */
-	bool leave_wanted;		/* session_leave() while draining */
+	char *place;			/* where the client writes; NULL: not told */
+	Traced__Control__ExportResult *followed; /* of the export that followed it, or NULL */
+	bool end_wanted;			 /* end requested while arming */
+	bool leave_wanted;			 /* session_leave() while draining */
 	enum capture_end end_reason;
 	/* Outcome of the exports, for session_conclude(). */
 	bool export_failed; /* an error named the spool, so it stays */
@@ -110,6 +112,8 @@ void session_settle(struct session *s);
 void session_job_over(struct session *s, bool written);
 /* True if an export follows the recording. */
 bool session_is_followed(const struct session *s);
+/* Keeps the result of such an export, for a Stop that waits. Takes the result. */
+void session_set_followed(struct session *s, Traced__Control__ExportResult *result);
 /* True if an export that follows has read all that was reported to it. */
 bool session_starves_followers(const struct session *s);
 /* CPU time that the exports which follow have taken so far. */

@@ -23,6 +23,7 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->note);
 	free(p->specs);
 	free(p->pids);
+	free(p->processes);
 	free(p->command);
 	cpu_set_deinit(&p->cpus);
 	string_list_deinit(&p->polls);
@@ -141,6 +142,8 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 	    start->n_pids > START_PIDS_MAX || start->n_command > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
+	if (start->n_processes > CAPTURE_PROCESSES_MAX)
+		return error_set(err, -E2BIG, "more than %d processes", CAPTURE_PROCESSES_MAX);
 	if (start->stream && start->ring) {
 		error_set(err, -EINVAL,
 			  "a flight recorder is read on request and cannot be followed");
@@ -382,22 +385,33 @@ static int start_choose_duration(struct start_plan *p, const struct manager *m, 
 	return 0;
 }
 
+static int start_copy_tasks(pid_t *to, const int32_t *from, size_t count, struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (from[i] <= 0)
+			return error_set(err, -EINVAL, "%" PRId32 " is no task", from[i]);
+		to[i] = from[i];
+	}
+	return 0;
+}
+
 static int start_copy_lists(struct start_plan *p, const Traced__Control__Start *start,
 			    struct error *err)
 {
 	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
 	p->command = calloc(start->n_command + 1, sizeof(*p->command));
-	if (!p->pids || !p->command)
+	p->processes = calloc(start->n_processes + 1, sizeof(*p->processes));
+	if (!p->pids || !p->processes || !p->command)
 		return error_errno(err, -ENOMEM, "session");
-	for (size_t i = 0; i < start->n_pids; i++) {
-		if (start->pids[i] <= 0)
-			return error_set(err, -EINVAL, "%" PRId32 " is no task", start->pids[i]);
-		p->pids[i] = start->pids[i];
-	}
+	if (start_copy_tasks(p->pids, start->pids, start->n_pids, err) < 0 ||
+	    start_copy_tasks(p->processes, start->processes, start->n_processes, err) < 0)
+		return -EINVAL;
 	for (size_t i = 0; i < start->n_command; i++)
 		p->command[i] = start->command[i];
 	p->request.pids = start->n_pids ? p->pids : NULL;
 	p->request.pid_count = start->n_pids;
+	p->request.processes = start->n_processes ? p->processes : NULL;
+	p->request.process_count = start->n_processes;
 	p->request.command = start->n_command ? p->command : NULL;
 	if (*start->cpus) {
 		int r = parse_cpu_list(start->cpus, &p->cpus, err);

@@ -17,7 +17,7 @@ struct start_plan {
 	char *clock;
 	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
-	pid_t *pids;
+	pid_t *pids, *processes;
 	const char **command;
 	struct cpu_set cpus;
 	struct string_list polls; /* request.polls */

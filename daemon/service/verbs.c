@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "daemon/capture/tracefs/events.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/job.h"
+#include "daemon/service/kernel_lists.h"
 #include "daemon/service/metrics.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
@@ -357,32 +357,12 @@ static int verb_status(struct call *call, struct error *err)
 
 static int verb_events(struct call *call, struct error *err)
 {
-	const char *glob = call->request->events->glob;
-	Traced__Control__Events events = TRACED__CONTROL__EVENTS__INIT;
-	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
-	_cleanup_free_ const char **chosen = NULL;
-	const struct capture_env *env;
-	const char *const *names;
-	size_t count;
-	int r;
+	return kernel_reply_events(call->connection, call->request, err);
+}
 
-	r = manager_env(call->manager, &env, err);
-	if (r < 0)
-		return r;
-	r = tracefs_events(env->tracefs, &names, &count, err);
-	if (r < 0)
-		return r;
-	chosen = calloc(count + 1, sizeof(*chosen));
-	if (!chosen)
-		return error_errno(err, -ENOMEM, "events");
-	for (size_t i = 0; i < count; i++)
-		if (!*glob || event_glob_matches(glob, names[i]))
-			chosen[events.n_names++] = names[i];
-	events.names = (char **)(void *)chosen;
-	reply.body_case = TRACED__CONTROL__REPLY__BODY_EVENTS;
-	reply.events = &events;
-	connection_reply(call->connection, call->request->id, &reply);
-	return 0;
+static int verb_list(struct call *call, struct error *err)
+{
+	return kernel_reply_list(call->connection, call->request, err);
 }
 
 static const struct verb {
@@ -401,6 +381,7 @@ static const struct verb {
 	{ TRACED__CONTROL__REQUEST__VERB_SYNC, verb_sync, false },
 	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, verb_extract, false },
 	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, verb_events, false },
+	{ TRACED__CONTROL__REQUEST__VERB_LIST, verb_list, false },
 };
 
 static int verb_run(struct call *call, struct error *err)

@@ -265,12 +265,25 @@ def a_private_recording_is_listed(test):
     result = test.run("status")
     check(result.status == 1 and "no traced is running" in result.err, f"{result}")
     check(f"private recording {test.name}, by traced " in result.out and "record --name" in result.out, f"{result}")
-    command = re.search(rf"as root: (echo TEXT >\S+-{test.name}/trace_marker)$", result.out, re.M)
+    command = re.search(rf"as root: tracectl (mark --name {test.name} TEXT)$", result.out, re.M)
     check(command, f"{result}")
-    subprocess.run(["sh", "-c", command[1].replace("TEXT", "by-hand")], check=True)
+    check(test.run(*command[1].split()).status == 1, "a mark reaches others than the daemon of --socket")
+
+    def without_socket(*words):
+        return subprocess.run([test.tracectl, *words], capture_output=True, check=False, env=test.environment())
+
+    status = without_socket("status", "--json")
+    listed = [p for p in parse_json(status.stdout)["private"] if p["name"] == test.name]
+    check(status.returncode == 0 and len(listed) == 1 and listed[0]["instance"] in test.instances(), f"{status}")
+    marked = without_socket(*command[1].replace("TEXT", "by-hand").split())
+    check(marked.returncode == 0 and not marked.stderr, f"{marked}")
+    absent = without_socket("mark", "--name", f"{test.name}-absent", "x")
+    check(absent.returncode == 1 and b"no traced is running" in absent.stderr, f"{absent}")
     interrupt(process)
     result = test.finish(process)
-    check(result.status == 0 and "tracing_mark_write: by-hand" in (test.dir / "x.txt").read_text(), f"{result}")
+    check(result.status == 0, f"{result}")
+    marks = re.findall(r"tracing_mark_write: (N\|.*)$", (test.dir / "x.txt").read_text(), re.M)
+    check(marks == [f"N|{os.getpid()}|marks|by-hand"], f"{marks}")
 
 
 def reader_goes_away(test):

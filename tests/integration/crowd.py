@@ -112,8 +112,9 @@ def turned_off(test):
     time.sleep(0.3)
     r = test.run("stop", name, "-o", "off.json")
     check(r.status == 3 and "turned tracing off" in r.err, f"{r}")
-    text = json.loads((test.dir / "off.json").read_text())["systemTraceEvents"]
-    check("before" in text and "sched_switch" in text, "earlier events are missing")
+    trace = json.loads((test.dir / "off.json").read_text())
+    check("sched_switch" in trace["systemTraceEvents"], "earlier events are missing")
+    check([e["name"] for e in trace["traceEvents"] if e["ph"] == "i"] == ["before"], "the mark is missing")
 
 
 def removed(test):

@@ -449,7 +449,8 @@ def exporter_has_no_rights(test):
 def slices_and_counters_of_a_shell(test):
     name = start(test, "shell", "-e", "sched:sched_process_exit")
     for words in (["--begin", "work"], ["--begin", "work", "--id", "7", "-P", "4242"], ["--counter", "a queue=-3"],
-                  ["--end", "work", "--id", "7", "-P", "4242"], ["--end", "work"], ["--name", name, "--counter", "n=0"]):
+                  ["--end", "work", "--id", "7", "-P", "4242"], ["--end", "work"], ["--name", name, "--counter", "n=0"],
+                  ["two", "words"], ["-P", "4242", "a|b"], ["C|4242|raw|1"]):
         r = test.run("mark", *words)
         check(r.status == 0, f"mark {words}: {r}")
     for words in ([], ["--begin", ""], ["--begin", "a|b"], ["--begin", "a\nb"], ["--counter", "a"], ["--counter", "a=1x"],
@@ -460,7 +461,7 @@ def slices_and_counters_of_a_shell(test):
     me = os.getpid()
     marks = [line.split("tracing_mark_write: ")[1] for line in text.splitlines() if "tracing_mark_write: " in line]
     check(marks[1:] == [f"S|{me}|work|0", "S|4242|work|7", f"C|{me}|a queue|-3", "F|4242|work|7", f"F|{me}|work|0",
-                        f"C|{me}|n|0"], f"{marks}")
+                        f"C|{me}|n|0", f"N|{me}|marks|two words", "N|4242|marks|a|b", "C|4242|raw|1"], f"{marks}")
 
 
 def mark_time(text, what):

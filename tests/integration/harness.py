@@ -185,9 +185,9 @@ class Test:
         options = json.loads((self.build / "meson-info/intro-buildoptions.json").read_text("utf-8"))
         return any(o["name"] == "b_sanitize" and o["value"] != "none" for o in options)
 
-    def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, **kwargs):
+    def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, cwd=None, **kwargs):
         done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],
-                              cwd=self.dir, env=env or self.environment(), input=stdin,
+                              cwd=cwd or self.dir, env=env or self.environment(), input=stdin,
                               capture_output=True, timeout=timeout, check=False, **kwargs)
         return Result(done.returncode, done.stdout, done.stderr)
 

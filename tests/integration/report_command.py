@@ -173,12 +173,24 @@ def by_root(test):
     check(test.run("report", "sched", "x.traced").status == 0, "a file that only root can read")
 
 
+def of_nothing(test):
+    """Said once, of the recording: it has no file."""
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        for output in ([], ["-o", "x.traced"]):
+            r = test.run("record", "--name", test.name, "-t", "100ms", "-e", "sched:sched_process_exec", "-P",
+                         sleeper.pid, "--report", "counts", *output)
+            check(r.status == 3 and r.err.count("NOT ONE EVENT") == 1 and r.err.count("hint: no selected") == 1, r)
+            check("/dev/fd" not in r.err and (output or "the recording: NOT ONE EVENT" in r.err), r)
+        sleeper.kill()
+
+
 def main():
     test = Test("report_command")
     test.case("forms", forms)
     test.case("choices", choices)
     test.case("inputs", inputs)
     test.case("without a file", without_a_file)
+    test.case("of nothing", of_nothing)
     test.case("of a session", of_a_session, daemon=True)
     test.case("refusals", refusals)
     test.case("merging", merging)

@@ -271,7 +271,7 @@ struct wish {
 	const char *tracer, *function, *option, *kprobe, *uprobe;
 	unsigned hz;
 	bool top_level;
-	int pid;
+	int pid, process;
 };
 
 static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
@@ -295,6 +295,8 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 	message.sample_hz = w->hz;
 	message.pids = &(int32_t){ w->pid };
 	message.n_pids = w->pid != 0;
+	message.processes = &(int32_t){ w->process };
+	message.n_processes = w->process != 0;
 	return ask(d, c, &request, -1);
 }
 
@@ -368,7 +370,8 @@ static void functions_of_ones_own_processes(void **state)
 	assert_error(wish_for(d, &alice, &w), EPERM, "not yours");
 	w.pid = 4243;
 	assert_error(wish_for(d, &alice, &w), ENOENT, "4243");
-	w.pid = 4242;
+	w = (struct wish){ .tracer = "function", .process = 4242 };
+	assert_error(wish_for(d, &alice, &w), EPERM, "not yours");
 	if (chown(task, ALICE, (gid_t)-1) == 0) {
 		assert_granted(d, &alice, &w);
 		rules(d)->functions = USER_FUNCTIONS_NO;

@@ -93,6 +93,24 @@ static void each_is_what_it_is(void **state _unused_)
 	json_decref(json);
 }
 
+/* `tracectl mark` of the process 70: the daemon, 7, writes it. */
+static void an_instant_may_be_of_another_process(void **state _unused_)
+{
+	static const struct maker_task daemon = { .tid = 7, .tgid = 7, .comm = "traced" };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_converted_ struct converted c;
+
+	maker_begin(&m, 4096);
+	maker_tasks(&m, 100 * S, 0, &daemon, 1);
+	page_begin(&m, 100 * S);
+	event_print_mark(&m, 100 * S + 1000, 7, "N|70|marks|a|b");
+	maker_finish(&m);
+	convert(&c, m.fd, &(struct export_options){ 0 });
+	expect(json_object_get(c.json, "traceEvents"), 0,
+	       "{\"args\":{\"track\":\"marks\"},\"cat\":\"atrace\",\"name\":\"a|b\",\"ph\":\"i\","
+	       "\"pid\":70,\"s\":\"p\",\"tid\":70,\"ts\":100000001.0}");
+}
+
 static void an_array_has_them_too(void **state _unused_)
 {
 	json_t *json = convert_marks(marks, ARRAY_SIZE(marks), true);
@@ -210,6 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_what_it_is),
 		cmocka_unit_test(a_task_without_a_name_may_come_at_any_time),
+		cmocka_unit_test(an_instant_may_be_of_another_process),
 		cmocka_unit_test(an_array_has_them_too),
 		cmocka_unit_test(other_texts_stay_in_the_text),
 		cmocka_unit_test(odd_slices_stay_slices),

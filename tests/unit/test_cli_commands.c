@@ -89,11 +89,13 @@ static void a_request_carries_all_options(void **state _unused_)
 {
 	struct event_option events[] = { { "irq", NULL }, { "sched", "a < 1" } };
 	char *command[] = { (char *)"make", (char *)"-j", NULL };
-	int32_t pids[] = { 1 };
+	int32_t pids[] = { 1 }, threads[] = { getpid() };
 	struct options o = { .events = events,
 			     .event_count = 2,
 			     .pids = pids,
 			     .pid_count = 1,
+			     .threads = threads,
+			     .thread_count = 1,
 			     .follow = true,
 			     .command = command,
 			     .clock = "mono",
@@ -107,7 +109,10 @@ static void a_request_carries_all_options(void **state _unused_)
 	assert_string_equal(s.message.events[0]->filter, "");
 	assert_string_equal(s.message.events[1]->filter, "a < 1");
 	assert_int_equal(s.message.n_pids, 2);
+	assert_int_equal(s.message.pids[0], getpid());
 	assert_int_equal(s.message.pids[1], 77);
+	assert_int_equal(s.message.n_processes, 1);
+	assert_int_equal(s.message.processes[0], 1);
 	assert_true(s.message.follow_forks);
 	assert_int_equal(s.message.n_command, 2);
 	assert_string_equal(s.message.clock, "mono");
@@ -117,6 +122,24 @@ static void a_request_carries_all_options(void **state _unused_)
 	start_request_deinit(&s);
 	assert_int_equal(start_request_init(&s, &o, 77, &err), -ESRCH);
 	assert_non_null(err.hint);
+	pids[0] = 1;
+	threads[0] = INT32_MAX;
+	start_request_deinit(&s);
+	assert_int_equal(start_request_init(&s, &o, 77, &err), -ESRCH);
+	assert_string_equal(err.message, "--thread 2147483647: no such thread");
+}
+
+/* -F adds the children of the process, without a command to run. */
+static void a_process_is_followed(void **state _unused_)
+{
+	int32_t pids[] = { getpid() };
+	struct options o = { .pids = pids, .pid_count = 1, .follow = true };
+	_cleanup_start_request_ struct start_request s = { 0 };
+
+	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
+	assert_true(s.message.follow_forks);
+	assert_int_equal(s.message.n_pids, 0);
+	assert_int_equal(s.message.n_processes, 1);
 }
 
 static char *definition_of(const char *text, struct error *err)
@@ -338,6 +361,7 @@ int main(void)
 		cmocka_unit_test(other_probes_stay_as_they_are),
 		cmocka_unit_test(probes_are_asked_for_with_their_filters),
 		cmocka_unit_test(a_request_carries_all_options),
+		cmocka_unit_test(a_process_is_followed),
 		cmocka_unit_test(the_status_tells_what_is_missing),
 		cmocka_unit_test(the_size_of_a_json_is_estimated),
 		cmocka_unit_test(a_failure_names_the_file),

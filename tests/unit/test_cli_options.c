@@ -170,6 +170,7 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-P", "0" }, "'0' is not a process id", NULL },
 		{ { "-P", "1,,2" }, "'' is not a process id", NULL },
 		{ { "-P", "99999999999" }, "'99999999999' is not a process id", NULL },
+		{ { "--thread", "x" }, "'x' is not a thread id", "--thread 1234,5678" },
 		{ { "-f", "a < 1" }, "has no event before it", "-e" },
 		{ { "-e", "irq", "-f", "a<1", "-f", "b<1" },
 		  "-e irq has two filters",

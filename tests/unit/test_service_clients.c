@@ -200,6 +200,36 @@ static void hostile_clients_hurt_only_themselves(void **state)
 	client_close(&good);
 }
 
+static void what_the_kernel_offers(void **state)
+{
+	Traced__Control__ListQuery list = TRACED__CONTROL__LIST_QUERY__INIT;
+	Traced__Control__EventsQuery events = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	struct daemon *d = *state;
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	REQUEST(request, LIST, list, list);
+	reply = ask(d, &c, &request, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->events->n_names, 2);
+	assert_string_equal(reply->events->names[1], "boot");
+	done_with(reply);
+	list.what = (Traced__Control__ListQuery__What)77;
+	request.id = ++next_id;
+	assert_error(ask(d, &c, &request, -1), EINVAL, "does not know");
+	REQUEST(formats, EVENTS, events, events);
+	events.glob = (char *)"sched";
+	events.formats = true;
+	reply = ask(d, &c, &formats, -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->events->n_formats, 2);
+	assert_string_equal(reply->events->names[0], "sched:sched_switch");
+	assert_string_equal(reply->events->formats[0], "format of sched:sched_switch");
+	done_with(reply);
+	client_close(&c);
+}
+
 static void who_does_not_read_is_not_served(void **state)
 {
 	struct daemon *d = *state;
@@ -297,6 +327,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_lack_of_descriptors_passes),
 		SERVICE_TEST(others_keep_their_hands_off),
 		SERVICE_TEST(hostile_clients_hurt_only_themselves),
+		SERVICE_TEST(what_the_kernel_offers),
 		SERVICE_TEST(who_does_not_read_is_not_served),
 		SERVICE_TEST(requests_in_flight_are_bounded),
 		SERVICE_TEST(users_take_turns),

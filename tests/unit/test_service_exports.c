@@ -273,6 +273,7 @@ static void start_streamed(struct daemon *d, struct client *c, const char *name)
 
 	message.name = (char *)name;
 	message.detached = message.stream = true;
+	message.place = (char *)"/a/file";
 	reply = ask(d, c, &request, -1);
 	assert_null(reply->error);
 	done_with(reply);
@@ -315,8 +316,12 @@ static void a_stream_is_written_while_it_records(void **state)
 		    s->spool.given_back == STREAM_MAGIC_SIZE + s->spool.holes);
 	assert_error(ask(d, &other, attach_request("a", "txt"), unused), EBUSY, "while it records");
 	assert_error(ask(d, &other, stop_request("a", "txt"), unused), EBUSY, "while it records");
+	/* It waits for the file, and has its result. */
 	reply = ask(d, &other, stop_request("a", NULL), -1);
 	assert_null(reply->error);
+	assert_non_null(reply->finished->result);
+	assert_int_equal(reply->finished->result->bytes, lseek(out, 0, SEEK_END));
+	assert_string_equal(reply->finished->session->place, "/a/file");
 	done_with(reply);
 	reply = hear(d, &c);
 	assert_int_equal(reply->id, id);
@@ -375,6 +380,54 @@ static void a_stream_that_fails_leaves_its_spool(void **state)
 	assert_int_equal(d->manager->session_count, 0);
 	client_close(&c);
 	close(out);
+}
+
+static void a_stop_has_the_error_of_the_files(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c, other;
+	Reply *reply;
+
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "late"), out);
+	turn_until(d, session_is_followed(manager_find_session(d->manager, "a")));
+	reply = ask(d, &other, stop_request("a", NULL), -1);
+	assert_null(reply->error);
+	assert_int_equal(reply->finished->result->error->code, ENOSPC);
+	done_with(reply);
+	assert_error(hear(d, &c), ENOSPC, "at the end");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, true), 1);
+	client_close(&c);
+	client_close(&other);
+	close(out);
+}
+
+/* A pipe may have no reader who reads. */
+static void a_stop_does_not_wait_for_a_pipe(void **state)
+{
+	struct daemon *d = *state;
+	struct client c, other;
+	Reply *reply;
+	int ends[2];
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	greet(d, &c);
+	greet(d, &other);
+	start_streamed(d, &c, "a");
+	tell(&c, follow_request("a", "hang"), ends[1]);
+	turn_until(d, session_is_followed(manager_find_session(d->manager, "a")));
+	reply = ask(d, &other, stop_request("a", NULL), -1);
+	assert_null(reply->error);
+	assert_null(reply->finished->result);
+	done_with(reply);
+	client_close(&c);
+	client_close(&other);
+	close(ends[0]);
+	close(ends[1]);
 }
 
 /* The pipe's export is given up, and its session, which ends with it, settles the other request. */
@@ -516,6 +569,8 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_spool_that_is_kept_counts_at_once),
 		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
 		SERVICE_TEST(a_full_stream_waits_for_its_follower),
+		SERVICE_TEST(a_stop_has_the_error_of_the_files),
+		SERVICE_TEST(a_stop_does_not_wait_for_a_pipe),
 		cmocka_unit_test(a_spool_knows_that_it_gives_nothing_back),
 	};
 	int r = service_test_begin(argc, argv);

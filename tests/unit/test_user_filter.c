@@ -314,6 +314,53 @@ static void judge_all(char *text, unsigned *open, unsigned *closed)
 	assert_true(found >= 8);
 }
 
+/* As filter_assign_type() and parse_pred() of the kernel have it. */
+static void fields_are_described(void **state _unused_)
+{
+	static const char format[] = COMMON
+		"\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+		"\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n" FIELD(
+			"__data_loc char[] name", "4") FIELD("const char * path", "8")
+			FIELD("void * ptr", "8") FIELD("__data_loc cpumask_t cpus", "4")
+				FIELD("u8 mac[6]", "6") FIELD("__data_loc u8[] bytes", "4")
+					FIELD("struct x y", "8") FIELD("char one", "1")
+						FIELD("u128 wide", "16") "\nprint fmt: \"\"\n";
+	static const struct {
+		const char *name, *type, *array;
+		enum event_field_filter filter;
+	} expected[] = {
+		{ "common_type", "unsigned short", "", EVENT_FILTER_NUMBER },
+		{ "common_pid", "int", "", EVENT_FILTER_NUMBER },
+		{ "comm", "char", "[16]", EVENT_FILTER_TEXT },
+		{ "pid", "pid_t", "", EVENT_FILTER_NUMBER },
+		{ "name", "__data_loc char[]", "", EVENT_FILTER_TEXT },
+		{ "path", "const char *", "", EVENT_FILTER_TEXT },
+		{ "ptr", "void *", "", EVENT_FILTER_NUMBER },
+		{ "cpus", "__data_loc cpumask_t", "", EVENT_FILTER_CPUS },
+		{ "mac", "u8", "[6]", EVENT_FILTER_NONE },
+		{ "bytes", "__data_loc u8[]", "", EVENT_FILTER_NONE },
+		{ "y", "struct x", "", EVENT_FILTER_NONE },
+		{ "one", "char", "", EVENT_FILTER_NUMBER },
+		{ "wide", "u128", "", EVENT_FILTER_NONE },
+	};
+	struct event_field f;
+	const char *at = format;
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		assert_true(event_field_describe(&at, &f));
+		assert_int_equal(f.name_len, strlen(expected[i].name));
+		assert_memory_equal(f.name, expected[i].name, f.name_len);
+		assert_int_equal(f.type_len, strlen(expected[i].type));
+		assert_memory_equal(f.type, expected[i].type, f.type_len);
+		assert_int_equal(f.array_len, strlen(expected[i].array));
+		assert_memory_equal(f.array, expected[i].array, f.array_len);
+		if (f.filter != expected[i].filter)
+			fail_msg("%s: %d", expected[i].name, f.filter);
+		assert_int_equal(f.is_signed, i == 1 || i == 3);
+	}
+	assert_false(event_field_describe(&at, &f));
+}
+
 static void fields_of_real_kernels(void **state _unused_)
 {
 	static const char *const kernels[] = { "6.1.176", "6.12.107", "6.18.44", "7.2.13" };
@@ -366,6 +413,7 @@ int main(void)
 		cmocka_unit_test(a_long_filter_is_shown_in_part),
 		cmocka_unit_test(fields_are_bounded),
 		cmocka_unit_test(fields_are_judged_by_type_name_and_text),
+		cmocka_unit_test(fields_are_described),
 		cmocka_unit_test(fields_of_real_kernels),
 		cmocka_unit_test(every_matched_event_is_checked),
 	};

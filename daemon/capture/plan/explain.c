@@ -184,7 +184,7 @@ static int explain_clock(const struct plan_step *s, const struct tracefs *fs, in
 	_cleanup_buf_ struct buf clocks = BUF_INIT;
 
 	error_set(err, code, "this kernel has no trace clock '%s'", s->value);
-	if (tracefs_clocks(fs, &clocks) == 0 && buf_string(&clocks))
+	if (tracefs_list(fs, TRACEFS_CLOCKS, &clocks) == 0 && buf_string(&clocks))
 		return error_hint(err, "it has: %s", clocks.data);
 	return -err->code;
 }

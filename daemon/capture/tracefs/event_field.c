@@ -11,7 +11,9 @@
 struct field {
 	struct span name, type; /* type without what follows the name */
 	bool is_array;		/* the name is followed by [...] */
+	struct span array;	/* that */
 	unsigned long size;	/* bytes in the record */
+	bool is_signed;
 };
 
 static bool span_is(struct span s, const char *text)
@@ -51,6 +53,7 @@ static bool field_split(struct field *f, struct span decl)
 	for (begin = end; begin && span_name_char(decl.text[begin - 1]);)
 		begin--;
 	f->name = (struct span){ decl.text + begin, end - begin };
+	f->array = (struct span){ decl.text + end, decl.len - end };
 	while (begin && decl.text[begin - 1] == ' ')
 		begin--;
 	f->type = (struct span){ decl.text, begin };
@@ -72,6 +75,8 @@ static bool event_field_take(struct field *f, const char **at)
 		if (!size || size >= end)
 			continue;
 		f->size = strtoul(size + strlen(";\tsize:"), NULL, 10);
+		f->is_signed =
+			memmem(size, (size_t)(end - size), ";\tsigned:1;", strlen(";\tsigned:1;"));
 		if (field_split(f, decl))
 			return true;
 	}
@@ -237,4 +242,72 @@ size_t event_field_next(const char **at, const char **ret_name)
 		return 0;
 	*ret_name = f.name.text;
 	return f.name.len;
+}
+
+static bool span_has(struct span s, const char *text)
+{
+	return memmem(s.text, s.len, text, strlen(text));
+}
+
+static bool type_is_compound(struct span type)
+{
+	return (span_begins(type, "struct ") || span_begins(type, "union ")) &&
+	       !memchr(type.text, '*', type.len);
+}
+
+static enum event_field_filter field_filter(const struct field *f)
+{
+	bool located = span_has(f->type, "__data_loc ") || span_has(f->type, "__rel_loc ");
+	bool array = f->is_array || memchr(f->type.text, '[', f->type.len);
+
+	if (located && span_has(f->type, "cpumask_t"))
+		return EVENT_FILTER_CPUS;
+	if ((array && span_has(f->type, "char")) || span_is(f->type, "char *") ||
+	    span_is(f->type, "const char *"))
+		return EVENT_FILTER_TEXT;
+	/* The kernel compares these fields, too, but not what is in them. */
+	if (array || located || type_is_compound(f->type))
+		return EVENT_FILTER_NONE;
+	return f->size == 1 || f->size == 2 || f->size == 4 || f->size == 8 ? EVENT_FILTER_NUMBER
+									    : EVENT_FILTER_NONE;
+}
+
+bool event_field_describe(const char **at, struct event_field *ret)
+{
+	struct field f;
+
+	if (!event_field_take(&f, at))
+		return false;
+	*ret = (struct event_field){
+		.name = f.name.text,
+		.name_len = f.name.len,
+		.type = f.type.text,
+		.type_len = f.type.len,
+		.array = f.array.text,
+		.array_len = f.array.len,
+		.size = f.size,
+		.is_signed = f.is_signed,
+		.filter = field_filter(&f),
+	};
+	return true;
+}
+
+const char *const *event_field_operators(enum event_field_filter filter)
+{
+	static const char *const none[] = { NULL };
+	static const char *const number[] = { "==", "!=", "<", "<=", ">", ">=", "&", NULL };
+	static const char *const text[] = { "==", "!=", "~", NULL };
+	static const char *const cpus[] = { "==", "!=", "&", NULL };
+
+	switch (filter) {
+	case EVENT_FILTER_NUMBER:
+		return number;
+	case EVENT_FILTER_TEXT:
+		return text;
+	case EVENT_FILTER_CPUS:
+		return cpus;
+	case EVENT_FILTER_NONE:
+		break;
+	}
+	return none;
 }

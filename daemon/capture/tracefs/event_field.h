@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum event_field_kind {
@@ -34,3 +35,24 @@ const char *event_field_reason(enum event_field_kind kind);
 
 /* The next field that the format lists, after *at, which begins as the format. 0: no more. */
 size_t event_field_next(const char **at, const char **ret_name);
+
+/* How the kernel's filters compare a field: filter_assign_type(). */
+enum event_field_filter {
+	EVENT_FILTER_NONE,
+	EVENT_FILTER_NUMBER,
+	EVENT_FILTER_TEXT,
+	EVENT_FILTER_CPUS, /* Linux 6.6+ */
+};
+
+/* A field as its format declares it. The texts point into the format and are not terminated. */
+struct event_field {
+	const char *name, *type, *array; /* array: "[16]", or empty */
+	size_t name_len, type_len, array_len;
+	unsigned long size; /* bytes in the record */
+	bool is_signed;
+	enum event_field_filter filter;
+};
+/* Takes the next field, like event_field_next. False: no more. */
+bool event_field_describe(const char **at, struct event_field *ret);
+/* Ended by NULL. */
+const char *const *event_field_operators(enum event_field_filter filter);

@@ -448,24 +448,6 @@ int tracefs_read(int dirfd, const char *file, struct buf *out)
 	return r;
 }
 
-int tracefs_clocks(const struct tracefs *fs, struct buf *out)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	char *save = NULL;
-	size_t count = 0;
-	int r;
-
-	r = tracefs_read(tracefs_root(fs), "trace_clock", &text);
-	if (r < 0)
-		return r;
-	if (!buf_string(&text))
-		return -ENOMEM;
-	/* The kernel sets brackets around the selected clock. */
-	for (char *p = strtok_r(text.data, " []\n", &save); p; p = strtok_r(NULL, " []\n", &save))
-		buf_printf(out, "%s%s", count++ ? " " : "", p);
-	return buf_error(out);
-}
-
 int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

@@ -34,8 +34,11 @@ const char *tracefs_path(const struct tracefs *fs);
 int tracefs_events(struct tracefs *fs, const char *const **ret, size_t *ret_count,
 		   struct error *err);
 
-/* Appends the kernel's trace clocks, separated by spaces. 0 or -errno. */
-int tracefs_clocks(const struct tracefs *fs, struct buf *out);
+enum tracefs_list { TRACEFS_CLOCKS, TRACEFS_TRACERS, TRACEFS_OPTIONS };
+/* Appends the kernel's clocks, tracers or trace options, separated by spaces. 0 or -errno. */
+int tracefs_list(const struct tracefs *fs, enum tracefs_list what, struct buf *out);
+/* Appends the text of the format file of event "system:name". 0 or -errno. */
+int tracefs_format(const struct tracefs *fs, const char *event, struct buf *out);
 
 /* Private to this room. */
 

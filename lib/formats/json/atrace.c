@@ -94,11 +94,12 @@ static bool atrace_parse(struct text rest, struct atrace *ret)
 	ret->pid = (int32_t)strtol(digits, NULL, 10);
 	if (ret->kind != 'I')
 		ret->track = atrace_take_word(&rest);
+	/* An instant's name is the rest, bars too. */
+	if (ret->kind == 'I' || ret->kind == 'N') {
+		ret->name = rest;
+		return rest.len && (ret->kind == 'I' || ret->track.len);
+	}
 	ret->name = atrace_take_word(&rest);
-	if (ret->kind == 'I')
-		return ret->name.len > 0;
-	if (ret->kind == 'N')
-		return ret->track.len && ret->name.len;
 	/* "H|PID|TRACK|COOKIE", or with a name, as "G". */
 	last = atrace_take_word(&rest);
 	ret->cookie = ret->kind == 'H' && !last.len ? ret->name : last;
@@ -152,8 +153,15 @@ static void atrace_put_text(struct buf *b, struct text t)
 	buf_putc(b, '"');
 }
 
+/* The writer, unless it writes for another process, as the daemon does for `tracectl mark`. */
+static int32_t atrace_thread(const struct trace_event *ev, const struct atrace *t,
+			     const struct task *task)
+{
+	return ev->pid > 0 && (!task || !task->tgid || task->tgid == t->pid) ? ev->pid : t->pid;
+}
+
 static void atrace_put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
-			       struct text name)
+			       struct text name, int32_t tid)
 {
 	bool slice = t->kind == 'G' || t->kind == 'H';
 
@@ -165,8 +173,7 @@ static void atrace_put_element(struct buf *b, const struct trace_event *ev, cons
 	buf_puts(b, ",\"name\":");
 	atrace_put_text(b, name);
 	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u", t->pid,
-		   ev->pid > 0 ? ev->pid : t->pid, ev->rec.ts / 1000,
-		   (unsigned)(ev->rec.ts % 1000));
+		   tid, ev->rec.ts / 1000, (unsigned)(ev->rec.ts % 1000));
 	if (slice)
 		buf_printf(b, ",\"id2\":{\"local\":\"%.*s\"}}", (int)t->cookie.len, t->cookie.data);
 	else if (t->kind == 'I')
@@ -207,6 +214,7 @@ int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struc
 	if (task)
 		task_see(task);
 	atrace_put_element(out, ev, &t,
-			   begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name);
+			   begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name,
+			   atrace_thread(ev, &t, task));
 	return r < 0 || out->failed ? -ENOMEM : 1;
 }

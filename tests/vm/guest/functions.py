@@ -50,7 +50,7 @@ def a_module_that_comes_late(test, *how):
 
 
 def one_task(test):
-    record(test, "-p", "function", "-l", "vfs_read", "-P", os.getpid(), "-o", "out.txt")
+    record(test, "-p", "function", "-l", "vfs_read", "--thread", os.getpid(), "-o", "out.txt")
     pids = set(re.findall(r"-(\d+) +\[\d+\].*: vfs_read <-", text_of(test)))
     check(pids == {str(os.getpid())}, f"{pids}, not {os.getpid()} alone")
 

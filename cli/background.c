@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "background.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/io.h"
+#include "destination.h"
+#include "document.h"
+#include "output/walk.h"
+#include "record.h"
+
+#define LOG_ENDING ".log"
+
+struct background {
+	const struct options *o;
+	int tell_fd; /* socket to the caller's process: messages, then names between NULs */
+	int log_fd;
+	char *log;
+};
+
+static void background_deinit(struct background *b)
+{
+	close_fd(b->tell_fd);
+	close_fd(b->log_fd);
+	free(b->log);
+}
+
+/* The messages' file, beside the output. Appends: the next recording of that name has it, too. */
+static int background_open_log(struct background *b, struct error *err)
+{
+	_cleanup_place_ struct place place = PLACE_INIT;
+	const char *output = b->o->output ?: OUTPUT_DEFAULT;
+	struct stat st;
+	int r;
+
+	if (asprintf(&b->log, "%s" LOG_ENDING, output) < 0) {
+		b->log = NULL;
+		return error_errno(err, -ENOMEM, "%s", output);
+	}
+	r = place_check_owner(b->log, err);
+	if (r == 0)
+		r = place_find(&place, b->log, false, err);
+	if (r < 0)
+		return err->message ? r : error_errno(err, r, "%s", b->log);
+	b->log_fd =
+		openat(place.dir_fd, place.base,
+		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (b->log_fd < 0 || fstat(b->log_fd, &st) < 0)
+		return error_errno(err, -errno, "%s", b->log);
+	/* In another user's folder, a second name of a file of ours. */
+	if (S_ISREG(st.st_mode) && st.st_nlink == 1)
+		return 0;
+	b->log_fd = close_fd(b->log_fd);
+	return error_set(err, -EPERM, "%s is no file for messages", b->log);
+}
+
+/* From now on messages go to the file. */
+static void background_recording(void *userdata, const Traced__Control__Session *session)
+{
+	struct background *b = userdata;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char taken;
+
+	if (background_open_log(b, &err) < 0)
+		cli_fail(&err);
+	fflush(NULL);
+	dup2(b->log_fd < 0 ? STDOUT_FILENO : b->log_fd, STDERR_FILENO);
+	buf_putc(&text, '\0');
+	buf_append(&text, session->name, strlen(session->name) + 1);
+	buf_append(&text, session->instance, strlen(session->instance) + 1);
+	/* If the caller is gone (Ctrl-C), it wants no recording, and does not know its name. */
+	if (text.failed || write_full(b->tell_fd, text.data, text.len) < 0 ||
+	    read_full(b->tell_fd, &taken, 1) != 1)
+		raise(SIGTERM);
+	b->tell_fd = close_fd(b->tell_fd);
+}
+
+static int background_run(struct background *b)
+{
+	const struct record_mode mode = { background_recording, b };
+	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct options changed = *b->o;
+
+	changed.json = false;
+	setsid();
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	dup2(b->tell_fd, STDERR_FILENO);
+	return record_with(&changed, &mode);
+}
+
+static void background_tell(const struct options *o, const char *name, const char *instance)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct document j = DOCUMENT_INIT(&out);
+
+	if (o->json) {
+		document_open(&j, NULL, '{');
+		document_string(&j, "session", name);
+		document_string(&j, "instance", instance);
+		document_close(&j, '}');
+		document_print(&j);
+		return;
+	}
+	cli_line(stdout, "%s", name);
+	if (!o->quiet)
+		cli_line(stderr, "recording; tracectl stop %s ends it. Messages: %s" LOG_ENDING,
+			 name, o->output ?: OUTPUT_DEFAULT);
+}
+
+/* Passes on what the other process says until it records. False: it has failed. */
+static bool background_await(const struct options *o, int fd)
+{
+	_cleanup_buf_ struct buf names = BUF_INIT;
+	bool named = false;
+	unsigned ends = 0;
+	char c;
+
+	while (ends < 2 && read_full(fd, &c, 1) == 1) {
+		if (!named && c)
+			fputc(c, stderr);
+		else if (named)
+			buf_putc(&names, c);
+		ends += named && !c;
+		named |= !c;
+	}
+	if (ends < 2 || names.failed)
+		return false;
+	background_tell(o, names.data, names.data + strlen(names.data) + 1);
+	write_full(fd, "", 1);
+	return true;
+}
+
+int background_start(const struct options *o)
+{
+	_cleanup_(background_deinit) struct background b = { o, -EBADF, -EBADF, NULL };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_close_ int listen_fd = -EBADF;
+	int ends[2], status = 0;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) {
+		error_errno(&err, -errno, "socketpair");
+		return cli_fail(&err);
+	}
+	listen_fd = ends[0];
+	b.tell_fd = ends[1];
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0) {
+		error_errno(&err, -errno, "fork");
+		return cli_fail(&err);
+	}
+	if (!pid) {
+		listen_fd = close_fd(listen_fd);
+		return background_run(&b);
+	}
+	b.tell_fd = close_fd(b.tell_fd);
+	if (background_await(o, listen_fd))
+		return CLI_WHOLE;
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : CLI_FAILED;
+}
