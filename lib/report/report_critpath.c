@@ -351,8 +351,8 @@ static void critpath_walk(struct critpath *c, struct table *t, uint64_t last)
 		}
 		from = MAX(s->from, w->until);
 		critpath_put_waker_run(c, t, level + 1, s, from);
-		/* Else the run covers the sleep, or it is not known what came before it. */
-		if (s->has_waker_run && s->waker_since > from)
+		/* Without that run, nobody knows what came before it. */
+		if (s->has_waker_run)
 			walks[++level] = (struct critpath_walk){ s->waker_before, from };
 	}
 }
