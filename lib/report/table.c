@@ -245,6 +245,7 @@ static int table_sort(struct table *t, const struct report_options *o, struct er
 
 	if (name && !sort_key_find(&key, t, name))
 		return sort_key_unknown(t, name, err);
+	free(t->order);
 	t->order = calloc(t->rows ?: 1, sizeof(*t->order));
 	if (!t->order)
 		return error_errno(err, -ENOMEM, "can't sort the table %s", t->name);
