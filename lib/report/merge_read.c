@@ -1,115 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads a report's JSON: members come in the order in which table_json.c writes them. */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/visible.h"
-#include "marks/json_value.h"
-#include "report/merge_form.h"
+#include "report/merge_file.h"
 
-/* Longest string in bytes: a row's name, a note. */
-#define TEXT_MAX 4096
 /* Notes of one report in one file. */
 #define NOTES_MAX 16
-
-struct merge_file {
-	struct json_read json;
-	struct report_merge *m;
-	const char *name; /* for notes; safe to show */
-	int fd;
-	bool has_format, has_version, has_reports;
-};
-
-static ssize_t merge_file_read(void *userdata, void *data, size_t len)
-{
-	struct merge_file *f = userdata;
-	ssize_t n;
-
-	do
-		n = read(f->fd, data, len);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	f->m->bytes += (uint64_t)n;
-	return f->m->bytes > REPORT_MERGE_BYTES_MAX ? -EFBIG : n;
-}
-
-static int merge_bad(const struct merge_file *f, const char *what, struct error *err)
-{
-	return error_set(err, -EBADMSG, "at byte %" PRIu64 ": %s", json_read_offset(&f->json),
-			 what);
-}
-
-/* The next token must be that one. */
-static int merge_expect(struct merge_file *f, int token, const char *what, struct error *err)
-{
-	int r = json_read_next(&f->json, err);
-
-	return r < 0 ? r : r == token ? 0 : merge_bad(f, what, err);
-}
-
-/* 1: a key, in json.text. 0: the object ends. */
-static int merge_next_key(struct merge_file *f, struct error *err)
-{
-	int r = json_read_next(&f->json, err);
-
-	return r < 0 ? r : r == JSON_KEY;
-}
-
-static bool merge_key_is(const struct merge_file *f, const char *key)
-{
-	const struct buf *text = &f->json.text;
-
-	return text->len == strlen(key) && !memcmp(text->data, key, text->len);
-}
-
-static int merge_skip(struct merge_file *f, struct error *err)
-{
-	int token = json_read_next(&f->json, err);
-
-	return token < 0 ? token : json_read_skip(&f->json, token, err);
-}
-
-/* The number that was read last. UINT64_MAX stands for an unknown value. */
-static int merge_take_u64(struct merge_file *f, uint64_t *ret, struct error *err)
-{
-	const char *text = buf_string(&f->json.text);
-	char *end;
-
-	if (!text)
-		return error_errno(err, -ENOMEM, "can't read a number");
-	errno = 0;
-	*ret = strtoull(text, &end, 10);
-	if (*text == '-' || *end || errno || *ret == UINT64_MAX)
-		return merge_bad(f, "not a whole number of 64 bits", err);
-	return 0;
-}
-
-static int merge_read_u64(struct merge_file *f, uint64_t *ret, struct error *err)
-{
-	int r = merge_expect(f, JSON_NUMBER, "expected a number", err);
-
-	return r < 0 ? r : merge_take_u64(f, ret, err);
-}
-
-static int merge_read_i64(struct merge_file *f, int64_t *ret, struct error *err)
-{
-	int r = merge_expect(f, JSON_NUMBER, "expected a number", err);
-	const char *text;
-	char *end;
-
-	if (r < 0)
-		return r;
-	text = buf_string(&f->json.text);
-	if (!text)
-		return error_errno(err, -ENOMEM, "can't read a number");
-	errno = 0;
-	*ret = strtoll(text, &end, 10);
-	return *end || errno ? merge_bad(f, "not a whole number of 64 bits", err) : 0;
-}
 
 /* A string that is kept; NULL: null. */
 static int merge_read_name(struct merge_file *f, const char **ret, struct error *err)
@@ -196,166 +94,6 @@ static int merge_read_columns(struct merge_file *f, struct merge_description *d,
 		if (r == 0 && !c->name)
 			return merge_bad(f, "a column has no name", err);
 		d->column_count += r == 0;
-	}
-	return r;
-}
-
-static int merge_read_buckets(struct merge_file *f, struct histogram *h, struct error *err)
-{
-	int r = merge_expect(f, JSON_ARRAY, "expected buckets", err);
-	uint64_t bucket, count, next = 0;
-
-	while (r == 0) {
-		r = json_read_next(&f->json, err);
-		if (r == JSON_ARRAY_END)
-			return 0;
-		if (r >= 0 && r != JSON_ARRAY)
-			return merge_bad(f, "expected a bucket", err);
-		if (r >= 0)
-			r = merge_read_u64(f, &bucket, err);
-		if (r == 0)
-			r = merge_read_u64(f, &count, err);
-		if (r == 0)
-			r = merge_expect(f, JSON_ARRAY_END, "expected a bucket's end", err);
-		if (r < 0)
-			return r;
-		if (bucket < next || bucket >= HISTOGRAM_BUCKETS || !count ||
-		    count > HISTOGRAM_COUNT_MAX)
-			return merge_bad(f, "no such bucket", err);
-		next = bucket + 1;
-		r = histogram_put_bucket(h, (uint32_t)bucket, count);
-		if (r < 0)
-			return error_errno(err, r, "can't read it");
-	}
-	return r;
-}
-
-static int merge_read_histogram(struct merge_file *f, struct histogram *h, struct error *err)
-{
-	int r = merge_expect(f, JSON_OBJECT, "expected a distribution", err);
-
-	while (r >= 0 && (r = merge_next_key(f, err)) > 0) {
-		if (merge_key_is(f, "count"))
-			r = merge_read_u64(f, &h->count, err);
-		else if (merge_key_is(f, "sum_ns"))
-			r = merge_read_u64(f, &h->sum, err);
-		else if (merge_key_is(f, "min_ns"))
-			r = merge_read_u64(f, &h->min, err);
-		else if (merge_key_is(f, "max_ns"))
-			r = merge_read_u64(f, &h->max, err);
-		else if (merge_key_is(f, "buckets"))
-			r = merge_read_buckets(f, h, err);
-		else
-			r = merge_skip(f, err);
-	}
-	return r == 0 && !histogram_is_valid(h) ? merge_bad(f, "an invalid distribution", err) : r;
-}
-
-static int merge_read_value(struct merge_file *f, union cell *cell, struct error *err)
-{
-	int r = json_read_next(&f->json, err);
-
-	if (r < 0)
-		return r;
-	if (r == JSON_NULL) {
-		cell->count = TABLE_UNKNOWN;
-		return 0;
-	}
-	return r == JSON_NUMBER ? merge_take_u64(f, &cell->count, err)
-				: merge_bad(f, "expected a number or null", err);
-}
-
-static int merge_read_cell(struct merge_file *f, const struct column *c, union cell *cell,
-			   struct buf *texts, struct error *err)
-{
-	const struct buf *text = &f->json.text;
-	int r;
-
-	if (column_is_derived(c))
-		return merge_skip(f, err);
-	switch (c->kind) {
-	case COLUMN_TEXT:
-		r = merge_expect(f, JSON_STRING, "expected a string", err);
-		if (r == 0) {
-			cell->at = (uint32_t)texts->len;
-			cell->len = (uint32_t)text->len;
-			buf_append(texts, text->data, text->len);
-			r = buf_error(texts) < 0 ? error_errno(err, -ENOMEM, "can't read it") : 0;
-		}
-		return r;
-	case COLUMN_NUMBER:
-		return merge_read_i64(f, &cell->number, err);
-	case COLUMN_HISTOGRAM:
-		cell->own = calloc(1, sizeof(*cell->own));
-		if (!cell->own)
-			return error_errno(err, -ENOMEM, "can't read it");
-		return merge_read_histogram(f, cell->own, err);
-	default:
-		return merge_read_value(f, cell, err);
-	}
-}
-
-static void merge_row_deinit(const struct table *t, struct merge_row *row)
-{
-	for (size_t i = 0; i < t->column_count; i++) {
-		if (t->columns[i].kind != COLUMN_HISTOGRAM || !row->cells[i].own)
-			continue;
-		histogram_deinit(row->cells[i].own);
-		free(row->cells[i].own);
-	}
-	buf_deinit(&row->texts);
-}
-
-static int merge_read_members(struct merge_file *f, const struct merged_table *t,
-			      struct merge_row *row, struct error *err)
-{
-	const struct table *table = t->table;
-	size_t expected = 0, found = 0;
-	int r;
-
-	while ((r = merge_next_key(f, err)) > 0) {
-		size_t i = expected;
-
-		/* Mostly they come in the columns' order. */
-		if (i >= table->column_count || !merge_key_is(f, t->members[i]))
-			for (i = 0; i < table->column_count; i++)
-				if (merge_key_is(f, t->members[i]))
-					break;
-		if (i == table->column_count) {
-			r = merge_skip(f, err);
-		} else if (row->has[i]) {
-			r = merge_bad(f, "a row has a member twice", err);
-		} else {
-			r = merge_read_cell(f, &table->columns[i], &row->cells[i], &row->texts,
-					    err);
-			row->has[i] = true;
-			found++;
-		}
-		if (r < 0)
-			return r;
-		expected = i + 1;
-	}
-	return r == 0 && found < table->column_count ? merge_bad(f, "a row lacks a column", err)
-						     : r;
-}
-
-static int merge_read_rows(struct merge_file *f, struct merged_table *t, struct error *err)
-{
-	int r = merge_expect(f, JSON_ARRAY, "expected rows", err);
-
-	while (r == 0) {
-		struct merge_row row = { 0 };
-
-		r = json_read_next(&f->json, err);
-		if (r == JSON_ARRAY_END)
-			return 0;
-		if (r >= 0 && r != JSON_OBJECT)
-			return merge_bad(f, "expected a row", err);
-		if (r >= 0)
-			r = merge_read_members(f, t, &row, err);
-		if (r == 0)
-			r = merge_add_row(f->m, t, &row, err);
-		merge_row_deinit(t->table, &row);
 	}
 	return r;
 }
@@ -545,15 +283,14 @@ static int merge_read(struct merge_file *f, struct error *err)
 int report_merge_add(struct report_merge *m, int fd, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf visible = BUF_INIT;
-	struct merge_file f = { .m = m, .fd = fd };
+	struct merge_file f;
 	int r;
 
 	buf_visible(&visible, name, VISIBLE_MAX);
-	f.name = buf_string(&visible) ?: "?";
 	m->files++;
-	r = json_read_init(&f.json, merge_file_read, &f, TEXT_MAX);
+	r = merge_file_init(&f, m, fd, buf_string(&visible) ?: "?");
 	r = r < 0 ? error_errno(err, r, "can't read it") : merge_read(&f, err);
-	json_read_deinit(&f.json);
+	merge_file_deinit(&f);
 	if (r >= 0)
 		return 0;
 	if ((r == -EBADMSG || r == -ENODATA) && err && !err->hint)

@@ -24,6 +24,8 @@
 #define CRITPATH_RING ((uint64_t)CRITPATH_CHUNK * CRITPATH_CHUNKS)
 #define CRITPATH_CHUNKS_LEAST 16U
 #define CRITPATH_TASKS_PER_CHUNK 1024U
+/* The first span: it is the first one that is forgotten. */
+#define CRITPATH_FORGOTTEN 1
 #define CRITPATH_ROWS_MAX 100000U
 #define CRITPATH_LEVELS 32U
 
@@ -112,8 +114,8 @@ static void *critpath_place(uint64_t number)
 }
 
 /*
- * The number of a task's last span; 0: none, or forgotten. If the task's span is not in its place
- * any more, a span of another task is: any later one of this task would be its last.
+ * The number of a task's last span; 0: none. If the task's span is not in its place any more, a
+ * span of another task is: any later one of this task would be its last.
  */
 static uint64_t critpath_last(const struct critpath *c, const struct sched_task *t)
 {
@@ -125,7 +127,7 @@ static uint64_t critpath_last(const struct critpath *c, const struct sched_task 
 		return 0;
 	number = c->count - (c->count + CRITPATH_RING - place) % CRITPATH_RING;
 	s = critpath_at(c, number);
-	return s && s->tid == t->tid ? number : 0;
+	return s && s->tid == t->tid ? number : CRITPATH_FORGOTTEN;
 }
 
 static uint64_t critpath_chunks_max(const struct critpath *c)
@@ -150,7 +152,6 @@ static int critpath_make_chunk(struct critpath *c)
 		room = malloc(CRITPATH_CHUNK * sizeof(*room));
 	if (!room)
 		return -ENOMEM;
-	memset(room, 0, CRITPATH_CHUNK * sizeof(*room));
 	c->chunks[chunk % CRITPATH_CHUNKS] = room;
 	return 0;
 }
@@ -351,8 +352,8 @@ static void critpath_walk(struct critpath *c, struct table *t, uint64_t last)
 		}
 		from = MAX(s->from, w->until);
 		critpath_put_waker_run(c, t, level + 1, s, from);
-		/* Else the run covers the sleep, or it is not known what came before it. */
-		if (s->has_waker_run && s->waker_since > from)
+		/* Without that run, nobody knows what came before it. */
+		if (s->has_waker_run)
 			walks[++level] = (struct critpath_walk){ s->waker_before, from };
 	}
 }

@@ -15,7 +15,7 @@
 
 #include "report/kind.h"
 
-#define SCHED_LISTENERS_MAX 8
+#define SCHED_LISTENERS_MAX 16
 
 enum span_state {
 	SPAN_WHOLE,

@@ -225,12 +225,50 @@ def choices(test):
     check(re.search(r" #+\n", r.out), r)
 
 
+def text_stacks(path):
+    """The stacks that follow a switch of their task, innermost function first."""
+    stacks, prev, stack = set(), None, None
+    for line in path.read_text(errors="replace").splitlines():
+        found = LINE.match(line)
+        if stack is not None and line.startswith(" => "):
+            stack.append(line.removeprefix(" => "))
+            continue
+        if stack:
+            stacks.add(" < ".join(stack[:32]) + (" ..." if len(stack) > 32 else ""))
+        stack = None
+        if "<stack trace>" in line:
+            stack = [] if prev else None
+        if found:
+            prev = "sched_switch" in line and "prev_pid=0 " not in line
+    return stacks
+
+
+def stacks(test):
+    r = test.run("record", "-q", "--name", test.name, "-b", "16M", "-e", "sched", "-O", "stacktrace", "-o", "x.traced",
+                 "--", "sh", "-c", f"for i in $(seq {ROUNDS}); do sleep 0.002; done")
+    check(r.status == 0, r)
+    r = test.run("convert", "-q", "x.traced", "x.txt")
+    check(r.status == 0, r)
+    known = text_stacks(test.dir / "x.txt")
+    rows = report(test, "offcpu", "x.traced", "--by", "stack")["rows"]
+    named = [row for row in rows if row["count"] and row["stack"] not in ("?", "(others)")]
+    check(named and all(row["stack"] in known for row in named), f"{[r['stack'] for r in named]} {known}")
+    slept = sum(row["count"] for row in named if "nanosleep" in row["stack"] and row["total_ns"] > 1_000_000)
+    # A busy kernel leaves out switches.
+    check(slept > ROUNDS / 2, f"{slept} sleeps: {named}")
+    whole = sum(row["count"] for row in rows)
+    check(whole == sum(row["count"] for row in report(test, "offcpu", "x.traced")["rows"]), f"{whole}")
+    r = test.run("report", "offcpu", "--by", "stack", "x.traced")
+    check(r.status == 0 and max(map(len, r.out.splitlines())) > 100, r)
+
+
 def main():
     test = Test("report_sched")
     test.case("live", live)
     test.case("fixtures", fixtures)
     test.case("delayed", delayed)
     test.case("choices", choices)
+    test.case("stacks", stacks)
     test.end()
 
 

@@ -220,6 +220,9 @@ static void check_all(int capture, bool ends)
 			fail_msg("%s: %llu", cases[i].name, (unsigned long long)sum);
 		if (cases[i].folds && !has_note(table, "share 40 rows by name"))
 			fail_msg("%s does not say what was folded", cases[i].name);
+		if (!strcmp(cases[i].name, "critpath") &&
+		    !has_note(table, "spans of all threads are known"))
+			fail_msg("critpath does not say what it forgot");
 		json_decref(table);
 		/* A child has what its parent has. */
 		malloc_trim(0);
