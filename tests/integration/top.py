@@ -254,6 +254,15 @@ def resizing(test):
         check(t.end()[0] == 0, "its status")
 
 
+def terminal_goes(test):
+    """A window that is closed ends it, and its recording."""
+    need_terminal(test)
+    with Terminal(test) as t:
+        t.await_line(3, ">runtime")
+        check(test.instances(), "it does not record")
+    settled("its recording ends", lambda: not test.instances())
+
+
 def has_gap(path):
     """Whether a part is missing between two whole chunks: a header of zeros is there."""
     data = path.read_bytes()
@@ -305,6 +314,7 @@ def main():
     test.case("refusals", refusals)
     test.case("page", page)
     test.case("resizing", resizing)
+    test.case("terminal goes", terminal_goes)
     test.case("snapshot", snapshot)
     test.end()
 
