@@ -236,8 +236,8 @@ static int top_read_frames(struct top *t, struct error *err)
 							 : error_errno(err, -errno, "the decoder");
 	t->received.len += (size_t)n;
 	t->decoded = !n;
-	if (!n && !t->session.finished && !t->session.stopping)
-		return error_set(err, -ECHILD, "the decoder has ended");
+	if (!n && !top_decoder_end(&t->decoder))
+		return error_set(err, -ECHILD, "the process that decodes has failed");
 	return top_take_frames(t, err);
 }
 

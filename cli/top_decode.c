@@ -94,7 +94,7 @@ static void top_decode_tell(int frames, const struct error *err)
 		write_full(frames, out.data, out.len);
 }
 
-static void top_decode_main(struct top_decoding *d, pid_t parent)
+static int top_decode_main(struct top_decoding *d, pid_t parent)
 {
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -102,9 +102,11 @@ static void top_decode_main(struct top_decoding *d, pid_t parent)
 	output_signals_ignore();
 	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (getppid() != parent)
-		_exit(1);
-	if (confined_run(top_decode_run, d, &result, &err) < 0)
-		top_decode_tell(d->frames, &err);
+		return 1;
+	if (confined_run(top_decode_run, d, &result, &err) == 0)
+		return 0;
+	top_decode_tell(d->frames, &err);
+	return 1;
 }
 
 static int top_decoder_open(int pipe[2], struct error *err)
@@ -142,8 +144,7 @@ int top_decoder_start(struct top_decoder *ret, const struct report_options *opti
 		close(frames[0]);
 		d.stream = stream[0];
 		d.frames = frames[1];
-		top_decode_main(&d, parent);
-		_exit(0);
+		_exit(top_decode_main(&d, parent));
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	close(stream[0]);
@@ -152,6 +153,16 @@ int top_decoder_start(struct top_decoder *ret, const struct report_options *opti
 		return error_errno(err, -errno, "fork");
 	fcntl(ret->frames, F_SETFL, O_NONBLOCK);
 	return 0;
+}
+
+bool top_decoder_end(struct top_decoder *d)
+{
+	int status = 0;
+
+	while (waitpid(d->pid, &status, 0) < 0 && errno == EINTR)
+		;
+	d->pid = 0;
+	return WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
 void top_decoder_deinit(struct top_decoder *d)

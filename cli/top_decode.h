@@ -22,4 +22,6 @@ struct top_decoder {
  */
 int top_decoder_start(struct top_decoder *ret, const struct report_options *options, int file,
 		      struct error *err);
+/* After the end of its frames: false, if it failed. */
+bool top_decoder_end(struct top_decoder *d);
 void top_decoder_deinit(struct top_decoder *d);

@@ -79,8 +79,23 @@ int top_session_start(struct top_session *ret, const struct options *o, int stre
 	return top_session_attach(ret, stream, err);
 }
 
+/* Discards the recording: nobody wants what comes now. */
+static void top_session_cancel(struct top_session *s)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	uint64_t id;
+
+	cancel.session = s->name;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+	request.cancel = &cancel;
+	top_session_send(s, &request, NULL, &id, NULL);
+}
+
 void top_session_deinit(struct top_session *s)
 {
+	if (s->name && !s->finished)
+		top_session_cancel(s);
 	link_deinit(&s->link);
 	free(s->name);
 	*s = (struct top_session){ 0 };

@@ -17,6 +17,7 @@ struct top_session {
  */
 int top_session_start(struct top_session *ret, const struct options *o, int stream,
 		      struct error *err);
+/* Discards the recording, unless it has ended. */
 void top_session_deinit(struct top_session *s);
 
 /* The descriptor to poll. */

@@ -105,12 +105,33 @@ def ends(test):
     process.stderr.close()
 
 
+def children_of(pid):
+    return subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True,
+                          check=False).stdout.split()
+
+
+def decoder_dies(test):
+    """Root's decoder is another user's process. If it is killed, top says so, and leaves nothing."""
+    spool = test.daemon.spool if test.daemon else test.top / "spool"
+    before = os.listdir(spool)
+    process = test.start("top", "-q", "--batch", "--name", test.name)
+    process.stdout.readline()
+    decoders = [pid for child in children_of(process.pid) for pid in children_of(child)
+                if open(f"/proc/{pid}/comm", encoding="utf-8").read() == "tracectl-decode\n"]
+    check(len(decoders) == 1, decoders)
+    status = open(f"/proc/{decoders[0]}/status", encoding="utf-8").read()
+    check(re.search(r"^Uid:(\t[1-9]\d*){4}$", status, re.M), status)
+    os.kill(int(decoders[0]), signal.SIGKILL)
+    r = test.finish(process)
+    check(r.status == 1 and "was killed" in r.err, r)
+    settled("the recording is discarded", lambda: os.listdir(spool) == before)
+
+
 def dies(test):
     """If it is killed, its decoder and its recording go, too."""
     process = test.start("top", "-q", "--batch", "--name", test.name)
     process.stdout.readline()
-    children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True,
-                              check=True).stdout.split()
+    children = children_of(process.pid)
     check(children, "it has no decoder")
     process.kill()
     process.wait()
@@ -233,6 +254,15 @@ def resizing(test):
         check(t.end()[0] == 0, "its status")
 
 
+def terminal_goes(test):
+    """A window that is closed ends it, and its recording."""
+    need_terminal(test)
+    with Terminal(test) as t:
+        t.await_line(3, ">runtime")
+        check(test.instances(), "it does not record")
+    settled("its recording ends", lambda: not test.instances())
+
+
 def has_gap(path):
     """Whether a part is missing between two whole chunks: a header of zeros is there."""
     data = path.read_bytes()
@@ -277,9 +307,14 @@ def main():
     test.case("chosen, with a daemon", chosen, daemon=True)
     test.case("ends", ends)
     test.case("dies", dies)
+    test.case("decoder dies", decoder_dies)
+    test.case("decoder dies, with a daemon", decoder_dies, daemon=True)
+    test.case("ends, with a daemon", ends, daemon=True)
+    test.case("batch, with a daemon", batch, daemon=True)
     test.case("refusals", refusals)
     test.case("page", page)
     test.case("resizing", resizing)
+    test.case("terminal goes", terminal_goes)
     test.case("snapshot", snapshot)
     test.end()
 
