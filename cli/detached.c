@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "detached.h"
 
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "destination.h"
 #include "formats/formats.h"
 #include "link.h"
 #include "progress.h"
+
+/* The recorder gives its last file its name once traced is done with it. */
+#define NAMING_MS 5000
+#define NAMING_STEP_MS 10
+
+/* place: of a file, or with a star for the numbers of several. */
+static void fetch_await_names(const char *place)
+{
+	char pattern[PATH_MAX];
+	int parts = 0;
+
+	if (snprintf(pattern, sizeof(pattern), "%s.part", place) >= (int)sizeof(pattern))
+		return;
+	for (int ms = 0; parts == 0 && ms < NAMING_MS; ms += NAMING_STEP_MS) {
+		glob_t found = { 0 };
+
+		parts = glob(pattern, GLOB_NOSORT, NULL, &found);
+		globfree(&found);
+		if (parts == 0)
+			usleep(NAMING_STEP_MS * 1000);
+	}
+}
 
 /* Reports what the recorder's own files have. Returns the exit status. */
 static int fetch_tell_files(const Traced__Control__Finished *finished, const struct options *o)
@@ -19,6 +46,8 @@ static int fetch_tell_files(const Traced__Control__Finished *finished, const str
 	}
 	if (outcome_from_finished(&outcome, finished, &err) < 0)
 		return cli_fail(&err);
+	if (*session->place)
+		fetch_await_names(session->place);
 	outcome.path = *session->place ? session->place : session->name;
 	return outcome_tell(&outcome, o);
 }

@@ -224,9 +224,15 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "--keep needs --rotate or --on");
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
+	if (command == &command_start && !o->on.count &&
+	    (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook)) {
+		error_set(err, -EINVAL,
+			  "--before, --after, --at-most, --max-size and --hook go "
+			  "only with --on");
+		return error_hint(err, "for example: --ring --on 'sched.delay > 5ms'");
+	}
 	if (command == &command_start && !o->on.count && !o->rotate_bytes && !o->rotate_ns &&
-	    (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook || o->output ||
-	     o->format)) {
+	    (o->output || o->format)) {
 		error_set(err, -EINVAL, "start writes files only with --rotate or --on");
 		return error_hint(err, "'tracectl stop -o FILE' writes the recording");
 	}

@@ -33,22 +33,29 @@ static bool moment_is_mark(const struct mark *mark, const char *name)
 	return mark->ts && t->len == strlen(name) && !memcmp(t->data, name, t->len);
 }
 
-/* A text in trace_marker, or the name in "B|PID|NAME" and the like, as atrace writes them. */
+/* Skips bars; NULL: there are fewer. */
+static const char *moment_behind_bars(const char *text, unsigned bars)
+{
+	while (bars-- && text) {
+		text = strchr(text, '|');
+		text = text ? text + 1 : NULL;
+	}
+	return text;
+}
+
+/*
+ * A text in trace_marker, or the name in "B|PID|NAME" and the like, as atrace writes them; on a
+ * track "N|PID|TRACK|NAME".
+ */
 static bool moment_is_text(const char *text, const char *name)
 {
-	size_t len = strcspn(text, "\n");
-	const char *end, *more;
+	const unsigned bars = *text == 'N' || *text == 'G' ? 3 : 2;
+	const size_t len = strlen(name), whole = strcspn(text, "\n");
+	const char *part = text[0] && text[1] == '|' ? moment_behind_bars(text, bars) : NULL;
 
-	if (len == strlen(name) && !memcmp(text, name, len))
+	if (whole == len && !strncmp(text, name, len))
 		return true;
-	end = len > 2 && text[1] == '|' ? memchr(text + 2, '|', len - 2) : NULL;
-	if (!end)
-		return false;
-	len -= (size_t)(end + 1 - text);
-	text = end + 1;
-	more = memchr(text, '|', len);
-	len = more ? (size_t)(more - text) : len;
-	return len == strlen(name) && !memcmp(text, name, len);
+	return part && strcspn(part, "|\n") == len && !strncmp(part, name, len);
 }
 
 /* Marks that were written into trace_marker, `tracectl mark` among them. */

@@ -114,7 +114,7 @@ def a_failure_is_the_callers(test):
             (["-e", "sched", "--rotate", "64K", "-o", "absent/out.txt"], 1, "absent"),
             (["-e", "sched", "--rotate", "64K", "-o", "-"], 2, "--rotate writes files"),
             (["-e", "sched", "--ring", "--rotate", "64K", "-o", "out.txt"], 2, "exclude each other"),
-            (["-e", "sched", "-o", "out.txt"], 2, "-o needs --rotate")):
+            (["-e", "sched", "-o", "out.txt"], 2, "only with --rotate or --on")):
         result = test.run("start", "--name", test.name, *arguments)
         check(result.status == status and text in result.err and not result.out, f"{arguments}: {result}")
     check(not test.files(), f"{test.files()}")

@@ -91,6 +91,20 @@ def of_a_session(test):
     check(test.run("cancel", "-q", name).status == 0, "cancel")
 
 
+def with_a_page(test):
+    """The recording is written in any form; a page has the tables."""
+    for name, tables in (("x.html", True), ("x.json", False), ("x.pftrace", False)):
+        r = test.run("record", "--name", test.name, "-e", "sched", "-t", "100ms", "--report", "sched,runq", "-o", name)
+        check(r.status == 0 and r.out.startswith("sched\n") and "\nrunq\n" in r.out, r)
+        check(name in test.files() and f"{name}: " in r.err, f"{test.files()}: {r}")
+        text = (test.dir / name).read_bytes()
+        check((b'"report":{"format":"traced-report"' in text) == tables, f"{name}: {text[-2000:]}")
+    # A report of which there are no events is missing, and the page is not.
+    r = test.run("record", "--name", test.name, "-e", "irq", "-t", "100ms", "--report", "sched", "-o", "y.html")
+    check(r.status == 3 and "no events for the report sched" in r.err, r)
+    check("y.html" in test.files(), test.files())
+
+
 def refusals(test):
     recorded(test)
     for arguments, status, says in (
@@ -103,7 +117,8 @@ def refusals(test):
             (["report", "sched", "--format", "xml", "x.traced"], 2, "text, json and csv"),
             (["report", "sched", "--session", "none-such"], 1, "no traced is running"),
             (["record", "--report", "nothing", "-t", "1s"], 2, "there is no report"),
-            (["record", "--report", "sched", "-t", "1s", "-o", "y.json"], 2, "omit -o")):
+            (["record", "--report", "sched", "-t", "1s", "--format", "json"], 2, "name it: -o FILE"),
+            (["convert", "--report", "sched", "x.traced", "y.json"], 2, "write a .html")):
         r = test.run(*arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
     r = test.run("record", "-q", "--name", test.name, "-e", "irq", "-t", "100ms", "-o", "irq.traced")
@@ -192,6 +207,7 @@ def main():
     test.case("without a file", without_a_file)
     test.case("of nothing", of_nothing)
     test.case("of a session", of_a_session, daemon=True)
+    test.case("with a page", with_a_page)
     test.case("refusals", refusals)
     test.case("merging", merging)
     test.case("bad merges", bad_merges)
