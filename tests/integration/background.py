@@ -55,7 +55,7 @@ def files_come_and_are_reported(test):
     settled("some files", lambda: len(parts(test)) > 2)
     session, = json.loads(test.run("status", "--json").out)["sessions"]
     check(session["name"] == test.name and session["place"] == f"{test.dir}/out.*.txt", f"{session}")
-    # The folder that it is called from does not matter.
+    # It needs no folder of the caller.
     result = stopped(test, cwd="/sys")
     events = int(re.search(r"([\d,]+) events? of", result.err)[1].replace(",", ""))
     check(f"{test.dir}/out.*.txt: " in result.err and "none lost" in result.err, f"{result}")
