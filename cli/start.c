@@ -8,7 +8,9 @@
 #include "start_request.h"
 #include "trigger.h"
 
-static void start_tell(const Traced__Control__Session *session, const struct options *o)
+/* folder: of triggers; NULL: there are none. */
+static void start_tell(const Traced__Control__Session *session, const struct options *o,
+		       const char *folder)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -19,12 +21,16 @@ static void start_tell(const Traced__Control__Session *session, const struct opt
 		document_open(&j, NULL, '{');
 		document_string(&j, "session", session->name);
 		document_string(&j, "instance", session->instance);
+		if (folder)
+			document_string(&j, "folder", folder);
 		document_close(&j, '}');
 		document_print(&j);
 		return;
 	}
 	cli_line(stdout, "%s", session->name);
-	if (!o->quiet)
+	if (!o->quiet && folder)
+		cli_line(stderr, "recording; snapshots and a log go into %s", folder);
+	else if (!o->quiet)
 		cli_line(stderr, "recording; tracectl %s %s -o FILE writes it",
 			 session->ring ? "snapshot" : "stop", session->name);
 }
@@ -74,7 +80,7 @@ static int start_run(const struct options *o)
 		start_take_back(&link, reply->session->name);
 		return cli_fail(&err);
 	}
-	start_tell(reply->session, o);
+	start_tell(reply->session, o, triggers.folder);
 	return CLI_WHOLE;
 }
 

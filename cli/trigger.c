@@ -268,10 +268,9 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 
 	setsid();
 	prctl(PR_SET_NAME, "tracectl-watch");
-	if (null >= 0) {
+	if (null >= 0)
 		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
-	}
+	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
 	triggers_close_others(run);
 	/* The caller's folder can be removed. The paths are absolute. */

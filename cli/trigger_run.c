@@ -27,9 +27,17 @@
 /* How often the daemon is asked for losses, and a hook looked after. */
 #define LOST_MS 1000
 #define HOOK_MS 100
-/* Firings of one snapshot that are marked and logged; the others are counted. */
+/* Firings of a condition that are marked and logged with a snapshot; further ones are counted. */
 #define TOLD_MAX 100
+/* Bytes of the condition and of what met it: the daemon takes marks of 1000. */
 #define MARK_TEXT_MAX 400
+
+/* Limits are a condition's own: one that is met all the time does not hide others. */
+struct followed {
+	unsigned told;	  /* firings of this snapshot */
+	uint64_t *recent; /* owned; times of the last at_most snapshots, a ring */
+	unsigned recent_count, recent_next;
+};
 
 struct follower {
 	const struct trigger_run *run;
@@ -39,12 +47,11 @@ struct follower {
 	bool pending, ended;
 	size_t condition;
 	uint64_t at, due; /* on the boot clock */
-	unsigned told;
+	struct followed conditions[WATCH_CONDITIONS_MAX];
 	struct buf marks; /* of its firings, where they happened; Trace Event Format */
 	uint64_t untold;  /* firings with the snapshot, beyond TOLD_MAX */
 	uint64_t skipped; /* firings since the last snapshot that were too many */
-	uint64_t *recent; /* owned; times of the last at_most snapshots, a ring */
-	unsigned recent_count, recent_next, at_most;
+	unsigned at_most;
 	uint64_t lost; /* events, when it was asked last */
 	uint64_t lost_next;
 	struct trigger_hook hook;
@@ -76,8 +83,9 @@ static void follower_put_firing(const struct follower *f, const Traced__Control_
 	_cleanup_buf_ struct buf what = BUF_INIT;
 
 	buf_append(&what, m->what.data ?: (uint8_t *)"", m->what.len);
-	buf_printf(out, "%s: ", f->t->o->on.items[m->condition]);
-	buf_visible(out, buf_string(&what) ?: "", MARK_TEXT_MAX / 2);
+	buf_visible(out, f->t->o->on.items[m->condition], MARK_TEXT_MAX);
+	buf_puts(out, ": ");
+	buf_visible(out, buf_string(&what) ?: "", MARK_TEXT_MAX);
 	if (c->kind == WATCH_DELAY || c->kind == WATCH_MARK || c->kind == WATCH_EVENT)
 		buf_printf(out, " (%" PRId32 ")", m->tid);
 	if (m->cpu >= 0)
@@ -114,7 +122,7 @@ static void follower_put_mark(struct follower *f, const Traced__Control__Firing 
 {
 	struct buf *out = &f->marks;
 
-	buf_putc(out, f->told > 1 ? ',' : '[');
+	buf_putc(out, out->len ? ',' : '[');
 	buf_puts(out, "{\"ph\":\"i\",\"s\":\"g\"");
 	json_put_string_key(out, "name", text);
 	json_put_i64_key(out, "pid", m->tid);
@@ -127,11 +135,11 @@ static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	if (f->told == TOLD_MAX) {
+	if (f->conditions[m->condition].told == TOLD_MAX) {
 		f->untold++;
 		return;
 	}
-	f->told++;
+	f->conditions[m->condition].told++;
 	buf_puts(&text, "trigger: ");
 	follower_put_firing(f, m, &text);
 	if (!buf_string(&text))
@@ -141,15 +149,15 @@ static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
 	follower_log("%s", text.data);
 }
 
-static bool follower_may_fire(struct follower *f)
+static bool follower_may_fire(const struct follower *f, struct followed *c)
 {
 	const uint64_t within = f->t->o->at_most_ns ?: AT_MOST_NS, now = now_ns(CLOCK_BOOTTIME);
 
-	if (f->recent_count == f->at_most && now - f->recent[f->recent_next] < within)
+	if (c->recent_count == f->at_most && now - c->recent[c->recent_next] < within)
 		return false;
-	f->recent[f->recent_next] = now;
-	f->recent_next = (f->recent_next + 1) % f->at_most;
-	f->recent_count = MIN(f->recent_count + 1, f->at_most);
+	c->recent[c->recent_next] = now;
+	c->recent_next = (c->recent_next + 1) % f->at_most;
+	c->recent_count = MIN(c->recent_count + 1, f->at_most);
 	return true;
 }
 
@@ -161,7 +169,7 @@ static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
 		return;
 	}
 	if (!f->pending) {
-		if (!follower_may_fire(f)) {
+		if (!follower_may_fire(f, &f->conditions[m->condition])) {
 			f->skipped++;
 			return;
 		}
@@ -169,11 +177,13 @@ static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
 		f->condition = m->condition;
 		f->at = m->at_ns;
 		f->due = m->at_ns + (f->t->o->after_ns ?: AFTER_NS);
-		f->told = 0;
+		for (size_t i = 0; i < f->t->count; i++)
+			f->conditions[i].told = 0;
 		buf_clear(&f->marks);
 		f->untold = 0;
 		if (f->skipped)
-			follower_log("%" PRIu64 " firings had no snapshot (--at-most)", f->skipped);
+			follower_log("firings without a snapshot (--at-most): %" PRIu64,
+				     f->skipped);
 		f->skipped = 0;
 	}
 	follower_tell(f, m);
@@ -385,7 +395,7 @@ static void follower_snapshot(struct follower *f)
 
 	f->pending = false;
 	if (f->untold)
-		follower_log("%" PRIu64 " more firings have no mark", f->untold);
+		follower_log("firings without a mark: %" PRIu64, f->untold);
 	buf_printf(&path, "%s/", f->t->folder);
 	trigger_file_name(&path, f->run->session, now_ns(CLOCK_REALTIME) - ago, c, f->t->ending);
 	r = buf_string(&path) ? follower_write(f, path.data, &err)
@@ -456,9 +466,11 @@ static int follower_run(struct follower *f, struct error *err)
 	int r = 0;
 
 	f->at_most = f->t->o->at_most ?: AT_MOST;
-	f->recent = calloc(f->at_most, sizeof(*f->recent));
-	if (!f->recent)
-		return error_errno(err, -ENOMEM, "triggers");
+	for (size_t i = 0; i < f->t->count; i++) {
+		f->conditions[i].recent = calloc(f->at_most, sizeof(uint64_t));
+		if (!f->conditions[i].recent)
+			return error_errno(err, -ENOMEM, "triggers");
+	}
 	while (!f->ended && r == 0)
 		r = follower_turn(f, err);
 	return r;
@@ -478,7 +490,8 @@ int trigger_run(const struct trigger_run *run)
 	/* A hook may still read its snapshot. */
 	while (!trigger_hook_reap(&f.hook))
 		nanosleep(&pause, NULL);
-	free(f.recent);
+	for (size_t i = 0; i < f.t->count; i++)
+		free(f.conditions[i].recent);
 	buf_deinit(&f.in);
 	buf_deinit(&f.marks);
 	return r < 0 ? CLI_FAILED : CLI_WHOLE;

@@ -7,12 +7,14 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
 
-from harness import NOBODY, Daemon, Test, check, need, settled
+from harness import INSTANCES, NOBODY, Daemon, Test, check, need, settled
 from report_sched import DELAYS, report
+from stream import exporter_of
 
 GROUP = 23456
 ROUNDS = 50
@@ -165,6 +167,27 @@ def fire_exit(test):
     subprocess.run([sys.executable, test.dir / "exits.py"], check=True)
 
 
+def slow_hook(test):
+    """One hook at a time. One that runs when the session ends may finish."""
+    allow_hooks(test, 'echo "$1"; while ! test -e "$(dirname "$1")/go"; do sleep 0.05; done; echo >"$1.done"; exit 7\n')
+    folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--hook", "note",
+                   "--after", "1ms", *ALL)
+    for count in (1, 2):
+        fire_exit(test)
+        wait_for(test, folder, count)
+    settled("the second is refused", lambda: "the one before still runs" in log(test, folder))
+    r = test.run("cancel", test.name)
+    check(r.status == 0, r)
+    settled("the session has ended", lambda: " has ended" in log(test, folder))
+    first = snapshots(folder)[0]
+    check(f"{first}\n" in log(test, folder), "what it prints is not in the log")
+    check(len(followers(test)) == 1 and not list(folder.glob("*.done")), "the hook has ended")
+    (folder / "go").write_text("")
+    nothing_is_left(test)
+    check(list(folder.glob("*.done")) == [folder / (first.name + ".done")], list(folder.iterdir()))
+    check("the hook ended with exit status 7" in log(test, folder), log(test, folder))
+
+
 def slices(test):
     folder = start(test, "--on", 'mark "long frame" > 300ms', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
     for pause in (0, 0.5):
@@ -187,7 +210,7 @@ def limits(test):
     for path in keep:
         path.write_text("[]")
     folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1ms",
-                   "--at-most", "3/1h", "--keep", "2", "--before", "1h", "--max-size", "1G")
+                   "--on", "mark other > 1us", "--at-most", "3/1h", "--keep", "2", "--before", "1h", "--max-size", "1G")
     for count in range(1, 4):
         fire_exit(test)
         wait_for(test, folder, count)
@@ -198,13 +221,25 @@ def limits(test):
     # The fourth was one too many.
     time.sleep(3)
     check(log(test, folder).count(" wrote ") == 3, log(test, folder))
+    # Another condition has its own limit.
+    for verb in ("--begin", "--end"):
+        check(test.run("mark", verb, "other").status == 0, verb)
+    wait_for(test, folder, 4)
+    check("without a snapshot (--at-most): 1\n" in log(test, folder), log(test, folder))
     end(test)
     folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1ms",
                    "--max-size", "1K", *ALL)
     fire_exit(test)
-    wait_for(test, folder, 4)
+    wait_for(test, folder, 5)
     settled("the newest is kept", lambda: len(snapshots(folder)) == 3)
     end(test)
+
+
+def overrun(name):
+    """Events that the kernel has overwritten in the session's instance."""
+    return sum(int(re.search(r"overrun: (\d+)", p.read_text())[1])
+               for i in INSTANCES.glob(f"traced-*{name}*") if not i.name.endswith("-tasks")
+               for p in i.glob("per_cpu/cpu*/stats"))
 
 
 def lost(test):
@@ -215,12 +250,17 @@ def lost(test):
     test.daemon = Daemon(test, "--config", conf)
     folder = start(test, "--on", "event raw_syscalls:sys_enter if id == 99999", "--on", "event raw_syscalls:sys_exit",
                    "--on", "lost > 10", "--after", "100ms", *ALL)
+    # Nobody reads the spool until events are overwritten.
+    exporter = exporter_of(test)
+    os.kill(exporter, signal.SIGSTOP)
     load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
     try:
-        settled("losses fire", lambda: any(c == "lost > 10" for c, _ in fired(test, folder)))
+        settled("events are overwritten", lambda: overrun(f"{test.name}-watch") > 1000)
     finally:
         load.kill()
         load.wait()
+        os.kill(exporter, signal.SIGCONT)
+    settled("losses fire", lambda: any(c == "lost > 10" for c, _ in fired(test, folder)))
     found = [what for c, what in fired(test, folder) if c == "lost > 10"]
     check(re.match(r"\d+ events at ", found[0]), found)
     check(not any("99999" in c for c, _ in fired(test, folder)), "the kernel does not filter")
@@ -236,7 +276,8 @@ def ends(test):
         r = test.run(verb, *(("-o", "x.json") if verb == "stop" else ()))
         check(r.status == 0, r)
         nothing_is_left(test)
-    start(test, "--on", "lost > 0", "-t", "500ms")
+    r = test.run("start", "--name", test.name, "--ring", "--json", "--on", "lost > 0", "-t", "500ms")
+    check(json.loads(r.out)["folder"] == str(test.dir / f"{test.name}.triggers"), r)
     settled("the follower ends", lambda: not followers(test))
     end(test)
     start(test, "--on", "sched.delay > 1h")
@@ -253,6 +294,8 @@ def ends(test):
 
 def refused(test):
     hooks = allow_hooks(test, "exit 0\n")
+    os.mkdir(test.dir / "theirs")
+    os.chown(test.dir / "theirs", NOBODY, NOBODY)
     (hooks / "open").write_text("#!/bin/sh\n")
     (hooks / "open").chmod(0o777)
     on = ("--on", "lost > 0")
@@ -269,6 +312,8 @@ def refused(test):
             ((*on, "--format", "ctf"), 2, "hint: for example: json"),
             ((*on, "--at-most", "1"), 2, "hint: for example: 1/10m"),
             ((*on, "-o", "/dev/null/x"), 1, "/dev/null/x"),
+            ((*on, "-o", "theirs"), 1, "theirs"),
+            ((*on, "--format", "watch"), 2, "not written so"),
             (("--after", "1s"), 2, "only with --on")):
         r = test.run("start", "--name", test.name, "--ring", *arguments)
         check(r.status == status and re.search(what, r.err), f"{arguments}: {r}")
@@ -287,6 +332,7 @@ def main():
     test = Test("triggers")
     test.case("delays", delays, daemon=True)
     test.case("user", user, daemon=True)
+    test.case("slow hook", slow_hook, daemon=True)
     test.case("slices", slices, daemon=True)
     test.case("limits", limits, daemon=True)
     test.case("lost", lost, daemon=True)

@@ -187,6 +187,14 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		  "--max-memory: '500' has no unit",
 		  "--max-memory 500K" },
 		{ { "--socket", "" }, "--socket: the value is empty", NULL },
+		{ { "--on", "" }, "--on: the name is empty", NULL },
+		{ { "--hook", "" }, "--hook: the value is empty", NULL },
+		{ { "--at-most", "3" }, "'3' is not a number of snapshots", "1/10m" },
+		{ { "--at-most", "0/1m" }, "'0/1m' is not a number of snapshots", "1/10m" },
+		{ { "--at-most", "1001/1m" }, "is not a number of snapshots", "1000" },
+		{ { "--at-most", "-1/1m" }, "is not a number of snapshots", NULL },
+		{ { "--at-most", "1/soon" }, "--at-most: 'soon' is not a duration", NULL },
+		{ { "--max-size", "10" }, "--max-size: '10' has no unit", "--max-size 10K" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
