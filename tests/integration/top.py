@@ -66,16 +66,17 @@ def seconds(text):
 def batch(test):
     """Each window has the busy task, whose run goes on for seconds, and the calls of the other one."""
     with Load(test, burner=BURNER, caller=CALLER):
-        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "4s", "--top", "40")
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "4s", "--top", "1000")
     check(r.status == 0 and r.err == "", r)
     parts = windows(r.out)
     check(len(parts) >= 3, r)
     runtimes = [seconds(tables["sched"]["burner"]["runtime"]) for _, tables in parts if "burner" in tables.get("sched", {})]
-    # Two burners at most share a CPU, if others are busy: a part of each second is its own.
-    check(len(runtimes) >= len(parts) - 1 and sum(runtimes) > 0.5, runtimes)
+    # Other tests may keep the CPUs busy, too.
+    check(len(runtimes) >= len(parts) // 2 and sum(runtimes) > 0.1, runtimes)
     for head, tables in parts[:-1]:
         check(re.search(r"[\d,]+ events/s, (none|[\d,]+) lost.*; cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal", head), head)
-        check("openat" in tables["syscalls"] and "sched:sched_switch" in tables["counts"], list(tables["counts"]))
+        check("sched:sched_switch" in tables["counts"], list(tables["counts"]))
+    check(any("openat" in tables.get("syscalls", {}) for _, tables in parts), r)
     check({name for _, tables in parts for name in tables} == {"sched", "irq", "syscalls", "counts"}, r)
     check(test.files() == ["burner", "caller"], f"left {test.files()}")
 
@@ -219,8 +220,8 @@ def page(test):
         t.await_line(3, "call .*>total")
         t.keys("/", "OPENAT", "Enter")
         t.await_line(2, "filter: OPENAT")
-        t.await_line(4, "^openat ")
-        t.await_line(5, "^$")
+        t.await_line(4, "^openat")
+        settled("only these rows", lambda: all("openat" in line for line in t.lines()[4:22] if line))
         t.keys("Escape")
         settled("other rows", lambda: t.lines()[5])
         t.keys("f")
