@@ -14,6 +14,7 @@ US = 1000
 ROUNDS = 20
 BUSY_MS = 3
 TRIES = 10
+FIXTURE_TASKS = 12
 
 LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+(?:\([^)]*\)\s+)?\[(\d+)\]\s+(\S+)\s+(\d+)\.(\d+): (\w+): (.*)")
 SWITCH = re.compile(r"prev_comm=.* prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")
@@ -192,6 +193,21 @@ def shell(test):
     check(any("several threads are named cat" in note for note in table["notes"]), table["notes"])
 
 
+def fixtures(test):
+    """Recordings of other kernels and machines."""
+    compared = collections.Counter()
+    for path in sorted((test.source / "tests/data").glob("*/mixed.traced.gz")):
+        r = test.run("report", "sched", "--json", path)
+        if r.status != 0 or json.loads(r.out)["lost"]:
+            continue
+        tids = [row["tid"] for row in json.loads(r.out)["reports"][0]["rows"]][:FIXTURE_TASKS]
+        check(test.run("convert", "-q", path, "x.txt").status == 0, path)
+        oracle = Oracle().read(test.dir / "x.txt")
+        for tid in tids:
+            compared += check_rows(oracle, critpath(test, path, str(tid)))
+    check(compared[0] > 100 and compared[1] > 20, f"{compared}")
+
+
 def refusals(test):
     record(test, "true")
     for arguments, says in ((["critpath"], "is of one thread"), (["sched", "--task", "1"], "only the report critpath"),
@@ -210,6 +226,7 @@ def main():
     test = Test("report_critpath")
     test.case("chain", chain)
     test.case("shell", shell)
+    test.case("fixtures", fixtures)
     test.case("refusals", refusals)
     test.end()
 
