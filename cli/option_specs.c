@@ -168,6 +168,7 @@ DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(watch)
 DEFINE_SET_FLAG(batch)
+DEFINE_SET_FLAG(csv)
 DEFINE_SET_FLAG(fields)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(json_array)
@@ -650,6 +651,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_batch },
 	[OPT_FIELDS] = { 0, "fields", NULL, "also fields, types, and operators for filters",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_fields },
+	[OPT_CSV] = { 0, "csv", NULL, "print comma-separated values", GROUP_WHERE, COMPLETE_NOTHING,
+		      set_csv },
 	[OPT_JSON] = { 0, "json", NULL, "print JSON", GROUP_GENERAL, COMPLETE_NOTHING, set_json },
 	[OPT_QUIET] = { 'q', "quiet", NULL, "print only problems", GROUP_GENERAL, COMPLETE_NOTHING,
 			set_quiet },

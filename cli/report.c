@@ -40,7 +40,7 @@ static void reporting_deinit(struct reporting *r)
 
 static int reporting_take_form(struct reporting *r, struct error *err)
 {
-	const char *form = r->o->json ? "json" : r->o->format ?: "text";
+	const char *form = r->o->json ? "json" : r->o->csv ? "csv" : r->o->format ?: "text";
 
 	r->reports.options.form = !strcmp(form, "json")	 ? REPORT_JSON
 				  : !strcmp(form, "csv") ? REPORT_CSV
@@ -281,12 +281,12 @@ const struct command command_report = {
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
 		"--session takes what a running flight recorder holds. --merge adds up reports\n"
 		"that --json wrote.",
-	.options =
-		OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
-			   OPTION(JSON), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES), OPTION(INSTANCE),
-			   OPTION(FAIL_ON_LOSS), OPTION(SESSION), OPTION(MERGE), OPTION(TASK)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK),
-			  OPTIONS_SELECTION, OPTION(SESSION)),
+	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
+			      OPTION(JSON), OPTION(CSV), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),
+			      OPTION(INSTANCE), OPTION(FAIL_ON_LOSS), OPTION(SESSION),
+			      OPTION(MERGE), OPTION(TASK)),
+	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(CSV),
+			  OPTION(TASK), OPTIONS_SELECTION, OPTION(SESSION)),
 	.args_max = REPORT_MERGE_FILES_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,

@@ -34,7 +34,7 @@ def forms(test):
     document = json.loads(test.run("report", "sched", "--json", "x.traced").out)
     check(document["format"] == "traced-report" and document["version"] == 1, document)
     rows = document["reports"][0]["rows"]
-    table = list(csv.DictReader(io.StringIO(test.run("report", "sched", "--format", "csv", "x.traced").out)))
+    table = list(csv.DictReader(io.StringIO(test.run("report", "sched", "--csv", "x.traced").out)))
     check(len(rows) == len(table) == len(table_of(text.out)) > CHILDREN, f"{len(rows)}, {len(table)}")
     for a, b in zip(rows, table, strict=True):
         check((a["task"], str(a["tid"]), str(a["runtime_ns"])) == (b["task"], b["tid"], b["runtime_ns"]), f"{a} {b}")
