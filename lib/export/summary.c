@@ -109,39 +109,30 @@ static int summary_count_events(struct exporter *x, struct export_result *ret)
 	return 0;
 }
 
-static int summary_row_by_cpu(const void *a, const void *b)
+static void summary_set_samples_lost(struct exporter *x, uint32_t cpu, uint64_t lost)
 {
-	const struct ledger_row *x = a, *y = b;
+	struct ledger_cpu *c = ledger_find(&x->ledger, cpu);
 
-	return x->cpu < y->cpu ? -1 : x->cpu > y->cpu;
-}
-
-static void summary_set_samples_lost(struct export_result *ret, uint32_t cpu, uint64_t lost)
-{
-	const struct ledger_row key = { .cpu = cpu };
-	struct ledger_row *row =
-		bsearch(&key, ret->ledger, ret->ledger_count, sizeof(key), summary_row_by_cpu);
-
-	if (row)
-		row->samples_lost = MAX(row->samples_lost, lost);
+	if (c)
+		c->row.samples_lost = MAX(c->row.samples_lost, lost);
 }
 
 /*
  * By the kernel's counts, for every format; before Linux 6.0, which has none, by the records that
  * a format's samples were read from.
  */
-static void summary_count_lost_samples(const struct exporter *x, struct export_result *ret)
+static void summary_count_lost_samples(struct exporter *x)
 {
 	const Traced__Capture__SampleCounts *counts = x->index.info.sample_counts;
 	struct sample_feed_sum sum;
 
 	for (size_t i = 0; counts && i < counts->n_cpus; i++)
 		if (counts->cpus[i]->counted)
-			summary_set_samples_lost(ret, counts->cpus[i]->cpu, counts->cpus[i]->lost);
+			summary_set_samples_lost(x, counts->cpus[i]->cpu, counts->cpus[i]->lost);
 	if (!x->marks || !mark_feed_samples(x->marks, &sum))
 		return;
 	for (size_t i = 0; i < sum.samples.cpu_count; i++)
-		summary_set_samples_lost(ret, sum.samples.cpus[i].cpu, sum.samples.cpus[i].lost);
+		summary_set_samples_lost(x, sum.samples.cpus[i].cpu, sum.samples.cpus[i].lost);
 }
 
 /* Sums, and a copy of the ledger. */
@@ -149,6 +140,7 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 {
 	bool damaged = false;
 
+	summary_count_lost_samples(x);
 	free(ret->ledger);
 	ret->ledger = calloc(MAX(x->ledger.count, (size_t)1), sizeof(*ret->ledger));
 	if (!ret->ledger)
@@ -161,7 +153,6 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 		ret->lost += ret->ledger[i].lost_overrun + ret->ledger[i].lost_other;
 		damaged |= x->ledger.cpus[i].damaged;
 	}
-	summary_count_lost_samples(x, ret);
 	free(ret->clock);
 	ret->clock = strdup(x->index.info.header->trace_clock);
 	if (!ret->clock)

@@ -228,6 +228,7 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 {
 	s->out = env->out;
 	s->gaps = env->gaps;
+	s->is_part = env->selection;
 	s->dispatch.events = env->info->events;
 	s->dispatch.first = calloc(EVENT_IDS, sizeof(*s->dispatch.first));
 	s->env = (struct report_env){
@@ -265,7 +266,7 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 
 static void report_sink_see_losses(struct sink_report *s)
 {
-	s->env.losses = s->gaps->met + s->losses;
+	s->env.losses = s->gaps->met - s->before + s->losses;
 	s->env.losses_open = s->gaps->open;
 }
 
@@ -274,13 +275,21 @@ int report_sink_failed(int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't go on with the report") : 0;
 }
 
+/* Intervals at the begin of a part are open, not cut by what was lost long before. */
+static void report_sink_begin(struct sink_report *s, uint64_t ts)
+{
+	s->env.first_ts = ts;
+	if (s->is_part)
+		s->before = s->gaps->met - s->gaps->open;
+}
+
 _hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r;
 
 	if (unlikely(!s->env.first_ts))
-		s->env.first_ts = ev->rec.ts;
+		report_sink_begin(s, ev->rec.ts);
 	s->env.ts = ev->rec.ts;
 	report_sink_see_losses(s);
 	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev);

@@ -595,6 +595,23 @@ static void every_format_counts_lost_samples(void **state _unused_)
 	}
 }
 
+/* The last of several files has the account of all samples. */
+static void the_last_file_counts_lost_samples(void **state _unused_)
+{
+	const struct export_options o = { .format = "json",
+					  .rotate = { .bytes = EXPORT_ROTATE_BYTES_MIN } };
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_buf_ struct buf frames = BUF_INIT;
+	struct export_result result;
+
+	make_first(&m, 0, 5);
+	assert_int_equal(export_stream(m.fd, out, &o, &result, NULL), 0);
+	memory_file_read(out, &frames);
+	assert_non_null(memmem(frames.data, frames.len, "\"samples_lost\":5", 16));
+	export_result_deinit(&result);
+}
+
 /* A chunk above the limit is refused before memory is reserved for it. */
 static void a_long_chunk_takes_no_memory(void **state _unused_)
 {
@@ -673,6 +690,7 @@ int main(void)
 		cmocka_unit_test(damage_is_reported),
 		cmocka_unit_test(a_profile_reports_what_it_lacks),
 		cmocka_unit_test(every_format_counts_lost_samples),
+		cmocka_unit_test(the_last_file_counts_lost_samples),
 		cmocka_unit_test(a_long_chunk_takes_no_memory),
 	};
 

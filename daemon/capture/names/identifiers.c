@@ -104,11 +104,14 @@ static int identifiers_compare(const void *a, const void *b)
 
 int identifiers_sort(struct identifiers *ids)
 {
-	const char *end = ids->text.data + ids->text.len;
+	const char *end;
 	size_t n = 0, kept = 0;
 
 	if (buf_error(&ids->text))
 		return -ENOMEM;
+	if (!ids->text.len)
+		return 0;
+	end = ids->text.data + ids->text.len;
 	for (size_t i = 0; i < ids->text.len; i++)
 		n += !ids->text.data[i];
 	free(ids->names);
