@@ -598,8 +598,9 @@ uint64_t merge_needs(const struct merge *m)
 		 * Records in the window that were not given out are still needed if this process
 		 * dies.
 		 */
-		least = MIN(least, c->queued ? c->chunks.chunk.offset
-					     : chunk_cursor_needs(&c->chunks, &cursor_chunks(m, c)->list));
+		least = MIN(least,
+			    c->queued ? c->chunks.chunk.offset
+				      : chunk_cursor_needs(&c->chunks, &cursor_chunks(m, c)->list));
 	}
 	return least;
 }
