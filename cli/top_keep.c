@@ -8,7 +8,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "output/name.h"
-#include "traced/stream.h"
+#include "stream/reader.h"
 
 int top_keep_init(struct top_keep *ret, struct error *err)
 {
@@ -58,14 +58,44 @@ void top_keep_note(struct top_keep *k, uint64_t head, uint64_t from, uint64_t no
 		k->freed = k->marks[0].from;
 }
 
+/* Events of the recording's begin; names of tasks are no events. */
+static bool top_keep_has_events(const struct top_keep *k, const struct chunk *chunk)
+{
+	struct subbufs_header h;
+
+	return chunk->type == CHUNK_SUBBUFS &&
+	       !(pread_full(k->fd, &h, sizeof(h),
+			    (off_t)(chunk->offset + sizeof(struct chunk_header))) == sizeof(h) &&
+		 le32toh(h.buffer) == BUFFER_TASKS);
+}
+
+/* Copies the head without events: they would be far from the others. */
+static int top_keep_copy_head(const struct top_keep *k, int out)
+{
+	struct stream_reader reader;
+	struct chunk chunk;
+	uint64_t from = 0;
+	int r = stream_reader_init(&reader, k->fd, NULL);
+
+	reader.size = k->head;
+	while (r == 0 && (r = stream_reader_next(&reader, &chunk, NULL)) > 0) {
+		r = 0;
+		if (!top_keep_has_events(k, &chunk))
+			continue;
+		r = copy_range(out, k->fd, from, chunk.offset - from);
+		from = reader.offset;
+	}
+	return r < 0 ? r : copy_range(out, k->fd, from, k->head - from);
+}
+
 static int top_keep_copy(const struct top_keep *k, int out)
 {
 	/* Tells readers that something is missing here: docs/capture-format.md, FLUSH. */
 	static const char gap[sizeof(struct chunk_header)];
 	const uint64_t from = MAX(k->marks[0].from, k->freed), size = top_keep_size(k);
-	int r = copy_range(out, k->fd, 0, k->head);
+	int r = top_keep_copy_head(k, out);
 
-	if (r == 0 && from > k->head)
+	if (r == 0)
 		r = write_full(out, gap, sizeof(gap));
 	if (r == 0 && size > from)
 		r = copy_range(out, k->fd, from, size - from);

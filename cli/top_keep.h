@@ -35,7 +35,7 @@ void top_keep_deinit(struct top_keep *k);
  */
 void top_keep_note(struct top_keep *k, uint64_t head, uint64_t from, uint64_t now_ns);
 /*
- * Writes the head and what was kept as a capture stream, into a new file. Without anything to keep
- * yet: -ENODATA.
+ * Writes the head, without its events, and what was kept as a capture stream, into a new file.
+ * Without anything to keep yet: -ENODATA.
  */
 int top_keep_save(const struct top_keep *k, const char *path, struct error *err);

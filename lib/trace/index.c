@@ -68,11 +68,8 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 
 	index->incomplete |= r < 0 || !end || recording_failed(end) || index->reader->hole;
 	if (index->reader->hole)
-		stream_index_warn(
-			index,
-			"%llu bytes of it were exported and then freed during the recording: "
-			"their events are missing",
-			(unsigned long long)index->reader->hole);
+		stream_index_warn(index, "a part of it was freed during the recording: the events "
+					 "there are missing");
 	/* They come last. */
 	if ((r < 0 || !end) && !event_table_has_symbols(index->info.events))
 		stream_index_warn(index, "the kernel's symbols are missing with the recording's "

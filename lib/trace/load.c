@@ -42,6 +42,7 @@ static int loader_leave_ring_out(struct loader *l)
 static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struct error *err)
 {
 	struct subbufs_header h;
+	struct ring_index *ring;
 	uint32_t buffer;
 	int r;
 
@@ -65,8 +66,9 @@ static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struc
 		r = stream_reader_verify(l->reader, chunk, &l->payload, err);
 		return r < 0 ? r : loader_leave_ring_out(l);
 	}
-	r = ring_index_add(&l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN],
-			   chunk->cpu, buffer,
+	ring = &l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN];
+	ring->hole = l->reader->hole;
+	r = ring_index_add(ring, chunk->cpu, buffer,
 			   &(struct chunk_ref){
 				   .offset = chunk->offset,
 				   .length = chunk->length,

@@ -111,9 +111,21 @@ static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
 	c->damaged |= damaged;
 }
 
-static const struct chunk_list *cursor_chunks(const struct merge *m, const struct cursor *c)
+static const struct cpu_chunks *cursor_chunks(const struct merge *m, const struct cursor *c)
 {
-	return &ring_index_find(m->ring, c->cpu, c->buffer)->list;
+	return ring_index_find(m->ring, c->cpu, c->buffer);
+}
+
+/* Enters the next chunk. If the stream before it was freed, events are missing there. */
+static int cursor_enter_chunk(struct merge *m, struct cursor *c, struct error *err)
+{
+	const struct cpu_chunks *chunks = cursor_chunks(m, c);
+	const bool after_gap = chunks->gap && chunks->gap == c->chunks.next + 1;
+	int r = chunk_cursor_enter(&c->chunks, &m->source, &chunks->list, UINT64_MAX, err);
+
+	if (r > 0 && after_gap)
+		cursor_note_loss(c, UINT64_MAX, false);
+	return r;
 }
 
 /* True if windows are smaller than a sub-buffer: there are many CPUs with large ones. */
@@ -174,9 +186,7 @@ static int cursor_next_window(struct merge *m, struct cursor *c, struct error *e
 
 		if (r < 0)
 			return r;
-		r = chunk_cursor_inside(w) ? 1
-					   : chunk_cursor_enter(w, &m->source, cursor_chunks(m, c),
-								UINT64_MAX, &why);
+		r = chunk_cursor_inside(w) ? 1 : cursor_enter_chunk(m, c, &why);
 		if (r == 0)
 			return 0;
 		if (r > 0)
@@ -588,8 +598,9 @@ uint64_t merge_needs(const struct merge *m)
 		 * Records in the window that were not given out are still needed if this process
 		 * dies.
 		 */
-		least = MIN(least, c->queued ? c->chunks.chunk.offset
-					     : chunk_cursor_needs(&c->chunks, cursor_chunks(m, c)));
+		least = MIN(least,
+			    c->queued ? c->chunks.chunk.offset
+				      : chunk_cursor_needs(&c->chunks, &cursor_chunks(m, c)->list));
 	}
 	return least;
 }

@@ -63,5 +63,9 @@ int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
 
 	if (!c)
 		return ring->count == RING_INDEX_MAX ? -EFBIG : -ENOMEM;
+	if (c->hole != ring->hole) {
+		c->hole = ring->hole;
+		c->gap = c->list.forgotten + c->list.count + 1;
+	}
 	return chunk_list_add(&c->list, ref);
 }

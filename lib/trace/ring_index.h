@@ -11,12 +11,17 @@ struct cpu_chunks {
 	uint32_t cpu;
 	uint32_t buffer;
 	struct chunk_list list;
+	uint64_t hole; /* ring_index.hole at the last chunk */
+	size_t gap; /* before chunk number gap - 1, a part of the stream is missing; 0: nowhere */
 };
 
 /* Sorted by CPU, then by buffer. */
 struct ring_index {
 	struct cpu_chunks *cpus; /* owned */
 	size_t count, cap;
+	/* Freed bytes of the stream so far. A stream has one hole at most; of more, the last
+	 * counts. */
+	uint64_t hole;
 };
 
 void ring_index_deinit(struct ring_index *ring);

@@ -4,6 +4,7 @@
  * have what the whole has, also of runs and calls that go on from one to the next. And frames that
  * a hostile process has changed.
  */
+#include <fcntl.h>
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,10 +182,9 @@ static void live_set_cpus(Traced__Capture__Header *h)
 	h->cpus = h->cpus_online = CPUS;
 }
 
-static void live_record(struct maker *m, const struct live_run *run)
+static void live_record_head(struct maker *m)
 {
 	struct maker_task tasks[TASKS];
-	size_t from = 0;
 
 	for (int32_t i = 0; i < TASKS; i++)
 		tasks[i] = (struct maker_task){ TID + i, TID + i, "task", 0, false };
@@ -193,6 +193,13 @@ static void live_record(struct maker *m, const struct live_run *run)
 	maker_head(m);
 	maker_kernel_formats(m);
 	maker_tasks(m, FIRST_TS - 1000, 0, tasks, TASKS);
+}
+
+static void live_record(struct maker *m, const struct live_run *run)
+{
+	size_t from = 0;
+
+	live_record_head(m);
 	for (size_t period = 0; period <= PERIODS; period++) {
 		live_put_period(m, run, from, run->period_ends[period]);
 		from = run->period_ends[period];
@@ -402,6 +409,43 @@ static void a_run_counts_while_it_goes_on(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* A part of the stream was freed, as of a spool that an exporter followed: what it cuts is cut. */
+static void a_freed_part_cuts(void **state _unused_)
+{
+	const struct step steps[] = {
+		{ FIRST_TS, 0, 0, TID, ID_SWITCH, 0 },
+		{ FIRST_TS + 1000, 1, 0, TID + 1, ID_WAKING, 0 },
+		{ FIRST_TS + 2000, 1, 0, TID + 2, ID_WAKING, 0 },
+		{ FIRST_TS + 3000, 0, TID, 0, ID_SWITCH, 1 },
+	};
+	static struct live_run run;
+	uint64_t from = 0, to = 0;
+	struct maker m;
+	json_t *whole;
+
+	memcpy(run.steps, steps, sizeof(steps));
+	live_record_head(&m);
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		live_put_period(&m, &run, i, i + 1);
+		to = i == 1 ? (uint64_t)lseek(m.fd, 0, SEEK_END) : to;
+		from = i == 0 ? (uint64_t)lseek(m.fd, 0, SEEK_END) : from;
+	}
+	maker_end(&m);
+	whole = live_whole(m.fd);
+	assert_int_equal(whole_sum(whole, 0, TID, "runtime_ns"), 3000);
+	assert_int_equal(whole_sum(whole, 0, TID, "cut"), 0);
+	json_decref(whole);
+	assert_int_equal(fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)from,
+				   (off_t)(to - from)),
+			 0);
+	whole = live_whole(m.fd);
+	assert_int_equal(whole_sum(whole, 0, TID, "runtime_ns"), 0);
+	/* Its wait before is cut, too: of the other CPU nothing is known until then. */
+	assert_int_equal(whole_sum(whole, 0, TID, "cut"), 2);
+	json_decref(whole);
+	maker_deinit(&m);
+}
+
 static void live_show_all(struct frame_tables *f)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -476,6 +520,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_add_up_to_the_whole),
 		cmocka_unit_test(a_run_counts_while_it_goes_on),
+		cmocka_unit_test(a_freed_part_cuts),
 		cmocka_unit_test(changed_frames_do_no_harm),
 		cmocka_unit_test(a_frame_comes_in_parts),
 	};

@@ -11,7 +11,9 @@
 
 #include <cmocka.h>
 
-#include "memory_file.h"
+#include "base/io.h"
+#include "exported.h"
+#include "make_stream.h"
 #include "own_folder.h"
 #include "top_keep.h"
 #include "top_view.h"
@@ -286,31 +288,63 @@ static void wrong_notes_are_ignored(void **state _unused_)
 	top_keep_deinit(&k);
 }
 
-static void a_snapshot_has_the_head_and_the_rest(void **state _unused_)
+static uint64_t keep_size(int fd)
 {
-	_cleanup_buf_ struct buf file = BUF_INIT;
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return (uint64_t)st.st_size;
+}
+
+/* An event a second, a FLUSH after each, and notes of the decoder one second late. */
+static void keep_record(struct top_keep *k, struct maker *m, unsigned seconds)
+{
+	uint64_t head = 0, before = 0;
+
+	maker_begin(m, PAGE);
+	for (uint64_t i = 0; i < seconds; i++) {
+		uint64_t size;
+
+		page_begin(m, (i + 1) * 1000000000);
+		event_number(m, (i + 1) * 1000000000, 0, 5000 + (uint32_t)i);
+		page_flush(m, 0, 0);
+		assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
+		size = keep_size(m->fd);
+		assert_int_equal(ftruncate(k->fd, (off_t)before), 0);
+		assert_int_equal(copy_range(k->fd, m->fd, before, size - before), 0);
+		head = head ?: size;
+		top_keep_note(k, head, MAX(before, head), i * 1000000000);
+		before = size;
+	}
+}
+
+/* It has the latest events, a loss before them, and none of the recording's begin. */
+static void a_snapshot_has_the_latest_events(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { .options = { .format = "txt" } };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_close_ int fd = -EBADF;
 	struct top_keep k;
+	struct maker m;
 
 	assert_int_equal(top_keep_init(&k, NULL), 0);
 	assert_int_equal(top_keep_save(&k, "x.traced", &err), -ENODATA);
-	keep_append(&k, 30);
-	for (uint64_t second = 0; second < 28; second++)
-		top_keep_note(&k, PAGE, (2 + second) * PAGE, second * 1000000000);
+	keep_record(&k, &m, 40);
 	assert_int_equal(top_keep_save(&k, "x.traced", &err), 0);
 	fd = open("x.traced", O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	memory_file_read(fd, &file);
-	/* The head, a header of zeros, and from the tenth second before the last one on. */
-	assert_int_equal(file.len, PAGE + 24 + (30 - 19) * PAGE);
-	assert_int_equal(file.data[PAGE - 1], 'a');
-	for (unsigned i = 0; i < 24; i++)
-		assert_int_equal(file.data[PAGE + i], 0);
-	assert_int_equal(file.data[PAGE + 24], 'a' + 19);
-	assert_int_equal(file.data[file.len - 1], 'a' + 29 % 26);
+	export_whole(&e, fd);
+	assert_true(e.result.incomplete);
+	assert_int_equal(e.result.events, 11);
+	assert_null(strstr(e.file.data, "5000"));
+	assert_null(strstr(e.file.data, "5028"));
+	assert_non_null(strstr(e.file.data, "5029"));
+	assert_non_null(strstr(e.file.data, "5039"));
+	assert_non_null(strstr(e.file.data, "LOST"));
+	assert_true(strstr(e.file.data, "LOST") < strstr(e.file.data, "5029"));
 	/* It replaces nothing. */
 	assert_int_not_equal(top_keep_save(&k, "x.traced", &err), 0);
+	maker_deinit(&m);
 	top_keep_deinit(&k);
 }
 
@@ -325,8 +359,8 @@ int main(void)
 		cmocka_unit_test(old_parts_are_freed),
 		cmocka_unit_test(many_bytes_stay_shorter),
 		cmocka_unit_test(wrong_notes_are_ignored),
-		cmocka_unit_test_setup_teardown(a_snapshot_has_the_head_and_the_rest,
-						own_folder_setup, own_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_snapshot_has_the_latest_events, own_folder_setup,
+						own_folder_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
