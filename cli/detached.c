@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "detached.h"
 
-#include <glob.h>
-#include <limits.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "destination.h"
@@ -15,22 +16,31 @@
 #define NAMING_MS 5000
 #define NAMING_STEP_MS 10
 
-/* place: of a file, or with a star for the numbers of several. */
-static void fetch_await_names(const char *place)
+/* pattern: a name, or with a star for the numbers of several. */
+static bool fetch_folder_has(const char *folder, const char *pattern)
 {
-	char pattern[PATH_MAX];
-	int parts = 0;
+	const struct dirent *entry;
+	bool has = false;
+	DIR *dir = opendir(folder);
 
-	if (snprintf(pattern, sizeof(pattern), "%s.part", place) >= (int)sizeof(pattern))
+	while (dir && !has && (entry = readdir(dir)))
+		has = fnmatch(pattern, entry->d_name, 0) == 0;
+	if (dir)
+		closedir(dir);
+	return has;
+}
+
+/* The place is any text that the recorder told: it is not looked at for other users. */
+static void fetch_await_names(const Traced__Control__Session *session)
+{
+	_cleanup_free_ char *folder = strdup(session->place), *pattern = NULL;
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+
+	if (!slash || session->uid != geteuid() || asprintf(&pattern, "%s.part", slash + 1) < 0)
 		return;
-	for (int ms = 0; parts == 0 && ms < NAMING_MS; ms += NAMING_STEP_MS) {
-		glob_t found = { 0 };
-
-		parts = glob(pattern, GLOB_NOSORT, NULL, &found);
-		globfree(&found);
-		if (parts == 0)
-			usleep(NAMING_STEP_MS * 1000);
-	}
+	*slash = '\0';
+	for (int ms = 0; fetch_folder_has(folder, pattern) && ms < NAMING_MS; ms += NAMING_STEP_MS)
+		usleep(NAMING_STEP_MS * 1000);
 }
 
 /* Reports what the recorder's own files have. Returns the exit status. */
@@ -47,7 +57,7 @@ static int fetch_tell_files(const Traced__Control__Finished *finished, const str
 	if (outcome_from_finished(&outcome, finished, &err) < 0)
 		return cli_fail(&err);
 	if (*session->place)
-		fetch_await_names(session->place);
+		fetch_await_names(session);
 	outcome.path = *session->place ? session->place : session->name;
 	return outcome_tell(&outcome, o);
 }

@@ -47,7 +47,7 @@ struct top {
 	struct top_view view;
 	struct top_spent spent;
 	struct buf page;
-	bool on_screen, decoded, quits;
+	bool on_screen, decoded, quits, checked;
 	unsigned interrupts, snapshots;
 	int signal_fd;
 };
@@ -159,6 +159,20 @@ static int top_show(struct top *t, struct error *err)
 	return 0;
 }
 
+/* Columns are known once there are tables. */
+static int top_check_sort(struct top *t, struct error *err)
+{
+	bool any = false;
+
+	t->checked = true;
+	for (size_t i = 0; i < t->shown.count; i++)
+		any |= table_has_column(t->shown.tables[i], t->o->sort);
+	if (any || !t->shown.count)
+		return 0;
+	error_set(err, -EINVAL, "no table has a column '%s'", t->o->sort);
+	return error_hint(err, "the first line of each table names its columns");
+}
+
 static int top_take_window(struct top *t, const char *data, size_t len, struct error *err)
 {
 	int r = frame_take(&t->next, data, len);
@@ -175,7 +189,9 @@ static int top_take_window(struct top *t, const char *data, size_t len, struct e
 	/* The recording's last part may have no event. */
 	if (t->session.finished && !t->shown.window.events)
 		return 0;
-	r = top_show(t, err);
+	r = t->o->sort && !t->checked ? top_check_sort(t, err) : 0;
+	if (r == 0)
+		r = top_show(t, err);
 	return r < 0 ? r : top_session_ask(&t->session, err);
 }
 
@@ -415,6 +431,8 @@ static int top_run(const struct options *o)
 	int r;
 
 	top_view_init(&t.view, &t.shown);
+	t.view.top = o->top;
+	t.view.min_ns = o->min_ns;
 	if (o->sort)
 		top_view_sort_by(&t.view, o->sort);
 	if (top_take_names(&t, &err) < 0)

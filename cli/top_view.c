@@ -224,7 +224,7 @@ static size_t top_count_lines(const struct buf *b)
 static void top_view_put_table(struct top_view *v, struct buf *out)
 {
 	struct table *t = top_view_table(v);
-	struct report_options options = { .match = v->match };
+	struct report_options options = { .match = v->match, .top = v->top, .min_ns = v->min_ns };
 	struct table_view view = { .width = v->width, .first = v->first, .rows = top_view_room(v) };
 
 	if (!t) {

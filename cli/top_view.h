@@ -36,7 +36,8 @@ struct top_view {
 	size_t table;		    /* in shown->tables */
 	/* The column that each table is sorted by, chosen by a key; empty: its usual one. */
 	char sort[TOP_TABLES_MAX][32];
-	size_t first; /* row at the top */
+	uint64_t top, min_ns; /* as in struct report_options */
+	size_t first;	      /* row at the top */
 	size_t rows, width;
 	char match[64]; /* only rows with this text */
 	bool types_match;

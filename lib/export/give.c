@@ -327,8 +327,14 @@ static _noinline_ int give_state(struct exporter *x, struct error *err)
 	x->selection_began = true;
 	if (!x->ops->shows_state)
 		return 0;
-	while (r == 0 && (ev = selection_take_state(x->gate)))
+	while (r == 0 && (ev = selection_take_state(x->selection))) {
 		r = give_record(x, ev, err);
+		/* It counted as left out before. */
+		if (x->row)
+			x->row->row.left_out--;
+	}
+	/* They are no part of its span. */
+	x->first_ts = x->last_ts = 0;
 	return r;
 }
 

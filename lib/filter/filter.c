@@ -17,18 +17,28 @@ struct filter {
 	const struct trace_info *info;
 	bool names; /* some filter compares the name of the event's task */
 	struct buf text;
+	struct buf record; /* a copy of a record, with zeros behind */
 };
+
+static void filter_forget(struct filter *f)
+{
+	for (size_t i = 0; f->each && i < f->count; i++) {
+		if (f->each[i])
+			tep_filter_free(f->each[i]);
+		f->each[i] = NULL;
+	}
+	tep_free(f->tep);
+	f->tep = NULL;
+}
 
 struct filter *filter_free(struct filter *f)
 {
 	if (!f)
 		return NULL;
-	for (size_t i = 0; f->each && i < f->count; i++)
-		if (f->each[i])
-			tep_filter_free(f->each[i]);
+	filter_forget(f);
 	free(f->each);
-	tep_free(f->tep);
 	buf_deinit(&f->text);
+	buf_deinit(&f->record);
 	free(f);
 	return NULL;
 }
@@ -127,8 +137,12 @@ static int filter_begin(void *userdata, const struct trace_info *info, struct er
 	struct filter *f = userdata;
 	int r;
 
+	/* One filter may be for several exports. */
+	filter_forget(f);
 	f->info = info;
-	r = filter_take_formats(f, err);
+	f->tep = tep_alloc();
+	r = f->tep ? filter_take_formats(f, err)
+		   : error_errno(err, -ENOMEM, "can't begin the filter");
 	if (r == 0)
 		r = filter_take_names(f, err);
 	for (size_t i = 0; r == 0 && i < f->count; i++)
@@ -145,6 +159,61 @@ static void filter_name_task(struct filter *f, const struct trace_event *ev)
 		tep_override_comm(f->tep, task->comm, ev->pid);
 }
 
+#define RECORD_MAX 65536
+
+/*
+ * Bytes that libtraceevent may read for a field: it does not look at the record's length. 0: the
+ * field, or the text that it points to, is not in the record. An array at the end may have fewer
+ * elements than its format says.
+ */
+static uint64_t filter_field_end(const struct filter *f, const struct field *field,
+				 const struct record *rec)
+{
+	uint64_t end = (uint64_t)field->offset + field->size, word;
+
+	if (end > rec->len)
+		return field->is_array && !field->is_dynamic && end <= RECORD_MAX ? end : 0;
+	if (!field->is_dynamic)
+		return end;
+	if (!record_read_uint(f->info->events, rec, field->offset, sizeof(uint32_t), &word))
+		return 0;
+	word = (word & 0xffff) + (word >> 16) + (field->is_relative ? end : 0);
+	return word <= rec->len ? end : 0;
+}
+
+static bool filter_fields_fit(const struct filter *f, const struct field *fields, size_t count,
+			      const struct record *rec, uint64_t *end)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t field_end = filter_field_end(f, &fields[i], rec);
+
+		if (!field_end)
+			return false;
+		*end = MAX(*end, field_end);
+	}
+	return true;
+}
+
+/* Copies the record, with zeros behind: texts need not be terminated. */
+static bool filter_copy_record(struct filter *f, const struct trace_event *ev)
+{
+	const struct event *desc = event_table_find(f->info->events, ev->id);
+	uint64_t end = ev->rec.len;
+	char *to;
+
+	if (!desc || !filter_fields_fit(f, desc->common, desc->common_count, &ev->rec, &end) ||
+	    !filter_fields_fit(f, desc->fields, desc->field_count, &ev->rec, &end))
+		return false;
+	end += sizeof(uint64_t);
+	buf_clear(&f->record);
+	to = buf_reserve(&f->record, (size_t)end);
+	if (!to)
+		return false;
+	memcpy(to, ev->rec.data, ev->rec.len);
+	memset(to + ev->rec.len, 0, (size_t)end - ev->rec.len);
+	return true;
+}
+
 static bool filter_takes(void *userdata, const struct trace_event *ev)
 {
 	struct filter *f = userdata;
@@ -152,9 +221,11 @@ static bool filter_takes(void *userdata, const struct trace_event *ev)
 		.ts = ev->rec.ts,
 		.cpu = (int)ev->cpu,
 		.size = (int)ev->rec.len,
-		.data = (void *)(uintptr_t)ev->rec.data,
 	};
 
+	if (!filter_copy_record(f, ev))
+		return false;
+	record.data = f->record.data;
 	if (f->names)
 		filter_name_task(f, ev);
 	for (size_t i = 0; i < f->count; i++)
@@ -170,14 +241,13 @@ int filter_new(struct filter **ret, const char *const *texts, size_t count, stru
 	if (f) {
 		f->texts = texts;
 		f->count = count;
-		f->tep = tep_alloc();
 		f->each = calloc(count, sizeof(struct tep_event_filter *));
 	}
 	for (size_t i = 0; f && i < count; i++) {
 		f->names |= filter_has_name(texts[i]);
 		buf_printf(&f->text, "%s%s", i ? " or " : "", texts[i]);
 	}
-	if (!f || !f->tep || !f->each || !buf_string(&f->text))
+	if (!f || !f->each || !buf_string(&f->text))
 		return error_errno(err, -ENOMEM, "can't begin the filter");
 	f->ops = (struct event_filter){ filter_begin, filter_takes, f->text.data, f };
 	*ret = TAKE_PTR(f);

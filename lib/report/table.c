@@ -127,6 +127,13 @@ struct sort_key {
 };
 
 /* "delay-max" is a part of the histogram "delay", and "delay" its maximum. */
+static bool column_is_max_of(const struct column *c, const char *name)
+{
+	size_t len = strlen(name);
+
+	return !strncmp(c->name, name, len) && !strcmp(c->name + len, "-max");
+}
+
 static bool sort_key_find(struct sort_key *ret, const struct table *t, const char *name)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
@@ -135,6 +142,9 @@ static bool sort_key_find(struct sort_key *ret, const struct table *t, const cha
 
 		*ret = (struct sort_key){ t, i, PART_MAX };
 		if (!strcmp(name, c->name))
+			return true;
+		/* Frames have the parts of a histogram as columns. */
+		if (column_is_max_of(c, name))
 			return true;
 		if (c->kind != COLUMN_HISTOGRAM || strncmp(name, c->name, len) != 0 ||
 		    name[len] != '-')

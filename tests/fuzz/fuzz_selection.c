@@ -39,20 +39,26 @@ static const char *const formats[] = {
 	"print fmt: \"name=%s kind=%u\", __get_str(name), REC->kind\n",
 };
 
-/* Records of both events, all bytes alike. */
+/* Records of both events, all bytes alike; in blocks of their own, so that a sanitizer sees reads
+ * beyond. */
 static void match_all(const struct event_filter *filter)
 {
 	static const uint8_t fill[] = { 0x00, 0x41, 0xff };
+	static const uint32_t lengths[] = { 8, 14, 20, RECORD };
+	const size_t events = ARRAY_SIZE(formats), fills = ARRAY_SIZE(fill);
 
-	for (size_t i = 0; i < ARRAY_SIZE(formats) * ARRAY_SIZE(fill); i++) {
-		uint8_t data[RECORD];
-		struct trace_event ev = { .id = (uint16_t)(1 + i % ARRAY_SIZE(formats)), .pid = 7 };
+	for (size_t i = 0; i < events * fills * ARRAY_SIZE(lengths); i++) {
+		const uint32_t len = lengths[i / events / fills];
+		_cleanup_free_ uint8_t *data = malloc(len);
+		struct trace_event ev = { .id = (uint16_t)(1 + i % events), .pid = 7 };
 
-		memset(data, fill[i / ARRAY_SIZE(formats)], sizeof(data));
+		if (!data)
+			return;
+		memset(data, fill[i / events % fills], len);
 		data[0] = (uint8_t)ev.id;
 		data[1] = 0;
 		ev.rec.data = data;
-		ev.rec.len = sizeof(data);
+		ev.rec.len = len;
 		filter->takes(filter->userdata, &ev);
 	}
 }

@@ -48,11 +48,15 @@ def convert(test, path, *arguments, to="part.txt"):
     return json.loads(r.out)
 
 
+def check_account(result):
+    for row in result["ledger"]:
+        check(row["written"] == row["events"] + row["lost_overrun"] + row["lost_other"] + row["unread"] + row["left_out"], row)
+
+
 def part_of(test, path, *arguments):
     """The lines of a part; its account must add up."""
     result = convert(test, path, *arguments)
-    for row in result["ledger"]:
-        check(row["written"] == row["events"] + row["lost_overrun"] + row["lost_other"] + row["unread"] + row["left_out"], row)
+    check_account(result)
     lines = lines_of((test.dir / "part.txt").read_text())
     check(len(lines) == result["events"], f"{len(lines)} lines, {result['events']} events")
     if arguments:
@@ -172,7 +176,9 @@ def state_is_shown(test):
     # The others have it, too; a text has not.
     later = sum(x.us >= border for x in whole)
     for to in ("x.pftrace", "x.html", "x.txt"):
-        found = convert(test, path, "--from", seconds(border), to=to)["events"]
+        result = convert(test, path, "--from", seconds(border), to=to)
+        check_account(result)
+        found = result["events"]
         check(found == later + (len(wanted) if to != "x.txt" else 0), f"{to}: {found} events, {later} from then on")
 
 
@@ -248,6 +254,9 @@ def errors(test):
         r = test.run("convert", path, "x.txt", *arguments)
         check(r.status == status and said in r.err, f"{arguments}: {r}")
         check("x.txt" not in test.files(), f"{arguments}: {test.files()}")
+    # A part stays empty although something ran before it.
+    r = test.run("convert", path, "x.json", "--from", "+1h")
+    check(r.status == 1 and "not one event" in r.err and "x.json" not in test.files(), r)
     r = test.run("convert", path, "x.traced", "--to", "+1ms")
     check(r.status == 1 and "write a .dat" in r.err, r)
 

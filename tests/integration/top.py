@@ -84,7 +84,7 @@ def batch(test):
 def chosen(test):
     """Only that table, of that event; without a daemon and by one that listens, for another user's sake."""
     with Load(test, burner=BURNER):
-        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "2s", "--by", "comm", "--sort", "delay-max",
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "2s", "--by", "comm", "--sort", "delay",
                      "-e", "sched", "sched")
     check(r.status == 0, r)
     for _, tables in windows(r.out):
@@ -147,6 +147,7 @@ def refusals(test):
             (["nothing"], 2, "top has no table 'nothing'"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
+            (["-t", "3s", "--sort", "color"], 1, "no table has a column 'color'"),
             (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
         r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
