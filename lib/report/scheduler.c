@@ -465,11 +465,6 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 	return (int)s->listener_count - 1;
 }
 
-uint32_t scheduler_task_count(const struct scheduler *s)
-{
-	return s->tasks.count;
-}
-
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
 {
 	struct sched_cpu *c = scheduler_cpu(s, cpu);
@@ -550,6 +545,7 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 	}
 	for (uint32_t i = 0; i < s->cpu_count; i++) {
 		s->cpus[i].runs = sched_task_moved(&tasks, s->cpus[i].runs);
+		s->cpus[i].left = sched_task_moved(&tasks, s->cpus[i].left);
 		s->cpus[i].lost = sched_task_moved(&tasks, s->cpus[i].lost);
 	}
 	rows_deinit(&s->tasks);

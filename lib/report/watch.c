@@ -15,7 +15,6 @@
 #include "report/softirq.h"
 #include "report/watch_slices.h"
 
-#define TASKS_MAX 65536U
 #define IRQ_NAME_MAX 48
 
 /* One condition, and how often it was met since the last part of the stream. */
@@ -40,8 +39,8 @@ struct watch {
 	struct field_at irq, irq_exit, vec, vec_exit;
 	struct string_at irq_name;
 	struct watch_slices slices;
-	uint32_t text_at;    /* of a print event */
-	uint32_t tasks_next; /* number of tasks at which ended ones are forgotten */
+	uint32_t text_at; /* of a print event */
+	bool has_delay;	  /* a condition is WATCH_DELAY */
 	struct buf text;
 };
 
@@ -100,7 +99,7 @@ static int watch_on_waited(struct report *report, const struct sched_span *span)
 	const uint64_t ns = span->to - span->from;
 	int r = 0;
 
-	if (likely(span->state != SPAN_WHOLE))
+	if (unlikely(span->state != SPAN_WHOLE))
 		return 0;
 	for (size_t i = 0; i < w->count && r == 0; i++) {
 		const struct watch_condition *c = &w->all[i].condition;
@@ -297,12 +296,12 @@ static int watch_ask(struct watch *w, struct report_env *env, size_t i)
 
 	switch (c->kind) {
 	case WATCH_DELAY:
-		if (!w->tasks_next)
+		if (!w->has_delay)
 			r = scheduler_listen(env->scheduler, &(struct sched_listener){
 								     .report = &w->report,
 								     .waited = watch_on_waited,
 							     });
-		w->tasks_next = TASKS_MAX;
+		w->has_delay = true;
 		return MIN(r, 0);
 	case WATCH_IRQ:
 		return watch_ask_irqs(w, env) ? 0 : -ENODATA;
@@ -419,14 +418,14 @@ static int watch_end_burst(struct watch *w)
 /* Memory stays bounded however long the recording is. */
 static int watch_forget(struct watch *w)
 {
-	struct scheduler *s = w->report.env->scheduler;
+	const struct report_env *env = w->report.env;
 	int r;
 
 	watch_slices_forget(&w->slices);
-	if (!w->tasks_next || scheduler_task_count(s) < w->tasks_next)
-		return 0;
-	r = scheduler_forget_ended(s);
-	w->tasks_next = MAX(TASKS_MAX, 2 * scheduler_task_count(s));
+	/* First, because it looks at the tasks that are freed then. */
+	r = scheduler_forget_ended(env->scheduler);
+	if (r == 0)
+		task_table_forget(env->info->tasks, env->ts);
 	return r;
 }
 
