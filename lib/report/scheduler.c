@@ -15,9 +15,6 @@
 /* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
 #define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
 
-/* Higher CPU numbers are damage. */
-#define CPUS_MAX 65536U
-
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
 	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
@@ -154,7 +151,7 @@ static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
 
 	if (likely(cpu < s->cpu_count))
 		return &s->cpus[cpu];
-	if (cpu >= CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
+	if (cpu >= REPORT_CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
 		return NULL;
 	s->cpu_count = cpu + 1;
 	memset(&s->cpus[from], 0, (cpu + 1 - from) * sizeof(*s->cpus));

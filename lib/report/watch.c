@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/watch.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "export/output.h"
 #include "proto/control.pb-c.h"
 #include "report/per_cpu.h"
@@ -60,14 +60,15 @@ static int watch_put(struct watch *w, Traced__Control__Firing *firing)
 {
 	struct buf *out = &w->report.env->out->buf;
 	size_t len = traced__control__firing__get_packed_size(firing);
-	uint8_t *p = (uint8_t *)buf_reserve(out, sizeof(uint32_t) + len);
+	uint32_t head;
+	uint8_t *p = (uint8_t *)buf_reserve(out, sizeof(head) + len);
 
 	if (!p)
 		return -ENOMEM;
-	for (unsigned i = 0; i < sizeof(uint32_t); i++)
-		p[i] = (uint8_t)(len >> 8 * i);
-	traced__control__firing__pack(firing, p + sizeof(uint32_t));
-	out->len += sizeof(uint32_t) + len;
+	head = htole32((uint32_t)len);
+	memcpy(p, &head, sizeof(head));
+	traced__control__firing__pack(firing, p + sizeof(head));
+	out->len += sizeof(head) + len;
 	return 0;
 }
 
