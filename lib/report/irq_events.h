@@ -14,7 +14,7 @@ struct irq_events {
 void irq_events_ask(struct irq_events *e, struct report *r, const char *prefix, const char *field,
 		    report_handler on_entry, report_handler on_exit);
 
-/* Of a handler's interval on a CPU (per_cpu.h). */
+/* The key of a handler's interval on a CPU, for per_cpu_get(). */
 static inline uint64_t irq_events_key(unsigned kind, uint64_t number)
 {
 	return (uint64_t)kind << 40 | (uint32_t)number;

@@ -287,7 +287,7 @@ static Request *follow_request(const char *name, const char *format)
 	return request;
 }
 
-/* What is only for a recording that is followed makes no file of one that is over. */
+/* An export of a recording that is over would never forget a task. */
 static void conditions_are_only_watched_while_it_records(void **state)
 {
 	static const char why[] = "only for a recording that is followed";
