@@ -9,7 +9,7 @@ struct top_session {
 	char *name;		       /* owned; NULL: not started */
 	uint64_t attach_id, status_id; /* of requests; status_id 0: none is on its way */
 	bool stopping, finished;
-	uint64_t cpu_ns; /* of the recorder and its exporter, as the daemon last told */
+	uint64_t cpu_ns; /* of the recorder and its exporter, as last reported */
 };
 
 /*

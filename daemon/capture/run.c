@@ -483,7 +483,7 @@ int capture_dispatch(struct capture *c, struct error *err)
 
 	if (!run->running)
 		return 0;
-	targets_check(run->targets, now_ns(CLOCK_BOOTTIME));
+	targets_check(run->targets, now_ns(CLOCK_BOOTTIME), &c->report);
 	if (c->setup.ring_mode)
 		run_refresh_rings(c, now_ns(CLOCK_BOOTTIME));
 	else

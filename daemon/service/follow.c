@@ -24,7 +24,7 @@ struct follow {
 	void (*waiting)(void *userdata);
 	void *userdata;
 	uint64_t waits, wakes; /* messages of each end */
-	uint64_t cpu_ns;       /* of the exporter, as it told last */
+	uint64_t cpu_ns;       /* of the exporter, as last reported */
 	bool ended;
 };
 

@@ -126,14 +126,21 @@ static int job_check_descriptor(int fd, struct error *err)
 	return error_hint(err, "write to standard output, through a pipe: -o - | cat");
 }
 
-static int job_check_output(const Traced__Control__Output *output, int fd, struct error *err)
+static int job_check_output(enum job_kind kind, const Traced__Control__Output *output, int fd,
+			    struct error *err)
 {
+	const struct export_format *format = export_format_find(output->format, NULL);
 	int r;
 
-	if (!export_format_find(output->format, NULL)) {
+	if (!format) {
 		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
 		return error_hint(err, "'tracectl record --help' lists the formats");
 	}
+	if (format->only_live && !(kind == JOB_ATTACH && output->stream))
+		return error_set(err, -EINVAL,
+				 "the output format \"%s\" is only for a recording that is "
+				 "followed",
+				 output->format);
 	r = job_check_descriptor(fd, err);
 	if (r < 0)
 		return r;
@@ -170,7 +177,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		error_set(err, -EBUSY, "too many requests at once from this client");
 		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
-	r = output ? job_check_output(output, fd_count ? fds[0] : -EBADF, err) : 0;
+	r = output ? job_check_output(kind, output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
 		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)

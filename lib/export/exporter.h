@@ -10,8 +10,6 @@
 #include "trace/ledger.h"
 #include "trace/merge.h"
 
-#define EVENT_IDS 65536
-
 struct event_kind {
 	const struct event *desc; /* NULL: no format yet */
 	uint64_t count;		  /* number of events */

@@ -12,8 +12,6 @@
 #include "base/visible.h"
 #include "marks/mark.h"
 
-#define EVENT_IDS 65536
-
 /* Fields of an event of the scheduler that name tasks it is about: prev_pid, next_pid or pid. */
 #define ABOUT_MAX 2
 

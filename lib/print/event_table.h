@@ -37,6 +37,9 @@ struct event_table_env {
 	struct text_options text;
 };
 
+/* A record has 16 bits for the id. */
+#define EVENT_IDS 65536
+
 struct field {
 	const char *name;      /* borrowed from the table */
 	const char *type;      /* as in the format */

@@ -30,6 +30,9 @@ struct report_env {
 	bool goes_on; /* tables are those of a window: intervals in progress are not open */
 };
 
+/* Higher CPU numbers are damage. */
+#define REPORT_CPUS_MAX 65536U
+
 /* Embedded as the first member of each report. */
 struct report {
 	const struct report_kind *kind;

@@ -11,6 +11,8 @@
 /* What REPORT_MERGE_FILES_MAX files with REPORTS_MAX reports of COLUMNS_MAX columns may have. */
 #define STRINGS_MAX (1U << 18)
 
+const struct histogram merge_empty = { 0 };
+
 int report_merge_new(struct report_merge **ret)
 {
 	struct report_merge *m = calloc(1, sizeof(*m));
@@ -169,7 +171,32 @@ static void merge_take_at(const struct table *t, size_t row, const struct column
 			from->cells[c - t->columns].count;
 }
 
-static int merge_into(const struct table *t, size_t row, struct merge_row *from)
+/* The histogram is the merge's from now on, unless it is merge_empty. */
+static int merge_keep_histogram(struct report_merge *m, union cell *cell)
+{
+	if (cell->histogram == &merge_empty)
+		return 0;
+	if (vec_push(m->histograms, m->histogram_count, m->histogram_cap, cell->own) < 0)
+		return -ENOMEM;
+	cell->histogram = &merge_empty;
+	return 0;
+}
+
+static int merge_add_histogram(struct report_merge *m, union cell *to, union cell *from)
+{
+	struct histogram *own = from->own;
+	int r;
+
+	if (to->histogram != &merge_empty)
+		return histogram_merge(to->own, from->histogram);
+	r = merge_keep_histogram(m, from);
+	if (r == 0)
+		to->own = own;
+	return r;
+}
+
+static int merge_into(struct report_merge *m, const struct table *t, size_t row,
+		      struct merge_row *from)
 {
 	int r = 0;
 
@@ -188,7 +215,7 @@ static int merge_into(const struct table *t, size_t row, struct merge_row *from)
 			merge_take_largest(cell, &from->cells[i]);
 			break;
 		case ADDS_HISTOGRAM:
-			r = histogram_merge(cell->own, from->cells[i].histogram);
+			r = merge_add_histogram(m, cell, &from->cells[i]);
 			break;
 		default:
 			break;
@@ -215,15 +242,12 @@ static void merge_put_row(struct table *t, const struct merge_row *row)
 static int merge_keep_histograms(struct report_merge *m, const struct table *t,
 				 struct merge_row *row)
 {
-	for (size_t i = 0; i < t->column_count; i++) {
-		if (t->columns[i].kind != COLUMN_HISTOGRAM)
-			continue;
-		if (vec_push(m->histograms, m->histogram_count, m->histogram_cap,
-			     row->cells[i].own) < 0)
-			return -ENOMEM;
-		row->cells[i].own = NULL;
-	}
-	return 0;
+	int r = 0;
+
+	for (size_t i = 0; i < t->column_count && r == 0; i++)
+		if (t->columns[i].kind == COLUMN_HISTOGRAM)
+			r = merge_keep_histogram(m, &row->cells[i]);
+	return r;
 }
 
 int merge_add_row(struct report_merge *m, struct merged_table *merged, struct merge_row *row,
@@ -244,7 +268,7 @@ int merge_add_row(struct report_merge *m, struct merged_table *merged, struct me
 	if (known && known->number) {
 		t->cell_count = cells;
 		t->texts.len = texts;
-		r = merge_into(t, known->number - 1, row);
+		r = merge_into(m, t, known->number - 1, row);
 	} else if (known) {
 		known->number = (uint32_t)(cells / t->column_count) + 1;
 		r = merge_keep_histograms(m, t, row);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Adds up reports that were written as JSON, docs/report.md: rows with the same keys become one.
- * The files may come from anybody. What is kept of a file is smaller than the file, and what is
- * read has a bound.
+ * The files may come from anybody, so the bytes that are read and the rows of a report have bounds.
+ * A distribution takes memory only for buckets that are in a file.
  */
 #pragma once
 

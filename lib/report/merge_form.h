@@ -39,10 +39,14 @@ struct merge_description {
 
 /* A row of a file. */
 struct merge_row {
-	union cell cells[COLUMNS_MAX]; /* a text's place is in texts; histograms are owned */
+	union cell cells[COLUMNS_MAX]; /* a text's place is in texts; histograms are owned,
+					  except merge_empty */
 	bool has[COLUMNS_MAX];
 	struct buf texts;
 };
+
+/* Stands for each empty distribution, which can have fewer bytes in a file than a histogram has. */
+extern const struct histogram merge_empty;
 
 /* Keeps a copy. NULL: out of memory, or there are too many. */
 const char *merge_keep(struct report_merge *m, struct text text);

@@ -57,6 +57,26 @@ static int merge_read_histogram(struct merge_file *f, struct histogram *h, struc
 	return r == 0 && !histogram_is_valid(h) ? merge_bad(f, "an invalid distribution", err) : r;
 }
 
+/* A distribution of its own, or merge_empty. */
+static int merge_read_distribution(struct merge_file *f, union cell *cell, struct error *err)
+{
+	_cleanup_(histogram_deinit) struct histogram h = { 0 };
+	int r = merge_read_histogram(f, &h, err);
+
+	if (r < 0)
+		return r;
+	if (!h.count) {
+		cell->histogram = &merge_empty;
+		return 0;
+	}
+	cell->own = calloc(1, sizeof(*cell->own));
+	if (!cell->own)
+		return error_errno(err, -ENOMEM, "can't read it");
+	*cell->own = h;
+	h = (struct histogram){ 0 };
+	return 0;
+}
+
 static int merge_read_value(struct merge_file *f, union cell *cell, struct error *err)
 {
 	int r = json_read_next(&f->json, err);
@@ -92,10 +112,7 @@ static int merge_read_cell(struct merge_file *f, const struct column *c, union c
 	case COLUMN_NUMBER:
 		return merge_read_i64(f, &cell->number, err);
 	case COLUMN_HISTOGRAM:
-		cell->own = calloc(1, sizeof(*cell->own));
-		if (!cell->own)
-			return error_errno(err, -ENOMEM, "can't read it");
-		return merge_read_histogram(f, cell->own, err);
+		return merge_read_distribution(f, cell, err);
 	default:
 		return merge_read_value(f, cell, err);
 	}
@@ -104,7 +121,8 @@ static int merge_read_cell(struct merge_file *f, const struct column *c, union c
 static void merge_row_deinit(const struct table *t, struct merge_row *row)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
-		if (t->columns[i].kind != COLUMN_HISTOGRAM || !row->cells[i].own)
+		if (t->columns[i].kind != COLUMN_HISTOGRAM || !row->cells[i].own ||
+		    row->cells[i].histogram == &merge_empty)
 			continue;
 		histogram_deinit(row->cells[i].own);
 		free(row->cells[i].own);

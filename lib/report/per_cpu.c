@@ -6,9 +6,6 @@
 
 #include "base/vec.h"
 
-/* Higher CPU numbers are damage. */
-#define CPUS_MAX 65536U
-
 void per_cpu_init(struct per_cpu *p)
 {
 	*p = (struct per_cpu){ 0 };
@@ -28,7 +25,7 @@ uint64_t per_cpu_losses(const struct per_cpu *p, uint32_t cpu)
 
 int per_cpu_loss(struct per_cpu *p, uint32_t cpu)
 {
-	if (cpu >= CPUS_MAX)
+	if (cpu >= REPORT_CPUS_MAX)
 		return 0;
 	if (cpu >= p->count) {
 		uint32_t from = p->count;

@@ -10,7 +10,6 @@
 #include "report/scheduler.h"
 
 #define BLAME_RUNS 256U
-#define BLAME_CPUS_MAX 65536U
 
 struct blame_run {
 	const struct task *task; /* NULL: unknown, or the idle task */
@@ -55,7 +54,7 @@ static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
 	struct blame_cpu *c;
 
 	if (cpu >= from) {
-		if (cpu >= BLAME_CPUS_MAX ||
+		if (cpu >= REPORT_CPUS_MAX ||
 		    vec_reserve(b->cpus, b->cpu_count, cap, cpu + 1 - from) < 0)
 			return NULL;
 		b->cpu_count = cpu + 1;

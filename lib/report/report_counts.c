@@ -6,8 +6,6 @@
 
 #include "report/kind.h"
 
-#define EVENT_IDS 65536
-
 struct count_row {
 	uint64_t events, bytes;
 };

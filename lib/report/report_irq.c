@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include "base/secret_hash.h"
+#include "report/irq_events.h"
 #include "report/per_cpu.h"
 #include "report/scheduler.h"
 #include "report/softirq.h"
@@ -37,8 +38,8 @@ struct irq_report {
 	struct report report;
 	struct rows rows;
 	struct per_cpu open;
-	struct field_at irq, irq_exit, vec, vec_exit, vec_raise;
-	struct string_at name;
+	struct irq_events irq, softirq;
+	struct field_at vec_raise;
 	struct irq_vector vectors[VECTORS_MAX];
 	size_t vector_count;
 	bool by_cpu;
@@ -66,15 +67,11 @@ static struct irq_row *irq_row_get(struct irq_report *s, uint32_t cpu, enum irq_
 	return row;
 }
 
-static uint64_t irq_key(enum irq_kind kind, int64_t number)
-{
-	return (uint64_t)kind << 40 | (uint32_t)number;
-}
-
 static int irq_begin(struct irq_report *s, const struct trace_event *ev, enum irq_kind kind,
 		     int64_t number, struct text name)
 {
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(kind, number));
+	struct cpu_interval *i =
+		per_cpu_get(&s->open, ev->cpu, irq_events_key(kind, (uint64_t)number));
 	struct irq_row *before = i ? i->row : NULL;
 
 	if (!i)
@@ -88,7 +85,8 @@ static int irq_begin(struct irq_report *s, const struct trace_event *ev, enum ir
 static int irq_end(struct irq_report *s, const struct trace_event *ev, enum irq_kind kind,
 		   int64_t number, struct text name)
 {
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(kind, number));
+	struct cpu_interval *i =
+		per_cpu_get(&s->open, ev->cpu, irq_events_key(kind, (uint64_t)number));
 	struct irq_row *row;
 	uint64_t ns;
 
@@ -115,15 +113,15 @@ static int irq_on_entry(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
 
-	return irq_begin(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq, &ev->rec),
-			 string_at_read(&s->name, &ev->rec));
+	return irq_begin(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq.number, &ev->rec),
+			 string_at_read(&s->irq.name, &ev->rec));
 }
 
 static int irq_on_exit(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
 
-	return irq_end(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq_exit, &ev->rec),
+	return irq_end(s, ev, IRQ_HANDLER, (int64_t)field_at_read(&s->irq.exit_number, &ev->rec),
 		       (struct text){ "", 0 });
 }
 
@@ -131,7 +129,7 @@ static int irq_on_raise(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
 	uint64_t vec = field_at_read(&s->vec_raise, &ev->rec);
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_RAISED, (int64_t)vec));
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_events_key(IRQ_RAISED, vec));
 
 	if (!i)
 		return -ENOMEM;
@@ -144,7 +142,7 @@ static int irq_on_raise(struct report *report, const struct trace_event *ev)
 static int irq_end_raise(struct irq_report *s, const struct trace_event *ev, uint64_t vec,
 			 struct irq_row *row)
 {
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_RAISED, (int64_t)vec));
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_events_key(IRQ_RAISED, vec));
 	uint64_t ns;
 
 	if (!i)
@@ -157,9 +155,9 @@ static int irq_end_raise(struct irq_report *s, const struct trace_event *ev, uin
 static int irq_on_softirq(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
-	uint64_t vec = field_at_read(&s->vec, &ev->rec);
+	uint64_t vec = field_at_read(&s->softirq.number, &ev->rec);
 	int r = irq_begin(s, ev, IRQ_SOFT, (int64_t)vec, softirq_name(vec));
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_key(IRQ_SOFT, (int64_t)vec));
+	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_events_key(IRQ_SOFT, vec));
 
 	return r < 0 || !i ? MIN(r, 0) : irq_end_raise(s, ev, vec, i->row);
 }
@@ -167,7 +165,7 @@ static int irq_on_softirq(struct report *report, const struct trace_event *ev)
 static int irq_on_softirq_exit(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
-	uint64_t vec = field_at_read(&s->vec_exit, &ev->rec);
+	uint64_t vec = field_at_read(&s->softirq.exit_number, &ev->rec);
 
 	return irq_end(s, ev, IRQ_SOFT, (int64_t)vec, softirq_name(vec));
 }
@@ -259,26 +257,14 @@ static bool irq_find_vectors(struct irq_report *s, struct report_env *env)
 
 static bool irq_find_events(struct irq_report *s, struct report_env *env)
 {
-	const bool big = env->big_endian;
 	const struct event *ev;
-	bool any = false;
 
-	if (report_on(env, &s->report, "irq", "irq_handler_entry", irq_on_entry, &ev)) {
-		any = true;
-		s->irq = field_at_find(ev, "irq", big);
-		s->name = string_at_find(ev, "name", big);
-	}
-	if (report_on(env, &s->report, "irq", "irq_handler_exit", irq_on_exit, &ev))
-		s->irq_exit = field_at_find(ev, "irq", big);
+	irq_events_ask(&s->irq, &s->report, "irq_handler", "irq", irq_on_entry, irq_on_exit);
+	irq_events_ask(&s->softirq, &s->report, "softirq", "vec", irq_on_softirq,
+		       irq_on_softirq_exit);
 	if (report_on(env, &s->report, "irq", "softirq_raise", irq_on_raise, &ev))
-		s->vec_raise = field_at_find(ev, "vec", big);
-	if (report_on(env, &s->report, "irq", "softirq_entry", irq_on_softirq, &ev)) {
-		any = true;
-		s->vec = field_at_find(ev, "vec", big);
-	}
-	if (report_on(env, &s->report, "irq", "softirq_exit", irq_on_softirq_exit, &ev))
-		s->vec_exit = field_at_find(ev, "vec", big);
-	return irq_find_vectors(s, env) || any;
+		s->vec_raise = field_at_find(ev, "vec", env->big_endian);
+	return irq_find_vectors(s, env) || s->irq.has_entry || s->softirq.has_entry;
 }
 
 static void irq_row_deinit(void *data)

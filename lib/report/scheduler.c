@@ -15,9 +15,6 @@
 /* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
 #define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
 
-/* Higher CPU numbers are damage. */
-#define CPUS_MAX 65536U
-
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
 	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
@@ -154,7 +151,7 @@ static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
 
 	if (likely(cpu < s->cpu_count))
 		return &s->cpus[cpu];
-	if (cpu >= CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
+	if (cpu >= REPORT_CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
 		return NULL;
 	s->cpu_count = cpu + 1;
 	memset(&s->cpus[from], 0, (cpu + 1 - from) * sizeof(*s->cpus));
@@ -465,11 +462,6 @@ int scheduler_listen(struct scheduler *s, const struct sched_listener *listener)
 	return (int)s->listener_count - 1;
 }
 
-uint32_t scheduler_task_count(const struct scheduler *s)
-{
-	return s->tasks.count;
-}
-
 int scheduler_loss(struct scheduler *s, uint32_t cpu)
 {
 	struct sched_cpu *c = scheduler_cpu(s, cpu);
@@ -550,6 +542,7 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 	}
 	for (uint32_t i = 0; i < s->cpu_count; i++) {
 		s->cpus[i].runs = sched_task_moved(&tasks, s->cpus[i].runs);
+		s->cpus[i].left = sched_task_moved(&tasks, s->cpus[i].left);
 		s->cpus[i].lost = sched_task_moved(&tasks, s->cpus[i].lost);
 	}
 	rows_deinit(&s->tasks);

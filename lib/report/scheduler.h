@@ -107,7 +107,5 @@ int scheduler_renew(struct scheduler *s);
  * memory. Not from a listener: other tasks' blocks move. Returns 0 or -ENOMEM.
  */
 int scheduler_forget_ended(struct scheduler *s);
-/* Blocks of tasks, ended ones too. */
-uint32_t scheduler_task_count(const struct scheduler *s);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);

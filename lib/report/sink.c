@@ -13,8 +13,6 @@
 #include "report/sink.h"
 #include "trace/merge.h"
 
-#define EVENT_IDS 65536
-
 /*
  * Adds to the end of a chain. Once is enough: a damaged recording may have formats of one name, and
  * who asks for each of them asks for the first several times.

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/watch.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "export/output.h"
 #include "proto/control.pb-c.h"
+#include "report/irq_events.h"
 #include "report/per_cpu.h"
 #include "report/scheduler.h"
 #include "report/sink.h"
 #include "report/softirq.h"
 #include "report/watch_slices.h"
 
-#define TASKS_MAX 65536U
 #define IRQ_NAME_MAX 48
 
 /* One condition, and how often it was met since the last part of the stream. */
@@ -37,11 +37,10 @@ struct watch {
 	size_t count;
 	struct per_cpu open;
 	struct rows irqs; /* of struct watch_irq, by number */
-	struct field_at irq, irq_exit, vec, vec_exit;
-	struct string_at irq_name;
+	struct irq_events irq, softirq;
 	struct watch_slices slices;
-	uint32_t text_at;    /* of a print event */
-	uint32_t tasks_next; /* number of tasks at which ended ones are forgotten */
+	uint32_t text_at; /* of a print event */
+	bool has_delay;	  /* a condition is WATCH_DELAY */
 	struct buf text;
 };
 
@@ -61,14 +60,15 @@ static int watch_put(struct watch *w, Traced__Control__Firing *firing)
 {
 	struct buf *out = &w->report.env->out->buf;
 	size_t len = traced__control__firing__get_packed_size(firing);
-	uint8_t *p = (uint8_t *)buf_reserve(out, sizeof(uint32_t) + len);
+	uint32_t head;
+	uint8_t *p = (uint8_t *)buf_reserve(out, sizeof(head) + len);
 
 	if (!p)
 		return -ENOMEM;
-	for (unsigned i = 0; i < sizeof(uint32_t); i++)
-		p[i] = (uint8_t)(len >> 8 * i);
-	traced__control__firing__pack(firing, p + sizeof(uint32_t));
-	out->len += sizeof(uint32_t) + len;
+	head = htole32((uint32_t)len);
+	memcpy(p, &head, sizeof(head));
+	traced__control__firing__pack(firing, p + sizeof(head));
+	out->len += sizeof(head) + len;
 	return 0;
 }
 
@@ -100,7 +100,7 @@ static int watch_on_waited(struct report *report, const struct sched_span *span)
 	const uint64_t ns = span->to - span->from;
 	int r = 0;
 
-	if (likely(span->state != SPAN_WHOLE))
+	if (unlikely(span->state != SPAN_WHOLE))
 		return 0;
 	for (size_t i = 0; i < w->count && r == 0; i++) {
 		const struct watch_condition *c = &w->all[i].condition;
@@ -118,15 +118,10 @@ static int watch_on_waited(struct report *report, const struct sched_span *span)
 	return r;
 }
 
-static uint64_t watch_key(enum watch_kind kind, uint64_t number)
-{
-	return (uint64_t)kind << 40 | (uint32_t)number;
-}
-
 static int watch_begin_irq(struct watch *w, const struct trace_event *ev, enum watch_kind kind,
 			   uint64_t number)
 {
-	struct cpu_interval *i = per_cpu_get(&w->open, ev->cpu, watch_key(kind, number));
+	struct cpu_interval *i = per_cpu_get(&w->open, ev->cpu, irq_events_key(kind, number));
 
 	if (!i)
 		return -ENOMEM;
@@ -137,7 +132,8 @@ static int watch_begin_irq(struct watch *w, const struct trace_event *ev, enum w
 static int watch_end_irq(struct watch *w, const struct trace_event *ev, enum watch_kind kind,
 			 uint64_t number, struct text name)
 {
-	struct cpu_interval *interval = per_cpu_get(&w->open, ev->cpu, watch_key(kind, number));
+	struct cpu_interval *interval =
+		per_cpu_get(&w->open, ev->cpu, irq_events_key(kind, number));
 	uint64_t ns;
 	int r = 0;
 
@@ -159,8 +155,8 @@ static int watch_end_irq(struct watch *w, const struct trace_event *ev, enum wat
 static int watch_on_irq(struct report *report, const struct trace_event *ev)
 {
 	struct watch *w = container_of(report, struct watch, report);
-	uint64_t number = field_at_read(&w->irq, &ev->rec);
-	struct text name = string_at_read(&w->irq_name, &ev->rec);
+	uint64_t number = field_at_read(&w->irq.number, &ev->rec);
+	struct text name = string_at_read(&w->irq.name, &ev->rec);
 	struct watch_irq *irq = rows_get(&w->irqs, (struct row_key){ number, 0 });
 
 	if (!irq)
@@ -172,7 +168,7 @@ static int watch_on_irq(struct report *report, const struct trace_event *ev)
 static int watch_on_irq_exit(struct report *report, const struct trace_event *ev)
 {
 	struct watch *w = container_of(report, struct watch, report);
-	uint64_t number = field_at_read(&w->irq_exit, &ev->rec);
+	uint64_t number = field_at_read(&w->irq.exit_number, &ev->rec);
 	const struct watch_irq *irq = rows_find(&w->irqs, (struct row_key){ number, 0 });
 	const char *name = irq ? irq->name : "?";
 
@@ -184,13 +180,13 @@ static int watch_on_softirq(struct report *report, const struct trace_event *ev)
 {
 	struct watch *w = container_of(report, struct watch, report);
 
-	return watch_begin_irq(w, ev, WATCH_SOFTIRQ, field_at_read(&w->vec, &ev->rec));
+	return watch_begin_irq(w, ev, WATCH_SOFTIRQ, field_at_read(&w->softirq.number, &ev->rec));
 }
 
 static int watch_on_softirq_exit(struct report *report, const struct trace_event *ev)
 {
 	struct watch *w = container_of(report, struct watch, report);
-	uint64_t vec = field_at_read(&w->vec_exit, &ev->rec);
+	uint64_t vec = field_at_read(&w->softirq.exit_number, &ev->rec);
 
 	return watch_end_irq(w, ev, WATCH_SOFTIRQ, vec, softirq_name(vec));
 }
@@ -252,31 +248,6 @@ static int watch_loss(struct report *report, uint32_t cpu)
 	return per_cpu_loss(&container_of(report, struct watch, report)->open, cpu);
 }
 
-static bool watch_ask_irqs(struct watch *w, struct report_env *env)
-{
-	const struct event *entry, *exit;
-
-	if (!report_on(env, &w->report, "irq", "irq_handler_entry", watch_on_irq, &entry) ||
-	    !report_on(env, &w->report, "irq", "irq_handler_exit", watch_on_irq_exit, &exit))
-		return false;
-	w->irq = field_at_find(entry, "irq", env->big_endian);
-	w->irq_name = string_at_find(entry, "name", env->big_endian);
-	w->irq_exit = field_at_find(exit, "irq", env->big_endian);
-	return true;
-}
-
-static bool watch_ask_softirqs(struct watch *w, struct report_env *env)
-{
-	const struct event *entry, *exit;
-
-	if (!report_on(env, &w->report, "irq", "softirq_entry", watch_on_softirq, &entry) ||
-	    !report_on(env, &w->report, "irq", "softirq_exit", watch_on_softirq_exit, &exit))
-		return false;
-	w->vec = field_at_find(entry, "vec", env->big_endian);
-	w->vec_exit = field_at_find(exit, "vec", env->big_endian);
-	return true;
-}
-
 static bool watch_ask_marks(struct watch *w, struct report_env *env, size_t i)
 {
 	const struct event *print = NULL;
@@ -297,17 +268,21 @@ static int watch_ask(struct watch *w, struct report_env *env, size_t i)
 
 	switch (c->kind) {
 	case WATCH_DELAY:
-		if (!w->tasks_next)
+		if (!w->has_delay)
 			r = scheduler_listen(env->scheduler, &(struct sched_listener){
 								     .report = &w->report,
 								     .waited = watch_on_waited,
 							     });
-		w->tasks_next = TASKS_MAX;
+		w->has_delay = true;
 		return MIN(r, 0);
 	case WATCH_IRQ:
-		return watch_ask_irqs(w, env) ? 0 : -ENODATA;
+		irq_events_ask(&w->irq, &w->report, "irq_handler", "irq", watch_on_irq,
+			       watch_on_irq_exit);
+		return w->irq.has_entry && w->irq.has_exit ? 0 : -ENODATA;
 	case WATCH_SOFTIRQ:
-		return watch_ask_softirqs(w, env) ? 0 : -ENODATA;
+		irq_events_ask(&w->softirq, &w->report, "softirq", "vec", watch_on_softirq,
+			       watch_on_softirq_exit);
+		return w->softirq.has_entry && w->softirq.has_exit ? 0 : -ENODATA;
 	case WATCH_MARK:
 		return watch_ask_marks(w, env, i) ? 0 : -ENODATA;
 	case WATCH_EVENT:
@@ -419,14 +394,14 @@ static int watch_end_burst(struct watch *w)
 /* Memory stays bounded however long the recording is. */
 static int watch_forget(struct watch *w)
 {
-	struct scheduler *s = w->report.env->scheduler;
+	const struct report_env *env = w->report.env;
 	int r;
 
 	watch_slices_forget(&w->slices);
-	if (!w->tasks_next || scheduler_task_count(s) < w->tasks_next)
-		return 0;
-	r = scheduler_forget_ended(s);
-	w->tasks_next = MAX(TASKS_MAX, 2 * scheduler_task_count(s));
+	/* First, because it looks at the tasks that are freed then. */
+	r = scheduler_forget_ended(env->scheduler);
+	if (r == 0)
+		task_table_forget(env->info->tasks, env->ts);
 	return r;
 }
 

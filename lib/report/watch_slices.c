@@ -50,7 +50,7 @@ static bool watch_slices_has(const struct watch_slices *s, size_t i, struct text
 	       text_equal(name, (struct text){ s->names[i], (uint32_t)strlen(s->names[i]) });
 }
 
-/* *ret NULL: there are too many. What a loss may have cut is forgotten. */
+/* *ret NULL: there are too many. A slice that a loss may have cut is forgotten. */
 static int watch_slices_get(struct watch_slices *s, struct row_key key, struct watch_slice **ret)
 {
 	struct watch_slice *slice = rows_get(&s->open, key);

@@ -335,10 +335,15 @@ bool event_glob_matches(const char *glob, const char *name)
 const struct export_format *export_format_find(const char *name, const char *path _unused_)
 {
 	static const struct export_format formats[] = {
-		{ .name = "txt" },  { .name = "files", .directory = true },
-		{ .name = "fail" }, { .name = "crash" },
-		{ .name = "hang" }, { .name = "mute" },
-		{ .name = "lie" },  { .name = "raw", .raw_records = true },
+		{ .name = "watch", .only_live = true },
+		{ .name = "txt" },
+		{ .name = "files", .directory = true },
+		{ .name = "fail" },
+		{ .name = "crash" },
+		{ .name = "hang" },
+		{ .name = "mute" },
+		{ .name = "lie" },
+		{ .name = "raw", .raw_records = true },
 		{ .name = "late" },
 	};
 

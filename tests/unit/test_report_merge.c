@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reports of parts of a recording, added up, and files that are no such reports. */
 #include <jansson.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -284,6 +285,67 @@ static void each_column_adds_in_its_way(void **state _unused_)
 	assert_non_null(strstr(buf_string(&out), "\n1: said\\x1b[31m\n2\\n: said\\x1b[31m\n"));
 }
 
+#define EMPTY "\"delay\":{}}"
+
+static void empty_distributions_add_to_others(void **state _unused_)
+{
+	static const char *const files[] = {
+		HEAD REPORT(KEY "," SUM "," DELAY, "{\"task\":\"a\",\"total_ns\":1," EMPTY
+						   ",{\"task\":\"b\",\"total_ns\":0," EMPTY) "]}",
+		HEAD REPORT(KEY "," SUM "," DELAY,
+			    "{\"task\":\"a\",\"total_ns\":1,\"delay\":{"
+			    "\"count\":1,\"sum_ns\":9,\"min_ns\":9,\"max_ns\":"
+			    "9,\"buckets\":[[9,1]]}}") "]}",
+	};
+	static const size_t order[] = { 0, 1, 1, 0 };
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(report_merge_new(&m), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (merge_text(m, files[order[i]], "x", &err) < 0)
+			fail_msg("%s", err.message);
+	}
+	assert_int_equal(
+		report_merge_write(m, &(struct report_options){ .form = REPORT_JSON }, &out, NULL),
+		0);
+	assert_non_null(strstr(buf_string(&out), "\"count\":2,\"sum_ns\":18"));
+	assert_non_null(strstr(buf_string(&out), "\"count\":0,\"sum_ns\":0"));
+}
+
+#define EMPTY_ROWS 20000U
+#define EMPTY_COLUMNS 12U
+
+/* A file can have very many with a few bytes each. */
+static void empty_distributions_are_not_kept(void **state _unused_)
+{
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	size_t before;
+
+	buf_puts(&text, HEAD "{\"name\":\"x\",\"by\":null,\"sort\":null,\"columns\":[" KEY);
+	for (unsigned i = 0; i < EMPTY_COLUMNS; i++)
+		buf_printf(&text,
+			   ",{\"name\":\"h%u\",\"kind\":\"histogram\",\"adds\":\"histogram\"}", i);
+	buf_puts(&text, "],\"rows\":[");
+	for (unsigned row = 0; row < EMPTY_ROWS; row++) {
+		buf_printf(&text, "%s{\"task\":\"%u\"", row ? "," : "", row);
+		for (unsigned i = 0; i < EMPTY_COLUMNS; i++)
+			buf_printf(&text, ",\"h%u\":{}", i);
+		buf_putc(&text, '}');
+	}
+	buf_puts(&text, "]}]}");
+	assert_int_equal(report_merge_new(&m), 0);
+	before = mallinfo2().uordblks;
+	if (merge_text(m, buf_string(&text), "x", &err) < 0)
+		fail_msg("%s", err.message);
+	/* 65 bytes a row; with them over 800. */
+	assert_true(mallinfo2().uordblks - before < (size_t)300 * EMPTY_ROWS);
+}
+
 static void bad_files_are_refused(void **state _unused_)
 {
 	static const struct {
@@ -384,6 +446,8 @@ int main(void)
 		cmocka_unit_test(parts_equal_the_whole),
 		cmocka_unit_test(a_merge_of_merges_is_a_merge),
 		cmocka_unit_test(each_column_adds_in_its_way),
+		cmocka_unit_test(empty_distributions_add_to_others),
+		cmocka_unit_test(empty_distributions_are_not_kept),
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(a_report_in_some_files_is_noted),
 	};

@@ -287,6 +287,33 @@ static Request *follow_request(const char *name, const char *format)
 	return request;
 }
 
+/* An export of a recording that is over would never forget a task. */
+static void conditions_are_only_watched_while_it_records(void **state)
+{
+	static const char why[] = "only for a recording that is followed";
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	char *conditions[] = { (char *)"lost > 0" };
+	struct client c;
+
+	greet(d, &c);
+	start_streamed(d, &c, "a");
+	for (unsigned i = 0; i < 2; i++) {
+		Request *request = i ? attach_request("a", "watch") : stop_request("a", "watch");
+		Traced__Control__Output *output =
+			i ? request->attach->output : request->stop->output;
+
+		output->conditions = conditions;
+		output->n_conditions = ARRAY_SIZE(conditions);
+		/* Only an attachment can follow. */
+		output->stream = !i;
+		assert_error(ask(d, &c, request, out), EINVAL, why);
+		assert_true(session_records(manager_find_session(d->manager, "a")));
+	}
+	client_close(&c);
+	close(out);
+}
+
 static void a_stream_is_written_while_it_records(void **state)
 {
 	struct daemon *d = *state;
@@ -562,6 +589,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_slow_export_holds_nobody_up),
 		SERVICE_TEST(an_output_is_checked_before_the_recording_ends),
 		SERVICE_TEST(extraction_runs_beside_the_loop),
+		SERVICE_TEST(conditions_are_only_watched_while_it_records),
 		SERVICE_TEST(a_stream_is_written_while_it_records),
 		SERVICE_TEST(who_leaves_a_stream_ends_it),
 		SERVICE_TEST(a_stream_that_fails_leaves_its_spool),

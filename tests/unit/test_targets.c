@@ -67,13 +67,13 @@ static struct targets *begun(struct fixture *f, const struct capture_request *re
 }
 
 /* A check that is due. */
-static void check_now(struct targets *t)
+static void check_now(struct fixture *f, struct targets *t)
 {
 	const struct timespec pause = { .tv_nsec = 1 };
 
 	while (now_ns(CLOCK_BOOTTIME) < targets_deadline(t))
 		nanosleep(&pause, NULL);
-	targets_check(t, now_ns(CLOCK_BOOTTIME));
+	targets_check(t, now_ns(CLOCK_BOOTTIME), &f->report);
 }
 
 #define PROCESS(pid) .processes = (const pid_t[]){ pid }, .process_count = 1
@@ -106,7 +106,7 @@ static void without_processes_nothing_changes(void **state)
 	assert_false(request.follow_forks);
 	assert_int_equal(targets_begin(t, -EBADF, false, NULL, NULL), 0);
 	assert_true(targets_deadline(t) == UINT64_MAX);
-	targets_check(t, 1);
+	targets_check(t, 1, NULL);
 }
 
 static void processes_that_are_not_there(void **state)
@@ -155,11 +155,11 @@ static void children_are_left_out(void **state)
 	fake_dir(&f->root, "proc/10/task/16");
 	fake_dir(&f->root, "proc/99");
 	fake_file(&f->root, "instance/set_event_pid", "10\n12\n16\n55\n77\n99\n");
-	check_now(t);
+	check_now(f, t);
 	assert_string_equal(fake_text(&f->root, "instance/set_event_notrace_pid"), "77 \n");
 	assert_string_equal(fake_text(&f->root, "instance/set_ftrace_notrace_pid"), "");
 	/* Once is enough. */
-	check_now(t);
+	check_now(f, t);
 	assert_string_equal(fake_text(&f->root, "instance/set_event_notrace_pid"), "77 \n");
 	assert_string_equal(fake_text(&f->root, "instance/set_event_pid"),
 			    "10\n12\n16\n55\n77\n99\n");
@@ -191,7 +191,28 @@ static void an_old_kernel_is_reported(void **state)
 	t = begun(f, &request);
 	assert_int_equal(f->report.warning_count, 1);
 	assert_non_null(strstr(f->report.warnings[0], "this kernel cannot leave out"));
-	check_now(t);
+	check_now(f, t);
+	targets_free(t);
+}
+
+static void checks_that_keep_failing_are_reported(void **state)
+{
+	const struct capture_request request = { PROCESS(10) };
+	struct fixture *f = *state;
+	struct targets *t = begun(f, &request);
+
+	unlink(fake_path(&f->root, "instance/set_event_pid"));
+	check_now(f, t);
+	check_now(f, t);
+	fake_file(&f->root, "instance/set_event_pid", "10\n12\n");
+	check_now(f, t);
+	/* It was for a moment. */
+	assert_int_equal(f->report.warning_count, 0);
+	unlink(fake_path(&f->root, "instance/set_event_pid"));
+	for (unsigned i = 0; i < 7; i++)
+		check_now(f, t);
+	assert_int_equal(f->report.warning_count, 1);
+	assert_non_null(strstr(f->report.warnings[0], "new threads may be missing"));
 	targets_free(t);
 }
 
@@ -205,6 +226,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(children_are_left_out, setup, teardown),
 		cmocka_unit_test_setup_teardown(children_are_followed_if_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_old_kernel_is_reported, setup, teardown),
+		cmocka_unit_test_setup_teardown(checks_that_keep_failing_are_reported, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -401,48 +401,82 @@ static void a_burst_is_counted(void **state _unused_)
 	assert_non_null(strstr(text.data, "0 191 0 -1 0  and 128 more\n"));
 }
 
+#define SHORT_TASKS 100000
+#define SHORT_PER_FLUSH 1000
+#define SHORT_NS (100 * US)
+
+/* Tasks that begin, are renamed, run, and end. */
+static void put_short_tasks(struct maker *m, unsigned first)
+{
+	for (unsigned i = first; i < first + SHORT_PER_FLUSH; i++) {
+		uint64_t ts = T(SHORT_NS * (i + 1));
+		int32_t tid = 1000 + (int32_t)i;
+
+		if (i == first)
+			page_begin(m, ts);
+		event_newtask(m, ts, 9, tid, "x", 0);
+		event_rename(m, ts + 1, tid, "x", "short");
+		event_free(m, ts + 10, tid, "short");
+	}
+	page_end(m, 0);
+	maker_flush(m, 0, BUFFER_TASKS, 0);
+	for (unsigned i = first; i < first + SHORT_PER_FLUSH; i++) {
+		uint64_t ts = T(SHORT_NS * (i + 1));
+		int32_t tid = 1000 + (int32_t)i;
+
+		if (i == first)
+			page_begin(m, ts);
+		put_waking(m, ts + 2, 9, tid);
+		event_switch(m, ts + 3, 9, "x", 1, 120, tid, "short");
+		event_switch(m, ts + 4, tid, "short", 0x10, 120, 9, "x");
+	}
+	page_flush(m, 0, 0);
+	assert_int_equal(stream_write(&m->writer, CHUNK_FLUSH, "", 0), 0);
+}
+
 /* While it is recorded, the same fires; and memory does not grow with the tasks that have ended. */
-static void a_stream_is_watched_while_it_grows(void **state _unused_)
+static void assert_watched_while_it_grows(const char *condition, const char *expected)
 {
 	_cleanup_buf_ struct buf frames = BUF_INIT, text = BUF_INIT;
 	_cleanup_(maker_deinit) struct maker m;
-	const char *const conditions[] = { "sched.delay > 1s for comm=pulse*" };
-	const unsigned tasks = 300000;
 	struct export_follow follow = { .wait = give_slice };
 	struct feed feed = { .to = memory_file("", 0), .seed = 1, .slice_max = 1 << 20 };
 	int from;
 
 	maker_begin(&m, 1 << 20);
 	begin(&m);
+	maker_free_format(&m);
 	put_tasks(&m);
 	page_begin(&m, T(0));
 	event_switch(&m, T(0), 0, "swapper", 0, 120, 9, "x");
 	put_waking(&m, T(1), 9, 7);
-	for (unsigned i = 0; i < tasks; i++) {
-		uint64_t ts = T(10 * US * (i + 1));
-		int32_t tid = 1000 + (int32_t)i;
-
-		put_waking(&m, ts, 9, tid);
-		event_switch(&m, ts + 1, 9, "x", 1, 120, tid, "short");
-		event_switch(&m, ts + 2, tid, "short", 0x10, 120, 9, "x");
-		if (i % 1000)
-			continue;
-		page_flush(&m, 0, 0);
-		assert_int_equal(stream_write(&m.writer, CHUNK_FLUSH, "", 0), 0);
-		page_begin(&m, ts + 3);
-	}
-	event_switch(&m, T(4 * S), 9, "x", 1, 120, 7, "pulse-1");
+	page_flush(&m, 0, 0);
+	for (unsigned i = 0; i < SHORT_TASKS; i += SHORT_PER_FLUSH)
+		put_short_tasks(&m, i);
+	page_begin(&m, T(40 * S));
+	event_switch(&m, T(40 * S), 9, "x", 1, 120, 7, "pulse-1");
 	maker_finish(&m);
 	from = m.fd;
 	feed_begin(&feed, from);
 	follow.userdata = &feed;
 	m.fd = feed.to;
-	run(&m, &follow, conditions, 1, &frames);
+	run(&m, &follow, &condition, 1, &frames);
 	close(from);
 	put_frames(&frames, &text);
-	assert_string_equal(buf_string(&text), "0 4000000000 3999999999 0 7 pulse-1\n");
-	/* 17 MiB; with all tasks 45 MiB. */
-	assert_true(feed.memory_max < 24U << 20);
+	assert_string_equal(buf_string(&text), expected);
+	/* 10 MiB; with all tasks at least 34 MiB. */
+	assert_true(feed.memory_max < 20U << 20);
+}
+
+static void a_stream_is_watched_while_it_grows(void **state _unused_)
+{
+	assert_watched_while_it_grows("sched.delay > 1s for comm=pulse*",
+				      "0 40000000000 39999999999 0 7 pulse-1\n");
+}
+
+static void tasks_are_forgotten_without_a_delay(void **state _unused_)
+{
+	assert_watched_while_it_grows("irq.max > 1s", "");
 }
 
 static void conditions_are_checked(void **state _unused_)
@@ -497,6 +531,7 @@ int main(void)
 		cmocka_unit_test(marks_of_libtraced_fire),
 		cmocka_unit_test(a_burst_is_counted),
 		cmocka_unit_test(a_stream_is_watched_while_it_grows),
+		cmocka_unit_test(tasks_are_forgotten_without_a_delay),
 		cmocka_unit_test(conditions_are_checked),
 	};
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/io.h"
 #include "base/search.h"
@@ -16,6 +17,8 @@
 #define CHECK_SHARE 100
 /* Threads can start between a listing and the write of it. */
 #define BEGIN_ROUNDS 16
+/* Checks that fail one after the other before the recording has a warning. */
+#define FAILURES_MAX 3
 
 /* Sorted, each once. */
 struct pid_list {
@@ -35,6 +38,7 @@ struct targets {
 	bool prune;
 	int dir; /* the buffer's; borrowed */
 	uint64_t next;
+	unsigned failures; /* of checks, since one succeeded */
 };
 
 static void pid_list_deinit(struct pid_list *l)
@@ -327,14 +331,25 @@ uint64_t targets_deadline(const struct targets *t)
 	return t ? t->next : UINT64_MAX;
 }
 
-void targets_check(struct targets *t, uint64_t now)
+/* After a failure the next check tries again. */
+static void targets_note(struct targets *t, int r, struct capture_report *report)
+{
+	t->failures = r < 0 ? t->failures + 1 : 0;
+	if (t->failures == FAILURES_MAX)
+		report_warn(report,
+			    "cannot check the threads of the recorded processes: %s; new threads "
+			    "may be missing, and processes that a recorded one starts may be "
+			    "recorded, too",
+			    strerror(-r));
+}
+
+void targets_check(struct targets *t, uint64_t now, struct capture_report *report)
 {
 	uint64_t took;
 
 	if (now < targets_deadline(t))
 		return;
-	/* After a failure the next check tries again. */
-	targets_update(t);
+	targets_note(t, targets_update(t), report);
 	took = now_ns(CLOCK_BOOTTIME) - now;
 	t->next = now + took + MAX(CHECK_NS, took * CHECK_SHARE);
 }

@@ -30,5 +30,8 @@ int targets_begin(struct targets *t, int dir, bool top_level, struct capture_rep
  * CLOCK_BOOTTIME ns by which targets_check must be called; UINT64_MAX: never, also if t is NULL.
  */
 uint64_t targets_deadline(const struct targets *t);
-/* Adds threads that the kernel has not, and leaves out child processes, if it is due. */
-void targets_check(struct targets *t, uint64_t now_ns);
+/*
+ * Adds threads that the kernel has not, and leaves out child processes, if it is due. The recording
+ * has a warning if that fails again and again.
+ */
+void targets_check(struct targets *t, uint64_t now_ns, struct capture_report *report);

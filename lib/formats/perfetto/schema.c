@@ -13,8 +13,6 @@
 #include "formats/perfetto/wire.h"
 #include "print/printer.h"
 
-#define EVENT_IDS (UINT16_MAX + 1)
-
 /* google.protobuf.FieldDescriptorProto: label and types. */
 enum { LABEL_OPTIONAL = 1, TYPE_INT64 = 3, TYPE_UINT64 = 4, TYPE_STRING = 9 };
 
