@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 #include "base/place.h"
+#include "child.h"
 
 /* How long we wait for a private daemon to remove its instances. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)
@@ -58,14 +58,10 @@ static int link_find_daemon(char **ret, struct error *err)
 _Noreturn static void link_daemon_main(const char *path, int fd)
 {
 	char number[16];
-	sigset_t none;
 
 	/* The terminal's Ctrl-C is for tracectl; the daemon ends with its connection. */
 	setsid();
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals();
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	execl(path, path, "--private", "--fd", number, (char *)NULL);
