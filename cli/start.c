@@ -50,7 +50,7 @@ static void start_take_back(struct link *link, const char *session)
 
 static int start_run(const struct options *o)
 {
-	_cleanup_triggers_ struct triggers triggers = { 0 };
+	_cleanup_triggers_ struct triggers triggers = TRIGGERS_INIT;
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
