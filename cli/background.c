@@ -81,7 +81,7 @@ static int background_run(struct background *b)
 	_cleanup_close_ int null = -EBADF;
 	struct options changed = *b->o;
 
-	/* Those of whoever called tracectl: a lock, for example, must not stay held. */
+	/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
 	close_fds_from_except(STDERR_FILENO + 1, &b->tell_fd, 1);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	changed.json = false;

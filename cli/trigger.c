@@ -132,20 +132,14 @@ void triggers_deinit(struct triggers *t)
 
 int triggers_prepare(struct triggers *t, struct link *link, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	int r;
 
 	if (!t->o->hook)
 		return 0;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(link, &request, NULL, 0, &reply, err);
+	r = link_status(link, NULL, &reply, err);
 	if (r < 0)
 		return r;
-	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "unexpected reply from traced");
 	return trigger_hook_find(reply->status->hooks, t->o->hook, &t->hook, err);
 }
 
@@ -244,12 +238,9 @@ static int triggers_start_watching(struct triggers *t, struct link *link, const 
 static int triggers_follow(struct triggers *t, struct link *link, const char *name,
 			   uint64_t *ret_id, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
 	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
-	int ends[2];
-	int64_t id;
+	int ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");
@@ -259,32 +250,8 @@ static int triggers_follow(struct triggers *t, struct link *link, const char *na
 	output.stream = true;
 	output.conditions = (char **)(uintptr_t)t->o->on.items;
 	output.n_conditions = t->o->on.count;
-	attach.session = (char *)(uintptr_t)name;
-	attach.output = &output;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	id = control_client_send(link->client, &request, &theirs, 1, err);
-	if (id < 0)
-		return link_explain(link, (int)id, err);
-	*ret_id = (uint64_t)id;
-	return TAKE_FD(ours);
-}
-
-static int triggers_attach(struct link *link, const char *session, uint64_t *ret_id,
-			   struct error *err)
-{
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
-	int64_t id;
-
-	attach.session = (char *)(uintptr_t)session;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	id = control_client_send(link->client, &request, NULL, 0, err);
-	if (id < 0)
-		return link_explain(link, (int)id, err);
-	*ret_id = (uint64_t)id;
-	return 0;
+	r = link_attach(link, name, &output, theirs, ret_id, err);
+	return r < 0 ? r : TAKE_FD(ours);
 }
 
 _Noreturn static void triggers_main(struct trigger_run *run, int log)
@@ -301,7 +268,7 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 	/* Snapshots are written, and removed, without the path. */
 	if (fchdir(run->triggers->folder_fd) < 0)
 		_exit(CLI_FAILED);
-	/* Those of whoever called tracectl: a lock, for example, must not stay held. */
+	/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
 	close_fds_from_except(STDERR_FILENO + 1, keep, ARRAY_SIZE(keep));
 	_exit(trigger_run(run));
 }
@@ -327,7 +294,7 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 		run.pipe = fd;
 	}
 	if (r >= 0)
-		r = triggers_attach(link, session, &run.attach_id, err);
+		r = link_attach(link, session, NULL, -EBADF, &run.attach_id, err);
 	if (r < 0)
 		return r;
 	fflush(NULL);

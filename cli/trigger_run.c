@@ -249,7 +249,7 @@ static int follower_receive(struct follower *f, struct error *err)
 		ended = reply->id == f->run->attach_id ? f->run->session : f->run->watch;
 		if (reply->error)
 			follower_log("%s: %s", ended, reply->error->message);
-		/* Of both, the recorder's end matters. */
+		/* If both have ended, the recorder's end matters. */
 		if (f->ended != f->run->session)
 			f->ended = ended;
 	}
@@ -258,16 +258,12 @@ static int follower_receive(struct follower *f, struct error *err)
 /* Losses of the flight recorder, and of the events of the conditions. */
 static int follower_ask_lost(struct follower *f, uint64_t *ret, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	int r;
 
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(f->run->link, &request, NULL, 0, &reply, err);
-	if (r < 0 || reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return r < 0 ? r : error_set(err, -EPROTO, "unexpected reply from traced");
+	r = link_status(f->run->link, NULL, &reply, err);
+	if (r < 0)
+		return r;
 	*ret = 0;
 	for (size_t i = 0; i < reply->status->n_sessions; i++) {
 		const Traced__Control__Session *s = reply->status->sessions[i];
