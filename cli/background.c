@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 #include "destination.h"
 #include "document.h"
+#include "message_log.h"
 #include "output/walk.h"
 #include "record.h"
 
@@ -36,7 +36,6 @@ static int background_open_log(struct background *b, struct error *err)
 {
 	_cleanup_place_ struct place place = PLACE_INIT;
 	const char *output = b->o->output ?: OUTPUT_DEFAULT;
-	struct stat st;
 	int r;
 
 	if (asprintf(&b->log, "%s" LOG_ENDING, output) < 0) {
@@ -48,16 +47,8 @@ static int background_open_log(struct background *b, struct error *err)
 		r = place_find(&place, b->log, false, err);
 	if (r < 0)
 		return err->message ? r : error_errno(err, r, "%s", b->log);
-	b->log_fd =
-		openat(place.dir_fd, place.base,
-		       O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-	if (b->log_fd < 0 || fstat(b->log_fd, &st) < 0)
-		return error_errno(err, -errno, "%s", b->log);
-	/* In another user's folder, a second name of a file of ours. */
-	if (S_ISREG(st.st_mode) && st.st_nlink == 1)
-		return 0;
-	b->log_fd = close_fd(b->log_fd);
-	return error_set(err, -EPERM, "%s is no file for messages", b->log);
+	b->log_fd = message_log_open(place.dir_fd, place.base, 0666, b->log, err);
+	return MIN(b->log_fd, 0);
 }
 
 /* From now on messages go to the file. */
@@ -75,6 +66,8 @@ static void background_recording(void *userdata, const Traced__Control__Session 
 	buf_putc(&text, '\0');
 	buf_append(&text, session->name, strlen(session->name) + 1);
 	buf_append(&text, session->instance, strlen(session->instance) + 1);
+	buf_puts(&text, b->log_fd < 0 ? "" : b->log);
+	buf_putc(&text, '\0');
 	/* If the caller is gone (Ctrl-C), it wants no recording, and does not know its name. */
 	if (text.failed || write_full(b->tell_fd, text.data, text.len) < 0 ||
 	    read_full(b->tell_fd, &taken, 1) != 1)
@@ -85,9 +78,12 @@ static void background_recording(void *userdata, const Traced__Control__Session 
 static int background_run(struct background *b)
 {
 	const struct record_mode mode = { background_recording, b };
-	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	_cleanup_close_ int null = -EBADF;
 	struct options changed = *b->o;
 
+	/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
+	close_fds_from_except(STDERR_FILENO + 1, &b->tell_fd, 1);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	changed.json = false;
 	setsid();
 	dup2(null, STDIN_FILENO);
@@ -96,7 +92,9 @@ static int background_run(struct background *b)
 	return record_with(&changed, &mode);
 }
 
-static void background_tell(const struct options *o, const char *name, const char *instance)
+/* log: empty if there is none. */
+static void background_tell(const struct options *o, const char *name, const char *instance,
+			    const char *log)
 {
 	_cleanup_buf_ struct buf out = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&out);
@@ -111,8 +109,8 @@ static void background_tell(const struct options *o, const char *name, const cha
 	}
 	cli_line(stdout, "%s", name);
 	if (!o->quiet)
-		cli_line(stderr, "recording; tracectl stop %s ends it. Messages: %s" LOG_ENDING,
-			 name, o->output ?: OUTPUT_DEFAULT);
+		cli_line(stderr, "recording; tracectl stop %s ends it%s%s", name,
+			 *log ? ". Messages: " : "", log);
 }
 
 /* Passes on what the other process says until it records. False: it has failed. */
@@ -120,10 +118,11 @@ static bool background_await(const struct options *o, int fd)
 {
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	bool named = false;
+	const char *instance;
 	unsigned ends = 0;
 	char c;
 
-	while (ends < 2 && read_full(fd, &c, 1) == 1) {
+	while (ends < 3 && read_full(fd, &c, 1) == 1) {
 		if (!named && c)
 			fputc(c, stderr);
 		else if (named)
@@ -131,9 +130,10 @@ static bool background_await(const struct options *o, int fd)
 		ends += named && !c;
 		named |= !c;
 	}
-	if (ends < 2 || names.failed)
+	if (ends < 3 || names.failed)
 		return false;
-	background_tell(o, names.data, names.data + strlen(names.data) + 1);
+	instance = names.data + strlen(names.data) + 1;
+	background_tell(o, names.data, instance, instance + strlen(instance) + 1);
 	write_full(fd, "", 1);
 	return true;
 }

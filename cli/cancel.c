@@ -9,17 +9,10 @@ static int cancel_run(const struct options *o)
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_free_ char *session = NULL;
-	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
 
 	if (link_open(&link, o, LINK_LISTENING, &err) < 0 ||
-	    link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0)
-		return cli_fail(&err);
-	cancel.session = session;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
-	request.cancel = &cancel;
-	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
+	    link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0 ||
+	    link_cancel(&link, session, &err) < 0)
 		return cli_fail(&err);
 	if (!o->quiet)
 		fprintf(stderr, "%s: recording discarded\n", session);

@@ -38,18 +38,24 @@ static int child_look_up(const char *name, struct error *err)
 	return error_errno(err, r, "%s", name);
 }
 
-_Noreturn static void child_main(int go_fd, int exec_fd, char *const *argv)
+void child_reset_signals(void)
 {
 	sigset_t none;
+
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+_Noreturn static void child_main(int go_fd, int exec_fd, char *const *argv)
+{
 	char go;
 	int r;
 
 	if (read_full(go_fd, &go, 1) != 1)
 		_exit(127);
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals();
 	execvp(argv[0], argv);
 	r = errno;
 	write_full(exec_fd, &r, sizeof(r));

@@ -19,6 +19,8 @@ struct child {
 };
 #define CHILD_INIT ((struct child){ .go_fd = -EBADF, .exec_fd = -EBADF })
 
+/* Before an exec of another program: undoes what tracectl did to signals. */
+void child_reset_signals(void);
 /*
  * -ENOENT, -EACCES before the fork if there is no such program. to_stderr: connect its standard
  * output to our standard error (ours carries the trace).

@@ -86,16 +86,10 @@ static int fetch_end_only(struct link *link, Traced__Control__Request *request,
 /* True if the session's recorder writes files while it records: a Stop needs no output then. */
 static bool fetch_has_files(struct link *link, char *session)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 
-	query.session = session;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	return link_call(link, &request, NULL, 0, &reply, NULL) == 0 &&
-	       reply->body_case == TRACED__CONTROL__REPLY__BODY_STATUS &&
-	       reply->status->n_sessions == 1 && *reply->status->sessions[0]->place;
+	return link_status(link, session, &reply, NULL) == 0 && reply->status->n_sessions == 1 &&
+	       *reply->status->sessions[0]->place;
 }
 
 /* Ends such a session; the caller's folder may be one where it can't write. False: none such. */

@@ -3,13 +3,13 @@
 
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 #include "base/place.h"
+#include "child.h"
 
 /* How long we wait for a private daemon to remove its instances. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)
@@ -58,14 +58,10 @@ static int link_find_daemon(char **ret, struct error *err)
 _Noreturn static void link_daemon_main(const char *path, int fd)
 {
 	char number[16];
-	sigset_t none;
 
 	/* The terminal's Ctrl-C is for tracectl; the daemon ends with its connection. */
 	setsid();
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+	child_reset_signals();
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
 	execl(path, path, "--private", "--fd", number, (char *)NULL);
@@ -154,6 +150,53 @@ int link_call(struct link *l, Traced__Control__Request *request, const int *fds,
 	return r < 0 ? link_explain(l, r, err) : r;
 }
 
+int link_status(struct link *l, const char *session, Traced__Control__Reply **ret,
+		struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+	int r;
+
+	if (session)
+		query.session = (char *)(uintptr_t)session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
+	request.status = &query;
+	r = link_call(l, &request, NULL, 0, ret, err);
+	if (r == 0 && (*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
+		return error_set(err, -EPROTO, "unexpected reply from traced");
+	return r;
+}
+
+int link_cancel(struct link *l, const char *session, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+
+	cancel.session = (char *)(uintptr_t)session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
+	request.cancel = &cancel;
+	return link_call(l, &request, NULL, 0, &reply, err);
+}
+
+int link_attach(struct link *l, const char *session, Traced__Control__Output *output, int fd,
+		uint64_t *ret_id, struct error *err)
+{
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
+	int64_t id;
+
+	attach.session = (char *)(uintptr_t)session;
+	attach.output = output;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
+	request.attach = &attach;
+	id = control_client_send(l->client, &request, &fd, fd >= 0 ? 1 : 0, err);
+	if (id < 0)
+		return link_explain(l, (int)id, err);
+	*ret_id = (uint64_t)id;
+	return 0;
+}
+
 static void link_await_daemon(pid_t pid)
 {
 	uint64_t until = now_ns(CLOCK_MONOTONIC) + GOODBYE_NS;
@@ -192,8 +235,6 @@ static bool link_is_companion(const Traced__Control__Status *status, const char 
 
 int link_session(struct link *l, const char *name, char **ret, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	const Traced__Control__Status *status;
@@ -205,13 +246,9 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 		*ret = strdup(name);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "%s", name);
 	}
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(l, &request, NULL, 0, &reply, err);
+	r = link_status(l, NULL, &reply, err);
 	if (r < 0)
 		return r;
-	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "unexpected reply from traced");
 	status = reply->status;
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		if (link_is_companion(status, status->sessions[i]->name))

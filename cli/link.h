@@ -32,6 +32,18 @@ void link_deinit(struct link *l);
 int link_call(struct link *l, Traced__Control__Request *request, const int *fds, size_t fd_count,
 	      Traced__Control__Reply **ret, struct error *err);
 
+/* Asks for the status of a session, or of all (NULL). *ret has it; free it. */
+int link_status(struct link *l, const char *session, Traced__Control__Reply **ret,
+		struct error *err);
+/* Has a session's recording discarded, and waits for that. */
+int link_cancel(struct link *l, const char *session, struct error *err);
+/*
+ * Sends an Attach; the reply has *ret_id and comes when the session ends. output: what the stream
+ * has, which goes into fd; NULL and -EBADF: none.
+ */
+int link_attach(struct link *l, const char *session, Traced__Control__Output *output, int fd,
+		uint64_t *ret_id, struct error *err);
+
 static inline void reply_freep(Traced__Control__Reply **reply)
 {
 	if (*reply)

@@ -192,6 +192,22 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 	return 0;
 }
 
+/* The rules of `start`. */
+static int options_check_start(const struct options *o, struct error *err)
+{
+	if (!o->on.count && (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook)) {
+		error_set(err, -EINVAL,
+			  "--before, --after, --at-most, --max-size and --hook go "
+			  "only with --on");
+		return error_hint(err, "for example: --ring --on 'sched.delay > 5ms'");
+	}
+	if (!o->on.count && !o->rotate_bytes && !o->rotate_ns && (o->output || o->format)) {
+		error_set(err, -EINVAL, "start writes files only with --rotate or --on");
+		return error_hint(err, "'tracectl stop -o FILE' writes the recording");
+	}
+	return 0;
+}
+
 int options_check(const struct options *o, const struct command *command, struct error *err)
 {
 	if (o->command && !command->takes_command) {
@@ -224,18 +240,8 @@ int options_check(const struct options *o, const struct command *command, struct
 		error_set(err, -EINVAL, "--keep needs --rotate or --on");
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
-	if (command == &command_start && !o->on.count &&
-	    (o->before_ns || o->after_ns || o->at_most || o->max_size || o->hook)) {
-		error_set(err, -EINVAL,
-			  "--before, --after, --at-most, --max-size and --hook go "
-			  "only with --on");
-		return error_hint(err, "for example: --ring --on 'sched.delay > 5ms'");
-	}
-	if (command == &command_start && !o->on.count && !o->rotate_bytes && !o->rotate_ns &&
-	    (o->output || o->format)) {
-		error_set(err, -EINVAL, "start writes files only with --rotate or --on");
-		return error_hint(err, "'tracectl stop -o FILE' writes the recording");
-	}
+	if (command == &command_start && options_check_start(o, err) < 0)
+		return -EINVAL;
 	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&
 	    (o->stream || o->rotate_bytes || o->rotate_ns)) {

@@ -35,22 +35,9 @@ static void start_tell(const Traced__Control__Session *session, const struct opt
 			 session->ring ? "snapshot" : "stop", session->name);
 }
 
-/* A recorder without its triggers is not what was asked for. */
-static void start_take_back(struct link *link, const char *session)
-{
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Cancel cancel = TRACED__CONTROL__CANCEL__INIT;
-	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
-
-	cancel.session = (char *)(uintptr_t)session;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
-	request.cancel = &cancel;
-	link_call(link, &request, NULL, 0, &reply, NULL);
-}
-
 static int start_run(const struct options *o)
 {
-	_cleanup_triggers_ struct triggers triggers = { 0 };
+	_cleanup_triggers_ struct triggers triggers = TRIGGERS_INIT;
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
@@ -77,7 +64,8 @@ static int start_run(const struct options *o)
 		return cli_fail(&err);
 	}
 	if (o->on.count && triggers_begin(&triggers, &link, reply->session->name, &err) < 0) {
-		start_take_back(&link, reply->session->name);
+		/* A recorder without its triggers is not what was asked for. */
+		link_cancel(&link, reply->session->name, NULL);
 		return cli_fail(&err);
 	}
 	start_tell(reply->session, o, triggers.folder);

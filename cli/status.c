@@ -44,23 +44,12 @@ static const char *state_name(Traced__Control__Session__State state)
 static int status_ask(const struct options *o, Traced__Control__Reply **ret, struct error *err)
 {
 	_cleanup_link_ struct link link = { 0 };
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	int r;
 
 	r = link_open(&link, o, LINK_LISTENING, err);
 	if (r < 0)
 		return r;
-	if (o->arg_count)
-		query.session = o->args[0];
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(&link, &request, NULL, 0, ret, err);
-	if (r < 0)
-		return r;
-	if ((*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "unexpected reply from traced");
-	return 0;
+	return link_status(&link, o->arg_count ? o->args[0] : NULL, ret, err);
 }
 
 static void status_json_cpus(struct document *j, const Session *s)

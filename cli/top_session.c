@@ -34,10 +34,10 @@ static int top_session_send_start(struct top_session *s, const struct options *o
 	return r;
 }
 
-static int top_session_send(struct top_session *s, Traced__Control__Request *request, const int *fd,
+static int top_session_send(struct top_session *s, Traced__Control__Request *request,
 			    uint64_t *ret_id, struct error *err)
 {
-	int64_t id = control_client_send(s->link.client, request, fd, fd ? 1 : 0, err);
+	int64_t id = control_client_send(s->link.client, request, NULL, 0, err);
 
 	if (id < 0)
 		return link_explain(&s->link, (int)id, err);
@@ -47,16 +47,10 @@ static int top_session_send(struct top_session *s, Traced__Control__Request *req
 
 static int top_session_attach(struct top_session *s, int stream, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
 	Traced__Control__Output output;
 
 	top_session_fill_output(&output);
-	attach.session = s->name;
-	attach.output = &output;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	return top_session_send(s, &request, &stream, &s->attach_id, err);
+	return link_attach(&s->link, s->name, &output, stream, &s->attach_id, err);
 }
 
 int top_session_start(struct top_session *ret, const struct options *o, int stream,
@@ -89,7 +83,7 @@ static void top_session_cancel(struct top_session *s)
 	cancel.session = s->name;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_CANCEL;
 	request.cancel = &cancel;
-	top_session_send(s, &request, NULL, &id, NULL);
+	top_session_send(s, &request, &id, NULL);
 }
 
 void top_session_deinit(struct top_session *s)
@@ -116,7 +110,7 @@ int top_session_ask(struct top_session *s, struct error *err)
 	query.session = s->name;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
 	request.status = &query;
-	return top_session_send(s, &request, NULL, &s->status_id, err);
+	return top_session_send(s, &request, &s->status_id, err);
 }
 
 int top_session_stop(struct top_session *s, struct error *err)
@@ -131,7 +125,7 @@ int top_session_stop(struct top_session *s, struct error *err)
 	stop.session = s->name;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
 	request.stop = &stop;
-	return top_session_send(s, &request, NULL, &id, err);
+	return top_session_send(s, &request, &id, err);
 }
 
 static int top_session_take(struct top_session *s, const Traced__Control__Reply *reply,

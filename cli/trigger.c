@@ -2,16 +2,17 @@
 /* Triggers up to the start of the process that follows them. */
 #include "trigger.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
-#include "destination.h"
 #include "formats/formats.h"
+#include "message_log.h"
+#include "output/path.h"
 #include "output/walk.h"
 #include "report/watch.h"
 #include "trigger_hook.h"
@@ -105,7 +106,9 @@ int triggers_init(struct triggers *ret, const struct options *o, struct error *e
 	struct triggers *t = ret;
 	int r;
 
-	*t = (struct triggers){ .o = o, .output = TRACED__CONTROL__OUTPUT__INIT };
+	*t = (struct triggers){ .o = o,
+				.folder_fd = -EBADF,
+				.output = TRACED__CONTROL__OUTPUT__INIT };
 	if (!o->ring) {
 		error_set(err, -EINVAL, "--on needs --ring");
 		return error_hint(err, "a trigger takes a snapshot of a flight recorder");
@@ -122,51 +125,84 @@ void triggers_deinit(struct triggers *t)
 		watch_condition_deinit(&t->conditions[i]);
 	for (size_t i = 0; i < t->spec_count; i++)
 		free(t->events[i]);
+	close_fd(t->folder_fd);
 	free(t->folder);
 	free(t->hook);
 }
 
 int triggers_prepare(struct triggers *t, struct link *link, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	int r;
 
 	if (!t->o->hook)
 		return 0;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(link, &request, NULL, 0, &reply, err);
+	r = link_status(link, NULL, &reply, err);
 	if (r < 0)
 		return r;
-	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return error_set(err, -EPROTO, "unexpected reply from traced");
 	return trigger_hook_find(reply->status->hooks, t->o->hook, &t->hook, err);
 }
 
-/* The folder of the snapshots, by default SESSION.triggers, and the log in it, which is opened. */
-static int triggers_open_folder(struct triggers *t, const char *session, struct error *err)
+/* Opens the folder, after making it. Its path is not used for that again: see output/walk.c. */
+static int triggers_open_folder(const char *path, struct error *err)
 {
-	_cleanup_free_ char *name = NULL, *log = NULL;
-	int fd;
+	_cleanup_free_ char *plain = strdup(path);
+	_cleanup_place_ struct place place = PLACE_INIT;
+	_cleanup_close_ int fd = -EBADF;
+	size_t len = strlen(path);
+	struct stat st;
+	int r;
+
+	while (plain && len > 1 && plain[len - 1] == '/')
+		plain[--len] = '\0';
+	r = plain ? place_find(&place, plain, true, err) : -ENOMEM;
+	if (r < 0)
+		return err->message ? r : error_errno(err, r, "%s", path);
+	if (*place.base && mkdirat(place.dir_fd, place.base, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, "%s", path);
+	fd = openat(place.dir_fd, *place.base ? place.base : ".",
+		    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (path_owner_is_caller(st.st_uid))
+		return TAKE_FD(fd);
+	error_set(err, -EPERM, "%s belongs to uid %u", path, st.st_uid);
+	return error_hint(err, "name another folder with -o");
+}
+
+/* For messages, and for the hook. */
+static int triggers_name_folder(struct triggers *t, struct error *err)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", t->folder_fd);
+	len = readlink(link, path, sizeof(path));
+	if (len < 0)
+		return error_errno(err, -errno, "%s", link);
+	t->folder = strndup(path, (size_t)len);
+	return t->folder ? 0 : error_errno(err, -ENOMEM, "folder");
+}
+
+/* The folder of the snapshots, by default SESSION.triggers, and the log in it, which is returned.
+ */
+static int triggers_open_log(struct triggers *t, const char *session, struct error *err)
+{
+	_cleanup_free_ char *name = NULL, *base = NULL, *log = NULL;
+	int r;
 
 	if (!t->o->output && asprintf(&name, "%s.triggers", session) < 0)
 		return error_errno(err, -ENOMEM, "folder");
-	if (mkdir(t->o->output ?: name, 0700) < 0 && errno != EEXIST)
-		return error_errno(err, -errno, "%s", t->o->output ?: name);
-	if (place_check_owner(t->o->output ?: name, err) < 0)
-		return -EPERM;
-	t->folder = realpath(t->o->output ?: name, NULL);
-	if (!t->folder)
-		return error_errno(err, -errno, "%s", t->o->output ?: name);
-	if (asprintf(&log, "%s/%s.log", t->folder, session) < 0)
+	t->folder_fd = triggers_open_folder(t->o->output ?: name, err);
+	r = t->folder_fd < 0 ? t->folder_fd : triggers_name_folder(t, err);
+	if (r < 0)
+		return r;
+	if (asprintf(&base, "%s.log", session) < 0 || asprintf(&log, "%s/%s", t->folder, base) < 0)
 		return error_errno(err, -ENOMEM, "log");
-	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		return fd;
-	error_errno(err, -errno, "%s", log);
-	return error_hint(err, "-o FOLDER: the snapshots and a log are written there");
+	r = message_log_open(t->folder_fd, base, 0600, log, err);
+	if (r < 0)
+		error_hint(err, "-o FOLDER: the snapshots and a log are written there");
+	return r;
 }
 
 static int triggers_start_watching(struct triggers *t, struct link *link, const char *name,
@@ -182,7 +218,7 @@ static int triggers_start_watching(struct triggers *t, struct link *link, const 
 	start.name = (char *)(uintptr_t)name;
 	start.events = t->spec_list;
 	start.n_events = t->spec_count;
-	/* Whatever the recorder's clock is: times are compared with our own. */
+	/* Even if the recorder has another clock: times are compared with CLOCK_BOOTTIME. */
 	start.clock = (char *)"boot";
 	start.stream = true;
 	start.output = &output;
@@ -202,12 +238,9 @@ static int triggers_start_watching(struct triggers *t, struct link *link, const 
 static int triggers_follow(struct triggers *t, struct link *link, const char *name,
 			   uint64_t *ret_id, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
 	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
-	int ends[2];
-	int64_t id;
+	int ends[2], r;
 
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");
@@ -217,53 +250,13 @@ static int triggers_follow(struct triggers *t, struct link *link, const char *na
 	output.stream = true;
 	output.conditions = (char **)(uintptr_t)t->o->on.items;
 	output.n_conditions = t->o->on.count;
-	attach.session = (char *)(uintptr_t)name;
-	attach.output = &output;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	id = control_client_send(link->client, &request, &theirs, 1, err);
-	if (id < 0)
-		return link_explain(link, (int)id, err);
-	*ret_id = (uint64_t)id;
-	return TAKE_FD(ours);
-}
-
-static int triggers_attach(struct link *link, const char *session, uint64_t *ret_id,
-			   struct error *err)
-{
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
-	int64_t id;
-
-	attach.session = (char *)(uintptr_t)session;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	id = control_client_send(link->client, &request, NULL, 0, err);
-	if (id < 0)
-		return link_explain(link, (int)id, err);
-	*ret_id = (uint64_t)id;
-	return 0;
-}
-
-/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
-static void triggers_close_others(const struct trigger_run *run)
-{
-	const int client = control_client_fd(run->link->client);
-	DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *entry;
-
-	while (dir && (entry = readdir(dir))) {
-		int fd = atoi(entry->d_name);
-
-		if (fd > STDERR_FILENO && fd != dirfd(dir) && fd != client && fd != run->pipe)
-			close(fd);
-	}
-	if (dir)
-		closedir(dir);
+	r = link_attach(link, name, &output, theirs, ret_id, err);
+	return r < 0 ? r : TAKE_FD(ours);
 }
 
 _Noreturn static void triggers_main(struct trigger_run *run, int log)
 {
+	const int keep[] = { control_client_fd(run->link->client), run->pipe };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
@@ -272,16 +265,17 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 		dup2(null, STDIN_FILENO);
 	dup2(log, STDOUT_FILENO);
 	dup2(log, STDERR_FILENO);
-	triggers_close_others(run);
-	/* The caller's folder can be removed. The paths are absolute. */
-	if (chdir(run->triggers->folder) < 0)
+	/* Snapshots are written, and removed, without the path. */
+	if (fchdir(run->triggers->folder_fd) < 0)
 		_exit(CLI_FAILED);
+	/* Descriptors of whoever called tracectl: a lock, for example, must not stay held. */
+	close_fds_from_except(STDERR_FILENO + 1, keep, ARRAY_SIZE(keep));
 	_exit(trigger_run(run));
 }
 
 int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err)
 {
-	_cleanup_close_ int log = triggers_open_folder(t, session, err), fd = -EBADF;
+	_cleanup_close_ int log = triggers_open_log(t, session, err), fd = -EBADF;
 	_cleanup_free_ char *watch = NULL;
 	struct trigger_run run = { .triggers = t, .link = link, .session = session };
 	pid_t pid;
@@ -300,7 +294,7 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 		run.pipe = fd;
 	}
 	if (r >= 0)
-		r = triggers_attach(link, session, &run.attach_id, err);
+		r = link_attach(link, session, NULL, -EBADF, &run.attach_id, err);
 	if (r < 0)
 		return r;
 	fflush(NULL);

@@ -19,7 +19,8 @@ struct triggers {
 	bool has_lost, has_events;
 	Traced__Control__Output output; /* of snapshots: for the daemon, to check it now */
 	const char *ending;		/* of their names: ".json" */
-	char *folder;			/* owned */
+	int folder_fd;			/* owned */
+	char *folder;			/* owned; absolute path of it, for messages and hooks */
 	char *hook;			/* owned; path of a program, or NULL */
 	/* For the second session; owned arrays of borrowed strings. */
 	Traced__Control__EventSpec specs[WATCH_CONDITIONS_MAX * 6];
@@ -31,6 +32,7 @@ struct triggers {
 /* Checks the options. -EINVAL: a wrong command line. */
 int triggers_init(struct triggers *ret, const struct options *o, struct error *err);
 void triggers_deinit(struct triggers *t);
+#define TRIGGERS_INIT ((struct triggers){ .folder_fd = -EBADF })
 #define _cleanup_triggers_ _cleanup_(triggers_deinit)
 
 /* Finds the hook, before anything records. */

@@ -99,13 +99,13 @@ static int trigger_files_list(DIR *dir, const char *session, const char *ending,
 	return 0;
 }
 
-int trigger_files_keep(const char *folder, const char *session, const char *ending, unsigned keep,
-		       uint64_t bytes)
+int trigger_files_keep(const char *folder, const char *session, const char *ending,
+		       const char *newest, unsigned keep, uint64_t bytes)
 {
 	DIR *dir = opendir(folder);
 	struct trigger_file *files;
 	uint64_t sum = 0;
-	size_t count, first = 0;
+	size_t count;
 	int removed = 0;
 
 	if (!dir)
@@ -113,9 +113,13 @@ int trigger_files_keep(const char *folder, const char *session, const char *endi
 	trigger_files_list(dir, session, ending, &files, &count);
 	for (size_t i = 0; i < count; i++)
 		sum += files[i].bytes;
-	while (first + 1 < count && ((keep && count - first > keep) || (bytes && sum > bytes))) {
-		removed += unlinkat(dirfd(dir), files[first].name, 0) == 0;
-		sum -= files[first++].bytes;
+	for (size_t i = 0; i < count; i++) {
+		if ((!keep || count - (size_t)removed <= keep) && (!bytes || sum <= bytes))
+			break;
+		if (!strcmp(files[i].name, newest) || unlinkat(dirfd(dir), files[i].name, 0) < 0)
+			continue;
+		removed++;
+		sum -= files[i].bytes;
 	}
 	for (size_t i = 0; i < count; i++)
 		free(files[i].name);

@@ -12,7 +12,8 @@ void trigger_file_name(struct buf *out, const char *session, uint64_t real_ns,
 		       const struct watch_condition *c, const char *ending);
 /*
  * Removes the oldest files with such names in the folder until at most `keep` are left, of `bytes`
- * together; 0: any number. The newest stays. Returns how many it removed, or -errno.
+ * together; 0: any number. `newest` stays, which the name does not show if the clock was set back.
+ * Returns how many it removed, or -errno.
  */
-int trigger_files_keep(const char *folder, const char *session, const char *ending, unsigned keep,
-		       uint64_t bytes);
+int trigger_files_keep(const char *folder, const char *session, const char *ending,
+		       const char *newest, unsigned keep, uint64_t bytes);

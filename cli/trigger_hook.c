@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "base/io.h"
+#include "child.h"
 #include "cli.h"
 
 static bool trigger_hook_is_safe(const struct stat *st)
@@ -62,6 +63,7 @@ _Noreturn static void trigger_hook_main(const char *path, const char *file, cons
 	setenv("TRACED_SESSION", session, 1);
 	setenv("TRACED_CONDITION", condition, 1);
 	setenv("TRACED_FILE", file, 1);
+	child_reset_signals();
 	close_fds_from(STDERR_FILENO + 1);
 	execl(path, path, file, (char *)NULL);
 	cli_line(stderr, "%s: %s", path, strerror(errno));

@@ -28,31 +28,32 @@
 #define LOST_MS 1000
 #define HOOK_MS 100
 /* Firings of a condition that are marked and logged with a snapshot; further ones are counted. */
-#define TOLD_MAX 100
+#define REPORTED_MAX 100
 /* Bytes of the condition and of what met it: the daemon takes marks of 1000. */
 #define MARK_TEXT_MAX 400
 
 /* Limits are a condition's own: one that is met all the time does not hide others. */
 struct followed {
-	unsigned told;	  /* firings of this snapshot */
-	uint64_t *recent; /* owned; times of the last at_most snapshots, a ring */
+	unsigned reported; /* firings of this snapshot */
+	uint64_t *recent;  /* owned; times of the last at_most snapshots, a ring */
 	unsigned recent_count, recent_next;
+	uint64_t lost; /* events, when it was met last; for WATCH_LOST */
 };
 
 struct follower {
 	const struct trigger_run *run;
 	const struct triggers *t;
-	struct buf in; /* of the pipe */
+	struct buf in;	   /* of the pipe */
+	const char *ended; /* the session that has ended, or NULL */
 	/* The snapshot that waits for `due`. */
-	bool pending, ended;
+	bool pending;
 	size_t condition;
 	uint64_t at, due; /* on the boot clock */
 	struct followed conditions[WATCH_CONDITIONS_MAX];
-	struct buf marks; /* of its firings, where they happened; Trace Event Format */
-	uint64_t untold;  /* firings with the snapshot, beyond TOLD_MAX */
-	uint64_t skipped; /* firings since the last snapshot that were too many */
+	struct buf marks;    /* of its firings, where they happened; Trace Event Format */
+	uint64_t unreported; /* firings with the snapshot, beyond REPORTED_MAX */
+	uint64_t skipped;    /* firings since the last snapshot that were too many */
 	unsigned at_most;
-	uint64_t lost; /* events, when it was asked last */
 	uint64_t lost_next;
 	struct trigger_hook hook;
 };
@@ -135,11 +136,11 @@ static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	if (f->conditions[m->condition].told == TOLD_MAX) {
-		f->untold++;
+	if (f->conditions[m->condition].reported == REPORTED_MAX) {
+		f->unreported++;
 		return;
 	}
-	f->conditions[m->condition].told++;
+	f->conditions[m->condition].reported++;
 	buf_puts(&text, "trigger: ");
 	follower_put_firing(f, m, &text);
 	if (!buf_string(&text))
@@ -165,7 +166,7 @@ static bool follower_may_fire(const struct follower *f, struct followed *c)
 static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
 {
 	if (m->more) {
-		*(f->pending ? &f->untold : &f->skipped) += m->more;
+		*(f->pending ? &f->unreported : &f->skipped) += m->more;
 		return;
 	}
 	if (!f->pending) {
@@ -178,9 +179,9 @@ static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
 		f->at = m->at_ns;
 		f->due = m->at_ns + (f->t->o->after_ns ?: AFTER_NS);
 		for (size_t i = 0; i < f->t->count; i++)
-			f->conditions[i].told = 0;
+			f->conditions[i].reported = 0;
 		buf_clear(&f->marks);
-		f->untold = 0;
+		f->unreported = 0;
 		if (f->skipped)
 			follower_log("firings without a snapshot (--at-most): %" PRIu64,
 				     f->skipped);
@@ -236,6 +237,7 @@ static int follower_receive(struct follower *f, struct error *err)
 {
 	for (;;) {
 		_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+		const char *ended;
 		int r = control_client_receive(f->run->link->client, 0, &reply, err);
 
 		if (r < 0)
@@ -244,28 +246,24 @@ static int follower_receive(struct follower *f, struct error *err)
 			return 0;
 		if (reply->id != f->run->attach_id && reply->id != f->run->watch_id)
 			continue;
-		f->ended = true;
-		if (reply->id == f->run->watch_id)
-			follower_log("the events of the conditions have ended%s%s",
-				     reply->error ? ": " : "",
-				     reply->error ? reply->error->message : "");
-		return 0;
+		ended = reply->id == f->run->attach_id ? f->run->session : f->run->watch;
+		if (reply->error)
+			follower_log("%s: %s", ended, reply->error->message);
+		/* If both have ended, the recorder's end matters. */
+		if (f->ended != f->run->session)
+			f->ended = ended;
 	}
 }
 
 /* Losses of the flight recorder, and of the events of the conditions. */
 static int follower_ask_lost(struct follower *f, uint64_t *ret, struct error *err)
 {
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	int r;
 
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
-	r = link_call(f->run->link, &request, NULL, 0, &reply, err);
-	if (r < 0 || reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
-		return r < 0 ? r : error_set(err, -EPROTO, "unexpected reply from traced");
+	r = link_status(f->run->link, NULL, &reply, err);
+	if (r < 0)
+		return r;
 	*ret = 0;
 	for (size_t i = 0; i < reply->status->n_sessions; i++) {
 		const Traced__Control__Session *s = reply->status->sessions[i];
@@ -278,7 +276,7 @@ static int follower_ask_lost(struct follower *f, uint64_t *ret, struct error *er
 
 static int follower_watch_lost(struct follower *f, struct error *err)
 {
-	uint64_t lost = 0, more;
+	uint64_t lost = 0;
 	int r;
 
 	if (!f->t->has_lost || now_ns(CLOCK_BOOTTIME) < f->lost_next)
@@ -287,9 +285,9 @@ static int follower_watch_lost(struct follower *f, struct error *err)
 	r = follower_ask_lost(f, &lost, err);
 	if (r < 0)
 		return r;
-	more = lost - MIN(lost, f->lost);
 	for (size_t i = 0; i < f->t->count; i++) {
 		Traced__Control__Firing m = TRACED__CONTROL__FIRING__INIT;
+		uint64_t more = lost - MIN(lost, f->conditions[i].lost);
 
 		if (f->t->conditions[i].kind != WATCH_LOST || more <= f->t->conditions[i].above)
 			continue;
@@ -297,8 +295,8 @@ static int follower_watch_lost(struct follower *f, struct error *err)
 		m.at_ns = now_ns(CLOCK_BOOTTIME);
 		m.value = more;
 		m.cpu = -1;
+		f->conditions[i].lost = lost;
 		follower_fire(f, &m);
-		f->lost = lost;
 	}
 	return 0;
 }
@@ -343,7 +341,7 @@ static int follower_merge_marks(struct follower *f, struct destination *dest, st
 	return r < 0 ? error_errno(err, r, "%s", m->files[0].name) : 0;
 }
 
-/* Writes the snapshot to path. */
+/* Writes the snapshot to path, which is in the current folder. */
 static int follower_write(struct follower *f, const char *path, struct error *err)
 {
 	const struct options o = { .output = path, .format = f->t->o->format, .quiet = true };
@@ -391,21 +389,23 @@ static void follower_snapshot(struct follower *f)
 	const uint64_t ago = now_ns(CLOCK_BOOTTIME) - MIN(f->at, now_ns(CLOCK_BOOTTIME));
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf path = BUF_INIT;
+	const char *name = NULL;
 	int r;
 
 	f->pending = false;
-	if (f->untold)
-		follower_log("firings without a mark: %" PRIu64, f->untold);
+	if (f->unreported)
+		follower_log("firings without a mark: %" PRIu64, f->unreported);
 	buf_printf(&path, "%s/", f->t->folder);
 	trigger_file_name(&path, f->run->session, now_ns(CLOCK_REALTIME) - ago, c, f->t->ending);
-	r = buf_string(&path) ? follower_write(f, path.data, &err)
-			      : error_errno(&err, -ENOMEM, "snapshot");
+	if (buf_string(&path))
+		name = path.data + strlen(f->t->folder) + 1;
+	r = name ? follower_write(f, name, &err) : error_errno(&err, -ENOMEM, "snapshot");
 	if (r < 0) {
 		follower_log("%s: %s", buf_string(&path) ?: "?", err.message ?: "?");
 		return;
 	}
 	follower_log("wrote %s", path.data);
-	r = trigger_files_keep(f->t->folder, f->run->session, f->t->ending, o->keep ?: KEEP,
+	r = trigger_files_keep(".", f->run->session, f->t->ending, name, o->keep ?: KEEP,
 			       o->max_size ?: SIZE_MAX_BYTES);
 	if (r < 0)
 		follower_log("%s: %s", f->t->folder, strerror(-r));
@@ -448,7 +448,7 @@ static int follower_turn(struct follower *f, struct error *err)
 	if (fds[1].revents) {
 		r = follower_read(f, err);
 		if (r <= 0)
-			f->ended = true;
+			f->ended = f->run->watch;
 		if (r < 0)
 			return r;
 	}
@@ -485,7 +485,12 @@ int trigger_run(const struct trigger_run *run)
 
 	if (r < 0)
 		follower_log("%s", err.message ?: "?");
-	follower_log("%s has ended%s", run->session, f.pending ? ": no snapshot was written" : "");
+	follower_log("%s has ended%s", f.ended ?: "the process of the triggers",
+		     f.ended == run->watch ? ": no condition is followed any more" : "");
+	if (f.pending && f.ended == run->watch)
+		follower_snapshot(&f);
+	if (f.pending)
+		follower_log("no snapshot was written");
 	link_deinit(run->link);
 	/* A hook may still read its snapshot. */
 	while (!trigger_hook_reap(&f.hook))

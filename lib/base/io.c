@@ -180,7 +180,15 @@ int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 	}
 }
 
-int close_fds_from(int first)
+static bool fd_is_among(int fd, const int *fds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (fds[i] == fd)
+			return true;
+	return false;
+}
+
+int close_fds_from_except(int first, const int *keep, size_t count)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *e;
@@ -190,9 +198,14 @@ int close_fds_from(int first)
 	while ((e = readdir(dir))) {
 		int fd = (int)strtol(e->d_name, NULL, 10);
 
-		if (fd >= first && fd != dirfd(dir))
+		if (fd >= first && fd != dirfd(dir) && !fd_is_among(fd, keep, count))
 			close(fd);
 	}
 	closedir(dir);
 	return 0;
+}
+
+int close_fds_from(int first)
+{
+	return close_fds_from_except(first, NULL, 0);
 }

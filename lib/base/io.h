@@ -22,6 +22,8 @@
 void reserve_standard_fds(void);
 /* Like close_range(first, ~0U, 0) of Linux 5.9, but through /proc. Returns 0 or -errno. */
 int close_fds_from(int first);
+/* Leaves those of `keep` open; -EBADF there is none. */
+int close_fds_from_except(int first, const int *keep, size_t count);
 
 /* Writes everything, through EINTR, EAGAIN (by waiting) and short writes. Returns 0 or -errno. */
 int write_full(int fd, const void *data, size_t len);

@@ -51,7 +51,7 @@ def lines_of(test):
 
 def files_come_and_are_reported(test):
     result = started(test, *FORMAT)
-    check("out.txt.log" in result.err, f"{result}")
+    check("Messages: out.txt.log\n" in result.err, f"{result}")
     settled("some files", lambda: len(parts(test)) > 2)
     session, = json.loads(test.run("status", "--json").out)["sessions"]
     check(session["name"] == test.name and session["place"] == f"{test.dir}/out.*.txt", f"{session}")
@@ -142,7 +142,7 @@ def messages_go_to_no_other_file(test):
         (test.dir / "precious").write_text("")
         make(test.dir / "precious", test.dir / "out.txt.log")
         result = started(test, *FORMAT)
-        check("out.txt.log" in result.err.splitlines()[0], f"{result}")
+        check("out.txt.log" in result.err.splitlines()[0] and "Messages: " not in result.err, f"{result}")
         stopped(test)
         check((test.dir / "precious").read_text() == "", f"{make}")
         (test.dir / "out.txt.log").unlink()
@@ -168,11 +168,20 @@ def a_pipe_gets_the_name_only(test):
     stopped(test)
 
 
+def a_lock_of_the_caller_ends_with_it(test):
+    """flock, for example, passes on the descriptor that holds its lock."""
+    result = started(test, *FORMAT, wrap=("flock", test.dir / "lock"))
+    subprocess.run(["flock", "--nonblock", test.dir / "lock", "true"], check=True, timeout=60)
+    check(len(writers(test)) > 0, f"{result}")
+    stopped(test)
+
+
 def main():
     test = Test("background")
     for case in (files_come_and_are_reported, the_terminal_goes, only_the_last_are_kept, it_ends_by_itself,
                  what_is_missing_is_said, a_failure_is_the_callers, the_caller_gives_up,
-                 messages_go_to_no_other_file, files_are_the_callers, a_pipe_gets_the_name_only):
+                 messages_go_to_no_other_file, files_are_the_callers, a_pipe_gets_the_name_only,
+                 a_lock_of_the_caller_ends_with_it):
         test.case(case.__name__.replace("_", " "), case, daemon=True)
     test.end()
 

@@ -288,6 +288,21 @@ def ends(test):
     os.kill(followers(test)[0][0], 9)
     settled("only the recorder is left", lambda: len(json.loads(test.run("status", "--json").out)["sessions"]) == 1)
     end(test)
+    # The exporter's end: the snapshot that waits is written, and the recorder stays.
+    folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1h",
+                   folder="exporter")
+    fire_exit(test)
+    settled("it fires", lambda: fired(test, folder))
+    os.kill(exporter_of(test), signal.SIGKILL)
+    settled("the follower ends", lambda: not followers(test))
+    text = log(test, folder)
+    check(f" {test.name}-watch has ended" in text and f" {test.name} has ended" not in text, text)
+    check(len(snapshots(folder)) == 1 and " wrote " in text, text)
+    check(test.name in {s["name"] for s in json.loads(test.run("status", "--json").out)["sessions"]}, text)
+    # A failed export leaves its events.
+    for path in test.daemon.spool.glob(f"*-{test.name}-watch-*"):
+        path.unlink()
+    end(test)
     # The daemon's end.
     folder = start(test, "--on", "sched.delay > 1h")
     test.daemon.stop()
@@ -322,6 +337,23 @@ def refused(test):
         r = test.run("start", "--name", test.name, "--ring", *arguments)
         check(r.status == status and re.search(what, r.err), f"{arguments}: {r}")
         check(not r.out, r)
+    # The log would be a pipe, which nobody reads, or another file.
+    (test.dir / "precious").write_text("")
+    (test.dir / "their file").write_text("")
+    os.chown(test.dir / "their file", NOBODY, NOBODY)
+    for make in (os.mkfifo, lambda path: os.symlink("../precious", path), lambda path: os.link(test.dir / "precious", path),
+                 lambda path: os.rename(test.dir / "their file", path)):
+        (test.dir / "out").mkdir(exist_ok=True)
+        make(test.dir / "out" / f"{test.name}.log")
+        r = test.run("start", "--name", test.name, "--ring", *on, "-o", "out")
+        check(r.status == 1 and f"{test.name}.log" in r.err and not r.out, r)
+        (test.dir / "out" / f"{test.name}.log").unlink()
+    check((test.dir / "precious").read_text() == "", "another file was written")
+    # A user's folder is not followed to where the user's link leads.
+    (test.dir / "theirs" / "link").symlink_to(test.dir / "out")
+    r = test.run("start", "--name", test.name, "--ring", *on, "-o", "theirs/link")
+    check(r.status == 1 and "symbolic link" in r.err and not r.out, r)
+    nothing_is_left(test)
     r = test.run("start", "--name", test.name, *on)
     check(r.status == 2 and "--on needs --ring" in r.err, r)
     nothing_is_left(test)

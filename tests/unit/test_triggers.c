@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "own_folder.h"
 #include "trigger.h"
 #include "trigger_files.h"
@@ -68,6 +70,7 @@ static const char *const others[] = {
 
 static void the_newest_are_kept(void **state _unused_)
 {
+	static const char newest[] = "f-20261127T231501.005Z-lost.json";
 	char name[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
@@ -77,20 +80,26 @@ static void the_newest_are_kept(void **state _unused_)
 		snprintf(name, sizeof(name), "f-20261127T231501.%03uZ-lost.json", i);
 		put_file(name, 100);
 	}
-	assert_int_equal(trigger_files_keep(".", "f", ".json", 0, 0), 0);
-	assert_int_equal(trigger_files_keep(".", "f", ".json", 6, 600), 0);
-	assert_int_equal(trigger_files_keep(".", "f", ".json", 4, 0), 2);
+	assert_int_equal(trigger_files_keep(".", "f", ".json", newest, 0, 0), 0);
+	assert_int_equal(trigger_files_keep(".", "f", ".json", newest, 6, 600), 0);
+	assert_int_equal(trigger_files_keep(".", "f", ".json", newest, 4, 0), 2);
 	assert_false(is_there("f-20261127T231501.001Z-lost.json"));
 	assert_true(is_there("f-20261127T231501.002Z-lost.json"));
-	assert_int_equal(trigger_files_keep(".", "f", ".json", 4, 399), 1);
+	assert_int_equal(trigger_files_keep(".", "f", ".json", newest, 4, 399), 1);
 	assert_false(is_there("f-20261127T231501.002Z-lost.json"));
 	/* Even if it is too large alone. */
-	assert_int_equal(trigger_files_keep(".", "f", ".json", 4, 1), 2);
-	assert_true(is_there("f-20261127T231501.005Z-lost.json"));
+	assert_int_equal(trigger_files_keep(".", "f", ".json", newest, 4, 1), 2);
+	assert_true(is_there(newest));
+	/* The clock was set back: of two, the one whose name has the earlier time is the newest. */
+	put_file("f-20251127T231501.000Z-lost.json", 100);
+	assert_int_equal(
+		trigger_files_keep(".", "f", ".json", "f-20251127T231501.000Z-lost.json", 1, 0), 1);
+	assert_true(is_there("f-20251127T231501.000Z-lost.json"));
+	assert_false(is_there(newest));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		assert_true(is_there(others[i]));
 	assert_true(is_there("f-20261127T231500.123Z-lost.json"));
-	assert_int_equal(trigger_files_keep("missing", "f", ".json", 1, 1), -ENOENT);
+	assert_int_equal(trigger_files_keep("missing", "f", ".json", newest, 1, 1), -ENOENT);
 }
 
 /* *ret_count: of the second session's events; or the error. */
@@ -172,6 +181,31 @@ static void a_hook_is_in_its_folder(void **state _unused_)
 	assert_int_equal(trigger_hook_find(folder, "good", &path, &err), -EPERM);
 }
 
+/* tracectl ignores SIGPIPE and SIGXFSZ; the hook does not. */
+static void a_hook_has_the_usual_signals(void **state _unused_)
+{
+	static const char script[] = "#!/bin/sh\ngrep ^SigIgn: /proc/self/status >signals\n";
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	struct trigger_hook hook = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned long long ignored;
+	int fd = open("hook", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, script, strlen(script)), strlen(script));
+	close(fd);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(trigger_hook_start(&hook, "./hook", "x", "s", "c"), 0);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	while (!trigger_hook_reap(&hook))
+		nanosleep(&pause, NULL);
+	assert_int_equal(read_file_at(AT_FDCWD, "signals", 1000, &text), 0);
+	assert_int_equal(sscanf(buf_string(&text), "SigIgn: %llx", &ignored), 1);
+	assert_int_equal(ignored & (1ULL << (SIGPIPE - 1) | 1ULL << (SIGXFSZ - 1)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -180,6 +214,8 @@ int main(void)
 						own_folder_teardown),
 		cmocka_unit_test(conditions_share_events),
 		cmocka_unit_test_setup_teardown(a_hook_is_in_its_folder, own_folder_setup,
+						own_folder_teardown),
+		cmocka_unit_test_setup_teardown(a_hook_has_the_usual_signals, own_folder_setup,
 						own_folder_teardown),
 	};
 
