@@ -13,6 +13,8 @@
 #include "daemon/service/metrics.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
+#include "export/sink.h"
+#include "formats/formats.h"
 
 /* One request being handled. */
 struct call {
@@ -57,6 +59,18 @@ static void verb_reply_done(const struct call *call, unsigned count)
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_DONE;
 	reply.done = &done;
 	connection_reply(call->connection, call->request->id, &reply);
+}
+
+/* Conditions are evaluated while the recording goes on, or not at all. */
+static int verb_check_live(const struct session *s, const Traced__Control__Output *output,
+			   struct error *err)
+{
+	const struct export_format *format =
+		output ? export_format_find(output->format, NULL) : NULL;
+
+	if (!format || !format->only_live || (s->streamed && session_records(s)))
+		return 0;
+	return error_set(err, -EINVAL, "session \"%s\" can't be followed", s->name);
 }
 
 /* A followed recording discards what is written, so it cannot have a second output. */
@@ -138,6 +152,8 @@ static int verb_attach(struct call *call, struct error *err)
 	r = verb_find_own(call, attach->session, &s, err);
 	if (r >= 0)
 		r = verb_check_unfollowed(s, attach->output, err);
+	if (r >= 0)
+		r = verb_check_live(s, attach->output, err);
 	if (r < 0)
 		return r;
 	r = verb_new_job(call, JOB_ATTACH, attach->output, &j, err);

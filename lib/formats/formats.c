@@ -72,7 +72,9 @@ const struct export_format *export_format_find(const char *name, const char *pat
 
 bool export_format_has_marks(const struct export_format *format)
 {
-	return sink_find(format->name)->mark != NULL;
+	const struct sink_ops *ops = sink_find(format->name);
+
+	return ops && ops->mark;
 }
 
 int export_stream(int stream_fd, int out_fd, const struct export_options *options,

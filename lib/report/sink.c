@@ -199,8 +199,13 @@ static int report_sink_open_all(struct sink_report *s, struct error *err)
 	const struct report_options *o = s->env.options;
 	int r = report_options_check(o, err);
 
-	for (size_t i = 0; i < o->count && r == 0; i++)
-		r = report_sink_add(s, report_kind_find(o->names[i]), err);
+	for (size_t i = 0; i < o->count && r == 0; i++) {
+		const struct report_kind *kind = report_kind_find(o->names[i]);
+
+		if (!kind)
+			return report_unknown(o->names[i], err);
+		r = report_sink_add(s, kind, err);
+	}
 	return r < 0 || o->count ? r : report_sink_open_overview(s, err);
 }
 
@@ -243,22 +248,15 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 	return 0;
 }
 
-int report_sink_new(struct sink_report **ret, const struct sink_env *env, struct error *err)
+static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
 	struct sink_report *s = calloc(1, sizeof(*s));
+	int r;
 
 	if (!s)
 		return error_errno(err, -ENOMEM, "can't begin the report");
-	*ret = s;
-	return report_sink_init(s, env, err);
-}
-
-static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
-{
-	struct sink_report *s = NULL;
-	int r = report_sink_new(&s, env, err);
-
-	*ret = s ? &s->sink : NULL;
+	*ret = &s->sink;
+	r = report_sink_init(s, env, err);
 	return r < 0 ? r : report_sink_open_all(s, err);
 }
 

@@ -37,9 +37,7 @@ struct sink_report {
 /* Initializes what all sinks of reports have. Call report_sink_deinit() also if it fails. */
 int report_sink_init(struct sink_report *s, const struct sink_env *env, struct error *err);
 void report_sink_deinit(struct sink_report *s);
-/* Allocates it, also if it fails later, and initializes it. */
-int report_sink_new(struct sink_report **ret, const struct sink_env *env, struct error *err);
-/* Frees what report_sink_new() made; sink is its first member. */
+/* The same, and frees it; sink is its first member. */
 void report_sink_free(struct sink *sink);
 
 /* Clocks whose times are nanoseconds. */

@@ -359,13 +359,16 @@ static int watch_check(const struct export_watch *watch, struct error *err)
 
 static int watch_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
-	struct sink_report *s = NULL;
 	int r = watch_check(env->options->watch, err);
+	struct sink_report *s;
 
 	if (r < 0)
 		return r;
-	r = report_sink_new(&s, env, err);
-	*ret = s ? &s->sink : NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return error_errno(err, -ENOMEM, "can't begin to watch");
+	*ret = &s->sink;
+	r = report_sink_init(s, env, err);
 	return r < 0 ? r : report_sink_add(s, &watch_kind, err);
 }
 
