@@ -195,7 +195,10 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 	if (x->ops->format.samples_only)
 		return r;
 	x->gate = x->selection;
-	x->ledger.part = (struct ledger_part){ true, w->to.kind != MOMENT_NONE, w->cpus };
+	if (x->ops->selects)
+		selection_only_times(x->selection);
+	x->ledger.part = (struct ledger_part){ true, w->to.kind != MOMENT_NONE,
+					       x->ops->selects ? NULL : w->cpus };
 	return r;
 }
 

@@ -40,6 +40,7 @@ struct selection {
 	const struct export_selection *wanted;
 	const struct trace_info *info;
 	uint64_t from, to;
+	bool only_times;
 	struct selected_kind *kinds; /* owned; EVENT_IDS */
 	struct kept_switch *kept;    /* owned; by CPU; by time once they are taken */
 	size_t kept_count, kept_cap, taken;
@@ -84,6 +85,11 @@ int selection_new(struct selection **ret, const struct export_selection *wanted,
 		return r;
 	*ret = TAKE_PTR(s);
 	return 0;
+}
+
+void selection_only_times(struct selection *s)
+{
+	s->only_times = true;
 }
 
 bool selection_has_time(const struct selection *s, uint64_t ts)
@@ -225,13 +231,13 @@ bool selection_has_kind(struct selection *s, const struct trace_event *ev)
 
 bool selection_has_event(struct selection *s, const struct trace_event *ev)
 {
-	return selection_has_time(s, ev->rec.ts) && selection_has_kind(s, ev);
+	return selection_has_time(s, ev->rec.ts) && (s->only_times || selection_has_kind(s, ev));
 }
 
 bool selection_has_loss(const struct selection *s, struct merge_item *item)
 {
-	if (!selection_has_cpu(s, item->event.cpu) || item->before_ts >= s->to ||
-	    item->after_ts < s->from)
+	if ((!s->only_times && !selection_has_cpu(s, item->event.cpu)) ||
+	    item->before_ts >= s->to || item->after_ts < s->from)
 		return false;
 	if (item->before_ts < s->from)
 		item->before_ts = 0;

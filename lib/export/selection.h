@@ -60,6 +60,8 @@ struct selection;
  */
 int selection_new(struct selection **ret, const struct export_selection *wanted,
 		  const struct trace_info *info, uint64_t from, uint64_t to, struct error *err);
+/* From now on only times count for selection_has_event() and selection_has_loss(). */
+void selection_only_times(struct selection *s);
 struct selection *selection_free(struct selection *s);
 DEFINE_CLEANUP_FUNC(struct selection *, selection_free);
 

@@ -94,6 +94,9 @@ struct sink_ops {
 	 * open.
 	 */
 	bool shows_state;
+	/* Of a part of a recording it gets all in its time, and asks env->selection for the rest.
+	 */
+	bool selects;
 	/*
 	 * NULL, or for formats that copy the stream's own bytes: copies up to the reader's offset.
 	 * Their events are passed only to be counted. last: the stream is complete.

@@ -9,7 +9,10 @@
 #include "report/group.h"
 #include "report/scheduler.h"
 
-#define BLAME_RUNS 256U
+/* Runs that are kept for each CPU: many for few CPUs. */
+#define BLAME_RUNS_LEAST 256U
+#define BLAME_RUNS_MOST 65536U
+#define BLAME_RUNS_ALL (16U * 1024 * 1024 / sizeof(struct blame_run))
 
 struct blame_run {
 	const struct task *task; /* NULL: unknown, or the idle task */
@@ -19,8 +22,8 @@ struct blame_run {
 
 /* A CPU's last whole runs; they do not overlap. */
 struct blame_cpu {
-	struct blame_run *runs; /* owned: BLAME_RUNS; NULL: none yet */
-	uint64_t count;		/* of all times; the newest is at (count - 1) % BLAME_RUNS */
+	struct blame_run *runs; /* owned: blame.runs of them; NULL: none yet */
+	uint64_t count;		/* of all times; the newest is at (count - 1) % blame.runs */
 };
 
 struct blame_waiter {
@@ -38,6 +41,7 @@ struct blame {
 	struct rows waiters, pairs;
 	struct blame_cpu *cpus; /* owned */
 	uint32_t cpu_count;
+	uint32_t runs; /* kept for each CPU */
 	enum grouping grouping;
 	uint64_t cut, open;
 	int index; /* of sched_task.row */
@@ -62,7 +66,7 @@ static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
 	}
 	c = &b->cpus[cpu];
 	if (!c->runs)
-		c->runs = calloc(BLAME_RUNS, sizeof(*c->runs));
+		c->runs = calloc(b->runs, sizeof(*c->runs));
 	return c->runs ? c : NULL;
 }
 
@@ -72,7 +76,7 @@ static int blame_keep(struct blame *b, uint32_t cpu, struct blame_run run)
 
 	if (!c)
 		return -ENOMEM;
-	c->runs[c->count++ % BLAME_RUNS] = run;
+	c->runs[c->count++ % b->runs] = run;
 	return 0;
 }
 
@@ -132,6 +136,8 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	uint64_t left = span->to - span->from;
 	int r = 0;
 
+	if (!sched_span_is_selected(report->env, span))
+		return 0;
 	b->cut += span->state == SPAN_CUT;
 	b->open += span->state == SPAN_OPEN;
 	if (span->state != SPAN_WHOLE || !left)
@@ -140,8 +146,8 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	c = blame_cpu_of(b, span->cpu);
 	if (!waiter || !c)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)BLAME_RUNS) && r == 0; i++) {
-		const struct blame_run *run = &c->runs[(c->count - 1 - i) % BLAME_RUNS];
+	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)b->runs) && r == 0; i++) {
+		const struct blame_run *run = &c->runs[(c->count - 1 - i) % b->runs];
 		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
 
 		if (run->to <= span->from)
@@ -168,8 +174,11 @@ static int blame_open(struct report **ret, struct report_env *env)
 	rows_init(&b->waiters, sizeof(struct blame_waiter), NULL);
 	rows_init(&b->pairs, sizeof(struct blame_pair), NULL);
 	*ret = &b->report;
+	b->runs = (uint32_t)(BLAME_RUNS_ALL / (env->info->header->cpus ?: 1));
+	b->runs = MIN(MAX(b->runs, BLAME_RUNS_LEAST), BLAME_RUNS_MOST);
 	b->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &b->report,
+							    .wants_all = true,
 							    .ran = blame_on_ran,
 							    .waited = blame_on_waited,
 							    .idled = blame_on_idled,

@@ -242,6 +242,7 @@ static int critpath_open(struct report **ret, struct report_env *env)
 	*ret = &c->report;
 	c->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &c->report,
+							    .wants_all = true,
 							    .ran = critpath_on_ran,
 							    .waited = critpath_on_waited,
 							    .slept = critpath_on_slept,

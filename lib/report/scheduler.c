@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/scheduler.h"
 
+#include "export/selection.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,11 @@ int scheduler_new(struct scheduler **ret, struct report_env *env)
 	return 0;
 }
 
+const struct report *scheduler_report(const struct scheduler *s)
+{
+	return &s->report;
+}
+
 struct scheduler *scheduler_free(struct scheduler *s)
 {
 	if (!s)
@@ -68,9 +75,19 @@ bool scheduler_has_wakeups(const struct scheduler *s)
 	return s->has_wakeups;
 }
 
+bool sched_span_is_selected(const struct report_env *env, const struct sched_span *span)
+{
+	return !env->selection || (selection_has_cpu(env->selection, span->cpu) &&
+				   selection_has_task(env->selection, span->task->tid, span->to));
+}
+
 static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *span,
 			  const struct sched_task *next)
 {
+	struct selection *selection = s->env->selection;
+	const bool selected =
+		!selection || (selection_has_cpu(selection, span->cpu) &&
+			       selection_has_task(selection, span->task->tid, span->to));
 	int r = 0;
 
 	/* Clocks of CPUs differ, and can step back. */
@@ -78,6 +95,8 @@ static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *s
 	for (size_t i = 0; i < s->listener_count && r == 0; i++) {
 		const struct sched_listener *l = &s->listeners[i];
 
+		if (!selected && !l->wants_all)
+			continue;
 		if (what == SCHED_RUNS && l->ran)
 			r = l->ran(l->report, span, next);
 		else if (what == SCHED_WAITS && l->waited)
@@ -226,7 +245,8 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 		return r ?: scheduler_tell(s, SCHED_RUNS, &span, next);
 	span.from = MIN(span.from, span.to);
 	for (size_t i = 0; i < s->listener_count && r == 0; i++)
-		if (s->listeners[i].idled)
+		if (s->listeners[i].idled &&
+		    (s->listeners[i].wants_all || selection_has_cpu(s->env->selection, cpu)))
 			r = s->listeners[i].idled(s->listeners[i].report, cpu, span.from, span.to,
 						  span.state);
 	return r;

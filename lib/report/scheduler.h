@@ -57,9 +57,14 @@ struct sched_span {
 	bool part; /* a whole run's part, up to the end of a window; its rest comes later */
 };
 
+/* Whether it is of a task and CPU that are to be reported on. */
+bool sched_span_is_selected(const struct report_env *env, const struct sched_span *span);
+
 /* Called at the end of a span. Members may be NULL. Return 0 or -errno. */
 struct sched_listener {
 	struct report *report;
+	/* It wants the spans of all tasks, also of those that are not selected. */
+	bool wants_all;
 	/* next: the task that runs from now on; NULL: the idle task, or unknown after a loss. */
 	int (*ran)(struct report *r, const struct sched_span *span, const struct sched_task *next);
 	int (*waited)(struct report *r, const struct sched_span *span);
@@ -107,5 +112,7 @@ int scheduler_renew(struct scheduler *s);
  * memory. Not from a listener: other tasks' blocks move. Returns 0 or -ENOMEM.
  */
 int scheduler_forget_ended(struct scheduler *s);
+/* Who asked for its events: they are for the spans of all tasks. */
+const struct report *scheduler_report(const struct scheduler *s);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);

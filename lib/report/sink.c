@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "export/selection.h"
 #include "report/scheduler.h"
 #include "report/sink.h"
 #include "trace/merge.h"
@@ -33,14 +34,17 @@ static bool dispatch_add(struct dispatch *d, uint32_t *end, struct report *r,
 	return true;
 }
 
-static int dispatch_call(const struct dispatch *d, uint32_t at, const struct trace_event *ev)
+/* only: NULL, or those requests alone. */
+static int dispatch_call(const struct dispatch *d, uint32_t at, const struct trace_event *ev,
+			 const struct report *only)
 {
 	int r = 0;
 
 	while (at && likely(r == 0)) {
 		const struct dispatch_entry *e = &d->entries[at - 1];
 
-		r = e->handler(e->report, ev);
+		if (likely(!only) || e->report == only)
+			r = e->handler(e->report, ev);
 		at = e->next;
 	}
 	return r;
@@ -231,13 +235,13 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 {
 	s->out = env->out;
 	s->gaps = env->gaps;
-	s->is_part = env->selection;
 	s->dispatch.events = env->info->events;
 	s->dispatch.first = calloc(EVENT_IDS, sizeof(*s->dispatch.first));
 	s->env = (struct report_env){
 		.info = env->info,
 		.options = env->options->report,
 		.watch = env->options->watch,
+		.selection = env->selection,
 		.out = env->out,
 		.dispatch = &s->dispatch,
 		.big_endian = env->info->layout.big_endian,
@@ -275,22 +279,26 @@ int report_sink_failed(int r, struct error *err)
 static void report_sink_begin(struct sink_report *s, uint64_t ts)
 {
 	s->env.first_ts = ts;
-	if (s->is_part)
+	if (s->env.selection)
 		s->before = s->gaps->met - s->gaps->open;
 }
 
 _hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	const struct report *only = NULL;
 	int r;
 
 	if (unlikely(!s->env.first_ts))
 		report_sink_begin(s, ev->rec.ts);
 	s->env.ts = ev->rec.ts;
 	report_sink_see_losses(s);
-	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev);
+	/* A task's runs and waits follow from what all tasks did. */
+	if (unlikely(s->env.selection) && !selection_has_kind(s->env.selection, ev))
+		only = scheduler_report(s->env.scheduler);
+	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev, only);
 	if (unlikely(s->dispatch.all) && r == 0)
-		r = dispatch_call(&s->dispatch, s->dispatch.all, ev);
+		r = dispatch_call(&s->dispatch, s->dispatch.all, ev, only);
 	return likely(r == 0) ? 0 : report_sink_failed(r, err);
 }
 
@@ -379,6 +387,7 @@ const struct sink_ops report_sink_ops = {
 		.at_end = true,
 		.for_terminal = true,
 	},
+	.selects = true,
 	.open = report_sink_open,
 	.event = report_sink_event,
 	.loss = report_sink_loss,

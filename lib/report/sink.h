@@ -25,7 +25,6 @@ struct sink_report {
 	struct output *out;
 	const struct merge_gaps *gaps;
 	uint64_t losses; /* that were passed on */
-	bool is_part;	 /* of a recording */
 	uint64_t before; /* losses that the merge met before the part */
 	struct report_env env;
 	struct dispatch dispatch;

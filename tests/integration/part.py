@@ -9,7 +9,7 @@ import subprocess
 
 from harness import Test, check
 
-LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+)\.(\d+): (\w+): (.*)")
+LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+\[(\d+)\]\s+\S+\s+(\d+)\.(\d+): ((\w*).*)")
 LOST = re.compile(r"CPU:(\d+) \[LOST (\d+ )?EVENTS\]")
 ABOUT = re.compile(r"\b(?:prev_pid|next_pid|pid)=(\d+)")
 MS = 1000
@@ -18,7 +18,8 @@ EVENTS = 20000
 
 class Line:
     def __init__(self, text):
-        comm, tid, cpu, seconds, micro, self.name, self.details = LINE.match(text).groups()
+        comm, tid, cpu, seconds, micro, said, self.name = LINE.match(text).groups()
+        self.details = said.partition(": ")[2]
         self.text = text
         self.comm = comm.strip()
         self.tid, self.cpu = int(tid), int(cpu)
@@ -70,8 +71,9 @@ def same(found, wanted, what):
 
 
 def parts_are_the_whole(test):
-    for kind in ("sched", "mixed", "losses"):
-        path = generated(test, kind)
+    recorded = sorted((test.source / "tests/data").glob("*/mixed.traced.gz"))
+    check(len(recorded) >= 4, recorded)
+    for path in [*(generated(test, kind) for kind in ("sched", "mixed", "losses")), *recorded]:
         whole = part_of(test, path)
         cuts = [whole[len(whole) * i // 7].us for i in range(1, 7)]
         put = []
@@ -79,7 +81,7 @@ def parts_are_the_whole(test):
             arguments = ["--from", seconds(begin)] if begin else []
             arguments += ["--to", seconds(end)] if end else []
             found = part_of(test, path, *arguments)
-            same(found, [x for x in whole if (begin or 0) <= x.us < (end or 1 << 62)], f"{kind} {arguments}")
+            same(found, [x for x in whole if (begin or 0) <= x.us < (end or 1 << 62)], f"{path} {arguments}")
             put += found
         same(put, whole, "put together")
 
