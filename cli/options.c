@@ -86,6 +86,15 @@ static int option_find(int letter, const char *name)
 	return id;
 }
 
+/* Whether the word, taken for the start of spec's name, is another command's option. */
+static bool option_is_another(const char *word, const struct option_spec *spec)
+{
+	_cleanup_free_ char *name =
+		strncmp(word, "--", 2) ? NULL : strndup(word + 2, strcspn(word + 2, "="));
+
+	return name && strcmp(name, spec->name) != 0 && option_find(0, name) < OPT_COUNT;
+}
+
 /* The word that getopt_long() rejected is words[0]. */
 struct stumble {
 	char *const *words;
@@ -171,6 +180,10 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 			break;
 		if (code == 1) {
 			r = options_add_arg(o, optarg, err);
+		} else if (code >= LONG_BASE && option_is_another(argv[at], spec_of_code(code))) {
+			const struct stumble stumble = { argv + at, 0, !command };
+
+			r = option_unknown(&stumble, &tables, err);
 		} else if (code == '?') {
 			const struct stumble stumble = { argv + at, optopt, !command };
 

@@ -137,7 +137,7 @@ static bool selection_has_name(struct selection *s, const struct task *task,
 
 bool selection_wants_tasks(const struct export_selection *w)
 {
-	return w->pid_count || w->thread_count || w->comm;
+	return w->pid_count || w->thread_count || w->comm || (w->filter && w->filter->wants_tasks);
 }
 
 static bool selection_has_tid(const struct export_selection *w, int32_t tid)

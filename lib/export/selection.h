@@ -32,6 +32,7 @@ struct event_filter {
 	int (*begin)(void *userdata, const struct trace_info *info, struct error *err);
 	bool (*takes)(void *userdata, const struct trace_event *ev);
 	const char *text; /* for people */
+	bool wants_tasks; /* it asks for names of tasks */
 	void *userdata;
 };
 

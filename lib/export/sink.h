@@ -94,7 +94,7 @@ struct sink_ops {
 	 * open.
 	 */
 	bool shows_state;
-	/* Of a part of a recording it gets all in its time, and asks env->selection for the rest.
+	/* It gets all that is in the time of a part, and asks env->selection for the rest.
 	 */
 	bool selects;
 	/*

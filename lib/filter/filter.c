@@ -1,255 +1,338 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "filter/filter.h"
 
-#include <ctype.h>
-#include <event-parse.h>
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/visible.h"
-#include "filter/syntax.h"
+#include "base/event_glob.h"
+#include "filter/expression.h"
+
+#define EVENT_HINT                                                                                 \
+	"events come before a colon: 'sched_switch: next_prio < 100'; the recording must have "    \
+	"them"
+#define FIELD_HINT "'tracectl events --fields NAME' shows an event's fields"
+/* Texts are compared up to this length. */
+#define FIELD_TEXT_MAX 4096
+
+/* A text of the filter, and where each event that it is about has its fields. */
+struct filter_part {
+	const char *text;
+	char *events; /* owned: globs */
+	struct expression expression;
+	const struct field ***fields; /* owned; by event id: NULL, or by node; then owned */
+};
 
 struct filter {
 	struct event_filter ops;
-	const char *const *texts;
+	struct filter_part *parts; /* owned */
 	size_t count;
-	struct tep_handle *tep;		/* owned */
-	struct tep_event_filter **each; /* owned; of each text */
 	const struct trace_info *info;
-	bool names; /* some filter compares the name of the event's task */
 	struct buf text;
-	struct buf record; /* a copy of a record, with zeros behind */
 };
 
-static void filter_forget(struct filter *f)
+static void filter_part_unbind(struct filter_part *p)
 {
-	for (size_t i = 0; f->each && i < f->count; i++) {
-		if (f->each[i])
-			tep_filter_free(f->each[i]);
-		f->each[i] = NULL;
-	}
-	tep_free(f->tep);
-	f->tep = NULL;
+	for (size_t i = 0; p->fields && i < EVENT_IDS; i++)
+		free(p->fields[i]);
+	free(p->fields);
+	p->fields = NULL;
 }
 
 struct filter *filter_free(struct filter *f)
 {
 	if (!f)
 		return NULL;
-	filter_forget(f);
-	free(f->each);
+	for (size_t i = 0; i < f->count; i++) {
+		filter_part_unbind(&f->parts[i]);
+		expression_deinit(&f->parts[i].expression);
+		free(f->parts[i].events);
+	}
+	free(f->parts);
 	buf_deinit(&f->text);
-	buf_deinit(&f->record);
 	free(f);
 	return NULL;
 }
 
-/* libtraceevent's pseudo-field "COMM", or "comm" where an event has none. */
-static bool filter_has_name(const char *text)
+/* "a, b/c": a glob of a system or an event, or of both. */
+static bool filter_part_names(const struct filter_part *p, const struct event *ev)
 {
-	return strcasestr(text, "comm");
+	_cleanup_free_ char *all = strdup(p->events);
+	char *rest = all, *word;
+
+	while ((word = strsep(&rest, ", \t"))) {
+		char *slash = strchr(word, '/');
+
+		if (slash)
+			*slash = ':';
+		if (*word && event_glob_has(word, ev->system, ev->name))
+			return true;
+	}
+	return false;
 }
 
-static int filter_take_formats(struct filter *f, struct error *err)
+static const struct field *filter_find_field(const struct event *ev, const char *name)
 {
-	const struct trace_info *info = f->info;
-	size_t count, len;
-	const struct event *const *all = event_table_all(info->events, &count);
-	const bool big_endian = info->header->big_endian;
+	const struct field *f = event_field(ev, name);
 
-	tep_set_loglevel(TEP_LOG_NONE);
-	tep_set_file_bigendian(f->tep, big_endian ? TEP_BIG_ENDIAN : TEP_LITTLE_ENDIAN);
-	tep_set_long_size(f->tep, (int)info->header->word_size);
-	for (size_t i = 0; i < count; i++) {
-		const char *text = event_format_text(all[i], &len);
-		enum tep_errno e = tep_parse_event(f->tep, text, len, all[i]->system);
+	for (size_t i = 0; !f && i < ev->common_count; i++)
+		if (!strcmp(ev->common[i].name, name))
+			f = &ev->common[i];
+	return f;
+}
 
-		/* An event that it can't print can still be compared. */
-		if (e == TEP_ERRNO__MEM_ALLOC_FAILED)
-			return error_errno(err, -ENOMEM, "can't begin the filter");
+static bool filter_is_pseudo(const struct expression_node *n)
+{
+	return (n->kind == EXPRESSION_NUMBER && !strcmp(n->name, "CPU")) ||
+	       (n->kind == EXPRESSION_TEXT && !strcmp(n->name, "COMM"));
+}
+
+/* Whether a field has values of the node's kind. */
+static bool filter_suits(const struct expression_node *n, const struct field *f)
+{
+	if (n->kind == EXPRESSION_TEXT)
+		return f->is_string;
+	return !f->is_string && !f->is_array && !f->is_dynamic && is_number_size(f->size);
+}
+
+static int filter_bind_event(struct filter_part *p, const struct event *ev, bool *known)
+{
+	const struct field **fields = calloc(p->expression.count, sizeof(*fields));
+
+	if (!fields)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->expression.count; i++) {
+		const struct expression_node *n = &p->expression.nodes[i];
+		const struct field *f = n->name ? filter_find_field(ev, n->name) : NULL;
+
+		if (f && filter_suits(n, f))
+			fields[i] = f;
+		known[i] |= fields[i] || !n->name || filter_is_pseudo(n);
 	}
+	free(p->fields[ev->id]);
+	p->fields[ev->id] = fields;
 	return 0;
 }
 
-/* A tid's last name; it is corrected where the tid had several lives. */
-static int filter_take_names(struct filter *f, struct error *err)
+static int filter_check_known(const struct filter_part *p, const bool *known, struct error *err)
 {
-	struct task *const *all;
-	int32_t last = 0;
-	size_t count;
+	for (size_t i = 0; i < p->expression.count; i++) {
+		const struct expression_node *n = &p->expression.nodes[i];
 
-	if (!f->names)
-		return 0;
-	all = task_table_all(f->info->tasks, &count);
-	if (!all)
-		return error_errno(err, -ENOMEM, "can't begin the filter");
-	for (size_t i = count; i-- > 0;) {
-		if (all[i]->tid == last)
+		if (known[i])
 			continue;
-		last = all[i]->tid;
-		if (tep_register_comm(f->tep, all[i]->comm, last) < 0 && errno == ENOMEM)
-			return error_errno(err, -ENOMEM, "can't begin the filter");
+		error_set(err, -EINVAL, "--filter '%s': no event of it has a %s field '%s'",
+			  p->text, n->kind == EXPRESSION_TEXT ? "text" : "number", n->name);
+		return error_hint(err, FIELD_HINT);
 	}
 	return 0;
 }
 
-static int filter_explain(const struct filter *f, size_t at, enum tep_errno e, struct error *err)
+static int filter_bind(struct filter_part *p, const struct event_table *events, struct error *err)
 {
-	_cleanup_buf_ struct buf why = BUF_INIT;
-	char text[512] = "", *last;
-	size_t len;
+	bool known[EXPRESSION_NODES_MAX] = { false };
+	size_t count;
+	const struct event *const *all = event_table_all(events, &count);
+	bool any = false;
 
-	if (e == TEP_ERRNO__MEM_ALLOC_FAILED)
+	filter_part_unbind(p);
+	p->fields = calloc(EVENT_IDS, sizeof(*p->fields));
+	if (!p->fields)
 		return error_errno(err, -ENOMEM, "can't begin the filter");
-	tep_filter_strerror(f->each[at], e, text, sizeof(text));
-	/* The lines before the last show the place. */
-	len = strlen(text);
-	while (len && isspace((unsigned char)text[len - 1]))
-		text[--len] = '\0';
-	last = strrchr(text, '\n');
-	buf_visible(&why, last ? last + 1 : text, VISIBLE_MAX);
-	error_set(err, -EINVAL, "--filter '%s': %s", f->texts[at], buf_string(&why) ?: "?");
-	if (e == TEP_ERRNO__EVENT_NOT_FOUND)
-		return error_hint(err, "events come before a colon: 'sched_switch: next_prio < "
-				       "100'; the recording must have them");
-	return error_hint(err, FILTER_HINT);
-}
-
-static int filter_take_text(struct filter *f, size_t at, struct error *err)
-{
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	enum tep_errno e;
-	int r;
-
-	r = filter_syntax_check(f->texts[at], err);
-	if (r < 0)
-		return r;
-	f->each[at] = tep_filter_alloc(f->tep);
-	if (!f->each[at] || filter_syntax_translate(f->texts[at], &text) < 0 || !buf_string(&text))
-		return error_errno(err, -ENOMEM, "can't begin the filter");
-	e = tep_filter_add_filter_str(f->each[at], text.data);
-	if (e < 0)
-		return filter_explain(f, at, e, err);
-	return filter_syntax_check_fields(f->texts[at], f->each[at], f->info->events, err);
+	for (size_t i = 0; i < count; i++) {
+		if (!filter_part_names(p, all[i]))
+			continue;
+		any = true;
+		if (filter_bind_event(p, all[i], known) < 0)
+			return error_errno(err, -ENOMEM, "can't begin the filter");
+	}
+	if (any)
+		return filter_check_known(p, known, err);
+	error_set(err, -EINVAL, "--filter '%s': no event found", p->text);
+	return error_hint(err, EVENT_HINT);
 }
 
 static int filter_begin(void *userdata, const struct trace_info *info, struct error *err)
 {
 	struct filter *f = userdata;
-	int r;
+	int r = 0;
 
-	/* One filter may be for several exports. */
-	filter_forget(f);
 	f->info = info;
-	f->tep = tep_alloc();
-	r = f->tep ? filter_take_formats(f, err)
-		   : error_errno(err, -ENOMEM, "can't begin the filter");
-	if (r == 0)
-		r = filter_take_names(f, err);
 	for (size_t i = 0; r == 0 && i < f->count; i++)
-		r = filter_take_text(f, i, err);
+		r = filter_bind(&f->parts[i], info->events, err);
 	return r;
 }
 
-static void filter_name_task(struct filter *f, const struct trace_event *ev)
+/* -1, 0 or 1: how value compares with the node's number. */
+static int filter_compare(const struct expression_node *n, const struct field *f, uint64_t value)
 {
-	const struct task *task =
-		ev->pid > 0 ? task_table_find(f->info->tasks, ev->pid, ev->rec.ts) : NULL;
+	const unsigned bits = f ? f->size * 8 : 64;
+	bool is_negative = f && f->is_signed && value >> (bits - 1) & 1;
+	uint64_t size = value;
 
-	if (task && (!task_is_oldest(task) || task_table_until(task) != UINT64_MAX))
-		tep_override_comm(f->tep, task->comm, ev->pid);
-}
-
-#define RECORD_MAX 65536
-
-/*
- * Bytes that libtraceevent may read for a field: it does not look at the record's length. 0: the
- * field, or the text that it points to, is not in the record. An array at the end may have fewer
- * elements than its format says.
- */
-static uint64_t filter_field_end(const struct filter *f, const struct field *field,
-				 const struct record *rec)
-{
-	uint64_t end = (uint64_t)field->offset + field->size, word;
-
-	if (end > rec->len)
-		return field->is_array && !field->is_dynamic && end <= RECORD_MAX ? end : 0;
-	if (!field->is_dynamic)
-		return end;
-	if (!record_read_uint(f->info->events, rec, field->offset, sizeof(uint32_t), &word))
+	if (is_negative)
+		size = -(bits < 64 ? value | ~UINT64_C(0) << bits : value);
+	if (is_negative != (n->is_negative && n->number))
+		return is_negative ? -1 : 1;
+	if (size == n->number)
 		return 0;
-	word = (word & 0xffff) + (word >> 16) + (field->is_relative ? end : 0);
-	return word <= rec->len ? end : 0;
+	return (size < n->number) != is_negative ? -1 : 1;
 }
 
-static bool filter_fields_fit(const struct filter *f, const struct field *fields, size_t count,
-			      const struct record *rec, uint64_t *end)
+static bool filter_number_holds(const struct expression_node *n, const struct field *f,
+				uint64_t value)
 {
-	for (size_t i = 0; i < count; i++) {
-		uint64_t field_end = filter_field_end(f, &fields[i], rec);
+	int c = filter_compare(n, f, value);
 
-		if (!field_end)
-			return false;
-		*end = MAX(*end, field_end);
+	switch (n->op) {
+	case OP_EQ:
+		return c == 0;
+	case OP_NE:
+		return c != 0;
+	case OP_LT:
+		return c < 0;
+	case OP_LE:
+		return c <= 0;
+	case OP_GT:
+		return c > 0;
+	case OP_GE:
+		return c >= 0;
+	default:
+		return value & (n->is_negative ? -n->number : n->number);
 	}
+}
+
+static bool filter_text_holds(const struct expression_node *n, const char *text)
+{
+	switch (n->op) {
+	case OP_EQ:
+		return !strcmp(text, n->text);
+	case OP_NE:
+		return strcmp(text, n->text) != 0;
+	case OP_GLOB:
+		return fnmatch(n->text, text, 0) == 0;
+	default:
+		return (regexec(&n->regex, text, 0, NULL, 0) == 0) != n->negated;
+	}
+}
+
+/* False: it is not in the record. */
+static bool filter_read_text(const struct filter *f, const struct field *field,
+			     const struct record *rec, char text[FIELD_TEXT_MAX])
+{
+	uint64_t at = field->offset, size = field->size, word;
+
+	if (field->is_dynamic) {
+		if (!record_read_uint(f->info->events, rec, field->offset, sizeof(uint32_t), &word))
+			return false;
+		at = (word & 0xffff) + (field->is_relative ? at + size : 0);
+		size = word >> 16;
+	} else if (!size && at < rec->len) {
+		/* An array without a length ends with the record. */
+		size = rec->len - at;
+	}
+	if (at + size > rec->len)
+		return false;
+	size = strnlen((const char *)rec->data + at, MIN(size, (uint64_t)FIELD_TEXT_MAX - 1));
+	memcpy(text, rec->data + at, size);
+	text[size] = '\0';
 	return true;
 }
 
-/* Copies the record, with zeros behind: texts need not be terminated. */
-static bool filter_copy_record(struct filter *f, const struct trace_event *ev)
+static bool filter_leaf_holds(const struct filter *f, const struct expression_node *n,
+			      const struct field *field, const struct trace_event *ev)
 {
-	const struct event *desc = event_table_find(f->info->events, ev->id);
-	uint64_t end = ev->rec.len;
-	char *to;
+	char text[FIELD_TEXT_MAX];
+	const struct task *task;
+	uint64_t value;
 
-	if (!desc || !filter_fields_fit(f, desc->common, desc->common_count, &ev->rec, &end) ||
-	    !filter_fields_fit(f, desc->fields, desc->field_count, &ev->rec, &end))
+	if (!field && n->kind == EXPRESSION_NUMBER)
+		return filter_is_pseudo(n) && filter_number_holds(n, NULL, ev->cpu);
+	if (n->kind == EXPRESSION_NUMBER)
+		return record_read_uint(f->info->events, &ev->rec, field->offset, field->size,
+					&value) &&
+		       filter_number_holds(n, field, value);
+	if (field)
+		return filter_read_text(f, field, &ev->rec, text) && filter_text_holds(n, text);
+	if (!filter_is_pseudo(n))
 		return false;
-	end += sizeof(uint64_t);
-	buf_clear(&f->record);
-	to = buf_reserve(&f->record, (size_t)end);
-	if (!to)
-		return false;
-	memcpy(to, ev->rec.data, ev->rec.len);
-	memset(to + ev->rec.len, 0, (size_t)end - ev->rec.len);
-	return true;
+	task = ev->pid > 0 ? task_table_find(f->info->tasks, ev->pid, ev->rec.ts) : NULL;
+	return filter_text_holds(n, task ? task->comm : ev->pid ? "<...>" : "<idle>");
+}
+
+static bool filter_holds(const struct filter *f, const struct filter_part *p, uint32_t at,
+			 const struct trace_event *ev)
+{
+	const struct expression_node *n = &p->expression.nodes[at];
+
+	switch (n->kind) {
+	case EXPRESSION_OR:
+		return filter_holds(f, p, n->left, ev) || filter_holds(f, p, n->right, ev);
+	case EXPRESSION_AND:
+		return filter_holds(f, p, n->left, ev) && filter_holds(f, p, n->right, ev);
+	case EXPRESSION_NOT:
+		return !filter_holds(f, p, n->left, ev);
+	default:
+		return filter_leaf_holds(f, n, p->fields[ev->id][at], ev);
+	}
 }
 
 static bool filter_takes(void *userdata, const struct trace_event *ev)
 {
-	struct filter *f = userdata;
-	struct tep_record record = {
-		.ts = ev->rec.ts,
-		.cpu = (int)ev->cpu,
-		.size = (int)ev->rec.len,
-	};
+	const struct filter *f = userdata;
 
-	if (!filter_copy_record(f, ev))
-		return false;
-	record.data = f->record.data;
-	if (f->names)
-		filter_name_task(f, ev);
 	for (size_t i = 0; i < f->count; i++)
-		if (tep_filter_match(f->each[i], &record) == TEP_ERRNO__FILTER_MATCH)
+		if (f->parts[i].fields[ev->id] &&
+		    filter_holds(f, &f->parts[i], f->parts[i].expression.root, ev))
 			return true;
+	return false;
+}
+
+static int filter_part_parse(struct filter_part *p, const char *text, struct error *err)
+{
+	const char *colon = strchr(text, ':');
+
+	p->text = text;
+	if (!colon) {
+		error_set(err, -EINVAL, "--filter '%s' names no event", text);
+		return error_hint(err, EVENT_HINT);
+	}
+	p->events = strndup(text, (size_t)(colon - text));
+	if (!p->events)
+		return error_errno(err, -ENOMEM, "can't begin the filter");
+	return expression_parse(&p->expression, text, colon + 1, err);
+}
+
+static bool filter_wants_tasks(const struct filter *f)
+{
+	for (size_t i = 0; i < f->count; i++)
+		for (size_t j = 0; j < f->parts[i].expression.count; j++)
+			if (f->parts[i].expression.nodes[j].kind == EXPRESSION_TEXT &&
+			    filter_is_pseudo(&f->parts[i].expression.nodes[j]))
+				return true;
 	return false;
 }
 
 int filter_new(struct filter **ret, const char *const *texts, size_t count, struct error *err)
 {
 	_cleanup_(filter_freep) struct filter *f = calloc(1, sizeof(*f));
+	int r = 0;
 
-	if (f) {
-		f->texts = texts;
-		f->count = count;
-		f->each = calloc(count, sizeof(struct tep_event_filter *));
-	}
-	for (size_t i = 0; f && i < count; i++) {
-		f->names |= filter_has_name(texts[i]);
-		buf_printf(&f->text, "%s%s", i ? " or " : "", texts[i]);
-	}
-	if (!f || !f->each || !buf_string(&f->text))
+	if (f)
+		f->parts = calloc(count, sizeof(*f->parts));
+	if (!f || !f->parts)
 		return error_errno(err, -ENOMEM, "can't begin the filter");
-	f->ops = (struct event_filter){ filter_begin, filter_takes, f->text.data, f };
+	f->count = count;
+	for (size_t i = 0; i < count && r == 0; i++) {
+		buf_printf(&f->text, "%s%s", i ? " or " : "", texts[i]);
+		r = filter_part_parse(&f->parts[i], texts[i], err);
+	}
+	if (r < 0)
+		return r;
+	if (!buf_string(&f->text))
+		return error_errno(err, -ENOMEM, "can't begin the filter");
+	f->ops = (struct event_filter){ filter_begin, filter_takes, f->text.data,
+					filter_wants_tasks(f), f };
 	*ret = TAKE_PTR(f);
 	return 0;
 }

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Filters of recorded events by their fields, in the syntax of `trace-cmd report -F`, evaluated by
- * libtraceevent: "sched_switch: prev_prio < 100 && next_comm ~ \"kw*\"". Before the colon are
- * events or systems, separated by commas; regular expressions. An event that no filter names is
- * left out, as with trace-cmd. libtraceevent parses formats of unknown origin: where the exporter
- * decodes in a sandbox, so does it.
+ * Filters of recorded events by their fields:
+ *
+ * 	EVENTS: EXPRESSION		sched_switch: prev_prio < 100 && next_comm ~ "kw*"
+ *
+ * EVENTS are globs of events or systems, separated by commas, also SYSTEM/EVENT. An EXPRESSION has
+ * comparisons joined by && and ||, negated by !, in brackets. A comparison is FIELD alone (not 0),
+ * or FIELD OPERATOR VALUE: == != < <= > >= & with a number, == != ~ (a glob) =~ !~ (an extended
+ * regular expression) with a text in quotes. CPU and COMM are the event's CPU and its task's name.
+ * An event that no filter names is left out.
+ *
+ * The syntax is that of `trace-cmd report -F`. libtraceevent, which evaluates it there, is not
+ * used: docs/architecture.md, Decisions.
  */
 #pragma once
 
@@ -15,8 +22,8 @@
 struct filter;
 
 /*
- * texts are borrowed; an event passes if one of them lets it pass. -EOPNOTSUPP: built without
- * libtraceevent. What is wrong with a text shows once formats are known, in event_filter.begin.
+ * texts are borrowed; an event passes if one of them lets it pass. -EINVAL: bad syntax. What is
+ * wrong with names shows once formats are known, in event_filter.begin.
  */
 int filter_new(struct filter **ret, const char *const *texts, size_t count, struct error *err);
 struct filter *filter_free(struct filter *f);

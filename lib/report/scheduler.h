@@ -112,7 +112,7 @@ int scheduler_renew(struct scheduler *s);
  * memory. Not from a listener: other tasks' blocks move. Returns 0 or -ENOMEM.
  */
 int scheduler_forget_ended(struct scheduler *s);
-/* Who asked for its events: they are for the spans of all tasks. */
+/* The scheduler as a report: its events are for the spans of all tasks. */
 const struct report *scheduler_report(const struct scheduler *s);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);

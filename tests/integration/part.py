@@ -142,6 +142,10 @@ def filters(test):
             ([f"sched_switch: next_pid == {middle}", f'sched_switch: next_comm == "{name}"'],
              lambda x: number(x, "next_pid") == middle or comm(x, "next_comm") == name),
             (["sched_switch: CPU == 1"], lambda x: x.cpu == 1),
+            (["sched_switch: next_pid > -1 && next_prio & 0x38"], lambda x: number(x, "next_prio") & 0x38),
+            (["sched_sw*: next_pid && next_comm !~ '^w' || !(prev_pid != 0)"],
+             lambda x: number(x, "next_pid") and not comm(x, "next_comm").startswith("w") or not number(x, "prev_pid")),
+            ([f'sched_switch: COMM == "{name}"'], lambda x: x.comm == name),
     ):
         arguments = [a for t in texts for a in ("--filter", t)]
         same(part_of(test, path, *arguments), [x for x in switches if wanted(x)], texts)
@@ -196,6 +200,12 @@ def reports(test):
         if begin <= line.us < end and line.cpu == 1:
             wanted[f"sched:{line.name}"] = wanted.get(f"sched:{line.name}", 0) + 1
     check(found == wanted, f"{found}, not {wanted}")
+    # Runs and waits of the chosen tasks are those that they have beside all others.
+    for name in ("sched", "timehist"):
+        every = json.loads(test.run("report", name, "--json", path).out)["reports"][0]["rows"]
+        tid = every[len(every) // 2]["tid"]
+        some = json.loads(test.run("report", name, "--json", "--thread", tid, path).out)["reports"][0]["rows"]
+        check(some == [row for row in every if row["tid"] == tid], f"{name} of {tid}: {some}")
 
 
 def marks(test):
@@ -244,13 +254,14 @@ def errors(test):
             (["--from", "+1h"], 1, "its events are from 100.0000"),
             (["--thread", "x"], 2, "not a thread id"),
             (["--cpus", "x"], 2, "--cpus"),
-            (["--filter", "sched_switch: prev_prio <"], 1, "it ends early"),
-            (["--filter", "sched_switch: prev_prio == -1"], 1, "'-' can't be there"),
-            (["--filter", "sched_switch: nonsense < 3"], 1, "no event of it has a field 'nonsense'"),
+            (["--filter", "sched_switch: prev_prio <"], 2, "it ends early"),
+            (["--filter", "sched_switch: prev_prio == x"], 2, "a number, or a text in quotes"),
+            (["--filter", "sched_switch: nonsense < 3"], 1, "no event of it has a number field 'nonsense'"),
             (["--filter", "next_prio < 3"], 2, "has no event before it"),
             (["-e", "sched", "-f", "next_prio < 3"], 2, "names no event"),
             (["--filter", "no_such_event: pid < 3"], 1, "no event found"),
-            (["--filter", "sched_switch: next_comm < \"x\""], 1, "Illegal comparison for string"),
+            (["--filter", "sched_switch: next_comm < \"x\""], 2, "a number should be at"),
+            (["--filter", "sched_switch: next_comm < 3"], 1, "a number field 'next_comm'"),
             (["-e", "no_such_event"], 1, "not one event of the recording is in that part"),
     ):
         r = test.run("convert", path, "x.txt", *arguments)

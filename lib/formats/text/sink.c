@@ -22,7 +22,8 @@ struct text_state {
 struct sink_text {
 	struct sink sink;
 	const struct trace_info *info;
-	bool followed; /* as in sink_env */
+	bool followed;
+	bool is_part; /* of a recording: the kernel's counts are of all */ /* as in sink_env */
 	struct output *out;
 	bool tgid;
 	uint64_t last_ts;
@@ -123,7 +124,7 @@ static void text_put_header(struct sink_text *s, const struct ledger_totals *tot
 	if (s->form.is_tracer)
 		graph_text_header(state->graph, &s->out->buf);
 	else
-		line_header(state->line, s->followed ? NULL : totals, &s->out->buf);
+		line_header(state->line, s->followed || s->is_part ? NULL : totals, &s->out->buf);
 }
 
 static int text_open(struct sink **ret, const struct sink_env *env, struct error *err)
@@ -140,6 +141,7 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 		s->info = info;
 		s->out = out;
 		s->followed = env->followed;
+		s->is_part = env->selection;
 		s->tgid = o->tgid;
 		graph_form_get(&s->form, info);
 		r = graph_tree_new(&s->tree, info, &s->form);
