@@ -221,6 +221,7 @@ static bool filter_read_text(const struct filter *f, const struct field *field,
 			     const struct record *rec, char text[FIELD_TEXT_MAX])
 {
 	uint64_t at = field->offset, size = field->size, word;
+	size_t len;
 
 	if (field->is_dynamic) {
 		if (!record_read_uint(f->info->events, rec, field->offset, sizeof(uint32_t), &word))
@@ -233,9 +234,10 @@ static bool filter_read_text(const struct filter *f, const struct field *field,
 	}
 	if (at + size > rec->len)
 		return false;
-	size = strnlen((const char *)rec->data + at, MIN(size, (uint64_t)FIELD_TEXT_MAX - 1));
-	memcpy(text, rec->data + at, size);
-	text[size] = '\0';
+	len = strnlen((const char *)rec->data + at,
+		      (size_t)MIN(size, (uint64_t)FIELD_TEXT_MAX - 1));
+	memcpy(text, rec->data + at, len);
+	text[len] = '\0';
 	return true;
 }
 
