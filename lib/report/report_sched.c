@@ -44,12 +44,21 @@ static bool sched_row_takes(struct sched_row *row, const struct sched_span *span
 	return span->state == SPAN_WHOLE;
 }
 
+/* A span that is cut or open may be of no known CPU. */
+static bool sched_has_row(const struct sched_report *s, const struct sched_span *span)
+{
+	return s->grouping != GROUP_CPU || span->cpu != UINT32_MAX;
+}
+
 static int sched_on_ran(struct report *report, const struct sched_span *span,
 			const struct sched_task *next _unused_)
 {
 	struct sched_report *s = container_of(report, struct sched_report, report);
-	struct sched_row *row = sched_row_of(s, span);
+	struct sched_row *row;
 
+	if (!sched_has_row(s, span))
+		return 0;
+	row = sched_row_of(s, span);
 	if (!row)
 		return -ENOMEM;
 	if (sched_row_takes(row, span)) {
@@ -62,9 +71,12 @@ static int sched_on_ran(struct report *report, const struct sched_span *span,
 static int sched_on_waited(struct report *report, const struct sched_span *span)
 {
 	struct sched_report *s = container_of(report, struct sched_report, report);
-	struct sched_row *row = sched_row_of(s, span);
 	uint64_t ns = span->to - span->from;
+	struct sched_row *row;
 
+	if (!sched_has_row(s, span))
+		return 0;
+	row = sched_row_of(s, span);
 	if (!row)
 		return -ENOMEM;
 	/* task.cpu is still where it ran before. */

@@ -2,6 +2,7 @@
 #include "report/scheduler.h"
 
 #include "export/selection.h"
+#include "report/recorded.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ struct switch_fields {
 struct scheduler {
 	struct report report; /* handlers get one */
 	struct report_env *env;
+	struct recorded recorded;
 	struct sched_listener listeners[SCHED_LISTENERS_MAX];
 	size_t listener_count;
 	struct switch_fields sw;
@@ -50,9 +52,20 @@ int scheduler_new(struct scheduler **ret, struct report_env *env)
 	if (!s)
 		return -ENOMEM;
 	s->env = env;
+	s->recorded = recorded_of(env->info);
 	s->report.env = env;
 	*ret = s;
 	return 0;
+}
+
+void scheduler_note(const struct scheduler *s, const struct report *listener, struct table *t)
+{
+	bool listens = false;
+
+	for (size_t i = 0; i < s->listener_count; i++)
+		listens |= s->listeners[i].report == listener;
+	if (listens)
+		recorded_note(&s->recorded, t);
 }
 
 const struct report *scheduler_report(const struct scheduler *s)
@@ -81,15 +94,28 @@ bool sched_span_is_selected(const struct report_env *env, const struct sched_spa
 				   selection_has_task(env->selection, span->task->tid, span->to));
 }
 
+/* A span whose begin or end may be among events that were not recorded. */
+static void scheduler_cut_unknown(const struct scheduler *s, size_t what, struct sched_span *span)
+{
+	const struct recorded *r = &s->recorded;
+
+	if (span->state != SPAN_WHOLE ||
+	    !(r->some_switches || (what != SCHED_RUNS && (r->some_cpus || r->some_wakeups))))
+		return;
+	span->state = SPAN_CUT;
+	span->from = span->to;
+}
+
 static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *span,
 			  const struct sched_task *next)
 {
-	struct selection *selection = s->env->selection;
-	const bool selected =
-		!selection || (selection_has_cpu(selection, span->cpu) &&
-			       selection_has_task(selection, span->task->tid, span->to));
+	const bool selected = sched_span_is_selected(s->env, span);
 	int r = 0;
 
+	if (unlikely(s->recorded.some_tasks) &&
+	    !recorded_has_task(&s->recorded, span->task->tid, span->to))
+		return 0;
+	scheduler_cut_unknown(s, what, span);
 	/* Clocks of CPUs differ, and can step back. */
 	span->from = MIN(span->from, span->to);
 	for (size_t i = 0; i < s->listener_count && r == 0; i++) {
@@ -239,6 +265,8 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 		r = scheduler_tell_cut_run(s, c->lost, cpu);
 	if (!c->known)
 		span.state = c->seen ? SPAN_CUT : SPAN_OPEN;
+	else if (!prev && (s->recorded.some_tasks || s->recorded.some_switches))
+		span.state = SPAN_CUT;
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;
 	if (prev)

@@ -114,5 +114,7 @@ int scheduler_renew(struct scheduler *s);
 int scheduler_forget_ended(struct scheduler *s);
 /* The scheduler as a report: its events are for the spans of all tasks. */
 const struct report *scheduler_report(const struct scheduler *s);
+/* Says below a listener's table which spans are unknown in such a recording. */
+void scheduler_note(const struct scheduler *s, const struct report *listener, struct table *t);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);

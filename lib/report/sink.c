@@ -356,11 +356,15 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		if (s->reports[i]->has_no_events)
 			continue;
 		r = s->reports[i]->kind->close(s->reports[i], &table);
+		if (r == -ESRCH)
+			return error_set(err, r, "the recording has no thread %s",
+					 s->env.options->task);
 		if (r < 0)
 			return report_sink_failed(r, err);
 		/* Formats are recorded without events of them, too. */
 		if (!s->env.options->count && table_is_empty(table))
 			continue;
+		scheduler_note(s->env.scheduler, s->reports[i], table);
 		table_describe(table, s->reports[i]->by, result->span_ns);
 		table_spill(table, s->out);
 		r = table_write(table, s->env.options, first, &s->out->buf, err);

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import statistics
+import subprocess
 import sys
 
 from harness import Skipped, Test, check, need
@@ -262,6 +263,36 @@ def stacks(test):
     check(r.status == 0 and max(map(len, r.out.splitlines())) > 100, r)
 
 
+def limited(test):
+    """A recording that lacks events of some tasks, CPUs or switches: nothing is told of what they leave unknown."""
+    busy = subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"])
+    try:
+        r = test.run("record", "-q", "--name", test.name, "-e", "sched", "-t", "300ms", "-P", busy.pid, "-o", "p.traced")
+        check(r.status == 0, r)
+        r = test.run("record", "-q", "--name", test.name, "-F", "-e", "sched", "-o", "f.traced", "--", "sh", "-c",
+                     "for i in $(seq 20); do /bin/true; done")
+        check(r.status == 0, r)
+        for arguments, path in ((["--cpus", "0"], "c.traced"), (["-f", "prev_pid > 0"], "s.traced")):
+            events = ["-e", "sched:sched_wak*", "-e", "sched:sched_switch", *arguments]
+            r = test.run("record", "-q", "--name", test.name, "-t", "300ms", *events, "-o", path)
+            check(r.status == 0, r)
+    finally:
+        busy.kill()
+        busy.wait()
+    table = report(test, "sched", "p.traced")
+    check([row["tid"] for row in table["rows"]] == [busy.pid] and table["rows"][0]["runtime_ns"], table)
+    check("only some tasks were recorded: the others are left out" in table["notes"], table)
+    names = {row["task"] for row in report(test, "timehist", "f.traced")["rows"]}
+    check("true" in names and names <= {"sh", "true", "seq", "tracectl"}, names)
+    for path in ("c.traced", "s.traced"):
+        table = report(test, "sched", path)
+        check(table["rows"] and not any(row["delay"]["count"] for row in table["rows"]), table)
+        check(any(row["cut"] for row in table["rows"]) and any("cut" in note for note in table["notes"]), table)
+        check(any(row["runtime_ns"] for row in table["rows"]) == (path == "c.traced"), table)
+    rows = report(test, "sched", "c.traced", "--by", "cpu")["rows"]
+    check([row["cpu"] for row in rows] == [0], rows)
+
+
 def main():
     test = Test("report_sched")
     test.case("live", live)
@@ -269,6 +300,7 @@ def main():
     test.case("delayed", delayed)
     test.case("choices", choices)
     test.case("stacks", stacks)
+    test.case("limited", limited)
     test.end()
 
 

@@ -232,6 +232,7 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 	to->n_pids = request->pid_count;
 	to->processes = (int32_t *)(uintptr_t)request->processes;
 	to->n_processes = request->process_count;
+	to->children = request->follow_forks;
 	to->duration_ns = request->duration_ns;
 	to->buffer_bytes = request->buffer_bytes;
 	to->ring = request->ring;

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/recorded.h"
+
+#include "base/event_glob.h"
+
+/* Longest line of ancestors that is followed. */
+#define ANCESTORS_MAX 64
+
+static bool recorded_filters(const Traced__Capture__Request *request, const char *event)
+{
+	for (size_t i = 0; i < request->n_events; i++)
+		if (*request->events[i]->filter &&
+		    event_glob_has(request->events[i]->glob, "sched", event))
+			return true;
+	return false;
+}
+
+struct recorded recorded_of(const struct trace_info *info)
+{
+	const Traced__Capture__Request *request = info->header->request;
+
+	if (!request)
+		return (struct recorded){ .info = info };
+	return (struct recorded){
+		.info = info,
+		.some_tasks = request->n_pids || request->n_processes,
+		.some_cpus = *request->cpus,
+		.some_switches = recorded_filters(request, "sched_switch"),
+		.some_wakeups = recorded_filters(request, "sched_waking") ||
+				recorded_filters(request, "sched_wakeup") ||
+				recorded_filters(request, "sched_wakeup_new"),
+	};
+}
+
+static bool recorded_names(const int32_t *ids, size_t count, int32_t id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (ids[i] == id)
+			return true;
+	return false;
+}
+
+/* A task that the request names, or a thread of a process that it names. */
+static bool recorded_asks_for(const Traced__Capture__Request *request, const struct task *task,
+			      int32_t tid)
+{
+	return recorded_names(request->pids, request->n_pids, tid) ||
+	       (task && recorded_names(request->processes, request->n_processes, task->tgid));
+}
+
+bool recorded_has_task(const struct recorded *r, int32_t tid, uint64_t ts)
+{
+	const Traced__Capture__Request *request = r->info->header->request;
+	const struct task *task;
+
+	if (!r->some_tasks)
+		return true;
+	for (unsigned i = 0; i < ANCESTORS_MAX && tid > 0; i++) {
+		task = task_table_find(r->info->tasks, tid, ts);
+		if (recorded_asks_for(request, task, tid))
+			return true;
+		/* With --follow, what a recorded task starts is recorded, too. */
+		if (!task || !request->children)
+			return false;
+		tid = task->tgid > 0 && task->tgid != tid ? task->tgid : task->ppid;
+	}
+	return false;
+}
+
+void recorded_note(const struct recorded *r, struct table *t)
+{
+	if (r->some_tasks)
+		table_note(t, "only some tasks were recorded: the others are left out");
+	if (r->some_cpus)
+		table_note(t,
+			   "only some CPUs were recorded: waits and sleeps are cut, as tasks may "
+			   "have run elsewhere");
+	if (r->some_switches || r->some_wakeups)
+		table_note(t, "a filter left out some %s: %s cut",
+			   r->some_switches ? "switches" : "wake-ups",
+			   r->some_switches ? "all times are" : "waits and sleeps are");
+}
