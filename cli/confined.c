@@ -191,7 +191,7 @@ static int confined_take(const struct buf *packed, int status, struct export_res
 			 struct error *err)
 {
 	Traced__Control__ExportResult *m =
-		packed->len && !buf_error(packed) && WIFEXITED(status) && !WEXITSTATUS(status)
+		!buf_error(packed) && WIFEXITED(status) && !WEXITSTATUS(status)
 			? traced__control__export_result__unpack(NULL, packed->len,
 								 (const uint8_t *)packed->data)
 			: NULL;

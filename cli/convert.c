@@ -128,12 +128,17 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 		.progress = c->progress.on ? show_progress : NULL,
 		.userdata = &c->progress,
 	};
-	int made = page_tables_make(c->tables, c->in, &options, err);
-	int r = made;
+	_cleanup_error_ struct error lacks = ERROR_INIT;
+	int r = page_tables_make(c->tables, c->in, &options, &lacks);
 
-	if (r >= 0)
-		r = export_stream(c->in, destination_fd(dest), &options, ret, err);
-	ret->incomplete |= made > 0;
+	if (r < 0 && r != -ENODATA)
+		return error_move(err, &lacks);
+	r = export_stream(c->in, destination_fd(dest), &options, ret, err);
+	/* The page is whole without the report, but that is missing. */
+	if (r >= 0 && lacks.message) {
+		cli_pass_on(lacks.message);
+		ret->incomplete = true;
+	}
 	progress_clear(&c->progress);
 	samples_tell(samples);
 	return r;

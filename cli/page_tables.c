@@ -65,11 +65,6 @@ int page_tables_make(struct page_tables *t, int stream_fd, struct export_options
 	if (t->fd < 0)
 		return 0;
 	r = export_run(&report_sink_ops, stream_fd, t->fd, &wanted, &result, err);
-	if (r == -ENODATA) {
-		cli_pass_on(err->message);
-		error_deinit(err);
-		return 1;
-	}
 	if (r < 0)
 		return r;
 	r = page_tables_read(t);

@@ -23,8 +23,8 @@ struct page_tables {
 int page_tables_open(struct page_tables *ret, const struct options *o,
 		     const struct export_format *format, struct error *err);
 /*
- * Reads the capture stream and sets options->tables, if a report is wanted. 1: the recording has no
- * events for it, which was said.
+ * Reads the capture stream and sets options->tables, if a report is wanted. -ENODATA: the recording
+ * has no events for it.
  */
 int page_tables_make(struct page_tables *t, int stream_fd, struct export_options *options,
 		     struct error *err);

@@ -142,6 +142,7 @@ static int report_convert(const struct options *o, char *path)
 	struct options changed = *o;
 
 	changed.output = NULL;
+	changed.json = false;
 	changed.args = (char *[]){ path, (char *)o->output, NULL };
 	changed.arg_count = 2;
 	/* They said what to record. */
@@ -190,13 +191,17 @@ static int reporting_record(struct reporting *r, const struct options *o,
 	return status ?: converted ?: reported;
 }
 
-/* A format needs an output. */
 static int report_check_output(const struct options *o, struct error *err)
 {
-	if (!o->format || o->output)
+	if (o->format && !o->output) {
+		error_set(err, -EINVAL, "--format %s is of an output, and there is none",
+			  o->format);
+		return error_hint(err, "name it: -o FILE");
+	}
+	if (!o->output || strcmp(o->output, "-") != 0)
 		return 0;
-	error_set(err, -EINVAL, "--format %s is of an output, and there is none", o->format);
-	return error_hint(err, "name it: -o FILE");
+	error_set(err, -EINVAL, "--report and -o - both write to standard output");
+	return error_hint(err, "name a file: -o FILE");
 }
 
 int report_after(const struct options *o, int (*work)(const struct options *o))
@@ -206,6 +211,7 @@ int report_after(const struct options *o, int (*work)(const struct options *o))
 	int e = reporting_init(&r, o, o->reports.items, o->reports.count, &err);
 
 	r.path = o->output ?: "the recording";
+	r.reports.options.form = o->json ? REPORT_JSON : o->csv ? REPORT_CSV : REPORT_TEXT;
 	if (e < 0 || report_check_output(o, &err) < 0 ||
 	    report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
@@ -223,15 +229,17 @@ static int report_merge(struct reporting *r)
 	const struct options *o = r->o;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (reporting_take_form(r, &err) < 0)
+	if (reporting_take_form(r, &err) < 0 || chosen_part_open(&r->part, o, &err) < 0)
 		return cli_usage(&err);
-	if (o->by || o->task || o->session || o->instance || o->raw_addresses) {
+	if (o->by || o->task || o->session || o->instance || o->raw_addresses ||
+	    selection_is_wanted(&r->part.wanted)) {
 		error_set(&err, -EINVAL, "--merge and --%s exclude each other",
-			  o->by		? "by"
-			  : o->task	? "task"
-			  : o->session	? "session"
-			  : o->instance ? "instance"
-					: "raw-addresses");
+			  o->by		     ? "by"
+			  : o->task	     ? "task"
+			  : o->session	     ? "session"
+			  : o->instance	     ? "instance"
+			  : o->raw_addresses ? "raw-addresses"
+					     : "from, --to and other choices of a part");
 		error_hint(&err, "give it to the commands that make the reports");
 		return cli_usage(&err);
 	}

@@ -363,8 +363,6 @@ static void critpath_note(const struct critpath *c, struct table *t)
 {
 	const char *wanted = c->report.env->options->task;
 
-	if (!c->tid)
-		table_note(t, "the recording has no thread %.64s", wanted);
 	if (c->has_others)
 		table_note(t,
 			   "several threads are named %.64s: this is the one that was seen last, "
@@ -388,6 +386,8 @@ static int critpath_close(struct report *report, struct table **ret)
 
 	if (r < 0)
 		return r;
+	if (!c->tid)
+		return -ESRCH;
 	critpath_walk(c, *ret, c->last);
 	critpath_note(c, *ret);
 	return 0;

@@ -99,6 +99,10 @@ def with_a_page(test):
         check(name in test.files() and f"{name}: " in r.err, f"{test.files()}: {r}")
         text = (test.dir / name).read_bytes()
         check((b'"report":{"format":"traced-report"' in text) == tables, f"{name}: {text[-2000:]}")
+    r = test.run("record", "--name", test.name, "-e", "sched", "-t", "100ms", "--report", "sched", "--top", "1",
+                 "--by", "comm", "--json", "-o", "z.json")
+    rows = json.loads(r.out)["reports"][0]["rows"]
+    check(r.status == 0 and len(rows) == 1 and "comm" in rows[0] and "z.json" in test.files(), r)
     # A report of which there are no events is missing, and the page is not.
     r = test.run("record", "--name", test.name, "-e", "irq", "-t", "100ms", "--report", "sched", "-o", "y.html")
     check(r.status == 3 and "no events for the report sched" in r.err, r)
@@ -118,6 +122,8 @@ def refusals(test):
             (["report", "sched", "--session", "none-such"], 1, "no traced is running"),
             (["record", "--report", "nothing", "-t", "1s"], 2, "there is no report"),
             (["record", "--report", "sched", "-t", "1s", "--format", "json"], 2, "name it: -o FILE"),
+            (["record", "--report", "sched", "-t", "1s", "-o", "-", "--format", "txt"], 2, "both write to standard output"),
+            (["report", "--merge", "a.json", "--from", "+1s"], 2, "exclude each other"),
             (["convert", "--report", "sched", "x.traced", "y.json"], 2, "write a .html")):
         r = test.run(*arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
@@ -186,6 +192,11 @@ def by_root(test):
     recorded(test)
     os.chmod(test.dir / "x.traced", 0o600)
     check(test.run("report", "sched", "x.traced").status == 0, "a file that only root can read")
+    # The result of a process that found nothing is empty.
+    subprocess.run([test.build / "tests/unit/generate", "functions", "2000", test.dir / "f.traced"], check=True)
+    (test.dir / "f.json").write_text(test.run("report", "--json", "f.traced").out)
+    r = test.run("report", "--merge", "f.json")
+    check(r.status == 0 and not r.err, r)
 
 
 def of_nothing(test):
