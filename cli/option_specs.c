@@ -68,17 +68,28 @@ static int add_poll(struct options *o, const char *value, struct error *err)
 	return r < 0 ? r : option_add_word(&o->polls, value, err);
 }
 
-static int set_graph_depth(struct options *o, const char *value, struct error *err)
+/* A number from 1 to max. what: for the message. */
+static int option_set_number(const char *value, const char *what, unsigned long max,
+			     unsigned long *ret, struct error *err)
 {
-	unsigned long depth;
+	unsigned long number;
 	char *end;
 
 	errno = 0;
-	depth = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || !depth || depth > INT_MAX)
-		return error_set(err, -EINVAL, "'%s' is not a number of calls", value);
-	o->graph_depth = (uint32_t)depth;
+	number = strtoul(value, &end, 10);
+	if (*value < '0' || *value > '9' || *end || errno || !number || number > max)
+		return error_set(err, -EINVAL, "'%s' is not a number of %s", value, what);
+	*ret = number;
 	return 0;
+}
+
+static int set_graph_depth(struct options *o, const char *value, struct error *err)
+{
+	unsigned long depth = 0;
+	int r = option_set_number(value, "calls", INT_MAX, &depth, err);
+
+	o->graph_depth = (uint32_t)depth;
+	return r;
 }
 
 /* An empty value is usually an unset shell variable. */
@@ -461,28 +472,20 @@ static int set_min(struct options *o, const char *value, struct error *err)
 
 static int set_top(struct options *o, const char *value, struct error *err)
 {
-	unsigned long rows;
-	char *end;
+	unsigned long rows = 0;
+	int r = option_set_number(value, "rows", ULONG_MAX, &rows, err);
 
-	errno = 0;
-	rows = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || !rows)
-		return error_set(err, -EINVAL, "'%s' is not a number of rows", value);
 	o->top = rows;
-	return 0;
+	return r;
 }
 
 static int set_keep(struct options *o, const char *value, struct error *err)
 {
-	unsigned long keep;
-	char *end;
+	unsigned long keep = 0;
+	int r = option_set_number(value, "files", INT_MAX, &keep, err);
 
-	errno = 0;
-	keep = strtoul(value, &end, 10);
-	if (*value < '0' || *value > '9' || *end || errno || !keep || keep > INT_MAX)
-		return error_set(err, -EINVAL, "'%s' is not a number of files", value);
 	o->keep = (unsigned)keep;
-	return 0;
+	return r;
 }
 
 const struct option_spec option_specs[OPT_COUNT] = {

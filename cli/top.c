@@ -144,9 +144,8 @@ static int top_print_batch(struct top *t, struct error *err)
 	if (buf_error(&t->page) < 0)
 		return error_errno(err, -ENOMEM, "the tables");
 	fwrite(t->page.data, 1, t->page.len, stdout);
-	if (!cli_flush())
-		t->quits = true;
-	return 0;
+	/* cli_flush() has said why. */
+	return cli_flush() ? 0 : error_set(err, -EPIPE, "standard output");
 }
 
 static int top_show(struct top *t, struct error *err)

@@ -71,8 +71,8 @@ static int trigger_file_compare(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int trigger_files_list(DIR *dir, const char *session, const char *ending,
-			      struct trigger_file **ret, size_t *ret_count)
+static void trigger_files_list(DIR *dir, const char *session, const char *ending,
+			       struct trigger_file **ret, size_t *ret_count)
 {
 	struct trigger_file *files = NULL;
 	size_t count = 0, cap = 0;
@@ -96,7 +96,6 @@ static int trigger_files_list(DIR *dir, const char *session, const char *ending,
 		qsort(files, count, sizeof(*files), trigger_file_compare);
 	*ret = files;
 	*ret_count = count;
-	return 0;
 }
 
 int trigger_files_keep(const char *folder, const char *session, const char *ending,

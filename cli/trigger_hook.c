@@ -96,6 +96,8 @@ bool trigger_hook_reap(struct trigger_hook *h)
 		return true;
 	if (now_ns(CLOCK_BOOTTIME) > h->until) {
 		kill(-h->pid, SIGKILL);
+		/* It may have left its group. */
+		kill(h->pid, SIGKILL);
 		waitpid(h->pid, NULL, 0);
 		h->pid = 0;
 		cli_line(stderr, "the hook ran for %d s and was killed", TRIGGER_HOOK_S);

@@ -383,21 +383,22 @@ static int verb_list(struct call *call, struct error *err)
 
 static const struct verb {
 	Traced__Control__Request__VerbCase number;
+	const char *name; /* for the log: the message's own names are not built in */
 	/* Replies, leaves the reply to a job, or returns an error, which becomes the reply. */
 	int (*run)(struct call *call, struct error *err);
 	bool while_stopping; /* served while the daemon stops, too: concerns running work */
 } verbs[] = {
-	{ TRACED__CONTROL__REQUEST__VERB_START, verb_start, false },
-	{ TRACED__CONTROL__REQUEST__VERB_STOP, verb_stop, true },
-	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, verb_snapshot, false },
-	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, verb_cancel, true },
-	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, verb_attach, true },
-	{ TRACED__CONTROL__REQUEST__VERB_STATUS, verb_status, true },
-	{ TRACED__CONTROL__REQUEST__VERB_MARK, verb_mark, false },
-	{ TRACED__CONTROL__REQUEST__VERB_SYNC, verb_sync, false },
-	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, verb_extract, false },
-	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, verb_events, false },
-	{ TRACED__CONTROL__REQUEST__VERB_LIST, verb_list, false },
+	{ TRACED__CONTROL__REQUEST__VERB_START, "start", verb_start, false },
+	{ TRACED__CONTROL__REQUEST__VERB_STOP, "stop", verb_stop, true },
+	{ TRACED__CONTROL__REQUEST__VERB_SNAPSHOT, "snapshot", verb_snapshot, false },
+	{ TRACED__CONTROL__REQUEST__VERB_CANCEL, "cancel", verb_cancel, true },
+	{ TRACED__CONTROL__REQUEST__VERB_ATTACH, "attach", verb_attach, true },
+	{ TRACED__CONTROL__REQUEST__VERB_STATUS, "status", verb_status, true },
+	{ TRACED__CONTROL__REQUEST__VERB_MARK, "mark", verb_mark, false },
+	{ TRACED__CONTROL__REQUEST__VERB_SYNC, "sync", verb_sync, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EXTRACT, "extract", verb_extract, false },
+	{ TRACED__CONTROL__REQUEST__VERB_EVENTS, "events", verb_events, false },
+	{ TRACED__CONTROL__REQUEST__VERB_LIST, "list", verb_list, false },
 };
 
 static int verb_run(struct call *call, struct error *err)
@@ -426,11 +427,13 @@ static int verb_run(struct call *call, struct error *err)
 
 static void verb_note(const struct connection *c, const Traced__Control__Request *request)
 {
-	const ProtobufCFieldDescriptor *verb = protobuf_c_message_descriptor_get_field(
-		&traced__control__request__descriptor, request->verb_case);
+	const char *name = "?";
 	char text[64];
 
-	snprintf(text, sizeof(text), "%s of uid %u", verb ? verb->name : "?", c->uid);
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (verbs[i].number == request->verb_case)
+			name = verbs[i].name;
+	snprintf(text, sizeof(text), "%s of uid %u", name, c->uid);
 	loop_doing("the request", text);
 }
 

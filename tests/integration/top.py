@@ -104,6 +104,10 @@ def ends(test):
     process.stdout.close()
     process.wait(PATIENCE_S)
     process.stderr.close()
+    with open("/dev/full", "wb") as full:
+        r = subprocess.run(test.arguments("top", "-q", "--batch", "--name", test.name, "-t", "5s"), cwd=test.dir,
+                           env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
+    check(r.returncode == 1 and r.stderr.count(b"No space left") == 1, r)
 
 
 def children_of(pid):
