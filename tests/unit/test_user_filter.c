@@ -314,7 +314,7 @@ static void judge_all(char *text, unsigned *open, unsigned *closed)
 	assert_true(found >= 8);
 }
 
-/* As filter_assign_type() and parse_pred() of the kernel have it. */
+/* The same as filter_assign_type() and parse_pred() of the kernel. */
 static void fields_are_described(void **state _unused_)
 {
 	static const char format[] = COMMON
