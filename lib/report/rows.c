@@ -63,11 +63,10 @@ void rows_deinit(struct rows *r)
 
 void rows_clear(struct rows *r)
 {
-	const size_t size = r->size;
-	void (*deinit)(void *row) = r->deinit;
+	struct rows empty = { .size = r->size, .max = r->max, .deinit = r->deinit };
 
 	rows_deinit(r);
-	rows_init(r, size, deinit);
+	*r = empty;
 }
 
 void *rows_at(const struct rows *r, uint32_t i)

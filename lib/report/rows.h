@@ -10,6 +10,8 @@
 
 /* The most blocks of one set: more keys share the block `rest`. */
 #define ROWS_MAX (1U << 20)
+/* The same where keys are of two tasks, whose pairs can be many more than the tasks. */
+#define ROWS_PAIRS_MAX (1U << 16)
 
 struct row_key {
 	uint64_t a, b;
@@ -30,7 +32,7 @@ struct rows {
 	struct row_slots slots; /* hashed with the process's secret: keys come from the trace */
 	char **chunks;		/* owned */
 	size_t chunk_count, chunk_cap;
-	uint32_t max;		   /* ROWS_MAX; tests set less */
+	uint32_t max;		   /* ROWS_MAX, unless the owner sets less */
 	uint32_t count;		   /* blocks in use; in order of their creation, see rows_at() */
 	void *rest;		   /* owned; NULL: no key was refused */
 	void (*deinit)(void *row); /* or NULL */
