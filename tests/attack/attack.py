@@ -18,9 +18,9 @@ from harness import NOBODY, check, need, settled  # noqa: E402
 
 VICTIM_S = 3
 # System calls, some hundred per millisecond: a ring of 4 MiB per CPU takes them for about a second.
-LOAD = "import os, time\nwhile True:\n for _ in range(100): os.getppid()\n time.sleep(0.0005)\n"
+LOAD = "import os, time\nopen('/proc/self/comm', 'w').write('attack-load')\nwhile True:\n for _ in range(100): os.getppid()\n time.sleep(0.0005)\n"
 # The most system calls that one CPU can make.
-BUSY = "import os\nwhile True:\n os.getppid()\n"
+BUSY = "import os\nopen('/proc/self/comm', 'w').write('attack-load')\nwhile True:\n os.getppid()\n"
 HELLO = bytes.fromhex("08011202") + b"\x08\x01"
 TIMEOUT_S = 30  # of the victim, which takes three seconds
 
@@ -59,6 +59,42 @@ class Attack:
             check(value is None or limit is None or value <= limit, f"{what}: {value}, the limit is {limit}")
 
 
+class Service:
+    """The installed service, in place of a daemon that a test starts."""
+
+    class Process:
+        """What attacks do with a daemon's process."""
+
+        def __init__(self):
+            self.pid = int(systemctl("show", "-P", "MainPID", "traced.service"))
+
+        def terminate(self):
+            systemctl("stop", "--no-block", "traced.socket", "traced.service")
+            # It may have ended already.
+            subprocess.run(["systemctl", "kill", "--kill-who=main", "-s", "TERM", "traced.service"], check=False)
+
+        def wait(self, seconds):
+            settled("the service ends", lambda: systemctl("show", "-P", "ActiveState", "traced.service") in
+                    ("inactive\n", "failed\n"), seconds)
+
+    socket = pathlib.Path("/run/traced/traced.sock")
+
+    def __init__(self, _test):
+        systemctl("start", "traced.socket", "traced.service")
+        self.process = Service.Process()
+
+    def words(self):
+        return subprocess.run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u", "traced.service", "-n", "40"],
+                              capture_output=True, text=True, check=True).stdout
+
+    def stop(self):
+        systemctl("stop", "traced.service", "traced.socket")
+
+
+def systemctl(*words):
+    return subprocess.run(["systemctl", *words], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
+
+
 class Victim:
     """Root's recording of a busy program. `with Victim(test) as v:` attacks it; v.figures follow."""
 
@@ -71,7 +107,7 @@ class Victim:
         self.began = time.monotonic()
         self.client = self.test.start("record", "--json", "-q", "--name", f"{self.test.name}-victim", "-t",
                                       f"{self.seconds}s", "-b", "4M", "-e", "raw_syscalls", "-f",
-                                      f"common_pid == {self.load.pid}", "-o", "victim.traced")
+                                      'comm == "attack-load"', "-o", "victim.traced")
         self.test.wait_for_recording("victim")
         self.armed = time.monotonic()
         return self
@@ -195,5 +231,5 @@ def wait_of_another(test):
     return time.monotonic() - began
 
 
-__all__ = ["Attack", "BUSY", "Figures", "HELLO", "NOBODY", "Stranger", "Victim", "admit_everybody", "check", "connect",
+__all__ = ["Attack", "BUSY", "Figures", "HELLO", "NOBODY", "Service", "Stranger", "Victim", "admit_everybody", "check", "connect",
            "frame", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]

@@ -141,6 +141,8 @@ class Daemon:
 class Test:
     """One run of a test script: cases, each with a folder, and their sum."""
 
+    make_daemon = Daemon
+
     def __init__(self, name, root=True):
         if len(sys.argv) < 2:
             sys.exit(f"usage: {sys.argv[0]} BUILD_DIRECTORY [CASE...]")
@@ -285,7 +287,7 @@ class Test:
         began = time.monotonic()
         try:
             if daemon:
-                self.daemon = Daemon(self)
+                self.daemon = self.make_daemon(self)
             function(self, *arguments)
             self.check_traces()
         except Skipped as e:
