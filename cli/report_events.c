@@ -96,7 +96,7 @@ int report_events_choose(struct report_events *ret, const struct options *o,
 			 const struct report_options *reports, struct options *changed)
 {
 	*ret = (struct report_events){ 0 };
-	/* What a profile, or traced.conf, has is not known here. */
+	/* Only the daemon knows the events of a profile. */
 	if (o->profile)
 		return 0;
 	if (!o->event_count && !o->tracer && !o->probe_count && !o->sample_hz) {

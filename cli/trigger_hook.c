@@ -84,7 +84,7 @@ int trigger_hook_start(struct trigger_hook *h, const char *path, const char *fil
 {
 	if (h->runs)
 		return -EBUSY;
-	/* What the hook leaves running becomes our child. */
+	/* Processes that the hook leaves behind become our children. */
 	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
 		return -errno;
 	h->pid = fork();
