@@ -18,9 +18,6 @@
 /* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
 #define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
 
-/* A power of two. */
-#define SCHED_RECENT 256U
-
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
 	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
@@ -43,10 +40,8 @@ struct scheduler {
 	struct switch_fields sw;
 	struct field_at waking_pid, wakeup_pid, new_pid, exec_pid, exec_old_pid;
 	bool has_waking, has_wakeups;
-	struct rows tasks; /* of struct sched_task, by tid */
-	struct sched_task
-		*recent[SCHED_RECENT]; /* the last that was looked up, by bits of its tid */
-	struct sched_cpu *cpus;	       /* owned */
+	struct rows tasks;	/* of struct sched_task, by tid */
+	struct sched_cpu *cpus; /* owned */
 	uint32_t cpu_count;
 };
 
@@ -156,20 +151,16 @@ static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t 
 /* *ret NULL: the idle task, or there are too many tasks. */
 static int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **ret)
 {
-	struct sched_task **recent = &s->recent[(uint32_t)tid % SCHED_RECENT], *t = *recent;
+	struct sched_task *t = NULL;
 
-	*ret = NULL;
-	if (tid <= 0)
-		return 0;
-	if (!t || t->tid != tid || t->ends) {
+	if (tid > 0) {
 		t = rows_get(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
 		if (!t)
 			return -ENOMEM;
 		if (t == s->tasks.rest)
-			return 0;
-		if (!t->tid || t->ends)
+			t = NULL;
+		else if (!t->tid || t->ends)
 			sched_task_begin(s, t, tid);
-		*recent = t;
 	}
 	*ret = t;
 	return 0;
@@ -604,7 +595,6 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 	}
 	rows_deinit(&s->tasks);
 	s->tasks = tasks;
-	memset(s->recent, 0, sizeof(s->recent));
 	return 0;
 }
 
