@@ -52,27 +52,29 @@ static int background_open_log(struct background *b, struct error *err)
 }
 
 /* From now on messages go to the file. */
-static void background_recording(void *userdata, const Traced__Control__Session *session)
+static int background_recording(void *userdata, const Traced__Control__Session *session,
+				struct error *err)
 {
 	struct background *b = userdata;
-	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = background_open_log(b, err);
 	char taken;
 
-	if (background_open_log(b, &err) < 0)
-		cli_fail(&err);
+	if (r < 0)
+		return r;
 	fflush(NULL);
-	dup2(b->log_fd < 0 ? STDOUT_FILENO : b->log_fd, STDERR_FILENO);
+	dup2(b->log_fd, STDERR_FILENO);
 	buf_putc(&text, '\0');
 	buf_append(&text, session->name, strlen(session->name) + 1);
 	buf_append(&text, session->instance, strlen(session->instance) + 1);
-	buf_puts(&text, b->log_fd < 0 ? "" : b->log);
+	buf_puts(&text, b->log);
 	buf_putc(&text, '\0');
 	/* If the caller is gone (Ctrl-C), it wants no recording, and does not know its name. */
 	if (text.failed || write_full(b->tell_fd, text.data, text.len) < 0 ||
 	    read_full(b->tell_fd, &taken, 1) != 1)
 		raise(SIGTERM);
 	b->tell_fd = close_fd(b->tell_fd);
+	return 0;
 }
 
 static int background_run(struct background *b)
@@ -92,7 +94,6 @@ static int background_run(struct background *b)
 	return record_with(&changed, &mode);
 }
 
-/* log: empty if there is none. */
 static void background_tell(const struct options *o, const char *name, const char *instance,
 			    const char *log)
 {
@@ -109,8 +110,7 @@ static void background_tell(const struct options *o, const char *name, const cha
 	}
 	cli_line(stdout, "%s", name);
 	if (!o->quiet)
-		cli_line(stderr, "recording; tracectl stop %s ends it%s%s", name,
-			 *log ? ". Messages: " : "", log);
+		cli_line(stderr, "recording; tracectl stop %s ends it. Messages: %s", name, log);
 }
 
 /* Passes on what the other process says until it records. False: it has failed. */

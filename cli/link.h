@@ -53,6 +53,8 @@ static inline void reply_freep(Traced__Control__Reply **reply)
 
 /* Triggers append this to the name of a session, for the one with their events. */
 #define TRIGGERS_SUFFIX "-watch"
+/* Longest name of a session with triggers. */
+#define TRIGGERS_NAME_MAX (START_NAME_MAX - strlen(TRIGGERS_SUFFIX))
 
 /* The session by name, or without a name the only session. Free *ret. The daemon checks names. */
 int link_session(struct link *l, const char *name, char **ret, struct error *err);

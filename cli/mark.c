@@ -39,12 +39,17 @@ static bool mark_is_known(const char *text)
 }
 
 /* An instant on a track of the process: the daemon writes it, so its thread is unknown. */
-static void mark_put_instant(struct buf *out, long pid, char *const *words, size_t count)
+static int mark_put_instant(struct buf *out, long pid, char *const *words, size_t count,
+			    struct error *err)
 {
+	for (size_t i = 0; i < count; i++)
+		if (strchr(words[i], '\n'))
+			return error_set(err, -EINVAL, "mark: the text contains a newline");
 	if (!mark_is_known(words[0]))
 		buf_printf(out, "N|%ld|marks|", pid);
 	for (size_t i = 0; i < count; i++)
 		buf_printf(out, "%s%s", i ? " " : "", words[i]);
+	return 0;
 }
 
 /*
@@ -79,8 +84,7 @@ static int mark_append_text(struct buf *text, const struct options *o, struct er
 				      err);
 	if (o->counter)
 		return mark_put_counter(text, pid, o->counter, err);
-	mark_put_instant(text, pid, o->args, o->arg_count);
-	return 0;
+	return mark_put_instant(text, pid, o->args, o->arg_count, err);
 }
 
 static int mark_send(const struct options *o, char *text, struct error *err)

@@ -145,6 +145,7 @@ DEFINE_SET_STRING(hook)
 DEFINE_ADD_WORD(on)
 DEFINE_SET_STRING(sort)
 DEFINE_SET_STRING(task)
+DEFINE_SET_FLAG(summary)
 
 /* '' is the top-level buffer of a trace.dat. */
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
@@ -648,6 +649,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		      COMPLETE_NOTHING, set_min },
 	[OPT_TASK] = { 0, "task", "TID|NAME", "critpath: the thread", GROUP_WHAT, COMPLETE_NOTHING,
 		       set_task },
+	[OPT_SUMMARY] = { 's', "summary", NULL, "timehist: sums of each task, as sched has them",
+			  GROUP_WHAT, COMPLETE_NOTHING, set_summary },
 	[OPT_WATCH] = { 0, "watch", NULL, "show it anew each second, until Ctrl-C", GROUP_WHEN,
 			COMPLETE_NOTHING, set_watch },
 	[OPT_BATCH] = { 0, "batch", NULL, "print lines, also on a terminal", GROUP_WHERE,

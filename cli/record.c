@@ -211,9 +211,13 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 			record_cancel(rec);
 		return r;
 	}
-	if (rec->mode)
-		rec->mode->started(rec->mode->userdata, session);
-	else if (!rec->o->duration_ns && !rec->o->quiet)
+	if (rec->mode) {
+		r = rec->mode->started(rec->mode->userdata, session, err);
+		if (r < 0)
+			record_cancel(rec);
+		return r;
+	}
+	if (!rec->o->duration_ns && !rec->o->quiet)
 		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path ?: rec->dest.path);
 	return 0;
 }

@@ -7,8 +7,8 @@
 
 /* How a recording without a terminal differs. */
 struct record_mode {
-	/* Called once it records. */
-	void (*started)(void *userdata, const Traced__Control__Session *session);
+	/* Called once it records; a failure ends it. */
+	int (*started)(void *userdata, const Traced__Control__Session *session, struct error *err);
 	void *userdata;
 };
 /* mode NULL: in the foreground, where root needs no daemon. Returns the exit status. */

@@ -16,6 +16,7 @@
 #include "report.h"
 #include "report/merge.h"
 #include "report/report.h"
+#include "report_events.h"
 #include "selection.h"
 
 /* Rows of each table if no report is named. */
@@ -51,17 +52,23 @@ static int reporting_take_form(struct reporting *r, struct error *err)
 	return error_hint(err, "its forms are text, json and csv");
 }
 
-/* `tracectl report sched`: the input is missing. */
-static int reporting_explain_input(const char *path, struct error *err)
+static bool report_is_name(const char *word)
 {
 	const struct report_about *all;
 	size_t count;
 
 	all = report_all(&count);
 	for (size_t i = 0; i < count; i++)
-		if (!strcmp(all[i].name, path))
-			return error_hint(err, "name a recording, too: tracectl report %s IN",
-					  path);
+		if (!strcmp(all[i].name, word))
+			return true;
+	return false;
+}
+
+/* `tracectl report sched`: the input is missing. */
+static int reporting_explain_input(const char *path, struct error *err)
+{
+	if (report_is_name(path))
+		return error_hint(err, "name a recording, too: tracectl report %s IN", path);
 	return err->code ? -err->code : -EINVAL;
 }
 
@@ -207,7 +214,9 @@ static int report_check_output(const struct options *o, struct error *err)
 int report_after(const struct options *o, int (*work)(const struct options *o))
 {
 	_cleanup_(reporting_deinit) struct reporting r;
+	_cleanup_report_events_ struct report_events needed = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct options changed = *o;
 	int e = reporting_init(&r, o, o->reports.items, o->reports.count, &err);
 
 	r.path = o->output ?: "the recording";
@@ -215,7 +224,11 @@ int report_after(const struct options *o, int (*work)(const struct options *o))
 	if (e < 0 || report_check_output(o, &err) < 0 ||
 	    report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
-	return reporting_record(&r, o, work);
+	if (report_events_choose(&needed, o, &r.reports.options, &changed) < 0) {
+		error_errno(&err, -ENOMEM, "--report");
+		return cli_fail(&err);
+	}
+	return reporting_record(&r, &changed, work);
 }
 
 static int report_fetch(const struct options *o)
@@ -246,6 +259,33 @@ static int report_merge(struct reporting *r)
 	return report_merge_files(o, &r->reports.options);
 }
 
+/* `report FILE NAME`: the recording is moved behind the names. */
+static void report_order_words(const struct options *o)
+{
+	char *first = o->arg_count > 1 ? o->args[0] : NULL;
+
+	if (!first || o->session || o->merge_count || report_is_name(first) ||
+	    !report_is_name(o->args[o->arg_count - 1]) || access(first, F_OK) < 0)
+		return;
+	memmove(o->args, o->args + 1, (o->arg_count - 1) * sizeof(*o->args));
+	o->args[o->arg_count - 1] = first;
+}
+
+/* The sums of timehist are the report sched. */
+static int reporting_summarize(struct reporting *r, struct error *err)
+{
+	const struct report_options *reports = &r->reports.options;
+
+	if (!r->o->summary)
+		return 0;
+	if (reports->count != 1 || strcmp(r->reports.names[0], "timehist") != 0) {
+		error_set(err, -EINVAL, "--summary is of the report timehist alone");
+		return error_hint(err, "tracectl report timehist --summary IN");
+	}
+	r->reports.names[0] = "sched";
+	return 0;
+}
+
 static int report_run(const struct options *o)
 {
 	const size_t names = o->arg_count - !o->session;
@@ -254,8 +294,11 @@ static int report_run(const struct options *o)
 				 .arg_count = 1 };
 	_cleanup_(reporting_deinit) struct reporting r;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	int e = reporting_init(&r, o, (const char *const *)o->args,
-			       o->merge_count || !o->arg_count ? 0 : names, &err);
+	int e;
+
+	report_order_words(o);
+	e = reporting_init(&r, o, (const char *const *)o->args,
+			   o->merge_count || !o->arg_count ? 0 : names, &err);
 
 	if (o->merge_count)
 		return report_merge(&r);
@@ -267,8 +310,8 @@ static int report_run(const struct options *o)
 	r.path = o->session ?: o->args[names];
 	if (!names && !o->top)
 		r.reports.options.top = OVERVIEW_ROWS;
-	if (e < 0 || chosen_part_open(&r.part, o, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
-	    report_options_check(&r.reports.options, &err) < 0)
+	if (e < 0 || reporting_summarize(&r, &err) < 0 || chosen_part_open(&r.part, o, &err) < 0 ||
+	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
 	if (o->session)
 		return reporting_record(&r, &fetch, report_fetch);
@@ -292,9 +335,9 @@ const struct command command_report = {
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(CSV), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),
 			      OPTION(INSTANCE), OPTION(FAIL_ON_LOSS), OPTION(SESSION),
-			      OPTION(MERGE), OPTION(TASK)),
+			      OPTION(MERGE), OPTION(TASK), OPTION(SUMMARY)),
 	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(CSV),
-			  OPTION(TASK), OPTIONS_SELECTION, OPTION(SESSION)),
+			  OPTION(TASK), OPTION(SUMMARY), OPTIONS_SELECTION, OPTION(SESSION)),
 	.args_max = REPORT_MERGE_FILES_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "daemon/service/start.h"
 #include "formats/formats.h"
 #include "message_log.h"
 #include "output/path.h"
@@ -112,6 +113,12 @@ int triggers_init(struct triggers *ret, const struct options *o, struct error *e
 	if (!o->ring) {
 		error_set(err, -EINVAL, "--on needs --ring");
 		return error_hint(err, "a trigger takes a snapshot of a flight recorder");
+	}
+	if (o->name && strlen(o->name) > TRIGGERS_NAME_MAX) {
+		error_set(err, -EINVAL, "--on: the name '%s' is longer than %zu characters",
+			  o->name, TRIGGERS_NAME_MAX);
+		return error_hint(err, "triggers need a second session, which is NAME%s",
+				  TRIGGERS_SUFFIX);
 	}
 	r = triggers_parse(t, err);
 	if (r == 0)
@@ -275,14 +282,12 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 
 int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err)
 {
-	_cleanup_close_ int log = triggers_open_log(t, session, err), fd = -EBADF;
+	_cleanup_close_ int log = -EBADF, fd = -EBADF;
 	_cleanup_free_ char *watch = NULL;
 	struct trigger_run run = { .triggers = t, .link = link, .session = session };
 	pid_t pid;
 	int r = 0;
 
-	if (log < 0)
-		return log;
 	if (asprintf(&watch, "%s" TRIGGERS_SUFFIX, session) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	run.watch = watch;
@@ -295,6 +300,9 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 	}
 	if (r >= 0)
 		r = link_attach(link, session, NULL, -EBADF, &run.attach_id, err);
+	/* Last: what is refused leaves no folder. */
+	if (r >= 0)
+		r = log = triggers_open_log(t, session, err);
 	if (r < 0)
 		return r;
 	fflush(NULL);

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trigger_hook.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/io.h"
 #include "child.h"
 #include "cli.h"
+
+/* A process that is killed may take a while to end. */
+#define KILL_TRIES 50
+#define KILL_PAUSE_MS 20
 
 static bool trigger_hook_is_safe(const struct stat *st)
 {
@@ -73,8 +82,11 @@ _Noreturn static void trigger_hook_main(const char *path, const char *file, cons
 int trigger_hook_start(struct trigger_hook *h, const char *path, const char *file,
 		       const char *session, const char *condition)
 {
-	if (h->pid)
+	if (h->runs)
 		return -EBUSY;
+	/* Processes that the hook leaves behind become our children. */
+	if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+		return -errno;
 	h->pid = fork();
 	if (h->pid < 0) {
 		h->pid = 0;
@@ -84,31 +96,92 @@ int trigger_hook_start(struct trigger_hook *h, const char *path, const char *fil
 		trigger_hook_main(path, file, session, condition);
 	/* Both set it: who is first does not matter. */
 	setpgid(h->pid, h->pid);
+	h->runs = true;
 	h->until = now_ns(CLOCK_BOOTTIME) + TRIGGER_HOOK_S * NSEC_PER_SEC;
 	return 0;
+}
+
+/* 0: there is no such process. */
+static pid_t trigger_hook_parent(pid_t pid)
+{
+	char path[32], text[512];
+	_cleanup_close_ int fd = -EBADF;
+	const char *end;
+	ssize_t n;
+	int parent = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	text[MAX(n, 0)] = '\0';
+	/* A name may have brackets, too. */
+	end = strrchr(text, ')');
+	return end && sscanf(end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/* Kills our children, all of which are the hook's. A killed one's children become ours. */
+static void trigger_hook_kill_children(void)
+{
+	const pid_t self = getpid();
+	const struct dirent *entry;
+	DIR *proc = opendir("/proc");
+
+	while (proc && (entry = readdir(proc))) {
+		pid_t pid = (pid_t)atoi(entry->d_name);
+
+		if (pid > 1 && trigger_hook_parent(pid) == self)
+			kill(pid, SIGKILL);
+	}
+	if (proc)
+		closedir(proc);
+}
+
+/* Kills the hook and whatever it has started. */
+static void trigger_hook_end(struct trigger_hook *h)
+{
+	if (h->pid) {
+		kill(-h->pid, SIGKILL);
+		kill(h->pid, SIGKILL);
+	}
+	for (unsigned i = 0; i < KILL_TRIES; i++) {
+		const struct timespec pause = { .tv_nsec = KILL_PAUSE_MS * (long)NSEC_PER_MSEC };
+		pid_t pid;
+
+		trigger_hook_kill_children();
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	*h = (struct trigger_hook){ 0 };
+	cli_line(stderr, "the hook ran for %d s and was killed", TRIGGER_HOOK_S);
+}
+
+static void trigger_hook_tell(int status)
+{
+	if (WIFSIGNALED(status))
+		cli_line(stderr, "the hook was ended by signal %d", WTERMSIG(status));
+	else if (WEXITSTATUS(status))
+		cli_line(stderr, "the hook ended with exit status %d", WEXITSTATUS(status));
 }
 
 bool trigger_hook_reap(struct trigger_hook *h)
 {
 	int status;
+	pid_t pid;
 
-	if (!h->pid)
+	if (!h->runs)
 		return true;
-	if (now_ns(CLOCK_BOOTTIME) > h->until) {
-		kill(-h->pid, SIGKILL);
-		/* It may have left its group. */
-		kill(h->pid, SIGKILL);
-		waitpid(h->pid, NULL, 0);
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid != h->pid)
+			continue;
 		h->pid = 0;
-		cli_line(stderr, "the hook ran for %d s and was killed", TRIGGER_HOOK_S);
-		return true;
+		trigger_hook_tell(status);
 	}
-	if (waitpid(h->pid, &status, WNOHANG) != h->pid)
-		return false;
-	h->pid = 0;
-	if (WIFSIGNALED(status))
-		cli_line(stderr, "the hook was ended by signal %d", WTERMSIG(status));
-	else if (WEXITSTATUS(status))
-		cli_line(stderr, "the hook ended with exit status %d", WEXITSTATUS(status));
-	return true;
+	if (pid < 0)
+		*h = (struct trigger_hook){ 0 };
+	else if (now_ns(CLOCK_BOOTTIME) > h->until)
+		trigger_hook_end(h);
+	return !h->runs;
 }

@@ -424,7 +424,7 @@ static int follower_timeout_ms(const struct follower *f)
 	const uint64_t now = now_ns(CLOCK_BOOTTIME);
 	int ms = f->t->has_lost ? LOST_MS : -1;
 
-	if (f->hook.pid)
+	if (f->hook.runs)
 		ms = HOOK_MS;
 	if (f->pending) {
 		uint64_t left = f->due > now ? (f->due - now) / NSEC_PER_MSEC + 1 : 0;

@@ -96,7 +96,7 @@ static unsigned name_cost(const char *wanted, const char *name, unsigned limit)
 size_t nearest_names(const char *wanted, const char *const *names, size_t count,
 		     const char *best[static NEAREST_MAX])
 {
-	unsigned costs[NEAREST_MAX], limit = (unsigned)strlen(wanted) / 3 + 1;
+	unsigned costs[NEAREST_MAX], limit = MAX((unsigned)(strlen(wanted) + 1) / 3, 1U);
 	size_t found = 0;
 
 	for (size_t i = 0; i < count; i++) {

@@ -59,7 +59,8 @@ static bool moment_is_text(const char *text, const char *name)
 }
 
 /* Marks that were written into trace_marker, `tracectl mark` among them. */
-static int moment_find_print(struct exporter *x, const char *name, uint64_t *ret, struct error *err)
+static int moment_find_print(struct exporter *x, const char *name, uint64_t after, uint64_t *ret,
+			     struct error *err)
 {
 	const struct field *buf = event_field(x->print, "buf");
 	_cleanup_(merge_freep) struct merge *m = NULL;
@@ -73,7 +74,8 @@ static int moment_find_print(struct exporter *x, const char *name, uint64_t *ret
 	while (r >= 0 && (r = merge_next(m, &item, err)) > 0) {
 		struct trace_event *ev = &item.event;
 
-		if (r != MERGE_RECORD || ev->rec.len < x->head.least || ev->rec.len <= buf->offset)
+		if (r != MERGE_RECORD || ev->rec.ts <= after || ev->rec.len < x->head.least ||
+		    ev->rec.len <= buf->offset)
 			continue;
 		event_head_read(&x->head, ev);
 		if (ev->id != x->print->id)
@@ -91,7 +93,8 @@ static int moment_find_print(struct exporter *x, const char *name, uint64_t *ret
 }
 
 /* Marks of applications: the recording's own, not of merged files. */
-static int moment_find_feed(struct exporter *x, const char *name, uint64_t *ret, struct error *err)
+static int moment_find_feed(struct exporter *x, const char *name, uint64_t after, uint64_t *ret,
+			    struct error *err)
 {
 	const struct export_options none = { .bound_max_ns = x->options->bound_max_ns };
 	_cleanup_(mark_feed_freep) struct mark_feed *feed = NULL;
@@ -100,27 +103,30 @@ static int moment_find_feed(struct exporter *x, const char *name, uint64_t *ret,
 
 	r = mark_feed_new(&feed, &none, &x->ops->format, &x->index, &x->reader, err);
 	while (r >= 0 && (r = mark_feed_next(feed, &mark, err)) > 0)
-		if (moment_is_mark(&mark, name)) {
+		if (mark.ts > after && moment_is_mark(&mark, name)) {
 			*ret = mark.ts;
 			return 1;
 		}
 	return MIN(r, 0);
 }
 
-static int moment_find_mark(struct exporter *x, const char *name, uint64_t *ret, struct error *err)
+/* The first mark of that name after a time; 0: the first one of all. */
+static int moment_find_mark(struct exporter *x, const char *name, uint64_t after, uint64_t *ret,
+			    struct error *err)
 {
 	uint64_t printed = UINT64_MAX, made = UINT64_MAX;
 	int r;
 
-	r = moment_find_print(x, name, &printed, err);
+	r = moment_find_print(x, name, after, &printed, err);
 	if (r >= 0)
-		r = moment_find_feed(x, name, &made, err);
+		r = moment_find_feed(x, name, after, &made, err);
 	if (r < 0)
 		return r;
 	*ret = MIN(printed, made);
 	if (*ret != UINT64_MAX)
 		return 0;
-	error_set(err, -EINVAL, "no mark of the recording has the name '%s'", name);
+	error_set(err, -EINVAL, "no mark of the recording%s has the name '%s'",
+		  after ? " after --from" : "", name);
 	return error_hint(err, "give a time as the text shows it (12.345678), +1.5s after the "
 			       "begin, or -500ms before the end");
 }
@@ -135,9 +141,9 @@ static int moment_check_clock(const struct moment *m, const char *clock, struct 
 	return error_hint(err, "give a whole number, as the text shows it");
 }
 
-/* none: where nothing is asked for. */
-static int moment_find(struct exporter *x, const struct moment *m, uint64_t none, uint64_t *ret,
-		       struct error *err)
+/* none: where nothing is asked for. after: a mark's time is later; 0: it is the first one. */
+static int moment_find(struct exporter *x, const struct moment *m, uint64_t none, uint64_t after,
+		       uint64_t *ret, struct error *err)
 {
 	const char *clock = x->index.info.header->trace_clock;
 	int r = m->kind ? moment_check_clock(m, clock, err) : 0;
@@ -152,7 +158,7 @@ static int moment_find(struct exporter *x, const struct moment *m, uint64_t none
 		*ret = trace_clock_counts(clock) ? m->count : m->ns;
 		return 0;
 	case MOMENT_MARK:
-		return moment_find_mark(x, m->mark, ret, err);
+		return moment_find_mark(x, m->mark, after, ret, err);
 	case MOMENT_AFTER_BEGIN:
 		r = moment_find_event(x, false, ret, err);
 		if (r == 0 && __builtin_add_overflow(*ret, m->ns, ret))
@@ -170,6 +176,7 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 {
 	const struct export_selection *w = &x->options->selection;
 	uint64_t from, to;
+	bool twice;
 	int r;
 
 	if (!selection_is_wanted(w))
@@ -183,9 +190,12 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 				  "write a .dat: 'tracectl convert' and 'tracectl report' read "
 				  "it, too");
 	}
-	r = moment_find(x, &w->from, 0, &from, err);
+	r = moment_find(x, &w->from, 0, 0, &from, err);
+	/* Twice one mark: a slice from its begin to its end has its name at both. */
+	twice = w->from.kind == MOMENT_MARK && w->to.kind == MOMENT_MARK &&
+		!strcmp(w->from.mark, w->to.mark);
 	if (r == 0)
-		r = moment_find(x, &w->to, UINT64_MAX, &to, err);
+		r = moment_find(x, &w->to, UINT64_MAX, twice ? from : 0, &to, err);
 	if (r == 0 && from >= to)
 		r = error_set(err, -EINVAL, "the part of the recording ends before it begins");
 	if (r < 0)
@@ -204,6 +214,10 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 
 int exporter_explain_nothing(struct exporter *x, struct error *err)
 {
+	const struct export_selection *w = &x->options->selection;
+	const bool chosen = w->cpus || w->pid_count || w->thread_count || w->comm ||
+			    w->event_count || w->filter;
+	const char *others = chosen ? "; 'tracectl report counts IN' lists them" : "";
 	_cleanup_buf_ struct buf wanted = BUF_INIT;
 	uint64_t first, last;
 
@@ -215,10 +229,13 @@ int exporter_explain_nothing(struct exporter *x, struct error *err)
 	selection_describe(x->selection, &wanted);
 	error_set(err, -ENODATA, "not one event of the recording is in that part (%s)",
 		  buf_string(&wanted) ?: "");
+	if (!w->from.kind && !w->to.kind)
+		return error_hint(err, "'tracectl report counts IN' lists the recording's events");
 	if (trace_clock_counts(x->index.info.header->trace_clock))
-		return error_hint(err, "its events are from %" PRIu64 " to %" PRIu64, first, last);
-	return error_hint(err,
-			  "its events are from %" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64,
-			  first / NSEC_PER_SEC, first % NSEC_PER_SEC, last / NSEC_PER_SEC,
-			  last % NSEC_PER_SEC);
+		return error_hint(err, "its events are from %" PRIu64 " to %" PRIu64 "%s", first,
+				  last, others);
+	return error_hint(
+		err, "its events are from %" PRIu64 ".%09" PRIu64 " to %" PRIu64 ".%09" PRIu64 "%s",
+		first / NSEC_PER_SEC, first % NSEC_PER_SEC, last / NSEC_PER_SEC,
+		last % NSEC_PER_SEC, others);
 }

@@ -37,6 +37,8 @@ struct noise_report {
 	struct field_at duration[NOISE_SOURCES];
 	struct field_at noise, runtime, max_sample;
 	bool saw_osnoise;
+	/* Whether the recording has events of each source. */
+	bool recorded[NOISE_SOURCES], osnoise_recorded[NOISE_SOURCES];
 };
 
 /* The CPU at one of its events. NULL: out of memory. */

@@ -75,7 +75,7 @@ bool noise_open_osnoise(struct noise_report *n)
 	for (size_t i = 0; i < ARRAY_SIZE(events); i++) {
 		if (!report_on(env, &n->report, "osnoise", events[i].name, events[i].handler, &ev))
 			continue;
-		any = true;
+		any = n->osnoise_recorded[events[i].source] = true;
 		n->duration[events[i].source] = field_at_find(ev, "duration", env->big_endian);
 	}
 	if (report_on(env, &n->report, "ftrace", "osnoise", noise_on_sample, &ev)) {

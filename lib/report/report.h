@@ -53,6 +53,7 @@ struct report_about {
 	const char *name, *summary;
 	bool is_usual;	       /* made if no report is named */
 	bool needs_task;       /* report_options.task */
+	bool takes_any;	       /* it is made of any events; `events` are the usual ones */
 	const char *events;    /* to record for it, for hints: "sched", or options: "-p NAME" */
 	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */
 };

@@ -97,6 +97,7 @@ const struct report_kind report_counts = {
 	.about = {
 		.name = "counts",
 		.summary = "what the recording consists of",
+		.takes_any = true,
 		.events = "sched",
 	},
 	.open = counts_open,

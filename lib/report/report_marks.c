@@ -277,6 +277,7 @@ const struct report_kind report_marks = {
 	.about = {
 		.name = "marks",
 		.summary = "how long applications' slices took, and whether their threads ran",
+		.takes_any = true,
 		.events = "sched",
 	},
 	.open = marks_open,

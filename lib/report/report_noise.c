@@ -150,9 +150,11 @@ static bool noise_open_pair(struct noise_report *n, const char *system, const ch
 	bool any = report_on(env, &n->report, system, entry,
 			     soft ? noise_on_softirq_entry : noise_on_irq_entry, NULL);
 
-	return report_on(env, &n->report, system, exit,
-			 soft ? noise_on_softirq_exit : noise_on_irq_exit, NULL) &&
-	       any;
+	any = report_on(env, &n->report, system, exit,
+			soft ? noise_on_softirq_exit : noise_on_irq_exit, NULL) &&
+	      any;
+	n->recorded[source] |= any;
+	return any;
 }
 
 static bool noise_open_interrupts(struct noise_report *n)
@@ -196,6 +198,7 @@ static int noise_open(struct report **ret, struct report_env *env)
 					     });
 	if (r < 0)
 		return r == -ENODATA && any ? 0 : r;
+	n->recorded[NOISE_THREAD] = true;
 	report_on(env, &n->report, "sched", "sched_switch", noise_on_switch, NULL);
 	return 0;
 }
@@ -241,9 +244,12 @@ static const struct column noise_columns[] = {
 	COLUMN("open", COLUMN_COUNT),
 };
 
-static void noise_put_cpu(struct table *t, const struct noise_cpu *cpu, bool osnoise)
+static void noise_put_cpu(const struct noise_report *n, struct table *t,
+			  const struct noise_cpu *cpu)
 {
+	const bool osnoise = n->saw_osnoise;
 	const struct noise_sum *sums = osnoise ? cpu->osnoise : cpu->sums;
+	const bool *recorded = osnoise ? n->osnoise_recorded : n->recorded;
 	uint64_t runtime = cpu->runtime, noise = 0, max = 0;
 
 	for (enum noise_source s = 0; s < NOISE_SOURCES; s++) {
@@ -261,8 +267,8 @@ static void noise_put_cpu(struct table *t, const struct noise_cpu *cpu, bool osn
 	table_put_count(t, TABLE_DERIVED);
 	table_put_count(t, max);
 	for (enum noise_source s = 0; s < NOISE_SOURCES; s++) {
-		table_put_count(t, sums[s].count);
-		table_put_count(t, sums[s].ns);
+		table_put_count(t, recorded[s] ? sums[s].count : TABLE_UNKNOWN);
+		table_put_count(t, recorded[s] ? sums[s].ns : TABLE_UNKNOWN);
 	}
 	table_put_count(t, osnoise ? 0 : cpu->cut);
 	table_put_count(t, osnoise ? 0 : cpu->open);
@@ -282,7 +288,7 @@ static int noise_close(struct report *report, struct table **ret)
 		struct noise_cpu *cpu = rows_at(&n->cpus, i);
 
 		cpu->open += cpu->stack.depth;
-		noise_put_cpu(t, cpu, n->saw_osnoise);
+		noise_put_cpu(n, t, cpu);
 	}
 	table_note(t, n->saw_osnoise
 			      ? "from the events of osnoise"
@@ -303,6 +309,7 @@ const struct report_kind report_noise = {
 	.about = {
 		.name = "noise",
 		.summary = "what took CPUs' time from their main tasks",
+		.takes_any = true,
 		.events = "sched -e irq -e irq_vectors",
 	},
 	.open = noise_open,

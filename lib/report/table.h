@@ -57,7 +57,7 @@ struct column {
 
 #define COLUMNS_MAX 16
 
-/* A time that is not known: null in JSON. It is sorted as 0. */
+/* A time or count that is not known: null in JSON. It is sorted as 0. */
 #define TABLE_UNKNOWN UINT64_MAX
 #define TABLE_DERIVED 0
 

@@ -81,7 +81,10 @@ static void cells_put_cell(const struct table *t, const struct report_options *o
 		buf_printf(out, "%" PRId64, cell->number);
 		break;
 	case COLUMN_COUNT:
-		format_count(cell->count, out);
+		if (cell->count == TABLE_UNKNOWN)
+			buf_putc(out, '-');
+		else
+			format_count(cell->count, out);
 		break;
 	case COLUMN_BYTES:
 		format_bytes(cell->count, out);

@@ -211,7 +211,8 @@ def reports(test):
 def marks(test):
     process = test.start("record", "--name", test.name, "-e", "sched", "-t", "60s", "-o", "x.traced")
     test.wait_for_recording(test.name)
-    for arguments in (["before"], ["here"], ["--begin", "inside"], ["there"], ["late"]):
+    for arguments in (["before"], ["here"], ["--begin", "inside"], ["there"], ["--begin", "slice"], ["within"],
+                      ["--end", "slice"], ["late"]):
         r = test.run("mark", *arguments)
         check(r.status == 0, r)
     process.send_signal(2)
@@ -221,6 +222,13 @@ def marks(test):
     check(r.status == 0 and "left out" in r.err, r)
     found = [x.details for x in lines_of((test.dir / "x.txt").read_text()) if x.name == "tracing_mark_write"]
     check(len(found) == 2 and found[0].endswith("|here") and "inside" in found[1], found)
+    # A slice has its name at its begin and at its end.
+    r = test.run("convert", "x.traced", "x.txt", "--from", "slice", "--to", "slice")
+    check(r.status == 0, r)
+    found = [x.details for x in lines_of((test.dir / "x.txt").read_text()) if x.name == "tracing_mark_write"]
+    check(len(found) == 2 and "|slice|" in found[0] and found[1].endswith("|within"), found)
+    r = test.run("convert", "x.traced", "x.txt", "--from", "late", "--to", "late")
+    check(r.status == 1 and "no mark of the recording after --from has the name 'late'" in r.err, r)
 
 
 def slices_are_open(test):

@@ -54,6 +54,36 @@ def choices(test):
     check(rows and all(row["runtime_ns"] >= 100_000 for row in rows), rows)
 
 
+def words(test):
+    """The recording may come first. The sums of timehist are the report sched."""
+    recorded(test)
+    wanted = test.run("report", "sched", "x.traced").out
+    for arguments in (["x.traced", "sched"], ["timehist", "-s", "x.traced"], ["x.traced", "timehist", "--summary"]):
+        r = test.run("report", *arguments)
+        check(r.status == 0 and r.out == wanted, f"{arguments}: {r}")
+    for arguments in (["runq", "-s", "x.traced"], ["timehist,sched", "-s", "x.traced"], ["-s", "x.traced"]):
+        r = test.run("report", *arguments)
+        check(r.status == 2 and "--summary is of the report timehist" in r.err, f"{arguments}: {r}")
+    r = test.run("report", "sched", "--comm", "no-such-task", "x.traced")
+    check(len(table_of(r.out)) == 0, r)
+    r = test.run("convert", "--comm", "no-such-task", "x.traced", "x.txt")
+    check(r.status == 1 and "not one event" in r.err and "its events are from" not in r.err, r)
+
+
+def chosen_events(test):
+    """Without -e, what the reports need is recorded; with it, what is missing is told before."""
+    r = test.run("record", "-q", "--name", test.name, "--report", "timer,runq", "-t", "200ms", "-o", "x.traced")
+    check(r.status == 0 and r.out.startswith("timer\n") and "\nrunq\n" in r.out, r)
+    counts = json.loads(test.run("report", "counts", "--json", "x.traced").out)["reports"][0]["rows"]
+    systems = {row["event"].partition(":")[0] for row in counts}
+    check({"timer", "sched"} <= systems and not systems & {"irq", "block"}, systems)
+    r = test.run("record", "--name", test.name, "--report", "sched", "-e", "irq", "-t", "100ms")
+    check("there will be no events for the report sched\n  hint: add -e sched\n" in r.err, r)
+    for event in ("sched", "sched:sched_switch", "sched_switch", "s*:sched_switch"):
+        r = test.run("record", "--name", test.name, "--report", "sched", "-e", event, "-t", "100ms")
+        check(r.status == 0 and "there will be no" not in r.err, f"{event}: {r}")
+
+
 def inputs(test):
     recorded(test)
     wanted = test.run("report", "sched", "x.traced").out
@@ -214,6 +244,8 @@ def main():
     test = Test("report_command")
     test.case("forms", forms)
     test.case("choices", choices)
+    test.case("words", words)
+    test.case("chosen events", chosen_events)
     test.case("inputs", inputs)
     test.case("without a file", without_a_file)
     test.case("of nothing", of_nothing)

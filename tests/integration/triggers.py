@@ -192,6 +192,20 @@ def slow_hook(test):
     check("the hook ended with exit status 7" in log(test, folder), log(test, folder))
 
 
+def left_behind(test):
+    """What a hook leaves running is part of it: while that runs, no other one starts."""
+    allow_hooks(test, '(setsid sh -c "while ! test -e $(dirname "$1")/go; do sleep 0.05; done" &)\n')
+    folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--hook", "note",
+                   "--after", "1ms", *ALL)
+    for count in (1, 2):
+        fire_exit(test)
+        wait_for(test, folder, count)
+    settled("the second is refused", lambda: "the one before still runs" in log(test, folder))
+    check(test.run("cancel", test.name).status == 0, "cancel")
+    (folder / "go").write_text("")
+    nothing_is_left(test)
+
+
 def slices(test):
     folder = start(test, "--on", 'mark "long frame" > 300ms', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
     for pause in (0, 0.5):
@@ -337,6 +351,9 @@ def refused(test):
         r = test.run("start", "--name", test.name, "--ring", *arguments)
         check(r.status == status and re.search(what, r.err), f"{arguments}: {r}")
         check(not r.out, r)
+        check(not (test.dir / f"{test.name}.triggers").exists(), f"{arguments}: a folder is left")
+    r = test.run("start", "--name", "n" * 60, "--ring", *on)
+    check(r.status == 2 and "longer than 58 characters" in r.err, r)
     # The log would be a pipe, which nobody reads, or another file.
     (test.dir / "precious").write_text("")
     (test.dir / "their file").write_text("")
@@ -369,6 +386,7 @@ def main():
     test.case("delays", delays, daemon=True)
     test.case("user", user, daemon=True)
     test.case("slow hook", slow_hook, daemon=True)
+    test.case("left behind by a hook", left_behind, daemon=True)
     test.case("slices", slices, daemon=True)
     test.case("limits", limits, daemon=True)
     test.case("lost", lost, daemon=True)

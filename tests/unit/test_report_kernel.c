@@ -284,7 +284,7 @@ static void noise_is_what_is_not_the_main_task(void **state _unused_)
 	put(&m, T(100), ID_IRQ_EXIT, 0, 9, 0, 0);
 	put(&m, T(105), ID_IRQ_ENTRY, 0, 9, 0, 0);
 	page_flush(&m, LOSS, 0);
-	assert_report(&m, "noise", "0,100,30,700,20,0,0,1,4,1,6,1,20,2,1\n");
+	assert_report(&m, "noise", "0,100,30,700,20,,,1,4,1,6,1,20,2,1\n");
 }
 
 static void noise_of_the_osnoise_tracer(void **state _unused_)
@@ -298,7 +298,7 @@ static void noise_of_the_osnoise_tracer(void **state _unused_)
 	put(&m, T(60), ID_IRQ_EXIT, 8, 9, 0, 0);
 	put(&m, T(100), ID_IRQ_NOISE, 8, 1, 20, 0);
 	page_flush(&m, 0, 0);
-	assert_report(&m, "noise", "0,100,50,500,30,0,0,2,50,0,0,0,0,0,0\n");
+	assert_report(&m, "noise", "0,100,50,500,30,,,2,50,,,,,0,0\n");
 }
 
 static void functions_have_times_and_self_times(void **state _unused_)

@@ -243,7 +243,7 @@ static const char *option_name(const char *option, bool *on)
 	return *on ? option : option + 2;
 }
 
-static int functions_no_option(const char *name, int dirfd, struct error *err)
+static int functions_no_option(const char *option, const char *name, int dirfd, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(512, sizeof(*names));
 	const char *best[NEAREST_MAX];
@@ -251,7 +251,7 @@ static int functions_no_option(const char *name, int dirfd, struct error *err)
 	struct dirent *e;
 	DIR *dir;
 
-	error_set(err, -ENOENT, "this kernel has no trace option '%s'", name);
+	error_set(err, -ENOENT, "this kernel has no trace option '%s'", option);
 	dir = fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, "."));
 	if (!dir || !names)
 		return -ENOENT;
@@ -263,7 +263,7 @@ static int functions_no_option(const char *name, int dirfd, struct error *err)
 	if (count)
 		error_hint(err, "did you mean '%s'?", best[0]);
 	else
-		error_hint(err, "tracefs lists them in options");
+		error_hint(err, "'tracectl list options' lists them");
 	closedir(dir);
 	return -ENOENT;
 }
@@ -282,7 +282,7 @@ static int functions_check_options(const struct tracefs *fs, const struct captur
 			return error_set(err, -EINVAL, "'%s' is not a trace option", option);
 		name = option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
-			return functions_no_option(name, dir, err);
+			return functions_no_option(option, name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
 			continue;
 		error_set(err, -EINVAL,
