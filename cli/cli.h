@@ -121,6 +121,7 @@ enum option_id {
 	OPT_SUMMARY,
 	OPT_WATCH,
 	OPT_BATCH,
+	OPT_DECAY,
 	OPT_FIELDS,
 	OPT_CSV,
 	OPT_JSON,
@@ -206,7 +207,7 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
-	bool watch, batch, fields, csv, summary;
+	bool watch, batch, decay, fields, csv, summary;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
 	bool own_status;     /* of a recorded command's status, only our part counts */

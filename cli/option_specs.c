@@ -180,6 +180,7 @@ DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
 DEFINE_SET_FLAG(watch)
 DEFINE_SET_FLAG(batch)
+DEFINE_SET_FLAG(decay)
 DEFINE_SET_FLAG(csv)
 DEFINE_SET_FLAG(fields)
 DEFINE_SET_FLAG(raw_addresses)
@@ -655,6 +656,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_watch },
 	[OPT_BATCH] = { 0, "batch", NULL, "print lines, also on a terminal", GROUP_WHERE,
 			COMPLETE_NOTHING, set_batch },
+	[OPT_DECAY] = { 0, "decay", NULL, "with --batch: means over some seconds, not of each one",
+			GROUP_WHERE, COMPLETE_NOTHING, set_decay },
 	[OPT_FIELDS] = { 0, "fields", NULL, "also fields, types, and operators for filters",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_fields },
 	[OPT_CSV] = { 0, "csv", NULL, "print comma-separated values", GROUP_WHERE, COMPLETE_NOTHING,

@@ -330,7 +330,9 @@ const struct command command_report = {
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
-		"--session takes what a running flight recorder holds. --merge adds up reports\n"
+		"--session takes what a running session has so far; a flight recorder then forgets "
+		"it.\n"
+		"--merge adds up reports\n"
 		"that --json wrote.",
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(CSV), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),

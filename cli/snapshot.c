@@ -10,9 +10,10 @@ static int snapshot_run(const struct options *o)
 const struct command command_snapshot = {
 	.name = "snapshot",
 	.synopsis = "[SESSION] [-o FILE]",
-	.summary = "write what a flight recorder holds; it goes on",
-	.text = "Writes the past that SESSION, started with --ring, still holds. Without SESSION:\n"
-		"the only session.",
+	.summary = "write what a session has so far; it goes on",
+	.text = "Writes the past that SESSION, started with --ring, still holds, and takes it "
+		"out;\n"
+		"of another session, all that was recorded so far. Without SESSION: the only one.",
 	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

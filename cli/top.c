@@ -15,11 +15,13 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "base/io.h"
 #include "base/visible.h"
 #include "cli.h"
+#include "top_decay.h"
 #include "top_decode.h"
 #include "top_keep.h"
 #include "top_screen.h"
@@ -43,7 +45,8 @@ struct top {
 	struct top_decoder decoder;
 	struct top_session session;
 	struct buf received; /* of frames */
-	struct frame_tables shown, next;
+	struct frame_tables next, decayed;
+	struct top_decay decay; /* with the window that is shown, unless decayed is */
 	struct top_view view;
 	struct top_spent spent;
 	struct buf page;
@@ -59,8 +62,9 @@ static void top_deinit(struct top *t)
 	top_decoder_deinit(&t->decoder);
 	top_session_deinit(&t->session);
 	top_keep_deinit(&t->keep);
-	frame_tables_deinit(&t->shown);
+	frame_tables_deinit(&t->decayed);
 	frame_tables_deinit(&t->next);
+	top_decay_deinit(&t->decay);
 	buf_deinit(&t->received);
 	buf_deinit(&t->page);
 	close_fd(t->signal_fd);
@@ -76,6 +80,28 @@ static const struct event_option top_usual_events[] = {
 };
 static const char *const top_usual_names[] = { "sched", "irq", "syscalls", "counts" };
 
+/* The usual tables that can't be made by it are made as usual. */
+static int top_check_by(const struct top *t, struct error *err)
+{
+	_cleanup_buf_ struct buf all = BUF_INIT;
+	size_t count;
+	const struct report_about *reports = report_all(&count);
+
+	for (size_t i = 0; t->o->by && i < count; i++) {
+		if (!report_is_live(reports[i].name))
+			continue;
+		for (const char *const *by = reports[i].by; by && *by; by++) {
+			if (!strcmp(*by, t->o->by))
+				return 0;
+			buf_printf(&all, "%s%s", all.len ? ", " : "", *by);
+		}
+	}
+	if (!t->o->by)
+		return 0;
+	error_set(err, -EINVAL, "no table of top is made by '%s'", t->o->by);
+	return error_hint(err, "they are made by %s", buf_string(&all) ?: "?");
+}
+
 static int top_take_names(struct top *t, struct error *err)
 {
 	const bool usual = !t->o->arg_count;
@@ -89,7 +115,7 @@ static int top_take_names(struct top *t, struct error *err)
 		return error_hint(err, "its tables are sched, irq, syscalls and counts");
 	}
 	t->reports = (struct report_options){ .names = t->names, .count = count, .by = t->o->by };
-	return usual ? 0 : report_options_check(&t->reports, err);
+	return usual ? top_check_by(t, err) : report_options_check(&t->reports, err);
 }
 
 static uint64_t top_share(uint64_t now, uint64_t before, uint64_t wall_ns)
@@ -118,6 +144,7 @@ static void top_measure(struct top *t)
 static int top_print_batch(struct top *t, struct error *err)
 {
 	struct report_options options = { .top = t->o->top ?: BATCH_ROWS, .min_ns = t->o->min_ns };
+	const struct frame_tables *shown = t->o->decay ? &t->decayed : &t->decay.windows[0];
 	char clock[16];
 	time_t now = time(NULL);
 	struct tm tm;
@@ -125,12 +152,12 @@ static int top_print_batch(struct top *t, struct error *err)
 	buf_clear(&t->page);
 	strftime(clock, sizeof(clock), "%H:%M:%S", localtime_r(&now, &tm));
 	buf_printf(&t->page, "%s  ", clock);
-	top_put_rates(&t->shown.window, &t->page);
+	top_put_rates(&shown->window, &t->page);
 	buf_puts(&t->page, "; cost: ");
 	top_put_cost(&t->view.cost, &t->page);
 	buf_puts(&t->page, "\n\n");
-	for (size_t i = 0; i < t->shown.count; i++) {
-		struct table *table = t->shown.tables[i];
+	for (size_t i = 0; i < shown->count; i++) {
+		struct table *table = shown->tables[i];
 		int r;
 
 		options.sort =
@@ -161,12 +188,13 @@ static int top_show(struct top *t, struct error *err)
 /* Columns are known once there are tables. */
 static int top_check_sort(struct top *t, struct error *err)
 {
+	const struct frame_tables *shown = &t->decay.windows[0];
 	bool any = false;
 
 	t->checked = true;
-	for (size_t i = 0; i < t->shown.count; i++)
-		any |= table_has_column(t->shown.tables[i], t->o->sort);
-	if (any || !t->shown.count)
+	for (size_t i = 0; i < shown->count; i++)
+		any |= table_has_column(shown->tables[i], t->o->sort);
+	if (any || !shown->count)
 		return 0;
 	error_set(err, -EINVAL, "no table has a column '%s'", t->o->sort);
 	return error_hint(err, "the first line of each table names its columns");
@@ -179,15 +207,14 @@ static int top_take_window(struct top *t, const char *data, size_t len, struct e
 	if (r < 0)
 		return error_errno(err, r, "the decoder's tables");
 	top_measure(t);
-	if (!t->view.frozen) {
-		struct frame_tables old = t->shown;
-
-		t->shown = t->next;
-		t->next = old;
-	}
 	/* The recording's last part may have no event. */
-	if (t->session.finished && !t->shown.window.events)
+	if (t->session.finished && !t->next.window.events)
 		return 0;
+	if (!t->view.frozen) {
+		top_decay_add(&t->decay, &t->next);
+		if (top_decay_make(&t->decay, &t->decayed) < 0)
+			return error_errno(err, -ENOMEM, "the tables");
+	}
 	r = t->o->sort && !t->checked ? top_check_sort(t, err) : 0;
 	if (r == 0)
 		r = top_show(t, err);
@@ -328,7 +355,7 @@ static int top_read_signal(struct top *t, struct error *err)
 
 static int top_open_signals(struct error *err)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGWINCH };
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGWINCH };
 	sigset_t set;
 	int fd;
 
@@ -375,8 +402,40 @@ static int top_loop(struct top *t, struct error *err)
 		r = top_turn(t, err);
 		if (r == 0 && t->quits && !t->session.stopping)
 			r = top_end(t, err);
+		/* Nobody waits for the end of a session that goes on. */
+		if (t->quits && t->session.watched)
+			break;
 	}
 	return r;
+}
+
+/* A running session has its own choice of events. */
+static int top_check_session(const struct options *o, struct error *err)
+{
+	const char *other = o->event_count ? "event"
+			    : o->profile   ? "profile"
+			    : o->pid_count ? "pid"
+			    : o->cpus	   ? "cpus"
+			    : o->name	   ? "name"
+					   : NULL;
+
+	if (!o->session || !other)
+		return 0;
+	error_set(err, -EINVAL, "--session and --%s exclude each other", other);
+	return error_hint(err, "a running session records what it was started for");
+}
+
+/* A session that is not our own has its own end. */
+static void top_end_later(const struct options *o)
+{
+	const struct itimerval in = {
+		.it_value = { .tv_sec = (time_t)(o->duration_ns / NSEC_PER_SEC),
+			      .tv_usec =
+				      (suseconds_t)(o->duration_ns % NSEC_PER_SEC / NSEC_PER_USEC) }
+	};
+
+	if (o->session && o->duration_ns)
+		setitimer(ITIMER_REAL, &in, NULL);
 }
 
 static int top_start(struct top *t, struct error *err)
@@ -397,7 +456,9 @@ static int top_start(struct top *t, struct error *err)
 	t->signal_fd = top_open_signals(err);
 	if (t->signal_fd < 0)
 		return t->signal_fd;
-	r = top_session_start(&t->session, &recorded, t->decoder.stream, err);
+	top_end_later(t->o);
+	r = t->o->session ? top_session_watch(&t->session, t->o, t->decoder.stream, err)
+			  : top_session_start(&t->session, &recorded, t->decoder.stream, err);
 	t->decoder.stream = close_fd(t->decoder.stream);
 	return r;
 }
@@ -429,12 +490,13 @@ static int top_run(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int r;
 
-	top_view_init(&t.view, &t.shown);
+	top_view_init(&t.view, &t.decayed);
+	t.view.other = &t.decay.windows[0];
 	t.view.top = o->top;
 	t.view.min_ns = o->min_ns;
 	if (o->sort)
 		top_view_sort_by(&t.view, o->sort);
-	if (top_take_names(&t, &err) < 0)
+	if (top_check_session(o, &err) < 0 || top_take_names(&t, &err) < 0)
 		return cli_usage(&err);
 	if (top_start(&t, &err) < 0)
 		return cli_fail(&err);
@@ -450,24 +512,27 @@ static int top_run(const struct options *o)
 
 const struct command command_top = {
 	.name = "top",
-	.synopsis = "[TABLE...] [-e GLOB] [--batch]",
+	.synopsis = "[TABLE...] [-e GLOB | --session SESSION] [--batch]",
 	.summary = "what tasks, interrupts and system calls do now, each second",
 	.text = "Records, and shows the tables sched, irq, syscalls and counts of each second.\n"
 		"Without a selection it records what these need: switches and wake-ups, "
 		"interrupts\n"
 		"and all system calls. --batch, or no terminal: prints lines.\n"
+		"--session shows what a running session records, from now on.\n"
 		"\n"
 		"  TAB, 1 to 9  table            < >   column to sort by\n"
 		"  f            freeze           /     only rows with a text\n"
+		"  d            decayed, or only the last second\n"
 		"  s            write the last ten seconds to a .traced\n"
 		"  q            quit             arrows, page up and down: scroll\n"
 		"\n"
 		"  tracectl top -e sched\n"
 		"  tracectl top --batch --top 5 -t 10s sched",
 	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
-			      OPTION(PID), OPTION(CPUS), OPTIONS_COST, OPTION(NAME), OPTION(BY),
-			      OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(BATCH), OPTION(QUIET)),
-	.own = OPTION_SET(OPTION(BATCH)),
+			      OPTION(PID), OPTION(CPUS), OPTIONS_COST, OPTION(NAME),
+			      OPTION(SESSION), OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN),
+			      OPTION(BATCH), OPTION(DECAY), OPTION(QUIET)),
+	.own = OPTION_SET(OPTION(BATCH), OPTION(DECAY)),
 	.args_max = TOP_TABLES_MAX,
 	.run = top_run,
 };

@@ -58,17 +58,6 @@ void top_keep_note(struct top_keep *k, uint64_t head, uint64_t from, uint64_t no
 		k->freed = k->marks[0].from;
 }
 
-/* Events of the recording's begin; names of tasks are no events. */
-static bool top_keep_has_events(const struct top_keep *k, const struct chunk *chunk)
-{
-	struct subbufs_header h;
-
-	return chunk->type == CHUNK_SUBBUFS &&
-	       !(pread_full(k->fd, &h, sizeof(h),
-			    (off_t)(chunk->offset + sizeof(struct chunk_header))) == sizeof(h) &&
-		 le32toh(h.buffer) == BUFFER_TASKS);
-}
-
 /* Copies the head without events: they would be far from the others. */
 static int top_keep_copy_head(const struct top_keep *k, int out)
 {
@@ -80,7 +69,7 @@ static int top_keep_copy_head(const struct top_keep *k, int out)
 	reader.size = k->head;
 	while (r == 0 && (r = stream_reader_next(&reader, &chunk, NULL)) > 0) {
 		r = 0;
-		if (!top_keep_has_events(k, &chunk))
+		if (!stream_reader_has_events(&reader, &chunk))
 			continue;
 		r = copy_range(out, k->fd, from, chunk.offset - from);
 		from = reader.offset;
@@ -92,8 +81,15 @@ static int top_keep_copy(const struct top_keep *k, int out)
 {
 	/* Tells readers that something is missing here: docs/capture-format.md, FLUSH. */
 	static const char gap[sizeof(struct chunk_header)];
-	const uint64_t from = MAX(k->marks[0].from, k->freed), size = top_keep_size(k);
+	const uint64_t size = top_keep_size(k);
+	size_t first = 0;
+	uint64_t from;
 	int r = top_keep_copy_head(k, out);
+
+	/* The bytes since the newest mark count, too. */
+	while (first + 1 < k->count && size - k->marks[first].from > TOP_KEEP_BYTES)
+		first++;
+	from = MAX(k->marks[first].from, k->freed);
 
 	if (r == 0)
 		r = write_full(out, gap, sizeof(gap));

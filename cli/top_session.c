@@ -50,6 +50,7 @@ static int top_session_attach(struct top_session *s, int stream, struct error *e
 	Traced__Control__Output output;
 
 	top_session_fill_output(&output);
+	output.from_now = s->watched;
 	return link_attach(&s->link, s->name, &output, stream, &s->attach_id, err);
 }
 
@@ -73,6 +74,18 @@ int top_session_start(struct top_session *ret, const struct options *o, int stre
 	return top_session_attach(ret, stream, err);
 }
 
+int top_session_watch(struct top_session *ret, const struct options *o, int stream,
+		      struct error *err)
+{
+	int r;
+
+	*ret = (struct top_session){ .watched = true };
+	r = link_open(&ret->link, o, LINK_LISTENING, err);
+	if (r == 0)
+		r = link_session(&ret->link, o->session, &ret->name, err);
+	return r < 0 ? r : top_session_attach(ret, stream, err);
+}
+
 /* Discards the recording: nobody wants what comes now. */
 static void top_session_cancel(struct top_session *s)
 {
@@ -88,7 +101,7 @@ static void top_session_cancel(struct top_session *s)
 
 void top_session_deinit(struct top_session *s)
 {
-	if (s->name && !s->finished)
+	if (s->name && !s->finished && !s->watched)
 		top_session_cancel(s);
 	link_deinit(&s->link);
 	free(s->name);
@@ -122,6 +135,10 @@ int top_session_stop(struct top_session *s, struct error *err)
 	if (s->stopping || s->finished)
 		return 0;
 	s->stopping = true;
+	if (s->watched) {
+		s->finished = true;
+		return 0;
+	}
 	stop.session = s->name;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STOP;
 	request.stop = &stop;

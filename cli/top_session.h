@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The recording of `tracectl top`: a session whose capture stream goes into a pipe. */
+/*
+ * The recording of `tracectl top`: a session whose capture stream goes into a pipe. It is top's
+ * own, or one that was running before and does not notice.
+ */
 #pragma once
 
 #include "link.h"
@@ -8,6 +11,7 @@ struct top_session {
 	struct link link;
 	char *name;		       /* owned; NULL: not started */
 	uint64_t attach_id, status_id; /* of requests; status_id 0: none is on its way */
+	bool watched;		       /* not our own */
 	bool stopping, finished;
 	uint64_t cpu_ns; /* of the recorder and its exporter, as last reported */
 };
@@ -17,7 +21,10 @@ struct top_session {
  */
 int top_session_start(struct top_session *ret, const struct options *o, int stream,
 		      struct error *err);
-/* Discards the recording, unless it has ended. */
+/* Follows the running session of o->session instead, from now on. */
+int top_session_watch(struct top_session *ret, const struct options *o, int stream,
+		      struct error *err);
+/* Discards the recording, unless it has ended or is not our own. */
 void top_session_deinit(struct top_session *s);
 
 /* The descriptor to poll. */
@@ -26,5 +33,5 @@ int top_session_fd(const struct top_session *s);
 int top_session_receive(struct top_session *s, struct error *err);
 /* Asks for its costs, unless that was asked already. */
 int top_session_ask(struct top_session *s, struct error *err);
-/* Ends it; its stream still comes to its end. */
+/* Ends it, and its stream still comes to its end; one that is not our own goes on. */
 int top_session_stop(struct top_session *s, struct error *err);

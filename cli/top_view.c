@@ -9,7 +9,7 @@
 #include "base/parse.h"
 #include "report/table_form.h"
 
-#define HELP "q quit  TAB table  <> sort  f freeze  / filter  s snapshot"
+#define HELP "q quit  TAB table  <> sort  d decay  f freeze  / filter  s snapshot"
 
 void top_view_init(struct top_view *v, struct frame_tables *shown)
 {
@@ -101,6 +101,18 @@ static void top_view_scroll(struct top_view *v, bool down, size_t rows)
 	v->first = down ? MIN(v->first + rows, last) : v->first - MIN(rows, v->first);
 }
 
+static void top_view_switch(struct top_view *v)
+{
+	struct frame_tables *shown = v->shown;
+
+	if (!v->other)
+		return;
+	v->shown = v->other;
+	v->other = shown;
+	v->is_plain = !v->is_plain;
+	v->first = 0;
+}
+
 enum top_action top_view_key(struct top_view *v, int key)
 {
 	v->message[0] = '\0';
@@ -114,6 +126,9 @@ enum top_action top_view_key(struct top_view *v, int key)
 	case 'f':
 	case ' ':
 		v->frozen = !v->frozen;
+		break;
+	case 'd':
+		top_view_switch(v);
 		break;
 	case '/':
 		v->types_match = true;
@@ -190,6 +205,8 @@ static void top_view_put_tabs(const struct top_view *v, struct buf *out)
 	for (size_t i = 0; i < v->shown->count; i++)
 		buf_printf(out, "%s%s%zu %s%s", i ? " " : "", i == v->table ? "[" : " ", i + 1,
 			   v->shown->tables[i]->name, i == v->table ? "]" : " ");
+	if (v->other)
+		buf_puts(out, v->is_plain ? "  last second" : "  decayed");
 	if (v->types_match)
 		buf_printf(out, "  filter: %s_", v->match);
 	else if (*v->match)

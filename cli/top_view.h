@@ -32,7 +32,9 @@ struct top_cost {
 };
 
 struct top_view {
-	struct frame_tables *shown; /* borrowed; the window on the page */
+	struct frame_tables *shown; /* borrowed; the tables on the page */
+	struct frame_tables *other; /* borrowed; those that a key shows instead; NULL: none */
+	bool is_plain;		    /* the last window's tables are shown, not decayed ones */
 	size_t table;		    /* in shown->tables */
 	/* The column that each table is sorted by, chosen by a key; empty: its usual one. */
 	char sort[TOP_TABLES_MAX][32];

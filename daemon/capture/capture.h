@@ -193,7 +193,12 @@ uint64_t capture_deadline(const struct capture *c);
  */
 int capture_dispatch(struct capture *c, struct error *err);
 
-/* Number of FLUSH chunks in the stream of a streamed recording. */
+/*
+ * Not in ring mode: an exporter follows the stream from now on, or none does any more. Until then
+ * it has FLUSH chunks as a streamed recording's. From any thread.
+ */
+void capture_watch(struct capture *c, bool watched);
+/* Number of FLUSH chunks in the stream. */
 uint64_t capture_flushes(const struct capture *c);
 /* Bytes of the stream so far. */
 uint64_t capture_bytes(const struct capture *c);
@@ -219,6 +224,15 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err);
  * the ring, so each snapshot holds the events since the previous one.
  */
 int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err);
+struct capture_part {
+	uint64_t bytes;			 /* of the stream */
+	uint64_t start_boot_ns, boot_ns; /* CLOCK_BOOTTIME of the recording's start, and of now */
+};
+/*
+ * Not in ring mode: reads the rings to their end, and writes all that decoding needs. The first
+ * bytes of the stream are then a whole recording but for its END. It continues.
+ */
+int capture_take_part(struct capture *c, struct capture_part *ret, struct error *err);
 /* Upper bound of the bytes that the rings hold now. -errno: they can't be counted. */
 int capture_count_held(struct capture *c, uint64_t *ret);
 

@@ -230,6 +230,52 @@ static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_e
 	return r;
 }
 
+/* Symbols have waited. Between their slices the rings are read. */
+static int finish_part_names(struct capture *c, struct error *err)
+{
+	struct capture_run *run = &c->run;
+	int r;
+
+	run->names.symbols_wait = false;
+	do {
+		r = capture_dispatch(c, err);
+	} while (r > 0 && (!run->names_done || names_lack_symbols(&run->names)));
+	return MIN(r, 0);
+}
+
+int capture_take_part(struct capture *c, struct capture_part *ret, struct error *err)
+{
+	struct capture_run *run = &c->run;
+	uint64_t began;
+	int r;
+
+	if (c->setup.ring_mode || !run->running || run->full || atomic_load(&run->off))
+		return error_set(err, -ESHUTDOWN, "the recording has ended");
+	r = finish_part_names(c, err);
+	if (r < 0)
+		return r;
+	began = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	r = sampler_drain(&run->sampler, &run->writer);
+	if (r == 0)
+		r = finish_rings(run, true);
+	if (r == 0)
+		r = names_update(&run->names, &run->writer);
+	if (r == 0)
+		r = run_write_syncs(run);
+	if (r == 0)
+		r = run_write_clocks(run);
+	if (r == 0)
+		r = run_write_counts(run, CLOCK_PHASE_PERIODIC);
+	run->full |= r == -EDQUOT;
+	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	if (r < 0)
+		return error_errno(err, r, "cannot write the capture stream");
+	*ret = (struct capture_part){ .bytes = run->writer.bytes,
+				      .start_boot_ns = run->start_boot_ns,
+				      .boot_ns = now_ns(CLOCK_BOOTTIME) };
+	return 0;
+}
+
 int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);

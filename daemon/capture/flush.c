@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Flushes let an exporter follow a recording. Twice a second, with the tick and so without an
- * extra wake-up, every CPU's ring is read to its end, including the sub-buffer that the kernel is
- * filling. Then a FLUSH chunk is written.
+ * Flushes let an exporter follow a recording that is streamed or watched. Twice a second, with the
+ * tick and so without an extra wake-up, every CPU's ring is read to its end, including the
+ * sub-buffer that the kernel is filling. Then a FLUSH chunk is written.
  *
  * Events before one FLUSH are older than all events after the next one, whatever the trace clock:
  * the later events were not yet written when the earlier ones were read.
@@ -97,6 +97,11 @@ int run_flush(struct capture_run *run, uint64_t now)
 	}
 	f->under_way = false;
 	return write_flush(run);
+}
+
+void capture_watch(struct capture *c, bool watched)
+{
+	atomic_store(&c->run.watched, watched);
 }
 
 uint64_t capture_flushes(const struct capture *c)

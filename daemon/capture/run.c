@@ -278,7 +278,7 @@ static void run_count_idle(struct capture_run *run, struct cpu_reader *r, bool t
 	run->tick_ns = FAST_TICK_NS;
 }
 
-static int run_write_clocks(struct capture_run *run)
+int run_write_clocks(struct capture_run *run)
 {
 	struct clock_snapshot s;
 
@@ -340,6 +340,11 @@ static int run_drain_rings(struct capture_run *run, bool tick)
 	return more;
 }
 
+static bool run_is_followed(const struct capture *c)
+{
+	return c->setup.streamed || atomic_load(&c->run.watched);
+}
+
 /* Handles new CPUs, counts, clocks, and task scans if there is no tasks' ring. */
 static int run_periodic(struct capture *c, uint64_t now)
 {
@@ -357,11 +362,11 @@ static int run_periodic(struct capture *c, uint64_t now)
 		if (capture_was_turned_off(c) && !atomic_load(&run->off))
 			capture_warn_of_off(c);
 		/*
-		 * A streamed recording writes its counts with a flush, so that they match the
+		 * A followed recording writes its counts with a flush, so that they match the
 		 * stream.
 		 */
-		run->flush.with_counts = setup->streamed;
-		if (!setup->streamed)
+		run->flush.with_counts = run_is_followed(c);
+		if (!run->flush.with_counts)
 			r = run_write_counts(run, CLOCK_PHASE_PERIODIC);
 		run->next_stats = now + STATS_NS;
 		if (r == 0 && !setup->has_tasks && run->names_done && !run->rescan.processes)
@@ -461,8 +466,12 @@ static int run_dispatch(struct capture *c, struct error *err)
 			r = capture_keep_overhead(c, now, err);
 		if (r < 0)
 			return r;
-		run->next_tick = now + run->tick_ns;
+		run->next_tick = now + (run_is_followed(c) ? MIN(run->tick_ns, STREAMED_TICK_NS)
+							   : run->tick_ns);
 	}
+	/* An exporter that follows needs symbols before the first FLUSH. */
+	if (atomic_load(&run->watched))
+		run->names.symbols_wait = false;
 	r = capture_background_slice(c);
 	if (r < 0)
 		return r;
@@ -470,7 +479,7 @@ static int run_dispatch(struct capture *c, struct error *err)
 	r = run_take_polls(run);
 	if (r < 0)
 		return r;
-	r = c->setup.streamed ? run_flush(run, now) : 0;
+	r = run_is_followed(c) ? run_flush(run, now) : 0;
 	return r < 0 ? r : more | r;
 }
 

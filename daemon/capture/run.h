@@ -55,7 +55,8 @@ struct capture_run {
 	bool off_before; /* somebody else had done so */
 	int off_error;
 	bool full; /* the stream limit is reached: sub-buffers read since then are not in it */
-	struct flush flush; /* of a streamed recording */
+	atomic_bool watched; /* an exporter follows, as in a streamed recording */
+	struct flush flush;  /* of a followed recording */
 	struct clock_snapshot clocks_start;
 	struct sync *syncs; /* owned */
 	size_t sync_count, syncs_written;
@@ -91,6 +92,8 @@ int run_set_ring(struct capture_run *run, enum subbufs_buffer buffer, bool on);
 int run_write_start(struct capture_run *run);
 /* Writes both rings' counts as STATS chunks. */
 int run_write_counts(struct capture_run *run, enum clock_phase phase);
+/* Writes a reading of the clocks. */
+int run_write_clocks(struct capture_run *run);
 /* Continues a due flush, within a budget. Returns 1 if there is more. */
 int run_flush(struct capture_run *run, uint64_t now);
 /* Writes the readings of the syncs that are not in the stream yet. */

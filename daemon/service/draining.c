@@ -71,6 +71,8 @@ struct taking {
 	taking_done_t done;
 	int stream_fd; /* owned; -EBADF: no snapshot */
 	bool ends;
+	bool takes_part;
+	struct capture_part part;
 	enum capture_end reason;
 	int result;
 	struct error err;
@@ -413,6 +415,8 @@ static void taking_run(struct work *w)
 	struct taking *t = container_of(w, struct taking, work);
 	struct draining *d = t->draining;
 
+	if (t->takes_part)
+		t->result = capture_take_part(d->capture, &t->part, &t->err);
 	if (t->stream_fd >= 0)
 		t->result = capture_snapshot(d->capture, t->stream_fd, t->reason, &t->err);
 	if (t->ends && t->result >= 0)
@@ -424,8 +428,10 @@ static void taking_on_done(struct work *w)
 	struct taking *t = container_of(w, struct taking, work);
 
 	TAILQ_REMOVE(&t->draining->takings, t, list);
-	if (t->job)
+	if (t->job) {
 		t->job->taking = NULL;
+		t->job->part = t->part;
+	}
 	t->done(t->draining->session, t->job, t->result, &t->err);
 	close_fd(t->stream_fd);
 	error_deinit(&t->err);
@@ -451,6 +457,8 @@ int draining_take(struct session *s, struct job *j, int stream_fd, bool ends,
 		.done = done,
 		.stream_fd = fd,
 		.ends = ends,
+		/* A job without a stream of its own reads the session's. */
+		.takes_part = j && stream_fd < 0,
 		.reason = reason,
 	};
 	if (j)

@@ -67,8 +67,9 @@ struct taking;
 typedef void (*taking_done_t)(struct session *s, struct job *j, int result, struct error *err);
 
 /*
- * Has the thread write what the rings hold to stream_fd, of which it keeps a copy (-1: no
- * snapshot), and then end the stream, if `ends`. j may be NULL. done always follows.
+ * Has the thread write what the rings hold to stream_fd, of which it keeps a copy (-1: to the
+ * session's stream, for j->part), and then end the stream, if `ends`. j may be NULL. done always
+ * follows.
  */
 int draining_take(struct session *s, struct job *j, int stream_fd, bool ends,
 		  enum capture_end reason, taking_done_t done, struct error *err);

@@ -44,6 +44,10 @@ int exporter_spawn(struct child **ret, struct loop *loop, const struct exporter_
 	order.follow = request->follow_fd >= 0;
 	order.quiet = request->quiet;
 	order.scratch = merging->scratch;
+	order.skip_bytes = request->skip;
+	order.part_bytes = request->part->bytes;
+	order.part_start_boot_ns = request->part->start_boot_ns;
+	order.part_boot_ns = request->part->boot_ns;
 	order.parent = request->service ? 0 : getpid();
 	order_fd = order_write(&order);
 	if (order_fd < 0)
@@ -113,6 +117,9 @@ static int exporter_run_order(const Traced__Control__ExportOrder *order, struct 
 		return r;
 	options.tgid |= order->tgid;
 	options.follow = order->follow ? &following : NULL;
+	options.skip_from = order->skip_bytes;
+	options.part = (struct stream_part){ order->part_bytes, order->part_start_boot_ns,
+					     order->part_boot_ns };
 	r = merging_read(&options, merges, order->output, order->scratch, first, err);
 	if (r < 0)
 		return r;

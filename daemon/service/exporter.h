@@ -13,6 +13,8 @@ struct exporter_request {
 	int follow_fd;	       /* borrowed from follow_new; -EBADF: the stream is complete */
 	const Traced__Control__Output *output; /* borrowed */
 	bool tgid;			       /* the session asks for tgids */
+	const struct capture_part *part;       /* bytes 0: all of it */
+	uint64_t skip;			       /* not 0: as ExportOrder.skip_bytes */
 	const struct merging *merging;	       /* borrowed */
 	bool quiet;			       /* another recording is running: use low priority */
 	const char *service;		       /* as in struct child_spec */

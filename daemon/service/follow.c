@@ -31,7 +31,8 @@ struct follow {
 static void follow_take_message(struct follow *f, const struct done *done)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
-	int r = done->from < done->to ? spool_give_back(f->spool, done->from, done->to) : 0;
+	int r = f->spool && done->from < done->to ? spool_give_back(f->spool, done->from, done->to)
+						  : 0;
 
 	f->waits++;
 	f->cpu_ns = done->cpu_ns;

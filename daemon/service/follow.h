@@ -14,8 +14,8 @@
 struct follow;
 
 /*
- * spool is borrowed. waiting: called after each message of the exporter, and after the space was
- * returned. *ret_child_fd: the exporter's end.
+ * spool is borrowed; NULL: it keeps all. waiting: called after each message of the exporter, and
+ * after the space was returned. *ret_child_fd: the exporter's end.
  */
 int follow_new(struct follow **ret, struct loop *loop, struct spool *spool,
 	       void (*waiting)(void *userdata), void *userdata, int *ret_child_fd,

@@ -41,6 +41,18 @@ static struct job_list *job_siblings(const struct job *j)
 	return j->session ? &j->session->jobs : &j->manager->jobs;
 }
 
+static void job_unwatch(struct job *j)
+{
+	struct session *s = j->watched;
+
+	if (!s)
+		return;
+	TAILQ_REMOVE(&s->watchers, j, of_watched);
+	j->watched = NULL;
+	if (s->capture && TAILQ_EMPTY(&s->watchers))
+		capture_watch(s->capture, false);
+}
+
 /* The follow may be in one of its callbacks: job_free() frees it. */
 void job_over(struct job *j)
 {
@@ -60,9 +72,11 @@ void job_over(struct job *j)
 	}
 	taking_forget_job(j->taking);
 	j->taking = NULL;
+	job_unwatch(j);
 	j->child = child_free(j->child);
 	j->out_fd = closer_close(m->closer, j->uid, CLOSER_FILE, j->out_fd);
 	merging_deinit(&j->merging, m->closer, j->uid);
+	j->part_fd = close_fd(j->part_fd);
 	spool_deinit(&j->spool);
 	if (kept)
 		policy_spool_kept(m, j->uid);
@@ -136,6 +150,8 @@ static int job_check_output(enum job_kind kind, const Traced__Control__Output *o
 		error_set(err, -EINVAL, "there is no output format \"%s\"", output->format);
 		return error_hint(err, "'tracectl record --help' lists the formats");
 	}
+	if (output->from_now && kind != JOB_ATTACH)
+		return error_set(err, -EINVAL, "only an Attach follows a recording from now on");
 	if (format->only_live && !(kind == JOB_ATTACH && output->stream))
 		return error_set(err, -EINVAL,
 				 "the output format \"%s\" is only for a recording that is "
@@ -191,7 +207,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->kind = kind;
 	j->uid = connection->uid;
 	j->request_id = request_id;
-	j->out_fd = -EBADF;
+	j->out_fd = j->part_fd = -EBADF;
 	j->spool = SPOOL_INIT;
 	r = output ? job_take_output(j, output, fds, fd_count, err) : 0;
 	if (r < 0) {
@@ -323,7 +339,8 @@ void job_client_left(struct job *j)
 	j->connection = NULL;
 	if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
 		job_over(j);
-	} else if (j->exporting && export_format_find(j->output->format, NULL)->only_live) {
+	} else if (j->exporting && (j->output->from_now ||
+				    export_format_find(j->output->format, NULL)->only_live)) {
 		job_reader_left(j);
 	} else if (j->exporting && job_check_abandoned(j, &err) < 0) {
 		job_export_failed(j, &err);
@@ -351,10 +368,10 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 	bool followed = j->follow && s;
 
 	j->child = child_free(j->child);
-	if (j->follow)
+	if (followed) {
 		job_describe_again(j);
-	if (followed)
 		session_set_followed(s, result);
+	}
 	/* EPIPE from a process that makes files is its failure, so the recording is kept. */
 	if (result->error && result->error->code == EPIPE && !job_makes_files(j->output)) {
 		job_reader_left(j);
@@ -392,14 +409,16 @@ static bool job_somebody_records(struct manager *m)
 	return false;
 }
 
-/* follow_fd: as in struct exporter_request. */
-static int job_start_export(struct job *j, int follow_fd, struct error *err)
+/* follow_fd, skip: as in struct exporter_request. */
+static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct error *err)
 {
 	struct exporter_request request = {
 		.out_fd = j->out_fd,
 		.follow_fd = follow_fd,
 		.output = j->output,
 		.tgid = j->tgid,
+		.part = &j->part,
+		.skip = skip,
 		.merging = &j->merging,
 		.quiet = job_somebody_records(j->manager),
 		.service = j->manager->options.exporter_service,
@@ -409,7 +428,7 @@ static int job_start_export(struct job *j, int follow_fd, struct error *err)
 
 	if (r < 0)
 		return r;
-	stream = spool_reopen(job_spool(j), err);
+	stream = j->part_fd >= 0 ? TAKE_FD(j->part_fd) : spool_reopen(job_spool(j), err);
 	if (stream < 0)
 		return stream;
 	request.stream_fd = stream;
@@ -431,7 +450,7 @@ int job_run(struct job *j)
 		job_over(j);
 		return 0;
 	}
-	r = job_start_export(j, -EBADF, &err);
+	r = job_start_export(j, -EBADF, 0, &err);
 	if (r < 0)
 		job_export_failed(j, &err);
 	else
@@ -454,7 +473,7 @@ int job_follow(struct job *j, struct error *err)
 			   &theirs, err);
 
 	if (r >= 0)
-		r = job_start_export(j, theirs, err);
+		r = job_start_export(j, theirs, 0, err);
 	if (r < 0) {
 		j->follow = follow_free(j->follow);
 		return r;
@@ -464,10 +483,43 @@ int job_follow(struct job *j, struct error *err)
 	return 0;
 }
 
+int job_watch(struct job *j, struct session *s, struct error *err)
+{
+	_cleanup_close_ int theirs = -EBADF;
+	int r = follow_new(&j->follow, j->manager->loop, NULL, job_on_waiting, j, &theirs, err);
+
+	if (r >= 0)
+		r = j->part_fd = spool_reopen(&s->spool, err);
+	if (r >= 0)
+		r = job_start_export(j, theirs, spool_bytes(&s->spool), err);
+	if (r < 0) {
+		j->part_fd = close_fd(j->part_fd);
+		j->follow = follow_free(j->follow);
+		return r;
+	}
+	j->description = session_describe(s);
+	j->watched = s;
+	TAILQ_INSERT_TAIL(&s->watchers, j, of_watched);
+	capture_watch(s->capture, true);
+	manager_changed(j->manager);
+	return 0;
+}
+
+void job_watched_all(struct job *j)
+{
+	follow_end(j->follow);
+	job_unwatch(j);
+}
+
 void job_taken(struct session *s, struct job *j, int result, struct error *err)
 {
 	if (!j)
 		return;
+	if (result >= 0 && !j->spool.path) {
+		j->part_fd = s ? spool_reopen(&s->spool, err)
+			       : error_set(err, -ESHUTDOWN, "the recording has ended");
+		result = MIN(j->part_fd, 0);
+	}
 	if (result < 0) {
 		spool_discard(&j->spool);
 		job_fail(j, err);

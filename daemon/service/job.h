@@ -4,13 +4,15 @@
  * extraction, perhaps with a descriptor to write it to. A job waits for its session's end, runs an
  * extractor or exporter, replies, and is over. manager_reap() frees it then.
  *
- * A job exports either its session's spool or one of its own, a snapshot's or an extraction's.
+ * A job exports either its session's spool or one of its own, a snapshot's or an extraction's. The
+ * snapshot of a recording that is no flight recorder is the first part of its spool.
  *
  * If the client leaves, the job continues only if its output is a file. A pipe may have no reader
  * and could block it forever.
  */
 #pragma once
 
+#include "daemon/capture/capture.h"
 #include "daemon/service/child.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/follow.h"
@@ -43,12 +45,16 @@ struct job {
 	int out_fd;			 /* owned; -EBADF: no output, only counts */
 	Traced__Control__Output *output; /* owned; NULL: no output */
 	struct merging merging;
-	struct spool spool;		       /* owned */
-	bool tgid;			       /* as in struct exporter_request */
-	struct taking *taking;		       /* under way into `spool`; NULL: none */
-	struct child *child;		       /* running; NULL: waits for the session's end */
-	bool exporting;			       /* child is an exporter */
-	struct follow *follow;		       /* child follows the session's spool */
+	TAILQ_ENTRY(job) of_watched; /* in watched->watchers */
+	struct session *watched;     /* its spool is followed; NULL: none, or it has ended */
+	struct spool spool;	     /* owned */
+	struct capture_part part;    /* of the session's stream, at part_fd */
+	int part_fd;		     /* owned; -EBADF: none */
+	bool tgid;		     /* as in struct exporter_request */
+	struct taking *taking;	     /* under way into `spool`; NULL: none */
+	struct child *child;	     /* running; NULL: waits for the session's end */
+	bool exporting;		     /* child is an exporter */
+	struct follow *follow;	     /* child follows the session's spool */
 	Traced__Control__Session *description; /* the session when the export began */
 };
 
@@ -73,6 +79,10 @@ int job_run(struct job *j);
 void job_started(struct job *j);
 /* The session records: exports the stream so far and follows it. On failure j is unchanged. */
 int job_follow(struct job *j, struct error *err);
+/* Exports what the session records from now on, as it comes. On failure j is unchanged. */
+int job_watch(struct job *j, struct session *s, struct error *err);
+/* All that a watched session recorded is in its spool. */
+void job_watched_all(struct job *j);
 /* Its spool has the snapshot: exports it. s NULL: the session is over. result: 0 or -errno. */
 void job_taken(struct session *s, struct job *j, int result, struct error *err);
 /* Starts draining an existing buffer into the job's own spool. On failure j is unchanged. */

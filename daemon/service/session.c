@@ -116,6 +116,15 @@ static void session_retire(struct session *s)
 	s->arming = NULL;
 }
 
+/* The stream has its end, or there will be none. */
+static void session_dismiss_watchers(struct session *s)
+{
+	struct job *j;
+
+	while ((j = TAILQ_FIRST(&s->watchers)))
+		job_watched_all(j);
+}
+
 /* Jobs that still wait end without a reply: there are some only at the daemon's end. */
 static void session_over(struct session *s, enum session_event event)
 {
@@ -127,6 +136,7 @@ static void session_over(struct session *s, enum session_event event)
 		return;
 	while ((j = TAILQ_FIRST(&s->jobs)))
 		job_over(j);
+	session_dismiss_watchers(s);
 	draining_end(s->draining);
 	marking_end(s);
 	metrics_session_over(s);
@@ -208,6 +218,8 @@ uint64_t session_followers_cpu_ns(const struct session *s)
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
 		ns += follow_cpu_ns(j->follow);
+	TAILQ_FOREACH(j, &s->watchers, of_watched)
+	ns += follow_cpu_ns(j->follow);
 	return ns;
 }
 
@@ -218,6 +230,8 @@ void session_wake_followers(struct session *s)
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
 		follow_wake(j->follow);
+	TAILQ_FOREACH(j, &s->watchers, of_watched)
+	follow_wake(j->follow);
 }
 
 static int session_make_spool(const struct session *s, struct spool *ret, struct error *err)
@@ -277,6 +291,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->state = SESSION_ARMING;
 	s->manager = m;
 	TAILQ_INIT(&s->jobs);
+	TAILQ_INIT(&s->watchers);
 	s->retirement = s->name ? retirement_new(m, s->uid, s->name) : NULL;
 	r = s->retirement ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
 	if (r < 0) {
@@ -353,15 +368,16 @@ void session_remember(struct session *s)
 
 int session_snapshot(struct session *s, struct job *j, struct error *err)
 {
-	int r = policy_check_snapshot(s, err);
+	int r = s->ring ? policy_check_snapshot(s, err) : 0;
 
-	if (r >= 0)
+	if (r >= 0 && s->ring)
 		r = session_make_spool(s, &j->spool, err);
 	if (r < 0)
 		return r;
 	j->tgid = s->tgid;
 	session_remember(s);
-	r = draining_take(s, j, j->spool.fd, false, CAPTURE_END_SNAPSHOT, job_taken, err);
+	r = draining_take(s, j, s->ring ? j->spool.fd : -EBADF, false, CAPTURE_END_SNAPSHOT,
+			  job_taken, err);
 	if (r < 0)
 		spool_discard(&j->spool);
 	return r;
@@ -513,6 +529,7 @@ void session_settle(struct session *s)
 
 	if (s->state == SESSION_DRAINING)
 		return; /* session_finished() will call it */
+	session_dismiss_watchers(s);
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
 		follow_end(j->follow);

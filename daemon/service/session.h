@@ -35,6 +35,7 @@ enum session_event {
 struct session {
 	TAILQ_ENTRY(session) list; /* in manager->sessions; once over, in manager->over.sessions */
 	struct manager *manager;
+	struct job_list watchers;  /* followers of the spool that the session does not wait for */
 	struct job_list jobs;	   /* waiting for this session, in order of their requests */
 	struct connection *client; /* the session ends when this client leaves; NULL: detached */
 	char *name, *what;	   /* owned */
@@ -137,7 +138,10 @@ void session_cancel(struct session *s, const char *why);
 void session_abandon(struct session *s);
 /* The client of a session that is not detached has left. */
 void session_client_left(struct session *s);
-/* Has a stream of the rings' current contents written to the job's spool; calls job_taken(). */
+/*
+ * Of a flight recorder: has a stream of the rings' current contents written to the job's spool. Of
+ * another recording: has the rings read to their end, for j->part. Calls job_taken().
+ */
 int session_snapshot(struct session *s, struct job *j, struct error *err);
 int session_mark(struct session *s, const char *text, struct error *err);
 int session_sync(struct session *s, const char *id, struct capture_sync *ret, struct error *err);

@@ -142,6 +142,41 @@ static int verb_stop(struct call *call, struct error *err)
 	return 0;
 }
 
+/* All of the recording must stay in its spool. */
+static int verb_check_spool(const struct session *s, struct error *err)
+{
+	if (!s->streamed)
+		return 0;
+	error_set(err, -EINVAL, "session \"%s\" is being written while it records", s->name);
+	return error_hint(err, "what was written is not in its spool any more");
+}
+
+/* A copy for somebody who looks on. */
+static int verb_watch(struct call *call, struct session *s, struct error *err)
+{
+	int r = verb_check_spool(s, err);
+	struct job *j;
+
+	if (r < 0)
+		return r;
+	if (!session_records(s))
+		return error_set(err, -EINVAL, "session \"%s\" does not record now", s->name);
+	if (s->ring) {
+		error_set(err, -EINVAL,
+			  "session \"%s\" is a flight recorder: its events stay in "
+			  "the kernel",
+			  s->name);
+		return error_hint(err, "tracectl report --session %s takes them", s->name);
+	}
+	r = verb_new_job(call, JOB_ATTACH, call->request->attach->output, &j, err);
+	if (r < 0)
+		return r;
+	r = job_watch(j, s, err);
+	if (r < 0)
+		job_over(j);
+	return r;
+}
+
 static int verb_attach(struct call *call, struct error *err)
 {
 	const Traced__Control__Attach *attach = call->request->attach;
@@ -150,6 +185,8 @@ static int verb_attach(struct call *call, struct error *err)
 	int r;
 
 	r = verb_find_own(call, attach->session, &s, err);
+	if (r >= 0 && attach->output && attach->output->from_now)
+		return verb_watch(call, s, err);
 	if (r >= 0)
 		r = verb_check_unfollowed(s, attach->output, err);
 	if (r >= 0)
@@ -182,17 +219,13 @@ static int verb_snapshot(struct call *call, struct error *err)
 		return r;
 	if (s->state == SESSION_ARMING)
 		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
-	if (s->ring && !session_records(s)) {
-		error_set(err, -EINVAL,
-			  "session \"%s\" is no flight recorder any more: it has ended", s->name);
+	if (!session_records(s)) {
+		error_set(err, -EINVAL, "session \"%s\" does not record any more", s->name);
 		return error_hint(err, "tracectl stop %s -o FILE fetches it", s->name);
 	}
-	if (!s->ring) {
-		error_set(err, -EINVAL, "session \"%s\" is no flight recorder", s->name);
-		error_hint(err, "start it with --ring, or end it: tracectl stop %s -o", s->name);
-		err->hint_needs_output = true;
-		return -EINVAL;
-	}
+	r = verb_check_spool(s, err);
+	if (r < 0)
+		return r;
 	if (!snapshot->output)
 		return error_set(err, -EINVAL, "a snapshot needs an output");
 	r = verb_new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);

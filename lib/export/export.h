@@ -109,6 +109,8 @@ struct export_options {
 	 * none.
 	 */
 	int pages_fd;
+	struct stream_part part;	    /* bytes 0: the whole stream. Not with follow */
+	uint64_t skip_from;		    /* as in index_options; only with follow */
 	const struct export_follow *follow; /* NULL: the stream is complete. Not with merges. */
 	/* If set, out_fd receives the frames of export/segment.h. */
 	struct export_rotate rotate;

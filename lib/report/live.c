@@ -9,11 +9,18 @@
 #include "report/sink.h"
 #include "trace/merge.h"
 
+/*
+ * At the first FLUSH no event is ripe (index.h). At the second one those before the first one are,
+ * which may have come right after the start. They belong to the first whole window.
+ */
+#define FIRST_FLUSHES 2
+
 struct sink_live {
 	struct sink_report report; /* the first member, for the functions of sink.c */
 	struct report_options options;
 	struct buf frame;
 	struct frame_window window;
+	unsigned begins;  /* flushes so far, up to FIRST_FLUSHES */
 	unsigned flushes; /* in this window */
 };
 
@@ -151,6 +158,10 @@ static int live_sync(struct sink *sink, struct error *err)
 {
 	struct sink_live *s = to_live(sink);
 
+	if (s->begins < FIRST_FLUSHES) {
+		s->begins++;
+		return 0;
+	}
 	return ++s->flushes < REPORT_WINDOW_FLUSHES ? 0 : live_end_window(s, err);
 }
 

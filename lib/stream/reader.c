@@ -402,3 +402,13 @@ int stream_reader_load_part(const struct stream_reader *r, const struct chunk *c
 	}
 	return reader_read_stored(r, chunk, from, len, out, err);
 }
+
+bool stream_reader_has_events(const struct stream_reader *r, const struct chunk *chunk)
+{
+	struct subbufs_header h;
+
+	return chunk->type == CHUNK_SUBBUFS &&
+	       !(pread_full(r->fd, &h, sizeof(h), (off_t)chunk_payload_offset(chunk)) ==
+			 sizeof(h) &&
+		 le32toh(h.buffer) == BUFFER_TASKS);
+}

@@ -55,6 +55,9 @@ int stream_reader_refresh(struct stream_reader *r, struct error *err);
  */
 int stream_reader_next(struct stream_reader *r, struct chunk *ret, struct error *err);
 
+/* True of sub-buffers with events; names of tasks are none. */
+bool stream_reader_has_events(const struct stream_reader *r, const struct chunk *chunk);
+
 /*
  * Loads a chunk's payload, decompressed, into out (replaced), and checks its hash. Threads may
  * share the reader if each has its own buffer. -EBADMSG: damaged.

@@ -42,7 +42,12 @@ int stream_index_warn_count(struct stream_index *index, uint64_t count, const ch
 int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
 		      const struct index_options *options, struct error *err)
 {
-	*ret = (struct stream_index){ .reader = reader };
+	*ret = (struct stream_index){ .reader = reader,
+				      .part = options->part,
+				      .skip = options->skip_from ? UINT64_MAX : 0,
+				      .skip_from = options->skip_from };
+	if (options->part.bytes)
+		reader->size = MIN(reader->size, options->part.bytes);
 	if (loader_new(&ret->loader, ret, reader, options) < 0)
 		return error_errno(err, -ENOMEM, "can't load the capture stream");
 	return 0;
@@ -87,6 +92,14 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 	return 0;
 }
 
+bool stream_index_skips(const struct stream_index *index, const struct chunk *chunk)
+{
+	return chunk->offset < index->skip &&
+	       (chunk->type == CHUNK_FLUSH || chunk->type == CHUNK_MARKS ||
+		chunk->type == CHUNK_SAMPLES || chunk->type == CHUNK_POLLS ||
+		stream_reader_has_events(index->reader, chunk));
+}
+
 int stream_index_next(struct stream_index *index, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -95,6 +108,10 @@ int stream_index_next(struct stream_index *index, struct error *err)
 	int r;
 
 	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
+		if (chunk.type == CHUNK_FLUSH && chunk.offset >= index->skip_from)
+			index->skip = MIN(index->skip, chunk.offset);
+		if (stream_index_skips(index, &chunk))
+			continue;
 		r = loader_add(index->loader, &chunk, err);
 		if (r < 0)
 			return r;
@@ -114,6 +131,20 @@ int stream_index_next(struct stream_index *index, struct error *err)
 	return error_move(err, &why);
 }
 
+static int index_end_part(struct stream_index *index)
+{
+	Traced__Capture__End *end = index->info.end ? NULL : malloc(sizeof(*end));
+
+	if (!end)
+		return index->info.end ? 0 : -ENOMEM;
+	traced__capture__end__init(end);
+	end->reason = TRACED__CAPTURE__END__REASON__SNAPSHOT;
+	end->start_boot_ns = index->part.start_boot_ns;
+	end->boot_ns = index->part.boot_ns;
+	index->info.end = end;
+	return 0;
+}
+
 int stream_index_finish(struct stream_index *index, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
@@ -121,12 +152,14 @@ int stream_index_finish(struct stream_index *index, struct error *err)
 	int r;
 
 	while ((r = stream_reader_next(index->reader, &chunk, &why)) > 0) {
-		r = loader_add(index->loader, &chunk, err);
+		r = stream_index_skips(index, &chunk) ? 0 : loader_add(index->loader, &chunk, err);
 		if (r < 0)
 			return r;
 	}
 	if (r < 0 && r != -ENODATA && r != -EBADMSG)
 		return error_move(err, &why);
+	if (index->part.bytes && index_end_part(index) < 0)
+		return error_errno(err, -ENOMEM, "can't load the capture stream");
 	index->ended = true;
 	index->ripe = UINT64_MAX;
 	if (loader_seal(index->loader, err) < 0)

@@ -17,6 +17,12 @@
 
 struct loader;
 
+/* The first bytes of a stream that goes on: an END is thought behind them. */
+struct stream_part {
+	uint64_t bytes;			 /* 0: no part, but the whole stream */
+	uint64_t start_boot_ns, boot_ns; /* as in END */
+};
+
 struct stream_index {
 	struct trace_info info;
 	struct ring_index rings[BUFFER_COUNT];
@@ -29,6 +35,10 @@ struct stream_index {
 
 	struct stream_reader *reader; /* borrowed */
 	struct loader *loader;	      /* owned */
+	struct stream_part part;      /* as in index_options */
+	uint64_t skip;		      /* what was recorded before this offset is left out;
+				       * UINT64_MAX: it is not known yet */
+	uint64_t skip_from;	      /* as in index_options */
 	bool ended;		      /* the reader's data is all there will be */
 	uint64_t ripe;		      /* an offset: chunks before it can be given out;
 				       * UINT64_MAX: all */
@@ -38,6 +48,12 @@ struct stream_index {
 struct index_options {
 	bool raw_addresses;
 	const char *trace_options; /* replaces the recorded options; or NULL */
+	struct stream_part part;
+	/*
+	 * Not 0: leaves out what was recorded before the first FLUSH from this offset on, as the
+	 * rings may have held it for long.
+	 */
+	uint64_t skip_from;
 };
 
 /*
@@ -54,6 +70,10 @@ int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
 int stream_index_next(struct stream_index *index, struct error *err);
 /* Loads the rest: the reader's data is all there will be. Returns 0 or as stream_index_next(). */
 int stream_index_finish(struct stream_index *index, struct error *err);
+/*
+ * True of a chunk before index->skip that is left out: its events, but not what decoding needs.
+ */
+bool stream_index_skips(const struct stream_index *index, const struct chunk *chunk);
 /* Empties info.task_readings after their use. */
 void stream_index_forget_readings(struct stream_index *index);
 /* Call after the export: adds warnings about problems found during it. */

@@ -121,6 +121,36 @@ def of_a_session(test):
     check(test.run("cancel", "-q", name).status == 0, "cancel")
 
 
+def of_an_ordinary_session(test):
+    """What it has up to now, and it goes on: later all is in its file."""
+    name = f"{test.name}-plain"
+    r = test.run("start", "-q", "--name", name, "-e", "sched", "-e", "timer:timer_start")
+    check(r.status == 0, r)
+    seen = 0
+    for _ in range(2):
+        for _ in range(CHILDREN):
+            subprocess.run(["true"], check=True)
+        r = test.run("report", "sched", "--session", name, "--json", "--by", "comm")
+        check(r.status == 0 and r.err == "", r)
+        runs = {row["comm"]: row["runs"] + row["cut"] for row in json.loads(r.out)["reports"][0]["rows"]}
+        check(runs.get("true", 0) >= seen + CHILDREN, f"{runs.get('true')} after {seen}")
+        seen = runs["true"]
+    r = test.run("snapshot", "-q", name, "-o", "part.json")
+    check(r.status == 0, r)
+    part = json.loads((test.dir / "part.json").read_text("utf-8"))["otherData"]
+    check(part["ended"] == "snapshot" and not part.get("warnings"), part)
+    r = test.run("report", "timer", "--session", name)
+    check(r.status in (0, 3) and r.err == "" and "0x" not in r.out, r)
+    check(test.run("stop", "-q", name, "-o", "all.traced").status == 0, "stop")
+    r = test.run("report", "sched", "--json", "--by", "comm", "all.traced")
+    check(r.status == 0 and r.err == "", r)
+    runs = {row["comm"]: row["runs"] + row["cut"] for row in json.loads(r.out)["reports"][0]["rows"]}
+    check(runs["true"] >= seen, runs)
+    # Only a running one.
+    r = test.run("report", "sched", "--session", name)
+    check(r.status == 1 and "there is no session" in r.err, r)
+
+
 def with_a_page(test):
     """The recording is written in any form; a page has the tables."""
     for name, tables in (("x.html", True), ("x.json", False), ("x.pftrace", False)):
@@ -250,6 +280,7 @@ def main():
     test.case("without a file", without_a_file)
     test.case("of nothing", of_nothing)
     test.case("of a session", of_a_session, daemon=True)
+    test.case("of an ordinary session", of_an_ordinary_session, daemon=True)
     test.case("with a page", with_a_page)
     test.case("refusals", refusals)
     test.case("merging", merging)

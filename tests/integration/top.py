@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-from harness import PATIENCE_S, Test, check, need, settled
+from harness import PATIENCE_S, Test, as_nobody, check, need, settled
 
 # A task that runs all the time, and one that makes many short system calls.
 BURNER = "while :; do :; done"
@@ -73,6 +73,8 @@ def batch(test):
     runtimes = [seconds(tables["sched"]["burner"]["runtime"]) for _, tables in parts if "burner" in tables.get("sched", {})]
     # Other tests may keep the CPUs busy, too.
     check(len(runtimes) >= len(parts) // 2 and sum(runtimes) > 0.1, runtimes)
+    spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
+    check(all(span > 0.8 for span in spans[:-1]), spans)
     for head, tables in parts[:-1]:
         check(re.search(r"[\d,]+ events/s, (none|[\d,]+) lost.*; cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal", head), head)
         check("sched:sched_switch" in tables["counts"], list(tables["counts"]))
@@ -108,6 +110,90 @@ def ends(test):
         r = subprocess.run(test.arguments("top", "-q", "--batch", "--name", test.name, "-t", "5s"), cwd=test.dir,
                            env=test.environment(), stdout=full, stderr=subprocess.PIPE, check=False)
     check(r.returncode == 1 and r.stderr.count(b"No space left") == 1, r)
+
+
+def of_a_session(test):
+    """Another's recording from now on, and that stays whole."""
+    name = f"{test.name}-other"
+    r = test.run("start", "-q", "--name", name, "-e", "sched")
+    check(r.status == 0, r)
+    subprocess.run([shutil.copy("/bin/true", test.dir / "before")], check=True)
+    for _ in range(2):
+        with Load(test, burner=BURNER):
+            r = test.run("top", "-q", "--batch", "--session", name, "-t", "5s", "--top", "1000")
+        check(r.status == 0 and r.err == "", r)
+        parts = windows(r.out)
+        check(len(parts) >= 2, r)
+        rows = [set(tables.get("sched", {})) for _, tables in parts]
+        check(sum("burner" in names for names in rows) >= len(parts) - 1, rows)
+        check(not any("before" in names for names in rows), rows)
+        check(all("syscalls" not in tables for _, tables in parts), [list(tables) for _, tables in parts])
+        spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
+        check(all(0.8 < span < 3 for span in spans), spans)
+    check(name in test.run("list").out, "the session ended")
+    # A follower that is not read does not matter.
+    process = test.start("top", "-q", "--batch", "--session", name)
+    process.stdout.readline()
+    process.send_signal(signal.SIGSTOP)
+    r = test.run("report", "sched", "--session", name, "--json", "--by", "comm")
+    check(r.status == 0 and r.err == "", r)
+    check("before" in {row["comm"] for row in json.loads(r.out)["reports"][0]["rows"]}, r)
+    r = test.run("stop", "-q", name, "-o", "all.traced")
+    check(r.status == 0 and r.err == "", r)
+    process.send_signal(signal.SIGCONT)
+    r = test.finish(process)
+    check(r.status == 0 and r.err == "", r)
+    r = test.run("report", "sched", "--json", "--by", "comm", "all.traced")
+    check(r.status == 0 and r.err == "", r)
+    rows = {row["comm"]: row["runs"] for row in json.loads(r.out)["reports"][0]["rows"]}
+    check("burner" in rows and "before" in rows, rows)
+
+
+def session_refusals(test):
+    name = f"{test.name}-ring"
+    check(test.run("start", "-q", "--ring", "--name", name, "-e", "sched").status == 0, "start")
+    for arguments, status, says in (
+            (["--session", name], 1, "is a flight recorder"),
+            (["--session", "none-such"], 1, "there is no session"),
+            (["--session", name, "-e", "irq"], 2, "exclude each other")):
+        r = test.run("top", "-q", "--batch", *arguments)
+        check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
+    test.daemon.socket.parent.chmod(0o755)
+    test.daemon.socket.chmod(0o666)
+    check(test.run("start", "-q", "--name", f"{name}-root", "-e", "sched").status == 0, "start")
+    r = test.run("top", "-q", "--batch", "--session", f"{name}-root", wrap=as_nobody())
+    check(r.status == 1 and "is another user's" in r.err and not r.out, r)
+    test.dir.chmod(0o1777)
+    r = test.run("report", "sched", "--session", f"{name}-root", wrap=as_nobody())
+    check(r.status == 1 and "is another user's" in r.err and not r.out, r)
+    check(test.run("cancel", "-q", f"{name}-root").status == 0, "cancel")
+    process = test.start("record", "-q", "--stream", "--name", f"{name}-stream", "-e", "sched", "-o", "x.json")
+    settled("it records", lambda: test.run("mark", "x", "--name", f"{name}-stream").status == 0)
+    for command in (["top", "--batch"], ["report", "sched"]):
+        r = test.run(*command, "--session", f"{name}-stream")
+        check(r.status == 1 and "is being written while it records" in r.err and not r.out, r)
+    process.send_signal(signal.SIGINT)
+    check(test.finish(process).status == 0, "the stream")
+    check(test.run("cancel", "-q", name).status == 0, "cancel")
+
+
+def decay(test):
+    """A task that worked a moment ago is still seen, with less each second."""
+    for decays in (False, True):
+        process = test.start("top", "-q", "--batch", "--name", test.name, "-e", "sched", "--top", "1000", "-t", "7s",
+                             *["--decay"] * decays, "sched")
+        process.stdout.readline()
+        with Load(test, burner=BURNER):
+            time.sleep(1.5)
+        r = test.finish(process)
+        check(r.status == 0 and r.err == "", r)
+        lines = [re.split(r"\s{2,}", line) for line in r.out.splitlines() if line.startswith("burner ")]
+        # Its run has a part in three seconds at most, and dash may start late.
+        check(len(lines) >= 4 if decays else 1 <= len(lines) <= 4, r)
+        if decays:
+            runtimes = [seconds(line[2]) for line in lines]
+            check(runtimes[-1] < max(runtimes) / 2, runtimes)
+            check(len({line[-3] for line in lines[-2:]}) == 1, lines)
 
 
 def children_of(pid):
@@ -151,6 +237,7 @@ def refusals(test):
             (["nothing"], 2, "top has no table 'nothing'"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
+            (["--by", "color"], 2, "they are made by"),
             (["-t", "3s", "--sort", "color"], 1, "no table has a column 'color'"),
             (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
         r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
@@ -234,6 +321,10 @@ def page(test):
         frozen = t.lines()
         time.sleep(2.5)
         check(t.lines()[4:22] == frozen[4:22], "it is not frozen")
+        t.keys("d")
+        t.await_line(2, "last second")
+        t.keys("d")
+        t.await_line(2, "decayed")
         t.keys("f")
         settled("it goes on", lambda: t.lines()[4:22] != frozen[4:22])
         t.keys("q")
@@ -319,6 +410,9 @@ def main():
     test.case("ends, with a daemon", ends, daemon=True)
     test.case("batch, with a daemon", batch, daemon=True)
     test.case("refusals", refusals)
+    test.case("decay", decay)
+    test.case("of a session", of_a_session, daemon=True)
+    test.case("session refusals", session_refusals, daemon=True)
     test.case("page", page)
     test.case("resizing", resizing)
     test.case("terminal goes", terminal_goes)

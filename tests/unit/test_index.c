@@ -184,6 +184,74 @@ static void short_symbol_lines_are_counted(void **state _unused_)
 	buf_deinit(&text);
 }
 
+static void load_with(struct stream_index *index, const struct maker *m,
+		      const struct index_options *o)
+{
+	static struct stream_reader reader; /* the index refers to it */
+
+	assert_int_equal(stream_reader_init(&reader, m->fd, NULL), 0);
+	assert_int_equal(stream_index_open(index, &reader, o, NULL), 0);
+}
+
+/* Events of CPU 0, a task's birth of CPU 2, a FLUSH, events of CPU 1, and another FLUSH. */
+static uint64_t put_two_flushes(struct maker *m)
+{
+	uint64_t first;
+
+	begin(m);
+	event_print_mark(m, 1000, 7, "before");
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	event_newtask(m, 1500, 7, 8, "child", 0);
+	maker_flush(m, 2, BUFFER_TASKS, 0);
+	first = m->writer.bytes;
+	add(m, CHUNK_FLUSH, "", 0);
+	event_print_mark(m, 2000, 7, "after");
+	maker_flush(m, 1, BUFFER_MAIN, 0);
+	add(m, CHUNK_FLUSH, "", 0);
+	return first;
+}
+
+/* The first bytes of a stream are as good as a whole one. */
+static void a_part_has_an_end(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	const uint64_t first = put_two_flushes(&m);
+	const struct index_options o = { .part = { first, 100, 2500 } };
+
+	load_with(&index, &m, &o);
+	assert_int_equal(stream_index_finish(&index, NULL), 0);
+	assert_false(index.incomplete);
+	assert_int_equal(index.warning_count, 0);
+	assert_int_equal(index.info.end->reason, TRACED__CAPTURE__END__REASON__SNAPSHOT);
+	assert_int_equal(index.info.end->start_boot_ns, 100);
+	assert_int_equal(index.info.end->boot_ns, 2500);
+	assert_true(ring_index_has(&index.rings[BUFFER_MAIN], 0));
+	assert_false(ring_index_has(&index.rings[BUFFER_MAIN], 1));
+}
+
+/* Events before a FLUSH are left out, but not the names of tasks. */
+static void earlier_events_are_skipped(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	const uint64_t first = put_two_flushes(&m);
+
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(stream_index_deinit) struct stream_index index;
+		/* From the first FLUSH, or from the second one. */
+		const struct index_options o = { .skip_from = first + (uint64_t)i };
+
+		load_with(&index, &m, &o);
+		assert_int_equal(stream_index_next(&index, NULL), 1);
+		assert_int_equal(index.last_flush == first, !i);
+		assert_int_equal(index.skip, index.last_flush);
+		assert_int_equal(stream_index_finish(&index, NULL), 0);
+		assert_true(ring_index_has(&index.rings[BUFFER_TASKS], 2));
+		assert_false(ring_index_has(&index.rings[BUFFER_MAIN], 0));
+		assert_int_equal(ring_index_has(&index.rings[BUFFER_MAIN], 1), !i);
+	}
+}
+
 static void a_header_is_not_long(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -366,6 +434,8 @@ int main(void)
 		cmocka_unit_test(rings_of_a_later_version_are_left_out),
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
+		cmocka_unit_test(a_part_has_an_end),
+		cmocka_unit_test(earlier_events_are_skipped),
 		cmocka_unit_test(a_header_is_not_long),
 		cmocka_unit_test(a_bad_layout_is_explained),
 		cmocka_unit_test(clock_readings_are_thinned),

@@ -204,10 +204,32 @@ static void a_flight_recorder_gives_snapshots(void **state)
 	assert_null(reply->error);
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "snapshot 0");
+	client_close(&c);
+	close(out);
+}
+
+static void others_give_what_they_have(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
 	start_ok(d, &c, "plain", false);
-	reply = ask(d, &c, snapshot_request("plain", "txt"), out);
-	assert_true(reply->error->hint_needs_output);
-	assert_error(reply, EINVAL, "--ring, or end it: tracectl stop plain -o");
+	for (int i = 0; i < 2; i++) {
+		reply = ask(d, &c, snapshot_request("plain", "txt"), out);
+		assert_null(reply->error);
+		assert_int_equal(reply->finished->session->state,
+				 TRACED__CONTROL__SESSION__STATE__RECORDING);
+		done_with(reply);
+		assert_true(lseek(out, 0, SEEK_END) > 0);
+		assert_int_equal(spool_files(d, false), 1);
+	}
+	reply = ask(d, &c, stop_request("plain", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_error(ask(d, &c, snapshot_request("plain", "txt"), out), ENOENT, "no session");
 	client_close(&c);
 	close(out);
 }
@@ -385,6 +407,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_full_spool_ends_it_with_what_there_is),
 		SERVICE_TEST(a_start_that_fails_leaves_nothing),
 		SERVICE_TEST(a_flight_recorder_gives_snapshots),
+		SERVICE_TEST(others_give_what_they_have),
 		SERVICE_TEST(a_ring_that_never_runs_dry_starves_nobody),
 		SERVICE_TEST(an_end_frees_nothing_before_the_loop_goes_on),
 		SERVICE_TEST(no_tracefs_is_an_answer),

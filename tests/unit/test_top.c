@@ -15,6 +15,7 @@
 #include "exported.h"
 #include "make_stream.h"
 #include "own_folder.h"
+#include "top_decay.h"
 #include "top_keep.h"
 #include "top_view.h"
 
@@ -114,6 +115,67 @@ static void a_page_fits_each_terminal(void **state _unused_)
 		assert_int_equal(lines, sizes[i][0]);
 	}
 	frame_tables_deinit(&f);
+}
+
+/* A window at that second, with one row; name NULL: with none. */
+static void add_window(struct top_decay *d, uint64_t second, const char *name, uint64_t runtime,
+		       uint64_t max)
+{
+	static const struct column columns[] = {
+		COLUMN("task", COLUMN_TEXT),	  COLUMN("tid", COLUMN_NUMBER),
+		COLUMN("runtime", COLUMN_TIME),	  COLUMN("runs", COLUMN_COUNT),
+		COLUMN("delay-avg", COLUMN_TIME), COLUMN("delay-max", COLUMN_TIME),
+	};
+	struct frame_tables f = { .window = { .ts = second * 1000000000 } };
+
+	assert_int_equal(table_new(&f.tables[0], "sched", columns, ARRAY_SIZE(columns), "runtime"),
+			 0);
+	f.count = 1;
+	if (name) {
+		table_put_text(f.tables[0], (struct text){ name, (uint32_t)strlen(name) });
+		table_put_number(f.tables[0], 7);
+		table_put_count(f.tables[0], runtime);
+		table_put_count(f.tables[0], 4);
+		table_put_count(f.tables[0], max ? max / 2 : TABLE_UNKNOWN);
+		table_put_count(f.tables[0], max ?: TABLE_UNKNOWN);
+	}
+	top_decay_add(d, &f);
+	assert_int_equal(f.count, 0);
+}
+
+static void assert_decayed(struct top_decay *d, const char *wanted)
+{
+	struct report_options options = { .form = REPORT_CSV };
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct frame_tables made = { 0 };
+
+	assert_int_equal(top_decay_make(d, &made), 0);
+	assert_int_equal(made.count, 1);
+	assert_int_equal(table_write(made.tables[0], &options, true, &out, NULL), 0);
+	assert_string_equal(strchr(buf_string(&out), '\n') + 1, wanted);
+	frame_tables_deinit(&made);
+}
+
+static void windows_decay(void **state _unused_)
+{
+	struct top_decay d = { 0 };
+
+	add_window(&d, 10, "a", 700, 50);
+	assert_decayed(&d, "\"a\",7,700,4,25,50\r\n");
+	/* Two seconds later it counts half; the weights are 1 and 1/2. */
+	add_window(&d, 12, NULL, 0, 0);
+	assert_decayed(&d, "\"a\",7,233,1,25,50\r\n");
+	/* A largest value stays, an average is the newest known one. */
+	add_window(&d, 14, "a", 700, 20);
+	assert_decayed(&d, "\"a\",7,500,3,10,50\r\n");
+	add_window(&d, 14, "a", 700, 0);
+	assert_decayed(&d, "\"a\",7,573,3,10,50\r\n");
+	/* Then it is gone. */
+	for (unsigned i = 0; i < TOP_DECAY_WINDOWS; i++)
+		add_window(&d, 15 + i, NULL, 0, 0);
+	assert_int_equal(d.count, TOP_DECAY_WINDOWS);
+	assert_decayed(&d, "");
+	top_decay_deinit(&d);
 }
 
 /* On 80 columns: what is important has its place, and a column that is sorted by always has. */
@@ -351,6 +413,7 @@ static void a_snapshot_has_the_latest_events(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(windows_decay),
 		cmocka_unit_test(a_page_fits_each_terminal),
 		cmocka_unit_test(columns_are_chosen),
 		cmocka_unit_test(keys_move_and_filter),

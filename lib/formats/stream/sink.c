@@ -86,12 +86,22 @@ static int stream_copy_bytes(struct sink_stream *s, const struct stream_reader *
 	return 0;
 }
 
+static int stream_put_chunk(struct sink_stream *s, const struct chunk_header *h,
+			    const struct iovec *payload, struct error *err)
+{
+	static const uint8_t zeros[CHUNK_ALIGN];
+	struct output *out = s->out;
+
+	buf_append(&out->buf, h, sizeof(*h));
+	buf_append(&out->buf, payload->iov_base, payload->iov_len);
+	buf_append(&out->buf, zeros, stream_padding(payload->iov_len));
+	return stream_cant_write(buf_error(&out->buf) ?: output_settle(out), err);
+}
+
 /* Copies a chunk for keeping: sub-buffers inline, symbols compressed. */
 static int stream_copy_chunk(struct sink_stream *s, const struct stream_reader *reader,
 			     const struct chunk *chunk, struct error *err)
 {
-	static const uint8_t zeros[CHUNK_ALIGN];
-	struct output *out = s->out;
 	struct chunk_header h;
 	struct iovec payload;
 	int r;
@@ -108,10 +118,7 @@ static int stream_copy_chunk(struct sink_stream *s, const struct stream_reader *
 	if (r)
 		payload = (struct iovec){ s->packed.data, s->packed.len };
 	h = stream_chunk_header(chunk->type, r ? CHUNK_ZSTD : 0, chunk->cpu, &payload, 1);
-	buf_append(&out->buf, &h, sizeof(h));
-	buf_append(&out->buf, payload.iov_base, payload.iov_len);
-	buf_append(&out->buf, zeros, stream_padding(payload.iov_len));
-	return stream_cant_write(buf_error(&out->buf) ?: output_settle(out), err);
+	return stream_put_chunk(s, &h, &payload, err);
 }
 
 /* For an imported stream, which is complete. */
@@ -136,14 +143,56 @@ static int stream_copy_chunks(struct sink_stream *s, const struct stream_reader 
 	return r < 0 ? r : stream_copy_bytes(s, reader, reader->offset, err);
 }
 
-static int stream_copy(struct sink *sink, const struct stream_index *index, bool last _unused_,
+/* The copied part has no END yet. */
+static int stream_end_part(struct sink_stream *s, const Traced__Capture__End *end,
+			   struct error *err)
+{
+	size_t len = traced__capture__end__get_packed_size(end);
+	struct iovec payload;
+	struct chunk_header h;
+	char *p;
+
+	buf_clear(&s->payload);
+	p = buf_reserve(&s->payload, len);
+	if (!p)
+		return error_errno(err, -ENOMEM, "can't copy the stream");
+	traced__capture__end__pack(end, (uint8_t *)p);
+	payload = (struct iovec){ p, len };
+	h = stream_chunk_header(CHUNK_END, 0, 0, &payload, 1);
+	return stream_put_chunk(s, &h, &payload, err);
+}
+
+/* Copies all but what the index skips. */
+static int stream_copy_kept(struct sink_stream *s, const struct stream_index *index,
+			    struct error *err)
+{
+	struct stream_reader own = *index->reader;
+	const uint64_t until = own.offset;
+	struct chunk chunk;
+	int r = 0;
+
+	own.offset = MAX(s->at, (uint64_t)STREAM_MAGIC_SIZE);
+	while (own.offset < MIN(until, index->skip) &&
+	       (r = stream_reader_next(&own, &chunk, err)) > 0) {
+		if (!stream_index_skips(index, &chunk))
+			continue;
+		r = stream_copy_bytes(s, index->reader, chunk.offset, err);
+		if (r < 0)
+			return r;
+		s->at = own.offset;
+	}
+	return r < 0 ? r : stream_copy_bytes(s, index->reader, until, err);
+}
+
+static int stream_copy(struct sink *sink, const struct stream_index *index, bool last,
 		       struct error *err)
 {
 	struct sink_stream *s = container_of(sink, struct sink_stream, sink);
 	const struct stream_reader *reader = index->reader;
+	int r = reader->pages_fd ? stream_copy_chunks(s, reader, err)
+				 : stream_copy_kept(s, index, err);
 
-	return reader->pages_fd ? stream_copy_chunks(s, reader, err)
-				: stream_copy_bytes(s, reader, reader->offset, err);
+	return r == 0 && last && index->part.bytes ? stream_end_part(s, index->info.end, err) : r;
 }
 
 const struct sink_ops sink_stream_ops = {
