@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "daemon/capture/plan/plan.h"
 #include "daemon/capture/tracefs/setting.h"
 #include "recording.h"
 
@@ -314,6 +315,61 @@ static void held_by_the_unseen_is_not_waited_for(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+#define SWITCH_TRIGGER "events/sched/sched_switch/trigger"
+
+static void set_triggers_until_killed(struct recording *rec, const char *instance)
+{
+	struct journal j;
+	struct plan p = { 0 };
+
+	plan_trigger(&p, instance, SWITCH_TRIGGER,
+		     "stacktrace:3 if prev_pid == 0 && next_prio > 9");
+	plan_trigger(&p, instance, SWITCH_TRIGGER, "enable_event:sched:sched_waking:1");
+	/* A trigger that the kernel refuses, killed before its plan is undone. */
+	plan_trigger(&p, instance, SWITCH_TRIGGER, "no_such_command");
+	if (p.failed || journal_create(&j, rec->state, instance, NULL) < 0)
+		_exit(1);
+	p.steps[2].optional = true;
+	if (plan_apply(&p, fs, &j, NULL) < 0 || p.steps[2].refused != -EINVAL)
+		_exit(1);
+	kill(getpid(), SIGKILL);
+}
+
+static void triggers_of_the_killed_are_removed(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf set = BUF_INIT, left = BUF_INIT;
+	struct recording rec;
+	char name[64];
+	int status, undone;
+	pid_t pid;
+
+	recording_init(&rec, fs);
+	/* The instance is in no journal: its end would remove the triggers, too. */
+	snprintf(name, sizeof(name), "traced-%d-trig..gers", getpid());
+	assert_int_equal(tracefs_make_instance(fs, name), 0);
+	pid = fork();
+	if (pid == 0)
+		set_triggers_until_killed(&rec, name);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	_cleanup_close_ int dir = tracefs_open_instance(fs, name);
+
+	tracefs_read(dir, SWITCH_TRIGGER, &set);
+	undone = capture_recover(&rec.env, NULL, &err);
+	tracefs_read(dir, SWITCH_TRIGGER, &left);
+	dir = close_fd(dir);
+	assert_int_equal(tracefs_remove_instance(fs, name), 0);
+	assert_true(WIFSIGNALED(status));
+	assert_non_null(strstr(buf_string(&set), "if prev_pid == 0 && next_prio > 9"));
+	assert_non_null(strstr(buf_string(&set), "enable_event:sched:sched_waking:"));
+	if (undone < 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(undone, 2);
+	/* The list of commands, for a file without triggers. */
+	assert_int_equal(*buf_string(&left), '#');
+	recording_deinit(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +378,7 @@ int main(void)
 		cmocka_unit_test(what_was_changed_after_the_crash_stays),
 		cmocka_unit_test(living_recorder_is_left_alone),
 		cmocka_unit_test(held_by_the_unseen_is_not_waited_for),
+		cmocka_unit_test(triggers_of_the_killed_are_removed),
 	};
 
 	fs = open_tracefs_or_skip();

@@ -87,6 +87,75 @@ static void applied_and_undone(void **state)
 	plan_deinit(&p);
 }
 
+#define HISTS "events/sched/sched_switch/trigger"
+#define OUR_HISTS "instances/traced-1-a..b/" HISTS
+#define HIST_A "hist:keys=next_pid:t=common_timestamp"
+#define HIST_B "hist:keys=next_pid:d=common_timestamp-$t if prio > 9"
+
+static void plan_two_hists(struct fixture *f, struct plan *p)
+{
+	fake_dir(&f->root, "instances/traced-1-a..b");
+	fake_dir(&f->root, "instances/traced-1-a..b/events");
+	fake_dir(&f->root, "instances/traced-1-a..b/events/sched");
+	fake_dir(&f->root, "instances/traced-1-a..b/events/sched/sched_switch");
+	fake_file(&f->root, OUR_HISTS, "# as before\n");
+	assert_non_null(plan_trigger(p, "traced-1-a..b", HISTS, HIST_A));
+	assert_non_null(plan_trigger(p, "traced-1-a..b", HISTS, HIST_B));
+	assert_int_equal(plan_apply(p, f->fs, &f->journal, NULL), 0);
+	assert_string_equal(fake_text(&f->root, OUR_HISTS), "# as before\n" HIST_A HIST_B);
+	assert_string_equal(fake_text(&f->root, "state/traced-1-unit.journal"),
+			    "append " OUR_HISTS " !" HIST_A "\n"
+			    "append " OUR_HISTS " !" HIST_B "\n");
+	/* A file of the kernel has no end to append to. */
+	fake_file(&f->root, OUR_HISTS, "");
+}
+
+static void triggers_are_removed_last_first(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_two_hists(f, &p);
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	assert_string_equal(fake_text(&f->root, OUR_HISTS), "!" HIST_B "!" HIST_A);
+	plan_deinit(&p);
+}
+
+static void triggers_of_the_dead_are_removed_last_first(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_two_hists(f, &p);
+	journal_close(&f->journal);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 2);
+	assert_string_equal(fake_text(&f->root, OUR_HISTS), "!" HIST_B "!" HIST_A);
+	assert_false(exists(f, "state/traced-1-unit.journal"));
+	plan_deinit(&p);
+}
+
+static void refused_trigger_removes_those_before(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_two_hists(f, &p);
+	plan_trigger(&p, "traced-1-a..b", "events/sched/no_such/trigger", "stacktrace");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), -ENOENT);
+	assert_string_equal(fake_text(&f->root, OUR_HISTS), "!" HIST_B "!" HIST_A);
+	plan_deinit(&p);
+}
+
+static void triggers_of_a_removed_instance_are_undone(void **state)
+{
+	struct fixture *f = *state;
+
+	journal_append(&f->journal, "instances/traced-1-gone/" HISTS, "!" HIST_A);
+	journal_close(&f->journal);
+	assert_int_equal(capture_recover(&f->env, NULL, NULL), 0);
+	assert_false(exists(f, "state/traced-1-unit.journal"));
+}
+
 static void refused_step_undoes_those_before(void **state)
 {
 	struct fixture *f = *state;
@@ -527,6 +596,10 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(applied_and_undone),
+		TEST(triggers_are_removed_last_first),
+		TEST(triggers_of_the_dead_are_removed_last_first),
+		TEST(refused_trigger_removes_those_before),
+		TEST(triggers_of_a_removed_instance_are_undone),
 		TEST(refused_step_undoes_those_before),
 		TEST(optional_step_may_be_refused),
 		TEST(a_step_done_by_another_is_not_taken),

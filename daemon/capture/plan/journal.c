@@ -334,6 +334,21 @@ static int undoing_restore(struct undoing *u, const char *file, const char *old)
 	return tracefs_write(tracefs_root(u->fs), file, old) ?: 1;
 }
 
+/* The name of a recording, and so of its instance, may have two dots in a row. */
+static bool path_is_below(const char *path)
+{
+	if (*path == '/')
+		return false;
+	for (const char *p = path; *p;) {
+		size_t len = strcspn(p, "/");
+
+		if (len == 2 && strncmp(p, "..", 2) == 0)
+			return false;
+		p += len + (p[len] == '/');
+	}
+	return true;
+}
+
 /* Splits "FILE VALUE", or takes FILE alone. NULL: FILE is not below tracefs. */
 static const char *journal_take_file(char *args, char **ret_value)
 {
@@ -342,7 +357,19 @@ static const char *journal_take_file(char *args, char **ret_value)
 	*ret_value = blank ? blank + 1 : NULL;
 	if (blank)
 		*blank = '\0';
-	return args[0] == '/' || strstr(args, "..") ? NULL : args;
+	return path_is_below(args) ? args : NULL;
+}
+
+/*
+ * Returns 1 if the line was written. -EINVAL: the kernel can't read the line of a trigger. It had
+ * refused the trigger, too, or somebody removed the one whose variables this one uses. If it
+ * stands nevertheless, its instance can't be removed, which is an error.
+ */
+static int undoing_append(const struct undoing *u, const char *file, const char *line)
+{
+	int r = tracefs_append(tracefs_root(u->fs), file, line);
+
+	return r == -EINVAL && *line == '!' ? 0 : r ?: 1;
 }
 
 /* Returns 1 if the line was a step that is undone now, 0 if it only tells about one. */
@@ -366,8 +393,7 @@ static int undoing_line(struct undoing *u, char *line)
 	if (verb >= 2)
 		return undoing_note(u, file, verb == 2 ? value : NULL);
 	journal_unescape(value);
-	return verb ? tracefs_append(tracefs_root(u->fs), file, value) ?: 1
-		    : undoing_restore(u, file, value);
+	return verb ? undoing_append(u, file, value) : undoing_restore(u, file, value);
 }
 
 int journal_undo(const struct tracefs *fs, char *text, size_t len, struct buf *kept)

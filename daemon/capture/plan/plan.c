@@ -15,11 +15,15 @@
  *	                        ▼            ▼                           ▼
  *	                    the journal: one line before each step that needs an undo
  *
- * Four kinds of steps, by what undoes them:
+ * Five kinds of steps, by what undoes them:
  * - PLAN_INSTANCE creates an instance; removing it undoes the step and all writes within it.
  * - PLAN_WRITE writes within our own instance. It ends with the instance and needs no journal.
  * - PLAN_SET writes a setting that outlives us. Its old value is read first and restored.
  * - PLAN_ADD adds a line to a shared file (a probe); another line removes it.
+ * - PLAN_TRIGGER adds a trigger to an event of our own instance; the same line after '!' removes
+ *   it. Most triggers would end with the instance. But a histogram with variables holds a
+ *   reference on it (save_hist_vars()), so that its removal fails with -EBUSY. One that uses
+ *   another's variables must go before that one.
  *
  * Invariants:
  * - The journal line is written before its step. A crash between the two undoes a step that never
@@ -160,6 +164,18 @@ void plan_add(struct plan *p, const char *file, const char *line, const char *un
 	}
 }
 
+struct plan_step *plan_trigger(struct plan *p, const char *instance, const char *file,
+			       const char *trigger)
+{
+	struct plan_step *s = plan_add_step(p, PLAN_TRIGGER, instance, file, trigger);
+
+	if (s && asprintf(&s->old, "!%s", trigger) < 0) {
+		s->old = NULL;
+		p->failed = true;
+	}
+	return s;
+}
+
 static int step_write(const struct plan_step *s, const struct tracefs *fs)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
@@ -205,6 +221,27 @@ static int step_add(const struct plan_step *s, const struct tracefs *fs, struct 
 	return r < 0 ? r : tracefs_append(tracefs_root(fs), s->file, s->value);
 }
 
+/* To open the file without O_APPEND would remove other triggers. */
+static int step_append(const struct plan_step *s, const struct tracefs *fs, const char *line)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
+
+	return dir < 0 ? dir : tracefs_append(dir, s->file, line);
+}
+
+static int step_trigger(const struct plan_step *s, const struct tracefs *fs, struct journal *j)
+{
+	_cleanup_free_ char *file = NULL;
+	int r;
+
+	if (asprintf(&file, "instances/%s/%s", s->instance, s->file) < 0) {
+		file = NULL;
+		return -ENOMEM;
+	}
+	r = journal_append(j, file, s->old);
+	return r < 0 ? r : step_append(s, fs, s->value);
+}
+
 static int step_make_instance(struct plan_step *s, const struct tracefs *fs)
 {
 	int r = tracefs_make_instance(fs, s->instance), fd;
@@ -228,6 +265,8 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 		return step_set(s, fs, j);
 	case PLAN_ADD:
 		return step_add(s, fs, j);
+	case PLAN_TRIGGER:
+		return step_trigger(s, fs, j);
 	case PLAN_WRITE:
 		return step_write(s, fs);
 	}
@@ -245,6 +284,8 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
 	else if (s->kind == PLAN_ADD)
 		r = tracefs_append(tracefs_root(fs), s->file, s->old);
+	else if (s->kind == PLAN_TRIGGER)
+		r = step_append(s, fs, s->old);
 	/* -ENOENT: somebody else removed it first. */
 	return r == -ENOENT ? 0 : r;
 }

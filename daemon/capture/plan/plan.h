@@ -18,6 +18,11 @@ enum plan_kind {
 	 */
 	PLAN_SET,
 	PLAN_ADD, /* add a line to a top-level file; .old is the line that removes it */
+	/*
+	 * Add a trigger to an event of our own instance. A histogram with variables holds its
+	 * instance, which can't be removed before the trigger.
+	 */
+	PLAN_TRIGGER,
 };
 
 struct plan_step {
@@ -65,6 +70,9 @@ struct plan_step *plan_set(struct plan *p, const char *instance, const char *fil
 struct plan_step *plan_put(struct plan *p, const char *instance, const char *file,
 			   const char *value);
 void plan_add(struct plan *p, const char *file, const char *line, const char *undo);
+/* file: events/SYSTEM/EVENT/trigger. Returns the step, or NULL: out of memory. */
+struct plan_step *plan_trigger(struct plan *p, const char *instance, const char *file,
+			       const char *trigger);
 
 /*
  * Applies the steps not tried yet. Stops at the first refusal of a step that is not optional, and
