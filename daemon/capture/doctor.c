@@ -213,6 +213,21 @@ static void doctor_check_functions(struct examination *x)
 		      "no function_graph tracer; -p function works");
 }
 
+/* Each event has a file "hist" where the kernel has histograms (CONFIG_HIST_TRIGGERS). */
+static void doctor_check_histograms(struct examination *x)
+{
+	if (!doctor_has_file(x, "events/sched/sched_switch"))
+		return;
+	if (!doctor_has_file(x, "events/sched/sched_switch/hist"))
+		found(x, "histograms", DOCTOR_NOTE, "boot a kernel with CONFIG_HIST_TRIGGERS",
+		      "this kernel has no histograms of events");
+	else if (!doctor_has_file(x, "synthetic_events"))
+		found(x, "histograms", DOCTOR_NOTE, "boot a kernel with CONFIG_SYNTH_EVENTS",
+		      "histograms of events; no synthetic events");
+	else
+		found(x, "histograms", DOCTOR_OK, NULL, "histograms and synthetic events");
+}
+
 static void doctor_check_symbols(struct examination *x)
 {
 	_cleanup_free_ char *text = doctor_read(x->env->proc, "sys/kernel/kptr_restrict");
@@ -385,6 +400,7 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 	doctor_check_symbols(&x);
 	if (x.fs) {
 		doctor_check_functions(&x);
+		doctor_check_histograms(&x);
 		doctor_check_toplevel(&x);
 		doctor_check_instances(&x);
 		doctor_check_clock(&x);

@@ -126,6 +126,20 @@ static void an_old_kernel(void **state)
 		assert_string_not_equal(f->report.findings[i].check, "kernel");
 }
 
+static void histograms(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "events/sched/sched_switch/format", "");
+	assert_int_equal(find(f, "histograms")->verdict, DOCTOR_NOTE);
+	assert_non_null(strstr(find(f, "histograms")->mend, "CONFIG_HIST_TRIGGERS"));
+	fake_file(&f->root, "events/sched/sched_switch/hist", "");
+	assert_int_equal(find(f, "histograms")->verdict, DOCTOR_NOTE);
+	assert_non_null(strstr(find(f, "histograms")->mend, "CONFIG_SYNTH_EVENTS"));
+	fake_file(&f->root, "synthetic_events", "");
+	assert_int_equal(find(f, "histograms")->verdict, DOCTOR_OK);
+}
+
 static void functions(void **state)
 {
 	struct fixture *f = *state;
@@ -316,6 +330,7 @@ int main(void)
 		TEST(nothing_at_the_root),
 		TEST(an_old_kernel),
 		TEST(functions),
+		TEST(histograms),
 		TEST(lockdown),
 		TEST(hidden_symbols),
 		TEST(somebody_else_traces),
