@@ -6,7 +6,7 @@ no program's write fails because of a recording."""
 import os
 import threading
 
-from harness import INSTANCES, TRACEFS, Test, check, need, settled, top_level
+from harness import INSTANCES, TRACEFS, Test, as_nobody, check, need, settled, top_level
 
 OPTION = "options/copy_trace_marker"
 
@@ -50,6 +50,16 @@ def nobody_asked_for_them(test):
     for arguments in (["-O", "nocopy_trace_marker"], ["--cpus", "0"]):
         text = recorded(test, "x.txt", *arguments)
         check("free words" not in text, text[-1500:])
+
+
+def users_have_none(test):
+    test.daemon.socket.parent.chmod(0o755)
+    test.daemon.socket.chmod(0o666)
+    result = test.run("start", "--name", test.name, "-e", "sched", wrap=as_nobody())
+    check(result.status == 0, f"{result}")
+    check((instance_of(test) / OPTION).read_text().strip() == "0", "a user gets marks that may be root's alone")
+    result = test.run("cancel", test.name)
+    check(result.status == 0, f"{result}")
 
 
 def no_write_fails(test):
@@ -100,6 +110,7 @@ def main():
     need((TRACEFS / OPTION).exists(), "this kernel copies no marks")
     test.case("marks of the top level are in a recording", marks_are_copied, daemon=True)
     test.case("who does not want them has none", nobody_asked_for_them, daemon=True)
+    test.case("other users' recordings have none", users_have_none, daemon=True)
     test.case("no program's write fails", no_write_fails, daemon=True)
     test.case("the option ends with the recording", the_end_is_clean, daemon=True)
     test.end()
