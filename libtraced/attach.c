@@ -369,7 +369,7 @@ int traced_look(void)
 
 	/* A signal handler interrupted the holder of the lock. */
 	if (t->busy)
-		return word >= MARKS_GENERATION_MIN;
+		return word >= MARKS_GENERATION_MIN || user_event_wanted();
 	t->busy = 1;
 	barrier();
 	p = process_get();
@@ -381,7 +381,7 @@ int traced_look(void)
 	barrier();
 	t->busy = 0;
 	errno = saved;
-	return word >= MARKS_GENERATION_MIN;
+	return word >= MARKS_GENERATION_MIN || user_event_wanted();
 }
 
 struct ring *thread_attach(struct thread *t, uint32_t word)

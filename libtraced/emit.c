@@ -45,7 +45,20 @@ __attribute__((noinline)) static void mark_write_long(char phase, unsigned flags
 		.label = label, .flags = flags, .args = args, .arg_count = arg_count
 	};
 
-	traced_write(phase, &mark);
+	mark_emit(phase, &mark);
+}
+
+/* The caller's ring comes next. */
+__attribute__((noinline)) static void mark_tell_listeners(char phase, unsigned flags,
+							  struct traced_label *label,
+							  const struct traced_arg *args,
+							  size_t arg_count)
+{
+	const struct traced_mark mark = {
+		.label = label, .flags = flags, .args = args, .arg_count = arg_count
+	};
+
+	user_event_write(phase, &mark);
 }
 
 void traced_write_plain(char phase, struct traced_label *label)
@@ -54,6 +67,8 @@ void traced_write_plain(char phase, struct traced_label *label)
 	struct ring *r;
 	int64_t number = 0;
 
+	if (unlikely(user_event_wanted()))
+		mark_tell_listeners(phase, 0, label, NULL, 0);
 	if (unlikely(t->counts)) {
 		mark_write_long(phase, 0, label, NULL, 0);
 		return;
@@ -139,6 +154,8 @@ void traced_write_label(char phase, unsigned flags, struct traced_label *label,
 	struct thread *t = &traced_thread;
 	struct ring *r;
 
+	if (unlikely(user_event_wanted()))
+		mark_tell_listeners(phase, flags, label, args, arg_count);
 	if (likely(!t->counts && arg_count <= SHORT_ARGS)) {
 		int written;
 

@@ -82,6 +82,16 @@ static inline uint32_t page_word(void)
 	return __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED);
 }
 
+/* Whether another tracer listens: user_event.c. */
+static inline bool user_event_wanted(void)
+{
+	return __atomic_load_n(&traced_listeners, __ATOMIC_RELAXED);
+}
+void user_event_write(char phase, const struct traced_mark *mark);
+
+/* Writes the mark into the thread's ring. */
+void mark_emit(char phase, const struct traced_mark *mark);
+
 /* Counts a dropped mark during a recording. */
 void ring_drop(struct thread *t, struct ring *r);
 /*

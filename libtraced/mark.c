@@ -200,7 +200,7 @@ static void mark_write(struct thread *t, struct ring *r, char phase, const struc
 	ring_publish(r, (uint32_t)(r->head + (o.to - p)));
 }
 
-void traced_write(char phase, const struct traced_mark *mark)
+void mark_emit(char phase, const struct traced_mark *mark)
 {
 	struct thread *t = &traced_thread;
 	struct ring *r = ring_begin(t);
@@ -209,4 +209,11 @@ void traced_write(char phase, const struct traced_mark *mark)
 		return;
 	mark_write(t, r, phase, mark);
 	ring_end(t);
+}
+
+void traced_write(char phase, const struct traced_mark *mark)
+{
+	if (unlikely(user_event_wanted()))
+		user_event_write(phase, mark);
+	mark_emit(phase, mark);
 }

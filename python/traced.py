@@ -33,6 +33,8 @@ CATEGORY = "python"
 _library = ctypes.PyDLL("libtraced.so.1")
 # struct traced_page: 0 while nobody records, below 16 if a daemon has to be looked for.
 _page = ctypes.c_uint32.in_dll(_library, "traced_page")
+# Not 0 while another tracer listens.
+_listeners = ctypes.c_uint32.in_dll(_library, "traced_listeners")
 _library.traced_now.restype = ctypes.c_uint64
 _library.traced_dropped.restype = ctypes.c_uint64
 
@@ -124,7 +126,8 @@ def _id(number):
 
 def enabled():
     """Returns whether a mark would be written now."""
-    return _page.value != 0 and (_page.value >= 16 or bool(_library.traced_look()))
+    return ((_page.value != 0 or _listeners.value != 0)
+            and (_page.value >= 16 or bool(_library.traced_look())))
 
 
 def now():

@@ -117,6 +117,9 @@ static int open_rings(struct capture *c, const struct capture_request *request,
 		r = make_header(&c->setup, run->rings, &described, err);
 	run->marker =
 		tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC, "trace_marker");
+	if (c->setup.copies_marks)
+		run->copies = tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY,
+						"options/copy_trace_marker");
 	if (r < 0 || c->setup.ring_mode)
 		return r;
 	for (int b = 0; b < BUFFER_COUNT; b++) {

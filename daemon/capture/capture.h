@@ -96,6 +96,11 @@ struct capture_request {
 	/* One for each probe at the same index, "": none. The list may be shorter. */
 	struct capture_words kprobe_filters, uprobe_filters;
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
+	/*
+	 * Take what programs write into the top level's trace_marker, too (Linux 6.16). Ignored
+	 * where a CPU's ring may refuse it: the program's write would then fail.
+	 */
+	bool copies_marks;
 	bool top_level; /* the top-level buffer instead of an instance; -EBUSY: it is in use */
 	/* Only these threads, and these processes with all their threads. None of both: all. */
 	const pid_t *pids, *processes;

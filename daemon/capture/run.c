@@ -33,6 +33,7 @@ void run_deinit(struct capture_run *run)
 	close_fd(run->epfd);
 	close_fd(run->clock_watch);
 	close_fd(run->marker);
+	close_fd(run->copies);
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		ring_close(&run->rings[b]);
 	sampler_close(&run->sampler);
@@ -142,13 +143,28 @@ int run_take_polls(struct capture_run *run)
 	return r;
 }
 
+/*
+ * A write to the top level's trace_marker goes to one instance after the other, the newest first,
+ * and ends with an error at the first that refuses it. An instance refuses it while its tracing is
+ * off, so it takes copies only while that is on.
+ */
+static int run_copy_marks(const struct capture_run *run, bool on)
+{
+	return run->copies < 0 || pwrite(run->copies, on ? "1" : "0", 1, 0) == 1 ? 0 : -errno;
+}
+
 /* The top level's tracing_on is in the journal, which must know its value. */
 int capture_set_tracing(struct capture *c, bool on)
 {
 	struct capture_setup *s = &c->setup;
-	int noted = s->main ? 0 : journal_writes(&s->journal, "tracing_on");
-	int r = run_set_tracing(&c->run, on) ?: noted;
+	int noted = s->main ? 0 : journal_writes(&s->journal, "tracing_on"), r;
 
+	if (!on)
+		run_copy_marks(&c->run, false);
+	r = run_set_tracing(&c->run, on) ?: noted;
+	if (on && r == 0 && run_copy_marks(&c->run, true) < 0)
+		report_warn_missing(&c->report, "programs' writes to the top level's trace_marker "
+						"cannot be recorded");
 	/* A function trigger changes the value by itself. */
 	if (r == 0 && !s->main && !s->may_go_off)
 		r = journal_wrote(&s->journal, s->env.tracefs, "tracing_on");

@@ -40,6 +40,7 @@ struct capture_run {
 	int clock_watch;	 /* -EBADF: clock steps are noticed only at the periodic readings */
 	int epfd;
 	int marker; /* the main buffer's trace_marker, or -errno */
+	int copies; /* its options/copy_trace_marker, or -errno; -EBADF: not wanted */
 
 	/* Work for when the rings are empty. */
 	struct names names;
@@ -71,6 +72,7 @@ struct capture_run {
 								       .online_fd = -EBADF,        \
 								       .switch_fd = -EBADF } },    \
 			       .marker = -EBADF,                                                   \
+			       .copies = -EBADF,                                                   \
 			       .staging = STAGING_INIT,                                            \
 			       .clock_watch = -EBADF,                                              \
 			       .epfd = -EBADF,                                                     \

@@ -262,6 +262,7 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
 	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
+	p->request.copies_marks = policy_trusts(uid);
 	r = policy_check_ring(p, m, uid, err);
 	if (r < 0 || policy_trusts(uid))
 		return r;

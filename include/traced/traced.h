@@ -11,7 +11,7 @@
  * 		...
  * 	}
  *
- * While nobody records, a mark costs a load and a branch, and its arguments are not evaluated.
+ * While nobody records, a mark costs two loads and a branch. Its arguments are not evaluated.
  * During a recording the thread writes the mark into its own ring, in memory shared with the
  * daemon, without a lock or a system call.
  *
@@ -57,18 +57,22 @@ struct traced_page {
 };
 extern TRACED_PUBLIC struct traced_page traced_page;
 
+/* Not 0 while another tracer listens: libtraced(3), TRACED_USER_EVENTS. */
+extern TRACED_PUBLIC uint32_t traced_listeners;
+
 /*
- * Looks for a daemon, at most once a second. Returns 1 if a recording runs, otherwise 0.
- * traced_enabled() calls it if there was no daemon.
+ * Looks for a daemon, at most once a second. Returns 1 if a recording runs or another
+ * tracer listens, otherwise 0. traced_enabled() calls it if there was no daemon.
  */
 TRACED_PUBLIC int traced_look(void);
 
 /* True if a mark would be written. Use it to skip work that only serves marks. */
 static inline int traced_enabled(void)
 {
-	uint32_t word = __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED);
+	uint32_t word = __atomic_load_n(&traced_page.word, __ATOMIC_RELAXED),
+		 listeners = __atomic_load_n(&traced_listeners, __ATOMIC_RELAXED);
 
-	return __builtin_expect(word != 0, 0) && (word >= 16 || traced_look());
+	return __builtin_expect((word | listeners) != 0, 0) && (word >= 16 || traced_look());
 }
 
 /* Returns the current time in ns of CLOCK_BOOTTIME, the clock of all marks. */

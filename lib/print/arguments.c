@@ -142,21 +142,15 @@ void arguments_put_lines(const struct arguments *t, const char *function, struct
 	}
 }
 
-struct values {
-	struct printer *p;
-	const uint8_t *at;
-	size_t count, next;
-};
-
-static uint64_t argument_value(struct values *v)
+static uint64_t argument_value(const struct argument_iter *v)
 {
 	unsigned word = v->p->table->env.word_size;
 
-	return load_uint(v->at + v->next * word, word, v->p->table->swap);
+	return load_uint(v->words + v->next * word, word, v->p->table->swap);
 }
 
 /* Hides kernel addresses whatever their type. */
-static void argument_put_hex(struct values *v, struct buf *out)
+static void argument_put_hex(struct argument_iter *v, struct buf *out)
 {
 	uint64_t x = argument_value(v);
 	bool kernel = (int64_t)expr_normalize(x, v->p->table->env.word_size, true) < 0;
@@ -165,7 +159,7 @@ static void argument_put_hex(struct values *v, struct buf *out)
 }
 
 /* A kernel address is never an error code or a small negative number: these are not hidden. */
-static void argument_put_decimal(struct values *v, struct buf *out)
+static void argument_put_decimal(struct argument_iter *v, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;
 	uint64_t x = expr_normalize(argument_value(v), word, true);
@@ -176,7 +170,7 @@ static void argument_put_decimal(struct values *v, struct buf *out)
 }
 
 /* Appends " [NAME]" if the enumeration has a name for the value. */
-static void argument_put_enumerator(struct values *v, const char *type, struct buf *out)
+static void argument_put_enumerator(struct argument_iter *v, const char *type, struct buf *out)
 {
 	int64_t x = (int64_t)expr_normalize(argument_value(v), v->p->table->env.word_size, true);
 	char key[32];
@@ -198,7 +192,7 @@ static void argument_put_enumerator(struct values *v, const char *type, struct b
 }
 
 /* Prints a structure of several words. Returns false at the end of the line. */
-static bool argument_put_structure(struct values *v, const char *type, struct buf *out)
+static bool argument_put_structure(struct argument_iter *v, const char *type, struct buf *out)
 {
 	unsigned word = v->p->table->env.word_size;
 	const char *slash;
@@ -221,11 +215,12 @@ static bool argument_put_structure(struct values *v, const char *type, struct bu
 	return true;
 }
 
-static bool argument_put(struct values *v, const char *type, struct buf *out)
+/* Returns false at the end of the line. */
+static bool argument_put_typed(struct argument_iter *v, struct buf *out)
 {
 	uint32_t kernel = v->p->table->env.kernel;
 
-	switch (*type) {
+	switch (*v->type) {
 	case 'p':
 		argument_put_hex(v, out);
 		return true;
@@ -240,10 +235,10 @@ static bool argument_put(struct values *v, const char *type, struct buf *out)
 		return true;
 	case 'e':
 		argument_put_decimal(v, out);
-		argument_put_enumerator(v, type + 1, out);
+		argument_put_enumerator(v, v->type + 1, out);
 		return true;
 	case 's':
-		return argument_put_structure(v, type + 1, out);
+		return argument_put_structure(v, v->type + 1, out);
 	default:
 		buf_putc(out, '?');
 		argument_put_hex(v, out);
@@ -251,32 +246,60 @@ static bool argument_put(struct values *v, const char *type, struct buf *out)
 	}
 }
 
+void argument_iter_init(struct argument_iter *it, struct printer *p, uint64_t func,
+			const uint8_t *words, size_t count)
+{
+	struct symbol symbol;
+
+	*it = (struct argument_iter){ .p = p, .words = words, .count = count };
+	if (printer_symbol(p, func, &symbol))
+		it->line = arguments_find(p->table->arguments, symbol.name);
+}
+
+bool argument_next(struct argument_iter *it)
+{
+	const char *name = it->line ? it->line + 1 : NULL, *colon;
+
+	if (!name || *it->line != ' ')
+		return false;
+	colon = name + strcspn(name, ": ");
+	if (*colon != ':')
+		return false;
+	if (it->next >= it->count) {
+		*it = (struct argument_iter){ .name = "..." };
+		it->name_len = strlen(it->name);
+		return true;
+	}
+	it->name = name;
+	it->name_len = (size_t)(colon - name);
+	it->type = colon + 1;
+	it->line = colon + strcspn(colon, " ");
+	return true;
+}
+
+void argument_put(struct argument_iter *it, struct buf *out)
+{
+	if (!argument_put_typed(it, out))
+		it->line = NULL;
+	it->next++;
+}
+
 void print_arguments(struct printer *p, uint64_t func, const uint8_t *args, size_t count,
 		     struct buf *out)
 {
-	struct values v = { .p = p, .at = args, .count = count };
-	struct symbol symbol;
-	const char *at = NULL;
+	struct argument_iter it;
+	bool first = true;
 
-	if (printer_symbol(p, func, &symbol))
-		at = arguments_find(p->table->arguments, symbol.name);
+	argument_iter_init(&it, p, func, args, count);
 	buf_putc(out, '(');
-	for (; at && *at == ' '; v.next++) {
-		const char *name = at + 1, *colon = name + strcspn(name, ": ");
-
-		if (*colon != ':')
-			break;
-		if (v.next)
+	for (; argument_next(&it); first = false) {
+		if (!first)
 			buf_puts(out, ", ");
-		if (v.next >= v.count) {
-			buf_puts(out, "...");
+		buf_append(out, it.name, it.name_len);
+		if (!it.type)
 			break;
-		}
-		buf_append(out, name, (size_t)(colon - name));
 		buf_putc(out, '=');
-		if (!argument_put(&v, colon + 1, out))
-			break;
-		at = colon + strcspn(colon, " ");
+		argument_put(&it, out);
 	}
 	buf_putc(out, ')');
 }

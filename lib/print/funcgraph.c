@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "print/format_int.h"
 #include "print/printer.h"
 
 /* The kernel keeps 50 levels, or as many return addresses as fit in a page. */
@@ -20,6 +21,18 @@ static struct number_at funcgraph_find_number(const struct event *ev, const char
 	end = (uint64_t)f->offset + f->size;
 	*least = MAX(*least, (uint32_t)MIN(end, (uint64_t)UINT32_MAX));
 	return (struct number_at){ f->offset, f->size };
+}
+
+/* Linux 6.19: the return address is the first word of args. */
+static void funcgraph_take_first_word(struct funcgraph_layout *l)
+{
+	uint64_t end = (uint64_t)l->args_offset + l->word_size;
+
+	if (end >= UINT32_MAX)
+		return;
+	l->retaddr = (struct number_at){ l->args_offset, l->word_size };
+	l->args_offset = (uint32_t)end;
+	l->least = MAX(l->least, l->args_offset);
 }
 
 bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
@@ -47,6 +60,8 @@ bool funcgraph_layout_find(const struct event_table *t, const struct event *ev,
 		ret->retaddr = funcgraph_find_number(ev, "retaddr", &ret->least);
 		args = event_field(ev, "args");
 		ret->args_offset = args ? args->offset : UINT32_MAX;
+		if (args && !strcmp(ev->name, "fgraph_retaddr_entry") && !ret->retaddr.size)
+			funcgraph_take_first_word(ret);
 	}
 	return ret->func.size && ret->depth.size &&
 	       (!exit || (ret->calltime.size && ret->rettime.size));
@@ -110,4 +125,20 @@ bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint6
 int32_t funcgraph_depth(const struct event *ev, const struct record *rec)
 {
 	return funcgraph_get_depth(ev->funcgraph, rec);
+}
+
+char *funcgraph_put_retval(char *to, uint64_t retval, unsigned word_size, bool hex)
+{
+	uint64_t code = 0;
+
+	if (retval && !hex) {
+		/* An int in a long. */
+		code = word_size == 8 && retval >> 32 ? retval : (uint64_t)(int64_t)(int32_t)retval;
+		if (code < (uint64_t)-4095)
+			code = 0;
+	}
+	if (!code)
+		return format_hex(stpcpy(to, "0x"), retval);
+	*to++ = '-';
+	return format_dec(to, -code);
 }

@@ -51,3 +51,9 @@ bool funcgraph_read(const struct event *ev, const struct record *rec, struct fun
 bool funcgraph_read_func(const struct event *ev, const struct record *rec, uint64_t *ret);
 /* Depth of a record that one of these has read: -1 to 4096. */
 int32_t funcgraph_depth(const struct event *ev, const struct record *rec);
+
+/*
+ * Writes a return value as print_graph_retval() does: an error code in decimals, any other value in
+ * hexadecimals. Returns the end, at most 20 bytes on.
+ */
+char *funcgraph_put_retval(char *to, uint64_t retval, unsigned word_size, bool hex);

@@ -45,6 +45,31 @@ static void each_event_once_in_order(void **state _unused_)
 	assert_string_equal(m.items[4].name, "sched:sched_waking");
 }
 
+static void libtraceds_event_is_taken_by_name(void **state _unused_)
+{
+	static const char *const all[] = { "sched:a", "user_events:mine",
+					   "user_events:traced_mark" };
+	static const struct {
+		const char *glob;
+		size_t count;
+		bool whole;
+	} cases[] = { { "*:*", 2, true },
+		      { "user_events", 1, false },
+		      { "user_events:traced_mark", 1, false },
+		      { "traced_mark", 1, false } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct capture_event_spec spec = { .glob = cases[i].glob };
+		_cleanup_event_matches_ struct event_matches m = { 0 };
+
+		assert_int_equal(event_matches_find(&m, &spec, 1, NULL, all, ARRAY_SIZE(all), NULL),
+				 0);
+		assert_int_equal(m.count, cases[i].count);
+		assert_int_equal(m.items[0].whole_system, cases[i].whole);
+		assert_false(m.items[m.count - 1].whole_system);
+	}
+}
+
 static void whole_systems_are_known(void **state _unused_)
 {
 	static const char *const all[] = {
@@ -171,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(globs_have_four_forms),
 		cmocka_unit_test(each_event_once_in_order),
+		cmocka_unit_test(libtraceds_event_is_taken_by_name),
 		cmocka_unit_test(whole_systems_are_known),
 		cmocka_unit_test(last_filter_counts),
 		cmocka_unit_test(one_glob_without_a_match_fails_all),

@@ -308,7 +308,11 @@ static void put_args(struct buf *out, const json_t *args)
 
 	json_object_foreach((json_t *)args, name, v)
 	{
-		if (json_is_integer(v))
+		if (json_is_object(v)) {
+			buf_printf(out, " %s{", name);
+			put_args(out, v);
+			buf_puts(out, " }");
+		} else if (json_is_integer(v))
 			buf_printf(out, " %s=%lld", name, (long long)json_integer_value(v));
 		else
 			buf_printf(out, " %s=%s", name, json_string_value(v));
@@ -505,9 +509,101 @@ static void returned_values_are_shown(void **state _unused_)
 			     "} /* outer ret=-2 */\n");
 	make_returned_values(&m, "6.18.0");
 	assert_slices(&m, 0, FUNCTION_INSTANTS,
-		      "7 10000+500 outer ret=0xfffffffffffffffe\n"
+		      "7 10000+500 outer ret=-2\n"
 		      "7   10100+50 leaf ret=0x2a\n"
-		      "7   10300+50 leaf ret=0xfffffff4\n");
+		      "7   10300+50 leaf ret=-12\n");
+}
+
+enum { ID_WITH_ARGS = 20, ID_WITH_CALLER };
+
+#define FIELD_FUNC "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+#define FIELD_DEPTH "\tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n"
+#define FIELD_ARGS "\tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n"
+#define FIELD_RETADDR "\tfield:unsigned long retaddr;\toffset:24;\tsize:8;\tsigned:0;\n"
+
+static void make_values(struct maker *m, const char *release, const char *caller_fields)
+{
+	static const char lines[] = "enum 2 ONE=1 MINUS=-7\n"
+				    "leaf file:p count:i how:e2\n"
+				    "outer s:s16/pair\n"
+				    "middle a:i b:i\n";
+
+	maker_init(m, 8, false, 4096);
+	m->header = by_tracer;
+	m->release = release;
+	maker_head(m);
+	maker_graph_formats(m);
+	maker_format(m, "ftrace", "funcgraph_entry", ID_WITH_ARGS,
+		     FIELD_FUNC FIELD_DEPTH FIELD_ARGS,
+		     "\"--> %ps (%lu)\", (void *)REC->func, REC->depth");
+	maker_format(m, "ftrace", "fgraph_retaddr_entry", ID_WITH_CALLER, caller_fields,
+		     "\"--> %ps\", (void *)REC->func");
+	maker_symbols(m, "0000000000001000 T outer\n"
+			 "0000000000002000 T middle\n"
+			 "0000000000003000 T leaf\n"
+			 "0000000000004000 T irq\n"
+			 "0000000000005000 T end\n");
+	assert_int_equal(stream_write(&m->writer, CHUNK_ARGUMENTS, lines, strlen(lines)), 0);
+	page_begin(m, 10000);
+}
+
+static void enter(struct maker *m, uint64_t ts, uint16_t id, uint64_t func, uint64_t depth,
+		  const uint64_t *words, size_t count)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u64(m, &b, depth);
+	for (size_t i = 0; i < count; i++)
+		maker_u64(m, &b, words[i]);
+	maker_event(m, ts, id, 7, b.data, b.len);
+}
+
+/* The arguments of Linux 6.15, with the kernel's text for each value. */
+static void arguments_are_shown(void **state _unused_)
+{
+	static const uint64_t pair[] = { 1, 2 }, leaf[] = { 0x4000, (uint64_t)-3, 1 },
+			      one[] = { 5 };
+	struct maker m;
+
+	make_values(&m, "6.18.0", FIELD_FUNC FIELD_DEPTH FIELD_RETADDR);
+	enter(&m, 10000, ID_WITH_ARGS, OUTER, 0, pair, 2);
+	enter(&m, 10100, ID_WITH_ARGS, LEAF, 1, leaf, 3);
+	leave(&m, 10200, 7, LEAF, 1, 50);
+	enter(&m, 10300, ID_WITH_ARGS, MIDDLE, 1, one, 1);
+	leave(&m, 10400, 7, MIDDLE, 1, 50);
+	enter(&m, 10500, ID_WITH_ARGS, IRQ, 1, one, 1);
+	leave(&m, 10600, 7, IRQ, 1, 50);
+	leave(&m, 10900, 7, OUTER, 0, 890);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10000+890 outer arguments{ s=(pair)[0x1:0x2] }\n"
+		      "7   10100+50 leaf arguments{ file=0x4000 count=-3 how=1 [ONE] }\n"
+		      "7   10300+50 middle arguments{ a=5 ...=not recorded }\n"
+		      "7   10500+50 irq\n");
+}
+
+/* Linux 6.13 has a field for the return address; 6.19 has it before the arguments. */
+static void callers_are_shown(void **state _unused_)
+{
+	static const uint64_t alone[] = { OUTER + 0x10 },
+			      all[] = { OUTER + 0x10, 0x4000, 13, (uint64_t)-7 };
+	struct maker m;
+
+	make_values(&m, "6.13.0", FIELD_FUNC FIELD_DEPTH FIELD_RETADDR);
+	enter(&m, 10100, ID_WITH_CALLER, LEAF, 1, alone, 1);
+	leave(&m, 10200, 7, LEAF, 1, 50);
+	assert_slices(&m, 0, FUNCTION_INSTANTS, "7 10100+50 leaf from=outer+0x10/0x1000\n");
+	make_values(&m, "6.19.0", FIELD_FUNC FIELD_DEPTH FIELD_ARGS);
+	enter(&m, 10100, ID_WITH_CALLER, LEAF, 1, all, 4);
+	leave(&m, 10200, 7, LEAF, 1, 50);
+	enter(&m, 10300, ID_WITH_CALLER, LEAF, 1, alone, 1);
+	leave(&m, 10400, 7, LEAF, 1, 50);
+	/* Too short for a return address. */
+	enter(&m, 10500, ID_WITH_CALLER, LEAF, 1, NULL, 0);
+	assert_slices(&m, 0, FUNCTION_INSTANTS,
+		      "7 10100+50 leaf from=outer+0x10/0x1000"
+		      " arguments{ file=0x4000 count=13 how=-7 [MINUS] }\n"
+		      "7 10300+50 leaf from=outer+0x10/0x1000\n");
 }
 
 static void make_hits(struct maker *m)
@@ -585,7 +681,8 @@ int main(void)
 	const struct CMUnitTest each_way[] = {
 		cmocka_unit_test(a_graph_is_slices),	   cmocka_unit_test(equal_times_nest),
 		cmocka_unit_test(missing_calls_are_shown), cmocka_unit_test(hits_are_instants),
-		cmocka_unit_test(runs_of_hits_are_slices),
+		cmocka_unit_test(runs_of_hits_are_slices), cmocka_unit_test(arguments_are_shown),
+		cmocka_unit_test(callers_are_shown),
 	};
 
 	return cmocka_run_group_tests(once, NULL, NULL) +

@@ -487,6 +487,16 @@ int functions_verify(const struct capture_request *request, int dir, struct erro
 	return 0;
 }
 
+bool functions_set_option(const struct capture_request *request, const char *name)
+{
+	bool on;
+
+	for (size_t i = 0; i < request->options.count; i++)
+		if (strcmp(option_name(request->options.items[i], &on), name) == 0)
+			return true;
+	return false;
+}
+
 bool functions_want_mappings(const struct capture_request *request)
 {
 	for (size_t i = 0; i < request->options.count; i++)

@@ -24,6 +24,8 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 /* After plan_apply: checks that the tracer knows each option. dir: the buffer's. */
 int functions_verify(const struct capture_request *request, int dir, struct error *err);
 
+/* True if the request turns the option on or off. */
+bool functions_set_option(const struct capture_request *request, const char *name);
 /* True if addresses in user stacks need programs' mappings (option sym-userobj). */
 bool functions_want_mappings(const struct capture_request *request);
 /* True if a function's traceoff command may turn the recording off. */

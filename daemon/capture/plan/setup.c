@@ -36,6 +36,9 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 	s->streamed = request->streamed && !request->ring;
 	s->wants_mappings = functions_want_mappings(request);
 	s->may_go_off = functions_may_turn_off(request);
+	/* An option that the user names is set by the plan. */
+	s->copies_marks = request->copies_marks && !request->top_level && !request->cpus &&
+			  !s->may_go_off && !functions_set_option(request, "copy_trace_marker");
 	s->main = request->top_level ? NULL : s->instance;
 	if (getrandom(s->uuid, sizeof(s->uuid), 0) != sizeof(s->uuid))
 		return error_errno(err, -errno, "cannot get random bytes");

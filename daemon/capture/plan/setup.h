@@ -18,6 +18,7 @@ struct capture_setup {
 	uint64_t stream_limit;
 	bool ring_mode, streamed;
 	bool wants_mappings; /* for user stacks: read at start and end */
+	bool copies_marks;   /* of the top level's trace_marker */
 	bool may_go_off;     /* a requested function trigger may turn tracing off */
 
 	struct plan plan;

@@ -182,6 +182,16 @@ static bool event_is_within(const struct capture_event_bounds *bounds, const cha
 	       !event_any_matches(&bounds->never, name);
 }
 
+/*
+ * libtraced's user event has marks that a recording gets from the rings, too. So only its own name
+ * matches it.
+ */
+static bool event_spec_matches(const struct capture_event_spec *spec, const char *name)
+{
+	return event_glob_matches(spec->glob, name) &&
+	       (strcmp(name, "user_events:traced_mark") != 0 || strstr(spec->glob, "traced_mark"));
+}
+
 static int event_none_within(const char *glob, struct error *err)
 {
 	error_set(err, -EPERM, "only root may record '%s' here", glob);
@@ -206,7 +216,7 @@ int event_matches_find(struct event_matches *ret, const struct capture_event_spe
 		size_t found = 0, refused = 0;
 
 		for (size_t i = 0; i < name_count; i++) {
-			if (!event_glob_matches(specs[s].glob, names[i]))
+			if (!event_spec_matches(&specs[s], names[i]))
 				continue;
 			refused += beyond[i];
 			found += !beyond[i];

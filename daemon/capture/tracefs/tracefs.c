@@ -339,6 +339,18 @@ int tracefs_resize_buffers(int dirfd, uint64_t kb)
 
 #define REMOVAL_TRIES 200 /* 5 ms each */
 
+/*
+ * Programs' writes fail while the ring of an instance that takes copies is resized. Some kernels
+ * (6.16 and later) free such an instance while a program still writes into it.
+ */
+static void tracefs_end_copies(const struct tracefs *fs, const char *instance)
+{
+	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
+
+	if (dir >= 0)
+		tracefs_write(dir, "options/copy_trace_marker", "0");
+}
+
 /* Removal frees all memory at once. */
 static void tracefs_shrink_instance(const struct tracefs *fs, const char *instance)
 {
@@ -357,6 +369,7 @@ int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 	const struct timespec pause = { .tv_nsec = 5 * 1000 * 1000 };
 	int r;
 
+	tracefs_end_copies(fs, instance);
 	tracefs_shrink_instance(fs, instance);
 	r = tracefs_try_remove_instance(fs, instance);
 

@@ -21,13 +21,13 @@ static void json_end_thread(void *state)
 	json_writer_free(state);
 }
 
-/* Renders a note: an element, followed by the calls of a run. */
+/* Renders a note: an element and what follows it. */
 static int json_element_note(void *state, const void *data, size_t len _unused_, struct buf *out,
 			     uint64_t *units)
 {
 	const struct function_element *e = data;
 
-	return json_writer_element(state, e, (const struct function_calls *)(e + 1), out, units);
+	return json_writer_element(state, e, e + 1, out, units);
 }
 
 _cold_ static int json_full(struct sink_json *s, struct error *err)
@@ -84,31 +84,31 @@ static int json_settle_spool(struct sink_json *s, int r, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't write the trace") : 0;
 }
 
-static int json_note_run(struct sink_json *s, const struct function_element *e,
-			 const struct function_calls *calls, struct error *err)
+static int json_note_more(struct sink_json *s, const struct function_element *e, const void *more,
+			  size_t len, struct error *err)
 {
 	struct {
 		struct function_element e;
-		struct function_calls calls[FUNCTION_CALLS_MAX];
+		union function_more more;
 	} note = { .e = *e };
-	size_t len = e->count * sizeof(*calls);
 
-	memcpy(note.calls, calls, len);
+	memcpy(&note.more, more, len);
 	return render_note(s->render, &note, sizeof(note.e) + len, err);
 }
 
 /* Takes functions' elements from the thread that has the turn. */
-int json_put_element(void *userdata, const struct function_element *e,
-		     const struct function_calls *calls, struct error *err)
+int json_put_element(void *userdata, const struct function_element *e, const void *more,
+		     struct error *err)
 {
 	struct sink_json *s = userdata;
+	size_t len = function_more_size(e);
 	uint64_t units = 0;
 
 	if (s->elements_first)
-		return likely(e->kind != FUNCTION_RUN) ? render_note(s->render, e, sizeof(*e), err)
-						       : json_note_run(s, e, calls, err);
+		return likely(!len) ? render_note(s->render, e, sizeof(*e), err)
+				    : json_note_more(s, e, more, len, err);
 	return json_settle_spool(
-		s, json_writer_element(s->aside, e, calls, json_spool_buf(s->spool), &units), err);
+		s, json_writer_element(s->aside, e, more, json_spool_buf(s->spool), &units), err);
 }
 
 static _noinline_ int json_put_function(struct sink_json *s, const struct trace_event *ev,

@@ -7,7 +7,9 @@
 #include "base/io.h"
 #include "base/json.h"
 #include "base/plain.h"
+#include "print/arguments.h"
 #include "print/format_int.h"
+#include "print/funcgraph.h"
 
 #define THREADS 256 /* a power of two */
 
@@ -38,6 +40,7 @@ struct function_writer {
 	uint64_t second;      /* the second in second_text, in ns */
 	uint32_t second_len;  /* 0: none */
 	char second_text[16]; /* digits of the second */
+	struct buf text;      /* unescaped */
 	bool looked;	      /* symbols was completely initialised for lookups */
 	struct thread_text threads[THREADS];
 	struct symbol_text symbols[1 << SYMBOL_BITS];
@@ -83,8 +86,10 @@ int function_writer_new(struct function_writer **ret, const struct trace_info *i
 
 struct function_writer *function_writer_free(struct function_writer *w)
 {
-	if (w)
+	if (w) {
+		buf_deinit(&w->text);
 		munmap(w, sizeof(*w));
+	}
 	return NULL;
 }
 
@@ -237,22 +242,82 @@ static const struct {
 	[FUNCTION_HIT] = OPENING(",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"func\",\"name\":\""),
 };
 
-/* Writes the return value or the missing part, if any. */
-static char *element_put_args(char *to, const struct function_element *e)
+static void element_put_caller(struct function_writer *w, uint64_t retaddr, struct buf *out)
 {
-	if (e->flags & FUNCTION_EXIT_MISSING)
-		return stpcpy(to, ",\"args\":{\"exit\":\"missing\"}");
-	if (!(e->flags & (FUNCTION_RETVAL | FUNCTION_ENTRY_MISSING)))
-		return to;
-	to = stpcpy(to, e->flags & FUNCTION_ENTRY_MISSING ? ",\"args\":{\"entry\":\"missing\""
-							  : ",\"args\":{");
-	if (e->flags & FUNCTION_RETVAL) {
-		to = stpcpy(to,
-			    e->flags & FUNCTION_ENTRY_MISSING ? ",\"ret\":\"0x" : "\"ret\":\"0x");
-		to = format_hex(to, e->arg);
-		*to++ = '"';
+	char *p;
+
+	buf_clear(&w->text);
+	p = buf_reserve(&w->text, SYMBOL_TEXT_MAX);
+	if (!p)
+		return;
+	w->text.len = (size_t)(print_ip_by(w->printer, p, retaddr, true) - p);
+	buf_puts(out, "\"from\":\"");
+	json_escape(out, w->text.data, w->text.len);
+	buf_puts(out, "\",");
+}
+
+static void element_put_arguments(struct function_writer *w, const struct function_element *e,
+				  const struct function_values *v, struct buf *out)
+{
+	struct argument_iter it;
+	const char *before = "\"arguments\":{\"";
+	bool any = false;
+
+	argument_iter_init(&it, w->printer, e->func, v->words, e->count);
+	for (; argument_next(&it); any = true, before = ",\"") {
+		buf_clear(&w->text);
+		if (it.type)
+			argument_put(&it, &w->text);
+		else
+			buf_puts(&w->text, "not recorded");
+		buf_puts(out, before);
+		json_escape(out, it.name, it.name_len);
+		buf_puts(out, "\":\"");
+		json_escape(out, w->text.data, w->text.len);
+		buf_putc(out, '"');
 	}
-	*to++ = '}';
+	if (any)
+		buf_puts(out, "},");
+}
+
+/* Writes members of args, each before a comma. Returns the end, or NULL. */
+_noinline_ static char *element_put_values(struct function_writer *w, struct buf *out, char *to,
+					   const struct function_element *e,
+					   const struct function_values *v)
+{
+	out->len = (size_t)(to - out->data);
+	if (v->retaddr)
+		element_put_caller(w, v->retaddr, out);
+	if (e->count)
+		element_put_arguments(w, e, v, out);
+	return buf_reserve(out, ELEMENT_MAX) ? out->data + out->len : NULL;
+}
+
+/* Writes the values or the missing part, if any. Returns the end, or NULL. */
+static char *element_put_args(struct function_writer *w, struct buf *out, char *to,
+			      const struct function_element *e, const void *more)
+{
+	if (likely(!(e->flags & (FUNCTION_RETVAL | FUNCTION_ENTRY_MISSING | FUNCTION_EXIT_MISSING |
+				 FUNCTION_VALUES))))
+		return to;
+	to = stpcpy(to, ",\"args\":{");
+	if (e->flags & FUNCTION_ENTRY_MISSING)
+		to = stpcpy(to, "\"entry\":\"missing\",");
+	if (e->flags & FUNCTION_EXIT_MISSING)
+		to = stpcpy(to, "\"exit\":\"missing\",");
+	if (e->flags & FUNCTION_RETVAL) {
+		to = stpcpy(to, "\"ret\":\"");
+		to = funcgraph_put_retval(to, e->arg, w->info->header->word_size,
+					  w->info->text.graph & GRAPH_RETVAL_HEX);
+		to = stpcpy(to, "\",");
+	}
+	if (e->flags & FUNCTION_VALUES)
+		to = element_put_values(w, out, to, e, more);
+	if (!to)
+		return NULL;
+	if (to[-1] == '{') /* a function whose arguments are unknown */
+		*to++ = ',';
+	to[-1] = '}';
 	return to;
 }
 
@@ -268,8 +333,10 @@ static char *element_put_parent(struct function_writer *w, struct buf *out, char
 
 /* Writes how often each function was called. */
 static char *element_put_calls(struct function_writer *w, struct buf *out, char *to,
-			       const struct function_element *e, const struct function_calls *calls)
+			       const struct function_element *e, const void *more)
 {
+	const struct function_calls *calls = more;
+
 	to = stpcpy(to, ",\"args\":{\"calls\":");
 	to = format_dec(to, e->arg);
 	for (unsigned i = 0; i < e->count; i++) {
@@ -289,7 +356,7 @@ static char *element_put_calls(struct function_writer *w, struct buf *out, char 
 }
 
 _hot_ void function_writer_put(struct function_writer *w, const struct function_element *e,
-			       const struct function_calls *calls, struct buf *out)
+			       const void *more, struct buf *out)
 {
 	const struct thread_text *t = thread_text(w, e);
 	char *to = buf_reserve(out, ELEMENT_MAX);
@@ -311,9 +378,9 @@ _hot_ void function_writer_put(struct function_writer *w, const struct function_
 	if (e->kind == FUNCTION_HIT)
 		to = element_put_parent(w, out, to, e->arg);
 	else if (e->kind == FUNCTION_RUN)
-		to = element_put_calls(w, out, to, e, calls);
+		to = element_put_calls(w, out, to, e, more);
 	else
-		to = element_put_args(to, e);
+		to = element_put_args(w, out, to, e, more);
 	if (unlikely(!to))
 		return;
 	*to++ = '}';

@@ -23,18 +23,28 @@ enum function_element_kind {
 #define FUNCTION_RETVAL (1U << 0)
 #define FUNCTION_ENTRY_MISSING (1U << 1)
 #define FUNCTION_EXIT_MISSING (1U << 2)
-#define FUNCTION_IDLE (1U << 3) /* an idle task's */
+#define FUNCTION_IDLE (1U << 3)	  /* an idle task's */
+#define FUNCTION_VALUES (1U << 4) /* struct function_values follows */
 
 #define FUNCTION_CALLS_MAX 8
 struct function_calls {
 	uint64_t func, calls;
 };
 
+/* The kernel records at most 8 words. */
+#define FUNCTION_WORDS_MAX 16
+/* Values of a graph's entry. */
+struct function_values {
+	uint64_t retaddr;		       /* 0: not recorded */
+	uint8_t words[FUNCTION_WORDS_MAX * 8]; /* arguments, as the machine recorded them */
+};
+
 struct function_element {
 	uint8_t kind, flags;
-	uint16_t count; /* for a run: number of functions; at most FUNCTION_CALLS_MAX */
-	int32_t tid;	/* for an idle task: FUNCTION_IDLE_TID + CPU */
-	uint64_t at;	/* time for looking up the thread's name, in ns */
+	/* For a run: number of functions, at most FUNCTION_CALLS_MAX. With values: of words. */
+	uint16_t count;
+	int32_t tid; /* for an idle task: FUNCTION_IDLE_TID + CPU */
+	uint64_t at; /* time for looking up the thread's name, in ns */
 	uint64_t ts, dur;
 	uint64_t func; /* address; for a run the caller's */
 	uint64_t arg;  /* return value; for a hit the caller, 0: unknown; for a run the number of
@@ -59,6 +69,18 @@ static inline struct function_element function_element_of(enum function_element_
 	};
 }
 
+/* An element is followed by the function_calls of a run, or by function_values. */
+union function_more {
+	struct function_calls calls[FUNCTION_CALLS_MAX];
+	struct function_values values;
+};
+static inline size_t function_more_size(const struct function_element *e)
+{
+	if (e->kind == FUNCTION_RUN)
+		return e->count * sizeof(struct function_calls);
+	return e->flags & FUNCTION_VALUES ? sizeof(struct function_values) : 0;
+}
+
 /* Events of the function tracer: a function was entered, and from where. */
 struct function_hits {
 	const struct event_table *events;
@@ -79,10 +101,10 @@ struct function_writer *function_writer_free(struct function_writer *w);
 DEFINE_CLEANUP_FUNC(struct function_writer *, function_writer_free);
 
 /*
- * Appends the element after a comma and a newline; marks its task as seen. calls: for a run,
- * e->count entries.
+ * Appends the element after a comma and a newline; marks its task as seen. more:
+ * function_more_size() bytes.
  */
 void function_writer_put(struct function_writer *w, const struct function_element *e,
-			 const struct function_calls *calls, struct buf *out);
+			 const void *more, struct buf *out);
 /* Drops cached task names: they may have changed. */
 void function_writer_forget(struct function_writer *w);

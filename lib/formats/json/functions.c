@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/json/functions.h"
 
+#include <string.h>
+
 #include "base/io.h"
 #include "formats/json/function_stack.h"
 #include "print/funcgraph.h"
@@ -81,12 +83,12 @@ void json_functions_name_idle(const struct json_functions *f, struct buf *out)
 }
 
 static void functions_emit(struct json_functions *f, const struct function_element *e,
-			   const struct function_calls *calls)
+			   const void *more)
 {
 	if (unlikely(e->flags & FUNCTION_IDLE))
 		functions_see_idle(f, (uint32_t)(e->tid - FUNCTION_IDLE_TID));
 	if (likely(f->failure == 0))
-		f->failure = f->emit(f->userdata, e, calls, f->err);
+		f->failure = f->emit(f->userdata, e, more, f->err);
 }
 
 /*
@@ -113,26 +115,47 @@ static void functions_take_retval(const struct json_functions *f, const struct f
 	e->arg = exit->retval;
 }
 
+/* Takes the arguments and the return address if the entry has any. */
+static void functions_take_values(const struct json_functions *f, const struct funcgraph *entry,
+				  struct function_element *e, struct function_values *ret)
+{
+	size_t count = MIN(entry->arg_count, (size_t)FUNCTION_WORDS_MAX);
+
+	if (likely(!count && !entry->has_retaddr))
+		return;
+	e->flags |= FUNCTION_VALUES;
+	e->count = (uint16_t)count;
+	*ret = (struct function_values){ .retaddr = entry->retaddr };
+	memcpy(ret->words, entry->args, count * f->info->header->word_size);
+}
+
+/* entry: NULL if lost. */
 static void functions_put_slice(struct json_functions *f, const struct trace_event *ev,
-				const struct funcgraph *exit, uint64_t ts, uint64_t dur,
-				bool entry_lost)
+				const struct funcgraph *entry, const struct funcgraph *exit,
+				uint64_t ts, uint64_t dur)
 {
 	struct function_element e = function_element_of(FUNCTION_CALL, ev, ts);
+	struct function_values values;
 
-	e.flags |= entry_lost ? FUNCTION_ENTRY_MISSING : 0;
 	e.dur = dur;
 	e.func = exit->func;
+	if (entry)
+		functions_take_values(f, entry, &e, &values);
+	else
+		e.flags |= FUNCTION_ENTRY_MISSING;
 	functions_take_retval(f, exit, &e);
-	functions_emit(f, &e, NULL);
+	functions_emit(f, &e, &values);
 }
 
 static void functions_put_begin(struct json_functions *f, const struct trace_event *ev,
 				const struct funcgraph *entry, uint64_t ts)
 {
 	struct function_element e = function_element_of(FUNCTION_BEGIN, ev, ts);
+	struct function_values values;
 
 	e.func = entry->func;
-	functions_emit(f, &e, NULL);
+	functions_take_values(f, entry, &e, &values);
+	functions_emit(f, &e, &values);
 }
 
 /* exit: NULL if missing. */
@@ -200,7 +223,7 @@ static void functions_graph_entry(struct json_functions *f, const struct trace_e
 	if (ev->exit && funcgraph_read(ev->exit->desc, &ev->exit->rec, &exit)) {
 		uint64_t seen = MAX(ev->exit->rec.ts, ts) - ts;
 
-		functions_put_slice(f, ev, &exit, ts, functions_duration(f, &exit, seen), false);
+		functions_put_slice(f, ev, entry, &exit, ts, functions_duration(f, &exit, seen));
 		l->end = t->now = ts + seen;
 		t->skips_exit = true;
 		return;
@@ -272,7 +295,7 @@ static void functions_graph_exit(struct json_functions *f, const struct trace_ev
 		l->func = 0;
 	}
 	ts = t->now = MAX(MAX(ts, t->now), start);
-	functions_put_slice(f, ev, exit, start, ts - start, true);
+	functions_put_slice(f, ev, NULL, exit, start, ts - start);
 	t->depth = MIN(t->depth, depth + 1);
 	if (function_stack_reach(f->stacks, t, depth)) {
 		l = &t->levels[depth];

@@ -10,9 +10,9 @@
 
 struct json_functions;
 
-/* Receives one element, valid during the call; calls: for a run. */
-typedef int function_emit_t(void *userdata, const struct function_element *e,
-			    const struct function_calls *calls, struct error *err);
+/* Receives one element, valid during the call; more: function_more_size() bytes. */
+typedef int function_emit_t(void *userdata, const struct function_element *e, const void *more,
+			    struct error *err);
 
 /* Borrows all. */
 int json_functions_new(struct json_functions **ret, const struct trace_info *info,

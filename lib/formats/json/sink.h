@@ -43,8 +43,8 @@ static inline struct sink_json *to_json(struct sink *s)
 /* Threads that render lines, or elements. */
 extern const struct render_ops json_text_render_ops, json_element_render_ops;
 /* A function_emit_t for json_functions; userdata is the sink. */
-int json_put_element(void *userdata, const struct function_element *e,
-		     const struct function_calls *calls, struct error *err);
+int json_put_element(void *userdata, const struct function_element *e, const void *more,
+		     struct error *err);
 /*
  * If the file is longer than a viewer can open, whatever part is long: asks for another file, or
  * returns -EOVERFLOW.

@@ -118,11 +118,11 @@ int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out
 }
 
 _hot_ int json_writer_element(struct json_writer *w, const struct function_element *e,
-			      const struct function_calls *calls, struct buf *out, uint64_t *units)
+			      const void *more, struct buf *out, uint64_t *units)
 {
 	size_t start = out->len;
 
-	function_writer_put(w->functions, e, calls, out);
+	function_writer_put(w->functions, e, more, out);
 	*units += out->len - start;
 	return buf_error(out);
 }

@@ -30,9 +30,9 @@ int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out
 int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units);
 /* Writes an event of the function tracer. */
 int json_writer_hit(void *writer, const struct trace_event *ev, struct buf *out, uint64_t *units);
-/* calls: for a run, e->count entries. */
-int json_writer_element(struct json_writer *w, const struct function_element *e,
-			const struct function_calls *calls, struct buf *out, uint64_t *units);
+/* more: function_more_size() bytes. */
+int json_writer_element(struct json_writer *w, const struct function_element *e, const void *more,
+			struct buf *out, uint64_t *units);
 
 /* Drops cached task names: they may have changed. */
 void json_writer_forget(void *writer);

@@ -225,23 +225,16 @@ static void graph_put_irq(struct graph_text *g, const struct graph_line *l, cons
 	buf_putc(out, '\n');
 }
 
-/* Like print_graph_retval(), without the name before it and the end of the comment. */
 static void graph_put_retval(const struct graph_text *g, uint64_t retval, struct buf *out)
 {
-	bool wide = g->info->header->word_size == 8;
-	uint64_t code = 0;
+	char *p;
 
-	if (retval && !(g->form.flags & GRAPH_RETVAL_HEX)) {
-		/* An int in a long. */
-		code = wide && retval >> 32 ? retval : (uint64_t)(int64_t)(int32_t)retval;
-		if (code < (uint64_t)-4095)
-			code = 0;
-	}
 	buf_puts(out, g->form.old_retval ? " = " : " ret=");
-	if (code)
-		buf_printf(out, "%" PRId64, (int64_t)code);
-	else
-		buf_printf(out, "0x%" PRIx64, retval);
+	p = buf_reserve(out, 32);
+	if (p)
+		out->len += (size_t)(funcgraph_put_retval(p, retval, g->info->header->word_size,
+							  g->form.flags & GRAPH_RETVAL_HEX) -
+				     p);
 }
 
 static void graph_put_retaddr(struct graph_text *g, uint64_t retaddr, struct buf *out)

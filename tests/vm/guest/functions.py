@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: the function tracers, end to end, and that all changes are undone."""
 
+import collections
+import json
 import os
 import pathlib
 import re
@@ -93,6 +95,26 @@ def graph_to_everything(test):
     for name in ("out.json", "out.txt", "out.pftrace"):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
+
+
+def graph_values(test):
+    """The JSON's slices have the arguments that the text shows."""
+    if not (TRACEFS / "options/funcgraph-args").exists():
+        print("  this kernel has no funcgraph-args")
+        return
+    record(test, "-p", "function_graph", "-l", "vfs_*", "-O", "funcgraph-args", *top_level(), "-o", "out.traced")
+    for name in ("out.json", "out.txt"):
+        done = test.run("convert", "out.traced", name)
+        check(done.status == 0, f"convert to {name}: {done}")
+    wanted = collections.Counter(re.findall(r"\|  +(\w+)\((.*)\)(?:;| \{)", text_of(test)))
+    found = collections.Counter()
+    for e in json.loads(text_of(test, "out.json"))["traceEvents"]:
+        args = e.get("args", {})
+        if e.get("cat") == "func" and "entry" not in args:
+            found[e["name"], ", ".join(k if k == "..." else f"{k}={v}"
+                                       for k, v in args.get("arguments", {}).items())] += 1
+    check(sum("=" in arguments for _, arguments in wanted) > 5, f"few arguments: {wanted}")
+    check(found == wanted, f"{found - wanted} instead of {wanted - found}")
 
 
 def user_stacks(test):
@@ -193,6 +215,7 @@ def main():
     test.case("a trigger", triggers, daemon=True)
     test.case("a graph from a root", graph, daemon=True)
     test.case("a graph in every format", graph_to_everything, daemon=True)
+    test.case("arguments in a graph", graph_values, daemon=True)
     test.case("stacks of programs", user_stacks, daemon=True)
     test.case("what needs the top level says so", top_level_is_said, daemon=True)
     test.case("a top level in use", top_level_in_use, daemon=True)
