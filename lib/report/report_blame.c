@@ -9,9 +9,8 @@
 #include "report/group.h"
 #include "report/scheduler.h"
 
-/* Runs that are kept for each CPU: many for few CPUs. */
+/* Runs that are kept for each CPU, at first; of all CPUs, more for each while there is room. */
 #define BLAME_RUNS_LEAST 256U
-#define BLAME_RUNS_MOST 65536U
 #define BLAME_RUNS_ALL (16U * 1024 * 1024 / sizeof(struct blame_run))
 
 struct blame_run {
@@ -22,8 +21,9 @@ struct blame_run {
 
 /* A CPU's last whole runs; they do not overlap. */
 struct blame_cpu {
-	struct blame_run *runs; /* owned: blame.runs of them; NULL: none yet */
-	uint64_t count;		/* of all times; the newest is at (count - 1) % blame.runs */
+	struct blame_run *runs; /* owned: cap of them; NULL: none yet */
+	size_t cap;
+	uint64_t count; /* of all times; the newest is at (count - 1) % cap */
 };
 
 struct blame_waiter {
@@ -41,7 +41,7 @@ struct blame {
 	struct rows waiters, pairs;
 	struct blame_cpu *cpus; /* owned */
 	uint32_t cpu_count;
-	uint32_t runs; /* kept for each CPU */
+	size_t runs; /* room for them, in all CPUs */
 	enum grouping grouping;
 	uint64_t cut, open;
 	int index; /* of sched_task.row */
@@ -55,7 +55,6 @@ static const char *const blame_by[] = { "thread", "comm", "process", NULL };
 static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
 {
 	uint32_t from = b->cpu_count, cap = from;
-	struct blame_cpu *c;
 
 	if (cpu >= from) {
 		if (cpu >= REPORT_CPUS_MAX ||
@@ -64,19 +63,33 @@ static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
 		b->cpu_count = cpu + 1;
 		memset(&b->cpus[from], 0, (cpu + 1 - from) * sizeof(*b->cpus));
 	}
-	c = &b->cpus[cpu];
-	if (!c->runs)
-		c->runs = calloc(b->runs, sizeof(*c->runs));
-	return c->runs ? c : NULL;
+	return &b->cpus[cpu];
+}
+
+/* Makes room for the CPU's first runs, or for twice as many when it is full for the first time. */
+static int blame_reserve(struct blame *b, struct blame_cpu *c)
+{
+	const size_t more = c->cap ?: BLAME_RUNS_LEAST;
+	struct blame_run *runs;
+
+	if (c->count != c->cap || (c->cap && b->runs + more > BLAME_RUNS_ALL))
+		return 0;
+	runs = reallocarray(c->runs, c->cap + more, sizeof(*runs));
+	if (!runs)
+		return -ENOMEM;
+	c->runs = runs;
+	c->cap += more;
+	b->runs += more;
+	return 0;
 }
 
 static int blame_keep(struct blame *b, uint32_t cpu, struct blame_run run)
 {
 	struct blame_cpu *c = blame_cpu_of(b, cpu);
 
-	if (!c)
+	if (!c || blame_reserve(b, c) < 0)
 		return -ENOMEM;
-	c->runs[c->count++ % b->runs] = run;
+	c->runs[c->count++ % c->cap] = run;
 	return 0;
 }
 
@@ -146,8 +159,8 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	c = blame_cpu_of(b, span->cpu);
 	if (!waiter || !c)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)b->runs) && r == 0; i++) {
-		const struct blame_run *run = &c->runs[(c->count - 1 - i) % b->runs];
+	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)c->cap) && r == 0; i++) {
+		const struct blame_run *run = &c->runs[(c->count - 1 - i) % c->cap];
 		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
 
 		if (run->to <= span->from)
@@ -173,9 +186,8 @@ static int blame_open(struct report **ret, struct report_env *env)
 	b->grouping = grouping_find(env->by);
 	rows_init(&b->waiters, sizeof(struct blame_waiter), NULL);
 	rows_init(&b->pairs, sizeof(struct blame_pair), NULL);
+	b->pairs.max = ROWS_PAIRS_MAX;
 	*ret = &b->report;
-	b->runs = (uint32_t)(BLAME_RUNS_ALL / (env->info->header->cpus ?: 1));
-	b->runs = MIN(MAX(b->runs, BLAME_RUNS_LEAST), BLAME_RUNS_MOST);
 	b->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &b->report,
 							    .wants_all = true,

@@ -128,6 +128,7 @@ static int offcpu_open(struct report **ret, struct report_env *env)
 	o->by_stack = !strcmp(env->by, "stack");
 	rows_init(&o->sleeps, sizeof(struct offcpu_sleep), NULL);
 	rows_init(&o->rows, sizeof(struct offcpu_row), offcpu_row_deinit);
+	o->rows.max = ROWS_PAIRS_MAX;
 	*ret = &o->report;
 	o->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &o->report,

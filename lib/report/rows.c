@@ -20,9 +20,13 @@ static struct row_key *row_key_of(void *row)
 	return (struct row_key *)row - 1;
 }
 
+static bool row_has_key(void *row, struct row_key key)
+{
+	return row_key_of(row)->a == key.a && row_key_of(row)->b == key.b;
+}
+
 DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL,
-	     row_hash(*row_key_of(slot->row)),
-	     row_key_of(slot->row)->a == key.a && row_key_of(slot->row)->b == key.b);
+	     row_hash(*row_key_of(slot->row)), row_has_key(slot->row, key));
 
 struct row_key row_key_of_text(struct text text)
 {
@@ -63,11 +67,10 @@ void rows_deinit(struct rows *r)
 
 void rows_clear(struct rows *r)
 {
-	const size_t size = r->size;
-	void (*deinit)(void *row) = r->deinit;
+	struct rows empty = { .size = r->size, .max = r->max, .deinit = r->deinit };
 
 	rows_deinit(r);
-	rows_init(r, size, deinit);
+	*r = empty;
 }
 
 void *rows_at(const struct rows *r, uint32_t i)
@@ -97,19 +100,11 @@ void *rows_find(const struct rows *r, struct row_key key)
 	return slot ? slot->row : NULL;
 }
 
-void *rows_get(struct rows *r, struct row_key key)
+/* Inlined, it would make the compiler load keys as vectors that were stored in two halves. */
+static _noinline_ void *rows_add(struct rows *r, struct row_key key, uint64_t hash)
 {
-	const uint64_t hash = row_hash(key);
-	struct row_slot *slot = row_slots_find(&r->slots, hash, key);
+	struct row_slot *slot = row_slots_place(&r->slots, hash, key);
 
-	if (likely(slot))
-		return slot->row;
-	if (r->count == r->max) {
-		if (!r->rest)
-			r->rest = calloc(1, r->size);
-		return r->rest;
-	}
-	slot = row_slots_place(&r->slots, hash, key);
 	if (!slot)
 		return NULL;
 	slot->row = rows_new(r);
@@ -119,4 +114,24 @@ void *rows_get(struct rows *r, struct row_key key)
 	r->slots.count++;
 	r->count++;
 	return slot->row;
+}
+
+void *rows_get(struct rows *r, struct row_key key)
+{
+	void **recent = &r->recent[(key.a ^ key.b) % ROWS_RECENT], *row = *recent;
+	const struct row_slot *slot;
+	uint64_t hash;
+
+	if (likely(row && row_has_key(row, key)))
+		return row;
+	hash = row_hash(key);
+	slot = row_slots_find(&r->slots, hash, key);
+	if (!slot && r->count == r->max) {
+		if (!r->rest)
+			r->rest = calloc(1, r->size);
+		return r->rest;
+	}
+	row = slot ? slot->row : rows_add(r, key, hash);
+	*recent = row;
+	return row;
 }

@@ -10,6 +10,10 @@
 
 /* The most blocks of one set: more keys share the block `rest`. */
 #define ROWS_MAX (1U << 20)
+/* The same where keys are of two tasks, whose pairs can be many more than the tasks. */
+#define ROWS_PAIRS_MAX (1U << 16)
+/* A power of two. */
+#define ROWS_RECENT 128U
 
 struct row_key {
 	uint64_t a, b;
@@ -26,11 +30,12 @@ struct row_slot {
 DECLARE_TABLE(row_slots, struct row_slot);
 
 struct rows {
-	size_t size;		/* bytes of a block and its key */
-	struct row_slots slots; /* hashed with the process's secret: keys come from the trace */
-	char **chunks;		/* owned */
+	size_t size;		   /* bytes of a block and its key */
+	struct row_slots slots;	   /* hashed with the process's secret: keys come from the trace */
+	char **chunks;		   /* owned */
+	void *recent[ROWS_RECENT]; /* blocks that were found last, by low bits of their keys */
 	size_t chunk_count, chunk_cap;
-	uint32_t max;		   /* ROWS_MAX; tests set less */
+	uint32_t max;		   /* ROWS_MAX, unless the owner sets less */
 	uint32_t count;		   /* blocks in use; in order of their creation, see rows_at() */
 	void *rest;		   /* owned; NULL: no key was refused */
 	void (*deinit)(void *row); /* or NULL */

@@ -37,6 +37,16 @@ def run(argv, stdout=subprocess.DEVNULL, timeout=300):
             + done.stderr.decode(errors="replace")[-2000:])
 
 
+def output(argv, timeout=300, stderr=subprocess.PIPE, **more):
+    """What argv prints; exits with its errors if it fails."""
+    argv = [str(a) for a in argv]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True,
+                          timeout=timeout, check=False, **more)
+    if done.returncode != 0:
+        die(f"{' '.join(argv)}: exit status {done.returncode}\n{(done.stderr or done.stdout)[-2000:]}")
+    return done.stdout
+
+
 def in_peer_namespace(argv, empty):
     """argv in a mount namespace in which the refused files of the peer's instance are empty ones."""
     instance = TRACEFS / "instances" / PEER_INSTANCE

@@ -17,6 +17,7 @@
 
 #include "export/export.h"
 #include "make_formats.h"
+#include "make_many.h"
 #include "memory_file.h"
 #include "report/report.h"
 
@@ -249,11 +250,32 @@ static void tasks_that_stay(void **state _unused_)
 	check_all(m.fd, false);
 }
 
+/* Few tasks can make many pairs, and a stream has more CPUs than its head says. */
+static void pairs_of_tasks(void **state _unused_)
+{
+	static const char *const names[] = { "blame", "offcpu" };
+	_cleanup_(maker_deinit) struct maker m;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	many_put(&m, many_find("sched"), 512, 3000000);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		json_t *table;
+
+		check(m.fd, names[i], "thread", MEMORY_MAX_KIB, &table);
+		assert_true(sum_of(table, "count", NULL) > 100000);
+		json_decref(table);
+		malloc_trim(0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tasks_that_end),
 		cmocka_unit_test(tasks_that_stay),
+		cmocka_unit_test(pairs_of_tasks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
