@@ -90,6 +90,9 @@ enum option_id {
 	OPT_NAME,
 	OPT_STATUS,
 	OPT_INSTANCE,
+	OPT_LAST_BOOT,
+	OPT_SIZE,
+	OPT_WRITE,
 	OPT_TGID,
 	OPT_RAW_ADDRESSES,
 	OPT_FUNCTION_VIEW,
@@ -207,7 +210,8 @@ struct options {
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
-	bool watch, batch, decay, fields, csv, summary;
+	uint64_t size; /* bytes of the boot recorder's ring; 0: not given */
+	bool watch, batch, decay, fields, csv, summary, last_boot, write;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
 	bool own_status;     /* of a recorded command's status, only our part counts */
@@ -310,5 +314,6 @@ int tracectl_main(int argc, char **argv);
 
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
-	command_extract, command_convert, command_events, command_profiles, command_doctor,
-	command_recover, command_report, command_top, command_help, command_complete;
+	command_boot_recorder, command_extract, command_convert, command_events, command_profiles,
+	command_doctor, command_recover, command_report, command_top, command_help,
+	command_complete;

@@ -174,6 +174,8 @@ static int set_function_view(struct options *o, const char *value, struct error 
 
 DEFINE_SET_STRING(sample_event)
 DEFINE_SET_FLAG(call_graph)
+DEFINE_SET_FLAG(last_boot)
+DEFINE_SET_FLAG(write)
 DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
@@ -374,6 +376,11 @@ static int set_buffer(struct options *o, const char *value, struct error *err)
 static int set_max_memory(struct options *o, const char *value, struct error *err)
 {
 	return option_set_size(&o->max_memory, "--max-memory", value, err);
+}
+
+static int set_size(struct options *o, const char *value, struct error *err)
+{
+	return option_set_size(&o->size, "--size", value, err);
 }
 
 /* "2%", "2" or "0.5%": one decimal. */
@@ -584,6 +591,13 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_INSTANCE] = { 0, "instance", "NAME",
 			   "extract: this instance; convert: this buffer of a trace.dat",
 			   GROUP_WHAT, COMPLETE_INSTANCE, set_instance },
+	[OPT_LAST_BOOT] = { 0, "last-boot", NULL,
+			    "what was recorded before the machine started anew: boot-recorder",
+			    GROUP_WHAT, COMPLETE_NOTHING, set_last_boot },
+	[OPT_SIZE] = { 0, "size", "SIZE", "memory of the ring, of all CPUs (32M)", GROUP_COST,
+		       COMPLETE_NOTHING, set_size },
+	[OPT_WRITE] = { 0, "write", NULL, "write the files, instead of printing them", GROUP_WHERE,
+			COMPLETE_NOTHING, set_write },
 	[OPT_TGID] = { 0, "tgid", NULL, "show each thread's process in the text", GROUP_RARE,
 		       COMPLETE_NOTHING, set_tgid },
 	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",

@@ -11,7 +11,7 @@
 #include "base/parse.h"
 #include "base/place.h"
 #include "base/vec.h"
-#include "daemon/capture/capture.h"
+#include "daemon/capture/boot_ring.h"
 #include "daemon/capture/plan/request.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -260,8 +260,27 @@ static void doctor_check_toplevel(struct examination *x)
 		found(x, "top level", DOCTOR_OK, NULL, "nobody uses the top-level tracer");
 }
 
+/* The words that 'tracectl boot-recorder enable' adds: "trace_instance=NAME^traceoff@traced". */
+static char *doctor_find_boot_instance(const struct examination *x)
+{
+	static const char begin[] = "trace_instance=", end[] = "^traceoff@traced";
+	_cleanup_free_ char *text = doctor_read(x->env->proc, "cmdline");
+	char *save = NULL;
+
+	for (char *p = text ? strtok_r(text, " \n", &save) : NULL; p;
+	     p = strtok_r(NULL, " \n", &save)) {
+		size_t len = strlen(p);
+
+		if (len > strlen(begin) + strlen(end) && strncmp(p, begin, strlen(begin)) == 0 &&
+		    strcmp(p + len - strlen(end), end) == 0)
+			return strndup(p + strlen(begin), len - strlen(begin) - strlen(end));
+	}
+	return NULL;
+}
+
 static void doctor_check_instances(struct examination *x)
 {
+	_cleanup_free_ char *boot = doctor_find_boot_instance(x);
 	_cleanup_buf_ struct buf foreign = BUF_INIT, stale = BUF_INIT;
 	size_t count = 0;
 	char **names = NULL;
@@ -273,6 +292,8 @@ static void doctor_check_instances(struct examination *x)
 		struct stat st;
 
 		snprintf(path, sizeof(path), "%s/%d", x->env->proc, pid);
+		if (!pid && boot && strcmp(names[i], boot) == 0)
+			continue;
 		if (!pid)
 			buf_printf(&foreign, " %s", names[i]);
 		else if (stat(path, &st) < 0)
@@ -288,6 +309,32 @@ static void doctor_check_instances(struct examination *x)
 		      buf_string(&foreign) ?: "");
 	if (!stale.len && !foreign.len)
 		found(x, "instances", DOCTOR_OK, NULL, "no other tool records");
+}
+
+static void doctor_check_boot_ring(struct examination *x)
+{
+	const struct capture_env env = { .tracefs = x->fs, .proc = x->env->proc };
+	_cleanup_free_ char *instance = doctor_find_boot_instance(x);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf size = BUF_INIT;
+	struct boot_ring_state ring;
+
+	if (!instance)
+		return;
+	if (boot_ring_look(&env, instance, &ring, &err) < 0) {
+		found(x, "boot recorder", DOCTOR_WARN,
+		      "it needs Linux 6.12 with a persistent ring, on x86-64 or arm64, and free "
+		      "memory for reserve_mem",
+		      "%s", err.message);
+		return;
+	}
+	format_bytes(ring.bytes, &size);
+	if (ring.on)
+		found(x, "boot recorder", DOCTOR_OK, NULL, "it records into '%s', %s", instance,
+		      buf_string(&size) ?: "?");
+	else
+		found(x, "boot recorder", DOCTOR_WARN, "tracectl boot-recorder arm",
+		      "the ring '%s' is there, but does not record", instance);
 }
 
 static void doctor_check_memory(struct examination *x)
@@ -403,6 +450,7 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 		doctor_check_histograms(&x);
 		doctor_check_toplevel(&x);
 		doctor_check_instances(&x);
+		doctor_check_boot_ring(&x);
 		doctor_check_clock(&x);
 	}
 	doctor_check_mmap(&x);

@@ -8,6 +8,7 @@
 #include "base/nearest.h"
 #include "daemon/capture/capture.h"
 #include "daemon/capture/clocks.h"
+#include "daemon/capture/last_boot.h"
 #include "daemon/capture/names/mappings.h"
 #include "daemon/capture/names/metadata.h"
 #include "daemon/capture/names/names.h"
@@ -22,6 +23,8 @@ struct extraction {
 	struct names names;
 	struct stream_writer writer;
 	struct buf header, header_page;
+	bool last_boot;	 /* what is known of this boot is not written: tasks, clocks, times */
+	struct buf boot; /* the packed LastBoot */
 	int guard; /* holds trace_pipe open: since Linux 6.6 the kernel admits a single reader */
 	uint64_t start_boot_ns, cpu_began;
 };
@@ -31,6 +34,7 @@ static void extraction_deinit(struct extraction *x)
 	ring_close(&x->ring);
 	staging_deinit(&x->staging);
 	names_deinit(&x->names);
+	buf_deinit(&x->boot);
 	buf_deinit(&x->header);
 	buf_deinit(&x->header_page);
 	x->guard = close_fd(x->guard);
@@ -114,6 +118,8 @@ static int extraction_write_clocks(struct extraction *x, enum clock_phase phase)
 {
 	struct clock_snapshot s;
 
+	if (x->last_boot)
+		return 0;
 	clocks_read(&s);
 	return clocks_write(&s, &x->writer, phase);
 }
@@ -127,6 +133,8 @@ static int extraction_write_head(struct extraction *x, int fd)
 	if (r == 0)
 		r = stream_write(&x->writer, CHUNK_HEADER_PAGE, x->header_page.data,
 				 x->header_page.len);
+	if (r == 0 && x->last_boot)
+		r = stream_write(&x->writer, CHUNK_LAST_BOOT, x->boot.data, x->boot.len);
 	if (r == 0)
 		r = extraction_write_clocks(x, CLOCK_PHASE_START);
 	return r;
@@ -136,10 +144,28 @@ static int extraction_write_names(struct extraction *x)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
-	if (tracefs_read(tracefs_root(x->env->tracefs), "saved_cmdlines", &text) < 0 ||
+	if (x->last_boot ||
+	    tracefs_read(tracefs_root(x->env->tracefs), "saved_cmdlines", &text) < 0 ||
 	    !buf_string(&text))
 		return 0;
 	return tasks_write_saved(text.data, &x->writer);
+}
+
+/*
+ * Since about Linux 6.16 the kernel resets the counts of a ring of the last boot once it is empty:
+ * all that was counted before has been read.
+ */
+static int extraction_count_rest(struct extraction *x)
+{
+	if (!x->last_boot)
+		return ring_count(&x->ring);
+	for (unsigned cpu = 0; cpu < x->ring.cpu_count; cpu++) {
+		struct cpu_counts *c = &x->ring.cpus[cpu].counts;
+
+		c->read += c->entries;
+		c->entries = c->bytes = 0;
+	}
+	return 0;
 }
 
 static int extraction_write_tail(struct extraction *x)
@@ -156,13 +182,13 @@ static int extraction_write_tail(struct extraction *x)
 	if (r == 0)
 		r = extraction_write_clocks(x, CLOCK_PHASE_END);
 	if (r == 0)
-		r = ring_count(&x->ring);
+		r = extraction_count_rest(x);
 	if (r == 0)
 		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_END);
 	if (r < 0)
 		return r;
 	end.reason = TRACED__CAPTURE__END__REASON__EXTRACTED;
-	end.boot_ns = now_ns(CLOCK_BOOTTIME);
+	end.boot_ns = x->last_boot ? 0 : now_ns(CLOCK_BOOTTIME);
 	end.start_boot_ns = x->start_boot_ns;
 	end.cpu_time_ns = now_ns(CLOCK_THREAD_CPUTIME_ID) - x->cpu_began;
 	if (getrusage(RUSAGE_SELF, &u) == 0)
@@ -178,7 +204,7 @@ static int extraction_write_mappings(struct extraction *x)
 	int r;
 
 	tracefs_read_u64(x->ring.dir, "options/sym-userobj", &on);
-	if (!on || mapping_scan_start(&scan, x->env->proc, true) < 0)
+	if (!on || x->last_boot || mapping_scan_start(&scan, x->env->proc, true) < 0)
 		return 0;
 	do {
 		r = mapping_scan_step(&scan, &x->writer);
@@ -205,6 +231,47 @@ static uint64_t extraction_count_read(const struct ring *ring)
 	return n;
 }
 
+/* Times of this boot's clock say nothing about the last one's. */
+static void extraction_forget_times(struct extraction *x)
+{
+	for (unsigned cpu = 0; cpu < x->ring.cpu_count; cpu++)
+		x->ring.cpus[cpu].counts.now_ns = 0;
+	x->ring.counted_boot_ns = 0;
+}
+
+static uint64_t extraction_count_held(const struct ring *ring)
+{
+	uint64_t n = 0;
+
+	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
+		n += ring->cpus[cpu].counts.entries;
+	return n;
+}
+
+/* Before anything is taken. */
+static int extraction_see_last_boot(struct extraction *x, struct error *err)
+{
+	_cleanup_buf_ struct buf info = BUF_INIT;
+	int r = last_boot_read_info(x->ring.dir, x->instance, &info, err);
+
+	if (r < 0)
+		return r;
+	/* Linux 6.12 does not tell the two boots' events apart. */
+	if (ring_is_on(&x->ring) > 0) {
+		error_set(err, -EBUSY, "the ring '%s' already records this boot", x->instance);
+		return error_hint(err, "'^traceoff' on the kernel's command line keeps it off: "
+				       "tracectl boot-recorder enable");
+	}
+	r = ring_count(&x->ring);
+	if (r < 0)
+		return error_errno(err, r, "cannot count the events");
+	if (!extraction_count_held(&x->ring))
+		return last_boot_nothing(x->instance, err);
+	x->names.stage = NAMES_FORMATS;
+	x->start_boot_ns = 0;
+	return last_boot_pack(x->env, &info, &x->boot, err);
+}
+
 static int extraction_transfer(struct extraction *x, int fd, struct capture_stats *ret)
 {
 	uint64_t before;
@@ -215,6 +282,8 @@ static int extraction_transfer(struct extraction *x, int fd, struct capture_stat
 	if (r == 0)
 		r = ring_count(&x->ring);
 	before = extraction_count_read(&x->ring);
+	if (x->last_boot)
+		extraction_forget_times(x);
 	if (r == 0)
 		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_START);
 	if (r == 0)
@@ -236,12 +305,13 @@ static int extraction_transfer(struct extraction *x, int fd, struct capture_stat
 	return 0;
 }
 
-int capture_extract(const struct capture_env *env, const char *instance, int stream_fd,
-		    struct capture_stats *ret, struct error *err)
+static int extract(const struct capture_env *env, const char *instance, bool last_boot,
+		   int stream_fd, struct capture_stats *ret, struct error *err)
 {
 	_cleanup_(extraction_deinit) struct extraction x = {
 		.env = env,
 		.instance = instance,
+		.last_boot = last_boot,
 		.ring = { .dir = -EBADF },
 		.staging = STAGING_INIT,
 		.names = NAMES_INIT,
@@ -254,8 +324,22 @@ int capture_extract(const struct capture_env *env, const char *instance, int str
 	r = extraction_open(&x, err);
 	if (r == 0)
 		r = extraction_describe(&x, err);
+	if (r == 0 && last_boot)
+		r = extraction_see_last_boot(&x, err);
 	if (r < 0)
 		return r;
 	r = extraction_transfer(&x, stream_fd, ret);
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+}
+
+int capture_extract(const struct capture_env *env, const char *instance, int stream_fd,
+		    struct capture_stats *ret, struct error *err)
+{
+	return extract(env, instance, false, stream_fd, ret, err);
+}
+
+int capture_extract_last_boot(const struct capture_env *env, const char *instance, int stream_fd,
+			      struct capture_stats *ret, struct error *err)
+{
+	return extract(env, instance, true, stream_fd, ret, err);
 }

@@ -42,6 +42,7 @@ enum chunk_type {
 	CHUNK_ARGUMENTS = 20,	     /* lines "FUNCTION NAME:TYPE ...": functions' arguments */
 	CHUNK_KALLSYMS_EXCERPT = 21, /* consecutive lines of KALLSYMS */
 	CHUNK_POLLS = 22,	     /* traced.capture.Polls */
+	CHUNK_LAST_BOOT = 23,	     /* traced.capture.LastBoot */
 	CHUNK_TYPES_END,
 };
 
@@ -63,6 +64,7 @@ enum chunk_flags {
 #define STREAM_NOTE_MAX (4U << 10)
 #define STREAM_NOTES_MAX 64
 #define STREAM_POLLS_MAX (4U << 20)
+#define STREAM_LAST_BOOT_MAX (4U << 20)
 
 struct chunk_header {
 	uint32_t magic;

@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "export/exporter.h"
 #include "export/sink.h"
+#include "marks/crash_log.h"
 #include "trace/task_scan.h"
 
 static void exporter_deinit(struct exporter *x)
@@ -56,7 +57,8 @@ static int exporter_open_marks(struct exporter *x, struct error *err)
 		return 0;
 	}
 	if (!o->merge_count && !o->profile_count && !x->index.marks.count &&
-	    !x->index.polls.count && !sample_reader_wanted(&x->index) && !o->follow)
+	    !x->index.polls.count && !sample_reader_wanted(&x->index) && !o->follow &&
+	    !x->index.info.last_boot)
 		return 0;
 	r = mark_feed_new(&x->marks, o, &x->ops->format, &x->index, &x->reader, err);
 	x->env.marks = x->marks;
@@ -173,6 +175,21 @@ static int exporter_hand_out(struct exporter *x, struct error *err)
 	return 0;
 }
 
+/* The marks that are left; between them, that of a crash at the last event. */
+static int exporter_give_last_marks(struct exporter *x, struct error *err)
+{
+	struct mark crash;
+	int r;
+
+	if (!x->index.info.last_boot || !x->ops->mark || !x->first_ts)
+		return exporter_give_marks(x, UINT64_MAX, err);
+	r = exporter_give_marks(x, x->last_ts + 1, err);
+	crash_mark(&crash, x->last_ts);
+	if (r == 0 && (!x->gate || selection_has_mark(x->gate, &crash, false)))
+		r = x->ops->mark(x->sink, &crash, err);
+	return r < 0 ? r : exporter_give_marks(x, UINT64_MAX, err);
+}
+
 /* more: the stream is still being written. */
 static int exporter_give_all(struct exporter *x, int more, struct error *err)
 {
@@ -182,7 +199,7 @@ static int exporter_give_all(struct exporter *x, int more, struct error *err)
 	for (;;) {
 		r = exporter_give_ripe(x, err);
 		if (r == 0 && (!more || x->full))
-			return x->full ? 0 : exporter_give_marks(x, UINT64_MAX, err);
+			return x->full ? 0 : exporter_give_last_marks(x, err);
 		if (r < 0)
 			return r;
 		r = exporter_hand_out(x, err);

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "export/sink.h"
+#include "marks/crash_log.h"
 #include "marks/nesting.h"
 
 struct mark_feed {
@@ -27,6 +28,9 @@ struct mark_feed {
 	struct polls *polls;	     /* owned; NULL: the stream has no polled files */
 	const struct poll *poll;     /* the next reading; NULL: none */
 	bool poll_given;
+	struct crash_log log; /* owned */
+	struct mark log_mark; /* the log's next line */
+	bool have_log_mark;
 	struct nesting *nesting; /* owned */
 	uint64_t given, left_out, unopened, bound_max;
 	bool unit_ms;
@@ -40,6 +44,7 @@ struct mark_feed *mark_feed_free(struct mark_feed *m)
 		return NULL;
 	mark_rings_free(m->rings);
 	polls_free(m->polls);
+	crash_log_deinit(&m->log);
 	sample_feed_free(m->samples);
 	for (size_t i = 0; i < m->source_count; i++)
 		mark_source_deinit(&m->sources[i]);
@@ -253,8 +258,12 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		r = mark_feed_add_rings(m, index, reader, err);
 	if (r == 0 && (index->polls.count || options->follow))
 		r = mark_feed_add_polls(m, index, reader, err);
+	/* A recording of the last boot has neither. */
+	if (r == 0 && !m->rings && !m->polls)
+		r = crash_log_read(&m->log, m->info);
 	if (r < 0)
 		return err && !err->code ? error_errno(err, r, "can't read the marks") : r;
+	m->have_log_mark = crash_log_next(&m->log, &m->log_mark);
 	*ret = TAKE_PTR(m);
 	return 0;
 }
@@ -262,6 +271,13 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 static bool mark_feed_is_earlier(const struct mark_source *a, const struct mark_source *b)
 {
 	return a->class != b->class ? a->class < b->class : a->next.ts < b->next.ts;
+}
+
+static bool mark_feed_log_is_first(const struct mark_feed *m, const struct mark_source *best)
+{
+	if (!m->have_log_mark)
+		return false;
+	return !best || best->class > 2 || (best->class == 2 && best->next.ts > m->log_mark.ts);
 }
 
 /* At equal times, files and rings come first. */
@@ -299,6 +315,11 @@ int mark_feed_next(struct mark_feed *m, struct mark *ret, struct error *err)
 			*ret = (struct mark){ .phase = PHASE_POLLED,
 					      .ts = m->poll->ts,
 					      .poll = m->poll };
+			return 1;
+		}
+		if (mark_feed_log_is_first(m, best)) {
+			*ret = m->log_mark;
+			m->have_log_mark = crash_log_next(&m->log, &m->log_mark);
 			return 1;
 		}
 		next = &m->ring_mark;
@@ -484,6 +505,10 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 		polls_sum(m->polls, &polls);
 	if (r == 0)
 		r = mark_feed_warn_of_polls(index, &polls);
+	if (r == 0)
+		r = stream_index_warn_count(index, m->log.left_out,
+					    "lines of the kernel's log are left out: they have "
+					    "no time by the trace clock");
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
 		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
 	return r;

@@ -171,6 +171,7 @@ static void summary_warn_left_out(struct exporter *x)
 		marks ? "applications' marks" : NULL,
 		x->index.polls.count || x->index.polls.forgotten ? "polled files" : NULL,
 		sample_reader_wanted(&x->index) && !x->ops->keeps_samples ? "samples" : NULL,
+		x->index.info.last_boot ? "marks of the crash" : NULL,
 	};
 	_cleanup_buf_ struct buf list = BUF_INIT;
 

@@ -35,6 +35,8 @@ static const struct bound {
 	[CHUNK_SAMPLE_COUNTS] = { "counts of samples", MB(1U), MB(1U), 1 },
 	/* The readers of polls load them later: the size bounds one payload. */
 	[CHUNK_POLLS] = { "readings of files", STREAM_POLLS_MAX, UINT64_MAX, UINT32_MAX },
+	[CHUNK_LAST_BOOT] = { "descriptions of the last boot", STREAM_LAST_BOOT_MAX,
+			      STREAM_LAST_BOOT_MAX, 1 },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

@@ -129,6 +129,8 @@ int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned
 		return ADD_ONCE(p, &m->others, sampler, info->sampler);
 	case CHUNK_SAMPLE_COUNTS:
 		return ADD_ONCE(p, &m->others, sample_counts, info->sample_counts);
+	case CHUNK_LAST_BOOT:
+		return ADD_ONCE(p, &m->others, last_boot, info->last_boot);
 	case CHUNK_MAPPINGS:
 		return ADD_MESSAGE(p, &m->mappings, mappings, info->mappings, info->mapping_count,
 				   info->mapping_cap);
@@ -162,6 +164,7 @@ void trace_info_deinit(struct trace_info *info)
 	FREE_MESSAGES(mappings, info->mappings, info->mapping_count);
 	traced__capture__sampler__free_unpacked(info->sampler, NULL);
 	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);
+	traced__capture__last_boot__free_unpacked(info->last_boot, NULL);
 	traced__capture__end__free_unpacked(info->end, NULL);
 	traced__capture__header__free_unpacked(info->header, NULL);
 	sync_scan_deinit(&info->syncs);

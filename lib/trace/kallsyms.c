@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/kallsyms.h"
 
+#include "trace/last_boot.h"
+
 void kallsyms_init(struct kallsyms *k, const struct stream_reader *reader, struct bounds *bounds)
 {
 	*k = (struct kallsyms){ .reader = reader, .bounds = bounds };
@@ -16,6 +18,8 @@ static int kallsyms_read_chunk(struct kallsyms *k, const struct chunk *chunk, st
 		r = bounds_take(k->bounds, CHUNK_KALLSYMS, text->len);
 	if (r < 0)
 		return r;
+	if (k->moved)
+		last_boot_move_symbols(k->moved, text);
 	/* Later chunks hold modules' symbols. */
 	return symbols_take(all, text);
 }

@@ -14,10 +14,13 @@
 
 #define KALLSYMS_CHUNKS_MAX 64
 
+struct last_boot;
+
 struct kallsyms {
 	const struct stream_reader *reader; /* borrowed */
 	struct bounds *bounds;		    /* borrowed */
 	struct chunk chunks[KALLSYMS_CHUNKS_MAX];
+	const struct last_boot *moved; /* borrowed; NULL: the addresses are the recording's */
 	size_t count, late_count;
 	atomic_int result; /* of reading symbols */
 };

@@ -8,6 +8,7 @@
 #include "trace/bounds.h"
 #include "trace/info_messages.h"
 #include "trace/kallsyms.h"
+#include "trace/last_boot.h"
 #include "traced/mark_record.h"
 
 #define MARKS_MEMORY MARK_RINGS_BYTES
@@ -23,6 +24,7 @@ struct loader {
 	struct budget marks;
 	struct info_messages messages;
 	struct kallsyms kallsyms;
+	struct last_boot last_boot;
 	uint32_t left_out; /* bit per type: a warning about its excess was given */
 };
 
@@ -255,6 +257,27 @@ static int loader_add_polls(struct loader *l, const struct chunk *chunk, struct 
 								     .length = chunk->length });
 }
 
+/* It precedes the addresses that it moves. */
+static int loader_add_last_boot(struct loader *l)
+{
+	struct trace_info *info = &l->index->info;
+	int r;
+
+	if (info->last_boot)
+		return -EBADMSG;
+	r = info_messages_add(&l->messages, info, CHUNK_LAST_BOOT, l->payload.data, l->payload.len);
+	if (r == 0)
+		r = last_boot_read(&l->last_boot, info->last_boot);
+	if (r < 0)
+		return r;
+	l->kallsyms.moved = &l->last_boot;
+	return l->last_boot.known
+		       ? 0
+		       : stream_index_warn(l->index,
+					   "kernel functions have no names: the kernel does not "
+					   "say where they were before it started anew");
+}
+
 /* Adds a chunk whose payload is loaded. */
 static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct error *err)
 {
@@ -272,13 +295,19 @@ static int loader_add_loaded(struct loader *l, const struct chunk *chunk, struct
 	case CHUNK_FORMAT:
 		return loader_add_format(l, err);
 	case CHUNK_PRINTK:
-		return event_table_add_printk(info->events, text, len);
+		if (l->kallsyms.moved)
+			last_boot_move_printk(&l->last_boot, &l->payload);
+		return event_table_add_printk(info->events, l->payload.data, l->payload.len);
 	case CHUNK_ENUMS:
 		return event_table_add_enums(info->events, text, len);
 	case CHUNK_ARGUMENTS:
 		return event_table_add_arguments(info->events, text, len);
 	case CHUNK_KALLSYMS_EXCERPT:
-		return event_table_add_excerpt(info->events, text, len);
+		if (l->kallsyms.moved)
+			last_boot_move_symbols(&l->last_boot, &l->payload);
+		return event_table_add_excerpt(info->events, l->payload.data, l->payload.len);
+	case CHUNK_LAST_BOOT:
+		return loader_add_last_boot(l);
 	case CHUNK_PRODUCER:
 		r = mark_ring_list_add(&l->index->marks, &l->marks.allocator, (const uint8_t *)text,
 				       len);
@@ -321,7 +350,8 @@ int loader_settle(struct loader *l)
 static bool is_format_metadata(unsigned type)
 {
 	return type == CHUNK_HEADER_PAGE || type == CHUNK_FORMAT || type == CHUNK_PRINTK ||
-	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS || type == CHUNK_KALLSYMS_EXCERPT;
+	       type == CHUNK_ENUMS || type == CHUNK_ARGUMENTS || type == CHUNK_KALLSYMS_EXCERPT ||
+	       type == CHUNK_LAST_BOOT;
 }
 
 static int loader_add_marks(struct loader *l, const struct chunk *chunk, struct error *err)
@@ -442,6 +472,7 @@ struct loader *loader_free(struct loader *l)
 		return NULL;
 	buf_deinit(&l->payload);
 	error_deinit(&l->bad_layout);
+	last_boot_deinit(&l->last_boot);
 	free(l);
 	return NULL;
 }

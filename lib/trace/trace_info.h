@@ -37,6 +37,7 @@ struct trace_info {
 	Traced__Capture__Mappings **mappings;
 	size_t mapping_count, mapping_cap;
 	Traced__Capture__SampleCounts *sample_counts; /* NULL: not recorded */
+	Traced__Capture__LastBoot *last_boot;	      /* NULL: the recording is of one boot */
 	Traced__Capture__Note **notes;
 	size_t note_count, note_cap;
 	Traced__Capture__End *end; /* NULL: the stream was not closed */

@@ -697,7 +697,7 @@ def a_terminal_gets_a_line(test):
 def help_covers_all(test):
     overview = test.run("help")
     check(overview.status == 0, f"{overview}")
-    commands = re.findall(r"^  ([a-z]+) ", overview.out.split("Commands:")[1].split("Options")[0],
+    commands = re.findall(r"^  ([a-z-]+) ", overview.out.split("Commands:")[1].split("Options")[0],
                           re.M)
     check(len(commands) >= 15, f"{commands}")
     man = (test.source / "man" / "tracectl.1.scd").read_text()
@@ -737,7 +737,7 @@ def complete(test, line):
 
 def completion(test):
     overview = test.run("help").out
-    commands = re.findall(r"^  ([a-z]+) ", overview.split("Commands:")[1].split("Options")[0], re.M)
+    commands = re.findall(r"^  ([a-z-]+) ", overview.split("Commands:")[1].split("Options")[0], re.M)
     check(complete(test, "tracectl ") == commands, "commands")
     check(complete(test, "tracectl st") == ["start", "stop", "status"], "st")
     for c in commands:

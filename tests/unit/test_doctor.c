@@ -321,11 +321,32 @@ static void tracefs_that_is_none_says_so(void **state)
 	assert_null(fs);
 }
 
+/* The ring that the kernel's command line asks for. */
+static void boot_recorder(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "proc/cmdline",
+		  "quiet trace_instance=other@x reserve_mem=16384K:32M:traced "
+		  "trace_instance=my_ring^traceoff@traced\n");
+	assert_int_equal(find(f, "boot recorder")->verdict, DOCTOR_WARN);
+	assert_non_null(strstr(find(f, "boot recorder")->text, "'my_ring'"));
+	fake_file(&f->root, "instances/my_ring/last_boot_info", "# Current\n");
+	fake_file(&f->root, "instances/my_ring/buffer_total_size_kb", "16288\n");
+	fake_file(&f->root, "instances/my_ring/tracing_on", "0\n");
+	assert_int_equal(find(f, "boot recorder")->verdict, DOCTOR_WARN);
+	fake_file(&f->root, "instances/my_ring/tracing_on", "1\n");
+	assert_int_equal(find(f, "boot recorder")->verdict, DOCTOR_OK);
+	/* It is no other tool's. */
+	assert_int_equal(find(f, "instances")->verdict, DOCTOR_OK);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(healthy_machine),
+		TEST(boot_recorder),
 		TEST(kernel_without_tracefs),
 		TEST(nothing_at_the_root),
 		TEST(an_old_kernel),

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "boot_loader.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+
+#define GRUB_FOLDER "/etc/default/grub.d"
+#define GRUB_FILE GRUB_FOLDER "/traced-boot-recorder.cfg"
+#define KERNEL_CMDLINE "/etc/kernel/cmdline"
+#define CMDLINE_MAX (64U << 10)
+
+/* Words that enable writes; others' instances stay. */
+static bool is_ours(const char *word, size_t len)
+{
+	static const char memory[] = "reserve_mem=", instance[] = "trace_instance=";
+	static const char label[] = ":traced", at[] = "@traced";
+
+	if (len > sizeof(memory) + sizeof(label) && !memcmp(word, memory, sizeof(memory) - 1))
+		return !memcmp(word + len - (sizeof(label) - 1), label, sizeof(label) - 1);
+	return len > sizeof(instance) + sizeof(at) &&
+	       !memcmp(word, instance, sizeof(instance) - 1) &&
+	       !memcmp(word + len - (sizeof(at) - 1), at, sizeof(at) - 1);
+}
+
+bool boot_loader_strip(char *line)
+{
+	char *to = line;
+	bool found = false;
+
+	for (const char *p = line; *p;) {
+		size_t blanks = strspn(p, " \t"), len = strcspn(p + blanks, " \t\n");
+
+		if (len && is_ours(p + blanks, len)) {
+			found = true;
+			p += blanks + len;
+			continue;
+		}
+		/* A newline is a word of its own here. */
+		len += blanks + (len == 0 && p[blanks] == '\n');
+		memmove(to, p, len);
+		to += len;
+		p += len;
+	}
+	*to = '\0';
+	return found;
+}
+
+int boot_loader_replace(const char *path, const char *text, struct error *err)
+{
+	_cleanup_free_ char *temp = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (asprintf(&temp, "%s.traced-new", path) < 0) {
+		temp = NULL;
+		return error_errno(err, -ENOMEM, "%s", path);
+	}
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	if (fd < 0)
+		return error_errno(err, -errno, "cannot write %s", temp);
+	r = write_full(fd, text, strlen(text));
+	if (r == 0 && (fsync(fd) < 0 || rename(temp, path) < 0))
+		r = -errno;
+	if (r < 0)
+		unlink(temp);
+	return r < 0 ? error_errno(err, r, "cannot write %s", path) : 0;
+}
+
+static bool is_there(const char *root, const char *path)
+{
+	_cleanup_free_ char *full = NULL;
+
+	if (asprintf(&full, "%s%s", root, path) < 0)
+		full = NULL;
+	return full && access(full, F_OK) == 0;
+}
+
+static int grub_add(const char *root, const char *words, struct error *err)
+{
+	_cleanup_free_ char *folder = NULL, *path = NULL, *text = NULL;
+
+	if (asprintf(&folder, "%s" GRUB_FOLDER, root) < 0)
+		folder = NULL;
+	if (asprintf(&path, "%s" GRUB_FILE, root) < 0)
+		path = NULL;
+	if (asprintf(&text, "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"\n", words) < 0)
+		text = NULL;
+	if (!folder || !path || !text)
+		return error_errno(err, -ENOMEM, GRUB_FILE);
+	if (mkdir(folder, 0755) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, "cannot create %s", folder);
+	return boot_loader_replace(path, text, err);
+}
+
+/* words NULL: only takes ours away. Returns 1: written. */
+static int cmdline_change(const char *root, const char *words, struct error *err)
+{
+	_cleanup_buf_ struct buf old = BUF_INIT, new = BUF_INIT;
+	_cleanup_free_ char *path = NULL;
+	bool had;
+	int r;
+
+	if (asprintf(&path, "%s" KERNEL_CMDLINE, root) < 0)
+		path = NULL;
+	r = path ? read_file_at(AT_FDCWD, path, CMDLINE_MAX, &old) : -ENOMEM;
+	if (r == 0 && (!buf_string(&old) || memchr(old.data, '\0', old.len)))
+		r = -EBADMSG;
+	if (r < 0)
+		return error_errno(err, r, "cannot read " KERNEL_CMDLINE);
+	had = boot_loader_strip(old.data);
+	if (!words && !had)
+		return 0;
+	old.data[strcspn(old.data, "\n")] = '\0';
+	buf_printf(&new, "%s%s%s\n", old.data, words && *old.data ? " " : "", words ?: "");
+	if (!buf_string(&new))
+		return error_errno(err, -ENOMEM, KERNEL_CMDLINE);
+	r = boot_loader_replace(path, new.data, err);
+	return r < 0 ? r : 1;
+}
+
+#define GRUB_NEXT "  update-grub    (elsewhere: grub-mkconfig -o /boot/grub/grub.cfg)\n"
+#define CMDLINE_NEXT "  kernel-install add-all\n"
+
+int boot_loader_add(const char *root, const char *words, struct buf *next, struct error *err)
+{
+	bool grub = is_there(root, "/etc/default/grub"), cmdline = is_there(root, KERNEL_CMDLINE);
+	int r;
+
+	if (!grub && !cmdline) {
+		error_set(err, -ENOENT,
+			  "neither GRUB's configuration nor " KERNEL_CMDLINE " is there");
+		return error_hint(err, "without --write it says what your boot loader needs");
+	}
+	r = grub ? grub_add(root, words, err) : 0;
+	if (r == 0 && grub)
+		buf_puts(next, GRUB_NEXT);
+	if (r == 0 && cmdline)
+		r = MIN(cmdline_change(root, words, err), 0);
+	if (r == 0 && cmdline)
+		buf_puts(next, CMDLINE_NEXT);
+	return r;
+}
+
+int boot_loader_remove(const char *root, struct buf *next, struct error *err)
+{
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (asprintf(&path, "%s" GRUB_FILE, root) < 0) {
+		path = NULL;
+		return error_errno(err, -ENOMEM, GRUB_FILE);
+	}
+	if (unlink(path) == 0)
+		buf_puts(next, GRUB_NEXT);
+	else if (errno != ENOENT)
+		return error_errno(err, -errno, "cannot remove %s", path);
+	if (!is_there(root, KERNEL_CMDLINE))
+		return 0;
+	r = cmdline_change(root, NULL, err);
+	if (r > 0)
+		buf_puts(next, CMDLINE_NEXT);
+	return MIN(r, 0);
+}
+
+void boot_loader_explain(const char *words, struct buf *out)
+{
+	buf_printf(out,
+		   "GRUB: " GRUB_FILE ", then update-grub:\n"
+		   "  GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"\n"
+		   "systemd-boot: append to " KERNEL_CMDLINE ", then kernel-install add-all;\n"
+		   "or to the line 'options' of the entry in /boot/loader/entries:\n"
+		   "  %s\n"
+		   "U-Boot:\n"
+		   "  setenv bootargs \"${bootargs} %s\"; saveenv\n"
+		   "Android, in BoardConfig.mk:\n"
+		   "  BOARD_KERNEL_CMDLINE += %s\n",
+		   words, words, words, words);
+}

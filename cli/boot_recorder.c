@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "boot_recorder.h"
+
+#include <string.h>
+
+#include "base/parse.h"
+#include "boot_loader.h"
+#include "daemon/capture/boot_ring.h"
+#include "daemon/service/boot_recorder.h"
+#include "daemon/service/spool.h"
+#include "document.h"
+
+#define PROC "/proc"
+/* GRUB and the kernel take it without quotes; KASLR moves the memory less if it is aligned. */
+#define ALIGNMENT "32M"
+
+/* Everything that a command needs. */
+struct recorder {
+	struct config config; /* traced.conf */
+	struct boot_recorder_config own;
+	struct boot_recorder_state state;
+	struct tracefs *tracefs; /* NULL: not opened */
+	struct capture_env env;
+	bool configured;
+	struct error why_not;
+};
+
+static void recorder_deinit(struct recorder *r)
+{
+	config_deinit(&r->config);
+	boot_recorder_config_deinit(&r->own);
+	boot_recorder_state_deinit(&r->state);
+	tracefs_free(r->tracefs);
+	error_deinit(&r->why_not);
+}
+#define _cleanup_recorder_ _cleanup_(recorder_deinit)
+
+/* instance NULL: as configured. */
+static int recorder_load(struct recorder *r, const char *instance, struct error *err)
+{
+	int e = boot_recorder_config_load(&r->own, BOOT_RECORDER_FILE, &r->why_not);
+
+	if (e < 0 && e != -ENOENT)
+		return error_move(err, &r->why_not);
+	r->configured = e == 0;
+	if (config_load_usual(&r->config) < 0 ||
+	    boot_recorder_state_load(&r->state, r->config.spool_dir, PROC) < 0)
+		return error_errno(err, -ENOMEM, "cannot read the boot recorder's state");
+	if (!instance)
+		return 0;
+	if (!boot_recorder_name_valid(instance))
+		return error_set(err, -EINVAL, "--instance: '%s' is not a name", instance);
+	free(r->own.instance);
+	r->own.instance = strdup(instance);
+	return r->own.instance ? 0 : error_errno(err, -ENOMEM, "%s", instance);
+}
+
+static int recorder_open(struct recorder *r, const char *what, struct error *err)
+{
+	int e;
+
+	if (geteuid() != 0) {
+		error_set(err, -EPERM, "only root may use the boot recorder's ring");
+		return error_hint(err, "sudo tracectl %s", what);
+	}
+	e = tracefs_open(&r->tracefs, NULL, err);
+	r->env = (struct capture_env){ .tracefs = r->tracefs,
+				       .proc = PROC,
+				       .state_dir = r->config.state_dir };
+	return e;
+}
+
+static int recorder_save(struct recorder *r, struct error *err)
+{
+	free(r->state.saved);
+	r->state.saved = NULL;
+	return boot_recorder_save(&r->env, r->own.instance, &r->state, &r->config, &r->state.saved,
+				  err);
+}
+
+int boot_recorder_find(const char *instance, char **ret, struct error *err)
+{
+	_cleanup_recorder_ struct recorder r = { 0 };
+	int e = recorder_load(&r, instance, err);
+
+	if (e == 0)
+		e = recorder_open(&r, "extract --last-boot", err);
+	if (e < 0)
+		return e;
+	if (!r.state.of_this_boot) {
+		e = recorder_save(&r, err);
+		r.state.armed = false;
+		if (e == 0)
+			e = boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, err);
+		if (e < 0)
+			return e;
+	}
+	if (!r.state.saved) {
+		error_set(err, -ENODATA, "there is nothing from the last boot");
+		return error_hint(err, "the ring was empty when this boot began to record; "
+				       "'tracectl recover' lists earlier crashes");
+	}
+	*ret = TAKE_PTR(r.state.saved);
+	return 0;
+}
+
+/* Keeps the last boot's events before the ring is used again. A failure does not stop the arming.
+ */
+static void arm_save(struct recorder *r)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int e = recorder_save(r, &why);
+
+	if (e == 0)
+		cli_warn("the last boot's events are kept: %s", r->state.saved);
+	else if (e != -ENODATA && e != -ENOENT && e != -ENOTTY)
+		cli_warn("cannot keep the last boot's events: %s", why.message);
+}
+
+static int run_arm(const struct options *o)
+{
+	_cleanup_recorder_ struct recorder r = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf missing = BUF_INIT;
+	struct boot_ring ring;
+	int e = recorder_load(&r, o->instance, &err);
+
+	if (e == 0 && !r.configured)
+		e = error_move(&err, &r.why_not);
+	if (e == 0)
+		e = recorder_open(&r, "boot-recorder arm", &err);
+	if (e < 0)
+		return cli_fail(&err);
+	if (r.state.of_this_boot && r.state.armed) {
+		puts("the boot recorder is armed already");
+		return CLI_WHOLE;
+	}
+	if (!r.state.of_this_boot)
+		arm_save(&r);
+	ring = (struct boot_ring){
+		.instance = r.own.instance,
+		.events = { (const char *const *)r.own.events.items, r.own.events.count },
+		.tracer = r.own.tracer,
+	};
+	r.state.armed = true;
+	/* From here on the ring is of this boot, whatever happens next. */
+	if (boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, &err) < 0 ||
+	    boot_ring_arm(&r.env, &ring, &missing, &err) < 0)
+		return cli_fail(&err);
+	if (missing.len)
+		cli_warn("no event matches%s", buf_string(&missing) ?: "");
+	return CLI_WHOLE;
+}
+
+/* A machine that stops in order leaves nothing for the next boot. */
+static int run_disarm(const struct options *o)
+{
+	_cleanup_recorder_ struct recorder r = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (recorder_load(&r, o->instance, &err) < 0 ||
+	    recorder_open(&r, "boot-recorder disarm", &err) < 0 ||
+	    boot_ring_disarm(&r.env, r.own.instance, &err) < 0)
+		return cli_fail(&err);
+	r.state.armed = false;
+	if (r.state.of_this_boot &&
+	    boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, &err) < 0)
+		return cli_fail(&err);
+	return CLI_WHOLE;
+}
+
+static int enable_choose(const struct options *o, struct boot_recorder_config *c, struct error *err)
+{
+	static const char usual[] = "sched irq";
+
+	if (o->instance && !boot_recorder_name_valid(o->instance))
+		return error_set(err, -EINVAL, "--instance: '%s' is not a name", o->instance);
+	c->instance = strdup(o->instance ?: BOOT_RECORDER_INSTANCE);
+	c->tracer = o->tracer ? strdup(o->tracer) : NULL;
+	if (!c->instance || (o->tracer && !c->tracer))
+		return error_errno(err, -ENOMEM, "cannot configure");
+	c->size = (o->size ?: UINT64_C(32) << 20) & ~UINT64_C(0xffff);
+	if (c->size < UINT64_C(1) << 20)
+		return error_set(err, -EINVAL, "--size: at least 1M");
+	for (size_t i = 0; i < o->event_count; i++)
+		if (string_list_add_words(&c->events, o->events[i].glob) < 0)
+			return error_errno(err, -ENOMEM, "cannot configure");
+	if (!o->event_count && !o->tracer && string_list_add_words(&c->events, usual) < 0)
+		return error_errno(err, -ENOMEM, "cannot configure");
+	return 0;
+}
+
+static int enable_write(const char *text, const char *words, struct error *err)
+{
+	_cleanup_buf_ struct buf next = BUF_INIT;
+	int r = make_dir(TRACED_SYSCONFDIR "/traced", 0755, err);
+
+	if (r == 0)
+		r = boot_loader_add("", words, &next, err);
+	if (r == 0)
+		r = boot_loader_replace(BOOT_RECORDER_FILE, text, err);
+	if (r == 0)
+		printf("written: %s and the kernel's command line. Next:\n%s"
+		       "  systemctl enable " TRACED_PROGRAM "-boot-recorder.service\n  reboot\n",
+		       BOOT_RECORDER_FILE, buf_string(&next) ?: "");
+	return r;
+}
+
+static int run_enable(const struct options *o)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT, words = BUF_INIT, out = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (enable_choose(o, &c, &err) < 0)
+		return cli_usage(&err);
+	buf_printf(&words,
+		   "reserve_mem=%lluK:" ALIGNMENT ":traced trace_instance=%s^traceoff@traced",
+		   (unsigned long long)(c.size / 1024), c.instance);
+	if (boot_recorder_config_print(&c, &text) < 0 || !buf_string(&text) ||
+	    !buf_string(&words)) {
+		error_errno(&err, -ENOMEM, "cannot configure");
+		return cli_fail(&err);
+	}
+	if (o->write)
+		return enable_write(text.data, words.data, &err) < 0 ? cli_fail(&err) : CLI_WHOLE;
+	boot_loader_explain(words.data, &out);
+	printf("The kernel's command line (Linux 6.12 or newer, x86-64 or arm64):\n  %s\n%s"
+	       "\n%s, for " TRACED_PROGRAM "-boot-recorder.service:\n%s",
+	       words.data, buf_string(&out) ?: "", BOOT_RECORDER_FILE, text.data);
+	return CLI_WHOLE;
+}
+
+static int run_disable(const struct options *o)
+{
+	_cleanup_recorder_ struct recorder r = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf next = BUF_INIT;
+
+	if (recorder_load(&r, o->instance, &err) < 0 ||
+	    recorder_open(&r, "boot-recorder disable", &err) < 0 ||
+	    boot_loader_remove("", &next, &err) < 0)
+		return cli_fail(&err);
+	if (unlink(BOOT_RECORDER_FILE) < 0 && errno != ENOENT) {
+		error_errno(&err, -errno, "cannot remove " BOOT_RECORDER_FILE);
+		return cli_fail(&err);
+	}
+	/* Without the ring there is nothing to stop. */
+	boot_ring_disarm(&r.env, r.own.instance, NULL);
+	printf("the boot recorder is off%s%s", next.len ? ". Next:\n" : "\n",
+	       next.len ? buf_string(&next) ?: "" : "");
+	return CLI_WHOLE;
+}
+
+static int run_status(const struct options *o)
+{
+	_cleanup_recorder_ struct recorder r = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT, why = ERROR_INIT;
+	_cleanup_buf_ struct buf size = BUF_INIT, out = BUF_INIT;
+	struct document j = DOCUMENT_INIT(&out);
+	struct boot_ring_state state = { 0 };
+	bool armed;
+	int e;
+
+	if (recorder_load(&r, o->instance, &err) < 0 ||
+	    recorder_open(&r, "boot-recorder status", &err) < 0)
+		return cli_fail(&err);
+	e = boot_ring_look(&r.env, r.own.instance, &state, &why);
+	armed = e == 0 && state.on && r.state.of_this_boot && r.state.armed;
+	if (o->json) {
+		document_open(&j, NULL, '{');
+		document_bool(&j, "configured", r.configured);
+		document_string(&j, "instance", r.own.instance);
+		document_bool(&j, "ring", e == 0);
+		document_bool(&j, "armed", armed);
+		document_uint(&j, "bytes", state.bytes);
+		document_uint(&j, "events", state.events);
+		document_string(&j, "last_boot",
+				r.state.of_this_boot && r.state.saved ? r.state.saved : "");
+		document_close(&j, '}');
+		return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
+	}
+	format_bytes(state.bytes, &size);
+	printf("configured: %s\n", r.configured ? "yes" : "no");
+	if (e < 0)
+		cli_line(stdout, "ring:       none: %s", why.message);
+	else
+		printf("ring:       %s, %s, %llu events, %s\n", r.own.instance,
+		       buf_string(&size) ?: "?", (unsigned long long)state.events,
+		       armed	  ? "armed"
+		       : state.on ? "on"
+				  : "off");
+	cli_line(stdout, "last boot:  %s",
+		 r.state.of_this_boot ? r.state.saved ?: "nothing" : "not looked at yet");
+	return CLI_WHOLE;
+}
+
+static const struct {
+	const char *word;
+	int (*run)(const struct options *o);
+} actions[] = {
+	{ "enable", run_enable }, { "disable", run_disable }, { "status", run_status },
+	{ "arm", run_arm },	  { "disarm", run_disarm },
+};
+
+static int boot_recorder_run(const struct options *o)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+		if (strcmp(o->args[0], actions[i].word) == 0)
+			return actions[i].run(o);
+	error_set(&err, -EINVAL, "boot-recorder: '%s' is no action", o->args[0]);
+	error_hint(&err, "enable, disable, status, arm or disarm");
+	return cli_usage(&err);
+}
+
+const struct command command_boot_recorder = {
+	.name = "boot-recorder",
+	.synopsis = "enable|disable|status|arm|disarm",
+	.summary = "record each boot until it crashes; extract --last-boot has the trace",
+	.text = "Needs Linux 6.12, and memory that a warm start leaves as it was. enable prints "
+		"the\n"
+		"kernel's command line for the boot loader and the configuration; --write writes\n"
+		"them. disable takes them away. arm, for traced-boot-recorder.service, keeps what\n"
+		"the last boot recorded, and records this one; disarm, at an orderly stop, "
+		"empties\n"
+		"the ring.",
+	.options = OPTION_SET(OPTION(SIZE), OPTION(EVENT), OPTION(TRACER), OPTION(INSTANCE),
+			      OPTION(WRITE), OPTION(JSON)),
+	.own = OPTION_SET(OPTION(SIZE), OPTION(WRITE)),
+	.args_min = 1,
+	.args_max = 1,
+	.run = boot_recorder_run,
+};

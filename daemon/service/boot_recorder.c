@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "daemon/service/boot_recorder.h"
+
+#include <fcntl.h>
+#include <ini.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/vec.h"
+#include "daemon/service/spool.h"
+
+#define STATE_FILE "boot-recorder.state"
+#define STATE_MAX (64U << 10)
+#define SPOOL_NAME "last-boot"
+#define SIZE_DEFAULT (UINT64_C(32) << 20)
+/* Less than a sub-buffer for each CPU of a large machine is of no use. */
+#define SIZE_MIN (UINT64_C(1) << 20)
+#define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+
+void boot_recorder_config_deinit(struct boot_recorder_config *c)
+{
+	free(c->instance);
+	string_list_deinit(&c->events);
+	free(c->tracer);
+	*c = (struct boot_recorder_config){ 0 };
+}
+
+/* '@', '^' and ',' have a meaning in trace_instance=. */
+bool boot_recorder_name_valid(const char *name)
+{
+	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789_-.");
+
+	return len && !name[len] && len <= BOOT_RECORDER_NAME_MAX && *name != '.';
+}
+
+struct config_source {
+	struct boot_recorder_config *config;
+	struct error why;
+	bool no_memory;
+};
+
+static bool config_take_name(struct config_source *s, char **field, const char *key,
+			     const char *value)
+{
+	if (!boot_recorder_name_valid(value)) {
+		error_set(&s->why, -EINVAL, "%s: '%s' is not a name", key, value);
+		return false;
+	}
+	free(*field);
+	*field = strdup(value);
+	s->no_memory |= !*field;
+	return *field != NULL;
+}
+
+static bool config_take_size(struct config_source *s, const char *value)
+{
+	uint64_t bytes;
+
+	if (parse_size(value, &bytes, &s->why) < 0)
+		return false;
+	if (bytes < SIZE_MIN || bytes > SIZE_MAX_BYTES) {
+		error_set(&s->why, -EINVAL, "size: %s is not between 1M and 1T", value);
+		return false;
+	}
+	s->config->size = bytes;
+	return true;
+}
+
+static int config_take(void *userdata, const char *section, const char *key, const char *value)
+{
+	struct config_source *s = userdata;
+
+	if (s->why.code || s->no_memory)
+		return 0;
+	if (strcmp(section, "boot-recorder") != 0)
+		error_set(&s->why, -EINVAL, "there is only the section [boot-recorder]");
+	else if (strcmp(key, "instance") == 0)
+		return config_take_name(s, &s->config->instance, key, value);
+	else if (strcmp(key, "tracer") == 0)
+		return config_take_name(s, &s->config->tracer, key, value);
+	else if (strcmp(key, "size") == 0)
+		return config_take_size(s, value);
+	else if (strcmp(key, "events") == 0)
+		s->no_memory |= string_list_add_words(&s->config->events, value) < 0;
+	else
+		error_set(&s->why, -EINVAL,
+			  "unknown key '%s'; there are instance, size, events and tracer", key);
+	return !s->why.code && !s->no_memory;
+}
+
+static int config_explain(const char *path, int line, struct config_source *s, struct error *err)
+{
+	if (s->no_memory || line < 0)
+		return error_errno(err, -ENOMEM, "%s", path);
+	if (!s->why.code)
+		return error_set(err, -EINVAL, "%s:%d: neither a [section] nor \"key = value\"",
+				 path, line);
+	error_prefix(&s->why, "%s:%d", path, line);
+	return error_move(err, &s->why);
+}
+
+int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path, struct error *err)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { .size = SIZE_DEFAULT };
+	struct config_source s = { .config = &c, .why = ERROR_INIT };
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
+	int line, missing = file ? 0 : -errno;
+
+	c.instance = strdup(BOOT_RECORDER_INSTANCE);
+	if (!c.instance)
+		return error_errno(err, -ENOMEM, "%s", path);
+	if (missing && missing != -ENOENT)
+		return error_errno(err, missing, "%s", path);
+	line = file ? ini_parse_file(file, config_take, &s) : 0;
+	if (line || s.why.code)
+		return config_explain(path, line, &s, err);
+	*ret = c;
+	c = (struct boot_recorder_config){ 0 };
+	if (!missing)
+		return 0;
+	error_set(err, -ENOENT, "the boot recorder is not configured: there is no %s", path);
+	return error_hint(err, "tracectl boot-recorder enable --write");
+}
+
+int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out)
+{
+	buf_printf(out, "# Written by 'tracectl boot-recorder enable'.\n[boot-recorder]\n");
+	buf_printf(out, "instance = %s\nsize = %lluK\nevents =", c->instance,
+		   (unsigned long long)(c->size / 1024));
+	for (size_t i = 0; i < c->events.count; i++)
+		buf_printf(out, " %s", c->events.items[i]);
+	buf_puts(out, "\n");
+	if (c->tracer)
+		buf_printf(out, "tracer = %s\n", c->tracer);
+	return buf_error(out);
+}
+
+void boot_recorder_state_deinit(struct boot_recorder_state *s)
+{
+	free(s->kernel);
+	free(s->saved);
+	*s = (struct boot_recorder_state){ 0 };
+}
+
+/* Returns a file of procfs without its newline, to be freed; NULL: unreadable. */
+static char *read_line_of(const char *proc, const char *file)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char path[256], *s;
+
+	snprintf(path, sizeof(path), "%s/%s", proc, file);
+	if (read_file_at(AT_FDCWD, path, STATE_MAX, &text) < 0 || !buf_string(&text))
+		return NULL;
+	s = TAKE_PTR(text.data);
+	s[strcspn(s, "\n")] = '\0';
+	return s;
+}
+
+#define BOOT_ID "sys/kernel/random/boot_id"
+
+/* The value in the line "KEY VALUE"; NULL: no such line, or an empty value. */
+static const char *state_find(const char *const *lines, size_t count, const char *key)
+{
+	size_t len = strlen(key);
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(lines[i], key, len) == 0 && lines[i][len] == ' ' && lines[i][len + 1])
+			return lines[i] + len + 1;
+	return NULL;
+}
+
+static int state_copy(char **ret, const char *value)
+{
+	*ret = value ? strdup(value) : NULL;
+	return value && !*ret ? -ENOMEM : 0;
+}
+
+int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
+			     const char *proc)
+{
+	_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
+	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID), *path = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *lines[8], *found;
+	char *save = NULL;
+	size_t count = 0;
+
+	*ret = s;
+	if (asprintf(&path, "%s/" STATE_FILE, spool_dir) < 0) {
+		path = NULL;
+		return -ENOMEM;
+	}
+	if (read_file_at(AT_FDCWD, path, STATE_MAX, &text) < 0 || !buf_string(&text))
+		return 0;
+	for (char *p = strtok_r(text.data, "\n", &save); p && count < ARRAY_SIZE(lines);
+	     p = strtok_r(NULL, "\n", &save))
+		lines[count++] = p;
+	/* A torn file lacks its last line. */
+	if (!state_find(lines, count, "end"))
+		return 0;
+	found = state_find(lines, count, "boot");
+	s.of_this_boot = boot && found && strcmp(boot, found) == 0;
+	found = state_find(lines, count, "armed");
+	s.armed = found && strcmp(found, "yes") == 0;
+	if (state_copy(&s.kernel, state_find(lines, count, "kernel")) < 0 ||
+	    state_copy(&s.saved, state_find(lines, count, "saved")) < 0)
+		return -ENOMEM;
+	*ret = s;
+	s = (struct boot_recorder_state){ 0 };
+	return 0;
+}
+
+static int replace_file(const char *path, const struct buf *text)
+{
+	_cleanup_free_ char *temp = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (asprintf(&temp, "%s.new", path) < 0) {
+		temp = NULL;
+		return -ENOMEM;
+	}
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	r = write_full(fd, text->data, text->len);
+	if (r == 0 && (fsync(fd) < 0 || rename(temp, path) < 0))
+		r = -errno;
+	if (r < 0)
+		unlink(temp);
+	return r;
+}
+
+int boot_recorder_state_save(const struct boot_recorder_state *s, const char *spool_dir,
+			     const char *proc, struct error *err)
+{
+	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID);
+	_cleanup_free_ char *kernel = read_line_of(proc, "version"), *path = NULL;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = make_dir(spool_dir, 0700, err);
+
+	if (r < 0)
+		return r;
+	buf_printf(&text, "boot %s\nkernel %s\narmed %s\nsaved %s\nend .\n", boot ?: "",
+		   kernel ?: "", s->armed ? "yes" : "no", s->saved ?: "");
+	if (asprintf(&path, "%s/" STATE_FILE, spool_dir) < 0)
+		path = NULL;
+	r = !path || buf_error(&text) ? -ENOMEM : replace_file(path, &text);
+	return r < 0 ? error_errno(err, r, "cannot write %s", path ?: STATE_FILE) : 0;
+}
+
+struct kept {
+	char **paths;
+	size_t count, cap;
+};
+
+static void kept_add(void *userdata, const struct spool_leftover *found)
+{
+	const char *base = strrchr(found->path, '/');
+	const char *dash = base ? strchr(base, '-') : NULL;
+	struct kept *k = userdata;
+	char *copy;
+
+	if (!dash || strncmp(dash + 1, SPOOL_NAME "-", strlen(SPOOL_NAME "-")) != 0)
+		return;
+	copy = strdup(found->path);
+	if (!copy || vec_push(k->paths, k->count, k->cap, copy) < 0)
+		free(copy);
+}
+
+static int kept_compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names begin with their time. */
+static void boot_recorder_forget(const char *dir)
+{
+	struct kept k = { 0 };
+
+	spool_find_leftovers(dir, kept_add, &k);
+	if (k.count)
+		qsort(k.paths, k.count, sizeof(*k.paths), kept_compare);
+	for (size_t i = 0; i < k.count; i++) {
+		if (i + BOOT_RECORDER_KEEP < k.count)
+			unlink(k.paths[i]);
+		free(k.paths[i]);
+	}
+	free(k.paths);
+}
+
+static int boot_recorder_check_kernel(const struct boot_recorder_state *state, const char *proc,
+				      struct error *err)
+{
+	_cleanup_free_ char *kernel = read_line_of(proc, "version");
+
+	if (!state->kernel || !kernel || strcmp(kernel, state->kernel) == 0)
+		return 0;
+	error_set(err, -ENOEXEC,
+		  "another kernel filled the ring, and this one cannot describe its events: %s",
+		  state->kernel);
+	return error_hint(err, "start the kernel that crashed, not another one");
+}
+
+int boot_recorder_save(const struct capture_env *env, const char *instance,
+		       const struct boot_recorder_state *state, const struct config *config,
+		       char **ret, struct error *err)
+{
+	struct capture_stats stats = { 0 };
+	struct spool spool = SPOOL_INIT;
+	int r = boot_recorder_check_kernel(state, env->proc, err);
+
+	if (r == 0)
+		r = spool_create(&spool, config->spool_dir, SPOOL_NAME, 0, config->min_free, err);
+	if (r < 0)
+		return r;
+	r = capture_extract_last_boot(env, instance, spool.fd, &stats, err);
+	if (r == 0 && fsync(spool.fd) < 0)
+		r = error_errno(err, -errno, "%s", spool.path);
+	if (r == 0)
+		*ret = strdup(spool.path);
+	if (r == 0 && !*ret)
+		r = error_errno(err, -ENOMEM, "%s", spool.path);
+	/* Events taken from the ring are nowhere else. */
+	if (r < 0 && !spool_bytes(&spool))
+		spool_discard(&spool);
+	else
+		spool_deinit(&spool);
+	if (r == 0)
+		boot_recorder_forget(config->spool_dir);
+	return r;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The recorder of crashes: its configuration, what it knows of this boot and the last one, and the
+ * recordings that it keeps of crashed boots. Everything runs in the caller's process, before any
+ * daemon.
+ */
+#pragma once
+
+#include "daemon/capture/capture.h"
+#include "daemon/service/config.h"
+
+#define BOOT_RECORDER_FILE TRACED_SYSCONFDIR "/traced/boot-recorder.conf"
+#define BOOT_RECORDER_INSTANCE "traced_boot"
+#define BOOT_RECORDER_NAME_MAX 64
+/* Recordings of crashed boots that stay in the spool. */
+#define BOOT_RECORDER_KEEP 3
+
+struct boot_recorder_config {
+	char *instance;		   /* letters, digits, '_', '-', '.' */
+	uint64_t size;		   /* bytes of all CPUs */
+	struct string_list events; /* globs */
+	char *tracer;		   /* NULL: none */
+};
+void boot_recorder_config_deinit(struct boot_recorder_config *c);
+#define _cleanup_boot_recorder_config_ _cleanup_(boot_recorder_config_deinit)
+
+/*
+ * -ENOENT: no such file; then the default instance is set. -EINVAL: faulty; the error names file
+ * and line.
+ */
+int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path,
+			      struct error *err);
+/* Appends the file's text. 0 or -ENOMEM. */
+int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out);
+/* Whether the kernel takes the name in trace_instance=. */
+bool boot_recorder_name_valid(const char *name);
+
+/* The state file in the spool's folder. Strings are owned; NULL: unknown. */
+struct boot_recorder_state {
+	bool of_this_boot;
+	bool armed;   /* in that boot */
+	char *kernel; /* text of /proc/version then: the kernel that fills the ring */
+	char *saved;  /* the recording of the boot before it; NULL: there was nothing */
+};
+void boot_recorder_state_deinit(struct boot_recorder_state *s);
+#define _cleanup_boot_recorder_state_ _cleanup_(boot_recorder_state_deinit)
+/* A missing or damaged file says nothing. 0 or -ENOMEM. */
+int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
+			     const char *proc);
+/* Replaces the file, as of this boot and its kernel. */
+int boot_recorder_state_save(const struct boot_recorder_state *s, const char *spool_dir,
+			     const char *proc, struct error *err);
+
+/*
+ * Moves the last boot's events into a file of the spool, and removes the oldest of such files.
+ * state: as loaded. Returns the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC:
+ * another kernel filled the ring, whose events this one cannot describe.
+ */
+int boot_recorder_save(const struct capture_env *env, const char *instance,
+		       const struct boot_recorder_state *state, const struct config *config,
+		       char **ret, struct error *err);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The boot recorder's files: its configuration, its state, the boot loaders' command lines. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/io.h"
+#include "boot_loader.h"
+#include "daemon/capture/boot_ring.h"
+#include "daemon/service/boot_recorder.h"
+#include "fake_root.h"
+
+static int setup(void **state)
+{
+	struct fake_root *root = calloc(1, sizeof(*root));
+
+	assert_non_null(root);
+	fake_root_init(root);
+	*state = root;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fake_root_deinit(*state);
+	free(*state);
+	return 0;
+}
+
+static void check_file(const struct fake_root *root, const char *file, const char *wanted)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	assert_int_equal(read_file_at(AT_FDCWD, fake_path(root, file), 1 << 20, &text), 0);
+	assert_string_equal(buf_string(&text), wanted);
+}
+
+static int load(const struct fake_root *root, const char *text, struct boot_recorder_config *c,
+		struct error *err)
+{
+	fake_file(root, "conf", text);
+	return boot_recorder_config_load(c, fake_path(root, "conf"), err);
+}
+
+static void a_configuration(void **state)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 }, again = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	assert_int_equal(load(*state,
+			      "# a comment\n[boot-recorder]\ninstance = my_ring\nsize = 16M\n"
+			      "events = sched irq:*, kmem:kmalloc\ntracer = function_graph\n",
+			      &c, &err),
+			 0);
+	assert_int_equal(boot_recorder_config_print(&c, &text), 0);
+	assert_int_equal(load(*state, buf_string(&text), &again, &err), 0);
+	assert_string_equal(again.instance, "my_ring");
+	assert_int_equal(again.size, 16 << 20);
+	assert_int_equal(again.events.count, 3);
+	assert_string_equal(again.events.items[1], "irq:*");
+	assert_string_equal(again.tracer, "function_graph");
+}
+
+static void without_a_configuration(void **state)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(boot_recorder_config_load(&c, fake_path(*state, "none"), &err), -ENOENT);
+	assert_string_equal(c.instance, BOOT_RECORDER_INSTANCE);
+	assert_non_null(strstr(err.hint, "boot-recorder enable"));
+}
+
+static void faulty_configurations(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} faults[] = {
+		{ "[boot-recorder]\ninstance = a@b\n", ":2: instance: 'a@b'" },
+		{ "[boot-recorder]\ninstance = ../x\n", ":2: instance: '../x'" },
+		{ "[boot-recorder]\ninstance =\n", ":2: instance" },
+		{ "[boot-recorder]\nsize = 5K\n", ":2: size" },
+		{ "[boot-recorder]\nsize = lots\n", ":2" },
+		{ "[boot-recorder]\ntracer = a b\n", ":2: tracer" },
+		{ "[boot-recorder]\nevent = sched\n", ":2: unknown key 'event'" },
+		{ "[daemon]\nsize = 5M\n", ":2: there is only" },
+		{ "[boot-recorder]\nnonsense\n", ":2: neither" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(faults); i++) {
+		_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(load(*state, faults[i].text, &c, &err), -EINVAL);
+		if (!strstr(err.message, faults[i].message))
+			fail_msg("%s lacks %s", err.message, faults[i].message);
+	}
+}
+
+static void fake_boot(const struct fake_root *root, const char *id, const char *kernel)
+{
+	fake_file(root, "proc/sys/kernel/random/boot_id", id);
+	fake_file(root, "proc/version", kernel);
+}
+
+static void what_a_boot_leaves(void **state)
+{
+	const struct fake_root *root = *state;
+	char proc[256], dir[256], saved[] = "/var/lib/traced/x.traced";
+	struct boot_recorder_state armed = { .armed = true, .saved = saved };
+	_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(dir, sizeof(dir), "%s", fake_path(root, "spool"));
+	fake_boot(root, "first\n", "Linux version 6.12\n");
+	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_false(s.of_this_boot || s.armed || s.kernel || s.saved);
+	assert_int_equal(boot_recorder_state_save(&armed, dir, proc, &err), 0);
+	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_true(s.of_this_boot && s.armed);
+	assert_string_equal(s.saved, saved);
+	boot_recorder_state_deinit(&s);
+	fake_boot(root, "second\n", "Linux version 6.18\n");
+	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_false(s.of_this_boot);
+	assert_string_equal(s.kernel, "Linux version 6.12");
+}
+
+/* Another kernel's numbers of events mean nothing to this one. */
+static void another_kernels_ring(void **state)
+{
+	const struct fake_root *root = *state;
+	char proc[256], kernel[] = "Linux version 6.12";
+	struct boot_recorder_state s = { .kernel = kernel };
+	const struct capture_env env = { .proc = proc };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct config config = { 0 };
+	char *path = NULL;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	fake_boot(root, "second\n", "Linux version 6.18\n");
+	assert_int_equal(boot_recorder_save(&env, "x", &s, &config, &path, &err), -ENOEXEC);
+	assert_non_null(strstr(err.message, "Linux version 6.12"));
+	assert_null(path);
+}
+
+static void a_torn_state(void **state)
+{
+	static const char *const texts[] = {
+		"", "\n", "boot first\narmed yes\nsaved /x", "end .", "boot\nend .\n", "end \n"
+	};
+	const struct fake_root *root = *state;
+	char proc[256];
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	fake_boot(root, "first\n", "Linux\n");
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
+
+		fake_file(root, "boot-recorder.state", texts[i]);
+		assert_int_equal(boot_recorder_state_load(&s, root->path, proc), 0);
+		assert_false(s.of_this_boot || s.armed || s.saved);
+	}
+}
+
+#define WORDS "reserve_mem=16384K:32M:traced trace_instance=my^traceoff@traced"
+
+static void command_lines(void **state _unused_)
+{
+	static const char *const lines[][2] = {
+		{ "", "" },
+		{ "quiet\n", "quiet\n" },
+		{ WORDS, "" },
+		{ WORDS "\n", "\n" },
+		{ "quiet " WORDS " splash\n", "quiet splash\n" },
+		{ "a  b\t" WORDS, "a  b" },
+		{ "reserve_mem=12M:4096:trace trace_instance=boot_map@trace",
+		  "reserve_mem=12M:4096:trace trace_instance=boot_map@trace" },
+		{ "reserve_mem=:traced trace_instance=@traced x",
+		  "reserve_mem=:traced trace_instance=@traced x" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		char *line = strdup(lines[i][0]);
+
+		assert_non_null(line);
+		assert_int_equal(boot_loader_strip(line), strcmp(lines[i][0], lines[i][1]) != 0);
+		assert_string_equal(line, lines[i][1]);
+		free(line);
+	}
+}
+
+static void boot_loaders(void **state)
+{
+	const struct fake_root *root = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf next = BUF_INIT;
+
+	assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), -ENOENT);
+	fake_file(root, "etc/default/grub", "GRUB_TIMEOUT=5\n");
+	fake_file(root, "etc/kernel/cmdline", "root=/dev/sda quiet\n");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 0);
+		check_file(root, "etc/default/grub.d/traced-boot-recorder.cfg",
+			   "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX " WORDS "\"\n");
+		check_file(root, "etc/kernel/cmdline", "root=/dev/sda quiet " WORDS "\n");
+	}
+	assert_non_null(strstr(buf_string(&next), "update-grub"));
+	assert_non_null(strstr(next.data, "kernel-install"));
+	buf_deinit(&next);
+	assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
+	check_file(root, "etc/kernel/cmdline", "root=/dev/sda quiet\n");
+	assert_int_not_equal(
+		access(fake_path(root, "etc/default/grub.d/traced-boot-recorder.cfg"), F_OK), 0);
+	assert_non_null(strstr(buf_string(&next), "update-grub"));
+	buf_deinit(&next);
+	assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
+	assert_int_equal(next.len, 0);
+}
+
+#define RING "instances/traced_boot/"
+
+static void make_ring(const struct fake_root *root, const char *info)
+{
+	static const char *const files[] = { "tracing_on",
+					     "current_tracer",
+					     "events/enable",
+					     "events/sched/sched_switch/enable",
+					     "events/sched/sched_waking/enable",
+					     "events/irq/irq_handler_entry/enable",
+					     "trace" };
+	char path[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), RING "%s", files[i]);
+		fake_file(root, path, "x\n");
+	}
+	fake_file(root, RING "last_boot_info", info);
+	fake_file(root, RING "buffer_total_size_kb", "16288\n");
+	fake_file(root, RING "per_cpu/cpu0/stats",
+		  "entries: 7\noverrun: 0\ncommit overrun: 0\nbytes: 9\ndropped events: 0\n"
+		  "read events: 0\n");
+	fake_file(root, "trace_marker", "");
+	fake_file(root, "events/enable", "0\n");
+	fake_file(root, "available_events",
+		  "sched:sched_switch\nsched:sched_waking\nirq:irq_handler_entry\n");
+}
+
+static void arming(void **state)
+{
+	static const char *const globs[] = { "sched", "nothing:*" };
+	const struct boot_ring ring = { .instance = "traced_boot",
+					.events = { globs, ARRAY_SIZE(globs) },
+					.tracer = "function" };
+	const struct fake_root *root = *state;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf missing = BUF_INIT;
+	struct boot_ring_state now;
+	struct capture_env env;
+
+	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
+	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
+	env = (struct capture_env){ .tracefs = fs, .proc = "/proc" };
+	assert_int_equal(boot_ring_arm(&env, &ring, &missing, &err), 0);
+	assert_string_equal(buf_string(&missing), " nothing:*");
+	check_file(root, RING "tracing_on", "1");
+	check_file(root, RING "current_tracer", "function");
+	check_file(root, RING "events/enable", "0");
+	check_file(root, RING "events/sched/sched_waking/enable", "1");
+	check_file(root, RING "events/irq/irq_handler_entry/enable", "x\n");
+	check_file(root, RING "trace", "");
+	assert_int_equal(boot_ring_look(&env, "traced_boot", &now, &err), 0);
+	assert_true(now.on);
+	assert_int_equal(now.events, 7);
+	assert_int_equal(now.bytes, 16288 * 1024);
+	assert_int_equal(boot_ring_disarm(&env, "traced_boot", &err), 0);
+	check_file(root, RING "tracing_on", "0");
+	check_file(root, RING "current_tracer", "nop");
+	assert_int_equal(
+		boot_ring_arm(&env, &(struct boot_ring){ .instance = "none" }, &missing, &err),
+		-ENOENT);
+	fake_file(root, "instances/other/tracing_on", "0\n");
+	assert_int_equal(boot_ring_look(&env, "other", &now, &err), -ENOTTY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_configuration, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_configuration, setup, teardown),
+		cmocka_unit_test_setup_teardown(faulty_configurations, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_boot_leaves, setup, teardown),
+		cmocka_unit_test_setup_teardown(another_kernels_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
+		cmocka_unit_test(command_lines),
+		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
+		cmocka_unit_test_setup_teardown(arming, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A ring of the last boot: its addresses, the log of the crash, and both through the exporter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "exported.h"
+#include "make_stream.h"
+#include "marks/crash_log.h"
+#include "random_series.h"
+#include "trace/last_boot.h"
+
+static const char symbols[] = "0000000000000000 A fixed_percpu_data\n"
+			      "ffffffff91000000 T _text\n"
+			      "ffffffff91000040 t vfs_read\n"
+			      "ffffffffc0402010 t dummy_xmit\t[dummy]\n"
+			      "ffffffffc0408000 d dummy_data\t[dummy]\n"
+			      "ffffffffc0500010 t other\t[other]\n"
+			      "ffffffffc0600000 t bpf_prog_1\t[bpf]\n";
+static const char modules[] = "dummy_more 12288 0 - Live 0xffffffffc0900000\n"
+			      "dummy 12288 0 - Live 0xffffffffc0402000\n"
+			      "other 12288 1 dummy,more, Live 0x0000000000000000 (O)\n";
+
+static ProtobufCBinaryData bytes(const char *text)
+{
+	return (ProtobufCBinaryData){ strlen(text), (uint8_t *)(uintptr_t)text };
+}
+
+static Traced__Capture__LastBoot message_of(const char *info)
+{
+	Traced__Capture__LastBoot m = TRACED__CAPTURE__LAST_BOOT__INIT;
+
+	m.info = bytes(info);
+	m.modules = bytes(modules);
+	m.text = 0xffffffff91000000;
+	m.end = 0xffffffff93000000;
+	return m;
+}
+
+static void check_symbols(const char *info, const char *wanted)
+{
+	Traced__Capture__LastBoot m = message_of(info);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct last_boot b;
+
+	buf_puts(&text, symbols);
+	assert_int_equal(last_boot_read(&b, &m), 0);
+	last_boot_move_symbols(&b, &text);
+	assert_non_null(buf_string(&text));
+	assert_string_equal(text.data, wanted);
+	last_boot_deinit(&b);
+}
+
+#define KERNEL_THEN                                                                                \
+	"0000000000000000 A fixed_percpu_data\n"                                                   \
+	"ffffffff81000000 T _text\n"                                                               \
+	"ffffffff81000040 t vfs_read\n"
+
+static void places_of_then(void **state _unused_)
+{
+	/* Linux 6.12: no word of modules. */
+	check_symbols("text delta:\t268435456\ndata delta:\t268435456\n", KERNEL_THEN);
+	/* Later ones: only the code of modules that are still there. */
+	check_symbols("ffffffff81000000\t[kernel]\nffffffffc0002000\tdummy\n"
+		      "ffffffffc0100000\tother\nffffffffc0200000\tgone\n",
+		      KERNEL_THEN "ffffffffc0002010 t dummy_xmit\t[dummy]\n");
+	check_symbols("text delta:\t-268435456", "0000000000000000 A fixed_percpu_data\n"
+						 "ffffffffa1000000 T _text\n"
+						 "ffffffffa1000040 t vfs_read\n");
+}
+
+static void places_that_make_no_sense(void **state _unused_)
+{
+	static const char *const infos[] = {
+		"",
+		"\n\n",
+		"# Current\n",
+		"0\t[kernel]\n",
+		"39000000\t[kernel]\n",
+		"ffffffff81000000",
+		"ffffffff81000000\t[kernel",
+		"ffffffff81000000\t[kernel] x\n",
+		"ffffffffff81000000\t[kernel]\n",
+		"text delta:\t\n",
+		"text delta:\t12x\n",
+		"text delta:\t99999999999999999999999\n",
+		"\tdummy\nffffffffc0002000\t\nffffffffc0002000\tdumm\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(infos); i++)
+		check_symbols(infos[i], "");
+}
+
+static void strings_of_then(void **state _unused_)
+{
+	Traced__Capture__LastBoot m = message_of("text delta:\t268435456\n");
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct last_boot b;
+
+	buf_puts(&text, "0xffffffff92000000 : \"of the kernel\"\n"
+			"0xffffffffc0402000 : \"of a module\"\n"
+			"nonsense\n0x : \"none\"\n"
+			"0xffffffff92000010 : \"torn");
+	assert_int_equal(last_boot_read(&b, &m), 0);
+	last_boot_move_printk(&b, &text);
+	assert_string_equal(buf_string(&text), "0xffffffff82000000 : \"of the kernel\"\n");
+	last_boot_deinit(&b);
+}
+
+/* Bytes of the alphabets that the parsers look for. */
+static void fill(uint64_t *random, char *to, size_t len)
+{
+	static const char some[] = "0123456789abcdef<>[].- \t\nTtd:[kernel]text delta:\t";
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = some[random_next(random) % sizeof(some)];
+}
+
+static void hostile_texts(void **state _unused_)
+{
+	uint64_t random = RANDOM_FIRST;
+	Traced__Capture__Header header = TRACED__CAPTURE__HEADER__INIT;
+	char clock[] = "local", info[96], text[200];
+
+	header.trace_clock = clock;
+	for (int i = 0; i < 20000; i++) {
+		Traced__Capture__PstoreFile file = TRACED__CAPTURE__PSTORE_FILE__INIT;
+		Traced__Capture__PstoreFile *files[] = { &file };
+		Traced__Capture__LastBoot m = message_of("");
+		struct trace_info trace = { .header = &header, .last_boot = &m };
+		_cleanup_buf_ struct buf moved = BUF_INIT;
+		struct crash_log log;
+		struct last_boot b;
+		struct mark mark;
+		uint64_t before = 0;
+
+		fill(&random, info, sizeof(info));
+		fill(&random, text, sizeof(text));
+		m.info = (ProtobufCBinaryData){ sizeof(info), (uint8_t *)info };
+		file.text = (ProtobufCBinaryData){ sizeof(text), (uint8_t *)text };
+		m.pstore = files;
+		m.n_pstore = 1;
+		assert_int_equal(last_boot_read(&b, &m), 0);
+		b.known |= i % 2;
+		buf_append(&moved, text, sizeof(text));
+		if (i % 4 < 2)
+			last_boot_move_symbols(&b, &moved);
+		else
+			last_boot_move_printk(&b, &moved);
+		assert_true(moved.len <= sizeof(text));
+		last_boot_deinit(&b);
+		assert_int_equal(crash_log_read(&log, &trace), 0);
+		while (crash_log_next(&log, &mark)) {
+			assert_true(mark.ts >= before);
+			before = mark.ts;
+		}
+		crash_log_deinit(&log);
+	}
+}
+
+static void lines_of_the_log(void **state _unused_)
+{
+	Traced__Capture__PstoreFile file[2] = { TRACED__CAPTURE__PSTORE_FILE__INIT,
+						TRACED__CAPTURE__PSTORE_FILE__INIT };
+	Traced__Capture__PstoreFile *files[] = { &file[0], &file[1] };
+	Traced__Capture__LastBoot m = message_of("");
+	Traced__Capture__Header header = TRACED__CAPTURE__HEADER__INIT;
+	struct trace_info trace = { .header = &header, .last_boot = &m };
+	char local[] = "local", boot[] = "boot";
+	struct crash_log log;
+	struct mark mark;
+
+	/* The last part is the older one. */
+	file[0].text = bytes("Panic#1 Part1\n<0>[   12.345678] Kernel panic\n"
+			     "<0>[   12.345678][ T7] CPU: 1\nno time\n<4>[12.3] short\n");
+	file[1].text = bytes("Panic#1 Part2\n[    2.000001] first\n<6>[99999999999.000001] far\n"
+			     "<6>[    3.000001]");
+	m.pstore = files;
+	m.n_pstore = 2;
+	header.trace_clock = local;
+	assert_int_equal(crash_log_read(&log, &trace), 0);
+	assert_int_equal(log.count, 3);
+	assert_int_equal(log.left_out, 4);
+	assert_true(crash_log_next(&log, &mark));
+	assert_int_equal(mark.ts, 2000001000);
+	assert_int_equal(mark.part[PART_NAME].len, 5);
+	assert_memory_equal(mark.part[PART_NAME].data, "first", 5);
+	assert_true(crash_log_next(&log, &mark));
+	assert_memory_equal(mark.part[PART_NAME].data, "Kernel panic", 12);
+	assert_true(crash_log_next(&log, &mark));
+	assert_int_equal(mark.ts, 12345678000);
+	assert_memory_equal(mark.part[PART_NAME].data, "[ T7] CPU: 1", 12);
+	assert_false(crash_log_next(&log, &mark));
+	crash_log_deinit(&log);
+	/* Another clock says nothing about printk's. */
+	header.trace_clock = boot;
+	assert_int_equal(crash_log_read(&log, &trace), 0);
+	assert_int_equal(log.count, 0);
+	assert_int_equal(log.left_out, 7);
+	crash_log_deinit(&log);
+}
+
+/* A stream of one event, with such a chunk. */
+static void make_crash(struct maker *m, const Traced__Capture__LastBoot *boot)
+{
+	maker_init(m, 8, false, 4096);
+	m->clock = "local";
+	maker_head(m);
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_LAST_BOOT, &boot->base), 0);
+	page_begin(m, 1000000000);
+	event_number(m, 1000000000, 7, 1);
+	maker_finish(m);
+}
+
+static void a_crash_in_the_output(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { .options = { .format = "json" } };
+	Traced__Capture__PstoreFile file = TRACED__CAPTURE__PSTORE_FILE__INIT;
+	Traced__Capture__PstoreFile *files[] = { &file };
+	Traced__Capture__LastBoot boot = message_of("text delta:\t0\n");
+	const char *before, *crash, *after;
+	struct maker m;
+
+	file.text =
+		bytes("Panic#1 Part1\n<6>[    0.500000] before it\n<0>[    2.000000] after it\n");
+	boot.pstore = files;
+	boot.n_pstore = 1;
+	make_crash(&m, &boot);
+	export_whole(&e, m.fd);
+	before = strstr(e.file.data, "before it");
+	crash = strstr(e.file.data, "the last event before the machine started anew");
+	after = strstr(e.file.data, "after it");
+	assert_non_null(before);
+	assert_true(before < crash && crash < after);
+	maker_deinit(&m);
+}
+
+/* Names are missing, and the output says so. */
+static void an_unknown_place_is_told(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { .options = { .format = "txt" } };
+	Traced__Capture__LastBoot boot = message_of("39000000\t[kernel]\n");
+	bool told = false;
+	struct maker m;
+
+	make_crash(&m, &boot);
+	export_whole(&e, m.fd);
+	for (size_t i = 0; i < e.result.warning_count; i++)
+		told |= strstr(e.result.warnings[i], "kernel functions have no names") != NULL;
+	assert_true(told);
+	maker_deinit(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(places_of_then),
+		cmocka_unit_test(places_that_make_no_sense),
+		cmocka_unit_test(strings_of_then),
+		cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(lines_of_the_log),
+		cmocka_unit_test(a_crash_in_the_output),
+		cmocka_unit_test(an_unknown_place_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
