@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "top_session.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "formats/formats.h"
@@ -150,7 +151,10 @@ static int top_session_take(struct top_session *s, const Traced__Control__Reply 
 {
 	if (reply->id == s->attach_id) {
 		s->finished = true;
-		return reply->error ? control_error(reply->error, err) : 0;
+		/* The output's reader is the decoder: how that ended says why. */
+		if (!reply->error || reply->error->code == EPIPE)
+			return 0;
+		return control_error(reply->error, err);
 	}
 	if (reply->id != s->status_id)
 		return 0;

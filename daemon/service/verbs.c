@@ -434,39 +434,42 @@ static const struct verb {
 	{ TRACED__CONTROL__REQUEST__VERB_LIST, "list", verb_list, false },
 };
 
+static const struct verb *verb_of(const Traced__Control__Request *request)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
+		if (verbs[i].number == request->verb_case)
+			return &verbs[i];
+	return NULL;
+}
+
 static int verb_run(struct call *call, struct error *err)
 {
+	const struct verb *verb = verb_of(call->request);
 	bool stopping = call->manager->stopping;
+	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
-		int r;
-
-		if (verbs[i].number != call->request->verb_case)
-			continue;
-		if (stopping && !verbs[i].while_stopping) {
-			error_set(err, -ESHUTDOWN, "the daemon is stopping");
-			return error_hint(err, "try again once it is back");
-		}
-		r = verbs[i].run(call, err);
-		if (stopping && r == -ENOENT)
-			error_hint(err, "the daemon is stopping: 'tracectl recover' lists the "
-					"recordings that remain");
-		return r;
+	if (!verb) {
+		error_set(err, -ENOSYS, "this traced does not know that request");
+		error_hint(err, "it is version " TRACED_VERSION ": restart it after an update");
+		return -ENOSYS;
 	}
-	error_set(err, -ENOSYS, "this traced does not know that request");
-	error_hint(err, "it is version " TRACED_VERSION ": restart it after an update");
-	return -ENOSYS;
+	if (stopping && !verb->while_stopping) {
+		error_set(err, -ESHUTDOWN, "the daemon is stopping");
+		return error_hint(err, "try again once it is back");
+	}
+	r = verb->run(call, err);
+	if (stopping && r == -ENOENT)
+		error_hint(err, "the daemon is stopping: 'tracectl recover' lists the recordings "
+				"that remain");
+	return r;
 }
 
 static void verb_note(const struct connection *c, const Traced__Control__Request *request)
 {
-	const char *name = "?";
+	const struct verb *verb = verb_of(request);
 	char text[64];
 
-	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
-		if (verbs[i].number == request->verb_case)
-			name = verbs[i].name;
-	snprintf(text, sizeof(text), "%s of uid %u", name, c->uid);
+	snprintf(text, sizeof(text), "%s of uid %u", verb ? verb->name : "?", c->uid);
 	loop_doing("the request", text);
 }
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/recorded.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/event_glob.h"
+#include "base/search.h"
 
 /* Longest line of ancestors that is followed. */
 #define ANCESTORS_MAX 64
@@ -15,37 +20,63 @@ static bool recorded_filters(const Traced__Capture__Request *request, const char
 	return false;
 }
 
-struct recorded recorded_of(const struct trace_info *info)
+static int recorded_compare(const void *a, const void *b)
+{
+	const int32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static int recorded_sort(const int32_t *ids, size_t count, int32_t **ret)
+{
+	if (!count)
+		return 0;
+	*ret = reallocarray(NULL, count, sizeof(*ids));
+	if (!*ret)
+		return -ENOMEM;
+	memcpy(*ret, ids, count * sizeof(*ids));
+	qsort(*ret, count, sizeof(*ids), recorded_compare);
+	return 0;
+}
+
+int recorded_init(struct recorded *r, const struct trace_info *info)
 {
 	const Traced__Capture__Request *request = info->header->request;
 
+	*r = (struct recorded){ .info = info };
 	if (!request)
-		return (struct recorded){ .info = info };
-	return (struct recorded){
-		.info = info,
-		.some_tasks = request->n_pids || request->n_processes,
-		.some_cpus = *request->cpus,
-		.some_switches = recorded_filters(request, "sched_switch"),
-		.some_wakeups = recorded_filters(request, "sched_waking") ||
-				recorded_filters(request, "sched_wakeup") ||
-				recorded_filters(request, "sched_wakeup_new"),
-	};
+		return 0;
+	r->some_tasks = request->n_pids || request->n_processes;
+	r->some_cpus = *request->cpus;
+	r->some_switches = recorded_filters(request, "sched_switch");
+	r->some_wakeups = recorded_filters(request, "sched_waking") ||
+			  recorded_filters(request, "sched_wakeup") ||
+			  recorded_filters(request, "sched_wakeup_new");
+	if (recorded_sort(request->pids, request->n_pids, &r->tids) < 0)
+		return -ENOMEM;
+	return recorded_sort(request->processes, request->n_processes, &r->processes);
+}
+
+void recorded_deinit(struct recorded *r)
+{
+	free(r->tids);
+	free(r->processes);
 }
 
 static bool recorded_names(const int32_t *ids, size_t count, int32_t id)
 {
-	for (size_t i = 0; i < count; i++)
-		if (ids[i] == id)
-			return true;
-	return false;
+	size_t at = lower_bound(i, count, ids[i] < id);
+
+	return at < count && ids[at] == id;
 }
 
 /* A task that the request names, or a thread of a process that it names. */
-static bool recorded_asks_for(const Traced__Capture__Request *request, const struct task *task,
-			      int32_t tid)
+static bool recorded_asks_for(const struct recorded *r, const struct task *task, int32_t tid)
 {
-	return recorded_names(request->pids, request->n_pids, tid) ||
-	       (task && recorded_names(request->processes, request->n_processes, task->tgid));
+	const Traced__Capture__Request *request = r->info->header->request;
+
+	return recorded_names(r->tids, request->n_pids, tid) ||
+	       (task && recorded_names(r->processes, request->n_processes, task->tgid));
 }
 
 bool recorded_has_task(const struct recorded *r, int32_t tid, uint64_t ts)
@@ -57,7 +88,7 @@ bool recorded_has_task(const struct recorded *r, int32_t tid, uint64_t ts)
 		return true;
 	for (unsigned i = 0; i < ANCESTORS_MAX && tid > 0; i++) {
 		task = task_table_find(r->info->tasks, tid, ts);
-		if (recorded_asks_for(request, task, tid))
+		if (recorded_asks_for(r, task, tid))
 			return true;
 		/* With --follow, what a recorded task starts is recorded, too. */
 		if (!task || !request->children)

@@ -11,11 +11,14 @@
 
 struct recorded {
 	const struct trace_info *info;
+	int32_t *tids, *processes; /* owned, sorted; as many as the request has */
 	bool some_tasks, some_cpus, some_switches, some_wakeups;
 };
 
-struct recorded recorded_of(const struct trace_info *info);
-/* Whether all events about the task are in the recording. */
+/* Returns 0 or -ENOMEM. info stays the caller's. */
+int recorded_init(struct recorded *r, const struct trace_info *info);
+void recorded_deinit(struct recorded *r);
+/* Whether all events about the task that has the tid at that time are in the recording. */
 bool recorded_has_task(const struct recorded *r, int32_t tid, uint64_t ts);
 /* Says below a table of spans what is unknown. */
 void recorded_note(const struct recorded *r, struct table *t);

@@ -9,8 +9,10 @@
 #include "report/group.h"
 #include "report/scheduler.h"
 
-/* Runs that are kept for each CPU, at first; of all CPUs, more for each while there is room. */
+/* Runs that are kept for each CPU: at first, and at most; and those of all CPUs beyond the first.
+ */
 #define BLAME_RUNS_LEAST 256U
+#define BLAME_RUNS_MOST 65536U
 #define BLAME_RUNS_ALL (16U * 1024 * 1024 / sizeof(struct blame_run))
 
 struct blame_run {
@@ -72,7 +74,9 @@ static int blame_reserve(struct blame *b, struct blame_cpu *c)
 	const size_t more = c->cap ?: BLAME_RUNS_LEAST;
 	struct blame_run *runs;
 
-	if (c->count != c->cap || (c->cap && b->runs + more > BLAME_RUNS_ALL))
+	if (c->count != c->cap)
+		return 0;
+	if (c->cap && (c->cap == BLAME_RUNS_MOST || b->runs + more > BLAME_RUNS_ALL))
 		return 0;
 	runs = reallocarray(c->runs, c->cap + more, sizeof(*runs));
 	if (!runs)

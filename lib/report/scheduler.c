@@ -52,8 +52,11 @@ int scheduler_new(struct scheduler **ret, struct report_env *env)
 	if (!s)
 		return -ENOMEM;
 	s->env = env;
-	s->recorded = recorded_of(env->info);
 	s->report.env = env;
+	if (recorded_init(&s->recorded, env->info) < 0) {
+		scheduler_free(s);
+		return -ENOMEM;
+	}
 	*ret = s;
 	return 0;
 }
@@ -77,6 +80,7 @@ struct scheduler *scheduler_free(struct scheduler *s)
 {
 	if (!s)
 		return NULL;
+	recorded_deinit(&s->recorded);
 	rows_deinit(&s->tasks);
 	free(s->cpus);
 	free(s);
@@ -112,8 +116,7 @@ static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *s
 	const bool selected = sched_span_is_selected(s->env, span);
 	int r = 0;
 
-	if (unlikely(s->recorded.some_tasks) &&
-	    !recorded_has_task(&s->recorded, span->task->tid, span->to))
+	if (!span->task->is_recorded)
 		return 0;
 	scheduler_cut_unknown(s, what, span);
 	/* Clocks of CPUs differ, and can step back. */
@@ -133,6 +136,12 @@ static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *s
 	return r;
 }
 
+static void sched_task_identify(struct scheduler *s, struct sched_task *t)
+{
+	t->known = report_task(s->env, t->tid, s->env->ts);
+	t->is_recorded = recorded_has_task(&s->recorded, t->tid, s->env->ts);
+}
+
 /*
  * Begins a task's life, or another one of the same tid. Its mark is 0: after a loss, events of the
  * task may be among the lost ones.
@@ -143,8 +152,8 @@ static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t 
 		.tid = tid,
 		.cpu = UINT32_MAX,
 		.waker = -1,
-		.known = report_task(s->env, tid, s->env->ts),
 	};
+	sched_task_identify(s, t);
 	memset(t->row, 0, s->listener_count * sizeof(*t->row));
 }
 
@@ -586,7 +595,7 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 		}
 		memcpy(copy, t, with_rows ? size : sizeof(*t));
 		if (!copy->known)
-			copy->known = report_task(s->env, t->tid, s->env->ts);
+			sched_task_identify(s, copy);
 	}
 	for (uint32_t i = 0; i < s->cpu_count; i++) {
 		s->cpus[i].runs = sched_task_moved(&tasks, s->cpus[i].runs);

@@ -38,6 +38,7 @@ struct sched_task {
 	bool woken;	/* the wait began with a sched_waking */
 	bool ends;	/* was switched out for the last time */
 	bool woken_by_interrupt;
+	bool is_recorded;    /* all of its events are in the recording */
 	uint32_t cpu;	     /* where it runs, or ran last; UINT32_MAX: nowhere yet */
 	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
 	int32_t waker;	     /* of the last wake-up; -1: unknown */

@@ -24,27 +24,23 @@ def die(text):
     sys.exit(f"bench: {text}")
 
 
-def run(argv, stdout=subprocess.DEVNULL, timeout=300):
-    """Runs argv to its end; exits with its output if it fails."""
+def run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=300, **more):
+    """Runs argv to its end; exits with its errors if it fails."""
     argv = [str(a) for a in argv]
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE,
-                              timeout=timeout, check=False)
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, timeout=timeout,
+                              check=False, **more)
     except subprocess.TimeoutExpired:
         die(f"{argv[0]} took more than {timeout} s")
     if done.returncode != 0:
         die(f"{' '.join(argv)}: exit status {done.returncode}\n"
-            + done.stderr.decode(errors="replace")[-2000:])
-
-
-def output(argv, timeout=300, stderr=subprocess.PIPE, **more):
-    """What argv prints; exits with its errors if it fails."""
-    argv = [str(a) for a in argv]
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True,
-                          timeout=timeout, check=False, **more)
-    if done.returncode != 0:
-        die(f"{' '.join(argv)}: exit status {done.returncode}\n{(done.stderr or done.stdout)[-2000:]}")
+            + (done.stderr or done.stdout or b"").decode(errors="replace")[-2000:])
     return done.stdout
+
+
+def output(argv, **more):
+    """What argv prints."""
+    return run(argv, stdout=subprocess.PIPE, **more).decode()
 
 
 def in_peer_namespace(argv, empty):

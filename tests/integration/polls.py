@@ -12,6 +12,7 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 
 from harness import NOBODY, Daemon, Test, as_nobody, check, chunks
 from perfetto_decode import Decoder
@@ -246,12 +247,18 @@ def quiet(test):
 
 def processes(test):
     """Sizes follow what a process does; with -P there are no others."""
-    grows = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.7); "
+    grows = subprocess.Popen([sys.executable, "-c", "import time; print('begun', flush=True); input(); "
                               "a = bytearray(64 << 20); print(len(a), flush=True); time.sleep(30)"],
-                             stdout=subprocess.PIPE)
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
-        r = test.run("record", "--name", test.name, "-P", str(grows.pid), "-e", "sched:sched_switch",
-                     "--poll", "process-memory@100ms", "-t", "1500ms", "-o", "out.json")
+        grows.stdout.readline()
+        recorder = test.start("record", "--name", test.name, "-P", str(grows.pid), "-e", "sched:sched_switch",
+                              "--poll", "process-memory@100ms", "-t", "1500ms", "-o", "out.json")
+        test.wait_for_recording(test.name)
+        time.sleep(0.3)
+        grows.stdin.write(b"\n")
+        grows.stdin.flush()
+        r = test.finish(recorder)
     finally:
         grows.kill()
         grows.communicate()

@@ -153,7 +153,8 @@ def main():
     test = Test("processes")
     for case in (a_process_with_its_threads, in_a_flight_recorder, a_process_with_its_children, one_thread,
                  a_thread_beside_a_process, functions, nobody_is_there):
-        test.case(case.__name__.replace("_", " "), case)
+        # A private daemon does not say when it records: an interrupt before would cancel.
+        test.case(case.__name__.replace("_", " "), case, daemon=True)
     test.end()
 
 

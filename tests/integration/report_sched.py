@@ -20,6 +20,7 @@ ROUNDS = 40
 NOISE_US = 50
 
 LINE = re.compile(r"\s*(.{1,16})-(\d+)\s+(?:\([^)]*\)\s+)?\[(\d+)\]\s+\S+\s+(\d+)\.(\d+): (\w+): (.*)")
+STACK_CPU = re.compile(r"\[(\d+)\]\s+\S+\s+[\d.]+: <stack trace>")
 SWITCH = re.compile(r"prev_comm=.* prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")
 WAKE = re.compile(r"comm=.* pid=(\d+) prio=")
 
@@ -226,22 +227,27 @@ def choices(test):
     check(re.search(r" #+\n", r.out), r)
 
 
+def stack_text(stack):
+    return " < ".join(stack[:32]) + (" ..." if len(stack) > 32 else "")
+
+
 def text_stacks(path):
     """The stacks that follow a switch of their task, innermost function first."""
-    stacks, prev, stack = set(), None, None
+    stacks, switched, stack = set(), {}, None
     for line in path.read_text(errors="replace").splitlines():
         found = LINE.match(line)
         if stack is not None and line.startswith(" => "):
             stack.append(line.removeprefix(" => "))
             continue
         if stack:
-            stacks.add(" < ".join(stack[:32]) + (" ..." if len(stack) > 32 else ""))
+            stacks.add(stack_text(stack))
         stack = None
+        # Events of other CPUs may stand between.
         if "<stack trace>" in line:
-            stack = [] if prev else None
+            stack = [] if switched.get(STACK_CPU.search(line)[1]) else None
         if found:
-            prev = "sched_switch" in line and "prev_pid=0 " not in line
-    return stacks
+            switched[found[3]] = "sched_switch" in line and "prev_pid=0 " not in line
+    return stacks | ({stack_text(stack)} if stack else set())
 
 
 def stacks(test):

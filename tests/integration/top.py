@@ -212,7 +212,11 @@ def decoder_dies(test):
     check(len(decoders) == 1, decoders)
     status = open(f"/proc/{decoders[0]}/status", encoding="utf-8").read()
     check(re.search(r"^Uid:(\t[1-9]\d*){4}$", status, re.M), status)
+    # The daemon notices it, too, and may tell top first.
+    process.send_signal(signal.SIGSTOP)
     os.kill(int(decoders[0]), signal.SIGKILL)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGCONT)
     r = test.finish(process)
     check(r.status == 1 and "was killed" in r.err, r)
     settled("the recording is discarded", lambda: os.listdir(spool) == before)
