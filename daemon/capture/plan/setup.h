@@ -18,7 +18,8 @@ struct capture_setup {
 	uint64_t stream_limit;
 	bool ring_mode, streamed;
 	bool wants_mappings; /* for user stacks: read at start and end */
-	bool may_go_off;     /* a requested function trigger may turn tracing off */
+	bool may_go_off;     /* a function trigger or a threshold may turn tracing off */
+	bool stops;	     /* a threshold does, which ends the recording */
 
 	struct plan plan;
 	struct journal journal;
