@@ -343,6 +343,7 @@ static void settings_of_latencies_are_restored(void **state)
 	char journal[1024];
 
 	setup_latencies(f);
+	fake_dir(&f->root, "state");
 	f->request.functions = (struct capture_functions){
 		.tracer = "timerlat",
 		.settings = WORDS("period=100us", "cpus=0,2"),

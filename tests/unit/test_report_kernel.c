@@ -314,7 +314,7 @@ static void latencies_of_each_cpu(void **state _unused_)
 	put(&m, T(10), ID_TIMERLAT, 0, 0, 40, 0);
 	/* Damage: no context has that number. */
 	put(&m, T(11), ID_TIMERLAT, 8, 9, 80, 0);
-	page_end(&m, 0);
+	page_flush(&m, 0, 0);
 	page_begin(&m, T(20));
 	put(&m, T(20), ID_TIMERLAT, 0, 0, 30, 0);
 	page_flush(&m, 0, 1);
