@@ -263,6 +263,7 @@ static void draining_on_news(void *userdata)
 		return;
 	loop_doing("news of session", s->name);
 	if (r == -ECANCELED) {
+		s->at_threshold = true;
 		session_end(s, CAPTURE_END_STOPPED);
 		return;
 	}
