@@ -60,6 +60,8 @@ enum option_id {
 	OPT_NOT_FUNCTION,
 	OPT_GRAPH_ROOT,
 	OPT_GRAPH_DEPTH,
+	OPT_TRACER_OPTION,
+	OPT_STOP_US,
 	OPT_TRACE_OPTION,
 	OPT_KPROBE,
 	OPT_UPROBE,
@@ -204,7 +206,8 @@ struct options {
 	const char *session;		/* to report on; NULL: not given */
 	struct word_list reports;
 	struct word_list functions, not_functions, graph_roots, trace_options, shed, polls;
-	uint32_t graph_depth;			/* 0: not given */
+	struct word_list tracer_options;	/* "period=1ms" */
+	uint32_t graph_depth, stop_us;		/* 0: not given */
 	uint32_t sample_hz;			/* 0: not given */
 	const char *sample_event;		/* NULL: not given */
 	const char *begin, *end, *counter, *id; /* for marks and syncs; NULL: not given */
@@ -258,8 +261,8 @@ const struct command *command_find(const char *name);
 bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
-		OPTION(GRAPH_DEPTH), OPTION(TRACE_OPTION), OPTION(TOP_LEVEL), OPTION(KPROBE),      \
-		OPTION(UPROBE)
+		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
+		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)

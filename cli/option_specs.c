@@ -92,6 +92,15 @@ static int set_graph_depth(struct options *o, const char *value, struct error *e
 	return r;
 }
 
+static int set_stop_us(struct options *o, const char *value, struct error *err)
+{
+	unsigned long us = 0;
+	int r = option_set_number(value, "microseconds", INT_MAX, &us, err);
+
+	o->stop_us = (uint32_t)us;
+	return r;
+}
+
 /* An empty value is usually an unset shell variable. */
 static int option_set_string(const char **field, const char *value, struct error *err)
 {
@@ -124,6 +133,7 @@ DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
 DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
+DEFINE_ADD_WORD(tracer_options)
 DEFINE_ADD_WORD(shed)
 DEFINE_ADD_WORD(reports)
 DEFINE_SET_STRING(symbols)
@@ -512,8 +522,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 GROUP_WHAT, COMPLETE_NOTHING, set_filter },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  GROUP_WHAT, COMPLETE_PROFILE, set_profile },
-	[OPT_TRACER] = { 'p', "tracer", "TRACER", "trace functions: function or function_graph",
-			 GROUP_WHAT, COMPLETE_NOTHING, set_tracer },
+	[OPT_TRACER] = { 'p', "tracer", "TRACER",
+			 "function, function_graph, timerlat, osnoise or hwlat", GROUP_WHAT,
+			 COMPLETE_NOTHING, set_tracer },
 	[OPT_FUNCTION] = { 'l', "function", "GLOB", "only these functions; may be repeated",
 			   GROUP_WHAT, COMPLETE_NOTHING, add_functions },
 	[OPT_NOT_FUNCTION] = { 'n', "not-function", "GLOB", "not these functions; may be repeated",
@@ -522,6 +533,11 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			     GROUP_WHAT, COMPLETE_NOTHING, add_graph_roots },
 	[OPT_GRAPH_DEPTH] = { 0, "max-graph-depth", "N", "largest depth of nested calls",
 			      GROUP_WHAT, COMPLETE_NOTHING, set_graph_depth },
+	[OPT_TRACER_OPTION] = { 0, "tracer-option", "NAME=VALUE",
+				"a setting of timerlat, osnoise or hwlat: period=1ms", GROUP_WHAT,
+				COMPLETE_NOTHING, add_tracer_options },
+	[OPT_STOP_US] = { 0, "stop-us", "N", "end at a latency above N us: timerlat, osnoise",
+			  GROUP_WHAT, COMPLETE_NOTHING, set_stop_us },
 	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
 			       GROUP_RARE, COMPLETE_NOTHING, add_trace_options },
 	[OPT_KPROBE] = { 0, "kprobe", "PROBE",

@@ -223,8 +223,8 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 }
 
 /*
- * The session ended by itself, before its duration was over. In the background a Stop of somebody
- * is its end.
+ * The session ended by itself, before its duration was over and without a threshold. In the
+ * background a Stop of somebody is its end.
  */
 static bool record_ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
@@ -235,6 +235,8 @@ static bool record_ended_early(const struct recording *rec, const Traced__Contro
 	    !attached->finished->session)
 		return false;
 	s = attached->finished->session;
+	if (s->at_threshold)
+		return false;
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
 

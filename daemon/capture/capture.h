@@ -68,13 +68,15 @@ struct capture_overhead {
 	struct capture_words shed; /* globs of events, in the order in which they are shed */
 };
 
-/* Request for the kernel's function tracers. All 0: none. */
+/* Request for a tracer of the kernel. All 0: none. */
 struct capture_functions {
-	const char *tracer;	    /* "function", "function_graph"; NULL: none */
+	const char *tracer;	    /* "function", "timerlat", ...; NULL: none */
 	struct capture_words only;  /* globs, "GLOB:mod:MODULE", "GLOB:COMMAND" (traceoff, ...) */
 	struct capture_words never; /* globs */
 	struct capture_words roots; /* function_graph: only these functions' calls */
 	unsigned depth;		    /* function_graph: call depth; 0: unlimited */
+	struct capture_words settings; /* of latency tracers: latency.h */
+	unsigned stop_us;	       /* latency at which the kernel stops the tracing; 0: none */
 };
 
 enum capture_reader {
@@ -193,7 +195,8 @@ uint64_t capture_deadline(const struct capture *c);
 /*
  * Moves the rings' contents to the stream, within a page budget, and does the periodic work.
  * Returns 0 if nothing is left to do, 1 if the budget is used up: call again soon, and look for
- * other work in between. The rings may never run dry. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes
+ * other work in between. The rings may never run dry. -ECANCELED: the threshold was reached, so
+ * the recording is to be stopped. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes
  * no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);

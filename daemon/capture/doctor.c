@@ -12,6 +12,8 @@
 #include "base/place.h"
 #include "base/vec.h"
 #include "daemon/capture/boot_ring.h"
+#include "daemon/capture/capture.h"
+#include "daemon/capture/plan/latency.h"
 #include "daemon/capture/plan/request.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -226,6 +228,34 @@ static void doctor_check_histograms(struct examination *x)
 		      "histograms of events; no synthetic events");
 	else
 		found(x, "histograms", DOCTOR_OK, NULL, "histograms and synthetic events");
+}
+
+/* The kernel's tracers of latencies (-p). */
+static void doctor_check_latencies(struct examination *x)
+{
+	static const char *const names[] = { "timerlat", "osnoise", "hwlat" };
+	_cleanup_free_ char *tracers = doctor_read_tracefs(x, "available_tracers");
+	_cleanup_buf_ struct buf has = BUF_INIT, lacks = BUF_INIT;
+	char *save = NULL;
+	unsigned found_mask = 0;
+
+	if (!tracers)
+		return;
+	for (char *p = strtok_r(tracers, " \n", &save); p; p = strtok_r(NULL, " \n", &save))
+		for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+			if (strcmp(p, names[i]) == 0)
+				found_mask |= 1U << i;
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		if (found_mask & 1U << i)
+			buf_printf(&has, "%s%s", has.len ? ", " : "", names[i]);
+		else
+			buf_printf(&lacks, "%s%s", lacks.len ? ", " : "", latency_config(names[i]));
+	}
+	if (lacks.len)
+		buf_puts(&lacks, " would add the others");
+	found(x, "latencies", DOCTOR_OK, NULL, "tracers of latencies: %s%s%s",
+	      has.len ? buf_string(&has) ?: "?" : "none", lacks.len ? "; " : "",
+	      lacks.len ? buf_string(&lacks) ?: "?" : "");
 }
 
 static void doctor_check_symbols(struct examination *x)
@@ -448,6 +478,7 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 	if (x.fs) {
 		doctor_check_functions(&x);
 		doctor_check_histograms(&x);
+		doctor_check_latencies(&x);
 		doctor_check_toplevel(&x);
 		doctor_check_instances(&x);
 		doctor_check_boot_ring(&x);

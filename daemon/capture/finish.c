@@ -177,6 +177,7 @@ void capture_turn_off(struct capture *c)
 	if (!run->running || atomic_exchange(&run->off, true))
 		return;
 	run->off_before = capture_was_turned_off(c);
+	run->hit = capture_hit_threshold(c);
 	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
 	sampler_pause(&run->sampler);
 	run->off_error = capture_set_tracing(c, false);
@@ -194,6 +195,9 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	run->running = false;
 	if (run->off_before)
 		capture_warn_of_off(c);
+	if (run->hit)
+		report_warn(&c->report,
+			    "a latency reached --stop-us: the kernel stopped the tracing there");
 	off = run->off_error;
 	if (off < 0)
 		report_warn(&c->report, "tracing could not be turned off: %s", strerror(-off));

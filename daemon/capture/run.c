@@ -97,6 +97,11 @@ bool capture_was_turned_off(const struct capture *c)
 	return !c->setup.may_go_off && ring_is_on(&c->run.rings[BUFFER_MAIN]) == 0;
 }
 
+bool capture_hit_threshold(const struct capture *c)
+{
+	return c->setup.stops && ring_is_on(&c->run.rings[BUFFER_MAIN]) == 0;
+}
+
 void capture_warn_of_off(struct capture *c)
 {
 	report_warn_missing(&c->report,
@@ -508,6 +513,10 @@ int capture_dispatch(struct capture *c, struct error *err)
 
 	if (!run->running)
 		return 0;
+	/* `off` is set before tracing goes off. */
+	if (now_ns(CLOCK_BOOTTIME) >= run->next_tick && capture_hit_threshold(c) &&
+	    !atomic_load(&run->off))
+		return -ECANCELED;
 	targets_check(run->targets, now_ns(CLOCK_BOOTTIME), &c->report);
 	if (c->setup.ring_mode)
 		run_refresh_rings(c, now_ns(CLOCK_BOOTTIME));

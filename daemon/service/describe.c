@@ -50,6 +50,7 @@ static void describe_request(Traced__Control__Session *d, const struct session *
 	d->name = s->name;
 	d->uid = s->uid;
 	d->duration_ns = s->duration_ns;
+	d->at_threshold = s->at_threshold;
 	d->buffer_bytes = s->buffer_bytes;
 	d->ring = s->ring;
 	d->what = s->what;

@@ -264,6 +264,11 @@ static void draining_on_news(void *userdata)
 	if (!s || !session_records(s))
 		return;
 	loop_doing("news of session", s->name);
+	if (r == -ECANCELED) {
+		s->at_threshold = true;
+		session_end(s, CAPTURE_END_STOPPED);
+		return;
+	}
 	if (r < 0) {
 		session_end_in_trouble(s, r, d->err.message ?: strerror(-r));
 		return;

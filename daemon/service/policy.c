@@ -162,6 +162,12 @@ static int policy_check_functions(const struct start_plan *p, const struct manag
 			  f->only.items[i]);
 		return error_hint(err, "leave the command out, or sudo tracectl ...");
 	}
+	/* Threads of other tracers take time from every CPU, and their settings are global. */
+	if (f->tracer && strcmp(f->tracer, "function") != 0 &&
+	    strcmp(f->tracer, "function_graph") != 0) {
+		error_set(err, -EPERM, "only root may use the tracer '%s'", f->tracer);
+		return error_hint(err, "sudo tracectl ...");
+	}
 	if (!(f->tracer || f->only.count || f->never.count || f->roots.count) ||
 	    m->config.users.functions == USER_FUNCTIONS_YES)
 		return 0;

@@ -117,6 +117,9 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 		r = start_check_words(start->graph_roots, start->n_graph_roots,
 				      "name of a function", err);
 	if (r >= 0)
+		r = start_check_words(start->tracer_options, start->n_tracer_options,
+				      "setting of a tracer", err);
+	if (r >= 0)
 		r = start_check_words(start->options, start->n_options, "name of an option", err);
 	if (r >= 0)
 		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
@@ -249,6 +252,8 @@ static void start_choose_functions(struct start_plan *p)
 	f->never = start_words(start->functions_not, start->n_functions_not);
 	f->roots = start_words(start->graph_roots, start->n_graph_roots);
 	f->depth = start->graph_depth;
+	f->settings = start_words(start->tracer_options, start->n_tracer_options);
+	f->stop_us = start->stop_us;
 	p->request.kprobes = start_words(start->kprobes, start->n_kprobes);
 	p->request.uprobes = start_words(start->uprobes, start->n_uprobes);
 	p->request.kprobe_filters = start_words(start->kprobe_filters, start->n_kprobe_filters);

@@ -234,8 +234,12 @@ static void builtin_put_osnoise(struct view *v)
 
 static void builtin_put_timerlat(struct view *v)
 {
+	static const char *const contexts[] = { "irq", "thread", "user-ret" };
+	uint64_t context = view_get(v, "context");
+
 	buf_printf(v->out, "#%-5u context %6s timer_latency %9llu ns",
-		   (unsigned)view_get(v, "seqnum"), view_get(v, "context") ? "thread" : "irq",
+		   (unsigned)view_get(v, "seqnum"),
+		   context < ARRAY_SIZE(contexts) ? contexts[context] : "?",
 		   (unsigned long long)view_get(v, "timer_latency"));
 }
 

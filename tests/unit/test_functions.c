@@ -281,6 +281,111 @@ static void settings_in_the_words_that_set_them(void **state _unused_)
 	assert_int_equal(setting_text("buffer_size_kb", "X", NULL), -EBUSY);
 }
 
+static void setup_latencies(struct fixture *f)
+{
+	fake_file(&f->root, "available_tracers",
+		  "hwlat timerlat osnoise irqsoff wakeup function_graph function nop\n");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	fake_file(&f->root, "tracing_thresh", "0\n");
+	fake_file(&f->root, "osnoise/timerlat_period_us", "1000\n");
+	fake_file(&f->root, "osnoise/cpus", "0-3\n");
+	fake_file(&f->root, "osnoise/stop_tracing_us", "0\n");
+	fake_file(&f->root, "osnoise/stop_tracing_total_us", "0\n");
+	fake_dir(&f->root, "instances");
+}
+
+static void latencies_need_no_functions(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(CHECK(.tracer = "timerlat"), -ENOENT);
+	assert_hint(f, "CONFIG_TIMERLAT_TRACER");
+	setup_latencies(f);
+	unlink(fake_path(&f->root, "available_filter_functions"));
+	assert_int_equal(CHECK(.tracer = "timerlat", .stop_us = 50,
+			       .settings = WORDS("period=1ms", "cpus=0-1", "print-stack=20us")),
+			 0);
+	assert_int_equal(CHECK(.tracer = "osnoise", .settings = WORDS("runtime=0.5s")), 0);
+	assert_int_equal(CHECK(.tracer = "hwlat", .settings = WORDS("width=500ms")), 0);
+}
+
+static void wrong_settings_are_refused(void **state)
+{
+	struct fixture *f = *state;
+
+	setup_latencies(f);
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("runtime=1ms")), -EINVAL);
+	assert_hint(f, "period, print-stack, cpus");
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("period")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("perio=1ms")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("period=1parsec")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("period=1.5h")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "timerlat", .settings = WORDS("cpus=x")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "timerlat", .only = WORDS("vfs_*")), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "function", .stop_us = 50), -EINVAL);
+	assert_hint(f, "-p timerlat");
+	assert_int_equal(CHECK(.tracer = "hwlat", .stop_us = 50), -EINVAL);
+	assert_int_equal(CHECK(.tracer = "irqsoff"), -EOPNOTSUPP);
+	assert_hint(f, "-p timerlat");
+	assert_int_equal(CHECK(.tracer = "wakeup"), -EOPNOTSUPP);
+	assert_hint(f, "--report runq");
+	/* Settings are global: somebody's tracer runs with them. */
+	fake_file(&f->root, "instances/other/current_tracer", "osnoise\n");
+	assert_int_equal(CHECK(.tracer = "timerlat", .stop_us = 50), -EBUSY);
+	assert_int_equal(CHECK(.tracer = "osnoise"), 0);
+}
+
+static void settings_of_latencies_are_restored(void **state)
+{
+	_cleanup_(journal_drop) struct journal j = { .fd = -EBADF };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct fixture *f = *state;
+	char journal[1024];
+
+	setup_latencies(f);
+	fake_dir(&f->root, "state");
+	f->request.functions = (struct capture_functions){
+		.tracer = "timerlat",
+		.settings = WORDS("period=100us", "cpus=0,2"),
+		.stop_us = 50,
+	};
+	functions_plan(&f->plan, &f->request, NULL);
+	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
+			 0);
+	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
+	assert_string_equal(fake_text(&f->root, "osnoise/timerlat_period_us"), "100");
+	assert_string_equal(fake_text(&f->root, "osnoise/cpus"), "0,2");
+	assert_string_equal(fake_text(&f->root, "osnoise/stop_tracing_us"), "50");
+	assert_string_equal(fake_text(&f->root, "osnoise/stop_tracing_total_us"), "50");
+	assert_string_equal(fake_text(&f->root, "current_tracer"), "timerlat");
+	snprintf(journal, sizeof(journal), "%.1000s",
+		 fake_text(&f->root, "state/traced-1-unit.journal"));
+	/* The next start restores the same from the journal. */
+	assert_true(journal_undo(f->env.tracefs, journal, strlen(journal), NULL) > 0);
+	assert_string_equal(fake_text(&f->root, "osnoise/timerlat_period_us"), "1000");
+	assert_string_equal(fake_text(&f->root, "osnoise/cpus"), "0-3");
+	assert_string_equal(fake_text(&f->root, "osnoise/stop_tracing_us"), "0");
+	assert_string_equal(fake_text(&f->root, "osnoise/stop_tracing_total_us"), "0");
+	assert_string_equal(fake_text(&f->root, "current_tracer"), "nop");
+}
+
+static void hwlat_takes_its_threshold_last(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.functions = (struct capture_functions){
+		.tracer = "hwlat",
+		.settings = WORDS("threshold=20us", "width=1ms"),
+	};
+	functions_plan(&f->plan, &f->request, "traced-1-unit");
+	assert_int_equal(f->plan.count, 3);
+	assert_string_equal(f->plan.steps[0].file, "hwlat_detector/width");
+	assert_string_equal(f->plan.steps[1].file, "current_tracer");
+	assert_string_equal(f->plan.steps[2].file, "tracing_thresh");
+	assert_string_equal(f->plan.steps[2].value, "20");
+	assert_int_equal(f->plan.steps[2].kind, PLAN_SET);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +402,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(the_top_level_is_taken_only_if_it_is_free, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(latencies_need_no_functions, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_settings_are_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(settings_of_latencies_are_restored, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(hwlat_takes_its_threshold_last, setup, teardown),
 		cmocka_unit_test(settings_in_the_words_that_set_them),
 	};
 

@@ -197,6 +197,20 @@ static void test_builtins(void **state)
 			    FIELD("u32", "buf[]", 24, 0, 0),
 		    "\"%ps: %s\", (void *)REC->ip, REC->fmt", binary, 40, 0,
 		    "func: kernel \"text\"");
+	for (uint8_t context = 0; context < 3; context++) {
+		static const char *const texts[] = {
+			"#7     context    irq timer_latency      4660 ns",
+			"#7     context thread timer_latency      4660 ns",
+			"#7     context user-ret timer_latency      4660 ns",
+		};
+		const uint8_t sample[24] = { [8] = 7, [12] = context, [16] = 0x34, 0x12 };
+
+		check_event("ftrace", "timerlat",
+			    FIELD("unsigned int", "seqnum", 8, 4, 0)
+				    FIELD("int", "context", 12, 4, 1)
+					    FIELD("u64", "timer_latency", 16, 8, 0),
+			    "\"\"", sample, 24, 0, texts[context]);
+	}
 	check_event("ftrace", "function",
 		    FIELD("unsigned long", "ip", 8, 8, 0)
 			    FIELD("unsigned long", "parent_ip", 16, 8, 0),

@@ -36,6 +36,7 @@ enum {
 	ID_SOFTIRQ_ENTRY,
 	ID_SOFTIRQ_EXIT,
 	ID_IRQ_NOISE,
+	ID_TIMERLAT,
 	ID_CALL_ENTER,
 	ID_CALL_ENTER_AGAIN,
 	ID_CALL_EXIT,
@@ -76,6 +77,7 @@ static const struct {
 	{ "block", "block_rq_issue", ID_BLOCK_ISSUE, WORDS2("dev", "sector") WORD3("bytes") },
 	{ "block", "block_rq_complete", ID_BLOCK_COMPLETE, WORDS2("dev", "sector") WORD3("error") },
 	{ "osnoise", "irq_noise", ID_IRQ_NOISE, WORDS2("start", "duration") },
+	{ "ftrace", "timerlat", ID_TIMERLAT, WORDS2("context", "timer_latency") },
 };
 
 #define T(ns) (1 * S + (ns))
@@ -299,6 +301,26 @@ static void noise_of_the_osnoise_tracer(void **state _unused_)
 	put(&m, T(100), ID_IRQ_NOISE, 8, 1, 20, 0);
 	page_flush(&m, 0, 0);
 	assert_report(&m, "noise", "0,100,50,500,30,,,2,50,,,,,0,0\n");
+}
+
+static void latencies_of_each_cpu(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_TIMERLAT, 0, 0, 20, 0);
+	put(&m, T(1), ID_TIMERLAT, 8, 1, 60, 0);
+	put(&m, T(10), ID_TIMERLAT, 0, 0, 40, 0);
+	/* Damage: no context has that number. */
+	put(&m, T(11), ID_TIMERLAT, 8, 9, 80, 0);
+	page_flush(&m, 0, 0);
+	page_begin(&m, T(20));
+	put(&m, T(20), ID_TIMERLAT, 0, 0, 30, 0);
+	page_flush(&m, 0, 1);
+	assert_report(&m, "timerlat",
+		      "0,2,20,30,20,40,40,1000000010,1,60,60,60,60,60,1000000001,0,0,0,0,0\n"
+		      "1,1,30,30,30,30,30,1000000020,0,0,0,0,0,0,0,0,0,0,0,0\n");
 }
 
 static void functions_have_times_and_self_times(void **state _unused_)
@@ -612,6 +634,7 @@ int main(void)
 		cmocka_unit_test(idle_states_and_frequencies),
 		cmocka_unit_test(noise_is_what_is_not_the_main_task),
 		cmocka_unit_test(noise_of_the_osnoise_tracer),
+		cmocka_unit_test(latencies_of_each_cpu),
 		cmocka_unit_test(functions_have_times_and_self_times),
 		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
 		cmocka_unit_test(slices_know_whether_their_thread_ran),

@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "base/nearest.h"
+#include "daemon/capture/plan/latency.h"
 #include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -42,15 +43,17 @@ static int functions_check_tracer(const struct tracefs *fs, const char *tracer, 
 		names[count++] = p;
 	if (!functions_has_word(tracer, names, count)) {
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
-		if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
+		if (!latency_config(tracer) && nearest_names(tracer, names, count, best) &&
+		    strcmp(best[0], "nop") != 0)
 			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
+		if (latency_config(tracer))
+			return error_hint(err, "boot a kernel with %s; this one has: %s",
+					  latency_config(tracer), text.data);
 		return error_hint(err, "it has: %s; events can still be recorded", text.data);
 	}
 	if (strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0)
 		return 0;
-	error_set(err, -EOPNOTSUPP, "traced does not support the tracer '%s'", tracer);
-	return error_hint(err, "use function or function_graph; most of what other tracers show is "
-			       "in events, too");
+	return latency_check_name(tracer, err);
 }
 
 /* A filter for an absent module is valid: the kernel keeps it until the module is loaded. */
@@ -338,7 +341,10 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
 		return error_hint(err, "add -p function_graph");
 	}
-	if (f->tracer || f->only.count)
+	r = latency_check(fs, f, err);
+	if (r < 0)
+		return r;
+	if ((f->tracer && !latency_is(f->tracer)) || f->only.count)
 		r = functions_check_selection(fs, f, err);
 	if (r == 0)
 		r = functions_check_options(fs, request, err);
@@ -452,11 +458,13 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 		snprintf(depth, sizeof(depth), "%u", f->depth);
 		plan_set(plan, NULL, "max_graph_depth", depth, NULL);
 	}
-	if (f->tracer)
+	if (f->tracer && !latency_is(f->tracer))
 		plan_function_pids(plan, request, instance);
+	latency_plan_before(plan, f);
 	plan_options(plan, &request->options, instance);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
+	latency_plan_after(plan, f);
 	/* Triggers come after the tracer: they act as soon as they are set. */
 	plan_triggers(plan, &f->only, instance);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The kernel's function tracers: checks a request against the kernel's abilities before anything
+ * The kernel's tracers: checks a request against the kernel's abilities before anything
  * is set, then plans the steps.
  */
 #pragma once

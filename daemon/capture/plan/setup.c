@@ -35,7 +35,8 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 	s->ring_mode = request->ring;
 	s->streamed = request->streamed && !request->ring;
 	s->wants_mappings = functions_want_mappings(request);
-	s->may_go_off = functions_may_turn_off(request);
+	s->may_go_off = functions_may_turn_off(request) || request->functions.stop_us;
+	s->stops = request->functions.stop_us > 0;
 	/* An option that the user names is set by the plan. */
 	s->copies_marks = request->copies_marks && !request->top_level && !request->cpus &&
 			  !s->may_go_off && !functions_set_option(request, "copy_trace_marker");

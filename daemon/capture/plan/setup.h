@@ -19,7 +19,8 @@ struct capture_setup {
 	bool ring_mode, streamed;
 	bool wants_mappings; /* for user stacks: read at start and end */
 	bool copies_marks;   /* of the top level's trace_marker */
-	bool may_go_off;     /* a requested function trigger may turn tracing off */
+	bool may_go_off;     /* a function trigger or a threshold may turn tracing off */
+	bool stops;	     /* a threshold does, which ends the recording */
 
 	struct plan plan;
 	struct journal journal;

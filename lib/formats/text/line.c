@@ -77,7 +77,11 @@ static void line_form_get(struct line_form *ret, const struct trace_info *info)
 		.migrate = known ? !!strstr(head, "migrate-disable")
 				 : release_at_least(release, 5, 15),
 		.bh = known ? !!strstr(head, "BH-disabled") : release_at_least(release, 5, 17),
-		.lazy = release_at_least(release, 6, 13),
+		/* 6.12 has it with the patches for PREEMPT_RT; without, no such kernel sets the
+		   bit. */
+		.lazy = release_at_least(release, 6, 13) ||
+			(release_at_least(release, 6, 12) &&
+			 strstr(info->header->kernel_version, "PREEMPT_RT")),
 		.had_tgid = strstr(head, "TGID"),
 		.pid_width = release_at_least(release, 5, 10) ? 7 : 5,
 		.counter = trace_clock_counts(info->header->trace_clock),

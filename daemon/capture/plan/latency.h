@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The kernel's tracers of latencies: timerlat, osnoise and hwlat. Their settings are global, so a
+ * recording keeps the old ones in its journal and restores them.
+ */
+#pragma once
+
+#include "daemon/capture/capture.h"
+#include "daemon/capture/plan/plan.h"
+
+bool latency_is(const char *tracer);
+/* The kernel's configuration for a tracer of latencies, recordable or not. NULL: another tracer. */
+const char *latency_config(const char *tracer);
+/* 0, or -EOPNOTSUPP with a hint at what shows the same. */
+int latency_check_name(const char *tracer, struct error *err);
+
+/*
+ * Checks settings ("period=1ms") and the threshold. -EBUSY: another tracer of latencies runs, which
+ * new settings would disturb. Changes nothing.
+ */
+int latency_check(const struct tracefs *fs, const struct capture_functions *f, struct error *err);
+/* Plans the settings, once checked: those before the tracer is turned on, and those after. */
+void latency_plan_before(struct plan *plan, const struct capture_functions *f);
+void latency_plan_after(struct plan *plan, const struct capture_functions *f);
