@@ -63,6 +63,8 @@ enum option_id {
 	OPT_TRACER_OPTION,
 	OPT_STOP_US,
 	OPT_TRACE_OPTION,
+	OPT_SQL,
+	OPT_AS,
 	OPT_KPROBE,
 	OPT_UPROBE,
 	OPT_TOP_LEVEL,
@@ -157,6 +159,11 @@ struct probe_option {
 	bool user;	    /* in a program, not in the kernel */
 };
 
+struct sql_option {
+	const char *text;
+	const char *name; /* NULL: not given */
+};
+
 struct merge_option {
 	const char *path;
 	const char *syncs; /* file with clock_sync events; NULL: only its own */
@@ -191,6 +198,8 @@ struct options {
 	size_t event_count;
 	struct probe_option *probes;
 	size_t probe_count;
+	struct sql_option *sql;
+	size_t sql_count;
 	bool filter_is_probes; /* the next -f applies to the last probe, not the last event */
 	struct merge_option *merges;
 	size_t merge_count;
@@ -262,7 +271,7 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
-		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE)
+		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(SQL), OPTION(AS)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)

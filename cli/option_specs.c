@@ -244,6 +244,28 @@ static int add_uprobe(struct options *o, const char *value, struct error *err)
 	return option_add_probe(o, value, true, err);
 }
 
+static int add_sql(struct options *o, const char *value, struct error *err)
+{
+	struct sql_option *sql = vec_add_exact(o->sql, o->sql_count);
+
+	if (!sql)
+		return error_errno(err, -ENOMEM, "--sql");
+	*sql = (struct sql_option){ .text = value };
+	return 0;
+}
+
+static int set_as(struct options *o, const char *value, struct error *err)
+{
+	struct sql_option *sql = o->sql_count ? &o->sql[o->sql_count - 1] : NULL;
+
+	if (!sql || sql->name) {
+		error_set(err, -EINVAL, "--as %s has no --sql before it", value);
+		return error_hint(err, "it names the event of the --sql before it");
+	}
+	sql->name = value;
+	return 0;
+}
+
 /* "EVENTS: EXPRESSION"; a filter of the kernel has no colon, but in a text. */
 static bool option_names_events(const char *filter)
 {
@@ -540,6 +562,11 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			  GROUP_WHAT, COMPLETE_NOTHING, set_stop_us },
 	[OPT_TRACE_OPTION] = { 'O', "option", "OPTION", "a trace option of the kernel, or noOPTION",
 			       GROUP_RARE, COMPLETE_NOTHING, add_trace_options },
+	[OPT_SQL] = { 0, "sql", "SELECT",
+		      "an event made of two: 'SELECT ... FROM A JOIN B ON ...'; may be repeated",
+		      GROUP_WHAT, COMPLETE_NOTHING, add_sql },
+	[OPT_AS] = { 0, "as", "NAME", "name of the event that the --sql before it makes",
+		     GROUP_WHAT, COMPLETE_NOTHING, set_as },
 	[OPT_KPROBE] = { 0, "kprobe", "PROBE",
 			 "an event in the kernel's code: 'p:NAME FUNCTION ARGUMENTS'", GROUP_WHAT,
 			 COMPLETE_NOTHING, add_kprobe },

@@ -12,6 +12,7 @@ void options_deinit(struct options *o)
 {
 	free(o->events);
 	free(o->probes);
+	free(o->sql);
 	free(o->merges);
 	free(o->pids);
 	free(o->threads);

@@ -123,6 +123,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	r = start_fill_pids(&s, o, child, err);
 	if (r == 0)
 		r = start_fill_probes(&s, o, err);
+	if (r == 0)
+		r = sql_request_fill(&s.sql, o, err);
 	if (r < 0)
 		return r;
 	if (o->tracer)
@@ -137,6 +139,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_options = o->trace_options.count;
 	s.message.tracer_options = (char **)o->tracer_options.items;
 	s.message.n_tracer_options = o->tracer_options.count;
+	s.message.sql = s.sql.list;
+	s.message.n_sql = s.sql.count;
 	s.message.stop_us = o->stop_us;
 	s.message.graph_depth = o->graph_depth;
 	s.message.top_level = o->top_level;
@@ -181,5 +185,6 @@ void start_request_deinit(struct start_request *s)
 		free(s->probes[i]);
 	free(s->probes);
 	free(s->probe_filters);
+	sql_request_deinit(&s->sql);
 	*s = (struct start_request){ 0 };
 }

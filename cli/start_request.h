@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "proto/control.pb-c.h"
+#include "sql.h"
 
 /* The message borrows from the options. */
 struct start_request {
@@ -14,6 +15,7 @@ struct start_request {
 	char **probes;	      /* of both kinds; owned, including the strings */
 	char **probe_filters; /* their filters; the strings are the options' */
 	size_t probe_count;
+	struct sql_request sql;
 };
 
 /*

@@ -10,13 +10,13 @@
 #include "daemon/capture/plan/spare.h"
 
 /*
- * Returns NULL for requests with probes: they are removed after their instance, so they must be
- * created before it.
+ * Returns NULL for requests with probes or SQL: their events are removed after their instance, so
+ * they must be created before it.
  */
 static struct capture_spare *find_spare(struct capture_spare **spare,
 					const struct capture_request *request)
 {
-	bool with_probes = request->kprobes.count || request->uprobes.count;
+	bool with_probes = request->kprobes.count || request->uprobes.count || request->sql_count;
 
 	return spare && !with_probes && !request->top_level ? *spare : NULL;
 }

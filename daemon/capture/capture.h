@@ -86,6 +86,21 @@ enum capture_reader {
 	CAPTURE_READER_READ,
 };
 
+/* One of the two events that an event by SQL is made of, in pieces: plan/synthetic.h. */
+struct capture_sql_side {
+	const char *event;     /* "system:event"; ":NAME": one of the recording's own */
+	const char *keys;      /* "pid,prio" */
+	const char *variables; /* "a=pid,b=common_timestamp.usecs" */
+	const char *filter;    /* "": none */
+};
+
+struct capture_sql {
+	const char *name, *text; /* the text as typed is for the header only */
+	const char *fields;	 /* "pid_t pid; u64 lat;" */
+	const char *arguments;	 /* "c,d": a variable of the end for each field */
+	struct capture_sql_side start, end;
+};
+
 #define CAPTURE_PROCESSES_MAX 256 /* each takes a descriptor */
 
 struct capture_request {
@@ -97,6 +112,8 @@ struct capture_request {
 	struct capture_words kprobes, uprobes; /* definitions: probes.h */
 	/* One for each probe at the same index, "": none. The list may be shorter. */
 	struct capture_words kprobe_filters, uprobe_filters;
+	const struct capture_sql *sql; /* events made of two others, each of events before it */
+	size_t sql_count;
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
 	/*
 	 * Take what programs write into the top level's trace_marker, too (Linux 6.16). Ignored

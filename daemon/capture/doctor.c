@@ -227,7 +227,10 @@ static void doctor_check_histograms(struct examination *x)
 		found(x, "histograms", DOCTOR_NOTE, "boot a kernel with CONFIG_SYNTH_EVENTS",
 		      "histograms of events; no synthetic events");
 	else
-		found(x, "histograms", DOCTOR_OK, NULL, "histograms and synthetic events");
+		found(x, "histograms", DOCTOR_OK, NULL,
+		      HAVE_LIBTRACEFS ? "histograms and synthetic events"
+				      : "histograms and synthetic events; this build has no "
+					"libtracefs, so no --sql");
 }
 
 /* The kernel's tracers of latencies (-p). */

@@ -43,6 +43,8 @@ static int finish_write_end(struct capture *c, enum capture_end reason)
 		r = run_write_counts(run, CLOCK_PHASE_END);
 	if (!c->setup.ring_mode)
 		finish_check_tasks(&run->rings[BUFFER_TASKS], &c->report);
+	synthetic_report_drops(&c->setup.synthetics, c->setup.env.tracefs, c->setup.main,
+			       &c->report);
 	if (r == 0)
 		r = report_write_notes(&c->report, &run->writer);
 	if (r < 0)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/closer.h"
+#include "daemon/capture/plan/synthetic.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
 #include "daemon/service/session.h"
@@ -267,6 +268,9 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 
 	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
 	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
+		p->memory_bytes = UINT64_MAX;
+	if (__builtin_add_overflow(p->memory_bytes, p->request.sql_count * SYNTHETIC_MEMORY,
+				   &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
 	p->request.copies_marks = policy_trusts(uid);
 	r = policy_check_ring(p, m, uid, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/sandbox.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -116,8 +117,10 @@ static int sandbox_allow(scmp_filter_ctx ctx, const char *name, unsigned count,
 	return number < 0 ? 0 : seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, number, count, args);
 }
 
-static int sandbox_add_rules(scmp_filter_ctx ctx)
+static int sandbox_add_rules(scmp_filter_ctx ctx, bool reads)
 {
+	const struct scmp_arg_cmp reading =
+		SCMP_A2(SCMP_CMP_MASKED_EQ, O_ACCMODE | O_CREAT | O_TRUNC, O_RDONLY);
 	const struct scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
 	const struct scmp_arg_cmp thread = SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD);
 	const struct scmp_arg_cmp itself = SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid());
@@ -133,6 +136,8 @@ static int sandbox_add_rules(scmp_filter_ctx ctx)
 		r = sandbox_allow(ctx, "mmap2", 1, &no_code);
 	if (!r)
 		r = sandbox_allow(ctx, "mprotect", 1, &no_code);
+	if (!r && reads)
+		r = sandbox_allow(ctx, "openat", 1, &reading);
 	/*
 	 * Permit clone for threads only. clone3 is refused: a filter cannot see its flags, and
 	 * glibc falls back to clone.
@@ -158,7 +163,7 @@ static int sandbox_add_rules(scmp_filter_ctx ctx)
  * that create a descriptor, a process or executable memory, or that look at other processes, fail
  * with EPERM. It is irreversible, for this thread and the threads that it creates.
  */
-static int sandbox_filter(struct error *err)
+static int sandbox_filter(bool reads, struct error *err)
 {
 	scmp_filter_ctx ctx;
 	int r;
@@ -169,7 +174,7 @@ static int sandbox_filter(struct error *err)
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
 	if (!ctx)
 		return error_errno(err, -ENOMEM, "system call filter");
-	r = sandbox_add_rules(ctx);
+	r = sandbox_add_rules(ctx, reads);
 	if (!r)
 		r = seccomp_load(ctx);
 	seccomp_release(ctx);
@@ -178,7 +183,7 @@ static int sandbox_filter(struct error *err)
 
 #else
 
-static int sandbox_filter(struct error *err _unused_)
+static int sandbox_filter(bool reads _unused_, struct error *err _unused_)
 {
 	return 0;
 }
@@ -208,10 +213,10 @@ int sandbox_enter(const struct sandbox *s, struct error *err)
 		if (getppid() != s->parent)
 			return error_set(err, -ESRCH, "its parent is gone");
 	}
-	r = landlock_enter(&(struct landlock_rules){ 0 }, err);
+	r = landlock_enter(&(struct landlock_rules){ .may_read = s->reads }, err);
 	if (r < 0)
 		return r;
 	r = sandbox_limit_resources(s, err);
 	/* A sanitizer's report needs more calls than decoding does. */
-	return r < 0 || SANDBOX_SANITIZED ? r : sandbox_filter(err);
+	return r < 0 || SANDBOX_SANITIZED ? r : sandbox_filter(s->reads, err);
 }

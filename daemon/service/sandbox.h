@@ -31,6 +31,7 @@ struct sandbox {
 	uint64_t file_max; /* maximum size of a written file in bytes; 0: unchanged */
 	uint64_t cpu_s;	   /* CPU seconds of all threads; 0: unchanged */
 	unsigned files;	   /* descriptors may still be received, below this number; 0: none */
+	bool reads;	   /* files may be opened for reading, within `files` */
 	pid_t parent;	   /* die with this process; 0: with none */
 };
 

@@ -22,6 +22,7 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->what);
 	free(p->note);
 	free(p->specs);
+	free(p->sql);
 	free(p->pids);
 	free(p->processes);
 	free(p->command);
@@ -92,6 +93,30 @@ static int start_check_words(char *const *words, size_t count, const char *what,
 	return r;
 }
 
+static int start_check_sql(const Traced__Control__Sql *sql, struct error *err)
+{
+	const Traced__Control__SqlSide *start = sql->start, *end = sql->end;
+	const char *texts[] = { sql->name,
+				sql->text,
+				sql->fields,
+				sql->arguments,
+				start ? start->event : "",
+				start ? start->keys : "",
+				start ? start->variables : "",
+				start ? start->filter : "",
+				end ? end->event : "",
+				end ? end->keys : "",
+				end ? end->variables : "",
+				end ? end->filter : "" };
+	int r = start && end ? 0 : error_set(err, -EINVAL, "SQL without its two events");
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
+		r = strlen(texts[i]) > START_SQL_MAX
+			    ? error_set(err, -E2BIG, "SQL of more than %d bytes", START_SQL_MAX)
+			    : start_check_text(texts[i], "", "SQL", err);
+	return r;
+}
+
 static int start_check_texts(const Traced__Control__Start *start, struct error *err)
 {
 	int r = start_check_text(start->profile, "", "name of the profile", err);
@@ -135,6 +160,8 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->uprobe_filters, start->n_uprobe_filters, "filter",
 				      err);
+	for (size_t i = 0; i < start->n_sql && r >= 0; i++)
+		r = start_check_sql(start->sql[i], err);
 	return r;
 }
 
@@ -162,6 +189,8 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 	}
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
+	if (start->n_sql > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d events by SQL", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
 	    start->n_polls > START_WORDS_MAX)
@@ -269,6 +298,35 @@ static void start_choose_functions(struct start_plan *p)
 	p->request.top_level = start->top_level;
 }
 
+static struct capture_sql_side start_sql_side(const Traced__Control__SqlSide *side)
+{
+	return (struct capture_sql_side){ side->event, side->keys, side->variables, side->filter };
+}
+
+static int start_choose_sql(struct start_plan *p)
+{
+	const Traced__Control__Start *start = p->start;
+
+	p->sql = calloc(start->n_sql + 1, sizeof(*p->sql));
+	if (!p->sql)
+		return -ENOMEM;
+	for (size_t i = 0; i < start->n_sql; i++) {
+		const Traced__Control__Sql *sql = start->sql[i];
+
+		p->sql[i] = (struct capture_sql){
+			.name = sql->name,
+			.text = sql->text,
+			.fields = sql->fields,
+			.arguments = sql->arguments,
+			.start = start_sql_side(sql->start),
+			.end = start_sql_side(sql->end),
+		};
+	}
+	p->request.sql = p->sql;
+	p->request.sql_count = start->n_sql;
+	return 0;
+}
+
 /* The request's polled files, or else the profile's, or else the configured ones. */
 static int start_choose_polls(struct start_plan *p, const struct manager *m)
 {
@@ -313,8 +371,9 @@ static int start_choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			start_add_spec(p, p->profile->events.items[i], NULL);
 		r = start_add_optional(p, m, err);
-	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
-		/* With functions or probes requested, configured events are not added. */
+	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes ||
+		   start->n_sql) {
+		/* With functions, probes or SQL requested, configured events are not added. */
 	} else if (!start->n_events && configured->count) {
 		r = start_add_configured(p, configured);
 		if (r < 0)
@@ -347,6 +406,8 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->kprobes[i]);
 	for (size_t i = 0; i < start->n_uprobes; i++)
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
+	for (size_t i = 0; i < start->n_sql; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->sql[i]->name);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	for (size_t i = 0; i < p->request.polls.count; i++)
@@ -518,6 +579,8 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		r = start_copy_lists(&p, start, err);
 	if (r >= 0)
 		r = start_choose_events(&p, m, start, err);
+	if (r >= 0 && start_choose_sql(&p) < 0)
+		r = error_errno(err, -ENOMEM, "session");
 	if (r >= 0 && start_choose_polls(&p, m) < 0)
 		r = error_errno(err, -ENOMEM, "session");
 	if (r >= 0)

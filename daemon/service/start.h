@@ -8,6 +8,7 @@
 #define START_PIDS_MAX 4096
 #define START_WORDS_MAX 1024
 #define START_NAME_MAX 64
+#define START_SQL_MAX 4000
 
 struct start_plan {
 	struct capture_request request; /* the caller sets its name from `name` */
@@ -17,6 +18,7 @@ struct start_plan {
 	char *clock;
 	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
+	struct capture_sql *sql;
 	pid_t *pids, *processes;
 	const char **command;
 	struct cpu_set cpus;

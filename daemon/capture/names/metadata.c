@@ -211,7 +211,9 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 	size_t argc = 0;
 
 	to->events = calloc(request->event_count + 1, sizeof(*to->events));
-	if (!specs || !to->events) {
+	to->sql_names = calloc(request->sql_count + 1, sizeof(*to->sql_names));
+	to->sql = calloc(request->sql_count + 1, sizeof(*to->sql));
+	if (!specs || !to->events || !to->sql_names || !to->sql) {
 		free(specs);
 		return -ENOMEM;
 	}
@@ -247,6 +249,11 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 	to->n_uprobe_filters = request->uprobe_filters.count;
 	to->polls = (char **)(uintptr_t)request->polls.items;
 	to->n_polls = request->polls.count;
+	for (size_t i = 0; i < request->sql_count; i++) {
+		to->sql_names[i] = (char *)(uintptr_t)request->sql[i].name;
+		to->sql[i] = (char *)(uintptr_t)request->sql[i].text;
+	}
+	to->n_sql_names = to->n_sql = request->sql_count;
 	if (request->functions.tracer)
 		to->tracer = (char *)(uintptr_t)request->functions.tracer;
 	if (request->cpus) {
@@ -261,6 +268,8 @@ static void metadata_release_request(Traced__Capture__Request *r)
 	if (r->events)
 		free(r->events[r->n_events]);
 	free(r->events);
+	free(r->sql_names);
+	free(r->sql);
 }
 
 static int metadata_pack(const Traced__Capture__Header *header, struct buf *out)

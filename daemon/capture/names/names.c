@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "daemon/capture/names/btf.h"
+#include "daemon/capture/plan/synthetic.h"
 
 #define FORMATS_PER_SLICE 48
 #define FORMAT_MAX (256U << 10)
@@ -132,6 +133,23 @@ static void names_note_symbol_event(struct names *n, const char *name, const cha
 	n->some_name_symbols |= strncmp(name, "ftrace:", 7) != 0;
 }
 
+/*
+ * The kernel's name of an event by SQL is unique; the stream has the requested one. text: system,
+ * NUL, format.
+ */
+static void names_shorten_synthetic(struct buf *text, size_t system_len)
+{
+	static const char begin[] = "name: ";
+	char *format = text->data + system_len + 1, *name = format + strlen(begin);
+
+	if (strcmp(text->data, "synthetic") != 0 || strncmp(format, begin, strlen(begin)) != 0 ||
+	    !synthetic_is_ours(name))
+		return;
+	text->len -= SYNTHETIC_PREFIX_LEN;
+	/* With the NUL behind the text. */
+	memmove(name, name + SYNTHETIC_PREFIX_LEN, (size_t)(text->data + text->len - name) + 1);
+}
+
 static int names_write_format(struct names *n, const char *name, struct stream_writer *w)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -152,9 +170,10 @@ static int names_write_format(struct names *n, const char *name, struct stream_w
 	/* Some events have no format; a module's event may be gone. */
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
+	if (!buf_string(&text))
+		return -ENOMEM;
+	names_shorten_synthetic(&text, system_len);
 	r = stream_write(w, CHUNK_FORMAT, text.data, text.len);
-	if (r == 0 && !buf_string(&text))
-		r = -ENOMEM;
 	if (r < 0)
 		return r;
 	identifiers_collect(&n->identifiers, text.data + system_len + 1);

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
+#include "daemon/capture/plan/synthetic.h"
 
 #define FIELDS_MAX 64
 #define NAME_MAX_BYTES 64
@@ -241,6 +242,9 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return probe_enable_explain(s, code, err);
 	if (s->kind == PLAN_ADD && probes_are_in(s->file))
 		return probes_explain(s, fs, code, err);
+	if (s->kind == PLAN_TRIGGER ||
+	    (s->kind == PLAN_ADD && strcmp(s->file, SYNTHETIC_EVENTS) == 0))
+		return synthetic_explain(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
 			return error_set(

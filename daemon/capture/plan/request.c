@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/probes.h"
+#include "daemon/capture/plan/synthetic.h"
 #include "stream/poll_plan.h"
 
 #define NAME_LEN_MAX 64
@@ -132,6 +133,13 @@ static int request_check_filters(const struct capture_request *request, struct e
 		r = request_check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
 	if (r == 0)
 		r = request_check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+	for (size_t i = 0; i < request->sql_count && r == 0; i++) {
+		const struct capture_sql *sql = &request->sql[i];
+
+		r = request_check_filter(sql->start.filter, sql->name, err);
+		if (r == 0)
+			r = request_check_filter(sql->end.filter, sql->name, err);
+	}
 	return r;
 }
 
@@ -159,7 +167,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 				  NAME_LEN_MAX);
 	}
 	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
-	    !request->uprobes.count)
+	    !request->uprobes.count && !request->sql_count)
 		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
@@ -175,6 +183,8 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		r = request_check_cpus(env, request->cpus, err);
 	if (r == 0)
 		r = probes_check(request, err);
+	if (r == 0)
+		r = synthetic_check(env->tracefs, request, err);
 	if (r == 0)
 		r = request_check_memory(env, request, held, err);
 	if (r == 0)

@@ -11,6 +11,9 @@ void setup_events_deinit(struct setup_events *e)
 	event_matches_deinit(&e->matches);
 	probe_list_deinit(&e->probes);
 	free(e->specs);
+	for (size_t i = 0; e->names && e->names[i]; i++)
+		free(e->names[i]);
+	free(e->names);
 }
 
 static int copy_cpus(struct capture_setup *s, const struct cpu_set *cpus)
@@ -56,6 +59,34 @@ int setup_name_instances(struct capture_setup *s, const char *name)
 		       : -ENAMETOOLONG;
 }
 
+/* Adds the events of probes and SQL to the request's. */
+static int add_own_events(const struct capture_setup *s, const struct capture_request *request,
+			  struct setup_events *e, struct error *err)
+{
+	const struct synthetic_list *synthetics = &s->synthetics;
+	size_t count = request->event_count;
+
+	e->specs = calloc(count + e->probes.count + synthetics->count + 1, sizeof(*e->specs));
+	e->names = calloc(synthetics->count + 1, sizeof(*e->names));
+	if (!e->specs || !e->names)
+		return error_set(err, -ENOMEM, "out of memory");
+	if (count)
+		memcpy(e->specs, request->events, count * sizeof(*e->specs));
+	memcpy(e->specs + count, e->probes.specs, e->probes.count * sizeof(*e->specs));
+	count += e->probes.count;
+	for (size_t i = 0; i < synthetics->count; i++) {
+		if (asprintf(&e->names[i], SYNTHETIC_SYSTEM "%s", synthetics->items[i].name) < 0) {
+			e->names[i] = NULL;
+			return error_set(err, -ENOMEM, "out of memory");
+		}
+		e->specs[count++] = (struct capture_event_spec){ .glob = e->names[i] };
+	}
+	e->request = *request;
+	e->request.events = e->specs;
+	e->request.event_count = count;
+	return 0;
+}
+
 static int make_probes(struct capture_setup *s, const struct capture_request *request,
 		       struct setup_events *e, struct error *err)
 {
@@ -66,20 +97,12 @@ static int make_probes(struct capture_setup *s, const struct capture_request *re
 		 s->uuid[1], s->uuid[2], s->uuid[3]);
 	r = probes_plan(&s->plan, request, group, &e->probes, err);
 	if (r == 0)
+		r = synthetic_plan(&s->plan, request, group, &e->probes, &s->synthetics, err);
+	if (r == 0)
 		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
 	if (r < 0)
 		return r;
-	e->specs = calloc(request->event_count + e->probes.count + 1, sizeof(*e->specs));
-	if (!e->specs)
-		return error_set(err, -ENOMEM, "out of memory");
-	if (request->event_count)
-		memcpy(e->specs, request->events, request->event_count * sizeof(*e->specs));
-	memcpy(e->specs + request->event_count, e->probes.specs,
-	       e->probes.count * sizeof(*e->specs));
-	e->request = *request;
-	e->request.events = e->specs;
-	e->request.event_count += e->probes.count;
-	return 0;
+	return add_own_events(s, request, e, err);
 }
 
 static bool has_event(const char *const *names, size_t count, const char *wanted)
@@ -107,6 +130,9 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 	if (r < 0)
 		return r;
 	s->has_tasks = has_event(names, count, "task:task_newtask");
+	r = synthetic_check_user(s->env.tracefs, request, &s->synthetics, err);
+	if (r < 0)
+		return r;
 	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
 			       &request->bounds, names, count, err);
 	return r == 0 && request->bounds.hide_addresses
@@ -139,6 +165,9 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	r = request_plan(&s->plan, &e->request, &e->matches, s->main,
 			 s->has_tasks ? s->tasks : NULL, err);
 	if (r == 0)
+		r = synthetic_plan_triggers(&s->plan, &e->request, &s->synthetics,
+					    e->request.clock ?: DEFAULT_CLOCK, s->main, err);
+	if (r == 0)
 		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
 	if (r == 0)
 		r = request_verify(&s->plan, s->env.tracefs, &e->request, &refused, err);
@@ -156,6 +185,7 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 void setup_deinit(struct capture_setup *s)
 {
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
+	synthetic_list_deinit(&s->synthetics);
 	cpu_set_deinit(&s->cpus);
 	buf_deinit(&s->header);
 	buf_deinit(&s->header_page);

@@ -9,6 +9,7 @@
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/request.h"
+#include "daemon/capture/plan/synthetic.h"
 #include "daemon/capture/report.h"
 
 struct capture_setup {
@@ -22,6 +23,7 @@ struct capture_setup {
 	bool may_go_off;     /* a function trigger or a threshold may turn tracing off */
 	bool stops;	     /* a threshold does, which ends the recording */
 
+	struct synthetic_list synthetics;
 	struct plan plan;
 	struct journal journal;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
@@ -37,6 +39,7 @@ struct capture_setup {
 struct setup_events {
 	struct capture_request request;	  /* with the probes' events added */
 	struct capture_event_spec *specs; /* owned: request.events */
+	char **names;			  /* of the events by SQL; owned, NULL-terminated */
 	struct probe_list probes;
 	struct event_matches matches;
 };

@@ -2,6 +2,7 @@
 #include "daemon/capture/tracefs/events.h"
 
 #include "daemon/capture/plan/probes.h"
+#include "daemon/capture/plan/synthetic.h"
 
 #include <strings.h>
 
@@ -24,8 +25,13 @@ bool event_glob_matches(const char *glob, const char *name)
 
 	if (!colon)
 		return false;
-	/* Globs skip other recordings' probes: to use them would keep them from being removed. */
-	if (strncmp(name, PROBE_GROUP_PREFIX, strlen(PROBE_GROUP_PREFIX)) == 0)
+	/*
+	 * Globs skip the events of other recordings' probes and SQL: to use them would keep them
+	 * from being removed.
+	 */
+	if (strncmp(name, PROBE_GROUP_PREFIX, strlen(PROBE_GROUP_PREFIX)) == 0 ||
+	    (strncmp(name, SYNTHETIC_SYSTEM, strlen(SYNTHETIC_SYSTEM)) == 0 &&
+	     synthetic_is_ours(colon + 1)))
 		return strcmp(glob, name) == 0;
 	len = (size_t)(colon - name);
 	if (len >= sizeof(system))
@@ -174,7 +180,7 @@ static bool event_any_matches(const struct capture_words *globs, const char *nam
 	return false;
 }
 
-static bool event_is_within(const struct capture_event_bounds *bounds, const char *name)
+bool event_is_within(const struct capture_event_bounds *bounds, const char *name)
 {
 	if (!bounds)
 		return true;

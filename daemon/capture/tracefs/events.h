@@ -25,6 +25,9 @@ void event_matches_deinit(struct event_matches *m);
  */
 bool event_glob_matches(const char *glob, const char *name);
 
+/* True if the bounds (NULL: none) permit the event "system:event". */
+bool event_is_within(const struct capture_event_bounds *bounds, const char *name);
+
 /*
  * names: sorted. bounds: NULL for none. If several specs match an event, the last one's filter is
  * used. -ENOENT for a spec without a match, the hint has the nearest names; -EPERM for a spec

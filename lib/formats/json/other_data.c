@@ -160,6 +160,10 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 		other_data_put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
 	if (r->n_uprobe_filters)
 		other_data_put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
+	if (r->n_sql) {
+		other_data_put_words(b, "sql_names", r->sql_names, r->n_sql_names);
+		other_data_put_words(b, "sql", r->sql, r->n_sql);
+	}
 	json_put_string_key(b, "tracer", r->tracer);
 	json_put_u64_key(b, "duration_ns", r->duration_ns);
 	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sql.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/caret.h"
+#include "base/vec.h"
+#include "kernel_source.h"
+
+#define SQL_LEN_MAX 4000
+/* Formats that one SQL text may need: words that are events' names, too. */
+#define FORMATS_MAX 64
+
+/* All events that an SQL text may name. */
+struct sql_events {
+	struct kernel_source source;
+	const char *const *names; /* of the kernel's events, "system:event"; borrowed */
+	size_t name_count;
+	Traced__Control__Reply *reply; /* owns the names, if the daemon was asked */
+	struct sql_format *formats;    /* owned; those of the recording come first */
+	size_t format_count, format_cap, own_count;
+};
+
+static void sql_events_forget(struct sql_events *e, size_t from)
+{
+	for (size_t i = from; i < e->format_count; i++) {
+		free(e->formats[i].system);
+		free(e->formats[i].text);
+	}
+	e->format_count = from;
+}
+
+static void sql_events_deinit(struct sql_events *e)
+{
+	sql_events_forget(e, 0);
+	free(e->formats);
+	if (e->reply)
+		traced__control__reply__free_unpacked(e->reply, NULL);
+	kernel_source_deinit(&e->source);
+}
+
+/* Takes the text. */
+static int sql_events_add(struct sql_events *e, const char *system, size_t len, char *text)
+{
+	struct sql_format f = { strndup(system, len), text };
+
+	if (f.system && f.text && vec_push(e->formats, e->format_count, e->format_cap, f) == 0)
+		return 0;
+	free(f.system);
+	free(f.text);
+	return -ENOMEM;
+}
+
+static int sql_events_list(struct sql_events *e, const struct options *o, struct error *err)
+{
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	int r = kernel_source_open(&e->source, o, err);
+
+	if (r < 0)
+		return r;
+	if (e->source.tracefs)
+		return tracefs_events(e->source.tracefs, &e->names, &e->name_count, err);
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
+	request.events = &query;
+	r = kernel_source_ask(&e->source, &request, &e->reply, err);
+	if (r < 0)
+		return r;
+	e->names = (const char *const *)e->reply->events->names;
+	e->name_count = e->reply->events->n_names;
+	return 0;
+}
+
+static int sql_events_ask_format(struct sql_events *e, const char *name, char **ret,
+				 struct error *err)
+{
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	Traced__Control__Reply *reply = NULL;
+	int r;
+
+	query.glob = (char *)(uintptr_t)name;
+	query.formats = true;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
+	request.events = &query;
+	r = kernel_source_ask(&e->source, &request, &reply, err);
+	if (r == 0 && reply->events->n_formats != 1)
+		r = error_set(err, -ENOENT, "traced has no format of the event %s", name);
+	if (r == 0)
+		*ret = strdup(reply->events->formats[0]);
+	if (reply)
+		traced__control__reply__free_unpacked(reply, NULL);
+	return r;
+}
+
+static int sql_events_read_format(struct sql_events *e, const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char *format = NULL;
+	int r;
+
+	if (e->source.tracefs) {
+		r = tracefs_format(e->source.tracefs, name, &text);
+		if (r < 0)
+			return error_errno(err, r, "cannot read the format of %s", name);
+		if (buf_string(&text))
+			format = TAKE_PTR(text.data);
+	} else {
+		r = sql_events_ask_format(e, name, &format, err);
+		if (r < 0)
+			return r;
+	}
+	return sql_events_add(e, name, strcspn(name, ":"), format) < 0
+		       ? error_set(err, -ENOMEM, "out of memory")
+		       : 0;
+}
+
+static bool is_sql_word_char(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* True if the text has the word, alone or between dots: "sched_waking", "sched.sched_waking". */
+static bool sql_has_word(const char *sql, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = sql; (p = strstr(p, word)); p++)
+		if ((p == sql || !is_sql_word_char(p[-1])) && !is_sql_word_char(p[len]))
+			return true;
+	return false;
+}
+
+/* Loads the formats of the kernel's events that the SQL names. */
+static int sql_events_load(struct sql_events *e, const char *sql, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < e->name_count && r == 0; i++) {
+		const char *colon = strchr(e->names[i], ':');
+
+		if (!colon || !sql_has_word(sql, colon + 1))
+			continue;
+		if (e->format_count - e->own_count == FORMATS_MAX)
+			return error_set(err, -E2BIG, "the SQL names more than %d events",
+					 FORMATS_MAX);
+		r = sql_events_read_format(e, e->names[i], err);
+	}
+	return r;
+}
+
+static int sql_events_add_probes(struct sql_events *e, const struct options *o)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < o->probe_count && r == 0; i++) {
+		_cleanup_free_ char *name = NULL;
+		char *format = sql_format_of_probe(o->probes[i].definition, &name);
+
+		if (format)
+			r = sql_events_add(e, SQL_OWN_SYSTEM, strlen(SQL_OWN_SYSTEM), format);
+	}
+	e->own_count = e->format_count;
+	return r;
+}
+
+/* Keeps a string until the request is sent. NULL: out of memory. */
+static char *sql_keep(struct sql_request *s, const char *text, size_t len)
+{
+	char *copy = strndup(text, len);
+
+	if (!copy || vec_reserve_exact(s->texts, s->text_count, 1) < 0) {
+		free(copy);
+		return NULL;
+	}
+	s->texts[s->text_count++] = copy;
+	return copy;
+}
+
+/* A cursor over the text that libtracefs wrote. */
+struct sql_output {
+	struct sql_request *request;
+	const char *at;
+};
+
+/* Takes the words before `end`, and moves behind it. NULL: there is no such end in this line. */
+static char *sql_take_to(struct sql_output *x, const char *line_end, const char *end)
+{
+	const char *found = memmem(x->at, (size_t)(line_end - x->at), end, strlen(end));
+	char *text = found ? sql_keep(x->request, x->at, (size_t)(found - x->at)) : NULL;
+
+	if (text)
+		x->at = found + strlen(end);
+	return text;
+}
+
+static bool sql_skip(struct sql_output *x, const char *word)
+{
+	if (strncmp(x->at, word, strlen(word)) != 0)
+		return false;
+	x->at += strlen(word);
+	return true;
+}
+
+/* "MOUNT/events/SYSTEM/EVENT/trigger": the event, ":EVENT" if it is the recording's own. */
+static char *sql_take_event(struct sql_request *s, const char *path, size_t len)
+{
+	static const char begin[] = "/events/", end[] = "/trigger";
+	const char *p = memmem(path, len, begin, strlen(begin)), *slash, *stop;
+	_cleanup_buf_ struct buf event = BUF_INIT;
+
+	if (!p)
+		return NULL;
+	p += strlen(begin);
+	slash = memchr(p, '/', (size_t)(path + len - p));
+	stop = path + len - strlen(end);
+	if (!slash || stop <= slash + 1 || memcmp(stop, end, strlen(end)) != 0)
+		return NULL;
+	if ((size_t)(slash - p) != strlen(SQL_OWN_SYSTEM) ||
+	    memcmp(p, SQL_OWN_SYSTEM, strlen(SQL_OWN_SYSTEM)) != 0)
+		buf_append(&event, p, (size_t)(slash - p));
+	buf_putc(&event, ':');
+	buf_append(&event, slash + 1, (size_t)(stop - slash - 1));
+	return buf_string(&event) ? sql_keep(s, event.data, event.len) : NULL;
+}
+
+/* Splits "echo 'COMMAND' >> PATH"; a command may have an apostrophe. Returns the rest's begin. */
+static const char *sql_next_command(const char *text, struct sql_output *x, const char **ret_end,
+				    const char **ret_path, size_t *ret_path_len)
+{
+	static const char begin[] = "echo '", to[] = "' >> ";
+	const char *line_end = strchr(text, '\n'), *last = NULL;
+
+	if (!line_end || strncmp(text, begin, strlen(begin)) != 0)
+		return NULL;
+	x->at = text + strlen(begin);
+	for (const char *p = x->at; (p = memmem(p, (size_t)(line_end - p), to, strlen(to))); p++)
+		last = p;
+	if (!last)
+		return NULL;
+	*ret_end = last;
+	*ret_path = last + strlen(to);
+	*ret_path_len = (size_t)(line_end - *ret_path);
+	return line_end + 1;
+}
+
+/* "hist:keys=KEYS:VARIABLES if FILTER", with ":onmatch(EVENT).NAME(ARGUMENTS)" before the filter.
+ */
+static bool sql_split_hist(struct sql_output *x, const char *end, Traced__Control__SqlSide *side,
+			   char **ret_arguments)
+{
+	const char *filter = memmem(x->at, (size_t)(end - x->at), " if ", 4);
+	const char *stop = filter ?: end;
+
+	if (!sql_skip(x, "hist:keys="))
+		return false;
+	if (memchr(x->at, ':', (size_t)(stop - x->at)))
+		side->keys = sql_take_to(x, stop, ":");
+	else
+		side->keys = sql_keep(x->request, x->at, (size_t)(stop - x->at));
+	if (ret_arguments) {
+		side->variables = sql_take_to(x, stop, ":onmatch(");
+		x->at = memchr(x->at, ')', (size_t)(stop - x->at)) ?: stop;
+		x->at = memchr(x->at, '(', (size_t)(stop - x->at)) ?: stop;
+		if (x->at == stop || stop[-1] != ')')
+			return false;
+		*ret_arguments = sql_keep(x->request, x->at + 1, (size_t)(stop - x->at - 2));
+	} else if (stop > x->at && x->at[-1] == ':') {
+		side->variables = sql_keep(x->request, x->at, (size_t)(stop - x->at));
+	}
+	if (filter)
+		side->filter = sql_keep(x->request, filter + 4, (size_t)(end - filter - 4));
+	return side->keys && side->variables && side->filter;
+}
+
+/* The new syntax of arguments has the event's name first: "trace(NAME,$a,$b)". */
+static char *sql_plain_arguments(char *arguments, const char *name)
+{
+	size_t len = strlen(name);
+	char *to;
+
+	if (strncmp(arguments, name, len) == 0 && arguments[len] == ',')
+		arguments += len + 1;
+	to = arguments;
+	for (const char *p = arguments; *p; p++)
+		if (*p != '$')
+			*to++ = *p;
+	*to = '\0';
+	return arguments;
+}
+
+/* "s:NAME FIELDS", or without "s:" on kernels that have no dynamic_events. */
+static bool sql_split_fields(struct sql_output *x, const char *end, const char *name,
+			     Traced__Control__Sql *sql)
+{
+	sql_skip(x, "s:");
+	if (!sql_skip(x, name) || !sql_skip(x, " "))
+		return false;
+	sql->fields = sql_keep(x->request, x->at, (size_t)(end - x->at));
+	return sql->fields;
+}
+
+static bool sql_split(struct sql_request *s, Traced__Control__Sql *sql, const char *text)
+{
+	struct sql_output x = { .request = s };
+	const char *end, *path;
+	char *arguments = NULL;
+	size_t len;
+
+	text = sql_next_command(text, &x, &end, &path, &len);
+	if (!text || !sql_split_fields(&x, end, sql->name, sql))
+		return false;
+	text = sql_next_command(text, &x, &end, &path, &len);
+	if (!text || !sql_split_hist(&x, end, sql->start, NULL))
+		return false;
+	sql->start->event = sql_take_event(s, path, len);
+	text = sql_next_command(text, &x, &end, &path, &len);
+	if (!text || !sql_split_hist(&x, end, sql->end, &arguments) || !arguments)
+		return false;
+	sql->end->event = sql_take_event(s, path, len);
+	sql->arguments = sql_plain_arguments(arguments, sql->name);
+	return sql->start->event && sql->end->event;
+}
+
+/* Blanks in place of line breaks and tabs keep the places of errors. */
+static int sql_check_text(char *sql, const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	if (strlen(sql) > SQL_LEN_MAX)
+		return error_set(err, -E2BIG, "the SQL of '%s' has more than %d bytes", name,
+				 SQL_LEN_MAX);
+	for (char *p = sql; *p; p++) {
+		if (strchr("\n\r\t", *p))
+			*p = ' ';
+		/* libtracefs would read beyond the end of some texts, so it gets ASCII alone. */
+		if ((unsigned char)*p >= ' ' && (unsigned char)*p < 0x7f)
+			continue;
+		buf_put_caret(&place, sql, p);
+		return error_set(err, -EINVAL,
+				 "the SQL of '%s' has a character that is not ASCII%s", name,
+				 buf_string(&place) ?: "");
+	}
+	return 0;
+}
+
+static int sql_check_option_name(const char *name, struct error *err)
+{
+	size_t len = 0;
+
+	while (is_sql_word_char(name[len]))
+		len++;
+	if (len && !name[len] && len <= 40 && !isdigit((unsigned char)*name))
+		return 0;
+	error_set(err, -EINVAL, "'%.60s' is not a valid name of an event by SQL", name);
+	return error_hint(err, "1 to 40 letters, digits and underscores, not a digit first");
+}
+
+static int sql_request_add(struct sql_request *s, const struct sql_option *option,
+			   struct sql_events *events, struct error *err)
+{
+	size_t number = s->count;
+	Traced__Control__Sql *sql = &s->items[number];
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char made_up[24], *format;
+	int r;
+
+	snprintf(made_up, sizeof(made_up), "sql%zu", number + 1);
+	*sql = (Traced__Control__Sql)TRACED__CONTROL__SQL__INIT;
+	sql->start = &s->sides[2 * number];
+	sql->end = &s->sides[2 * number + 1];
+	*sql->start = *sql->end = (Traced__Control__SqlSide)TRACED__CONTROL__SQL_SIDE__INIT;
+	s->list[s->count++] = sql;
+	sql->name = sql_keep(s, option->name ?: made_up, strlen(option->name ?: made_up));
+	sql->text = sql_keep(s, option->text, strlen(option->text));
+	if (!sql->name || !sql->text)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = sql_check_option_name(sql->name, err);
+	if (r == 0)
+		r = sql_check_text(sql->text, sql->name, err);
+	if (r == 0)
+		r = sql_events_load(events, sql->text, err);
+	if (r == 0)
+		r = sql_parse(sql->name, sql->text, events->formats, events->format_count, &text,
+			      err);
+	sql_events_forget(events, events->own_count);
+	if (r < 0)
+		return r;
+	if (!buf_string(&text) || !sql_split(s, sql, text.data))
+		return error_set(err, -EBADMSG, "libtracefs made something unexpected of '%s'",
+				 sql->name);
+	/* The next SQL may name this event. */
+	format = sql_format_of_fields(sql->name, sql->fields);
+	r = sql_events_add(events, SQL_OWN_SYSTEM, strlen(SQL_OWN_SYSTEM), format);
+	events->own_count = events->format_count;
+	return r < 0 ? error_set(err, -ENOMEM, "out of memory") : 0;
+}
+
+int sql_request_fill(struct sql_request *ret, const struct options *o, struct error *err)
+{
+	_cleanup_(sql_events_deinit) struct sql_events events = { 0 };
+	int r;
+
+	if (!o->sql_count)
+		return 0;
+	ret->items = calloc(o->sql_count, sizeof(*ret->items));
+	ret->list = calloc(o->sql_count, sizeof(*ret->list));
+	ret->sides = calloc(2 * o->sql_count, sizeof(*ret->sides));
+	if (!ret->items || !ret->list || !ret->sides)
+		return error_set(err, -ENOMEM, "out of memory");
+	r = sql_events_list(&events, o, err);
+	if (r == 0 && sql_events_add_probes(&events, o) < 0)
+		r = error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < o->sql_count && r == 0; i++)
+		r = sql_request_add(ret, &o->sql[i], &events, err);
+	return r;
+}
+
+void sql_request_deinit(struct sql_request *s)
+{
+	for (size_t i = 0; i < s->text_count; i++)
+		free(s->texts[i]);
+	free(s->texts);
+	free(s->items);
+	free(s->list);
+	free(s->sides);
+	*s = (struct sql_request){ 0 };
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Makes of --sql what the daemon expects: the pieces of two histograms and an event. */
+#pragma once
+
+#include "cli.h"
+#include "proto/control.pb-c.h"
+#include "sql_parse.h"
+
+struct sql_request {
+	Traced__Control__Sql *items; /* owned, like the rest */
+	Traced__Control__Sql **list;
+	Traced__Control__SqlSide *sides; /* two for each item */
+	size_t count;
+	char **texts; /* the messages' strings, but not options' */
+	size_t text_count;
+};
+
+/* Asks the daemon, or the kernel, for the formats of the events in the SQL. */
+int sql_request_fill(struct sql_request *ret, const struct options *o, struct error *err);
+void sql_request_deinit(struct sql_request *s);
+
+/*
+ * In sql_formats.c. The formats of events that do not exist yet, but that later SQL of the same
+ * recording may name. NULL: out of memory.
+ */
+char *sql_format_of_probe(const char *definition, char **ret_name);
+char *sql_format_of_fields(const char *name, const char *fields);
+/* The system under which libtracefs finds them. */
+#define SQL_OWN_SYSTEM "own"

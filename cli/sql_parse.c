@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sql_parse.h"
+
+#if HAVE_LIBTRACEFS
+
+#include <ctype.h>
+#include <event-parse.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <trace-seq.h>
+#include <tracefs.h>
+
+#include "base/caret.h"
+#include "base/io.h"
+#include "daemon/service/sandbox.h"
+
+#define RESULT_MAX (64U << 10)
+#define MEMORY_MAX (256U << 20)
+/* The exporter's user may own recordings; this one owns nothing. */
+#define NOBODY 65534
+
+/* First byte of the result. */
+enum { SQL_DONE = 'd', SQL_WRONG = 'w', SQL_CONFINEMENT = 'c', SQL_MOUNT = 'm' };
+
+struct sql_work {
+	const char *name, *sql;
+	const struct sql_format *formats;
+	size_t count;
+};
+
+static struct tep_handle *sql_load(const struct sql_work *w)
+{
+	struct tep_handle *tep = tep_alloc();
+
+	if (!tep)
+		return NULL;
+	/* libtracefs would print its own messages. */
+	tep_set_loglevel(TEP_LOG_NONE);
+	tracefs_set_loglevel(TEP_LOG_NONE);
+	tep_set_long_size(tep, sizeof(long));
+	for (size_t i = 0; i < w->count; i++)
+		tep_parse_event(tep, w->formats[i].text, strlen(w->formats[i].text),
+				w->formats[i].system);
+	return tep;
+}
+
+/* In the confined process. Appends the kind of the result and its text. */
+static void sql_work_run(const struct sql_work *w, struct buf *out)
+{
+	struct tep_handle *tep = sql_load(w);
+	struct tracefs_synth *synth;
+	struct trace_seq seq;
+	char *wrong = NULL;
+
+	errno = 0;
+	synth = tep ? tracefs_sql(tep, w->name, w->sql, &wrong) : NULL;
+	if (!synth || !tracefs_synth_complete(synth)) {
+		buf_putc(out, SQL_WRONG);
+		if (wrong)
+			buf_puts(out, wrong);
+		else if (synth)
+			buf_puts(out, "\n^\nit needs a second event: JOIN ... ON ...");
+		return;
+	}
+	trace_seq_init(&seq);
+	if (tracefs_synth_echo_cmd(&seq, synth) < 0) {
+		buf_putc(out, SQL_MOUNT);
+		return;
+	}
+	buf_putc(out, SQL_DONE);
+	buf_append(out, seq.buffer, seq.len);
+}
+
+static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
+{
+	const struct sandbox sandbox = {
+		.drop = geteuid() == 0,
+		.uid = NOBODY,
+		.memory = MEMORY_MAX,
+		.cpu_s = 2,
+		.files = 16,
+		.reads = true,
+		.parent = parent,
+	};
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	if (sandbox_enter(&sandbox, &err) < 0) {
+		buf_putc(&out, SQL_CONFINEMENT);
+		buf_puts(&out, err.message);
+	} else {
+		sql_work_run(w, &out);
+	}
+	_exit(buf_error(&out) == 0 && write_full(pipe, out.data, out.len) == 0 ? 0 : 1);
+}
+
+/* libtracefs ends its message so: LINE, blanks and a caret, "ERROR: 'WORD'", the reason. */
+static int sql_take_wrong(const char *name, const char *sql, const char *text, struct error *err)
+{
+	const char *caret = strchr(text, '\n'), *reason = caret ? strchr(caret + 1, '\n') : NULL;
+	_cleanup_buf_ struct buf place = BUF_INIT, why = BUF_INIT;
+	size_t column = caret ? strspn(caret + 1, " ") : 0;
+
+	/* The word may have any character, so take what follows the last line break. */
+	if (reason) {
+		const char *end = reason + strlen(reason);
+
+		while (end > reason && isspace((unsigned char)end[-1]))
+			end--;
+		for (const char *p = reason; p < end; p++)
+			if (*p == '\n')
+				reason = p + 1;
+		buf_append(&why, reason, (size_t)(end - reason));
+		buf_put_caret(&place, sql, sql + MIN(column, strlen(sql)));
+	}
+	error_set(err, -EINVAL, "the SQL of '%s': %.200s%s", name,
+		  why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it",
+		  buf_string(&place) ?: "");
+	return error_hint(err, "write it as in: SELECT start.pid, (end.TIMESTAMP_USECS - "
+			       "start.TIMESTAMP_USECS) AS lat FROM sched_waking AS start JOIN "
+			       "sched_switch AS end ON start.pid = end.next_pid");
+}
+
+static int sql_take(const struct sql_work *w, const struct buf *result, int status, struct buf *out,
+		    struct error *err)
+{
+	const char *text = result->data ? result->data + 1 : "";
+
+	if (!WIFEXITED(status) || WEXITSTATUS(status) || !result->len) {
+		error_set(err, -ECHILD, "the SQL of '%s': libtracefs failed on it", w->name);
+		return error_hint(err, "write it shorter, with fewer parentheses");
+	}
+	switch (*result->data) {
+	case SQL_DONE:
+		buf_puts(out, text);
+		return 0;
+	case SQL_WRONG:
+		return sql_take_wrong(w->name, w->sql, text, err);
+	case SQL_MOUNT:
+		error_set(err, -ENOENT, "libtracefs finds no mounted tracefs");
+		return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");
+	default:
+		return error_set(err, -EPERM, "cannot confine the parser of SQL: %s", text);
+	}
+}
+
+static void sql_read_result(int pipe, struct buf *result)
+{
+	while (result->len < RESULT_MAX) {
+		char *to = buf_reserve(result, 4096);
+		ssize_t n = to ? read(pipe, to, 4096) : 0;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		result->len += (size_t)n;
+	}
+}
+
+int sql_parse(const char *name, const char *sql, const struct sql_format *formats, size_t count,
+	      struct buf *out, struct error *err)
+{
+	const struct sql_work work = { name, sql, formats, count };
+	_cleanup_buf_ struct buf result = BUF_INIT;
+	int pipes[2], status = 0;
+	pid_t parent = getpid(), pid;
+
+	if (pipe2(pipes, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	pid = fork();
+	if (pid == 0)
+		sql_work_in_child(&work, parent, pipes[1]);
+	close(pipes[1]);
+	if (pid > 0)
+		sql_read_result(pipes[0], &result);
+	close(pipes[0]);
+	if (pid < 0)
+		return error_errno(err, -errno, "fork");
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!buf_string(&result))
+		return error_set(err, -ENOMEM, "out of memory");
+	return sql_take(&work, &result, status, out, err);
+}
+
+#else
+
+int sql_parse(const char *name, const char *sql _unused_, const struct sql_format *formats _unused_,
+	      size_t count _unused_, struct buf *out _unused_, struct error *err)
+{
+	error_set(err, -EOPNOTSUPP,
+		  "this build of tracectl has no libtracefs, which --sql needs "
+		  "for '%s'",
+		  name);
+	return error_hint(err, "build it with -Dlibtracefs=enabled");
+}
+
+#endif

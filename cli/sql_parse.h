@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * SQL on two events, parsed by libtracefs in a process of its own: its parser is not made for
+ * hostile text, and tracectl may be root's. That process has another user, no rights, no sockets,
+ * and can open nothing for writing. It returns one text.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* An event that the SQL may name, as its format file describes it. */
+struct sql_format {
+	char *system; /* owned */
+	char *text;   /* owned */
+};
+
+/*
+ * Appends what libtracefs would type into a shell: the lines of tracefs_synth_echo_cmd().
+ * -EINVAL: it does not accept the SQL; err has a caret under the place. -EOPNOTSUPP: this build has
+ * no libtracefs.
+ */
+int sql_parse(const char *name, const char *sql, const struct sql_format *formats, size_t count,
+	      struct buf *out, struct error *err);
