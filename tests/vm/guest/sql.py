@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""In a guest: events that the kernel makes of pairs of others, as SQL says, compared with what the
+recording's own events say; and that they are gone afterwards."""
+
+import json
+import os
+import re
+import time
+
+from common import (INSTANCES, TRACEFS, check, lines_of, of_a_guest, put_back, record, settings, some_files,
+                    text_of, without_name)
+
+WAKEUP = ("SELECT start.pid, end.next_comm AS comm, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "
+          "FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid")
+RUN = ("SELECT start.pid, start.lat AS waited, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS ran "
+       "FROM wakeup AS start JOIN sched_switch AS end ON start.pid = end.prev_pid")
+OPENED = ("--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32")
+OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - start.TIMESTAMP) AS ns "
+        "FROM opened AS start JOIN was_opened AS end ON start.common_pid = end.common_pid")
+
+
+def synthetic_events():
+    return (TRACEFS / "synthetic_events").read_text()
+
+
+def nothing_is_left():
+    until = time.monotonic() + 30
+    while (left := synthetic_events()) and time.monotonic() < until:
+        time.sleep(0.1)
+    check(not left, f"synthetic events are left: {left}")
+
+
+def ping_pong(rounds=60):
+    """Two tasks of one CPU that wake each other, so that their events have one order."""
+    a, b = os.pipe(), os.pipe()
+    child = os.fork()
+    os.sched_setaffinity(0, {0})
+    if not child:
+        for _ in range(rounds):
+            os.read(a[0], 1)
+            os.write(b[1], b"x")
+        os._exit(0)
+    for _ in range(rounds):
+        os.write(a[1], b"x")
+        os.read(b[0], 1)
+        time.sleep(0.001)
+    os.waitpid(child, 0)
+    for fd in a + b:
+        os.close(fd)
+
+
+def in_a_child(function, *arguments):
+    """Returns two processes: those that ping_pong() of the child ran in."""
+    child = os.fork()
+    if not child:
+        function(*arguments)
+        os._exit(0)
+    os.waitpid(child, 0)
+    return child
+
+
+def microseconds(line):
+    seconds, part = line["time"].split(".")
+    return int(seconds) * 1000000 + int(part)
+
+
+def wakeups_by_hand(text, wanted):
+    """The same join on the recording's own events: the kernel takes each start once, the latest."""
+    began, found = {}, []
+    for line in lines_of(text):
+        waking = re.match(r"sched_waking: comm=.* pid=(\d+) prio=(\d+) ", line["text"])
+        switch = re.search(r"^sched_switch: .* next_comm=(.*) next_pid=(\d+) ", line["text"])
+        if waking and wanted(int(waking[2])):
+            began[int(waking[1])] = microseconds(line)
+        if switch and int(switch[2]) in began:
+            pid = int(switch[2])
+            found.append((pid, switch[1], microseconds(line) - began.pop(pid)))
+    return found
+
+
+def wakeups_of(text, name="wakeup"):
+    return [(int(pid), comm, int(lat)) for pid, comm, lat in
+            re.findall(rf": {name}: pid=(\d+) comm=(.*) lat=(\d+)$", text, re.M)]
+
+
+def of_pids(found, pids):
+    return [f for f in found if f[0] in pids]
+
+
+def tasks_of_cpu_0(text):
+    """Tasks all of whose wakeups and switches are CPU 0's: the order of their events is certain."""
+    cpus = {}
+    for line in lines_of(text):
+        found = re.search(r"sched_waking: .* pid=(\d+) |sched_switch: .* next_pid=(\d+) ", line["text"])
+        if found:
+            cpus.setdefault(int(found[1] or found[2]), set()).add(int(line["cpu"]))
+    return {pid for pid, where in cpus.items() if where == {0}}
+
+
+def equals_brute_force(test):
+    record(test, "-e", "sched:sched_waking", "-e", "sched:sched_switch", "--sql", WAKEUP, "--as", "wakeup", "-b",
+           "16M", "-o", "out.txt", during=lambda: in_a_child(ping_pong))
+    text = text_of(test)
+    check("LOST" not in text, "events were lost")
+    # The mark lets the histograms go on.
+    text = text[text.index("trace_event_clock_sync"):].split("\n", 1)[1]
+    pids = tasks_of_cpu_0(text)
+    by_hand, by_kernel = wakeups_by_hand(text, lambda prio: True), wakeups_of(text)
+    for pid in sorted(pids):
+        a, b = of_pids(by_hand, {pid}), of_pids(by_kernel, {pid})
+        check(a == b, f"task {pid}: the kernel has {b}\nby hand {a}")
+    count = len(of_pids(by_kernel, pids))
+    check(count >= 100, f"only {count} wakeups of tasks of CPU 0 among {len(by_kernel)}")
+    check(max(lat for _, _, lat in by_kernel) < 100_000_000, "a time of another clock")
+    check(abs(len(by_hand) - len(by_kernel)) <= len(by_hand) // 50 + 2,
+          f"{len(by_kernel)} wakeups, by hand {len(by_hand)}")
+    nothing_is_left()
+
+
+def filtered(test):
+    """Filters of both events, without the events themselves."""
+    record(test, "--sql", WAKEUP + ' WHERE start.prio < 140 && end.next_comm ~ "pyt*"', "--as", "wakeup",
+           "--sql", WAKEUP + " WHERE start.prio < 1", "--as", "none", "-o", "out.txt",
+           during=lambda: in_a_child(ping_pong))
+    text = text_of(test)
+    check(len(wakeups_of(text)) >= 100, f"too few wakeups in\n{text[-1500:]}")
+    check({comm[:3] for _, comm, _ in wakeups_of(text)} == {"pyt"}, "another task's wakeup")
+    check("sched_switch" not in text and "sched_waking" not in text, "the events themselves are recorded")
+    nothing_is_left()
+
+
+def in_every_format(test):
+    record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.traced", during=lambda: in_a_child(ping_pong))
+    for name in ("out.json", "out.txt", "out.pftrace", "out.dat"):
+        done = test.run("convert", "out.traced", name)
+        check(done.status == 0, f"convert to {name}: {done}")
+        data = (test.dir / name).read_bytes()
+        check(b"wakeup" in data and b"lat" in data, f"{name} has no event")
+        check(not re.search(rb"sql_[0-9a-f]{8}_", data), f"{name} has the kernel's name")
+    trace = json.loads((test.dir / "out.json").read_text())
+    check(WAKEUP in json.dumps(trace["otherData"]), "the head lacks the request")
+    done = test.run("report", "out.traced", "events")
+    check(done.status == 0, f"report: {done}")
+
+
+def the_kernels_text(test):
+    done = test.run("start", "--ring", "--name", test.name, "--sql", WAKEUP, "--as", "wakeup")
+    check(done.status == 0, f"start: {done}")
+    in_a_child(ping_pong)
+    instance = next(i for i in test.instances() if not i.endswith("-tasks"))
+    kernels = re.sub(r"sql_[0-9a-f]{8}_", "", (INSTANCES / instance / "trace").read_text())
+    done = test.run("stop", test.name, "-o", "out.txt")
+    check(done.status == 0, f"stop: {done}")
+    wanted, ours = ([without_name(line) for line in text.splitlines() if ": wakeup: " in line]
+                    for text in (kernels, text_of(test)))
+    check(len(wanted) >= 100, f"only {len(wanted)} events in\n{kernels[-1500:]}")
+    check(ours[:len(wanted)] == wanted,
+          next(f"{a}\nand the kernel says\n{b}" for a, b in zip(ours + ["nothing"], wanted) if a != b))
+    nothing_is_left()
+
+
+def of_probes(test):
+    record(test, *OPENED, "--sql", OPEN, "--as", "open_time", "-o", "out.txt")
+    text = text_of(test)
+    opened = re.findall(r"-(\d+) .*: opened: .* path=(0x[0-9a-f]+)$", text, re.M)
+    made = re.findall(r": open_time: who=(\d+) ret=(-?\d+) path=(\d+) ns=(\d+)$", text, re.M)
+    check(len(made) >= 20, f"too few events in\n{text[-1500:]}")
+    known = {(pid, int(path, 16)) for pid, path in opened}
+    check(all((who, int(path)) in known for who, _, path, _ in made), "a call that nobody made")
+    check(all(int(ns) < 10**10 for *_, ns in made), "a time of another clock")
+    nothing_is_left()
+
+
+def chained(test):
+    record(test, "-e", "sched:sched_switch", "--sql", WAKEUP, "--as", "wakeup", "--sql", RUN, "--as", "run", "-o",
+           "out.txt", during=lambda: in_a_child(ping_pong))
+    text = text_of(test)
+    runs = re.findall(r": run: pid=(\d+) waited=(\d+) ran=(\d+)$", text, re.M)
+    check(len(runs) >= 100, f"too few runs in\n{text[-1500:]}")
+    waits = {(pid, lat) for pid, _, lat in wakeups_of(text)}
+    check(all((int(pid), int(waited)) in waits for pid, waited, _ in runs), "a run without its wakeup")
+    nothing_is_left()
+
+
+def two_at_once(test):
+    """Two events of one name: each recording has its own only."""
+    done = test.run("start", "--name", "first", "--sql", WAKEUP + " WHERE start.prio < 1", "--as", "wakeup")
+    check(done.status == 0, f"start: {done}")
+    done = test.run("record", "-t", "100ms", "-e", "*:*wakeup*", "-e", "synthetic", "-o", "glob.txt")
+    check(done.status == 1 and "synthetic" in done.err, f"a glob finds the other's: {done}")
+    record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.txt", during=lambda: in_a_child(ping_pong))
+    check(len(wakeups_of(text_of(test))) >= 100, "the second has no events")
+    check(synthetic_events().count("\n") == 1, f"the first's event is gone: {synthetic_events()}")
+    done = test.run("stop", "first", "-o", "first.txt")
+    check(done.status == 0, f"stop: {done}")
+    check(not wakeups_of(text_of(test, "first.txt")), "the first has events of the second")
+    nothing_is_left()
+
+
+def killed(test):
+    """The next start removes the event, its triggers and the instance of a killed recorder."""
+    before = settings()
+    done = test.run("start", "--name", "x", *OPENED, "--sql", WAKEUP, "--as", "wakeup", "--sql", RUN, "--as", "run",
+                    "--sql", OPEN)
+    check(done.status == 0, f"start: {done}")
+    check(synthetic_events().count("\n") == 3, f"the kernel has {synthetic_events()}")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    nothing_is_left()
+    put_back(before)
+    check(not [i for i in INSTANCES.iterdir() if i.name.endswith("-x")], "an instance is left")
+
+
+def refusals(test):
+    no_type = OPEN.replace("start.path", "start.common_flags AS path")
+    for arguments, words in (
+            (["--sql", "SELECT x FROM y"], ["event not found\n.*SELECT x FROM y\n +\\^\n"]),
+            (["--sql", WAKEUP.replace("start.pid,", "start.pip,")], ["Field 'pip' not part of event", r"\^"]),
+            (["--sql", WAKEUP + ' WHERE start.prio = "a"'], ["the kernel refuses the trigger", "error_log|\\^"]),
+            (["--sql", WAKEUP, "--as", 'a"b'], ["not a valid name"]),
+            (["--sql", WAKEUP, "--as", "x" * 10000], ["not a valid name"]),
+            (["--sql", WAKEUP, "--as", "é"], ["not a valid name"]),
+            (["--sql", WAKEUP, "--as", "x", "--sql", WAKEUP, "--as", "x"], ["two events by SQL are called 'x'"]),
+            (["--sql", "S" * 10000], ["more than 4000 bytes"]),
+            (["--sql", "(" * 3900], ["syntax error", r"\^"]),
+            (["--sql", WAKEUP + " WHERE start.prio = é"], ["not ASCII", r"\^"]),
+            (["--sql", WAKEUP + " WHERE start.comm = 'a'"], [r"\^"]),
+            (["--sql", "SELECT end.next_pid FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = "
+              "end.next_pid"], ["selects nothing of the first event"]),
+            (["--sql", "SELECT pid FROM sched_waking"], ["JOIN"]),
+            (["--top-level", "--sql", WAKEUP], ["cannot be combined with --top-level"]),
+            (["--cpus", "0", "--sql", WAKEUP], ["cannot be combined with --cpus"]),
+            ([*OPENED, "--sql", no_type + ", start.path = end.ret"], ["not compatible", r"\^"])):
+        before = settings()
+        done = test.run("record", "-t", "100ms", *arguments, "-o", "out.txt")
+        check(done.status == 1, f"{arguments}: {done}")
+        for word in words:
+            check(re.search(word, done.err, re.S), f"{arguments}: no {word} in {done}")
+        check(len(done.err) < 3000, f"{len(done.err)} bytes of message")
+        put_back(before)
+        nothing_is_left()
+        check(not (test.dir / "out.txt").exists(), "a file was written")
+        check(not test.instances(), f"{arguments} left an instance behind")
+
+
+def doctor(test):
+    done = test.run("doctor")
+    check("histograms and synthetic events\n" in done.out, f"{done}")
+    some_files()
+
+
+def main():
+    test = of_a_guest("sql")
+    test.case("equal to brute force", equals_brute_force, daemon=True)
+    test.case("filters", filtered, daemon=True)
+    test.case("in every format", in_every_format, daemon=True)
+    test.case("the kernel's text", the_kernels_text, daemon=True)
+    test.case("of probes", of_probes, daemon=True)
+    test.case("chained", chained, daemon=True)
+    test.case("two recordings' of one name", two_at_once, daemon=True)
+    test.case("killed", killed, daemon=True)
+    test.case("refusals", refusals, daemon=True)
+    test.case("a private daemon", equals_brute_force)
+    test.case("doctor", doctor)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
