@@ -356,6 +356,32 @@ static void what_reaches_beyond_is_roots(void **state)
 	client_close(&root);
 }
 
+/* Start may have any message in place of SQL. */
+static void sql_of_a_hostile_client_is_refused(void **state)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	Traced__Control__SqlSide side = TRACED__CONTROL__SQL_SIDE__INIT;
+	Traced__Control__Sql sql = TRACED__CONTROL__SQL__INIT, *list[] = { &sql };
+	_cleanup_free_ char *longest = calloc(1, 4002);
+	struct daemon *d = *state;
+	struct client alice;
+
+	assert_non_null(longest);
+	memset(longest, 'x', 4001);
+	greet_as(d, &alice, ALICE);
+	message.sql = list;
+	message.n_sql = 1;
+	sql.start = &side;
+	assert_error(ask(d, &alice, &request, -1), EINVAL, "two events");
+	sql.end = &side;
+	side.filter = (char *)"a\n!b";
+	assert_error(ask(d, &alice, &request, -1), EINVAL, "control character");
+	side.filter = longest;
+	assert_error(ask(d, &alice, &request, -1), E2BIG, "4000 bytes");
+	client_close(&alice);
+}
+
 static void functions_of_ones_own_processes(void **state)
 {
 	struct daemon *d = *state;
@@ -551,6 +577,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(addresses_are_roots),
 		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
+		SERVICE_TEST(sql_of_a_hostile_client_is_refused),
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),
 		SERVICE_TEST(a_reload_while_arming_changes_nothing),

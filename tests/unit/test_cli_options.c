@@ -105,6 +105,23 @@ static void a_filter_is_of_the_option_before_it(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+static void a_name_is_of_the_sql_before_it(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "--sql", "SELECT 1", "--sql", "SELECT 2", "--as", "two");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.sql_count, 2);
+	assert_string_equal(p.o.sql[0].text, "SELECT 1");
+	assert_null(p.o.sql[0].name);
+	assert_string_equal(p.o.sql[1].name, "two");
+	parsed_deinit(&p);
+	PARSE(&p, "--sql", "SELECT 1", "--as", "one", "--as", "two");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "--as two has no --sql before it"));
+	parsed_deinit(&p);
+}
+
 static void positionals_may_stand_anywhere(void **state _unused_)
 {
 	struct parsed p;
@@ -384,6 +401,7 @@ int main(void)
 		cmocka_unit_test(letters_and_names_are_unique),
 		cmocka_unit_test(a_whole_line_is_read),
 		cmocka_unit_test(a_filter_is_of_the_option_before_it),
+		cmocka_unit_test(a_name_is_of_the_sql_before_it),
 		cmocka_unit_test(positionals_may_stand_anywhere),
 		cmocka_unit_test(a_value_may_be_two_dashes),
 		cmocka_unit_test(globals_end_at_the_command),

@@ -30,14 +30,16 @@
 enum { OUT_FD = 3, NEXT_FD };
 
 /* Runs body in a sandboxed child with descriptors 0, 1, 2 and OUT_FD; 0: all checks passed. */
-static int in_sandbox(int (*body)(void), int out)
+static int in_sandbox_with(bool reads, int (*body)(void), int out)
 {
 	pid_t pid = fork();
 	int status;
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		struct sandbox s = { .drop = geteuid() == 0 };
+		struct sandbox s = { .drop = geteuid() == 0,
+				     .reads = reads,
+				     .files = reads ? 16 : 0 };
 		_cleanup_error_ struct error err = ERROR_INIT;
 
 		if (dup2(out, OUT_FD) < 0 || close_range(NEXT_FD, ~0U, 0) < 0)
@@ -57,6 +59,11 @@ static int in_sandbox(int (*body)(void), int out)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static int in_sandbox(int (*body)(void), int out)
+{
+	return in_sandbox_with(false, body, out);
+}
+
 #define REFUSED(number, call)                                                                      \
 	do {                                                                                       \
 		if ((call) >= 0)                                                                   \
@@ -74,6 +81,21 @@ static int opens_nothing(void)
 	REFUSED(7, socket(AF_INET, SOCK_STREAM, 0));
 	REFUSED(8, memfd_create("x", 0));
 	REFUSED(9, dup(0));
+	return 0;
+}
+
+/* The parser of SQL opens /proc/mounts. */
+static int opens_to_read_only(void)
+{
+	int fd = open("/proc/mounts", O_RDONLY);
+
+	if (fd < 0)
+		return 1;
+	close(fd);
+	REFUSED(2, open("/tmp/traced-sandbox-test", O_WRONLY | O_CREAT, 0600));
+	REFUSED(3, open("/tmp/traced-sandbox-test", O_RDONLY | O_CREAT, 0600));
+	REFUSED(4, open("/proc/self/mem", O_RDWR));
+	REFUSED(5, mkdir("/tmp/traced-sandbox-test", 0700));
 	return 0;
 }
 
@@ -185,6 +207,16 @@ static void nothing_else_can_be_opened(void **state _unused_)
 		skip();
 	status = in_sandbox(opens_nothing, out);
 	assert_int_equal(status, 0);
+	close(out);
+}
+
+static void files_can_be_opened_to_read_only(void **state _unused_)
+{
+	int out = memfd_create("out", MFD_CLOEXEC);
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(in_sandbox_with(true, opens_to_read_only, out), 0);
 	close(out);
 }
 
@@ -302,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_else_can_be_opened),
+		cmocka_unit_test(files_can_be_opened_to_read_only),
 		cmocka_unit_test(paths_stay_closed_with_a_free_number),
 		cmocka_unit_test(paths_are_closed_too),
 		cmocka_unit_test(nothing_but_threads_can_be_made),

@@ -50,6 +50,8 @@ bool synthetic_is_ours(const char *name);
 /* In synthetic_check.c. Checks all pieces of the request. Changes nothing in the kernel. */
 int synthetic_check(const struct tracefs *fs, const struct capture_request *request,
 		    struct error *err);
+/* The part of it that needs no kernel, for one event. */
+int synthetic_check_pieces(const struct capture_sql *sql, struct error *err);
 /* Checks what users may use, once the events exist: their bounds, and open fields only. */
 int synthetic_check_user(const struct tracefs *fs, const struct capture_request *request,
 			 const struct synthetic_list *l, struct error *err);

@@ -255,7 +255,7 @@ static int sql_check_filter(const struct sql_checker *c, const char *filter)
 	return 0;
 }
 
-static int sql_check(const struct capture_sql *sql, struct error *err)
+int synthetic_check_pieces(const struct capture_sql *sql, struct error *err)
 {
 	const struct sql_checker c = { sql, err };
 	int r = sql_check_name(&c), keys;
@@ -331,7 +331,7 @@ int synthetic_check(const struct tracefs *fs, const struct capture_request *requ
 	if (request->sql_count > SYNTHETIC_MAX)
 		return error_set(err, -E2BIG, "more than %d events by SQL", SYNTHETIC_MAX);
 	for (size_t i = 0; i < request->sql_count && r == 0; i++) {
-		r = sql_check(&request->sql[i], err);
+		r = synthetic_check_pieces(&request->sql[i], err);
 		for (size_t k = 0; k < i && r == 0; k++)
 			if (strcmp(request->sql[k].name, request->sql[i].name) == 0)
 				r = error_set(err, -EINVAL, "two events by SQL are called '%s'",

@@ -10,6 +10,7 @@ import time
 
 from common import (INSTANCES, TRACEFS, check, lines_of, of_a_guest, put_back, record, settings, some_files,
                     text_of, without_name)
+from harness import interrupt, settled
 
 WAKEUP = ("SELECT start.pid, end.next_comm AS comm, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "
           "FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid")
@@ -35,7 +36,6 @@ def ping_pong(rounds=60):
     """Two tasks of one CPU that wake each other, so that their events have one order."""
     a, b = os.pipe(), os.pipe()
     child = os.fork()
-    os.sched_setaffinity(0, {0})
     if not child:
         for _ in range(rounds):
             os.read(a[0], 1)
@@ -50,14 +50,16 @@ def ping_pong(rounds=60):
         os.close(fd)
 
 
-def in_a_child(function, *arguments):
-    """Returns two processes: those that ping_pong() of the child ran in."""
+def two_of_cpu_0():
+    """ping_pong() in a process that never ran elsewhere."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {0})
     child = os.fork()
     if not child:
-        function(*arguments)
+        ping_pong()
         os._exit(0)
+    os.sched_setaffinity(0, before)
     os.waitpid(child, 0)
-    return child
 
 
 def microseconds(line):
@@ -100,7 +102,7 @@ def tasks_of_cpu_0(text):
 
 def equals_brute_force(test):
     record(test, "-e", "sched:sched_waking", "-e", "sched:sched_switch", "--sql", WAKEUP, "--as", "wakeup", "-b",
-           "16M", "-o", "out.txt", during=lambda: in_a_child(ping_pong))
+           "16M", "-o", "out.txt", during=two_of_cpu_0)
     text = text_of(test)
     check("LOST" not in text, "events were lost")
     # The mark lets the histograms go on.
@@ -121,8 +123,8 @@ def equals_brute_force(test):
 def filtered(test):
     """Filters of both events, without the events themselves."""
     record(test, "--sql", WAKEUP + ' WHERE start.prio < 140 && end.next_comm ~ "pyt*"', "--as", "wakeup",
-           "--sql", WAKEUP + " WHERE start.prio < 1", "--as", "none", "-o", "out.txt",
-           during=lambda: in_a_child(ping_pong))
+           "--sql", WAKEUP + " WHERE start.prio > 999", "--as", "none", "-o", "out.txt",
+           during=two_of_cpu_0)
     text = text_of(test)
     check(len(wakeups_of(text)) >= 100, f"too few wakeups in\n{text[-1500:]}")
     check({comm[:3] for _, comm, _ in wakeups_of(text)} == {"pyt"}, "another task's wakeup")
@@ -131,7 +133,7 @@ def filtered(test):
 
 
 def in_every_format(test):
-    record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.traced", during=lambda: in_a_child(ping_pong))
+    record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.traced", during=two_of_cpu_0)
     for name in ("out.json", "out.txt", "out.pftrace", "out.dat"):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
@@ -140,15 +142,19 @@ def in_every_format(test):
         check(not re.search(rb"sql_[0-9a-f]{8}_", data), f"{name} has the kernel's name")
     trace = json.loads((test.dir / "out.json").read_text())
     check(WAKEUP in json.dumps(trace["otherData"]), "the head lacks the request")
-    done = test.run("report", "out.traced", "events")
-    check(done.status == 0, f"report: {done}")
+    done = test.run("report", "counts", "out.traced")
+    check(done.status == 0 and "wakeup" in done.out, f"report: {done}")
 
 
 def the_kernels_text(test):
-    done = test.run("start", "--ring", "--name", test.name, "--sql", WAKEUP, "--as", "wakeup")
+    """With both events recorded. Where an event is only matched, the ring has a discarded one, whose
+    time the kernel's own reader does not add: docs/text-fidelity.md."""
+    done = test.run("start", "--ring", "-b", "16M", "--name", test.name, "-e", "sched:sched_waking", "-e",
+                    "sched:sched_switch", "--sql", WAKEUP, "--as", "wakeup")
     check(done.status == 0, f"start: {done}")
-    in_a_child(ping_pong)
+    two_of_cpu_0()
     instance = next(i for i in test.instances() if not i.endswith("-tasks"))
+    print(next((TRACEFS / "events/synthetic").glob("*/format")).read_text())
     kernels = re.sub(r"sql_[0-9a-f]{8}_", "", (INSTANCES / instance / "trace").read_text())
     done = test.run("stop", test.name, "-o", "out.txt")
     check(done.status == 0, f"stop: {done}")
@@ -156,7 +162,7 @@ def the_kernels_text(test):
                     for text in (kernels, text_of(test)))
     check(len(wanted) >= 100, f"only {len(wanted)} events in\n{kernels[-1500:]}")
     check(ours[:len(wanted)] == wanted,
-          next(f"{a}\nand the kernel says\n{b}" for a, b in zip(ours + ["nothing"], wanted) if a != b))
+          next((f"{a}\nand the kernel says\n{b}" for a, b in zip(ours + ["nothing"], wanted) if a != b), ""))
     nothing_is_left()
 
 
@@ -174,7 +180,7 @@ def of_probes(test):
 
 def chained(test):
     record(test, "-e", "sched:sched_switch", "--sql", WAKEUP, "--as", "wakeup", "--sql", RUN, "--as", "run", "-o",
-           "out.txt", during=lambda: in_a_child(ping_pong))
+           "out.txt", during=two_of_cpu_0)
     text = text_of(test)
     runs = re.findall(r": run: pid=(\d+) waited=(\d+) ran=(\d+)$", text, re.M)
     check(len(runs) >= 100, f"too few runs in\n{text[-1500:]}")
@@ -185,12 +191,19 @@ def chained(test):
 
 def two_at_once(test):
     """Two events of one name: each recording has its own only."""
-    done = test.run("start", "--name", "first", "--sql", WAKEUP + " WHERE start.prio < 1", "--as", "wakeup")
+    done = test.run("start", "--name", "first", "--sql", WAKEUP + " WHERE start.prio > 999", "--as", "wakeup")
     check(done.status == 0, f"start: {done}")
     done = test.run("record", "-t", "100ms", "-e", "*:*wakeup*", "-e", "synthetic", "-o", "glob.txt")
     check(done.status == 1 and "synthetic" in done.err, f"a glob finds the other's: {done}")
-    record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.txt", during=lambda: in_a_child(ping_pong))
+    second = f"{test.name}-second"
+    process = test.start("record", "--name", second, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.txt")
+    test.wait_for_recording(second)
+    two_of_cpu_0()
+    interrupt(process)
+    done = test.finish(process, 120)
+    check(done.status == 0, f"record: {done}")
     check(len(wakeups_of(text_of(test))) >= 100, "the second has no events")
+    settled("the second's event is gone", lambda: synthetic_events().count("\n") <= 1)
     check(synthetic_events().count("\n") == 1, f"the first's event is gone: {synthetic_events()}")
     done = test.run("stop", "first", "-o", "first.txt")
     check(done.status == 0, f"stop: {done}")
@@ -220,7 +233,7 @@ def refusals(test):
     for arguments, words in (
             (["--sql", "SELECT x FROM y"], ["event not found\n.*SELECT x FROM y\n +\\^\n"]),
             (["--sql", WAKEUP.replace("start.pid,", "start.pip,")], ["Field 'pip' not part of event", r"\^"]),
-            (["--sql", WAKEUP + ' WHERE start.prio = "a"'], ["the kernel refuses the trigger", "error_log|\\^"]),
+            (["--sql", WAKEUP + ' WHERE start.prio = "a"'], ["the kernel refuses the trigger", 'prio == "a"']),
             (["--sql", WAKEUP, "--as", 'a"b'], ["not a valid name"]),
             (["--sql", WAKEUP, "--as", "x" * 10000], ["not a valid name"]),
             (["--sql", WAKEUP, "--as", "é"], ["not a valid name"]),

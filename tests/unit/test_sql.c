@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* SQL by libtracefs in its confined process, and the formats of events that do not exist yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/sql.h"
+
+#define COMMON                                                                                     \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+#define JOIN " FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid"
+
+static const struct sql_format formats[] = {
+	{ (char *)"sched", (char *)"name: sched_waking\nID: 300\nformat:\n" COMMON
+				   "\tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+				   "\tfield:int prio;\toffset:12;\tsize:4;\tsigned:1;\n\n"
+				   "print fmt: \"%d\", REC->pid\n" },
+	{ (char *)"sched", (char *)"name: sched_switch\nID: 301\nformat:\n" COMMON
+				   "\tfield:char next_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+				   "\tfield:pid_t next_pid;\toffset:24;\tsize:4;\tsigned:1;\n\n"
+				   "print fmt: \"%d\", REC->next_pid\n" },
+};
+
+static int parse(const char *sql, struct buf *out, struct error *err)
+{
+	return sql_parse("wakeup", sql, formats, ARRAY_SIZE(formats), out, err);
+}
+
+#if HAVE_LIBTRACEFS
+
+static void sql_becomes_commands(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r = parse("SELECT start.pid, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat" JOIN
+		      " WHERE start.prio < 100 && end.next_comm ~ \"it's *\"",
+		      &out, &err);
+
+	/* Without a mount libtracefs makes no text, and says so. */
+	if (r == -ENOENT) {
+		assert_non_null(strstr(err.hint, "mount -t tracefs"));
+		return;
+	}
+	assert_int_equal(r, 0);
+	assert_non_null(buf_string(&out));
+	assert_non_null(strstr(out.data, "wakeup pid_t pid; u64 lat;' >> "));
+	assert_non_null(strstr(out.data, "echo 'hist:keys=pid:"));
+	assert_non_null(strstr(out.data, " if prio < 100' >> "));
+	assert_non_null(strstr(out.data, ":onmatch(sched.sched_waking)."));
+	assert_non_null(strstr(out.data, " if next_comm~\"it's *\"' >> "));
+}
+
+static void errors_have_a_caret(void **state _unused_)
+{
+	static const struct {
+		const char *sql, *says, *place;
+	} table[] = {
+		{ "SELECT x FROM y", "event not found", "\n  SELECT x FROM y\n" },
+		{ "SELECT start.pip" JOIN, "Field 'pip' not part of event sched_waking",
+		  "start.pip" },
+		{ "SELECT", "syntax error", "\n  SELECT\n" },
+		{ "", "syntax error", "\n  \n  ^" },
+		{ "'\"`", "syntax error", "\n  '\"`\n" },
+		{ "SELECT pid FROM sched_waking", "needs a second event", "FROM sched_waking\n" },
+		{ "SELECT start.pid" JOIN " WHERE start.prio = 0 or 1", "syntax error", " or 1\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		assert_int_equal(parse(table[i].sql, &out, &err), -EINVAL);
+		if (!strstr(err.message, table[i].says) || !strstr(err.message, table[i].place) ||
+		    err.message[strlen(err.message) - 1] != '^' || !err.hint)
+			fail_msg("'%s': %s", table[i].sql, err.message);
+	}
+}
+
+/* Whatever libtracefs does with it, one request fails, with a short message. */
+static void hostile_sql_costs_one_request(void **state _unused_)
+{
+	static const char *const pieces[] = { "(",
+					      "!",
+					      "SELECT ",
+					      "a,",
+					      "\"",
+					      "a=b&&",
+					      "start.pid.",
+					      "CAST(a AS ",
+					      "%s%n",
+					      "\\",
+					      "0x99999999999999999",
+					      "a AS a," };
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(pieces); i++) {
+		_cleanup_buf_ struct buf sql = BUF_INIT, out = BUF_INIT;
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (i >= ARRAY_SIZE(pieces))
+			buf_puts(&sql, "SELECT start.pid" JOIN " WHERE ");
+		while (sql.len < 3800)
+			buf_puts(&sql, pieces[i % ARRAY_SIZE(pieces)]);
+		assert_non_null(buf_string(&sql));
+		assert_true(parse(sql.data, &out, &err) < 0);
+		assert_true(strlen(err.message) < 1000);
+	}
+}
+
+static void formats_of_probes_and_sql_are_understood(void **state _unused_)
+{
+	char *name, *text = sql_format_of_probe("p:opened vfs_open path=%di n=+8(%si):u32 "
+						"s=+0(%dx):string file->x",
+						&name);
+	struct sql_format own[] = {
+		{ (char *)SQL_OWN_SYSTEM, text },
+		{ (char *)SQL_OWN_SYSTEM,
+		  sql_format_of_fields("first", "pid_t pid; char comm[16]; char x[]; s64 lat;") },
+	};
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r;
+
+	assert_non_null(own[0].text);
+	assert_non_null(own[1].text);
+	assert_string_equal(name, "opened");
+	r = sql_parse("b",
+		      "SELECT start.comm, end.n, end.s, start.x, end.path, start.lat "
+		      "FROM first AS start JOIN opened AS end ON start.pid = end.common_pid",
+		      own, 2, &out, &err);
+	if (r != -ENOENT) {
+		assert_int_equal(r, 0);
+		assert_non_null(buf_string(&out));
+		assert_non_null(strstr(out.data, "b char comm[16]; u32 n; char s[]; char x[]; "));
+		assert_non_null(strstr(out.data, sizeof(long) == 8 ? "u64 path; s64 lat;"
+								   : "u32 path; s64 lat;"));
+		assert_non_null(strstr(out.data, "events/own/first/trigger"));
+	}
+	free(name);
+	free(own[0].text);
+	free(own[1].text);
+	/* Its name would be made up by the daemon. */
+	assert_null(sql_format_of_probe("vfs_open", &name));
+	assert_null(name);
+	assert_null(sql_format_of_probe("p vfs_open a=%di:u8", &name));
+}
+
+#else
+
+static void without_libtracefs_it_is_refused(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(parse("SELECT start.pid" JOIN, &out, &err), -EOPNOTSUPP);
+	assert_non_null(strstr(err.message, "libtracefs"));
+	assert_non_null(strstr(err.hint, "-Dlibtracefs=enabled"));
+}
+
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#if HAVE_LIBTRACEFS
+		cmocka_unit_test(sql_becomes_commands),
+		cmocka_unit_test(errors_have_a_caret),
+		cmocka_unit_test(hostile_sql_costs_one_request),
+		cmocka_unit_test(formats_of_probes_and_sql_are_understood),
+#else
+		cmocka_unit_test(without_libtracefs_it_is_refused),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
