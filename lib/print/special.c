@@ -58,19 +58,19 @@ static int compile_probe(struct compiler *c, const struct expr *format, const st
 }
 
 /*
- * The print fmt has "a=%d, b=%.*s". The kernel separates fields by a space and passes the longest
- * length (STR_VAR_LEN_MAX) itself: each field has one argument.
+ * The print fmt has "a=%d, b=%.*s", since Linux 7 "a=%d b=%s". The kernel separates fields by a
+ * space and passes the longest length (STR_VAR_LEN_MAX) itself: each field has one argument.
  */
 static int compile_synthetic(struct compiler *c, const struct expr *format, const struct expr *args)
 {
 	const struct event *ev = c->env->expr.event;
-	const char *p = format->text;
+	const char *p = format->text, *between = strstr(p, ", ") ? ", " : " ";
 
 	compiler_text(c, ev->name);
 	compiler_text(c, ": ");
 	for (; args; args = args->next) {
-		const char *comma = strstr(p, ", ");
-		size_t len = comma ? (size_t)(comma - p) : strlen(p);
+		const char *end = strstr(p, between);
+		size_t len = end ? (size_t)(end - p) : strlen(p);
 		struct expr one = *args;
 		const char *star = memmem(p, len, "%.*s", 4);
 
@@ -81,7 +81,7 @@ static int compile_synthetic(struct compiler *c, const struct expr *format, cons
 		} else {
 			compiler_format(c, p, len, &one);
 		}
-		p += len + (comma ? 2 : 0);
+		p += len + (end ? strlen(between) : 0);
 		if (args->next)
 			compiler_text(c, " ");
 	}

@@ -151,6 +151,7 @@ static void test_dynamic_events(void **state)
 					  0xff,	      0xff, 0x04, 0x10, 0x00, 0x81,
 					  0xff,	      0xff, 0xff, 0xff, 42 };
 	static const uint8_t user[16] = { [8] = 0x00, 0x10, 0x40 };
+	static const uint8_t run[280] = { [8] = 7, [16] = 's', 'h', [272] = 3 };
 
 	(void)state;
 	check_event("kprobes", "p",
@@ -167,6 +168,14 @@ static void test_dynamic_events(void **state)
 	check_event("synthetic", "lat", FIELD("u64", "a", 8, 8, 0) FIELD("u8", "b", 24, 1, 0),
 		    "\"a=%llx, b=%u\", REC->a, REC->b", data, 32, 0,
 		    "lat: a=ffffffff81001010 b=42");
+	/* Linux 7: separated by a blank, and texts as arrays without a length. */
+	check_event("synthetic", "lat", FIELD("u64", "a", 8, 8, 0) FIELD("u8", "b", 24, 1, 0),
+		    "\"a=%llx b=%u\", REC->a, REC->b", data, 32, 0, "lat: a=ffffffff81001010 b=42");
+	check_event("synthetic", "run",
+		    FIELD("pid_t", "pid", 8, 4, 1) FIELD("char", "comm[]", 16, 16, 1)
+			    FIELD("u64", "lat", 272, 8, 0),
+		    "\"pid=%d comm=%s lat=%llu\", REC->pid, REC->comm, REC->lat", run, 280, 0,
+		    "run: pid=7 comm=sh lat=3");
 }
 
 static void test_builtins(void **state)
