@@ -10,7 +10,7 @@ import time
 
 from common import (INSTANCES, TRACEFS, check, lines_of, of_a_guest, put_back, record, settings, some_files,
                     text_of, without_name)
-from harness import interrupt, settled
+from harness import NOBODY, as_nobody, interrupt, settled
 
 WAKEUP = ("SELECT start.pid, end.next_comm AS comm, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "
           "FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid")
@@ -154,7 +154,6 @@ def the_kernels_text(test):
     check(done.status == 0, f"start: {done}")
     two_of_cpu_0()
     instance = next(i for i in test.instances() if not i.endswith("-tasks"))
-    print(next((TRACEFS / "events/synthetic").glob("*/format")).read_text())
     kernels = re.sub(r"sql_[0-9a-f]{8}_", "", (INSTANCES / instance / "trace").read_text())
     done = test.run("stop", test.name, "-o", "out.txt")
     check(done.status == 0, f"stop: {done}")
@@ -260,6 +259,24 @@ def refusals(test):
         check(not test.instances(), f"{arguments} left an instance behind")
 
 
+def a_user(test):
+    """Who may use the daemon may make events of open fields, and of no addresses."""
+    test.daemon.socket.parent.chmod(0o755)
+    test.daemon.socket.chmod(0o666)
+    os.chown(test.dir, NOBODY, NOBODY)
+    done = test.run("record", "-t", "1s", "--sql", WAKEUP, "--as", "wakeup", "-o", "out.txt", wrap=as_nobody(),
+                    timeout=120)
+    check(done.status == 0 and wakeups_of(text_of(test)), f"record: {done}")
+    for sql in ("SELECT start.len FROM net_dev_queue AS start JOIN net_dev_xmit AS end ON start.skbaddr = end.skbaddr",
+                "SELECT start.skbaddr, end.len FROM net_dev_queue AS start JOIN net_dev_xmit AS end ON start.len = "
+                "end.len",
+                "SELECT start.len FROM net_dev_queue AS start JOIN net_dev_xmit AS end ON start.len = end.len "
+                "WHERE start.skbaddr > 5"):
+        done = test.run("record", "-t", "1s", "--sql", sql, "-o", "no.txt", wrap=as_nobody(), timeout=120)
+        check(done.status == 1 and re.search("only root may (use|compare) 'skbaddr'", done.err), f"{sql}: {done}")
+    nothing_is_left()
+
+
 def doctor(test):
     done = test.run("doctor")
     check("histograms and synthetic events\n" in done.out, f"{done}")
@@ -277,6 +294,7 @@ def main():
     test.case("two recordings' of one name", two_at_once, daemon=True)
     test.case("killed", killed, daemon=True)
     test.case("refusals", refusals, daemon=True)
+    test.case("a user", a_user, daemon=True)
     test.case("a private daemon", equals_brute_force)
     test.case("doctor", doctor)
     test.end()
