@@ -302,6 +302,10 @@ int synthetic_explain(const struct plan_step *s, const struct tracefs *fs, int c
 		error_set(err, code, "the kernel refuses the trigger '%.500s' in %s: %s%s",
 			  s->value, s->file, strerror(-code), buf_string(&log) ?: "");
 	}
+	/* Of conditions the kernel logs nothing. */
+	if (code == -EINVAL && !log.len && strstr(s->value, " if "))
+		return error_hint(err, "a condition compares numbers with numbers, and texts with "
+				       "quoted texts");
 	if (code == -ENOENT)
 		return error_hint(err, "'tracectl events' lists this kernel's events");
 	return code == -EBUSY ? error_hint(err, "another tool may be using it") : code;

@@ -190,7 +190,8 @@ def chained(test):
 
 def two_at_once(test):
     """Two events of one name: each recording has its own only."""
-    done = test.run("start", "--name", "first", "--sql", WAKEUP + " WHERE start.prio > 999", "--as", "wakeup")
+    done = test.run("start", "--name", "first", "-e", "sched:sched_switch", "--sql",
+                    WAKEUP + " WHERE start.prio > 999", "--as", "wakeup")
     check(done.status == 0, f"start: {done}")
     done = test.run("record", "-t", "100ms", "-e", "*:*wakeup*", "-e", "synthetic", "-o", "glob.txt")
     check(done.status == 1 and "synthetic" in done.err, f"a glob finds the other's: {done}")
