@@ -302,7 +302,7 @@ int synthetic_explain(const struct plan_step *s, const struct tracefs *fs, int c
 		error_set(err, code, "the kernel refuses the trigger '%.500s' in %s: %s%s",
 			  s->value, s->file, strerror(-code), buf_string(&log) ?: "");
 	}
-	/* Of conditions the kernel logs nothing. */
+	/* The kernel logs nothing about conditions. */
 	if (code == -EINVAL && !log.len && strstr(s->value, " if "))
 		return error_hint(err, "a condition compares numbers with numbers, and texts with "
 				       "quoted texts");
