@@ -443,7 +443,8 @@ static int top_start(struct top *t, struct error *err)
 	struct options recorded = *t->o;
 	int r;
 
-	if (!recorded.event_count && !recorded.profile && !recorded.tracer) {
+	if (!recorded.event_count && !recorded.profile && !recorded.tracer &&
+	    !recorded.hists.count) {
 		recorded.events = (struct event_option *)(uintptr_t)top_usual_events;
 		recorded.event_count = ARRAY_SIZE(top_usual_events);
 	}

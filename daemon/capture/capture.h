@@ -97,6 +97,7 @@ struct capture_request {
 	struct capture_words kprobes, uprobes; /* definitions: probes.h */
 	/* One for each probe at the same index, "": none. The list may be shorter. */
 	struct capture_words kprobe_filters, uprobe_filters;
+	struct capture_words hists;   /* histograms in the kernel: plan/hist_spec.h */
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
 	/*
 	 * Take what programs write into the top level's trace_marker, too (Linux 6.16). Ignored

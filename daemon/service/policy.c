@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/closer.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
 #include "daemon/service/session.h"
@@ -79,7 +80,9 @@ static int policy_check_memory(const struct start_plan *p, const struct manager 
 	if (!max || (used <= max && p->memory_bytes <= max - used))
 		return 0;
 	policy_put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
-	policy_put_bytes(&text, " a CPU make ", p->memory_bytes);
+	policy_put_bytes(&text,
+			 p->request.hists.count ? " a CPU and histograms make " : " a CPU make ",
+			 p->memory_bytes);
 	if (used)
 		policy_put_bytes(&text, ", and your other sessions have ", used);
 	policy_put_bytes(&text, ": more than the ", max);
@@ -266,7 +269,9 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	int r;
 
 	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
-	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
+	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes) ||
+	    __builtin_add_overflow(p->memory_bytes, hists_memory(&p->request.hists),
+				   &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
 	p->request.copies_marks = policy_trusts(uid);
 	r = policy_check_ring(p, m, uid, err);

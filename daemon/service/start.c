@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/profiles.h"
@@ -122,6 +123,8 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->options, start->n_options, "name of an option", err);
 	if (r >= 0)
+		r = start_check_words(start->hists, start->n_hists, "histogram", err);
+	if (r >= 0)
 		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
 	if (r >= 0)
 		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
@@ -162,6 +165,8 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		error_set(err, -EINVAL, "there are events to shed, but no limit of the CPU time");
 		return error_hint(err, "add --max-cpu");
 	}
+	if (start->n_hists > HISTS_MAX)
+		return error_set(err, -E2BIG, "more than %d histograms", HISTS_MAX);
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
@@ -266,6 +271,7 @@ static void start_choose_functions(struct start_plan *p)
 		.call_graph = start->call_graph,
 	};
 	p->request.options = start_words(start->options, start->n_options);
+	p->request.hists = start_words(start->hists, start->n_hists);
 	p->request.overhead.cpu_permille = start->max_cpu_permille;
 	p->request.overhead.shed = start_words(start->shed, start->n_shed);
 	p->request.top_level = start->top_level;
@@ -315,8 +321,10 @@ static int start_choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			start_add_spec(p, p->profile->events.items[i], NULL);
 		r = start_add_optional(p, m, err);
-	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
-		/* With functions or probes requested, configured events are not added. */
+	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes ||
+		   start->n_hists) {
+		/* With functions, probes or histograms requested, configured events are not added.
+		 */
 	} else if (!start->n_events && configured->count) {
 		r = start_add_configured(p, configured);
 		if (r < 0)
@@ -349,6 +357,8 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->kprobes[i]);
 	for (size_t i = 0; i < start->n_uprobes; i++)
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
+	for (size_t i = 0; i < start->n_hists; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->hists[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	for (size_t i = 0; i < p->request.polls.count; i++)

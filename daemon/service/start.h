@@ -23,7 +23,7 @@ struct start_plan {
 	struct string_list polls; /* request.polls */
 	struct string_list events_allowed, events_denied;
 	struct profile *profile;
-	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
+	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers and histograms */
 	uint64_t spool_elsewhere; /* bytes that this user has in the spool outside sessions */
 };
 

@@ -108,7 +108,7 @@ static int merge_begin_table(struct report_merge *m, const struct merge_descript
 	if (d->sort && !table_has_column(t->table, d->sort))
 		return error_set(err, -EBADMSG, "its report %s is sorted by no column", d->name);
 	t->table->by = d->by;
-	t->table->by_keys = true;
+	table_sort_by_keys(t->table);
 	for (size_t i = 0; i < d->column_count; i++) {
 		_cleanup_buf_ struct buf member = BUF_INIT;
 

@@ -104,6 +104,12 @@ bool table_has_column(const struct table *t, const char *name);
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);
 
+/* A total of all rows, shown or not, below the table and in JSON. name is borrowed. */
+#define TABLE_TOTALS_MAX 4
+void table_total(struct table *t, const char *name, uint64_t value);
+/* Without a column to sort by, rows are sorted by their keys. */
+void table_sort_by_keys(struct table *t);
+
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);
 

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "base/io.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/spare.h"
 #include "daemon/capture/tracefs/events.h"
 #include "formats/formats.h"
@@ -341,6 +342,11 @@ int tracefs_format(const struct tracefs *fs _unused_, const char *event, struct 
 bool event_glob_matches(const char *glob, const char *name)
 {
 	return strncmp(glob, name, strlen(glob)) == 0;
+}
+
+uint64_t hists_memory(const struct capture_words *specs)
+{
+	return (uint64_t)specs->count << 20;
 }
 
 const struct export_format *export_format_find(const char *name, const char *path _unused_)

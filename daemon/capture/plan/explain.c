@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 
@@ -215,6 +216,15 @@ static int explain_option(const struct plan_step *s, int code, struct error *err
 	return error_hint(err, "--top-level uses that buffer during the recording");
 }
 
+static int explain_hist(const struct plan_step *s, const struct tracefs *fs, int code,
+			struct error *err)
+{
+	_cleanup_buf_ struct buf log = BUF_INIT;
+
+	explain_add_error_log(s, fs, &log);
+	return hists_explain(s, buf_string(&log), code, err);
+}
+
 static const char *explain_reason(int code)
 {
 	switch (code) {
@@ -241,6 +251,8 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return probe_enable_explain(s, code, err);
 	if (s->kind == PLAN_ADD && probes_are_in(s->file))
 		return probes_explain(s, fs, code, err);
+	if (s->kind == PLAN_TRIGGER && strncmp(s->value, "hist:", 5) == 0)
+		return explain_hist(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
 			return error_set(

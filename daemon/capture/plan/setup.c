@@ -106,7 +106,12 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 		r = tracefs_events(s->env.tracefs, &names, &count, err);
 	if (r < 0)
 		return r;
-	s->has_tasks = has_event(names, count, "task:task_newtask");
+	r = hists_find(&s->hists, s->env.tracefs, &ret->request, names, count, err);
+	if (r < 0)
+		return r;
+	/* Without events there are no tasks to name. */
+	s->counts_only = !ret->request.event_count && !ret->request.functions.tracer;
+	s->has_tasks = !s->counts_only && has_event(names, count, "task:task_newtask");
 	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
 			       &request->bounds, names, count, err);
 	return r == 0 && request->bounds.hide_addresses
@@ -132,12 +137,13 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	if (e->matches.left_out)
 		report_warn_missing(report, "left out %zu events that only root may record",
 				    e->matches.left_out);
-	if (!s->has_tasks)
+	if (!s->has_tasks && !s->counts_only)
 		report_warn(report,
 			    "this kernel has no task events: names of short-lived tasks may be "
 			    "missing");
 	r = request_plan(&s->plan, &e->request, &e->matches, s->main,
 			 s->has_tasks ? s->tasks : NULL, err);
+	hists_plan(&s->hists, &s->plan, s->main);
 	if (r == 0)
 		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
 	if (r == 0)
@@ -156,6 +162,7 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 void setup_deinit(struct capture_setup *s)
 {
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
+	hists_deinit(&s->hists);
 	cpu_set_deinit(&s->cpus);
 	buf_deinit(&s->header);
 	buf_deinit(&s->header_page);
