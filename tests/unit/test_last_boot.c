@@ -258,7 +258,7 @@ static void an_unknown_place_is_told(void **state _unused_)
 	maker_deinit(&m);
 }
 
-/* What a crash leaves of a sub-buffer whose memory was not all written. */
+/* A crash tears a sub-buffer whose memory was not all written. */
 enum tear { TEAR_NOTHING, TEAR_LENGTH, TEAR_HOLE, TEAR_COMMIT, TEAR_KINDS };
 
 static void tear_page(struct maker *m, enum tear tear, size_t at)
