@@ -295,21 +295,18 @@ static int run_status(const struct options *o)
 	return CLI_WHOLE;
 }
 
-static const struct {
-	const char *word;
-	int (*run)(const struct options *o);
-} actions[] = {
-	{ "enable", run_enable }, { "disable", run_disable }, { "status", run_status },
-	{ "arm", run_arm },	  { "disarm", run_disarm },
-};
+static const char *const words[] = { "enable", "disable", "status", "arm", "disarm", NULL };
+static int (*const actions[])(const struct options *o) = { run_enable, run_disable, run_status,
+							   run_arm, run_disarm };
+_Static_assert(ARRAY_SIZE(words) == ARRAY_SIZE(actions) + 1, "a word for each action");
 
 static int boot_recorder_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-		if (strcmp(o->args[0], actions[i].word) == 0)
-			return actions[i].run(o);
+		if (strcmp(o->args[0], words[i]) == 0)
+			return actions[i](o);
 	error_set(&err, -EINVAL, "boot-recorder: '%s' is no action", o->args[0]);
 	error_hint(&err, "enable, disable, status, arm or disarm");
 	return cli_usage(&err);
@@ -331,5 +328,6 @@ const struct command command_boot_recorder = {
 	.own = OPTION_SET(OPTION(SIZE), OPTION(WRITE)),
 	.args_min = 1,
 	.args_max = 1,
+	.words = words,
 	.run = boot_recorder_run,
 };

@@ -33,7 +33,6 @@ enum completion {
 	COMPLETE_POLL,
 	COMPLETE_INSTANCE,
 	COMPLETE_COMMAND, /* a command of tracectl */
-	COMPLETE_LIST,	  /* what `tracectl list` takes */
 	COMPLETE_SHELL,
 };
 
@@ -268,6 +267,7 @@ struct command {
 	bool takes_command; /* "-- COMMAND" */
 	bool hidden;
 	enum completion complete;
+	const char *const *words; /* NULL, or what completion offers instead; ended by NULL */
 	int (*run)(const struct options *o);
 };
 const struct command *const *commands(size_t *ret_count);

@@ -254,14 +254,18 @@ static void record_watch_size(struct recording *rec, const Traced__Control__Sess
 			"'tracectl convert' writes it as .pftrace\n");
 }
 
-/* With --stream, the Attach's reply contains that of the Stop. */
+/* With --stream, the Attach's reply contains that of the Stop, unless the output hangs. */
 static int record_on_streamed(struct recording *rec, Traced__Control__Reply **reply,
 			      struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
 
-	if (m->id == rec->stop_id)
+	if (m->id == rec->stop_id) {
+		progress_clear(&rec->progress);
+		if (m->error)
+			cli_warn("%s; Ctrl-C discards it", m->error->message);
 		return 0;
+	}
 	if (m->error)
 		return control_error(m->error, err);
 	rec->dest.ended_early = record_ended_early(rec, m);

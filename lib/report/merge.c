@@ -158,6 +158,12 @@ static void merge_take_largest(union cell *to, const union cell *from)
 		to->count = MAX(to->count, from->count);
 }
 
+/* Anything known is less than TABLE_UNKNOWN. */
+static void merge_take_smallest(union cell *to, const union cell *from)
+{
+	to->count = MIN(to->count, from->count);
+}
+
 /* If largest values are equal, the first one counts. */
 static void merge_take_at(const struct table *t, size_t row, const struct column *c,
 			  const struct merge_row *from)
@@ -213,6 +219,9 @@ static int merge_into(struct report_merge *m, const struct table *t, size_t row,
 			break;
 		case ADDS_LARGEST:
 			merge_take_largest(cell, &from->cells[i]);
+			break;
+		case ADDS_SMALLEST:
+			merge_take_smallest(cell, &from->cells[i]);
 			break;
 		case ADDS_HISTOGRAM:
 			r = merge_add_histogram(m, cell, &from->cells[i]);

@@ -30,6 +30,7 @@ enum column_adds {
 	ADDS_KEY,	 /* rows with equal keys are one row */
 	ADDS_SUM,	 /* unknown if one of the values is */
 	ADDS_LARGEST,	 /* the largest value */
+	ADDS_SMALLEST,	 /* the smallest known value */
 	ADDS_HISTOGRAM,	 /* their values together */
 	ADDS_AT,	 /* the time of the largest value of the histogram `of` */
 	ADDS_SHARE,	 /* `of` as a part of its sum over the rows with the same first columns */
