@@ -412,12 +412,16 @@ static int top_loop(struct top *t, struct error *err)
 /* A running session has its own choice of events. */
 static int top_check_session(const struct options *o, struct error *err)
 {
-	const char *other = o->event_count ? "event"
-			    : o->profile   ? "profile"
-			    : o->pid_count ? "pid"
-			    : o->cpus	   ? "cpus"
-			    : o->name	   ? "name"
-					   : NULL;
+	const char *other = o->event_count	  ? "event"
+			    : o->profile	  ? "profile"
+			    : o->pid_count	  ? "pid"
+			    : o->cpus		  ? "cpus"
+			    : o->name		  ? "name"
+			    : o->buffer_bytes	  ? "buffer"
+			    : o->max_memory	  ? "max-memory"
+			    : o->max_cpu_permille ? "max-cpu"
+			    : o->shed.count	  ? "shed"
+						  : NULL;
 
 	if (!o->session || !other)
 		return 0;
@@ -428,11 +432,10 @@ static int top_check_session(const struct options *o, struct error *err)
 /* A session that is not our own has its own end. */
 static void top_end_later(const struct options *o)
 {
-	const struct itimerval in = {
-		.it_value = { .tv_sec = (time_t)(o->duration_ns / NSEC_PER_SEC),
-			      .tv_usec =
-				      (suseconds_t)(o->duration_ns % NSEC_PER_SEC / NSEC_PER_USEC) }
-	};
+	/* 0 would be no timer. */
+	const uint64_t us = MAX(o->duration_ns / NSEC_PER_USEC, UINT64_C(1));
+	const struct itimerval in = { .it_value = { (time_t)(us / USEC_PER_SEC),
+						    (suseconds_t)(us % USEC_PER_SEC) } };
 
 	if (o->session && o->duration_ns)
 		setitimer(ITIMER_REAL, &in, NULL);

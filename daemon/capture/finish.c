@@ -259,6 +259,8 @@ int capture_take_part(struct capture *c, struct capture_part *ret, struct error 
 	if (c->setup.ring_mode || !run->running || run->full || atomic_load(&run->off))
 		return error_set(err, -ESHUTDOWN, "the recording has ended");
 	r = finish_part_names(c, err);
+	if (r == -ECANCELED)
+		return error_set(err, -ESHUTDOWN, "the recording has ended at its threshold");
 	if (r < 0)
 		return r;
 	began = now_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -171,8 +171,10 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
-	    start->n_polls > START_WORDS_MAX || start->n_conditions > START_WORDS_MAX)
-		return error_set(err, -E2BIG, "more than %d functions, options or polled files",
+	    start->n_tracer_options > START_WORDS_MAX || start->n_polls > START_WORDS_MAX ||
+	    start->n_conditions > START_WORDS_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %d functions, options, polled files or conditions",
 				 START_WORDS_MAX);
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);

@@ -155,7 +155,9 @@ def session_refusals(test):
     for arguments, status, says in (
             (["--session", name], 1, "is a flight recorder"),
             (["--session", "none-such"], 1, "there is no session"),
-            (["--session", name, "-e", "irq"], 2, "exclude each other")):
+            (["--session", name, "-e", "irq"], 2, "exclude each other"),
+            (["--session", name, "-b", "1M"], 2, "--session and --buffer exclude each other"),
+            (["--session", name, "--max-cpu", "2%"], 2, "--session and --max-cpu exclude each other")):
         r = test.run("top", "-q", "--batch", *arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
     test.daemon.socket.parent.chmod(0o755)
