@@ -288,12 +288,24 @@ static size_t key_least_width(const struct hist_text_field *f, struct text t)
 		       : TEXT_WIDTH;
 }
 
+/* A name that more text follows; 0: another name. "cpu" is "common_cpu" in the trigger. */
+static size_t key_name_length(struct text t, const struct hist_text_field *f)
+{
+	if (t.len > f->name.len && memcmp(t.data, f->name.data, f->name.len) == 0)
+		return f->name.len;
+	return text_is(f->name, "common_cpu") && (text_begins(t, "cpu:") || text_begins(t, "CPU:"))
+		       ? 3
+		       : 0;
+}
+
 /* "next_comm: "; a stack: "stacktrace:\n", "NAME.stacktrace". */
 static bool key_skip_name(struct text *t, const struct hist_text_field *f)
 {
-	if (t->len <= f->name.len || memcmp(t->data, f->name.data, f->name.len) != 0)
+	size_t len = key_name_length(*t, f);
+
+	if (!len)
 		return false;
-	*t = text_skip(*t, f->name.len);
+	*t = text_skip(*t, len);
 	if (f->kind == HIST_TEXT_STACK && text_begins(*t, ".stacktrace")) {
 		*t = text_skip(*t, strlen(".stacktrace"));
 		return true;
