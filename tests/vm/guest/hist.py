@@ -205,6 +205,7 @@ def refusals(test):
 
 
 def members(test):
+    test.daemon.socket.parent.chmod(0o755)
     os.chown(test.daemon.socket, 0, GROUP)
     test.daemon.socket.chmod(0o660)
     test.dir.chmod(0o777)
