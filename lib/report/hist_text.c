@@ -12,6 +12,8 @@
 #define BAR_WIDTH 21U
 /* Three keys: a stack of 31 functions, whose names have 512 bytes at most, and two texts. */
 #define ENTRY_MAX (32U << 10)
+/* Names have 64 bytes at most, and values 20. Many places in a text may look like values. */
+#define VALUES_MAX 512U
 
 static struct text part_of(const char *data, size_t len)
 {
@@ -258,12 +260,14 @@ static bool entry_take_value(struct text *t, const struct hist_text_field *f, bo
 static bool entry_take_values(const struct hist_text *h, struct text *t,
 			      struct hist_text_entry *ret)
 {
-	struct text line;
+	struct text begin, line;
 
 	if (!text_begins(*t, "} "))
 		return false;
 	*t = text_skip(*t, 1);
-	line = text_take_line(t);
+	begin = part_of(t->data, t->len < VALUES_MAX ? t->len : VALUES_MAX);
+	line = text_take_line(&begin);
+	*t = text_skip(*t, (size_t)(begin.data - t->data));
 	for (size_t i = 0; i < h->value_count; i++)
 		if (!entry_take_value(&line, &h->values[i], i + 1 == h->value_count,
 				      &ret->values[i]))

@@ -366,6 +366,7 @@ const struct export_format *export_format_find(const char *name, const char *pat
 		{ .name = "mute" },
 		{ .name = "lie" },
 		{ .name = "raw", .raw_records = true },
+		{ .name = "stream", .raw_records = true, .recording = true },
 		{ .name = "late" },
 	};
 
