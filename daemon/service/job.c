@@ -201,8 +201,6 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	}
 	r = output ? job_check_output(kind, output, fd_count ? fds[0] : -EBADF, err) : 0;
 	if (r >= 0 && output)
-		r = policy_check_output(connection->manager, connection->uid, output, err);
-	if (r >= 0 && output)
 		r = order_options(output, &options, &watch, err);
 	if (r < 0)
 		return r;

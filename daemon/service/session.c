@@ -45,6 +45,7 @@
  * the loop. The capture counts its CPU time.
  */
 #include "daemon/service/session.h"
+#include "daemon/capture/plan/hists.h"
 
 #include <string.h>
 
@@ -287,6 +288,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;
+	s->counts_only = capture_counts_only(&plan.request);
 	s->spool_elsewhere = plan.spool_elsewhere;
 	s->state = SESSION_ARMING;
 	s->manager = m;

@@ -46,6 +46,7 @@ struct session {
 	bool ring, tgid, streamed;
 	bool at_threshold; /* the kernel ended it, at stop_us */
 	uint64_t duration_ns, buffer_bytes;
+	bool counts_only;	  /* histograms and no events */
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
 	uint64_t spool_elsewhere; /* as in struct start_plan */
 	struct arming *arming;	  /* NULL once armed */

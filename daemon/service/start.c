@@ -34,6 +34,12 @@ void start_plan_deinit(struct start_plan *p)
 	*p = (struct start_plan){ 0 };
 }
 
+bool start_counts_only(const Traced__Control__Start *start)
+{
+	return start->n_hists && !start->n_events && !*start->profile && !*start->tracer &&
+	       !start->n_kprobes && !start->n_uprobes && !start->sample_hz;
+}
+
 static bool start_name_is_valid(const char *name)
 {
 	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -12,6 +12,8 @@
 #define BAR_WIDTH 21U
 /* Three keys: a stack of 31 functions, whose names have 512 bytes at most, and two texts. */
 #define ENTRY_MAX (32U << 10)
+/* Names have 64 bytes at most, and values 20. Many places in a text may look like values. */
+#define VALUES_MAX 512U
 
 static struct text part_of(const char *data, size_t len)
 {
@@ -258,12 +260,14 @@ static bool entry_take_value(struct text *t, const struct hist_text_field *f, bo
 static bool entry_take_values(const struct hist_text *h, struct text *t,
 			      struct hist_text_entry *ret)
 {
-	struct text line;
+	struct text begin, line;
 
 	if (!text_begins(*t, "} "))
 		return false;
 	*t = text_skip(*t, 1);
-	line = text_take_line(t);
+	begin = part_of(t->data, t->len < VALUES_MAX ? t->len : VALUES_MAX);
+	line = text_take_line(&begin);
+	*t = text_skip(*t, (size_t)(begin.data - t->data));
 	for (size_t i = 0; i < h->value_count; i++)
 		if (!entry_take_value(&line, &h->values[i], i + 1 == h->value_count,
 				      &ret->values[i]))
@@ -288,12 +292,24 @@ static size_t key_least_width(const struct hist_text_field *f, struct text t)
 		       : TEXT_WIDTH;
 }
 
+/* A name that more text follows; 0: another name. "cpu" is "common_cpu" in the trigger. */
+static size_t key_name_length(struct text t, const struct hist_text_field *f)
+{
+	if (t.len > f->name.len && memcmp(t.data, f->name.data, f->name.len) == 0)
+		return f->name.len;
+	return text_is(f->name, "common_cpu") && (text_begins(t, "cpu:") || text_begins(t, "CPU:"))
+		       ? 3
+		       : 0;
+}
+
 /* "next_comm: "; a stack: "stacktrace:\n", "NAME.stacktrace". */
 static bool key_skip_name(struct text *t, const struct hist_text_field *f)
 {
-	if (t->len <= f->name.len || memcmp(t->data, f->name.data, f->name.len) != 0)
+	size_t len = key_name_length(*t, f);
+
+	if (!len)
 		return false;
-	*t = text_skip(*t, f->name.len);
+	*t = text_skip(*t, len);
 	if (f->kind == HIST_TEXT_STACK && text_begins(*t, ".stacktrace")) {
 		*t = text_skip(*t, strlen(".stacktrace"));
 		return true;

@@ -10,6 +10,8 @@
 
 /* A text in which so many entries are damaged is not read on. */
 #define DAMAGED_MAX 64
+/* More tables are not made; a recording has 16 histograms at most. */
+#define HISTOGRAMS_MAX 64
 #define NAME_MAX_LEN 80
 
 struct hist_report {
@@ -42,16 +44,14 @@ static struct text histogram_text(const Traced__Capture__Histogram *message)
 static const Traced__Capture__Histogram *hist_find(const struct trace_info *info, size_t number,
 						   struct hist_text *ret, size_t *ret_count)
 {
-	size_t count = 0;
-
+	*ret_count = 0;
 	for (size_t i = 0; i < info->histogram_count; i++) {
 		struct text rest = histogram_text(info->histograms[i]);
 
 		while (hist_text_next(&rest, ret) > 0)
-			if (count++ == number)
+			if ((*ret_count)++ == number)
 				return info->histograms[i];
 	}
-	*ret_count = count;
 	return NULL;
 }
 
@@ -60,8 +60,9 @@ static size_t hist_count(const struct report_env *env)
 	struct hist_text h;
 	size_t count = 0;
 
-	hist_find(env->info, SIZE_MAX, &h, &count);
-	return count;
+	/* Each one is searched from the begin. */
+	hist_find(env->info, HISTOGRAMS_MAX, &h, &count);
+	return MIN(count, (size_t)HISTOGRAMS_MAX);
 }
 
 static int hist_open(struct report **ret, struct report_env *env)

@@ -14,7 +14,7 @@
 #include "report/sink.h"
 
 /* hist_fixtures.py made them in guests. */
-static const char *const kernels[] = { "6.12.117" };
+static const char *const kernels[] = { "6.1.176", "6.12.117" };
 
 struct sum {
 	uint64_t entries, hits, damaged;
@@ -109,13 +109,12 @@ static void assert_key(const struct hist_text *h, size_t i, struct text key, con
 static void keys_are_shown_without_addresses(void **state _unused_)
 {
 	const struct hist_text h =
-		parsed(
-			HEAD("keys=a.sym,b.execname,c.syscall:vals=hitcount,d.hex:size=128 "
-			     "[active]") "{ a: [ffffffff81000000] vfs_read [ext4]           , b: a "
-					 "b, c: 1       "
-					 "[        12], c: sys_read                      [  0] } "
-					 "hitcount:          3  "
-					 "d:         ff\n" TOTALS(3, 1, 9));
+		parsed(HEAD("keys=a.sym,b.execname,c.syscall:vals=hitcount,d.hex:size=128 "
+			    "[active]") "{ a: [ffffffff81000000] vfs_read [ext4]           , b: a "
+					"b, c: 1       "
+					"[        12], c: sys_read                      [  0] } "
+					"hitcount:          3  "
+					"d:         ff\n" TOTALS(3, 1, 9));
 	struct text at = h.entries;
 	struct hist_text_entry e;
 
@@ -310,6 +309,27 @@ static void damaged_texts_are_no_histograms(void **state _unused_)
 	}
 }
 
+/* Places that look like the end of a key cost no more than a part of the text each. */
+static void forged_ends_cost_little(void **state _unused_)
+{
+	static char text[8 << 20];
+	size_t len =
+		(size_t)snprintf(text, sizeof(text), "%s", HEAD("keys=a,b:vals=hitcount [active]"));
+	struct hist_text h;
+	struct sum s;
+
+	while (len < sizeof(text) - 1000) {
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "{ a: x" PAD ", b: ");
+		for (size_t i = 0; i < 2000 && len < sizeof(text) - 900; i++)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "} hitcount: ");
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "} hitcount: 1\n");
+	}
+	snprintf(text + len, sizeof(text) - len, TOTALS(1, 1, 0));
+	h = parsed(text);
+	s = sum_up(&h);
+	assert_true(s.entries > 100);
+}
+
 static void several_of_a_file(void **state _unused_)
 {
 	static const char both[] =
@@ -341,6 +361,7 @@ int main(void)
 		cmocka_unit_test(tables_have_ranges_bars_and_totals),
 		cmocka_unit_test(large_numbers_stay_the_kernels),
 		cmocka_unit_test(damaged_texts_are_no_histograms),
+		cmocka_unit_test(forged_ends_cost_little),
 		cmocka_unit_test(several_of_a_file),
 	};
 

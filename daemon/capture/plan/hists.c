@@ -16,6 +16,12 @@ void hists_deinit(struct hists *h)
 	*h = (struct hists){ 0 };
 }
 
+bool capture_counts_only(const struct capture_request *request)
+{
+	return request->hists.count && !request->event_count && !request->functions.tracer &&
+	       !request->kprobes.count && !request->uprobes.count && !request->sampling.hz;
+}
+
 int hists_check(const struct capture_request *request, struct error *err)
 {
 	const char *other = request->top_level ? "the top-level buffer"

@@ -30,6 +30,11 @@ struct hists {
 };
 void hists_deinit(struct hists *h);
 
+/*
+ * True if it has histograms, and nothing that brings events, samples or symbols: the stream has no
+ * addresses then, if the histograms have none.
+ */
+bool capture_counts_only(const struct capture_request *request);
 /* Whether the request's other parts go with its histograms. */
 int hists_check(const struct capture_request *request, struct error *err);
 /* Upper bound of the kernel's memory for them, in bytes. 0 for what is no histogram. */

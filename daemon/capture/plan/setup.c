@@ -110,7 +110,8 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 	if (r < 0)
 		return r;
 	/* Without events there are no tasks to name. */
-	s->counts_only = !ret->request.event_count && !ret->request.functions.tracer;
+	s->counts_only = capture_counts_only(&ret->request);
+	s->copies_marks = s->copies_marks && !s->counts_only;
 	s->has_tasks = !s->counts_only && has_event(names, count, "task:task_newtask");
 	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
 			       &request->bounds, names, count, err);
