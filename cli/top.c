@@ -510,6 +510,8 @@ static int top_run(const struct options *o)
 	if (t.on_screen)
 		top_screen_close();
 	t.on_screen = false;
+	if (r == 0 && t.session.watched && !t.quits && !o->quiet)
+		cli_warn("session %s has ended", t.session.name);
 	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 
