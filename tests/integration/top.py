@@ -258,7 +258,7 @@ def refusals(test):
             (["nothing"], 2, "top has no table 'nothing'"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
-            (["--by", "color"], 2, "they are made by"),
+            (["--by", "color"], 2, "they are made by thread, comm, process, cpu, irq, call\n"),
             (["-t", "3s", "--sort", "color"], 1, "no table has a column 'color'"),
             (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
         r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
