@@ -81,7 +81,7 @@ static const struct event_option top_usual_events[] = {
 };
 static const char *const top_usual_names[] = { "sched", "irq", "syscalls", "counts" };
 
-/* What rows of live tables may stand for, each once. Returns their number. */
+/* Lists once each what rows of live tables may stand for. Returns the number. */
 static size_t top_list_by(const char *ret[static BY_MAX])
 {
 	size_t report_count, count = 0;
