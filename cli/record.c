@@ -287,8 +287,13 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 		}
 		return 0;
 	}
-	/* However the session ended, fetch its data; the Stop's reply reports errors. */
+	/*
+	 * However the session ended, fetch its data; the Stop's reply reports errors. But a
+	 * cancelled one is gone.
+	 */
 	if (m->id == rec->attach_id && !rec->stream) {
+		if (m->error && m->error->code == ECANCELED)
+			return control_error(m->error, err);
 		rec->dest.ended_early = record_ended_early(rec, m);
 		return record_send_stop(rec, err);
 	}

@@ -305,7 +305,9 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 			  format->name);
 	else
 		return 0;
-	return policy_hint_allow(err, "write .json, .pftrace or .txt, without --raw-addresses",
+	return policy_hint_allow(err,
+				 "write .json, .pftrace or .txt, without --raw-addresses; reports "
+				 "and top read a .traced",
 				 "raw_addresses = yes");
 }
 

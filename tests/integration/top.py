@@ -179,6 +179,21 @@ def session_refusals(test):
     check(test.run("cancel", "-q", name).status == 0, "cancel")
 
 
+def session_cancelled(test):
+    """Its owner and a watcher are told."""
+    name = f"{test.name}-gone"
+    owner = test.start("record", "-q", "--name", name, "-e", "sched", "-o", "x.json")
+    test.wait_for_recording(name)
+    watcher = test.start("top", "--batch", "--session", name)
+    watcher.stdout.readline()
+    check(test.run("cancel", "-q", name).status == 0, "cancel")
+    r = test.finish(watcher)
+    check(r.status == 0 and f"session {name} has ended" in r.err, r)
+    r = test.finish(owner)
+    check(r.status == 1 and r.err == f"tracectl: {name}: cancelled: nothing was written\n", r)
+    check(test.files() == [], test.files())
+
+
 def decay(test):
     """A task that worked a moment ago is still seen, with less each second."""
     for decays in (False, True):
@@ -243,7 +258,7 @@ def refusals(test):
             (["nothing"], 2, "top has no table 'nothing'"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
-            (["--by", "color"], 2, "they are made by"),
+            (["--by", "color"], 2, "they are made by thread, comm, process, cpu, irq, call\n"),
             (["-t", "3s", "--sort", "color"], 1, "no table has a column 'color'"),
             (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
         r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
@@ -419,6 +434,7 @@ def main():
     test.case("decay", decay)
     test.case("of a session", of_a_session, daemon=True)
     test.case("session refusals", session_refusals, daemon=True)
+    test.case("session cancelled", session_cancelled, daemon=True)
     test.case("page", page)
     test.case("resizing", resizing)
     test.case("terminal goes", terminal_goes)
