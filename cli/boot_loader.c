@@ -95,6 +95,16 @@ static int grub_add(const char *root, const char *words, struct error *err)
 	return boot_loader_replace(path, text, err);
 }
 
+/* A blank, or a newline behind a comment. kernel-install takes newlines for blanks. */
+static const char *cmdline_separator(const struct buf *line)
+{
+	const char *last = line->len ? memrchr(line->data, '\n', line->len) : NULL;
+
+	if (!line->len)
+		return "";
+	return *(last ? last + 1 : line->data) == '#' ? "\n" : " ";
+}
+
 /* words NULL: only takes ours away. Returns 1: written. */
 static int cmdline_change(const char *root, const char *words, struct error *err)
 {
@@ -113,8 +123,13 @@ static int cmdline_change(const char *root, const char *words, struct error *err
 	had = boot_loader_strip(old.data);
 	if (!words && !had)
 		return 0;
-	old.data[strcspn(old.data, "\n")] = '\0';
-	buf_printf(&new, "%s%s%s\n", old.data, words && *old.data ? " " : "", words ?: "");
+	old.len = strlen(old.data);
+	while (old.len && strchr(" \t\n", old.data[old.len - 1]))
+		old.len--;
+	buf_append(&new, old.data, old.len);
+	if (words)
+		buf_printf(&new, "%s%s", cmdline_separator(&old), words);
+	buf_putc(&new, '\n');
 	if (!buf_string(&new))
 		return error_errno(err, -ENOMEM, KERNEL_CMDLINE);
 	r = boot_loader_replace(path, new.data, err);

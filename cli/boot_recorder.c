@@ -35,6 +35,19 @@ static void recorder_deinit(struct recorder *r)
 }
 #define _cleanup_recorder_ _cleanup_(recorder_deinit)
 
+static int recorder_load_state(struct recorder *r, struct error *err)
+{
+	if (config_load_usual(&r->config) < 0 ||
+	    boot_recorder_state_load(&r->state, r->config.spool_dir, r->own.instance, PROC) < 0)
+		return error_errno(err, -ENOMEM, "cannot read the boot recorder's state");
+	return 0;
+}
+
+static int recorder_save_state(const struct recorder *r, struct error *err)
+{
+	return boot_recorder_state_save(&r->state, r->config.spool_dir, r->own.instance, PROC, err);
+}
+
 /* instance NULL: as configured. */
 static int recorder_load(struct recorder *r, const char *instance, struct error *err)
 {
@@ -43,27 +56,31 @@ static int recorder_load(struct recorder *r, const char *instance, struct error 
 	if (e < 0 && e != -ENOENT)
 		return error_move(err, &r->why_not);
 	r->configured = e == 0;
-	if (config_load_usual(&r->config) < 0 ||
-	    boot_recorder_state_load(&r->state, r->config.spool_dir, PROC) < 0)
-		return error_errno(err, -ENOMEM, "cannot read the boot recorder's state");
 	if (!instance)
-		return 0;
+		return recorder_load_state(r, err);
 	if (!boot_recorder_name_valid(instance))
 		return error_set(err, -EINVAL, "--instance: '%s' is not a name", instance);
 	free(r->own.instance);
 	r->own.instance = strdup(instance);
-	return r->own.instance ? 0 : error_errno(err, -ENOMEM, "%s", instance);
+	if (!r->own.instance)
+		return error_errno(err, -ENOMEM, "%s", instance);
+	return recorder_load_state(r, err);
+}
+
+static int recorder_check_root(const char *what, struct error *err)
+{
+	if (geteuid() == 0)
+		return 0;
+	error_set(err, -EPERM, "only root may use the boot recorder's ring");
+	return error_hint(err, "sudo tracectl %s", what);
 }
 
 static int recorder_open(struct recorder *r, const char *what, struct error *err)
 {
-	int e;
+	int e = recorder_check_root(what, err);
 
-	if (geteuid() != 0) {
-		error_set(err, -EPERM, "only root may use the boot recorder's ring");
-		return error_hint(err, "sudo tracectl %s", what);
-	}
-	e = tracefs_open(&r->tracefs, NULL, err);
+	if (e == 0)
+		e = tracefs_open(&r->tracefs, NULL, err);
 	r->env = (struct capture_env){ .tracefs = r->tracefs,
 				       .proc = PROC,
 				       .state_dir = r->config.state_dir };
@@ -91,7 +108,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 		e = recorder_save(&r, err);
 		r.state.armed = false;
 		if (e == 0)
-			e = boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, err);
+			e = recorder_save_state(&r, err);
 		if (e < 0)
 			return e;
 	}
@@ -142,10 +159,12 @@ static int run_arm(const struct options *o)
 		.events = { (const char *const *)r.own.events.items, r.own.events.count },
 		.tracer = r.own.tracer,
 	};
-	r.state.armed = true;
 	/* From here on the ring is of this boot, whatever happens next. */
-	if (boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, &err) < 0 ||
-	    boot_ring_arm(&r.env, &ring, &missing, &err) < 0)
+	r.state.armed = false;
+	if (recorder_save_state(&r, &err) < 0 || boot_ring_arm(&r.env, &ring, &missing, &err) < 0)
+		return cli_fail(&err);
+	r.state.armed = true;
+	if (recorder_save_state(&r, &err) < 0)
 		return cli_fail(&err);
 	if (missing.len)
 		cli_warn("no event matches%s", buf_string(&missing) ?: "");
@@ -163,8 +182,7 @@ static int run_disarm(const struct options *o)
 	    boot_ring_disarm(&r.env, r.own.instance, &err) < 0)
 		return cli_fail(&err);
 	r.state.armed = false;
-	if (r.state.of_this_boot &&
-	    boot_recorder_state_save(&r.state, r.config.spool_dir, PROC, &err) < 0)
+	if (r.state.of_this_boot && recorder_save_state(&r, &err) < 0)
 		return cli_fail(&err);
 	return CLI_WHOLE;
 }
@@ -179,15 +197,18 @@ static int enable_choose(const struct options *o, struct boot_recorder_config *c
 	c->tracer = o->tracer ? strdup(o->tracer) : NULL;
 	if (!c->instance || (o->tracer && !c->tracer))
 		return error_errno(err, -ENOMEM, "cannot configure");
+	if (o->tracer && !boot_recorder_name_valid(o->tracer))
+		return error_set(err, -EINVAL, "--tracer: '%s' is not a name", o->tracer);
 	c->size = (o->size ?: UINT64_C(32) << 20) & ~UINT64_C(0xffff);
-	if (c->size < UINT64_C(1) << 20)
-		return error_set(err, -EINVAL, "--size: at least 1M");
 	for (size_t i = 0; i < o->event_count; i++)
 		if (string_list_add_words(&c->events, o->events[i].glob) < 0)
 			return error_errno(err, -ENOMEM, "cannot configure");
 	if (!o->event_count && !o->tracer && string_list_add_words(&c->events, usual) < 0)
 		return error_errno(err, -ENOMEM, "cannot configure");
-	return 0;
+	for (size_t i = 0; i < c->events.count; i++)
+		if (boot_recorder_check_event(c->events.items[i], err) < 0)
+			return -EINVAL;
+	return boot_recorder_check_size(c->size, err);
 }
 
 static int enable_write(const char *text, const char *words, struct error *err)
@@ -231,22 +252,25 @@ static int run_enable(const struct options *o)
 	return CLI_WHOLE;
 }
 
+/* Works without a ring, and with a faulty configuration: that goes, too. */
 static int run_disable(const struct options *o)
 {
 	_cleanup_recorder_ struct recorder r = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT, why = ERROR_INIT;
 	_cleanup_buf_ struct buf next = BUF_INIT;
 
-	if (recorder_load(&r, o->instance, &err) < 0 ||
-	    recorder_open(&r, "boot-recorder disable", &err) < 0 ||
+	if (recorder_check_root("boot-recorder disable", &err) < 0 ||
 	    boot_loader_remove("", &next, &err) < 0)
 		return cli_fail(&err);
+	if (recorder_load(&r, o->instance, &why) < 0 ||
+	    recorder_open(&r, "boot-recorder disable", &why) < 0)
+		cli_warn("the ring stays as it is: %s", why.message);
+	else
+		boot_ring_disarm(&r.env, r.own.instance, NULL);
 	if (unlink(BOOT_RECORDER_FILE) < 0 && errno != ENOENT) {
 		error_errno(&err, -errno, "cannot remove " BOOT_RECORDER_FILE);
 		return cli_fail(&err);
 	}
-	/* Without the ring there is nothing to stop. */
-	boot_ring_disarm(&r.env, r.own.instance, NULL);
 	printf("the boot recorder is off%s%s", next.len ? ". Next:\n" : "\n",
 	       next.len ? buf_string(&next) ?: "" : "");
 	return CLI_WHOLE;
@@ -295,21 +319,18 @@ static int run_status(const struct options *o)
 	return CLI_WHOLE;
 }
 
-static const struct {
-	const char *word;
-	int (*run)(const struct options *o);
-} actions[] = {
-	{ "enable", run_enable }, { "disable", run_disable }, { "status", run_status },
-	{ "arm", run_arm },	  { "disarm", run_disarm },
-};
+static const char *const words[] = { "enable", "disable", "status", "arm", "disarm", NULL };
+static int (*const actions[])(const struct options *o) = { run_enable, run_disable, run_status,
+							   run_arm, run_disarm };
+_Static_assert(ARRAY_SIZE(words) == ARRAY_SIZE(actions) + 1, "a word for each action");
 
 static int boot_recorder_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-		if (strcmp(o->args[0], actions[i].word) == 0)
-			return actions[i].run(o);
+		if (strcmp(o->args[0], words[i]) == 0)
+			return actions[i](o);
 	error_set(&err, -EINVAL, "boot-recorder: '%s' is no action", o->args[0]);
 	error_hint(&err, "enable, disable, status, arm or disarm");
 	return cli_usage(&err);
@@ -331,5 +352,6 @@ const struct command command_boot_recorder = {
 	.own = OPTION_SET(OPTION(SIZE), OPTION(WRITE)),
 	.args_min = 1,
 	.args_max = 1,
+	.words = words,
 	.run = boot_recorder_run,
 };

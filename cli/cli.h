@@ -33,7 +33,6 @@ enum completion {
 	COMPLETE_POLL,
 	COMPLETE_INSTANCE,
 	COMPLETE_COMMAND, /* a command of tracectl */
-	COMPLETE_LIST,	  /* what `tracectl list` takes */
 	COMPLETE_SHELL,
 };
 
@@ -67,6 +66,11 @@ enum option_id {
 	OPT_AS,
 	OPT_KPROBE,
 	OPT_UPROBE,
+	OPT_HIST,
+	OPT_KEY,
+	OPT_VAL,
+	OPT_BUCKETS,
+	OPT_ENTRIES,
 	OPT_TOP_LEVEL,
 	OPT_PID,
 	OPT_THREAD,
@@ -164,6 +168,12 @@ struct sql_option {
 	const char *name; /* NULL: not given */
 };
 
+/* A key of a histogram. */
+struct key_option {
+	const char *field;
+	const char *modifier; /* owned, "buckets=100"; NULL: none */
+};
+
 struct merge_option {
 	const char *path;
 	const char *syncs; /* file with clock_sync events; NULL: only its own */
@@ -200,7 +210,12 @@ struct options {
 	size_t probe_count;
 	struct sql_option *sql;
 	size_t sql_count;
-	bool filter_is_probes; /* the next -f applies to the last probe, not the last event */
+	struct word_list hists, vals; /* histograms, and values of one */
+	struct key_option *keys;
+	size_t key_count;
+	const char *lone_filter; /* a filter before any event; NULL: none */
+	uint32_t entries;	 /* of a histogram; 0: not given */
+	bool filter_is_probes;	 /* the next -f applies to the last probe, not the last event */
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
@@ -261,6 +276,7 @@ struct command {
 	bool takes_command; /* "-- COMMAND" */
 	bool hidden;
 	enum completion complete;
+	const char *const *words; /* NULL, or what completion offers instead; ended by NULL */
 	int (*run)(const struct options *o);
 };
 const struct command *const *commands(size_t *ret_count);
@@ -327,5 +343,5 @@ int tracectl_main(int argc, char **argv);
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
 	command_boot_recorder, command_extract, command_convert, command_events, command_profiles,
-	command_doctor, command_recover, command_report, command_top, command_help,
+	command_doctor, command_recover, command_report, command_top, command_hist, command_help,
 	command_complete;

@@ -14,7 +14,6 @@
 #include "daemon/service/profiles.h"
 #include "event_list.h"
 #include "formats/formats.h"
-#include "kernel_list.h"
 #include "stream/poll_source.h"
 
 static void complete_offer(const char *candidate, const char *current)
@@ -134,10 +133,10 @@ static void offer_commands(const char *current)
 	}
 }
 
-static void offer_lists(const char *current)
+static void offer_words(const char *const *words, const char *current)
 {
-	for (size_t i = 0; kernel_list_words[i]; i++)
-		complete_offer(kernel_list_words[i], current);
+	for (; *words; words++)
+		complete_offer(*words, current);
 }
 
 static void offer_kind(const struct options *o, enum completion kind, const char *current)
@@ -174,9 +173,6 @@ static void offer_kind(const struct options *o, enum completion kind, const char
 		break;
 	case COMPLETE_COMMAND:
 		offer_commands(current);
-		break;
-	case COMPLETE_LIST:
-		offer_lists(current);
 		break;
 	}
 }
@@ -280,6 +276,8 @@ static int complete_run(const struct options *o)
 		offer_kind(o, awaited->complete, current);
 	else if (*current == '-')
 		offer_options(command, current);
+	else if (command && command->words)
+		offer_words(command->words, current);
 	else
 		offer_kind(o, command ? command->complete : COMPLETE_COMMAND, current);
 	return CLI_WHOLE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The table of options, and the parsing of their values. */
+#include <inttypes.h>
 #include <limits.h>
 #include <string.h>
 
@@ -133,6 +134,8 @@ DEFINE_ADD_WORD(functions)
 DEFINE_ADD_WORD(not_functions)
 DEFINE_ADD_WORD(graph_roots)
 DEFINE_ADD_WORD(trace_options)
+DEFINE_ADD_WORD(hists)
+DEFINE_ADD_WORD(vals)
 DEFINE_ADD_WORD(tracer_options)
 DEFINE_ADD_WORD(shed)
 DEFINE_ADD_WORD(reports)
@@ -272,6 +275,54 @@ static bool option_names_events(const char *filter)
 	return filter[strcspn(filter, ":\"'<>=!&|~")] == ':';
 }
 
+static int add_key(struct options *o, const char *value, struct error *err)
+{
+	struct key_option *key = *value ? vec_add_exact(o->keys, o->key_count) : NULL;
+
+	if (!key)
+		return *value ? error_errno(err, -ENOMEM, "%s", value)
+			      : error_set(err, -EINVAL, "the name is empty");
+	*key = (struct key_option){ .field = value };
+	return 0;
+}
+
+/* "log2", "64", or "100us" for a field in ns. */
+static int set_buckets(struct options *o, const char *value, struct error *err)
+{
+	struct key_option *key = o->key_count ? &o->keys[o->key_count - 1] : NULL;
+	bool is_number = *value && !value[strspn(value, "0123456789")];
+	uint64_t ns = 0;
+	char *text;
+	int n;
+
+	if (!key || key->modifier) {
+		error_set(err, -EINVAL,
+			  key ? "the key %s has buckets already" : "--buckets has no key before it",
+			  key ? key->field : "");
+		return error_hint(err, "--key latency --buckets 100us");
+	}
+	if (!is_number && strcmp(value, "log2") != 0 && parse_duration(value, &ns, NULL) < 0) {
+		error_set(err, -EINVAL, "'%s' is no size of buckets", value);
+		return error_hint(err, "give log2, a number, or a time for a field in ns: 100us");
+	}
+	n = ns		? asprintf(&text, "buckets=%" PRIu64, ns)
+	    : is_number ? asprintf(&text, "buckets=%s", value)
+			: asprintf(&text, "%s", value);
+	if (n < 0)
+		return error_errno(err, -ENOMEM, "--buckets");
+	key->modifier = text;
+	return 0;
+}
+
+static int set_entries(struct options *o, const char *value, struct error *err)
+{
+	unsigned long entries = 0;
+	int r = option_set_number(value, "entries", INT_MAX, &entries, err);
+
+	o->entries = (uint32_t)entries;
+	return r;
+}
+
 static int set_filter(struct options *o, const char *value, struct error *err)
 {
 	const char *option = "-e", *of, **filter;
@@ -279,9 +330,12 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	if (option_names_events(value))
 		return option_add_word(&o->event_filters, value, err);
 	if (!o->event_count && !o->probe_count) {
-		error_set(err, -EINVAL, "-f '%s' has no event before it", value);
-		return error_hint(err, "a filter applies to the -e or the probe before it: "
-				       "-e sched:sched_switch -f 'next_prio < 100'");
+		if (o->lone_filter) {
+			error_set(err, -EINVAL, "there are two filters");
+			return error_hint(err, "join them: --filter '(%s) && (%s)'", o->lone_filter,
+					  value);
+		}
+		return option_set_string(&o->lone_filter, value, err);
 	}
 	if (o->filter_is_probes) {
 		struct probe_option *probe = &o->probes[o->probe_count - 1];
@@ -573,6 +627,17 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
 			 "an event in a program: 'p:NAME /PATH:FUNCTION ARGUMENTS'", GROUP_WHAT,
 			 COMPLETE_NOTHING, add_uprobe },
+	[OPT_HIST] = { 0, "hist", "HIST",
+		       "a histogram in the kernel: 'EVENT:keys=FIELD:vals=FIELD if FILTER'",
+		       GROUP_WHAT, COMPLETE_NOTHING, add_hists },
+	[OPT_KEY] = { 0, "key", "FIELD", "count by this field; may be repeated", GROUP_WHAT,
+		      COMPLETE_NOTHING, add_key },
+	[OPT_VAL] = { 0, "val", "FIELD", "also add up this field; may be repeated", GROUP_WHAT,
+		      COMPLETE_NOTHING, add_vals },
+	[OPT_BUCKETS] = { 0, "buckets", "SIZE", "ranges of the key before it: log2, 64, 100us",
+			  GROUP_WHAT, COMPLETE_NOTHING, set_buckets },
+	[OPT_ENTRIES] = { 0, "entries", "N", "room for so many rows: 128 to 131072, usually 2048",
+			  GROUP_COST, COMPLETE_NOTHING, set_entries },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "record in the top-level buffer", GROUP_RARE,
 			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID",
@@ -632,7 +697,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 "exit status: COMMAND's (the default), or tracectl's", GROUP_RARE,
 			 COMPLETE_NOTHING, set_status },
 	[OPT_INSTANCE] = { 0, "instance", "NAME",
-			   "extract: this instance; convert: this buffer of a trace.dat",
+			   "extract, boot-recorder: this instance; convert: this buffer of a "
+			   "trace.dat",
 			   GROUP_WHAT, COMPLETE_INSTANCE, set_instance },
 	[OPT_LAST_BOOT] = { 0, "last-boot", NULL,
 			    "what was recorded before the machine started anew: boot-recorder",
@@ -695,8 +761,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			     COMPLETE_NOTHING, set_sync_bound },
 	[OPT_REPORT] = { 0, "report", "NAMES", "print these reports at the end; -o is not needed",
 			 GROUP_WHERE, COMPLETE_NOTHING, add_reports },
-	[OPT_SESSION] = { 0, "session", "SESSION", "report on what this flight recorder holds",
-			  GROUP_WHAT, COMPLETE_SESSION, set_session },
+	[OPT_SESSION] = { 0, "session", "SESSION", "look at this running session", GROUP_WHAT,
+			  COMPLETE_SESSION, set_session },
 	[OPT_BY] = { 0, "by", "WHAT", "what a row stands for: thread, comm, process, cpu",
 		     GROUP_WHAT, COMPLETE_NOTHING, set_by },
 	[OPT_SORT] = { 0, "sort", "COLUMN", "sort by this column; delay-p99 is a part of delay",

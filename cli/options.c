@@ -13,6 +13,11 @@ void options_deinit(struct options *o)
 	free(o->events);
 	free(o->probes);
 	free(o->sql);
+	for (size_t i = 0; i < o->key_count; i++)
+		free((char *)(uintptr_t)o->keys[i].modifier);
+	free(o->keys);
+	free(o->hists.items);
+	free(o->vals.items);
 	free(o->merges);
 	free(o->pids);
 	free(o->threads);
@@ -197,6 +202,11 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 		} else {
 			r = option_apply(o, spec_of_code(code), optarg, err);
 		}
+	}
+	if (r == 0 && o->lone_filter && (!command || command_takes(command, OPT_EVENT))) {
+		error_set(err, -EINVAL, "-f '%s' has no event before it", o->lone_filter);
+		return error_hint(err, "a filter applies to the -e or the probe before it: "
+				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
 	if (r < 0)
 		return r;

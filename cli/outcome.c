@@ -46,6 +46,7 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 		.bytes = m->bytes,
 		.span_ns = m->span_ns,
 		.own_events = m->own_events,
+		.histograms = m->histograms,
 		.event_types = m->event_types,
 		.fallback_events = m->fallback_events,
 		.incomplete = m->incomplete,
@@ -140,6 +141,8 @@ static void outcome_tell_file(const struct outcome *outcome)
 	format_count(r->events, &line);
 	buf_printf(&line, " event%s of %u type%s", r->events == 1 ? "" : "s", r->event_types,
 		   r->event_types == 1 ? "" : "s");
+	if (r->histograms)
+		buf_puts(&line, ", histograms");
 	if (cpus)
 		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
 	/* The lines below say what is missing. */
@@ -297,6 +300,7 @@ static void outcome_print_json(const struct outcome *outcome)
 	document_uint(&j, "bytes", r->bytes);
 	document_uint(&j, "events", r->events);
 	document_uint(&j, "own_events", r->own_events);
+	document_uint(&j, "histograms", r->histograms);
 	document_uint(&j, "event_types", r->event_types);
 	document_uint(&j, "lost", r->lost);
 	document_bool(&j, "incomplete", r->incomplete);
@@ -362,6 +366,11 @@ static void outcome_tell_warnings(const struct outcome *outcome, bool report_fol
 	}
 }
 
+static bool outcome_is_nothing(const struct export_result *r)
+{
+	return r->events <= r->own_events && !r->histograms;
+}
+
 static void outcome_tell_nothing(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
@@ -389,14 +398,14 @@ static void outcome_tell_missing(const struct outcome *outcome, const struct opt
 		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
 	if (r->lost)
 		outcome_tell_loss(outcome);
-	if (r->events <= r->own_events)
+	if (outcome_is_nothing(r))
 		outcome_tell_nothing(outcome, o);
 }
 
 int outcome_tell(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
-	bool nothing = r->events <= r->own_events;
+	bool nothing = outcome_is_nothing(r);
 	bool failed = outcome->session && *outcome->session->error;
 	bool missing = r->incomplete || outcome->ended_early || outcome->unmerged ||
 		       outcome->unsplit || failed || nothing;

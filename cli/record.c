@@ -254,14 +254,18 @@ static void record_watch_size(struct recording *rec, const Traced__Control__Sess
 			"'tracectl convert' writes it as .pftrace\n");
 }
 
-/* With --stream, the Attach's reply contains that of the Stop. */
+/* With --stream, the Attach's reply contains that of the Stop, unless the output hangs. */
 static int record_on_streamed(struct recording *rec, Traced__Control__Reply **reply,
 			      struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
 
-	if (m->id == rec->stop_id)
+	if (m->id == rec->stop_id) {
+		progress_clear(&rec->progress);
+		if (m->error)
+			cli_warn("%s; Ctrl-C discards it", m->error->message);
 		return 0;
+	}
 	if (m->error)
 		return control_error(m->error, err);
 	rec->dest.ended_early = record_ended_early(rec, m);
@@ -283,8 +287,13 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 		}
 		return 0;
 	}
-	/* However the session ended, fetch its data; the Stop's reply reports errors. */
+	/*
+	 * However the session ended, fetch its data; the Stop's reply reports errors. But a
+	 * cancelled one is gone.
+	 */
 	if (m->id == rec->attach_id && !rec->stream) {
+		if (m->error && m->error->code == ECANCELED)
+			return control_error(m->error, err);
 		rec->dest.ended_early = record_ended_early(rec, m);
 		return record_send_stop(rec, err);
 	}
@@ -515,12 +524,12 @@ const struct command command_record = {
 		"  tracectl record --ring -b 16M -o last.json\n"
 		"  tracectl record -t 10s --report sched,irq",
 	.options = OPTION_SET(OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT),
-			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTIONS_TASKS,
-			      OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST, OPTION(RING),
-			      OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE, OPTION(NAME),
-			      OPTION(STATUS), OPTION(REPORT), OPTION(BY), OPTION(SORT), OPTION(TOP),
-			      OPTION(MIN), OPTION(TASK), OPTION(CSV), OPTION(TGID),
-			      OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
+			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(HIST),
+			      OPTIONS_TASKS, OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST,
+			      OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE,
+			      OPTION(NAME), OPTION(STATUS), OPTION(REPORT), OPTION(BY),
+			      OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK), OPTION(CSV),
+			      OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
 			      OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,

@@ -278,6 +278,10 @@ static int reporting_summarize(struct reporting *r, struct error *err)
 
 	if (!r->o->summary)
 		return 0;
+	if (r->o->arg_count == 1 && !r->o->session && report_is_name(r->o->args[0]))
+		return error_set(err, -EINVAL,
+				 "report: the recording is missing: tracectl report "
+				 "timehist --summary IN");
 	if (reports->count != 1 || strcmp(r->reports.names[0], "timehist") != 0) {
 		error_set(err, -EINVAL, "--summary is of the report timehist alone");
 		return error_hint(err, "tracectl report timehist --summary IN");

@@ -39,6 +39,11 @@ static int report_events_take(struct report_events *e, const struct report_optio
 	while ((word = strsep(&rest, " "))) {
 		size_t i = 0;
 
+		/* A histogram has to be chosen. */
+		if (!strcmp(word, "--hist")) {
+			strsep(&rest, " ");
+			continue;
+		}
 		if (!strcmp(word, "-p")) {
 			e->tracer = strsep(&rest, " ");
 			continue;
@@ -85,6 +90,8 @@ static bool report_events_suffice(const struct options *o, const char *needed)
 
 	if (!strncmp(needed, TRACER, strlen(TRACER)))
 		return o->tracer && !strcmp(o->tracer, needed + strlen(TRACER));
+	if (!strncmp(needed, "--hist", 6))
+		return o->hists.count > 0;
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(system, " "), system);
 	for (size_t i = 0; i < o->event_count; i++)
 		if (report_events_has(o->events[i].glob, first))

@@ -137,10 +137,14 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_graph_roots = o->graph_roots.count;
 	s.message.options = (char **)o->trace_options.items;
 	s.message.n_options = o->trace_options.count;
+	s.message.conditions = (char **)o->on.items;
+	s.message.n_conditions = o->on.count;
 	s.message.tracer_options = (char **)o->tracer_options.items;
 	s.message.n_tracer_options = o->tracer_options.count;
 	s.message.sql = s.sql.list;
 	s.message.n_sql = s.sql.count;
+	s.message.hists = (char **)o->hists.items;
+	s.message.n_hists = o->hists.count;
 	s.message.stop_us = o->stop_us;
 	s.message.graph_depth = o->graph_depth;
 	s.message.top_level = o->top_level;

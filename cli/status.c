@@ -372,6 +372,6 @@ const struct command command_list = {
 		"events.",
 	.options = OPTION_SET(OPTION(JSON)),
 	.args_max = 1,
-	.complete = COMPLETE_LIST,
+	.words = kernel_list_words,
 	.run = list_run,
 };

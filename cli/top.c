@@ -31,6 +31,7 @@
 /* Rows of each table for --batch. */
 #define BATCH_ROWS 10
 #define PIECE (256U << 10)
+#define BY_MAX 16
 
 /* CPU times, and when they were read. */
 struct top_spent {
@@ -80,24 +81,41 @@ static const struct event_option top_usual_events[] = {
 };
 static const char *const top_usual_names[] = { "sched", "irq", "syscalls", "counts" };
 
+/* Lists once each what rows of live tables may stand for. Returns the number. */
+static size_t top_list_by(const char *ret[static BY_MAX])
+{
+	size_t report_count, count = 0;
+	const struct report_about *reports = report_all(&report_count);
+
+	for (size_t i = 0; i < report_count; i++) {
+		if (!report_is_live(reports[i].name))
+			continue;
+		for (const char *const *by = reports[i].by; by && *by; by++) {
+			size_t same = 0;
+
+			while (same < count && strcmp(ret[same], *by) != 0)
+				same++;
+			if (same == count && count < BY_MAX)
+				ret[count++] = *by;
+		}
+	}
+	return count;
+}
+
 /* The usual tables that can't be made by it are made as usual. */
 static int top_check_by(const struct top *t, struct error *err)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
-	size_t count;
-	const struct report_about *reports = report_all(&count);
+	const char *names[BY_MAX];
+	const size_t count = t->o->by ? top_list_by(names) : 0;
 
-	for (size_t i = 0; t->o->by && i < count; i++) {
-		if (!report_is_live(reports[i].name))
-			continue;
-		for (const char *const *by = reports[i].by; by && *by; by++) {
-			if (!strcmp(*by, t->o->by))
-				return 0;
-			buf_printf(&all, "%s%s", all.len ? ", " : "", *by);
-		}
-	}
 	if (!t->o->by)
 		return 0;
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(names[i], t->o->by))
+			return 0;
+		buf_printf(&all, "%s%s", i ? ", " : "", names[i]);
+	}
 	error_set(err, -EINVAL, "no table of top is made by '%s'", t->o->by);
 	return error_hint(err, "they are made by %s", buf_string(&all) ?: "?");
 }
@@ -412,12 +430,16 @@ static int top_loop(struct top *t, struct error *err)
 /* A running session has its own choice of events. */
 static int top_check_session(const struct options *o, struct error *err)
 {
-	const char *other = o->event_count ? "event"
-			    : o->profile   ? "profile"
-			    : o->pid_count ? "pid"
-			    : o->cpus	   ? "cpus"
-			    : o->name	   ? "name"
-					   : NULL;
+	const char *other = o->event_count	  ? "event"
+			    : o->profile	  ? "profile"
+			    : o->pid_count	  ? "pid"
+			    : o->cpus		  ? "cpus"
+			    : o->name		  ? "name"
+			    : o->buffer_bytes	  ? "buffer"
+			    : o->max_memory	  ? "max-memory"
+			    : o->max_cpu_permille ? "max-cpu"
+			    : o->shed.count	  ? "shed"
+						  : NULL;
 
 	if (!o->session || !other)
 		return 0;
@@ -428,11 +450,10 @@ static int top_check_session(const struct options *o, struct error *err)
 /* A session that is not our own has its own end. */
 static void top_end_later(const struct options *o)
 {
-	const struct itimerval in = {
-		.it_value = { .tv_sec = (time_t)(o->duration_ns / NSEC_PER_SEC),
-			      .tv_usec =
-				      (suseconds_t)(o->duration_ns % NSEC_PER_SEC / NSEC_PER_USEC) }
-	};
+	/* 0 would be no timer. */
+	const uint64_t us = MAX(o->duration_ns / NSEC_PER_USEC, UINT64_C(1));
+	const struct itimerval in = { .it_value = { (time_t)(us / USEC_PER_SEC),
+						    (suseconds_t)(us % USEC_PER_SEC) } };
 
 	if (o->session && o->duration_ns)
 		setitimer(ITIMER_REAL, &in, NULL);
@@ -443,7 +464,8 @@ static int top_start(struct top *t, struct error *err)
 	struct options recorded = *t->o;
 	int r;
 
-	if (!recorded.event_count && !recorded.profile && !recorded.tracer) {
+	if (!recorded.event_count && !recorded.profile && !recorded.tracer &&
+	    !recorded.hists.count) {
 		recorded.events = (struct event_option *)(uintptr_t)top_usual_events;
 		recorded.event_count = ARRAY_SIZE(top_usual_events);
 	}
@@ -507,6 +529,8 @@ static int top_run(const struct options *o)
 	if (t.on_screen)
 		top_screen_close();
 	t.on_screen = false;
+	if (r == 0 && t.session.watched && !t.quits && !o->quiet)
+		cli_warn("session %s has ended", t.session.name);
 	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 

@@ -71,8 +71,7 @@ static void decay_take_cells(struct decay_row *r, const struct table *t, size_t 
 		const enum decay_way way = decay_way_of(&t->columns[i]);
 		const uint64_t value = t->cells[row * t->column_count + i].count;
 
-		if (way == DECAY_KEY ||
-		    (t->columns[i].kind == COLUMN_TIME && value == TABLE_UNKNOWN))
+		if (way == DECAY_KEY || value == TABLE_UNKNOWN)
 			continue;
 		if (way == DECAY_LARGEST)
 			r->one[i] = MAX(r->one[i], value);
@@ -101,6 +100,11 @@ static int decay_take_table(struct rows *rows, const struct table *t, double wei
 	return 0;
 }
 
+static uint64_t decay_round(double mean)
+{
+	return mean < 0x1p64 ? (uint64_t)mean : TABLE_UNKNOWN;
+}
+
 static void decay_put_row(struct table *to, const struct decay_row *r, double weight)
 {
 	const struct table *t = r->in;
@@ -116,18 +120,32 @@ static void decay_put_row(struct table *to, const struct decay_row *r, double we
 		else if (!r->known[i])
 			table_put_count(to, TABLE_UNKNOWN);
 		else if (way == DECAY_MEAN)
-			table_put_count(to, (uint64_t)(r->sum[i] / weight + 0.5));
+			table_put_count(to, decay_round(r->sum[i] / weight + 0.5));
 		else
 			table_put_count(to, r->one[i]);
 	}
 }
 
-/* The table of another window with the same columns; or NULL. */
+static bool decay_has_columns_of(const struct table *t, const struct table *like)
+{
+	if (t->column_count != like->column_count)
+		return false;
+	for (size_t i = 0; i < t->column_count; i++)
+		if (t->columns[i].kind != like->columns[i].kind ||
+		    strcmp(t->columns[i].name, like->columns[i].name) != 0)
+			return false;
+	return true;
+}
+
+/*
+ * The table of another window with the same columns; or NULL. A hostile decoder may send others
+ * under the same name: a text's place would then be any number.
+ */
 static const struct table *decay_find(const struct frame_tables *window, const struct table *like)
 {
 	for (size_t i = 0; i < window->count; i++)
 		if (!strcmp(window->tables[i]->name, like->name) &&
-		    window->tables[i]->column_count == like->column_count)
+		    decay_has_columns_of(window->tables[i], like))
 			return window->tables[i];
 	return NULL;
 }

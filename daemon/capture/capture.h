@@ -114,6 +114,7 @@ struct capture_request {
 	struct capture_words kprobe_filters, uprobe_filters;
 	const struct capture_sql *sql; /* events made of two others, each of events before it */
 	size_t sql_count;
+	struct capture_words hists;   /* histograms in the kernel: plan/hist_spec.h */
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
 	/*
 	 * Take what programs write into the top level's trace_marker, too (Linux 6.16). Ignored

@@ -255,7 +255,7 @@ static void doctor_check_latencies(struct examination *x)
 			buf_printf(&lacks, "%s%s", lacks.len ? ", " : "", latency_config(names[i]));
 	}
 	if (lacks.len)
-		buf_puts(&lacks, " would add the others");
+		buf_printf(&lacks, " would add %s", has.len ? "the others" : "them");
 	found(x, "latencies", DOCTOR_OK, NULL, "tracers of latencies: %s%s%s",
 	      has.len ? buf_string(&has) ?: "?" : "none", lacks.len ? "; " : "",
 	      lacks.len ? buf_string(&lacks) ?: "?" : "");

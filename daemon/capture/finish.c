@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "base/io.h"
+#include "daemon/capture/histograms.h"
 #include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
 
@@ -39,6 +40,8 @@ static int finish_write_end(struct capture *c, enum capture_end reason)
 	r = run_write_syncs(run);
 	if (r == 0)
 		r = clocks_write(&s, &run->writer, CLOCK_PHASE_END);
+	if (r == 0)
+		r = histograms_write(c);
 	if (r == 0)
 		r = run_write_counts(run, CLOCK_PHASE_END);
 	if (!c->setup.ring_mode)
@@ -258,6 +261,8 @@ int capture_take_part(struct capture *c, struct capture_part *ret, struct error 
 	if (c->setup.ring_mode || !run->running || run->full || atomic_load(&run->off))
 		return error_set(err, -ESHUTDOWN, "the recording has ended");
 	r = finish_part_names(c, err);
+	if (r == -ECANCELED)
+		return error_set(err, -ESHUTDOWN, "the recording has ended at its threshold");
 	if (r < 0)
 		return r;
 	began = now_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -270,6 +275,8 @@ int capture_take_part(struct capture *c, struct capture_part *ret, struct error 
 		r = run_write_syncs(run);
 	if (r == 0)
 		r = run_write_clocks(run);
+	if (r == 0)
+		r = histograms_write(c);
 	if (r == 0)
 		r = run_write_counts(run, CLOCK_PHASE_PERIODIC);
 	run->full |= r == -EDQUOT;

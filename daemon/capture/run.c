@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include "base/io.h"
+#include "daemon/capture/histograms.h"
 #include "daemon/capture/recording.h"
 
 /*
@@ -166,7 +167,8 @@ int capture_set_tracing(struct capture *c, bool on)
 
 	if (!on)
 		run_copy_marks(&c->run, false);
-	r = run_set_tracing(&c->run, on) ?: noted;
+	r = hists_switch(&s->hists, c->run.rings[BUFFER_MAIN].dir, on);
+	r = run_set_tracing(&c->run, on) ?: r ?: noted;
 	if (on && r == 0 && run_copy_marks(&c->run, true) < 0)
 		report_warn_missing(&c->report, "programs' writes to the top level's trace_marker "
 						"cannot be recorded");
@@ -235,6 +237,9 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	run->writer.fd = stream_fd;
 	clocks_read(&run->clocks_start);
 	r = c->setup.ring_mode ? 0 : run_write_start(run);
+	/* A follower learns at the stream's begin that there are histograms. */
+	if (r == 0 && c->setup.streamed)
+		r = histograms_write(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	/* The rest of the start is short; to measure it would leave events. */
@@ -245,7 +250,9 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 				   c->setup.instance);
 	run->running = true;
 	run->start_boot_ns = now_ns(CLOCK_BOOTTIME);
-	capture_sync_start(c);
+	/* Without events there are no times to relate. */
+	if (!c->setup.counts_only)
+		capture_sync_start(c);
 	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
@@ -390,7 +397,8 @@ static int run_periodic(struct capture *c, uint64_t now)
 		if (!run->flush.with_counts)
 			r = run_write_counts(run, CLOCK_PHASE_PERIODIC);
 		run->next_stats = now + STATS_NS;
-		if (r == 0 && !setup->has_tasks && run->names_done && !run->rescan.processes)
+		if (r == 0 && !setup->has_tasks && !setup->counts_only && run->names_done &&
+		    !run->rescan.processes)
 			task_scan_start(&run->rescan, setup->env.proc, &run->known);
 	}
 	if (r == 0)
@@ -500,7 +508,7 @@ static int run_dispatch(struct capture *c, struct error *err)
 	r = run_take_polls(run);
 	if (r < 0)
 		return r;
-	r = run_is_followed(c) ? run_flush(run, now) : 0;
+	r = run_is_followed(c) ? histograms_write_due(c, now) ?: run_flush(run, now) : 0;
 	return r < 0 ? r : more | r;
 }
 

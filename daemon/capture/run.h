@@ -63,7 +63,7 @@ struct capture_run {
 	struct sync *syncs; /* owned */
 	size_t sync_count, syncs_written;
 
-	uint64_t start_boot_ns, tick_ns, next_tick, next_stats, next_clocks;
+	uint64_t start_boot_ns, tick_ns, next_tick, next_stats, next_clocks, next_hists;
 	struct overhead overhead;
 	uint64_t cpu_ns; /* CPU time spent so far */
 };

@@ -10,9 +10,9 @@
 #include "base/vec.h"
 #include "daemon/service/spool.h"
 
-#define STATE_FILE "boot-recorder.state"
 #define STATE_MAX (64U << 10)
-#define SPOOL_NAME "last-boot"
+/* A session's name has no '+', so none is taken for a recording of a crash. */
+#define SPOOL_NAME "0+last-boot"
 #define SIZE_DEFAULT (UINT64_C(32) << 20)
 /* Less than a sub-buffer for each CPU of a large machine is of no use. */
 #define SIZE_MIN (UINT64_C(1) << 20)
@@ -33,6 +33,21 @@ bool boot_recorder_name_valid(const char *name)
 				  "0123456789_-.");
 
 	return len && !name[len] && len <= BOOT_RECORDER_NAME_MAX && *name != '.';
+}
+
+int boot_recorder_check_size(uint64_t bytes, struct error *err)
+{
+	if (bytes >= SIZE_MIN && bytes <= SIZE_MAX_BYTES)
+		return 0;
+	return error_set(err, -EINVAL, "size: it must be between 1M and 1T");
+}
+
+int boot_recorder_check_event(const char *glob, struct error *err)
+{
+	if (!glob[strspn(glob, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			       "0123456789_-.:*?[]!^")])
+		return 0;
+	return error_set(err, -EINVAL, "events: '%s' is no pattern of events' names", glob);
 }
 
 struct config_source {
@@ -58,14 +73,21 @@ static bool config_take_size(struct config_source *s, const char *value)
 {
 	uint64_t bytes;
 
-	if (parse_size(value, &bytes, &s->why) < 0)
+	if (parse_size(value, &bytes, &s->why) < 0 || boot_recorder_check_size(bytes, &s->why) < 0)
 		return false;
-	if (bytes < SIZE_MIN || bytes > SIZE_MAX_BYTES) {
-		error_set(&s->why, -EINVAL, "size: %s is not between 1M and 1T", value);
-		return false;
-	}
 	s->config->size = bytes;
 	return true;
+}
+
+static void config_take_events(struct config_source *s, const char *value)
+{
+	struct string_list *events = &s->config->events;
+	size_t i = events->count;
+
+	s->no_memory |= string_list_add_words(events, value) < 0;
+	while (!s->no_memory && i < events->count &&
+	       boot_recorder_check_event(events->items[i], &s->why) == 0)
+		i++;
 }
 
 static int config_take(void *userdata, const char *section, const char *key, const char *value)
@@ -83,7 +105,7 @@ static int config_take(void *userdata, const char *section, const char *key, con
 	else if (strcmp(key, "size") == 0)
 		return config_take_size(s, value);
 	else if (strcmp(key, "events") == 0)
-		s->no_memory |= string_list_add_words(&s->config->events, value) < 0;
+		config_take_events(s, value);
 	else
 		error_set(&s->why, -EINVAL,
 			  "unknown key '%s'; there are instance, size, events and tracer", key);
@@ -127,11 +149,11 @@ int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path
 int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out)
 {
 	buf_printf(out, "# Written by 'tracectl boot-recorder enable'.\n[boot-recorder]\n");
-	buf_printf(out, "instance = %s\nsize = %lluK\nevents =", c->instance,
+	buf_printf(out, "instance = %s\nsize = %lluK\n", c->instance,
 		   (unsigned long long)(c->size / 1024));
+	/* inih reads 200 characters of a line. */
 	for (size_t i = 0; i < c->events.count; i++)
-		buf_printf(out, " %s", c->events.items[i]);
-	buf_puts(out, "\n");
+		buf_printf(out, "events = %s\n", c->events.items[i]);
 	if (c->tracer)
 		buf_printf(out, "tracer = %s\n", c->tracer);
 	return buf_error(out);
@@ -177,21 +199,28 @@ static int state_copy(char **ret, const char *value)
 	return value && !*ret ? -ENOMEM : 0;
 }
 
+/* To be freed; NULL: out of memory. */
+static char *state_path(const char *spool_dir, const char *instance)
+{
+	char *path;
+
+	return asprintf(&path, "%s/boot-recorder-%s.state", spool_dir, instance) < 0 ? NULL : path;
+}
+
 int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
-			     const char *proc)
+			     const char *instance, const char *proc)
 {
 	_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
-	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID), *path = NULL;
+	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID);
+	_cleanup_free_ char *path = state_path(spool_dir, instance);
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *lines[8], *found;
 	char *save = NULL;
 	size_t count = 0;
 
 	*ret = s;
-	if (asprintf(&path, "%s/" STATE_FILE, spool_dir) < 0) {
-		path = NULL;
+	if (!path)
 		return -ENOMEM;
-	}
 	if (read_file_at(AT_FDCWD, path, STATE_MAX, &text) < 0 || !buf_string(&text))
 		return 0;
 	for (char *p = strtok_r(text.data, "\n", &save); p && count < ARRAY_SIZE(lines);
@@ -234,10 +263,11 @@ static int replace_file(const char *path, const struct buf *text)
 }
 
 int boot_recorder_state_save(const struct boot_recorder_state *s, const char *spool_dir,
-			     const char *proc, struct error *err)
+			     const char *instance, const char *proc, struct error *err)
 {
 	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID);
-	_cleanup_free_ char *kernel = read_line_of(proc, "version"), *path = NULL;
+	_cleanup_free_ char *kernel = read_line_of(proc, "version");
+	_cleanup_free_ char *path = state_path(spool_dir, instance);
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	int r = make_dir(spool_dir, 0700, err);
 
@@ -245,10 +275,8 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 		return r;
 	buf_printf(&text, "boot %s\nkernel %s\narmed %s\nsaved %s\nend .\n", boot ?: "",
 		   kernel ?: "", s->armed ? "yes" : "no", s->saved ?: "");
-	if (asprintf(&path, "%s/" STATE_FILE, spool_dir) < 0)
-		path = NULL;
 	r = !path || buf_error(&text) ? -ENOMEM : replace_file(path, &text);
-	return r < 0 ? error_errno(err, r, "cannot write %s", path ?: STATE_FILE) : 0;
+	return r < 0 ? error_errno(err, r, "cannot write %s", path ?: "its state") : 0;
 }
 
 struct kept {

@@ -30,12 +30,16 @@ void boot_recorder_config_deinit(struct boot_recorder_config *c);
  */
 int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path,
 			      struct error *err);
-/* Appends the file's text. 0 or -ENOMEM. */
+/* Appends the file's text. Its values must be valid. 0 or -ENOMEM. */
 int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out);
 /* Whether the kernel takes the name in trace_instance=. */
 bool boot_recorder_name_valid(const char *name);
+/* -EINVAL: not a size, or none for a ring. */
+int boot_recorder_check_size(uint64_t bytes, struct error *err);
+/* -EINVAL: not a glob of events' names. */
+int boot_recorder_check_event(const char *glob, struct error *err);
 
-/* The state file in the spool's folder. Strings are owned; NULL: unknown. */
+/* The state file of an instance, in the spool's folder. Strings are owned; NULL: unknown. */
 struct boot_recorder_state {
 	bool of_this_boot;
 	bool armed;   /* in that boot */
@@ -46,10 +50,10 @@ void boot_recorder_state_deinit(struct boot_recorder_state *s);
 #define _cleanup_boot_recorder_state_ _cleanup_(boot_recorder_state_deinit)
 /* A missing or damaged file says nothing. 0 or -ENOMEM. */
 int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
-			     const char *proc);
+			     const char *instance, const char *proc);
 /* Replaces the file, as of this boot and its kernel. */
 int boot_recorder_state_save(const struct boot_recorder_state *s, const char *spool_dir,
-			     const char *proc, struct error *err);
+			     const char *instance, const char *proc, struct error *err);
 
 /*
  * Moves the last boot's events into a file of the spool, and removes the oldest of such files.

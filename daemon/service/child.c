@@ -37,6 +37,7 @@ struct child {
 	int fd;		/* read end of the result pipe */
 	int connection; /* connection to a service, instead of process; closing it ends the service;
 			   or -EBADF */
+	pid_t pid;	/* 0: a service's, which it has not told */
 	struct buf result;
 	siginfo_t status;
 	bool exited, closed;
@@ -307,6 +308,7 @@ static int child_fork(struct child *c, const struct child_spec *spec, int result
 		return error_errno(err, -errno, "can't start the %s", spec->what);
 	if (pid == 0)
 		child_exec(spec, result_fd, parent);
+	c->pid = pid;
 	r = loop_add_child(c->loop, &c->process, pid, child_on_exit, c);
 	if (r < 0) {
 		kill(pid, SIGKILL);
@@ -327,6 +329,7 @@ static int child_ask_service(struct child *c, const struct child_spec *spec, int
 	struct sockaddr_un sa = { .sun_family = AF_UNIX };
 	size_t fds_size = sizeof(int) * (spec->fd_count + 1), len = strlen(spec->service);
 	_cleanup_buf_ struct buf args = BUF_INIT;
+	const int on = 1;
 	struct iovec iov;
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control };
 	int *fds = (int *)(void *)CMSG_DATA(&control.header);
@@ -348,6 +351,7 @@ static int child_ask_service(struct child *c, const struct child_spec *spec, int
 	fds[spec->fd_count] = result_fd;
 	c->connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (c->connection < 0 ||
+	    setsockopt(c->connection, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0 ||
 	    connect(c->connection, (const struct sockaddr *)&sa, sizeof(sa)) < 0 ||
 	    sendmsg(c->connection, &msg, MSG_NOSIGNAL) < 0) {
 		error_errno(err, -errno, "can't start the %s: %s", spec->what, spec->service);
@@ -385,6 +389,33 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 		return error_errno(err, r, "can't watch the %s", spec->what);
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+/* A service's process sends one message: the kernel adds its number. */
+pid_t child_pid(struct child *c)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	const struct cmsghdr *h;
+	struct ucred peer;
+
+	if (c->pid || c->connection < 0 || recvmsg(c->connection, &msg, MSG_DONTWAIT) < 0)
+		return c->pid;
+	h = CMSG_FIRSTHDR(&msg);
+	if (h && h->cmsg_level == SOL_SOCKET && h->cmsg_type == SCM_CREDENTIALS &&
+	    h->cmsg_len == CMSG_LEN(sizeof(peer))) {
+		memcpy(&peer, CMSG_DATA(h), sizeof(peer));
+		c->pid = peer.pid;
+	}
+	return c->pid;
 }
 
 /* Receives the message of child_ask_service(). Returns the number of descriptors, or -errno. */
@@ -435,7 +466,7 @@ int child_serve(int connection, int (*run)(int argc, char **argv))
 
 	child_set_signals();
 	count = child_receive_request(connection, args, &len, fds);
-	if (count < 1)
+	if (count < 1 || send(connection, "", 1, MSG_NOSIGNAL) != 1)
 		return EXIT_FAILURE;
 	fds[count] = connection;
 	if (child_place_descriptors(fds, count + 1) < 0 ||

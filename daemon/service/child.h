@@ -11,6 +11,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "daemon/service/loop.h"
@@ -43,6 +44,9 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 /* Kills the child if it still lives, without calling done. */
 struct child *child_free(struct child *c);
 DEFINE_CLEANUP_FUNC(struct child *, child_free);
+
+/* 0: unknown, as a service's process may not have begun. */
+pid_t child_pid(struct child *c);
 
 /* In a service's process: receives the request and calls run; returns an exit status. */
 int child_serve(int connection, int (*run)(int argc, char **argv));

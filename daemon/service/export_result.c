@@ -69,6 +69,7 @@ static void export_result_fill(Traced__Control__ExportResult *to, const struct e
 	to->peak_rss_bytes = from->peak_rss_bytes;
 	to->span_ns = from->span_ns;
 	to->own_events = from->own_events;
+	to->histograms = from->histograms;
 	to->clock = from->clock ?: (char *)"";
 	to->segment_ends = from->segment_ends;
 	to->n_segment_ends = from->segment_count;

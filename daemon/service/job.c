@@ -53,6 +53,12 @@ static void job_unwatch(struct job *j)
 		capture_watch(s->capture, false);
 }
 
+static void job_free_child(struct job *j)
+{
+	j->stall = stall_free(j->stall);
+	j->child = child_free(j->child);
+}
+
 /* The follow may be in one of its callbacks: job_free() frees it. */
 void job_over(struct job *j)
 {
@@ -73,7 +79,7 @@ void job_over(struct job *j)
 	taking_forget_job(j->taking);
 	j->taking = NULL;
 	job_unwatch(j);
-	j->child = child_free(j->child);
+	job_free_child(j);
 	j->out_fd = closer_close(m->closer, j->uid, CLOSER_FILE, j->out_fd);
 	merging_deinit(&j->merging, m->closer, j->uid);
 	j->part_fd = close_fd(j->part_fd);
@@ -194,8 +200,6 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 		return error_hint(err, "wait for some of the %d replies", CONNECTION_IN_FLIGHT_MAX);
 	}
 	r = output ? job_check_output(kind, output, fd_count ? fds[0] : -EBADF, err) : 0;
-	if (r >= 0 && output)
-		r = policy_check_output(connection->manager, connection->uid, output, err);
 	if (r >= 0 && output)
 		r = order_options(output, &options, &watch, err);
 	if (r < 0)
@@ -367,7 +371,7 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 	struct session *s = j->session;
 	bool followed = j->follow && s;
 
-	j->child = child_free(j->child);
+	job_free_child(j);
 	if (followed) {
 		job_describe_again(j);
 		session_set_followed(s, result);
@@ -409,6 +413,25 @@ static bool job_somebody_records(struct manager *m)
 	return false;
 }
 
+static void job_on_stall(void *userdata, bool hangs, uint64_t ns)
+{
+	struct job *j = userdata;
+	struct log_fields fields = { .session = job_name(j), .cpu = -1 };
+	unsigned s = (unsigned)(ns / NSEC_PER_SEC);
+
+	loop_doing("the output of session", job_name(j));
+	if (hangs)
+		log_write(LOG_WARNING, &fields,
+			  "%s: its output hangs: for %u s the exporter (pid %d) waits for the file "
+			  "system",
+			  job_name(j), s, (int)child_pid(j->child));
+	else
+		log_write(LOG_NOTICE, &fields, "%s: its output takes data again, after %u s",
+			  job_name(j), s);
+	if (hangs && j->session)
+		session_release_stops(j->session);
+}
+
 /* follow_fd, skip: as in struct exporter_request. */
 static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct error *err)
 {
@@ -433,7 +456,11 @@ static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct 
 		return stream;
 	request.stream_fd = stream;
 	r = exporter_spawn(&j->child, j->manager->loop, &request, job_on_exported, j, err);
-	j->exporting = r >= 0;
+	if (r < 0)
+		return r;
+	j->exporting = true;
+	/* Without it, a hanging output is just not reported. */
+	(void)stall_new(&j->stall, j->manager->loop, j->child, j->out_fd, job_on_stall, j);
 	return r;
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/service/merging.h"
 #include "daemon/service/session.h"
 #include "daemon/service/spool.h"
+#include "daemon/service/stall.h"
 #include "export/export.h"
 
 enum job_kind {
@@ -54,6 +55,7 @@ struct job {
 	struct taking *taking;	     /* under way into `spool`; NULL: none */
 	struct child *child;	     /* running; NULL: waits for the session's end */
 	bool exporting;		     /* child is an exporter */
+	struct stall *stall;	     /* watches the exporter; NULL: none */
 	struct follow *follow;	     /* child follows the session's spool */
 	Traced__Control__Session *description; /* the session when the export began */
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/closer.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/synthetic.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
@@ -80,7 +81,9 @@ static int policy_check_memory(const struct start_plan *p, const struct manager 
 	if (!max || (used <= max && p->memory_bytes <= max - used))
 		return 0;
 	policy_put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
-	policy_put_bytes(&text, " a CPU make ", p->memory_bytes);
+	policy_put_bytes(&text,
+			 p->request.hists.count ? " a CPU and histograms make " : " a CPU make ",
+			 p->memory_bytes);
 	if (used)
 		policy_put_bytes(&text, ", and your other sessions have ", used);
 	policy_put_bytes(&text, ": more than the ", max);
@@ -267,7 +270,9 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	int r;
 
 	if (__builtin_add_overflow(p->request.buffer_bytes, each, &each) ||
-	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes))
+	    __builtin_mul_overflow(each, (uint64_t)MAX(cpus, 1L), &p->memory_bytes) ||
+	    __builtin_add_overflow(p->memory_bytes, hists_memory(&p->request.hists),
+				   &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
 	if (__builtin_add_overflow(p->memory_bytes, p->request.sql_count * SYNTHETIC_MEMORY,
 				   &p->memory_bytes))
@@ -291,7 +296,7 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 }
 
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
-			struct error *err)
+			bool counts_only, struct error *err)
 {
 	const struct export_format *format = export_format_find(output->format, NULL);
 
@@ -299,12 +304,14 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 		return 0;
 	if (output->raw_addresses)
 		error_set(err, -EPERM, "only root may see the kernel's addresses");
-	else if (format && format->raw_records)
+	else if (format && format->raw_records && !(counts_only && format->recording))
 		error_set(err, -EPERM, "only root may write a .%s: it contains kernel addresses",
 			  format->name);
 	else
 		return 0;
-	return policy_hint_allow(err, "write .json, .pftrace or .txt, without --raw-addresses",
+	return policy_hint_allow(err,
+				 "write .json, .pftrace or .txt, without --raw-addresses; reports "
+				 "and top read a .traced",
 				 "raw_addresses = yes");
 }
 

@@ -17,9 +17,12 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err);
  * plan: the events' bounds, the kernel memory.
  */
 int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err);
-/* -EPERM: the output would contain kernel addresses. */
+/*
+ * -EPERM: the output would contain kernel addresses. counts_only: the recording has histograms
+ * alone, which the user may see.
+ */
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
-			struct error *err);
+			bool counts_only, struct error *err);
 
 /*
  * Longest permitted recording; 0: no limit. *ret_section: the section of traced.conf with the

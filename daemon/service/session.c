@@ -45,6 +45,7 @@
  * the loop. The capture counts its CPU time.
  */
 #include "daemon/service/session.h"
+#include "daemon/capture/plan/hists.h"
 
 #include <string.h>
 
@@ -287,6 +288,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;
+	s->counts_only = capture_counts_only(&plan.request);
 	s->spool_elsewhere = plan.spool_elsewhere;
 	s->state = SESSION_ARMING;
 	s->manager = m;
@@ -511,6 +513,34 @@ static bool session_completes_files(const struct session *s)
 	return false;
 }
 
+/* True if job is a Stop that wants no output itself, and waits. */
+static bool session_is_mere_stop(const struct job *j)
+{
+	return !j->child && j->kind == JOB_STOP && !job_has_output(j);
+}
+
+void session_release_stops(struct session *s)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct job *j, *next;
+	bool hangs = false;
+
+	TAILQ_FOREACH(j, &s->jobs, list)
+	hangs |= j->follow && stall_hangs(j->stall);
+	if (!hangs || s->state != SESSION_EXPORTING)
+		return;
+	error_set(&err, -EIO, "%s: the recording has ended, but its output hangs", s->name);
+	error_hint(&err,
+		   "its file is completed once the file system answers; 'tracectl cancel %s' "
+		   "discards it",
+		   s->name);
+	for (j = TAILQ_FIRST(&s->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, list);
+		if (session_is_mere_stop(j))
+			job_fail(j, &err);
+	}
+}
+
 /* The first job that waits for the session's end, or NULL. A mere Stop also waits for files. */
 static struct job *session_waiting_job(const struct session *s)
 {
@@ -518,7 +548,7 @@ static struct job *session_waiting_job(const struct session *s)
 	struct job *j;
 
 	TAILQ_FOREACH(j, &s->jobs, list)
-	if (!j->child && !(completing && j->kind == JOB_STOP && !job_has_output(j)))
+	if (!j->child && !(completing && session_is_mere_stop(j)))
 		return j;
 	return NULL;
 }
@@ -551,6 +581,7 @@ void session_settle(struct session *s)
 			s->export_failed = true;
 	}
 	session_conclude(s);
+	session_release_stops(s);
 }
 
 void session_job_over(struct session *s, bool written)

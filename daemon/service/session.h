@@ -46,6 +46,7 @@ struct session {
 	bool ring, tgid, streamed;
 	bool at_threshold; /* the kernel ended it, at stop_us */
 	uint64_t duration_ns, buffer_bytes;
+	bool counts_only;	  /* histograms and no events */
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
 	uint64_t spool_elsewhere; /* as in struct start_plan */
 	struct arming *arming;	  /* NULL once armed */
@@ -122,6 +123,8 @@ bool session_starves_followers(const struct session *s);
 uint64_t session_followers_cpu_ns(const struct session *s);
 /* Reports new data to the exports that follow the recording. */
 void session_wake_followers(struct session *s);
+/* An export of it hangs: answers those who stop the session and wait for files. */
+void session_release_stops(struct session *s);
 /*
  * Ends the recording because the daemon stops. Waiting clients are notified and must fetch it
  * before session_leave(). Without one the spool is left behind at once. A session still arming is

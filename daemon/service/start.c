@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/profiles.h"
@@ -32,6 +33,12 @@ void start_plan_deinit(struct start_plan *p)
 	string_list_deinit(&p->events_denied);
 	profile_free(p->profile);
 	*p = (struct start_plan){ 0 };
+}
+
+bool start_counts_only(const Traced__Control__Start *start)
+{
+	return start->n_hists && !start->n_events && !*start->profile && !*start->tracer &&
+	       !start->n_kprobes && !start->n_uprobes && !start->sample_hz;
 }
 
 static bool start_name_is_valid(const char *name)
@@ -147,9 +154,13 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->options, start->n_options, "name of an option", err);
 	if (r >= 0)
+		r = start_check_words(start->hists, start->n_hists, "histogram", err);
+	if (r >= 0)
 		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
 	if (r >= 0)
 		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
+	if (r >= 0)
+		r = start_check_words(start->conditions, start->n_conditions, "condition", err);
 	if (r >= 0)
 		r = start_check_words(start->kprobes, start->n_kprobes, "probe", err);
 	if (r >= 0)
@@ -187,14 +198,18 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		error_set(err, -EINVAL, "there are events to shed, but no limit of the CPU time");
 		return error_hint(err, "add --max-cpu");
 	}
+	if (start->n_hists > HISTS_MAX)
+		return error_set(err, -E2BIG, "more than %d histograms", HISTS_MAX);
 	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_sql > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d events by SQL", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
-	    start->n_polls > START_WORDS_MAX)
-		return error_set(err, -E2BIG, "more than %d functions, options or polled files",
+	    start->n_tracer_options > START_WORDS_MAX || start->n_polls > START_WORDS_MAX ||
+	    start->n_conditions > START_WORDS_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %d functions, options, polled files or conditions",
 				 START_WORDS_MAX);
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
@@ -293,6 +308,7 @@ static void start_choose_functions(struct start_plan *p)
 		.call_graph = start->call_graph,
 	};
 	p->request.options = start_words(start->options, start->n_options);
+	p->request.hists = start_words(start->hists, start->n_hists);
 	p->request.overhead.cpu_permille = start->max_cpu_permille;
 	p->request.overhead.shed = start_words(start->shed, start->n_shed);
 	p->request.top_level = start->top_level;
@@ -372,8 +388,11 @@ static int start_choose_events(struct start_plan *p, struct manager *m,
 			start_add_spec(p, p->profile->events.items[i], NULL);
 		r = start_add_optional(p, m, err);
 	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes ||
-		   start->n_sql) {
-		/* With functions, probes or SQL requested, configured events are not added. */
+		   start->n_sql || start->n_hists) {
+		/*
+		 * With functions, probes, SQL or histograms requested, configured events are not
+		 * added.
+		 */
 	} else if (!start->n_events && configured->count) {
 		r = start_add_configured(p, configured);
 		if (r < 0)
@@ -408,10 +427,14 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
 	for (size_t i = 0; i < start->n_sql; i++)
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->sql[i]->name);
+	for (size_t i = 0; i < start->n_hists; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->hists[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	for (size_t i = 0; i < p->request.polls.count; i++)
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
+	for (size_t i = 0; i < start->n_conditions; i++)
+		buf_printf(&what, "; on %s", start->conditions[i]);
 	if (!buf_string(&what))
 		return error_errno(err, -ENOMEM, "session");
 	p->what = TAKE_PTR(what.data);

@@ -25,7 +25,7 @@ struct start_plan {
 	struct string_list polls; /* request.polls */
 	struct string_list events_allowed, events_denied;
 	struct profile *profile;
-	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
+	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers and histograms */
 	uint64_t spool_elsewhere; /* bytes that this user has in the spool outside sessions */
 };
 
@@ -35,6 +35,8 @@ struct start_plan {
  */
 int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *start, struct error *err);
+/* As capture_counts_only(), for the request alone. */
+bool start_counts_only(const Traced__Control__Start *start);
 /* *to is overwritten without being freed; *from is empty afterwards. */
 void start_plan_move(struct start_plan *to, struct start_plan *from);
 void start_plan_deinit(struct start_plan *p);

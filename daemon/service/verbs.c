@@ -83,9 +83,16 @@ static int verb_check_unfollowed(const struct session *s, const Traced__Control_
 	return error_hint(err, "end it without -o: tracectl stop %s", s->name);
 }
 
-static int verb_new_job(struct call *call, enum job_kind kind,
+/* s: the session that is written; NULL: none. */
+static int verb_new_job(struct call *call, enum job_kind kind, const struct session *s,
 			const Traced__Control__Output *output, struct job **ret, struct error *err)
 {
+	int r = output ? policy_check_output(call->manager, call->connection->uid, output,
+					     s && s->counts_only, err)
+		       : 0;
+
+	if (r < 0)
+		return r;
 	return job_new(ret, kind, call->connection, call->request->id, output, call->fds,
 		       call->fd_count, err);
 }
@@ -99,11 +106,12 @@ static int verb_start(struct call *call, struct error *err)
 
 	/* Check now, not after an hour of recording. */
 	if (start->output) {
-		r = policy_check_output(call->manager, call->connection->uid, start->output, err);
+		r = policy_check_output(call->manager, call->connection->uid, start->output,
+					start_counts_only(start), err);
 		if (r < 0)
 			return r;
 	}
-	r = verb_new_job(call, JOB_START, NULL, &j, err);
+	r = verb_new_job(call, JOB_START, NULL, NULL, &j, err);
 	if (r < 0)
 		return r;
 	r = session_start(&s, call->connection, start, err);
@@ -131,7 +139,7 @@ static int verb_stop(struct call *call, struct error *err)
 		r = policy_check_snapshot(s, err);
 	if (r < 0)
 		return r;
-	r = verb_new_job(call, JOB_STOP, stop->output, &j, err);
+	r = verb_new_job(call, JOB_STOP, s, stop->output, &j, err);
 	if (r < 0)
 		return r;
 	job_wait_for(j, s);
@@ -168,7 +176,7 @@ static int verb_watch(struct call *call, struct session *s, struct error *err)
 			  s->name);
 		return error_hint(err, "tracectl report --session %s takes them", s->name);
 	}
-	r = verb_new_job(call, JOB_ATTACH, call->request->attach->output, &j, err);
+	r = verb_new_job(call, JOB_ATTACH, s, call->request->attach->output, &j, err);
 	if (r < 0)
 		return r;
 	r = job_watch(j, s, err);
@@ -193,7 +201,7 @@ static int verb_attach(struct call *call, struct error *err)
 		r = verb_check_live(s, attach->output, err);
 	if (r < 0)
 		return r;
-	r = verb_new_job(call, JOB_ATTACH, attach->output, &j, err);
+	r = verb_new_job(call, JOB_ATTACH, s, attach->output, &j, err);
 	if (r < 0)
 		return r;
 	job_wait_for(j, s);
@@ -228,7 +236,7 @@ static int verb_snapshot(struct call *call, struct error *err)
 		return r;
 	if (!snapshot->output)
 		return error_set(err, -EINVAL, "a snapshot needs an output");
-	r = verb_new_job(call, JOB_SNAPSHOT, snapshot->output, &j, err);
+	r = verb_new_job(call, JOB_SNAPSHOT, s, snapshot->output, &j, err);
 	if (r < 0)
 		return r;
 	r = session_snapshot(s, j, err);
@@ -348,7 +356,7 @@ static int verb_extract(struct call *call, struct error *err)
 	}
 	if (!extract->output)
 		return error_set(err, -EINVAL, "an extraction needs an output");
-	r = verb_new_job(call, JOB_EXTRACT, extract->output, &j, err);
+	r = verb_new_job(call, JOB_EXTRACT, NULL, extract->output, &j, err);
 	if (r < 0)
 		return r;
 	r = job_extract(j, extract->instance, err);

@@ -43,6 +43,7 @@ enum chunk_type {
 	CHUNK_KALLSYMS_EXCERPT = 21, /* consecutive lines of KALLSYMS */
 	CHUNK_POLLS = 22,	     /* traced.capture.Polls */
 	CHUNK_LAST_BOOT = 23,	     /* traced.capture.LastBoot */
+	CHUNK_HISTOGRAM = 24,	     /* traced.capture.Histogram */
 	CHUNK_TYPES_END,
 };
 
@@ -65,6 +66,7 @@ enum chunk_flags {
 #define STREAM_NOTES_MAX 64
 #define STREAM_POLLS_MAX (4U << 20)
 #define STREAM_LAST_BOOT_MAX (4U << 20)
+#define STREAM_HISTOGRAM_MAX (32U << 20)
 
 struct chunk_header {
 	uint32_t magic;

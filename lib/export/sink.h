@@ -102,8 +102,9 @@ struct sink_ops {
 	 * Their events are passed only to be counted. last: the stream is complete.
 	 */
 	int (*copy)(struct sink *s, const struct stream_index *index, bool last, struct error *err);
-	bool keeps_marks;   /* marks are part of the copied bytes */
-	bool keeps_samples; /* samples have a place, without ops->mark */
+	bool has_histograms; /* those of the kernel are in the output */
+	bool keeps_marks;    /* marks are part of the copied bytes */
+	bool keeps_samples;  /* samples have a place, without ops->mark */
 	/* env is the sink's until free(). The exporter sets (*ret)->ops. */
 	int (*open)(struct sink **ret, const struct sink_env *env, struct error *err);
 	int (*event)(struct sink *s, const struct trace_event *ev, struct error *err);

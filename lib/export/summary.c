@@ -159,6 +159,7 @@ static int summary_copy_ledger(struct exporter *x, struct export_result *ret)
 		return -ENOMEM;
 	ret->span_ns = x->last_ts - x->first_ts;
 	ret->own_events = x->own_events;
+	ret->histograms = x->ops->has_histograms ? x->index.info.histogram_count : 0;
 	ret->incomplete = x->index.incomplete || damaged || x->too_short;
 	return 0;
 }
@@ -208,8 +209,12 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 	if (x->gate)
 		summary_warn_of_part(x, ret);
 	/* Otherwise the other warnings explain the missing events. */
-	if (ret->events <= ret->own_events && !x->index.incomplete)
+	if (ret->events <= ret->own_events && !ret->histograms && !x->index.incomplete)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
+	if (x->index.info.histogram_count && !x->ops->has_histograms)
+		stream_index_warn(&x->index,
+				  "histograms are left out: 'tracectl report hist' shows "
+				  "those of a .traced");
 	if (x->options->json_array)
 		stream_index_warn(&x->index, "an array has no place for the kernel's text: "
 					     "it is left out");

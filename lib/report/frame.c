@@ -7,7 +7,7 @@
 
 #include "report/table_form.h"
 
-#define NAME_BYTES 32
+#define NAME_BYTES 128
 
 struct frame_column {
 	uint32_t kind;
@@ -136,8 +136,11 @@ static void *frame_cut(struct frame_rest *r, size_t len)
 /* Terminated, and of characters that are harmless on a terminal. */
 static bool frame_name_is_good(const char name[NAME_BYTES])
 {
-	return memchr(name, '\0', NAME_BYTES) &&
-	       !name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-")];
+	size_t len = strnlen(name, NAME_BYTES), good = 0;
+
+	while (good < len && name[good] >= ' ' && name[good] <= '~')
+		good++;
+	return good == len && len < NAME_BYTES;
 }
 
 static int frame_take_columns(struct frame_rest *r, uint32_t count,

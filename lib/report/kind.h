@@ -16,6 +16,7 @@ struct report_env {
 	const struct report_options *options; /* NULL: not for tables */
 	const struct export_watch *watch;     /* NULL: not for conditions */
 	struct output *out;
+	size_t number;		     /* of the report that opens, if its kind has several */
 	const char *by;		     /* the choice made; NULL: the report has none */
 	struct selection *selection; /* tasks, CPUs and events to report on; NULL: all */
 	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */
@@ -46,6 +47,8 @@ typedef int (*report_handler)(struct report *r, const struct trace_event *ev);
 
 struct report_kind {
 	struct report_about about;
+	/* NULL: one, or the number of its reports, each with a table; 0: as open()'s -ENODATA. */
+	size_t (*count)(const struct report_env *env);
 	/*
 	 * Allocates the report, also if it fails, and asks for its events by report_on(). Returns 0
 	 * or -errno; -ENODATA: the recording has none of them.

@@ -183,6 +183,7 @@ const struct sink_ops report_live_ops = {
 		.summary = "tables of results, again and again",
 		.clocks = report_clocks,
 	},
+	.has_histograms = true,
 	.open = live_open,
 	.event = live_event,
 	.loss = live_loss,

@@ -108,7 +108,7 @@ static int merge_begin_table(struct report_merge *m, const struct merge_descript
 	if (d->sort && !table_has_column(t->table, d->sort))
 		return error_set(err, -EBADMSG, "its report %s is sorted by no column", d->name);
 	t->table->by = d->by;
-	t->table->by_keys = true;
+	table_sort_by_keys(t->table);
 	for (size_t i = 0; i < d->column_count; i++) {
 		_cleanup_buf_ struct buf member = BUF_INIT;
 
@@ -156,6 +156,12 @@ static void merge_take_largest(union cell *to, const union cell *from)
 		to->count = TABLE_UNKNOWN;
 	else
 		to->count = MAX(to->count, from->count);
+}
+
+/* Anything known is less than TABLE_UNKNOWN. */
+static void merge_take_smallest(union cell *to, const union cell *from)
+{
+	to->count = MIN(to->count, from->count);
 }
 
 /* If largest values are equal, the first one counts. */
@@ -213,6 +219,9 @@ static int merge_into(struct report_merge *m, const struct table *t, size_t row,
 			break;
 		case ADDS_LARGEST:
 			merge_take_largest(cell, &from->cells[i]);
+			break;
+		case ADDS_SMALLEST:
+			merge_take_smallest(cell, &from->cells[i]);
 			break;
 		case ADDS_HISTOGRAM:
 			r = merge_add_histogram(m, cell, &from->cells[i]);

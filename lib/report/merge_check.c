@@ -52,6 +52,7 @@ static bool merge_column_is_valid(const struct merge_description *d, size_t i)
 		return c->kind == COLUMN_TEXT || c->kind == COLUMN_NUMBER || merge_is_value(c);
 	case ADDS_SUM:
 	case ADDS_LARGEST:
+	case ADDS_SMALLEST:
 		return merge_is_value(c);
 	case ADDS_HISTOGRAM:
 		return c->kind == COLUMN_HISTOGRAM;

@@ -66,11 +66,11 @@ static int timerlat_open(struct report **ret, struct report_env *env)
 static const struct column timerlat_columns[] = {
 	COLUMN("cpu", COLUMN_NUMBER),
 	COLUMN("count", COLUMN_COUNT),
-	COLUMN("irq-min", COLUMN_TIME, .adds = ADDS_NOT),
+	COLUMN("irq-min", COLUMN_TIME, .adds = ADDS_SMALLEST),
 	COLUMN("irq", COLUMN_HISTOGRAM),
 	COLUMN("irq-max-at", COLUMN_AT, .adds = ADDS_AT, .of = "irq"),
 	COLUMN("threads", COLUMN_COUNT),
-	COLUMN("thread-min", COLUMN_TIME, .adds = ADDS_NOT),
+	COLUMN("thread-min", COLUMN_TIME, .adds = ADDS_SMALLEST),
 	COLUMN("thread", COLUMN_HISTOGRAM),
 	COLUMN("thread-max-at", COLUMN_AT, .adds = ADDS_AT, .of = "thread"),
 	COLUMN("users", COLUMN_COUNT),
@@ -86,7 +86,7 @@ static void timerlat_put_cpu(struct table *t, const struct timerlat_cpu *cpu)
 		const struct histogram *late = &cpu->late[c];
 
 		table_put_count(t, late->count);
-		table_put_count(t, late->count ? late->min : 0);
+		table_put_count(t, late->count ? late->min : TABLE_UNKNOWN);
 		table_put_histogram(t, late);
 		table_put_count(t, cpu->max_at[c]);
 	}

@@ -154,13 +154,13 @@ int report_options_check(const struct report_options *o, struct error *err)
 	return r == 0 ? report_check_task(o, err) : r;
 }
 
-int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
+static int report_sink_open_one(struct sink_report *s, const struct report_kind *kind)
 {
 	struct report *report = NULL;
-	int r;
+	int r = vec_reserve(s->reports, s->count, s->cap, 1);
 
-	s->env.by = kind_choose(kind, s->env.options ? s->env.options->by : NULL)
-			    ?: kind_choose(kind, NULL);
+	if (r < 0)
+		return r;
 	r = kind->open(&report, &s->env);
 	/* It may have asked for events already. */
 	if (report) {
@@ -170,8 +170,18 @@ int report_sink_add(struct sink_report *s, const struct report_kind *kind, struc
 		s->reports[s->count++] = report;
 		s->tables += r == 0;
 	}
-	if (r == 0 && s->dispatch.failed)
-		r = -ENOMEM;
+	return r == 0 && s->dispatch.failed ? -ENOMEM : r;
+}
+
+int report_sink_add(struct sink_report *s, const struct report_kind *kind, struct error *err)
+{
+	size_t count = kind->count ? kind->count(&s->env) : 1;
+	int r = count ? 0 : -ENODATA;
+
+	s->env.by = kind_choose(kind, s->env.options ? s->env.options->by : NULL)
+			    ?: kind_choose(kind, NULL);
+	for (s->env.number = 0; s->env.number < count && r == 0; s->env.number++)
+		r = report_sink_open_one(s, kind);
 	if (r == -ENODATA) {
 		error_set(err, r, "the recording has no events for the report %s",
 			  kind->about.name);
@@ -217,6 +227,7 @@ void report_sink_deinit(struct sink_report *s)
 {
 	for (size_t i = 0; i < s->count; i++)
 		s->reports[i]->kind->free(s->reports[i]);
+	free(s->reports);
 	scheduler_free(s->env.scheduler);
 	printer_free(s->env.printer);
 	free(s->dispatch.first);
@@ -392,6 +403,7 @@ const struct sink_ops report_sink_ops = {
 		.for_terminal = true,
 	},
 	.selects = true,
+	.has_histograms = true,
 	.open = report_sink_open,
 	.event = report_sink_event,
 	.loss = report_sink_loss,

@@ -28,8 +28,8 @@ struct sink_report {
 	uint64_t before; /* losses that the merge met before the part */
 	struct report_env env;
 	struct dispatch dispatch;
-	struct report *reports[REPORTS_MAX];
-	size_t count;
+	struct report **reports; /* owned, as they are */
+	size_t count, cap;
 	size_t tables; /* of reports that have events */
 };
 

@@ -107,6 +107,17 @@ bool table_is_empty(const struct table *t)
 	return !t->cell_count;
 }
 
+void table_total(struct table *t, const char *name, uint64_t value)
+{
+	if (t->total_count < TABLE_TOTALS_MAX)
+		t->totals[t->total_count++] = (struct table_total){ name, value };
+}
+
+void table_sort_by_keys(struct table *t)
+{
+	t->by_keys = true;
+}
+
 void table_note(struct table *t, const char *fmt, ...)
 {
 	char line[256];

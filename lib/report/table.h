@@ -30,6 +30,7 @@ enum column_adds {
 	ADDS_KEY,	 /* rows with equal keys are one row */
 	ADDS_SUM,	 /* unknown if one of the values is */
 	ADDS_LARGEST,	 /* the largest value */
+	ADDS_SMALLEST,	 /* the smallest known value */
 	ADDS_HISTOGRAM,	 /* their values together */
 	ADDS_AT,	 /* the time of the largest value of the histogram `of` */
 	ADDS_SHARE,	 /* `of` as a part of its sum over the rows with the same first columns */
@@ -103,6 +104,12 @@ int table_arrange(struct table *t, const struct report_options *o, struct error 
 bool table_has_column(const struct table *t, const char *name);
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);
+
+/* A total of all rows, shown or not, below the table and in JSON. name is borrowed. */
+#define TABLE_TOTALS_MAX 4
+void table_total(struct table *t, const char *name, uint64_t value);
+/* Without a column to sort by, rows are sorted by their keys. */
+void table_sort_by_keys(struct table *t);
 
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);

@@ -11,8 +11,8 @@ const char *const column_kind_names[COLUMN_KINDS] = {
 };
 
 const char *const column_adds_names[COLUMN_ADDS] = {
-	"usual", "key",	       "sum",	    "largest",	  "histogram", "at",
-	"share", "span-share", "remainder", "per-second", "no",
+	"usual", "key",	  "sum",	"largest",   "smallest",   "histogram",
+	"at",	 "share", "span-share", "remainder", "per-second", "no",
 };
 
 enum column_adds column_adds_of(const struct column *c)

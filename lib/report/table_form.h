@@ -22,6 +22,11 @@ struct table {
 	bool by_keys; /* sorted by the keys if there is no column to sort by */
 	struct column columns[COLUMNS_MAX];
 	size_t column_count;
+	struct table_total {
+		const char *name;
+		uint64_t value;
+	} totals[TABLE_TOTALS_MAX];
+	size_t total_count;
 	union cell *cells; /* owned; of all rows */
 	size_t cell_count, cell_cap;
 	uint32_t *order; /* owned; rows as they are shown */

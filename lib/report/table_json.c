@@ -101,6 +101,15 @@ static void json_put_cell(const struct table *t, size_t row, size_t column, stru
 	}
 }
 
+static void json_put_totals(const struct table *t, struct buf *out)
+{
+	json_put_key(out, "totals");
+	buf_putc(out, '{');
+	for (size_t i = 0; i < t->total_count; i++)
+		json_put_u64_key(out, t->totals[i].name, t->totals[i].value);
+	buf_putc(out, '}');
+}
+
 static void json_put_notes(const struct table *t, struct buf *out)
 {
 	const char *notes = t->notes.data;
@@ -169,6 +178,8 @@ void table_write_json(const struct table *t, struct buf *out)
 		table_settle(t);
 	}
 	buf_putc(out, ']');
+	if (t->total_count)
+		json_put_totals(t, out);
 	json_put_notes(t, out);
 	buf_putc(out, '}');
 }

@@ -205,6 +205,12 @@ void table_write_text(const struct table *t, const struct report_options *o, str
 		buf_putc(out, '\n');
 		table_settle(t);
 	}
+	for (size_t i = 0; i < t->total_count; i++) {
+		buf_printf(out, "%s%s ", i ? ", " : "", t->totals[i].name);
+		format_count(t->totals[i].value, out);
+	}
+	if (t->total_count)
+		buf_putc(out, '\n');
 	buf_append(out, t->notes.data, t->notes.len);
 }
 

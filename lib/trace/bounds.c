@@ -37,6 +37,8 @@ static const struct bound {
 	[CHUNK_POLLS] = { "readings of files", STREAM_POLLS_MAX, UINT64_MAX, UINT32_MAX },
 	[CHUNK_LAST_BOOT] = { "descriptions of the last boot", STREAM_LAST_BOOT_MAX,
 			      STREAM_LAST_BOOT_MAX, 1 },
+	/* Each replaces the one before it of its event. */
+	[CHUNK_HISTOGRAM] = { "histograms", STREAM_HISTOGRAM_MAX, UINT64_MAX, UINT32_MAX },
 	[CHUNK_END] = { "ends", MB(1U), MB(1U), 2 },
 };
 

@@ -9,6 +9,7 @@
 #define CLOCKS_MEMORY (16U << 20)
 #define STATS_MEMORY (32U << 20)
 #define MAPPINGS_MEMORY (128U << 20)
+#define HISTOGRAMS_MEMORY (128U << 20)
 #define OTHERS_MEMORY (32U << 20)
 
 struct payload {
@@ -30,6 +31,8 @@ struct payload {
 	})
 
 #define PHASE_PERIODIC 1
+/* A recording has fewer: HISTS_MAX of daemon/capture/plan/hists.h. */
+#define HISTOGRAMS_MAX 64
 
 /* Drops every second reading. Half as many still relate the clocks well over a longer recording. */
 static void thin_clocks(struct info_messages *m, struct trace_info *info)
@@ -78,6 +81,31 @@ static int add_stats(struct info_messages *m, struct trace_info *info, const str
 	return 0;
 }
 
+/* Counts only grow: the last text of an event has all that the earlier ones had. */
+static int add_histogram(struct info_messages *m, struct trace_info *info, const struct payload *p)
+{
+	int r = ADD_MESSAGE(p, &m->histograms, histogram, info->histograms, info->histogram_count,
+			    info->histogram_cap);
+	Traced__Capture__Histogram *last;
+	size_t i = 0;
+
+	if (r < 0)
+		return r;
+	last = info->histograms[info->histogram_count - 1];
+	while (strcmp(info->histograms[i]->event, last->event) != 0)
+		i++;
+	if (i == info->histogram_count - 1 && i < HISTOGRAMS_MAX)
+		return 0;
+	info->histogram_count--;
+	if (i == HISTOGRAMS_MAX) {
+		traced__capture__histogram__free_unpacked(last, &m->histograms.allocator);
+		return -EFBIG;
+	}
+	traced__capture__histogram__free_unpacked(info->histograms[i], &m->histograms.allocator);
+	info->histograms[i] = last;
+	return 0;
+}
+
 static int add_end(struct info_messages *m, struct trace_info *info, const struct payload *p)
 {
 	if (info->end)
@@ -102,6 +130,7 @@ void info_messages_init(struct info_messages *m)
 	budget_init(&m->clocks, CLOCKS_MEMORY);
 	budget_init(&m->stats, STATS_MEMORY);
 	budget_init(&m->mappings, MAPPINGS_MEMORY);
+	budget_init(&m->histograms, HISTOGRAMS_MEMORY);
 	budget_init(&m->others, OTHERS_MEMORY);
 }
 
@@ -131,6 +160,8 @@ int info_messages_add(struct info_messages *m, struct trace_info *info, unsigned
 		return ADD_ONCE(p, &m->others, sample_counts, info->sample_counts);
 	case CHUNK_LAST_BOOT:
 		return ADD_ONCE(p, &m->others, last_boot, info->last_boot);
+	case CHUNK_HISTOGRAM:
+		return add_histogram(m, info, p);
 	case CHUNK_MAPPINGS:
 		return ADD_MESSAGE(p, &m->mappings, mappings, info->mappings, info->mapping_count,
 				   info->mapping_cap);
@@ -161,6 +192,7 @@ void trace_info_deinit(struct trace_info *info)
 	FREE_MESSAGES(clocks, info->clocks, info->clock_count);
 	FREE_MESSAGES(stats, info->stats, info->stats_count);
 	FREE_MESSAGES(note, info->notes, info->note_count);
+	FREE_MESSAGES(histogram, info->histograms, info->histogram_count);
 	FREE_MESSAGES(mappings, info->mappings, info->mapping_count);
 	traced__capture__sampler__free_unpacked(info->sampler, NULL);
 	traced__capture__sample_counts__free_unpacked(info->sample_counts, NULL);

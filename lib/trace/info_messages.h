@@ -9,7 +9,7 @@
 #include "trace/trace_info.h"
 
 struct info_messages {
-	struct budget tasks, clocks, stats, mappings, others;
+	struct budget tasks, clocks, stats, mappings, histograms, others;
 	bool clocks_full;
 };
 

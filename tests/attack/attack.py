@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-from harness import NOBODY, check, need, settled  # noqa: E402
+from harness import NOBODY, check, interrupt, need, settled  # noqa: E402
 
 VICTIM_S = 3
 # System calls, some hundred per millisecond: a ring of 4 MiB per CPU takes them for about a second.
@@ -232,4 +232,4 @@ def wait_of_another(test):
 
 
 __all__ = ["Attack", "BUSY", "Figures", "HELLO", "NOBODY", "Service", "Stranger", "Victim", "admit_everybody", "check", "connect",
-           "frame", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]
+           "frame", "interrupt", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]

@@ -175,6 +175,14 @@ TABLE = [
      ["record", "--stream", "-o", "out.pftrace", "--", "/tmp"], 1, ["/tmp: "], None),
     ("a directory of a process that isn't there, and a command",
      ["record", "-o", "out.ctf", "-P", "4194303", "--", "true"], 1, ["4194303"], "pgrep"),
+    ("a histogram without a key", ["hist", "sched:sched_switch", "-t", "1s"], 2, ["no field to count by"], "--key"),
+    ("a histogram of an event that isn't one", ["hist", "sched:sched_swich", "--key", "next_pid", "-t", "1s"], 1,
+     ["sched:sched_swich"], "sched_switch"),
+    ("a histogram with an action",
+     ["record", "-t", "1s", "--hist", "sched_switch:keys=next_pid:onmax($a).snapshot()", "-o", "out.traced"], 1,
+     ["its parts are keys=, vals= and size=", r"\^"], "next_comm"),
+    ("a histogram of some tasks", R + ["--hist", "sched_switch:keys=next_pid", "--cpus", "0"], 1,
+     ["histograms cannot be combined"], "common_pid"),
     ("a device to be merged", R + ["--merge", "/dev/zero"], 1, ["--merge: /dev/zero is a device"], None),
 ]
 
@@ -311,8 +319,6 @@ def no_such_session(test):
         arguments = ["-o", "out.json"] if command in ("stop", "snapshot", "attach") else []
         result = test.run(command, test.name[:-1], *arguments)
         check(result.status == 1 and "hint:" in result.err, f"{command}: {result}")
-    result = test.run("snapshot", test.name, "-o", "out.json")
-    check(result.status == 1 and "hint:" in result.err, f"a snapshot without a flight recorder: {result}")
     check(test.files() == [], f"left files: {test.files()}")
     check(test.run("cancel", test.name).status == 0, "cancel")
 

@@ -758,6 +758,10 @@ def completion(test):
     clocks = (TRACEFS / "trace_clock").read_text().replace("[", "").replace("]", "").split()
     check(complete(test, "tracectl record -C ") == clocks, "the kernel's clocks")
     check("sched" in complete(test, "tracectl profiles s"), "a profile")
+    check(complete(test, "tracectl list t") == ["tracers"], "a list")
+    actions = ["enable", "disable", "status", "arm", "disarm"]
+    check(complete(test, "tracectl boot-recorder ") == actions, "actions of the boot recorder")
+    check(complete(test, "tracectl boot-recorder --size 16M dis") == ["disable", "disarm"], "an action")
     check(complete(test, "tracectl --socket x st") == ["start", "stop", "status"], "after globals")
 
 

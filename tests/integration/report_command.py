@@ -64,6 +64,8 @@ def words(test):
     for arguments in (["runq", "-s", "x.traced"], ["timehist,sched", "-s", "x.traced"], ["-s", "x.traced"]):
         r = test.run("report", *arguments)
         check(r.status == 2 and "--summary is of the report timehist" in r.err, f"{arguments}: {r}")
+    r = test.run("report", "timehist", "--summary")
+    check(r.status == 2 and "the recording is missing" in r.err, r)
     r = test.run("report", "sched", "--comm", "no-such-task", "x.traced")
     check(len(table_of(r.out)) == 0, r)
     r = test.run("convert", "--comm", "no-such-task", "x.traced", "x.txt")

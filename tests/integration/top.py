@@ -155,7 +155,9 @@ def session_refusals(test):
     for arguments, status, says in (
             (["--session", name], 1, "is a flight recorder"),
             (["--session", "none-such"], 1, "there is no session"),
-            (["--session", name, "-e", "irq"], 2, "exclude each other")):
+            (["--session", name, "-e", "irq"], 2, "exclude each other"),
+            (["--session", name, "-b", "1M"], 2, "--session and --buffer exclude each other"),
+            (["--session", name, "--max-cpu", "2%"], 2, "--session and --max-cpu exclude each other")):
         r = test.run("top", "-q", "--batch", *arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
     test.daemon.socket.parent.chmod(0o755)
@@ -175,6 +177,21 @@ def session_refusals(test):
     process.send_signal(signal.SIGINT)
     check(test.finish(process).status == 0, "the stream")
     check(test.run("cancel", "-q", name).status == 0, "cancel")
+
+
+def session_cancelled(test):
+    """Its owner and a watcher are told."""
+    name = f"{test.name}-gone"
+    owner = test.start("record", "-q", "--name", name, "-e", "sched", "-o", "x.json")
+    test.wait_for_recording(name)
+    watcher = test.start("top", "--batch", "--session", name)
+    watcher.stdout.readline()
+    check(test.run("cancel", "-q", name).status == 0, "cancel")
+    r = test.finish(watcher)
+    check(r.status == 0 and f"session {name} has ended" in r.err, r)
+    r = test.finish(owner)
+    check(r.status == 1 and r.err == f"tracectl: {name}: cancelled: nothing was written\n", r)
+    check(test.files() == [], test.files())
 
 
 def decay(test):
@@ -241,7 +258,7 @@ def refusals(test):
             (["nothing"], 2, "top has no table 'nothing'"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
-            (["--by", "color"], 2, "they are made by"),
+            (["--by", "color"], 2, "they are made by thread, comm, process, cpu, irq, call\n"),
             (["-t", "3s", "--sort", "color"], 1, "no table has a column 'color'"),
             (["-e", "nosuch:event", "-t", "1s"], 1, "nosuch:event")):
         r = test.run("top", "-q", "--batch", "--name", test.name, *arguments)
@@ -417,6 +434,7 @@ def main():
     test.case("decay", decay)
     test.case("of a session", of_a_session, daemon=True)
     test.case("session refusals", session_refusals, daemon=True)
+    test.case("session cancelled", session_cancelled, daemon=True)
     test.case("page", page)
     test.case("resizing", resizing)
     test.case("terminal goes", terminal_goes)

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "base/io.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/spare.h"
 #include "daemon/capture/tracefs/events.h"
 #include "formats/formats.h"
@@ -343,6 +344,16 @@ bool event_glob_matches(const char *glob, const char *name)
 	return strncmp(glob, name, strlen(glob)) == 0;
 }
 
+bool capture_counts_only(const struct capture_request *request)
+{
+	return request->hists.count && !request->event_count;
+}
+
+uint64_t hists_memory(const struct capture_words *specs)
+{
+	return (uint64_t)specs->count << 20;
+}
+
 const struct export_format *export_format_find(const char *name, const char *path _unused_)
 {
 	static const struct export_format formats[] = {
@@ -355,6 +366,7 @@ const struct export_format *export_format_find(const char *name, const char *pat
 		{ .name = "mute" },
 		{ .name = "lie" },
 		{ .name = "raw", .raw_records = true },
+		{ .name = "stream", .raw_records = true, .recording = true },
 		{ .name = "late" },
 	};
 

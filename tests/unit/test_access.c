@@ -248,6 +248,52 @@ static void addresses_are_roots(void **state)
 	close(out);
 }
 
+/* A recording of histograms alone has no addresses; with anything beside them it may have. */
+static void histograms_alone_are_a_users(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	Traced__Control__Output early = TRACED__CONTROL__OUTPUT__INIT;
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	Traced__Control__EventSpec event = TRACED__CONTROL__EVENT_SPEC__INIT;
+	Traced__Control__EventSpec *events = &event;
+	char *hists[] = { (char *)"sched_switch:keys=next_pid", (char *)"x\ny:keys=z" };
+	REQUEST(begin, START, start, message);
+	struct client alice;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	event.glob = (char *)"sched";
+	message.name = (char *)"a";
+	message.hists = hists;
+	message.n_hists = 1;
+	message.output = &early;
+	early.format = (char *)"raw";
+	assert_error(ask(d, &alice, &begin, -1), EPERM, "raw_addresses = yes");
+	early.format = (char *)"stream";
+	message.events = &events;
+	message.n_events = 1;
+	assert_error(ask(d, &alice, &begin, -1), EPERM, "raw_addresses = yes");
+	message.n_events = 0;
+	message.n_hists = 2;
+	assert_error(ask(d, &alice, &begin, -1), EINVAL, "control");
+	message.n_hists = 1;
+	begin.id = ++next_id;
+	reply = ask(d, &alice, &begin, -1);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_true(TAILQ_FIRST(&d->manager->sessions)->counts_only);
+	assert_error(ask(d, &alice, stop_request("a", "raw"), out), EPERM, "raw_addresses = yes");
+	done_with(ask(d, &alice, stop_request("a", "stream"), out));
+	assert_output(out, STREAM_MAGIC "end 0");
+	/* Their memory is the kernel's, as that of ring buffers. */
+	rules(d)->buffer_memory = 1;
+	message.output = NULL;
+	assert_error(ask(d, &alice, &begin, -1), EDQUOT, "histograms");
+	client_close(&alice);
+	close(out);
+}
+
 /* user_filter.c checks the filters. */
 static void filters_of_users_hide_addresses(void **state)
 {
@@ -575,6 +621,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
 		SERVICE_TEST(a_users_time_is_bounded),
 		SERVICE_TEST(addresses_are_roots),
+		SERVICE_TEST(histograms_alone_are_a_users),
 		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
 		SERVICE_TEST(sql_of_a_hostile_client_is_refused),

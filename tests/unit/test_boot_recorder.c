@@ -68,6 +68,28 @@ static void a_configuration(void **state)
 	assert_string_equal(again.tracer, "function_graph");
 }
 
+/* inih cuts long lines. */
+static void many_events(void **state)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { .size = 1 << 20 },
+								   again = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	c.instance = strdup("my_ring");
+	assert_non_null(c.instance);
+	for (unsigned i = 0; i < 100; i++) {
+		char event[64];
+
+		snprintf(event, sizeof(event), "some_system:some_event_%u", i);
+		assert_int_equal(string_list_add_words(&c.events, event), 0);
+	}
+	assert_int_equal(boot_recorder_config_print(&c, &text), 0);
+	assert_int_equal(load(*state, buf_string(&text), &again, &err), 0);
+	assert_int_equal(again.events.count, 100);
+	assert_string_equal(again.events.items[99], "some_system:some_event_99");
+}
+
 static void without_a_configuration(void **state)
 {
 	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
@@ -89,6 +111,7 @@ static void faulty_configurations(void **state)
 		{ "[boot-recorder]\nsize = 5K\n", ":2: size" },
 		{ "[boot-recorder]\nsize = lots\n", ":2" },
 		{ "[boot-recorder]\ntracer = a b\n", ":2: tracer" },
+		{ "[boot-recorder]\nevents = sched a'b\n", ":2: events: 'a'b'" },
 		{ "[boot-recorder]\nevent = sched\n", ":2: unknown key 'event'" },
 		{ "[daemon]\nsize = 5M\n", ":2: there is only" },
 		{ "[boot-recorder]\nnonsense\n", ":2: neither" },
@@ -121,15 +144,18 @@ static void what_a_boot_leaves(void **state)
 	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
 	snprintf(dir, sizeof(dir), "%s", fake_path(root, "spool"));
 	fake_boot(root, "first\n", "Linux version 6.12\n");
-	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_int_equal(boot_recorder_state_load(&s, dir, "a", proc), 0);
 	assert_false(s.of_this_boot || s.armed || s.kernel || s.saved);
-	assert_int_equal(boot_recorder_state_save(&armed, dir, proc, &err), 0);
-	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_int_equal(boot_recorder_state_save(&armed, dir, "a", proc, &err), 0);
+	assert_int_equal(boot_recorder_state_load(&s, dir, "a", proc), 0);
 	assert_true(s.of_this_boot && s.armed);
 	assert_string_equal(s.saved, saved);
 	boot_recorder_state_deinit(&s);
+	/* Nothing is known of another instance. */
+	assert_int_equal(boot_recorder_state_load(&s, dir, "b", proc), 0);
+	assert_false(s.of_this_boot || s.armed || s.kernel || s.saved);
 	fake_boot(root, "second\n", "Linux version 6.18\n");
-	assert_int_equal(boot_recorder_state_load(&s, dir, proc), 0);
+	assert_int_equal(boot_recorder_state_load(&s, dir, "a", proc), 0);
 	assert_false(s.of_this_boot);
 	assert_string_equal(s.kernel, "Linux version 6.12");
 }
@@ -165,8 +191,8 @@ static void a_torn_state(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
 
-		fake_file(root, "boot-recorder.state", texts[i]);
-		assert_int_equal(boot_recorder_state_load(&s, root->path, proc), 0);
+		fake_file(root, "boot-recorder-a.state", texts[i]);
+		assert_int_equal(boot_recorder_state_load(&s, root->path, "a", proc), 0);
 		assert_false(s.of_this_boot || s.armed || s.saved);
 	}
 }
@@ -224,6 +250,31 @@ static void boot_loaders(void **state)
 	buf_deinit(&next);
 	assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
 	assert_int_equal(next.len, 0);
+}
+
+static void several_lines(void **state)
+{
+	static const struct {
+		const char *before, *added, *removed;
+	} files[] = {
+		{ "root=/dev/sda ro\nquiet\n\n", "root=/dev/sda ro\nquiet " WORDS "\n",
+		  "root=/dev/sda ro\nquiet\n" },
+		{ "quiet\n# the end", "quiet\n# the end\n" WORDS "\n", "quiet\n# the end\n" },
+		{ "# nothing yet\n", "# nothing yet\n" WORDS "\n", "# nothing yet\n" },
+		{ "", WORDS "\n", "\n" },
+	};
+	const struct fake_root *root = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf next = BUF_INIT;
+
+		fake_file(root, "etc/kernel/cmdline", files[i].before);
+		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 0);
+		check_file(root, "etc/kernel/cmdline", files[i].added);
+		assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
+		check_file(root, "etc/kernel/cmdline", files[i].removed);
+	}
 }
 
 #define RING "instances/traced_boot/"
@@ -296,6 +347,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_configuration, setup, teardown),
+		cmocka_unit_test_setup_teardown(many_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(faulty_configurations, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_boot_leaves, setup, teardown),
@@ -303,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
+		cmocka_unit_test_setup_teardown(several_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
 	};
 

@@ -326,6 +326,7 @@ static void wrong_settings_are_refused(void **state)
 	assert_hint(f, "-p timerlat");
 	assert_int_equal(CHECK(.tracer = "hwlat", .stop_us = 50), -EINVAL);
 	assert_int_equal(CHECK(.tracer = "irqsoff"), -EOPNOTSUPP);
+	assert_non_null(strstr(f->err.message, "as text only"));
 	assert_hint(f, "-p timerlat");
 	assert_int_equal(CHECK(.tracer = "wakeup"), -EOPNOTSUPP);
 	assert_hint(f, "--report runq");

@@ -128,6 +128,50 @@ static void rings_of_a_later_version_are_left_out(void **state _unused_)
 	assert_left_out(&index, "rings unknown to this version");
 }
 
+static void add_histogram(struct maker *m, const char *event, const char *text)
+{
+	Traced__Capture__Histogram message = TRACED__CAPTURE__HISTOGRAM__INIT;
+
+	message.event = (char *)(uintptr_t)event;
+	message.text = (ProtobufCBinaryData){ strlen(text), (uint8_t *)(uintptr_t)text };
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_HISTOGRAM, &message.base), 0);
+}
+
+static void the_last_histogram_of_an_event_counts(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+
+	begin(&m);
+	for (unsigned i = 0; i < 1000; i++) {
+		add_histogram(&m, "sched:sched_switch", i == 999 ? "last" : "early");
+		add_histogram(&m, "irq:softirq_raise", "other");
+	}
+	maker_end(&m);
+	load(&index, &m);
+	assert_int_equal(index.warning_count, 0);
+	assert_int_equal(index.info.histogram_count, 2);
+	assert_string_equal(index.info.histograms[0]->event, "sched:sched_switch");
+	assert_memory_equal(index.info.histograms[0]->text.data, "last", 4);
+}
+
+static void excessive_histograms_are_left_out(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(stream_index_deinit) struct stream_index index;
+	char event[16];
+
+	begin(&m);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(event, sizeof(event), "a:%u", i);
+		add_histogram(&m, event, "text");
+	}
+	maker_end(&m);
+	load(&index, &m);
+	assert_left_out(&index, "histograms");
+	assert_int_equal(index.info.histogram_count, 64);
+}
+
 static void as_much_as_recorders_write_is_taken(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -432,6 +476,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(excessive_messages_are_left_out),
 		cmocka_unit_test(rings_of_a_later_version_are_left_out),
+		cmocka_unit_test(the_last_histogram_of_an_event_counts),
+		cmocka_unit_test(excessive_histograms_are_left_out),
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_part_has_an_end),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "exported.h"
 #include "make_stream.h"
 #include "marks/crash_log.h"
@@ -257,6 +258,74 @@ static void an_unknown_place_is_told(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* A crash tears a sub-buffer whose memory was not all written. */
+enum tear { TEAR_NOTHING, TEAR_LENGTH, TEAR_HOLE, TEAR_COMMIT, TEAR_KINDS };
+
+static void tear_page(struct maker *m, enum tear tear, size_t at)
+{
+	char *page = m->subbufs.data + m->subbuf_size;
+
+	if (tear == TEAR_COMMIT)
+		memset(page + 8, 0xff, 4);
+	else if (tear == TEAR_HOLE)
+		memset(page + at, 0, 64);
+	else if (tear == TEAR_LENGTH)
+		page[at] |= 0x1c;
+}
+
+/* Three sub-buffers, each with two events. */
+static void make_torn(struct maker *m, enum tear tear, const Traced__Capture__LastBoot *boot)
+{
+	const struct maker_stats start = { .entries = 6 }, end = { .read = 6 };
+	size_t torn = 0;
+
+	maker_init(m, 8, false, 4096);
+	m->clock = "local";
+	maker_head(m);
+	assert_int_equal(stream_write_message(&m->writer, CHUNK_LAST_BOOT, &boot->base), 0);
+	maker_stats(m, 0, &start, 1);
+	for (uint32_t i = 1; i < 7; i += 2) {
+		page_begin(m, i * NSEC_PER_SEC);
+		event_number(m, i * NSEC_PER_SEC, 7, i);
+		torn = m->page.len;
+		event_number(m, i * NSEC_PER_SEC, 7, i + 1);
+		page_end(m, 0);
+	}
+	tear_page(m, tear, torn);
+	maker_flush(m, 0, BUFFER_MAIN, 0);
+	maker_stats(m, 1, &end, 1);
+	maker_end(m);
+}
+
+static bool has_value(const struct exported *e, unsigned value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "number: value=%u\n", value);
+	return strstr(e->file.data, text);
+}
+
+/* It costs itself, what is missing has its place, and the counts say how much. */
+static void a_torn_subbuffer_costs_itself(void **state _unused_)
+{
+	Traced__Capture__LastBoot boot = message_of("text delta:\t0\n");
+
+	for (enum tear tear = 0; tear < TEAR_KINDS; tear++) {
+		_cleanup_exported_ struct exported e = { .options = { .format = "txt" } };
+		const unsigned missing = tear == TEAR_COMMIT ? 2 : tear != TEAR_NOTHING;
+		struct maker m;
+
+		make_torn(&m, tear, &boot);
+		export_whole(&e, m.fd);
+		for (unsigned i = 1; i <= 6; i++)
+			assert_int_equal(has_value(&e, i), i + missing < 5 || i > 4);
+		assert_int_equal(!strstr(e.file.data, "CPU:0 [LOST EVENTS]"), !missing);
+		assert_int_equal(e.result.events, 6 - missing);
+		assert_int_equal(e.result.lost, missing);
+		maker_deinit(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +336,7 @@ int main(void)
 		cmocka_unit_test(lines_of_the_log),
 		cmocka_unit_test(a_crash_in_the_output),
 		cmocka_unit_test(an_unknown_place_is_told),
+		cmocka_unit_test(a_torn_subbuffer_costs_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

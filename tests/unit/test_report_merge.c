@@ -24,12 +24,13 @@
 
 #define ID_IRQ_ENTRY 320
 #define ID_IRQ_EXIT 321
+#define ID_TIMERLAT 322
 
-static const char *const names[] = { "irq", "syscalls", "sched", "runq", "counts" };
+static const char *const names[] = { "irq", "syscalls", "sched", "runq", "counts", "timerlat" };
 
 /* Something that begins and ends before the next one begins. */
 struct work {
-	enum { IRQ, SYSCALL, LIFE, WORK_KINDS } kind;
+	enum { IRQ, SYSCALL, LIFE, SAMPLE, WORK_KINDS } kind;
 	uint64_t from, middle, to;
 	uint32_t number;
 };
@@ -77,6 +78,16 @@ static void put_life(struct maker *m, const struct work *w)
 	event_switch(m, w->to, tid, comm, 0x10, 120, 0, "swapper");
 }
 
+/* A late interrupt, and sometimes a later thread. */
+static void put_sample(struct maker *m, const struct work *w)
+{
+	const uint64_t irq[] = { 0, w->middle - w->from }, thread[] = { 1, w->to - w->from };
+
+	maker_event(m, w->middle, ID_TIMERLAT, 1, irq, sizeof(irq));
+	if (w->number > 3)
+		maker_event(m, w->to, ID_TIMERLAT, 1, thread, sizeof(thread));
+}
+
 static void put_work(struct maker *m, const struct work *w)
 {
 	switch (w->kind) {
@@ -87,6 +98,9 @@ static void put_work(struct maker *m, const struct work *w)
 	case SYSCALL:
 		put_words(m, w->from, ID_ENTER, 1, 56, w->number);
 		put_words(m, w->to, ID_EXIT, 1, 16, w->number);
+		break;
+	case SAMPLE:
+		put_sample(m, w);
 		break;
 	default:
 		put_life(m, w);
@@ -102,6 +116,10 @@ static void make_recording(struct maker *m, const struct work *works, size_t cou
 		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n", "\"\"");
 	maker_format(m, "irq", "irq_handler_exit", ID_IRQ_EXIT,
 		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n", "\"\"");
+	maker_format(m, "ftrace", "timerlat", ID_TIMERLAT,
+		     "\tfield:u64 context;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:u64 timer_latency;\toffset:16;\tsize:8;\tsigned:0;\n",
+		     "\"\"");
 	for (size_t i = 0; i < count; i++) {
 		if (i % PER_PAGE == 0 && i)
 			page_flush(m, 0, 0);
@@ -231,6 +249,7 @@ static void a_merge_of_merges_is_a_merge(void **state _unused_)
 #define KEY "{\"name\":\"task\",\"kind\":\"text\",\"adds\":\"key\"}"
 #define SUM "{\"name\":\"total\",\"kind\":\"time\",\"adds\":\"sum\"}"
 #define MAX_ "{\"name\":\"max\",\"kind\":\"time\",\"adds\":\"largest\"}"
+#define MIN_ "{\"name\":\"total\",\"kind\":\"time\",\"adds\":\"smallest\"}"
 #define DELAY "{\"name\":\"delay\",\"kind\":\"histogram\",\"adds\":\"histogram\"}"
 #define AT "{\"name\":\"max-at\",\"kind\":\"at\",\"adds\":\"at\",\"of\":\"delay\"}"
 #define PART                                                                                       \
@@ -283,6 +302,27 @@ static void each_column_adds_in_its_way(void **state _unused_)
 	buf_clear(&out);
 	assert_int_equal(report_merge_write(m, &(struct report_options){ 0 }, &out, NULL), 0);
 	assert_non_null(strstr(buf_string(&out), "\n1: said\\x1b[31m\n2\\n: said\\x1b[31m\n"));
+}
+
+static void smallest_values_are_known_ones(void **state _unused_)
+{
+	static const char *const values[] = { "5", "null", "3", "4" };
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	char file[512];
+
+	assert_int_equal(report_merge_new(&m), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		snprintf(file, sizeof(file),
+			 HEAD REPORT(KEY "," MIN_, "{\"task\":\"a\",\"total_ns\":%s},"
+						   "{\"task\":\"b\",\"total_ns\":null}") "]}",
+			 values[i]);
+		assert_int_equal(merge_text(m, file, "x", NULL), 0);
+	}
+	assert_int_equal(
+		report_merge_write(m, &(struct report_options){ .form = REPORT_CSV }, &out, NULL),
+		0);
+	assert_string_equal(buf_string(&out), "task,total_ns\r\n\"a\",3\r\n\"b\",\r\n");
 }
 
 #define EMPTY "\"delay\":{}}"
@@ -446,6 +486,7 @@ int main(void)
 		cmocka_unit_test(parts_equal_the_whole),
 		cmocka_unit_test(a_merge_of_merges_is_a_merge),
 		cmocka_unit_test(each_column_adds_in_its_way),
+		cmocka_unit_test(smallest_values_are_known_ones),
 		cmocka_unit_test(empty_distributions_add_to_others),
 		cmocka_unit_test(empty_distributions_are_not_kept),
 		cmocka_unit_test(bad_files_are_refused),

@@ -130,6 +130,9 @@ static void it_names_probes_and_earlier_events(void **state)
 	assert_int_equal(synthetic_plan(&plan, &r, GROUP, &probes, &list, NULL), 0);
 	assert_string_equal(list.items[1].start, "synthetic:sql_0123abcd_wakeup");
 	assert_string_equal(list.items[1].end, GROUP ":opened");
+	assert_true(synthetic_uses(&list, "sched:sched_switch"));
+	assert_true(synthetic_uses(&list, GROUP ":opened"));
+	assert_false(synthetic_uses(&list, "sched:sched_wakeup"));
 	assert_int_equal(synthetic_plan_triggers(&plan, &r, &list, "boot", "x", NULL), 0);
 	assert_non_null(strstr(plan.steps[5].value, "onmatch(synthetic.sql_0123abcd_wakeup)"
 						    ".sql_0123abcd_second($s1_c,"));
@@ -342,11 +345,17 @@ static void drops_are_reported(void **state)
 	fake_dir(&f->root, "instances/traced-1-x/events/sched/sched_waking");
 	fake_dir(&f->root, "instances/traced-1-x/events/sched/sched_switch");
 	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_switch/hist",
-		  "# event histogram\n\nTotals:\n    Hits: 9\n    Entries: 3\n    Dropped: 0\n");
+		  "# event histogram\n#\n# trigger info: "
+		  "hist:keys=next_pid:vals=hitcount:s0_c=$s0_a\n#\n\nTotals:\n    Hits: 9\n    "
+		  "Entries: 3\n    Dropped: 0\n");
 	synthetic_report_drops(&list, f->fs, "traced-1-x", &report);
 	assert_int_equal(report.warning_count, 0);
 	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_waking/hist",
+		  "# trigger info: hist:keys=pid:vals=hitcount:s0_a=pid\n#\n\n"
 		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 5\n\n"
+		  "# trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=2048\n#\n\n"
+		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 70\n\n"
+		  "# trigger info: hist:keys=pid:vals=hitcount:s12_a=pid\n#\n\n"
 		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 2\n");
 	synthetic_report_drops(&list, f->fs, "traced-1-x", &report);
 	assert_int_equal(report.warning_count, 1);

@@ -178,6 +178,49 @@ static void windows_decay(void **state _unused_)
 	top_decay_deinit(&d);
 }
 
+/* A window with one row of two columns: a text or a number, and a count. */
+static void add_pair(struct top_decay *d, uint64_t second, enum column_kind kind, uint64_t count)
+{
+	const struct column columns[] = { COLUMN("task", kind), COLUMN("runs", COLUMN_COUNT) };
+	struct frame_tables f = { .window = { .ts = second * 1000000000 } };
+
+	assert_int_equal(table_new(&f.tables[0], "sched", columns, ARRAY_SIZE(columns), "runs"), 0);
+	f.count = 1;
+	if (kind == COLUMN_TEXT)
+		table_put_text(f.tables[0], TEXT("a"));
+	else
+		table_put_number(f.tables[0], -1);
+	table_put_count(f.tables[0], count);
+	top_decay_add(d, &f);
+}
+
+/* A decoder that was taken over sends other columns under the same name. */
+static void columns_do_not_change(void **state _unused_)
+{
+	struct top_decay d = { 0 };
+
+	add_pair(&d, 10, COLUMN_NUMBER, 4);
+	add_pair(&d, 12, COLUMN_TEXT, 6);
+	assert_decayed(&d, "\"a\",4\r\n");
+	add_pair(&d, 12, COLUMN_NUMBER, 6);
+	assert_decayed(&d, "-1,3\r\n");
+	top_decay_deinit(&d);
+}
+
+static void counts_may_be_unknown_or_huge(void **state _unused_)
+{
+	struct top_decay d = { 0 };
+
+	add_pair(&d, 10, COLUMN_TEXT, TABLE_UNKNOWN);
+	assert_decayed(&d, "\"a\",\r\n");
+	add_pair(&d, 12, COLUMN_TEXT, 6);
+	assert_decayed(&d, "\"a\",4\r\n");
+	top_decay_deinit(&d);
+	add_pair(&d, 10, COLUMN_TEXT, UINT64_MAX - 1);
+	assert_decayed(&d, "\"a\",\r\n");
+	top_decay_deinit(&d);
+}
+
 /* On 80 columns: what is important has its place, and a column that is sorted by always has. */
 static void columns_are_chosen(void **state _unused_)
 {
@@ -414,6 +457,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_decay),
+		cmocka_unit_test(columns_do_not_change),
+		cmocka_unit_test(counts_may_be_unknown_or_huge),
 		cmocka_unit_test(a_page_fits_each_terminal),
 		cmocka_unit_test(columns_are_chosen),
 		cmocka_unit_test(keys_move_and_filter),

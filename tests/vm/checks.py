@@ -18,8 +18,8 @@ ONCE = {"crash"}
 # Numbers for tests that take long on an emulated machine: still dozens of times what the rings
 # hold.
 FEWER = {"ledger": ["20000"]}
-OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "sql", "tracers", "restricted")
-FIXTURES = ("fixtures", "function_fixtures")
+OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "sql", "tracers", "hist", "restricted")
+FIXTURES = ("fixtures", "function_fixtures", "hist_fixtures")
 
 
 def main(build, guest):
@@ -43,6 +43,8 @@ def main(build, guest):
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
         print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
+    bench = pathlib.Path(guest).parents[1] / "bench/timerlat"
+    print("check_if_named timerlat_bench 900", shlex.join(["python3", str(bench), "--build", build, "--seconds", "20"]))
     # An emulator that does not wake up would hold up the guest to its end.
     print("check_if_named sleep 600", shlex.join(["python3", f"{guest}/clocks.py", build, "sleep"]))
     print("check_kernel_log")

@@ -313,6 +313,8 @@ int names_step(struct names *n, struct stream_writer *w)
 {
 	int r = 0;
 
+	if (n->unwanted)
+		return 0;
 	switch (n->stage) {
 	case NAMES_TASKS:
 		r = tasks_step(n, w);

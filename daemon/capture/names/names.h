@@ -25,6 +25,7 @@ enum names_stage {
 struct names {
 	const struct capture_env *env;
 	enum names_stage stage;
+	bool unwanted; /* no events are recorded: nothing is written */
 	char **events; /* "system:event", sorted; owned */
 	size_t event_count, next_event;
 	bool all_symbols; /* write all symbols whatever is recorded; otherwise only the marks'

@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/synthetic.h"
@@ -145,7 +146,8 @@ static void explain_add_error_log(const struct plan_step *s, const struct tracef
 		buf_printf(out, "\n%s", p);
 }
 
-static void explain_add_fields(const struct plan_step *s, const struct tracefs *fs, struct buf *out)
+static void explain_add_fields(const struct plan_step *s, const struct tracefs *fs,
+			       const char *filter, struct buf *out)
 {
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	_cleanup_free_ char *path = NULL;
@@ -154,7 +156,7 @@ static void explain_add_fields(const struct plan_step *s, const struct tracefs *
 	if (asprintf(&path, "%.*s/format", (int)(strrchr(s->file, '/') - s->file), s->file) < 0)
 		return;
 	if (tracefs_read(tracefs_root(fs), path, &format) == 0 && buf_string(&format))
-		plan_put_fields(format.data, s->value, out);
+		plan_put_fields(format.data, filter, out);
 }
 
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
@@ -170,7 +172,7 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 	*slash = ':';
 	*end = '\0';
 	explain_add_error_log(s, fs, &log);
-	explain_add_fields(s, fs, &fields);
+	explain_add_fields(s, fs, s->value, &fields);
 	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
 		  buf_string(&log) ?: "");
 	if (fields.len)
@@ -216,6 +218,20 @@ static int explain_option(const struct plan_step *s, int code, struct error *err
 	return error_hint(err, "--top-level uses that buffer during the recording");
 }
 
+static int explain_hist(const struct plan_step *s, const struct tracefs *fs, int code,
+			struct error *err)
+{
+	_cleanup_buf_ struct buf log = BUF_INIT, fields = BUF_INIT;
+	const char *filter = strstr(s->value, " if ");
+
+	explain_add_error_log(s, fs, &log);
+	/* The kernel logs no mistakes in filters of triggers. */
+	if (filter)
+		explain_add_fields(s, fs, filter + strlen(" if "), &fields);
+	hists_explain(s, buf_string(&log), code, err);
+	return fields.len ? error_hint(err, "%s", buf_string(&fields) ?: "") : code;
+}
+
 static const char *explain_reason(int code)
 {
 	switch (code) {
@@ -242,9 +258,10 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		return probe_enable_explain(s, code, err);
 	if (s->kind == PLAN_ADD && probes_are_in(s->file))
 		return probes_explain(s, fs, code, err);
-	if (s->kind == PLAN_TRIGGER ||
-	    (s->kind == PLAN_ADD && strcmp(s->file, SYNTHETIC_EVENTS) == 0))
+	if (synthetic_makes(s))
 		return synthetic_explain(s, fs, code, err);
+	if (s->kind == PLAN_TRIGGER && strncmp(s->value, "hist:", 5) == 0)
+		return explain_hist(s, fs, code, err);
 	if (s->kind == PLAN_INSTANCE) {
 		if (code == -EEXIST)
 			return error_set(

@@ -66,8 +66,12 @@ int latency_check_name(const char *tracer, struct error *err)
 	if (!latency_config(tracer))
 		return error_hint(err, "use function, function_graph, timerlat, osnoise or hwlat; "
 				       "most of what other tracers show is in events, too");
-	/* At each new maximum the kernel swaps the ring buffer with that of the snapshot. */
-	error_prefix(err, "the kernel moves this tracer's events out of the ring buffer");
+	/*
+	 * In instances as at the top level, the kernel swaps the ring buffer with the snapshot's at
+	 * each new maximum. snapshot_raw is busy while the tracer is on, and then the snapshot is
+	 * freed. For a wakeup the kernel also empties the ring buffer.
+	 */
+	error_prefix(err, "the kernel gives this tracer's events as text only");
 	if (strncmp(tracer, "wakeup", strlen("wakeup")) == 0)
 		return error_hint(err, "'tracectl record -e sched --report runq' has the latencies "
 				       "of all wakeups");
@@ -185,9 +189,9 @@ static void plan_settings(struct plan *plan, const struct capture_functions *f, 
 		return;
 	for (size_t i = 0; i < f->settings.count; i++) {
 		_cleanup_buf_ struct buf value = BUF_INIT;
-		const struct setting *s;
+		const struct setting *s = NULL;
 
-		if (setting_parse(f->tracer, f->settings.items[i], &s, &value, NULL) < 0)
+		if (setting_parse(f->tracer, f->settings.items[i], &s, &value, NULL) < 0 || !s)
 			plan->failed = true;
 		else if (setting_comes_after(s) == after)
 			plan_set(plan, NULL, s->file, value.data, NULL);

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "daemon/capture/plan/functions.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/synthetic.h"
 #include "stream/poll_plan.h"
@@ -39,6 +40,7 @@ static int request_check_memory(const struct capture_env *env,
 				struct error *err)
 {
 	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
+	uint64_t hists = hists_memory(&request->hists);
 	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
 	unsigned cpus = (unsigned)get_nprocs();
 	char path[256];
@@ -51,6 +53,7 @@ static int request_check_memory(const struct capture_env *env,
 	if (!p)
 		return 0;
 	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024 + held;
+	available -= MIN(available, hists);
 	if (each <= available / 10 * 9 / MAX(cpus, 1U))
 		return 0;
 	format_bytes(each, &want);
@@ -167,12 +170,14 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 				  NAME_LEN_MAX);
 	}
 	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
-	    !request->uprobes.count && !request->sql_count)
+	    !request->uprobes.count && !request->sql_count && !request->hists.count)
 		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
 				 "samples cannot be combined with --ring or --stream");
 	r = request_check_filters(request, err);
+	if (r == 0)
+		r = hists_check(request, err);
 	if (r == 0)
 		r = request_check_polls(request, err);
 	if (r == 0)

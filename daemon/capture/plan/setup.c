@@ -113,6 +113,20 @@ static bool has_event(const char *const *names, size_t count, const char *wanted
 	return false;
 }
 
+/* The kernel shows all histograms of an event in one file, those of SQL among them. */
+static int check_hists(const struct capture_setup *s, struct error *err)
+{
+	for (size_t i = 0; i < s->hists.count; i++) {
+		const char *event = s->hists.items[i].event;
+
+		if (!synthetic_uses(&s->synthetics, event))
+			continue;
+		error_set(err, -EINVAL, "--hist and --sql cannot both use the event %s", event);
+		return error_hint(err, "count it in another recording at the same time");
+	}
+	return 0;
+}
+
 int setup_find_events(struct capture_setup *s, const struct capture_request *request,
 		      struct setup_events *ret, struct error *err)
 {
@@ -129,10 +143,18 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 		r = tracefs_events(s->env.tracefs, &names, &count, err);
 	if (r < 0)
 		return r;
-	s->has_tasks = has_event(names, count, "task:task_newtask");
 	r = synthetic_check_user(s->env.tracefs, request, &s->synthetics, err);
 	if (r < 0)
 		return r;
+	r = hists_find(&s->hists, s->env.tracefs, &ret->request, names, count, err);
+	if (r == 0)
+		r = check_hists(s, err);
+	if (r < 0)
+		return r;
+	/* Without events there are no tasks to name. */
+	s->counts_only = capture_counts_only(&ret->request);
+	s->copies_marks = s->copies_marks && !s->counts_only;
+	s->has_tasks = !s->counts_only && has_event(names, count, "task:task_newtask");
 	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
 			       &request->bounds, names, count, err);
 	return r == 0 && request->bounds.hide_addresses
@@ -158,12 +180,13 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	if (e->matches.left_out)
 		report_warn_missing(report, "left out %zu events that only root may record",
 				    e->matches.left_out);
-	if (!s->has_tasks)
+	if (!s->has_tasks && !s->counts_only)
 		report_warn(report,
 			    "this kernel has no task events: names of short-lived tasks may be "
 			    "missing");
 	r = request_plan(&s->plan, &e->request, &e->matches, s->main,
 			 s->has_tasks ? s->tasks : NULL, err);
+	hists_plan(&s->hists, &s->plan, s->main);
 	if (r == 0)
 		r = synthetic_plan_triggers(&s->plan, &e->request, &s->synthetics,
 					    e->request.clock ?: DEFAULT_CLOCK, s->main, err);
@@ -186,6 +209,7 @@ void setup_deinit(struct capture_setup *s)
 {
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
 	synthetic_list_deinit(&s->synthetics);
+	hists_deinit(&s->hists);
 	cpu_set_deinit(&s->cpus);
 	buf_deinit(&s->header);
 	buf_deinit(&s->header_page);

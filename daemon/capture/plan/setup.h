@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/capture/capture.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/request.h"
@@ -24,11 +25,13 @@ struct capture_setup {
 	bool stops;	     /* a threshold does, which ends the recording */
 
 	struct synthetic_list synthetics;
+	struct hists hists;
 	struct plan plan;
 	struct journal journal;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
-	const char *main; /* the instance; NULL: the top level */
-	bool has_tasks;
+	const char *main;		/* the instance; NULL: the top level */
+	bool counts_only;		/* histograms, and no events */
+	bool has_tasks;			/* a ring of births and renames */
 	struct buf header, header_page; /* contents of the chunks at each stream's head */
 };
 

@@ -25,6 +25,14 @@ void synthetic_list_deinit(struct synthetic_list *l)
 	*l = (struct synthetic_list){ 0 };
 }
 
+bool synthetic_uses(const struct synthetic_list *l, const char *event)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->items[i].start, event) == 0 || strcmp(l->items[i].end, event) == 0)
+			return true;
+	return false;
+}
+
 bool synthetic_is_ours(const char *name)
 {
 	size_t len = strlen(SYNTHETIC_PREFIX);
@@ -235,10 +243,27 @@ int synthetic_plan_triggers(struct plan *plan, const struct capture_request *req
 	return r < 0 || !plan->failed ? r : error_set(err, -ENOMEM, "out of memory");
 }
 
+/*
+ * True if a line, up to its filter, defines a variable as synthetic_put_variables() names it:
+ * ":s0_a=".
+ */
+static bool synthetic_is_definition(const char *line)
+{
+	const char *end = line + strcspn(line, " \n");
+
+	for (const char *p = line; (p = memmem(p, (size_t)(end - p), ":s", 2)); p += 2) {
+		size_t digits = strspn(p + 2, "0123456789");
+
+		if (digits && p[2 + digits] == '_')
+			return true;
+	}
+	return false;
+}
+
 static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *instance,
 				     const char *event)
 {
-	static const char word[] = "\n    Dropped: ";
+	static const char info[] = "# trigger info: ", word[] = "\n    Dropped: ";
 	const char *colon = strchr(event, ':');
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	uint64_t drops = 0;
@@ -248,9 +273,13 @@ static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *insta
 		 (int)(colon - event), event, colon + 1);
 	if (read_file_at(tracefs_root(fs), path, HIST_FILE_MAX, &text) < 0 || !buf_string(&text))
 		return 0;
-	for (const char *p = text.data; (p = strstr(p, word));) {
-		p += strlen(word);
-		drops += strtoull(p, NULL, 10);
+	/* The file has all histograms of the event, each with its own definition before it. */
+	for (const char *p = text.data; (p = strstr(p, info));) {
+		const char *dropped = strstr(p, word);
+
+		p += strlen(info);
+		if (synthetic_is_definition(p) && dropped)
+			drops += strtoull(dropped + strlen(word), NULL, 10);
 	}
 	return drops;
 }
@@ -284,6 +313,14 @@ static void synthetic_put_log(const struct plan_step *s, const struct tracefs *f
 		return;
 	for (char *p = strtok_r(log, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
 		buf_printf(out, "\n%s", p);
+}
+
+bool synthetic_makes(const struct plan_step *s)
+{
+	if (s->kind == PLAN_ADD)
+		return strcmp(s->file, SYNTHETIC_EVENTS) == 0;
+	return s->kind == PLAN_TRIGGER &&
+	       (strcmp(s->file, START_MARK_TRIGGER) == 0 || synthetic_is_definition(s->value));
 }
 
 int synthetic_explain(const struct plan_step *s, const struct tracefs *fs, int code,

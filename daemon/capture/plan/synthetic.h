@@ -44,6 +44,9 @@ struct synthetic_list {
 };
 void synthetic_list_deinit(struct synthetic_list *l);
 
+/* True if one of them is made of the event "system:event". */
+bool synthetic_uses(const struct synthetic_list *l, const char *event);
+
 /* True for names that synthetic_plan() makes: the event's name, without its system. */
 bool synthetic_is_ours(const char *name);
 
@@ -69,6 +72,8 @@ int synthetic_plan_triggers(struct plan *plan, const struct capture_request *req
 /* Warns of events that found no room in a table. */
 void synthetic_report_drops(const struct synthetic_list *l, const struct tracefs *fs,
 			    const char *instance, struct capture_report *report);
+/* True for a step that synthetic_plan() or synthetic_plan_triggers() has added. */
+bool synthetic_makes(const struct plan_step *s);
 /* Explains why the kernel refused a step that makes an event or a trigger. */
 int synthetic_explain(const struct plan_step *s, const struct tracefs *fs, int code,
 		      struct error *err);

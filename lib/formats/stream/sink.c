@@ -205,6 +205,7 @@ const struct sink_ops sink_stream_ops = {
 	},
 	.copy = stream_copy,
 	.keeps_marks = true,
+	.has_histograms = true,
 	.open = stream_open,
 	.event = stream_event,
 	.loss = stream_loss,

@@ -11,7 +11,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
-from harness import INSTANCES, TRACEFS, Test, check, interrupt, skip  # noqa: E402
+from harness import INSTANCES, TRACEFS, Failure, Test, check, interrupt, need, settled, skip  # noqa: E402,F401
 
 # Top-level settings that a recording may change.
 SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ftrace_pid",

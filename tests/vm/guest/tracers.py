@@ -1,19 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: the tracers of latencies, their settings and thresholds, and that all changes are
-undone. What the kernel lacks must be refused with its configuration's name."""
+undone. Debian's cloud kernels have none of them, its rt kernels have three."""
 
 import csv
+import errno
 import io
 import json
 import re
 import time
 
-from common import (INSTANCES, TRACEFS, check, extracted, of_a_guest, put_back, record, same_text, settings,
-                    text_of)
+from common import (INSTANCES, TRACEFS, Failure, check, extracted, need, of_a_guest, put_back, record, same_text,
+                    settings, settled, skip, text_of)
 
 CONFIGS = {"timerlat": "CONFIG_TIMERLAT_TRACER", "osnoise": "CONFIG_OSNOISE_TRACER",
            "hwlat": "CONFIG_HWLAT_TRACER"}
+# At each new maximum, these keep what the ring buffer has.
+TEXT_ONLY = ("wakeup", "wakeup_rt", "wakeup_dl", "irqsoff", "preemptoff", "preemptirqsoff")
 FILES = ("tracing_thresh", "osnoise/timerlat_period_us", "osnoise/period_us", "osnoise/runtime_us",
          "osnoise/cpus", "osnoise/print_stack", "osnoise/stop_tracing_us",
          "osnoise/stop_tracing_total_us", "hwlat_detector/width", "hwlat_detector/window")
@@ -90,6 +93,31 @@ def a_threshold_ends_it(test):
     put_back(top)
 
 
+def ends_at_a_threshold(test, *options):
+    """A recording that ends at the first late sample, and has what the ring buffer had before it."""
+    before, top = global_settings(), settings()
+    done = test.run("record", "-t", "100s", "-p", "timerlat", "--tracer-option", f"period={PERIOD}", "--stop-us", "1",
+                    "-e", "timer:hrtimer_expire_entry", *options, "-o", "out.txt", timeout=90)
+    check(done.status == 0 and "--stop-us" in done.err, f"{options}: {done}")
+    text = text_of(test)
+    check("LOST" not in text, f"{options}: events are missing")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    late = [n for n, line in enumerate(lines) if (m := TIMERLAT.search(line)) and int(m[4]) >= 1000]
+    check(late, f"{options}: no late sample in\n{text[-1500:]}")
+    check(any("hrtimer_expire_entry" in line for line in lines[:late[0]]),
+          f"{options}: nothing before the sample in\n{text[:1500]}")
+    restored(before)
+    put_back(top)
+
+
+def a_threshold_of_a_ring(test):
+    ends_at_a_threshold(test, "--ring")
+
+
+def a_threshold_of_a_stream(test):
+    ends_at_a_threshold(test, "--stream")
+
+
 def noise(test):
     before = global_settings()
     record(test, "-p", "osnoise", "--tracer-option", "runtime=100ms", "--tracer-option", "period=500ms",
@@ -111,6 +139,14 @@ def hardware(test):
 def without_head(text):
     """These tracers have heads of their own in the kernel's text, and columns for them."""
     return "".join(f"{line}\n" for line in text.splitlines() if not line.startswith("#"))
+
+
+def of_tracer(test, tracer, function):
+    need(tracer in tracers(), f"this kernel has no {tracer}")
+    if function is the_kernels_text:
+        function(test, tracer)
+    else:
+        function(test)
 
 
 def the_kernels_text(test, tracer):
@@ -150,33 +186,66 @@ def refusals(test):
             continue
         done = test.run("record", "-t", "100ms", "-p", tracer, "-o", "out.txt")
         check(done.status == 1 and config in done.err, f"{tracer}: {done}")
-    for tracer in ("wakeup", "irqsoff"):
-        done = test.run("record", "-t", "100ms", "-p", tracer, "-o", "out.txt")
-        words = "does not support" if tracer in has else "CONFIG_"
-        check(done.status == 1 and words in done.err, f"{tracer}: {done}")
+    for tracer in TEXT_ONLY:
+        for options in ((), ("--top-level",)):
+            done = test.run("record", "-t", "100ms", "-p", tracer, *options, "-o", "out.txt")
+            words = "as text only" if tracer in has else "CONFIG_"
+            check(done.status == 1 and words in done.err, f"{tracer}: {done}")
     check(not (test.dir / "out.txt").exists(), "a file was written")
     done = test.run("doctor")
     check(all((config in done.out) != (tracer in has) for tracer, config in CONFIGS.items()), f"{done}")
 
 
+def raw_snapshot_is_refused(_test, tracer):
+    """Why tracers of maxima are not recorded: their events are in the snapshot, which is refused raw
+    while they are on, and freed with them."""
+    need(tracer in tracers(), f"this kernel has no {tracer}")
+    instance = INSTANCES / "traced-test-maximum"
+    instance.mkdir()
+    try:
+        (instance / "current_tracer").write_text(tracer)
+        settled("a maximum", lambda: int((instance / "tracing_max_latency").read_text()) > 0)
+        check("latency: " in (instance / "trace").read_text(), "its text has no latency")
+        try:
+            (instance / "per_cpu/cpu0/snapshot_raw").open("rb").close()
+        except OSError as e:
+            check(e.errno == errno.EBUSY, f"snapshot_raw: {e}")
+        else:
+            raise Failure("snapshot_raw can be read")
+        (instance / "current_tracer").write_text("nop")
+        check("Snapshot is freed" in (instance / "snapshot").read_text(), "the snapshot outlives the tracer")
+    finally:
+        (instance / "current_tracer").write_text("nop")
+        instance.rmdir()
+
+
+# The cases of a tracer that the kernel lacks are skipped.
+CASES = (
+    ("timerlat", "timerlat and its report", samples_and_their_report),
+    ("timerlat", "a threshold", a_threshold_ends_it),
+    ("timerlat", "a threshold keeps what a ring has", a_threshold_of_a_ring),
+    ("timerlat", "a threshold ends a stream", a_threshold_of_a_stream),
+    ("timerlat", "killed", killed),
+    ("timerlat", "the kernel's text of timerlat", the_kernels_text),
+    ("osnoise", "osnoise and its report", noise),
+    ("osnoise", "the kernel's text of osnoise", the_kernels_text),
+    ("hwlat", "hwlat", hardware),
+)
+
+
 def main():
     test = of_a_guest("tracers")
-    print("  the kernel has " + (TRACEFS / "available_tracers").read_text().strip())
     has = tracers()
+    print("  the kernel has " + " ".join(has))
     test.case("what the kernel lacks", refusals, daemon=True)
-    if "timerlat" in has:
-        test.case("timerlat and its report", samples_and_their_report, daemon=True)
-        test.case("a threshold", a_threshold_ends_it, daemon=True)
-        test.case("killed", killed, daemon=True)
-        test.case("the kernel's text of timerlat", the_kernels_text, "timerlat")
-    if "osnoise" in has:
-        test.case("osnoise and its report", noise, daemon=True)
-        test.case("the kernel's text of osnoise", the_kernels_text, "osnoise")
-    if "hwlat" in has:
-        test.case("hwlat", hardware, daemon=True)
-    # Debian's cloud kernels have none of them, its rt kernels have all three.
-    if not set(CONFIGS) <= set(has):
-        print("  not checked, as this kernel lacks them: " + " ".join(sorted(set(CONFIGS) - set(has))))
+    for tracer, label, function in CASES:
+        test.case(label, of_tracer, tracer, function, daemon=True)
+    # No guest has a task with a deadline, and Debian's kernels lack the others.
+    for tracer in ("wakeup", "wakeup_rt"):
+        test.case(f"the snapshot of {tracer}", raw_snapshot_is_refused, tracer)
+    # Refusals alone are no check of these tracers.
+    if not test.failed and not set(CONFIGS) & set(has):
+        skip(f"the kernel has none of {', '.join(CONFIGS)}; it refuses them as it should")
     test.end()
 
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl hist`: a recording of a histogram and of no events, and the report of it. With --watch
+ * the report comes each second, by `top`.
+ */
+#include <string.h>
+
+#include "cli.h"
+
+/* No event comes into the ring buffers. */
+#define BUFFER_BYTES (64U << 10)
+
+static void hist_put_list(const char *name, const struct word_list *words, struct buf *out)
+{
+	for (size_t i = 0; i < words->count; i++)
+		buf_printf(out, "%s%s", i ? "," : name, words->items[i]);
+}
+
+/* "sched_switch:keys=next_comm,next_pid.log2:vals=prev_state:size=4096 if next_prio < 100" */
+static void hist_put(const struct options *o, struct buf *out)
+{
+	buf_puts(out, o->args[0]);
+	for (size_t i = 0; i < o->key_count; i++) {
+		const struct key_option *key = &o->keys[i];
+
+		buf_printf(out, "%s%s", i ? "," : ":keys=", key->field);
+		if (key->modifier)
+			buf_printf(out, ".%s", key->modifier);
+	}
+	hist_put_list(":vals=", &o->vals, out);
+	if (o->entries)
+		buf_printf(out, ":size=%u", o->entries);
+	if (o->lone_filter)
+		buf_printf(out, " if %s", o->lone_filter);
+}
+
+static int hist_check(const struct options *o, struct error *err)
+{
+	if (!o->key_count) {
+		error_set(err, -EINVAL, "hist: there is no field to count by");
+		return error_hint(err,
+				  "tracectl hist %s --key FIELD; 'tracectl events -v %s' lists "
+				  "the fields",
+				  o->args[0], o->args[0]);
+	}
+	if (o->watch && (o->json || o->csv || o->output)) {
+		error_set(err, -EINVAL, "--watch and --%s exclude each other",
+			  o->json  ? "json"
+			  : o->csv ? "csv"
+				   : "output");
+		return error_hint(err, "give a time instead: -t 10s");
+	}
+	return 0;
+}
+
+static int hist_run(const struct options *o)
+{
+	static const char *const report = "hist";
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct options changed = *o;
+	const char *hist;
+
+	if (hist_check(o, &err) < 0)
+		return cli_usage(&err);
+	hist_put(o, &text);
+	hist = buf_string(&text);
+	if (!hist) {
+		error_errno(&err, -ENOMEM, "hist");
+		return cli_fail(&err);
+	}
+	changed.hists = (struct word_list){ &hist, 1 };
+	changed.buffer_bytes = BUFFER_BYTES;
+	changed.args = (char *[]){ (char *)(uintptr_t)report, NULL };
+	changed.arg_count = 1;
+	if (o->watch)
+		return command_top.run(&changed);
+	changed.arg_count = 0;
+	changed.reports = (struct word_list){ (const char **)(uintptr_t)&report, 1 };
+	return command_record.run(&changed);
+}
+
+const struct command command_hist = {
+	.name = "hist",
+	.synopsis = "EVENT --key FIELD [-t TIME] [--watch]",
+	.summary = "count an event by its fields, in the kernel",
+	.text = "The kernel counts the events by the values of up to three fields, and adds up "
+		"the\n"
+		"numbers of --val. No event is recorded. It ends after TIME, or with Ctrl-C.\n"
+		"A field may have a modifier: .log2 .buckets=N .hex .sym .sym-offset .execname\n"
+		".syscall .usecs .stacktrace; a value: .hex .percent .graph.\n"
+		"\n"
+		"  tracectl hist sched_switch --key next_comm -t 10s\n"
+		"  tracectl hist kmalloc --key bytes_req --buckets log2 --val bytes_alloc --watch\n"
+		"  tracectl hist sys_enter_read --key common_pid.execname --filter 'count > 4096'",
+	.options = OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
+			      OPTION(ENTRIES), OPTION(DURATION), OPTION(WATCH), OPTION(BATCH),
+			      OPTION(SORT), OPTION(TOP), OPTION(OUTPUT), OPTION(CSV), OPTION(JSON),
+			      OPTION(NAME), OPTION(QUIET)),
+	.own = OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
+			  OPTION(ENTRIES)),
+	.args_min = 1,
+	.args_max = 1,
+	.complete = COMPLETE_EVENT,
+	.run = hist_run,
+};

@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""In a guest: histograms in the kernel. They count what is recorded at the same time, no event crosses
+for them, nothing of them is left, and members of the group count by open fields only."""
+
+import json
+import os
+import pathlib
+import re
+import time
+
+from common import INSTANCES, TRACEFS, check, of_a_guest, put_back, record, settings, text_of
+from harness import NOBODY
+
+GROUP = 23456
+CALLS = "raw_syscalls:sys_enter"
+WRONG = ("may be wrong", "rows have")
+
+
+def member():
+    return ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP)]
+
+
+def calls(pid=500, group=200):
+    """System calls that nobody else of this process makes."""
+    for _ in range(pid):
+        os.getppid()
+    for _ in range(group):
+        os.getpgrp()
+
+
+def report(test, name, *arguments):
+    done = test.run("report", "hist", name, "--json", *arguments)
+    check(done.status == 0, f"report hist {name}: {done}")
+    return json.loads(done.out)["reports"]
+
+
+def whole(table):
+    """The rows add up to the kernel's own counts."""
+    check(not any(w in note for note in table["notes"] for w in WRONG), f"{table['notes']}")
+    check(len(table["rows"]) == table["totals"]["entries"], f"{table}")
+    check(sum(r["hitcount"] for r in table["rows"]) == table["totals"]["hits"], f"{table}")
+    return table["rows"]
+
+
+def counts_are_of_the_events(test):
+    mine = f"common_pid == {os.getpid()}"
+    record(test, "-e", CALLS, "-f", mine, "-e", "sched:sched_switch", "--hist", f"{CALLS}:keys=id if {mine}",
+           "--hist", f"{CALLS}:keys=id.syscall if {mine}", "--hist", "sched_switch:keys=next_comm,next_pid",
+           "-o", "out.traced", during=calls)
+    done = test.run("convert", "out.traced", "out.txt")
+    check(done.status == 0, f"{done}")
+    text = text_of(test)
+    tables = report(test, "out.traced")
+    check(len(tables) == 3, f"{len(tables)} tables")
+    for number, wanted in (110, 500), (111, 200):
+        events = len(re.findall(rf" sys_enter: NR {number} \(", text))
+        row = [r for r in whole(tables[0]) if r["id"] == number]
+        check(events == wanted and len(row) == 1 and row[0]["hitcount"] == wanted,
+              f"call {number}: {events} events, {row}")
+    names = {r["id"]: r["hitcount"] for r in whole(tables[1])}
+    check(names.get("sys_getppid") == 500 and names.get("sys_getpgrp") == 200, f"{names}")
+    # The ring goes on and off a moment before or after the histogram.
+    switches = len(re.findall(r" sched_switch: ", text))
+    counted = sum(r["hitcount"] for r in whole(tables[2]))
+    check(abs(switches - counted) <= max(20, switches // 20), f"{switches} switches, and {counted} counted")
+    done = test.run("report", "out.traced")
+    check(done.status == 0 and "hist sched:sched_switch by next_comm, next_pid" in done.out, f"{done}")
+
+
+def events_of(instance):
+    """Events that its ring buffers have, had and lost."""
+    sums = 0
+    for path in (INSTANCES / instance / "per_cpu").glob("cpu*/stats"):
+        sums += sum(int(n) for n in re.findall(r"^(?:entries|overrun|dropped events|read events): (\d+)$",
+                                               path.read_text(), re.M))
+    return sums
+
+
+def no_event_crosses(test):
+    process = test.start("hist", CALLS, "--key", "id", "--filter", f"common_pid == {os.getpid()}", "--name", test.name,
+                         "-t", "20s", "--json")
+    until, crossed = time.monotonic() + 120, []
+    while process.poll() is None and time.monotonic() < until:
+        for instance in test.instances():
+            try:
+                if "[active]" in (INSTANCES / instance / "events/raw_syscalls/sys_enter/hist").read_text():
+                    calls(10, 5)
+                    crossed.append(events_of(instance))
+            except OSError:
+                pass
+        time.sleep(0.2)
+    done = test.finish(process)
+    check(done.status == 0, f"{done}")
+    document = json.loads(done.out)
+    rows = {r["id"]: r["hitcount"] for r in whole(document["reports"][0])}
+    check(len(crossed) >= 3 and not any(crossed), f"events crossed: {crossed}")
+    check(document["events"] == 0 and rows[110] == 2 * rows[111] == 10 * len(crossed), f"{rows}, {len(crossed)} times")
+    test.check_no_instances()
+
+
+def every_modifier(test):
+    hists = ("kmem:kmalloc:keys=bytes_req.log2:vals=bytes_alloc", "kmem:kmalloc:keys=bytes_req.buckets=100,gfp_flags.hex",
+             "kmem:kmalloc:keys=call_site.sym:vals=bytes_req", "kmem:kmalloc:keys=call_site.sym-offset",
+             "kmem:kmalloc:keys=stacktrace:vals=bytes_req", "sched:sched_waking:keys=common_pid.execname,comm:size=4096",
+             "sched:sched_waking:keys=common_timestamp.usecs:size=131072", "sched:sched_waking:keys=cpu,target_cpu")
+    words = [w for h in hists for w in ("--hist", h)]
+    record(test, *words, "-o", "out.traced", during=lambda: time.sleep(3))
+    tables = report(test, "out.traced")
+    check(len(tables) == len(hists), f"{[t['name'] for t in tables]}")
+    found = {}
+    for table in tables:
+        check(whole(table), f"no rows in {table}")
+        found.setdefault(",".join(c["name"] for c in table["columns"]), []).append(table["rows"])
+    check("bytes_req,bytes_req-to,hitcount,bytes_alloc,share" in found, f"{list(found)}")
+    rows = found["bytes_req,bytes_req-to,hitcount,bytes_alloc,share"][0]
+    for row in rows:
+        check(row["bytes_req"] <= row["bytes_req_to"] and
+              row["bytes_alloc"] >= row["hitcount"] * row["bytes_req"], f"{row}")
+    text = test.run("report", "hist", "out.traced").out
+    check("ffffffff" not in text and re.search(r"__?kmalloc|kmem_cache|trace_event", text), text[-3000:])
+    check(re.search(r"\+0x[0-9a-f]+/0x[0-9a-f]+ < \w+\+0x", text), text[-3000:])
+    check(re.search(r"tracectl \(\d+\)|python3 \(\d+\)|<idle> \(0\)|swapper", text), text[-3000:])
+    csv = test.run("report", "hist", "out.traced", "--csv")
+    check(csv.status == 0 and '"bytes_req","bytes_req_to"' in csv.out.replace("bytes_req-to", "bytes_req_to") or
+          "bytes_req" in csv.out, f"{csv}")
+
+
+def what_does_not_fit(test):
+    record(test, "--hist", f"{CALLS}:keys=common_timestamp:size=128 if common_pid == {os.getpid()}", "-o", "out.traced",
+           during=calls)
+    table = report(test, "out.traced")[0]
+    check(table["totals"]["dropped"] > 0 and any("in no row" in n for n in table["notes"]), f"{table['totals']}")
+    check(table["totals"]["hits"] + table["totals"]["dropped"] >= 700, f"{table['totals']}")
+    whole(table)
+
+
+def of_a_probe(test):
+    record(test, "--kprobe", "p:opened vfs_open", "--hist", f"opened:keys=common_pid if common_pid == {os.getpid()}",
+           "-o", "out.traced", during=lambda: [pathlib.Path("/proc/self/stat").read_text() for _ in range(30)])
+    rows = whole(report(test, "out.traced")[0])
+    check([r["common_pid"] for r in rows] == [os.getpid()] and rows[0]["hitcount"] >= 30, f"{rows}")
+
+
+def a_flight_recorder(test):
+    done = test.run("start", "--ring", "-e", "sched:sched_switch", "--hist", "sched_switch:keys=next_pid",
+                    "--name", "r")
+    check(done.status == 0, f"{done}")
+    sums = []
+    for name in ("one.traced", "two.traced"):
+        time.sleep(2)
+        done = test.run("snapshot", "r", "-o", name, timeout=120)
+        check(done.status == 0, f"{done}")
+        sums.append(report(test, name)[0]["totals"]["hits"])
+    check(0 < sums[0] < sums[1], f"{sums}")
+    check(test.run("cancel", "r").status == 0, "cancel")
+
+
+def watched(test):
+    done = test.run("hist", "sched_switch", "--key", "next_comm", "--watch", "--batch", "-t", "12s", timeout=180)
+    tables = done.out.split("hist sched:sched_switch by next_comm\n")[1:]
+    check(done.status == 0 and len(tables) >= 3, f"{done}")
+    sums = [sum(int(n.replace(",", "")) for n in re.findall(r"^.{2,60}?  +([\d,]+)  +#*$", t, re.M)) for t in tables]
+    check(sums == sorted(sums) and sums[-1] > sums[0], f"{sums}")
+
+
+def killed(test):
+    before = settings()
+    done = test.run("start", "--hist", "sched_switch:keys=next_comm", "--hist", "kmem:kmalloc:keys=bytes_req",
+                    "--name", "x")
+    check(done.status == 0, f"start: {done}")
+    ours = [i for i in INSTANCES.iterdir() if "sched_switch" in (i / "set_event").read_text() or
+            "hist:" in (i / "events/sched/sched_switch/trigger").read_text()]
+    check(ours, "no instance has the histogram")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    put_back(before)
+    check(not any(i.exists() for i in ours), "an instance is left")
+
+
+def refusals(test):
+    for hist, status, words in (
+            ("sched_switch:keys=next_com", 1, "did you mean 'next_comm'"),
+            ("sched_switch:keys=next_comm.log3", 1, "there is no such modifier"),
+            ("sched_switch:keys=next_comm.log2", 1, ".log2 is of numbers"),
+            ("sched_switch:keys=next_pid.execname", 1, "common_pid"),
+            ("sched_switch:keys=next_pid.buckets", 1, "no such modifier"),
+            ("sched_switch:keys=next_pid:vals=next_comm", 1, "a value is a number"),
+            ("sched_*:keys=next_pid", 1, "name one of them"),
+            ("sched_switch:keys=next_pid if no_such == 1", 1, "no_such"),
+            ("sched_switch:keys=next_pid:onmax($x).snapshot()", 1, "its parts are"),
+            ("sched_switch:keys=" + "x" * 9000, 1, "there is no such field"),
+            ('sched_switch:keys=next_pid if next_comm == "\u00e9" && (', 1, "refuses")):
+        done = test.run("record", "-t", "100ms", "--hist", hist, "-o", "out.traced")
+        check(done.status == status and words in done.err, f"{hist[:100]}: {done}")
+        check("^" in done.err or words in ("name one of them", "no_such", "refuses"), f"{hist[:100]}: {done}")
+    done = test.run("record", "-t", "100ms", "--hist", "sched_switch:keys=next_pid", "-P", str(os.getpid()),
+                    "-o", "out.traced")
+    check(done.status == 1 and "a choice of tasks" in done.err, f"{done}")
+    check(not (test.dir / "out.traced").exists(), "a file was written")
+    check("histograms" in test.run("doctor").out, "doctor is silent")
+
+
+def members(test):
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.daemon.socket, 0, GROUP)
+    test.daemon.socket.chmod(0o660)
+    test.dir.chmod(0o777)
+    for hist, words in (
+            ("kmem:kmalloc:keys=call_site", "is an address"), ("kmem:kmalloc:keys=ptr", "is a pointer"),
+            ("kmem:kmalloc:keys=call_site.sym", "names of addresses"), ("kmem:kmalloc:keys=bytes_req.sym", "names of addresses"),
+            ("kmem:kmalloc:keys=stacktrace", "holds addresses"), ("kmem:kmalloc:keys=bytes_req:vals=call_site", "is an address"),
+            ("kmem:kmalloc:keys=bytes_req if call_site > 5", "is an address"),
+            ("timer:hrtimer_start:keys=function", "pointer"),
+            ("sched_switch:keys=next_comm:size=131072", "16384")):
+        done = test.run("record", "-t", "100ms", "--hist", hist, "-o", "out.json", wrap=member())
+        check(done.status == 1 and "only root may" in done.err and words in done.err, f"{hist}: {done}")
+    done = test.run("hist", "sched_switch", "--key", "next_comm", "-t", "2s", "--json", wrap=member(), timeout=120)
+    check(done.status == 0 and whole(json.loads(done.out)["reports"][0]), f"{done}")
+    done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-t", "2s", "-o", "mine.traced", wrap=member(),
+                    timeout=120)
+    check(done.status == 0 and b"ffffffff" not in (test.dir / "mine.traced").read_bytes(), f"{done}")
+    done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-e", "sched", "-t", "2s", "-o", "both.traced",
+                    wrap=member(), timeout=120)
+    check(done.status == 1 and "kernel addresses" in done.err, f"{done}")
+
+
+def main():
+    test = of_a_guest("hist")
+    check((TRACEFS / "events/sched/sched_switch/hist").exists(), "the kernel has no histograms")
+    test.case("counts are those of the events", counts_are_of_the_events)
+    test.case("no event crosses", no_event_crosses)
+    test.case("no event crosses, with a daemon", no_event_crosses, daemon=True)
+    test.case("every modifier", every_modifier)
+    test.case("what does not fit", what_does_not_fit)
+    test.case("of a probe", of_a_probe)
+    test.case("a flight recorder", a_flight_recorder, daemon=True)
+    test.case("watched", watched)
+    test.case("killed", killed, daemon=True)
+    test.case("refusals", refusals, daemon=True)
+    test.case("members", members, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
