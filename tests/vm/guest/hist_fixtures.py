@@ -27,6 +27,7 @@ TRIGGERS = (
     ("kmem/kmalloc", "hist:keys=bytes_req:vals=hitcount.percent,bytes_req.graph"),
     ("sched/sched_process_exec", "hist:keys=filename,pid"),
     ("sched/sched_process_exec", "hist:keys=filename"),
+    ("sched/sched_waking", "hist:keys=cpu,target_cpu"),
     ("timer/hrtimer_start", "hist:keys=function.sym,mode"),
 )
 HOSTILE = "/tmp/a\n} hitcount:          5\n\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n"
