@@ -61,7 +61,7 @@ static void each_entry_of_real_kernels_is_found(void **state _unused_)
 		char path[512], *next;
 		unsigned files = 0;
 
-		snprintf(path, sizeof(path), TEST_DATA "/%s/hist.txt.gz", kernels[k]);
+		snprintf(path, sizeof(path), TEST_DATA "/%s/hists.gz", kernels[k]);
 		fixture_read_gz(path, &all);
 		next = strstr(buf_string(&all), "## hist:");
 		while (next) {

@@ -121,13 +121,19 @@ def every_modifier(test):
     for row in rows:
         check(row["bytes_req"] <= row["bytes_req_to"] and
               row["bytes_alloc"] >= row["hitcount"] * row["bytes_req"], f"{row}")
-    text = test.run("report", "hist", "out.traced").out
-    check("ffffffff" not in text and re.search(r"__?kmalloc|kmem_cache|trace_event", text), text[-3000:])
-    check(re.search(r"\+0x[0-9a-f]+/0x[0-9a-f]+ < \w+\+0x", text), text[-3000:])
-    check(re.search(r"tracectl \(\d+\)|python3 \(\d+\)|<idle> \(0\)|swapper", text), text[-3000:])
+    function = r"[\w.]+\+0x[0-9a-f]+/0x[0-9a-f]+( \[\w+\])?"
+    for columns, wanted in (("call_site,hitcount,bytes_req,share", r"[\w.]+( \[\w+\])?"),
+                            ("call_site,hitcount,share", function),
+                            ("common_stacktrace,hitcount,bytes_req,share", rf"{function}( < {function})+"),
+                            ("stacktrace,hitcount,bytes_req,share", rf"{function}( < {function})+"),
+                            ("common_pid,comm,hitcount,share", r".+ \(\d+\)")):
+        for row in found.get(columns, [[]])[0]:
+            text = row[columns.partition(",")[0]]
+            check(re.fullmatch(wanted, text), f"{columns}: {text}")
+    check(sum("stacktrace" in columns for columns in found) == 1, f"{list(found)}")
+    check("ffffffff" not in test.run("report", "hist", "out.traced").out, "an address is shown")
     csv = test.run("report", "hist", "out.traced", "--csv")
-    check(csv.status == 0 and '"bytes_req","bytes_req_to"' in csv.out.replace("bytes_req-to", "bytes_req_to") or
-          "bytes_req" in csv.out, f"{csv}")
+    check(csv.status == 0 and "bytes_req,bytes_req_to,hitcount,bytes_alloc,share_permille" in csv.out, f"{csv}")
 
 
 def what_does_not_fit(test):
