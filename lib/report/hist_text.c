@@ -292,14 +292,23 @@ static size_t key_least_width(const struct hist_text_field *f, struct text t)
 		       : TEXT_WIDTH;
 }
 
-/* A name that more text follows; 0: another name. "cpu" is "common_cpu" in the trigger. */
+static bool name_is_of_cpu(struct text t)
+{
+	return text_is(t, "cpu") || text_is(t, "CPU") || text_is(t, "common_cpu");
+}
+
+/* Length of the key's name; 0: another one. The trigger may give the CPU another name. */
 static size_t key_name_length(struct text t, const struct hist_text_field *f)
 {
+	size_t len = 0;
+
 	if (t.len > f->name.len && memcmp(t.data, f->name.data, f->name.len) == 0)
 		return f->name.len;
-	return text_is(f->name, "common_cpu") && (text_begins(t, "cpu:") || text_begins(t, "CPU:"))
-		       ? 3
-		       : 0;
+	if (!name_is_of_cpu(f->name))
+		return 0;
+	while (len < t.len && len < sizeof("common_cpu") && t.data[len] != ':')
+		len++;
+	return len < t.len && name_is_of_cpu(part_of(t.data, len)) ? len : 0;
 }
 
 /* "next_comm: "; a stack: "stacktrace:\n", "NAME.stacktrace". */

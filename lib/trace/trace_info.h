@@ -38,7 +38,7 @@ struct trace_info {
 	size_t mapping_count, mapping_cap;
 	Traced__Capture__SampleCounts *sample_counts; /* NULL: not recorded */
 	Traced__Capture__LastBoot *last_boot;	      /* NULL: the recording is of one boot */
-	Traced__Capture__Histogram **histograms; /* owned; the last one of each event */
+	Traced__Capture__Histogram **histograms;      /* owned; the last one of each event */
 	size_t histogram_count, histogram_cap;
 	Traced__Capture__Note **notes;
 	size_t note_count, note_cap;

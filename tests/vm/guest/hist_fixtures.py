@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """hist_fixtures.py BUILD_DIRECTORY: in a guest, writes texts of the kernel's histograms into
-/out/data/VERSION/hist.txt.gz (tests/vm/fixtures copies it to tests/data): the hist file of each
+/out/data/VERSION/hists.gz (tests/vm/fixtures copies it to tests/data): the hist file of each
 trigger, below a line "## TRIGGER"."""
 
 import os
@@ -27,6 +27,7 @@ TRIGGERS = (
     ("kmem/kmalloc", "hist:keys=bytes_req:vals=hitcount.percent,bytes_req.graph"),
     ("sched/sched_process_exec", "hist:keys=filename,pid"),
     ("sched/sched_process_exec", "hist:keys=filename"),
+    ("sched/sched_waking", "hist:keys=cpu,target_cpu"),
     ("timer/hrtimer_start", "hist:keys=function.sym,mode"),
 )
 HOSTILE = "/tmp/a\n} hitcount:          5\n\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n"
@@ -64,7 +65,7 @@ def texts(test, out):
             print(f"{trigger}: {error}: {(instance / 'error_log').read_text()}")
         finally:
             instance.rmdir()
-    write_gz(out / "hist.txt.gz", text)
+    write_gz(out / "hists.gz", text)
 
 
 def main():
