@@ -50,22 +50,8 @@ bool boot_loader_strip(char *line)
 
 int boot_loader_replace(const char *path, const char *text, struct error *err)
 {
-	_cleanup_free_ char *temp = NULL;
-	_cleanup_close_ int fd = -EBADF;
-	int r;
+	int r = replace_file(path, text, strlen(text), 0644, true);
 
-	if (asprintf(&temp, "%s.traced-new", path) < 0) {
-		temp = NULL;
-		return error_errno(err, -ENOMEM, "%s", path);
-	}
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return error_errno(err, -errno, "cannot write %s", temp);
-	r = write_full(fd, text, strlen(text));
-	if (r == 0 && (fsync(fd) < 0 || rename(temp, path) < 0))
-		r = -errno;
-	if (r < 0)
-		unlink(temp);
 	return r < 0 ? error_errno(err, r, "cannot write %s", path) : 0;
 }
 

@@ -241,27 +241,6 @@ int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_
 	return 0;
 }
 
-static int replace_file(const char *path, const struct buf *text)
-{
-	_cleanup_free_ char *temp = NULL;
-	_cleanup_close_ int fd = -EBADF;
-	int r;
-
-	if (asprintf(&temp, "%s.new", path) < 0) {
-		temp = NULL;
-		return -ENOMEM;
-	}
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return -errno;
-	r = write_full(fd, text->data, text->len);
-	if (r == 0 && (fsync(fd) < 0 || rename(temp, path) < 0))
-		r = -errno;
-	if (r < 0)
-		unlink(temp);
-	return r;
-}
-
 int boot_recorder_state_save(const struct boot_recorder_state *s, const char *spool_dir,
 			     const char *instance, const char *proc, struct error *err)
 {
@@ -275,7 +254,8 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 		return r;
 	buf_printf(&text, "boot %s\nkernel %s\narmed %s\nsaved %s\nend .\n", boot ?: "",
 		   kernel ?: "", s->armed ? "yes" : "no", s->saved ?: "");
-	r = !path || buf_error(&text) ? -ENOMEM : replace_file(path, &text);
+	r = !path || buf_error(&text) ? -ENOMEM
+				      : replace_file(path, text.data, text.len, 0600, true);
 	return r < 0 ? error_errno(err, r, "cannot write %s", path ?: "its state") : 0;
 }
 

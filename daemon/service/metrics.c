@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/metrics.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -304,29 +303,6 @@ static int metrics_format(struct manager *m, bool up, struct buf *out)
 	return buf_string(out) ? 0 : -ENOMEM;
 }
 
-/* No fsync: the file is obsolete at the next update. World-readable: its reader is not root. */
-static int metrics_replace_file(const char *path, const struct buf *text)
-{
-	_cleanup_free_ char *temp = NULL;
-	_cleanup_close_ int fd = -EBADF;
-	int r;
-
-	/* Not named "*.prom": the collector must not read a partial file. */
-	if (asprintf(&temp, "%s.new", path) < 0)
-		return -ENOMEM;
-	if (unlink(temp) < 0 && errno != ENOENT)
-		return -errno;
-	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-	if (fd < 0)
-		return -errno;
-	r = fchmod(fd, 0644) < 0 ? -errno : write_full(fd, text->data, text->len);
-	if (r >= 0 && rename(temp, path) < 0)
-		r = -errno;
-	if (r < 0)
-		unlink(temp);
-	return r;
-}
-
 static void metrics_write_file(struct manager *m, bool up)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
@@ -338,8 +314,12 @@ static void metrics_write_file(struct manager *m, bool up)
 		return;
 	m->metrics.written_ns = now_ns(CLOCK_BOOTTIME);
 	r = metrics_format(m, up, &text);
+	/*
+	 * World-readable: its reader is not root. PATH.new is not "*.prom", so the collector does
+	 * not read a part. The file is obsolete at the next update: it needs no sync.
+	 */
 	if (r >= 0)
-		r = metrics_replace_file(path, &text);
+		r = replace_file(path, text.data, text.len, 0644, false);
 	if (r < 0 && log_limit_pass(&limit))
 		log_warning("can't write the metrics to %s: %s", path, strerror(-r));
 }

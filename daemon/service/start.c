@@ -8,6 +8,7 @@
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/profiles.h"
+#include "report/watch_condition.h"
 
 #define DURATION_MAX (INT64_MAX / 2)
 
@@ -206,11 +207,16 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		return error_set(err, -E2BIG, "more than %d events by SQL", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
-	    start->n_tracer_options > START_WORDS_MAX || start->n_polls > START_WORDS_MAX ||
-	    start->n_conditions > START_WORDS_MAX)
-		return error_set(err, -E2BIG,
-				 "more than %d functions, options, polled files or conditions",
+	    start->n_tracer_options > START_WORDS_MAX || start->n_polls > START_WORDS_MAX)
+		return error_set(err, -E2BIG, "more than %d functions, options or polled files",
 				 START_WORDS_MAX);
+	/* Everybody's list of sessions has them. */
+	if (start->n_conditions > WATCH_CONDITIONS_MAX)
+		return error_set(err, -E2BIG, "more than %d conditions", WATCH_CONDITIONS_MAX);
+	for (size_t i = 0; i < start->n_conditions; i++)
+		if (strlen(start->conditions[i]) > WATCH_TEXT_MAX)
+			return error_set(err, -E2BIG, "the condition has more than %d bytes",
+					 WATCH_TEXT_MAX);
 	if (m->session_count >= m->config.sessions) {
 		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
 		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "

@@ -180,6 +180,48 @@ int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 	}
 }
 
+/* Whoever may write into the folder may have left something under that name. */
+static int replace_file_open(const char *temp, mode_t mode)
+{
+	int fd, r;
+
+	if (unlink(temp) < 0 && errno != ENOENT)
+		return -errno;
+	fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	if (fd < 0)
+		return -errno;
+	/* The umask does not count. */
+	if (fchmod(fd, mode) == 0)
+		return fd;
+	r = -errno;
+	close(fd);
+	unlink(temp);
+	return r;
+}
+
+int replace_file(const char *path, const void *data, size_t len, mode_t mode, bool is_synced)
+{
+	_cleanup_free_ char *temp = NULL;
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (asprintf(&temp, "%s.new", path) < 0) {
+		temp = NULL;
+		return -ENOMEM;
+	}
+	fd = replace_file_open(temp, mode);
+	if (fd < 0)
+		return fd;
+	r = write_full(fd, data, len);
+	if (r >= 0 && is_synced && fsync(fd) < 0)
+		r = -errno;
+	if (r >= 0 && rename(temp, path) < 0)
+		r = -errno;
+	if (r < 0)
+		unlink(temp);
+	return MIN(r, 0);
+}
+
 static bool fd_is_among(int fd, const int *fds, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -50,6 +50,12 @@ int fd_type(int fd);
  */
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
 
+/*
+ * Replaces the file by a rename of PATH.new: readers get the old one or the new one, whole.
+ * is_synced: so does the next boot. Returns 0 or -errno.
+ */
+int replace_file(const char *path, const void *data, size_t len, mode_t mode, bool is_synced);
+
 static inline uint64_t now_ns(clockid_t clock)
 {
 	struct timespec ts;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -343,6 +344,28 @@ static void arming(void **state)
 	assert_int_equal(boot_ring_look(&env, "other", &now, &err), -ENOTTY);
 }
 
+/* Whatever lies under the new file's name is not written into. */
+static void files_are_replaced(void **state)
+{
+	const struct fake_root *root = *state;
+	char path[256], target[256];
+	struct stat st;
+	mode_t old;
+
+	snprintf(path, sizeof(path), "%s", fake_path(root, "x"));
+	snprintf(target, sizeof(target), "%s", fake_path(root, "target"));
+	fake_file(root, "target", "kept");
+	assert_int_equal(symlink(target, fake_path(root, "x.new")), 0);
+	old = umask(077);
+	assert_int_equal(replace_file(path, "new", 3, 0644, true), 0);
+	umask(old);
+	check_file(root, "target", "kept");
+	check_file(root, "x", "new");
+	assert_int_equal(lstat(path, &st), 0);
+	assert_int_equal(st.st_mode, S_IFREG | 0644);
+	assert_int_equal(replace_file(fake_path(root, "none/x"), "new", 3, 0644, true), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +379,7 @@ int main(void)
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_lines, setup, teardown),
+		cmocka_unit_test_setup_teardown(files_are_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
 	};
 

@@ -181,6 +181,33 @@ static void a_start_that_fails_leaves_nothing(void **state)
 	client_close(&c);
 }
 
+/* They are in everybody's list of sessions. */
+static void conditions_are_bounded(void **state)
+{
+	Traced__Control__Start request = TRACED__CONTROL__START__INIT;
+	char longest[1024 + 2], *conditions[17];
+	struct daemon *d = *state;
+	struct client c;
+	REQUEST(message, START, start, request);
+
+	greet(d, &c);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(conditions); i++)
+		conditions[i] = longest + 1;
+	request.name = (char *)"a";
+	request.conditions = conditions;
+	request.n_conditions = 17;
+	assert_error(ask(d, &c, &message, -1), E2BIG, "more than 16 conditions");
+	request.n_conditions = 16;
+	conditions[15] = longest;
+	assert_error(ask(d, &c, &message, -1), E2BIG, "more than 1024 bytes");
+	conditions[15]++;
+	done_with(ask(d, &c, &message, -1));
+	assert_int_equal(d->manager->session_count, 1);
+	client_close(&c);
+}
+
 static void a_flight_recorder_gives_snapshots(void **state)
 {
 	struct daemon *d = *state;
@@ -406,6 +433,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(two_at_once_and_no_two_of_a_name),
 		SERVICE_TEST(a_full_spool_ends_it_with_what_there_is),
 		SERVICE_TEST(a_start_that_fails_leaves_nothing),
+		SERVICE_TEST(conditions_are_bounded),
 		SERVICE_TEST(a_flight_recorder_gives_snapshots),
 		SERVICE_TEST(others_give_what_they_have),
 		SERVICE_TEST(a_ring_that_never_runs_dry_starves_nobody),
