@@ -19,7 +19,7 @@ class Thread {
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint8Array);
-    this.samples = {time: new Column(Float64Array), ref: new Column(Int32Array)};
+    this.samples = new SampleColumns();
   }
 
   get current() {
@@ -96,7 +96,7 @@ class Model {
     this.processes = new Map();
     this.counters = new Map();
     this.asyncOpen = new Map();
-    this.frames = Object.create(null);
+    this.frames = new Frames();
     this.about = null;
     this.strange = 0; // lines that could not be read
     this.notDrawn = 0;
@@ -164,6 +164,7 @@ class Model {
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
+      thread.samples.seal();
       // The rows of CPUs show idle times already.
       if (thread.tid === 0 && !thread.nest.lanes.length) continue;
       this.process(thread.pid || thread.tid).threads.push(thread);
@@ -360,7 +361,8 @@ class Model {
   // Reads a line "ID":{...}, of stackFrames. One more bracket follows the last frame.
   readFrame(line) {
     const isLast = line.endsWith('}},');
-    Object.assign(this.frames, parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`));
+    const frames = parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`);
+    for (const id in frames) this.frames.put(id, frames[id]);
     return isLast ? '' : 'stackFrames';
   }
 
@@ -385,10 +387,17 @@ class Model {
 
   addSample(e, ref) {
     const t = this.elementTime(e.ts);
-    const {samples} = this.thread(e.tid);
+    const {weight} = e;
+    if (!Number.isFinite(t)) return;
     this.see(t);
-    samples.time.push(t);
-    samples.ref.push(ref);
+    this.thread(e.tid).samples.push(
+      t,
+      ref,
+      e.cpu >= 0 && e.cpu < CPU_LIMIT ? e.cpu : -1,
+      this.frames.number(e.sf),
+      Number.isFinite(weight) && weight >= 0 ? weight : 1,
+      this.intern(String(e.name)),
+    );
   }
 
   addElement(e, ref) {
@@ -433,8 +442,7 @@ class Model {
         }
         break;
       case 'P':
-        thread.samples.time.push(t);
-        thread.samples.ref.push(ref);
+        this.addSample(e, ref);
         break;
       default:
         this.notDrawn++;
@@ -471,10 +479,9 @@ class Model {
   }
 
   // Returns the functions' names, the innermost first.
-  stack(frame) {
-    const lines = [];
-    for (let f = this.frames[frame]; f && lines.length < 128; f = this.frames[f.parent]) lines.push(f.name);
-    return lines;
+  stack(id) {
+    const {frames} = this;
+    return frames.stack(frames.ids.get(String(id)) ?? -1).map((f) => frames.name[f]);
   }
 
   threadLabel(tid) {

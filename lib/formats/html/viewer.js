@@ -4,7 +4,6 @@
 const OVERVIEW = 30;
 const RULER = 22;
 const HEAD = OVERVIEW + RULER;
-const TABLE_ROWS = 200;
 const MOMENT_SPAN = 20e6; // ns around a time of a report
 const ANSWER_MS = 4; // of each frame, for searches and sums, so that moving stays smooth
 const KEYS_HELP = [
@@ -116,6 +115,7 @@ class Viewer {
     for (const [key, text] of KEYS_HELP)
       make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
     this.tables = new Tables(this.model, (t, row) => this.goToMoment(t, row));
+    this.sumsView = new SumsView(this.model, (t, place) => this.goToMoment(t, place));
     if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
     make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
     this.help.onclick = () => this.help.close();
@@ -536,36 +536,8 @@ class Viewer {
 
   tellSums() {
     const {selection} = this;
-    const span = selection.to - selection.from;
-    const tables = make('div', {className: 'tables'});
-    this.details.replaceChildren(make('h2', {}, `${duration(span)} selected`), tables);
-    this.tell(tables, 'CPU time by thread', 'cpu', span, (tid) => this.model.threadLabel(tid));
-    this.tell(tables, 'thread states', 'states', 0, (state) => STATE_NAMES[state]);
-    this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
-    this.tell(tables, 'events by name', 'events', 0, (name) => this.model.names[name]);
-    if (this.sums.counters.length) {
-      const rows = this.sums.counters.map(([label, ...numbers]) => [
-        label,
-        ...numbers.map((n) => n.toLocaleString('en')),
-      ]);
-      addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);
-    }
-  }
-
-  tell(parent, caption, name, span, labelOf) {
-    const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
-    if (!all.length) return;
-    const timed = name !== 'events';
-    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'count', 'mean', 'longest'] : ['', 'count'];
-    const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
-      const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
-      const times = count.toLocaleString('en');
-      return timed
-        ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)]
-        : [labelOf(key), times];
-    });
-    if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
-    addTable(parent, caption, head, rows);
+    this.details.replaceChildren(make('h2', {}, `${duration(selection.to - selection.from)} selected`));
+    this.sumsView.put(this.details, this.sums, this.dark.matches);
   }
 
   toggleTables() {
