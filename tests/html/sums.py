@@ -223,6 +223,61 @@ def longest_leads_there(browser):
     equal(row, tid, "the row")
 
 
+def moments(test, browser):
+    """Moments are measured and named, and the address keeps them, the view and the selection."""
+    page = page_with(test, LINES)
+    browser.open(page)
+    browser.ask("traceViewer.show(2e6, 9e6)")
+    for t in ("3e6", "4.5e6"):
+        x = browser.ask(f"traceViewer.painter.x({t})")
+        browser.ask(f"traceViewer.point({{x: {x}, y: 30, pageX: {x}, pageY: 90}})")
+        browser.key("m")
+    bar = browser.ask("document.querySelector('#moments').innerText")
+    check("+ 1.5 ms" in bar, f"between: {bar}")
+    name = "größer, 100 % & <b>#</b>"
+    browser.ask(f"(() => {{ const i = document.querySelector('#moments input'); i.value = {json.dumps(name)}; i.dispatchEvent(new Event('change')); }})()")
+    select(browser, "{from: 3e6, to: 5e6, top: 20, bottom: 60}")
+    browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    browser.key("c")
+    browser.ask("new Promise((done) => setTimeout(done, 100))")
+    says = browser.ask("traceViewer.moments.toast.innerText")
+    check("link" in says, f"it says {says}")
+    link = browser.ask("location.href")
+    was = browser.ask(SEEN)
+    equal([round(t) for t in was["view"]], [2000000, 9000000], "the view")
+    # Without a load between, and with one.
+    browser.call("Page.navigate", url="about:blank")
+    browser.open(link[len("file://"):])
+    browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
+    now = browser.ask(SEEN)
+    equal(now, was, "after a load of the link")
+    equal(now["moments"][0][1], name, "the name")
+    for broken in ("#v=1&m=x,y&m=5&s=1,2", "#v=a,b&m=%E0%A4%A,%&s=9,1,1,1", "#" + "m=1," * 9999):
+        browser.ask(f"location.hash = {json.dumps(broken)}; new Promise((done) => setTimeout(done, 50))")
+    equal(browser.ask("traceViewer.moments.all.length") <= 26, True, "moments of a broken link")
+    equal(browser.said, [], "the browser complains")
+
+
+SEEN = """(() => { const v = traceViewer, p = v.painter, s = v.selection, f = v.model.firstTime;
+    const round = (t) => Math.round(t - f) + f;
+    return {view: [p.from, p.to].map(round), moments: v.moments.all.map((m) => [round(m.t), m.name]),
+        selection: s && [s.from, s.to, s.top, s.bottom].map(Math.round)}; })()"""
+
+
+def picture_of_the_view(test, browser):
+    """`p` saves a PNG with the pixels of the page."""
+    browser.open(page_with(test, LINES))
+    browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(test.dir))
+    browser.key("p")
+    for _ in range(100):
+        files = list(test.dir.glob("*.png"))
+        if files:
+            break
+        browser.ask("new Promise((done) => setTimeout(done, 50))")
+    check(len(files) == 1 and files[0].read_bytes().startswith(b"\x89PNG"), f"{files}")
+    equal(browser.said, [], "the browser complains")
+
+
 def main():
     if program() is None:
         skip("needs chromium-headless-shell (scripts/deps test)")
@@ -230,7 +285,7 @@ def main():
     if test.is_sanitized():
         skip("is run without a sanitizer")
     with Browser() as browser:
-        for case in (flame_graph, sums_of_a_report):
+        for case in (flame_graph, sums_of_a_report, moments, picture_of_the_view):
             test.case(re.sub("_", " ", case.__name__), case, browser)
     test.end()
 

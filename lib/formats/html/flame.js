@@ -150,7 +150,7 @@ class Flame {
       const todo = [this.root];
       while (todo.length) {
         const node = todo.pop();
-        // What a match calls is part of it.
+        // A match contains what it calls.
         if (this.matches(node)) sum += node.total;
         else todo.push(...node.sorted);
       }

@@ -14,6 +14,9 @@ const KEYS_HELP = [
   ['click', 'show details; on a heading: open or close it'],
   ['F', 'zoom to the selection'],
   ['0', 'show the whole trace'],
+  ['M', 'mark the moment under the pointer; two of them tell the time between'],
+  ['C', 'copy a link to this view, with its moments'],
+  ['P', 'save a picture (PNG) of this view'],
   ['t', 'show or hide the report, if the page has one'],
   ['/', 'search; Enter and Shift Enter: go to the next and the previous match'],
   ['Esc', 'clear the selection'],
@@ -101,6 +104,7 @@ class Viewer {
     new ResizeObserver(() => this.resize()).observe(this.scroll);
     this.listen();
     this.resize();
+    this.moments.restore();
   }
 
   buildPage() {
@@ -120,6 +124,7 @@ class Viewer {
     make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
     this.help.onclick = () => this.help.close();
     this.head = make('canvas', {parent: document.body, id: 'head'});
+    this.moments = new Moments(this, this.head);
     this.scroll = make('div', {parent: document.body, id: 'scroll', tabIndex: 0});
     this.spacer = make('div', {parent: this.scroll});
     this.canvas = make('canvas', {parent: this.spacer});
@@ -231,6 +236,7 @@ class Viewer {
   paint() {
     this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
     this.paintHead();
+    this.moments.paint();
   }
 
   moveByKeys(ms) {
@@ -375,7 +381,8 @@ class Viewer {
       if (key === 'escape') this.scroll.focus();
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT)$/.test(event.target.tagName)) return;
+    if (this.moments.onKey(key)) return;
     if ('wasd'.includes(key)) {
       this.keys.add(key);
       this.dirty();
