@@ -66,26 +66,14 @@ class Viewer {
   }
 
   async start() {
-    // In a complete file at least a newline follows the second block.
-    const blocks = [...document.querySelectorAll('script.trace-data, script.trace-more')];
-    const ended = blocks.length === 2 && blocks[1].nextSibling;
-    this.wait = make(
-      'div',
-      {id: 'wait', parent: document.body},
-      make('p', {}, 'Reading the trace …'),
-      make('progress', {max: 1, value: 0}),
-    );
-    const take = (name) => {
-      const block = document.querySelector(`script.${name}`);
-      const text = block ? block.textContent : '';
-      if (block) block.textContent = '';
-      return text;
-    };
-    this.model = new Model(take('trace-data'), take('trace-more'));
-    const bar = this.wait.querySelector('progress');
-    await inSlices(this.model.load(), () => (bar.value = this.model.progress));
-    if (!ended) this.model.cut = true;
-    this.wait.remove();
+    const {dark} = this;
+    const preview = new Preview();
+    this.model = new Model();
+    const source = new Source(this.model, () => preview.show(this.model, dark.matches));
+    await source.load();
+    await inSlices(this.model.seal(), () => {});
+    preview.remove();
+    this.preview = preview;
     this.build();
     this.ready = true;
   }
@@ -610,9 +598,12 @@ class Viewer {
 const viewer = new Viewer();
 // For tests, and for the browser's console.
 window.traceViewer = viewer;
-document.addEventListener('DOMContentLoaded', () => {
-  viewer.start().catch((error) => {
+function startViewer() {
+  // The script is in the head.
+  if (!document.body) return setTimeout(startViewer);
+  return viewer.start().catch((error) => {
     viewer.failed = String(error.stack || error);
     document.body.append(make('pre', {}, `This trace can't be shown: ${viewer.failed}`));
   });
-});
+}
+startViewer();
