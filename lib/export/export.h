@@ -73,7 +73,7 @@ struct export_rotate {
 	uint64_t ns;	/* time from its first event */
 };
 
-/* What one HTML page may hold; 0: EXPORT_PAGE_EVENTS and EXPORT_JSON_MAX. */
+/* Limits of one HTML page. 0: EXPORT_PAGE_EVENTS or EXPORT_JSON_MAX. */
 struct export_page {
 	uint64_t events;
 	uint64_t bytes; /* characters */

@@ -116,9 +116,9 @@ class Source {
   async readBlock(block, text, read) {
     let done = 0;
     for (;;) {
-      // The browser may still add to the last node.
       const ended = Source.isLoaded() || block.nextSibling;
-      while (block.firstChild && (ended || block.firstChild !== block.lastChild)) {
+      // The browser adds to the last node, which means to copy it, or makes another one.
+      while (block.firstChild) {
         text.add(block.firstChild.data);
         block.firstChild.remove();
       }
