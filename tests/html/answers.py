@@ -4,13 +4,11 @@
 waited, in Chromium without a screen; 77 where there is none."""
 
 import json
-import re
-import sys
 
-from browser import Browser, program
+from browser import run_cases
 from viewer import BAR, HEAD, MORE_BEGIN, TEXT, equal, page_of
 
-from harness import Test, check, skip
+from harness import check
 
 # 200 sleeps on CPU 0, is woken by 300 on CPU 1, waits for 400 on CPU 0, and runs. 300 is woken by an
 # interrupt. 400 is preempted by 200. 500 of the same process as 200 sleeps all the time.
@@ -289,18 +287,5 @@ def flows(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-def main():
-    if program() is None:
-        skip("needs chromium-headless-shell (scripts/deps test)")
-    test = Test("answers", root=False)
-    # The programs' part is small, and is covered by another test.
-    if test.is_sanitized():
-        skip("is run without a sanitizer")
-    with Browser() as browser:
-        for case in (search, filter_and_order, pins, why, walk, flows):
-            test.case(re.sub("_", " ", case.__name__), case, browser)
-    test.end()
-
-
 if __name__ == "__main__":
-    main()
+    run_cases("answers", [search, filter_and_order, pins, why, walk, flows])
