@@ -15,10 +15,9 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from browser import Browser, program, run_cases
 
-from browser import Browser, program
-from harness import Test, check, skip
+from harness import check, skip
 
 TEXT = '  <script class="trace-data" type="application/text">\n'
 MORE_BEGIN = '  <script class="trace-more" type="application/json">\n'
@@ -429,22 +428,15 @@ def measure(path):
 
 
 def main():
-    if program() is None:
+    if sys.argv[1:2] not in (["--picture"], ["--measure"]):
+        run_cases("viewer", [the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many,
+                             pixels, painted_at_once, picture_of_the_document])
+    elif program() is None:
         skip("needs chromium-headless-shell (scripts/deps test)")
-    if sys.argv[1:2] == ["--picture"]:
+    elif sys.argv[1] == "--picture":
         picture(*sys.argv[2:])
-    elif sys.argv[1:2] == ["--measure"]:
-        measure(*sys.argv[2:])
     else:
-        test = Test("viewer", root=False)
-        # The programs' part is small, and is covered by another test.
-        if test.is_sanitized():
-            skip("is run without a sanitizer")
-        with Browser() as browser:
-            for case in (the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many, pixels,
-                         painted_at_once, picture_of_the_document):
-                test.case(re.sub("_", " ", case.__name__), case, browser)
-        test.end()
+        measure(*sys.argv[2:])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def main():
     for text, end in ((style, "</style"), (script, "</script"), (script, "<!--")):
         if end in text.lower():
             sys.exit(f"'{end}' would end what is embedded")
-    policy = f"default-src 'none'; img-src data:; script-src {source_hash(script)}; style-src {source_hash(style)}"
+    policy = (f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+              f"script-src {source_hash(script)}; style-src {source_hash(style)}")
     html = read(page)
     for place, text in (("@POLICY@", policy), ("@STYLE@", style), ("@SCRIPT@", script)):
         if html.count(place) != 1:

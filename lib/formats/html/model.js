@@ -19,6 +19,7 @@ class Thread {
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint8Array);
+    this.wakes = new Column(Uint32Array); // events that wake this thread
     this.samples = new SampleColumns();
   }
 
@@ -101,7 +102,8 @@ class Model {
     this.frames = new Frames();
     this.about = null;
     this.strange = 0; // lines that could not be read
-    this.notDrawn = 0;
+    this.flows = new Flows();
+    this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
     this.handlers = new Map();
   }
@@ -429,8 +431,32 @@ class Model {
       case 'P':
         this.addSample(e, ref);
         break;
+      case 's':
+      case 't':
+      case 'f':
+        this.flows.add(e.ph, t, thread.tid, ref, `${e.cat} ${e.name} ${id()}`);
+        break;
+      case 'N':
+        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} objects`);
+        break;
+      case 'D':
+        this.asyncEnd(t, e.pid, `${e.cat} objects`, `${e.name} ${id()}`);
+        break;
+      case '(':
+        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} contexts`);
+        break;
+      case ')':
+        this.asyncEnd(t, e.pid, `${e.cat} contexts`, `${e.name} ${id()}`);
+        break;
+      case 'O':
+        this.asyncNest(e.pid, `${e.cat} snapshots`).list.push(t, t, name(), ref);
+        break;
+      case 'v':
+      case 'V':
+        this.process(e.pid).instants.list.push(t, t, name(), ref);
+        break;
       default:
-        this.notDrawn++;
+        this.notDrawn.set(e.ph, (this.notDrawn.get(e.ph) || 0) + 1);
         return undefined;
     }
     this.see(t);
@@ -470,7 +496,19 @@ class Model {
   threadLabel(tid) {
     const thread = this.threads.get(tid);
     // No task has an id from TID_LIMIT on. The JSON uses those for idle on each CPU.
-    return `${(thread && thread.name) || '<...>'}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
+    return `${shortName((thread && thread.name) || '<...>')}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
+  }
+
+  processLabel(pid) {
+    const process = this.processes.get(pid);
+    return `${shortName((process && process.name) || 'process')} ${pid}`;
+  }
+
+  // All slices of the rows, by nest.
+  *nests() {
+    for (const cpu of this.cpus.values()) yield* [cpu.irq, cpu.softirq];
+    for (const thread of this.threads.values()) yield thread.nest;
+    for (const process of this.processes.values()) yield* [process.instants, ...process.async.values()];
   }
 }
 

@@ -49,17 +49,10 @@ class Moments {
     window.addEventListener('hashchange', () => this.restore());
   }
 
-  // Returns whether the key is one of these.
-  onKey(key) {
-    const actions = {m: () => this.add(), c: () => this.copyLink(), p: () => this.savePicture()};
-    if (!Object.hasOwn(actions, key)) return false;
-    actions[key]();
-    return true;
-  }
-
   // Marks the time under the pointer, or the middle of the view.
   add() {
-    const {painter, pointer} = this.viewer;
+    const {painter} = this.viewer;
+    const {pointer} = this.viewer.hover;
     if (this.all.length >= MOMENTS_MAX) return this.say(`${MOMENTS_MAX} moments are all that can be marked`);
     const t = pointer && pointer.x > LABELS_WIDTH ? painter.t(pointer.x) : (painter.from + painter.to) / 2;
     const taken = new Set(this.all.map(({name}) => name));
@@ -151,12 +144,16 @@ class Moments {
 
   // Saves the overview, the ruler and the rows as they are seen.
   savePicture() {
-    const {head, canvas} = this.viewer;
-    const picture = make('canvas', {width: canvas.width, height: head.height + canvas.height});
+    const canvases = [this.viewer.head.canvas, this.viewer.pins.canvas, this.viewer.canvas].filter((c) => c.clientHeight);
+    const height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
+    const picture = make('canvas', {width: this.viewer.canvas.width, height});
     const c = picture.getContext('2d');
     this.viewer.paint();
-    c.drawImage(head, 0, 0);
-    c.drawImage(canvas, 0, head.height);
+    let y = 0;
+    for (const canvas of canvases) {
+      c.drawImage(canvas, 0, y);
+      y += canvas.height;
+    }
     picture.toBlob((blob) => {
       const url = URL.createObjectURL(blob);
       const name = document.title.replace(/[^\w.-]+/g, '-');
@@ -175,13 +172,15 @@ class Moments {
 
   // Draws the moments over the rows and the ruler.
   paint() {
-    const {painter, canvas, head} = this.viewer;
+    const {painter, canvas, pins} = this.viewer;
+    const head = this.viewer.head.canvas;
     const {theme} = painter;
     for (const {t, name} of this.all) {
       const x = painter.x(t);
       if (x < LABELS_WIDTH || x > painter.width) continue;
       for (const [element, y] of [
         [canvas, 0],
+        [pins.canvas, 0],
         [head, OVERVIEW],
       ]) {
         const c = element.getContext('2d');

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The tables of a selection's sums.
 
-const SUMS_ROWS = 200;
 const SUMS_HEAD = {
   sum: 'sum',
   part: 'of a CPU',
@@ -74,12 +73,12 @@ class SumsView {
     const table = make('table', {parent}, make('caption', {}, caption));
     const head = ['', ...keys.map((column) => SUMS_HEAD[column])];
     make('tr', {parent: table}, ...head.map((text, i) => make('th', {className: i ? 'number' : ''}, text)));
-    for (const [of, durations] of all.slice(0, SUMS_ROWS)) {
+    for (const [of, durations] of all.slice(0, TABLE_ROWS)) {
       const tr = make('tr', {parent: table}, make('td', {}, labelOf(of)));
       for (const column of keys)
         make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
     }
-    if (all.length > SUMS_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - SUMS_ROWS} more`));
+    if (all.length > TABLE_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - TABLE_ROWS} more`));
   }
 
   cell(column, d, span) {
@@ -104,8 +103,8 @@ class SumsView {
   putEvents(parent, {tables}) {
     const all = [...tables.events].sort(([, a], [, b]) => b - a);
     if (!all.length) return;
-    const rows = all.slice(0, SUMS_ROWS).map(([name, n]) => [this.model.names[name], n.toLocaleString('en')]);
-    if (all.length > SUMS_ROWS) rows.push([`and ${all.length - SUMS_ROWS} more`]);
+    const rows = all.slice(0, TABLE_ROWS).map(([name, n]) => [this.model.names[name], n.toLocaleString('en')]);
+    if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
     addTable(parent, 'events by name', ['', 'count'], rows);
   }
 }

@@ -3,7 +3,7 @@
 
 function make(tag, {parent, ...properties} = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === 'string' ? plain(child) : child)));
   if (parent) parent.append(element);
   return element;
 }
@@ -29,7 +29,8 @@ function rulerText(ns, step) {
 
 function addTable(parent, caption, head, rows) {
   const table = make('table', {parent}, make('caption', {}, caption));
-  const cells = (tag, values) => values.map((value, i) => make(tag, {className: i ? 'number' : ''}, value));
+  const cells = (tag, values) =>
+    values.map((value, i) => make(tag, {className: i ? 'number' : '', ...(tag === 'th' ? {scope: 'col'} : {})}, shorten(value, NAME_SHOWN)));
   make('tr', {parent: table}, ...cells('th', head));
   for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
 }
