@@ -418,6 +418,7 @@ class Viewer {
 const viewer = new Viewer();
 // For tests, and for the browser's console.
 window.traceViewer = viewer;
+viewer.tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
 for (const kind of ['error', 'unhandledrejection'])
   window.addEventListener(kind, (event) => showError(event.error || event.reason || event.message));
 function startViewer() {
