@@ -39,6 +39,7 @@ function* whileWanted(work, isWanted) {
 class Viewer {
   constructor() {
     this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.failed = ''; // why the trace can't be shown
     this.steps = [];
     this.arrows = [];
   }
@@ -452,9 +453,9 @@ class Viewer {
 
 const viewer = new Viewer();
 // For tests, and for the browser's console.
-window.traceViewer = viewer;
-for (const kind of ['error', 'unhandledrejection'])
-  window.addEventListener(kind, (event) => showError(event.error || event.reason || event.message));
+Object.assign(window, {traceViewer: viewer});
+window.addEventListener('error', ({error, message}) => showError(error || message));
+window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 document.addEventListener('DOMContentLoaded', () => {
   viewer.start().catch((error) => {
     viewer.failed = String(error.stack || error);
