@@ -159,7 +159,7 @@ def click_and_type(test, browser):
     browser.drag(browser.ask("traceViewer.painter.x(1.5e6)"), BAR + HEAD + 25, browser.ask("traceViewer.painter.x(8e6)"), middle)
     browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     details = browser.ask("document.querySelector('#details').innerText")
-    for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
+    for word in ("selected", "app 200", "run time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
         check(word in details, f"'{word}' is missing from the selection: {details}")
     check("depth" not in details, f"a row outside of the selection: {details}")
     span = "traceViewer.painter.to - traceViewer.painter.from"

@@ -20,7 +20,7 @@ class Thread {
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint8Array);
     this.wakes = new Column(Uint32Array); // events that wake this thread
-    this.samples = {time: new Column(Float64Array), ref: new Column(Int32Array)};
+    this.samples = new SampleColumns();
   }
 
   get current() {
@@ -79,9 +79,11 @@ class Process {
 }
 
 class Model {
-  constructor(text, more) {
-    this.text = text;
-    this.more = more;
+  constructor() {
+    this.text = new TextBlock();
+    this.more = new TextBlock();
+    this.section = ''; // the member that is being read
+    this.aboutAt = -1;
     this.base = -1; // seconds; -1 before the first event
     this.firstTime = NaN;
     this.lastTime = 0;
@@ -97,14 +99,13 @@ class Model {
     this.processes = new Map();
     this.counters = new Map();
     this.asyncOpen = new Map();
-    this.frames = Object.create(null);
+    this.frames = new Frames();
     this.about = null;
     this.strange = 0; // lines that could not be read
     this.flows = new Flows();
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
     this.handlers = new Map();
-    this.progress = 0;
   }
 
   intern(name) {
@@ -147,13 +148,6 @@ class Model {
     if (t > this.lastTime) this.lastTime = t;
   }
 
-  // Reads both blocks. The caller resumes this generator until it is done.
-  *load() {
-    yield* this.readText();
-    yield* this.readMore();
-    yield* this.seal();
-  }
-
   *seal() {
     if (!(this.firstTime <= this.lastTime)) this.firstTime = this.lastTime = 0;
     for (const cpu of this.cpus.values()) {
@@ -166,6 +160,7 @@ class Model {
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
+      thread.samples.seal();
       // The rows of CPUs show idle times already.
       if (thread.tid === 0 && !thread.nest.lanes.length) continue;
       this.process(thread.pid || thread.tid).threads.push(thread);
@@ -181,28 +176,25 @@ class Model {
     }
     for (const counter of this.counters.values()) counter.seal();
     this.asyncOpen = null;
-    this.progress = 1;
   }
 
   // The kernel's text.
 
-  *readText() {
-    const s = this.text;
+  // Reads whole lines, which begin at `start` of the block. The caller resumes this generator until it is done.
+  *readText(s, start) {
     const length = s.length;
     let at = 0;
     for (let n = 0; at < length; n++) {
       let end = s.indexOf('\n', at);
+      // A line without its end may be incomplete.
       if (end < 0) {
-        this.cut = /\S/.test(s.slice(at)); // a line without its end may be incomplete
+        this.cut = /\S/.test(s.slice(at));
         break;
       }
       if (s.charCodeAt(at) === 35) this.readComment(s.slice(at, end));
-      else if (end > at && !this.readLine(at, end)) this.strange++;
+      else if (end > at && !this.readLine(s, start, at, end)) this.strange++;
       at = end + 1;
-      if ((n & 0x3ff) === 0x3ff) {
-        this.progress = at / (length + this.more.length);
-        yield;
-      }
+      if ((n & 0x3ff) === 0x3ff) yield;
     }
   }
 
@@ -243,8 +235,7 @@ class Model {
   }
 
   // Parses "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details". Returns false for any other line.
-  readLine(at, end) {
-    const s = this.text;
+  readLine(s, start, at, end) {
     // A task's name may contain anything, but its column is 16 characters wide.
     let i = at + 16;
     if (s.charCodeAt(i) !== 45 || !isDigit(s.charCodeAt(i + 1))) {
@@ -280,19 +271,18 @@ class Model {
     if (colon < 0 || colon >= end) return false;
     if (this.base < 0) this.base = seconds;
     const t = (seconds - this.base) * 1e9 + (digits === 6 ? fraction * 1000 : fraction * 10 ** (9 - digits));
-    this.addEvent(t, at, comm, i, colon, end, tid, pid, cpu);
+    this.addEvent(s, t, start, at, comm, i, colon, end, tid, pid, cpu);
     return true;
   }
 
-  addEvent(t, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
-    const s = this.text;
+  addEvent(s, t, start, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
     const index = this.time.length;
     const name = s.slice(nameAt, colon);
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
     this.see(t);
     this.time.push(t);
-    this.offset.push(at);
+    this.offset.push(start + at);
     this.cpuOf.push(cpuNumber);
     this.eventName.push(this.intern(name));
     cpu.events.push(index);
@@ -331,52 +321,49 @@ class Model {
 
   // The other members of the JSON, one element per line.
 
-  *readMore() {
-    const s = this.more;
-    let section = '';
+  *readMore(s, start) {
     for (let at = 0, n = 0; at < s.length; n++) {
       let end = s.indexOf('\n', at);
       if (end < 0) end = s.length;
       const c = s.charCodeAt(at);
-      if (c === 123 && s.charCodeAt(at + 1) === 34 && section) this.readElement(section, at, end);
-      else if (c === 34 && section === 'stackFrames') section = this.readFrame(s.slice(at, end));
-      else if (c === 34) section = this.readMember(s.slice(at, end), at);
+      if (c === 123 && s.charCodeAt(at + 1) === 34 && this.section)
+        this.readElement(this.section, s.slice(at, end), start + at);
+      else if (c === 34 && this.section === 'stackFrames') this.section = this.readFrame(s.slice(at, end));
+      else if (c === 34) this.section = this.readMember(s.slice(at, end), start + at);
       at = end + 1;
-      if ((n & 0x1ff) === 0x1ff) {
-        this.progress = (this.text.length + at) / (this.text.length + s.length);
-        yield;
-      }
+      if ((n & 0x1ff) === 0x1ff) yield;
     }
-    // No line begins with an array's end: it follows the last element, or the member's name.
-    // otherData is the last member. Without it the file was cut.
+  }
+
+  // No line begins with an array's end: it follows the last element, or the member's name.
+  // otherData is the last member. Without it the file was cut.
+  endMore() {
+    if (this.aboutAt >= 0) this.about = parseJson(this.more.slice(this.aboutAt).replace(/}\s*$/, ''));
     if (!this.about) this.cut = true;
   }
 
   readMember(line, at) {
     const [, name] = /^"(\w+)":/.exec(line) || [];
     if (name === 'traceEvents' || name === 'samples' || name === 'stackFrames') return name;
-    if (name === 'otherData') this.about = parseJson(this.more.slice(at + '"otherData":'.length).replace(/}\s*$/, ''));
+    if (name === 'otherData') this.aboutAt = at + '"otherData":'.length;
     return '';
   }
 
   // Reads a line "ID":{...}, of stackFrames. One more bracket follows the last frame.
   readFrame(line) {
     const isLast = line.endsWith('}},');
-    Object.assign(this.frames, parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`));
+    const frames = parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`);
+    for (const id in frames) this.frames.put(id, frames[id]);
     return isLast ? '' : 'stackFrames';
   }
 
-  readElement(section, at, end) {
-    const element = this.parseElement(at, end);
+  readElement(section, line, at) {
+    const element = parseElement(line);
     if (!element) return;
     const ref = ~this.elements.length;
     this.elements.push(at);
     if (section === 'samples') this.addSample(element, ref);
     else this.addElement(element, ref);
-  }
-
-  parseElement(at, end = this.more.indexOf('\n', at)) {
-    return parseJson(this.more.slice(at, end < 0 ? undefined : end).replace(/[\],]+$/, ''));
   }
 
   elementTime(us) {
@@ -387,10 +374,17 @@ class Model {
 
   addSample(e, ref) {
     const t = this.elementTime(e.ts);
-    const {samples} = this.thread(e.tid);
+    const {weight} = e;
+    if (!Number.isFinite(t)) return;
     this.see(t);
-    samples.time.push(t);
-    samples.ref.push(ref);
+    this.thread(e.tid).samples.push(
+      t,
+      ref,
+      e.cpu >= 0 && e.cpu < CPU_LIMIT ? e.cpu : -1,
+      this.frames.number(e.sf),
+      Number.isFinite(weight) && weight >= 0 ? weight : 1,
+      this.intern(String(e.name)),
+    );
   }
 
   addElement(e, ref) {
@@ -435,8 +429,7 @@ class Model {
         }
         break;
       case 'P':
-        thread.samples.time.push(t);
-        thread.samples.ref.push(ref);
+        this.addSample(e, ref);
         break;
       case 's':
       case 't':
@@ -487,20 +480,17 @@ class Model {
   // Texts for the page.
 
   eventText(index) {
-    const at = this.offset.data[index];
-    const end = this.text.indexOf('\n', at);
-    return restore(this.text.slice(at, end < 0 ? undefined : end));
+    return restore(this.text.line(this.offset.data[index]));
   }
 
   element(ref) {
-    return this.parseElement(this.elements.data[~ref]);
+    return parseElement(this.more.line(this.elements.data[~ref]));
   }
 
   // Returns the functions' names, the innermost first.
-  stack(frame) {
-    const lines = [];
-    for (let f = this.frames[frame]; f && lines.length < 128; f = this.frames[f.parent]) lines.push(f.name);
-    return lines;
+  stack(id) {
+    const {frames} = this;
+    return frames.stack(frames.ids.get(String(id)) ?? -1).map((f) => frames.name[f]);
   }
 
   threadLabel(tid) {
@@ -529,6 +519,10 @@ function restore(text) {
 
 function isDigit(c) {
   return c >= 48 && c <= 57;
+}
+
+function parseElement(line) {
+  return parseJson(line.replace(/[\],]+$/, ''));
 }
 
 function parseJson(text) {

@@ -119,7 +119,7 @@ class Painter {
     return this.from + ((x - LABELS_WIDTH) / (this.width - LABELS_WIDTH)) * (this.to - this.from);
   }
 
-  paint(scroll, {selection, mark, hover, arrows = [], pointed = null}) {
+  paint(scroll, {selection = null, mark = null, hover = null, arrows = [], pointed = null}) {
     const {context: c, theme, ratio, width, height} = this;
     const rows = this.rows.all.filter((row) => row.y + row.height > scroll && row.y < scroll + height);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);

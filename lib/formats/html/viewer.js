@@ -45,26 +45,14 @@ class Viewer {
   }
 
   async start() {
-    // In a complete file at least a newline follows the second block.
-    const blocks = [...document.querySelectorAll('script.trace-data, script.trace-more')];
-    const ended = blocks.length === 2 && blocks[1].nextSibling;
-    this.wait = make(
-      'div',
-      {id: 'wait', parent: document.body},
-      make('p', {}, 'Reading the trace …'),
-      make('progress', {max: 1, value: 0}),
-    );
-    const take = (name) => {
-      const block = document.querySelector(`script.${name}`);
-      const text = block ? block.textContent : '';
-      if (block) block.textContent = '';
-      return text;
-    };
-    this.model = new Model(take('trace-data'), take('trace-more'));
-    const bar = this.wait.querySelector('progress');
-    await inSlices(this.model.load(), () => (bar.value = this.model.progress));
-    if (!ended) this.model.cut = true;
-    this.wait.remove();
+    const {dark} = this;
+    const preview = new Preview();
+    this.model = new Model();
+    const source = new Source(this.model, () => preview.show(this.model, dark.matches));
+    await source.load();
+    await inSlices(this.model.seal(), () => {});
+    preview.remove();
+    this.preview = preview;
     this.build();
     this.ready = true;
   }
@@ -83,6 +71,7 @@ class Viewer {
     new ResizeObserver(() => this.resize()).observe(this.scroll);
     this.input.listen();
     this.resize();
+    this.moments.restore();
     putOverviewTable(this);
   }
 
@@ -95,11 +84,13 @@ class Viewer {
     this.bar = new RowBar(this, header);
     this.finder = new Finder(this, header, (item) => this.go(item));
     this.tables = new Tables(model, (t, row) => this.goToMoment(t, row));
+    this.sumsView = new SumsView(model, (t, place) => this.goToMoment(t, place));
     if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
     this.help = makeHelp();
     const title = 'colours and keys (?)';
     make('button', {parent: header, title, onclick: () => this.help.showModal()}, '?');
     this.head = new Head(this);
+    this.moments = new Moments(this, this.head.canvas);
     this.pins = new Panel(model, new PinnedRows(), 'pins');
     this.panel = new Panel(model, this.rows, 'scroll');
     this.painter = this.panel.painter;
@@ -203,6 +194,7 @@ class Viewer {
         painter.paint(top, {selection, mark, arrows, pointed, hover: hover.hit});
     }
     this.head.paint();
+    this.moments.paint();
   }
 
   point(pointer) {
@@ -320,36 +312,8 @@ class Viewer {
 
   tellSums() {
     const {selection} = this;
-    const span = selection.to - selection.from;
-    const tables = make('div', {className: 'tables'});
-    this.details.replaceChildren(make('h2', {}, `${duration(span)} selected`), tables);
-    this.tell(tables, 'CPU time by thread', 'cpu', span, (tid) => this.model.threadLabel(tid));
-    this.tell(tables, 'thread states', 'states', 0, (state) => STATE_NAMES[state]);
-    this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
-    this.tell(tables, 'events by name', 'events', 0, (name) => this.model.names[name]);
-    if (this.sums.counters.length) {
-      const rows = this.sums.counters.map(([label, ...numbers]) => [
-        label,
-        ...numbers.map((n) => n.toLocaleString('en')),
-      ]);
-      addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);
-    }
-  }
-
-  tell(parent, caption, name, span, labelOf) {
-    const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
-    if (!all.length) return;
-    const timed = name !== 'events';
-    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'count', 'mean', 'longest'] : ['', 'count'];
-    const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
-      const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
-      const times = count.toLocaleString('en');
-      return timed
-        ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)]
-        : [labelOf(key), times];
-    });
-    if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
-    addTable(parent, caption, head, rows);
+    this.details.replaceChildren(make('h2', {}, `${duration(selection.to - selection.from)} selected`));
+    this.sumsView.put(this.details, this.sums, this.dark.matches);
   }
 
   toggleTables() {
@@ -456,9 +420,12 @@ const viewer = new Viewer();
 Object.assign(window, {traceViewer: viewer});
 window.addEventListener('error', ({error, message}) => showError(error || message));
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
-document.addEventListener('DOMContentLoaded', () => {
-  viewer.start().catch((error) => {
+function startViewer() {
+  // The script is in the head.
+  if (!document.body) return setTimeout(startViewer);
+  return viewer.start().catch((error) => {
     viewer.failed = String(error.stack || error);
     showError(`This trace can't be shown: ${viewer.failed}`);
   });
-});
+}
+startViewer();

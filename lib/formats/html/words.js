@@ -10,9 +10,10 @@ function make(tag, options = {}, ...children) {
   return element;
 }
 
-function duration(ns) {
+function duration(exact) {
+  const ns = Math.round(exact);
   const a = Math.abs(ns);
-  if (a < 1e3) return `${+ns.toFixed(0)} ns`;
+  if (a < 1e3) return `${ns} ns`;
   if (a < 1e6) return `${+(ns / 1e3).toFixed(3)} µs`;
   if (a < 1e9) return `${+(ns / 1e6).toFixed(3)} ms`;
   return `${+(ns / 1e9).toFixed(6)} s`;
