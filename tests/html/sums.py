@@ -9,9 +9,7 @@ import random
 import re
 import subprocess
 
-from browser import Browser, program
-from viewer import LINES, equal, page_with
-from harness import Test, check, skip
+from viewer import LINES, check, equal, page_with, run_cases
 
 WHOLE = "{...traceViewer.whole, top: 0, bottom: 1e9}"
 # The text has microseconds, reports have nanoseconds.
@@ -278,17 +276,5 @@ def picture_of_the_view(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-def main():
-    if program() is None:
-        skip("needs chromium-headless-shell (scripts/deps test)")
-    test = Test("sums", root=False)
-    if test.is_sanitized():
-        skip("is run without a sanitizer")
-    with Browser() as browser:
-        for case in (flame_graph, sums_of_a_report, moments, picture_of_the_view):
-            test.case(re.sub("_", " ", case.__name__), case, browser)
-    test.end()
-
-
 if __name__ == "__main__":
-    main()
+    run_cases("sums", [flame_graph, sums_of_a_report, moments, picture_of_the_view])

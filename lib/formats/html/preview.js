@@ -15,17 +15,19 @@ class Preview {
     this.canvas = null;
   }
 
-  // Called after each stretch of reading.
+  // Called after each stretch of reading. Returns whether there is a picture.
   show(model, dark) {
     const read = model.time.length + model.elements.length;
     const beginning = this.canvas ? ' This is its beginning.' : '';
     this.says.textContent = `Reading the trace: ${read.toLocaleString('en')} events …${beginning}`;
-    if (this.canvas || read < PREVIEW_EVENTS || performance.now() - this.began < PREVIEW_AFTER_MS) return;
+    if (this.canvas || read < PREVIEW_EVENTS || performance.now() - this.began < PREVIEW_AFTER_MS)
+      return this.canvas !== null;
     this.element.classList.add('small');
     this.canvas = make('canvas');
     this.element.after(this.canvas);
     this.paint(Preview.beginning(model), dark);
     this.painted = performance.now();
+    return true;
   }
 
   // Returns a model of the first events.

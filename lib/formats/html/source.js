@@ -75,57 +75,56 @@ class TextBlock {
 }
 
 class Source {
-  // onRead(part) is called after each stretch of work, with the part of the file that was read.
+  // onRead() is called after each stretch of work. It tells whether there is something to see, so that the rest can
+  // wait until the file is loaded: what the browser has read it copies while it waits for its turn.
   constructor(model, onRead) {
     this.model = model;
     this.onRead = onRead;
-    this.blocks = [];
+    this.blocks = []; // {element, isText, text, ended, done}; done: pieces that the model has read
     this.pause = makePause();
+    this.isShown = false;
   }
 
   // Reads both blocks in their order. Whether the file was cut is in the model.
   async load() {
-    let block = null;
-    while ((block = await this.next())) {
-      this.blocks.push(block);
-      const isText = block.classList.contains('trace-data');
-      const {model} = this;
-      await this.readBlock(block, isText ? model.text : model.more, (piece, start) =>
-        isText ? model.readText(piece, start) : model.readMore(piece, start),
-      );
+    for (let loaded = false; !loaded; ) {
+      loaded = document.readyState !== 'loading';
+      this.take(loaded);
+      if (loaded || !this.isShown) await this.read();
+      if (!loaded) await sleep(LOOK_MS);
     }
     // In a complete file at least a newline follows the second block.
-    if (this.blocks.length !== 2 || !this.blocks[1].nextSibling) this.model.cut = true;
+    if (this.blocks.length !== 2 || !this.blocks[1].element.nextSibling) this.model.cut = true;
     this.model.endMore();
   }
 
-  static isLoaded() {
-    return document.readyState !== 'loading';
-  }
-
-  // Returns the next block, or null once the file is loaded and has no more.
-  async next() {
-    for (;;) {
-      const loaded = Source.isLoaded();
-      const found = document.querySelectorAll('script.trace-data, script.trace-more')[this.blocks.length];
-      if (found || loaded) return found || null;
-      await sleep(LOOK_MS);
+  // Takes the text that the browser has put into the blocks. It goes on with the last node, which means to copy it, or
+  // makes another one.
+  take(loaded) {
+    const found = document.querySelectorAll('script.trace-data, script.trace-more');
+    for (let i = this.blocks.length; i < found.length; i++) {
+      const isText = found[i].classList.contains('trace-data');
+      this.blocks.push({element: found[i], isText, text: isText ? this.model.text : this.model.more, ended: false, done: 0});
+    }
+    for (const block of this.blocks) {
+      if (block.ended) continue;
+      block.ended = loaded || Boolean(block.element.nextSibling);
+      while (block.element.firstChild) {
+        block.text.add(block.element.firstChild.data);
+        block.element.firstChild.remove();
+      }
+      if (block.ended) block.text.end();
     }
   }
 
-  async readBlock(block, text, read) {
-    let done = 0;
-    for (;;) {
-      const ended = Source.isLoaded() || block.nextSibling;
-      // The browser adds to the last node, which means to copy it, or makes another one.
-      while (block.firstChild) {
-        text.add(block.firstChild.data);
-        block.firstChild.remove();
+  async read() {
+    const {model} = this;
+    for (const block of this.blocks) {
+      for (const {pieces, starts} = block.text; block.done < pieces.length; block.done++) {
+        const [piece, start] = [pieces[block.done], starts[block.done]];
+        await this.work(block.isText ? model.readText(piece, start) : model.readMore(piece, start));
       }
-      if (ended) text.end();
-      for (; done < text.pieces.length; done++) await this.work(read(text.pieces[done], text.starts[done]));
-      if (ended) return;
-      await sleep(LOOK_MS);
+      if (!block.ended) return;
     }
   }
 
@@ -135,7 +134,7 @@ class Source {
       if (!this.until) this.until = performance.now() + READ_MS;
       if (generator.next().done) return;
       if (performance.now() < this.until) continue;
-      this.onRead();
+      this.isShown = this.onRead();
       await this.pause();
       this.until = 0;
     }

@@ -54,6 +54,7 @@ class Viewer {
     preview.remove();
     this.preview = preview;
     this.build();
+    this.painted = performance.now();
     this.ready = true;
   }
 
