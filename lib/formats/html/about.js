@@ -19,7 +19,9 @@ function titleOf({about}) {
 
 // Elements without a picture, by kind.
 function describeNotDrawn({notDrawn}) {
-  return [...notDrawn].map(([phase, count]) => `${count.toLocaleString('en')} ${PHASE_NAMES[phase] || `of phase ${phase}`} without a picture`);
+  return [...notDrawn].map(
+    ([phase, count]) => `${count.toLocaleString('en')} ${PHASE_NAMES[phase] || `of phase ${phase}`} without a picture`,
+  );
 }
 
 // Puts the account into an element. A click on it lists all of it, as the tooltip does.
@@ -41,7 +43,10 @@ function putAccount(model, element, onList) {
   if (bad.length) element.append(' · ', make('b', {}, bad.join(' · ')));
   const unseen = describeNotDrawn(model);
   if (unseen.length) element.append(` · ${unseen.join(' · ')}`);
-  const more = cpus.map(describeLosses).filter(Boolean).concat((about && about.warnings) || []);
+  const more = cpus
+    .map(describeLosses)
+    .filter(Boolean)
+    .concat((about && about.warnings) || []);
   const lines = [element.textContent, ...more];
   element.title = lines.join('\n');
   element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);

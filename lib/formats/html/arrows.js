@@ -61,7 +61,8 @@ function arrowsOf(rows, model, why, steps) {
   if (why && why.wake) {
     const {wake, wait, here, ran} = why;
     const {tid} = here.thread;
-    const from = wake.interrupt || !wake.tid ? arrowEnd(rows, -1, wake.t, wake.cpu) : arrowEnd(rows, wake.tid, wake.t, wake.cpu);
+    const from =
+      wake.interrupt || !wake.tid ? arrowEnd(rows, -1, wake.t, wake.cpu) : arrowEnd(rows, wake.tid, wake.t, wake.cpu);
     add('wake', from, arrowEnd(rows, tid, wait.from, ran ? ran.cpu : wake.target));
   }
   if (why && why.preempted && why.preempted.by) {

@@ -7,7 +7,13 @@ class RowBar {
   constructor(viewer, parent) {
     this.viewer = viewer;
     this.hides = false;
-    this.filter = make('input', {parent, type: 'search', placeholder: 'rows: /name/, pid, cpu1', spellcheck: false, id: 'filter'});
+    this.filter = make('input', {
+      parent,
+      type: 'search',
+      placeholder: 'rows: /name/, pid, cpu1',
+      spellcheck: false,
+      id: 'filter',
+    });
     this.filter.setAttribute('aria-label', 'filter rows by /name/, pid or CPU');
     this.filter.addEventListener('input', () => this.apply());
     this.filter.addEventListener('keydown', ({key}) => {

@@ -112,7 +112,8 @@ class Finder {
     if (tid !== undefined) return {title: model.threadLabel(tid), note: this.noteOfThread(tid)};
     if (pid !== undefined) return {title: model.processLabel(pid), note: ''};
     const note = duration(t - model.firstTime);
-    if (lane) return {title: model.names[lane.name.data[index]], note: `${note}, ${duration(lane.end.data[index] - t)}`};
+    if (lane)
+      return {title: model.names[lane.name.data[index]], note: `${note}, ${duration(lane.end.data[index] - t)}`};
     if (ref >= 0) return {title: model.eventText(ref).trim().slice(0, 200), note};
     const element = model.element(ref);
     return {title: `${element.name || element.ph} ${JSON.stringify(element.args)}`.slice(0, 200), note};

@@ -39,7 +39,7 @@ function showLines(lines) {
 
 // Errors are shown in the page: nobody looks into the browser's console.
 function showError(error) {
-  let box = document.querySelector('#error');
+  let box = document.getElementById('error');
   if (!box) {
     box = make('pre', {parent: document.body, id: 'error'});
     box.setAttribute('role', 'alert');

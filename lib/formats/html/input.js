@@ -13,11 +13,26 @@ const KEYS = [
   {keys: ['arrowright'], run: (v) => v.pan(0.15)},
   {label: 'z', text: 'zoom to the selection', keys: ['z'], run: (v) => v.showSelected()},
   {label: '0', text: 'show the whole trace', keys: ['0'], run: (v) => v.show(v.whole.from, v.whole.to)},
-  {label: '/', text: 'search; Enter and Shift Enter: go to the next and the previous match', keys: ['/'], run: (v) => v.finder.focus()},
+  {
+    label: '/',
+    text: 'search; Enter and Shift Enter: go to the next and the previous match',
+    keys: ['/'],
+    run: (v) => v.finder.focus(),
+  },
   {label: 'r', text: 'filter the rows', keys: ['r'], run: (v) => v.bar.focus()},
-  {label: '[ ]', text: 'to the waker; back, or to the thread that was woken', keys: ['['], run: (v) => v.walk.toWaker()},
+  {
+    label: '[ ]',
+    text: 'to the waker; back, or to the thread that was woken',
+    keys: ['['],
+    run: (v) => v.walk.toWaker(),
+  },
   {keys: [']'], run: (v) => v.walk.back()},
-  {label: 'f F', text: "follow the thread: its next run, its previous run", keys: ['f'], run: (v, e) => v.walk.follow(e.shiftKey ? -1 : 1)},
+  {
+    label: 'f F',
+    text: 'follow the thread: its next run, its previous run',
+    keys: ['f'],
+    run: (v, e) => v.walk.follow(e.shiftKey ? -1 : 1),
+  },
   {label: 'k', text: 'keep the row at the top, or no longer', keys: ['k'], run: (v) => v.pinSelected()},
   {label: 'b', text: 'hide rows that are blank in view, or show them', keys: ['b'], run: (v) => v.bar.toggleBlank()},
   {label: 'm', text: 'mark the moment under the pointer; two of them tell the time between', keys: ['m'], run: (v) => v.moments.add()},
@@ -30,7 +45,10 @@ const KEYS = [
 const POINTER_HELP = [
   ['wheel', 'scroll; with Ctrl, or two fingers apart on a trackpad: zoom; with Shift: move sideways'],
   ['drag', 'select a time and rows; with Shift, or on the ruler: move'],
-  ['click', 'show details; on a name: sum up the thread, or pin the row at its right end; on a heading: open or close it'],
+  [
+    'click',
+    'show details; on a name: sum up the thread, or pin the row at its right end; on a heading: open or close it',
+  ],
   ['touch', 'drag: move; two fingers: zoom; hold, then drag: select'],
 ];
 
@@ -186,7 +204,9 @@ class Input {
     return fingers.size > 1;
   }
 
-  stretch([t0, t1], [x0, x1]) {
+  stretch(times, places) {
+    const [t0, t1] = times;
+    const [x0, x1] = places;
     if (Math.abs(x1 - x0) < 10 || t0 === t1) return;
     const {viewer} = this;
     const scale = Math.abs((t1 - t0) / (x1 - x0));

@@ -169,7 +169,7 @@ class Model {
     for (const process of this.processes.values()) {
       yield* process.instants.seal(this.lastTime);
       for (const nest of process.async.values()) yield* nest.seal(this.lastTime);
-      process.threads.sort((a, b) => (b.tid === process.pid) - (a.tid === process.pid) || a.tid - b.tid);
+      process.threads.sort((a, b) => Number(b.tid === process.pid) - Number(a.tid === process.pid) || a.tid - b.tid);
       if (!process.name) {
         const main = this.threads.get(process.pid);
         process.name = main ? main.name : '';

@@ -92,20 +92,35 @@ class Pane {
       const end = ran ? [', then it ran on ', this.momentLink(tid, ran.from, `CPU ${ran.cpu}`), '.'] : ['.'];
       put(`Runnable for ${duration(wait.to - wait.from)}`, ...end);
     }
-    for (const [name, other] of [['Previous', why.previous], ['Next', why.next]]) {
+    for (const [name, other] of [
+      ['Previous', why.previous],
+      ['Next', why.next],
+    ]) {
       if (!other) put(`${name} run: none in the trace.`);
-      else put(`${name} run: `, this.momentLink(tid, other.from, `CPU ${other.cpu}, ${duration(other.to - other.from)}`));
+      else
+        put(`${name} run: `, this.momentLink(tid, other.from, `CPU ${other.cpu}, ${duration(other.to - other.from)}`));
     }
-    make('p', {parent: box, className: 'hint'}, make('kbd', {}, '['), ' to the waker ', make('kbd', {}, ']'),
-      ' back, or to the woken thread ', make('kbd', {}, 'f'), ' next run');
+    make(
+      'p',
+      {parent: box, className: 'hint'},
+      make('kbd', {}, '['),
+      ' to the waker ',
+      make('kbd', {}, ']'),
+      ' back, or to the woken thread ',
+      make('kbd', {}, 'f'),
+      ' next run',
+    );
   }
 
   putWake(put, wake) {
     const at = ` on CPU ${wake.cpu}`;
     if (wake.interrupt) {
       const {kind, name} = wake.interrupt;
-      put(`Woken by ${kind === 'interrupt' ? 'an interrupt' : 'a softirq'}${name ? `, ${name},` : ''}${at}, in `,
-        this.threadLink(wake.tid, wake.t), '.');
+      put(
+        `Woken by ${kind === 'interrupt' ? 'an interrupt' : 'a softirq'}${name ? `, ${name},` : ''}${at}, in `,
+        this.threadLink(wake.tid, wake.t),
+        '.',
+      );
     } else {
       put('Woken by ', this.threadLink(wake.tid, wake.t), `${at}.`);
     }
@@ -118,8 +133,13 @@ class Pane {
     const table = make('table', {parent}, make('caption', {}, `CPU ${cpu} meanwhile`));
     make('tr', {parent: table}, headCell(''), headCell('time'), headCell('count'));
     const put = (what, ns, count) =>
-      make('tr', {parent: table}, make('td', {}, what), make('td', {className: 'number'}, duration(ns)),
-        make('td', {className: 'number'}, count));
+      make(
+        'tr',
+        {parent: table},
+        make('td', {}, what),
+        make('td', {className: 'number'}, duration(ns)),
+        make('td', {className: 'number'}, count),
+      );
     for (const row of rows.slice(0, TABLE_ROWS)) {
       const what = row.lane ? this.sliceLink(row) : this.threadLink(row.tid, row.first);
       put(what, row.ns, row.count.toLocaleString('en'));
@@ -134,13 +154,22 @@ class Pane {
       const table = make('table', {parent}, make('caption', {}, shorten(`flow ${element.name}`, NAME_SHOWN)));
       make('tr', {parent: table}, headCell(''), headCell('thread'), headCell('time'));
       for (const step of chain.slice(0, FLOWS_SHOWN)) {
-        const go = make('button', {className: 'link', onclick: () => this.viewer.goToStep(step)},
-          duration(step.t - model.firstTime));
+        const go = make(
+          'button',
+          {className: 'link', onclick: () => this.viewer.goToStep(step)},
+          duration(step.t - model.firstTime),
+        );
         const phase = {s: 'begins', t: 'goes on', f: 'ends'}[step.phase];
-        make('tr', {parent: table}, make('td', {}, phase), make('td', {}, model.threadLabel(step.tid)),
-          make('td', {className: 'number'}, go));
+        make(
+          'tr',
+          {parent: table},
+          make('td', {}, phase),
+          make('td', {}, model.threadLabel(step.tid)),
+          make('td', {className: 'number'}, go),
+        );
       }
-      if (chain.length > FLOWS_SHOWN) make('tr', {parent: table}, make('td', {}, `and ${chain.length - FLOWS_SHOWN} more`));
+      if (chain.length > FLOWS_SHOWN)
+        make('tr', {parent: table}, make('td', {}, `and ${chain.length - FLOWS_SHOWN} more`));
     }
   }
 }

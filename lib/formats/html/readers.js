@@ -14,16 +14,26 @@ function putOverviewTable(viewer) {
   box.setAttribute('aria-label', 'the trace as tables');
   const cpus = [...model.cpus.values()].sort((a, b) => a.number - b.number);
   const span = model.lastTime - model.firstTime || 1;
-  addTable(box, 'CPUs', ['CPU', 'busy', 'events', 'gaps'], cpus.map((cpu) => [
-    `CPU ${cpu.number}`,
-    `${((cpu.running.busy.at(-1) / span) * 100).toFixed(1)} %`,
-    cpu.events.length.toLocaleString('en'),
-    cpu.losses.length.toLocaleString('en'),
-  ]));
+  addTable(
+    box,
+    'CPUs',
+    ['CPU', 'busy', 'events', 'gaps'],
+    cpus.map((cpu) => [
+      `CPU ${cpu.number}`,
+      `${((cpu.running.busy.at(-1) / span) * 100).toFixed(1)} %`,
+      cpu.events.length.toLocaleString('en'),
+      cpu.losses.length.toLocaleString('en'),
+    ]),
+  );
   const threads = [...rows.byThread.values()].map((row) => row.thread);
   threads.sort((a, b) => runTime(b) - runTime(a));
-  addTable(box, 'threads by run time', ['thread', 'ran', 'runnable', 'longest delay'], threads.slice(0, TABLE_ROWS).map((thread) => {
-    const delay = delayOf(thread, model.lastTime);
-    return [model.threadLabel(thread.tid), duration(runTime(thread)), duration(delay.ns), duration(delay.max)];
-  }));
+  addTable(
+    box,
+    'threads by run time',
+    ['thread', 'ran', 'runnable', 'longest delay'],
+    threads.slice(0, TABLE_ROWS).map((thread) => {
+      const delay = delayOf(thread, model.lastTime);
+      return [model.threadLabel(thread.tid), duration(runTime(thread)), duration(delay.ns), duration(delay.max)];
+    }),
+  );
 }

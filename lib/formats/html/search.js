@@ -33,7 +33,11 @@ class Search {
     this.groups.slices.sort((a, b) => a.t - b.t);
     const events = {text: model.text, offset: model.offset, add: (i) => this.addEvent(i)};
     yield* this.searchLines(events, pattern);
-    const elements = {text: model.more, offset: model.elements, add: (i) => this.addElement(i, new RegExp(pattern, 'i'))};
+    const elements = {
+      text: model.more,
+      offset: model.elements,
+      add: (i) => this.addElement(i, new RegExp(pattern, 'i')),
+    };
     yield* this.searchLines(elements, pattern);
   }
 

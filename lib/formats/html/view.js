@@ -43,14 +43,14 @@ class Theme {
     for (const name of ['back', 'raised', 'line', 'text', 'dim', 'accent', 'lost', 'group', 'tick', 'found'])
       this[name] = read(`--${name}`);
     const toPixel = (hex) => pack(...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
-    this.backPixel = toPixel(this.back);
+    this.backPixel = toPixel(read('--back'));
     this.palette = [];
     for (let i = 0; i < 24; i++) {
       const hue = (i * 137.508 + 20) % 360;
       const color = dark ? fromHsl(hue, 0.38, i % 2 ? 0.4 : 0.34) : fromHsl(hue, 0.55, i % 2 ? 0.78 : 0.72);
       this.palette.push(shades(this.backPixel, color));
     }
-    this.tickShades = shades(this.backPixel, toPixel(this.tick));
+    this.tickShades = shades(this.backPixel, toPixel(read('--tick')));
     // Each state's colour, mixed with that of running. An exited thread has the background's colour.
     this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'back'].map((name) =>
       shades(toPixel(read(`--${name}`)), toPixel(read('--running'))),
@@ -119,7 +119,7 @@ class Painter {
     return this.from + ((x - LABELS_WIDTH) / (this.width - LABELS_WIDTH)) * (this.to - this.from);
   }
 
-  paint(scroll, {selection, mark, hover, arrows = [], pointed = null}) {
+  paint(scroll, {selection = null, mark = null, hover = null, arrows = [], pointed = null}) {
     const {context: c, theme, ratio, width, height} = this;
     const rows = this.rows.all.filter((row) => row.y + row.height > scroll && row.y < scroll + height);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);

@@ -39,6 +39,7 @@ function* whileWanted(work, isWanted) {
 class Viewer {
   constructor() {
     this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.failed = ''; // why the trace can't be shown
     this.steps = [];
     this.arrows = [];
   }
@@ -417,10 +418,10 @@ class Viewer {
 
 const viewer = new Viewer();
 // For tests, and for the browser's console.
-window.traceViewer = viewer;
+Object.assign(window, {traceViewer: viewer});
 viewer.tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
-for (const kind of ['error', 'unhandledrejection'])
-  window.addEventListener(kind, (event) => showError(event.error || event.reason || event.message));
+window.addEventListener('error', ({error, message}) => showError(error || message));
+window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 function startViewer() {
   // The script is in the head.
   if (!document.body) return setTimeout(startViewer);

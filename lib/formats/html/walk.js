@@ -25,7 +25,8 @@ class Walk {
     if (!mark) return;
     const previous = steps.flatMap((step) => step.chain.filter(({t}) => t < step.t).slice(-1))[0];
     if (previous) this.step(() => viewer.goToStep(previous));
-    else if (why && why.wake && (why.wake.interrupt || !why.wake.tid)) this.step(() => viewer.goToEvent(why.wake.event));
+    else if (why && why.wake && (why.wake.interrupt || !why.wake.tid))
+      this.step(() => viewer.goToEvent(why.wake.event));
     else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));

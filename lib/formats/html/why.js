@@ -131,10 +131,10 @@ class Why {
     if (!by) return null;
     const [, target] = /target_cpu=(\d+)/.exec(line) || [];
     const [, woken] = /.* pid=(\d+)/.exec(line) || [];
-    const wake = {event, t: model.time.data[event], ...by, woken: +woken, target: target === undefined ? -1 : +target};
-    wake.name = model.names[model.eventName.data[event]];
-    wake.interrupt = this.interruptOf(wake);
-    return wake;
+    const name = model.names[model.eventName.data[event]];
+    const t = model.time.data[event];
+    const interrupt = this.interruptOf({...by, t});
+    return {event, t, name, ...by, woken: +woken, target: target === undefined ? -1 : +target, interrupt};
   }
 
   // The third flag tells that an interrupt or a softirq, not the task, caused an event.
@@ -161,7 +161,10 @@ class Why {
     let rest = to - from;
     for (let i = Math.max(0, running.start.above(from) - 1); i < running.length && running.start.data[i] < to; i++)
       rest -= add(running.ref.data[i], {tid: running.ref.data[i]}, running.start.data[i], running.end.data[i]);
-    for (const [kind, nest] of [['irq', irq], ['softirq', softirq]]) {
+    for (const [kind, nest] of [
+      ['irq', irq],
+      ['softirq', softirq],
+    ]) {
       for (const lane of nest.lanes.slice(0, 1)) {
         for (let i = lane.at(from); i < lane.length && lane.start.data[i] < to; i++) {
           const name = this.model.names[lane.name.data[i]];

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Texts for numbers, hits and elements.
 
-function make(tag, {parent, ...properties} = {}, ...children) {
+/** @param {Record<string, any>} options */
+function make(tag, options = {}, ...children) {
+  const {parent, ...properties} = options;
   const element = Object.assign(document.createElement(tag), properties);
   element.append(...children.map((child) => (typeof child === 'string' ? plain(child) : child)));
   if (parent) parent.append(element);
@@ -19,18 +21,21 @@ function duration(exact) {
 
 // Formats ns with enough digits to distinguish one step from the next.
 function rulerText(ns, step) {
-  const [unit, name] = [
-    [1e9, 's'],
-    [1e6, 'ms'],
-    [1e3, 'µs'],
-  ].find(([u]) => Math.abs(ns) >= u) || [1, 'ns'];
+  const units = [
+    {unit: 1e9, name: 's'},
+    {unit: 1e6, name: 'ms'},
+    {unit: 1e3, name: 'µs'},
+  ];
+  const {unit, name} = units.find((u) => Math.abs(ns) >= u.unit) || {unit: 1, name: 'ns'};
   return `${(ns / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
 }
 
 function addTable(parent, caption, head, rows) {
   const table = make('table', {parent}, make('caption', {}, caption));
   const cells = (tag, values) =>
-    values.map((value, i) => make(tag, {className: i ? 'number' : '', ...(tag === 'th' ? {scope: 'col'} : {})}, shorten(value, NAME_SHOWN)));
+    values.map((value, i) =>
+      make(tag, {className: i ? 'number' : '', ...(tag === 'th' ? {scope: 'col'} : {})}, shorten(value, NAME_SHOWN)),
+    );
   make('tr', {parent: table}, ...cells('th', head));
   for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
 }
