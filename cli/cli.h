@@ -120,6 +120,7 @@ enum option_id {
 	OPT_COMM,
 	OPT_SYMBOLS,
 	OPT_JSON_ARRAY,
+	OPT_HTML_MAX,
 	OPT_SYNC_FILE,
 	OPT_SYNC_BOUND,
 	OPT_REPORT,
@@ -243,6 +244,7 @@ struct options {
 	bool report_follows; /* it says what is missing in the recording */
 	bool own_status;     /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
+	struct export_page page;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	unsigned verbose;
@@ -293,8 +295,8 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
 /* Choices of the output formats. */
 #define OPTIONS_FORMATS                                                                            \
-	OPTION(FUNCTION_VIEW), OPTION(JSON_ARRAY), OPTION(GENERIC), OPTION(COMPACT_SCHED),         \
-		OPTION(COMPRESS)
+	OPTION(FUNCTION_VIEW), OPTION(JSON_ARRAY), OPTION(HTML_MAX), OPTION(GENERIC),              \
+		OPTION(COMPACT_SCHED), OPTION(COMPRESS)
 #define OPTIONS_MERGE OPTION(MERGE), OPTION(MERGE_CLOCK), OPTION(SYNC_FILE), OPTION(SYNC_BOUND)
 #define OPTIONS_SAMPLES OPTION(SAMPLE), OPTION(SAMPLE_EVENT), OPTION(CALL_GRAPH)
 /* Options for data beside the trace. */

@@ -110,6 +110,7 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 	struct export_options options = {
 		.format = dest->format->name,
 		.raw_addresses = o->raw_addresses,
+		.page = o->page,
 		.json_array = o->json_array,
 		.tgid = o->tgid,
 		.perfetto = dest->perfetto,

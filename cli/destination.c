@@ -126,6 +126,8 @@ static int destination_check_options(struct destination *d, const struct options
 		return error_prefix(err, "--function-view");
 	if (o->json_array && export_format_check_array(d->format, err) < 0)
 		return error_prefix(err, "--json-array");
+	if ((o->page.events || o->page.bytes) && export_format_check_page(d->format, err) < 0)
+		return error_prefix(err, "--html-max");
 	if (o->merge_count && export_format_check_merges(d->format, err) < 0)
 		return error_prefix(err, "--merge");
 	return 0;
@@ -288,6 +290,8 @@ void destination_fill(struct destination *d, const struct options *o, Traced__Co
 	ret->function_view = (char *)function_view_name(d->function_view);
 	ret->rotate_bytes = o->rotate_bytes;
 	ret->rotate_ns = o->rotate_ns;
+	ret->page_events = o->page.events;
+	ret->page_bytes = o->page.bytes;
 	ret->json_array = o->json_array;
 	ret->segments = destination_may_go_on(d);
 	ret->bound_max_ns = o->sync_bound_ns;

@@ -517,6 +517,24 @@ static int set_rotate(struct options *o, const char *value, struct error *err)
 	return error_hint(err, "use at least %uK", EXPORT_ROTATE_BYTES_MIN >> 10);
 }
 
+/* A size, or a number of events. */
+static int set_html_max(struct options *o, const char *value, struct error *err)
+{
+	uint64_t number = 0;
+	bool events = !value[strspn(value, "0123456789")];
+
+	if (parse_size(value, &number, NULL) < 0) {
+		error_set(err, -EINVAL, "'%s' is neither a size nor a number of events", value);
+		return error_hint(err, "for example: 200M, or 1000000");
+	}
+	o->page =
+		(struct export_page){ .events = events ? number : 0, .bytes = events ? 0 : number };
+	if (number >= (events ? EXPORT_PAGE_EVENTS_MIN : EXPORT_PAGE_BYTES_MIN))
+		return 0;
+	error_set(err, -EINVAL, "'%s' is too little for a page", value);
+	return error_hint(err, "use at least 1M, or 1000 events");
+}
+
 static int set_before(struct options *o, const char *value, struct error *err)
 {
 	return parse_duration(value, &o->before_ns, err);
@@ -750,6 +768,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			  COMPLETE_FILE, set_symbols },
 	[OPT_JSON_ARRAY] = { 0, "json-array", NULL, "JSON: the array of events alone, without text",
 			     GROUP_RARE, COMPLETE_NOTHING, set_json_array },
+	[OPT_HTML_MAX] = { 0, "html-max", "SIZE|EVENTS",
+			   "HTML: what one page holds at most; the rest gets further pages",
+			   GROUP_RARE, COMPLETE_NOTHING, set_html_max },
 	[OPT_MERGE_CLOCK] = { 0, "merge-clock", "CLOCK",
 			      "clock of the preceding --merge: monotonic, boottime or realtime",
 			      GROUP_RARE, COMPLETE_NOTHING, merge_set_clock },

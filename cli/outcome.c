@@ -198,6 +198,11 @@ static void outcome_tell_sequels(const struct outcome *outcome)
 	if (!outcome->sequels)
 		return;
 	sequels_put(outcome->sequels, &others);
+	if (outcome->format->has_tables) {
+		cli_warn("%s goes on in %s: a page shows only so much at ease (--html-max)",
+			 outcome->path, buf_string(&others) ?: "other files");
+		return;
+	}
 	cli_warn("%s goes on in %s: a viewer opens at most %" PRIu64 " characters at once",
 		 outcome->path, buf_string(&others) ?: "other files", EXPORT_JSON_MAX);
 }

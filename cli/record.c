@@ -461,7 +461,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	if (r)
 		return r;
 	if (!o->sample_hz && rec.dest.format->samples_only) {
-		error_set(&err, -EINVAL, "a profile needs --sample");
+		error_set(&err, -EINVAL, "a .%s needs --sample", rec.dest.format->name);
 		error_hint(&err, "add --sample 997hz --call-graph");
 		return cli_usage(&err);
 	}

@@ -203,7 +203,7 @@ int sequels_mend(struct sequels *ret, int fd, const char *path, const struct exp
 		 struct error *err)
 {
 	_cleanup_(segment_ends_deinit) struct segment_ends ends = { 0 };
-	int r = segment_ends_find(&ends, fd, format, EXPORT_JSON_MAX / 16 * 15);
+	int r = segment_ends_find(&ends, fd, format, EXPORT_PAGE_BYTES_MIN / 16 * 15);
 
 	if (r < 0)
 		return error_errno(err, r, "%s", path);

@@ -37,6 +37,7 @@ int order_options(const Traced__Control__Output *output, struct export_options *
 		.raw_addresses = output->raw_addresses,
 		.tgid = output->tgid,
 		.rotate = { .bytes = output->rotate_bytes, .ns = output->rotate_ns },
+		.page = { .events = output->page_events, .bytes = output->page_bytes },
 		.json_array = output->json_array,
 		.segments = output->segments,
 		.bound_max_ns = output->bound_max_ns,

@@ -23,6 +23,10 @@ struct sink_ops;
  * longer string. Counted are bytes, which are never fewer.
  */
 #define EXPORT_JSON_MAX UINT64_C(536870888)
+/* Events of one page that a browser shows at ease, see docs/html.md; least limits of a page. */
+#define EXPORT_PAGE_EVENTS UINT64_C(1200000)
+#define EXPORT_PAGE_EVENTS_MIN UINT64_C(1000)
+#define EXPORT_PAGE_BYTES_MIN (UINT64_C(1) << 20)
 /* Warning in a file without events. */
 #define EXPORT_NOTHING                                                                             \
 	"no event was recorded: nothing happened that was asked for, or a filter let nothing "     \
@@ -69,6 +73,12 @@ struct export_rotate {
 	uint64_t ns;	/* time from its first event */
 };
 
+/* Limits of one HTML page. 0: EXPORT_PAGE_EVENTS or EXPORT_JSON_MAX. */
+struct export_page {
+	uint64_t events;
+	uint64_t bytes; /* characters */
+};
+
 /* Conditions for the sink that watches a recording (report/watch.h). */
 struct export_watch {
 	const char *const *conditions; /* borrowed */
@@ -81,6 +91,7 @@ struct export_options {
 	bool tgid; /* add the TGID column to the text */
 	struct perfetto_options perfetto;
 	enum function_view function_view;
+	struct export_page page;
 	bool json_array; /* JSON: write the array of events only, without text and metadata */
 	/*
 	 * Overrides the recorded trace options for the text, in the syntax of trace_options. NULL:

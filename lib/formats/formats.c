@@ -7,16 +7,16 @@
 #include "export/segment.h"
 
 extern const struct sink_ops sink_text_ops, sink_text_gz_ops, sink_json_ops, sink_json_gz_ops,
-	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_stream_ops, sink_dat_ops,
-	sink_html_ops, sink_ctf_ops;
+	sink_perfetto_ops, sink_perfetto_gz_ops, sink_profile_ops, sink_folded_ops, sink_stream_ops,
+	sink_dat_ops, sink_html_ops, sink_ctf_ops;
 
 /* For programs; in no list, and no ending selects it. */
 extern const struct sink_ops watch_sink_ops;
 
 static const struct sink_ops *const sinks[] = {
 	&sink_json_ops,	    &sink_json_gz_ops,	   &sink_text_ops,    &sink_text_gz_ops,
-	&sink_perfetto_ops, &sink_perfetto_gz_ops, &sink_profile_ops, &sink_stream_ops,
-	&sink_dat_ops,	    &sink_html_ops,	   &sink_ctf_ops,
+	&sink_perfetto_ops, &sink_perfetto_gz_ops, &sink_profile_ops, &sink_folded_ops,
+	&sink_stream_ops,   &sink_dat_ops,	   &sink_html_ops,    &sink_ctf_ops,
 };
 
 static const struct sink_ops *sink_find(const char *name)

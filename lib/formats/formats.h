@@ -32,6 +32,8 @@ int export_format_check_functions(const struct export_format *format, enum funct
 				  struct error *err);
 /* -EINVAL if the format has no array form. */
 int export_format_check_array(const struct export_format *format, struct error *err);
+/* -EINVAL if it is no page. */
+int export_format_check_page(const struct export_format *format, struct error *err);
 /* -EINVAL if files can't be merged into it. */
 int export_format_check_merges(const struct export_format *format, struct error *err);
 /* -EINVAL if the format has no such choices, or would be compressed twice. */

@@ -98,6 +98,13 @@ int export_format_check_array(const struct export_format *format, struct error *
 	return error_set(err, -EINVAL, "a .%s has no array form: only JSON has one", format->name);
 }
 
+int export_format_check_page(const struct export_format *format, struct error *err)
+{
+	if (format->has_tables)
+		return 0;
+	return error_set(err, -EINVAL, "a .%s is no page: only .html is one", format->name);
+}
+
 int export_format_check_merges(const struct export_format *format, struct error *err)
 {
 	if (!format->recording)

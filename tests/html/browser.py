@@ -5,10 +5,17 @@ Protocol): as much as a test needs to open a page, ask it, type, click and take 
 import base64
 import json
 import os
+import pathlib
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+
+from harness import Test, skip
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
 
@@ -185,3 +192,17 @@ class Browser:
 
     def __exit__(self, *_):
         self.close()
+
+
+def run_cases(name, cases):
+    """Runs cases in one browser; each gets the test and the browser."""
+    if program() is None:
+        skip("needs chromium-headless-shell (scripts/deps test)")
+    test = Test(name, root=False)
+    # The programs' part is small, and is covered by another test.
+    if test.is_sanitized():
+        skip("is run without a sanitizer")
+    with Browser() as browser:
+        for case in cases:
+            test.case(re.sub("_", " ", case.__name__), case, browser)
+    test.end()

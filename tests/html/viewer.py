@@ -15,10 +15,10 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+from browser import Browser, program, run_cases
+from measure import measure
 
-from browser import Browser, program
-from harness import Test, check, skip
+from harness import check, skip
 
 TEXT = '  <script class="trace-data" type="application/text">\n'
 MORE_BEGIN = '  <script class="trace-more" type="application/json">\n'
@@ -160,7 +160,7 @@ def click_and_type(test, browser):
     browser.drag(browser.ask("traceViewer.painter.x(1.5e6)"), BAR + HEAD + 25, browser.ask("traceViewer.painter.x(8e6)"), middle)
     browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     details = browser.ask("document.querySelector('#details').innerText")
-    for word in ("selected", "app 200", "CPU time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
+    for word in ("selected", "app 200", "run time by thread", "outer", "3.5 ms", "blocked", "irq_handler_entry"):
         check(word in details, f"'{word}' is missing from the selection: {details}")
     check("depth" not in details, f"a row outside of the selection: {details}")
     span = "traceViewer.painter.to - traceViewer.painter.from"
@@ -404,47 +404,17 @@ def picture(path, out, script=None):
             browser.picture(f"{out}-{name}.png")
 
 
-def tell(what, browser, action):
-    script, thread, processes, rate = browser.frames(action)
-    print(f"{what:26} {rate:5.1f} frames a second; CPU time of a frame: {script:4.1f} ms in scripts, {thread:4.1f} ms on the "
-          f"main thread, {processes:4.1f} ms in all", flush=True)
-
-
-def measure(path):
-    with Browser(1600, 1000) as browser:
-        browser.ask("""document.body.innerHTML = '<canvas width=1600 height=910 style="display: block">';
-            window.bare = document.querySelector('canvas').getContext('2d', {alpha: false}); 0""")
-        tell("an empty page's canvas", browser, "bare.fillStyle = n % 2 ? '#123' : '#321'; bare.fillRect(0, 0, 1600, 910)")
-        before = browser.cpu_seconds()
-        browser.open(pathlib.Path(path).resolve())
-        print(f"{browser.ask('traceViewer.model.time.length')} events, loaded in {browser.cpu_seconds() - before:.2f} s of CPU time")
-        for part in (1, 0.3, 0.01, 0.0001):
-            browser.ask(f"(() => {{ const v = traceViewer, s = v.whole.to - v.whole.from; v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()")
-            browser.frame()
-            # If everything is visible, there is nowhere to move to.
-            ways = {"zoom": "zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", "move": "pan(n % 2 ? 0.01 : -0.01)", "point": "point({x: 300 + n * 5, y: 40 + n * 5, pageX: 300, pageY: 300})"}
-            for way, action in ways.items():
-                if part < 1 or way != "move":
-                    tell(f"{part:.2%} in sight, {way}", browser, f"traceViewer.{action}")
-
-
 def main():
-    if program() is None:
+    if sys.argv[1:2] not in (["--picture"], ["--measure"]):
+        run_cases("viewer", [the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many,
+                             pixels, painted_at_once, picture_of_the_document])
+    elif program() is None:
         skip("needs chromium-headless-shell (scripts/deps test)")
-    if sys.argv[1:2] == ["--picture"]:
+    elif sys.argv[1] == "--picture":
         picture(*sys.argv[2:])
-    elif sys.argv[1:2] == ["--measure"]:
-        measure(*sys.argv[2:])
     else:
-        test = Test("viewer", root=False)
-        # The programs' part is small, and is covered by another test.
-        if test.is_sanitized():
-            skip("is run without a sanitizer")
-        with Browser() as browser:
-            for case in (the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many, pixels,
-                         painted_at_once, picture_of_the_document):
-                test.case(re.sub("_", " ", case.__name__), case, browser)
-        test.end()
+        for page in sys.argv[2:]:
+            measure(page)
 
 
 if __name__ == "__main__":

@@ -146,6 +146,41 @@ def as_a_profile(test):
     check(r.status == 1 and re.search(r"none of the \d+ samples", r.err), r)
 
 
+def folded(trace):
+    """The folded stacks as the JSON tells them: sums of weights by task and stack. Threads have one
+    name each in the JSON, and may share it."""
+    names = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    sums = collections.Counter()
+    for sample in trace["samples"]:
+        functions = list(stack(trace["stackFrames"], sample))[::-1]
+        sums[";".join([names.get(sample["tid"], str(sample["tid"])), *functions])] += sample["weight"]
+    return sums
+
+
+def as_folded_stacks(test):
+    """Each line is a stack of the JSON, with the sum of its samples' weights."""
+    busy = test.build / "tests" / "integration" / "busy"
+    r = test.run("record", "--name", test.name, *RECORD, "-o", "out.traced", "--", str(busy), "300")
+    check(r.status == 0, r)
+    for arguments in (["out.folded"], ["busy.folded", "--comm", "busy"], ["out.json"]):
+        r = test.run("convert", "out.traced", *arguments)
+        check(r.status == 0, r)
+    trace = json.loads((test.dir / "out.json").read_text())
+    wanted = folded(trace)
+    lines = [line.rsplit(" ", 1) for line in (test.dir / "out.folded").read_text().splitlines()]
+    found = {name: int(n) for name, n in lines}
+    check(len(found) == len(lines) and sum(found.values()) == sum(s["weight"] for s in trace["samples"]),
+          f"{len(lines)} lines, {len(found)} stacks")
+    # The kernel's number for a dying task has no name.
+    odd = {n for n in found.keys() ^ wanted.keys() if not n.startswith("-1;")}
+    check(not odd, f"{sorted(odd)[:5]} of {len(found)} and {len(wanted)}")
+    check(all(found[n] == wanted[n] for n in found.keys() & wanted.keys()), "sums differ")
+    mine = [line for line in (test.dir / "busy.folded").read_text().splitlines()]
+    check(mine and all(line.startswith("busy;") for line in mine), f"{mine[:5]}")
+    r = test.run("convert", "out.traced", "late.folded", "--from", "+10m")
+    check(r.status == 1 and re.search(r"none of the \d+ samples", r.err), r)
+
+
 def straight_to_json(test):
     """Files that the sandboxed exporter can't open have no names, but the kernel has."""
     r = test.run("record", "--name", test.name, "--sample", "499", "-t", "300ms", "-e",
@@ -164,6 +199,7 @@ def refusals(test):
             (["--sample", "fast"], 2, "'fast' is not a rate"),
             (["--call-graph"], 2, "--sample 997hz"),
             (["-o", "out.prof"], 2, "--sample 997hz"),
+            (["-o", "out.folded"], 2, "--sample 997hz"),
             (["--sample", "99", "--ring"], 2, "exclude each other"),
             (["--sample", "99", "--stream"], 2, "exclude each other"),
             (["--sample", "99", "--sample-event", "moonlight"], 1, "one of cpu-clock"),
@@ -179,6 +215,7 @@ def main():
         skip("samples needs perf_event_open")
     test.case("stacks of a recording, on its clock", record_and_convert)
     test.case("as a profile for google-pprof", as_a_profile)
+    test.case("as folded stacks", as_folded_stacks)
     test.case("straight to JSON, on another clock", straight_to_json)
     test.case("what can't be sampled", refusals)
     test.end()

@@ -130,8 +130,10 @@ static void the_page_has_its_parts(void **state _unused_)
 	assert_memory_equal(text, "<!DOCTYPE html>\n", 16);
 	assert_int_equal(b.len, html_page_len + strlen(HTML_TEXT_BEGIN));
 	assert_string_equal(strstr(text, HTML_TEXT_BEGIN), HTML_TEXT_BEGIN);
-	policy = strstr(text, "default-src 'none'; img-src data:; script-src 'sha256-");
+	policy = strstr(text, "default-src 'none'; ");
 	assert_non_null(policy);
+	assert_non_null(strstr(policy, "base-uri 'none'; form-action 'none'; "));
+	assert_non_null(strstr(policy, "script-src 'sha256-"));
 	assert_non_null(strstr(policy, "style-src 'sha256-"));
 	for (size_t i = 0; i < html_page_len; i++)
 		assert_true(html_page[i] != '\r');

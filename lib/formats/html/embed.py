@@ -22,14 +22,21 @@ def read(path):
     return re.sub(r"\A(/\*|//|<!--) SPDX[^\n]*\n", "", text)
 
 
+def shorten(script):
+    """Without lines that are only a comment, and without indentation. No text of ours has several lines."""
+    lines = (line.strip() for line in script.split("\n"))
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def main():
     page, style, *scripts = sys.argv[1:]
     style = "\n" + read(style)
-    script = "\n(() => {\n'use strict';\n" + "\n".join(map(read, scripts)) + "})();\n"
+    script = "\n(() => {\n'use strict';\n" + "\n".join(shorten(read(script)) for script in scripts) + "})();\n"
     for text, end in ((style, "</style"), (script, "</script"), (script, "<!--")):
         if end in text.lower():
             sys.exit(f"'{end}' would end what is embedded")
-    policy = f"default-src 'none'; img-src data:; script-src {source_hash(script)}; style-src {source_hash(style)}"
+    policy = (f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+              f"script-src {source_hash(script)}; style-src {source_hash(style)}")
     html = read(page)
     for place, text in (("@POLICY@", policy), ("@STYLE@", style), ("@SCRIPT@", script)):
         if html.count(place) != 1:

@@ -23,11 +23,12 @@ const HANDLERS = {
     thread.enter(t, State.RUNNING);
     thread.cpu = cpu;
   },
-  sched_waking({t, details}) {
+  sched_waking({t, index, details}) {
     const at = details.lastIndexOf(' pid=');
     const tid = parseInt(details.slice(at + 5), 10);
     if (at < 0 || !(tid > 0)) return;
     const thread = this.thread(tid);
+    thread.wakes.push(index);
     if (thread.current !== State.RUNNING) thread.enter(t, State.RUNNABLE);
   },
   tracing_mark_write({t, index, thread, details}) {

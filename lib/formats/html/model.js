@@ -19,7 +19,8 @@ class Thread {
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint8Array);
-    this.samples = {time: new Column(Float64Array), ref: new Column(Int32Array)};
+    this.wakes = new Column(Uint32Array); // events that wake this thread
+    this.samples = new SampleColumns();
   }
 
   get current() {
@@ -78,9 +79,11 @@ class Process {
 }
 
 class Model {
-  constructor(text, more) {
-    this.text = text;
-    this.more = more;
+  constructor() {
+    this.text = new TextBlock();
+    this.more = new TextBlock();
+    this.section = ''; // the member that is being read
+    this.aboutAt = -1;
     this.base = -1; // seconds; -1 before the first event
     this.firstTime = NaN;
     this.lastTime = 0;
@@ -96,13 +99,14 @@ class Model {
     this.processes = new Map();
     this.counters = new Map();
     this.asyncOpen = new Map();
-    this.frames = Object.create(null);
+    this.frames = new Frames();
+    this.ends = new Map(); // from elements that begin slices to those that end them, if these have arguments
     this.about = null;
     this.strange = 0; // lines that could not be read
-    this.notDrawn = 0;
+    this.flows = new Flows();
+    this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
     this.handlers = new Map();
-    this.progress = 0;
   }
 
   intern(name) {
@@ -145,13 +149,6 @@ class Model {
     if (t > this.lastTime) this.lastTime = t;
   }
 
-  // Reads both blocks. The caller resumes this generator until it is done.
-  *load() {
-    yield* this.readText();
-    yield* this.readMore();
-    yield* this.seal();
-  }
-
   *seal() {
     if (!(this.firstTime <= this.lastTime)) this.firstTime = this.lastTime = 0;
     for (const cpu of this.cpus.values()) {
@@ -164,6 +161,7 @@ class Model {
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
+      thread.samples.seal();
       // The rows of CPUs show idle times already.
       if (thread.tid === 0 && !thread.nest.lanes.length) continue;
       this.process(thread.pid || thread.tid).threads.push(thread);
@@ -171,7 +169,7 @@ class Model {
     for (const process of this.processes.values()) {
       yield* process.instants.seal(this.lastTime);
       for (const nest of process.async.values()) yield* nest.seal(this.lastTime);
-      process.threads.sort((a, b) => (b.tid === process.pid) - (a.tid === process.pid) || a.tid - b.tid);
+      process.threads.sort((a, b) => Number(b.tid === process.pid) - Number(a.tid === process.pid) || a.tid - b.tid);
       if (!process.name) {
         const main = this.threads.get(process.pid);
         process.name = main ? main.name : '';
@@ -179,28 +177,25 @@ class Model {
     }
     for (const counter of this.counters.values()) counter.seal();
     this.asyncOpen = null;
-    this.progress = 1;
   }
 
   // The kernel's text.
 
-  *readText() {
-    const s = this.text;
+  // Reads whole lines, which begin at `start` of the block. The caller resumes this generator until it is done.
+  *readText(s, start) {
     const length = s.length;
     let at = 0;
     for (let n = 0; at < length; n++) {
       let end = s.indexOf('\n', at);
+      // A line without its end may be incomplete.
       if (end < 0) {
-        this.cut = /\S/.test(s.slice(at)); // a line without its end may be incomplete
+        this.cut = /\S/.test(s.slice(at));
         break;
       }
       if (s.charCodeAt(at) === 35) this.readComment(s.slice(at, end));
-      else if (end > at && !this.readLine(at, end)) this.strange++;
+      else if (end > at && !this.readLine(s, start, at, end)) this.strange++;
       at = end + 1;
-      if ((n & 0x3ff) === 0x3ff) {
-        this.progress = at / (length + this.more.length);
-        yield;
-      }
+      if ((n & 0x3ff) === 0x3ff) yield;
     }
   }
 
@@ -241,8 +236,7 @@ class Model {
   }
 
   // Parses "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details". Returns false for any other line.
-  readLine(at, end) {
-    const s = this.text;
+  readLine(s, start, at, end) {
     // A task's name may contain anything, but its column is 16 characters wide.
     let i = at + 16;
     if (s.charCodeAt(i) !== 45 || !isDigit(s.charCodeAt(i + 1))) {
@@ -278,19 +272,18 @@ class Model {
     if (colon < 0 || colon >= end) return false;
     if (this.base < 0) this.base = seconds;
     const t = (seconds - this.base) * 1e9 + (digits === 6 ? fraction * 1000 : fraction * 10 ** (9 - digits));
-    this.addEvent(t, at, comm, i, colon, end, tid, pid, cpu);
+    this.addEvent(s, t, start, at, comm, i, colon, end, tid, pid, cpu);
     return true;
   }
 
-  addEvent(t, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
-    const s = this.text;
+  addEvent(s, t, start, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
     const index = this.time.length;
     const name = s.slice(nameAt, colon);
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
     this.see(t);
     this.time.push(t);
-    this.offset.push(at);
+    this.offset.push(start + at);
     this.cpuOf.push(cpuNumber);
     this.eventName.push(this.intern(name));
     cpu.events.push(index);
@@ -329,52 +322,49 @@ class Model {
 
   // The other members of the JSON, one element per line.
 
-  *readMore() {
-    const s = this.more;
-    let section = '';
+  *readMore(s, start) {
     for (let at = 0, n = 0; at < s.length; n++) {
       let end = s.indexOf('\n', at);
       if (end < 0) end = s.length;
       const c = s.charCodeAt(at);
-      if (c === 123 && s.charCodeAt(at + 1) === 34 && section) this.readElement(section, at, end);
-      else if (c === 34 && section === 'stackFrames') section = this.readFrame(s.slice(at, end));
-      else if (c === 34) section = this.readMember(s.slice(at, end), at);
+      if (c === 123 && s.charCodeAt(at + 1) === 34 && this.section)
+        this.readElement(this.section, s.slice(at, end), start + at);
+      else if (c === 34 && this.section === 'stackFrames') this.section = this.readFrame(s.slice(at, end));
+      else if (c === 34) this.section = this.readMember(s.slice(at, end), start + at);
       at = end + 1;
-      if ((n & 0x1ff) === 0x1ff) {
-        this.progress = (this.text.length + at) / (this.text.length + s.length);
-        yield;
-      }
+      if ((n & 0x1ff) === 0x1ff) yield;
     }
-    // No line begins with an array's end: it follows the last element, or the member's name.
-    // otherData is the last member. Without it the file was cut.
+  }
+
+  // No line begins with an array's end: it follows the last element, or the member's name.
+  // otherData is the last member. Without it the file was cut.
+  endMore() {
+    if (this.aboutAt >= 0) this.about = parseJson(this.more.slice(this.aboutAt).replace(/}\s*$/, ''));
     if (!this.about) this.cut = true;
   }
 
   readMember(line, at) {
     const [, name] = /^"(\w+)":/.exec(line) || [];
     if (name === 'traceEvents' || name === 'samples' || name === 'stackFrames') return name;
-    if (name === 'otherData') this.about = parseJson(this.more.slice(at + '"otherData":'.length).replace(/}\s*$/, ''));
+    if (name === 'otherData') this.aboutAt = at + '"otherData":'.length;
     return '';
   }
 
   // Reads a line "ID":{...}, of stackFrames. One more bracket follows the last frame.
   readFrame(line) {
     const isLast = line.endsWith('}},');
-    Object.assign(this.frames, parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`));
+    const frames = parseJson(`{${line.slice(0, isLast ? -2 : -1)}}`);
+    for (const id in frames) this.frames.put(id, frames[id]);
     return isLast ? '' : 'stackFrames';
   }
 
-  readElement(section, at, end) {
-    const element = this.parseElement(at, end);
+  readElement(section, line, at) {
+    const element = parseElement(line);
     if (!element) return;
     const ref = ~this.elements.length;
     this.elements.push(at);
     if (section === 'samples') this.addSample(element, ref);
     else this.addElement(element, ref);
-  }
-
-  parseElement(at, end = this.more.indexOf('\n', at)) {
-    return parseJson(this.more.slice(at, end < 0 ? undefined : end).replace(/[\],]+$/, ''));
   }
 
   elementTime(us) {
@@ -385,10 +375,17 @@ class Model {
 
   addSample(e, ref) {
     const t = this.elementTime(e.ts);
-    const {samples} = this.thread(e.tid);
+    const {weight} = e;
+    if (!Number.isFinite(t)) return;
     this.see(t);
-    samples.time.push(t);
-    samples.ref.push(ref);
+    this.thread(e.tid).samples.push(
+      t,
+      ref,
+      e.cpu >= 0 && e.cpu < CPU_LIMIT ? e.cpu : -1,
+      this.frames.number(e.sf),
+      Number.isFinite(weight) && weight >= 0 ? weight : 1,
+      this.intern(String(e.name)),
+    );
   }
 
   addElement(e, ref) {
@@ -405,7 +402,7 @@ class Model {
         thread.nest.begin(t, name(), ref, Kind.ELEMENT);
         break;
       case 'E':
-        thread.nest.end(t, Kind.ELEMENT);
+        this.endElement(e, ref, thread.nest.end(t, Kind.ELEMENT));
         break;
       case 'X':
         thread.nest.list.push(t, t + Math.round((e.dur || 0) * 1e3), name(), ref);
@@ -433,15 +430,43 @@ class Model {
         }
         break;
       case 'P':
-        thread.samples.time.push(t);
-        thread.samples.ref.push(ref);
+        this.addSample(e, ref);
+        break;
+      case 's':
+      case 't':
+      case 'f':
+        this.flows.add(e.ph, t, thread.tid, ref, `${e.cat} ${e.name} ${id()}`);
+        break;
+      case 'N':
+        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} objects`);
+        break;
+      case 'D':
+        this.asyncEnd(t, e.pid, `${e.cat} objects`, `${e.name} ${id()}`);
+        break;
+      case '(':
+        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} contexts`);
+        break;
+      case ')':
+        this.asyncEnd(t, e.pid, `${e.cat} contexts`, `${e.name} ${id()}`);
+        break;
+      case 'O':
+        this.asyncNest(e.pid, `${e.cat} snapshots`).list.push(t, t, name(), ref);
+        break;
+      case 'v':
+      case 'V':
+        this.process(e.pid).instants.list.push(t, t, name(), ref);
         break;
       default:
-        this.notDrawn++;
+        this.notDrawn.set(e.ph, (this.notDrawn.get(e.ph) || 0) + 1);
         return undefined;
     }
     this.see(t);
     return undefined;
+  }
+
+  // The end of a slice may have arguments of its own, a function's return value for example.
+  endElement(e, ref, begin) {
+    if (e.args && begin !== undefined) this.ends.set(begin, ref);
   }
 
   addName(e) {
@@ -461,26 +486,35 @@ class Model {
   // Texts for the page.
 
   eventText(index) {
-    const at = this.offset.data[index];
-    const end = this.text.indexOf('\n', at);
-    return restore(this.text.slice(at, end < 0 ? undefined : end));
+    return restore(this.text.line(this.offset.data[index]));
   }
 
   element(ref) {
-    return this.parseElement(this.elements.data[~ref]);
+    return parseElement(this.more.line(this.elements.data[~ref]));
   }
 
   // Returns the functions' names, the innermost first.
-  stack(frame) {
-    const lines = [];
-    for (let f = this.frames[frame]; f && lines.length < 128; f = this.frames[f.parent]) lines.push(f.name);
-    return lines;
+  stack(id) {
+    const {frames} = this;
+    return frames.stack(frames.ids.get(String(id)) ?? -1).map((f) => frames.name[f]);
   }
 
   threadLabel(tid) {
     const thread = this.threads.get(tid);
     // No task has an id from TID_LIMIT on. The JSON uses those for idle on each CPU.
-    return `${(thread && thread.name) || '<...>'}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
+    return `${shortName((thread && thread.name) || '<...>')}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
+  }
+
+  processLabel(pid) {
+    const process = this.processes.get(pid);
+    return `${shortName((process && process.name) || 'process')} ${pid}`;
+  }
+
+  // All slices of the rows, by nest.
+  *nests() {
+    for (const cpu of this.cpus.values()) yield* [cpu.irq, cpu.softirq];
+    for (const thread of this.threads.values()) yield thread.nest;
+    for (const process of this.processes.values()) yield* [process.instants, ...process.async.values()];
   }
 }
 
@@ -491,6 +525,10 @@ function restore(text) {
 
 function isDigit(c) {
   return c >= 48 && c <= 57;
+}
+
+function parseElement(line) {
+  return parseJson(line.replace(/[\],]+$/, ''));
 }
 
 function parseJson(text) {

@@ -3,10 +3,41 @@
 
 const LANE = 16; // pixels
 
-class Rows {
+// Rows below each other.
+class RowList {
+  begin() {
+    this.all = [];
+    this.height = 0;
+    this.places = new Map();
+  }
+
+  // A pinned row is in two lists, each with a copy that has its own y.
+  put(row, copy = row) {
+    copy.y = this.height;
+    this.height += copy.height + 1;
+    this.all.push(copy);
+    this.places.set(row, copy);
+  }
+
+  at(y) {
+    return this.all.find((row) => y >= row.y && y < row.y + row.height + 1);
+  }
+
+  // Returns the list's copy of a row; undefined if it is not visible.
+  shown(row) {
+    return this.places.get(row);
+  }
+}
+
+class Rows extends RowList {
   constructor(model) {
+    super();
     this.model = model;
     this.groups = [];
+    this.filter = null; // a RowFilter
+    this.order = null; // one of THREAD_ORDERS
+    this.inSight = null; // {from, to}: rows that are blank there are left out
+    this.byThread = new Map();
     this.addCpus();
     this.addProcesses();
     this.place();
@@ -50,7 +81,7 @@ class Rows {
       if (!rows.length) continue;
       const isKernel = process.sort > 0;
       if (isKernel && !kernel) kernel = this.addGroup('kernel threads', false);
-      const group = isKernel ? kernel : this.addGroup(`${process.name || 'process'} ${process.pid}`, true);
+      const group = isKernel ? kernel : this.addGroup(model.processLabel(process.pid), true);
       group.rows.push(...rows);
     }
     // At first, groups below the first two screens or so are closed.
@@ -65,30 +96,32 @@ class Rows {
     const {model} = this;
     const rows = [];
     const slices = (label, lanes) =>
-      rows.push({kind: 'slices', label, lanes, laneHeight: LANE, height: LANE * lanes.length});
+      rows.push({kind: 'slices', label, process, lanes, laneHeight: LANE, height: LANE * lanes.length});
     for (const thread of process.threads) {
       const {lanes} = thread.nest;
       if (!lanes.length && !thread.state.length && !thread.samples.time.length) continue;
       const strip = thread.state.length ? (lanes.length ? 7 : 14) : 0;
       const ticks = thread.samples.time.length ? 8 : 0;
       const height = strip + ticks + LANE * lanes.length + 3;
-      const label = model.threadLabel(thread.tid);
-      rows.push({
+      const row = {
         kind: 'thread',
-        label,
+        label: model.threadLabel(thread.tid),
         sub: thread.tid !== process.pid && process.threads.length > 1,
+        process,
         thread,
         lanes,
         laneHeight: LANE,
         height,
         strip,
         ticks,
-      });
+      };
+      rows.push(row);
+      this.byThread.set(thread.tid, row);
     }
     if (process.instants.lanes.length) slices('instants', process.instants.lanes);
     for (const [name, nest] of process.async) slices(name, nest.lanes);
     for (const counter of process.counters)
-      rows.push({kind: 'counter', label: counter.label, counter, lanes: [], height: 34});
+      rows.push({kind: 'counter', label: counter.label, process, counter, lanes: [], height: 34});
     return rows;
   }
 
@@ -98,44 +131,83 @@ class Rows {
     return group;
   }
 
+  ofThread(tid) {
+    return this.byThread.get(tid);
+  }
+
+  // Returns a CPU's row of running threads, or the row of its events.
+  ofCpu(number) {
+    const rows = this.groups[0].rows.filter((row) => row.cpu && row.cpu.number === number);
+    return rows.find((row) => row.kind === 'running') || rows[0];
+  }
+
+  // Threads in another order leave their processes' groups, which keep the other rows.
+  setOrder(order) {
+    this.order = order;
+    for (const row of this.byThread.values()) row.note = '';
+    this.ordered = order ? orderThreads(this.groups, order, this.model.lastTime) : this.groups;
+  }
+
+  isWanted(row) {
+    return !this.filter || this.filter.matches(row);
+  }
+
   // Lists the visible rows in `all` and sets their y. Rows of closed groups are not visible.
   place() {
-    this.all = [];
-    let y = 0;
-    const put = (row) => {
-      row.y = y;
-      y += row.height + 1;
-      this.all.push(row);
-    };
-    for (const group of this.groups) {
-      if (!group.rows.length) continue;
+    this.begin();
+    for (const group of this.ordered || this.groups) {
+      const wanted = group.rows.filter((row) => this.isWanted(row));
+      if (!wanted.length) continue;
+      const {inSight} = this;
+      const rows = inSight ? wanted.filter((row) => !isBlank(row, inSight.from, inSight.to)) : wanted;
+      const isOpen = group.open || Boolean(this.filter);
       // A single row needs no heading.
-      if (group.rows.length === 1 && group.open) {
-        put(group.rows[0]);
+      if (group.rows.length === 1 && isOpen && !this.order) {
+        if (rows.length) this.put(rows[0]);
         continue;
       }
-      put({kind: 'group', label: group.label, group, lanes: [], height: 20});
-      if (group.open) group.rows.forEach(put);
-      y += 4;
+      const blank = wanted.length - rows.length;
+      const note = blank ? `${blank} blank` : '';
+      this.put({kind: 'group', label: group.label, note, group, lanes: [], height: 20});
+      if (isOpen) for (const row of rows) this.put(row);
+      this.height += 4;
     }
-    this.height = y;
   }
 
-  at(y) {
-    return this.all.find((row) => y >= row.y && y < row.y + row.height + 1);
-  }
-
-  // Returns the first row that matches, and opens its group.
+  // Returns the first row that matches, and makes it visible.
   reveal(match) {
-    for (const group of this.groups) {
+    for (const group of this.ordered || this.groups) {
       const row = group.rows.find(match);
       if (!row) continue;
-      if (!group.open) {
-        group.open = true;
+      if (!this.isWanted(row)) this.filter = null;
+      group.open = true;
+      this.place();
+      if (!this.shown(row)) {
+        this.inSight = null;
         this.place();
       }
       return row;
     }
     return null;
   }
+}
+
+// Whether a row shows nothing between two times. Sleeping is nothing.
+function isBlank(row, from, to) {
+  const hasTime = (time) => time.seek(from) < time.length && time.data[time.seek(from)] <= to;
+  if (row.counter) return false;
+  if (row.kind === 'events') return !hasTime(row.cpu.time);
+  if (row.lanes.some((lane) => lane.at(from) < lane.length && lane.start.data[lane.at(from)] <= to)) return false;
+  if (row.cpu) return !row.cpu.losses.some((loss) => !(loss.from > to) && loss.to >= from);
+  const {thread} = row;
+  return !thread || !(hasTime(thread.samples.time) || isActive(thread, from, to));
+}
+
+function isActive(thread, from, to) {
+  const {data: start, length: n} = thread.stateStart;
+  for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
+    const state = thread.state.data[i];
+    if (state === State.RUNNING || state === State.RUNNABLE || state === State.BLOCKED) return true;
+  }
+  return false;
 }

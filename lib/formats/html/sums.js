@@ -1,82 +1,37 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Search in the whole trace, and sums over a selection.
+// Sums over a selection.
 
-const FOUND_MAX = 200000;
-
-class Search {
-  constructor(model) {
-    this.model = model;
-    this.clear();
+// Durations of one kind: their sum, count, quantiles, and the place of the longest.
+class Durations {
+  constructor() {
+    this.all = new Column(Float64Array, 4);
+    this.ns = 0;
+    this.max = -1;
+    this.at = NaN; // the time at which the longest begins
+    this.place = null; // {tid} or {cpu} of the longest
+    this.sorted = false;
   }
 
-  clear() {
-    this.found = []; // {t, ref} of events; {t, lane, index} of slices without an event
-    this.current = -1;
-    this.more = false;
+  add(ns, at, place) {
+    this.all.push(ns);
+    this.ns += ns;
+    if (ns <= this.max) return;
+    this.max = ns;
+    this.at = at;
+    this.place = place;
   }
 
-  *run(query) {
-    this.clear();
-    const {model} = this;
-    // In the text, backslashes may follow "<".
-    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
-    const n = model.time.length;
-    for (let i = 0; i < n && !this.more; i += 4096) {
-      this.searchLines(new RegExp(pattern, 'gi'), i, Math.min(n, i + 4096));
-      yield;
-    }
-    yield* this.searchNames(new RegExp(pattern, 'i'));
-    this.found.sort((a, b) => a.t - b.t);
+  get count() {
+    return this.all.length;
   }
 
-  searchLines(regexp, from, to) {
-    const {model} = this;
-    const start = model.offset.data[from];
-    const end = to < model.offset.length ? model.offset.data[to] : model.text.length;
-    const text = model.text.slice(start, end);
-    let event = from;
-    for (let found = regexp.exec(text); found && !this.more; found = regexp.exec(text)) {
-      while (event + 1 < to && model.offset.data[event + 1] - start <= found.index) event++;
-      this.add({t: model.time.data[event], ref: event});
-      if (event + 1 >= to) break;
-      regexp.lastIndex = model.offset.data[event + 1] - start;
-    }
-  }
-
-  *searchNames(regexp) {
-    const {model} = this;
-    const matches = model.names.map((name) => regexp.test(name));
-    if (!matches.includes(true)) return;
-    const nests = [];
-    for (const thread of model.threads.values()) nests.push(thread.nest);
-    for (const process of model.processes.values()) nests.push(process.instants, ...process.async.values());
-    for (const nest of nests) {
-      for (const lane of nest.lanes) {
-        for (let i = 0; i < lane.length && !this.more; i++) {
-          const ref = lane.ref.data[i];
-          if (ref < 0 && matches[lane.name.data[i]]) this.add({t: lane.start.data[i], lane, index: i});
-        }
-        yield;
-      }
-    }
-  }
-
-  add(item) {
-    if (this.found.length < FOUND_MAX) this.found.push(item);
-    else this.more = true;
-  }
-
-  // Returns the next match found so far (way 1), or the previous one (way -1). The first step takes the first match
-  // from time t on.
-  step(way, t) {
-    if (!this.found.length) return null;
-    if (this.current < 0) {
-      const next = this.found.findIndex((item) => item.t >= t);
-      this.current = next < 0 ? 0 : next;
-    } else {
-      this.current = (this.current + way + this.found.length) % this.found.length;
-    }
-    return this.found[this.current];
+  // Returns the duration that `part` of all do not exceed.
+  quantile(part) {
+    const {data, length: n} = this.all;
+    if (!n) return 0;
+    if (!this.sorted) data.subarray(0, n).sort();
+    this.sorted = true;
+    return data[Math.max(0, Math.ceil(part * n) - 1)];
   }
 }
 
@@ -88,49 +43,93 @@ class Sums {
     this.to = to;
     this.top = top;
     this.bottom = bottom;
-    this.tables = {cpu: new Map(), states: new Map(), slices: new Map(), events: new Map()};
+    this.cpus = new Set(); // numbers
+    this.tids = new Set();
+    // cpu and delays by thread, cpus by CPU, states by state, the others by name.
+    this.tables = {};
+    for (const name of ['cpu', 'cpus', 'delays', 'states', 'irqs', 'syscalls', 'slices', 'events'])
+      this.tables[name] = new Map();
     this.counters = [];
+    this.samples = new SampleSums(model);
+    this.syscallNames = new Set(model.names.flatMap((name, i) => (/^sys_enter/.test(name) ? [i] : [])));
   }
 
   // The caller resumes this generator until it is done.
   *run(rows) {
     for (const row of rows) {
       if (row.y + row.height <= this.top || row.y >= this.bottom) continue;
+      if (row.cpu && row.kind === 'running') this.cpus.add(row.cpu.number);
+      if (row.thread) this.tids.add(row.thread.tid);
       if (row.kind === 'events') yield* this.addEvents(row.cpu);
       if (row.counter) this.addCounter(row.counter);
-      for (const lane of row.lanes) yield* this.addLane(lane, row.kind === 'running');
+      if (row.kind !== 'running') for (const lane of row.lanes) yield* this.addLane(lane, row);
       if (row.thread) yield* this.addStates(row.thread);
+    }
+    for (const cpu of this.model.cpus.values()) yield* this.addRuns(cpu);
+    for (const thread of this.model.threads.values()) {
+      if (this.tids.has(thread.tid)) yield* this.samples.add(thread, this.from, this.to, null);
+      else if (this.cpus.size) yield* this.samples.add(thread, this.from, this.to, this.cpus);
     }
   }
 
-  add(table, key, ns) {
-    const sum = table.get(key);
-    if (!sum) {
-      table.set(key, {ns, count: 1, max: ns});
-      return;
-    }
-    sum.ns += ns;
-    sum.count++;
-    if (ns > sum.max) sum.max = ns;
+  add(table, key, ns, at, place) {
+    let sum = table.get(key);
+    if (!sum) table.set(key, (sum = new Durations()));
+    sum.add(ns, at, place);
   }
 
   *addEvents({events, time}) {
     const {eventName} = this.model;
     for (let i = time.seek(this.from); i < events.length && time.data[i] <= this.to; i++) {
-      this.add(this.tables.events, eventName.data[events.data[i]], 0);
+      const name = eventName.data[events.data[i]];
+      this.tables.events.set(name, (this.tables.events.get(name) || 0) + 1);
       if ((i & 0xfff) === 0) yield;
     }
   }
 
-  *addLane(lane, isCpu) {
+  // Adds the runs on a CPU: all if the CPU is selected, otherwise those of the selected threads. A run that begins in
+  // the selection ends a delay, if its thread was runnable.
+  *addRuns({number, running}) {
+    const {from, to, tables} = this;
+    const isWhole = this.cpus.has(number);
+    if (!isWhole && !this.tids.size) return;
+    const {start, end, ref} = running;
+    for (let i = running.at(from); i < running.length && start.data[i] < to; i++) {
+      if ((i & 0xfff) === 0) yield;
+      const tid = ref.data[i];
+      if (!isWhole && !this.tids.has(tid)) continue;
+      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
+      this.add(tables.cpu, tid, ns, start.data[i], {tid});
+      this.add(tables.cpus, number, ns, start.data[i], {cpu: number});
+      if (start.data[i] >= from) this.addDelay(tid, start.data[i]);
+    }
+  }
+
+  addDelay(tid, t) {
+    const {stateStart, state} = this.model.thread(tid);
+    const i = stateStart.above(t) - 1;
+    if (i < 1 || stateStart.data[i] !== t || state.data[i - 1] !== State.RUNNABLE) return;
+    const began = stateStart.data[i - 1];
+    this.add(this.tables.delays, tid, t - began, began, {tid});
+  }
+
+  tableOf(lane, i, row) {
+    if (row.kind === 'slices' && row.cpu) return this.tables.irqs;
+    const ref = lane.ref.data[i];
+    return ref >= 0 && this.syscallNames.has(this.model.eventName.data[ref])
+      ? this.tables.syscalls
+      : this.tables.slices;
+  }
+
+  *addLane(lane, row) {
     const {from, to} = this;
-    const {start, end} = lane;
-    const key = isCpu ? lane.ref : lane.name;
-    const table = isCpu ? this.tables.cpu : this.tables.slices;
+    const {start, end, name} = lane;
+    const place = row.thread ? {tid: row.thread.tid} : row.cpu ? {cpu: row.cpu.number} : {};
     for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
       if ((i & 0xfff) === 0) yield;
       if (end.data[i] < from) continue;
-      this.add(table, key.data[i], Math.min(end.data[i], to) - Math.max(start.data[i], from));
+      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
+      this.add(this.tableOf(lane, i, row), name.data[i], ns, start.data[i], place);
     }
   }
 
@@ -139,7 +138,7 @@ class Sums {
     const {data: start, length: n} = thread.stateStart;
     for (let i = Math.max(0, thread.stateStart.above(from) - 1); i < n && start[i] < to; i++) {
       const ns = Math.min(thread.stateEnd(i, model.lastTime), to) - Math.max(start[i], from);
-      if (ns > 0) this.add(this.tables.states, thread.state.data[i], ns);
+      if (ns > 0) this.add(this.tables.states, thread.state.data[i], ns, start[i], {tid: thread.tid});
       if ((i & 0xfff) === 0) yield;
     }
   }

@@ -6,10 +6,11 @@
 // lane. Then it stretches each line to its lane's height. The image is opaque: tables hold each colour's mixes with
 // its background, in 255 steps.
 
-const LABELS_WIDTH = 230;
+const LABELS_MOST = 230; // pixels
+let LABELS_WIDTH = LABELS_MOST; // less on narrow screens
 const FONT = '11px system-ui, sans-serif';
+const PIN_WIDTH = 14; // pixels of a label's right end
 const LINE_MIN = 7; // pixels: the least height of a lane or strip
-const CHAR = 6.1; // pixels: the approximate width of a character
 
 // Returns 0xAABBGGRR, a pixel of image data on a little-endian machine.
 function pack(r, g, b) {
@@ -42,14 +43,14 @@ class Theme {
     for (const name of ['back', 'raised', 'line', 'text', 'dim', 'accent', 'lost', 'group', 'tick', 'found'])
       this[name] = read(`--${name}`);
     const toPixel = (hex) => pack(...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
-    this.backPixel = toPixel(this.back);
+    this.backPixel = toPixel(read('--back'));
     this.palette = [];
     for (let i = 0; i < 24; i++) {
       const hue = (i * 137.508 + 20) % 360;
       const color = dark ? fromHsl(hue, 0.38, i % 2 ? 0.4 : 0.34) : fromHsl(hue, 0.55, i % 2 ? 0.78 : 0.72);
       this.palette.push(shades(this.backPixel, color));
     }
-    this.tickShades = shades(this.backPixel, toPixel(this.tick));
+    this.tickShades = shades(this.backPixel, toPixel(read('--tick')));
     // Each state's colour, mixed with that of running. An exited thread has the background's colour.
     this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'back'].map((name) =>
       shades(toPixel(read(`--${name}`)), toPixel(read('--running'))),
@@ -118,7 +119,7 @@ class Painter {
     return this.from + ((x - LABELS_WIDTH) / (this.width - LABELS_WIDTH)) * (this.to - this.from);
   }
 
-  paint(scroll, {selection, mark, hover}) {
+  paint(scroll, {selection = null, mark = null, hover = null, arrows = [], pointed = null}) {
     const {context: c, theme, ratio, width, height} = this;
     const rows = this.rows.all.filter((row) => row.y + row.height > scroll && row.y < scroll + height);
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -133,8 +134,9 @@ class Painter {
     for (const row of rows) if (row.kind === 'counter') this.paintCounter(row, row.y - scroll);
     for (const row of rows) if (row.cpu) this.paintLosses(row, row.y - scroll);
     this.paintSelection(selection, mark, hover, scroll);
+    paintArrows(this, arrows, scroll);
     c.restore();
-    for (const row of rows) this.paintLabel(row, row.y - scroll);
+    for (const row of rows) this.paintLabel(row, row.y - scroll, row === pointed);
   }
 
   // Repaints the image only if the view has changed.
@@ -277,9 +279,7 @@ class Painter {
     c.textBaseline = 'middle';
     c.fillStyle = theme.text;
     for (const [text, x, width, y, height] of this.wide) {
-      const room = Math.floor((width - 8) / CHAR);
-      const shown = text.length > room ? `${text.slice(0, room - 1)}…` : text;
-      c.fillText(shown, LABELS_WIDTH + x + 5, y + height / 2, width - 7);
+      c.fillText(fitText(c, text, width - 8), LABELS_WIDTH + x + 5, y + height / 2, width - 7);
     }
   }
 
@@ -350,7 +350,8 @@ class Painter {
       const b = this.x(selection.to);
       c.fillStyle = theme.accent;
       c.globalAlpha = 0.16;
-      c.fillRect(a, selection.top - scroll, b - a, selection.bottom - selection.top);
+      if (!selection.list || selection.list === this.rows)
+        c.fillRect(a, selection.top - scroll, b - a, selection.bottom - selection.top);
       c.globalAlpha = 1;
       c.fillRect(a, 0, 1, height);
       c.fillRect(b, 0, 1, height);
@@ -359,16 +360,17 @@ class Painter {
       [hover, 1],
       [mark, 2],
     ]) {
-      if (!hit || !(hit.from <= this.to && hit.to >= this.from)) continue;
+      const row = hit && this.rows.shown(hit.row);
+      if (!row || !(hit.from <= this.to && hit.to >= this.from)) continue;
       const a = Math.max(this.x(hit.from), LABELS_WIDTH - 3);
       const b = Math.min(this.x(hit.to), this.width + 3);
       c.strokeStyle = width > 1 ? theme.accent : theme.text;
       c.lineWidth = width;
-      c.strokeRect(a - 1, hit.row.y + hit.top - scroll, Math.max(3, b - a) + 1, hit.height - 1);
+      c.strokeRect(a - 1, row.y + hit.top - scroll, Math.max(3, b - a) + 1, hit.height - 1);
     }
   }
 
-  paintLabel(row, y) {
+  paintLabel(row, y, isPointed) {
     const {context: c, theme, width} = this;
     const isGroup = row.kind === 'group';
     c.fillStyle = isGroup ? theme.group : theme.raised;
@@ -376,20 +378,46 @@ class Painter {
     c.fillStyle = theme.line;
     c.fillRect(0, y + row.height, width, 1);
     c.fillRect(LABELS_WIDTH - 1, y, 1, row.height);
-    c.font = isGroup || !row.sub ? `600 ${FONT}` : FONT;
-    c.fillStyle = row.sub ? theme.dim : theme.text;
+    const middle = y + Math.min(row.height / 2, 11);
+    let right = LABELS_WIDTH - 6;
     c.textBaseline = 'middle';
-    const x = isGroup ? 18 : row.sub ? 26 : 18;
+    if (!isGroup && (isPointed || (row.source || row).pinned)) {
+      right -= PIN_WIDTH;
+      this.paintPin(right + PIN_WIDTH / 2, middle, (row.source || row).pinned);
+    }
+    c.fillStyle = theme.dim;
+    c.font = FONT;
+    if (row.note) {
+      const noteWidth = c.measureText(row.note).width;
+      right -= noteWidth;
+      c.fillText(row.note, right, middle);
+      right -= 8;
+    }
+    // In another order, threads are not below their process.
+    const isSub = row.sub && !(row.thread && this.rows.order);
+    c.font = isGroup || !isSub ? `600 ${FONT}` : FONT;
+    c.fillStyle = isSub ? theme.dim : theme.text;
+    const x = isSub ? 26 : 18;
     if (isGroup) c.fillText(row.group.open ? '▾' : '▸', 5, y + row.height / 2);
-    const room = Math.floor((LABELS_WIDTH - x - 6) / CHAR);
-    const text = row.label.length > room ? `${row.label.slice(0, room - 1)}…` : row.label;
-    c.fillText(text, x, y + Math.min(row.height / 2, 11));
+    c.fillText(fitText(c, row.label, right - x), x, middle);
+  }
+
+  paintPin(x, y, isPinned) {
+    const {context: c, theme} = this;
+    c.fillStyle = c.strokeStyle = isPinned ? theme.accent : theme.dim;
+    c.lineWidth = 1;
+    c.beginPath();
+    c.arc(x, y - 2, 2.5, 0, 2 * Math.PI);
+    if (isPinned) c.fill();
+    c.moveTo(x, y + 0.5);
+    c.lineTo(x, y + 5);
+    c.stroke();
   }
 
   // Returns the item under the pointer, or null if there is no row.
   hit(x, y, scroll) {
     const row = this.rows.at(y + scroll);
-    if (!row || x < LABELS_WIDTH) return row ? {row, kind: 'label'} : null;
+    if (!row || x < LABELS_WIDTH) return row ? {row, kind: 'label', onPin: x > LABELS_WIDTH - 6 - 2 * PIN_WIDTH} : null;
     const t = this.t(x);
     const near = ((this.to - this.from) / (this.width - LABELS_WIDTH)) * 3;
     let inside = y + scroll - row.y;
@@ -436,18 +464,8 @@ class Painter {
   hitState(row, t) {
     const {thread} = row;
     const i = thread.stateStart.above(t) - 1;
-    if (i < 0) return {row, kind: 'row'};
-    const to = i + 1 < thread.state.length ? thread.stateStart.data[i + 1] : this.model.lastTime;
-    if (t > to) return {row, kind: 'row'};
-    return {
-      row,
-      kind: 'state',
-      state: thread.state.data[i],
-      from: thread.stateStart.data[i],
-      to,
-      top: 0,
-      height: row.strip,
-    };
+    if (i < 0 || t > thread.stateEnd(i, this.model.lastTime)) return {row, kind: 'row'};
+    return stateHit(this.model, row, i);
   }
 
   hitCounter(row, t) {
@@ -476,6 +494,20 @@ function nearest(t, near, length, i, timeOf) {
     if (best < 0 || Math.abs(timeOf(k) - t) < Math.abs(timeOf(best) - t)) best = k;
   }
   return best;
+}
+
+function stateHit(model, row, i) {
+  const {thread} = row;
+  return {
+    row,
+    kind: 'state',
+    index: i,
+    state: thread.state.data[i],
+    from: thread.stateStart.data[i],
+    to: thread.stateEnd(i, model.lastTime),
+    top: 0,
+    height: row.strip,
+  };
 }
 
 function sliceHit(row, depth, i) {

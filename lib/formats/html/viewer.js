@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The page loads the model piece by piece, and shows the part that people choose.
 
-const OVERVIEW = 30;
-const RULER = 22;
-const HEAD = OVERVIEW + RULER;
 const TABLE_ROWS = 200;
 const MOMENT_SPAN = 20e6; // ns around a time of a report
 const ANSWER_MS = 4; // of each frame, for searches and sums, so that moving stays smooth
-const KEYS_HELP = [
-  ['W S', 'zoom in and out'],
-  ['A D', 'move left and right'],
-  ['wheel', 'scroll; with Ctrl: zoom; with Shift: move sideways'],
-  ['drag', 'select a time and rows; with Shift, or on the ruler: move'],
-  ['click', 'show details; on a heading: open or close it'],
-  ['F', 'zoom to the selection'],
-  ['0', 'show the whole trace'],
-  ['t', 'show or hide the report, if the page has one'],
-  ['/', 'search; Enter and Shift Enter: go to the next and the previous match'],
-  ['Esc', 'clear the selection'],
-];
+const LABELS_PART = 0.28; // of a narrow screen's width
+const PINS_PART = 0.4; // of the height, at most
+const RUN_PARTS = 12; // a run that a walk leads to takes at least this part of the view
 
 // Runs a generator for `ms` milliseconds at a time. The page can paint in between.
 function inSlices(work, onSlice, ms = 12) {
@@ -44,150 +32,118 @@ function inSlices(work, onSlice, ms = 12) {
   });
 }
 
-// The losses of one CPU; empty if there are none.
-function describeLosses(cpu) {
-  const lost = cpu.lost_overrun + cpu.lost_other;
-  const say = [];
-  if (lost) say.push(`${lost.toLocaleString('en')} events in ${cpu.gaps.toLocaleString('en')} gaps`);
-  if (cpu.samples_lost) say.push(`${cpu.samples_lost.toLocaleString('en')} samples`);
-  return say.length ? `CPU ${cpu.cpu} lost ${say.join(' and ')}` : '';
-}
-
 function* whileWanted(work, isWanted) {
   while (isWanted() && !work.next().done) yield;
 }
 
 class Viewer {
   constructor() {
-    this.keys = new Set();
     this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.failed = ''; // why the trace can't be shown
+    this.steps = [];
+    this.arrows = [];
+    this.tools = {tellElement: (ref) => tellElement(this.model, ref), bucketFrom}; // for tests
   }
 
   async start() {
-    // In a complete file at least a newline follows the second block.
-    const blocks = [...document.querySelectorAll('script.trace-data, script.trace-more')];
-    const ended = blocks.length === 2 && blocks[1].nextSibling;
-    this.wait = make(
-      'div',
-      {id: 'wait', parent: document.body},
-      make('p', {}, 'Reading the trace …'),
-      make('progress', {max: 1, value: 0}),
-    );
-    const take = (name) => {
-      const block = document.querySelector(`script.${name}`);
-      const text = block ? block.textContent : '';
-      if (block) block.textContent = '';
-      return text;
-    };
-    this.model = new Model(take('trace-data'), take('trace-more'));
-    const bar = this.wait.querySelector('progress');
-    await inSlices(this.model.load(), () => (bar.value = this.model.progress));
-    if (!ended) this.model.cut = true;
-    this.wait.remove();
+    const {dark} = this;
+    const preview = new Preview();
+    this.model = new Model();
+    const source = new Source(this.model, () => preview.show(this.model, dark.matches));
+    await source.load();
+    await inSlices(this.model.seal(), () => {});
+    preview.remove();
+    this.preview = preview;
     this.build();
+    this.painted = performance.now();
     this.ready = true;
   }
 
   build() {
     const {model} = this;
     this.rows = new Rows(model);
-    this.search = new Search(model);
+    this.why = new Why(model);
+    this.walk = new Walk(this);
     this.buildPage();
-    this.painter = new Painter(model, this.rows, this.canvas);
     const margin = Math.max((model.lastTime - model.firstTime) * 0.01, 500);
     this.whole = {from: model.firstTime - margin, to: model.lastTime + margin};
     this.show(this.whole.from, this.whole.to);
     this.setTheme();
     this.dark.addEventListener('change', () => this.setTheme());
     new ResizeObserver(() => this.resize()).observe(this.scroll);
-    this.listen();
+    this.input.listen();
     this.resize();
+    this.moments.restore();
+    putOverviewTable(this);
   }
 
   buildPage() {
-    const header = make('header', {parent: document.body});
-    make('h1', {parent: header}, this.title());
-    this.about = make('span', {parent: header, className: 'about'});
-    this.describe();
-    this.input = make('input', {parent: header, type: 'search', placeholder: 'search  /', spellcheck: false});
-    this.count = make('span', {parent: header, className: 'count'});
-    this.help = make('dialog', {parent: document.body});
-    const keys = make('table', {parent: this.help});
-    for (const [key, text] of KEYS_HELP)
-      make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
-    this.tables = new Tables(this.model, (t, row) => this.goToMoment(t, row));
-    if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
-    make('button', {parent: header, onclick: () => this.help.showModal()}, '?');
-    this.help.onclick = () => this.help.close();
-    this.head = make('canvas', {parent: document.body, id: 'head'});
-    this.scroll = make('div', {parent: document.body, id: 'scroll', tabIndex: 0});
-    this.spacer = make('div', {parent: this.scroll});
-    this.canvas = make('canvas', {parent: this.spacer});
-    this.details = make('section', {parent: document.body, id: 'details', hidden: true});
-    this.report = make('section', {parent: document.body, id: 'report', hidden: true});
-    this.tip = make('div', {parent: document.body, id: 'tip', hidden: true});
-  }
-
-  title() {
-    const {about} = this.model;
-    const title = about ? [about.hostname, about.started].filter((s) => s && s !== '(none)').join(', ') : 'trace';
-    document.title = title || 'trace';
-    return title || 'trace';
-  }
-
-  describe() {
     const {model} = this;
-    const {about} = model;
-    const n = model.time.length + model.elements.length;
-    const say = [about ? `${about.system} ${about.kernel}` : '', duration(model.lastTime - model.firstTime)];
-    say.push(`${(about ? about.events : n).toLocaleString('en')} events`);
-    this.about.append(say.filter(Boolean).join(' · '));
-    const bad = [];
-    const lost = about ? about.lost : 0;
-    const cpus = (about && about.cpus) || [];
-    const samples = cpus.reduce((sum, cpu) => sum + (cpu.samples_lost || 0), 0);
-    if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
-    if (samples) bad.push(`${samples.toLocaleString('en')} samples lost`);
-    if (model.cut) bad.push('the file was cut: its end is missing');
-    else if (about && about.incomplete) bad.push('the recording is incomplete');
-    if (model.strange) bad.push(`${model.strange} lines could not be read`);
-    if (bad.length) this.about.append(' · ', make('b', {}, bad.join(' · ')));
-    if (model.notDrawn) this.about.append(` · ${model.notDrawn} elements cannot be drawn`);
-    const more = cpus.map(describeLosses).filter(Boolean).concat((about && about.warnings) || []);
-    this.about.title = [this.about.textContent, ...more].join('\n');
+    const header = make('header', {parent: document.body});
+    make('h1', {parent: header}, titleOf(model));
+    document.title = titleOf(model);
+    putAccount(model, make('span', {parent: header, className: 'about'}), showLines);
+    this.bar = new RowBar(this, header);
+    this.finder = new Finder(this, header, (item) => this.go(item));
+    this.tables = new Tables(model, (t, row) => this.goToMoment(t, row));
+    this.sumsView = new SumsView(model, (t, place) => this.goToMoment(t, place));
+    if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
+    this.help = makeHelp();
+    const title = 'colours and keys (?)';
+    make('button', {parent: header, title, onclick: () => this.help.showModal()}, '?');
+    this.head = new Head(this);
+    this.moments = new Moments(this, this.head.canvas);
+    this.pins = new Panel(model, new PinnedRows(), 'pins');
+    this.panel = new Panel(model, this.rows, 'scroll');
+    this.painter = this.panel.painter;
+    this.scroll = this.panel.element;
+    this.canvas = this.panel.canvas;
+    this.details = make('section', {parent: document.body, id: 'details', hidden: true});
+    this.details.setAttribute('aria-label', 'selection');
+    this.pane = new Pane(this, this.details);
+    this.report = make('section', {parent: document.body, id: 'report', hidden: true});
+    this.hover = new Hover(this);
+    this.input = new Input(this);
   }
 
   setTheme() {
-    this.painter.setTheme(new Theme(this.dark.matches));
-    this.overview = null;
+    const theme = new Theme(this.dark.matches);
+    for (const panel of [this.panel, this.pins]) panel.painter.setTheme(theme);
+    this.head.overview = null;
     this.dirty();
   }
 
   resize() {
     const width = this.scroll.clientWidth;
-    const height = this.scroll.clientHeight;
     const ratio = window.devicePixelRatio || 1;
-    if (!width || !height) return;
-    this.painter.resize(width, height, ratio);
-    for (const [canvas, h] of [
-      [this.canvas, height],
-      [this.head, HEAD],
-    ]) {
-      canvas.style.width = `${width}px`;
-      canvas.style.height = `${h}px`;
-    }
-    this.head.width = width * ratio;
-    this.head.height = HEAD * ratio;
-    this.overview = null;
-    this.foundIn = null;
+    if (!width || !this.panel.height) return;
+    LABELS_WIDTH = Math.min(LABELS_MOST, Math.max(90, Math.round(width * LABELS_PART)));
+    this.pins.element.style.height = `${Math.min(this.pins.rows.height, window.innerHeight * PINS_PART)}px`;
+    this.pins.resize(width, Math.max(1, this.pins.height), ratio);
+    this.panel.resize(width, this.panel.height, ratio);
+    this.head.resize(width, ratio);
     this.placeRows();
     // A new size leaves the canvas black: nobody must see that.
     this.paint();
   }
 
   placeRows() {
-    this.spacer.style.height = `${Math.max(this.rows.height, this.scroll.clientHeight)}px`;
+    this.pins.place();
+    this.panel.place();
+    this.bar.sync();
     this.dirty();
+  }
+
+  // Places the rows after a change of what is visible. The row at the top stays there.
+  placeAgain() {
+    const {rows, panel} = this;
+    const old = rows.at(panel.top);
+    const offset = old ? panel.top - old.y : 0;
+    rows.place();
+    this.placeRows();
+    const shown = old && (rows.shown(old) || rows.all.find((row) => row.group && row.group === old.group));
+    panel.top = shown ? shown.y + offset : 0;
+    this.arrange();
   }
 
   // Sets the visible time. It spans at least 200 ns, and at most the whole trace with its margins.
@@ -196,8 +152,11 @@ class Viewer {
     const span = Math.min(Math.max(to - from, 200), limit);
     const mid = (from + to) / 2;
     from = Math.min(Math.max(mid - span / 2, this.whole.from), this.whole.to - span);
-    this.painter.from = from;
-    this.painter.to = from + span;
+    for (const {painter} of [this.panel, this.pins]) {
+      painter.from = from;
+      painter.to = from + span;
+    }
+    this.bar.onMove();
     this.dirty();
   }
 
@@ -222,285 +181,76 @@ class Viewer {
     this.asked = false;
     const ms = Math.min(50, now - (this.lastFrame || now));
     this.lastFrame = now;
-    this.moveByKeys(ms || 16);
+    this.input.moveByKeys(ms || 16);
     this.paint();
-    if (this.keys.size) this.dirty();
+    if (this.input.held.size) this.dirty();
     else this.lastFrame = 0;
   }
 
   paint() {
-    this.painter.paint(this.scroll.scrollTop, {selection: this.selection, mark: this.mark, hover: this.hover});
-    this.paintHead();
-  }
-
-  moveByKeys(ms) {
-    const rate = ms / 1000;
-    const x = this.pointer ? this.pointer.x : this.painter.width / 2;
-    if (this.keys.has('w')) this.zoom(0.15 ** rate, x);
-    if (this.keys.has('s')) this.zoom((1 / 0.15) ** rate, x);
-    if (this.keys.has('a')) this.pan(-0.9 * rate);
-    if (this.keys.has('d')) this.pan(0.9 * rate);
-  }
-
-  // The overview and the ruler.
-
-  paintHead() {
-    const {painter} = this;
-    const c = this.head.getContext('2d', {alpha: false});
-    const {theme, ratio, width} = painter;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    if (!this.overview) this.overview = this.makeOverview();
-    c.fillStyle = theme.raised;
-    c.fillRect(0, 0, width, HEAD);
-    c.drawImage(this.overview, LABELS_WIDTH, 0, width - LABELS_WIDTH, OVERVIEW);
-    const a = this.overviewX(painter.from);
-    const b = Math.max(a + 2, this.overviewX(painter.to));
-    c.fillStyle = theme.back;
-    c.globalAlpha = 0.6;
-    c.fillRect(LABELS_WIDTH, 0, a - LABELS_WIDTH, OVERVIEW);
-    c.fillRect(b, 0, width - b, OVERVIEW);
-    c.globalAlpha = 1;
-    c.strokeStyle = theme.accent;
-    c.strokeRect(a + 0.5, 0.5, b - a - 1, OVERVIEW - 1);
-    this.paintFound(c);
-    this.paintRuler(c);
-  }
-
-  overviewX(t) {
-    const {from, to} = this.whole;
-    return LABELS_WIDTH + ((t - from) / (to - from)) * (this.painter.width - LABELS_WIDTH);
-  }
-
-  overviewT(x) {
-    const {from, to} = this.whole;
-    return from + ((x - LABELS_WIDTH) / (this.painter.width - LABELS_WIDTH)) * (to - from);
-  }
-
-  // Draws how busy all CPUs were together; without scheduler events, how many events there were. Marks losses.
-  makeOverview() {
-    const {model, painter} = this;
-    const canvas = make('canvas', {width: painter.pixels, height: OVERVIEW});
-    const c = canvas.getContext('2d');
-    const cpus = [...model.cpus.values()];
-    const scale = (this.whole.to - this.whole.from) / painter.pixels;
-    const sums = new Float64Array(painter.pixels);
-    for (const {running} of cpus) {
-      for (let x = 0, before = 0; x < sums.length; x++) {
-        const after = running.busyBefore(this.whole.from + (x + 1) * scale);
-        sums[x] += after - before;
-        before = after;
-      }
+    this.hover.refresh();
+    const {selection, mark, arrows, hover} = this;
+    for (const {painter, top, rows} of [this.pins, this.panel]) {
+      const pointed = hover.pointer && hover.pointer.panel.rows === rows && hover.row ? rows.shown(hover.row) : null;
+      if (rows.all.length || rows === this.rows)
+        painter.paint(top, {selection, mark, arrows, pointed, hover: hover.hit});
     }
-    if (sums.every((s) => s === 0)) {
-      for (let x = 0, before = 0; x < sums.length; x++) {
-        const after = model.time.above(this.whole.from + (x + 1) * scale);
-        sums[x] = after - before;
-        before = after;
-      }
-    }
-    const most = sums.reduce((a, b) => Math.max(a, b), 1e-9);
-    c.fillStyle = painter.theme.tick;
-    sums.forEach((sum, x) => c.fillRect(x, OVERVIEW, 1, (-sum / most) * (OVERVIEW - 4)));
-    c.fillStyle = painter.theme.lost;
-    for (const {losses} of cpus) {
-      for (const loss of losses) {
-        const x = ((loss.from >= 0 ? loss.from : model.firstTime) - this.whole.from) / scale;
-        c.fillRect(x, 0, Math.max(2, (loss.to - this.whole.from) / scale - x), 4);
-      }
-    }
-    return canvas;
+    this.head.paint();
+    this.moments.paint();
   }
 
-  // Marks matches in the overview, once per pixel. Each frame adds the new matches.
-  paintFound(c) {
-    const {found} = this.search;
-    if (this.foundIn !== found) {
-      this.foundIn = found;
-      this.foundTaken = 0;
-      this.foundAt = new Set();
-    }
-    while (this.foundTaken < found.length) this.foundAt.add(Math.round(this.overviewX(found[this.foundTaken++].t)));
-    c.fillStyle = this.painter.theme.found;
-    for (const x of this.foundAt) c.fillRect(x, OVERVIEW - 5, 1, 5);
+  point(pointer) {
+    this.hover.point(pointer);
   }
 
-  paintRuler(c) {
-    const {painter, model} = this;
-    const {theme, from, to, width} = painter;
-    const rough = ((to - from) / (width - LABELS_WIDTH)) * 110;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((n) => n * power).find((s) => s >= rough);
-    c.font = FONT;
-    c.textBaseline = 'middle';
-    c.fillStyle = theme.dim;
-    const base = model.firstTime;
-    c.fillText(`0 is ${absolute(model, base)}`, 8, OVERVIEW / 2);
-    c.save();
-    c.beginPath();
-    c.rect(LABELS_WIDTH, 0, width, HEAD);
-    c.clip();
-    for (let k = Math.ceil((from - base) / step); base + k * step <= to; k++) {
-      const x = painter.x(base + k * step);
-      c.fillRect(x, OVERVIEW + 1, 1, RULER);
-      c.fillText(rulerText(k * step, step), x + 4, OVERVIEW + RULER / 2);
-    }
-    c.restore();
-    c.fillStyle = theme.raised;
-    c.fillRect(0, OVERVIEW, LABELS_WIDTH - 1, RULER);
-    c.fillStyle = theme.dim;
-    c.fillText(`in view: ${duration(to - from)}`, 8, OVERVIEW + RULER / 2);
-  }
-
-  // Keyboard and mouse.
-
-  listen() {
-    const {canvas, scroll} = this;
-    document.addEventListener('keydown', (event) => this.onKey(event));
-    document.addEventListener('keyup', (event) => this.keys.delete(event.key.toLowerCase()));
-    window.addEventListener('blur', () => this.keys.clear());
-    scroll.addEventListener('scroll', () => this.dirty());
-    for (const element of [canvas, this.head]) {
-      element.addEventListener('wheel', (event) => this.onWheel(event), {passive: false});
-      element.addEventListener('pointerdown', (event) => this.onDown(event));
-    }
-    canvas.addEventListener('pointermove', (event) => this.onMove(event));
-    canvas.addEventListener('pointerleave', () => this.point(null));
-    this.input.addEventListener('input', () => this.find(this.input.value));
-  }
-
-  onKey(event) {
-    const key = event.key.toLowerCase();
-    if (event.target === this.input) {
-      if (key === 'enter') this.go(this.search.step(event.shiftKey ? -1 : 1, this.painter.from));
-      if (key === 'escape') this.scroll.focus();
-      return;
-    }
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if ('wasd'.includes(key)) {
-      this.keys.add(key);
-      this.dirty();
-    } else if (key === 'arrowleft' || key === 'arrowright') {
-      this.pan(key === 'arrowleft' ? -0.15 : 0.15);
-    } else if (key === '0') {
-      this.show(this.whole.from, this.whole.to);
-    } else if (key === 'f') {
-      const {selection, mark} = this;
-      const target = selection || mark;
-      if (target)
-        this.show(
-          target.from - (target.to - target.from) * 0.05 - 50,
-          target.to + (target.to - target.from) * 0.05 + 50,
-        );
-    } else if (key === '/') {
-      event.preventDefault();
-      this.input.focus();
-      this.input.select();
-    } else if (key === 't') {
-      this.toggleTables();
-    } else if (key === '?') {
-      this.help.showModal();
-    } else if (key === 'escape') {
-      this.select(null);
-      this.setMark(null);
-    }
-  }
-
-  onWheel(event) {
-    const unit = event.deltaMode === 1 ? 16 : 1;
-    const sideways = event.shiftKey ? event.deltaY + event.deltaX : event.deltaX;
-    if (event.ctrlKey || event.metaKey) {
-      this.zoom(1.0025 ** (event.deltaY * unit), event.offsetX);
-    } else if (Math.abs(sideways) > 0) {
-      this.pan((sideways * unit) / this.painter.width);
-    } else {
-      return; // the browser scrolls
-    }
-    event.preventDefault();
-  }
-
-  onDown(event) {
-    if (event.button !== 0 && event.button !== 1) return;
-    const {painter} = this;
-    const onHead = event.currentTarget === this.head;
-    const start = {
-      x: event.offsetX,
-      y: event.offsetY,
-      from: painter.from,
-      to: painter.to,
-      scroll: this.scroll.scrollTop,
-    };
-    if (onHead && start.y < OVERVIEW) this.centre(this.overviewT(start.x));
-    const moves = onHead || event.shiftKey || event.button === 1;
-    let moved = false;
-    const target = event.currentTarget;
-    const move = (e) => {
-      const dx = e.offsetX - start.x;
-      moved ||= Math.abs(dx) > 3;
-      if (!moved) return;
-      if (onHead && start.y < OVERVIEW) {
-        this.centre(this.overviewT(e.offsetX));
-      } else if (moves) {
-        const by = (dx / (painter.width - LABELS_WIDTH)) * (start.to - start.from);
-        this.show(start.from - by, start.to - by);
-      } else {
-        this.drag(start, e.offsetX, e.offsetY);
-      }
-    };
-    const up = (e) => {
-      target.removeEventListener('pointermove', move);
-      target.removeEventListener('pointerup', up);
-      if (!moved && !onHead) this.click(e.offsetX, e.offsetY);
-      else if (!moves) this.select(this.selection);
-    };
-    target.setPointerCapture(event.pointerId);
-    target.addEventListener('pointermove', move);
-    target.addEventListener('pointerup', up);
+  overviewTime(x) {
+    return this.head.time(x);
   }
 
   drag(start, x, y) {
     const {painter} = this;
+    const {panel} = start;
     if (start.x < LABELS_WIDTH) return;
     const times = [painter.t(start.x), painter.t(Math.max(x, LABELS_WIDTH))].sort((a, b) => a - b);
-    const ys = [start.y + start.scroll, y + this.scroll.scrollTop].sort((a, b) => a - b);
-    const first = this.rows.at(ys[0]);
-    const last = this.rows.at(ys[1]) || this.rows.all.at(-1);
+    const ys = [start.y + start.scroll, y + panel.top].sort((a, b) => a - b);
+    const first = panel.rows.at(ys[0]);
+    const last = panel.rows.at(ys[1]) || panel.rows.all.at(-1);
     if (!first) return;
-    this.selection = {from: times[0], to: times[1], top: first.y, bottom: last.y + last.height};
+    this.selection = {from: times[0], to: times[1], top: first.y, bottom: last.y + last.height, list: panel.rows};
     this.dirty();
   }
 
-  onMove(event) {
-    this.point(event.buttons ? null : {x: event.offsetX, y: event.offsetY, pageX: event.clientX, pageY: event.clientY});
-  }
-
-  point(pointer) {
-    if (pointer || !this.keys.size) this.pointer = pointer;
-    const hit = pointer && this.painter.hit(pointer.x, pointer.y, this.scroll.scrollTop);
-    const told = hit && hit.from !== undefined;
-    this.hover = told ? hit : null;
-    this.tip.hidden = !told;
-    if (told) {
-      const {title, lines, text} = tell(this.model, hit);
-      this.tip.replaceChildren(make('b', {}, title), ...lines.map((line) => make('div', {}, line)));
-      if (text) make('pre', {parent: this.tip}, text.length > 700 ? `${text.slice(0, 700)} …` : text);
-      const {width, height} = this.tip.getBoundingClientRect();
-      this.tip.style.left = `${Math.max(4, Math.min(pointer.pageX + 14, window.innerWidth - width - 8))}px`;
-      const below = pointer.pageY + 18;
-      this.tip.style.top = `${Math.max(4, below + height > window.innerHeight ? pointer.pageY - height - 10 : below)}px`;
-    }
-    this.dirty();
-  }
-
-  click(x, y) {
-    const hit = this.painter.hit(x, y, this.scroll.scrollTop);
+  click(panel, x, y) {
+    const hit = panel.hit(x, y);
+    this.walk.begin();
     if (hit && hit.row.kind === 'group') {
       hit.row.group.open = !hit.row.group.open;
-      this.rows.place();
-      this.placeRows();
-      return;
+      this.placeAgain();
+    } else if (hit && hit.kind === 'label' && hit.onPin) {
+      this.pin(hit.row);
+    } else if (hit && hit.kind === 'label') {
+      this.setMark(this.rowHit(hit.row));
+    } else {
+      this.selection = null;
+      this.setMark(hit && hit.from !== undefined ? hit : null);
     }
-    this.selection = null;
-    this.setMark(hit && hit.from !== undefined ? hit : null);
+  }
+
+  // A click on a thread's name selects the thread.
+  rowHit(row) {
+    if (!row.thread) return null;
+    const {firstTime: from, lastTime: to} = this.model;
+    return {row, kind: 'thread', from, to, top: 0, height: row.height};
+  }
+
+  pin(row) {
+    this.pins.rows.toggle(row);
+    this.resize();
+  }
+
+  pinSelected() {
+    const row = this.mark ? this.mark.row : this.hover.row;
+    if (row && row.kind !== 'group') this.pin(row);
   }
 
   centre(t) {
@@ -508,27 +258,55 @@ class Viewer {
     this.show(t - (to - from) / 2, t + (to - from) / 2);
   }
 
+  showSelected() {
+    const target = this.selection || this.mark;
+    if (!target) return;
+    const margin = (target.to - target.from) * 0.05 + 50;
+    this.show(target.from - margin, target.to + margin);
+  }
+
+  clear() {
+    this.select(null);
+    this.setMark(null);
+  }
+
+  // Selects a hit: shows its pane and arrows. The pane takes its place from the rows, and must not cover the hit.
   setMark(hit) {
     this.mark = hit;
     this.details.hidden = !hit;
+    this.whyMark = hit ? this.explain(hit) : null;
+    this.steps = hit && hit.kind === 'slice' && hit.row.thread ? this.model.flows.stepsIn(hit.row.thread, hit) : [];
     if (hit) {
-      const {title, lines, text} = tell(this.model, hit);
-      this.details.replaceChildren(make('h2', {}, title), ...lines.map((line) => make('div', {}, line)));
-      if (text) make('pre', {parent: this.details}, text);
+      this.pane.show(hit, this.whyMark, this.steps);
+      this.panel.place();
+      this.panel.reveal(hit.row);
     }
+    this.arrange();
+  }
+
+  arrange() {
+    this.arrows = arrowsOf(this.rows, this.model, this.whyMark, this.steps);
     this.dirty();
+  }
+
+  explain({kind, row, ref, from, index}) {
+    if (kind === 'state') return this.why.explain(row.thread, index);
+    if (kind !== 'running') return null;
+    const thread = this.model.threads.get(ref);
+    const stretch = thread && this.why.stretchAt(thread, from);
+    return stretch && stretch.state === State.RUNNING ? this.why.explain(thread, stretch.index) : null;
   }
 
   async select(selection) {
     this.selection = selection;
-    this.mark = null;
+    this.setMark(null);
     this.sums = null;
     this.details.hidden = !selection;
     this.dirty();
     if (!selection) return;
     const sums = new Sums(this.model, selection);
     const isWanted = () => this.selection === selection;
-    await inSlices(whileWanted(sums.run(this.rows.all), isWanted), () => {}, ANSWER_MS);
+    await inSlices(whileWanted(sums.run((selection.list || this.rows).all), isWanted), () => {}, ANSWER_MS);
     if (!isWanted()) return;
     this.sums = sums;
     this.tellSums();
@@ -536,36 +314,8 @@ class Viewer {
 
   tellSums() {
     const {selection} = this;
-    const span = selection.to - selection.from;
-    const tables = make('div', {className: 'tables'});
-    this.details.replaceChildren(make('h2', {}, `${duration(span)} selected`), tables);
-    this.tell(tables, 'CPU time by thread', 'cpu', span, (tid) => this.model.threadLabel(tid));
-    this.tell(tables, 'thread states', 'states', 0, (state) => STATE_NAMES[state]);
-    this.tell(tables, 'slices by name', 'slices', 0, (name) => this.model.names[name]);
-    this.tell(tables, 'events by name', 'events', 0, (name) => this.model.names[name]);
-    if (this.sums.counters.length) {
-      const rows = this.sums.counters.map(([label, ...numbers]) => [
-        label,
-        ...numbers.map((n) => n.toLocaleString('en')),
-      ]);
-      addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);
-    }
-  }
-
-  tell(parent, caption, name, span, labelOf) {
-    const all = [...this.sums.tables[name]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
-    if (!all.length) return;
-    const timed = name !== 'events';
-    const head = timed ? ['', 'sum', ...(span ? ['of a CPU'] : []), 'count', 'mean', 'longest'] : ['', 'count'];
-    const rows = all.slice(0, TABLE_ROWS).map(([key, {ns, count, max}]) => {
-      const part = span ? [`${((ns / span) * 100).toFixed(1)} %`] : [];
-      const times = count.toLocaleString('en');
-      return timed
-        ? [labelOf(key), duration(ns), ...part, times, duration(ns / count), duration(max)]
-        : [labelOf(key), times];
-    });
-    if (all.length > TABLE_ROWS) rows.push([`and ${all.length - TABLE_ROWS} more`]);
-    addTable(parent, caption, head, rows);
+    this.details.replaceChildren(make('h2', {}, `${duration(selection.to - selection.from)} selected`));
+    this.sumsView.put(this.details, this.sums, this.dark.matches);
   }
 
   toggleTables() {
@@ -582,58 +332,102 @@ class Viewer {
       tid ? r.thread && r.thread.tid === tid : cpu !== undefined && r.kind === 'running' && r.cpu.number === cpu,
     );
     this.placeRows();
-    if (row) this.scroll.scrollTop = row.y - 60;
+    if (row) this.panel.reveal(row, true);
     this.selection = row ? {from: t, to: t, top: row.y, bottom: row.y + row.height} : null;
     this.dirty();
   }
 
-  async find(query) {
-    const {search} = this;
-    this.query = query;
-    search.clear();
-    this.count.textContent = '';
-    this.dirty();
-    if (!query.trim()) return;
-    const isWanted = () => this.query === query;
-    await inSlices(whileWanted(search.run(query), isWanted), () => this.dirty(), ANSWER_MS);
-    if (!isWanted()) return;
-    this.tellCount();
-    this.dirty();
-  }
-
-  tellCount() {
-    const {found, current, more} = this.search;
-    const all = found.length.toLocaleString('en') + (more ? '+' : '');
-    this.count.textContent = found.length ? `${current < 0 ? '' : `${current + 1} of `}${all} found` : 'none found';
-  }
-
-  go(item) {
-    if (!item) return;
-    this.tellCount();
-    const cpu = item.lane ? -1 : this.model.cpuOf.data[item.ref];
-    const row = this.rows.reveal((r) =>
-      item.lane ? r.lanes.includes(item.lane) : r.kind === 'events' && r.cpu.number === cpu,
-    );
+  // Shows a hit: its time, and its row in the middle.
+  goToHit(hit) {
+    if (!hit) return;
+    const row = this.rows.reveal((r) => r === hit.row);
     if (!row) return;
     this.placeRows();
-    const hit = item.lane
-      ? sliceHit(row, row.lanes.indexOf(item.lane), item.index)
-      : eventHit(this.model, row, item.ref);
     const {from, to} = this.painter;
-    if (hit.from < from || hit.from > to) this.centre(hit.from);
-    const top = this.scroll.scrollTop;
-    if (row.y < top || row.y + row.height > top + this.scroll.clientHeight) this.scroll.scrollTop = row.y - 60;
+    if (hit.kind !== 'thread') {
+      const isTiny = hit.to - hit.from < (to - from) / 1e4;
+      const span = isTiny ? Math.max((hit.to - hit.from) * RUN_PARTS, Math.min(to - from, MOMENT_SPAN)) : to - from;
+      if (hit.from < from || hit.from > to || isTiny) this.show(hit.from - span / 2, hit.from + span / 2);
+    }
     this.selection = null;
     this.setMark(hit);
+    this.panel.reveal(row, true);
+  }
+
+  goToThread(tid) {
+    const row = this.rows.ofThread(tid);
+    if (row) this.goToHit(this.rowHit(row));
+  }
+
+  // Shows what a thread did at time t, in its own row or in the CPU's.
+  goToRun(tid, t, onCpu = false) {
+    const row = this.rows.ofThread(tid);
+    const run = onCpu || !row || !row.strip ? this.why.runAt(tid, t) : null;
+    if (run) {
+      const {running} = this.model.cpu(run.cpu);
+      this.goToHit(sliceHit(this.rows.ofCpu(run.cpu), 0, running.start.seek(run.from)));
+    } else if (row && row.strip) {
+      this.goToHit(stateHit(this.model, row, Math.max(0, row.thread.stateStart.above(t) - 1)));
+    }
+  }
+
+  goToEvent(ref) {
+    const cpu = this.model.cpuOf.data[ref];
+    const row = this.rows.reveal((r) => r.kind === 'events' && r.cpu.number === cpu);
+    if (row) this.goToHit(eventHit(this.model, row, ref));
+  }
+
+  goToLane(lane, index) {
+    const row = this.rows.reveal((r) => r.lanes.includes(lane));
+    if (row) this.goToHit(sliceHit(row, row.lanes.indexOf(lane), index));
+  }
+
+  // A flow's step is shown by the slice that encloses it.
+  goToStep({tid, t}) {
+    const slice = innermost(this.model.thread(tid).nest, t);
+    if (slice) this.goToLane(slice.lane, slice.index);
+  }
+
+  // Shows a match of the search.
+  go({tid, pid, lane, index, ref}) {
+    this.walk.begin();
+    if (lane) this.goToLane(lane, index);
+    else if (ref >= 0) this.goToEvent(ref);
+    else if (ref < 0) this.goToElement(ref);
+    else if (tid !== undefined) this.goToThread(tid);
+    else this.goToProcess(pid);
+  }
+
+  goToProcess(pid) {
+    const row = this.rows.reveal((r) => r.process && r.process.pid === pid);
+    if (!row) return;
+    this.placeRows();
+    if (row.thread) this.goToHit(this.rowHit(row));
+    else this.panel.reveal(row, true);
+  }
+
+  goToElement(ref) {
+    for (const nest of this.model.nests()) {
+      for (const lane of nest.lanes) {
+        const index = lane.ref.data.subarray(0, lane.length).indexOf(ref);
+        if (index >= 0) return this.goToLane(lane, index);
+      }
+    }
+    return undefined;
   }
 }
 
 const viewer = new Viewer();
 // For tests, and for the browser's console.
-window.traceViewer = viewer;
-document.addEventListener('DOMContentLoaded', () => {
-  viewer.start().catch((error) => {
+Object.assign(window, {traceViewer: viewer});
+window.addEventListener('error', ({error, message}) => showError(error || message));
+window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
+function startViewer() {
+  // The script is in the head.
+  if (!document.body) return setTimeout(startViewer);
+  return viewer.start().catch((error) => {
     viewer.failed = String(error.stack || error);
-    document.body.append(make('pre', {}, `This trace can't be shown: ${viewer.failed}`));
+    showError(`This trace can't be shown: ${viewer.failed}`);
   });
-});
+}
+startViewer();

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Texts for numbers, hits and elements.
 
-function make(tag, {parent, ...properties} = {}, ...children) {
+/** @param {Record<string, any>} options */
+function make(tag, options = {}, ...children) {
+  const {parent, ...properties} = options;
   const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === 'string' ? plain(child) : child)));
   if (parent) parent.append(element);
   return element;
 }
 
-function duration(ns) {
+function duration(exact) {
+  const ns = Math.round(exact);
   const a = Math.abs(ns);
-  if (a < 1e3) return `${+ns.toFixed(0)} ns`;
+  if (a < 1e3) return `${ns} ns`;
   if (a < 1e6) return `${+(ns / 1e3).toFixed(3)} µs`;
   if (a < 1e9) return `${+(ns / 1e6).toFixed(3)} ms`;
   return `${+(ns / 1e9).toFixed(6)} s`;
@@ -18,17 +21,21 @@ function duration(ns) {
 
 // Formats ns with enough digits to distinguish one step from the next.
 function rulerText(ns, step) {
-  const [unit, name] = [
-    [1e9, 's'],
-    [1e6, 'ms'],
-    [1e3, 'µs'],
-  ].find(([u]) => Math.abs(ns) >= u) || [1, 'ns'];
+  const units = [
+    {unit: 1e9, name: 's'},
+    {unit: 1e6, name: 'ms'},
+    {unit: 1e3, name: 'µs'},
+  ];
+  const {unit, name} = units.find((u) => Math.abs(ns) >= u.unit) || {unit: 1, name: 'ns'};
   return `${(ns / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9)))} ${name}`;
 }
 
 function addTable(parent, caption, head, rows) {
   const table = make('table', {parent}, make('caption', {}, caption));
-  const cells = (tag, values) => values.map((value, i) => make(tag, {className: i ? 'number' : ''}, value));
+  const cells = (tag, values) =>
+    values.map((value, i) =>
+      make(tag, {className: i ? 'number' : '', ...(tag === 'th' ? {scope: 'col'} : {})}, shorten(value, NAME_SHOWN)),
+    );
   make('tr', {parent: table}, ...cells('th', head));
   for (const row of rows) make('tr', {parent: table}, ...cells('td', row));
 }
@@ -80,15 +87,25 @@ function tellRunning(model, hit, lines) {
   return {title: model.threadLabel(hit.ref), lines, text: texts.join('\n')};
 }
 
+// A function's arguments and return value have names of their own.
+function tellArguments(args) {
+  return Object.entries(args || {}).map(([key, value]) => {
+    if (key === 'ret') return `returned ${value}`;
+    if (key === 'arguments' && value && typeof value === 'object')
+      return `arguments: ${Object.entries(value)
+        .map(([name, v]) => `${name} = ${v}`)
+        .join(', ')}`;
+    return `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
+  });
+}
+
 function tellElement(model, ref) {
   const element = model.element(ref);
   if (!element) return '';
+  const end = model.ends.has(ref) ? model.element(model.ends.get(ref)) : null;
   const words = [];
   if (element.cat) words.push(element.cat);
-  for (const key in element.args || {}) {
-    const value = element.args[key];
-    words.push(`${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
-  }
+  words.push(...tellArguments(element.args), ...tellArguments(end && end.args));
   const frames = element.sf === undefined ? element.stack || [] : model.stack(element.sf);
   if (element.weight > 1) words.push(`weight ${element.weight}`);
   return [...words, ...frames.map((frame) => `  ${frame}`)].join('\n');

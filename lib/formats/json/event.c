@@ -36,9 +36,13 @@ _cold_ static int json_full(struct sink_json *s, struct error *err)
 		segment_fill(s->segment);
 		return 0;
 	}
-	error_set(err, -EOVERFLOW,
-		  "the trace is longer than the %llu characters that a viewer can open",
-		  (unsigned long long)s->string_max);
+	if (s->events_max && s->events >= s->events_max)
+		error_set(err, -EOVERFLOW, "the trace has more than %llu events",
+			  (unsigned long long)s->events_max);
+	else
+		error_set(err, -EOVERFLOW,
+			  "the trace is longer than the %llu characters that a viewer can open",
+			  (unsigned long long)s->string_max);
 	error_hint(err, "write it as .pftrace or .txt, or record for a shorter time or fewer "
 			"events");
 	return -EOVERFLOW;
@@ -190,6 +194,7 @@ _hot_ int json_event(struct sink *sink, const struct trace_event *ev, struct err
 {
 	struct sink_json *s = to_json(sink);
 	struct trace_event later;
+	int r;
 
 	/* Trace Viewer rejects the whole trace if a CPU's time goes back. */
 	if (unlikely(ev->rec.ts < s->last_ts)) {
@@ -198,6 +203,11 @@ _hot_ int json_event(struct sink *sink, const struct trace_event *ev, struct err
 		ev = &later;
 	}
 	s->last_ts = ev->rec.ts;
+	if (unlikely(++s->events >= s->events_max && s->events_max)) {
+		r = json_full(s, err);
+		if (r < 0)
+			return r;
+	}
 	if (json_functions_has(s->functions, ev))
 		return json_put_function(s, ev, err);
 	if (unlikely(ev->desc && ev->desc == s->print))

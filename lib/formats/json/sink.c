@@ -63,7 +63,7 @@ static int json_set_markup_hidden(struct sink_json *s, bool hidden, struct error
 /* Room is left for marks of the threads' last batches, for names and for the account. */
 static void json_begin_room(struct sink_json *s)
 {
-	s->units = 0;
+	s->units = s->events = 0;
 	s->room = s->segment ? s->string_max / 16 * 15 : s->string_max;
 	s->from = s->out->raw_bytes;
 }
@@ -138,6 +138,10 @@ static int json_open_as(struct sink **ret, const struct sink_env *env, bool page
 		s->segment = env->segment;
 		s->string_max = o->json_string_max ?: EXPORT_JSON_MAX;
 		s->page = page;
+		if (page && o->page.bytes)
+			s->string_max = MIN(s->string_max, o->page.bytes);
+		if (page)
+			s->events_max = o->page.events ?: s->segment ? EXPORT_PAGE_EVENTS : 0;
 		/* Readers of the text alone identify processes by this column. */
 		s->tgid = o->tgid || page;
 		s->array = o->json_array && !page;

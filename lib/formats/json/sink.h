@@ -29,6 +29,7 @@ struct sink_json {
 	struct segment *segment; /* to be filled when the room is used; NULL: that is an error */
 	uint64_t last_ts;	 /* times of lines must not go back */
 	uint64_t string_max;
+	uint64_t events, events_max; /* in the file; 0: any number */
 	bool events_ended;
 	struct json_tail tail;
 	bool array; /* only the elements, which then come first */

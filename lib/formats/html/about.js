@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The recording's name and account, in the header.
+
+const PHASE_NAMES = {'=': 'links of ids', c: 'clock syncs', M: 'names'};
+
+// The losses of one CPU; empty if there are none.
+function describeLosses(cpu) {
+  const lost = cpu.lost_overrun + cpu.lost_other;
+  const say = [];
+  if (lost) say.push(`${lost.toLocaleString('en')} events in ${cpu.gaps.toLocaleString('en')} gaps`);
+  if (cpu.samples_lost) say.push(`${cpu.samples_lost.toLocaleString('en')} samples`);
+  return say.length ? `CPU ${cpu.cpu} lost ${say.join(' and ')}` : '';
+}
+
+function titleOf({about}) {
+  const title = about ? [about.hostname, about.started].filter((s) => s && s !== '(none)').join(', ') : 'trace';
+  return title || 'trace';
+}
+
+// Elements without a picture, by kind.
+function describeNotDrawn({notDrawn}) {
+  return [...notDrawn].map(
+    ([phase, count]) => `${count.toLocaleString('en')} ${PHASE_NAMES[phase] || `of phase ${phase}`} without a picture`,
+  );
+}
+
+// Puts the account into an element. A click on it lists all of it, as the tooltip does.
+function putAccount(model, element, onList) {
+  const {about} = model;
+  const n = model.time.length + model.elements.length;
+  const say = [about ? `${about.system} ${about.kernel}` : '', duration(model.lastTime - model.firstTime)];
+  say.push(`${(about ? about.events : n).toLocaleString('en')} events`);
+  element.append(say.filter(Boolean).join(' · '));
+  const bad = [];
+  const lost = about ? about.lost : 0;
+  const cpus = (about && about.cpus) || [];
+  const samples = cpus.reduce((sum, cpu) => sum + (cpu.samples_lost || 0), 0);
+  if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
+  if (samples) bad.push(`${samples.toLocaleString('en')} samples lost`);
+  if (model.cut) bad.push('the file was cut: its end is missing');
+  else if (about && about.incomplete) bad.push('the recording is incomplete');
+  if (model.strange) bad.push(`${model.strange} lines could not be read`);
+  if (bad.length) element.append(' · ', make('b', {}, bad.join(' · ')));
+  const unseen = describeNotDrawn(model);
+  if (unseen.length) element.append(` · ${unseen.join(' · ')}`);
+  const more = cpus
+    .map(describeLosses)
+    .filter(Boolean)
+    .concat((about && about.warnings) || []);
+  const lines = [element.textContent, ...more];
+  element.title = lines.join('\n');
+  element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The help: what the colours mean, and what keys and pointer do.
+
+function makeHelp() {
+  const help = make('dialog', {parent: document.body, id: 'help'});
+  help.append(make('h2', {}, 'Colours'), makeLegend(), make('h2', {}, 'Keys and pointer'));
+  const keys = make('table', {parent: help});
+  const entries = KEYS.filter(({label}) => label).map(({label, text}) => [label, text]);
+  for (const [key, text] of [...entries, ...POINTER_HELP])
+    make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
+  help.onclick = () => help.close();
+  return help;
+}
+
+function makeLegend() {
+  const list = make('ul', {className: 'legend'});
+  const put = (name, text) => make('li', {parent: list}, make('i', {className: name}), text);
+  put('running', 'running');
+  put('runnable', 'runnable: it waits for a CPU');
+  put('sleeping', 'sleeping');
+  put('blocked', 'blocked (uninterruptible)');
+  put('stopped', 'stopped');
+  put('unknown', 'unknown: no event tells');
+  put('lost', 'events are lost');
+  put('tick', 'events and samples; the stronger, the more');
+  put('found', 'matches of the search; arrows of flows');
+  put('accent', 'the selection; arrows of wake-ups; counters');
+  put('slice', 'slices: each name, and on CPUs each thread, has a colour in all rows');
+  return list;
+}
+
+// Shows lines of text.
+function showLines(lines) {
+  const dialog = make('dialog', {parent: document.body}, ...lines.map((line) => make('p', {}, line)));
+  dialog.onclick = () => dialog.close();
+  dialog.onclose = () => dialog.remove();
+  dialog.showModal();
+}
+
+// Errors are shown in the page: nobody looks into the browser's console.
+function showError(error) {
+  let box = document.getElementById('error');
+  if (!box) {
+    box = make('pre', {parent: document.body, id: 'error'});
+    box.setAttribute('role', 'alert');
+    box.onclick = () => box.remove();
+  }
+  box.textContent = plain(String((error && error.stack) || error));
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Moments that people mark: named, measured against each other, and kept in the page's address. Links and pictures of
+// what is seen.
+
+const MOMENTS_MAX = 26;
+const MOMENT_NAME_MAX = 60;
+
+// Places of the address: times are nanoseconds since the first event. "v=FROM,TO&m=TIME,NAME&m=...&s=FROM,TO,ROW,ROW"
+class Place {
+  static spell({view, moments, selection}) {
+    const parts = [`v=${view.map(Math.round).join(',')}`];
+    for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${encodeURIComponent(name)}`);
+    if (selection) parts.push(`s=${selection.map(Math.round).join(',')}`);
+    return `#${parts.join('&')}`;
+  }
+
+  // Returns what is well formed in the text; nothing else of it is used.
+  static read(text) {
+    const place = {view: null, moments: [], selection: null};
+    for (const part of text.replace(/^#/, '').split('&')) {
+      const [, key, value] = /^([vms])=(.*)$/.exec(part) || [];
+      const numbers = /^-?\d+(,-?\d+)*$/.test(value || '') ? value.split(',').map(Number) : [];
+      const [, time, name] = /^(-?\d+),(.*)$/.exec(value || '') || [];
+      if (key === 'v' && numbers.length === 2 && numbers[0] < numbers[1]) place.view = numbers;
+      if (key === 's' && numbers.length === 4 && numbers[0] <= numbers[1]) place.selection = numbers;
+      if (key === 'm' && time !== undefined && place.moments.length < MOMENTS_MAX)
+        place.moments.push({t: +time, name: Place.decode(name).slice(0, MOMENT_NAME_MAX)});
+    }
+    return place;
+  }
+
+  static decode(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return '';
+    }
+  }
+}
+
+class Moments {
+  constructor(viewer, before) {
+    this.viewer = viewer;
+    this.all = []; // {t, name}, in order of time
+    this.bar = make('div', {id: 'moments', hidden: true});
+    before.before(this.bar);
+    this.toast = make('div', {id: 'toast', parent: document.body, hidden: true});
+    this.toast.setAttribute('role', 'status');
+    window.addEventListener('hashchange', () => this.restore());
+  }
+
+  // Marks the time under the pointer, or the middle of the view.
+  add() {
+    const {painter} = this.viewer;
+    const {pointer} = this.viewer.hover;
+    if (this.all.length >= MOMENTS_MAX) return this.say(`${MOMENTS_MAX} moments are all that can be marked`);
+    const t = pointer && pointer.x > LABELS_WIDTH ? painter.t(pointer.x) : (painter.from + painter.to) / 2;
+    const taken = new Set(this.all.map(({name}) => name));
+    const name = Array.from({length: MOMENTS_MAX}, (_, i) => String.fromCharCode(65 + i)).find((n) => !taken.has(n));
+    this.all.push({t, name});
+    return this.change();
+  }
+
+  change() {
+    this.all.sort((a, b) => a.t - b.t);
+    this.put();
+    this.keep();
+    this.viewer.resize();
+  }
+
+  put() {
+    const {viewer} = this;
+    const {model} = viewer;
+    this.bar.hidden = !this.all.length;
+    this.bar.replaceChildren();
+    this.all.forEach((moment, i) => {
+      const before = this.all[i - 1];
+      if (before) make('b', {parent: this.bar}, `+ ${duration(moment.t - before.t)}`);
+      const chip = make('span', {parent: this.bar, className: 'moment'});
+      const input = make('input', {
+        parent: chip,
+        value: moment.name,
+        size: Math.max(2, moment.name.length),
+        maxLength: MOMENT_NAME_MAX,
+        onchange: () => {
+          moment.name = input.value;
+          this.change();
+        },
+      });
+      input.setAttribute('aria-label', 'name of the moment');
+      const go = () => viewer.centre(moment.t);
+      make(
+        'button',
+        {parent: chip, title: absolute(model, moment.t), onclick: go},
+        duration(moment.t - model.firstTime),
+      );
+      const remove = () => {
+        this.all.splice(this.all.indexOf(moment), 1);
+        this.change();
+      };
+      make('button', {parent: chip, title: 'remove', onclick: remove}, '×');
+    });
+    if (this.all.length > 2) make('span', {parent: this.bar}, `in all ${duration(this.all.at(-1).t - this.all[0].t)}`);
+  }
+
+  spell() {
+    const {painter, selection, model} = this.viewer;
+    const since = (t) => t - model.firstTime;
+    return Place.spell({
+      view: [since(painter.from), since(painter.to)],
+      moments: this.all.map(({t, name}) => ({t: since(t), name})),
+      selection: selection && [since(selection.from), since(selection.to), selection.top, selection.bottom],
+    });
+  }
+
+  // Writes what is seen into the address, without a new entry of the history.
+  keep() {
+    this.kept = this.spell();
+    window.location.replace(this.kept);
+  }
+
+  // Shows what the address tells.
+  restore() {
+    const {viewer} = this;
+    if (window.location.hash === this.kept || window.location.hash.length < 2) return;
+    const {view, moments, selection} = Place.read(window.location.hash);
+    const first = viewer.model.firstTime;
+    if (view) viewer.show(first + view[0], first + view[1]);
+    this.all = moments.map(({t, name}) => ({t: first + t, name})).sort((a, b) => a.t - b.t);
+    this.put();
+    viewer.resize();
+    if (!selection) return;
+    const [from, to, top, bottom] = selection;
+    viewer.select({from: first + from, to: first + to, top, bottom});
+  }
+
+  async copyLink() {
+    this.keep();
+    const link = window.location.href;
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say('the link to this view is copied');
+    } catch {
+      this.say('the link is in the address bar: the browser does not let this page copy it');
+    }
+  }
+
+  // Saves the overview, the ruler and the rows as they are seen.
+  savePicture() {
+    const canvases = [this.viewer.head.canvas, this.viewer.pins.canvas, this.viewer.canvas].filter(
+      (c) => c.clientHeight,
+    );
+    const height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
+    const picture = make('canvas', {width: this.viewer.canvas.width, height});
+    const c = picture.getContext('2d');
+    this.viewer.paint();
+    let y = 0;
+    for (const canvas of canvases) {
+      c.drawImage(canvas, 0, y);
+      y += canvas.height;
+    }
+    picture.toBlob((blob) => {
+      const url = URL.createObjectURL(blob);
+      const name = document.title.replace(/[^\w.-]+/g, '-');
+      make('a', {href: url, download: `${name}.png`}).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10000);
+      this.say(`${name}.png is saved`);
+    });
+  }
+
+  say(text) {
+    this.toast.textContent = text;
+    this.toast.hidden = false;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => (this.toast.hidden = true), 3000);
+  }
+
+  // Draws the moments over the rows and the ruler.
+  paint() {
+    const {painter, canvas, pins} = this.viewer;
+    const head = this.viewer.head.canvas;
+    const {theme} = painter;
+    for (const {t, name} of this.all) {
+      const x = painter.x(t);
+      if (x < LABELS_WIDTH || x > painter.width) continue;
+      for (const [element, y] of [
+        [canvas, 0],
+        [pins.canvas, 0],
+        [head, OVERVIEW],
+      ]) {
+        const c = element.getContext('2d');
+        c.fillStyle = theme.found;
+        c.fillRect(Math.round(x), y, 1, painter.height);
+      }
+      const c = head.getContext('2d');
+      c.font = `bold ${FONT}`;
+      const text = name.length > 16 ? `${name.slice(0, 15)}…` : name;
+      const width = c.measureText(text).width + 8;
+      c.fillRect(Math.round(x), HEAD - 14, width, 14);
+      c.fillStyle = theme.back;
+      c.textBaseline = 'middle';
+      c.fillText(text, Math.round(x) + 4, HEAD - 7);
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Which rows are visible, and in which order.
+
+function runTime(thread) {
+  return thread.ran[thread.state.length];
+}
+
+// Returns for how long a thread was runnable, without running, and its longest time of that kind.
+function delayOf(thread, lastTime) {
+  const delay = {ns: 0, count: 0, longest: -1, max: 0};
+  for (let i = 0; i < thread.state.length; i++) {
+    if (thread.state.data[i] !== State.RUNNABLE) continue;
+    const ns = thread.stateEnd(i, lastTime) - thread.stateStart.data[i];
+    delay.ns += ns;
+    delay.count++;
+    if (ns > delay.max) Object.assign(delay, {max: ns, longest: i});
+  }
+  return delay;
+}
+
+// Each order compares threads by a number; of times, the greatest comes first and is noted in the row.
+const THREAD_ORDERS = [
+  {name: 'run time', value: (thread) => -runTime(thread), note: duration},
+  {name: 'delay', value: (thread, lastTime) => -delayOf(thread, lastTime).ns, note: duration},
+  {name: 'pid', value: (thread) => thread.tid},
+];
+
+function orderThreads(groups, order, lastTime) {
+  const [cpus, ...processes] = groups;
+  const threads = processes.flatMap((group) => group.rows.filter((row) => row.thread));
+  const values = new Map(threads.map((row) => [row, order.value(row.thread, lastTime)]));
+  threads.sort((a, b) => values.get(a) - values.get(b) || a.thread.tid - b.thread.tid);
+  for (const row of threads) row.note = order.note ? order.note(-values.get(row)) : '';
+  const others = processes.map(({label, open, rows}) => ({label, open, rows: rows.filter((row) => !row.thread)}));
+  return [cpus, {label: `threads by ${order.name}`, open: true, rows: threads}, ...others];
+}
+
+// A filter has words, of which a row must match one: /EXPRESSION/ of names, a pid or tid, "cpu1", or a part of a name.
+class RowFilter {
+  constructor(text) {
+    this.text = text;
+    this.error = '';
+    this.terms = (text.match(/\/(?:[^/\\]|\\.)+\/?|\S+/g) || []).map((word) => this.term(word));
+  }
+
+  term(word) {
+    const [, cpu] = /^cpu[:=]?(\d+)$/i.exec(word) || [];
+    if (cpu !== undefined) return (row) => (row.cpu ? row.cpu.number === +cpu : row.label.startsWith(`CPU ${+cpu} `));
+    if (/^\d+$/.test(word))
+      return ({thread, process}) => (thread && thread.tid === +word) || (process && process.pid === +word);
+    if (word[0] === '/' && word.length > 1) return this.expression(word.slice(1).replace(/\/$/, ''));
+    const part = word.toLowerCase();
+    return (row) => namesOf(row).some((name) => name.toLowerCase().includes(part));
+  }
+
+  expression(source) {
+    try {
+      const pattern = new RegExp(source, 'iu');
+      return (row) => namesOf(row).some((name) => pattern.test(name));
+    } catch (error) {
+      this.error = error.message;
+      return () => true;
+    }
+  }
+
+  matches(row) {
+    return this.terms.some((term) => term(row));
+  }
+}
+
+// Names are searched in their first part: an expression of a user could take very long.
+function namesOf({label, thread, process, cpu}) {
+  const names = [label, thread && thread.name, process && process.name, cpu && `CPU ${cpu.number}`];
+  return names.filter(Boolean).map((name) => name.slice(0, 256));
+}

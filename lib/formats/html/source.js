@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// The page's two blocks of data, read while the browser still loads the file.
+
+const SOURCE_PIECE = 1 << 20; // characters of one piece of text
+const READ_MS = 12; // at a time; the browser goes on loading in between
+const LOOK_MS = 8; // between two looks for more text
+
+// A block's whole lines, in pieces. Its text is never copied.
+class TextBlock {
+  constructor() {
+    this.pieces = [];
+    this.starts = []; // of the pieces, in characters of the block
+    this.length = 0;
+    this.rest = ''; // a line whose end is not here yet
+  }
+
+  add(text) {
+    let at = 0;
+    if (this.rest) {
+      at = text.indexOf('\n') + 1;
+      if (at) this.put(this.rest + text.slice(0, at));
+      this.rest = at ? '' : this.rest + text;
+      if (!at) return;
+    }
+    while (at < text.length) {
+      const far = text.lastIndexOf('\n', at + SOURCE_PIECE) + 1;
+      const end = far > at ? far : text.indexOf('\n', at) + 1;
+      if (!end) {
+        this.rest = text.slice(at);
+        return;
+      }
+      this.put(text.slice(at, end));
+      at = end;
+    }
+  }
+
+  put(piece) {
+    this.pieces.push(piece);
+    this.starts.push(this.length);
+    this.length += piece.length;
+  }
+
+  // At the block's end: an incomplete line is one, too.
+  end() {
+    if (this.rest) this.put(this.rest);
+    this.rest = '';
+  }
+
+  // Returns the number of the piece with the character at `at`.
+  pieceAt(at) {
+    let low = 0;
+    let high = this.starts.length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (this.starts[mid] <= at) low = mid + 1;
+      else high = mid;
+    }
+    return low - 1;
+  }
+
+  slice(from, to = this.length) {
+    let text = '';
+    for (let i = Math.max(0, this.pieceAt(from)); i < this.pieces.length && this.starts[i] < to; i++)
+      text += this.pieces[i].slice(Math.max(0, from - this.starts[i]), to - this.starts[i]);
+    return text;
+  }
+
+  // Returns the line that begins at `at`, without its end.
+  line(at) {
+    const i = this.pieceAt(at);
+    if (i < 0) return '';
+    const end = this.pieces[i].indexOf('\n', at - this.starts[i]);
+    return this.pieces[i].slice(at - this.starts[i], end < 0 ? undefined : end);
+  }
+}
+
+class Source {
+  // onRead() is called after each stretch of work. It tells whether there is something to see, so that the rest can
+  // wait until the file is loaded: what the browser has read it copies while it waits for its turn.
+  constructor(model, onRead) {
+    this.model = model;
+    this.onRead = onRead;
+    this.blocks = []; // {element, isText, text, ended, done}; done: pieces that the model has read
+    this.pause = makePause();
+    this.isShown = false;
+  }
+
+  // Reads both blocks in their order. Whether the file was cut is in the model.
+  async load() {
+    for (let loaded = false; !loaded;) {
+      loaded = document.readyState !== 'loading';
+      this.take(loaded);
+      if (loaded || !this.isShown) await this.read();
+      if (!loaded) await sleep(LOOK_MS);
+    }
+    // In a complete file at least a newline follows the second block.
+    if (this.blocks.length !== 2 || !this.blocks[1].element.nextSibling) this.model.cut = true;
+    this.model.endMore();
+  }
+
+  // Takes the text that the browser has put into the blocks. It goes on with the last node, which means to copy it, or
+  // makes another one.
+  take(loaded) {
+    const found = document.querySelectorAll('script.trace-data, script.trace-more');
+    for (let i = this.blocks.length; i < found.length; i++) {
+      const isText = found[i].classList.contains('trace-data');
+      this.blocks.push({
+        element: found[i],
+        isText,
+        text: isText ? this.model.text : this.model.more,
+        ended: false,
+        done: 0,
+      });
+    }
+    for (const block of this.blocks) {
+      if (block.ended) continue;
+      block.ended = loaded || Boolean(block.element.nextSibling);
+      while (block.element.firstChild) {
+        block.text.add(block.element.firstChild.data);
+        block.element.firstChild.remove();
+      }
+      if (block.ended) block.text.end();
+    }
+  }
+
+  async read() {
+    const {model} = this;
+    for (const block of this.blocks) {
+      for (const {pieces, starts} = block.text; block.done < pieces.length; block.done++) {
+        const [piece, start] = [pieces[block.done], starts[block.done]];
+        await this.work(block.isText ? model.readText(piece, start) : model.readMore(piece, start));
+      }
+      if (!block.ended) return;
+    }
+  }
+
+  // Runs a generator, with pauses in which the browser works.
+  async work(generator) {
+    for (;;) {
+      if (!this.until) this.until = performance.now() + READ_MS;
+      if (generator.next().done) return;
+      if (performance.now() < this.until) continue;
+      this.isShown = this.onRead();
+      await this.pause();
+      this.until = 0;
+    }
+  }
+}
+
+function sleep(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+// Returns a function whose promise the browser fulfils after its other work; each fourth time after a timer.
+function makePause() {
+  const channel = new MessageChannel();
+  let resume = null;
+  let count = 0;
+  channel.port1.onmessage = () => resume();
+  return () =>
+    new Promise((resolve) => {
+      resume = resolve;
+      if (++count % 4) channel.port2.postMessage(0);
+      else setTimeout(resolve);
+    });
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Walks along wake-ups and flows from what is selected, and along a thread's runs.
+
+class Walk {
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.path = []; // selected before each step to a waker
+  }
+
+  // A selection by hand begins a new path.
+  begin() {
+    this.path = [];
+  }
+
+  step(go) {
+    const {mark} = this.viewer;
+    const path = [...this.path, mark];
+    go();
+    this.path = path;
+  }
+
+  toWaker() {
+    const {viewer} = this;
+    const {mark, whyMark: why, steps} = viewer;
+    if (!mark) return;
+    const previous = steps.flatMap((step) => step.chain.filter(({t}) => t < step.t).slice(-1))[0];
+    if (previous) this.step(() => viewer.goToStep(previous));
+    else if (why && why.wake && (why.wake.interrupt || !why.wake.tid))
+      this.step(() => viewer.goToEvent(why.wake.event));
+    else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
+    else if (why && why.preempted && why.preempted.by)
+      this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
+    else viewer.pane.say('The trace tells no waker: the path ends here.');
+  }
+
+  // Goes back; without a path to a thread that this run woke.
+  back() {
+    const {viewer} = this;
+    const {mark, whyMark: why, steps} = viewer;
+    if (this.path.length) {
+      const hit = this.path.pop();
+      const {path} = this;
+      viewer.goToHit(hit);
+      this.path = path;
+      return;
+    }
+    if (!mark) return;
+    const next = steps.flatMap((step) => step.chain.filter(({t}) => t > step.t).slice(0, 1))[0];
+    const run = why && why.run;
+    const [wake] = run ? viewer.why.wakesBy(run) : [];
+    if (next) viewer.goToStep(next);
+    else if (wake) viewer.goToRun(wake.woken, wake.t);
+    else viewer.pane.say('The trace tells of no thread that this run woke.');
+  }
+
+  follow(way) {
+    const {viewer} = this;
+    const {mark} = viewer;
+    const {tid} = mark ? placeOf(viewer, mark) : {};
+    if (!tid) return;
+    const runs = viewer.why.runsOf(tid);
+    const next = viewer.why.nextRun(tid, mark.from + (way > 0 && mark.kind !== 'thread' ? 1 : 0));
+    const run = runs[way > 0 ? next : next - 1];
+    if (run) viewer.goToRun(tid, run.from, mark.row.kind === 'running');
+    else viewer.pane.say(`The trace has no ${way > 0 ? 'later' : 'earlier'} run of this thread.`);
+  }
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+// Why a thread waits: who woke it, on which CPU it ran then, and who ran there before it.
+
+// Parses an event's line: its task, CPU and flags.
+function parseLine(line) {
+  const found = /^\s*(.*)-(\d+) +\([ \d-]+\) +\[(\d+)\] (\S+)/.exec(line);
+  return found && {tid: +found[2], cpu: +found[3], flags: found[4]};
+}
+
+// Returns the slice of a nest at time t that encloses no other, or null.
+function innermost(nest, t) {
+  for (let depth = nest.lanes.length - 1; depth >= 0; depth--) {
+    const lane = nest.lanes[depth];
+    const i = lane.start.above(t) - 1;
+    if (i >= 0 && lane.end.data[i] >= t) return {lane, depth, index: i, name: lane.name.data[i]};
+  }
+  return null;
+}
+
+class Why {
+  constructor(model) {
+    this.model = model;
+    this.runs = new Map();
+  }
+
+  // Returns a thread's runs on all CPUs, in time order.
+  runsOf(tid) {
+    let runs = this.runs.get(tid);
+    if (runs) return runs;
+    runs = [];
+    for (const {number, running} of this.model.cpus.values()) {
+      const {data: ref, length: n} = running.ref;
+      for (let i = 0; i < n; i++)
+        if (ref[i] === tid) runs.push({tid, cpu: number, from: running.start.data[i], to: running.end.data[i]});
+    }
+    runs.sort((a, b) => a.from - b.from);
+    this.runs.set(tid, runs);
+    return runs;
+  }
+
+  // Returns the index of the first run that begins at time t or later.
+  nextRun(tid, t) {
+    const runs = this.runsOf(tid);
+    let low = 0;
+    let high = runs.length;
+    while (low < high) {
+      const mid = (low + high) >>> 1;
+      if (runs[mid].from < t) low = mid + 1;
+      else high = mid;
+    }
+    return low;
+  }
+
+  runAt(tid, t) {
+    const i = this.nextRun(tid, t);
+    const runs = this.runsOf(tid);
+    if (runs[i] && runs[i].from === t) return runs[i];
+    return i > 0 && runs[i - 1].to >= t ? runs[i - 1] : null;
+  }
+
+  // Returns the thread that ran on a CPU at time t; of two, the earlier one.
+  taskAt(cpu, t) {
+    const {running} = this.model.cpu(cpu);
+    const i = running.start.seek(t) - 1;
+    return i >= 0 && running.end.data[i] >= t ? running.ref.data[i] : 0;
+  }
+
+  stretch(thread, i) {
+    if (i < 0 || i >= thread.state.length) return null;
+    const from = thread.stateStart.data[i];
+    return {thread, index: i, state: thread.state.data[i], from, to: thread.stateEnd(i, this.model.lastTime)};
+  }
+
+  stretchAt(thread, t) {
+    return this.stretch(thread, thread.stateStart.above(t) - 1);
+  }
+
+  // Explains one state of a thread. `wait` is the runnable stretch before its run, `sleep` that before the wait.
+  explain(thread, i) {
+    const here = this.stretch(thread, i);
+    if (!here) return null;
+    let wait = null;
+    if (here.state === State.RUNNABLE) wait = here;
+    else if (here.state === State.RUNNING) wait = this.stretch(thread, i - 1);
+    else wait = this.stretch(thread, i + 1);
+    if (wait && wait.state !== State.RUNNABLE) wait = null;
+    const tid = thread.tid;
+    const next = this.nextRun(tid, here.state === State.RUNNING ? here.from + 1 : here.to);
+    const runs = this.runsOf(tid);
+    const before = this.nextRun(tid, here.from) - 1;
+    const why = {here, wait, wake: null, preempted: null, previous: runs[before], next: runs[next], ran: null};
+    if (here.state === State.RUNNING) why.run = this.runAt(tid, here.from);
+    if (!wait) return why;
+    const sleep = this.stretch(thread, wait.index - 1);
+    if (sleep && sleep.state === State.RUNNING) why.preempted = this.preemption(tid, wait.from);
+    else why.wake = this.wakeAt(thread, wait.from);
+    why.ran = runs[this.nextRun(tid, wait.to)] || null;
+    if (why.ran && why.ran.from !== wait.to) why.ran = null;
+    const cpu = why.ran ? why.ran.cpu : why.wake ? why.wake.target : why.preempted ? why.preempted.cpu : -1;
+    if (cpu >= 0) why.meanwhile = this.meanwhile(cpu, wait.from, wait.to);
+    return why;
+  }
+
+  // A thread that stays runnable when it leaves its CPU was preempted by the next one.
+  preemption(tid, t) {
+    const run = this.runAt(tid, t);
+    if (!run) return null;
+    const {running} = this.model.cpu(run.cpu);
+    const i = running.start.seek(t);
+    const by = i < running.length && running.start.data[i] === t ? running.ref.data[i] : 0;
+    return {cpu: run.cpu, by, t};
+  }
+
+  // Returns the event that made a thread runnable at time t.
+  wakeAt(thread, t) {
+    const {model} = this;
+    const events = thread.wakes;
+    for (let k = events.length - 1; k >= 0; k--) {
+      const event = events.data[k];
+      if (model.time.data[event] < t) break;
+      const earlier = k > 0 && model.time.data[events.data[k - 1]] >= t;
+      if (model.time.data[event] === t && !earlier) return this.parseWake(event);
+    }
+    return null;
+  }
+
+  parseWake(event) {
+    const {model} = this;
+    const line = model.eventText(event);
+    const by = parseLine(line);
+    if (!by) return null;
+    const [, target] = /target_cpu=(\d+)/.exec(line) || [];
+    const [, woken] = /.* pid=(\d+)/.exec(line) || [];
+    const name = model.names[model.eventName.data[event]];
+    const t = model.time.data[event];
+    const interrupt = this.interruptOf({...by, t});
+    return {event, t, name, ...by, woken: +woken, target: target === undefined ? -1 : +target, interrupt};
+  }
+
+  // The third flag tells that an interrupt or a softirq, not the task, caused an event.
+  interruptOf({flags, cpu, t}) {
+    const kind = /[hHzZ]/.test(flags[2]) ? 'irq' : flags[2] === 's' ? 'softirq' : '';
+    if (!kind) return null;
+    const slice = innermost(this.model.cpu(cpu)[kind], t);
+    return {kind: kind === 'irq' ? 'interrupt' : 'softirq', name: slice ? this.model.names[slice.name] : ''};
+  }
+
+  // Sums up who ran on a CPU between two times, longest first. The rest is idle, if no events are lost.
+  meanwhile(cpu, from, to) {
+    const {running, irq, softirq, losses} = this.model.cpu(cpu);
+    const sums = new Map();
+    const add = (key, about, start, end) => {
+      const ns = Math.min(end, to) - Math.max(start, from);
+      if (ns <= 0) return 0;
+      const sum = sums.get(key) || {...about, ns: 0, count: 0, first: Math.max(start, from)};
+      sum.ns += ns;
+      sum.count++;
+      sums.set(key, sum);
+      return ns;
+    };
+    let rest = to - from;
+    for (let i = Math.max(0, running.start.above(from) - 1); i < running.length && running.start.data[i] < to; i++)
+      rest -= add(running.ref.data[i], {tid: running.ref.data[i]}, running.start.data[i], running.end.data[i]);
+    for (const [kind, nest] of [
+      ['irq', irq],
+      ['softirq', softirq],
+    ]) {
+      for (const lane of nest.lanes.slice(0, 1)) {
+        for (let i = lane.at(from); i < lane.length && lane.start.data[i] < to; i++) {
+          const name = this.model.names[lane.name.data[i]];
+          add(`${kind} ${name}`, {name: `${kind} ${name}`, lane, index: i}, lane.start.data[i], lane.end.data[i]);
+        }
+      }
+    }
+    const isLost = losses.some((loss) => !(loss.from > to) && loss.to >= from);
+    return {cpu, rows: [...sums.values()].sort((a, b) => b.ns - a.ns), rest, isLost};
+  }
+
+  // Returns the wake-ups by a thread within one of its runs.
+  wakesBy(run) {
+    const {model} = this;
+    const {events, time} = model.cpu(run.cpu);
+    const wakes = [];
+    for (let i = time.seek(run.from); i < events.length && time.data[i] <= run.to; i++) {
+      const event = events.data[i];
+      const name = model.names[model.eventName.data[event]];
+      if (name !== 'sched_waking' && name !== 'sched_wakeup' && name !== 'sched_wakeup_new') continue;
+      const wake = this.parseWake(event);
+      if (!wake || wake.tid !== run.tid || wakes.some(({woken}) => woken === wake.woken)) continue;
+      if (!wake.interrupt) wakes.push(wake);
+    }
+    return wakes;
+  }
+}

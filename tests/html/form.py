@@ -1,0 +1,349 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""form.py BUILD_DIRECTORY [CASE...]: the page on other screens, with other input, for other eyes, and with
+hostile names, in Chromium without a screen; 77 where there is none."""
+
+import base64
+import hashlib
+import itertools
+import re
+
+from answers import ELEMENTS, LINES, page_with, place_of
+from browser import Browser, run_cases
+from viewer import TEXT, equal
+
+from harness import check
+
+STATES = ("running", "runnable", "sleeping", "blocked", "stopped")
+# Machado, Oliveira and Fernandes 2009: linear RGB as it is seen without one kind of cones.
+BLIND = {
+    "none": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+    "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+    "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+    "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900)),
+}
+APART = 30  # least distance of two states' colours in CIELAB; 2.3 is just noticeable
+NAMES = {"German": "Größenänderung", "Chinese": "数据处理线程工作者", "Arabic": "خيط العمل", "Emoji": "🧵🧶"}
+
+
+def lab(colour, matrix):
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in colour)]
+    r, g, b = (min(1, max(0, sum(m * c for m, c in zip(row, linear)))) for row in matrix)
+    xyz = ((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505, 0.2126 * r + 0.7152 * g + 0.0722 * b,
+           (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089)
+    x, y, z = (v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def colours(test, browser):
+    """States differ for people who see two kinds of colours, too."""
+    browser.open(page_with(test))
+    for dark in (False, True):
+        browser.dark(dark)
+        hexes = browser.ask(f"""(() => {{ const style = getComputedStyle(document.documentElement);
+            return {list(STATES)}.map((name) => style.getPropertyValue('--' + name).trim()); }})()""")
+        rgb = {name: [int(text[i:i + 2], 16) for i in (1, 3, 5)] for name, text in zip(STATES, hexes)}
+        for kind, matrix in BLIND.items():
+            for a, b in itertools.combinations(STATES, 2):
+                distance = sum((p - q) ** 2 for p, q in zip(lab(rgb[a], matrix), lab(rgb[b], matrix))) ** 0.5
+                check(distance > APART, f"{a} and {b} differ by {distance:.1f} with {kind}, {'dark' if dark else 'light'}")
+    browser.dark(False)
+
+
+def resize(browser, width, height, mobile=False):
+    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
+    browser.frame()
+    browser.frame()
+
+
+LAYOUT = """(() => { const seen = [];
+    for (const e of document.querySelectorAll('header > *, #details:not([hidden]), #head, #scroll')) {
+        const r = e.getBoundingClientRect();
+        if (r.width && (r.left < 0 || r.right > innerWidth + 0.5 || r.top < 0 || r.bottom > innerHeight + 0.5))
+            seen.push([e.id || e.className || e.tagName, r.left, r.right, r.top, r.bottom]);
+    }
+    return [document.documentElement.scrollWidth <= innerWidth, traceViewer.panel.height, seen]; })()"""
+
+
+def sizes(test, browser):
+    """Everything is in the window, and the pane does not cover what is selected."""
+    browser.open(page_with(test))
+    for width, height, mobile in ((1280, 720, False), (390, 844, True), (360, 640, True), (2560, 1440, False)):
+        resize(browser, width, height, mobile)
+        browser.ask("traceViewer.clear()")
+        fits, rows, outside = browser.ask(LAYOUT)
+        check(fits and rows > 150 and not outside, f"{width}x{height}: {fits}, rows {rows} high, outside: {outside}")
+        browser.ask("traceViewer.pins.rows.rows.length || Array.from({length: 8}, (_, i) => traceViewer.pin(traceViewer.rows.all[i + 1])); "
+                    "traceViewer.panel.top = 1e6")
+        browser.frame()
+        x, y = place_of(browser, 500, 8050)
+        browser.click(x, y)
+        browser.frame()
+        equal(browser.ask("traceViewer.mark && traceViewer.mark.row.label"), "worker 500", f"{width}x{height}: a click")
+        fits, rows, outside = browser.ask(LAYOUT)
+        check(fits and rows >= 80 and not outside, f"{width}x{height} with a pane: rows {rows} high, outside: {outside}")
+        x, y = place_of(browser, 500, 8050)
+        top = browser.ask(f"document.elementFromPoint({x}, {y}).tagName")
+        equal(top, "CANVAS", f"{width}x{height}: what is over the selection")
+    resize(browser, 1400, 900)
+    equal(browser.said, [], "the browser complains")
+
+
+def ruler(test, browser):
+    """No label of the axis is cut off."""
+    browser.open(page_with(test))
+    for width in (1280, 390):
+        resize(browser, width, 720)
+        cut = browser.ask("""(() => { const v = traceViewer, c = v.head.canvas.getContext('2d'), cut = [];
+            let seen = 0;
+            const fillText = c.fillText;
+            c.fillText = (text, x, y, most) => { seen++;
+                const w = Math.min(c.measureText(text).width, most || 1e9), left = most ? 0 : LEFT;
+                if (x < left || x + w > v.painter.width || (most && x + w > LEFT)) cut.push([text, x, w]); };
+            const LEFT = v.painter.x(v.painter.from);
+            for (let i = 0; i < 60; i++) {
+                v.show(v.whole.from + i * 1e4, v.whole.from + (v.whole.to - v.whole.from) * 0.82 ** i + i * 1e4);
+                v.head.paint();
+            }
+            delete c.fillText;
+            return [seen, cut.slice(0, 5)]; })()""")
+        check(cut[0] > 200 and not cut[1], f"at {width} pixels: {cut}")
+    resize(browser, 1400, 900)
+
+
+def hover(test, browser):
+    """The tooltip follows the view, not only the pointer."""
+    browser.open(page_with(test))
+    tip = "traceViewer.hover.tip.hidden ? '' : traceViewer.hover.tip.querySelector('b').innerText"
+    browser.mouse("Moved", *place_of(browser, 200, 4000))
+    browser.frame()
+    equal(browser.ask(tip), "runnable", "the tooltip")
+    browser.ask("traceViewer.show(5.5e6, 6.5e6)")
+    browser.frame()
+    equal(browser.ask(tip), "running", "the tooltip after a move of the view")
+    browser.ask("traceViewer.show(traceViewer.whole.from, traceViewer.whole.to); traceViewer.rows.groups[1].open = false; traceViewer.placeAgain()")
+    browser.frame()
+    is_, should = browser.ask("""(({hover, panel}) => [hover.hit && hover.hit.row.label,
+        (({row, from}) => from === undefined ? null : row.label)(panel.hit(hover.pointer.x, hover.pointer.y) || {})])(traceViewer)""")
+    equal(is_, should, "the hovered row after others moved")
+    browser.mouse("Moved", 600, 10)
+    browser.frame()
+    equal(browser.ask(tip), "", "the tooltip of a pointer that left")
+    equal(browser.said, [], "the browser complains")
+
+
+def touch(test, browser):
+    """Two fingers zoom, one moves; held, it selects. A trackpad's pinch zooms."""
+    browser.open(page_with(test))
+    _, y = place_of(browser, 200, 0)
+
+    def fingers(kind, *xs):
+        browser.call("Input.dispatchTouchEvent", type=f"touch{kind}",
+                     touchPoints=[{"x": x, "y": y, "id": i} for i, x in enumerate(xs)])
+
+    view = "[traceViewer.painter.from, traceViewer.painter.to]"
+    before = browser.ask(view)
+    held = browser.ask("traceViewer.painter.t(600)")
+    browser.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    fingers("Start", 600)
+    fingers("Start", 600, 800)
+    for step in range(1, 6):
+        fingers("Move", 600, 800 + step * 40)
+    fingers("End")
+    after = browser.ask(view)
+    check(abs((after[1] - after[0]) / (before[1] - before[0]) - 0.5) < 0.02, f"two fingers: {before} {after}")
+    check(abs(browser.ask("traceViewer.painter.t(600)") - held) < (after[1] - after[0]) / 200, "the held time moved")
+    browser.ask("new Promise((done) => setTimeout(done, 50))")
+    fingers("Start", 700)
+    for step in range(1, 6):
+        fingers("Move", 700 - step * 20)
+    fingers("End")
+    moved = browser.ask(view)
+    check(moved[0] > after[0] and abs(moved[1] - moved[0] - after[1] + after[0]) < 1, f"one finger: {after} {moved}")
+    fingers("Start", 500)
+    browser.ask("new Promise((done) => setTimeout(done, 600))")
+    for step in range(1, 6):
+        fingers("Move", 500 + step * 40)
+    fingers("End")
+    check(browser.ask("traceViewer.selection !== null && traceViewer.selection.to > traceViewer.selection.from"), "a held finger")
+    equal(browser.ask(view), moved, "the view while a finger selects")
+    browser.call("Emulation.setTouchEmulationEnabled", enabled=False)
+    for _ in range(10):
+        browser.mouse("Wheel", 700, y, deltaX=0, deltaY=-5.5, modifiers=2)
+    browser.frame()
+    pinched = browser.ask(view)
+    check((pinched[1] - pinched[0]) / (moved[1] - moved[0]) < 0.7, f"a trackpad: {moved} {pinched}")
+    equal(browser.said, [], "the browser complains")
+
+
+PAINTED = """(() => { const p = traceViewer.painter, c = p.context, seen = [];
+    const fillText = c.fillText;
+    c.fillText = (text, x, y, most) => { seen.push([text, x, Math.min(c.measureText(text).width, most || 1e9)]);
+        fillText.call(c, text, x, y); };
+    p.paint(0, {});
+    delete c.fillText;
+    return seen; })()"""
+
+
+def named(name, tid=200):
+    return {"name": "thread_name", "ph": "M", "cat": "__metadata", "pid": 200, "tid": tid, "args": {"name": name}}
+
+
+def languages(test, browser):
+    """Names of other languages are whole, or cut between letters, and in their place."""
+    for language, name in NAMES.items():
+        for text in (name, name * 20):
+            browser.open(page_with(test, LINES, [*ELEMENTS, named(text)]))
+            drawn = [d for d in browser.ask(PAINTED) if d[0][:2] == text[:2]]
+            check(drawn, f"{language}: not drawn")
+            for shown, x, width in drawn:
+                check(x + width <= 230 or x > 230, f"{language}: '{shown}' is {width} wide at {x}")
+                whole = shown == f"{text} 200"
+                check(whole or (shown.endswith("…") and text.startswith(shown[:-1]) and len(shown) > 8),
+                      f"{language}: '{shown}'")
+            check(text != name or any(d[0] == f"{name} 200" for d in drawn), f"{language}: not whole: {drawn}")
+    equal(browser.said, [], "the browser complains")
+
+
+HOSTILE = {
+    "markup": "</script><script>window.hostile = 1</script><img src=x onerror='window.hostile = 1'><!--",
+    "turned": "safe\u202etxt.exe\u202c\u2066\u200b",
+    "long": "x" * 65536,
+    "long, of two halves": "𝒳" * 32768,
+    "control": "a\x01\x1b[31m\x7fb",
+    "half a letter": "\ud800half",
+    "object": "__proto__",
+    "empty": "",
+}
+
+
+def hostile_names(test, browser):
+    """Names of threads, processes, slices and arguments can neither act, nor hide, nor stop the page."""
+    for kind, name in HOSTILE.items():
+        elements = [*ELEMENTS, named(name), {**named(name), "name": "process_name"},
+                    {"name": name, "ph": "X", "cat": name, "pid": 200, "tid": 200, "ts": 100005600, "dur": 300, "args": {name: name}},
+                    {"name": name, "ph": "C", "cat": "x", "pid": 200, "tid": 200, "ts": 100005600, "args": {name: 3}},
+                    {"name": name, "ph": "b", "cat": name, "pid": 200, "tid": 200, "ts": 100005600, "id": "0x1"}]
+        path = page_with(test, LINES, [])
+        page = path.read_text().replace('"traceEvents":[\n', '"traceEvents":[\n' + spell(elements))
+        path.write_text(page)
+        browser.open(path)
+        browser.ask("traceViewer.goToThread(200)")
+        browser.click(*place_of(browser, 200, 5700, 7 + 8))
+        browser.ask("traceViewer.goToRun(200, 5.5e6)")
+        browser.mouse("Moved", *place_of(browser, 200, 5700, 7 + 8))
+        browser.frame()
+        browser.ask(f"traceViewer.finder.find({spell_text(name[:50] or 'app')})")
+        browser.ask("traceViewer.select({...traceViewer.whole, top: 0, bottom: 1e9})")
+        check(not browser.ask("window.hostile || document.querySelector('img, #error') || document.scripts.length > 3"), f"{kind}: it acted")
+        texts = browser.ask("document.body.innerText") + "".join(str(d[0]) for d in browser.ask(PAINTED))
+        check(not re.search("[\u0001-\u0008\u001b\u007f\u200b\u202a-\u202e\u2066-\u2069]", texts), f"{kind}: it is not spelled")
+        check(browser.ask("document.documentElement.scrollWidth <= innerWidth"), f"{kind}: the page is wider than the window")
+        cost = browser.frames("traceViewer.zoom(n % 2 ? 1.02 : 1 / 1.02, 900)", 10)[0]
+        check(cost < 16, f"{kind}: a frame takes {cost} ms")
+        equal(browser.said, [], f"{kind}: the browser complains")
+
+
+def spell_text(text):
+    return '"' + "".join(c if " " <= c <= "~" and c not in '"\\<' else "".join(f"\\u{u:04x}" for u in units(c)) for c in text) + '"'
+
+
+def units(c):
+    data = c.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(data[i:i + 2], "big") for i in range(0, len(data), 2)]
+
+
+def spell(value):
+    """JSON, as the page has it: one element per line, "<" spelled."""
+    def put(v):
+        if isinstance(v, dict):
+            return "{" + ",".join(f"{spell_text(k)}:{put(x)}" for k, x in v.items()) + "}"
+        return spell_text(v) if isinstance(v, str) else str(v)
+    return ",\n".join(map(put, value))
+
+
+def cut_in_the_middle(test, browser):
+    """Cut anywhere, even within a letter or a long name, the page shows what is left, and says so."""
+    elements = [*ELEMENTS, named("数据" * 5000), named("</script>", 300)]
+    path = page_with(test, LINES, elements)
+    whole = path.read_bytes()
+    begin = whole.index(TEXT.encode()) + len(TEXT)
+    for i in range(24):
+        at = begin + 200 + (len(whole) - begin - 700) * i // 23 + i % 3
+        path.write_bytes(whole[:at])
+        browser.open(path)
+        check("was cut" in browser.ask("document.querySelector('.about').innerText"), f"cut at {at}: it does not say so")
+        check(browser.ask("traceViewer.rows.all.length > 0 && !document.querySelector('#error')"), f"cut at {at}: not shown")
+        equal(browser.said, [], f"cut at {at}: the browser complains")
+
+
+def errors(test, browser):
+    """An error is shown in the page."""
+    browser.open(page_with(test))
+    browser.ask("traceViewer.painter.paint = () => { throw new Error('no <paint>'); }; traceViewer.dirty()")
+    browser.frame()
+    check("no <paint>" in browser.ask("document.querySelector('#error').innerText"), "an error of a frame is not shown")
+    browser.ask("document.querySelector('#error').click()")
+    check(not browser.ask("document.querySelector('#error')"), "a click does not close the error")
+    path = page_with(test)
+    path.write_text(path.read_text().replace('"traceEvents":[', '"traceEvents":[\n{"name":{},"ph":[],"ts":"x","args":7},\n{"ph":"X"},'))
+    browser.open(path)
+    check(browser.ask("traceViewer.rows.all.length > 3"), "damaged elements stop the page")
+
+
+def help_and_keys(test, browser):
+    """The help lists each key and colour; it opens by ? and closes by Escape."""
+    browser.open(page_with(test))
+    browser.key("?")
+    text = browser.ask("traceViewer.help.open && traceViewer.help.innerText")
+    for word in ("W S", "[ ]", "follow", "Esc", "wheel", "touch", "runnable", "blocked", "events are lost"):
+        check(word in text, f"'{word}' is not in the help: {text}")
+    listed = browser.ask("[...traceViewer.input.actions.keys()]")
+    described = browser.ask("[...traceViewer.help.querySelectorAll('kbd')].map((k) => k.innerText).join(' ')")
+    spelled = {"arrowleft": "←", "arrowright": "→", "escape": "Esc"}
+    for key in listed:
+        check(spelled.get(key, key).lower() in described.lower(), f"key {key} is not in the help")
+    browser.ask("traceViewer.help.close()")
+    equal(browser.said, [], "the browser complains")
+
+
+def policy(test, browser):
+    """The policy allows the page's script and style, by their hashes, and nothing else."""
+    path = page_with(test)
+    page = path.read_text()
+    text, = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
+    rules = dict(rule.split(None, 1) for rule in text.split("; "))
+    equal(rules["default-src"], "'none'", "default-src")
+    equal([rules["base-uri"], rules["form-action"]], ["'none'", "'none'"], "base-uri, form-action")
+    check("unsafe" not in text and "http" not in text and "*" not in text, text)
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        inside = page[page.index(f"<{tag}>") + len(tag) + 2:page.index(f"</{tag}>")]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        equal(rules[rule], f"'sha256-{digest}'", rule)
+    size = page.index("  <script class=")
+    check(size < 200_000, f"the page without data has {size} characters")
+    path.write_text(page.replace("<body>", "<body><script>window.foreign = 1</script><p onclick='window.foreign = 1'>"))
+    browser.open(path)
+    browser.ask("document.querySelector('p').click()")
+    check(not browser.ask("window.foreign"), "a foreign script ran")
+    check(any("Content Security Policy" in line for line in browser.said), f"the browser says nothing of it: {browser.said}")
+    equal(browser.ask("fetch('https://example.org/').then(() => 'loaded', () => 'refused')"), "refused", "a request")
+
+
+def readers(test, browser):
+    """Screen readers get names for all controls, and the threads as a table."""
+    browser.open(page_with(test))
+    rows = browser.ask("[...document.querySelectorAll('.read table')[1].rows].map((r) => [...r.cells].map((c) => c.innerText))")
+    equal(rows[:2], [["thread", "ran", "runnable", "longest delay"], ["hog 400", "5 ms", "2 ms", "2 ms"]], "threads")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    value = lambda node, key: node.get(key, {}).get("value", "")
+    seen = [(value(n, "role"), value(n, "name")) for n in nodes if not n.get("ignored")]
+    for role, name in (("image", "overview and ruler"), ("columnheader", "longest delay"), ("button", "blank rows")):
+        check((role, name) in seen, f"no {role} '{name}' among {seen}")
+    unnamed = [s for s in seen if s[0] in ("button", "searchbox", "combobox", "image", "table") and not s[1]]
+    check(not unnamed, f"controls without a name: {unnamed}")
+
+
+if __name__ == "__main__":
+    run_cases("form", [colours, sizes, ruler, hover, touch, languages, hostile_names, cut_in_the_middle, errors, help_and_keys,
+                       policy, readers])
