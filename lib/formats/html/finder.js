@@ -114,7 +114,7 @@ class Finder {
     const note = duration(t - model.firstTime);
     if (lane)
       return {title: model.names[lane.name.data[index]], note: `${note}, ${duration(lane.end.data[index] - t)}`};
-    if (ref >= 0) return {title: model.eventText(ref).trim().slice(0, 200), note};
+    if (ref >= 0) return {title: shorten(model.eventText(ref).replace(/^.*? \d+\.\d+: /, ''), NAME_SHOWN), note};
     const element = model.element(ref);
     return {title: `${element.name || element.ph} ${JSON.stringify(element.args)}`.slice(0, 200), note};
   }
