@@ -9,7 +9,9 @@ import random
 import re
 import subprocess
 
-from viewer import LINES, check, equal, page_with, run_cases
+from browser import run_cases
+from harness import check
+from viewer import LINES, equal, page_of, page_with
 
 WHOLE = "{...traceViewer.whole, top: 0, bottom: 1e9}"
 # The text has microseconds, reports have nanoseconds.
@@ -276,5 +278,92 @@ def picture_of_the_view(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
+def functions(test, browser):
+    """A call's arguments and return value are told, also if the slice's end has the latter."""
+    lines = [{"name": "outer", "ph": "B", "cat": "func", "args": {"arguments": {"fd": "3", "...": "?"}}, "ts": 100001000},
+             {"name": "inner", "ph": "X", "cat": "func", "dur": 10, "args": {"ret": "0x5", "arguments": {"x": "1"}}, "ts": 100001100},
+             {"name": "outer", "ph": "E", "args": {"ret": "-2"}, "ts": 100001500}]
+    page = page_with(test, LINES)
+    text = page.read_text()
+    first = '{"name":"late","ph":"X"'
+    more = ",\n".join(json.dumps({**line, "pid": 200, "tid": 204}, separators=(",", ":")) for line in lines)
+    page.write_text(text.replace(first, f"{more},\n{first}"))
+    browser.open(page)
+    said = browser.ask("traceViewer.model.thread(204).nest.lanes.map((lane) => traceViewer.tools.tellElement(lane.ref.data[0]))")
+    equal(said, ["func\narguments: fd = 3, ... = ?\nreturned -2", "func\nreturned 0x5\narguments: x = 1"], "what is told")
+    browser.open(page_of(test, "7.2.13/graph-args.traced.gz", "args.html"))
+    element = browser.ask("""(() => { const {model} = traceViewer; for (const nest of model.nests()) for (const lane of nest.lanes)
+        for (let i = 0; i < lane.length; i++) { const e = lane.ref.data[i] < 0 && model.element(lane.ref.data[i]);
+            if (e && e.name === 'do_sys_openat2') return traceViewer.tools.tellElement(lane.ref.data[i]); } })()""")
+    check(re.search(r"^arguments: dfd = \d+, filename = 0x[0-9a-f]+, how = ", element, re.M), f"{element}")
+    equal(browser.said, [], "the browser complains")
+
+
+def plots(test, browser):
+    """The bars of the report's histograms sum up to its counts; a row's click shows its own."""
+    capture = test.source / "tests" / "data" / "6.12.107/mixed.traced.gz"
+    convert(test, "--report", "sched,runq,irq", capture, "x.html")
+    r = test.run("report", "--json", "--top", "1000", "sched,runq,irq", capture)
+    wanted = {one["name"]: one["rows"] for one in json.loads(r.out)["reports"]}
+    browser.open(test.dir / "x.html")
+    browser.key("t")
+    captions = browser.ask("[...document.querySelectorAll('#report figcaption')].map((f) => f.innerText)")
+    delays = sum(row["delay"]["count"] for row in wanted["sched"])
+    check(f"delay of all rows · {delays:,}" in captions, f"{captions}, not {delays}")
+    check(f"distribution · {sum(row['count'] for row in wanted['runq']):,}" in captions, f"{captions}")
+    titles = browser.ask("[...document.querySelectorAll('#report figure')[0].querySelectorAll('title')].map((t) => t.textContent)")
+    equal(sum(int(re.search(r": ([\d,]+) ", t)[1].replace(",", "")) for t in titles), delays, "the bars' sum")
+    name = browser.ask("(() => { const tr = document.querySelector('#report tr.plotted'); tr.click(); return tr.cells[0].innerText; })()")
+    caption = browser.ask("document.querySelector('#report figcaption').innerText")
+    equal(caption, f"delay of {name} · {wanted['sched'][0]['delay']['count']:,}", "one row's plot")
+    # A bucket's middle lies between its bounds in the kernel's unit: that of the row's only delay.
+    for row in wanted["sched"]:
+        for bucket, _ in row["delay"]["buckets"]:
+            least = browser.ask(f"traceViewer.tools.bucketFrom({bucket})")
+            check(row["delay"]["min_ns"] * 0.98 <= least <= row["delay"]["max_ns"], f"bucket {bucket} begins at {least}: {row}")
+    equal(browser.said, [], "the browser complains")
+
+
+def pages(test, browser):
+    """A page ends at a number of events, and says that; the next pages have the rest."""
+    recording(test, 10000)
+    r = test.run("convert", "--html-max", "4000", "x.traced", "x.html")
+    check(r.status == 0 and "goes on in x.0002.html to x.0003.html" in r.err, r)
+    counts = []
+    for name in ("x.html", "x.0002.html", "x.0003.html"):
+        browser.open(test.dir / name)
+        counts.append(browser.ask("traceViewer.model.time.length"))
+        equal(browser.ask("traceViewer.model.cut"), False, f"{name} is cut")
+    equal(counts, [4000, 4000, 2000], "events of the pages")
+    recording(test, 40000)
+    r = test.run("convert", "--html-max", "2M", "x.traced", "y.html")
+    sizes = [path.stat().st_size for path in test.dir.glob("y*.html")]
+    check(r.status == 0 and len(sizes) > 1 and max(sizes) < 4 << 20, f"{sizes}: {r}")
+    for value, says in (("12", "too little"), ("1x", "neither a size nor"), ("512K", "too little")):
+        r = test.run("convert", "--html-max", value, "x.traced", "z.html")
+        check(r.status == 2 and says in r.err, r)
+    r = test.run("convert", "--html-max", "4000", "x.traced", "z.json")
+    check(r.status != 0 and "is no page" in r.err, r)
+    check(not (test.dir / "z.html").exists() and not (test.dir / "z.json").exists(), "a file is left")
+
+
+def seen_while_it_is_read(test, browser):
+    """A long trace shows the picture of its beginning before it is read."""
+    recording(test, 200000)
+    convert(test, "x.traced", "x.html")
+    browser.open(test.dir / "x.html")
+    first, whole, colours, left = browser.ask("""(() => { const v = traceViewer, {canvas, painted} = v.preview;
+        const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        return [painted, v.painted, new Set(new Uint32Array(data.buffer)).size, document.querySelectorAll('#wait').length]; })()""")
+    check(0 < first < whole, f"first paint at {first} ms, all at {whole} ms")
+    check(colours > 5, f"the first picture has {colours} colours")
+    equal(left, 0, "messages that it is read")
+    equal(browser.ask("traceViewer.model.time.length"), 200000, "events")
+    lines = browser.ask("[0, 1, 99999, 199999].map((i) => traceViewer.model.eventText(i))")
+    text = (test.dir / "x.html").read_text()
+    check(all(f"\n{line}\n" in text for line in lines), f"{lines}")
+
+
 if __name__ == "__main__":
-    run_cases("sums", [flame_graph, sums_of_a_report, moments, picture_of_the_view])
+    run_cases("sums", [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, pages,
+                       seen_while_it_is_read])

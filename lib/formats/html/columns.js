@@ -166,13 +166,16 @@ class Nest {
     this.list.push(t, NaN, name, ref);
   }
 
+  // Ends the last open slice of a kind. Returns its event or element; undefined: none is open.
   end(t, kind) {
     for (let i = this.open.length - 1; i >= 0; i--) {
       if (this.open[i].kind !== kind) continue;
-      this.list.end.data[this.open[i].index] = t;
+      const {index} = this.open[i];
+      this.list.end.data[index] = t;
       this.open.splice(i, 1);
-      return;
+      return this.list.ref.data[index];
     }
+    return undefined;
   }
 
   endAll(t) {

@@ -100,6 +100,7 @@ class Model {
     this.counters = new Map();
     this.asyncOpen = new Map();
     this.frames = new Frames();
+    this.ends = new Map(); // from elements that begin slices to those that end them, if these have arguments
     this.about = null;
     this.strange = 0; // lines that could not be read
     this.flows = new Flows();
@@ -401,7 +402,7 @@ class Model {
         thread.nest.begin(t, name(), ref, Kind.ELEMENT);
         break;
       case 'E':
-        thread.nest.end(t, Kind.ELEMENT);
+        this.endElement(e, ref, thread.nest.end(t, Kind.ELEMENT));
         break;
       case 'X':
         thread.nest.list.push(t, t + Math.round((e.dur || 0) * 1e3), name(), ref);
@@ -461,6 +462,11 @@ class Model {
     }
     this.see(t);
     return undefined;
+  }
+
+  // The end of a slice may have arguments of its own, a function's return value for example.
+  endElement(e, ref, begin) {
+    if (e.args && begin !== undefined) this.ends.set(begin, ref);
   }
 
   addName(e) {

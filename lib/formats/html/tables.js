@@ -48,15 +48,18 @@ class Tables {
 
   putReport(parent, {name, rows, notes}) {
     make('h2', {parent}, name);
+    const plots = Plots.fits(rows) ? new Plots(parent, rows) : null;
     if (!rows.length) make('div', {parent}, 'no rows');
-    else this.putRows(make('table', {parent}), rows);
+    else this.putRows(make('table', {parent}), rows, plots);
     for (const note of notes) make('div', {parent}, note);
   }
 
-  putRows(table, rows) {
+  // A click on a row plots its histograms alone, another one those of all rows.
+  putRows(table, rows, plots) {
     make('tr', {parent: table}, ...headOf(rows[0]).map((text) => make('th', {}, text)));
     for (const row of rows) {
-      const tr = make('tr', {parent: table});
+      const tr = make('tr', {parent: table, className: plots ? 'plotted' : ''});
+      if (plots) tr.onclick = () => this.choose(table, tr, plots, row);
       for (const [key, value] of Object.entries(row)) {
         if (isMoment(key)) this.putMoment(tr, value, row);
         else
@@ -64,6 +67,13 @@ class Tables {
             make('td', {parent: tr, className: typeof value === 'string' ? '' : 'number'}, text);
       }
     }
+  }
+
+  choose(table, tr, plots, row) {
+    const old = table.querySelector('.chosen');
+    if (old) old.classList.remove('chosen');
+    if (old !== tr) tr.classList.add('chosen');
+    plots.show(old === tr ? null : row);
   }
 
   putMoment(tr, ns, row) {

@@ -419,6 +419,7 @@ class Viewer {
 const viewer = new Viewer();
 // For tests, and for the browser's console.
 Object.assign(window, {traceViewer: viewer});
+viewer.tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
 window.addEventListener('error', ({error, message}) => showError(error || message));
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 function startViewer() {

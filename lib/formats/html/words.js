@@ -87,15 +87,23 @@ function tellRunning(model, hit, lines) {
   return {title: model.threadLabel(hit.ref), lines, text: texts.join('\n')};
 }
 
+// A function's arguments and return value have names of their own.
+function tellArguments(args) {
+  return Object.entries(args || {}).map(([key, value]) => {
+    if (key === 'ret') return `returned ${value}`;
+    if (key === 'arguments' && value && typeof value === 'object')
+      return `arguments: ${Object.entries(value).map(([name, v]) => `${name} = ${v}`).join(', ')}`;
+    return `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
+  });
+}
+
 function tellElement(model, ref) {
   const element = model.element(ref);
   if (!element) return '';
+  const end = model.ends.has(ref) ? model.element(model.ends.get(ref)) : null;
   const words = [];
   if (element.cat) words.push(element.cat);
-  for (const key in element.args || {}) {
-    const value = element.args[key];
-    words.push(`${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`);
-  }
+  words.push(...tellArguments(element.args), ...tellArguments(end && end.args));
   const frames = element.sf === undefined ? element.stack || [] : model.stack(element.sf);
   if (element.weight > 1) words.push(`weight ${element.weight}`);
   return [...words, ...frames.map((frame) => `  ${frame}`)].join('\n');
