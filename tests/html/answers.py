@@ -46,6 +46,7 @@ ELEMENTS = [
     {"name": "thing", "ph": "O", "cat": "x", "pid": 200, "tid": 200, "ts": 100005400, "id": "0x2", "args": {"snapshot": {}}},
     {"name": "thing", "ph": "D", "cat": "x", "pid": 200, "tid": 200, "ts": 100005600, "id": "0x2"},
     {"name": "memory", "ph": "v", "cat": "x", "pid": 200, "tid": 200, "ts": 100005700, "id": "0x3", "args": {"dumps": {}}},
+    {"name": "clock_sync", "ph": "c", "cat": "x", "pid": 200, "tid": 200, "ts": 100005800, "args": {"sync_id": "a"}},
     {"name": "same", "ph": "=", "cat": "x", "pid": 200, "tid": 200, "ts": 100005800, "id": "0x3", "args": {"linked_id": "0x2"}},
 ]
 
@@ -282,7 +283,12 @@ def flows(test, browser):
     browser.key("]")
     equal(mark_of(browser), ["slice", "hog 400", 7200], "] goes to the next step")
     about = browser.ask("document.querySelector('.about').innerText")
-    check("1 links of ids without a picture" in about, f"elements without a picture: {about}")
+    check("1 without a picture" in about, f"elements without a picture: {about}")
+    browser.ask("document.querySelector('.about').click()")
+    listed = browser.ask("document.querySelector('dialog[open]').innerText")
+    check("without a picture: links of ids, 1" in listed and "without a picture: clock syncs, 1" in listed, listed)
+    browser.ask("document.querySelector('dialog[open]').click()")
+    check(not browser.ask("document.querySelector('dialog[open]')"), "a click does not close the list")
     equal(browser.ask("traceViewer.model.process(200).async.get('x objects').lanes[0].length"), 1, "an object's life")
     equal(browser.said, [], "the browser complains")
 

@@ -63,11 +63,17 @@ class Finder {
     viewer.dirty();
     if (!query.trim()) return;
     const isWanted = () => this.query === query;
-    await inSlices(whileWanted(search.run(query), isWanted), () => viewer.dirty(), ANSWER_MS);
+    await inSlices(whileWanted(search.run(query), isWanted), () => this.showProgress(), ANSWER_MS);
     if (!isWanted()) return;
     this.tellCount();
     this.showList();
     viewer.dirty();
+  }
+
+  // Names are found long before the last event.
+  showProgress() {
+    if (this.list.hidden && this.search.current < 0 && document.activeElement === this.input) this.showList();
+    this.viewer.dirty();
   }
 
   tellCount() {

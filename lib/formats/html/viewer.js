@@ -418,8 +418,8 @@ class Viewer {
 
 const viewer = new Viewer();
 // For tests, and for the browser's console.
-Object.assign(window, {traceViewer: viewer});
-viewer.tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
+const tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
+Object.assign(window, {traceViewer: Object.assign(viewer, {tools})});
 window.addEventListener('error', ({error, message}) => showError(error || message));
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 function startViewer() {
