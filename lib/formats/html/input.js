@@ -35,7 +35,12 @@ const KEYS = [
   },
   {label: 'k', text: 'keep the row at the top, or no longer', keys: ['k'], run: (v) => v.pinSelected()},
   {label: 'b', text: 'hide rows that are blank in view, or show them', keys: ['b'], run: (v) => v.bar.toggleBlank()},
-  {label: 'm', text: 'mark the moment under the pointer; two of them tell the time between', keys: ['m'], run: (v) => v.moments.add()},
+  {
+    label: 'm',
+    text: 'mark the moment under the pointer; two of them tell the time between',
+    keys: ['m'],
+    run: (v) => v.moments.add(),
+  },
   {label: 'c', text: 'copy a link to this view, with its moments', keys: ['c'], run: (v) => v.moments.copyLink()},
   {label: 'p', text: 'save a picture (PNG) of this view', keys: ['p'], run: (v) => v.moments.savePicture()},
   {label: 't', text: 'show or hide the report, if the page has one', keys: ['t'], run: (v) => v.toggleTables()},

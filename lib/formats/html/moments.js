@@ -89,15 +89,18 @@ class Moments {
       });
       input.setAttribute('aria-label', 'name of the moment');
       const go = () => viewer.centre(moment.t);
-      make('button', {parent: chip, title: absolute(model, moment.t), onclick: go}, duration(moment.t - model.firstTime));
+      make(
+        'button',
+        {parent: chip, title: absolute(model, moment.t), onclick: go},
+        duration(moment.t - model.firstTime),
+      );
       const remove = () => {
         this.all.splice(this.all.indexOf(moment), 1);
         this.change();
       };
       make('button', {parent: chip, title: 'remove', onclick: remove}, '×');
     });
-    if (this.all.length > 2)
-      make('span', {parent: this.bar}, `in all ${duration(this.all.at(-1).t - this.all[0].t)}`);
+    if (this.all.length > 2) make('span', {parent: this.bar}, `in all ${duration(this.all.at(-1).t - this.all[0].t)}`);
   }
 
   spell() {
@@ -144,7 +147,9 @@ class Moments {
 
   // Saves the overview, the ruler and the rows as they are seen.
   savePicture() {
-    const canvases = [this.viewer.head.canvas, this.viewer.pins.canvas, this.viewer.canvas].filter((c) => c.clientHeight);
+    const canvases = [this.viewer.head.canvas, this.viewer.pins.canvas, this.viewer.canvas].filter(
+      (c) => c.clientHeight,
+    );
     const height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
     const picture = make('canvas', {width: this.viewer.canvas.width, height});
     const c = picture.getContext('2d');

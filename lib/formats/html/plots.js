@@ -50,7 +50,11 @@ function plotBars(parent, title, bars) {
   const plot = svg('svg', {width: PLOT_WIDTH, height: PLOT_HEIGHT, role: 'img', 'aria-label': title}, figure);
   for (const [bar, count] of bars.counts) {
     const size = Math.max(1, (count / most) * (height - 4));
-    const rect = svg('rect', {x: x(bar) + 0.5, y: height - size, width: Math.max(1, x(bar + 1) - x(bar) - 1), height: size}, plot);
+    const rect = svg(
+      'rect',
+      {x: x(bar) + 0.5, y: height - size, width: Math.max(1, x(bar + 1) - x(bar) - 1), height: size},
+      plot,
+    );
     const [from, to] = [bar, bar + 1].map((b) => duration(2 ** (b / BARS_OCTAVE)));
     const part = ((count / bars.total) * 100).toFixed(1);
     svg('title', {}, rect, `${from} to ${to}: ${count.toLocaleString('en')} (${part} %)`);

@@ -87,7 +87,7 @@ class Source {
 
   // Reads both blocks in their order. Whether the file was cut is in the model.
   async load() {
-    for (let loaded = false; !loaded; ) {
+    for (let loaded = false; !loaded;) {
       loaded = document.readyState !== 'loading';
       this.take(loaded);
       if (loaded || !this.isShown) await this.read();
@@ -104,7 +104,13 @@ class Source {
     const found = document.querySelectorAll('script.trace-data, script.trace-more');
     for (let i = this.blocks.length; i < found.length; i++) {
       const isText = found[i].classList.contains('trace-data');
-      this.blocks.push({element: found[i], isText, text: isText ? this.model.text : this.model.more, ended: false, done: 0});
+      this.blocks.push({
+        element: found[i],
+        isText,
+        text: isText ? this.model.text : this.model.more,
+        ended: false,
+        done: 0,
+      });
     }
     for (const block of this.blocks) {
       if (block.ended) continue;

@@ -116,7 +116,9 @@ class Sums {
   tableOf(lane, i, row) {
     if (row.kind === 'slices' && row.cpu) return this.tables.irqs;
     const ref = lane.ref.data[i];
-    return ref >= 0 && this.syscallNames.has(this.model.eventName.data[ref]) ? this.tables.syscalls : this.tables.slices;
+    return ref >= 0 && this.syscallNames.has(this.model.eventName.data[ref])
+      ? this.tables.syscalls
+      : this.tables.slices;
   }
 
   *addLane(lane, row) {

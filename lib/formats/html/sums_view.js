@@ -75,8 +75,7 @@ class SumsView {
     make('tr', {parent: table}, ...head.map((text, i) => make('th', {className: i ? 'number' : ''}, text)));
     for (const [of, durations] of all.slice(0, TABLE_ROWS)) {
       const tr = make('tr', {parent: table}, make('td', {}, labelOf(of)));
-      for (const column of keys)
-        make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
+      for (const column of keys) make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
     }
     if (all.length > TABLE_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - TABLE_ROWS} more`));
   }
@@ -96,7 +95,11 @@ class SumsView {
       case 'p99':
         return duration(d.quantile(0.99));
       default:
-        return make('button', {title: absolute(this.model, d.at), onclick: () => this.go(d.at, d.place)}, duration(d.max));
+        return make(
+          'button',
+          {title: absolute(this.model, d.at), onclick: () => this.go(d.at, d.place)},
+          duration(d.max),
+        );
     }
   }
 

@@ -42,6 +42,7 @@ class Viewer {
     this.failed = ''; // why the trace can't be shown
     this.steps = [];
     this.arrows = [];
+    this.tools = {tellElement: (ref) => tellElement(this.model, ref), bucketFrom}; // for tests
   }
 
   async start() {
@@ -418,8 +419,7 @@ class Viewer {
 
 const viewer = new Viewer();
 // For tests, and for the browser's console.
-const tools = {tellElement: (ref) => tellElement(viewer.model, ref), bucketFrom};
-Object.assign(window, {traceViewer: Object.assign(viewer, {tools})});
+Object.assign(window, {traceViewer: viewer});
 window.addEventListener('error', ({error, message}) => showError(error || message));
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 function startViewer() {

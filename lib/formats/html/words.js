@@ -92,7 +92,9 @@ function tellArguments(args) {
   return Object.entries(args || {}).map(([key, value]) => {
     if (key === 'ret') return `returned ${value}`;
     if (key === 'arguments' && value && typeof value === 'object')
-      return `arguments: ${Object.entries(value).map(([name, v]) => `${name} = ${v}`).join(', ')}`;
+      return `arguments: ${Object.entries(value)
+        .map(([name, v]) => `${name} = ${v}`)
+        .join(', ')}`;
     return `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
   });
 }
