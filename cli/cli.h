@@ -54,6 +54,7 @@ enum option_id {
 	OPT_FORMAT,
 	OPT_EVENT,
 	OPT_FILTER,
+	OPT_TRIGGER,
 	OPT_PROFILE,
 	OPT_TRACER,
 	OPT_FUNCTION,
@@ -157,6 +158,14 @@ struct probe_option {
 	bool user;	    /* in a program, not in the kernel */
 };
 
+/* A trigger of the kernel; those of tracectl are conditions (on). */
+struct trigger_option {
+	const char *event; /* a glob; NULL: the probe's */
+	size_t probe;	   /* number, from 1, of one of the probes */
+	const char *action;
+	char *text; /* owned: the event's name, if the option has it; or NULL */
+};
+
 struct merge_option {
 	const char *path;
 	const char *syncs; /* file with clock_sync events; NULL: only its own */
@@ -191,7 +200,9 @@ struct options {
 	size_t event_count;
 	struct probe_option *probes;
 	size_t probe_count;
-	bool filter_is_probes; /* the next -f applies to the last probe, not the last event */
+	bool filter_is_probes; /* the next -f or --trigger is the last probe's, not the event's */
+	struct trigger_option *triggers;
+	size_t trigger_count;
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
@@ -262,7 +273,7 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
-		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE)
+		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(TRIGGER)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)

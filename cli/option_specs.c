@@ -281,6 +281,44 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
+/* The colon between an event and an action: a blank follows it. NULL: there is none. */
+static const char *option_find_action(const char *value)
+{
+	const char *word = value + strcspn(value, " \t\"'");
+
+	return word > value && word[-1] == ':' && (*word == ' ' || *word == '\t') ? word - 1 : NULL;
+}
+
+/* "EVENT: ACTION", or an action of the event or probe before it. */
+static int add_trigger(struct options *o, const char *value, struct error *err)
+{
+	const char *colon = option_find_action(value);
+	struct trigger_option *t;
+
+	if (!colon && !o->event_count && !o->probe_count) {
+		error_set(err, -EINVAL, "'%s' has no event before it", value);
+		return error_hint(err,
+				  "a trigger applies to the -e or the probe before it, or "
+				  "names its event: 'sched:sched_switch: %s'",
+				  value);
+	}
+	t = vec_add_exact(o->triggers, o->trigger_count);
+	if (!t)
+		return error_errno(err, -ENOMEM, "%s", value);
+	*t = (struct trigger_option){ .action = value };
+	if (colon) {
+		t->text = strndup(value, (size_t)(colon - value));
+		t->action = colon + 1 + strspn(colon + 1, " \t");
+		t->event = t->text;
+		return t->text ? 0 : error_errno(err, -ENOMEM, "%s", value);
+	}
+	if (o->filter_is_probes)
+		t->probe = o->probe_count;
+	else
+		t->event = o->events[o->event_count - 1].glob;
+	return 0;
+}
+
 static int set_sync_bound(struct options *o, const char *value, struct error *err)
 {
 	return parse_duration(value, &o->sync_bound_ns, err);
@@ -520,6 +558,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 "the kernel's filter for the -e or probe before it; convert, report: "
 			 "'sched_switch: next_prio < 100'",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_filter },
+	[OPT_TRIGGER] = { 0, "trigger", "TRIGGER",
+			  "what the kernel does at the -e or probe before it, or at EVENT: "
+			  "'EVENT: stacktrace:3 if FILTER'",
+			  GROUP_WHAT, COMPLETE_NOTHING, add_trigger },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  GROUP_WHAT, COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER",

@@ -12,6 +12,9 @@ void options_deinit(struct options *o)
 {
 	free(o->events);
 	free(o->probes);
+	for (size_t i = 0; i < o->trigger_count; i++)
+		free(o->triggers[i].text);
+	free(o->triggers);
 	free(o->merges);
 	free(o->pids);
 	free(o->threads);

@@ -27,6 +27,27 @@ static int start_fill_events(struct start_request *s, const struct options *o)
 	return 0;
 }
 
+static int start_fill_triggers(struct start_request *s, const struct options *o)
+{
+	s->triggers = calloc(o->trigger_count + 1, sizeof(*s->triggers));
+	s->trigger_list = calloc(o->trigger_count + 1, sizeof(*s->trigger_list));
+	if (!s->triggers || !s->trigger_list)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->trigger_count; i++) {
+		Traced__Control__EventTrigger *t = &s->triggers[i];
+
+		*t = (Traced__Control__EventTrigger)TRACED__CONTROL__EVENT_TRIGGER__INIT;
+		if (o->triggers[i].event)
+			t->event = (char *)o->triggers[i].event;
+		t->probe = (uint32_t)o->triggers[i].probe;
+		t->action = (char *)o->triggers[i].action;
+		s->trigger_list[i] = t;
+	}
+	s->message.triggers = s->trigger_list;
+	s->message.n_triggers = o->trigger_count;
+	return 0;
+}
+
 static int start_check_alive(const int32_t *tasks, size_t count, const char *option,
 			     const char *what, struct error *err)
 {
@@ -118,6 +139,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 
 	s.message = (Traced__Control__Start)TRACED__CONTROL__START__INIT;
 	r = start_fill_events(&s, o);
+	if (r == 0)
+		r = start_fill_triggers(&s, o);
 	if (r < 0)
 		return error_errno(err, r, "the events");
 	r = start_fill_pids(&s, o, child, err);
@@ -176,6 +199,8 @@ void start_request_deinit(struct start_request *s)
 {
 	free(s->specs);
 	free(s->spec_list);
+	free(s->triggers);
+	free(s->trigger_list);
 	free(s->pids);
 	for (size_t i = 0; i < s->probe_count; i++)
 		free(s->probes[i]);

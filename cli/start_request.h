@@ -10,6 +10,7 @@ struct start_request {
 	Traced__Control__Start message;
 	Traced__Control__EventSpec *specs; /* owned, like the rest */
 	Traced__Control__EventSpec **spec_list;
+	Traced__Control__EventTrigger *triggers, **trigger_list;
 	int32_t *pids;
 	char **probes;	      /* of both kinds; owned, including the strings */
 	char **probe_filters; /* their filters; the strings are the options' */

@@ -199,7 +199,9 @@ static bool may_wait_for_symbols(const struct capture *c)
 static int init_names(struct capture *c, const struct setup_events *events, struct error *err)
 {
 	const struct event_matches *matches = &events->matches;
-	_cleanup_free_ const char **names = calloc(matches->count + 1, sizeof(*names));
+	const struct trigger_targets *targets = &events->targets;
+	size_t count = matches->count + targets->count;
+	_cleanup_free_ const char **names = calloc(count + 1, sizeof(*names));
 	struct capture_run *run = &c->run;
 	struct ring *ring = &run->rings[BUFFER_MAIN];
 	int r = -ENOMEM;
@@ -207,7 +209,9 @@ static int init_names(struct capture *c, const struct setup_events *events, stru
 	if (names) {
 		for (size_t i = 0; i < matches->count; i++)
 			names[i] = matches->items[i].name;
-		r = names_init(&run->names, &c->setup.env, names, matches->count,
+		for (size_t i = 0; i < targets->count; i++)
+			names[matches->count + i] = targets->names[i];
+		r = names_init(&run->names, &c->setup.env, names, count,
 			       may_name_functions(&events->request));
 		if (r == 0)
 			r = names_see_options(&run->names, ring->dir);

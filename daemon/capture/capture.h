@@ -50,6 +50,13 @@ struct capture_event_spec {
 	const char *filter; /* the kernel's filter language, or NULL */
 };
 
+/* A command of the kernel that runs when an event happens: plan/event_triggers.h. */
+struct capture_trigger {
+	const char *event;  /* a glob, as in capture_event_spec; NULL: the probe's */
+	size_t probe;	    /* number, from 1, of a probe of the request */
+	const char *action; /* "stacktrace:3 if prev_state & 2" */
+};
+
 struct capture_words {
 	const char *const *items;
 	size_t count;
@@ -94,6 +101,8 @@ struct capture_request {
 	size_t event_count;
 	struct capture_event_bounds bounds; /* limits what the specs may match */
 	struct capture_functions functions;
+	const struct capture_trigger *triggers; /* not with top_level */
+	size_t trigger_count;
 	struct capture_words kprobes, uprobes; /* definitions: probes.h */
 	/* One for each probe at the same index, "": none. The list may be shorter. */
 	struct capture_words kprobe_filters, uprobe_filters;
@@ -160,6 +169,7 @@ enum capture_end { /* as traced.capture.End.Reason */
 		   CAPTURE_END_SHUTDOWN,
 		   CAPTURE_END_NO_SPACE,
 		   CAPTURE_END_FAILED,
+		   CAPTURE_END_TRIGGER,
 };
 
 struct capture;
@@ -195,11 +205,14 @@ uint64_t capture_deadline(const struct capture *c);
 /*
  * Moves the rings' contents to the stream, within a page budget, and does the periodic work.
  * Returns 0 if nothing is left to do, 1 if the budget is used up: call again soon, and look for
- * other work in between. The rings may never run dry. -ECANCELED: the threshold was reached, so
- * the recording is to be stopped. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes
- * no more.
+ * other work in between. The rings may never run dry. -ECANCELED: the kernel turned tracing off at
+ * the threshold or by a trigger, so the recording is to be stopped: capture_cancel_reason().
+ * -ENOSPC, -EDQUOT, -EPIPE...: the stream takes no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);
+
+/* After -ECANCELED: CAPTURE_END_TRIGGER, or CAPTURE_END_STOPPED at a threshold. */
+enum capture_end capture_cancel_reason(const struct capture *c);
 
 /*
  * Not in ring mode: an exporter follows the stream from now on, or none does any more. Until then

@@ -22,6 +22,7 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->what);
 	free(p->note);
 	free(p->specs);
+	free(p->triggers);
 	free(p->pids);
 	free(p->processes);
 	free(p->command);
@@ -103,6 +104,11 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 		if (r >= 0)
 			r = start_check_text(start->events[i]->filter, "\t", "filter", err);
 	}
+	for (size_t i = 0; i < start->n_triggers && r >= 0; i++) {
+		r = start_check_text(start->triggers[i]->event, "", "name of an event", err);
+		if (r >= 0)
+			r = start_check_text(start->triggers[i]->action, "\t", "trigger", err);
+	}
 	if (r >= 0)
 		r = start_check_text(start->sample_event, "", "name of an event", err);
 	if (r >= 0)
@@ -142,8 +148,10 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 			      struct error *err)
 {
 	if (start->n_events > START_EVENTS_MAX || start->n_shed > START_EVENTS_MAX ||
-	    start->n_pids > START_PIDS_MAX || start->n_command > START_WORDS_MAX)
-		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
+	    start->n_triggers > START_EVENTS_MAX || start->n_pids > START_PIDS_MAX ||
+	    start->n_command > START_WORDS_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %d event names or triggers, %d tasks or %d words",
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
 	if (start->n_processes > CAPTURE_PROCESSES_MAX)
 		return error_set(err, -E2BIG, "more than %d processes", CAPTURE_PROCESSES_MAX);
@@ -349,6 +357,9 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
+	for (size_t i = 0; i < start->n_triggers; i++)
+		buf_printf(&what, "; %s%s%s", start->triggers[i]->event,
+			   *start->triggers[i]->event ? ": " : "", start->triggers[i]->action);
 	for (size_t i = 0; i < p->request.polls.count; i++)
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
 	if (!buf_string(&what))
@@ -390,6 +401,25 @@ static int start_choose_duration(struct start_plan *p, const struct manager *m, 
 	return 0;
 }
 
+static int start_copy_triggers(struct start_plan *p, const Traced__Control__Start *start)
+{
+	p->triggers = calloc(start->n_triggers + 1, sizeof(*p->triggers));
+	if (!p->triggers)
+		return -ENOMEM;
+	for (size_t i = 0; i < start->n_triggers; i++) {
+		const Traced__Control__EventTrigger *from = start->triggers[i];
+
+		p->triggers[i] = (struct capture_trigger){
+			.event = *from->event ? from->event : NULL,
+			.probe = from->probe,
+			.action = from->action,
+		};
+	}
+	p->request.triggers = p->triggers;
+	p->request.trigger_count = start->n_triggers;
+	return 0;
+}
+
 static int start_copy_tasks(pid_t *to, const int32_t *from, size_t count, struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -406,7 +436,7 @@ static int start_copy_lists(struct start_plan *p, const Traced__Control__Start *
 	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
 	p->command = calloc(start->n_command + 1, sizeof(*p->command));
 	p->processes = calloc(start->n_processes + 1, sizeof(*p->processes));
-	if (!p->pids || !p->processes || !p->command)
+	if (!p->pids || !p->processes || !p->command || start_copy_triggers(p, start) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	if (start_copy_tasks(p->pids, start->pids, start->n_pids, err) < 0 ||
 	    start_copy_tasks(p->processes, start->processes, start->n_processes, err) < 0)

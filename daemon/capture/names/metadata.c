@@ -204,6 +204,25 @@ static char *metadata_read_trace_header(int dir)
 	return strdup(text);
 }
 
+static int metadata_fill_triggers(Traced__Capture__Request *to,
+				  const struct capture_request *request)
+{
+	to->triggers = calloc(request->trigger_count + 1, sizeof(*to->triggers));
+	if (!to->triggers)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->trigger_count; i++) {
+		const struct capture_trigger *t = &request->triggers[i];
+
+		if (asprintf(&to->triggers[i], "%s%s%s", t->event ?: "", t->event ? ": " : "",
+			     t->action) < 0) {
+			to->triggers[i] = NULL;
+			return -ENOMEM;
+		}
+		to->n_triggers++;
+	}
+	return 0;
+}
+
 static int metadata_fill_request(Traced__Capture__Request *to,
 				 const struct capture_request *request, struct buf *cpus)
 {
@@ -253,7 +272,7 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 		cpu_set_format(request->cpus, cpus);
 		to->cpus = buf_string(cpus);
 	}
-	return !request->cpus || to->cpus ? 0 : -ENOMEM;
+	return !request->cpus || to->cpus ? metadata_fill_triggers(to, request) : -ENOMEM;
 }
 
 static void metadata_release_request(Traced__Capture__Request *r)
@@ -261,6 +280,9 @@ static void metadata_release_request(Traced__Capture__Request *r)
 	if (r->events)
 		free(r->events[r->n_events]);
 	free(r->events);
+	for (size_t i = 0; i < r->n_triggers; i++)
+		free(r->triggers[i]);
+	free(r->triggers);
 }
 
 static int metadata_pack(const Traced__Capture__Header *header, struct buf *out)

@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/io.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/probes.h"
 #include "stream/poll_plan.h"
@@ -176,6 +177,8 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (r == 0)
 		r = probes_check(request, err);
 	if (r == 0)
+		r = event_triggers_check(env, request, err);
+	if (r == 0)
 		r = request_check_memory(env, request, held, err);
 	if (r == 0)
 		r = functions_check(env, request, err);
@@ -243,14 +246,6 @@ static void plan_buffer(struct plan *plan, const char *instance, const char *clo
 static bool glob_is_exact(const char *glob)
 {
 	return strchr(glob, ':') && !strpbrk(glob, "*?[");
-}
-
-/* "system:event" -> "events/system/event/FILE" */
-static void event_file(const char *name, const char *file, char *path, size_t size)
-{
-	const char *colon = strchr(name, ':');
-
-	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
 }
 
 static bool starts_whole_system(const struct event_matches *m, size_t i)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/capture/capture.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/request.h"
@@ -19,10 +20,14 @@ struct capture_setup {
 	bool ring_mode, streamed;
 	bool wants_mappings; /* for user stacks: read at start and end */
 	bool copies_marks;   /* of the top level's trace_marker */
-	bool may_go_off;     /* a function trigger or a threshold may turn tracing off */
-	bool stops;	     /* a threshold does, which ends the recording */
+	bool may_go_off;     /* a trigger or a threshold may turn tracing off */
+	bool stops;	     /* a threshold or an event's trigger does, which ends the recording */
+	bool by_trigger;     /* only a trigger does */
+	char *off_by;	     /* these; NULL: none */
+	bool may_go_on;	     /* an event's trigger may turn tracing on */
 
 	struct plan plan;
+	struct plan triggers; /* of events; applied at the start, undone before the plan */
 	struct journal journal;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	const char *main; /* the instance; NULL: the top level */
@@ -39,6 +44,7 @@ struct setup_events {
 	struct capture_event_spec *specs; /* owned: request.events */
 	struct probe_list probes;
 	struct event_matches matches;
+	struct trigger_targets targets; /* events that triggers enable */
 };
 void setup_events_deinit(struct setup_events *e);
 
@@ -57,5 +63,7 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 /* Makes the instances and applies the request to them. */
 int setup_apply(struct capture_setup *s, const struct setup_events *e,
 		struct capture_report *report, struct error *err);
+/* Sets the triggers of events: the last step before tracing is turned on. */
+int setup_arm(struct capture_setup *s, struct error *err);
 /* Undoes everything in the kernel. */
 void setup_deinit(struct capture_setup *s);

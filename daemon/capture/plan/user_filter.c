@@ -4,13 +4,10 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/capture/plan/caret.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/tracefs/event_field.h"
 #include "daemon/capture/tracefs/print_format.h"
-
-/* Width of the part of a filter that a message shows, in bytes. */
-#define SHOWN_BEFORE 40
-#define SHOWN_MAX 100
 
 struct field_use {
 	const char *name; /* in the filter */
@@ -166,29 +163,6 @@ static bool filter_parse(struct filter_parser *x, const char *filter)
 	return true;
 }
 
-/* Appends the filter, or the part around `at`, with a caret below that place. */
-static void filter_put_place(const char *filter, const char *at, struct buf *out)
-{
-	const char *from = at - filter > SHOWN_BEFORE ? at - SHOWN_BEFORE : filter;
-	size_t len = strnlen(from, SHOWN_MAX);
-
-	/* Do not begin or end within a character. */
-	while (from < at && ((unsigned char)*from & 0xc0) == 0x80) {
-		from++;
-		len--;
-	}
-	while (len && ((unsigned char)from[len] & 0xc0) == 0x80)
-		len--;
-	buf_puts(out, "\n  ");
-	for (size_t i = 0; i < len; i++)
-		buf_putc(out, from[i] == '\t' ? ' ' : from[i]);
-	buf_puts(out, "\n  ");
-	for (; from < at; from++)
-		if (((unsigned char)*from & 0xc0) != 0x80)
-			buf_putc(out, ' ');
-	buf_putc(out, '^');
-}
-
 static void filter_put_open_fields(const char *format, struct buf *out)
 {
 	const char *at = format, *name;
@@ -210,7 +184,7 @@ static int filter_refuse(const char *event, const char *format, const char *filt
 	_cleanup_buf_ struct buf place = BUF_INIT, hint = BUF_INIT;
 	bool missing = kind == EVENT_FIELD_MISSING;
 
-	filter_put_place(filter, use->name, &place);
+	caret_put(filter, use->name, &place);
 	if (missing) {
 		plan_put_fields(format, filter, &hint);
 		error_set(err, -EINVAL, "the filter for %s: '%.*s' %s%s", event, (int)use->len,
@@ -233,7 +207,7 @@ int user_filter_check(const char *event, const char *format, const char *filter,
 	struct filter_parser x;
 
 	if (!filter_parse(&x, filter)) {
-		filter_put_place(filter, x.p, &place);
+		caret_put(filter, x.p, &place);
 		error_set(err, -EINVAL, "the filter for %s: %s%s", event, x.wrong,
 			  buf_string(&place) ?: "");
 		return error_hint(err, "write it as in 'next_prio < 100 && (next_pid == 1 || "
@@ -256,14 +230,12 @@ int user_filters_check(const struct tracefs *fs, const struct event_matches *mat
 
 	for (size_t i = 0; i < matches->count && r == 0; i++) {
 		const struct event_match *m = &matches->items[i];
-		const char *colon = strchr(m->name, ':');
 		_cleanup_buf_ struct buf format = BUF_INIT;
 		char path[512];
 
 		if (!m->filter)
 			continue;
-		snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - m->name),
-			 m->name, colon + 1);
+		event_file(m->name, "format", path, sizeof(path));
 		r = tracefs_read(tracefs_root(fs), path, &format);
 		if (r < 0)
 			return tracefs_unreadable(err, r, path);

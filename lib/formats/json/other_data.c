@@ -160,6 +160,8 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 		other_data_put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
 	if (r->n_uprobe_filters)
 		other_data_put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
+	if (r->n_triggers)
+		other_data_put_words(b, "triggers", r->triggers, r->n_triggers);
 	json_put_string_key(b, "tracer", r->tracer);
 	json_put_u64_key(b, "duration_ns", r->duration_ns);
 	json_put_u64_key(b, "buffer_bytes_per_cpu", r->buffer_bytes);
@@ -172,8 +174,8 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 static const char *other_data_end_reason(const Traced__Capture__End *end)
 {
 	static const char *const names[] = {
-		"stopped",   "duration", "command exited", "snapshot",
-		"extracted", "shutdown", "no space",	   "failed",
+		"stopped",  "duration", "command exited", "snapshot", "extracted",
+		"shutdown", "no space", "failed",	  "trigger",
 	};
 
 	if (!end)
