@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "daemon/capture/plan/probe_kind.h"
 #include "export/export.h"
 
 /* Exit status of every command. */
@@ -66,6 +67,9 @@ enum option_id {
 	OPT_TRACE_OPTION,
 	OPT_KPROBE,
 	OPT_UPROBE,
+	OPT_FPROBE,
+	OPT_TPROBE,
+	OPT_EPROBE,
 	OPT_TOP_LEVEL,
 	OPT_PID,
 	OPT_THREAD,
@@ -153,9 +157,9 @@ struct event_option {
 };
 
 struct probe_option {
+	enum probe_kind_id kind;
 	const char *definition;
 	const char *filter; /* NULL: none */
-	bool user;	    /* in a program, not in the kernel */
 };
 
 /* A trigger of the kernel; those of tracectl are conditions (on). */
@@ -273,7 +277,8 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
-		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(TRIGGER)
+		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(FPROBE), OPTION(TPROBE), \
+		OPTION(EPROBE), OPTION(TRIGGER)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)

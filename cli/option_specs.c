@@ -223,26 +223,28 @@ static int set_event(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int option_add_probe(struct options *o, const char *definition, bool user, struct error *err)
+static int option_add_probe(struct options *o, enum probe_kind_id kind, const char *definition,
+			    struct error *err)
 {
 	struct probe_option *probe = vec_add_exact(o->probes, o->probe_count);
 
 	if (!probe)
 		return error_errno(err, -ENOMEM, "%s", definition);
-	*probe = (struct probe_option){ definition, NULL, user };
+	*probe = (struct probe_option){ .kind = kind, .definition = definition };
 	o->filter_is_probes = true;
 	return 0;
 }
 
-static int add_kprobe(struct options *o, const char *value, struct error *err)
-{
-	return option_add_probe(o, value, false, err);
-}
-
-static int add_uprobe(struct options *o, const char *value, struct error *err)
-{
-	return option_add_probe(o, value, true, err);
-}
+#define DEFINE_ADD_PROBE(name, kind)                                                               \
+	static int add_##name(struct options *o, const char *value, struct error *err)             \
+	{                                                                                          \
+		return option_add_probe(o, kind, value, err);                                      \
+	}
+DEFINE_ADD_PROBE(kprobe, PROBE_KPROBE)
+DEFINE_ADD_PROBE(uprobe, PROBE_UPROBE)
+DEFINE_ADD_PROBE(fprobe, PROBE_FPROBE)
+DEFINE_ADD_PROBE(tprobe, PROBE_TPROBE)
+DEFINE_ADD_PROBE(eprobe, PROBE_EPROBE)
 
 /* "EVENTS: EXPRESSION"; a filter of the kernel has no colon, but in a text. */
 static bool option_names_events(const char *filter)
@@ -252,7 +254,8 @@ static bool option_names_events(const char *filter)
 
 static int set_filter(struct options *o, const char *value, struct error *err)
 {
-	const char *option = "-e", *of, **filter;
+	const char *of, **filter;
+	char option[16] = "-e";
 
 	if (option_names_events(value))
 		return option_add_word(&o->event_filters, value, err);
@@ -264,7 +267,7 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	if (o->filter_is_probes) {
 		struct probe_option *probe = &o->probes[o->probe_count - 1];
 
-		option = probe->user ? "--uprobe" : "--kprobe";
+		snprintf(option, sizeof(option), "--%s", probe_kinds[probe->kind].name);
 		of = probe->definition;
 		filter = &probe->filter;
 	} else {
@@ -588,6 +591,15 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_UPROBE] = { 0, "uprobe", "PROBE",
 			 "an event in a program: 'p:NAME /PATH:FUNCTION ARGUMENTS'", GROUP_WHAT,
 			 COMPLETE_NOTHING, add_uprobe },
+	[OPT_FPROBE] = { 0, "fprobe", "PROBE",
+			 "a function of the kernel: 'f:NAME FUNCTION[%return] ARGUMENTS'",
+			 GROUP_WHAT, COMPLETE_NOTHING, add_fprobe },
+	[OPT_TPROBE] = { 0, "tprobe", "PROBE",
+			 "a tracepoint of the kernel: 't:NAME TRACEPOINT ARGUMENTS'", GROUP_WHAT,
+			 COMPLETE_NOTHING, add_tprobe },
+	[OPT_EPROBE] = { 0, "eprobe", "PROBE",
+			 "an event made of another: 'e:NAME SYSTEM:EVENT ARGUMENTS'", GROUP_WHAT,
+			 COMPLETE_NOTHING, add_eprobe },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "record in the top-level buffer", GROUP_RARE,
 			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID",

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "daemon/capture/names/metadata.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/spare.h"
 
 /*
@@ -16,9 +17,7 @@
 static struct capture_spare *find_spare(struct capture_spare **spare,
 					const struct capture_request *request)
 {
-	bool with_probes = request->kprobes.count || request->uprobes.count;
-
-	return spare && !with_probes && !request->top_level ? *spare : NULL;
+	return spare && !request->probe_count && !request->top_level ? *spare : NULL;
 }
 
 static int open_ring(struct capture *c, enum subbufs_buffer buffer, const char *instance,
@@ -180,11 +179,13 @@ static void check_size(struct capture *c, const struct capture_request *request)
 			    (unsigned long long)got, (unsigned long long)want);
 }
 
-/* With function tracers any kernel function may appear, whatever the event formats say. */
+/* With function tracers and stacks any kernel function may appear, whatever the event formats say.
+ */
 static bool may_name_functions(const struct capture_request *request)
 {
 	return request->functions.tracer || request->functions.only.count ||
-	       request->options.count || request->sampling.hz || request->top_level;
+	       request->options.count || request->sampling.hz || request->top_level ||
+	       event_triggers_have(request, "stacktrace");
 }
 
 /*

@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/probe_kind.h"
 #include "daemon/capture/rings/sampler.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
@@ -48,6 +49,13 @@ pid_t capture_instance_owner(const char *instance);
 struct capture_event_spec {
 	const char *glob;   /* "sched", "irq:*", "sched:sched_switch", "sched_switch", "*:*" */
 	const char *filter; /* the kernel's filter language, or NULL */
+};
+
+/* An event that the recording makes, in the kernel's code or a program. */
+struct capture_probe {
+	enum probe_kind_id kind;
+	const char *definition; /* plan/probes.h */
+	const char *filter;	/* the kernel's filter language, or NULL */
 };
 
 /* A command of the kernel that runs when an event happens: plan/event_triggers.h. */
@@ -103,9 +111,8 @@ struct capture_request {
 	struct capture_functions functions;
 	const struct capture_trigger *triggers; /* not with top_level */
 	size_t trigger_count;
-	struct capture_words kprobes, uprobes; /* definitions: probes.h */
-	/* One for each probe at the same index, "": none. The list may be shorter. */
-	struct capture_words kprobe_filters, uprobe_filters;
+	const struct capture_probe *probes;
+	size_t probe_count;
 	struct capture_words options; /* trace options: "func_stack_trace", "noirq-info" */
 	/*
 	 * Take what programs write into the top level's trace_marker, too (Linux 6.16). Ignored

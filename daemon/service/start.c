@@ -22,6 +22,7 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->what);
 	free(p->note);
 	free(p->specs);
+	free(p->probes);
 	free(p->triggers);
 	free(p->pids);
 	free(p->processes);
@@ -93,6 +94,23 @@ static int start_check_words(char *const *words, size_t count, const char *what,
 	return r;
 }
 
+static int start_check_probes(const Traced__Control__Start *start, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < start->n_probes && r >= 0; i++) {
+		const Traced__Control__Probe *p = start->probes[i];
+
+		if ((unsigned)p->kind >= PROBE_KINDS)
+			return error_set(err, -EINVAL, "the probe '%.200s' is of no known kind",
+					 p->definition);
+		r = start_check_text(p->definition, "", "probe", err);
+		if (r >= 0)
+			r = start_check_text(p->filter, "", "filter", err);
+	}
+	return r;
+}
+
 static int start_check_texts(const Traced__Control__Start *start, struct error *err)
 {
 	int r = start_check_text(start->profile, "", "name of the profile", err);
@@ -132,15 +150,7 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
 	if (r >= 0)
-		r = start_check_words(start->kprobes, start->n_kprobes, "probe", err);
-	if (r >= 0)
-		r = start_check_words(start->uprobes, start->n_uprobes, "probe", err);
-	if (r >= 0)
-		r = start_check_words(start->kprobe_filters, start->n_kprobe_filters, "filter",
-				      err);
-	if (r >= 0)
-		r = start_check_words(start->uprobe_filters, start->n_uprobe_filters, "filter",
-				      err);
+		r = start_check_probes(start, err);
 	return r;
 }
 
@@ -168,7 +178,7 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		error_set(err, -EINVAL, "there are events to shed, but no limit of the CPU time");
 		return error_hint(err, "add --max-cpu");
 	}
-	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
+	if (start->n_probes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
@@ -262,10 +272,6 @@ static void start_choose_functions(struct start_plan *p)
 	f->depth = start->graph_depth;
 	f->settings = start_words(start->tracer_options, start->n_tracer_options);
 	f->stop_us = start->stop_us;
-	p->request.kprobes = start_words(start->kprobes, start->n_kprobes);
-	p->request.uprobes = start_words(start->uprobes, start->n_uprobes);
-	p->request.kprobe_filters = start_words(start->kprobe_filters, start->n_kprobe_filters);
-	p->request.uprobe_filters = start_words(start->uprobe_filters, start->n_uprobe_filters);
 	p->request.sampling = (struct sampling){
 		.hz = start->sample_hz,
 		.event = *start->sample_event ? start->sample_event : NULL,
@@ -321,7 +327,7 @@ static int start_choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			start_add_spec(p, p->profile->events.items[i], NULL);
 		r = start_add_optional(p, m, err);
-	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes) {
+	} else if (p->request.functions.tracer || start->n_probes) {
 		/* With functions or probes requested, configured events are not added. */
 	} else if (!start->n_events && configured->count) {
 		r = start_add_configured(p, configured);
@@ -351,10 +357,8 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_puts(&what, p->request.functions.tracer);
 	for (size_t i = 0; i < start->n_functions; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", start->functions[i]);
-	for (size_t i = 0; i < start->n_kprobes; i++)
-		buf_printf(&what, "%s%s", what.len ? "; " : "", start->kprobes[i]);
-	for (size_t i = 0; i < start->n_uprobes; i++)
-		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
+	for (size_t i = 0; i < start->n_probes; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->probes[i]->definition);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	for (size_t i = 0; i < start->n_triggers; i++)
@@ -401,6 +405,25 @@ static int start_choose_duration(struct start_plan *p, const struct manager *m, 
 	return 0;
 }
 
+static int start_copy_probes(struct start_plan *p, const Traced__Control__Start *start)
+{
+	p->probes = calloc(start->n_probes + 1, sizeof(*p->probes));
+	if (!p->probes)
+		return -ENOMEM;
+	for (size_t i = 0; i < start->n_probes; i++) {
+		const Traced__Control__Probe *from = start->probes[i];
+
+		p->probes[i] = (struct capture_probe){
+			.kind = (enum probe_kind_id)from->kind,
+			.definition = from->definition,
+			.filter = *from->filter ? from->filter : NULL,
+		};
+	}
+	p->request.probes = p->probes;
+	p->request.probe_count = start->n_probes;
+	return 0;
+}
+
 static int start_copy_triggers(struct start_plan *p, const Traced__Control__Start *start)
 {
 	p->triggers = calloc(start->n_triggers + 1, sizeof(*p->triggers));
@@ -436,7 +459,8 @@ static int start_copy_lists(struct start_plan *p, const Traced__Control__Start *
 	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
 	p->command = calloc(start->n_command + 1, sizeof(*p->command));
 	p->processes = calloc(start->n_processes + 1, sizeof(*p->processes));
-	if (!p->pids || !p->processes || !p->command || start_copy_triggers(p, start) < 0)
+	if (!p->pids || !p->processes || !p->command || start_copy_probes(p, start) < 0 ||
+	    start_copy_triggers(p, start) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	if (start_copy_tasks(p->pids, start->pids, start->n_pids, err) < 0 ||
 	    start_copy_tasks(p->processes, start->processes, start->n_processes, err) < 0)

@@ -17,6 +17,7 @@ struct start_plan {
 	char *clock;
 	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
+	struct capture_probe *probes;
 	struct capture_trigger *triggers;
 	pid_t *pids, *processes;
 	const char **command;

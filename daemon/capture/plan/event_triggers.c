@@ -183,8 +183,7 @@ int event_triggers_check(const struct capture_env *env, const struct capture_req
 		const struct capture_trigger *t = &request->triggers[i];
 		struct action a;
 
-		if (!t->event &&
-		    (!t->probe || t->probe > request->kprobes.count + request->uprobes.count))
+		if (!t->event && (!t->probe || t->probe > request->probe_count))
 			return error_set(err, -EINVAL, "the trigger '%.200s' has no event",
 					 t->action);
 		r = action_parse(&a, t->action, err);

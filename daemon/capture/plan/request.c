@@ -111,28 +111,15 @@ static int request_check_filter(const char *filter, const char *of, struct error
 		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
 }
 
-static int request_check_probe_filters(const struct capture_words *filters,
-				       const struct capture_words *probes, struct error *err)
-{
-	int r = 0;
-
-	if (filters->count > probes->count)
-		return error_set(err, -EINVAL, "there are more filters than probes");
-	for (size_t i = 0; i < filters->count && r == 0; i++)
-		r = request_check_filter(filters->items[i], probes->items[i], err);
-	return r;
-}
-
 static int request_check_filters(const struct capture_request *request, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < request->event_count && r == 0; i++)
 		r = request_check_filter(request->events[i].filter, request->events[i].glob, err);
-	if (r == 0)
-		r = request_check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
-	if (r == 0)
-		r = request_check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+	for (size_t i = 0; i < request->probe_count && r == 0; i++)
+		r = request_check_filter(request->probes[i].filter, request->probes[i].definition,
+					 err);
 	return r;
 }
 
@@ -159,8 +146,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
-	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
-	    !request->uprobes.count)
+	if (!request->event_count && !request->functions.tracer && !request->probe_count)
 		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
