@@ -362,7 +362,7 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
 	for (size_t i = 0; i < start->n_triggers; i++)
-		buf_printf(&what, "; %s%s%s", start->triggers[i]->event,
+		buf_printf(&what, "; %s%s%.100s", start->triggers[i]->event,
 			   *start->triggers[i]->event ? ": " : "", start->triggers[i]->action);
 	for (size_t i = 0; i < p->request.polls.count; i++)
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);

@@ -291,6 +291,14 @@ static void what_is_not_there_is_named(void **state)
 		{ .event = "irq", .action = "stacktrace" },
 		{ .event = "irq:exit", .action = "stacktrace:3 if irq == 1" },
 	};
+	const struct capture_trigger on_off[] = {
+		{ .event = "irq:exit", .action = "traceon" },
+		{ .event = "irq:exit", .action = "traceoff:1 if irq == 1" },
+	};
+	const struct capture_trigger targets[] = {
+		{ .event = "irq:exit", .action = "enable_event:sched:wake" },
+		{ .event = "irq:exit", .action = "disable_event:sched:wake if irq == 1" },
+	};
 	struct capture_request r = request_of(&missing, 1);
 	struct planned p;
 
@@ -304,7 +312,13 @@ static void what_is_not_there_is_named(void **state)
 	assert_non_null(strstr(p.err.hint, "'sched:wake'"));
 	planned_deinit(&p);
 	r = request_of(twice, 2);
-	assert_refused(*state, &r, -EEXIST, "irq:exit has two triggers 'stacktrace'");
+	assert_refused(*state, &r, -EEXIST,
+		       "irq:exit has the triggers 'stacktrace' and 'stacktrace'");
+	r = request_of(on_off, 2);
+	assert_refused(*state, &r, -EEXIST, "irq:exit has the triggers 'traceon' and 'traceoff'");
+	r = request_of(targets, 2);
+	assert_refused(*state, &r, -EEXIST,
+		       "the triggers 'enable_event:sched:wake' and 'disable_event'");
 }
 
 static void users_keep_to_their_events_and_open_fields(void **state)

@@ -277,7 +277,7 @@ static void each_kind_is_told_apart_in_the_readme(void **state _unused_)
 		enum probe_kind_id kind;
 		const char *readme, *probe, *says;
 	} table[] = {
-		{ E, NULL, "sched:sched_switch", "no eprobes (CONFIG_PROBE_EVENTS, Linux 5.15)" },
+		{ E, NULL, "sched:sched_switch", "no eprobes (CONFIG_EPROBE_EVENTS, Linux 5.15)" },
 		{ E, "", "sched:sched_switch", "no eprobes" },
 		{ E, old, "sched:sched_switch", "refuses the probe 'e:sched_switch sched" },
 		{ F, old, "vfs_read", "no fprobes (CONFIG_FPROBE_EVENTS, Linux 6.5)" },

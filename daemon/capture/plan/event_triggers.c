@@ -15,16 +15,19 @@
 #define ACTION_LEN_MAX 3900
 #define TARGET_LEN 200
 
+/* An event has one trigger of each type, and of TYPE_ENABLE one for each target. */
+enum type { TYPE_ONOFF, TYPE_STACK, TYPE_ENABLE };
+
 static const struct command {
 	const char *name;
-	bool has_target;
+	enum type type;
 	const char *config; /* kernels without it lack the command */
 } commands[] = {
-	{ "traceon", false, NULL },
-	{ "traceoff", false, NULL },
-	{ "stacktrace", false, "CONFIG_STACKTRACE" },
-	{ "enable_event", true, NULL },
-	{ "disable_event", true, NULL },
+	{ "traceon", TYPE_ONOFF, NULL },
+	{ "traceoff", TYPE_ONOFF, NULL },
+	{ "stacktrace", TYPE_STACK, "CONFIG_STACKTRACE" },
+	{ "enable_event", TYPE_ENABLE, NULL },
+	{ "disable_event", TYPE_ENABLE, NULL },
 };
 
 struct action {
@@ -53,6 +56,7 @@ static int action_unknown(const char *text, size_t len, struct error *err)
 {
 	_cleanup_free_ char *name = strndup(text, len);
 	const char *names[ARRAY_SIZE(commands)], *best[NEAREST_MAX];
+	size_t near;
 
 	if (!name)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -72,8 +76,10 @@ static int action_unknown(const char *text, size_t len, struct error *err)
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		names[i] = commands[i].name;
 	error_set(err, -EINVAL, "events have no trigger '%.100s'", name);
-	if (nearest_names(name, names, ARRAY_SIZE(names), best))
-		return error_hint(err, "did you mean '%s'?", best[0]);
+	near = nearest_names(name, names, ARRAY_SIZE(names), best);
+	if (near)
+		return error_hint(err, "did you mean '%s'%s%s%s?", best[0], near > 1 ? " or '" : "",
+				  near > 1 ? best[1] : "", near > 1 ? "'" : "");
 	return error_hint(err, "they have traceon, traceoff, stacktrace, enable_event and "
 			       "disable_event");
 }
@@ -131,7 +137,7 @@ static int action_parse(struct action *ret, const char *text, struct error *err)
 			a.command = &commands[i];
 	if (!a.command)
 		return action_unknown(text, len, err);
-	r = a.command->has_target ? action_take_target(&a, text, &p, err) : 0;
+	r = a.command->type == TYPE_ENABLE ? action_take_target(&a, text, &p, err) : 0;
 	if (r == 0)
 		r = action_take_count(text, &p, err);
 	if (r < 0)
@@ -159,7 +165,7 @@ static int check_version(const struct capture_env *env, const struct action *a, 
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", env->proc);
-	if (a->command->has_target || read_file_at(AT_FDCWD, path, 4096, &text) < 0 ||
+	if (a->command->type == TYPE_ENABLE || read_file_at(AT_FDCWD, path, 4096, &text) < 0 ||
 	    !buf_string(&text) || sscanf(text.data, "%u.%u", &major, &minor) != 2 || major > 5 ||
 	    (major == 5 && minor >= 17))
 		return 0;
@@ -254,7 +260,6 @@ static int find_target(struct trigger_targets *ret, const struct action *a,
 	return 0;
 }
 
-/* The kernel has one trigger of a kind, and of a target, for an event. */
 static int check_twice(const struct plan *plan, const char *file, const char *name,
 		       const struct action *a, struct error *err)
 {
@@ -263,11 +268,17 @@ static int check_twice(const struct plan *plan, const char *file, const char *na
 
 		if (strcmp(plan->steps[i].file, file) != 0 ||
 		    action_parse(&other, plan->steps[i].value, NULL) < 0 ||
-		    other.command != a->command || strcmp(other.target, a->target) != 0)
+		    other.command->type != a->command->type || strcmp(other.target, a->target) != 0)
 			continue;
-		error_set(err, -EEXIST, "the event %s has two triggers '%s%s%s'", name,
-			  a->command->name, *a->target ? ":" : "", a->target);
-		return error_hint(err, "join their filters: if (...) || (...)");
+		error_set(
+			err, -EEXIST,
+			"the event %s has the triggers '%s%s%s' and '%s': the kernel takes one of "
+			"both",
+			name, other.command->name, *a->target ? ":" : "", a->target,
+			a->command->name);
+		return other.command == a->command
+			       ? error_hint(err, "join their filters: if (...) || (...)")
+			       : error_hint(err, "put one of them on another event");
 	}
 	return 0;
 }

@@ -291,7 +291,7 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 
 	if (!kind)
 		return error_errno(err, code, "cannot write to %s", s->file);
-	if (!probe_kind_exists(fs, kind)) {
+	if (!probe_kind_exists(fs, NULL, kind)) {
 		error_set(err, -EOPNOTSUPP, "this kernel has no %ss (%s)", kind->name,
 			  kind->config);
 		return error_hint(err, "'tracectl doctor' tells which probes it has");
@@ -311,6 +311,9 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		probes_put_log(last, &log);
 	error_set(err, code, "the kernel refuses the probe '%.200s': %s%s", buf_string(&text) ?: "",
 		  strerror(-code), buf_string(&log) ?: "");
+	if (kind->readme && code == -EINVAL && !log.len)
+		return error_hint(err, "the kernel gives no reason; one without %s says the same",
+				  kind->config);
 	if (strcmp(kind->name, "kprobe") == 0 || strcmp(kind->name, "fprobe") == 0)
 		probe_no_function(s, fs, err);
 	return code;
