@@ -6,9 +6,10 @@ that they are gone afterwards."""
 import os
 import pathlib
 import re
+import time
 
-from common import (INSTANCES, TRACEFS, append, check, extracted, of_a_guest, put_back, record, same_text,
-                    settings, some_files, text_of)
+from common import (INSTANCES, TRACEFS, append, check, extracted, is_recording, of_a_guest, put_back, record,
+                    same_text, settings, some_files, text_of)
 from harness import entry_of
 
 
@@ -53,6 +54,114 @@ def filtered(test):
     check(sizes.count((str(os.getpid()), "0x7")) == 20, f"not twenty reads of 7 bytes among {sizes}")
     check({size for _, size in sizes} == {"0x7"}, f"others than of 7 bytes: {sizes}")
     check(not re.search(rf"-{os.getpid()} .*: other: ", text), "a task that is filtered out is there")
+
+
+def lacks(test, kind):
+    """What a kernel lacks for a kind of probes, as doctor says; None: nothing."""
+    told = next(line for line in test.run("doctor").out.splitlines() if re.match(r"\S+ +probes ", line))
+    missing = re.search(rf"no {kind}s \(([^)]*)\)", told)
+    check(missing or re.search(rf"\b{kind}s\b", told), told)
+    return missing and missing[1]
+
+
+def is_refused(test, kind, definition):
+    """A kernel without this kind: the refusal names the configuration."""
+    config = lacks(test, kind)
+    if not config:
+        return False
+    before = settings()
+    done = test.run("record", "-t", "100ms", f"--{kind}", definition, "-o", "out.txt")
+    check(done.status == 1 and config in done.err, f"{kind}: {done}")
+    put_back(before)
+    return True
+
+
+def by_fprobes(test):
+    """The arguments have names, where the kernel has its types."""
+    if is_refused(test, "fprobe", "vfs_read"):
+        return
+    fd = os.open("/proc/self/exe", os.O_RDONLY)
+    try:
+        record(test, "--fprobe", "f:entered vfs_read count", "-f", "count == 7", "--fprobe",
+               "vfs_read%return ret=$retval:s64", "-f", "ret == 7", "--fprobe", "f:all vfs_read $arg*", "-o", "out.txt",
+               during=lambda: [os.pread(fd, n, 0) for n in (7, 8) * 20])
+    finally:
+        os.close(fd)
+    text = text_of(test)
+    for wanted in (rf"-{os.getpid()} .*: entered: \(vfs_read\+0x[0-9a-f]+/0x[0-9a-f]+\) count=(?:7|0x7)$",
+                   rf"-{os.getpid()} .*: vfs_read__return: \(\w+\+0x[0-9a-f]+/0x[0-9a-f]+ <- vfs_read\) ret=7$",
+                   rf"-{os.getpid()} .*: all: \(vfs_read\+.*\) file=\S+ buf=\S+ count=\S+ pos=\S+$"):
+        check(len(re.findall(wanted, text, re.M)) >= 20, f"no /{wanted}/ in\n{text[-1500:]}")
+    check(not re.search(r": entered: .* count=(?!7$|0x7$)", text, re.M), "others than of 7 bytes")
+
+
+def by_tracepoints(test):
+    """A tracepoint's argument that its event does not have."""
+    if is_refused(test, "tprobe", "sched_switch"):
+        return
+    record(test, "--tprobe", "t:switched sched_switch from=prev->pid to=next->pid stack=prev->stack", "-e",
+           "sched:sched_switch", "-o", "out.txt")
+    text = text_of(test)
+    own = re.findall(r": switched: \(\S+\) from=(\d+) to=(\d+) stack=0x[0-9a-f]+$", text, re.M)
+    kernels = re.findall(r": sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+) ", text)
+    check(len(own) >= 10 and own == kernels, f"{len(own)} and {len(kernels)} switches; {text[-1500:]}")
+
+
+def by_events(test):
+    """An event made of another: what a pointer of it shows."""
+    if is_refused(test, "eprobe", "sched:sched_switch"):
+        return
+    record(test, "--eprobe", "e:opens syscalls:sys_enter_openat file=+0($filename):ustring", "--eprobe",
+           "sched:sched_switch to=$next_pid:s32", "-f", f"to == {os.getpid()}", "-o", "out.txt",
+           during=lambda: [pathlib.Path("/proc/self/limits").read_text() for _ in range(20)])
+    text = text_of(test)
+    check(len(re.findall(rf'-{os.getpid()} .*: opens: .*file="/proc/self/limits"$', text, re.M)) == 20, text[-1500:])
+    check(set(re.findall(r": sched_switch: .*to=(\d+)$", text, re.M)) <= {str(os.getpid())}, text[-1500:])
+    before = settings()
+    done = test.run("record", "-t", "100ms", "--eprobe", "e:x sched:sched_swich", "-o", "refused.txt")
+    check(done.status == 1 and "refuses the probe 'e:x sched.sched_swich'" in done.err, done)
+    put_back(before)
+
+
+def with_triggers(test):
+    """The stacks of a probe, and a probe that ends the recording."""
+    before = settings()
+    process = test.start("record", "-t", "120s", "--name", test.name, "--kprobe", "p:opened vfs_open", "--trigger",
+                         "stacktrace:3", "--kprobe", "p:read vfs_read count=%dx", "--trigger", "traceoff if count == 7",
+                         "-o", "out.txt")
+    fd = os.open("/proc/self/exe", os.O_RDONLY)
+    try:
+        until = time.monotonic() + 100
+        while process.poll() is None and time.monotonic() < until:
+            some_files()
+            if is_recording(test):
+                os.pread(fd, 7, 0)
+            time.sleep(0.2)
+    finally:
+        os.close(fd)
+    done = test.finish(process, 120)
+    check(done.status == 0 and "a trigger ended the recording" in done.err, done)
+    put_back(before)
+    text = text_of(test)
+    check(len(re.findall(r": <stack trace>\n(?: => .*\n)* => .*open", text)) == 3, text[-1500:])
+    check(re.search(r": read: .* count=0x7$", text, re.M), "the event that ended it is missing")
+
+
+def of_dynamic_events_killed(test):
+    if is_refused(test, "eprobe", "sched:sched_switch"):
+        return
+    before = settings()
+    more = [] if lacks(test, "fprobe") else ["--fprobe", "f:mine vfs_read", "--tprobe", "t:point sched_switch"]
+    done = test.run("start", "--eprobe", "e:killed sched:sched_switch to=$next_pid", *more, "--trigger", "stacktrace:1",
+                    "--name", "x")
+    check(done.status == 0, f"start: {done}")
+    check(settings()["dynamic_events"] != before["dynamic_events"], "there is no probe")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    put_back(before)
 
 
 def every_format(test):
@@ -144,6 +253,11 @@ def main():
     test.case("a program", a_program, daemon=True)
     test.case("a function of a library by its name", a_function_by_its_name, daemon=True)
     test.case("filters", filtered, daemon=True)
+    test.case("functions by fprobes", by_fprobes, daemon=True)
+    test.case("tracepoints", by_tracepoints, daemon=True)
+    test.case("events of events", by_events, daemon=True)
+    test.case("triggers", with_triggers, daemon=True)
+    test.case("dynamic events of a killed one", of_dynamic_events_killed, daemon=True)
     test.case("in every format", every_format, daemon=True)
     test.case("the kernel's text", the_kernels_text, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
