@@ -133,6 +133,7 @@ enum option_id {
 	OPT_BATCH,
 	OPT_DECAY,
 	OPT_FIELDS,
+	OPT_PROBE,
 	OPT_CSV,
 	OPT_JSON,
 	OPT_QUIET,
@@ -229,7 +230,7 @@ struct options {
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
 	uint64_t size; /* bytes of the boot recorder's ring; 0: not given */
-	bool watch, batch, decay, fields, csv, summary, last_boot, write;
+	bool watch, batch, decay, fields, probe, csv, summary, last_boot, write;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
 	bool own_status;     /* of a recorded command's status, only our part counts */

@@ -195,6 +195,7 @@ DEFINE_SET_FLAG(batch)
 DEFINE_SET_FLAG(decay)
 DEFINE_SET_FLAG(csv)
 DEFINE_SET_FLAG(fields)
+DEFINE_SET_FLAG(probe)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
@@ -742,6 +743,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_batch },
 	[OPT_DECAY] = { 0, "decay", NULL, "with --batch: means over some seconds, not of each one",
 			GROUP_WHERE, COMPLETE_NOTHING, set_decay },
+	[OPT_PROBE] = { 0, "probe", NULL,
+			"list functions and tracepoints that probes can be made of", GROUP_WHAT,
+			COMPLETE_NOTHING, set_probe },
 	[OPT_FIELDS] = { 0, "fields", NULL, "also fields, types, and operators for filters",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_fields },
 	[OPT_CSV] = { 0, "csv", NULL, "print comma-separated values", GROUP_WHERE, COMPLETE_NOTHING,

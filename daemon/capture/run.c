@@ -174,7 +174,7 @@ int capture_set_tracing(struct capture *c, bool on)
 	r = run_set_tracing(&c->run, on) ?: noted;
 	/* Removing triggers takes long: tracing goes off first, and again if one turned it on. */
 	if (!on && s->may_go_on) {
-		plan_undo(&s->triggers, s->env.tracefs);
+		plan_undo(&s->triggers.before, s->env.tracefs);
 		r = run_set_tracing(&c->run, false) ?: r;
 	}
 	if (on && r == 0 && run_copy_marks(&c->run, true) < 0)
@@ -249,7 +249,7 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 		return error_errno(err, r, "cannot write the capture stream");
 	/* The rest of the start is short; to measure it would leave events. */
 	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	r = setup_arm(&c->setup, err);
+	r = setup_arm(&c->setup, false, err);
 	if (r < 0)
 		return r;
 	r = capture_set_tracing(c, true);
@@ -258,6 +258,9 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 				   c->setup.instance);
 	run->running = true;
 	run->start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	r = setup_arm(&c->setup, true, err);
+	if (r < 0)
+		return r;
 	capture_sync_start(c);
 	r = run_start_sampling(c);
 	if (r < 0)

@@ -174,6 +174,7 @@ def refusals(test):
     switch = ["-e", "sched:sched_switch"]
     for arguments, words in (
             (["--trigger", "stacktrace if prev_stat & 2"], ["refuses the trigger", r"\^", "did you mean 'prev_state'"]),
+            (["--trigger", "stacktrace:3 if prev_stat & 2"], ["refuses the trigger", r"\^", "did you mean 'prev_state'"]),
             (["--trigger", "stacktrace if prev_state & "], ["refuses the trigger", r"\^"]),
             (["--trigger", 'stacktrace if prev_comm == "' + "x" * 3000 + '"'], ["refuses the trigger"]),
             (["--trigger", "stacktrace if " + "(" * 3800], ["refuses the trigger"]),

@@ -189,7 +189,7 @@ static void a_trigger_without_an_event_is_refused(void **state)
 }
 
 struct planned {
-	struct plan plan;
+	struct trigger_plans plans;
 	struct trigger_targets targets;
 	struct error err;
 	int r;
@@ -201,13 +201,13 @@ static void plan_of(struct planned *p, const struct fixture *f, const struct cap
 	const struct probe_list probes = { .specs = &mine, .count = 1 };
 
 	*p = (struct planned){ .err = ERROR_INIT };
-	p->r = event_triggers_plan(&p->plan, f->fs, r, &probes, "traced-1-x", names,
+	p->r = event_triggers_plan(&p->plans, f->fs, r, &probes, "traced-1-x", names,
 				   ARRAY_SIZE(names), &p->targets, &p->err);
 }
 
 static void planned_deinit(struct planned *p)
 {
-	plan_deinit(&p->plan);
+	trigger_plans_deinit(&p->plans);
 	trigger_targets_deinit(&p->targets);
 	error_deinit(&p->err);
 }
@@ -222,9 +222,10 @@ static void each_matched_event_gets_the_trigger(void **state)
 	};
 	static const struct {
 		const char *file, *value;
-	} wanted[] = {
+	} after[] = {
 		{ "events/irq/entry/trigger", "stacktrace:3 if irq == 1" },
 		{ "events/irq/exit/trigger", "stacktrace:3 if irq == 1" },
+	}, before[] = {
 		{ "events/irq/entry/trigger", "enable_event:sched:wake" },
 		/* The kernel would act before the event is recorded. */
 		{ "events/irq/exit/trigger", "traceoff:1 if common_pid >= 0" },
@@ -236,11 +237,17 @@ static void each_matched_event_gets_the_trigger(void **state)
 	plan_of(&p, *state, &r);
 	if (p.r < 0)
 		fail_msg("%s", p.err.message);
-	assert_int_equal(p.plan.count, ARRAY_SIZE(wanted));
-	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
-		assert_string_equal(p.plan.steps[i].file, wanted[i].file);
-		assert_string_equal(p.plan.steps[i].value, wanted[i].value);
-		assert_string_equal(p.plan.steps[i].instance, "traced-1-x");
+	assert_int_equal(p.plans.before.count, ARRAY_SIZE(before));
+	assert_int_equal(p.plans.after.count, ARRAY_SIZE(after));
+	for (size_t i = 0; i < ARRAY_SIZE(before); i++) {
+		assert_string_equal(p.plans.before.steps[i].file, before[i].file);
+		assert_string_equal(p.plans.before.steps[i].value, before[i].value);
+		assert_string_equal(p.plans.before.steps[i].instance, "traced-1-x");
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(after); i++) {
+		assert_string_equal(p.plans.after.steps[i].file, after[i].file);
+		assert_string_equal(p.plans.after.steps[i].value, after[i].value);
+		assert_string_equal(p.plans.after.steps[i].instance, "traced-1-x");
 	}
 	assert_int_equal(p.targets.count, 1);
 	assert_string_equal(p.targets.names[0], "sched:wake");

@@ -34,7 +34,14 @@ struct action {
 	const struct command *command;
 	char target[TARGET_LEN]; /* "SYSTEM:EVENT"; "": none */
 	const char *filter;	 /* in the text; NULL: none */
+	bool counted;
 };
+
+void trigger_plans_deinit(struct trigger_plans *p)
+{
+	plan_deinit(&p->before);
+	plan_deinit(&p->after);
+}
 
 void trigger_targets_deinit(struct trigger_targets *t)
 {
@@ -109,7 +116,7 @@ static int action_take_target(struct action *a, const char *text, const char **p
 }
 
 /* Takes ":N" at *p, where there is one. The kernel would read octal and hexadecimal numbers. */
-static int action_take_count(const char *text, const char **p, struct error *err)
+static int action_take_count(struct action *a, const char *text, const char **p, struct error *err)
 {
 	const char *digits = *p + 1;
 	size_t len;
@@ -120,6 +127,7 @@ static int action_take_count(const char *text, const char **p, struct error *err
 	if (!len || len > 9 || *digits == '0')
 		return action_wrong(text, digits, "a count is a number from 1 to 999999999", err);
 	*p = digits + len;
+	a->counted = true;
 	return 0;
 }
 
@@ -139,7 +147,7 @@ static int action_parse(struct action *ret, const char *text, struct error *err)
 		return action_unknown(text, len, err);
 	r = a.command->type == TYPE_ENABLE ? action_take_target(&a, text, &p, err) : 0;
 	if (r == 0)
-		r = action_take_count(text, &p, err);
+		r = action_take_count(&a, text, &p, err);
 	if (r < 0)
 		return r;
 	p += strspn(p, " \t");
@@ -292,15 +300,21 @@ static const char *always(const struct action *a)
 	return strcmp(a->command->name, "traceoff") == 0 && !a->filter ? " if common_pid >= 0" : "";
 }
 
-static int plan_one(struct plan *plan, const struct capture_trigger *t, const struct action *a,
-		    const char *name, const char *instance, struct error *err)
+static int plan_one(struct trigger_plans *plans, const struct capture_trigger *t,
+		    const struct action *a, const char *name, const char *instance,
+		    struct error *err)
 {
+	/* traceon and traceoff count only what they change. */
+	struct plan *plan =
+		a->counted && a->command->type != TYPE_ONOFF ? &plans->after : &plans->before;
 	_cleanup_free_ char *action = NULL;
 	char path[512];
 	int r;
 
 	event_file(name, "trigger", path, sizeof(path));
-	r = check_twice(plan, path, name, a, err);
+	r = check_twice(&plans->before, path, name, a, err);
+	if (r == 0)
+		r = check_twice(&plans->after, path, name, a, err);
 	if (r < 0)
 		return r;
 	if (asprintf(&action, "%s%s", t->action, always(a)) < 0) {
@@ -311,7 +325,7 @@ static int plan_one(struct plan *plan, const struct capture_trigger *t, const st
 	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-int event_triggers_plan(struct plan *plan, const struct tracefs *fs,
+int event_triggers_plan(struct trigger_plans *plans, const struct tracefs *fs,
 			const struct capture_request *request, const struct probe_list *probes,
 			const char *instance, const char *const *names, size_t name_count,
 			struct trigger_targets *ret, struct error *err)
@@ -339,7 +353,7 @@ int event_triggers_plan(struct plan *plan, const struct tracefs *fs,
 		if (r == 0)
 			r = find_target(ret, &a, request, names, name_count, err);
 		for (size_t k = 0; k < matches.count && r == 0; k++)
-			r = plan_one(plan, t, &a, matches.items[k].name, instance, err);
+			r = plan_one(plans, t, &a, matches.items[k].name, instance, err);
 	}
 	return r;
 }

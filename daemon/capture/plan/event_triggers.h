@@ -13,6 +13,15 @@
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 
+/*
+ * The kernel counts a trigger's actions also while tracing is off. So triggers with a count are set
+ * after tracing is turned on, and the others before, so that no event is without them.
+ */
+struct trigger_plans {
+	struct plan before, after;
+};
+void trigger_plans_deinit(struct trigger_plans *p);
+
 /* Names of events that triggers may enable. Their formats must be in the stream. */
 struct trigger_targets {
 	const char **names; /* owned; the strings are the kernel's list's */
@@ -38,7 +47,7 @@ size_t event_triggers_specs(const struct capture_request *request,
  * Finds the events and adds a step for each trigger. Errors as event_matches_find(). With
  * request->bounds.hide_addresses, filters are checked as those of events.
  */
-int event_triggers_plan(struct plan *plan, const struct tracefs *fs,
+int event_triggers_plan(struct trigger_plans *plans, const struct tracefs *fs,
 			const struct capture_request *request, const struct probe_list *probes,
 			const char *instance, const char *const *names, size_t name_count,
 			struct trigger_targets *ret, struct error *err);

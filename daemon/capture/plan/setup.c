@@ -171,16 +171,18 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	return 0;
 }
 
-int setup_arm(struct capture_setup *s, struct error *err)
+int setup_arm(struct capture_setup *s, bool after, struct error *err)
 {
-	return plan_apply(&s->triggers, s->env.tracefs, &s->journal, err);
+	return plan_apply(after ? &s->triggers.after : &s->triggers.before, s->env.tracefs,
+			  &s->journal, err);
 }
 
 void setup_deinit(struct capture_setup *s)
 {
 	/* Triggers that stay end with their instance, or are undone from the journal with it. */
-	plan_undo(&s->triggers, s->env.tracefs);
-	plan_deinit(&s->triggers);
+	plan_undo(&s->triggers.after, s->env.tracefs);
+	plan_undo(&s->triggers.before, s->env.tracefs);
+	trigger_plans_deinit(&s->triggers);
 	free(s->off_by);
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
 	cpu_set_deinit(&s->cpus);

@@ -27,7 +27,7 @@ struct capture_setup {
 	bool may_go_on;	     /* an event's trigger may turn tracing on */
 
 	struct plan plan;
-	struct plan triggers; /* of events; applied at the start, undone before the plan */
+	struct trigger_plans triggers; /* undone before the plan */
 	struct journal journal;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	const char *main; /* the instance; NULL: the top level */
@@ -63,7 +63,7 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 /* Makes the instances and applies the request to them. */
 int setup_apply(struct capture_setup *s, const struct setup_events *e,
 		struct capture_report *report, struct error *err);
-/* Sets the triggers of events: the last step before tracing is turned on. */
-int setup_arm(struct capture_setup *s, struct error *err);
+/* Sets triggers of events, right before tracing is turned on, or right after it. */
+int setup_arm(struct capture_setup *s, bool after, struct error *err);
 /* Undoes everything in the kernel. */
 void setup_deinit(struct capture_setup *s);

@@ -111,16 +111,29 @@ def by_events(test):
     """An event made of another: what a pointer of it shows."""
     if is_refused(test, "eprobe", "sched:sched_switch"):
         return
-    record(test, "--eprobe", "e:opens syscalls:sys_enter_openat file=+0($filename):ustring", "--eprobe",
+    record(test, "--eprobe", "e:opens syscalls:sys_enter_openat dfd=$dfd:s32 file=+0($filename):ustring", "--eprobe",
            "sched:sched_switch to=$next_pid:s32", "-f", f"to == {os.getpid()}", "-o", "out.txt",
            during=lambda: [pathlib.Path("/proc/self/limits").read_text() for _ in range(20)])
     text = text_of(test)
-    check(len(re.findall(rf'-{os.getpid()} .*: opens: .*file="/proc/self/limits"$', text, re.M)) == 20, text[-1500:])
+    # Linux 6.1 does not find the text.
+    file = "/proc/self/limits" if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) > (6, 1) else ""
+    check(len(re.findall(rf'-{os.getpid()} .*: opens: .*dfd=-100 file="{file}"$', text, re.M)) == 20, text[-1500:])
     check(set(re.findall(r": sched_switch: .*to=(\d+)$", text, re.M)) <= {str(os.getpid())}, text[-1500:])
     before = settings()
     done = test.run("record", "-t", "100ms", "--eprobe", "e:x sched:sched_swich", "-o", "refused.txt")
     check(done.status == 1 and "refuses the probe 'e:x sched.sched_swich'" in done.err, done)
     put_back(before)
+
+
+def places(test):
+    """What probes can be made of, with arguments."""
+    done = test.run("events", "--probe", "vfs_read", "sched_switch")
+    check(done.status == 0 and re.search(r"^function +ssize_t vfs_read\(struct file \*file, char \*buf, "
+                                         r"size_t count, loff_t \*pos\)$", done.out, re.M), done)
+    check(re.search(r"^tracepoint +sched_switch\(bool preempt, struct task_struct \*prev, struct task_struct \*next",
+                    done.out, re.M), done)
+    done = test.run("events", "--probe", "vfs_raed")
+    check(done.status == 1 and "vfs_read" in done.err, done)
 
 
 def with_triggers(test):
@@ -143,7 +156,8 @@ def with_triggers(test):
     check(done.status == 0 and "a trigger ended the recording" in done.err, done)
     put_back(before)
     text = text_of(test)
-    check(len(re.findall(r": <stack trace>\n(?: => .*\n)* => .*open", text)) == 3, text[-1500:])
+    found = re.findall(r": <stack trace>\n((?: => .*\n)+)", text)
+    check(len(found) == 3 and all("vfs_open" in stack or "do_" in stack for stack in found), f"{found}")
     check(re.search(r": read: .* count=0x7$", text, re.M), "the event that ended it is missing")
 
 
@@ -187,7 +201,7 @@ def the_kernels_text(test):
         wanted = (instance / "trace").read_text()
         check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
         (instance / "events/kprobes/enable").write_text("0")
-        done = test.run("record", "-t", "200ms", "-e", "kprobes:unit", "-o", "named.txt")
+        done = test.run("record", "-e", "kprobes:unit", "-o", "named.txt", "--", "cat", "/proc/self/stat")
         check(done.status == 0, f"record: {done}")
     finally:
         (instance / "events/enable").write_text("0")
@@ -256,6 +270,7 @@ def main():
     test.case("functions by fprobes", by_fprobes, daemon=True)
     test.case("tracepoints", by_tracepoints, daemon=True)
     test.case("events of events", by_events, daemon=True)
+    test.case("places", places)
     test.case("triggers", with_triggers, daemon=True)
     test.case("dynamic events of a killed one", of_dynamic_events_killed, daemon=True)
     test.case("in every format", every_format, daemon=True)
