@@ -24,6 +24,15 @@ static struct capture_request request_of(const struct capture_probe *probe)
 	return (struct capture_request){ .name = "unit", .probes = probe, .probe_count = 1 };
 }
 
+static void open_events(struct fake_root *root, struct tracefs **fs)
+{
+	fake_root_init(root);
+	fake_dir(root, "events");
+	fake_dir(root, "instances");
+	fake_file(root, "available_events", "sched:sched_switch\nsyscalls:sys_enter_openat\n");
+	assert_int_equal(tracefs_open(fs, root->path, NULL), 0);
+}
+
 static void a_definition_becomes_a_line(void **state _unused_)
 {
 	static const struct {
@@ -62,13 +71,17 @@ static void a_definition_becomes_a_line(void **state _unused_)
 		  "e:" GROUP "/o syscalls/sys_enter_openat f=+0($filename):ustring\n", NULL },
 	};
 
+	struct fake_root root;
+	struct tracefs *fs;
+
+	open_events(&root, &fs);
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		const struct capture_probe probe = { table[i].kind, table[i].text, NULL };
 		const struct capture_request r = request_of(&probe);
 		struct probe_list list = { 0 };
 		struct plan plan = { 0 };
 
-		assert_int_equal(probes_check(&r, NULL), 0);
+		assert_int_equal(probes_check(&r, fs, NULL), 0);
 		assert_int_equal(probes_plan(&plan, &r, GROUP, &list, NULL), 0);
 		assert_int_equal(plan.count, 1);
 		assert_string_equal(plan.steps[0].file, probe_kinds[table[i].kind].file);
@@ -85,6 +98,28 @@ static void a_definition_becomes_a_line(void **state _unused_)
 		plan_deinit(&plan);
 		probe_list_deinit(&list);
 	}
+	tracefs_free(fs);
+	fake_root_deinit(&root);
+}
+
+static void an_event_that_is_missing_is_named(void **state _unused_)
+{
+	static const struct capture_probe probes[] = { { E, "sched.sched_swich", NULL },
+						       { E, "e:x sched:*", NULL } };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_request r = request_of(&probes[0]);
+	struct fake_root root;
+	struct tracefs *fs;
+
+	open_events(&root, &fs);
+	assert_int_equal(probes_check(&r, fs, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "'sched:sched_swich'"));
+	assert_non_null(strstr(err.hint, "'sched:sched_switch'"));
+	error_deinit(&err);
+	r = request_of(&probes[1]);
+	assert_int_equal(probes_check(&r, fs, &err), -EINVAL);
+	tracefs_free(fs);
+	fake_root_deinit(&root);
 }
 
 static void a_wrong_one_is_explained(void **state _unused_)
@@ -120,7 +155,7 @@ static void a_wrong_one_is_explained(void **state _unused_)
 		const struct capture_request r = request_of(&probe);
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		assert_int_equal(probes_check(&r, &err), -EINVAL);
+		assert_int_equal(probes_check(&r, NULL, &err), -EINVAL);
 		if (!strstr(err.message, table[i].says) || !strstr(err.hint, table[i].hint))
 			fail_msg("'%s': %s (%s)", table[i].text, err.message, err.hint);
 	}
@@ -307,6 +342,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_definition_becomes_a_line),
+		cmocka_unit_test(an_event_that_is_missing_is_named),
 		cmocka_unit_test(a_wrong_one_is_explained),
 		cmocka_unit_test(names_are_recognized),
 		cmocka_unit_test(filters_are_of_their_probe),

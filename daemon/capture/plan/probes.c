@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/capture/tracefs/events.h"
 #include "daemon/capture/tracefs/function_list.h"
 
 #define NAME_LEN 48
@@ -151,7 +152,26 @@ static int definition_parse(struct definition *d, const struct capture_probe *pr
 	return r;
 }
 
-int probes_check(const struct capture_request *request, struct error *err)
+/* The event of an eprobe exists. Its name is "SYSTEM:EVENT", or has a dot or a slash there. */
+static int definition_check_event(const struct definition *d, struct tracefs *fs, struct error *err)
+{
+	_cleanup_event_matches_ struct event_matches matches = { 0 };
+	_cleanup_free_ char *name = strndup(d->place, d->place_len);
+	const struct capture_event_spec spec = { .glob = name };
+	const char *const *names;
+	size_t count;
+	int r;
+
+	if (!name)
+		return error_set(err, -ENOMEM, "out of memory");
+	name[strcspn(name, ":./")] = ':';
+	if (strpbrk(name, "*?["))
+		return error_set(err, -EINVAL, "'%s' is not the name of one event", name);
+	r = tracefs_events(fs, &names, &count, err);
+	return r < 0 ? r : event_matches_find(&matches, &spec, 1, NULL, names, count, err);
+}
+
+int probes_check(const struct capture_request *request, struct tracefs *fs, struct error *err)
 {
 	int r = 0;
 
@@ -159,6 +179,8 @@ int probes_check(const struct capture_request *request, struct error *err)
 		struct definition d;
 
 		r = definition_parse(&d, &request->probes[i], err);
+		if (r == 0 && d.kind == &probe_kinds[PROBE_EPROBE])
+			r = definition_check_event(&d, fs, err);
 	}
 	return r;
 }
@@ -314,6 +336,8 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 	if (kind->readme && code == -EINVAL && !log.len)
 		return error_hint(err, "the kernel gives no reason; one without %s says the same",
 				  kind->config);
+	if (kind == &probe_kinds[PROBE_TPROBE])
+		return error_hint(err, "'tracectl events --probe' lists the tracepoints");
 	if (strcmp(kind->name, "kprobe") == 0 || strcmp(kind->name, "fprobe") == 0)
 		probe_no_function(s, fs, err);
 	return code;

@@ -23,9 +23,9 @@ void probe_list_deinit(struct probe_list *l);
 /*
  * Checks definitions written as in the kernel's files (probe_kind.h), but without a group: "p:NAME
  * PLACE ARGUMENTS". A missing name is made from the place, and a missing "p" is added. -EINVAL
- * explains what is wrong.
+ * explains what is wrong; -ENOENT: an eprobe's event is not in fs.
  */
-int probes_check(const struct capture_request *request, struct error *err);
+int probes_check(const struct capture_request *request, struct tracefs *fs, struct error *err);
 /* Adds a step for each probe, and its event to ret. */
 int probes_plan(struct plan *plan, const struct capture_request *request, const char *group,
 		struct probe_list *ret, struct error *err);

@@ -161,7 +161,7 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (r == 0)
 		r = request_check_cpus(env, request->cpus, err);
 	if (r == 0)
-		r = probes_check(request, err);
+		r = probes_check(request, env->tracefs, err);
 	if (r == 0)
 		r = event_triggers_check(env, request, err);
 	if (r == 0)
