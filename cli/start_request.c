@@ -136,6 +136,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_graph_roots = o->graph_roots.count;
 	s.message.options = (char **)o->trace_options.items;
 	s.message.n_options = o->trace_options.count;
+	s.message.conditions = (char **)o->on.items;
+	s.message.n_conditions = o->on.count;
 	s.message.tracer_options = (char **)o->tracer_options.items;
 	s.message.n_tracer_options = o->tracer_options.count;
 	s.message.stop_us = o->stop_us;

@@ -150,6 +150,8 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
 	if (r >= 0)
+		r = start_check_words(start->conditions, start->n_conditions, "condition", err);
+	if (r >= 0)
 		r = start_check_probes(start, err);
 	return r;
 }
@@ -182,7 +184,7 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_functions > START_WORDS_MAX || start->n_functions_not > START_WORDS_MAX ||
 	    start->n_graph_roots > START_WORDS_MAX || start->n_options > START_WORDS_MAX ||
-	    start->n_polls > START_WORDS_MAX)
+	    start->n_polls > START_WORDS_MAX || start->n_conditions > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d functions, options or polled files",
 				 START_WORDS_MAX);
 	if (m->session_count >= m->config.sessions) {
@@ -366,6 +368,8 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 			   *start->triggers[i]->event ? ": " : "", start->triggers[i]->action);
 	for (size_t i = 0; i < p->request.polls.count; i++)
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
+	for (size_t i = 0; i < start->n_conditions; i++)
+		buf_printf(&what, "; on %s", start->conditions[i]);
 	if (!buf_string(&what))
 		return error_errno(err, -ENOMEM, "session");
 	p->what = TAKE_PTR(what.data);

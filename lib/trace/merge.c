@@ -4,7 +4,8 @@
  *
  * The recorder reads each CPU's ring in turn, so the stream has the sub-buffers of one CPU in time
  * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
- * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record:
+ * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record
+ * (a copy of the time lies beside the pointer: a comparison reads no cursor):
  *
  * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (chunk_cursor.h)
  * 	           \  |    /
@@ -77,6 +78,12 @@ struct cursor {
 	uint64_t lost;
 };
 
+/* A cursor in the heap. */
+struct queued {
+	uint64_t ts; /* of its next record */
+	struct cursor *cursor;
+};
+
 struct merge {
 	const struct page_layout *layout;
 	const struct ring_index *ring;
@@ -86,7 +93,7 @@ struct merge {
 	uint64_t limit;		 /* stop at chunks from this offset on */
 	struct cursor **cursors; /* owned, with their elements; sorted by CPU */
 	size_t cursor_count;
-	struct cursor **heap;
+	struct queued *heap;
 	size_t heap_count;
 	struct cursor *current; /* the CPU of the last record given out */
 	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
@@ -95,8 +102,15 @@ struct merge {
 	struct merge_gaps gaps;
 };
 
-DEFINE_HEAP(cursor_heap, struct cursor *,
-	    a->next.ts < b->next.ts || (a->next.ts == b->next.ts && a->cpu < b->cpu));
+DEFINE_HEAP(cursor_heap, struct queued,
+	    a.ts < b.ts || (a.ts == b.ts && a.cursor->cpu < b.cursor->cpu));
+
+/* The cursor at the heap's top has another next record. */
+static void merge_sift(struct merge *m)
+{
+	m->heap[0].ts = m->heap[0].cursor->next.ts;
+	cursor_heap_sift_down(m->heap, m->heap_count, 0);
+}
 
 static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
 {
@@ -428,14 +442,14 @@ static int cursor_advance(struct merge *m, struct cursor *c, bool *ret_any, stru
 
 static void merge_drop_top(struct merge *m)
 {
-	m->heap[0]->queued = false;
+	m->heap[0].cursor->queued = false;
 	cursor_heap_pop(m->heap, &m->heap_count);
 }
 
 /* Advances the cursor at the heap's top. */
 static int merge_step(struct merge *m, struct error *err)
 {
-	struct cursor *c = m->heap[0];
+	struct cursor *c = m->heap[0].cursor;
 	bool any;
 	int r;
 
@@ -447,7 +461,7 @@ static int merge_step(struct merge *m, struct error *err)
 	if (unlikely(!any))
 		merge_drop_top(m);
 	else
-		cursor_heap_sift_down(m->heap, m->heap_count, 0);
+		merge_sift(m);
 	return 0;
 }
 
@@ -467,7 +481,7 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 			continue;
 		r = cursor_advance(m, c, &c->queued, err);
 		if (r == 0 && c->queued)
-			m->heap[m->heap_count++] = c;
+			m->heap[m->heap_count++] = (struct queued){ c->next.ts, c };
 	}
 	cursor_heap_build(m->heap, m->heap_count);
 	return r;
@@ -490,9 +504,9 @@ static void merge_give_loss(struct merge *m, struct cursor *c, struct merge_item
 
 static uint64_t merge_find_rival(const struct merge *m)
 {
-	uint64_t ts = m->heap_count > 1 ? m->heap[1]->next.ts : UINT64_MAX;
+	uint64_t ts = m->heap_count > 1 ? m->heap[1].ts : UINT64_MAX;
 
-	return m->heap_count > 2 ? MIN(ts, m->heap[2]->next.ts) : ts;
+	return m->heap_count > 2 ? MIN(ts, m->heap[2].ts) : ts;
 }
 
 /*
@@ -513,7 +527,7 @@ static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
 		c->next = ret->event.rec;
 		m->current = NULL;
-		cursor_heap_sift_down(m->heap, m->heap_count, 0);
+		merge_sift(m);
 		return false;
 	}
 	c->next.ts = ret->event.rec.ts;
@@ -535,7 +549,7 @@ static _noinline_ int merge_next_of_heap(struct merge *m, struct merge_item *ret
 		return r;
 	if (unlikely(!m->heap_count))
 		return MERGE_END;
-	c = m->heap[0];
+	c = m->heap[0].cursor;
 	if (unlikely(c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {

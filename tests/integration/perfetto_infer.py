@@ -163,6 +163,7 @@ class Reader:
         self.mismatched, self.skipped, self.orphans = [], 0, 0
         self.losses = 0
         self.unreported = []  # (previous tid, next tid) of switches that the kernel left out
+        self.before = set()  # tids that a CPU's first switch ends: nothing says when they began to run
         self.events, self.trees = [], []
         self.reserved, self.resolved, self.by_thread, self.by_process = {}, {}, {}, {}
         self.clock_offset = 0
@@ -327,6 +328,8 @@ class Reader:
             else:
                 self.mismatched.append((ts, cpu))
         previous = self.tracker.thread_of(prev_pid)
+        if not before:
+            self.before.add(prev_pid)
         self.start(ts, cpu, previous, following, values)
 
     def compact_switch(self, ts, cpu, values):

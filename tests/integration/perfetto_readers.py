@@ -78,7 +78,7 @@ def scheduling(reader, path):
         check(not found, f"{path.name}: {len(found)} {what} among {len(reader.scheds)} switches")
     # A task whose switch was not reported can run elsewhere by the time that this is seen.
     left_out = {tid for switch in reader.unreported for tid in switch}
-    lost = [(tid, state) for tid, state in reader.open_states() if tid not in left_out]
+    lost = [(tid, state.ts, state.state) for tid, state in reader.open_states() if tid not in left_out | reader.before]
     check(not lost, f"{len(lost)} states of tasks without an end: {lost[:3]}")
     check(len(reader.open_states()) <= max(1, len(reader.unreported) / 10), f"{len(reader.open_states())} states without "
           f"an end for {len(reader.unreported)} switches that were left out")

@@ -82,6 +82,8 @@ def delays(test):
     (test.dir / "delays.py").write_text(DELAYS)
     folder = start(test, "--on", "sched.delay > 4ms for comm=delayed", "--on", "sched.delay > 4ms for comm=undelayed",
                    "--on", "sched.delay > 1h", "--format", "txt", "-b", "16M", *ALL)
+    r = test.run("status", test.name)
+    check("sched; on sched.delay > 4ms for comm=delayed; on " in r.out, r)
     beside = test.start("record", "-q", "--name", test.name + "-beside", "-e", "sched", "-b", "16M", "-o", "x.traced",
                         "--", sys.executable, str(test.dir / "delays.py"), str(BUSY_MS), str(ROUNDS))
     r = test.finish(beside)

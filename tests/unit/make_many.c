@@ -35,6 +35,17 @@ static void task_name(int32_t tid, char out[static 16])
 	snprintf(out, 16, "worker-%" PRId32, tid);
 }
 
+/* The recorder reads tasks before the first event: no reader searches the events for names. */
+static void put_tasks(struct maker *m)
+{
+	for (int32_t tid = 1; tid <= TASKS; tid++) {
+		char name[16];
+
+		task_name(tid, name);
+		maker_tasks(m, 0, 0, &(struct maker_task){ tid, tid, name, 0, false }, 1);
+	}
+}
+
 static void put_number(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 {
 	event_number(m, ts, task(cpu, i / 50), (uint32_t)i);
@@ -120,6 +131,12 @@ static void put_function(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 	}
 }
 
+static void sched_formats(struct maker *m)
+{
+	maker_kernel_formats(m);
+	put_tasks(m);
+}
+
 static void function_formats(struct maker *m)
 {
 	struct buf text = BUF_INIT;
@@ -150,10 +167,10 @@ static const struct many_kind {
 	const char *name;
 	uint64_t record_max; /* bytes, with its header */
 	put_fn *put;
-	void (*formats)(struct maker *m); /* NULL: those of maker_head suffice */
+	void (*formats)(struct maker *m); /* and tasks; NULL: what maker_head writes suffices */
 } kinds[] = {
 	{ "numbers", 20, put_number, NULL },
-	{ "sched", 76, put_sched, maker_kernel_formats },
+	{ "sched", 76, put_sched, sched_formats },
 	{ "mixed", 76, put_mixed, maker_kernel_formats },
 	{ "marks", 3960, put_mark, NULL },
 	{ "hits", 32, put_hit, function_formats },

@@ -185,9 +185,9 @@ static void plan_settings(struct plan *plan, const struct capture_functions *f, 
 		return;
 	for (size_t i = 0; i < f->settings.count; i++) {
 		_cleanup_buf_ struct buf value = BUF_INIT;
-		const struct setting *s;
+		const struct setting *s = NULL;
 
-		if (setting_parse(f->tracer, f->settings.items[i], &s, &value, NULL) < 0)
+		if (setting_parse(f->tracer, f->settings.items[i], &s, &value, NULL) < 0 || !s)
 			plan->failed = true;
 		else if (setting_comes_after(s) == after)
 			plan_set(plan, NULL, s->file, value.data, NULL);
