@@ -565,7 +565,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_TRIGGER] = { 0, "trigger", "TRIGGER",
 			  "what the kernel does at the -e or probe before it, or at EVENT: "
 			  "'EVENT: stacktrace:3 if FILTER'",
-			  GROUP_WHAT, COMPLETE_NOTHING, add_trigger },
+			  GROUP_WHAT, COMPLETE_EVENT, add_trigger },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  GROUP_WHAT, COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER",
