@@ -209,6 +209,30 @@ def the_kernels_text(test):
         append(probes, "-:kprobes/unit\n-:kprobes/unit_ret\n")
 
 
+def the_kernels_text_of_fprobes(test):
+    if lacks(test, "fprobe"):
+        return
+    probes = TRACEFS / "dynamic_events"
+    instance = INSTANCES / f"{test.name}-fprobes"
+    append(probes, "f:fprobes/unit vfs_open $arg*\n")
+    append(probes, "f:fprobes/unit_ret vfs_open%return $retval\n")
+    append(probes, "t:fprobes/unit_point sched_switch prev->pid name=next->comm:string\n")
+    instance.mkdir()
+    try:
+        (instance / "events/fprobes/enable").write_text("1")
+        some_files()
+        (instance / "tracing_on").write_text("0")
+        wanted = (instance / "trace").read_text()
+        names = {name for name in ("unit", "unit_ret", "unit_point") if f": {name}: (" in wanted}
+        check(len(names) == 3, f"only {names} in\n{wanted[-1000:]}")
+        check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
+    finally:
+        (instance / "events/enable").write_text("0")
+        instance.rmdir()
+        for name in ("unit", "unit_ret", "unit_point"):
+            append(probes, f"-:fprobes/{name}\n")
+
+
 def two_at_once(test):
     """Two probes of one name: each recording has its own only."""
     done = test.run("start", "--name", "first", "--kprobe", "p:same vfs_open")
@@ -275,6 +299,7 @@ def main():
     test.case("dynamic events of a killed one", of_dynamic_events_killed, daemon=True)
     test.case("in every format", every_format, daemon=True)
     test.case("the kernel's text", the_kernels_text, daemon=True)
+    test.case("the kernel's text of fprobes", the_kernels_text_of_fprobes, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
     test.case("killed", killed, daemon=True)
     test.case("what the kernel refuses", refusals, daemon=True)
