@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "daemon/capture/plan/probe_kind.h"
 #include "export/export.h"
 
 /* Exit status of every command. */
@@ -53,6 +54,7 @@ enum option_id {
 	OPT_FORMAT,
 	OPT_EVENT,
 	OPT_FILTER,
+	OPT_TRIGGER,
 	OPT_PROFILE,
 	OPT_TRACER,
 	OPT_FUNCTION,
@@ -71,6 +73,9 @@ enum option_id {
 	OPT_VAL,
 	OPT_BUCKETS,
 	OPT_ENTRIES,
+	OPT_FPROBE,
+	OPT_TPROBE,
+	OPT_EPROBE,
 	OPT_TOP_LEVEL,
 	OPT_PID,
 	OPT_THREAD,
@@ -135,6 +140,7 @@ enum option_id {
 	OPT_BATCH,
 	OPT_DECAY,
 	OPT_FIELDS,
+	OPT_PROBE,
 	OPT_CSV,
 	OPT_JSON,
 	OPT_QUIET,
@@ -159,9 +165,17 @@ struct event_option {
 };
 
 struct probe_option {
+	enum probe_kind_id kind;
 	const char *definition;
 	const char *filter; /* NULL: none */
-	bool user;	    /* in a program, not in the kernel */
+};
+
+/* A trigger of the kernel; those of tracectl are conditions (on). */
+struct trigger_option {
+	const char *event; /* a glob; NULL: the probe's */
+	size_t probe;	   /* number, from 1, of one of the probes */
+	const char *action;
+	char *text; /* owned: the event's name, if the option has it; or NULL */
 };
 
 struct sql_option {
@@ -216,7 +230,9 @@ struct options {
 	size_t key_count;
 	const char *lone_filter; /* a filter before any event; NULL: none */
 	uint32_t entries;	 /* of a histogram; 0: not given */
-	bool filter_is_probes;	 /* the next -f applies to the last probe, not the last event */
+	bool filter_is_probes;	 /* the next -f or --trigger is the last probe's, not the event's */
+	struct trigger_option *triggers;
+	size_t trigger_count;
 	struct merge_option *merges;
 	size_t merge_count;
 	uint64_t sync_bound_ns; /* 0: not given */
@@ -239,7 +255,7 @@ struct options {
 	const char *by, *sort, *task;		/* of reports; NULL: not given */
 	uint64_t top, min_ns;			/* of reports; 0: not given */
 	uint64_t size; /* bytes of the boot recorder's ring; 0: not given */
-	bool watch, batch, decay, fields, csv, summary, last_boot, write;
+	bool watch, batch, decay, fields, probe, csv, summary, last_boot, write;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
 	bool own_status;     /* of a recorded command's status, only our part counts */
@@ -290,6 +306,8 @@ bool command_takes(const struct command *command, int id);
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
 		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(SQL), OPTION(AS)
+OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(FPROBE), OPTION(TPROBE), OPTION(EPROBE),
+	OPTION(TRIGGER)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
@@ -309,13 +327,13 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_TRIGGERS                                                                           \
 	OPTION(ON), OPTION(BEFORE), OPTION(AFTER), OPTION(AT_MOST), OPTION(MAX_SIZE), OPTION(HOOK)
 
-/*
- * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the options
- * before a command; then it stops at the first positional, whose index is *ret_next. 0, or -EINVAL
- * with the most similar option as hint.
- */
-int options_parse(struct options *o, int argc, char **argv, const struct command *command,
-		  int *ret_next, struct error *err);
+	/*
+	 * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the
+	 * options before a command; then it stops at the first positional, whose index is
+	 * *ret_next. 0, or -EINVAL with the most similar option as hint.
+	 */
+	int options_parse(struct options *o, int argc, char **argv, const struct command *command,
+			  int *ret_next, struct error *err);
 /* Checks combinations of options and the number of arguments. */
 int options_check(const struct options *o, const struct command *command, struct error *err);
 

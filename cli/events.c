@@ -7,6 +7,7 @@
 #include "document.h"
 #include "event_fields.h"
 #include "event_list.h"
+#include "probe_places.h"
 
 static int events_from_daemon(struct event_list *list, struct error *err)
 {
@@ -127,6 +128,53 @@ static int events_print_fields(struct event_list *list, const struct event_match
 	return status;
 }
 
+static void places_print_json(const struct probe_places *p)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct document j = DOCUMENT_INIT(&out);
+
+	document_open(&j, NULL, '[');
+	for (size_t i = 0; i < p->count; i++) {
+		document_open(&j, NULL, '{');
+		document_string(&j, "kind", p->items[i].kind);
+		document_string(&j, "name", p->items[i].name);
+		if (p->items[i].module)
+			document_string(&j, "module", p->items[i].module);
+		if (p->items[i].prototype)
+			document_string(&j, "prototype", p->items[i].prototype);
+		document_close(&j, '}');
+	}
+	document_close(&j, ']');
+	document_print(&j);
+}
+
+/* What --kprobe, --fprobe and --tprobe can name. Root alone may make probes. */
+static int events_print_places(const struct tracefs *fs, const struct options *o)
+{
+	_cleanup_probe_places_ struct probe_places p = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (!fs) {
+		error_set(&err, -EPERM, "only root may make probes, and list what they can name");
+		error_hint(&err, "sudo tracectl events --probe ...");
+		return cli_fail(&err);
+	}
+	if (probe_places_find(&p, fs, PROBE_PLACES_BTF, o->args, o->arg_count, &err) < 0)
+		return cli_fail(&err);
+	if (p.untyped)
+		cli_warn("tracepoints and arguments are unknown: this kernel has "
+			 "no " PROBE_PLACES_BTF " (CONFIG_DEBUG_INFO_BTF)");
+	if (o->json)
+		places_print_json(&p);
+	for (size_t i = 0; i < p.count && !o->json; i++) {
+		const struct probe_place *place = &p.items[i];
+
+		cli_line(stdout, "%-10s  %s%s%s%s", place->kind, place->prototype ?: place->name,
+			 place->module ? " [" : "", place->module ?: "", place->module ? "]" : "");
+	}
+	return CLI_WHOLE;
+}
+
 static int events_run(const struct options *o)
 {
 	static const struct capture_event_spec all = { .glob = "*:*" };
@@ -139,6 +187,8 @@ static int events_run(const struct options *o)
 	r = event_list_init(&list, o, &err);
 	if (r < 0)
 		return cli_fail(&err);
+	if (o->probe)
+		return events_print_places(list.source.tracefs, o);
 	specs = calloc(o->arg_count ?: 1, sizeof(*specs));
 	if (!specs)
 		return cli_fail(&err);
@@ -156,14 +206,16 @@ static int events_run(const struct options *o)
 
 const struct command command_events = {
 	.name = "events",
-	.synopsis = "[GLOB...] [--fields]",
+	.synopsis = "[GLOB...] [--fields | --probe]",
 	.summary = "list the events of this kernel, and their fields",
 	.text = "All, or those that match a GLOB: sched, 'irq:*', sched_switch, '*:*wakeup*'.\n"
 		"--fields (or -v) lists the fields of each, with their types and the operators\n"
 		"that a filter (-f) may use with them. 'root only' is for fields whose value may\n"
-		"be an address of the kernel.",
-	.options = OPTION_SET(OPTION(FIELDS), OPTION(JSON), OPTION(VERBOSE)),
-	.own = OPTION_SET(OPTION(FIELDS)),
+		"be an address of the kernel.\n"
+		"--probe lists functions (--fprobe, --kprobe) and tracepoints (--tprobe) instead,\n"
+		"with their arguments, where the kernel has its types.",
+	.options = OPTION_SET(OPTION(FIELDS), OPTION(PROBE), OPTION(JSON), OPTION(VERBOSE)),
+	.own = OPTION_SET(OPTION(FIELDS), OPTION(PROBE)),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_EVENT,
 	.run = events_run,

@@ -198,6 +198,7 @@ DEFINE_SET_FLAG(batch)
 DEFINE_SET_FLAG(decay)
 DEFINE_SET_FLAG(csv)
 DEFINE_SET_FLAG(fields)
+DEFINE_SET_FLAG(probe)
 DEFINE_SET_FLAG(raw_addresses)
 DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
@@ -226,26 +227,28 @@ static int set_event(struct options *o, const char *value, struct error *err)
 	return 0;
 }
 
-static int option_add_probe(struct options *o, const char *definition, bool user, struct error *err)
+static int option_add_probe(struct options *o, enum probe_kind_id kind, const char *definition,
+			    struct error *err)
 {
 	struct probe_option *probe = vec_add_exact(o->probes, o->probe_count);
 
 	if (!probe)
 		return error_errno(err, -ENOMEM, "%s", definition);
-	*probe = (struct probe_option){ definition, NULL, user };
+	*probe = (struct probe_option){ .kind = kind, .definition = definition };
 	o->filter_is_probes = true;
 	return 0;
 }
 
-static int add_kprobe(struct options *o, const char *value, struct error *err)
-{
-	return option_add_probe(o, value, false, err);
-}
-
-static int add_uprobe(struct options *o, const char *value, struct error *err)
-{
-	return option_add_probe(o, value, true, err);
-}
+#define DEFINE_ADD_PROBE(name, kind)                                                               \
+	static int add_##name(struct options *o, const char *value, struct error *err)             \
+	{                                                                                          \
+		return option_add_probe(o, kind, value, err);                                      \
+	}
+DEFINE_ADD_PROBE(kprobe, PROBE_KPROBE)
+DEFINE_ADD_PROBE(uprobe, PROBE_UPROBE)
+DEFINE_ADD_PROBE(fprobe, PROBE_FPROBE)
+DEFINE_ADD_PROBE(tprobe, PROBE_TPROBE)
+DEFINE_ADD_PROBE(eprobe, PROBE_EPROBE)
 
 static int add_sql(struct options *o, const char *value, struct error *err)
 {
@@ -325,7 +328,8 @@ static int set_entries(struct options *o, const char *value, struct error *err)
 
 static int set_filter(struct options *o, const char *value, struct error *err)
 {
-	const char *option = "-e", *of, **filter;
+	const char *of, **filter;
+	char option[16] = "-e";
 
 	if (option_names_events(value))
 		return option_add_word(&o->event_filters, value, err);
@@ -340,7 +344,7 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	if (o->filter_is_probes) {
 		struct probe_option *probe = &o->probes[o->probe_count - 1];
 
-		option = probe->user ? "--uprobe" : "--kprobe";
+		snprintf(option, sizeof(option), "--%s", probe_kinds[probe->kind].name);
 		of = probe->definition;
 		filter = &probe->filter;
 	} else {
@@ -354,6 +358,44 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	if (!*value)
 		return error_set(err, -EINVAL, "the filter of %s %s is empty", option, of);
 	*filter = value;
+	return 0;
+}
+
+/* The colon between an event and an action: a blank follows it. NULL: there is none. */
+static const char *option_find_action(const char *value)
+{
+	const char *word = value + strcspn(value, " \t\"'");
+
+	return word > value && word[-1] == ':' && (*word == ' ' || *word == '\t') ? word - 1 : NULL;
+}
+
+/* "EVENT: ACTION", or an action of the event or probe before it. */
+static int add_trigger(struct options *o, const char *value, struct error *err)
+{
+	const char *colon = option_find_action(value);
+	struct trigger_option *t;
+
+	if (!colon && !o->event_count && !o->probe_count) {
+		error_set(err, -EINVAL, "'%s' has no event before it", value);
+		return error_hint(err,
+				  "a trigger applies to the -e or the probe before it, or "
+				  "names its event: 'sched:sched_switch: %s'",
+				  value);
+	}
+	t = vec_add_exact(o->triggers, o->trigger_count);
+	if (!t)
+		return error_errno(err, -ENOMEM, "%s", value);
+	*t = (struct trigger_option){ .action = value };
+	if (colon) {
+		t->text = strndup(value, (size_t)(colon - value));
+		t->action = colon + 1 + strspn(colon + 1, " \t");
+		t->event = t->text;
+		return t->text ? 0 : error_errno(err, -ENOMEM, "%s", value);
+	}
+	if (o->filter_is_probes)
+		t->probe = o->probe_count;
+	else
+		t->event = o->events[o->event_count - 1].glob;
 	return 0;
 }
 
@@ -614,6 +656,10 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 "the kernel's filter for the -e or probe before it; convert, report: "
 			 "'sched_switch: next_prio < 100'",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_filter },
+	[OPT_TRIGGER] = { 0, "trigger", "TRIGGER",
+			  "what the kernel does at the -e or probe before it, or at EVENT: "
+			  "'EVENT: stacktrace:3 if FILTER'",
+			  GROUP_WHAT, COMPLETE_EVENT, add_trigger },
 	[OPT_PROFILE] = { 0, "profile", "NAME", "also the events of a profile (tracectl profiles)",
 			  GROUP_WHAT, COMPLETE_PROFILE, set_profile },
 	[OPT_TRACER] = { 'p', "tracer", "TRACER",
@@ -656,6 +702,15 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			  GROUP_WHAT, COMPLETE_NOTHING, set_buckets },
 	[OPT_ENTRIES] = { 0, "entries", "N", "room for so many rows: 128 to 131072, usually 2048",
 			  GROUP_COST, COMPLETE_NOTHING, set_entries },
+	[OPT_FPROBE] = { 0, "fprobe", "PROBE",
+			 "a function of the kernel: 'f:NAME FUNCTION[%return] ARGUMENTS'",
+			 GROUP_WHAT, COMPLETE_NOTHING, add_fprobe },
+	[OPT_TPROBE] = { 0, "tprobe", "PROBE",
+			 "a tracepoint of the kernel: 't:NAME TRACEPOINT ARGUMENTS'", GROUP_WHAT,
+			 COMPLETE_NOTHING, add_tprobe },
+	[OPT_EPROBE] = { 0, "eprobe", "PROBE",
+			 "an event made of another: 'e:NAME SYSTEM:EVENT ARGUMENTS'", GROUP_WHAT,
+			 COMPLETE_NOTHING, add_eprobe },
 	[OPT_TOP_LEVEL] = { 0, "top-level", NULL, "record in the top-level buffer", GROUP_RARE,
 			    COMPLETE_NOTHING, set_top_level },
 	[OPT_PID] = { 'P', "pid", "PID",
@@ -802,6 +857,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_batch },
 	[OPT_DECAY] = { 0, "decay", NULL, "with --batch: means over some seconds, not of each one",
 			GROUP_WHERE, COMPLETE_NOTHING, set_decay },
+	[OPT_PROBE] = { 0, "probe", NULL,
+			"list functions and tracepoints that probes can be made of", GROUP_WHAT,
+			COMPLETE_NOTHING, set_probe },
 	[OPT_FIELDS] = { 0, "fields", NULL, "also fields, types, and operators for filters",
 			 GROUP_WHAT, COMPLETE_NOTHING, set_fields },
 	[OPT_CSV] = { 0, "csv", NULL, "print comma-separated values", GROUP_WHERE, COMPLETE_NOTHING,

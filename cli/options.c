@@ -18,6 +18,9 @@ void options_deinit(struct options *o)
 	free(o->keys);
 	free(o->hists.items);
 	free(o->vals.items);
+	for (size_t i = 0; i < o->trigger_count; i++)
+		free(o->triggers[i].text);
+	free(o->triggers);
 	free(o->merges);
 	free(o->pids);
 	free(o->threads);

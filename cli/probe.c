@@ -67,7 +67,7 @@ int probe_definition(char **ret, const struct probe_option *probe, struct error 
 	uint64_t offset;
 	int r;
 
-	if (!probe->user || !probe_find_function(&p, probe->definition)) {
+	if (!probe_kinds[probe->kind].user || !probe_find_function(&p, probe->definition)) {
 		*ret = strdup(probe->definition);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "the probes");
 	}

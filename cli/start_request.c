@@ -27,6 +27,27 @@ static int start_fill_events(struct start_request *s, const struct options *o)
 	return 0;
 }
 
+static int start_fill_triggers(struct start_request *s, const struct options *o)
+{
+	s->triggers = calloc(o->trigger_count + 1, sizeof(*s->triggers));
+	s->trigger_list = calloc(o->trigger_count + 1, sizeof(*s->trigger_list));
+	if (!s->triggers || !s->trigger_list)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->trigger_count; i++) {
+		Traced__Control__EventTrigger *t = &s->triggers[i];
+
+		*t = (Traced__Control__EventTrigger)TRACED__CONTROL__EVENT_TRIGGER__INIT;
+		if (o->triggers[i].event)
+			t->event = (char *)o->triggers[i].event;
+		t->probe = (uint32_t)o->triggers[i].probe;
+		t->action = (char *)o->triggers[i].action;
+		s->trigger_list[i] = t;
+	}
+	s->message.triggers = s->trigger_list;
+	s->message.n_triggers = o->trigger_count;
+	return 0;
+}
+
 static int start_check_alive(const int32_t *tasks, size_t count, const char *option,
 			     const char *what, struct error *err)
 {
@@ -65,49 +86,27 @@ static int start_fill_pids(struct start_request *s, const struct options *o, pid
 	return 0;
 }
 
-/* First the kernel's probes, then those of programs. */
-static int start_fill_probes_of(struct start_request *s, const struct options *o, bool user,
-				struct error *err)
-{
-	size_t first = s->probe_count;
-	bool any_filter = false;
-
-	for (size_t i = 0; i < o->probe_count; i++) {
-		const struct probe_option *probe = &o->probes[i];
-		int r;
-
-		if (probe->user != user)
-			continue;
-		r = probe_definition(&s->probes[s->probe_count], probe, err);
-		if (r < 0)
-			return r;
-		any_filter |= probe->filter != NULL;
-		s->probe_filters[s->probe_count++] = (char *)(probe->filter ?: "");
-	}
-	if (user) {
-		s->message.uprobes = s->probes + first;
-		s->message.n_uprobes = s->probe_count - first;
-		s->message.uprobe_filters = s->probe_filters + first;
-		s->message.n_uprobe_filters = any_filter ? s->probe_count - first : 0;
-	} else {
-		s->message.kprobes = s->probes;
-		s->message.n_kprobes = s->probe_count;
-		s->message.kprobe_filters = s->probe_filters;
-		s->message.n_kprobe_filters = any_filter ? s->probe_count : 0;
-	}
-	return 0;
-}
-
 static int start_fill_probes(struct start_request *s, const struct options *o, struct error *err)
 {
-	int r;
-
 	s->probes = calloc(o->probe_count + 1, sizeof(*s->probes));
-	s->probe_filters = calloc(o->probe_count + 1, sizeof(*s->probe_filters));
-	if (!s->probes || !s->probe_filters)
+	s->probe_list = calloc(o->probe_count + 1, sizeof(*s->probe_list));
+	if (!s->probes || !s->probe_list)
 		return error_errno(err, -ENOMEM, "the probes");
-	r = start_fill_probes_of(s, o, false, err);
-	return r < 0 ? r : start_fill_probes_of(s, o, true, err);
+	for (size_t i = 0; i < o->probe_count; i++) {
+		Traced__Control__Probe *p = &s->probes[i];
+		int r;
+
+		*p = (Traced__Control__Probe)TRACED__CONTROL__PROBE__INIT;
+		r = probe_definition(&p->definition, &o->probes[i], err);
+		if (r < 0)
+			return r;
+		p->kind = (Traced__Control__Probe__Kind)o->probes[i].kind;
+		if (o->probes[i].filter)
+			p->filter = (char *)o->probes[i].filter;
+		s->probe_list[s->message.n_probes++] = p;
+	}
+	s->message.probes = s->probe_list;
+	return 0;
 }
 
 int start_request_init(struct start_request *ret, const struct options *o, pid_t child,
@@ -118,6 +117,8 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 
 	s.message = (Traced__Control__Start)TRACED__CONTROL__START__INIT;
 	r = start_fill_events(&s, o);
+	if (r == 0)
+		r = start_fill_triggers(&s, o);
 	if (r < 0)
 		return error_errno(err, r, "the events");
 	r = start_fill_pids(&s, o, child, err);
@@ -184,11 +185,13 @@ void start_request_deinit(struct start_request *s)
 {
 	free(s->specs);
 	free(s->spec_list);
+	free(s->triggers);
+	free(s->trigger_list);
 	free(s->pids);
-	for (size_t i = 0; i < s->probe_count; i++)
-		free(s->probes[i]);
+	for (size_t i = 0; i < s->message.n_probes; i++)
+		free(s->probes[i].definition);
 	free(s->probes);
-	free(s->probe_filters);
+	free(s->probe_list);
 	sql_request_deinit(&s->sql);
 	*s = (struct start_request){ 0 };
 }

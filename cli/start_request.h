@@ -11,10 +11,9 @@ struct start_request {
 	Traced__Control__Start message;
 	Traced__Control__EventSpec *specs; /* owned, like the rest */
 	Traced__Control__EventSpec **spec_list;
+	Traced__Control__EventTrigger *triggers, **trigger_list;
 	int32_t *pids;
-	char **probes;	      /* of both kinds; owned, including the strings */
-	char **probe_filters; /* their filters; the strings are the options' */
-	size_t probe_count;
+	Traced__Control__Probe *probes, **probe_list; /* the definitions are owned, too */
 	struct sql_request sql;
 };
 

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "daemon/capture/names/metadata.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/spare.h"
 
 /*
@@ -16,7 +17,7 @@
 static struct capture_spare *find_spare(struct capture_spare **spare,
 					const struct capture_request *request)
 {
-	bool with_probes = request->kprobes.count || request->uprobes.count || request->sql_count;
+	bool with_probes = request->probe_count || request->sql_count;
 
 	return spare && !with_probes && !request->top_level ? *spare : NULL;
 }
@@ -180,11 +181,13 @@ static void check_size(struct capture *c, const struct capture_request *request)
 			    (unsigned long long)got, (unsigned long long)want);
 }
 
-/* With function tracers any kernel function may appear, whatever the event formats say. */
+/* With function tracers and stacks any kernel function may appear, whatever the event formats say.
+ */
 static bool may_name_functions(const struct capture_request *request)
 {
 	return request->functions.tracer || request->functions.only.count ||
-	       request->options.count || request->sampling.hz || request->top_level;
+	       request->options.count || request->sampling.hz || request->top_level ||
+	       event_triggers_have(request, "stacktrace");
 }
 
 /*
@@ -199,7 +202,9 @@ static bool may_wait_for_symbols(const struct capture *c)
 static int init_names(struct capture *c, const struct setup_events *events, struct error *err)
 {
 	const struct event_matches *matches = &events->matches;
-	_cleanup_free_ const char **names = calloc(matches->count + 1, sizeof(*names));
+	const struct trigger_targets *targets = &events->targets;
+	size_t count = matches->count + targets->count;
+	_cleanup_free_ const char **names = calloc(count + 1, sizeof(*names));
 	struct capture_run *run = &c->run;
 	struct ring *ring = &run->rings[BUFFER_MAIN];
 	int r = -ENOMEM;
@@ -207,7 +212,9 @@ static int init_names(struct capture *c, const struct setup_events *events, stru
 	if (names) {
 		for (size_t i = 0; i < matches->count; i++)
 			names[i] = matches->items[i].name;
-		r = names_init(&run->names, &c->setup.env, names, matches->count,
+		for (size_t i = 0; i < targets->count; i++)
+			names[matches->count + i] = targets->names[i];
+		r = names_init(&run->names, &c->setup.env, names, count,
 			       may_name_functions(&events->request));
 		if (r == 0)
 			r = names_see_options(&run->names, ring->dir);

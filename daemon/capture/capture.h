@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/probe_kind.h"
 #include "daemon/capture/rings/sampler.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "traced/stream.h"
@@ -48,6 +49,20 @@ pid_t capture_instance_owner(const char *instance);
 struct capture_event_spec {
 	const char *glob;   /* "sched", "irq:*", "sched:sched_switch", "sched_switch", "*:*" */
 	const char *filter; /* the kernel's filter language, or NULL */
+};
+
+/* An event that the recording makes, in the kernel's code or a program. */
+struct capture_probe {
+	enum probe_kind_id kind;
+	const char *definition; /* plan/probes.h */
+	const char *filter;	/* the kernel's filter language, or NULL */
+};
+
+/* A command of the kernel that runs when an event happens: plan/event_triggers.h. */
+struct capture_trigger {
+	const char *event;  /* a glob, as in capture_event_spec; NULL: the probe's */
+	size_t probe;	    /* number, from 1, of a probe of the request */
+	const char *action; /* "stacktrace:3 if prev_state & 2" */
 };
 
 struct capture_words {
@@ -109,9 +124,10 @@ struct capture_request {
 	size_t event_count;
 	struct capture_event_bounds bounds; /* limits what the specs may match */
 	struct capture_functions functions;
-	struct capture_words kprobes, uprobes; /* definitions: probes.h */
-	/* One for each probe at the same index, "": none. The list may be shorter. */
-	struct capture_words kprobe_filters, uprobe_filters;
+	const struct capture_trigger *triggers; /* not with top_level */
+	size_t trigger_count;
+	const struct capture_probe *probes;
+	size_t probe_count;
 	const struct capture_sql *sql; /* events made of two others, each of events before it */
 	size_t sql_count;
 	struct capture_words hists;   /* histograms in the kernel: plan/hist_spec.h */
@@ -178,6 +194,7 @@ enum capture_end { /* as traced.capture.End.Reason */
 		   CAPTURE_END_SHUTDOWN,
 		   CAPTURE_END_NO_SPACE,
 		   CAPTURE_END_FAILED,
+		   CAPTURE_END_TRIGGER,
 };
 
 struct capture;
@@ -213,11 +230,14 @@ uint64_t capture_deadline(const struct capture *c);
 /*
  * Moves the rings' contents to the stream, within a page budget, and does the periodic work.
  * Returns 0 if nothing is left to do, 1 if the budget is used up: call again soon, and look for
- * other work in between. The rings may never run dry. -ECANCELED: the threshold was reached, so
- * the recording is to be stopped. -ENOSPC, -EDQUOT, -EPIPE...: the stream takes
- * no more.
+ * other work in between. The rings may never run dry. -ECANCELED: the kernel turned tracing off at
+ * the threshold or by a trigger, so the recording is to be stopped: capture_cancel_reason().
+ * -ENOSPC, -EDQUOT, -EPIPE...: the stream takes no more.
  */
 int capture_dispatch(struct capture *c, struct error *err);
+
+/* After -ECANCELED: CAPTURE_END_TRIGGER, or CAPTURE_END_STOPPED at a threshold. */
+enum capture_end capture_cancel_reason(const struct capture *c);
 
 /*
  * Not in ring mode: an exporter follows the stream from now on, or none does any more. Until then

@@ -14,6 +14,7 @@
 #include "daemon/capture/boot_ring.h"
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/latency.h"
+#include "daemon/capture/plan/probe_kind.h"
 #include "daemon/capture/plan/request.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -192,9 +193,7 @@ static void doctor_check_kernel(struct examination *x)
 		found(x, "kernel", DOCTOR_BAD, err.hint, "%s", err.message);
 }
 
-/*
- * Checks the function tracer and the probes (-p, --kprobe, --uprobe), where lockdown permits them.
- */
+/* Checks the function tracer (-p), where lockdown permits it. */
 static void doctor_check_functions(struct examination *x)
 {
 	_cleanup_free_ char *tracers = doctor_read_tracefs(x, "available_tracers");
@@ -205,14 +204,42 @@ static void doctor_check_functions(struct examination *x)
 		return;
 	close(fd);
 	if (graph)
-		found(x, "functions", DOCTOR_OK, NULL, "function and function_graph; probes: %s",
-		      !doctor_has_file(x, "kprobe_events")   ? "none"
-		      : !doctor_has_file(x, "uprobe_events") ? "of the kernel"
-							     : "of the kernel and of programs");
+		found(x, "functions", DOCTOR_OK, NULL, "function and function_graph");
 	else
 		found(x, "functions", DOCTOR_NOTE,
 		      "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER",
 		      "no function_graph tracer; -p function works");
+}
+
+/* The kinds of probes (--kprobe and the like). */
+static void doctor_check_probes(struct examination *x)
+{
+	_cleanup_buf_ struct buf has = BUF_INIT, lacks = BUF_INIT;
+
+	for (size_t i = 0; i < PROBE_KINDS; i++) {
+		const struct probe_kind *kind = &probe_kinds[i];
+
+		if (probe_kind_exists(x->fs, x->env->proc, kind))
+			buf_printf(&has, "%s%ss", has.len ? ", " : "", kind->name);
+		else
+			buf_printf(&lacks, "; no %ss (%s)", kind->name, kind->config);
+	}
+	if (!buf_string(&has) || !buf_string(&lacks)) {
+		x->failed = true;
+		return;
+	}
+	found(x, "probes", DOCTOR_OK, NULL, "%s%s", has.len ? has.data : "none", lacks.data);
+}
+
+/* The kernel's triggers (--trigger). An event's file lists them while it has none. */
+static void doctor_check_triggers(struct examination *x)
+{
+	_cleanup_free_ char *text = doctor_read_tracefs(x, "events/sched/sched_switch/trigger");
+	const char *list = text ? strstr(text, "\n# ") : NULL;
+
+	if (list)
+		found(x, "triggers", DOCTOR_OK, NULL, "%.*s", (int)strcspn(list + 3, "\n"),
+		      list + 3);
 }
 
 /* Each event has a file "hist" where the kernel has histograms (CONFIG_HIST_TRIGGERS). */
@@ -482,6 +509,8 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 		doctor_check_functions(&x);
 		doctor_check_histograms(&x);
 		doctor_check_latencies(&x);
+		doctor_check_probes(&x);
+		doctor_check_triggers(&x);
 		doctor_check_toplevel(&x);
 		doctor_check_instances(&x);
 		doctor_check_boot_ring(&x);

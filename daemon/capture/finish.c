@@ -175,6 +175,19 @@ static int finish_end_stream(struct capture *c, enum capture_end reason, bool on
 	return r < 0 ? r : e;
 }
 
+/* Once. */
+static void finish_tell_hit(struct capture *c)
+{
+	if (c->run.hit && c->setup.by_trigger)
+		report_warn(&c->report, "a trigger ended the recording, at its last events: %s",
+			    c->setup.off_by);
+	else if (c->run.hit)
+		report_warn(&c->report,
+			    "%s reached --stop-us: the kernel stopped the tracing there",
+			    c->setup.off_by ? "a trigger acted, or a latency" : "a latency");
+	c->run.hit = false;
+}
+
 void capture_turn_off(struct capture *c)
 {
 	struct capture_run *run = &c->run;
@@ -182,7 +195,7 @@ void capture_turn_off(struct capture *c)
 	if (!run->running || atomic_exchange(&run->off, true))
 		return;
 	run->off_before = capture_was_turned_off(c);
-	run->hit = capture_hit_threshold(c);
+	run->hit = capture_went_off(c);
 	/* Stop sampling before task events: a sample of an unnamed thread is useless. */
 	sampler_pause(&run->sampler);
 	run->off_error = capture_set_tracing(c, false);
@@ -200,9 +213,7 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	run->running = false;
 	if (run->off_before)
 		capture_warn_of_off(c);
-	if (run->hit)
-		report_warn(&c->report,
-			    "a latency reached --stop-us: the kernel stopped the tracing there");
+	finish_tell_hit(c);
 	off = run->off_error;
 	if (off < 0)
 		report_warn(&c->report, "tracing could not be turned off: %s", strerror(-off));
@@ -221,6 +232,8 @@ static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_e
 	int r = capture_begin_stream(c, stream_fd);
 
 	run->seen = (struct seen_events){ 0 };
+	if (atomic_load(&run->off))
+		finish_tell_hit(c);
 	if (r == 0)
 		r = run_write_start(run);
 	/* The rings first: the kernel is overwriting them. */

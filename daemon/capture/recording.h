@@ -28,8 +28,8 @@ int capture_begin_stream(struct capture *c, int fd);
 int capture_set_tracing(struct capture *c, bool on);
 /* True if the main instance is off, though nothing of the request may do that. */
 bool capture_was_turned_off(const struct capture *c);
-/* True if the kernel turned tracing off at the requested threshold. */
-bool capture_hit_threshold(const struct capture *c);
+/* True if the kernel turned tracing off at the requested threshold, or by a trigger. */
+bool capture_went_off(const struct capture *c);
 /* Somebody else turned it off: later events are in no count. */
 void capture_warn_of_off(struct capture *c);
 /* Starts a scan of programs' mappings, continued by capture_background_slice. */

@@ -98,9 +98,14 @@ bool capture_was_turned_off(const struct capture *c)
 	return !c->setup.may_go_off && ring_is_on(&c->run.rings[BUFFER_MAIN]) == 0;
 }
 
-bool capture_hit_threshold(const struct capture *c)
+bool capture_went_off(const struct capture *c)
 {
 	return c->setup.stops && ring_is_on(&c->run.rings[BUFFER_MAIN]) == 0;
+}
+
+enum capture_end capture_cancel_reason(const struct capture *c)
+{
+	return c->setup.by_trigger ? CAPTURE_END_TRIGGER : CAPTURE_END_STOPPED;
 }
 
 void capture_warn_of_off(struct capture *c)
@@ -169,10 +174,15 @@ int capture_set_tracing(struct capture *c, bool on)
 		run_copy_marks(&c->run, false);
 	r = hists_switch(&s->hists, c->run.rings[BUFFER_MAIN].dir, on);
 	r = run_set_tracing(&c->run, on) ?: r ?: noted;
+	/* Removing triggers takes long: tracing goes off first, and again if one turned it on. */
+	if (!on && s->may_go_on) {
+		plan_undo(&s->triggers.before, s->env.tracefs);
+		r = run_set_tracing(&c->run, false) ?: r;
+	}
 	if (on && r == 0 && run_copy_marks(&c->run, true) < 0)
 		report_warn_missing(&c->report, "programs' writes to the top level's trace_marker "
 						"cannot be recorded");
-	/* A function trigger changes the value by itself. */
+	/* A trigger changes the value by itself. */
 	if (r == 0 && !s->main && !s->may_go_off)
 		r = journal_wrote(&s->journal, s->env.tracefs, "tracing_on");
 	return r;
@@ -244,12 +254,18 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 		return error_errno(err, r, "cannot write the capture stream");
 	/* The rest of the start is short; to measure it would leave events. */
 	run->cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+	r = setup_arm(&c->setup, false, err);
+	if (r < 0)
+		return r;
 	r = capture_set_tracing(c, true);
 	if (r < 0)
 		return error_errno(err, r, "cannot turn tracing on in the instance %s",
 				   c->setup.instance);
 	run->running = true;
 	run->start_boot_ns = now_ns(CLOCK_BOOTTIME);
+	r = setup_arm(&c->setup, true, err);
+	if (r < 0)
+		return r;
 	/* Without events there are no times to relate. */
 	if (!c->setup.counts_only)
 		capture_sync_start(c);
@@ -522,7 +538,7 @@ int capture_dispatch(struct capture *c, struct error *err)
 	if (!run->running)
 		return 0;
 	/* `off` is set before tracing goes off. */
-	if (now_ns(CLOCK_BOOTTIME) >= run->next_tick && capture_hit_threshold(c) &&
+	if (now_ns(CLOCK_BOOTTIME) >= run->next_tick && capture_went_off(c) &&
 	    !atomic_load(&run->off))
 		return -ECANCELED;
 	targets_check(run->targets, now_ns(CLOCK_BOOTTIME), &c->report);

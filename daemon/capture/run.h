@@ -54,7 +54,7 @@ struct capture_run {
 	bool prepared, running, streaming;
 	atomic_bool off; /* we turn tracing off, or have done so */
 	bool off_before; /* somebody else had done so */
-	bool hit;	 /* the threshold was reached */
+	bool hit;	 /* the kernel ended it, which is not reported yet */
 	int off_error;
 	bool full; /* the stream limit is reached: sub-buffers read since then are not in it */
 	atomic_bool watched; /* an exporter follows, as in a streamed recording */

@@ -92,6 +92,7 @@ const char *audit_reason(enum capture_end reason)
 		[CAPTURE_END_SHUTDOWN] = "the daemon stops",
 		[CAPTURE_END_NO_SPACE] = "out of space",
 		[CAPTURE_END_FAILED] = "failed",
+		[CAPTURE_END_TRIGGER] = "a trigger ended it",
 	};
 
 	return reason < ARRAY_SIZE(names) && names[reason] ? names[reason] : "ended";

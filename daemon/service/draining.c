@@ -266,7 +266,7 @@ static void draining_on_news(void *userdata)
 	loop_doing("news of session", s->name);
 	if (r == -ECANCELED) {
 		s->at_threshold = true;
-		session_end(s, CAPTURE_END_STOPPED);
+		session_end(s, capture_cancel_reason(d->capture));
 		return;
 	}
 	if (r < 0) {

@@ -226,7 +226,7 @@ static int policy_check_rights(const struct start_plan *p, const struct manager 
 	 * Probe arguments can read any memory, and probe paths are opened with the daemon's
 	 * rights.
 	 */
-	if (p->request.kprobes.count || p->request.uprobes.count) {
+	if (p->request.probe_count) {
 		error_set(err, -EPERM, "only root may make probes");
 		return error_hint(err,
 				  "sudo tracectl ...; or let root make them in kprobe_events, and "

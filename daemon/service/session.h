@@ -44,7 +44,7 @@ struct session {
 	char comm[32];
 	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;
-	bool at_threshold; /* the kernel ended it, at stop_us */
+	bool at_threshold; /* the kernel ended it, at stop_us or by a trigger */
 	uint64_t duration_ns, buffer_bytes;
 	bool counts_only;	  /* histograms and no events */
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */

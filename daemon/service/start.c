@@ -25,6 +25,8 @@ void start_plan_deinit(struct start_plan *p)
 	free(p->note);
 	free(p->specs);
 	free(p->sql);
+	free(p->probes);
+	free(p->triggers);
 	free(p->pids);
 	free(p->processes);
 	free(p->command);
@@ -39,7 +41,7 @@ void start_plan_deinit(struct start_plan *p)
 bool start_counts_only(const Traced__Control__Start *start)
 {
 	return start->n_hists && !start->n_events && !*start->profile && !*start->tracer &&
-	       !start->n_kprobes && !start->n_uprobes && !start->sample_hz;
+	       !start->n_probes && !start->n_sql && !start->n_triggers && !start->sample_hz;
 }
 
 static bool start_name_is_valid(const char *name)
@@ -125,6 +127,23 @@ static int start_check_sql(const Traced__Control__Sql *sql, struct error *err)
 	return r;
 }
 
+static int start_check_probes(const Traced__Control__Start *start, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < start->n_probes && r >= 0; i++) {
+		const Traced__Control__Probe *p = start->probes[i];
+
+		if ((unsigned)p->kind >= PROBE_KINDS)
+			return error_set(err, -EINVAL, "the probe '%.200s' is of no known kind",
+					 p->definition);
+		r = start_check_text(p->definition, "", "probe", err);
+		if (r >= 0)
+			r = start_check_text(p->filter, "", "filter", err);
+	}
+	return r;
+}
+
 static int start_check_texts(const Traced__Control__Start *start, struct error *err)
 {
 	int r = start_check_text(start->profile, "", "name of the profile", err);
@@ -135,6 +154,11 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 		r = start_check_text(start->events[i]->glob, "", "name of an event", err);
 		if (r >= 0)
 			r = start_check_text(start->events[i]->filter, "\t", "filter", err);
+	}
+	for (size_t i = 0; i < start->n_triggers && r >= 0; i++) {
+		r = start_check_text(start->triggers[i]->event, "", "name of an event", err);
+		if (r >= 0)
+			r = start_check_text(start->triggers[i]->action, "\t", "trigger", err);
 	}
 	if (r >= 0)
 		r = start_check_text(start->sample_event, "", "name of an event", err);
@@ -163,15 +187,7 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	if (r >= 0)
 		r = start_check_words(start->conditions, start->n_conditions, "condition", err);
 	if (r >= 0)
-		r = start_check_words(start->kprobes, start->n_kprobes, "probe", err);
-	if (r >= 0)
-		r = start_check_words(start->uprobes, start->n_uprobes, "probe", err);
-	if (r >= 0)
-		r = start_check_words(start->kprobe_filters, start->n_kprobe_filters, "filter",
-				      err);
-	if (r >= 0)
-		r = start_check_words(start->uprobe_filters, start->n_uprobe_filters, "filter",
-				      err);
+		r = start_check_probes(start, err);
 	for (size_t i = 0; i < start->n_sql && r >= 0; i++)
 		r = start_check_sql(start->sql[i], err);
 	return r;
@@ -181,8 +197,10 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 			      struct error *err)
 {
 	if (start->n_events > START_EVENTS_MAX || start->n_shed > START_EVENTS_MAX ||
-	    start->n_pids > START_PIDS_MAX || start->n_command > START_WORDS_MAX)
-		return error_set(err, -E2BIG, "more than %d event names, %d tasks or %d words",
+	    start->n_triggers > START_EVENTS_MAX || start->n_pids > START_PIDS_MAX ||
+	    start->n_command > START_WORDS_MAX)
+		return error_set(err, -E2BIG,
+				 "more than %d event names or triggers, %d tasks or %d words",
 				 START_EVENTS_MAX, START_PIDS_MAX, START_WORDS_MAX);
 	if (start->n_processes > CAPTURE_PROCESSES_MAX)
 		return error_set(err, -E2BIG, "more than %d processes", CAPTURE_PROCESSES_MAX);
@@ -201,7 +219,7 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 	}
 	if (start->n_hists > HISTS_MAX)
 		return error_set(err, -E2BIG, "more than %d histograms", HISTS_MAX);
-	if (start->n_kprobes > START_WORDS_MAX || start->n_uprobes > START_WORDS_MAX)
+	if (start->n_probes > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d probes", START_WORDS_MAX);
 	if (start->n_sql > START_WORDS_MAX)
 		return error_set(err, -E2BIG, "more than %d events by SQL", START_WORDS_MAX);
@@ -304,10 +322,6 @@ static void start_choose_functions(struct start_plan *p)
 	f->depth = start->graph_depth;
 	f->settings = start_words(start->tracer_options, start->n_tracer_options);
 	f->stop_us = start->stop_us;
-	p->request.kprobes = start_words(start->kprobes, start->n_kprobes);
-	p->request.uprobes = start_words(start->uprobes, start->n_uprobes);
-	p->request.kprobe_filters = start_words(start->kprobe_filters, start->n_kprobe_filters);
-	p->request.uprobe_filters = start_words(start->uprobe_filters, start->n_uprobe_filters);
 	p->request.sampling = (struct sampling){
 		.hz = start->sample_hz,
 		.event = *start->sample_event ? start->sample_event : NULL,
@@ -393,8 +407,8 @@ static int start_choose_events(struct start_plan *p, struct manager *m,
 		for (size_t i = 0; i < p->profile->events.count; i++)
 			start_add_spec(p, p->profile->events.items[i], NULL);
 		r = start_add_optional(p, m, err);
-	} else if (p->request.functions.tracer || start->n_kprobes || start->n_uprobes ||
-		   start->n_sql || start->n_hists) {
+	} else if (p->request.functions.tracer || start->n_probes || start->n_sql ||
+		   start->n_hists) {
 		/*
 		 * With functions, probes, SQL or histograms requested, configured events are not
 		 * added.
@@ -427,16 +441,17 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_puts(&what, p->request.functions.tracer);
 	for (size_t i = 0; i < start->n_functions; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", start->functions[i]);
-	for (size_t i = 0; i < start->n_kprobes; i++)
-		buf_printf(&what, "%s%s", what.len ? "; " : "", start->kprobes[i]);
-	for (size_t i = 0; i < start->n_uprobes; i++)
-		buf_printf(&what, "%s%s", what.len ? "; " : "", start->uprobes[i]);
+	for (size_t i = 0; i < start->n_probes; i++)
+		buf_printf(&what, "%s%s", what.len ? "; " : "", start->probes[i]->definition);
 	for (size_t i = 0; i < start->n_sql; i++)
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->sql[i]->name);
 	for (size_t i = 0; i < start->n_hists; i++)
 		buf_printf(&what, "%s%s", what.len ? "; " : "", start->hists[i]);
 	for (size_t i = from; i < p->request.event_count; i++)
 		buf_printf(&what, "%s%s", what.len ? " " : "", p->specs[i].glob);
+	for (size_t i = 0; i < start->n_triggers; i++)
+		buf_printf(&what, "; %s%s%.100s", start->triggers[i]->event,
+			   *start->triggers[i]->event ? ": " : "", start->triggers[i]->action);
 	for (size_t i = 0; i < p->request.polls.count; i++)
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
 	for (size_t i = 0; i < start->n_conditions; i++)
@@ -480,6 +495,44 @@ static int start_choose_duration(struct start_plan *p, const struct manager *m, 
 	return 0;
 }
 
+static int start_copy_probes(struct start_plan *p, const Traced__Control__Start *start)
+{
+	p->probes = calloc(start->n_probes + 1, sizeof(*p->probes));
+	if (!p->probes)
+		return -ENOMEM;
+	for (size_t i = 0; i < start->n_probes; i++) {
+		const Traced__Control__Probe *from = start->probes[i];
+
+		p->probes[i] = (struct capture_probe){
+			.kind = (enum probe_kind_id)from->kind,
+			.definition = from->definition,
+			.filter = *from->filter ? from->filter : NULL,
+		};
+	}
+	p->request.probes = p->probes;
+	p->request.probe_count = start->n_probes;
+	return 0;
+}
+
+static int start_copy_triggers(struct start_plan *p, const Traced__Control__Start *start)
+{
+	p->triggers = calloc(start->n_triggers + 1, sizeof(*p->triggers));
+	if (!p->triggers)
+		return -ENOMEM;
+	for (size_t i = 0; i < start->n_triggers; i++) {
+		const Traced__Control__EventTrigger *from = start->triggers[i];
+
+		p->triggers[i] = (struct capture_trigger){
+			.event = *from->event ? from->event : NULL,
+			.probe = from->probe,
+			.action = from->action,
+		};
+	}
+	p->request.triggers = p->triggers;
+	p->request.trigger_count = start->n_triggers;
+	return 0;
+}
+
 static int start_copy_tasks(pid_t *to, const int32_t *from, size_t count, struct error *err)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -496,7 +549,8 @@ static int start_copy_lists(struct start_plan *p, const Traced__Control__Start *
 	p->pids = calloc(start->n_pids + 1, sizeof(*p->pids));
 	p->command = calloc(start->n_command + 1, sizeof(*p->command));
 	p->processes = calloc(start->n_processes + 1, sizeof(*p->processes));
-	if (!p->pids || !p->processes || !p->command)
+	if (!p->pids || !p->processes || !p->command || start_copy_probes(p, start) < 0 ||
+	    start_copy_triggers(p, start) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	if (start_copy_tasks(p->pids, start->pids, start->n_pids, err) < 0 ||
 	    start_copy_tasks(p->processes, start->processes, start->n_processes, err) < 0)

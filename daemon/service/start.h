@@ -19,6 +19,8 @@ struct start_plan {
 	char **configured; /* events; NULL-terminated */
 	struct capture_event_spec *specs;
 	struct capture_sql *sql;
+	struct capture_probe *probes;
+	struct capture_trigger *triggers;
 	pid_t *pids, *processes;
 	const char **command;
 	struct cpu_set cpus;

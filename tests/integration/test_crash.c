@@ -27,8 +27,17 @@ static struct tracefs *fs;
 static const struct capture_event_spec crash_specs[] = { { .glob = "sched" },
 							 { .glob = "irq" },
 							 { .glob = "timer" } };
+static const struct capture_trigger crash_triggers[] = {
+	{ .event = "sched:sched_switch", .action = "stacktrace if prev_pid == 1" },
+	{ .event = "sched:sched_waking", .action = "enable_event:irq:softirq_raise:3" },
+};
 static const struct capture_request crash_request = {
-	.name = "crash", .events = crash_specs, .event_count = 3, .buffer_bytes = 256 << 10
+	.name = "crash",
+	.events = crash_specs,
+	.event_count = 3,
+	.triggers = crash_triggers,
+	.trigger_count = ARRAY_SIZE(crash_triggers),
+	.buffer_bytes = 256 << 10,
 };
 
 static void record_until_killed(struct recording *rec, const struct capture_request *request)

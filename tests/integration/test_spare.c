@@ -230,13 +230,15 @@ static void goes_with_a_recording_that_fails(void **state)
 
 static void is_not_for_probes(void **state)
 {
-	static const char *const definition = "p:spare_probe /proc/self/exe:0x1000";
+	static const struct capture_probe probe = { PROBE_UPROBE,
+						    "p:spare_probe /proc/self/exe:0x1000", NULL };
 	_cleanup_buf_ struct buf probes = BUF_INIT;
 	struct capture_request probed = usual;
 	struct fixture *f = *state;
 	struct capture *c = NULL;
 
-	probed.uprobes = (struct capture_words){ &definition, 1 };
+	probed.probes = &probe;
+	probed.probe_count = 1;
 	/* Not every kernel has them. */
 	capture_new(&c, &f->spare, &f->rec.env, &probed, NULL);
 	capture_free(c);

@@ -119,6 +119,11 @@ uint64_t capture_started_ns(const struct capture *c)
 	return c->started;
 }
 
+enum capture_end capture_cancel_reason(const struct capture *c _unused_)
+{
+	return CAPTURE_END_STOPPED;
+}
+
 int capture_fd(const struct capture *c)
 {
 	return c->fd;

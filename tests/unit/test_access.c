@@ -324,8 +324,8 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 {
 	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
 	REQUEST(request, START, start, message);
-	char *words[] = { (char *)w->function, (char *)w->option, (char *)w->kprobe,
-			  (char *)w->uprobe };
+	Traced__Control__Probe probe = TRACED__CONTROL__PROBE__INIT;
+	char *words[] = { (char *)w->function, (char *)w->option };
 
 	if (w->tracer)
 		message.tracer = (char *)w->tracer;
@@ -333,10 +333,14 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 	message.n_functions = w->function != NULL;
 	message.options = &words[1];
 	message.n_options = w->option != NULL;
-	message.kprobes = &words[2];
-	message.n_kprobes = w->kprobe != NULL;
-	message.uprobes = &words[3];
-	message.n_uprobes = w->uprobe != NULL;
+	if (w->kprobe)
+		probe.definition = (char *)w->kprobe;
+	if (w->uprobe)
+		probe.definition = (char *)w->uprobe;
+	probe.kind = w->uprobe ? TRACED__CONTROL__PROBE__KIND__UPROBE
+			       : TRACED__CONTROL__PROBE__KIND__KPROBE;
+	message.probes = &(Traced__Control__Probe *){ &probe };
+	message.n_probes = w->kprobe || w->uprobe;
 	message.top_level = w->top_level;
 	message.sample_hz = w->hz;
 	message.pids = &(int32_t){ w->pid };

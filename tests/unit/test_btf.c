@@ -63,6 +63,23 @@ static void make_types(struct buf *b)
 	}
 	put_type(b, CALL, 12, 1, false, 11); /* 12: a function */
 	put_type(b, CALL, 12, 1, false, 5);  /* 13: its type is no prototype */
+	put_type(b, 0, 2, 0, false, 11);     /* 14: a pointer to a function */
+	put_type(b, 0, 10, 0, false, 7);     /* 15: const of a pointer */
+	put_type(b, 0, 2, 0, false, 15);     /* 16: a pointer to that */
+	put_type(b, PAGE, 8, 0, false, 3);   /* 17: a typedef */
+	put_type(b, 0, 10, 0, false, 17);    /* 18: const 17 */
+	put_type(b, 0, 2, 0, false, 18);     /* 19: a pointer to that */
+	put_type(b, 0, 2, 0, false, 0);	     /* 20: a pointer to void */
+	put_type(b, 0, 13, 5, false, 0);     /* 21: a prototype */
+	for (unsigned i = 0; i < 5; i++) {
+		static const uint32_t of[] = { 14, 16, 19, 20, 3 };
+
+		put32(b, i % 2 ? B : A);
+		put32(b, of[i]);
+	}
+	put_type(b, MINUS, 12, 1, false, 21);	/* 22: a function */
+	put_type(b, 0, 13, 0, false, 19);	/* 23: a prototype without arguments */
+	put_type(b, HUGE_AT, 12, 1, false, 23); /* 24: a function */
 }
 
 static void make_btf(struct buf *out)
@@ -100,9 +117,51 @@ static void test_arguments(void **state)
 	(void)state;
 	make_btf(&btf);
 	assert_int_equal(btf_describe_arguments(btf.data, btf.len, &out), 0);
-	assert_string_equal(buf_string(&out),
-			    "enum 2 ONE=1 MINUS=-7\n"
-			    "call a:e2 b:s64/STRUCT a:s8/ENUM64 b:p a:i b:u :?\n");
+	assert_string_equal(buf_string(&out), "enum 2 ONE=1 MINUS=-7\n"
+					      "call a:e2 b:s64/STRUCT a:s8/ENUM64 b:p a:i b:u :?\n"
+					      "MINUS a:p b:p a:p b:p a:s64/STRUCT\n"
+					      "HUGE\n");
+}
+
+static void assert_prototype(const struct btf_functions *f, const char *name, bool bare,
+			     const char *wanted)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(btf_functions_put(f, name, "f", bare, &out), wanted != NULL);
+	assert_string_equal(buf_string(&out) ?: "", wanted ?: "");
+}
+
+static void test_prototypes(void **state _unused_)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT;
+	_cleanup_(btf_functions_freep) struct btf_functions *f = NULL;
+
+	make_btf(&btf);
+	assert_int_equal(btf_functions_new(&f, btf.data, btf.len), 0);
+	assert_int_equal(btf_functions_count(f), 3);
+	assert_string_equal(btf_functions_name(f, 0), "HUGE");
+	assert_string_equal(btf_functions_name(f, 1), "MINUS");
+	assert_string_equal(btf_functions_name(f, 2), "call");
+	assert_prototype(f, "HUGE", false, "const page *f(void)");
+	assert_prototype(f, "MINUS", false,
+			 "void f(function *a, ? **b, const page *a, void *b, struct page a)");
+	assert_prototype(f, "MINUS", true, "f(? **b, const page *a, void *b, struct page a)");
+	assert_prototype(f, "HUGE", true, "f(void)");
+	assert_prototype(f, "call", false,
+			 "? f(enum {...} a, struct page b, enum {...} a, ? *b, const ? a, ? b, "
+			 "...)");
+	assert_prototype(f, "absent", false, NULL);
+}
+
+static void put_all_prototypes(const void *btf, size_t size, struct buf *out)
+{
+	_cleanup_(btf_functions_freep) struct btf_functions *f = NULL;
+
+	if (btf_functions_new(&f, btf, size) < 0)
+		return;
+	for (size_t i = 0; i < btf_functions_count(f); i++)
+		btf_functions_put(f, btf_functions_name(f, i), "f", i % 2, out);
 }
 
 /*
@@ -130,6 +189,7 @@ static void test_damage(void **state)
 		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
 		btf_resolve_enums(copy, btf.len, names, ARRAY_SIZE(names), &out);
 		btf_describe_arguments(copy, btf.len, &out);
+		put_all_prototypes(copy, btf.len, &out);
 	}
 }
 
@@ -148,9 +208,8 @@ static void test_hz(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_resolve),
-		cmocka_unit_test(test_arguments),
-		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_resolve),	   cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_prototypes), cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_hz),
 	};
 

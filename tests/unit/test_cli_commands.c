@@ -144,7 +144,7 @@ static void a_process_is_followed(void **state _unused_)
 
 static char *definition_of(const char *text, struct error *err)
 {
-	const struct probe_option probe = { .definition = text, .user = true };
+	const struct probe_option probe = { .kind = PROBE_UPROBE, .definition = text };
 	char *definition;
 
 	return probe_definition(&definition, &probe, err) < 0 ? NULL : definition;
@@ -231,21 +231,19 @@ static void other_probes_stay_as_they_are(void **state _unused_)
 
 static void probes_are_asked_for_with_their_filters(void **state _unused_)
 {
-	struct probe_option probes[] = { { "/bin/sh:0x10", NULL, true },
-					 { "vfs_read", NULL, false },
-					 { "vfs_open", "x > 1", false } };
+	struct probe_option probes[] = { { PROBE_UPROBE, "/bin/sh:0x10", NULL },
+					 { PROBE_FPROBE, "vfs_open%return", "x > 1" } };
 	struct options o = { .probes = probes, .probe_count = ARRAY_SIZE(probes) };
 	_cleanup_start_request_ struct start_request s = { 0 };
 
 	assert_int_equal(start_request_init(&s, &o, 0, NULL), 0);
-	assert_int_equal(s.message.n_kprobes, 2);
-	assert_string_equal(s.message.kprobes[1], "vfs_open");
-	assert_int_equal(s.message.n_kprobe_filters, 2);
-	assert_string_equal(s.message.kprobe_filters[0], "");
-	assert_string_equal(s.message.kprobe_filters[1], "x > 1");
-	assert_int_equal(s.message.n_uprobes, 1);
-	assert_string_equal(s.message.uprobes[0], "/bin/sh:0x10");
-	assert_int_equal(s.message.n_uprobe_filters, 0);
+	assert_int_equal(s.message.n_probes, 2);
+	assert_int_equal(s.message.probes[0]->kind, TRACED__CONTROL__PROBE__KIND__UPROBE);
+	assert_string_equal(s.message.probes[0]->definition, "/bin/sh:0x10");
+	assert_string_equal(s.message.probes[0]->filter, "");
+	assert_int_equal(s.message.probes[1]->kind, TRACED__CONTROL__PROBE__KIND__FPROBE);
+	assert_string_equal(s.message.probes[1]->definition, "vfs_open%return");
+	assert_string_equal(s.message.probes[1]->filter, "x > 1");
 }
 
 /* The exit status reports missing data; only --fail-on-loss counts a loss as such. */

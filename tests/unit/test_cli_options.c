@@ -96,7 +96,8 @@ static void a_filter_is_of_the_option_before_it(void **state _unused_)
 	assert_int_equal(p.o.probe_count, 2);
 	assert_string_equal(p.o.probes[0].definition, "p:a f x=%di");
 	assert_string_equal(p.o.probes[0].filter, "x > 1");
-	assert_true(!p.o.probes[0].user && p.o.probes[1].user);
+	assert_int_equal(p.o.probes[0].kind, PROBE_KPROBE);
+	assert_int_equal(p.o.probes[1].kind, PROBE_UPROBE);
 	assert_string_equal(p.o.probes[1].filter, "common_pid == 7");
 	parsed_deinit(&p);
 	PARSE(&p, "-e", "irq", "--kprobe", "f", "-f", "x > 1", "-f", "x < 9");
@@ -119,6 +120,34 @@ static void a_name_is_of_the_sql_before_it(void **state _unused_)
 	PARSE(&p, "--sql", "SELECT 1", "--as", "one", "--as", "two");
 	assert_int_equal(p.r, -EINVAL);
 	assert_non_null(strstr(p.err.message, "--as two has no --sql before it"));
+	parsed_deinit(&p);
+}
+
+static void a_trigger_is_of_the_option_before_it_or_names_its_event(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "-e", "irq", "--trigger", "stacktrace if irq == 3", "--fprobe", "vfs_read",
+	      "--trigger", "traceoff", "--trigger", "sched:sched_switch: enable_event:irq:x",
+	      "--trigger", "x:  stacktrace", "--trigger", "enable_event:a:b: stray", "-e", "a",
+	      "--trigger", "traceoff if comm == \"a: b\"");
+	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.trigger_count, 6);
+	assert_string_equal(p.o.triggers[0].event, "irq");
+	assert_string_equal(p.o.triggers[0].action, "stacktrace if irq == 3");
+	assert_null(p.o.triggers[1].event);
+	assert_int_equal(p.o.triggers[1].probe, 1);
+	assert_string_equal(p.o.triggers[2].event, "sched:sched_switch");
+	assert_string_equal(p.o.triggers[2].action, "enable_event:irq:x");
+	assert_string_equal(p.o.triggers[3].event, "x");
+	assert_string_equal(p.o.triggers[3].action, "stacktrace");
+	assert_string_equal(p.o.triggers[4].event, "enable_event:a:b");
+	assert_string_equal(p.o.triggers[5].event, "a");
+	assert_string_equal(p.o.triggers[5].action, "traceoff if comm == \"a: b\"");
+	parsed_deinit(&p);
+	PARSE(&p, "--trigger", "stacktrace");
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "'stacktrace' has no event before it"));
 	parsed_deinit(&p);
 }
 
@@ -409,6 +438,7 @@ int main(void)
 		cmocka_unit_test(a_whole_line_is_read),
 		cmocka_unit_test(a_filter_is_of_the_option_before_it),
 		cmocka_unit_test(a_name_is_of_the_sql_before_it),
+		cmocka_unit_test(a_trigger_is_of_the_option_before_it_or_names_its_event),
 		cmocka_unit_test(positionals_may_stand_anywhere),
 		cmocka_unit_test(a_value_may_be_two_dashes),
 		cmocka_unit_test(globals_end_at_the_command),

@@ -147,12 +147,40 @@ static void functions(void **state)
 	fake_file(&f->root, "available_tracers", "function nop\n");
 	assert_int_equal(find(f, "functions")->verdict, DOCTOR_NOTE);
 	fake_file(&f->root, "available_tracers", "blk function_graph function nop\n");
-	assert_string_equal(find(f, "functions")->text,
-			    "function and function_graph; probes: none");
+	assert_string_equal(find(f, "functions")->text, "function and function_graph");
+}
+
+static void probes(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(find(f, "probes")->text,
+			    "none; no kprobes (CONFIG_KPROBE_EVENTS); no uprobes "
+			    "(CONFIG_UPROBE_EVENTS); no fprobes (CONFIG_FPROBE_EVENTS, Linux 6.5); "
+			    "no tprobes (CONFIG_FPROBE_EVENTS, Linux 6.5); no eprobes "
+			    "(CONFIG_EPROBE_EVENTS, Linux 5.15)");
 	fake_file(&f->root, "kprobe_events", "");
 	fake_file(&f->root, "uprobe_events", "");
-	assert_string_equal(find(f, "functions")->text, "function and function_graph; probes: of "
-							"the kernel and of programs");
+	fake_file(&f->root, "dynamic_events", "");
+	fake_file(&f->root, "README",
+		  "\t           f[:[<group>/][<event>]] <func-name>[%return] [<args>]\n"
+		  "\t           t[:[<group>/][<event>]] <tracepoint> [<args>]\n"
+		  "\t           e[:[<group>/][<event>]] <attached-group>.<attached-event>\n");
+	/* README names eprobes in a kernel without them, too. */
+	assert_string_equal(find(f, "probes")->text,
+			    "kprobes, uprobes, fprobes, tprobes; no eprobes "
+			    "(CONFIG_EPROBE_EVENTS, Linux 5.15)");
+	fake_file(&f->root, "proc/kallsyms", "ffffffff81000000 t eprobe_dyn_event_create\n");
+	assert_string_equal(find(f, "probes")->text, "kprobes, uprobes, fprobes, tprobes, eprobes");
+}
+
+static void triggers(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "events/sched/sched_switch/trigger",
+		  "# Available triggers:\n# traceon traceoff stacktrace\n");
+	assert_string_equal(find(f, "triggers")->text, "traceon traceoff stacktrace");
 }
 
 static void lockdown(void **state)
@@ -353,6 +381,8 @@ int main(void)
 		TEST(functions),
 		TEST(histograms),
 		TEST(lockdown),
+		TEST(probes),
+		TEST(triggers),
 		TEST(hidden_symbols),
 		TEST(somebody_else_traces),
 		TEST(instances),

@@ -13,49 +13,80 @@
 
 #define GROUP "traced_0123abcd"
 
-static struct capture_request request_of(const char *const *probe, bool user)
-{
-	const struct capture_words words = { .items = probe, .count = 1 };
-	struct capture_request r = { .name = "unit" };
+#define K PROBE_KPROBE
+#define U PROBE_UPROBE
+#define F PROBE_FPROBE
+#define T PROBE_TPROBE
+#define E PROBE_EPROBE
 
-	*(user ? &r.uprobes : &r.kprobes) = words;
-	return r;
+static struct capture_request request_of(const struct capture_probe *probe)
+{
+	return (struct capture_request){ .name = "unit", .probes = probe, .probe_count = 1 };
+}
+
+static void open_events(struct fake_root *root, struct tracefs **fs)
+{
+	fake_root_init(root);
+	fake_dir(root, "events");
+	fake_dir(root, "instances");
+	fake_file(root, "available_events", "sched:sched_switch\nsyscalls:sys_enter_openat\n");
+	assert_int_equal(tracefs_open(fs, root->path, NULL), 0);
 }
 
 static void a_definition_becomes_a_line(void **state _unused_)
 {
 	static const struct {
 		const char *text;
-		bool user;
+		enum probe_kind_id kind;
 		const char *line, *undo;
 	} table[] = {
-		{ "p:open do_sys_openat2 name=+0(%si):string", false,
+		{ "p:open do_sys_openat2 name=+0(%si):string", K,
 		  "p:" GROUP "/open do_sys_openat2 name=+0(%si):string\n", "-:" GROUP "/open\n" },
-		{ "  r:back do_sys_openat2 $retval", false,
-		  "r:" GROUP "/back do_sys_openat2 $retval\n", "-:" GROUP "/back\n" },
-		{ "r64:back  vfs_read", false, "r64:" GROUP "/back vfs_read\n", NULL },
-		{ "vfs_read", false, "p:" GROUP "/vfs_read vfs_read\n", NULL },
-		{ "p vfs_read+4 %ax", false, "p:" GROUP "/vfs_read vfs_read+4 %ax\n", NULL },
-		{ "r ext4:ext4_sync.isra.0", false,
+		{ "  r:back do_sys_openat2 $retval", K, "r:" GROUP "/back do_sys_openat2 $retval\n",
+		  "-:" GROUP "/back\n" },
+		{ "r64:back  vfs_read", K, "r64:" GROUP "/back vfs_read\n", NULL },
+		{ "vfs_read", K, "p:" GROUP "/vfs_read vfs_read\n", NULL },
+		{ "p vfs_read+4 %ax", K, "p:" GROUP "/vfs_read vfs_read+4 %ax\n", NULL },
+		{ "r ext4:ext4_sync.isra.0", K,
 		  "r:" GROUP "/ext4_sync_isra_0__return ext4:ext4_sync.isra.0\n",
 		  "-:" GROUP "/ext4_sync_isra_0__return\n" },
-		{ "random_walk $arg1", false, "p:" GROUP "/random_walk random_walk $arg1\n", NULL },
-		{ "p:u /bin/bash:0x1234 %ax", true, "p:" GROUP "/u /bin/bash:0x1234 %ax\n", NULL },
-		{ "/usr/lib/a.so.6:0x10", true, "p:" GROUP "/a_so_6_0x10 /usr/lib/a.so.6:0x10\n",
+		{ "random_walk $arg1", K, "p:" GROUP "/random_walk random_walk $arg1\n", NULL },
+		{ "p:u /bin/bash:0x1234 %ax", U, "p:" GROUP "/u /bin/bash:0x1234 %ax\n", NULL },
+		{ "/usr/lib/a.so.6:0x10", U, "p:" GROUP "/a_so_6_0x10 /usr/lib/a.so.6:0x10\n",
 		  NULL },
-		{ "r /opt/7z:0x10", true, "r:" GROUP "/_7z_0x10__return /opt/7z:0x10\n", NULL },
+		{ "r /opt/7z:0x10", U, "r:" GROUP "/_7z_0x10__return /opt/7z:0x10\n", NULL },
+		{ "vfs_read%return ret=$retval", F,
+		  "f:" GROUP "/vfs_read__return vfs_read%return ret=$retval\n",
+		  "-:" GROUP "/vfs_read__return\n" },
+		{ "f8:back vfs_read%return", F, "f8:" GROUP "/back vfs_read%return\n", NULL },
+		{ "f vfs_read $arg*", F, "f:" GROUP "/vfs_read vfs_read $arg*\n", NULL },
+		{ "vfs_read%return", K, "p:" GROUP "/vfs_read__return vfs_read%return\n", NULL },
+		{ "sched_switch prev->pid", T, "t:" GROUP "/sched_switch sched_switch prev->pid\n",
+		  NULL },
+		{ "t:x sched_switch", T, "t:" GROUP "/x sched_switch\n", NULL },
+		{ "sched:sched_switch n=$next_comm:string", E,
+		  "e:" GROUP "/sched_switch sched.sched_switch n=$next_comm:string\n",
+		  "-:" GROUP "/sched_switch\n" },
+		{ "e:o syscalls/sys_enter_openat f=+0($filename):ustring", E,
+		  "e:" GROUP "/o syscalls/sys_enter_openat f=+0($filename):ustring\n", NULL },
 	};
 
+	struct fake_root root;
+	struct tracefs *fs;
+
+	open_events(&root, &fs);
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		const struct capture_request r = request_of(&table[i].text, table[i].user);
+		const struct capture_probe probe = { table[i].kind, table[i].text, NULL };
+		const struct capture_request r = request_of(&probe);
 		struct probe_list list = { 0 };
 		struct plan plan = { 0 };
 
-		assert_int_equal(probes_check(&r, NULL), 0);
+		assert_int_equal(probes_check(&r, fs, NULL), 0);
 		assert_int_equal(probes_plan(&plan, &r, GROUP, &list, NULL), 0);
 		assert_int_equal(plan.count, 1);
-		assert_string_equal(plan.steps[0].file,
-				    table[i].user ? "uprobe_events" : "kprobe_events");
+		assert_string_equal(plan.steps[0].file, probe_kinds[table[i].kind].file);
+		assert_ptr_equal(probe_kind_of(plan.steps[0].file, plan.steps[0].value),
+				 &probe_kinds[table[i].kind]);
 		assert_string_equal(plan.steps[0].value, table[i].line);
 		if (table[i].undo)
 			assert_string_equal(plan.steps[0].old, table[i].undo);
@@ -67,36 +98,64 @@ static void a_definition_becomes_a_line(void **state _unused_)
 		plan_deinit(&plan);
 		probe_list_deinit(&list);
 	}
+	tracefs_free(fs);
+	fake_root_deinit(&root);
+}
+
+static void an_event_that_is_missing_is_named(void **state _unused_)
+{
+	static const struct capture_probe probes[] = { { E, "sched.sched_swich", NULL },
+						       { E, "e:x sched:*", NULL } };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_request r = request_of(&probes[0]);
+	struct fake_root root;
+	struct tracefs *fs;
+
+	open_events(&root, &fs);
+	assert_int_equal(probes_check(&r, fs, &err), -ENOENT);
+	assert_non_null(strstr(err.message, "'sched:sched_swich'"));
+	assert_non_null(strstr(err.hint, "'sched:sched_switch'"));
+	error_deinit(&err);
+	r = request_of(&probes[1]);
+	assert_int_equal(probes_check(&r, fs, &err), -EINVAL);
+	tracefs_free(fs);
+	fake_root_deinit(&root);
 }
 
 static void a_wrong_one_is_explained(void **state _unused_)
 {
 	static const struct {
 		const char *text;
-		bool user;
+		enum probe_kind_id kind;
 		const char *says, *hint;
 	} table[] = {
-		{ "", false, "no place", "--kprobe" },
-		{ "p:open", false, "no place", "--kprobe" },
-		{ "p:mine/open vfs_open", false, "names a group", "--kprobe" },
-		{ "p: vfs_open", false, "no name", "--kprobe" },
-		{ "p:1st vfs_open", false, "begins with a letter", "--kprobe" },
-		{ "p:a-b vfs_open", false, "letters, digits and _", "--kprobe" },
-		{ "p:a23456789012345678901234567890123456789012345678 f", false, "too long a name",
+		{ "", K, "no place", "--kprobe" },
+		{ "p:open", K, "no place", "--kprobe" },
+		{ "p:mine/open vfs_open", K, "names a group", "--kprobe" },
+		{ "p: vfs_open", K, "no name", "--kprobe" },
+		{ "p:1st vfs_open", K, "begins with a letter", "--kprobe" },
+		{ "p:a-b vfs_open", K, "letters, digits and _", "--kprobe" },
+		{ "p:a23456789012345678901234567890123456789012345678 f", K, "too long a name",
 		  "--kprobe" },
-		{ "r1234567890123:x f", false, "too many digits", "--kprobe" },
-		{ "p:x f\n-:other", false, "character", "--kprobe" },
-		{ "p:x f # note", false, "character", "--kprobe" },
-		{ "p:x bash:0x10", true, "the whole path", "--uprobe" },
-		{ "p:x /bin/bash", true, "no offset", "readelf" },
-		{ "p:x /bin/bash:main", true, "no offset", "readelf" },
+		{ "r1234567890123:x f", K, "too many digits", "--kprobe" },
+		{ "p:x f\n-:other", K, "character", "--kprobe" },
+		{ "p:x f # note", K, "character", "--kprobe" },
+		{ "p:x bash:0x10", U, "the whole path", "--uprobe" },
+		{ "p:x /bin/bash", U, "no offset", "readelf" },
+		{ "p:x /bin/bash:main", U, "no offset", "readelf" },
+		{ "f:x/y vfs_open", F, "names a group", "--fprobe" },
+		{ "f:x", F, "no place", "--fprobe" },
+		{ "t:a-b sched_switch", T, "letters, digits and _", "--tprobe" },
+		{ "e:x sched_switch", E, "needs an event with its system", "--eprobe" },
+		{ "e:x sched:sched_switch a=$b\n-:kprobes/mine", E, "character", "--eprobe" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		const struct capture_request r = request_of(&table[i].text, table[i].user);
+		const struct capture_probe probe = { table[i].kind, table[i].text, NULL };
+		const struct capture_request r = request_of(&probe);
 		_cleanup_error_ struct error err = ERROR_INIT;
 
-		assert_int_equal(probes_check(&r, &err), -EINVAL);
+		assert_int_equal(probes_check(&r, NULL, &err), -EINVAL);
 		if (!strstr(err.message, table[i].says) || !strstr(err.hint, table[i].hint))
 			fail_msg("'%s': %s (%s)", table[i].text, err.message, err.hint);
 	}
@@ -104,8 +163,14 @@ static void a_wrong_one_is_explained(void **state _unused_)
 
 static void names_are_recognized(void **state _unused_)
 {
-	static const char *const probes[] = { "vfs_read", "r:back vfs_read", "p vfs_read+8" };
-	struct capture_request r = { .kprobes = { probes, ARRAY_SIZE(probes) } };
+	static const struct capture_probe probes[] = { { K, "vfs_read", NULL },
+						       { K, "r:back vfs_read", NULL },
+						       { F, "f:back vfs_write", NULL },
+						       { K, "p vfs_read+8", NULL } };
+	const struct capture_request back = { .probes = probes, .probe_count = 3 };
+	const struct capture_request r = {
+		.probes = (const struct capture_probe[]){ probes[0], probes[3] }, .probe_count = 2
+	};
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct probe_list list = { 0 };
 	struct plan plan = { 0 };
@@ -115,25 +180,27 @@ static void names_are_recognized(void **state _unused_)
 	assert_non_null(strstr(err.hint, "vfs_read+8"));
 	plan_deinit(&plan);
 	probe_list_deinit(&list);
+	error_deinit(&err);
+	assert_int_equal(probes_plan(&plan, &back, GROUP, &list, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "two probes are called 'back'"));
+	plan_deinit(&plan);
+	probe_list_deinit(&list);
 }
 
-static void filters_are_of_the_probe_at_their_place(void **state _unused_)
+static void filters_are_of_their_probe(void **state _unused_)
 {
-	static const char *const probes[] = { "vfs_read", "vfs_write", "vfs_open" };
-	static const char *const filters[] = { "", "count > 1" };
-	const struct capture_request r = { .kprobes = { probes, ARRAY_SIZE(probes) },
-					   .kprobe_filters = { filters, ARRAY_SIZE(filters) },
-					   .uprobes = { (const char *const[]){ "/bin/sh:0x10" },
-							1 } };
+	static const struct capture_probe probes[] = { { K, "vfs_read", NULL },
+						       { K, "vfs_write", "count > 1" },
+						       { U, "/bin/sh:0x10", NULL } };
+	const struct capture_request r = { .probes = probes, .probe_count = ARRAY_SIZE(probes) };
 	struct probe_list list = { 0 };
 	struct plan plan = { 0 };
 
 	assert_int_equal(probes_plan(&plan, &r, GROUP, &list, NULL), 0);
-	assert_int_equal(list.count, 4);
+	assert_int_equal(list.count, 3);
 	assert_null(list.specs[0].filter);
 	assert_string_equal(list.specs[1].filter, "count > 1");
 	assert_null(list.specs[2].filter);
-	assert_null(list.specs[3].filter);
 	plan_deinit(&plan);
 	probe_list_deinit(&list);
 }
@@ -150,7 +217,8 @@ static void globs_do_not_match_our_probes(void **state _unused_)
 static void explain(const char *log, const char *functions, const char *probe, int code,
 		    struct error *err)
 {
-	const struct capture_request r = request_of(&probe, false);
+	const struct capture_probe kprobe = { K, probe, NULL };
+	const struct capture_request r = request_of(&kprobe);
 	struct probe_list list = { 0 };
 	struct plan plan = { 0 };
 	struct fake_root root;
@@ -211,6 +279,55 @@ static void a_kernel_without_probes_is_named(void **state _unused_)
 	assert_non_null(strstr(err.hint, "can still be recorded"));
 }
 
+/* readme: of tracefs; NULL: there is no dynamic_events. */
+static void refuse(enum probe_kind_id kind, const char *readme, const char *probe,
+		   struct error *err)
+{
+	const struct capture_probe p = { kind, probe, NULL };
+	const struct capture_request r = request_of(&p);
+	struct probe_list list = { 0 };
+	struct plan plan = { 0 };
+	struct fake_root root;
+	struct tracefs *fs;
+
+	fake_root_init(&root);
+	fake_dir(&root, "events");
+	fake_dir(&root, "instances");
+	fake_file(&root, "README", readme ?: "");
+	if (readme)
+		fake_file(&root, "dynamic_events", "");
+	assert_int_equal(tracefs_open(&fs, root.path, NULL), 0);
+	assert_int_equal(probes_plan(&plan, &r, GROUP, &list, NULL), 0);
+	plan_explain(&plan.steps[0], fs, -EINVAL, err);
+	plan_deinit(&plan);
+	probe_list_deinit(&list);
+	tracefs_free(fs);
+	fake_root_deinit(&root);
+}
+
+static void each_kind_is_told_apart_in_the_readme(void **state _unused_)
+{
+	static const char old[] = "\t           e[:[<group>/][<event>]] <attached-group>\n";
+	static const struct {
+		enum probe_kind_id kind;
+		const char *readme, *probe, *says;
+	} table[] = {
+		{ E, NULL, "sched:sched_switch", "no eprobes (CONFIG_EPROBE_EVENTS, Linux 5.15)" },
+		{ E, "", "sched:sched_switch", "no eprobes" },
+		{ E, old, "sched:sched_switch", "refuses the probe 'e:sched_switch sched" },
+		{ F, old, "vfs_read", "no fprobes (CONFIG_FPROBE_EVENTS, Linux 6.5)" },
+		{ T, old, "sched_switch", "no tprobes" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		refuse(table[i].kind, table[i].readme, table[i].probe, &err);
+		if (!strstr(err.message, table[i].says))
+			fail_msg("'%s': %s", table[i].probe, err.message);
+	}
+}
+
 static void a_place_without_code_is_named(void **state _unused_)
 {
 	const struct plan_step s = { .file = (char *)"events/" GROUP "/open/enable" };
@@ -225,13 +342,15 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_definition_becomes_a_line),
+		cmocka_unit_test(an_event_that_is_missing_is_named),
 		cmocka_unit_test(a_wrong_one_is_explained),
 		cmocka_unit_test(names_are_recognized),
-		cmocka_unit_test(filters_are_of_the_probe_at_their_place),
+		cmocka_unit_test(filters_are_of_their_probe),
 		cmocka_unit_test(globs_do_not_match_our_probes),
 		cmocka_unit_test(the_caret_points_at_what_was_typed),
 		cmocka_unit_test(an_older_error_is_left_out),
 		cmocka_unit_test(a_kernel_without_probes_is_named),
+		cmocka_unit_test(each_kind_is_told_apart_in_the_readme),
 		cmocka_unit_test(a_place_without_code_is_named),
 	};
 

@@ -104,12 +104,15 @@ static void one_that_will_not_do_is_gone_as_well(void **state)
 /* A probe stays while an instance uses its event. */
 static void not_by_one_with_probes(void **state)
 {
-	static const char *const kprobe[] = { "p:k do_exit" }, *const uprobe[] = { "p:u /a:0x10" };
+	static const struct capture_probe kprobe = { PROBE_KPROBE, "p:k do_exit", NULL };
+	static const struct capture_probe uprobe = { PROBE_UPROBE, "p:u /a:0x10", NULL };
 	struct capture_request with_kprobe = usual, with_uprobe = usual;
 	struct fixture *f = *state;
 
-	with_kprobe.kprobes = (struct capture_words){ kprobe, 1 };
-	with_uprobe.uprobes = (struct capture_words){ uprobe, 1 };
+	with_kprobe.probes = &kprobe;
+	with_kprobe.probe_count = 1;
+	with_uprobe.probes = &uprobe;
+	with_uprobe.probe_count = 1;
 	assert_int_equal(arm(f, &with_kprobe), -ENOENT);
 	assert_int_equal(f->spare.taken, 0);
 	assert_int_equal(arm(f, &with_uprobe), -ENOENT);
@@ -128,11 +131,12 @@ static void not_for_the_top_level(void **state)
 
 static void its_memory_is_free_for_who_takes_it(void **state)
 {
-	static const char *const kprobe[] = { "p:k do_exit" };
+	static const struct capture_probe kprobe = { PROBE_KPROBE, "p:k do_exit", NULL };
 	struct capture_request with_probe = usual, larger = usual;
 	struct fixture *f = *state;
 
-	with_probe.kprobes = (struct capture_words){ kprobe, 1 };
+	with_probe.probes = &kprobe;
+	with_probe.probe_count = 1;
 	larger.buffer_bytes = 2 * DEFAULT_BUFFER_BYTES;
 	fake_file(&f->root, "proc/meminfo", "MemTotal: 9 kB\nMemAvailable:   1000 kB\n");
 	f->spare.bytes = DEFAULT_BUFFER_BYTES * (uint64_t)get_nprocs() * 3 / 2;

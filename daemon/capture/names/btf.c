@@ -334,3 +334,168 @@ int btf_describe_arguments(const void *btf, size_t size, struct buf *out)
 	}
 	return r < 0 ? r : buf_error(out);
 }
+
+struct btf_functions {
+	struct type_list types;
+	struct function {
+		const char *name;
+		uint32_t proto;
+	} * items; /* owned */
+	size_t count;
+};
+
+struct btf_functions *btf_functions_free(struct btf_functions *f)
+{
+	if (!f)
+		return NULL;
+	type_list_deinit(&f->types);
+	free(f->items);
+	free(f);
+	return NULL;
+}
+
+static int compare_functions(const void *a, const void *b)
+{
+	return strcmp(((const struct function *)a)->name, ((const struct function *)b)->name);
+}
+
+int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size)
+{
+	_cleanup_(btf_functions_freep) struct btf_functions *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = type_list_init(&f->types, btf, size);
+	if (r < 0)
+		return r;
+	f->items = calloc(f->types.count + 1, sizeof(*f->items));
+	if (!f->items)
+		return -ENOMEM;
+	for (uint32_t id = 1; id <= f->types.count; id++) {
+		const uint8_t *type = type_by_id(&f->types, id);
+		uint32_t proto = type ? btf_get32(&f->types.view, type + 8) : 0;
+
+		if (type_kind(&f->types, type) == BTF_KIND_FUNC &&
+		    type_kind(&f->types, type_by_id(&f->types, proto)) == BTF_KIND_FUNC_PROTO)
+			f->items[f->count++] = (struct function){
+				.name = type_name(&f->types, btf_get32(&f->types.view, type)),
+				.proto = proto,
+			};
+	}
+	qsort(f->items, f->count, sizeof(*f->items), compare_functions);
+	*ret = TAKE_PTR(f);
+	return 0;
+}
+
+size_t btf_functions_count(const struct btf_functions *f)
+{
+	return f->count;
+}
+
+const char *btf_functions_name(const struct btf_functions *f, size_t i)
+{
+	return f->items[i].name;
+}
+
+/* Appends a type as in a declaration, and returns the number of its pointers, to follow it. */
+static unsigned btf_put_declared(const struct type_list *l, uint32_t id, struct buf *out)
+{
+	unsigned pointers = 0;
+
+	/* Types may form a circle only in damaged BTF. */
+	for (int i = 0; i < 32; i++) {
+		const uint8_t *type = type_by_id(l, id);
+		uint32_t kind = type_kind(l, type);
+		const char *name;
+
+		if (!type) {
+			buf_puts(out, "void");
+			return pointers;
+		}
+		name = type_name(l, btf_get32(&l->view, type));
+		switch (kind) {
+		case BTF_KIND_PTR:
+			pointers++;
+			break;
+		case BTF_KIND_CONST:
+			/* A pointer's own const matters to nobody who reads an argument. */
+			if (type_kind(l, type_by_id(l, btf_get32(&l->view, type + 8))) !=
+			    BTF_KIND_PTR)
+				buf_puts(out, "const ");
+			break;
+		case BTF_KIND_VOLATILE:
+		case BTF_KIND_RESTRICT:
+		case BTF_KIND_TYPE_TAG:
+			break;
+		case BTF_KIND_STRUCT:
+		case BTF_KIND_UNION:
+		case BTF_KIND_FWD:
+		case BTF_KIND_ENUM:
+		case BTF_KIND_ENUM64:
+			buf_printf(out, "%s %s",
+				   kind == BTF_KIND_UNION			   ? "union"
+				   : kind >= BTF_KIND_ENUM && kind != BTF_KIND_FWD ? "enum"
+										   : "struct",
+				   *name ? name : "{...}");
+			return pointers;
+		case BTF_KIND_FUNC_PROTO:
+			buf_puts(out, "function");
+			return pointers;
+		default:
+			buf_puts(out, *name ? name : "?");
+			return pointers;
+		}
+		id = btf_get32(&l->view, type + 8);
+	}
+	buf_puts(out, "?");
+	return pointers;
+}
+
+static void btf_put_declaration(const struct type_list *l, uint32_t id, const char *name,
+				struct buf *out)
+{
+	unsigned pointers = btf_put_declared(l, id, out);
+
+	if (*name || pointers)
+		buf_putc(out, ' ');
+	while (pointers--)
+		buf_putc(out, '*');
+	buf_puts(out, name);
+}
+
+bool btf_functions_put(const struct btf_functions *f, const char *name, const char *shown,
+		       bool bare, struct buf *out)
+{
+	const struct function key = { .name = name };
+	const struct function *found =
+		bsearch(&key, f->items, f->count, sizeof(*f->items), compare_functions);
+	const struct type_list *l = &f->types;
+	const uint8_t *proto;
+	uint32_t count;
+
+	if (!found)
+		return false;
+	proto = type_by_id(l, found->proto);
+	if (!proto)
+		return false;
+	count = type_length(l, proto);
+	if (bare)
+		buf_puts(out, shown);
+	else
+		btf_put_declaration(l, btf_get32(&l->view, proto + 8), shown, out);
+	buf_putc(out, '(');
+	for (uint32_t i = bare; i < count; i++) {
+		const uint8_t *param = proto + 12 + (size_t)8 * i;
+		uint32_t id = btf_get32(&l->view, param + 4);
+
+		buf_puts(out, i > bare ? ", " : "");
+		/* The last one of "...". */
+		if (!id)
+			buf_puts(out, "...");
+		else
+			btf_put_declaration(l, id, type_name(l, btf_get32(&l->view, param)), out);
+	}
+	buf_puts(out, count > bare ? ")" : "void)");
+	return true;
+}

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
@@ -21,6 +22,20 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
  * arguments. -EBADMSG, -ENOMEM.
  */
 int btf_describe_arguments(const void *btf, size_t size, struct buf *out);
+
+/* The functions that BTF describes, sorted by name. btf is borrowed. -EBADMSG, -ENOMEM. */
+struct btf_functions;
+int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size);
+struct btf_functions *btf_functions_free(struct btf_functions *f);
+DEFINE_CLEANUP_FUNC(struct btf_functions *, btf_functions_free);
+size_t btf_functions_count(const struct btf_functions *f);
+const char *btf_functions_name(const struct btf_functions *f, size_t i);
+/*
+ * Appends the function's prototype in C, "int NAME(struct file *file, ...)", under the name
+ * `shown`. bare: without its type and its first argument. False: BTF does not describe it.
+ */
+bool btf_functions_put(const struct btf_functions *f, const char *name, const char *shown,
+		       bool bare, struct buf *out);
 
 /* Constants that are not in BTF. Each function appends lines for the names that it can resolve. */
 

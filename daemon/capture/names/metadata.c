@@ -204,6 +204,49 @@ static char *metadata_read_trace_header(int dir)
 	return strdup(text);
 }
 
+static int metadata_fill_probes(Traced__Capture__Request *to, const struct capture_request *request)
+{
+	Traced__Capture__Probe *probes = calloc(request->probe_count + 1, sizeof(*probes));
+
+	to->probes = calloc(request->probe_count + 1, sizeof(*to->probes));
+	if (!probes || !to->probes) {
+		free(probes);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < request->probe_count; i++) {
+		const struct capture_probe *p = &request->probes[i];
+
+		probes[i] = (Traced__Capture__Probe)TRACED__CAPTURE__PROBE__INIT;
+		probes[i].kind = (char *)(uintptr_t)probe_kinds[p->kind].name;
+		probes[i].definition = (char *)(uintptr_t)p->definition;
+		if (p->filter)
+			probes[i].filter = (char *)(uintptr_t)p->filter;
+		to->probes[i] = &probes[i];
+	}
+	to->probes[request->probe_count] = probes; /* for request_release */
+	to->n_probes = request->probe_count;
+	return 0;
+}
+
+static int metadata_fill_triggers(Traced__Capture__Request *to,
+				  const struct capture_request *request)
+{
+	to->triggers = calloc(request->trigger_count + 1, sizeof(*to->triggers));
+	if (!to->triggers)
+		return -ENOMEM;
+	for (size_t i = 0; i < request->trigger_count; i++) {
+		const struct capture_trigger *t = &request->triggers[i];
+
+		if (asprintf(&to->triggers[i], "%s%s%s", t->event ?: "", t->event ? ": " : "",
+			     t->action) < 0) {
+			to->triggers[i] = NULL;
+			return -ENOMEM;
+		}
+		to->n_triggers++;
+	}
+	return 0;
+}
+
 static int metadata_fill_request(Traced__Capture__Request *to,
 				 const struct capture_request *request, struct buf *cpus)
 {
@@ -239,14 +282,6 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 	to->buffer_bytes = request->buffer_bytes;
 	to->ring = request->ring;
 	to->name = (char *)(uintptr_t)request->name;
-	to->kprobes = (char **)(uintptr_t)request->kprobes.items;
-	to->n_kprobes = request->kprobes.count;
-	to->uprobes = (char **)(uintptr_t)request->uprobes.items;
-	to->n_uprobes = request->uprobes.count;
-	to->kprobe_filters = (char **)(uintptr_t)request->kprobe_filters.items;
-	to->n_kprobe_filters = request->kprobe_filters.count;
-	to->uprobe_filters = (char **)(uintptr_t)request->uprobe_filters.items;
-	to->n_uprobe_filters = request->uprobe_filters.count;
 	to->polls = (char **)(uintptr_t)request->polls.items;
 	to->n_polls = request->polls.count;
 	for (size_t i = 0; i < request->sql_count; i++) {
@@ -260,7 +295,9 @@ static int metadata_fill_request(Traced__Capture__Request *to,
 		cpu_set_format(request->cpus, cpus);
 		to->cpus = buf_string(cpus);
 	}
-	return !request->cpus || to->cpus ? 0 : -ENOMEM;
+	if (request->cpus && !to->cpus)
+		return -ENOMEM;
+	return metadata_fill_probes(to, request) ?: metadata_fill_triggers(to, request);
 }
 
 static void metadata_release_request(Traced__Capture__Request *r)
@@ -270,6 +307,12 @@ static void metadata_release_request(Traced__Capture__Request *r)
 	free(r->events);
 	free(r->sql_names);
 	free(r->sql);
+	if (r->probes)
+		free(r->probes[r->n_probes]);
+	free(r->probes);
+	for (size_t i = 0; i < r->n_triggers; i++)
+		free(r->triggers[i]);
+	free(r->triggers);
 }
 
 static int metadata_pack(const Traced__Capture__Header *header, struct buf *out)

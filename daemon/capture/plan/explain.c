@@ -6,6 +6,7 @@
 
 #include "base/nearest.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
@@ -162,7 +163,8 @@ static void explain_add_fields(const struct plan_step *s, const struct tracefs *
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
 			  struct error *err)
 {
-	/* events/SYSTEM/EVENT/filter */
+	/* events/SYSTEM/EVENT/filter, or trigger */
+	const char *what = s->kind == PLAN_TRIGGER ? "trigger" : "filter";
 	_cleanup_free_ char *event = strdup(s->file + strlen("events/"));
 	_cleanup_buf_ struct buf log = BUF_INIT, fields = BUF_INIT;
 	char *slash = event ? strchr(event, '/') : NULL, *end = event ? strrchr(event, '/') : NULL;
@@ -173,12 +175,12 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 	*end = '\0';
 	explain_add_error_log(s, fs, &log);
 	explain_add_fields(s, fs, s->value, &fields);
-	error_set(err, code, "the kernel refuses the filter '%s' for event %s%s", s->value, event,
+	error_set(err, code, "the kernel refuses the %s '%s' for event %s%s", what, s->value, event,
 		  buf_string(&log) ?: "");
 	if (fields.len)
 		buf_puts(&fields, "; ");
-	return error_hint(err, "%sa filter applies to every event that its glob matches",
-			  buf_string(&fields) ?: "");
+	return error_hint(err, "%sa %s applies to every event that its glob matches",
+			  buf_string(&fields) ?: "", what);
 }
 
 static int explain_clock(const struct plan_step *s, const struct tracefs *fs, int code,
@@ -254,7 +256,8 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 {
 	if (!err)
 		return code;
-	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0)
+	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0 &&
+	    file_ends_with(s->file, "/enable"))
 		return probe_enable_explain(s, code, err);
 	if (s->kind == PLAN_ADD && probes_are_in(s->file))
 		return probes_explain(s, fs, code, err);
@@ -269,7 +272,10 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 				"a recording of that name is already running (tracefs instance %s)",
 				s->instance);
 		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
-	} else if (file_ends_with(s->file, "/filter") && (code == -EINVAL || code == -ENOENT)) {
+	} else if (s->kind == PLAN_TRIGGER && event_trigger_explain(s, fs, err) < 0) {
+		return -err->code;
+	} else if ((s->kind == PLAN_TRIGGER || file_ends_with(s->file, "/filter")) &&
+		   (code == -EINVAL || code == -ENOENT)) {
 		return explain_filter(s, fs, code, err);
 	} else if (file_ends_with(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);

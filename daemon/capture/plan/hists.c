@@ -19,7 +19,7 @@ void hists_deinit(struct hists *h)
 bool capture_counts_only(const struct capture_request *request)
 {
 	return request->hists.count && !request->event_count && !request->functions.tracer &&
-	       !request->kprobes.count && !request->uprobes.count && !request->sql_count &&
+	       !request->probe_count && !request->sql_count && !request->trigger_count &&
 	       !request->sampling.hz;
 }
 

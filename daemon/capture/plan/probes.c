@@ -5,16 +5,15 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/capture/tracefs/events.h"
 #include "daemon/capture/tracefs/function_list.h"
 
 #define NAME_LEN 48
 /* The kernel accepts lines below 4096 bytes, including the group. */
 #define DEFINITION_MAX 3000
 
-#define KPROBES "kprobe_events"
-#define UPROBES "uprobe_events"
-
 struct definition {
+	const struct probe_kind *kind;
 	char type[12]; /* "p", "r", "r16" */
 	char name[NAME_LEN];
 	const char *place; /* place and arguments */
@@ -26,77 +25,85 @@ static bool is_probe_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Length of "p", "r" or "r16" before a name or place; 0: the text has none. */
-static size_t definition_type_len(const char *text)
+/* Length of "p", "r", "r16" or "f16" before a name or place; 0: the text has none. */
+static size_t definition_type_len(const struct probe_kind *kind, const char *text)
 {
 	size_t len = 1;
 
-	if (*text != 'p' && *text != 'r')
+	if (!*text || !strchr(kind->types, *text))
 		return 0;
-	while (*text == 'r' && isdigit((unsigned char)text[len]))
+	while ((*text == 'r' || *text == 'f') && isdigit((unsigned char)text[len]))
 		len++;
 	return text[len] == ':' || text[len] == ' ' ? len : 0;
 }
 
-static int probe_wrong(const char *text, const char *what, bool user, struct error *err)
+static int probe_wrong(const char *text, const char *what, const struct probe_kind *kind,
+		       struct error *err)
 {
 	error_set(err, -EINVAL, "the probe '%.200s' %s", text, what);
-	return error_hint(
-		err, "%s",
-		user ? "write it as in --uprobe 'p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS'"
-		     : "write it as in --kprobe 'p:NAME FUNCTION ARGUMENTS'");
+	return error_hint(err, "write it as in --%s '%s'", kind->name, kind->usage);
 }
 
 static int definition_take_name(struct definition *d, const char *text, const char *name,
-				size_t len, bool user, struct error *err)
+				size_t len, struct error *err)
 {
 	if (memchr(name, '/', len))
-		return probe_wrong(text, "names a group, but each recording uses its own", user,
+		return probe_wrong(text, "names a group, but each recording uses its own", d->kind,
 				   err);
 	if (!len || isdigit((unsigned char)*name))
 		return probe_wrong(text, "has no name after the colon that begins with a letter",
-				   user, err);
+				   d->kind, err);
 	if (len >= sizeof(d->name))
-		return probe_wrong(text, "has too long a name", user, err);
+		return probe_wrong(text, "has too long a name", d->kind, err);
 	for (size_t i = 0; i < len; i++)
 		if (!is_probe_char(name[i]))
 			return probe_wrong(
 				text, "has a name with other characters than letters, digits and _",
-				user, err);
+				d->kind, err);
 	memcpy(d->name, name, len);
 	d->name[len] = '\0';
 	return 0;
 }
 
-/* Makes FUNCTION of "MODULE:FUNCTION+OFFSET", and b_0x1234 of "/a/b:0x1234". */
-static void definition_make_name(struct definition *d, bool user)
+/*
+ * Makes FUNCTION of "MODULE:FUNCTION+OFFSET" and "FUNCTION%return", EVENT of "SYSTEM:EVENT", and
+ * b_0x1234 of "/a/b:0x1234".
+ */
+static void definition_make_name(struct definition *d)
 {
 	const char *from = d->place, *end = d->place + d->place_len;
+	bool returns = *d->type == 'r' || memmem(from, d->place_len, "%return", strlen("%return"));
+	const char *before = d->kind->user			     ? "/"
+			     : d->kind == &probe_kinds[PROBE_EPROBE] ? ":./"
+								     : ":";
 	char *to = d->name;
 
 	for (const char *p = from; p < end; p++)
-		if (user ? *p == '/' : *p == ':')
+		if (strchr(before, *p))
 			from = p + 1;
-	if (!user)
-		end = from + strcspn(from, "+ ");
+	if (!d->kind->user)
+		end = from + strcspn(from, "+% ");
 	if (from < end && isdigit((unsigned char)*from))
 		*to++ = '_';
 	for (; from < end && to < d->name + NAME_LEN - 12; from++)
 		*to++ = is_probe_char(*from) ? *from : '_';
-	strcpy(to, *d->type == 'r' ? "__return" : "");
+	strcpy(to, returns ? "__return" : "");
 }
 
-static int definition_check_place(const struct definition *d, const char *text, bool user,
-				  struct error *err)
+static int definition_check_place(const struct definition *d, const char *text, struct error *err)
 {
 	const char *colon = d->place;
 
 	if (!d->place_len)
-		return probe_wrong(text, "has no place", user, err);
-	if (!user)
+		return probe_wrong(text, "has no place", d->kind, err);
+	if (d->kind == &probe_kinds[PROBE_EPROBE] && !memchr(d->place, ':', d->place_len) &&
+	    !memchr(d->place, '.', d->place_len) && !memchr(d->place, '/', d->place_len))
+		return probe_wrong(text, "needs an event with its system", d->kind, err);
+	if (!d->kind->user)
 		return 0;
 	if (*d->place != '/')
-		return probe_wrong(text, "needs the whole path of a program or library", user, err);
+		return probe_wrong(text, "needs the whole path of a program or library", d->kind,
+				   err);
 	while ((size_t)(colon - d->place) < d->place_len && strncmp(colon, ":0x", 3) != 0)
 		colon++;
 	if ((size_t)(colon - d->place) == d->place_len) {
@@ -110,21 +117,25 @@ static int definition_check_place(const struct definition *d, const char *text, 
 	return 0;
 }
 
-static int definition_parse(struct definition *d, const char *text, bool user, struct error *err)
+static int definition_parse(struct definition *d, const struct capture_probe *probe,
+			    struct error *err)
 {
+	const struct probe_kind *kind = &probe_kinds[probe->kind];
+	const char *text = probe->definition;
 	const char *p = text + strspn(text, " "), *name = NULL;
-	size_t len = definition_type_len(p), name_len = 0;
+	size_t len = definition_type_len(kind, p), name_len = 0;
 	int r = 0;
 
+	d->kind = kind;
 	if (strlen(text) > DEFINITION_MAX)
-		return probe_wrong(text, "is too long", user, err);
+		return probe_wrong(text, "is too long", kind, err);
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == '#')
 			return probe_wrong(text, "has a character that the kernel does not accept",
-					   user, err);
+					   kind, err);
 	if (len >= sizeof(d->type))
-		return probe_wrong(text, "has too many digits after its r", user, err);
-	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : "p");
+		return probe_wrong(text, "has too many digits after its first letter", kind, err);
+	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : kind->types);
 	p += len;
 	if (len && *p == ':') {
 		name = ++p;
@@ -133,31 +144,45 @@ static int definition_parse(struct definition *d, const char *text, bool user, s
 	}
 	d->place = p + strspn(p, " ");
 	d->place_len = strcspn(d->place, " ");
-	r = definition_check_place(d, text, user, err);
+	r = definition_check_place(d, text, err);
 	if (r == 0 && name)
-		r = definition_take_name(d, text, name, name_len, user, err);
+		r = definition_take_name(d, text, name, name_len, err);
 	else if (r == 0)
-		definition_make_name(d, user);
+		definition_make_name(d);
 	return r;
 }
 
-static int probes_check_each(const struct capture_words *words, bool user, struct error *err)
+/* The event of an eprobe exists. Its name is "SYSTEM:EVENT", or has a dot or a slash there. */
+static int definition_check_event(const struct definition *d, struct tracefs *fs, struct error *err)
+{
+	_cleanup_event_matches_ struct event_matches matches = { 0 };
+	_cleanup_free_ char *name = strndup(d->place, d->place_len);
+	const struct capture_event_spec spec = { .glob = name };
+	const char *const *names;
+	size_t count;
+	int r;
+
+	if (!name)
+		return error_set(err, -ENOMEM, "out of memory");
+	name[strcspn(name, ":./")] = ':';
+	if (strpbrk(name, "*?["))
+		return error_set(err, -EINVAL, "'%s' is not the name of one event", name);
+	r = tracefs_events(fs, &names, &count, err);
+	return r < 0 ? r : event_matches_find(&matches, &spec, 1, NULL, names, count, err);
+}
+
+int probes_check(const struct capture_request *request, struct tracefs *fs, struct error *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; i < words->count && r == 0; i++) {
+	for (size_t i = 0; i < request->probe_count && r == 0; i++) {
 		struct definition d;
 
-		r = definition_parse(&d, words->items[i], user, err);
+		r = definition_parse(&d, &request->probes[i], err);
+		if (r == 0 && d.kind == &probe_kinds[PROBE_EPROBE])
+			r = definition_check_event(&d, fs, err);
 	}
 	return r;
-}
-
-int probes_check(const struct capture_request *request, struct error *err)
-{
-	int r = probes_check_each(&request->kprobes, false, err);
-
-	return r < 0 ? r : probes_check_each(&request->uprobes, true, err);
 }
 
 void probe_list_deinit(struct probe_list *l)
@@ -168,74 +193,74 @@ void probe_list_deinit(struct probe_list *l)
 	*l = (struct probe_list){ 0 };
 }
 
-static int probe_list_add(struct probe_list *l, const char *group, const char *name,
-			  const char *text, const char *filter, struct error *err)
+static int probe_list_add(struct probe_list *l, const char *group, const struct definition *d,
+			  const struct capture_probe *probe, struct error *err)
 {
 	char *glob;
 
-	if (asprintf(&glob, "%s:%s", group, name) < 0)
+	if (asprintf(&glob, "%s:%s", group, d->name) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < l->count; i++) {
 		if (strcmp(l->specs[i].glob, glob) != 0)
 			continue;
 		free(glob);
-		error_set(err, -EINVAL, "two probes are called '%s'", name);
-		return error_hint(err, "rename one of them: '%c:OTHER ...' for '%.200s'",
-				  *text == 'r' ? 'r' : 'p', text);
+		error_set(err, -EINVAL, "two probes are called '%s'", d->name);
+		return error_hint(err, "rename one of them: '%s:OTHER ...' for '%.200s'", d->type,
+				  probe->definition);
 	}
-	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob, .filter = filter };
+	l->specs[l->count++] = (struct capture_event_spec){ .glob = glob, .filter = probe->filter };
 	return 0;
 }
 
-static const char *probe_filter_at(const struct capture_words *filters, size_t i)
+static int probe_plan(struct plan *plan, const struct definition *d, const char *group,
+		      struct error *err)
 {
-	return i < filters->count && *filters->items[i] ? filters->items[i] : NULL;
-}
+	_cleanup_free_ char *line = NULL, *undo = NULL;
 
-static int probes_plan_each(struct plan *plan, const struct capture_words *words,
-			    const struct capture_words *filters, bool user, const char *group,
-			    struct probe_list *l, struct error *err)
-{
-	for (size_t i = 0; i < words->count; i++) {
-		_cleanup_free_ char *line = NULL, *undo = NULL;
-		struct definition d;
-		int r = definition_parse(&d, words->items[i], user, err);
+	if (asprintf(&line, "%s:%s/%s %s\n", d->type, group, d->name, d->place) < 0)
+		line = NULL;
+	if (asprintf(&undo, "-:%s/%s\n", group, d->name) < 0)
+		undo = NULL;
+	if (!line || !undo)
+		return error_set(err, -ENOMEM, "out of memory");
+	/* The kernel separates system and event by a dot. */
+	if (d->kind == &probe_kinds[PROBE_EPROBE]) {
+		char *place = strchr(line, ' ') + 1, *colon = memchr(place, ':', d->place_len);
 
-		if (r == 0)
-			r = probe_list_add(l, group, d.name, words->items[i],
-					   probe_filter_at(filters, i), err);
-		if (r < 0)
-			return r;
-		if (asprintf(&line, "%s:%s/%s %s\n", d.type, group, d.name, d.place) < 0)
-			line = NULL;
-		if (asprintf(&undo, "-:%s/%s\n", group, d.name) < 0)
-			undo = NULL;
-		if (!line || !undo)
-			return error_set(err, -ENOMEM, "out of memory");
-		plan_add(plan, user ? UPROBES : KPROBES, line, undo);
+		if (colon)
+			*colon = '.';
 	}
+	plan_add(plan, d->kind->file, line, undo);
 	return 0;
 }
 
 int probes_plan(struct plan *plan, const struct capture_request *request, const char *group,
 		struct probe_list *ret, struct error *err)
 {
-	size_t count = request->kprobes.count + request->uprobes.count;
-	int r;
+	int r = 0;
 
-	ret->specs = calloc(count + 1, sizeof(*ret->specs));
+	ret->specs = calloc(request->probe_count + 1, sizeof(*ret->specs));
 	if (!ret->specs)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = probes_plan_each(plan, &request->kprobes, &request->kprobe_filters, false, group, ret,
-			     err);
-	return r < 0 ? r
-		     : probes_plan_each(plan, &request->uprobes, &request->uprobe_filters, true,
-					group, ret, err);
+	for (size_t i = 0; i < request->probe_count && r == 0; i++) {
+		const struct capture_probe *probe = &request->probes[i];
+		struct definition d;
+
+		r = definition_parse(&d, probe, err);
+		if (r == 0)
+			r = probe_list_add(ret, group, &d, probe, err);
+		if (r == 0)
+			r = probe_plan(plan, &d, group, err);
+	}
+	return r;
 }
 
 bool probes_are_in(const char *file)
 {
-	return strcmp(file, KPROBES) == 0 || strcmp(file, UPROBES) == 0;
+	for (size_t i = 0; i < PROBE_KINDS; i++)
+		if (strcmp(file, probe_kinds[i].file) == 0)
+			return true;
+	return false;
 }
 
 /*
@@ -272,7 +297,7 @@ static int probe_no_function(const struct plan_step *s, const struct tracefs *fs
 
 	if (!place || !isalpha((unsigned char)place[1]) || function_list_read(&list, fs, NULL) < 0)
 		return -ENOENT;
-	snprintf(word.glob, sizeof(word.glob), "%.*s", (int)strcspn(place + 1, " +\n"), place + 1);
+	snprintf(word.glob, sizeof(word.glob), "%.*s", (int)strcspn(place + 1, " +%\n"), place + 1);
 	if (strpbrk(word.glob, ":*?[") || function_any_matches(&list, &word))
 		return -ENOENT;
 	function_no_match(&list, &word, &found);
@@ -281,16 +306,17 @@ static int probe_no_function(const struct plan_step *s, const struct tracefs *fs
 
 int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code, struct error *err)
 {
-	bool user = strcmp(s->file, UPROBES) == 0;
+	const struct probe_kind *kind = probe_kind_of(s->file, s->value);
 	_cleanup_free_ char *last = tracefs_last_error(fs, NULL);
 	_cleanup_buf_ struct buf text = BUF_INIT, log = BUF_INIT;
 	const char *name = strchr(s->value, '/'), *type = strchr(s->value, ':');
 
-	if (faccessat(tracefs_root(fs), s->file, F_OK, 0) < 0) {
-		error_set(err, -EOPNOTSUPP, "this kernel has no %s",
-			  user ? "uprobes (CONFIG_UPROBE_EVENTS)"
-			       : "kprobes (CONFIG_KPROBE_EVENTS)");
-		return error_hint(err, "'tracectl events' lists what can be recorded");
+	if (!kind)
+		return error_errno(err, code, "cannot write to %s", s->file);
+	if (!probe_kind_exists(fs, NULL, kind)) {
+		error_set(err, -EOPNOTSUPP, "this kernel has no %ss (%s)", kind->name,
+			  kind->config);
+		return error_hint(err, "'tracectl doctor' tells which probes it has");
 	}
 	if (code == -EPERM || code == -EACCES) {
 		error_set(err, code, "the kernel refuses probes from this program");
@@ -307,7 +333,12 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		probes_put_log(last, &log);
 	error_set(err, code, "the kernel refuses the probe '%.200s': %s%s", buf_string(&text) ?: "",
 		  strerror(-code), buf_string(&log) ?: "");
-	if (!user)
+	if (kind->readme && code == -EINVAL && !log.len)
+		return error_hint(err, "the kernel gives no reason; one without %s says the same",
+				  kind->config);
+	if (kind == &probe_kinds[PROBE_TPROBE])
+		return error_hint(err, "'tracectl events --probe' lists the tracepoints");
+	if (strcmp(kind->name, "kprobe") == 0 || strcmp(kind->name, "fprobe") == 0)
 		probe_no_function(s, fs, err);
 	return code;
 }

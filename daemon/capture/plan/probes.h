@@ -21,15 +21,15 @@ struct probe_list {
 void probe_list_deinit(struct probe_list *l);
 
 /*
- * Checks definitions written as in kprobe_events and uprobe_events, but without a group: "p:NAME
- * PLACE ARGUMENTS". A missing name is made from the place; a place alone is a "p". -EINVAL
- * explains what is wrong.
+ * Checks definitions written as in the kernel's files (probe_kind.h), but without a group: "p:NAME
+ * PLACE ARGUMENTS". A missing name is made from the place, and a missing "p" is added. -EINVAL
+ * explains what is wrong; -ENOENT: an eprobe's event is not in fs.
  */
-int probes_check(const struct capture_request *request, struct error *err);
+int probes_check(const struct capture_request *request, struct tracefs *fs, struct error *err);
 /* Adds a step for each probe, and its event to ret. */
 int probes_plan(struct plan *plan, const struct capture_request *request, const char *group,
 		struct probe_list *ret, struct error *err);
-/* True for kprobe_events and uprobe_events. */
+/* True for files that define probes. */
 bool probes_are_in(const char *file);
 /* Explains why the kernel cannot insert a probe, which happens when its event is enabled. */
 int probe_enable_explain(const struct plan_step *s, int code, struct error *err);

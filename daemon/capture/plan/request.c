@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/io.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/probes.h"
@@ -114,28 +115,15 @@ static int request_check_filter(const char *filter, const char *of, struct error
 		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
 }
 
-static int request_check_probe_filters(const struct capture_words *filters,
-				       const struct capture_words *probes, struct error *err)
-{
-	int r = 0;
-
-	if (filters->count > probes->count)
-		return error_set(err, -EINVAL, "there are more filters than probes");
-	for (size_t i = 0; i < filters->count && r == 0; i++)
-		r = request_check_filter(filters->items[i], probes->items[i], err);
-	return r;
-}
-
 static int request_check_filters(const struct capture_request *request, struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < request->event_count && r == 0; i++)
 		r = request_check_filter(request->events[i].filter, request->events[i].glob, err);
-	if (r == 0)
-		r = request_check_probe_filters(&request->kprobe_filters, &request->kprobes, err);
-	if (r == 0)
-		r = request_check_probe_filters(&request->uprobe_filters, &request->uprobes, err);
+	for (size_t i = 0; i < request->probe_count && r == 0; i++)
+		r = request_check_filter(request->probes[i].filter, request->probes[i].definition,
+					 err);
 	for (size_t i = 0; i < request->sql_count && r == 0; i++) {
 		const struct capture_sql *sql = &request->sql[i];
 
@@ -169,8 +157,8 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 		return error_hint(err, "1 to %d letters, digits, dots, dashes and underscores",
 				  NAME_LEN_MAX);
 	}
-	if (!request->event_count && !request->functions.tracer && !request->kprobes.count &&
-	    !request->uprobes.count && !request->sql_count && !request->hists.count)
+	if (!request->event_count && !request->functions.tracer && !request->probe_count &&
+	    !request->sql_count && !request->hists.count)
 		return error_set(err, -EINVAL, "no events were requested");
 	if (request->sampling.hz && (request->ring || request->streamed))
 		return error_set(err, -EINVAL,
@@ -187,7 +175,9 @@ int request_check(const struct capture_env *env, const struct capture_request *r
 	if (r == 0)
 		r = request_check_cpus(env, request->cpus, err);
 	if (r == 0)
-		r = probes_check(request, err);
+		r = probes_check(request, env->tracefs, err);
+	if (r == 0)
+		r = event_triggers_check(env, request, err);
 	if (r == 0)
 		r = synthetic_check(env->tracefs, request, err);
 	if (r == 0)
@@ -258,14 +248,6 @@ static void plan_buffer(struct plan *plan, const char *instance, const char *clo
 static bool glob_is_exact(const char *glob)
 {
 	return strchr(glob, ':') && !strpbrk(glob, "*?[");
-}
-
-/* "system:event" -> "events/system/event/FILE" */
-static void event_file(const char *name, const char *file, char *path, size_t size)
-{
-	const char *colon = strchr(name, ':');
-
-	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
 }
 
 static bool starts_whole_system(const struct event_matches *m, size_t i)

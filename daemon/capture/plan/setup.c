@@ -9,6 +9,7 @@
 void setup_events_deinit(struct setup_events *e)
 {
 	event_matches_deinit(&e->matches);
+	trigger_targets_deinit(&e->targets);
 	probe_list_deinit(&e->probes);
 	free(e->specs);
 	for (size_t i = 0; e->names && e->names[i]; i++)
@@ -31,6 +32,7 @@ static int copy_cpus(struct capture_setup *s, const struct cpu_set *cpus)
 int setup_init(struct capture_setup *s, const struct capture_env *env,
 	       const struct capture_request *request, struct error *err)
 {
+	_cleanup_buf_ struct buf off_by = BUF_INIT;
 	int r;
 
 	s->env = *env;
@@ -38,8 +40,17 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 	s->ring_mode = request->ring;
 	s->streamed = request->streamed && !request->ring;
 	s->wants_mappings = functions_want_mappings(request);
-	s->may_go_off = functions_may_turn_off(request) || request->functions.stop_us;
-	s->stops = request->functions.stop_us > 0;
+	s->may_go_on = event_triggers_have(request, "traceon");
+	s->by_trigger = event_triggers_have(request, "traceoff") && !s->may_go_on &&
+			!request->functions.stop_us;
+	s->stops = request->functions.stop_us || s->by_trigger;
+	s->may_go_off = s->stops || functions_may_turn_off(request) ||
+			event_triggers_have(request, "traceoff");
+	event_triggers_put_off(request, &off_by);
+	if (off_by.len && !buf_string(&off_by))
+		return error_set(err, -ENOMEM, "out of memory");
+	s->off_by = off_by.data;
+	off_by = BUF_INIT;
 	/* An option that the user names is set by the plan. */
 	s->copies_marks = request->copies_marks && !request->top_level && !request->cpus &&
 			  !s->may_go_off && !functions_set_option(request, "copy_trace_marker");
@@ -59,19 +70,24 @@ int setup_name_instances(struct capture_setup *s, const char *name)
 		       : -ENAMETOOLONG;
 }
 
-/* Adds the events of probes and SQL to the request's. */
+/* Adds the events of probes, SQL and triggers to the request's. */
 static int add_own_events(const struct capture_setup *s, const struct capture_request *request,
 			  struct setup_events *e, struct error *err)
 {
 	const struct synthetic_list *synthetics = &s->synthetics;
-	size_t count = request->event_count;
+	size_t count;
 
-	e->specs = calloc(count + e->probes.count + synthetics->count + 1, sizeof(*e->specs));
+	e->specs = calloc(request->event_count + e->probes.count + synthetics->count +
+				  request->trigger_count + 1,
+			  sizeof(*e->specs));
 	e->names = calloc(synthetics->count + 1, sizeof(*e->names));
 	if (!e->specs || !e->names)
 		return error_set(err, -ENOMEM, "out of memory");
-	if (count)
-		memcpy(e->specs, request->events, count * sizeof(*e->specs));
+	/* First, as a later spec of the same event decides about its filter. */
+	count = event_triggers_specs(request, e->specs);
+	if (request->event_count)
+		memcpy(e->specs + count, request->events, request->event_count * sizeof(*e->specs));
+	count += request->event_count;
 	memcpy(e->specs + count, e->probes.specs, e->probes.count * sizeof(*e->specs));
 	count += e->probes.count;
 	for (size_t i = 0; i < synthetics->count; i++) {
@@ -87,10 +103,12 @@ static int add_own_events(const struct capture_setup *s, const struct capture_re
 	return 0;
 }
 
+/* Makes the probes and the list of all events to record. */
 static int make_probes(struct capture_setup *s, const struct capture_request *request,
 		       struct setup_events *e, struct error *err)
 {
 	char group[PROBE_GROUP_LEN + 1];
+	size_t count;
 	int r;
 
 	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", s->uuid[0],
@@ -157,9 +175,11 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 	s->has_tasks = !s->counts_only && has_event(names, count, "task:task_newtask");
 	r = event_matches_find(&ret->matches, ret->request.events, ret->request.event_count,
 			       &request->bounds, names, count, err);
-	return r == 0 && request->bounds.hide_addresses
-		       ? user_filters_check(s->env.tracefs, &ret->matches, err)
-		       : r;
+	if (r == 0 && request->bounds.hide_addresses)
+		r = user_filters_check(s->env.tracefs, &ret->matches, err);
+	return r < 0 ? r
+		     : event_triggers_plan(&s->triggers, s->env.tracefs, request, &ret->probes,
+					   s->instance, names, count, &ret->targets, err);
 }
 
 static int verify_options(const struct capture_setup *s, const struct capture_request *request,
@@ -205,8 +225,19 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	return 0;
 }
 
+int setup_arm(struct capture_setup *s, bool after, struct error *err)
+{
+	return plan_apply(after ? &s->triggers.after : &s->triggers.before, s->env.tracefs,
+			  &s->journal, err);
+}
+
 void setup_deinit(struct capture_setup *s)
 {
+	/* Triggers that stay end with their instance, or are undone from the journal with it. */
+	plan_undo(&s->triggers.after, s->env.tracefs);
+	plan_undo(&s->triggers.before, s->env.tracefs);
+	trigger_plans_deinit(&s->triggers);
+	free(s->off_by);
 	plan_end(&s->plan, s->env.tracefs, &s->journal);
 	synthetic_list_deinit(&s->synthetics);
 	hists_deinit(&s->hists);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/capture/capture.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
@@ -21,12 +22,16 @@ struct capture_setup {
 	bool ring_mode, streamed;
 	bool wants_mappings; /* for user stacks: read at start and end */
 	bool copies_marks;   /* of the top level's trace_marker */
-	bool may_go_off;     /* a function trigger or a threshold may turn tracing off */
-	bool stops;	     /* a threshold does, which ends the recording */
+	bool may_go_off;     /* a trigger or a threshold may turn tracing off */
+	bool stops;	     /* a threshold or an event's trigger does, which ends the recording */
+	bool by_trigger;     /* only a trigger does */
+	char *off_by;	     /* these; NULL: none */
+	bool may_go_on;	     /* an event's trigger may turn tracing on */
 
 	struct synthetic_list synthetics;
 	struct hists hists;
 	struct plan plan;
+	struct trigger_plans triggers; /* undone before the plan */
 	struct journal journal;
 	char instance[INSTANCE_NAME_MAX], tasks[INSTANCE_NAME_MAX];
 	const char *main;		/* the instance; NULL: the top level */
@@ -45,6 +50,7 @@ struct setup_events {
 	char **names;			  /* of the events by SQL; owned, NULL-terminated */
 	struct probe_list probes;
 	struct event_matches matches;
+	struct trigger_targets targets; /* events that triggers enable */
 };
 void setup_events_deinit(struct setup_events *e);
 
@@ -63,5 +69,7 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 /* Makes the instances and applies the request to them. */
 int setup_apply(struct capture_setup *s, const struct setup_events *e,
 		struct capture_report *report, struct error *err);
+/* Sets triggers of events, right before tracing is turned on, or right after it. */
+int setup_arm(struct capture_setup *s, bool after, struct error *err);
 /* Undoes everything in the kernel. */
 void setup_deinit(struct capture_setup *s);

@@ -230,14 +230,12 @@ int user_filters_check(const struct tracefs *fs, const struct event_matches *mat
 
 	for (size_t i = 0; i < matches->count && r == 0; i++) {
 		const struct event_match *m = &matches->items[i];
-		const char *colon = strchr(m->name, ':');
 		_cleanup_buf_ struct buf format = BUF_INIT;
 		char path[512];
 
 		if (!m->filter)
 			continue;
-		snprintf(path, sizeof(path), "events/%.*s/%s/format", (int)(colon - m->name),
-			 m->name, colon + 1);
+		event_file(m->name, "format", path, sizeof(path));
 		r = tracefs_read(tracefs_root(fs), path, &format);
 		if (r < 0)
 			return tracefs_unreadable(err, r, path);

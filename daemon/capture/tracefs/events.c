@@ -17,6 +17,13 @@ void event_matches_deinit(struct event_matches *m)
 	*m = (struct event_matches){ 0 };
 }
 
+void event_file(const char *name, const char *file, char *path, size_t size)
+{
+	const char *colon = strchr(name, ':');
+
+	snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - name), name, colon + 1, file);
+}
+
 bool event_glob_matches(const char *glob, const char *name)
 {
 	const char *colon = strchr(name, ':');

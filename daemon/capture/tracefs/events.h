@@ -19,6 +19,8 @@ struct event_matches {
 void event_matches_deinit(struct event_matches *m);
 #define _cleanup_event_matches_ _cleanup_(event_matches_deinit)
 
+/* Makes "events/system/event/FILE" of "system:event". */
+void event_file(const char *name, const char *file, char *path, size_t size);
 /*
  * True if glob matches "system:event". Without a colon it matches systems or event names; with
  * one, each side separately; an empty side matches all.

@@ -12,7 +12,10 @@ struct function_list {
 	const char **modules; /* module of names[i]; NULL: the kernel itself */
 	size_t count;
 };
-/* -EPERM: the kernel is locked down; -ENOENT: it cannot trace functions. */
+/*
+ * -EPERM: the kernel is locked down; -EACCES: the caller is not root; -ENOENT: the kernel cannot
+ * trace functions.
+ */
 int function_list_read(struct function_list *ret, const struct tracefs *fs, struct error *err);
 void function_list_deinit(struct function_list *l);
 #define _cleanup_function_list_ _cleanup_(function_list_deinit)

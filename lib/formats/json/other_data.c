@@ -135,6 +135,22 @@ static void other_data_put_words(struct buf *b, const char *key, char *const *wo
 	buf_puts(b, "]");
 }
 
+static void other_data_put_probes(struct buf *b, const Traced__Capture__Request *r)
+{
+	json_put_key(b, "probes");
+	buf_puts(b, "[");
+	for (size_t i = 0; i < r->n_probes; i++) {
+		json_put_comma(b);
+		buf_puts(b, "{");
+		json_put_string_key(b, "kind", r->probes[i]->kind);
+		json_put_string_key(b, "definition", r->probes[i]->definition);
+		if (r->probes[i]->filter[0])
+			json_put_string_key(b, "filter", r->probes[i]->filter);
+		buf_puts(b, "}");
+	}
+	buf_puts(b, "]");
+}
+
 static void other_data_put_request(struct buf *b, const Traced__Capture__Request *r)
 {
 	json_put_key(b, "request");
@@ -152,14 +168,10 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 	}
 	buf_puts(b, "]");
 	other_data_put_words(b, "command", r->command, r->n_command);
-	if (r->n_kprobes)
-		other_data_put_words(b, "kprobes", r->kprobes, r->n_kprobes);
-	if (r->n_uprobes)
-		other_data_put_words(b, "uprobes", r->uprobes, r->n_uprobes);
-	if (r->n_kprobe_filters)
-		other_data_put_words(b, "kprobe_filters", r->kprobe_filters, r->n_kprobe_filters);
-	if (r->n_uprobe_filters)
-		other_data_put_words(b, "uprobe_filters", r->uprobe_filters, r->n_uprobe_filters);
+	if (r->n_probes)
+		other_data_put_probes(b, r);
+	if (r->n_triggers)
+		other_data_put_words(b, "triggers", r->triggers, r->n_triggers);
 	if (r->n_sql) {
 		other_data_put_words(b, "sql_names", r->sql_names, r->n_sql_names);
 		other_data_put_words(b, "sql", r->sql, r->n_sql);
@@ -176,8 +188,8 @@ static void other_data_put_request(struct buf *b, const Traced__Capture__Request
 static const char *other_data_end_reason(const Traced__Capture__End *end)
 {
 	static const char *const names[] = {
-		"stopped",   "duration", "command exited", "snapshot",
-		"extracted", "shutdown", "no space",	   "failed",
+		"stopped",  "duration", "command exited", "snapshot", "extracted",
+		"shutdown", "no space", "failed",	  "trigger",
 	};
 
 	if (!end)

@@ -18,7 +18,7 @@ SETTINGS = ("current_tracer", "set_ftrace_filter", "set_ftrace_notrace", "set_ft
             "set_ftrace_notrace_pid", "set_graph_function", "max_graph_depth", "trace_options",
             "trace_clock", "tracing_on", "tracing_cpumask", "set_event", "set_event_pid",
             "buffer_percent", "buffer_subbuf_size_kb", "events/enable", "options/func_stack_trace",
-            "kprobe_events", "uprobe_events")
+            "kprobe_events", "uprobe_events", "dynamic_events")
 LINE = re.compile(r"^ *(?P<task>.*)-(?P<pid>\d+) +(?:\( *(?:\d+|-+)\) )?\[(?P<cpu>\d+)\] "
                   r"(?P<flags>\S+) +(?P<time>\d+\.\d+): (?P<text>.*)$")
 

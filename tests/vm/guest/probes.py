@@ -6,9 +6,10 @@ that they are gone afterwards."""
 import os
 import pathlib
 import re
+import time
 
-from common import (INSTANCES, TRACEFS, append, check, extracted, of_a_guest, put_back, record, same_text,
-                    settings, some_files, text_of)
+from common import (INSTANCES, TRACEFS, append, check, extracted, is_recording, of_a_guest, put_back, record,
+                    same_text, settings, some_files, text_of)
 from harness import entry_of
 
 
@@ -55,6 +56,128 @@ def filtered(test):
     check(not re.search(rf"-{os.getpid()} .*: other: ", text), "a task that is filtered out is there")
 
 
+def lacks(test, kind):
+    """What a kernel lacks for a kind of probes, as doctor says; None: nothing."""
+    told = next(line for line in test.run("doctor").out.splitlines() if re.match(r"\S+ +probes ", line))
+    missing = re.search(rf"no {kind}s \(([^)]*)\)", told)
+    check(missing or re.search(rf"\b{kind}s\b", told), told)
+    return missing and missing[1]
+
+
+def is_refused(test, kind, definition):
+    """A kernel without this kind: the refusal names the configuration."""
+    config = lacks(test, kind)
+    if not config:
+        return False
+    before = settings()
+    done = test.run("record", "-t", "100ms", f"--{kind}", definition, "-o", "out.txt")
+    check(done.status == 1 and config in done.err, f"{kind}: {done}")
+    put_back(before)
+    return True
+
+
+def by_fprobes(test):
+    """The arguments have names, where the kernel has its types."""
+    if is_refused(test, "fprobe", "vfs_read"):
+        return
+    fd = os.open("/proc/self/exe", os.O_RDONLY)
+    try:
+        record(test, "--fprobe", "f:entered vfs_read count", "-f", "count == 7", "--fprobe",
+               "vfs_read%return ret=$retval:s64", "-f", "ret == 7", "--fprobe", "f:all vfs_read $arg*", "-o", "out.txt",
+               during=lambda: [os.pread(fd, n, 0) for n in (7, 8) * 20])
+    finally:
+        os.close(fd)
+    text = text_of(test)
+    for wanted in (rf"-{os.getpid()} .*: entered: \(vfs_read\+0x[0-9a-f]+/0x[0-9a-f]+\) count=(?:7|0x7)$",
+                   rf"-{os.getpid()} .*: vfs_read__return: \(\w+\+0x[0-9a-f]+/0x[0-9a-f]+ <- vfs_read\) ret=7$",
+                   rf"-{os.getpid()} .*: all: \(vfs_read\+.*\) file=\S+ buf=\S+ count=\S+ pos=\S+$"):
+        check(len(re.findall(wanted, text, re.M)) >= 20, f"no /{wanted}/ in\n{text[-1500:]}")
+    check(not re.search(r": entered: .* count=(?!7$|0x7$)", text, re.M), "others than of 7 bytes")
+
+
+def by_tracepoints(test):
+    """A tracepoint's argument that its event does not have."""
+    if is_refused(test, "tprobe", "sched_switch"):
+        return
+    record(test, "--tprobe", "t:switched sched_switch from=prev->pid to=next->pid stack=prev->stack", "-e",
+           "sched:sched_switch", "-o", "out.txt")
+    text = text_of(test)
+    own = re.findall(r": switched: \(\S+\) from=(\d+) to=(\d+) stack=0x[0-9a-f]+$", text, re.M)
+    kernels = re.findall(r": sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+) ", text)
+    check(len(own) >= 10 and own == kernels, f"{len(own)} and {len(kernels)} switches; {text[-1500:]}")
+
+
+def by_events(test):
+    """An event made of another: what a pointer of it shows."""
+    if is_refused(test, "eprobe", "sched:sched_switch"):
+        return
+    record(test, "--eprobe", "e:opens syscalls:sys_enter_openat dfd=$dfd:s32 file=+0($filename):ustring", "--eprobe",
+           "sched:sched_switch to=$next_pid:s32", "-f", f"to == {os.getpid()}", "-o", "out.txt",
+           during=lambda: [pathlib.Path("/proc/self/limits").read_text() for _ in range(20)])
+    text = text_of(test)
+    # Linux 6.1 does not find the text.
+    file = "/proc/self/limits" if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) > (6, 1) else ""
+    check(len(re.findall(rf'-{os.getpid()} .*: opens: .*dfd=-100 file="{file}"$', text, re.M)) == 20, text[-1500:])
+    check(set(re.findall(r": sched_switch: .*to=(\d+)$", text, re.M)) <= {str(os.getpid())}, text[-1500:])
+    before = settings()
+    done = test.run("record", "-t", "100ms", "--eprobe", "e:x sched:sched_swich", "-o", "refused.txt")
+    check(done.status == 1 and "did you mean 'sched:sched_switch'" in done.err, done)
+    put_back(before)
+
+
+def places(test):
+    """What probes can be made of, with arguments."""
+    done = test.run("events", "--probe", "vfs_read", "sched_switch")
+    check(done.status == 0 and re.search(r"^function +ssize_t vfs_read\(struct file \*file, char \*buf, "
+                                         r"size_t count, loff_t \*pos\)$", done.out, re.M), done)
+    check(re.search(r"^tracepoint +sched_switch\(bool preempt, struct task_struct \*prev, struct task_struct \*next",
+                    done.out, re.M), done)
+    done = test.run("events", "--probe", "vfs_raed")
+    check(done.status == 1 and "vfs_read" in done.err, done)
+
+
+def with_triggers(test):
+    """The stacks of a probe, and a probe that ends the recording."""
+    before = settings()
+    process = test.start("record", "-t", "120s", "--name", test.name, "--kprobe", "p:opened vfs_open", "--trigger",
+                         "stacktrace:3", "--kprobe", "p:read vfs_read count=%dx", "--trigger", "traceoff if count == 7",
+                         "-o", "out.txt")
+    fd = os.open("/proc/self/exe", os.O_RDONLY)
+    try:
+        until = time.monotonic() + 100
+        while process.poll() is None and time.monotonic() < until:
+            some_files()
+            if is_recording(test):
+                os.pread(fd, 7, 0)
+            time.sleep(0.2)
+    finally:
+        os.close(fd)
+    done = test.finish(process, 120)
+    check(done.status == 0 and "a trigger ended the recording" in done.err, done)
+    put_back(before)
+    text = text_of(test)
+    found = re.findall(r": <stack trace>\n((?: => .*\n)+)", text)
+    check(len(found) == 3 and all("vfs_open" in stack or "do_" in stack for stack in found), f"{found}")
+    check(re.search(r": read: .* count=0x7$", text, re.M), "the event that ended it is missing")
+
+
+def of_dynamic_events_killed(test):
+    if is_refused(test, "eprobe", "sched:sched_switch"):
+        return
+    before = settings()
+    more = [] if lacks(test, "fprobe") else ["--fprobe", "f:mine vfs_read", "--tprobe", "t:point sched_switch"]
+    done = test.run("start", "--eprobe", "e:killed sched:sched_switch to=$next_pid", *more, "--trigger", "stacktrace:1",
+                    "--name", "x")
+    check(done.status == 0, f"start: {done}")
+    check(settings()["dynamic_events"] != before["dynamic_events"], "there is no probe")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    put_back(before)
+
+
 def every_format(test):
     record(test, "--kprobe", "p:opened vfs_open", "-e", "sched:sched_switch", "-o", "out.traced")
     for name in ("out.json", "out.txt", "out.pftrace"):
@@ -78,12 +201,36 @@ def the_kernels_text(test):
         wanted = (instance / "trace").read_text()
         check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
         (instance / "events/kprobes/enable").write_text("0")
-        done = test.run("record", "-t", "200ms", "-e", "kprobes:unit", "-o", "named.txt")
+        done = test.run("record", "-e", "kprobes:unit", "-o", "named.txt", "--", "cat", "/proc/self/stat")
         check(done.status == 0, f"record: {done}")
     finally:
         (instance / "events/enable").write_text("0")
         instance.rmdir()
         append(probes, "-:kprobes/unit\n-:kprobes/unit_ret\n")
+
+
+def the_kernels_text_of_fprobes(test):
+    if lacks(test, "fprobe"):
+        return
+    probes = TRACEFS / "dynamic_events"
+    instance = INSTANCES / f"{test.name}-fprobes"
+    append(probes, "f:fprobes/unit vfs_open $arg*\n")
+    append(probes, "f:fprobes/unit_ret vfs_open%return $retval\n")
+    append(probes, "t:fprobes/unit_point sched_switch prev->pid name=next->comm:string\n")
+    instance.mkdir()
+    try:
+        (instance / "events/fprobes/enable").write_text("1")
+        some_files()
+        (instance / "tracing_on").write_text("0")
+        wanted = (instance / "trace").read_text()
+        names = {name for name in ("unit", "unit_ret", "unit_point") if f": {name}: (" in wanted}
+        check(len(names) == 3, f"only {names} in\n{wanted[-1000:]}")
+        check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
+    finally:
+        (instance / "events/enable").write_text("0")
+        instance.rmdir()
+        for name in ("unit", "unit_ret", "unit_point"):
+            append(probes, f"-:fprobes/{name}\n")
 
 
 def two_at_once(test):
@@ -144,8 +291,15 @@ def main():
     test.case("a program", a_program, daemon=True)
     test.case("a function of a library by its name", a_function_by_its_name, daemon=True)
     test.case("filters", filtered, daemon=True)
+    test.case("functions by fprobes", by_fprobes, daemon=True)
+    test.case("tracepoints", by_tracepoints, daemon=True)
+    test.case("events of events", by_events, daemon=True)
+    test.case("places", places)
+    test.case("triggers", with_triggers, daemon=True)
+    test.case("dynamic events of a killed one", of_dynamic_events_killed, daemon=True)
     test.case("in every format", every_format, daemon=True)
     test.case("the kernel's text", the_kernels_text, daemon=True)
+    test.case("the kernel's text of fprobes", the_kernels_text_of_fprobes, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
     test.case("killed", killed, daemon=True)
     test.case("what the kernel refuses", refusals, daemon=True)
