@@ -177,6 +177,9 @@ class Browser:
         if up:
             self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
+    def type(self, text):
+        self.call("Input.insertText", text=text)
+
     def close(self):
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -194,15 +197,15 @@ class Browser:
         self.close()
 
 
-def run_cases(name, cases):
+def run_cases(name, cases, start=Browser):
     """Runs cases in one browser; each gets the test and the browser."""
-    if program() is None:
+    if start is Browser and program() is None:
         skip("needs chromium-headless-shell (scripts/deps test)")
     test = Test(name, root=False)
     # The programs' part is small, and is covered by another test.
     if test.is_sanitized():
         skip("is run without a sanitizer")
-    with Browser() as browser:
+    with start() as browser:
         for case in cases:
             test.case(re.sub("_", " ", case.__name__), case, browser)
     test.end()

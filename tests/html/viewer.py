@@ -221,7 +221,7 @@ def dark_and_light(test, browser):
         browser.dark(dark)
         pixels = browser.ask("""(() => { const v = traceViewer, p = v.painter;
             const at = (t, kind, n) => { const row = v.rows.all.find((r) => r.kind === kind && r.cpu.number === n);
-                return Array.from(p.context.getImageData(p.x(t), row.y + 3, 60, 12).data); };
+                return Array.from(p.context.getImageData(p.x(t), row.y + 3, 40, 12).data); };
             return [at(3e6, 'running', 0), at(8.6e6, 'running', 1), at(11.5e6, 'running', 1)]; })()""")
         colours = [{tuple(p[i:i + 4]) for i in range(0, len(p), 4)} for p in pixels]
         busy, gap, free = colours

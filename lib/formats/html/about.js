@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The recording's name and account, in the header.
 
-const PHASE_NAMES = {'=': 'links of ids', c: 'clock syncs', M: 'names'};
+const PHASE_NAMES = {'=': 'links of ids', c: 'clock syncs'};
 
 // The losses of one CPU; empty if there are none.
 function describeLosses(cpu) {
@@ -19,9 +19,10 @@ function titleOf({about}) {
 
 // Elements without a picture, by kind.
 function describeNotDrawn({notDrawn}) {
-  return [...notDrawn].map(
-    ([phase, count]) => `${count.toLocaleString('en')} ${PHASE_NAMES[phase] || `of phase ${phase}`} without a picture`,
-  );
+  return [...notDrawn].map(([phase, count]) => {
+    const kind = PHASE_NAMES[phase] || `phase ${shorten(String(phase), 20)}`;
+    return `without a picture: ${kind}, ${count.toLocaleString('en')}`;
+  });
 }
 
 // Puts the account into an element. A click on it lists all of it, as the tooltip does.
@@ -41,12 +42,13 @@ function putAccount(model, element, onList) {
   else if (about && about.incomplete) bad.push('the recording is incomplete');
   if (model.strange) bad.push(`${model.strange} lines could not be read`);
   if (bad.length) element.append(' · ', make('b', {}, bad.join(' · ')));
-  const unseen = describeNotDrawn(model);
-  if (unseen.length) element.append(` · ${unseen.join(' · ')}`);
+  // Clock syncs concern other tools.
+  const unseen = [...model.notDrawn].reduce((sum, [phase, count]) => sum + (phase === 'c' ? 0 : count), 0);
+  if (unseen) element.append(` · ${unseen.toLocaleString('en')} without a picture`);
   const more = cpus
     .map(describeLosses)
     .filter(Boolean)
-    .concat((about && about.warnings) || []);
+    .concat(describeNotDrawn(model), (about && about.warnings) || []);
   const lines = [element.textContent, ...more];
   element.title = lines.join('\n');
   element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);

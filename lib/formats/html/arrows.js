@@ -5,7 +5,11 @@ const ARROW_BEND = 24; // pixels
 const ARROW_HEAD = 5;
 
 function paintArrows(painter, arrows, scroll) {
-  const {context: c, theme} = painter;
+  const {context: c, theme, width, height} = painter;
+  c.save();
+  c.beginPath();
+  c.rect(LABELS_WIDTH, 0, width, height);
+  c.clip();
   c.lineWidth = 1.5;
   for (const {from, to, kind} of arrows) {
     const [a, b] = [from, to].map(({row, t, top}) => {
@@ -17,7 +21,7 @@ function paintArrows(painter, arrows, scroll) {
     c.setLineDash(kind === 'flow' ? [5, 3] : []);
     paintArrow(c, a, b);
   }
-  c.setLineDash([]);
+  c.restore();
 }
 
 function paintArrow(c, a, b) {

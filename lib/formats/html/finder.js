@@ -63,11 +63,17 @@ class Finder {
     viewer.dirty();
     if (!query.trim()) return;
     const isWanted = () => this.query === query;
-    await inSlices(whileWanted(search.run(query), isWanted), () => viewer.dirty(), ANSWER_MS);
+    await inSlices(whileWanted(search.run(query), isWanted), () => this.showProgress(), ANSWER_MS);
     if (!isWanted()) return;
     this.tellCount();
     this.showList();
     viewer.dirty();
+  }
+
+  // Names are found long before the last event.
+  showProgress() {
+    if (this.list.hidden && this.search.current < 0 && document.activeElement === this.input) this.showList();
+    this.viewer.dirty();
   }
 
   tellCount() {
@@ -114,7 +120,7 @@ class Finder {
     const note = duration(t - model.firstTime);
     if (lane)
       return {title: model.names[lane.name.data[index]], note: `${note}, ${duration(lane.end.data[index] - t)}`};
-    if (ref >= 0) return {title: model.eventText(ref).trim().slice(0, 200), note};
+    if (ref >= 0) return {title: shorten(model.eventText(ref).replace(/^.*? \d+\.\d+: /, ''), NAME_SHOWN), note};
     const element = model.element(ref);
     return {title: `${element.name || element.ph} ${JSON.stringify(element.args)}`.slice(0, 200), note};
   }

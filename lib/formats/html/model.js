@@ -390,7 +390,7 @@ class Model {
 
   addElement(e, ref) {
     if (e.ph === 'M') return this.addName(e);
-    if (e.ph === 'c') return undefined;
+    if (e.ph === 'c' || e.ph === '=') return this.leaveOut(e);
     const t = this.elementTime(e.ts);
     if (!Number.isFinite(t)) return undefined;
     const thread = this.thread(e.tid);
@@ -457,8 +457,7 @@ class Model {
         this.process(e.pid).instants.list.push(t, t, name(), ref);
         break;
       default:
-        this.notDrawn.set(e.ph, (this.notDrawn.get(e.ph) || 0) + 1);
-        return undefined;
+        return this.leaveOut(e);
     }
     this.see(t);
     return undefined;
@@ -467,6 +466,10 @@ class Model {
   // The end of a slice may have arguments of its own, a function's return value for example.
   endElement(e, ref, begin) {
     if (e.args && begin !== undefined) this.ends.set(begin, ref);
+  }
+
+  leaveOut({ph}) {
+    this.notDrawn.set(ph, (this.notDrawn.get(ph) || 0) + 1);
   }
 
   addName(e) {

@@ -56,7 +56,8 @@ class Pane {
     put('row', hit.row.label);
     put('thread', tid === undefined ? 'none' : this.threadLink(tid));
     put('process', pid ? model.processLabel(pid) : 'none');
-    put('CPU', cpu === undefined ? 'none' : String(cpu));
+    const isAway = hit.kind === 'state' && hit.state !== State.RUNNING;
+    put('CPU', cpu === undefined ? 'none' : `${cpu}${isAway ? ', where it ran last' : ''}`);
   }
 
   titleOfThread({row}) {

@@ -134,9 +134,9 @@ class Painter {
     for (const row of rows) if (row.kind === 'counter') this.paintCounter(row, row.y - scroll);
     for (const row of rows) if (row.cpu) this.paintLosses(row, row.y - scroll);
     this.paintSelection(selection, mark, hover, scroll);
-    paintArrows(this, arrows, scroll);
     c.restore();
     for (const row of rows) this.paintLabel(row, row.y - scroll, row === pointed);
+    paintArrows(this, arrows, scroll);
   }
 
   // Repaints the image only if the view has changed.

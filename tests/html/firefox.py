@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Firefox without a screen, driven over a socket by its own protocol (Marionette): the part of
+browser.Browser that the tests of both browsers need."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+PROGRAMS = ("firefox-esr", "firefox")
+START_S = 60
+# WebDriver's names of keys without a letter.
+KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
+        "ArrowDown": "\ue015"}
+SETTINGS = {"marionette.port": 0, "app.update.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
+            "toolkit.telemetry.reportingpolicy.firstRun": False, "browser.shell.checkDefaultBrowser": False,
+            "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False}
+
+
+def program():
+    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+class Firefox:
+    def __init__(self, width=1400, height=900):
+        self.profile = tempfile.TemporaryDirectory(prefix="traced-browser-", ignore_cleanup_errors=True)
+        settings = "".join(f'user_pref("{name}", {json.dumps(value)});\n' for name, value in SETTINGS.items())
+        folder = pathlib.Path(self.profile.name)
+        (folder / "user.js").write_text(settings, "utf-8")
+        command = [program(), "--headless", "--marionette", "--no-remote", "--profile", self.profile.name, "about:blank"]
+        self.process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.profile.name})
+        self.socket = None
+        try:
+            self.connect(folder / "MarionetteActivePort")
+            self.fit(width, height)
+        except BaseException:
+            self.close()
+            raise
+
+    def connect(self, port):
+        until = time.monotonic() + START_S
+        while not (port.exists() and port.read_text("utf-8").strip()):
+            if time.monotonic() > until or self.process.poll() is not None:
+                raise RuntimeError("Firefox does not start")
+            time.sleep(0.05)
+        self.socket = socket.create_connection(("127.0.0.1", int(port.read_text("utf-8"))), timeout=120)
+        self.input = self.socket.makefile("rb")
+        self.id = 0
+        self.receive()
+        self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {}})
+
+    def fit(self, width, height):
+        """The window's size includes its frame."""
+        self.call("WebDriver:SetWindowRect", width=width, height=height)
+        inner = self.ask("[innerWidth, innerHeight]")
+        self.call("WebDriver:SetWindowRect", width=2 * width - inner[0], height=2 * height - inner[1])
+
+    def receive(self):
+        length = b""
+        while (c := self.input.read(1)) != b":":
+            if not c:
+                raise RuntimeError("Firefox has ended")
+            length += c
+        return json.loads(self.input.read(int(length)))
+
+    def call(self, method, **parameters):
+        self.id += 1
+        message = json.dumps([0, self.id, method, parameters]).encode()
+        self.socket.sendall(str(len(message)).encode() + b":" + message)
+        _, _, error, result = self.receive()
+        if error:
+            raise RuntimeError(f"{method}: {error['message']}")
+        return result
+
+    def ask(self, expression):
+        """An expression's value; waits if it is a promise."""
+        script = ("const done = arguments[arguments.length - 1]; new Promise((resolve) => resolve("
+                  f"{expression})).then((v) => done([v === undefined ? null : v]), (e) => done(String(e)));")
+        value = self.call("WebDriver:ExecuteAsyncScript", script=script, args=[], sandbox=None, newSandbox=False)["value"]
+        if isinstance(value, str):
+            raise RuntimeError(f"{expression}: {value}")
+        return value[0]
+
+    @property
+    def said(self):
+        """Errors: the page shows them."""
+        text = self.ask("(document.querySelector('#error') || {}).textContent || ''")
+        return [text] if text else []
+
+    def open(self, path):
+        self.call("WebDriver:Navigate", url=f"file://{path}")
+        failed = self.ask("""new Promise((done) => {
+            const look = () => {
+                const v = window.traceViewer;
+                if (document.readyState === 'complete' && (!v || v.ready || v.failed)) done(v ? v.failed || '' : 'no viewer');
+                else setTimeout(look, 20);
+            };
+            look();
+        })""")
+        if failed:
+            raise RuntimeError(f"{path}: {failed}")
+        self.frame()
+
+    def frame(self):
+        self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+
+    def act(self, *actions):
+        self.call("WebDriver:PerformActions", actions=list(actions))
+
+    def key(self, key):
+        value = KEYS.get(key, key)
+        self.act({"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]})
+
+    def type(self, text):
+        for letter in text:
+            self.key(letter)
+
+    def pointer(self, *actions):
+        self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": list(actions)})
+
+    @staticmethod
+    def move(x, y):
+        return {"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}
+
+    def click(self, x, y):
+        self.pointer(self.move(x, y), {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0})
+
+    def drag(self, x0, y0, x1, y1):
+        moves = [self.move(x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4) for i in range(1, 5)]
+        self.pointer(self.move(x0, y0), {"type": "pointerDown", "button": 0}, *moves, {"type": "pointerUp", "button": 0})
+
+    def close(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+        if self.socket:
+            self.socket.close()
+        self.profile.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
