@@ -128,6 +128,9 @@ static bool trigger_take_fields(struct text part, bool key, struct hist_text_fie
 		};
 		if (dot)
 			f->modifier = text_skip(one, (size_t)f->name.len + 1);
+		/* Linux 7.2 writes the CPU's two names without a blank: "common_cpucpu". */
+		if (text_is(f->name, "common_cpucpu") || text_is(f->name, "common_cpuCPU"))
+			f->name.len = sizeof("common_cpu") - 1;
 		if (!name_is_plain(f->name))
 			return false;
 		f->kind = field_kind(f, key);

@@ -158,6 +158,11 @@ static void the_cpu_has_several_names(void **state _unused_)
 		HEAD("keys=cpu,pid:vals=hitcount:size=128 [active]") "{ common_cpu:          1, "
 								     "pid:          7 } hitcount:  "
 								     "        3\n" TOTALS(3, 1, 0),
+		HEAD("keys=common_cpucpu,pid:vals=hitcount:size=128 [active]") "{ cpu:          1, "
+									       "pid:          7 } "
+									       "hitcount:          "
+									       "3\n" TOTALS(3, 1,
+											    0),
 		HEAD("keys=pid,common_cpu:vals=hitcount:size=128 [active]") "{ pid:          7, "
 									    "CPU:          1 } "
 									    "hitcount:          "
