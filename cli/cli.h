@@ -145,6 +145,11 @@ enum option_id {
 	OPT_JSON,
 	OPT_QUIET,
 	OPT_VERBOSE,
+	OPT_CONTROL,
+	OPT_HOST,
+	OPT_HOSTS,
+	OPT_LABEL,
+	OPT_REQUIRE_ALL,
 	OPT_SOCKET,
 	OPT_VERSION,
 	OPT_HELP,
@@ -193,6 +198,12 @@ struct merge_option {
 	const char *path;
 	const char *syncs; /* file with clock_sync events; NULL: only its own */
 	const char *clock; /* NULL: not given */
+};
+
+/* An option as it was typed. */
+struct typed_option {
+	int id;
+	const char *value; /* NULL: takes none */
 };
 
 struct word_list {
@@ -263,6 +274,11 @@ struct options {
 	struct export_page page;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
+	bool control;	  /* record: orders come on standard input */
+	bool require_all; /* of the hosts */
+	struct word_list hosts, host_files, labels;
+	struct typed_option *typed; /* owned; all, in their order */
+	size_t typed_count, typed_cap;
 	unsigned verbose;
 	char **args; /* positional; NULL-terminated */
 	size_t arg_count;

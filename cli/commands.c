@@ -23,7 +23,10 @@ bool command_takes(const struct command *command, int id)
 {
 	if (id == OPT_SOCKET || id == OPT_HELP)
 		return true;
-	return command ? command->options.has[id] : id == OPT_VERSION;
+	if (command)
+		return command->options.has[id];
+	return id == OPT_VERSION || id == OPT_HOST || id == OPT_HOSTS || id == OPT_LABEL ||
+	       id == OPT_REQUIRE_ALL;
 }
 
 const struct command *command_find(const char *name)

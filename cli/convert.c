@@ -13,6 +13,7 @@
 #include "detached.h"
 #include "formats/formats.h"
 #include "input.h"
+#include "join.h"
 #include "page_tables.h"
 #include "progress.h"
 #include "samples.h"
@@ -33,12 +34,31 @@ static void show_progress(void *userdata, double done)
 	progress_text(userdata, text);
 }
 
+static int convert_refuse_joined(const struct options *o, struct error *err)
+{
+	static const int few[] = { OPT_FORMAT,	 OPT_OUTPUT, OPT_GENERIC,	OPT_COMPACT_SCHED,
+				   OPT_COMPRESS, OPT_TGID,   OPT_RAW_ADDRESSES, OPT_QUIET,
+				   OPT_VERBOSE,	 OPT_JSON,   OPT_FAIL_ON_LOSS,	OPT_SOCKET };
+
+	for (size_t i = 0; i < o->typed_count; i++) {
+		bool taken = false;
+
+		for (size_t k = 0; k < ARRAY_SIZE(few); k++)
+			taken |= o->typed[i].id == few[k];
+		if (!taken)
+			return error_set(err, -EINVAL, "--%s does not go with several inputs",
+					 option_specs[o->typed[i].id].name);
+	}
+	return 0;
+}
+
 /* OUT, or its usual place -o OUT. */
 static int convert_choose_output(const struct options *o, const char **ret, struct error *err)
 {
-	if (o->output && o->arg_count > 1)
-		return error_set(err, -EINVAL, "two outputs are given: %s and %s", o->args[1],
-				 o->output);
+	if (o->arg_count > 2) {
+		error_set(err, -EINVAL, "several inputs need -o OUT");
+		return error_hint(err, "tracectl convert a.traced b.traced -o out.pftrace");
+	}
 	*ret = o->output ?: o->args[1];
 	if (*ret)
 		return 0;
@@ -163,6 +183,43 @@ static int convert_decode(void *userdata, struct export_result *ret, struct erro
 	return r;
 }
 
+/* Several inputs, each a machine's. */
+static int convert_join(const struct options *o)
+{
+	struct join_input inputs[JOIN_MAX];
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int status = CLI_FAILED;
+	size_t count = 0;
+
+	if (o->arg_count == 2 && access(o->args[1], F_OK) < 0) {
+		error_set(&err, -EINVAL,
+			  "two outputs are given: %s and %s; or %s is an input that does not exist",
+			  o->args[1], o->output, o->args[1]);
+		return cli_usage(&err);
+	}
+	if (convert_refuse_joined(o, &err) < 0)
+		return cli_usage(&err);
+	while (count < o->arg_count) {
+		inputs[count].path = o->args[count];
+		inputs[count].fd = input_open(o->args[count], &err);
+		if (inputs[count].fd < 0)
+			break;
+		count++;
+		if (strcmp(o->output, "-") != 0 && same_file(inputs[count - 1].fd, o->output)) {
+			error_set(&err, -EINVAL, "%s is an input and would be overwritten",
+				  o->output);
+			break;
+		}
+	}
+	if (!err.message)
+		status = join_captures(o, inputs, count, o->output);
+	else
+		status = err.code == EINVAL ? cli_usage(&err) : cli_fail(&err);
+	for (size_t i = 0; i < count; i++)
+		close_fd(inputs[i].fd);
+	return status;
+}
+
 static int convert_run(const struct options *o)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -178,6 +235,8 @@ static int convert_run(const struct options *o)
 	const char *out;
 	int r;
 
+	if (o->output && o->arg_count > 1)
+		return convert_join(o);
 	r = convert_choose_output(o, &out, &err);
 	if (r < 0)
 		return cli_usage(&err);
@@ -225,7 +284,7 @@ static int convert_run(const struct options *o)
 
 const struct command command_convert = {
 	.name = "convert",
-	.synopsis = "IN OUT",
+	.synopsis = "IN OUT | IN... -o OUT",
 	.summary = "convert a recording or a trace.dat into another format",
 	.text = "Needs no privilege and no daemon, and works on another machine, another day. IN "
 		"is\n"
@@ -237,7 +296,7 @@ const struct command command_convert = {
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
 			  OPTION(INSTANCE)),
 	.args_min = 1,
-	.args_max = 2,
+	.args_max = JOIN_MAX,
 	.complete = COMPLETE_FILE,
 	.run = convert_run,
 };

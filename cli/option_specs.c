@@ -38,6 +38,21 @@ static int option_add_word(struct word_list *list, const char *value, struct err
 	return 0;
 }
 
+static int add_host(struct options *o, const char *value, struct error *err)
+{
+	return option_add_word(&o->hosts, value, err);
+}
+
+static int add_host_file(struct options *o, const char *value, struct error *err)
+{
+	return option_add_word(&o->host_files, value, err);
+}
+
+static int add_label(struct options *o, const char *value, struct error *err)
+{
+	return option_add_word(&o->labels, value, err);
+}
+
 static int add_cpu_profile(struct options *o, const char *value, struct error *err)
 {
 	if (o->cpu_profiles.count == EXPORT_MERGES_MAX)
@@ -204,6 +219,8 @@ DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
 DEFINE_SET_FLAG(json)
 DEFINE_SET_FLAG(quiet)
+DEFINE_SET_FLAG(control)
+DEFINE_SET_FLAG(require_all)
 DEFINE_SET_FLAG(help)
 DEFINE_SET_FLAG(version)
 
@@ -869,6 +886,19 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			set_quiet },
 	[OPT_VERBOSE] = { 'v', "verbose", NULL, "print more", GROUP_GENERAL, COMPLETE_NOTHING,
 			  set_verbose },
+	[OPT_CONTROL] = { 0, "control", NULL,
+			  "take orders on standard input, as `tracectl -H` gives them", GROUP_RARE,
+			  COMPLETE_NOTHING, set_control },
+	[OPT_HOST] = { 'H', "host", "HOST",
+		       "on [user@]host[:port] by ssh, adb:SERIAL or exec:COMMAND; may be repeated",
+		       GROUP_GENERAL, COMPLETE_NOTHING, add_host },
+	[OPT_HOSTS] = { 0, "hosts", "FILE",
+			"on the hosts in FILE: a line each, 'NAME=HOST' or HOST", GROUP_GENERAL,
+			COMPLETE_FILE, add_host_file },
+	[OPT_LABEL] = { 0, "label", "NAME=HOST", "call that host NAME in messages and files",
+			GROUP_GENERAL, COMPLETE_NOTHING, add_label },
+	[OPT_REQUIRE_ALL] = { 0, "require-all", NULL, "record: fail if one of the hosts fails",
+			      GROUP_GENERAL, COMPLETE_NOTHING, set_require_all },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", GROUP_GENERAL, COMPLETE_NOTHING,

@@ -34,6 +34,10 @@ void options_deinit(struct options *o)
 	free(o->on.items);
 	free(o->polls.items);
 	free(o->cpu_profiles.items);
+	free(o->hosts.items);
+	free(o->host_files.items);
+	free(o->labels.items);
+	free(o->typed);
 	free(o->args);
 	*o = (struct options){ 0 };
 }
@@ -160,6 +164,9 @@ static int option_apply(struct options *o, const struct option_spec *spec, const
 	    spec != &option_specs[OPT_EVENT] && spec != &option_specs[OPT_PID] &&
 	    spec != &option_specs[OPT_THREAD])
 		error_prefix(err, "--%s", spec->name);
+	if (r == 0 && vec_push(o->typed, o->typed_count, o->typed_cap,
+			       (struct typed_option){ (int)(spec - option_specs), value }) < 0)
+		r = error_errno(err, -ENOMEM, "--%s", spec->name);
 	return r;
 }
 

@@ -22,6 +22,7 @@
 #include "cli.h"
 #include "destination.h"
 #include "link.h"
+#include "orders.h"
 #include "progress.h"
 #include "record.h"
 #include "report.h"
@@ -39,6 +40,7 @@ struct recording {
 	struct child child;
 	struct destination dest;
 	struct progress progress;
+	struct orders orders;
 	enum phase phase;
 	unsigned interrupts;
 	bool size_told;
@@ -205,6 +207,11 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	r = session->attached ? 0 : record_send_attach(rec, err);
 	if (r < 0)
 		return r;
+	r = rec->o->control ? orders_wait(&rec->orders, rec->signal_fd, err) : 0;
+	if (r < 0) {
+		record_cancel(rec);
+		return r;
+	}
 	if (rec->child.pid) {
 		r = child_release(&rec->child, rec->o->command[0], err);
 		if (r < 0)
@@ -355,6 +362,15 @@ static int record_on_signal(struct recording *rec, struct error *err)
 	return record_send_stop(rec, err);
 }
 
+/* An order to stop, also of a recording that is being written, is no second one. */
+static int record_on_order(struct recording *rec, struct error *err)
+{
+	orders_take(&rec->orders);
+	if (rec->orders.gone)
+		return record_give_up(rec, err);
+	return rec->orders.stop ? record_send_stop(rec, err) : 0;
+}
+
 /* Handles all replies that have arrived. */
 static int record_receive_all(struct recording *rec, struct error *err)
 {
@@ -375,9 +391,10 @@ static int record_receive_all(struct recording *rec, struct error *err)
 
 static int recording_run(struct recording *rec, struct error *err)
 {
-	struct pollfd fds[2] = {
+	struct pollfd fds[3] = {
 		{ .fd = rec->signal_fd, .events = POLLIN },
 		{ .fd = control_client_fd(rec->link.client), .events = POLLIN },
+		{ .events = POLLIN },
 	};
 	int r;
 
@@ -388,6 +405,7 @@ static int recording_run(struct recording *rec, struct error *err)
 		r = record_receive_all(rec, err);
 		if (r < 0 || rec->phase == PHASE_DONE)
 			return r;
+		fds[2].fd = rec->orders.fd;
 		r = poll(fds, ARRAY_SIZE(fds), record_status_ms(rec));
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
@@ -396,6 +414,8 @@ static int recording_run(struct recording *rec, struct error *err)
 			r = record_receive_all(rec, err);
 			if (r == 0 && rec->phase != PHASE_DONE)
 				r = record_on_signal(rec, err);
+		} else if (r > 0 && fds[2].revents) {
+			r = record_on_order(rec, err);
 		} else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id) {
 			r = record_send_status(rec, err);
 		} else {
@@ -452,6 +472,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		.mode = mode,
 		.child = CHILD_INIT,
 		.dest = DESTINATION_INIT,
+		.orders = { .fd = o->control ? STDIN_FILENO : -EBADF },
 		.signal_fd = -EBADF,
 	};
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -523,14 +544,14 @@ const struct command command_record = {
 		"  tracectl record -F -o make.json.gz -- make -j8\n"
 		"  tracectl record --ring -b 16M -o last.json\n"
 		"  tracectl record -t 10s --report sched,irq",
-	.options = OPTION_SET(OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT),
-			      OPTION(FILTER), OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(HIST),
-			      OPTIONS_TASKS, OPTION(CPUS), OPTION(CLOCK), OPTIONS_COST,
-			      OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM), OPTIONS_ROTATE,
-			      OPTION(NAME), OPTION(STATUS), OPTION(REPORT), OPTION(BY),
-			      OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK), OPTION(CSV),
-			      OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
-			      OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
+	.options = OPTION_SET(
+		OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT), OPTION(FILTER),
+		OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(HIST), OPTIONS_TASKS, OPTION(CPUS),
+		OPTION(CLOCK), OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM),
+		OPTIONS_ROTATE, OPTION(NAME), OPTION(STATUS), OPTION(CONTROL), OPTION(REPORT),
+		OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK), OPTION(CSV),
+		OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
+		OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,
 };

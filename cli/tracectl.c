@@ -9,6 +9,7 @@
 #include "base/visible.h"
 #include "cli.h"
 #include "hints.h"
+#include "hosts.h"
 
 /* Bytes of one line: room for a path, or a long filter that the kernel rejected. */
 #define LINE_MAX_BYTES 8192
@@ -125,6 +126,8 @@ static int tracectl_run(int argc, char **argv)
 				 "commands");
 		return cli_usage(&err);
 	}
+	if (o.hosts.count || o.host_files.count || o.labels.count)
+		return hosts_run(&o, argc - next, argv + next);
 	if (!command) {
 		command_unknown(argv[next], &err);
 		return cli_usage(&err);

@@ -44,6 +44,7 @@ enum chunk_type {
 	CHUNK_POLLS = 22,	     /* traced.capture.Polls */
 	CHUNK_LAST_BOOT = 23,	     /* traced.capture.LastBoot */
 	CHUNK_HISTOGRAM = 24,	     /* traced.capture.Histogram */
+	CHUNK_HOST = 25,	     /* traced.capture.Host */
 	CHUNK_TYPES_END,
 };
 

@@ -111,7 +111,8 @@ static int exporter_open_stream(struct exporter *x, int fd, struct error *err)
 	const struct index_options o = { .raw_addresses = x->options->raw_addresses,
 					 .trace_options = x->options->trace_options,
 					 .part = x->options->part,
-					 .skip_from = x->options->skip_from };
+					 .skip_from = x->options->skip_from,
+					 .host = x->options->host };
 	int r, more;
 
 	r = stream_reader_init(&x->reader, fd, err);

@@ -15,6 +15,7 @@
 #include "marks/input_file.h"
 #include "trace/ledger.h"
 
+struct host_clock;
 struct report_options;
 struct sink_ops;
 
@@ -103,7 +104,9 @@ struct export_options {
 	const struct export_merge *merges;
 	size_t merge_count; /* at most EXPORT_MERGES_MAX */
 	const struct export_profile *profiles;
-	size_t profile_count;		     /* at most EXPORT_MERGES_MAX */
+	size_t profile_count; /* at most EXPORT_MERGES_MAX */
+	/* Moves all times to another machine's clock; NULL: no. Not with follow. */
+	const struct host_clock *host;
 	struct export_selection selection;   /* not with follow */
 	const struct report_options *report; /* for the sink of lib/report only */
 	/* A report as JSON, for formats with export_format.has_tables; NULL: none. Borrowed. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "export/export.h"
+#include "export/join.h"
 #include "export/output.h"
 #include "marks/mark.h"
 #include "print/event_table.h"
@@ -82,6 +83,9 @@ struct export_format {
 	 */
 	const char *const *borders;
 	const char *begins; /* first bytes of its files, if mend() does not check; or NULL */
+	/* One file of several machines' parts, each an output of format `part`. NULL: none. */
+	export_join_func *join;
+	const char *part;
 	/* Repairs a truncated file: see export/mend.h. NULL: nothing to repair. */
 	int (*mend)(int fd, off_t size);
 };

@@ -91,6 +91,26 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 	return r < 0 ? r : export_run(ops, stream_fd, out_fd, options, ret, err);
 }
 
+int export_join(const struct export_format *format, const struct export_part *parts, size_t count,
+		int out_fd, uint64_t *ret_bytes, struct error *err)
+{
+	const struct sink_ops *ops = sink_find(format->name);
+	struct output out;
+	int r = output_init(&out, out_fd, ops->gzip);
+
+	if (r < 0)
+		return error_errno(err, r, "can't begin the file");
+	r = format->join(parts, count, &out, err);
+	if (r == 0) {
+		r = output_flush(&out, true);
+		if (r < 0)
+			error_errno(err, r, "can't write the output");
+	}
+	*ret_bytes = out.bytes;
+	output_deinit(&out);
+	return r;
+}
+
 int export_format_check_rotate(const struct export_format *format, const char *clock,
 			       const struct export_rotate *rotate, struct error *err)
 {

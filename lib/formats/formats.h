@@ -11,6 +11,11 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 const struct export_format *export_formats(size_t *ret_count);
 /* Finds a format by name, or if name is NULL by the path's ending; NULL: none. */
 const struct export_format *export_format_find(const char *name, const char *path);
+/*
+ * Joins the parts of several machines into a file of a format with join(). *ret_bytes: its size.
+ */
+int export_join(const struct export_format *format, const struct export_part *parts, size_t count,
+		int out_fd, uint64_t *ret_bytes, struct error *err);
 /* Whether marks of applications have a place in it. */
 bool export_format_has_marks(const struct export_format *format);
 

@@ -6,6 +6,7 @@
 #include "marks/clock_map.h"
 #include "trace/bounds.h"
 #include "trace/chunk_cursor.h"
+#include "trace/host_clock.h"
 
 /* Bytes of one chunk's messages: each file takes more memory than in the stream. */
 #define MEMORY_MAX (64U << 20)
@@ -131,7 +132,8 @@ int polls_next(struct polls *p, const struct poll **ret, struct error *err)
 			continue;
 		}
 		p->poll.message = p->message->polls[p->next++];
-		p->poll.ts = clock_map_apply(&p->map, p->poll.message->boot_ns, &bound);
+		p->poll.ts = clock_map_apply(
+			&p->map, trace_boot_time(p->info, p->poll.message->boot_ns), &bound);
 		if (p->poll.ts > p->latest) {
 			p->sum.impossible++;
 			continue;

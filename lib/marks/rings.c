@@ -56,7 +56,8 @@ static int rings_tie_clock(struct mark_rings *m, struct clock *c)
 
 	clock_map_deinit(&c->map);
 	r = clock_map_of(&c->map, m->info, c->id);
-	c->tied = r == 0;
+	/* Its times are not moved. */
+	c->tied = r == 0 && !(m->info->moved && c->id == MARK_CLOCK_BOOTTIME);
 	if (!c->tied)
 		c->map.identity = true;
 	return r == -ENOMEM ? r : 0;

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "base/vec.h"
+#include "trace/host_clock.h"
 #include "trace/info_messages.h"
 #include "trace/load.h"
 
@@ -45,7 +46,8 @@ int stream_index_open(struct stream_index *ret, struct stream_reader *reader,
 	*ret = (struct stream_index){ .reader = reader,
 				      .part = options->part,
 				      .skip = options->skip_from ? UINT64_MAX : 0,
-				      .skip_from = options->skip_from };
+				      .skip_from = options->skip_from,
+				      .host = options->host };
 	if (options->part.bytes)
 		reader->size = MIN(reader->size, options->part.bytes);
 	if (loader_new(&ret->loader, ret, reader, options) < 0)
@@ -164,6 +166,8 @@ int stream_index_finish(struct stream_index *index, struct error *err)
 	index->ripe = UINT64_MAX;
 	if (loader_seal(index->loader, err) < 0)
 		return -EBADMSG;
+	if (index->host && host_clock_move(index->host, &index->info, err) < 0)
+		return -EINVAL;
 	return index_judge_end(index, r, &why);
 }
 

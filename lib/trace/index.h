@@ -33,16 +33,17 @@ struct stream_index {
 	char **warnings;	   /* owned */
 	size_t warning_count;
 
-	struct stream_reader *reader; /* borrowed */
-	struct loader *loader;	      /* owned */
-	struct stream_part part;      /* as in index_options */
-	uint64_t skip;		      /* what was recorded before this offset is left out;
-				       * UINT64_MAX: it is not known yet */
-	uint64_t skip_from;	      /* as in index_options */
-	bool ended;		      /* the reader's data is all there will be */
-	uint64_t ripe;		      /* an offset: chunks before it can be given out;
-				       * UINT64_MAX: all */
-	uint64_t last_flush;	      /* offset of the last FLUSH; 0: none */
+	struct stream_reader *reader;  /* borrowed */
+	struct loader *loader;	       /* owned */
+	struct stream_part part;       /* as in index_options */
+	uint64_t skip;		       /* what was recorded before this offset is left out;
+					* UINT64_MAX: it is not known yet */
+	uint64_t skip_from;	       /* as in index_options */
+	const struct host_clock *host; /* as in index_options */
+	bool ended;		       /* the reader's data is all there will be */
+	uint64_t ripe;		       /* an offset: chunks before it can be given out;
+					* UINT64_MAX: all */
+	uint64_t last_flush;	       /* offset of the last FLUSH; 0: none */
 };
 
 struct index_options {
@@ -54,6 +55,7 @@ struct index_options {
 	 * rings may have held it for long.
 	 */
 	uint64_t skip_from;
+	const struct host_clock *host; /* moves all times to another machine's clock; or NULL */
 };
 
 /*

@@ -15,6 +15,8 @@
 #include "trace/sync_scan.h"
 #include "trace/task_table.h"
 
+struct host_clock;
+
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; not NULL once the index is loaded */
 	/*
@@ -43,7 +45,10 @@ struct trace_info {
 	Traced__Capture__Note **notes;
 	size_t note_count, note_cap;
 	Traced__Capture__End *end; /* NULL: the stream was not closed */
-	struct sync_scan syncs;	   /* filled by sync_scan_once(), where something needs them */
+	/* Times were moved by this clock, to another machine's; NULL: they are the recorded ones.
+	 */
+	const struct host_clock *moved;
+	struct sync_scan syncs; /* filled by sync_scan_once(), where something needs them */
 };
 
 /* True for a trace clock that counts something else than nanoseconds ("uptime" steps, but in ns).

@@ -108,7 +108,6 @@ static int make_probes(struct capture_setup *s, const struct capture_request *re
 		       struct setup_events *e, struct error *err)
 {
 	char group[PROBE_GROUP_LEN + 1];
-	size_t count;
 	int r;
 
 	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", s->uuid[0],

@@ -8,6 +8,7 @@
 #include "export/segment.h"
 #include "formats/perfetto/bundle.h"
 #include "formats/perfetto/compress.h"
+#include "formats/perfetto/join.h"
 #include "formats/perfetto/marks.h"
 #include "formats/perfetto/mend.h"
 #include "formats/perfetto/op.h"
@@ -612,6 +613,8 @@ const struct sink_ops sink_perfetto_ops = {
 		.frames_by_address = true,
 		.packings = 1U << PERFETTO_DEFLATE | 1U << PERFETTO_ZSTD,
 		.mend = pf_mend,
+		.join = perfetto_join,
+		.part = "pftrace",
 	},
 	OPS,
 };
@@ -622,6 +625,8 @@ const struct sink_ops sink_perfetto_gz_ops = {
 		.extension = ".pftrace.gz",
 		.summary = "Perfetto protobuf trace, compressed",
 		.open_hint = OPEN_HINT,
+		.join = perfetto_join,
+		.part = "pftrace",
 		.clocks = perfetto_clocks,
 		.perfetto_layout = true,
 		.frames_by_address = true,

@@ -9,6 +9,7 @@
 #include "export/segment.h"
 #include "export/sink.h"
 #include "formats/text/graph_text.h"
+#include "formats/text/join.h"
 #include "formats/text/line.h"
 #include "trace/ledger.h"
 
@@ -310,6 +311,8 @@ const struct sink_ops sink_text_ops = {
 		.for_terminal = true,
 		.begins = "# ",
 		.mend = text_mend,
+		.join = text_join,
+		.part = "txt",
 	},
 	OPS,
 };
@@ -319,6 +322,8 @@ const struct sink_ops sink_text_gz_ops = {
 		.name = "txt.gz",
 		.extension = ".txt.gz",
 		.summary = "the text of the kernel's trace file, compressed",
+		.join = text_join,
+		.part = "txt",
 	},
 	.gzip = true,
 	OPS,

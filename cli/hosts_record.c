@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl -H A -H B record`: the far side of each host is `tracectl record --control` (orders.h).
+ *
+ *     ARMING ──@armed──▶ ARMED ──go──▶ RECORDING ──end of its output──▶ ENDED
+ *
+ * An armed host records already. Once all are armed, those that did not fail get "go": what was
+ * recorded before is left out, so all begin at one time. They also end at one time, by "stop". From
+ * ARMED to the end each is asked for its clock. Nothing that a host sends is decoded here: its
+ * capture goes into a nameless file, of which only chunk headers are read.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+#include "base/vec.h"
+#include "formats/formats.h"
+#include "hosts.h"
+#include "input.h"
+#include "join.h"
+#include "output/name.h"
+#include "trace/host_clock.h"
+
+/* A host that is not ready by then has failed. */
+#define ARM_NS (15 * NSEC_PER_SEC)
+/* A host that sends nothing for so long after "stop" has failed. */
+#define SILENCE_NS (30 * NSEC_PER_SEC)
+/* Exchanges before the start, and the longest wait for them. */
+#define TIES_FIRST 12
+#define TIES_FIRST_NS (2 * NSEC_PER_SEC)
+#define ASK_SOON_NS (5 * NSEC_PER_MSEC)
+#define ASK_NS (100 * NSEC_PER_MSEC)
+#define LINE_BYTES 1024
+#define MESSAGES_MAX 100
+#define PIECE (64U << 10)
+/* Space that is left to others, and bytes between two looks at it. */
+#define ROOM_MIN (UINT64_C(256) << 20)
+#define ROOM_CHECK (UINT64_C(16) << 20)
+
+enum far_state { FAR_ARMING, FAR_ARMED, FAR_RECORDING, FAR_ENDED };
+
+struct far {
+	const struct host_name *name;
+	struct host_process process;
+	enum far_state state;
+	int file; /* the capture */
+	uint64_t bytes;
+	char line[LINE_BYTES];
+	size_t line_len;
+	unsigned messages;
+	uint64_t armed_ns, heard_ns; /* CLOCK_MONOTONIC */
+	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
+	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
+	struct host_tie *ties;
+	size_t tie_count, tie_cap;
+	bool failed;
+};
+
+struct hosts_recording {
+	const struct options *o;
+	struct far *far;
+	size_t count;
+	int signal_fd;
+	uint64_t began_ns, go_ns, stop_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	uint64_t start;			   /* as go_ns, CLOCK_BOOTTIME */
+	unsigned interrupts;
+	bool own_end; /* the hosts' command ends the recording */
+};
+
+static void far_close(struct far *f)
+{
+	f->process.in = close_fd(f->process.in);
+	f->process.out = close_fd(f->process.out);
+	f->process.err = close_fd(f->process.err);
+}
+
+static void hosts_recording_deinit(struct hosts_recording *h)
+{
+	for (size_t i = 0; i < h->count; i++) {
+		far_close(&h->far[i]);
+		host_end(&h->far[i].process);
+		close_fd(h->far[i].file);
+		free(h->far[i].ties);
+	}
+	free(h->far);
+	close_fd(h->signal_fd);
+}
+
+static uint64_t now(void)
+{
+	return now_ns(CLOCK_MONOTONIC);
+}
+
+_printf_(2, 3) static void far_fail(struct far *f, const char *fmt, ...)
+{
+	_cleanup_free_ char *text = NULL;
+	va_list ap;
+
+	if (f->failed)
+		return;
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	cli_warn("%s: %s", f->name->label, text ?: "failed");
+	f->failed = true;
+}
+
+/* Ends the way to the host. The far recorder ends with its orders. */
+static void far_drop(struct far *f)
+{
+	far_close(f);
+	host_end(&f->process);
+	f->state = FAR_ENDED;
+}
+
+static void far_order(struct far *f, const char *order)
+{
+	/* Orders are few and short: a pipe that is full belongs to a host that hangs. */
+	ssize_t n = f->process.in < 0 ? 0 : write(f->process.in, order, strlen(order));
+
+	if (n < 0 && errno != EPIPE)
+		far_fail(f, "it takes no orders: %m");
+}
+
+static void far_ask(struct far *f)
+{
+	char order[48];
+
+	f->asked = ++f->asks;
+	snprintf(order, sizeof(order), "clock %" PRIu64 "\n", f->asked);
+	f->asked_ns = now_ns(CLOCK_BOOTTIME);
+	far_order(f, order);
+	f->ask_at = now() + (f->asks < TIES_FIRST ? ASK_SOON_NS : ASK_NS);
+}
+
+static void far_take_clock(struct far *f, uint64_t number, uint64_t time)
+{
+	uint64_t back = now_ns(CLOCK_BOOTTIME);
+	struct host_tie tie = { .far = time,
+				.near = f->asked_ns + (back - f->asked_ns) / 2,
+				.bound = (back - f->asked_ns + 1) / 2 };
+
+	if (!f->asked || number != f->asked)
+		return;
+	f->asked = 0;
+	/* Clocks do not stand still or go back between two questions. */
+	if (f->tie_count && time <= f->ties[f->tie_count - 1].far)
+		far_fail(f, "its clock goes back");
+	else if (host_ties_add(&f->ties, &f->tie_count, &f->tie_cap, &tie) < 0)
+		far_fail(f, "out of memory");
+}
+
+static void far_take_line(struct far *f, const char *line)
+{
+	uint64_t number, time;
+
+	if (!strcmp(line, "@armed") && f->state == FAR_ARMING) {
+		f->state = FAR_ARMED;
+		f->armed_ns = f->ask_at = now();
+	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64, &number, &time) == 2) {
+		far_take_clock(f, number, time);
+	} else if (*line && f->messages < MESSAGES_MAX) {
+		_cleanup_free_ char *text = NULL;
+		const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line;
+
+		f->messages++;
+		if (asprintf(&text, "%s: %s", f->name->label, tail) >= 0)
+			cli_pass_on(text);
+		if (f->messages == MESSAGES_MAX)
+			cli_warn("%s: more messages are left out", f->name->label);
+	}
+}
+
+static void far_read_lines(struct far *f)
+{
+	ssize_t n = read(f->process.err, f->line + f->line_len, sizeof(f->line) - f->line_len);
+	char *from = f->line, *end;
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		f->process.err = close_fd(f->process.err);
+		return;
+	}
+	f->line_len += (size_t)n;
+	while ((end = memchr(from, '\n', f->line_len))) {
+		*end++ = '\0';
+		far_take_line(f, from);
+		f->line_len -= (size_t)(end - from);
+		from = end;
+	}
+	memmove(f->line, from, f->line_len);
+	/* No line of ours is so long. */
+	if (f->line_len == sizeof(f->line))
+		f->line_len = 0;
+}
+
+static bool far_has_room(struct far *f, uint64_t more)
+{
+	struct statvfs st;
+
+	if ((f->bytes + more) / ROOM_CHECK == f->bytes / ROOM_CHECK && f->bytes)
+		return true;
+	return fstatvfs(f->file, &st) < 0 || (uint64_t)st.f_bavail * st.f_frsize > ROOM_MIN;
+}
+
+static void far_read_capture(struct far *f, char *piece)
+{
+	ssize_t n = read(f->process.out, piece, PIECE);
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0) {
+		f->process.out = close_fd(f->process.out);
+		return;
+	}
+	f->heard_ns = now();
+	if (!f->bytes && (size_t)n >= STREAM_MAGIC_SIZE && !stream_begins(piece, (size_t)n))
+		far_fail(f, "it sends no capture");
+	else if (!far_has_room(f, (uint64_t)n))
+		far_fail(f, "no space is left here for its capture");
+	else if (write_full(f->file, piece, (size_t)n) < 0)
+		far_fail(f, "can't write its capture: %m");
+	else
+		f->bytes += (uint64_t)n;
+}
+
+/* Both of its outputs have ended. */
+static void far_end(struct hosts_recording *h, struct far *f)
+{
+	int status;
+
+	f->process.in = close_fd(f->process.in);
+	status = host_wait(&f->process);
+	if (status == 127)
+		far_fail(f, "it did not start: is tracectl in its PATH?");
+	else if (f->state < FAR_RECORDING)
+		far_fail(f, "it failed before the start (exit status %d)", status);
+	else if (status != CLI_WHOLE && status != CLI_MISSING && !h->own_end)
+		far_fail(f,
+			 "the connection or the recorder ended with status %d: its part is "
+			 "incomplete",
+			 status);
+	else if (!h->stop_ns && !h->own_end)
+		cli_warn("%s: it ended before the others", f->name->label);
+	f->state = FAR_ENDED;
+}
+
+static void hosts_go(struct hosts_recording *h)
+{
+	h->go_ns = now();
+	h->start = now_ns(CLOCK_BOOTTIME);
+	for (size_t i = 0; i < h->count; i++) {
+		if (h->far[i].state != FAR_ARMED)
+			continue;
+		far_order(&h->far[i], "go\n");
+		h->far[i].state = FAR_RECORDING;
+	}
+	if (!h->o->duration_ns && !h->own_end && !h->o->quiet)
+		cli_warn("recording until Ctrl-C");
+}
+
+static void hosts_stop(struct hosts_recording *h)
+{
+	if (h->stop_ns)
+		return;
+	h->stop_ns = now();
+	for (size_t i = 0; i < h->count; i++) {
+		h->far[i].heard_ns = h->stop_ns;
+		if (h->far[i].state != FAR_ENDED)
+			far_order(&h->far[i], "stop\n");
+	}
+}
+
+static bool far_is_ready(const struct far *f, uint64_t at)
+{
+	return f->failed || (f->state == FAR_ARMED &&
+			     (f->tie_count >= TIES_FIRST || at - f->armed_ns > TIES_FIRST_NS));
+}
+
+/* Begins once all are ready. False: there is nothing to begin. */
+static bool hosts_try_go(struct hosts_recording *h)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < h->count; i++) {
+		if (!far_is_ready(&h->far[i], now()))
+			return true;
+		failed += h->far[i].failed;
+	}
+	if (failed == h->count || (failed && h->o->require_all))
+		return false;
+	hosts_go(h);
+	return true;
+}
+
+static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at)
+{
+	if (f->state == FAR_ARMING && at - h->began_ns > ARM_NS)
+		far_fail(f, "it is not ready after %" PRIu64 " s",
+			 (uint64_t)(ARM_NS / NSEC_PER_SEC));
+	if (h->stop_ns && at - f->heard_ns > SILENCE_NS)
+		far_fail(f, "it does not end: its part is incomplete");
+	if (f->failed)
+		far_drop(f);
+	else if (f->state >= FAR_ARMED && !f->asked && at >= f->ask_at && f->process.err >= 0)
+		far_ask(f);
+}
+
+/* False: all have ended, or nothing can begin. */
+static bool hosts_check(struct hosts_recording *h)
+{
+	uint64_t at = now();
+	size_t ended = 0;
+
+	for (size_t i = 0; i < h->count; i++) {
+		struct far *f = &h->far[i];
+
+		if (f->state != FAR_ENDED)
+			far_check_time(h, f, at);
+		if (f->state != FAR_ENDED && f->process.out < 0 && f->process.err < 0)
+			far_end(h, f);
+		ended += f->state == FAR_ENDED;
+		if (f->failed && h->o->require_all && h->go_ns)
+			hosts_stop(h);
+	}
+	if (!h->go_ns && !hosts_try_go(h))
+		return false;
+	if (h->go_ns && h->o->duration_ns && now() - h->go_ns >= h->o->duration_ns)
+		hosts_stop(h);
+	return ended < h->count;
+}
+
+static int hosts_wait_ms(const struct hosts_recording *h)
+{
+	uint64_t at = now(), next = at + NSEC_PER_SEC / 2;
+
+	if (h->go_ns && !h->stop_ns && h->o->duration_ns)
+		next = MIN(next, h->go_ns + h->o->duration_ns);
+	for (size_t i = 0; i < h->count; i++)
+		if (h->far[i].state >= FAR_ARMED && h->far[i].state < FAR_ENDED && !h->far[i].asked)
+			next = MIN(next, h->far[i].ask_at);
+	return next <= at ? 0 : (int)((next - at) / NSEC_PER_MSEC) + 1;
+}
+
+static bool hosts_on_signal(struct hosts_recording *h)
+{
+	struct signalfd_siginfo info;
+
+	if (read(h->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return true;
+	h->interrupts++;
+	if (!h->go_ns || h->interrupts > 1)
+		return false;
+	hosts_stop(h);
+	return true;
+}
+
+/* Returns 0 or -errno; -ECANCELED: the user gave up. */
+static int hosts_loop(struct hosts_recording *h, struct error *err)
+{
+	_cleanup_free_ struct pollfd *fds = calloc(1 + 2 * h->count, sizeof(*fds));
+	_cleanup_free_ char *piece = malloc(PIECE);
+
+	if (!fds || !piece)
+		return error_errno(err, -ENOMEM, "hosts");
+	while (hosts_check(h)) {
+		fds[0] = (struct pollfd){ .fd = h->signal_fd, .events = POLLIN };
+		for (size_t i = 0; i < h->count; i++) {
+			fds[1 + 2 * i] =
+				(struct pollfd){ .fd = h->far[i].process.err, .events = POLLIN };
+			fds[2 + 2 * i] =
+				(struct pollfd){ .fd = h->far[i].process.out, .events = POLLIN };
+		}
+		if (poll(fds, 1 + 2 * h->count, hosts_wait_ms(h)) < 0) {
+			if (errno != EINTR)
+				return error_errno(err, -errno, "poll");
+			continue;
+		}
+		/* First the clocks: what is read later is late. */
+		for (size_t i = 0; i < h->count; i++)
+			if (fds[1 + 2 * i].revents)
+				far_read_lines(&h->far[i]);
+		for (size_t i = 0; i < h->count; i++)
+			if (fds[2 + 2 * i].revents)
+				far_read_capture(&h->far[i], piece);
+		if (fds[0].revents && !hosts_on_signal(h))
+			return h->go_ns ? 0 : error_set(err, -ECANCELED, "cancelled");
+	}
+	return 0;
+}
+
+/* Options that concern the file, and the recording's length, which we count. */
+static bool option_stays(int id)
+{
+	static const int near[] = { OPT_OUTPUT,	     OPT_FORMAT,	OPT_DURATION,
+				    OPT_GENERIC,     OPT_COMPACT_SCHED, OPT_COMPRESS,
+				    OPT_TGID,	     OPT_FUNCTION_VIEW, OPT_JSON_ARRAY,
+				    OPT_VERBOSE,     OPT_QUIET,		OPT_JSON,
+				    OPT_HOST,	     OPT_HOSTS,		OPT_LABEL,
+				    OPT_REQUIRE_ALL, OPT_FAIL_ON_LOSS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(near); i++)
+		if (near[i] == id)
+			return true;
+	return false;
+}
+
+static int refuse(const struct options *o, struct error *err)
+{
+	static const int none[] = { OPT_REPORT, OPT_ROTATE, OPT_KEEP,	     OPT_MERGE,
+				    OPT_RING,	OPT_STATUS, OPT_MERGE_CLOCK, OPT_SYNC_FILE,
+				    OPT_STREAM, OPT_CONTROL };
+
+	for (size_t i = 0; i < o->typed_count; i++)
+		for (size_t k = 0; k < ARRAY_SIZE(none); k++)
+			if (o->typed[i].id == none[k])
+				return error_set(err, -EINVAL, "record -H: --%s does not work yet",
+						 option_specs[none[k]].name);
+	return 0;
+}
+
+struct far_words {
+	char **items; /* owned, as are the first `owned` of them */
+	size_t count, cap, owned;
+};
+
+static void far_words_deinit(struct far_words *w)
+{
+	for (size_t i = 0; i < w->owned; i++)
+		free(w->items[i]);
+	free(w->items);
+}
+
+static int far_words_init(struct far_words *w, const struct options *o)
+{
+	static const char *const first[] = { "tracectl", "record", "--control", "-q",
+					     "-o",	 "-",	   "--format",	"traced" };
+	char *word;
+
+	for (size_t i = 0; i < ARRAY_SIZE(first) + o->typed_count; i++) {
+		const struct typed_option *t =
+			i < ARRAY_SIZE(first) ? NULL : &o->typed[i - ARRAY_SIZE(first)];
+		const char *value = t && t->value ? t->value : "";
+
+		if (t && option_stays(t->id))
+			continue;
+		if (!t)
+			word = strdup(first[i]);
+		else if (asprintf(&word, "--%s%s%s", option_specs[t->id].name, t->value ? "=" : "",
+				  value) < 0)
+			word = NULL;
+		if (!word || vec_push(w->items, w->count, w->cap, word) < 0)
+			return -ENOMEM;
+		w->owned = w->count;
+	}
+	if (o->command && vec_push(w->items, w->count, w->cap, (char *)"--") < 0)
+		return -ENOMEM;
+	for (char **c = o->command; c && *c; c++)
+		if (vec_push(w->items, w->count, w->cap, *c) < 0)
+			return -ENOMEM;
+	return vec_push(w->items, w->count, w->cap, NULL);
+}
+
+static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, struct error *err)
+{
+	_cleanup_(far_words_deinit) struct far_words words = { 0 };
+	sigset_t set;
+
+	h->far = calloc(hosts->count, sizeof(*h->far));
+	if (!h->far || far_words_init(&words, h->o) < 0)
+		return error_errno(err, -ENOMEM, "hosts");
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	h->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (h->signal_fd < 0)
+		return error_errno(err, -errno, "signalfd");
+	h->began_ns = now();
+	for (; h->count < hosts->count; h->count++) {
+		struct far *f = &h->far[h->count];
+
+		*f = (struct far){ .name = &hosts->items[h->count],
+				   .process = HOST_PROCESS_INIT,
+				   .file = input_create_temp() };
+		if (f->file < 0)
+			return error_errno(err, f->file, "cannot create a temporary file in %s",
+					   input_temp_place());
+	}
+	for (size_t i = 0; i < h->count; i++) {
+		struct far *f = &h->far[i];
+		int r = host_run(&f->process, f->name->spec, words.items, true, err);
+
+		if (r < 0)
+			return r;
+		fcntl(f->process.in, F_SETFL, O_NONBLOCK);
+	}
+	return 0;
+}
+
+static void read_timeline(uint8_t timeline[HOST_TIMELINE_BYTES])
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *c;
+	unsigned digits = 0;
+
+	memset(timeline, 0, HOST_TIMELINE_BYTES);
+	if (read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text) < 0 ||
+	    !(c = buf_string(&text)))
+		return;
+	for (; *c && digits < 2 * HOST_TIMELINE_BYTES; c++) {
+		unsigned value = *c >= '0' && *c <= '9' ? (unsigned)(*c - '0')
+							: (unsigned)((*c | 32) - 'a' + 10);
+
+		if (value > 15)
+			continue;
+		timeline[digits / 2] = (uint8_t)(timeline[digits / 2] << 4 | value);
+		digits++;
+	}
+}
+
+/* Completes the captures. Returns how many there are. */
+static size_t hosts_close_captures(struct hosts_recording *h, struct join_input *inputs)
+{
+	struct host_origin origin = { .start = h->start };
+	size_t count = 0;
+
+	read_timeline(origin.timeline);
+	for (size_t i = 0; i < h->count; i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct far *f = &h->far[i];
+
+		if (!f->bytes)
+			continue;
+		snprintf(origin.label, sizeof(origin.label), "%s", f->name->label);
+		if (host_origin_append(f->file, &origin, f->ties, f->tie_count, &err) < 0)
+			far_fail(f, "%s", err.message ?: "its capture is damaged");
+		else
+			inputs[count++] = (struct join_input){ f->file, f->name->label };
+	}
+	return count;
+}
+
+/* out.traced as out.LABEL.traced. NULL: out of memory. */
+static char *labelled_name(const char *out, const char *label)
+{
+	const char *slash = strrchr(out, '/'), *dot = strrchr(slash ?: out, '.');
+	size_t stem = dot && dot != out ? (size_t)(dot - out) : strlen(out);
+	char *name;
+
+	return asprintf(&name, "%.*s.%s%s", (int)stem, out, label, out + stem) < 0 ? NULL : name;
+}
+
+static int write_capture(const struct join_input *in, const char *path, const struct options *o,
+			 struct error *err)
+{
+	_cleanup_output_name_ struct output_name file = OUTPUT_NAME_INIT;
+	_cleanup_buf_ struct buf size = BUF_INIT;
+	off_t end = lseek(in->fd, 0, SEEK_END);
+	int r = output_name_open(&file, path, OUTPUT_FILE, err);
+
+	if (r < 0)
+		return r;
+	r = copy_range(file.fd, in->fd, 0, (uint64_t)end);
+	if (r < 0)
+		return output_name_explain(&file, r, err);
+	r = output_name_commit(&file, err);
+	format_bytes((uint64_t)end, &size);
+	if (r == 0 && !o->quiet)
+		cli_line(stderr, "%s: %s of %s", path, buf_string(&size) ?: "", in->path);
+	return r;
+}
+
+static int write_captures(const struct hosts_recording *h, const struct join_input *inputs,
+			  size_t count, const char *out, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		_cleanup_free_ char *name =
+			h->count > 1 ? labelled_name(out, inputs[i].path) : strdup(out);
+
+		r = name ? write_capture(&inputs[i], name, h->o, err)
+			 : error_errno(err, -ENOMEM, "%s", out);
+	}
+	return r;
+}
+
+/* One host's capture, by the usual way. */
+static int convert_one(const struct options *o, const struct join_input *in, const char *out)
+{
+	char path[32];
+	char *args[] = { path, NULL };
+	struct options one = *o;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
+	one.args = args;
+	one.arg_count = 1;
+	one.output = out;
+	one.hosts.count = 0;
+	return command_convert.run(&one);
+}
+
+static int hosts_write(struct hosts_recording *h, const char *out,
+		       const struct export_format *format, struct error *err)
+{
+	struct join_input inputs[HOSTS_MAX];
+	size_t count, failed = 0;
+	int status = CLI_WHOLE;
+
+	count = hosts_close_captures(h, inputs);
+	for (size_t i = 0; i < h->count; i++)
+		failed += h->far[i].failed;
+	if (!count)
+		return cli_fail((error_set(err, -ENODATA, "no host has recorded anything"), err));
+	if (failed && h->o->require_all)
+		return cli_fail(
+			(error_set(err, -ECANCELED, "%zu of %zu hosts failed", failed, h->count),
+			 err));
+	if (format->recording)
+		status = write_captures(h, inputs, count, out, err) < 0 ? cli_fail(err) : CLI_WHOLE;
+	else
+		status = h->count > 1 ? join_captures(h->o, inputs, count, out)
+				      : convert_one(h->o, inputs, out);
+	if (status == CLI_WHOLE && failed) {
+		cli_warn("%zu of %zu hosts failed: the file lacks them, or a part of them", failed,
+			 h->count);
+		status = CLI_MISSING;
+	}
+	return status;
+}
+
+int hosts_record(const struct options *before, const struct host_list *hosts, int argc, char **argv)
+{
+	_cleanup_options_ struct options o = { .socket = before->socket,
+					       .require_all = before->require_all };
+	_cleanup_(hosts_recording_deinit) struct hosts_recording h = { .o = &o,
+								       .signal_fd = -EBADF };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct export_format *format;
+	const char *out;
+
+	for (size_t i = 0; i < before->typed_count; i++)
+		if (vec_push(o.typed, o.typed_count, o.typed_cap, before->typed[i]) < 0)
+			return CLI_FAILED;
+	if (options_parse(&o, argc, argv, &command_record, &(int){ 0 }, &err) < 0 ||
+	    options_check(&o, &command_record, &err) < 0 || refuse(&o, &err) < 0)
+		return cli_usage(&err);
+	if (o.help) {
+		help_command(&command_record);
+		return CLI_WHOLE;
+	}
+	out = o.output ?: hosts->count > 1 ? "trace.pftrace" : "trace.json";
+	format = export_format_find(o.format, out);
+	if (!format) {
+		error_set(&err, -EINVAL, "%s: its ending names no format", out);
+		return cli_usage(&err);
+	}
+	if (hosts->count > 1 && !format->recording && join_check(&o, out, &err) < 0)
+		return cli_usage(&err);
+	h.own_end = o.command != NULL;
+	if (hosts_open(&h, hosts, &err) < 0 || hosts_loop(&h, &err) < 0)
+		return cli_fail(&err);
+	for (size_t i = 0; i < h.count; i++)
+		if (h.far[i].state != FAR_ENDED) {
+			far_fail(&h.far[i], "it was left: its part is incomplete");
+			far_drop(&h.far[i]);
+		}
+	if (!h.go_ns)
+		return cli_fail((error_set(&err, -ECANCELED, "nothing was recorded"), &err));
+	return hosts_write(&h, out, format, &err);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Each capture is exported for itself, with its times moved to the clock of the machine that asked
+ * for it, into a nameless file; the format then joins these parts. All that decodes runs in one
+ * process, which for root is a confined one.
+ */
+#include "join.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "confined.h"
+#include "destination.h"
+#include "formats/formats.h"
+#include "input.h"
+#include "trace/host_clock.h"
+
+struct join_part {
+	struct join_input *input;
+	struct input_beside beside;
+	struct host_origin origin;
+	int fd; /* the part */
+	bool placed;
+	char tie[160];
+};
+
+struct join {
+	const struct options *o;
+	struct destination *dest;
+	struct join_part parts[JOIN_MAX];
+	size_t count;
+};
+
+int join_check(const struct options *o, const char *out, struct error *err)
+{
+	const struct export_format *format = export_format_find(o->format, out);
+
+	if (format && format->join)
+		return 0;
+	error_set(err, -EINVAL, "%s can't hold several machines",
+		  format ? format->extension : "this output");
+	return error_hint(err, "write .pftrace or .txt, or convert each machine's capture");
+}
+
+/* The file's name without folder and ending. */
+static void part_name(struct join_part *p, size_t number)
+{
+	const char *slash = strrchr(p->input->path, '/');
+	const char *name = slash ? slash + 1 : p->input->path;
+
+	if (*p->origin.label)
+		return;
+	snprintf(p->origin.label, sizeof(p->origin.label), "%.*s",
+		 (int)MIN(strcspn(name, "."), (size_t)HOST_LABEL_BYTES - 1), name);
+	if (!*p->origin.label)
+		snprintf(p->origin.label, sizeof(p->origin.label), "host%zu", number + 1);
+	for (char *c = p->origin.label; *c; c++)
+		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
+			*c = '_';
+}
+
+static int join_open_parts(struct join *j, struct error *err)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		struct join_part *p = &j->parts[i];
+		int r = input_import(&p->input->fd, &p->beside, p->input->path, NULL, err);
+
+		if (r == 0)
+			r = host_origin_read(&p->origin, p->input->fd, err);
+		if (r < 0)
+			return r;
+		part_name(p, i);
+	}
+	return 0;
+}
+
+/* The time of day that the common clock's time 0 is. False: unknown. */
+static bool join_find_wall(const struct join *j, const struct join_part *reference, int64_t *ret)
+{
+	const struct host_origin *o = reference ? &reference->origin : &j->parts[0].origin;
+
+	if (!o->wall_known)
+		return false;
+	*ret = o->wall;
+	if (reference)
+		*ret -= (int64_t)(host_clock_apply(&o->clock, o->first) - o->first);
+	return true;
+}
+
+static void part_place_by_wall(struct join_part *p, bool known, int64_t wall)
+{
+	p->placed = known && p->origin.wall_known;
+	p->origin.clock = (struct host_clock){ .mult = UINT32_C(1) << 31,
+					       .shift = 31,
+					       .offset = p->origin.wall - wall,
+					       .by_wall = true };
+	snprintf(p->tie, sizeof(p->tie),
+		 "placed by the time of day of the machines: the error is unknown");
+}
+
+/* Ties all clocks to one: that of the machine that asked for the first tied capture. */
+static void join_place(struct join *j)
+{
+	const struct join_part *reference = NULL;
+	int64_t wall = 0;
+	bool known;
+
+	for (size_t i = 0; !reference && i < j->count; i++)
+		if (j->parts[i].origin.tied)
+			reference = &j->parts[i];
+	known = join_find_wall(j, reference, &wall);
+	for (size_t i = 0; i < j->count; i++) {
+		struct join_part *p = &j->parts[i];
+		const struct host_clock *c = &p->origin.clock;
+
+		if (!p->origin.tied || memcmp(p->origin.timeline, reference->origin.timeline,
+					      HOST_TIMELINE_BYTES) != 0) {
+			part_place_by_wall(p, known, wall);
+			continue;
+		}
+		p->placed = true;
+		snprintf(p->tie, sizeof(p->tie),
+			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %+.3f ppm",
+			 c->bound / 1000, c->bound % 1000, c->drift / 1000);
+	}
+}
+
+static int result_add_warning(struct export_result *to, const char *label, const char *warning)
+{
+	char *text, **grown;
+
+	if (asprintf(&text, "%s: %s", label, warning) < 0)
+		return -ENOMEM;
+	grown = reallocarray(to->warnings, to->warning_count + 1, sizeof(*grown));
+	if (!grown) {
+		free(text);
+		return -ENOMEM;
+	}
+	to->warnings = grown;
+	to->warnings[to->warning_count++] = text;
+	return 0;
+}
+
+static int result_add(struct export_result *to, const char *label, const struct export_result *part)
+{
+	int r = 0;
+
+	to->events += part->events;
+	to->own_events += part->own_events;
+	to->lost += part->lost;
+	to->marks += part->marks;
+	to->fallback_events += part->fallback_events;
+	to->incomplete |= part->incomplete;
+	to->span_ns = MAX(to->span_ns, part->span_ns);
+	to->event_types = MAX(to->event_types, part->event_types);
+	to->export_ns += part->export_ns;
+	to->cpu_ns += part->cpu_ns;
+	to->peak_rss_bytes = MAX(to->peak_rss_bytes, part->peak_rss_bytes);
+	for (size_t i = 0; r == 0 && i < part->warning_count; i++)
+		r = result_add_warning(to, label, part->warnings[i]);
+	if (r == 0 && part->ledger_count) {
+		struct ledger_row *rows = reallocarray(
+			to->ledger, to->ledger_count + part->ledger_count, sizeof(*rows));
+
+		if (!rows)
+			return -ENOMEM;
+		memcpy(rows + to->ledger_count, part->ledger, part->ledger_count * sizeof(*rows));
+		to->ledger = rows;
+		to->ledger_count += part->ledger_count;
+	}
+	return r;
+}
+
+static int join_export(struct join *j, struct join_part *p, struct export_result *ret,
+		       struct error *err)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	struct export_options options = {
+		.format = j->dest->format->part,
+		.raw_addresses = j->o->raw_addresses,
+		.tgid = j->o->tgid,
+		.perfetto = j->dest->perfetto,
+		.pages_fd = p->beside.pages_fd,
+		.host = &p->origin.clock,
+	};
+	int r;
+
+	if (!p->placed) {
+		error_set(err, -EINVAL, "%s: nothing ties its clock to the other machines'",
+			  p->origin.label);
+		return error_hint(err, "record them together: tracectl -H A -H B record");
+	}
+	/* All machines recorded from then on. */
+	if (p->origin.start && !p->origin.clock.by_wall)
+		options.selection.from = (struct moment){ MOMENT_AT, .ns = p->origin.start };
+	r = export_stream(p->input->fd, p->fd, &options, &result, err);
+	if (r < 0)
+		return error_prefix(err, "%s", p->origin.label);
+	r = result_add(ret, p->origin.label, &result);
+	return r < 0 ? error_errno(err, r, "the outcome") : 0;
+}
+
+/* A machine whose capture can't be read is left out, and that is reported. */
+static int join_export_all(struct join *j, struct export_part *parts, size_t *ret_count,
+			   struct export_result *ret, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	size_t count = 0;
+
+	for (size_t i = 0; i < j->count; i++) {
+		struct join_part *p = &j->parts[i];
+		int r = join_export(j, p, ret, &why);
+
+		if (r == -EBADMSG || r == -ENODATA || r == -EINVAL) {
+			result_add_warning(ret, "left out", why.message ?: p->origin.label);
+			ret->incomplete = true;
+			continue;
+		}
+		if (r < 0)
+			return error_move(err, &why);
+		if (!j->o->quiet)
+			cli_warn("%s: %s", p->origin.label, p->tie);
+		parts[count++] = (struct export_part){
+			.fd = p->fd,
+			.label = p->origin.label,
+			.first = host_clock_apply(&p->origin.clock, p->origin.first),
+			.tie = p->tie,
+		};
+	}
+	*ret_count = count;
+	return count ? 0 : error_move(err, &why);
+}
+
+static int join_decode(void *userdata, struct export_result *ret, struct error *err)
+{
+	struct join *j = userdata;
+	struct export_part parts[JOIN_MAX];
+	size_t count;
+	int r;
+
+	if (confined_here())
+		j->dest->file.dir_fd = close_fd(j->dest->file.dir_fd);
+	r = join_open_parts(j, err);
+	if (r < 0)
+		return r;
+	join_place(j);
+	r = join_export_all(j, parts, &count, ret, err);
+	return r < 0 ? r
+		     : export_join(j->dest->format, parts, count, destination_fd(j->dest),
+				   &ret->bytes, err);
+}
+
+static int join_prepare(struct join *j, struct join_input *inputs, size_t count, struct error *err)
+{
+	for (; j->count < count; j->count++) {
+		struct join_part *p = &j->parts[j->count];
+
+		*p = (struct join_part){ .input = &inputs[j->count], .fd = input_create_temp() };
+		if (p->fd < 0)
+			return error_errno(err, p->fd, "cannot create a temporary file in %s",
+					   input_temp_place());
+		if (confined_wanted())
+			input_reserve_temps(&p->beside);
+	}
+	return 0;
+}
+
+static void join_deinit(struct join *j)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		input_beside_deinit(&j->parts[i].beside);
+		close_fd(j->parts[i].fd);
+	}
+}
+
+int join_captures(const struct options *o, struct join_input *inputs, size_t count, const char *out)
+{
+	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_(join_deinit) struct join j = { .o = o, .dest = &dest };
+	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf files = BUF_INIT;
+	int r;
+
+	if (join_check(o, out, &err) < 0)
+		return cli_usage(&err);
+	r = destination_open(&dest, o, out);
+	if (r)
+		return r;
+	if (dest.perfetto.compression != PERFETTO_PLAIN) {
+		error_set(&err, -EINVAL, "--compress does not go with several machines");
+		error_hint(&err, "name the output .pftrace.gz");
+		return cli_usage(&err);
+	}
+	if (join_prepare(&j, inputs, count, &err) < 0)
+		return cli_fail(&err);
+	input_confine(dest.file.dir_fd);
+	r = confined_run(join_decode, &j, &outcome.result, &err);
+	destination_passed(&dest);
+	if (r < 0)
+		return destination_fail(&dest, &err);
+	if (destination_commit(&dest, &outcome, &files, &err) < 0)
+		return cli_fail(&err);
+	return outcome_tell(&outcome, o);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Captures of several machines in one file: docs/hosts.md. */
+#pragma once
+
+#include "cli.h"
+
+#define JOIN_MAX 64
+
+struct join_input {
+	int fd;		  /* seekable */
+	const char *path; /* for messages */
+};
+
+/* -EINVAL, with a hint, if that output can't hold several machines. */
+int join_check(const struct options *o, const char *out, struct error *err);
+/* Writes all inputs into `out`. Returns the exit status. */
+int join_captures(const struct options *o, struct join_input *inputs, size_t count,
+		  const char *out);

@@ -1,0 +1,335 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tracectl -H: commands on other machines, and their recordings on one timeline. The "machines" are this one,
+by pipes and by an sshd of the test's own: so each event is in every recording, and its times tell the error
+of the clock ties."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import time
+
+from harness import PATIENCE_S, Result, Test, check, need, settled
+
+RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
+TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift ([+-]\d+\.\d+) ppm")
+LINE = re.compile(r"^(\S+) +\S.*-\d+ +\[\d+\] \S+ +(\d+\.\d+): (\w+: .*)$", re.M)
+
+
+def far(test, before=""):
+    """A host: a pipe to our tracectl."""
+    return f"exec:{before} env PATH={test.tracectl.parent}:{os.environ['PATH']}"
+
+
+def relay(test, *options):
+    return far(test, " ".join(["/usr/bin/python3", str(RELAY), *map(str, options), "--"]))
+
+
+def command_line(test, hosts, *words):
+    labels = [w for name, host in hosts.items() for w in ("--label", f"{name}={host}")]
+    return [str(test.tracectl), "--socket", str(test.daemon.socket), *labels, *map(str, words)]
+
+
+def run(test, hosts, *words, timeout=PATIENCE_S):
+    done = subprocess.run(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def bounds(result):
+    """By label: the stated bound in us."""
+    return {m[1]: float(m[2]) for m in TIED.finditer(result.err)}
+
+
+def errors(text, one, other):
+    """Seconds from an event in one recording to the same event in the other one."""
+    times = {one: {}, other: {}}
+    for label, at, what in LINE.findall(text):
+        # With a number of ns that hardly two of them share.
+        if label in times and re.search(r"runtime=\d{6,}", what):
+            times[label].setdefault(what, []).append(float(at))
+    return [b - a for what, seen in times[one].items() if len(seen) == 1
+            for a, b in [(seen[0], times[other].get(what, [None])[0])]
+            if b is not None and len(times[other][what]) == 1]
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7f) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        elif tag & 7 == 2:
+            length, at = varint(data, at)
+            value = data[at:at + length]
+            at += length
+        else:
+            size = {1: 8, 5: 4}[tag & 7]
+            value = data[at:at + size]
+            at += size
+        yield tag >> 3, value
+
+
+def one_host(test):
+    status = run(test, {"a": far(test)}, "status", "--json")
+    check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
+    both = run(test, {"a": far(test), "b": far(test, "nice")}, "list", "clocks")
+    check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+    for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
+        refused = run(test, {"a": far(test)}, *words)
+        check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    failed = run(test, {"a": "exec:false"}, "status")
+    check(failed.status == 1, f"a failure is no failure: {failed}")
+    r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
+    check(r.status == 0 and (test.dir / "one.json").stat().st_size > 1000, f"record: {r}")
+    r = run(test, {"a": far(test)}, "record", "-o", "command.json", "--", "sh", "-c", "sleep 0.2; exit 0")
+    check(r.status == 0 and (test.dir / "command.json").stat().st_size > 1000, f"a command: {r}")
+    r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-e", "no_such_event", "-o", "none.json")
+    check(r.status == 1 and "a: " in r.err and "no_such_event" in r.err, f"a wrong event: {r}")
+    check(test.files() == ["command.json", "one.json"], f"files: {test.files()}")
+
+
+def machines(test):
+    hosts = {"left": far(test), "right": far(test, "nice")}
+    r = run(test, hosts, "record", "-t", "1s", "-o", "out.pftrace")
+    check(r.status == 0 and set(bounds(r)) == {"left", "right"}, f"record: {r}")
+    ids, syncs, bundles, names = set(), [], {}, {}
+    for number, packet in fields((test.dir / "out.pftrace").read_bytes()):
+        check(number == 1, f"field {number} in the trace")
+        parts = dict(fields(packet))
+        machine = parts.get(98, 0)
+        ids.add(machine)
+        if 45 in parts and 17 in (system := dict(fields(parts[45]))):
+            names[machine] = system[17].decode()
+        if 107 in parts:
+            syncs.append((machine, parts[107]))
+        if 1 in parts:
+            bundles[machine] = bundles.get(machine, 0) + 1
+    check(ids == {0, 1} and set(bundles) == {0, 1}, f"machines {ids}, bundles {bundles}")
+    check(names == {0: "left", 1: "right"}, f"names {names}")
+    check(len(syncs) == 1 and syncs[0][0] == 1, f"clock syncs: {syncs}")
+    rounds = [[dict(fields(clocks)) for _, clocks in fields(r)] for _, r in fields(syncs[0][1])]
+    times = [dict(fields(c[1])) for r in rounds for c in r]
+    # Client, host, client, host: the offsets that readers compute are 0.
+    check([t[1] for t in times] == [6] * 4, f"clocks {times}")
+    t = [x[2] for x in times]
+    check((t[0] + t[2]) // 2 == t[1] and (t[1] + t[3]) // 2 == t[2], f"times {t}")
+    for out in ("x.json", "x.html", "x.dat"):
+        refused = run(test, hosts, "record", "-t", "1s", "-o", out)
+        check(refused.status == 2 and ".pftrace" in refused.err, f"{out} is not refused: {refused}")
+    check(test.files() == ["out.pftrace"], f"files: {test.files()}")
+
+
+def same_kernel(test, host, offset_s, drift_ppm):
+    hosts = {"near": far(test), "other": host}
+    r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced")
+    check(r.status == 0 and test.files() == ["out.near.traced", "out.other.traced"], f"{test.files()} {r}")
+    r = test.run("convert", "out.near.traced", "out.other.traced", "-o", "out.txt")
+    known = bounds(r)
+    check(r.status == 0 and set(known) == {"near", "other"}, f"convert: {r}")
+    text = (test.dir / "out.txt").read_text(errors="replace")
+    apart = errors(text, "near", "other")
+    check(len(apart) > 20, f"only {len(apart)} events are in both")
+    # Offsets are shorter than the recording, whose begin is cut off by the clock that the ties give.
+    # The relay's clock shows `offset` more than the kernel's, so its events come that much earlier. With a
+    # drift, about as much as at the middle.
+    limit = (known["near"] + known["other"]) / 1e6 + 2e-6
+    wrong = [a + offset_s for a in apart]
+    # The relay's clock drifts for as long as it has run.
+    slack = abs(drift_ppm) * 1e-6 * 8
+    check(max(map(abs, wrong)) <= limit + slack,
+          f"{max(wrong, key=abs) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+    order = [float(m[2]) for m in LINE.finditer(text)]
+    check(order == sorted(order), "the lines are not in order")
+    print(f"   known within {limit * 1e6:.0f} us, median error {statistics.median(wrong) * 1e6:.1f} us", flush=True)
+
+
+def clock_is_near(test):
+    same_kernel(test, far(test, "nice"), 0, 0)
+
+
+def clock_is_another(test):
+    same_kernel(test, relay(test, "--offset", 0.4), 0.4, 0)
+
+
+def clock_is_jittered(test):
+    same_kernel(test, relay(test, "--offset", -0.3, "--jitter", 3), -0.3, 0)
+
+
+def clock_drifts(test):
+    same_kernel(test, relay(test, "--offset", 0.3, "--drift", 80, "--jitter", 1), 0.3, 80)
+
+
+def eight(test):
+    hosts = {f"h{i}": far(test) for i in range(8)}
+    r = run(test, {n: h + " " * i for i, (n, h) in enumerate(hosts.items())}, "record", "-t", "500ms", "-o",
+            "out.txt.gz", timeout=120)
+    check(r.status == 0, f"record: {r}")
+    text = subprocess.run(["zcat", test.dir / "out.txt.gz"], capture_output=True, check=True).stdout.decode()
+    seen = {m[1] for m in LINE.finditer(text)}
+    check(seen == set(hosts), f"hosts in the text: {seen}")
+
+
+def one_fails(test):
+    for bad, why in (("exec:false", "before the start"), ("exec:no-such-program", "PATH"),
+                     ("exec:echo rubbish; :", "no capture"),
+                     ("exec:echo @armed >&2; cat /dev/zero; :", "no capture"),
+                     ("exec:yes | head -c 10000000 >&2; exit 3; :", "left out")):
+        hosts = {"good": far(test), "bad": bad}
+        r = run(test, hosts, "record", "-t", "300ms", "-o", "out.txt")
+        check(r.status == 3 and "bad: " in r.err and why in r.err, f"{bad}: {r}")
+        check(len(r.err) < 50000, f"{bad}: {len(r.err)} bytes of messages")
+        check("good " in (test.dir / "out.txt").read_text(errors="replace"), f"{bad}: nothing of the good one")
+        (test.dir / "out.txt").unlink()
+        r = run(test, hosts, "--require-all", "record", "-t", "300ms", "-o", "out.txt")
+        check(r.status == 1 and not test.files(), f"{bad}, all required: {test.files()} {r}")
+
+
+def one_hangs(test):
+    r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :"}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "bad: it is not ready" in r.err, f"record: {r}")
+
+
+def check_clean(test):
+    """The far machine is as it was."""
+    settled("no session is left", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+    settled("no recording is kept", lambda: not list(test.daemon.spool.glob("*.traced*")))
+
+
+def one_breaks(test):
+    r = run(test, {"good": far(test), "bad": relay(test, "--cut", 1)}, "record", "-t", "3s", "-e", "sched",
+            "-o", "out.txt")
+    check(r.status == 3 and "bad: " in r.err and "incomplete" in r.err, f"record: {r}")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"good", "bad"}, f"hosts in the text: {seen}")
+    check_clean(test)
+
+
+def one_lies(test):
+    """A damaged chunk: what is sound stays."""
+    for at in (3, 40, 1000, 30000, 300000):
+        r = run(test, {"good": far(test), "bad": relay(test, "--flip", at)}, "record", "-t", "700ms", "-e", "sched",
+                "-e", "raw_syscalls", "-o", "out.txt")
+        check(r.status in (0, 3), f"byte {at}: {r}")
+        seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+        check("good" in seen, f"byte {at}: hosts in the text: {seen}")
+        (test.dir / "out.txt").unlink()
+
+
+def interrupted(test):
+    hosts = {"a": far(test), "b": far(test, "nice")}
+    p = subprocess.Popen(command_line(test, hosts, "record", "-o", "out.txt"), cwd=test.dir, env=test.environment(),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for line in p.stderr:
+        if b"until Ctrl-C" in line:
+            break
+    time.sleep(0.5)
+    p.send_signal(signal.SIGINT)
+    r = test.finish(p)
+    check(r.status == 0, f"record: {r}")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"a", "b"}, f"hosts in the text: {seen}")
+
+
+def killed(test):
+    """The recorders end with their orders."""
+    p = subprocess.Popen(command_line(test, {"a": far(test), "b": far(test, "nice")}, "record", "-o", "out.txt"),
+                         cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL)
+    settled("both record", lambda: len(json.loads(test.run("status", "--json").out)["sessions"]) == 2)
+    p.kill()
+    p.wait()
+    check_clean(test)
+    check(not test.files(), f"files: {test.files()}")
+
+
+def without_ties(test):
+    """Recordings of their own: placed by the time of day."""
+    for name in ("a", "b"):
+        r = test.run("record", "-t", "300ms", "-o", f"{name}.traced")
+        check(r.status == 0, f"record: {r}")
+    r = test.run("convert", "a.traced", "b.traced", "-o", "out.txt")
+    check(r.status == 0 and "the error is unknown" in r.err, f"convert: {r}")
+    r = test.run("convert", "a.traced", "b.traced", "-o", "a.traced")
+    check(r.status == 2, f"an input as the output: {r}")
+    r = test.run("convert", "a.traced", "b.traced", "c.traced")
+    check(r.status == 2 and "-o" in r.err, f"no output: {r}")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def by_ssh(test):
+    sshd = shutil.which("sshd", path="/usr/sbin:" + os.environ["PATH"])
+    need(sshd and shutil.which("ssh"), "it needs openssh-server and openssh-client")
+    keys = test.dir / "daemon"
+    for name in ("host", "user"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", keys / name], check=True)
+    port = free_port()
+    (keys / "user.pub").chmod(0o600)
+    (keys / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host\nAuthorizedKeysFile {keys}/user.pub\n"
+        f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
+        f"SetEnv PATH={test.tracectl.parent}:/usr/bin:/bin\n")
+    (keys / "known").write_text(f"[127.0.0.1]:{port} " + (keys / "host.pub").read_text())
+    # ssh reads its own options from a configuration; a wrapper names ours.
+    wrapper = keys / "ssh"
+    wrapper.write_text(f"#!/bin/sh\nexec {shutil.which('ssh')} -F none -i {keys}/user -o IdentitiesOnly=yes "
+                       f"-o UserKnownHostsFile={keys}/known \"$@\"\n")
+    wrapper.chmod(0o755)
+    pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    with open(keys / "sshd.log", "wb") as log:
+        server = subprocess.Popen([sshd, "-D", "-e", "-f", keys / "sshd_config"], stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=log)
+        try:
+            def answers():
+                with socket.socket() as s:
+                    return s.connect_ex(("127.0.0.1", port)) == 0
+            settled("sshd listens", answers)
+            env = test.environment(PATH=f"{keys}:{os.environ['PATH']}")
+            for words in (("-H", f"root@127.0.0.1:{port}", "status", "--json"),
+                          ("--label", f"board=root@[127.0.0.1]:{port}", "--label", f"here={far(test)}", "record", "-t",
+                           "500ms", "-f", "prev_prio < 200", "-o", "out.txt")):
+                if "record" in words:
+                    at = words.index("-f")
+                    words = (*words[:at], "-e", "sched:sched_switch", *words[at:])
+                done = subprocess.run([test.tracectl, "--socket", test.daemon.socket, *words], cwd=test.dir, env=env,
+                                      stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S, check=False)
+                r = Result(done.returncode, done.stdout, done.stderr)
+                check(r.status == 0, f"{words}: {r}\nsshd: {(keys / 'sshd.log').read_text()}")
+        finally:
+            server.terminate()
+            server.wait()
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"board", "here"}, f"hosts in the text: {seen}")
+
+
+def main():
+    test = Test("hosts")
+    for function in (one_host, machines, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
+                     one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
+        test.case(function.__name__.replace("_", " "), function, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

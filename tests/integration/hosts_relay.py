@@ -1,0 +1,65 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""hosts_relay.py [--offset S] [--drift PPM] [--jitter MS] [--flip BYTE] [--cut S] -- COMMAND: a way to
+a host, as a bad network has it. Its clock, which the answers show, is another one than the kernel's."""
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import time
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--offset", type=float, default=0)
+parser.add_argument("--drift", type=float, default=0)
+parser.add_argument("--jitter", type=float, default=0)
+parser.add_argument("--flip", type=int, default=-1)
+parser.add_argument("--cut", type=float, default=0)
+parser.add_argument("command", nargs="+")
+o = parser.parse_args()
+began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+child = subprocess.Popen(o.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def wait():
+    """Mostly short, now and then long, and not the same in both directions."""
+    if o.jitter:
+        time.sleep(random.expovariate(1) * o.jitter / 1000 * (10 if random.random() < 0.1 else 1))
+
+
+def orders():
+    for line in iter(sys.stdin.buffer.readline, b""):
+        wait()
+        if line == b"go\n" and o.cut:
+            threading.Timer(o.cut, os._exit, (255,)).start()
+        child.stdin.write(line)
+        child.stdin.flush()
+    child.stdin.close()
+
+
+def answers():
+    for line in iter(child.stderr.readline, b""):
+        m = re.fullmatch(rb"@clock (\d+) (\d+)\n", line)
+        if m:
+            t = int(m[2])
+            t += int(o.offset * 1e9 + (t - began) * o.drift * 1e-6)
+            line = b"@clock %s %d\n" % (m[1], t)
+        wait()
+        os.write(2, line)
+
+
+threading.Thread(target=orders, daemon=True).start()
+reader = threading.Thread(target=answers, daemon=True)
+reader.start()
+passed = 0
+while piece := child.stdout.read1(65536):
+    if passed <= o.flip < passed + len(piece):
+        at = o.flip - passed
+        piece = piece[:at] + bytes([piece[at] ^ 0x55]) + piece[at + 1:]
+    passed += len(piece)
+    sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+reader.join()
+os._exit(child.wait())

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Ties of two machines' clocks, by simulated exchanges whose truth is known. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cleanup.h"
+#include "base/io.h"
+#include "trace/host_clock.h"
+
+#define RUNS 2000
+
+static uint64_t seed;
+
+/* Splitmix64. */
+static uint64_t random_u64(void)
+{
+	uint64_t z = seed += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint64_t random_below(uint64_t limit)
+{
+	return random_u64() % limit;
+}
+
+/* Two clocks: far = near + offset + drift * (near - begin). */
+struct world {
+	uint64_t begin, length; /* ns, near */
+	int64_t offset;
+	double drift;
+	uint64_t delay_out, delay_back; /* ns, the least */
+	uint64_t jitter;		/* ns */
+};
+
+static uint64_t far_of(const struct world *w, uint64_t near)
+{
+	double since = (double)(near - w->begin);
+
+	return near + (uint64_t)w->offset + (uint64_t)(int64_t)(since * w->drift);
+}
+
+/* Mostly short, sometimes long: as a busy pipe. */
+static uint64_t random_delay(uint64_t least, uint64_t jitter)
+{
+	uint64_t scale = random_below(10) ? jitter : 50 * jitter;
+
+	return least + random_below(scale + 1);
+}
+
+static struct world random_world(void)
+{
+	uint64_t second = NSEC_PER_SEC;
+
+	return (struct world){
+		.begin = random_below(1000000) * second + random_below(second),
+		.length = second / 2 + random_below(random_below(4) ? 20 * second : 900 * second),
+		.offset = (int64_t)random_below(2000000 * second),
+		.drift = ((double)random_below(400001) - 200000) * 1e-9,
+		.delay_out = random_below(3) ? 20000 : 5000000,
+		.delay_back = random_below(3) ? 20000 : 1000000,
+		.jitter = random_below(3) ? 30000 : 3000000,
+	};
+}
+
+/* Exchanges in the rhythm of `tracectl -H`. */
+static size_t exchange(const struct world *w, struct host_tie **ties, size_t *cap)
+{
+	uint64_t at = w->begin, step = 5000000;
+	size_t count = 0;
+
+	while (at < w->begin + w->length) {
+		uint64_t there = at + random_delay(w->delay_out, w->jitter);
+		uint64_t back = there + random_delay(w->delay_back, w->jitter);
+		struct host_tie tie = { far_of(w, there), at + (back - at) / 2,
+					(back - at + 1) / 2 };
+
+		assert_int_equal(host_ties_add(ties, &count, cap, &tie), 0);
+		step = count < 12 ? 5000000 : 100000000;
+		at = back + step;
+	}
+	return count;
+}
+
+static void test_error_is_within_the_bound(void **state _unused_)
+{
+	uint64_t close = 0;
+
+	for (seed = 1; seed <= RUNS; seed += 1) {
+		uint64_t run = seed;
+		_cleanup_free_ struct host_tie *ties = NULL;
+		struct world w = random_world();
+		struct host_clock clock;
+		size_t cap = 0, count = exchange(&w, &ties, &cap);
+
+		assert_int_equal(host_clock_fit(&clock, ties, count, far_of(&w, w.begin),
+						far_of(&w, w.begin + w.length)),
+				 0);
+		for (int i = 0; i <= 40; i++) {
+			uint64_t near = w.begin + w.length / 40 * (uint64_t)i;
+			uint64_t got = host_clock_apply(&clock, far_of(&w, near));
+			uint64_t error = got > near ? got - near : near - got;
+
+			if (error > clock.bound)
+				fail_msg("run %llu: wrong by %llu ns, bound %llu ns",
+					 (unsigned long long)run, (unsigned long long)error,
+					 (unsigned long long)clock.bound);
+		}
+		/* Useful bounds: about the shortest round trip. */
+		close += clock.bound < w.delay_out + w.delay_back + 4 * w.jitter;
+		seed = run;
+	}
+	assert_true(close > RUNS * 9 / 10);
+}
+
+static void test_drift_is_found(void **state _unused_)
+{
+	_cleanup_free_ struct host_tie *ties = NULL;
+	struct world w = { .begin = 5 * NSEC_PER_SEC,
+			   .length = 60 * NSEC_PER_SEC,
+			   .offset = 12345678901,
+			   .drift = 40e-6,
+			   .delay_out = 20000,
+			   .delay_back = 20000,
+			   .jitter = 10000 };
+	struct host_clock clock;
+	size_t cap = 0, count = exchange(&w, &ties, &cap);
+
+	assert_int_equal(host_clock_fit(&clock, ties, count, far_of(&w, w.begin),
+					far_of(&w, w.begin + w.length)),
+			 0);
+	/* The far clock runs faster, so the near one slower. */
+	assert_true(clock.drift > -41000 && clock.drift < -39000);
+	assert_true(clock.bound < 100000);
+}
+
+static void test_lies_are_found(void **state _unused_)
+{
+	struct host_tie ties[40];
+	struct host_clock clock;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ties); i++)
+		ties[i] = (struct host_tie){ 1000000000 + i * 100000000, 5000000000 + i * 100000000,
+					     20000 };
+	assert_int_equal(host_clock_fit(&clock, ties, 40, ties[0].far, ties[39].far), 0);
+	assert_true(clock.bound < 30000);
+	/* A clock that was another one for a while. */
+	ties[20].near += 3000000;
+	assert_int_equal(host_clock_fit(&clock, ties, 40, ties[0].far, ties[39].far), -EBADMSG);
+	/* Time goes back. */
+	ties[20] = ties[19];
+	assert_int_equal(host_clock_fit(&clock, ties, 40, ties[0].far, ties[39].far), -EBADMSG);
+	assert_int_equal(host_clock_fit(&clock, ties, 0, 0, 1), -ENODATA);
+	/* Any numbers: no overflow, no endless loop. */
+	for (seed = 0; seed < 20000;) {
+		uint64_t run = seed;
+
+		for (size_t i = 0; i < ARRAY_SIZE(ties); i++)
+			ties[i] = (struct host_tie){ random_u64() >> random_below(64),
+						     random_u64() >> random_below(64),
+						     random_u64() >> random_below(64) };
+		host_clock_fit(&clock, ties, 1 + random_below(40), random_u64() >> random_below(64),
+			       random_u64() >> random_below(64));
+		seed = run + 1;
+	}
+}
+
+static void test_many_ties_are_thinned(void **state _unused_)
+{
+	_cleanup_free_ struct host_tie *ties = NULL;
+	size_t count = 0, cap = 0;
+
+	for (uint64_t i = 1; i <= 3 * HOST_TIES_MAX; i++) {
+		struct host_tie tie = { i * 100, i * 100 + 7, i % 2 ? 1000 : 10 };
+
+		assert_int_equal(host_ties_add(&ties, &count, &cap, &tie), 0);
+		assert_true(count <= HOST_TIES_MAX);
+	}
+	for (size_t i = 1; i < count; i++)
+		assert_true(ties[i].far > ties[i - 1].far);
+	/* The better one of each pair stayed. */
+	assert_int_equal(ties[0].bound, 10);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_error_is_within_the_bound),
+		cmocka_unit_test(test_drift_is_found),
+		cmocka_unit_test(test_lies_are_found),
+		cmocka_unit_test(test_many_ties_are_thinned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
