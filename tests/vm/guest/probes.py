@@ -102,9 +102,14 @@ def by_tracepoints(test):
     record(test, "--tprobe", "t:switched sched_switch from=prev->pid to=next->pid stack=prev->stack", "-e",
            "sched:sched_switch", "-o", "out.txt")
     text = text_of(test)
-    own = re.findall(r": switched: \(\S+\) from=(\d+) to=(\d+) stack=0x[0-9a-f]+$", text, re.M)
-    kernels = re.findall(r": sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+) ", text)
-    check(len(own) >= 10 and own == kernels, f"{len(own)} and {len(kernels)} switches; {text[-1500:]}")
+    own = re.findall(r"\[(\d+)\] .*: switched: \(\S+\) from=(\d+) to=(\d+) stack=0x[0-9a-f]+$", text, re.M)
+    kernels = re.findall(r"\[(\d+)\] .*: sched_switch: .*prev_pid=(\d+) .*next_pid=(\d+) ", text)
+    check(len(own) >= 10, f"{len(own)} switches; {text[-1500:]}")
+    for cpu in {cpu for cpu, *_ in own}:
+        ours, theirs = ([switch for switch in events if switch[0] == cpu] for events in (own, kernels))
+        # Tracing goes on and off between the two events of a switch, too.
+        inner = ours[1:-1]
+        check(any(theirs[i:i + len(inner)] == inner for i in range(3)), f"CPU {cpu}: {ours} and {theirs}")
 
 
 def by_events(test):
