@@ -241,6 +241,7 @@ static void what_the_request_excludes(void **state)
 {
 	const struct capture_sql twice[] = { usual, usual };
 	const char *const traceon[] = { "vfs_read:traceon" };
+	const struct capture_trigger on = { .event = "sched:sched_switch", .action = "traceon:1" };
 	const struct cpu_set cpus = { 0 };
 	struct fixture *f = *state;
 	struct capture_request r = { .name = "unit", .sql = &usual, .sql_count = 1 };
@@ -257,6 +258,11 @@ static void what_the_request_excludes(void **state)
 	r.functions.only = (struct capture_words){ traceon, 1 };
 	assert_int_equal(synthetic_check(f->fs, &r, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "turns tracing on"));
+	r.functions.only = (struct capture_words){ 0 };
+	r.triggers = &on;
+	r.trigger_count = 1;
+	assert_int_equal(synthetic_check(f->fs, &r, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "a trigger that turns tracing on"));
 	assert_int_equal(check(f, twice, 2, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "two events by SQL are called 'wakeup'"));
 	r = (struct capture_request){ .sql = &usual, .sql_count = SYNTHETIC_MAX + 1 };

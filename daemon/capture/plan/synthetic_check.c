@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/synthetic.h"
 #include "daemon/capture/plan/user_filter.h"
 #include "daemon/capture/tracefs/event_field.h"
@@ -287,6 +288,8 @@ static int sql_check_request(const struct capture_request *request, struct error
 	for (size_t i = 0; i < request->functions.only.count; i++)
 		if (strstr(request->functions.only.items[i], ":traceon"))
 			other = "a function that turns tracing on";
+	if (event_triggers_have(request, "traceon"))
+		other = "a trigger that turns tracing on";
 	if (!other)
 		return 0;
 	error_set(err, -EINVAL, "--sql cannot be combined with %s", other);
