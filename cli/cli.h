@@ -321,9 +321,8 @@ bool command_takes(const struct command *command, int id);
 #define OPTIONS_FUNCTIONS                                                                          \
 	OPTION(TRACER), OPTION(FUNCTION), OPTION(NOT_FUNCTION), OPTION(GRAPH_ROOT),                \
 		OPTION(GRAPH_DEPTH), OPTION(TRACER_OPTION), OPTION(STOP_US), OPTION(TRACE_OPTION), \
-		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(SQL), OPTION(AS)
-OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(FPROBE), OPTION(TPROBE), OPTION(EPROBE),
-	OPTION(TRIGGER)
+		OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(FPROBE), OPTION(TPROBE), \
+		OPTION(EPROBE), OPTION(TRIGGER), OPTION(SQL), OPTION(AS)
 #define OPTIONS_TASKS OPTION(PID), OPTION(THREAD), OPTION(FOLLOW)
 /* Buffers and limits of resources. */
 #define OPTIONS_COST OPTION(BUFFER), OPTION(MAX_CPU), OPTION(SHED), OPTION(MAX_MEMORY)
@@ -343,13 +342,13 @@ OPTION(TOP_LEVEL), OPTION(KPROBE), OPTION(UPROBE), OPTION(FPROBE), OPTION(TPROBE
 #define OPTIONS_TRIGGERS                                                                           \
 	OPTION(ON), OPTION(BEFORE), OPTION(AFTER), OPTION(AT_MOST), OPTION(MAX_SIZE), OPTION(HOOK)
 
-	/*
-	 * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the
-	 * options before a command; then it stops at the first positional, whose index is
-	 * *ret_next. 0, or -EINVAL with the most similar option as hint.
-	 */
-	int options_parse(struct options *o, int argc, char **argv, const struct command *command,
-			  int *ret_next, struct error *err);
+/*
+ * Parses argv[1..] with the command's options, keeping earlier values. command NULL: the
+ * options before a command; then it stops at the first positional, whose index is
+ * *ret_next. 0, or -EINVAL with the most similar option as hint.
+ */
+int options_parse(struct options *o, int argc, char **argv, const struct command *command,
+		  int *ret_next, struct error *err);
 /* Checks combinations of options and the number of arguments. */
 int options_check(const struct options *o, const struct command *command, struct error *err);
 
