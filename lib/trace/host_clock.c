@@ -190,7 +190,7 @@ static double part_bound(const struct host_clock *c, const struct host_tie *ties
 int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t count, uint64_t from,
 		   uint64_t to)
 {
-	struct host_tie best[PARTS_MAX];
+	struct host_tie best[PARTS_MAX] = { 0 };
 	struct parts parts = { .from = from };
 	double worst = 0;
 

@@ -269,7 +269,8 @@ def picture_of_the_view(test, browser):
     browser.open(page_with(test, LINES))
     browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(test.dir))
     browser.key("p")
-    for _ in range(100):
+    # Chromium packs a picture when it has nothing else to do.
+    for _ in range(600):
         files = list(test.dir.glob("*.png"))
         if files:
             break
