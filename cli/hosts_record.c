@@ -19,13 +19,12 @@
 #include <sys/statvfs.h>
 
 #include "base/io.h"
-#include "base/parse.h"
 #include "base/vec.h"
 #include "formats/formats.h"
 #include "hosts.h"
+#include "hosts_write.h"
 #include "input.h"
 #include "join.h"
-#include "output/name.h"
 #include "trace/host_clock.h"
 
 /* A host that is not ready by then has failed. */
@@ -551,72 +550,12 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct join_input 
 	return count;
 }
 
-/* out.traced as out.LABEL.traced. NULL: out of memory. */
-static char *labelled_name(const char *out, const char *label)
-{
-	const char *slash = strrchr(out, '/'), *dot = strrchr(slash ?: out, '.');
-	size_t stem = dot && dot != out ? (size_t)(dot - out) : strlen(out);
-	char *name;
-
-	return asprintf(&name, "%.*s.%s%s", (int)stem, out, label, out + stem) < 0 ? NULL : name;
-}
-
-static int write_capture(const struct join_input *in, const char *path, const struct options *o,
-			 struct error *err)
-{
-	_cleanup_output_name_ struct output_name file = OUTPUT_NAME_INIT;
-	_cleanup_buf_ struct buf size = BUF_INIT;
-	off_t end = lseek(in->fd, 0, SEEK_END);
-	int r = output_name_open(&file, path, OUTPUT_FILE, err);
-
-	if (r < 0)
-		return r;
-	r = copy_range(file.fd, in->fd, 0, (uint64_t)end);
-	if (r < 0)
-		return output_name_explain(&file, r, err);
-	r = output_name_commit(&file, err);
-	format_bytes((uint64_t)end, &size);
-	if (r == 0 && !o->quiet)
-		cli_line(stderr, "%s: %s of %s", path, buf_string(&size) ?: "", in->path);
-	return r;
-}
-
-static int write_captures(const struct hosts_recording *h, const struct join_input *inputs,
-			  size_t count, const char *out, struct error *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		_cleanup_free_ char *name =
-			h->count > 1 ? labelled_name(out, inputs[i].path) : strdup(out);
-
-		r = name ? write_capture(&inputs[i], name, h->o, err)
-			 : error_errno(err, -ENOMEM, "%s", out);
-	}
-	return r;
-}
-
-/* One host's capture, by the usual way. */
-static int convert_one(const struct options *o, const struct join_input *in, const char *out)
-{
-	char path[32];
-	char *args[] = { path, NULL };
-	struct options one = *o;
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
-	one.args = args;
-	one.arg_count = 1;
-	one.output = out;
-	one.hosts.count = 0;
-	return command_convert.run(&one);
-}
-
 static int hosts_write(struct hosts_recording *h, const char *out,
 		       const struct export_format *format, struct error *err)
 {
 	struct join_input inputs[HOSTS_MAX];
 	size_t count, failed = 0;
-	int status = CLI_WHOLE;
+	int status;
 
 	count = hosts_close_captures(h, inputs);
 	for (size_t i = 0; i < h->count; i++)
@@ -627,11 +566,7 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 		return cli_fail(
 			(error_set(err, -ECANCELED, "%zu of %zu hosts failed", failed, h->count),
 			 err));
-	if (format->recording)
-		status = write_captures(h, inputs, count, out, err) < 0 ? cli_fail(err) : CLI_WHOLE;
-	else
-		status = h->count > 1 ? join_captures(h->o, inputs, count, out)
-				      : convert_one(h->o, inputs, out);
+	status = hosts_write_captures(h->o, inputs, count, h->count > 1, out, format, err);
 	if (status == CLI_WHOLE && failed) {
 		cli_warn("%zu of %zu hosts failed: the file lacks them, or a part of them", failed,
 			 h->count);

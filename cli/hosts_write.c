@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "hosts_write.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+#include "output/name.h"
+
+/* out.traced as out.LABEL.traced. NULL: out of memory. */
+static char *labelled_name(const char *out, const char *label)
+{
+	const char *slash = strrchr(out, '/'), *dot = strrchr(slash ?: out, '.');
+	size_t stem = dot && dot != out ? (size_t)(dot - out) : strlen(out);
+	char *name;
+
+	return asprintf(&name, "%.*s.%s%s", (int)stem, out, label, out + stem) < 0 ? NULL : name;
+}
+
+static int write_capture(const struct join_input *in, const char *path, const struct options *o,
+			 struct error *err)
+{
+	_cleanup_output_name_ struct output_name file = OUTPUT_NAME_INIT;
+	_cleanup_buf_ struct buf size = BUF_INIT;
+	off_t end = lseek(in->fd, 0, SEEK_END);
+	int r = output_name_open(&file, path, OUTPUT_FILE, err);
+
+	if (r < 0)
+		return r;
+	r = copy_range(file.fd, in->fd, 0, (uint64_t)end);
+	if (r < 0)
+		return output_name_explain(&file, r, err);
+	r = output_name_commit(&file, err);
+	format_bytes((uint64_t)end, &size);
+	if (r == 0 && !o->quiet)
+		cli_line(stderr, "%s: %s of %s", path, buf_string(&size) ?: "", in->path);
+	return r;
+}
+
+static int write_captures(const struct options *o, const struct join_input *inputs, size_t count,
+			  bool labelled, const char *out, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		_cleanup_free_ char *name =
+			labelled ? labelled_name(out, inputs[i].path) : strdup(out);
+
+		r = name ? write_capture(&inputs[i], name, o, err)
+			 : error_errno(err, -ENOMEM, "%s", out);
+	}
+	return r;
+}
+
+/* One host's capture, by the usual way. */
+static int convert_one(const struct options *o, const struct join_input *in, const char *out)
+{
+	char path[32];
+	char *args[] = { path, NULL };
+	struct options one = *o;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
+	one.args = args;
+	one.arg_count = 1;
+	one.output = out;
+	one.hosts.count = 0;
+	return command_convert.run(&one);
+}
+
+int hosts_write_captures(const struct options *o, struct join_input *inputs, size_t count,
+			 bool several, const char *out, const struct export_format *format,
+			 struct error *err)
+{
+	if (format->recording)
+		return write_captures(o, inputs, count, several, out, err) < 0 ? cli_fail(err)
+									       : CLI_WHOLE;
+	return several ? join_captures(o, inputs, count, out) : convert_one(o, inputs, out);
+}
