@@ -41,7 +41,7 @@ static int report_events_take(struct report_events *e, const struct report_optio
 
 		/* A histogram has to be chosen. */
 		if (!strcmp(word, "--hist")) {
-			strsep(&rest, " ");
+			(void)strsep(&rest, " ");
 			continue;
 		}
 		if (!strcmp(word, "-p")) {

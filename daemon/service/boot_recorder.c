@@ -207,21 +207,28 @@ static char *state_path(const char *spool_dir, const char *instance)
 	return asprintf(&path, "%s/boot-recorder-%s.state", spool_dir, instance) < 0 ? NULL : path;
 }
 
+static int state_read(const char *spool_dir, const char *instance, struct buf *text)
+{
+	_cleanup_free_ char *path = state_path(spool_dir, instance);
+
+	return path ? read_file_at(AT_FDCWD, path, STATE_MAX, text) : -ENOMEM;
+}
+
 int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
 			     const char *instance, const char *proc)
 {
 	_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
 	_cleanup_free_ char *boot = read_line_of(proc, BOOT_ID);
-	_cleanup_free_ char *path = state_path(spool_dir, instance);
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *lines[8], *found;
 	char *save = NULL;
 	size_t count = 0;
+	int r = state_read(spool_dir, instance, &text);
 
 	*ret = s;
-	if (!path)
-		return -ENOMEM;
-	if (read_file_at(AT_FDCWD, path, STATE_MAX, &text) < 0 || !buf_string(&text))
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || !buf_string(&text))
 		return 0;
 	for (char *p = strtok_r(text.data, "\n", &save); p && count < ARRAY_SIZE(lines);
 	     p = strtok_r(NULL, "\n", &save))

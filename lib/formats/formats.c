@@ -96,7 +96,7 @@ int export_join(const struct export_format *format, const struct export_part *pa
 {
 	const struct sink_ops *ops = sink_find(format->name);
 	struct output out;
-	int r = output_init(&out, out_fd, ops->gzip);
+	int r = ops && format->join ? output_init(&out, out_fd, ops->gzip) : -EINVAL;
 
 	if (r < 0)
 		return error_errno(err, r, "can't begin the file");

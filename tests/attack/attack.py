@@ -19,8 +19,16 @@ from harness import NOBODY, check, interrupt, need, settled  # noqa: E402
 VICTIM_S = 3
 # System calls, some hundred per millisecond: a ring of 4 MiB per CPU takes them for about a second.
 LOAD = "import os, time\nopen('/proc/self/comm', 'w').write('attack-load')\nwhile True:\n for _ in range(100): os.getppid()\n time.sleep(0.0005)\n"
-# The most system calls that one CPU can make.
-BUSY = "import os\nopen('/proc/self/comm', 'w').write('attack-load')\nwhile True:\n os.getppid()\n"
+# A million events a second, if there is CPU time for them: a ring of 4 MiB takes them for 80 ms.
+MILLION = """import os, time
+open('/proc/self/comm', 'w').write('attack-load')
+due = time.monotonic()
+while True:
+    for _ in range(500):
+        os.getppid()
+    due = max(due + 0.001, time.monotonic() - 0.001)
+    time.sleep(max(0, due - time.monotonic()))
+"""
 HELLO = bytes.fromhex("08011202") + b"\x08\x01"
 TIMEOUT_S = 30  # of the victim, which takes three seconds
 
@@ -231,5 +239,5 @@ def wait_of_another(test):
     return time.monotonic() - began
 
 
-__all__ = ["Attack", "BUSY", "Figures", "HELLO", "NOBODY", "Service", "Stranger", "Victim", "admit_everybody", "check", "connect",
+__all__ = ["Attack", "Figures", "HELLO", "MILLION", "NOBODY", "Service", "Stranger", "Victim", "admit_everybody", "check", "connect",
            "frame", "interrupt", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]

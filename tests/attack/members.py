@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import time
 
-from attack import (BUSY, HELLO, Attack, Stranger, Victim, admit_everybody, check, connect, frame, memory_kb,
+from attack import (HELLO, MILLION, Attack, Stranger, Victim, admit_everybody, check, connect, frame, memory_kb,
                     report_attack, wait_of_another)
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
@@ -87,8 +87,8 @@ def start_and_cancel(tracectl, environment):
 
 
 def lost_beside(test, function, *arguments):
-    """Figures of a recording of as many events as a CPU makes, beside so many members."""
-    with contextlib.ExitStack() as members, Victim(test, load=BUSY) as v:
+    """Figures of a recording of a million events a second, beside so many members."""
+    with contextlib.ExitStack() as members, Victim(test, load=MILLION) as v:
         for uid in range(FIRST_UID, FIRST_UID + MEMBERS):
             members.enter_context(Stranger(function, *arguments, uid=uid))
         v.finish()

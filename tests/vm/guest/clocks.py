@@ -88,7 +88,8 @@ def is_set(test, *steps):
         set_by(-total)
     document = compare(test, app, "realtime")
     bound = document["otherData"]["merged"][0]["bound_ns"]
-    check(bound < 10**6, f"the bound is too wide: {bound} ns")
+    # An emulated CPU may wait for milliseconds between two readings of clocks.
+    check(bound < 10**7, f"the bound is too wide: {bound} ns")
     end = end_of(document, "REALTIME")
     if total:
         check(abs(end["stepped_ns"] - total * 10**9) < 10**8 and "drift_ppb" not in end, f"{end}")
