@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What hosts recorded, as files here. */
+/* Writes what hosts recorded into files here. */
 #pragma once
 
 #include "formats/formats.h"
