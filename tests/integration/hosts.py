@@ -47,6 +47,10 @@ def bounds(result):
     return {m[1]: float(m[2]) for m in TIED.finditer(result.err)}
 
 
+# Far more than a tie may be wrong, and less than most runs of a task are apart.
+SAME_EVENT_S = 0.1
+
+
 def errors(text, one, other):
     """Seconds from an event in one recording to the same event in the other one."""
     times = {one: {}, other: {}}
@@ -150,7 +154,9 @@ def same_kernel(test, host, offset_s, drift_ppm):
     # The relay's clock shows `offset` more than the kernel's, so its events come that much earlier. With a
     # drift, about as much as at the middle.
     limit = (known["near"] + known["other"]) / 1e6 + 2e-6
-    wrong = [a + offset_s for a in apart]
+    # Of a task's runs, two may take the same number of ns, each with its twin outside of the recording.
+    wrong = [x for x in (a + offset_s for a in apart) if abs(x) < SAME_EVENT_S]
+    check(len(wrong) > 0.9 * len(apart), f"{len(apart) - len(wrong)} of {len(apart)} events are elsewhere")
     # The relay's clock drifts for as long as it has run.
     slack = abs(drift_ppm) * 1e-6 * 8
     check(max(map(abs, wrong)) <= limit + slack,
