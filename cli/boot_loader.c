@@ -84,10 +84,11 @@ static int grub_add(const char *root, const char *words, struct error *err)
 /* A blank, or a newline behind a comment. kernel-install takes newlines for blanks. */
 static const char *cmdline_separator(const struct buf *line)
 {
-	const char *last = line->len ? memrchr(line->data, '\n', line->len) : NULL;
+	const char *last;
 
-	if (!line->len)
+	if (!line->len || !line->data)
 		return "";
+	last = memrchr(line->data, '\n', line->len);
 	return *(last ? last + 1 : line->data) == '#' ? "\n" : " ";
 }
 

@@ -49,7 +49,7 @@ static size_t part_at(const struct parts *p, uint64_t far)
 {
 	uint64_t at = far > p->from ? (far - p->from) / p->length : 0;
 
-	return MIN(at, p->count - 1);
+	return at < p->count ? (size_t)at : p->count - 1;
 }
 
 /* Puts the best tie of each part into best, in order of time. Returns their number. */
@@ -202,7 +202,7 @@ int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t c
 		    (ties[i].far | ties[i].near | ties[i].bound) >> TIME_BITS)
 			return -EBADMSG;
 	parts.length = MAX((to - from) / PARTS_MAX + 1, (uint64_t)PART_NS);
-	parts.count = (to - from) / parts.length + 1;
+	parts.count = (size_t)((to - from) / parts.length) + 1;
 	fit_line(ret, best, ties_choose(ties, count, &parts, best));
 	for (size_t i = 0; i < parts.count; i++) {
 		uint64_t at = from + i * parts.length;

@@ -39,12 +39,12 @@ static int reader_next(struct part_reader *r, const char **ret, size_t *ret_len)
 	head++;
 	if (len > PACKET_MAX)
 		return -EBADMSG;
-	n = part_reader_need(r, head + len);
+	n = part_reader_need(r, head + (size_t)len);
 	if (n < 0 || r->ahead.len - r->used < head + len)
 		return n ?: -EBADMSG;
 	*ret = r->ahead.data + r->used + head;
-	*ret_len = len;
-	r->used += head + len;
+	*ret_len = (size_t)len;
+	r->used += head + (size_t)len;
 	return 1;
 }
 
