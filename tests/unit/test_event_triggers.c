@@ -32,7 +32,8 @@ static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
-	assert_non_null(f);
+	if (!f)
+		return -1;
 	fake_root_init(&f->root);
 	fake_dir(&f->root, "instances/traced-1-x/events/irq/entry");
 	fake_file(&f->root, "events/irq/entry/format", format);
