@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -14,6 +15,12 @@ from harness import INSTANCES, NOBODY, TRACEFS, Daemon, Test, check, entry_of, n
 
 EXIT = "sched:sched_process_exit"
 GROUP = 4244
+
+
+def begin(test, *arguments):
+    process = test.start("record", "--name", f"{test.name}-begun", "-t", "60s", *arguments)
+    test.wait_for_recording("begun")
+    return process
 
 
 def run_as(test, comm):
@@ -66,9 +73,8 @@ def stacks(test):
 
 def one_ends_it(test):
     """The event is in the recording, though it was not asked for, and nothing is after it."""
-    process = test.start("record", "-t", "60s", "-e", "sched:sched_process_exec", "--trigger",
-                         f'{EXIT}: traceoff if comm == "ends-it"', "-o", "x.traced")
-    time.sleep(1)
+    process = begin(test, "-e", "sched:sched_process_exec", "--trigger",
+                    f'{EXIT}: traceoff if comm == "ends-it"', "-o", "x.traced")
     run_as(test, "other")
     run_as(test, "ends-it")
     time.sleep(0.1)
@@ -90,6 +96,7 @@ def one_ends_it(test):
 
 def always(test):
     """Without a filter, too, the event that ends the recording is in it."""
+    # Any task's end ends it, maybe at once.
     process = test.start("record", "-t", "60s", "-e", EXIT, "--trigger", "traceoff:1", "-o", "x.txt")
     time.sleep(1)
     run_as(test, "ends-it")
@@ -122,13 +129,13 @@ def a_flight_recorder(test):
 
 def on_and_off(test):
     """With both, tracing goes off and on, and the recording lasts as long as it should."""
-    process = test.start("record", "-t", "3s", "-e", "sched:sched_process_exec", "--trigger",
-                         f'{EXIT}: traceoff if comm == "off"', "--trigger",
-                         'sched:sched_process_exec: traceon if filename ~ "*/on"',
-                         "-o", "x.txt")
-    time.sleep(1)
+    process = begin(test, "-e", "sched:sched_process_exec", "--trigger",
+                    f'{EXIT}: traceoff if comm == "off"', "--trigger",
+                    'sched:sched_process_exec: traceon if filename ~ "*/on"',
+                    "-o", "x.txt")
     for comm in ("before", "off", "between", "on", "after"):
         run_as(test, comm)
+    process.send_signal(signal.SIGINT)
     done = test.finish(process)
     check(done.status == 0 and "trigger" not in done.err, done)
     execs = [text.split()[0].rsplit("/", 1)[1] for *_, text in lines(test, "x.txt", "sched_process_exec")]
@@ -138,13 +145,13 @@ def on_and_off(test):
 
 def others_on_and_off(test):
     """A trigger's target need not be recorded otherwise; its events are decoded."""
-    process = test.start("record", "-t", "3s", "-e", "sched:sched_process_exec", "--trigger",
-                         f'{EXIT}: enable_event:sched:sched_process_fork if comm == "on"', "--trigger",
-                         'sched:sched_process_exec: disable_event:sched:sched_process_fork if filename ~ "*/off"',
-                         "-o", "x.txt")
-    time.sleep(1)
+    process = begin(test, "-e", "sched:sched_process_exec", "--trigger",
+                    f'{EXIT}: enable_event:sched:sched_process_fork if comm == "on"', "--trigger",
+                    'sched:sched_process_exec: disable_event:sched:sched_process_fork if filename ~ "*/off"',
+                    "-o", "x.txt")
     for comm in ("before", "on", "between", "off", "after"):
         run_as(test, comm)
+    process.send_signal(signal.SIGINT)
     done = test.finish(process)
     check(done.status == 0, done)
     text = (test.dir / "x.txt").read_text()
@@ -160,9 +167,8 @@ def of_a_probe(test):
     need((TRACEFS / "uprobe_events").exists(), "this kernel has no uprobes")
     before = (TRACEFS / "uprobe_events").read_text()
     program = pathlib.Path(test.tracectl).resolve()
-    process = test.start("record", "-t", "60s", "--uprobe", f"p:begins {program}:0x{entry_of(program):x}",
-                         "--trigger", "stacktrace:1", "--trigger", "traceoff", "-o", "x.txt")
-    time.sleep(1)
+    process = begin(test, "--uprobe", f"p:begins {program}:0x{entry_of(program):x}",
+                    "--trigger", "stacktrace:1", "--trigger", "traceoff", "-o", "x.txt")
     subprocess.run([program, "--version"], check=True, stdout=subprocess.DEVNULL)
     done = test.finish(process)
     check(done.status == 0 and "a trigger ended the recording" in done.err, done)
