@@ -154,7 +154,7 @@ def same_kernel(test, host, offset_s, drift_ppm):
     # The relay's clock shows `offset` more than the kernel's, so its events come that much earlier. With a
     # drift, about as much as at the middle.
     limit = (known["near"] + known["other"]) / 1e6 + 2e-6
-    # Of a task's runs, two may take the same number of ns, each with its twin outside of the recording.
+    # Two runs of a task may take the same number of ns, each with its twin outside of the recording.
     wrong = [x for x in (a + offset_s for a in apart) if abs(x) < SAME_EVENT_S]
     check(len(wrong) > 0.9 * len(apart), f"{len(apart) - len(wrong)} of {len(apart)} events are elsewhere")
     # The relay's clock drifts for as long as it has run.

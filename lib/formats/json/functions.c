@@ -126,7 +126,8 @@ static void functions_take_values(const struct json_functions *f, const struct f
 	e->flags |= FUNCTION_VALUES;
 	e->count = (uint16_t)count;
 	*ret = (struct function_values){ .retaddr = entry->retaddr };
-	memcpy(ret->words, entry->args, count * f->info->header->word_size);
+	if (count)
+		memcpy(ret->words, entry->args, count * f->info->header->word_size);
 }
 
 /* entry: NULL if lost. */
