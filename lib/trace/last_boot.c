@@ -142,8 +142,8 @@ static int compare_modules(const void *a, const void *b)
 int last_boot_read(struct last_boot *ret, const Traced__Capture__LastBoot *message)
 {
 	struct last_boot b = { .text = message->text, .end = message->end };
-	struct line text = { (const char *)message->info.data,
-			     (const char *)message->info.data + message->info.len };
+	const char *info = message->info.len ? (const char *)message->info.data : "";
+	struct line text = { info, info + message->info.len };
 	struct line l;
 	int r = 0;
 
