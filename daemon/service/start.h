@@ -37,7 +37,7 @@ struct start_plan {
  */
 int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *start, struct error *err);
-/* As capture_counts_only(), for the request alone. */
+/* The same as capture_counts_only(), for the request alone. */
 bool start_counts_only(const Traced__Control__Start *start);
 /* *to is overwritten without being freed; *from is empty afterwards. */
 void start_plan_move(struct start_plan *to, struct start_plan *from);

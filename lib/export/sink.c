@@ -22,6 +22,18 @@ int sink_print(struct printer *printer, const struct trace_event *ev, struct buf
 	return r == -EBADMSG ? 0 : r;
 }
 
+int sink_skip_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
+		    struct error *err _unused_)
+{
+	return 0;
+}
+
+int sink_skip_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
+		   uint64_t after_ts _unused_, uint64_t count _unused_, struct error *err _unused_)
+{
+	return 0;
+}
+
 int export_format_check_clock(const struct export_format *format, const char *clock,
 			      struct error *err)
 {

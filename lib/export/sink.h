@@ -170,6 +170,11 @@ struct sink {
 /* Appends an event's name and details as event_print() does, also for events without a format. */
 int sink_print(struct printer *printer, const struct trace_event *ev, struct buf *out);
 
+/* For formats that have no events of their own: they take samples, or the stream as it is. */
+int sink_skip_event(struct sink *s, const struct trace_event *ev, struct error *err);
+int sink_skip_loss(struct sink *s, uint32_t cpu, uint64_t before_ts, uint64_t after_ts,
+		   uint64_t count, struct error *err);
+
 /* -EINVAL, naming the supported clocks, if readers of the format don't know that trace clock. */
 int export_format_check_clock(const struct export_format *format, const char *clock,
 			      struct error *err);

@@ -17,6 +17,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integratio
 
 from harness import Test, skip
 
+# Ends when a page of ours shows its trace: "", or what failed.
+LOADED = """new Promise((done) => {
+    const look = () => {
+        const v = window.traceViewer;
+        if (document.readyState === 'complete' && (!v || v.ready || v.failed)) done(v ? v.failed || '' : 'no viewer');
+        else setTimeout(look, 20);
+    };
+    look();
+})"""
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome")
 
 
@@ -110,21 +119,14 @@ class Browser:
         learns of a new size with a frame."""
         self.said = []
         self.call("Page.navigate", url=f"file://{path}")
-        failed = self.ask("""new Promise((done) => {
-            const look = () => {
-                const v = window.traceViewer;
-                if (document.readyState === 'complete' && (!v || v.ready || v.failed)) done(v ? v.failed || '' : 'no viewer');
-                else setTimeout(look, 20);
-            };
-            look();
-        })""")
+        failed = self.ask(LOADED)
         if failed:
             raise RuntimeError(f"{path}: {failed}")
         if frame:
             self.frame()
 
     def cpu_seconds(self):
-        """Memory of all of its processes, so far."""
+        """CPU time of all of its processes, so far."""
         page, self.session = self.session, None
         processes = self.call("SystemInfo.getProcessInfo")["processInfo"]
         self.session = page

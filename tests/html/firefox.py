@@ -12,6 +12,8 @@ import subprocess
 import tempfile
 import time
 
+from browser import LOADED
+
 PROGRAMS = ("firefox-esr", "firefox")
 START_S = 60
 # WebDriver's names of keys without a letter.
@@ -95,14 +97,7 @@ class Firefox:
 
     def open(self, path):
         self.call("WebDriver:Navigate", url=f"file://{path}")
-        failed = self.ask("""new Promise((done) => {
-            const look = () => {
-                const v = window.traceViewer;
-                if (document.readyState === 'complete' && (!v || v.ready || v.failed)) done(v ? v.failed || '' : 'no viewer');
-                else setTimeout(look, 20);
-            };
-            look();
-        })""")
+        failed = self.ask(LOADED)
         if failed:
             raise RuntimeError(f"{path}: {failed}")
         self.frame()

@@ -320,18 +320,6 @@ static int dat_open(struct sink **ret, const struct sink_env *env, struct error 
 	return 0;
 }
 
-static int dat_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
-		     struct error *err _unused_)
-{
-	return 0;
-}
-
-static int dat_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
-		    uint64_t after_ts _unused_, uint64_t count _unused_, struct error *err _unused_)
-{
-	return 0;
-}
-
 static int dat_close(struct sink *s _unused_, const struct export_result *result _unused_,
 		     struct error *err _unused_)
 {
@@ -389,8 +377,8 @@ const struct sink_ops sink_dat_ops = {
 	},
 	.copy = dat_copy,
 	.open = dat_open,
-	.event = dat_event,
-	.loss = dat_loss,
+	.event = sink_skip_event,
+	.loss = sink_skip_loss,
 	.close = dat_close,
 	.free = dat_free,
 };

@@ -76,19 +76,6 @@ static int folded_open(struct sink **ret, const struct sink_env *env, struct err
 	return 0;
 }
 
-static int folded_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
-			struct error *err _unused_)
-{
-	return 0;
-}
-
-static int folded_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
-		       uint64_t after_ts _unused_, uint64_t count _unused_,
-		       struct error *err _unused_)
-{
-	return 0;
-}
-
 /* ";" ends a frame, and a newline ends a line. */
 static void folded_put_name(struct buf *out, const char *name, size_t len)
 {
@@ -283,8 +270,8 @@ const struct sink_ops sink_folded_ops = {
 	},
 	.keeps_samples = true,
 	.open = folded_open,
-	.event = folded_event,
-	.loss = folded_loss,
+	.event = sink_skip_event,
+	.loss = sink_skip_loss,
 	.mark = folded_mark,
 	.warn_of_marks = folded_warn,
 	.close = folded_close,

@@ -100,19 +100,6 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 	return 0;
 }
 
-static int profile_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
-			 struct error *err _unused_)
-{
-	return 0;
-}
-
-static int profile_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
-			uint64_t after_ts _unused_, uint64_t count _unused_,
-			struct error *err _unused_)
-{
-	return 0;
-}
-
 static void profile_free(struct sink *sink)
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
@@ -345,8 +332,8 @@ const struct sink_ops sink_profile_ops = {
 	},
 	.keeps_samples = true,
 	.open = profile_open,
-	.event = profile_event,
-	.loss = profile_loss,
+	.event = sink_skip_event,
+	.loss = sink_skip_loss,
 	.close = profile_close,
 	.free = profile_free,
 };

@@ -27,19 +27,6 @@ static int stream_open(struct sink **ret, const struct sink_env *env, struct err
 	return 0;
 }
 
-static int stream_event(struct sink *s _unused_, const struct trace_event *ev _unused_,
-			struct error *err _unused_)
-{
-	return 0;
-}
-
-static int stream_loss(struct sink *s _unused_, uint32_t cpu _unused_, uint64_t before_ts _unused_,
-		       uint64_t after_ts _unused_, uint64_t count _unused_,
-		       struct error *err _unused_)
-{
-	return 0;
-}
-
 static int stream_close(struct sink *s _unused_, const struct export_result *result _unused_,
 			struct error *err _unused_)
 {
@@ -207,8 +194,8 @@ const struct sink_ops sink_stream_ops = {
 	.keeps_marks = true,
 	.has_histograms = true,
 	.open = stream_open,
-	.event = stream_event,
-	.loss = stream_loss,
+	.event = sink_skip_event,
+	.loss = sink_skip_loss,
 	.close = stream_close,
 	.free = stream_free,
 };
