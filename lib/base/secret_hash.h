@@ -5,7 +5,8 @@
  * may depend on the order of such a table's slots.
  *
  * For texts, pass hash_secret[0] as the seed of XXH3_64bits_withSeed(). Numbers are multiplied by
- * hash_secret[1], which is odd.
+ * hash_secret[1], which is odd, twice: with one product in seventeen secrets, neighbouring keys (task
+ * ids) stood in long rows, because a small multiple of the secret was nearly 0.
  */
 #pragma once
 
@@ -16,16 +17,20 @@ extern uint64_t hash_secret[2];
 /* Replaces the secret. For tests. */
 void hash_secret_set(uint64_t first, uint64_t second);
 
-/* Multiply-shift hashing: the high bits of a product are the best, and tables use the low ones. */
+/* The high bits of a product are the best, and tables use the low ones. */
 static inline uint64_t hash_number(uint64_t key)
 {
-	return __builtin_bswap64(key * hash_secret[1]);
+	uint64_t product = key * hash_secret[1];
+
+	return __builtin_bswap64((product ^ product >> 32) * hash_secret[1]);
 }
 
 /* The same for keys of 32 bits, faster. */
 static inline uint32_t hash_u32(uint32_t key)
 {
-	return (uint32_t)(key * hash_secret[1] >> 32);
+	uint64_t product = key * hash_secret[1];
+
+	return (uint32_t)((product ^ product >> 32) * hash_secret[1] >> 32);
 }
 
 static inline uint64_t hash_pair(int32_t a, int32_t b)
