@@ -5,8 +5,8 @@
  * may depend on the order of such a table's slots.
  *
  * For texts, pass hash_secret[0] as the seed of XXH3_64bits_withSeed(). Numbers are multiplied by
- * hash_secret[1], which is odd, twice: with one product in seventeen secrets, neighbouring keys (task
- * ids) stood in long rows, because a small multiple of the secret was nearly 0.
+ * hash_secret[1], which is odd, twice: with one product in seventeen secrets, neighbouring keys
+ * (task ids) stood in long rows, because a small multiple of the secret was nearly 0.
  */
 #pragma once
 

@@ -297,7 +297,7 @@ def service_manager(test):
     env = test.environment(NOTIFY_SOCKET=str(folder / "notify"), LISTEN_FDS="1",
                            WATCHDOG_USEC="2000000")
     command = [str(test.traced), "--config", "/dev/null", "--spool-dir", str(folder / "spool"),
-               "--state-dir", str(folder / "state"), "--socket", "/nonexistent/never-made",
+               "--state-dir", str(folder / "state"), "--socket", str(folder / "never-made"),
                "--metrics", str(folder / "metrics")]
     # The activation's descriptor is 3, and its process number is not known in advance.
     daemon = subprocess.Popen(["sh", "-c", 'exec 3<&%d; LISTEN_PID=$$ exec "$@"'

@@ -128,14 +128,18 @@ class Daemon:
         return (self.test.dir / "daemon" / "log").read_text(errors="replace")[-3000:]
 
     def stop(self):
+        """Returns why this went wrong."""
+        why = None
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(30)
+                self.process.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
+                why = f"traced does not end:\n{self.words()}"
                 self.process.kill()
                 self.process.wait()
         self.log.close()
+        return why
 
 
 class Test:
@@ -217,12 +221,14 @@ class Test:
 
     def instances_of(self, pid):
         """All instances of one daemon, whatever their names."""
+        if not INSTANCES.is_dir():
+            return []
         return sorted(p.name for p in INSTANCES.iterdir() if p.name.startswith(f"traced-{pid}-"))
 
-    def remove_instances(self):
-        """Removes the instances of a killed daemon. Any other daemon that starts meanwhile does so,
-        too."""
-        for i in self.instances():
+    def remove_instances(self, names=None):
+        """Removes the instances of a killed daemon: ours by name, or these. Any other daemon that
+        starts meanwhile does so, too."""
+        for i in self.instances() if names is None else names:
             with contextlib.suppress(OSError):
                 (INSTANCES / i).rmdir()
 
@@ -297,13 +303,17 @@ class Test:
             if self.daemon:
                 why += "\ntraced: " + self.daemon.words()
         finally:
+            pid = None
             if self.daemon:
-                self.daemon.stop()
-                self.daemon = None
-        left = self.instances()
+                why = self.daemon.stop() or why
+                pid = self.daemon.process.pid
+        left = {*self.instances(), *self.instances_of(pid)}
         if left and why is None:
             why = f"left behind: {left}"
-        self.remove_instances()
+            if self.daemon:
+                why += "\ntraced: " + self.daemon.words()
+        self.daemon = None
+        self.remove_instances(left)
         if why is None and skipped:
             self.skipped += 1
             print(f"skipped: {label}: {skipped}", flush=True)
