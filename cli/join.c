@@ -62,7 +62,7 @@ static void part_take_name(struct join_part *p, size_t number)
 	host_label_tidy(p->origin.label);
 }
 
-/* Of equal names the later ones get their number. */
+/* A later part of the same name gets its number behind it. */
 static void join_name_part(struct join *j, size_t number)
 {
 	char *label = j->parts[number].origin.label, end[16];

@@ -9,15 +9,18 @@
 /* Names of fields. */
 static const struct {
 	const char *system, *event;
-	const char *tasks[3], *cpus[3];
+	const char *tasks[4], *cpus[4];
 } known[] = {
 	{ "sched", "sched_switch", { "prev_pid", "next_pid" }, {} },
 	{ "sched", "sched_waking", { "pid" }, { "target_cpu" } },
 	{ "sched", "sched_wakeup", { "pid" }, { "target_cpu" } },
 	{ "sched", "sched_wakeup_new", { "pid" }, { "target_cpu" } },
+	{ "sched", "sched_kthread_stop", { "pid" }, {} },
 	{ "sched", "sched_migrate_task", { "pid" }, { "orig_cpu", "dest_cpu" } },
 	{ "sched", "sched_blocked_reason", { "pid" }, {} },
+	{ "sched", "sched_move_numa", { "pid", "tgid" }, { "src_cpu", "dst_cpu" } },
 	{ "sched", "sched_pi_setprio", { "pid" }, {} },
+	{ "sched", "sched_prepare_exec", { "pid" }, {} },
 	{ "sched", "sched_process_exec", { "pid", "old_pid" }, {} },
 	{ "sched", "sched_process_exit", { "pid" }, {} },
 	{ "sched", "sched_process_fork", { "parent_pid", "child_pid" }, {} },
@@ -29,6 +32,14 @@ static const struct {
 	{ "sched", "sched_stat_runtime", { "pid" }, {} },
 	{ "sched", "sched_stat_sleep", { "pid" }, {} },
 	{ "sched", "sched_stat_wait", { "pid" }, {} },
+	{ "sched",
+	  "sched_stick_numa",
+	  { "src_pid", "src_tgid", "dst_pid", "dst_tgid" },
+	  { "src_cpu", "dst_cpu" } },
+	{ "sched",
+	  "sched_swap_numa",
+	  { "src_pid", "src_tgid", "dst_pid", "dst_tgid" },
+	  { "src_cpu", "dst_cpu" } },
 	{ "sched", "sched_cpu_hotplug", {}, { "affected_cpu" } },
 	{ "task", "task_newtask", { "pid" }, {} },
 	{ "task", "task_rename", { "pid" }, {} },
@@ -42,7 +53,8 @@ static const struct {
 	{ "power", "power_start", {}, { "cpu_id" } },
 };
 
-static void fields_add(struct host_fields *f, const struct event *ev, const char *name, bool is_cpu)
+static void host_fields_add(struct host_fields *f, const struct event *ev, const char *name,
+			    bool is_cpu)
 {
 	const struct field *field = name ? event_field(ev, name) : NULL;
 
@@ -62,8 +74,8 @@ void host_fields_init(struct host_fields *f, const struct trace_info *info)
 			event_table_find_name(info->events, known[i].system, known[i].event);
 
 		for (size_t k = 0; ev && k < ARRAY_SIZE(known[i].tasks); k++) {
-			fields_add(f, ev, known[i].tasks[k], false);
-			fields_add(f, ev, known[i].cpus[k], true);
+			host_fields_add(f, ev, known[i].tasks[k], false);
+			host_fields_add(f, ev, known[i].cpus[k], true);
 		}
 	}
 }

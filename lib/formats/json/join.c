@@ -65,7 +65,7 @@ static int join_heads(struct json_join *j)
 	return r;
 }
 
-static int join_lines(struct json_join *j, struct error *err)
+static int join_texts(struct json_join *j, struct error *err)
 {
 	int r = join_heads(j);
 
@@ -210,7 +210,7 @@ static int join_all(struct json_join *j, struct error *err)
 	if (j->page)
 		html_put_page(b);
 	buf_puts(b, j->page ? HTML_TEXT_BEGIN : JSON_TEXT_HEAD);
-	r = join_lines(j, err);
+	r = join_texts(j, err);
 	if (r < 0)
 		return r;
 	if (j->page)

@@ -15,7 +15,7 @@ void json_part_deinit(struct json_part *p)
 	buf_deinit(&p->reader.ahead);
 }
 
-/* What was read ahead. */
+/* Returns the bytes that were read ahead. */
 static const char *part_data(const struct json_part *p)
 {
 	return p->reader.ahead.data + p->reader.used;

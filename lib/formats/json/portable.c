@@ -117,7 +117,7 @@ static bool portable_take_other_sync(struct portable *p, const struct trace_even
 	return true;
 }
 
-/* Of several machines: the pid of "B|PID|name". */
+/* Moves the pid of "B|PID|name" to its machine's range. */
 static void portable_move_pid(const struct portable *p, struct buf *out, size_t mark)
 {
 	size_t at = mark + 2, end = at;

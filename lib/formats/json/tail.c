@@ -64,7 +64,7 @@ static int tail_by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of several machines: names the machine, and tells the pid that the process has there. */
+/* The name begins with the machine's; the label has the pid on that machine. */
 static void tail_put_host_process(struct buf *b, const struct host_numbers *host, int32_t pid,
 				  const char *comm)
 {
