@@ -27,10 +27,11 @@ struct host_numbers {
  */
 int host_numbers_place(struct host_numbers *all, size_t count);
 
-/* n NULL: the numbers stay. */
+/* n NULL: the numbers stay. A negative number is no pid, and stays. */
 static inline int32_t host_pid(const struct host_numbers *n, int32_t pid)
 {
-	return n ? (int32_t)((n->number + 1) * HOST_PIDS + (uint32_t)pid % HOST_PIDS) : pid;
+	return n && pid >= 0 ? (int32_t)((n->number + 1) * HOST_PIDS + (uint32_t)pid % HOST_PIDS)
+			     : pid;
 }
 
 /* The same, but all machines share the idle task, 0: readers look for that number. */

@@ -54,6 +54,7 @@ static void numbers_stay_in_their_range(void **state _unused_)
 		assert_in_range(host_pid(&n, pids[i]), 640000000, 649999999);
 	assert_int_equal(host_pid(&n, 1234), 640001234);
 	assert_int_equal(host_task(&n, 0), 0);
+	assert_int_equal(host_pid(&n, -1), -1);
 	assert_int_equal(host_pid(NULL, 1234), 1234);
 	assert_int_equal(host_cpu(&n, 3), 633);
 	assert_int_equal(host_cpu(&n, UINT32_MAX), UINT32_MAX);

@@ -40,6 +40,8 @@ static const struct {
 	  "sched_swap_numa",
 	  { "src_pid", "src_tgid", "dst_pid", "dst_tgid" },
 	  { "src_cpu", "dst_cpu" } },
+	{ "sched", "sched_wait_task", { "pid" }, {} },
+	{ "sched", "sched_wake_idle_without_ipi", {}, { "cpu" } },
 	{ "sched", "sched_cpu_hotplug", {}, { "affected_cpu" } },
 	{ "task", "task_newtask", { "pid" }, {} },
 	{ "task", "task_rename", { "pid" }, {} },

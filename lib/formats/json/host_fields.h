@@ -11,7 +11,7 @@
 #include "trace/trace_event.h"
 #include "trace/trace_info.h"
 
-#define HOST_FIELDS_MAX 64
+#define HOST_FIELDS_MAX 96
 
 struct host_fields {
 	const struct host_numbers *host; /* NULL: nothing is moved */
