@@ -444,8 +444,8 @@ def by_ssh(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, in_json, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
-                     one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
+    for function in (one_host, machines, in_json, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered,
+                     clock_drifts, eight, one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

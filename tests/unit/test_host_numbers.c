@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 #include "exported.h"
 #include "make_formats.h"
@@ -45,16 +46,14 @@ static void cpus_have_ranges(void **state _unused_)
 
 static void numbers_stay_in_their_range(void **state _unused_)
 {
-	static const int32_t pids[] = {
-		0, 1, 4194304, 9999999, 10000000, INT32_MAX, -1, INT32_MIN
-	};
+	static const int32_t pids[] = { 0, 1, 4194304, 9999999, 10000000, INT32_MAX };
 	const struct host_numbers n = { .number = 63, .cpus = 4, .first_cpu = 630 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		assert_in_range(host_pid(&n, pids[i]), 640000000, 649999999);
 	assert_int_equal(host_pid(&n, 1234), 640001234);
 	assert_int_equal(host_task(&n, 0), 0);
-	assert_int_equal(host_pid(&n, -1), -1);
+	assert_true(host_pid(&n, -1) == -1);
 	assert_int_equal(host_pid(NULL, 1234), 1234);
 	assert_int_equal(host_cpu(&n, 3), 633);
 	assert_int_equal(host_cpu(&n, UINT32_MAX), UINT32_MAX);
@@ -85,7 +84,7 @@ static void fields_are_moved(void **state _unused_)
 		maker_end(&m);
 		export_whole(&e, m.fd);
 		assert_non_null(strstr(e.file.data, "000000174876e800"));
-		assert_non_null(strstr(e.file.data, "pump:<...>-20000007 [011] "));
+		assert_non_null(strstr(e.file.data, "pump:a-20000007 [011] d..2."));
 		assert_non_null(strstr(e.file.data, " prev_pid=20000007 "));
 		assert_non_null(strstr(e.file.data, " next_pid=0 "));
 		assert_non_null(strstr(e.file.data, "B|20000007|slice\\n"));
@@ -94,7 +93,7 @@ static void fields_are_moved(void **state _unused_)
 		/* A machine can't name another one's tasks. */
 		assert_non_null(strstr(e.file.data, "\"pid\":20000007,\"tid\":20000007"));
 		assert_non_null(strstr(e.file.data, "CPU:11 [LOST 3 EVENTS]"));
-		assert_non_null(strstr(e.file.data, "\"name\":\"pump: process 7\""));
+		assert_non_null(strstr(e.file.data, "\"name\":\"pump: a\""));
 		assert_non_null(strstr(e.file.data, "\"labels\":\"pid 7\""));
 		maker_deinit(&m);
 	}
