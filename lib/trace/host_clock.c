@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/vec.h"
 #include "base/wide.h"
 #include "stream/writer.h"
@@ -248,8 +249,17 @@ static void origin_take_clocks(struct host_origin *ret, const Traced__Capture__C
 	}
 }
 
-/* Labels are printed and name files. */
-static void label_tidy(char *label)
+static void origin_take_header(struct host_origin *ret, const struct buf *payload)
+{
+	Traced__Capture__Header *m =
+		traced__capture__header__unpack(NULL, payload->len, (const uint8_t *)payload->data);
+
+	if (m)
+		ret->cpus = m->cpus;
+	traced__capture__header__free_unpacked(m, NULL);
+}
+
+void host_label_tidy(char *label)
 {
 	for (; *label; label++)
 		if (!(*label >= '0' && *label <= '9') &&
@@ -272,10 +282,16 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		Traced__Capture__Clocks *clocks;
 
-		if ((chunk.type != CHUNK_HOST && chunk.type != CHUNK_CLOCKS) ||
+		if ((chunk.type == CHUNK_SUBBUFS || chunk.type == CHUNK_SAMPLES) &&
+		    chunk.cpu <= CPU_LIST_MAX)
+			ret->cpus_seen = MAX(ret->cpus_seen, chunk.cpu + 1);
+		if ((chunk.type != CHUNK_HOST && chunk.type != CHUNK_CLOCKS &&
+		     chunk.type != CHUNK_HEADER) ||
 		    stream_reader_load_max(&reader, &chunk, HOST_CHUNK_MAX, &payload, NULL) < 0)
 			continue;
-		if (chunk.type == CHUNK_HOST && !host) {
+		if (chunk.type == CHUNK_HEADER) {
+			origin_take_header(ret, &payload);
+		} else if (chunk.type == CHUNK_HOST && !host) {
 			host = traced__capture__host__unpack(NULL, payload.len,
 							     (const uint8_t *)payload.data);
 		} else if (chunk.type == CHUNK_CLOCKS &&
@@ -289,7 +305,8 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 		origin_take_host(ret, host);
 		traced__capture__host__free_unpacked(host, NULL);
 	}
-	label_tidy(ret->label);
+	host_label_tidy(ret->label);
+	ret->cpus = MAX(ret->cpus, ret->cpus_seen);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 by pipes and by an sshd of the test's own: so each event is in every recording, and its times tell the error
 of the clock ties."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -16,6 +17,9 @@ import subprocess
 import time
 
 from harness import PATIENCE_S, Result, Test, check, need, settled
+from html import blocks, restored
+from python_marks import PROGRAM, run_env
+from trace_event_rules import problems
 
 RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
 TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift ([+-]\d+\.\d+) ppm")
@@ -134,10 +138,119 @@ def machines(test):
     check([t[1] for t in times] == [6] * 4, f"clocks {times}")
     t = [x[2] for x in times]
     check((t[0] + t[2]) // 2 == t[1] and (t[1] + t[3]) // 2 == t[2], f"times {t}")
-    for out in ("x.json", "x.html", "x.dat"):
-        refused = run(test, hosts, "record", "-t", "1s", "-o", out)
-        check(refused.status == 2 and ".pftrace" in refused.err, f"{out} is not refused: {refused}")
+    refused = run(test, hosts, "record", "-t", "1s", "-o", "x.dat")
+    check(refused.status == 2 and ".pftrace" in refused.err, f"x.dat is not refused: {refused}")
     check(test.files() == ["out.pftrace"], f"files: {test.files()}")
+
+
+RANGE = 10_000_000  # of pids
+JSON_LINE = re.compile(r"\s*(.+)-(\d+) +(?:\( *(?:\d+|-+)\) )?\[(\d+)\] (\S+) +(\d+\.\d+): (.*)")
+PIDS = re.compile(r"(?<![^ _])(pid=|[BCSFE]\|)(\d+)")
+CPUS = re.compile(r"(?<![^ ])((?:target_|orig_|dest_)cpu=|cpu_id=)(\d+)")
+
+
+def own_lines(text, host=None):
+    """(task, pid, CPU, flags, time, event) of each line; of several machines those of one, with its own numbers."""
+    first_pid, first_cpu, cpus = (host["first_pid"], host["first_cpu"], host["cpus"]) if host else (0, 0, RANGE)
+    label = host["label"] + ":" if host else ""
+
+    def pid_of(number):
+        check(not host or number in range(first_pid + 1, first_pid + RANGE) or number == 0, f"pid {number} of {label}")
+        return number and number - first_pid
+
+    def cpu_of(number):
+        return number - first_cpu if number in range(first_cpu, first_cpu + cpus) else number
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("#") or not line:
+            continue
+        name, pid, cpu, flags, at, what = JSON_LINE.fullmatch(line).groups()
+        if int(cpu) not in range(first_cpu, first_cpu + cpus):
+            continue
+        check(name.startswith(label), f"a line of {label} {line}")
+        if host:
+            what = PIDS.sub(lambda m: m[1] + str(pid_of(int(m[2]))), what)
+            what = CPUS.sub(lambda m: f"{m[1]}{cpu_of(int(m[2])):0{len(m[2]) if m[1] == 'target_cpu=' else 0}}", what)
+        lines.append((name[len(label):], pid_of(int(pid)), cpu_of(int(cpu)), flags, float(at), what))
+    return lines
+
+
+def hosts_of(trace, labels):
+    check(not problems(trace), f"{problems(trace)[:5]}")
+    hosts = trace["otherData"]["hosts"]
+    check([h["label"] for h in hosts] == labels, f"hosts: {[h['label'] for h in hosts]}")
+    cpus = [n for h in hosts for n in range(h["first_cpu"], h["first_cpu"] + h["cpus"])]
+    check(len(cpus) == len(set(cpus)) and max(cpus) < 4096, f"CPUs: {cpus}")
+    for e in trace["traceEvents"]:
+        check(e["pid"] == 0 or any(e["pid"] // RANGE == h["first_pid"] // RANGE for h in hosts), f"nobody's: {e}")
+        check(e["tid"] == 0 or e["pid"] == 0 or e["tid"] // RANGE == e["pid"] // RANGE, f"two machines': {e}")
+    return {h["label"]: h for h in hosts}
+
+
+def elements(trace, host, phases):
+    return [e for e in trace["traceEvents"] if e["ph"] in phases and e["pid"] // RANGE == host["first_pid"] // RANGE]
+
+
+def in_json(test):
+    """Recorded together: numbers, names, clocks."""
+    r = run(test, {"left": far(test), "right": far(test, "nice")}, "record", "-t", "1s", "-e", "sched", "-o", "out.json")
+    check(r.status == 0, f"record: {r}")
+    trace = json.loads((test.dir / "out.json").read_text())
+    hosts = hosts_of(trace, ["left", "right"])
+    known = bounds(r)
+    for label, host in hosts.items():
+        check(abs(host["bound_ns"] / 1000 - known[label]) < 0.001, f"{label}: {host['bound_ns']}, not {known[label]}")
+        check(f"# {label}: CPUs from {host['first_cpu']}" in trace["systemTraceEvents"], "no comment on it")
+    check(trace["otherData"]["events"] == sum(h["recording"]["events"] for h in hosts.values()), "the sum of events")
+    text = "".join(f"{label} {name}-{pid} [{cpu:03}] {flags} {at:.6f}: {what}\n" for label, host in hosts.items()
+                   for name, pid, cpu, flags, at, what in own_lines(trace["systemTraceEvents"], host))
+    wrong = [x for x in errors(text, "left", "right") if abs(x) < SAME_EVENT_S]
+    check(len(wrong) > 20, f"only {len(wrong)} events are in both")
+    limit = sum(known.values()) / 1e6 + 2e-6
+    check(max(map(abs, wrong)) <= limit, f"{max(map(abs, wrong)) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+
+
+def same_as_alone(test):
+    """Each machine's lines and marks are what they are in a file of its own."""
+    (test.dir / "app.py").write_text(PROGRAM)
+    for name in ("a", "b"):
+        r = test.run("record", "--name", name, "-o", f"{name}.traced", "-e", "sched", "-e", "power", "-e", "irq", "-e", "task",
+                     "--", "python3", "app.py", env=run_env(test))
+        check(r.status == 0, f"record: {r}")
+        r = test.run("convert", f"{name}.traced", "-o", f"{name}.json")
+        check(r.status == 0, f"convert: {r}")
+    for out in ("both.json", "both.json.gz", "both.html"):
+        r = test.run("convert", "a.traced", "b.traced", "-o", out)
+        check(r.status == 0 and "the error is unknown" in r.err, f"{out}: {r}")
+    trace = json.loads((test.dir / "both.json").read_text())
+    hosts = hosts_of(trace, ["a", "b"])
+    check(gzip.decompress((test.dir / "both.json.gz").read_bytes()) == (test.dir / "both.json").read_bytes(), "the .gz")
+    lines, more = blocks((test.dir / "both.html").read_text())
+    page = {"systemTraceEvents": "\n".join(map(restored, lines))}
+    check(more["traceEvents"] == trace["traceEvents"] and more["otherData"] == trace["otherData"], "the page's elements")
+    flows = []
+    for name, host in hosts.items():
+        alone = json.loads((test.dir / f"{name}.json").read_text())
+        check(host["bound_ns"] is None and host["recording"]["events"] == alone["otherData"]["events"], f"{name}: {host}")
+        # The recorder's own mark ties a file's clocks, which these share.
+        mine, joined, paged = ([(*line[:4], line[5]) for line in one if "tracing_mark_write" not in line[5]] for one in (
+            own_lines(alone["systemTraceEvents"]), own_lines(trace["systemTraceEvents"], host),
+            own_lines(page["systemTraceEvents"], host)))
+        check(len(mine) > 100 and joined == mine, f"{name}: {[x for x in zip(joined, mine) if x[0] != x[1]][:2]}")
+        check(paged == mine, f"{name}, page: {[x for x in zip(paged, mine) if x[0] != x[1]][:2]}")
+        counts = [sorted((e["ph"], e.get("name", "")) for e in all_ if e["ph"] != "M" and e["ph"] != "c") for all_ in (
+            elements(trace, host, "BEXiCbnestf"), alone["traceEvents"])]
+        check(counts[0] == counts[1] and counts[0], f"{name}: {counts}")
+        flow = elements(trace, host, "stf")
+        check([e["ph"] for e in flow] == ["s", "f"] and flow[0]["id"] == flow[1]["id"], f"{name}: {flow}")
+        flows.append(flow[0]["id"])
+        names = {e["pid"]: e["args"]["name"] for e in elements(trace, host, "M") if e["name"] == "process_name"}
+        check(f"{name}: app" in names.values(), f"{name}: {names}")
+        for pid, text in names.items():
+            check(text == name if pid == host["first_pid"] else text.startswith(f"{name}: "), f"{pid} is {text}")
+        labels = {e["pid"]: e["args"]["labels"] for e in elements(trace, host, "M") if e["name"] == "process_labels"}
+        check(labels and all(text == f"pid {pid - host['first_pid']}" for pid, text in labels.items()), f"{labels}")
+    check(len(set(flows)) == 2, f"flows of two machines are one: {flows}")
 
 
 def same_kernel(test, host, offset_s, drift_ppm):
@@ -331,8 +444,8 @@ def by_ssh(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
-                     one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
+    for function in (one_host, machines, in_json, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered,
+                     clock_drifts, eight, one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

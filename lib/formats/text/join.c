@@ -125,8 +125,8 @@ static int join_lines(struct text_part *parts, size_t count, int width, struct o
 	return r;
 }
 
-int text_join(const struct export_part *origins, size_t count, struct output *out,
-	      struct error *err)
+int text_join(const struct export_part *origins, size_t count,
+	      const struct export_result *result _unused_, struct output *out, struct error *err)
 {
 	struct text_part *parts = calloc(count, sizeof(*parts));
 	int r, width = 0;
