@@ -259,11 +259,10 @@ static int words_of(struct words *w, const char *spec, char *const *argv)
 _Noreturn static void host_main(const struct words *w, const int pipes[3])
 {
 	child_reset_signals();
-	for (int fd = 0; pipes && fd < 3; fd++)
+	for (int fd = 0; fd < 3; fd++)
 		dup2(pipes[fd], fd);
-	/* Ctrl-C ends the recording by an order; the way to the host stays. */
-	if (pipes)
-		signal(SIGINT, SIG_IGN);
+	/* Ctrl-C ends a recording by an order, and another command by the end of its pipes. */
+	signal(SIGINT, SIG_IGN);
 	execvp(w->items[0], (char *const *)w->items);
 	dprintf(STDERR_FILENO, "%s: %m\n", w->items[0]);
 	_exit(127);
@@ -283,20 +282,19 @@ static int host_pipes(int far[3], int near[3])
 	return 0;
 }
 
-int host_run(struct host_process *ret, const char *spec, char *const *argv, bool piped,
-	     struct error *err)
+int host_run(struct host_process *ret, const char *spec, char *const *argv, struct error *err)
 {
 	_cleanup_(words_deinit) struct words words = { 0 };
 	int far[3] = { -EBADF, -EBADF, -EBADF }, near[3] = { -EBADF, -EBADF, -EBADF };
 	int r = words_of(&words, spec, argv);
 
 	*ret = HOST_PROCESS_INIT;
-	if (r == 0 && piped)
+	if (r == 0)
 		r = host_pipes(far, near);
 	if (r == 0) {
 		ret->pid = fork();
 		if (ret->pid == 0)
-			host_main(&words, piped ? far : NULL);
+			host_main(&words, far);
 		r = ret->pid < 0 ? -errno : 0;
 	}
 	for (int i = 0; i < 3; i++)

@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "confined.h"
-#include "destination.h"
 #include "formats/formats.h"
 #include "input.h"
 #include "trace/host_clock.h"
@@ -85,17 +84,19 @@ static bool join_find_wall(const struct join *j, const struct join_part *referen
 		return false;
 	*ret = o->wall;
 	if (reference)
-		*ret -= (int64_t)(host_clock_apply(&o->clock, o->first) - o->first);
+		*ret = (int64_t)((uint64_t)o->wall -
+				 (host_clock_apply(&o->clock, o->first) - o->first));
 	return true;
 }
 
 static void part_place_by_wall(struct join_part *p, bool known, int64_t wall)
 {
+	const int64_t offset = (int64_t)((uint64_t)p->origin.wall - (uint64_t)wall);
+
 	p->placed = known && p->origin.wall_known;
-	p->origin.clock = (struct host_clock){ .mult = UINT32_C(1) << 31,
-					       .shift = 31,
-					       .offset = p->origin.wall - wall,
-					       .by_wall = true };
+	p->origin.clock = (struct host_clock){
+		.mult = UINT32_C(1) << 31, .shift = 31, .offset = offset, .by_wall = true
+	};
 	snprintf(p->tie, sizeof(p->tie),
 		 "placed by the time of day of the machines: the error is unknown");
 }
@@ -275,6 +276,14 @@ static void join_deinit(struct join *j)
 	}
 }
 
+int join_check_destination(const struct destination *d, struct error *err)
+{
+	if (d->perfetto.compression == PERFETTO_PLAIN)
+		return 0;
+	error_set(err, -EINVAL, "--compress does not go with several machines");
+	return error_hint(err, "name the output .pftrace.gz");
+}
+
 int join_captures(const struct options *o, struct join_input *inputs, size_t count, const char *out)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -289,11 +298,8 @@ int join_captures(const struct options *o, struct join_input *inputs, size_t cou
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (dest.perfetto.compression != PERFETTO_PLAIN) {
-		error_set(&err, -EINVAL, "--compress does not go with several machines");
-		error_hint(&err, "name the output .pftrace.gz");
+	if (join_check_destination(&dest, &err) < 0)
 		return cli_usage(&err);
-	}
 	if (join_prepare(&j, inputs, count, &err) < 0)
 		return cli_fail(&err);
 	input_confine(dest.file.dir_fd);

@@ -98,6 +98,11 @@ def one_host(test):
     for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    # A host cannot control the terminal.
+    tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
+                "status")
+    check(tamed.status == 4 and "\033" not in tamed.out + tamed.err and "\x9b" not in tamed.err
+          and "b\xe9\tc\n" in tamed.err and "\a" not in tamed.out, f"not tamed: {tamed}")
     failed = run(test, {"a": "exec:false"}, "status")
     check(failed.status == 1, f"a failure is no failure: {failed}")
     r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
@@ -196,6 +201,7 @@ def one_fails(test):
     for bad, why in (("exec:false", "before the start"), ("exec:no-such-program", "PATH"),
                      ("exec:echo rubbish; :", "no capture"),
                      ("exec:echo @armed >&2; cat /dev/zero; :", "no capture"),
+                     ('exec:echo @armed >&2; while read l; do test "$l" = stop && exit; done;', "no capture"),
                      ("exec:yes | head -c 10000000 >&2; exit 3; :", "left out")):
         hosts = {"good": far(test), "bad": bad}
         r = run(test, hosts, "record", "-t", "300ms", "-o", "out.txt")
@@ -205,6 +211,20 @@ def one_fails(test):
         (test.dir / "out.txt").unlink()
         r = run(test, hosts, "--require-all", "record", "-t", "300ms", "-o", "out.txt")
         check(r.status == 1 and not test.files(), f"{bad}, all required: {test.files()} {r}")
+
+
+def output_first(test):
+    """An output that cannot be written is refused before anything is recorded."""
+    host = {"a": "exec:touch started;"}
+    two = {**host, "b": "exec:touch started;:"}
+    for hosts, status, words in ((host, 1, ("-o", "absent/out.json")), (two, 1, ("-o", "absent/out.txt")),
+                                 (two, 1, ("-o", "absent/out.traced")), (host, 1, ("-o", "absent/out.traced")),
+                                 (host, 2, ("-o", "out.txt", "--generic", "yes")),
+                                 (two, 2, ("-o", "out.pftrace", "--compress", "zstd")),
+                                 (two, 2, ("-o", "-", "--format", "traced"))):
+        r = run(test, hosts, "record", "-t", "300ms", *words)
+        check(r.status == status and r.err, f"{words}: {r}")
+        check(not test.files(), f"{words}: {test.files()}")
 
 
 def one_hangs(test):
@@ -332,7 +352,8 @@ def by_ssh(test):
 def main():
     test = Test("hosts")
     for function in (one_host, machines, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
-                     one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
+                     one_fails, output_first, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties,
+                     by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 
