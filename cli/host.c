@@ -311,19 +311,25 @@ int host_run(struct host_process *ret, const char *spec, char *const *argv, stru
 	return 0;
 }
 
-void host_end(struct host_process *p)
+bool host_has_ended(const struct host_process *p)
 {
 	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid;
+}
+
+void host_end(struct host_process *p)
+{
+	bool ended = false;
 
 	if (!p->pid)
 		return;
 	kill(p->pid, SIGTERM);
-	for (int i = 0; i < 50 && !info.si_pid; i++) {
+	for (int i = 0; i < 50 && !ended; i++) {
 		usleep(20000);
-		if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-			break;
+		ended = host_has_ended(p);
 	}
-	if (!info.si_pid)
+	if (!ended)
 		kill(p->pid, SIGKILL);
 	host_wait(p);
 }

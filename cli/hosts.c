@@ -8,6 +8,9 @@
 #include "base/vec.h"
 #include "hints.h"
 
+/* Between two looks whether a silent host has ended. */
+#define LOOK_MS 200
+
 /* They read and write no file here. record has a way of its own. */
 static const struct command *const far_commands[] = {
 	&command_status, &command_list, &command_events, &command_doctor,  &command_stop,
@@ -61,18 +64,24 @@ static void passing_read(struct passing *p)
 static int host_pass_on(struct host_process *p)
 {
 	struct passing passings[] = { { &p->out, stdout, 0 }, { &p->err, stderr, 0 } };
+	bool ended = false;
 
 	p->in = close_fd(p->in);
 	while (p->out >= 0 || p->err >= 0) {
 		struct pollfd fds[] = { { .fd = p->out, .events = POLLIN },
 					{ .fd = p->err, .events = POLLIN } };
+		int n = poll(fds, ARRAY_SIZE(fds), ended ? 0 : LOOK_MS);
 
-		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
-			continue;
-		for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
+		/* What it left behind may hold the pipes. */
+		if (n == 0 && ended)
+			break;
+		ended = host_has_ended(p);
+		for (size_t i = 0; n > 0 && i < ARRAY_SIZE(fds); i++)
 			if (fds[i].revents)
 				passing_read(&passings[i]);
 	}
+	close_fd(p->out);
+	close_fd(p->err);
 	return host_wait(p);
 }
 

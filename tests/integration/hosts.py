@@ -103,6 +103,9 @@ def one_host(test):
                 "status")
     check(tamed.status == 4 and "\033" not in tamed.out + tamed.err and "\x9b" not in tamed.err
           and "b\xe9\tc\n" in tamed.err and "\a" not in tamed.out, f"not tamed: {tamed}")
+    began = time.monotonic()
+    left = run(test, {"a": "exec:sleep 5 & echo begun; exit 0;"}, "status")
+    check(left.status == 0 and left.out == "begun\n" and time.monotonic() - began < 4, f"a process is left: {left}")
     failed = run(test, {"a": "exec:false"}, "status")
     check(failed.status == 1, f"a failure is no failure: {failed}")
     r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
