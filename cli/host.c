@@ -81,10 +81,12 @@ static int host_add(struct host_list *l, const char *spec, const char *label, st
 		h = &l->items[l->count++];
 		*h = (struct host_name){ strdup(spec), NULL };
 	}
-	if (label) {
-		free(h->label);
-		h->label = strdup(label);
+	if (label && h->label && strcmp(h->label, label)) {
+		error_set(err, -EINVAL, "%s is called %s and %s", spec, h->label, label);
+		return error_hint(err, "name each host once");
 	}
+	if (label && !h->label)
+		h->label = strdup(label);
 	return h->spec && (!label || h->label) ? 0 : error_errno(err, -ENOMEM, "%s", spec);
 }
 

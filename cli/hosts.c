@@ -72,7 +72,7 @@ static int host_pass_on(struct host_process *p)
 					{ .fd = p->err, .events = POLLIN } };
 		int n = poll(fds, ARRAY_SIZE(fds), ended ? 0 : LOOK_MS);
 
-		/* What it left behind may hold the pipes. */
+		/* A process that it left behind may hold the pipes. */
 		if (n == 0 && ended)
 			break;
 		ended = host_has_ended(p);

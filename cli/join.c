@@ -78,9 +78,12 @@ static int join_open_parts(struct join *j, struct error *err)
 /* The time of day that the common clock's time 0 is. False: unknown. */
 static bool join_find_wall(const struct join *j, const struct join_part *reference, int64_t *ret)
 {
-	const struct host_origin *o = reference ? &reference->origin : &j->parts[0].origin;
+	const struct host_origin *o = reference ? &reference->origin : NULL;
 
-	if (!o->wall_known)
+	for (size_t i = 0; !o && i < j->count; i++)
+		if (j->parts[i].origin.wall_known)
+			o = &j->parts[i].origin;
+	if (!o || !o->wall_known)
 		return false;
 	*ret = o->wall;
 	if (reference)

@@ -95,6 +95,8 @@ def one_host(test):
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
     both = run(test, {"a": far(test), "b": far(test, "nice")}, "list", "clocks")
     check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+    twice = run(test, {"a": "exec:true", "b": "exec:true"}, "status")
+    check(twice.status == 2 and "called a and b" in twice.err, f"two names of one host: {twice}")
     for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
@@ -241,6 +243,19 @@ def check_clean(test):
     settled("no recording is kept", lambda: not list(test.daemon.spool.glob("*.traced*")))
 
 
+def first_has_nothing(test):
+    """A first host whose capture has neither ties nor a time of day leaves the others theirs."""
+    empty = test.dir / "daemon" / "empty"
+    empty.write_bytes(b"\x89traced\n" + bytes(1000))
+    lies = f'exec:echo @armed >&2; cat {empty}; while read l; do test "$l" = stop && exit; done;'
+    mute = f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {test.dir}/daemon/one.traced;'
+    r = test.run("record", "-t", "300ms", "-o", empty.with_name("one.traced"))
+    check(r.status == 0, f"record: {r}")
+    r = run(test, {"bad": lies, "good": mute}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "left out: bad" in r.err, f"record: {r}")
+    check("good " in (test.dir / "out.txt").read_text(errors="replace"), "nothing of the good one")
+
+
 def one_breaks(test):
     r = run(test, {"good": far(test), "bad": relay(test, "--cut", 1)}, "record", "-t", "3s", "-e", "sched",
             "-o", "out.txt")
@@ -355,8 +370,8 @@ def by_ssh(test):
 def main():
     test = Test("hosts")
     for function in (one_host, machines, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
-                     one_fails, output_first, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties,
-                     by_ssh):
+                     one_fails, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, killed,
+                     without_ties, by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 
