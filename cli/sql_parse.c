@@ -85,8 +85,12 @@ static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 	};
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
+	/* Among the others is a connection to the daemon, with the rights of who opened it. */
+	int r = close_fds_from_except(STDERR_FILENO + 1, &pipe, 1);
 
-	if (sandbox_enter(&sandbox, &err) < 0) {
+	if (r < 0)
+		error_errno(&err, r, "/proc/self/fd");
+	if (r < 0 || sandbox_enter(&sandbox, &err) < 0) {
 		buf_putc(&out, SQL_CONFINEMENT);
 		buf_puts(&out, err.message);
 	} else {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/events.h"
 #include "proto/capture.pb-c.h"
 
 /* Leaves room for the message's other fields. */
@@ -34,10 +35,10 @@ static int histogram_write_text(struct stream_writer *w, const char *event, cons
 static int histogram_write(struct capture *c, const char *event)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	int system = (int)strcspn(event, ":"), r;
 	char path[512];
+	int r;
 
-	snprintf(path, sizeof(path), "events/%.*s/%s/hist", system, event, event + system + 1);
+	event_file(event, "hist", path, sizeof(path));
 	r = read_file_at(c->run.rings[BUFFER_MAIN].dir, path, TEXT_MAX, &text);
 	if (r == 0)
 		r = histogram_write_text(&c->run.writer, event, &text);

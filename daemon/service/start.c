@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/service/policy.h"
@@ -11,6 +12,7 @@
 #include "report/watch_condition.h"
 
 #define DURATION_MAX (INT64_MAX / 2)
+#define WHAT_MAX 4096
 
 void start_plan_deinit(struct start_plan *p)
 {
@@ -431,7 +433,7 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 			  struct error *err)
 {
 	_cleanup_buf_ struct buf what = BUF_INIT;
-	size_t from = 0;
+	size_t from = 0, len;
 
 	if (p->profile) {
 		buf_printf(&what, "profile %s", start->profile);
@@ -456,6 +458,10 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
 	for (size_t i = 0; i < start->n_conditions; i++)
 		buf_printf(&what, "; on %s", start->conditions[i]);
+	/* All sessions have to fit into one reply. */
+	len = buf_string(&what) ? utf8_clip(what.data, WHAT_MAX) : 0;
+	if (len < what.len)
+		buf_replace(&what, len, what.len - len, " ...", strlen(" ..."));
 	if (!buf_string(&what))
 		return error_errno(err, -ENOMEM, "session");
 	p->what = TAKE_PTR(what.data);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "report/hist_text.h"
 #include "report/kind.h"
 
@@ -13,6 +14,7 @@
 /* More tables are not made; a recording has 16 histograms at most. */
 #define HISTOGRAMS_MAX 64
 #define NAME_MAX_LEN 80
+#define EVENT_MAX_LEN 100
 
 struct hist_report {
 	struct report report;
@@ -40,17 +42,24 @@ static struct text histogram_text(const Traced__Capture__Histogram *message)
 	return (struct text){ (const char *)message->text.data, (uint32_t)message->text.len };
 }
 
-/* Finds the histogram of that number. Returns its message; NULL: there are *ret_count only. */
+/*
+ * Finds the histogram of that number. Returns its message; NULL: there are *ret_count only. A text
+ * that can't be read counts as one, whose *ret has no keys.
+ */
 static const Traced__Capture__Histogram *hist_find(const struct trace_info *info, size_t number,
 						   struct hist_text *ret, size_t *ret_count)
 {
 	*ret_count = 0;
 	for (size_t i = 0; i < info->histogram_count; i++) {
 		struct text rest = histogram_text(info->histograms[i]);
+		int r;
 
-		while (hist_text_next(&rest, ret) > 0)
+		while ((r = hist_text_next(&rest, ret)) != 0) {
+			if (r < 0)
+				*ret = (struct hist_text){ 0 };
 			if ((*ret_count)++ == number)
 				return info->histograms[i];
+		}
 	}
 	return NULL;
 }
@@ -200,9 +209,10 @@ static int hist_make_title(struct hist_report *r, const char *event, const struc
 {
 	_cleanup_buf_ struct buf title = BUF_INIT;
 
-	buf_printf(&title, "hist %.100s by ", event);
+	buf_puts(&title, "hist ");
+	buf_visible(&title, event, EVENT_MAX_LEN);
 	for (size_t i = 0; i < h->key_count; i++)
-		buf_printf(&title, "%s%.*s", i ? ", " : "", (int)h->keys[i].name.len,
+		buf_printf(&title, "%s%.*s", i ? ", " : " by ", (int)h->keys[i].name.len,
 			   h->keys[i].name.data);
 	free(r->title);
 	r->title = NULL;
@@ -252,10 +262,23 @@ static int hist_make_table(struct hist_reading *x, struct table **ret)
 		return r;
 	if (ranges)
 		table_sort_by_keys(*ret);
+	table_counts_on(*ret);
 	x->table = *ret;
 	hist_read(x, hist_put_entry);
 	hist_put_totals(x);
 	return 0;
+}
+
+/* A text that can't be read has no rows, but a reason. */
+static int hist_make_note(struct hist_report *r, struct table **ret)
+{
+	static const struct column column = COLUMN("hitcount", COLUMN_COUNT);
+	int e = table_new(ret, r->title, &column, 1, NULL);
+
+	if (e == 0)
+		table_note(*ret, "the text of this histogram is damaged, or of an unknown form: "
+				 "its entries are missing");
+	return e;
 }
 
 static int hist_close(struct report *report, struct table **ret)
@@ -271,7 +294,9 @@ static int hist_close(struct report *report, struct table **ret)
 	if (!message)
 		return -EBADMSG;
 	e = hist_make_title(r, message->event, &h);
-	return e < 0 ? e : hist_make_table(&x, ret);
+	if (e < 0)
+		return e;
+	return h.key_count ? hist_make_table(&x, ret) : hist_make_note(r, ret);
 }
 
 /* The kernel goes on counting. */

@@ -118,6 +118,11 @@ void table_sort_by_keys(struct table *t)
 	t->by_keys = true;
 }
 
+void table_counts_on(struct table *t)
+{
+	t->counts_on = true;
+}
+
 void table_note(struct table *t, const char *fmt, ...)
 {
 	char line[256];

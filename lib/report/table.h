@@ -110,6 +110,8 @@ bool table_is_empty(const struct table *t);
 void table_total(struct table *t, const char *name, uint64_t value);
 /* Without a column to sort by, rows are sorted by their keys. */
 void table_sort_by_keys(struct table *t);
+/* Its counts are of all the time so far, not of one window. */
+void table_counts_on(struct table *t);
 
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);

@@ -371,7 +371,10 @@ def damaged_streams(test):
 
     convert(b"", 1, "bad.traced", True)
     convert(b"\0" * 4096, 1, "bad.traced", True)
-    convert(b'{"traceEvents":[]}', 1, "bad.traced", True)
+    convert(b'{"traceEvents":[]}', 1, "a JSON file cannot be read", True)
+    (test.dir / "bad.traced").write_bytes(b'{"traceEvents":[]}')
+    report = test.run("report", "bad.traced")
+    check(report.status == 1 and "a JSON file cannot be read" in report.err, f"report of a JSON: {report}")
     convert(good[:5], 1, "bad.traced", True)
     convert(good[:40], 1, "bad.traced: the capture stream ends before its header does", True)
     convert(b"\x17\x08Dtracing6\0", 1, "bad.traced: it ends too early, within its first bytes", True)

@@ -4,6 +4,8 @@
 #include "fake_capture.h"
 #include "proto/capture.pb-c.h"
 
+#include <sys/mman.h>
+
 #include "base/io.h"
 
 #define SWITCH "events/sched/sched_switch/hist"
@@ -109,13 +111,38 @@ static void followers_get_them_once_a_second(void **state)
 	end(&c);
 }
 
+/* A mark in a ring has an address of the kernel. */
+static void a_recording_of_them_alone_takes_no_marks(void **state)
+{
+	struct fake_capture *f = *state;
+	int marks = memfd_create("trace_marker", MFD_CLOEXEC);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_sync sync;
+	struct capture c;
+
+	begin(&c, f);
+	c.run.marker = marks;
+	c.run.running = c.setup.counts_only = true;
+	assert_int_equal(capture_mark(&c, "mark", &err), -EOPNOTSUPP);
+	assert_int_equal(capture_sync(&c, "sync", &sync, &err), -EOPNOTSUPP);
+	assert_int_equal(lseek(marks, 0, SEEK_END), 0);
+	c.setup.counts_only = false;
+	assert_int_equal(capture_mark(&c, "mark", &err), 0);
+	assert_int_equal(lseek(marks, 0, SEEK_END), 4);
+	close(marks);
+	end(&c);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_capture_setup, fake_capture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_text_is_moved_as_it_is),		TEST(an_events_file_is_read_once),
-		TEST(what_cannot_be_read_is_missing),	TEST(a_full_stream_lacks_them),
+		TEST(a_text_is_moved_as_it_is),
+		TEST(an_events_file_is_read_once),
+		TEST(what_cannot_be_read_is_missing),
+		TEST(a_full_stream_lacks_them),
 		TEST(followers_get_them_once_a_second),
+		TEST(a_recording_of_them_alone_takes_no_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

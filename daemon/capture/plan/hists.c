@@ -56,19 +56,11 @@ uint64_t hists_memory(const struct capture_words *specs)
 	return bytes;
 }
 
-/* events/SYSTEM/EVENT/FILE */
-static void hist_path(const char *event, const char *file, char *path, size_t size)
-{
-	int system = (int)strcspn(event, ":");
-
-	snprintf(path, size, "events/%.*s/%s/%s", system, event, event + system + 1, file);
-}
-
 static bool hist_exists(const struct tracefs *fs, const char *event)
 {
 	char path[512];
 
-	hist_path(event, "hist", path, sizeof(path));
+	event_file(event, "hist", path, sizeof(path));
 	return tracefs_has_event(fs, path + strlen("events/"));
 }
 
@@ -190,7 +182,7 @@ void hists_plan(const struct hists *h, struct plan *plan, const char *instance)
 	char path[512];
 
 	for (size_t i = 0; i < h->count; i++) {
-		hist_path(h->items[i].event, "trigger", path, sizeof(path));
+		event_file(h->items[i].event, "trigger", path, sizeof(path));
 		plan_trigger(plan, instance, path, h->items[i].paused);
 	}
 }
@@ -203,7 +195,7 @@ int hists_switch(const struct hists *h, int dir, bool on)
 	for (size_t i = 0; i < h->count; i++) {
 		int r;
 
-		hist_path(h->items[i].event, "trigger", path, sizeof(path));
+		event_file(h->items[i].event, "trigger", path, sizeof(path));
 		r = tracefs_append(dir, path, on ? h->items[i].counting : h->items[i].paused);
 		failed = failed ?: r;
 	}

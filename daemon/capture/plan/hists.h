@@ -32,7 +32,7 @@ void hists_deinit(struct hists *h);
 
 /*
  * True if it has histograms, and nothing that brings events, samples or symbols: the stream has no
- * addresses then, if the histograms have none.
+ * addresses then, if the histograms have none. It takes no marks, which have some.
  */
 bool capture_counts_only(const struct capture_request *request);
 /* Whether the request's other parts go with its histograms. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/events.h"
 
 /* The kernel takes a line or a trigger in one write of less than a page. */
 #define LINE_MAX_BYTES 4000
@@ -170,15 +171,13 @@ static void synthetic_put_arguments(const char *arguments, size_t number, struct
 static int synthetic_plan_trigger(struct plan *plan, const char *instance, const char *event,
 				  struct buf *trigger, struct error *err)
 {
-	const char *colon = strchr(event, ':');
 	char file[512];
 
 	if (!buf_string(trigger))
 		return error_set(err, -ENOMEM, "out of memory");
 	if (trigger->len > LINE_MAX_BYTES)
 		return error_set(err, -E2BIG, "the SQL is too long for the kernel");
-	snprintf(file, sizeof(file), "events/%.*s/%s/trigger", (int)(colon - event), event,
-		 colon + 1);
+	event_file(event, "trigger", file, sizeof(file));
 	plan_trigger(plan, instance, file, trigger->data);
 	return 0;
 }
@@ -260,10 +259,24 @@ static bool synthetic_is_definition(const char *line)
 	return false;
 }
 
+/*
+ * The count at the end of a histogram. A key may be a text that a program chose, so what looks like
+ * the count before the end is none.
+ */
+static uint64_t synthetic_last_drops(const char *text, const char *end)
+{
+	static const char word[] = "\n    Dropped: ";
+	const char *last = NULL;
+
+	for (const char *p = text; (p = memmem(p, (size_t)(end - p), word, strlen(word)));)
+		last = p += strlen(word);
+	return last ? strtoull(last, NULL, 10) : 0;
+}
+
 static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *instance,
 				     const char *event)
 {
-	static const char info[] = "# trigger info: ", word[] = "\n    Dropped: ";
+	static const char head[] = "# event histogram\n#\n# trigger info: ";
 	const char *colon = strchr(event, ':');
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	uint64_t drops = 0;
@@ -274,12 +287,11 @@ static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *insta
 	if (read_file_at(tracefs_root(fs), path, HIST_FILE_MAX, &text) < 0 || !buf_string(&text))
 		return 0;
 	/* The file has all histograms of the event, each with its own definition before it. */
-	for (const char *p = text.data; (p = strstr(p, info));) {
-		const char *dropped = strstr(p, word);
-
-		p += strlen(info);
-		if (synthetic_is_definition(p) && dropped)
-			drops += strtoull(dropped + strlen(word), NULL, 10);
+	for (const char *p = strstr(text.data, head), *next; p; p = next) {
+		p += strlen(head);
+		next = strstr(p, head);
+		if (synthetic_is_definition(p))
+			drops += synthetic_last_drops(p, next ?: text.data + text.len);
 	}
 	return drops;
 }

@@ -6,6 +6,8 @@ const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STO
 const STATE_NAMES = ['unknown', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
 const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
+// A task's name may have up to 15 characters of these, which is never all of them.
+const AFTER_NAME = /-(\d+) +\([ \d-]+\) +\[(\d+)\] +(?:(\S+) +)?\d+\.\d+: /;
 // An end event ends only slices of its own kind.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
@@ -241,7 +243,7 @@ class Model {
     // A task's name may contain anything, but its column is 16 characters wide, or more with a machine's label.
     const i = at + 16;
     if (s.charCodeAt(i) === 45 && isDigit(s.charCodeAt(i + 1)) && this.readLineFrom(s, start, at, end, i)) return true;
-    const found = /-\d+ +\([ \d-]+\) +\[\d+\] /.exec(s.slice(at, end));
+    const found = AFTER_NAME.exec(s.slice(at, end));
     return found ? this.readLineFrom(s, start, at, end, at + found.index) : false;
   }
 
