@@ -342,8 +342,8 @@ static void globs_do_not_match_our_events(void **state _unused_)
 
 static void drops_are_reported(void **state)
 {
-	struct synthetic_event item = { (char *)"w", (char *)"n", (char *)"sched:sched_waking",
-					(char *)"sched:sched_switch" };
+	struct synthetic_event item = { .start = (char *)"sched:sched_waking",
+					.end = (char *)"sched:sched_switch" };
 	const struct synthetic_list list = { &item, 1 };
 	struct capture_report report = { 0 };
 	struct fixture *f = *state;
