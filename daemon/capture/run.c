@@ -268,9 +268,13 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	r = setup_arm(&c->setup, true, err);
 	if (r < 0)
 		return r;
-	/* Without events there are no times to relate, but events by SQL wait for the mark. */
-	if (!c->setup.counts_only || c->setup.synthetics.count)
+	/* Without events there are no times to relate. */
+	if (!c->setup.counts_only)
 		capture_sync_start(c);
+	else if (c->setup.synthetics.count)
+		r = capture_start_counting(c);
+	if (r < 0)
+		return error_errno(err, r, "cannot start the histograms");
 	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");

@@ -47,11 +47,26 @@ static int marker_write(const struct capture_run *run, const struct cpu_set *cpu
 	return r;
 }
 
+int capture_start_counting(struct capture *c)
+{
+	struct clock_sync_mark unused;
+
+	return marker_write(&c->run, &c->setup.cpus, "traced: histograms begin", &unused);
+}
+
+/* Without events, a mark would be in no output. */
+static int capture_refuse_mark(struct error *err)
+{
+	return error_set(err, -EOPNOTSUPP, "the recording has histograms alone: it takes no marks");
+}
+
 int capture_mark(struct capture *c, const char *text, struct error *err)
 {
 	struct clock_sync_mark unused;
 	int r;
 
+	if (c->setup.counts_only)
+		return capture_refuse_mark(err);
 	if (strlen(text) > CAPTURE_MARK_MAX)
 		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
 	if (!c->run.running)
@@ -166,6 +181,8 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
 	struct sync *s;
 	int r;
 
+	if (c->setup.counts_only)
+		return capture_refuse_mark(err);
 	if (!sync_id_is_valid(id))
 		return error_set(err, -EINVAL,
 				 "a sync's id has from 1 to %d letters, digits, - and _",
