@@ -221,7 +221,8 @@ static int init_names(struct capture *c, const struct setup_events *events, stru
 			r = names_see_options(&run->names, ring->dir);
 		if (!c->setup.has_tasks && !c->setup.ring_mode)
 			run->names.known = &run->known;
-		run->names.unwanted = c->setup.counts_only;
+		/* A mark has an address of the kernel, which those may not see who may count. */
+		run->names.unwanted = ring->unread = c->setup.counts_only;
 		run->names.symbols_wait = may_wait_for_symbols(c) && !c->setup.ring_mode;
 		if (may_wait_for_symbols(c) && !run->names.all_symbols)
 			run->names.seen = ring->seen = &run->seen;

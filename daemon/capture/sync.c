@@ -47,6 +47,13 @@ static int marker_write(const struct capture_run *run, const struct cpu_set *cpu
 	return r;
 }
 
+int capture_start_counting(struct capture *c)
+{
+	struct clock_sync_mark unused;
+
+	return marker_write(&c->run, &c->setup.cpus, "traced: histograms begin", &unused);
+}
+
 /*
  * A mark in the ring has the address of the kernel's code that wrote it. Whoever may not see such
  * addresses may have a recording of histograms alone as it is.

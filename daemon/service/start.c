@@ -42,8 +42,11 @@ void start_plan_deinit(struct start_plan *p)
 
 bool start_counts_only(const Traced__Control__Start *start)
 {
+	for (size_t i = 0; i < start->n_sql; i++)
+		if (!start->sql[i]->only_counted)
+			return false;
 	return start->n_hists && !start->n_events && !*start->profile && !*start->tracer &&
-	       !start->n_probes && !start->n_sql && !start->n_triggers && !start->sample_hz;
+	       !start->n_probes && !start->n_triggers && !start->sample_hz;
 }
 
 static bool start_name_is_valid(const char *name)
@@ -358,6 +361,7 @@ static int start_choose_sql(struct start_plan *p)
 			.arguments = sql->arguments,
 			.start = start_sql_side(sql->start),
 			.end = start_sql_side(sql->end),
+			.only_counted = sql->only_counted,
 		};
 	}
 	p->request.sql = p->sql;

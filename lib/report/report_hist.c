@@ -18,8 +18,9 @@
 
 struct hist_report {
 	struct report report;
-	size_t number; /* among all histograms of the recording */
-	char *title;   /* owned; the table's name */
+	size_t number;	  /* among all histograms of the recording */
+	char *title;	  /* owned; the table's name */
+	char *definition; /* owned; what the table counts */
 	char names[HIST_TEXT_FIELDS_MAX * 3][NAME_MAX_LEN]; /* of columns */
 	bool is_number[HIST_TEXT_FIELDS_MAX]; /* or range: each key of that column can be read */
 };
@@ -222,6 +223,42 @@ static int hist_make_title(struct hist_report *r, const char *event, const struc
 	return 0;
 }
 
+static void hist_put_part(struct text t, size_t at, size_t len, struct buf *out)
+{
+	if (out->len)
+		buf_putc(out, ':');
+	buf_append(out, t.data + at, len);
+}
+
+/*
+ * The keys, values and filter of "hist:keys=a.log2:vals=hitcount:sort=hitcount:size=2048 if b > 1
+ * [active]": what must be equal for entries to add up.
+ */
+static int hist_make_definition(struct hist_report *r, struct text trigger)
+{
+	const char *blank = memchr(trigger.data, ' ', trigger.len), *state;
+	size_t words = blank ? (size_t)(blank - trigger.data) : trigger.len, len;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	for (size_t at = 0; at < words; at += len + 1) {
+		const char *colon = memchr(trigger.data + at, ':', words - at);
+
+		len = colon ? (size_t)(colon - trigger.data) - at : words - at;
+		if (len > 5 && (!memcmp(trigger.data + at, "keys=", 5) ||
+				!memcmp(trigger.data + at, "vals=", 5)))
+			hist_put_part(trigger, at, len, &out);
+	}
+	state = memrchr(trigger.data, '[', trigger.len);
+	if (blank && state && state > blank + 1)
+		buf_append(&out, blank, (size_t)(state - blank) - 1);
+	free(r->definition);
+	r->definition = NULL;
+	if (!buf_string(&out))
+		return -ENOMEM;
+	r->definition = TAKE_PTR(out.data);
+	return 0;
+}
+
 static void hist_put_totals(struct hist_reading *x)
 {
 	const struct hist_text *h = x->h;
@@ -260,6 +297,7 @@ static int hist_make_table(struct hist_reading *x, struct table **ret)
 	r = table_new(ret, x->r->title, columns, count, ranges ? NULL : "hitcount");
 	if (r < 0)
 		return r;
+	table_define(*ret, x->r->definition);
 	if (ranges)
 		table_sort_by_keys(*ret);
 	table_counts_on(*ret);
@@ -294,6 +332,8 @@ static int hist_close(struct report *report, struct table **ret)
 	if (!message)
 		return -EBADMSG;
 	e = hist_make_title(r, message->event, &h);
+	if (e == 0)
+		e = hist_make_definition(r, h.trigger);
 	if (e < 0)
 		return e;
 	return h.key_count ? hist_make_table(&x, ret) : hist_make_note(r, ret);
@@ -310,6 +350,7 @@ static void hist_free(struct report *report)
 	struct hist_report *r = container_of(report, struct hist_report, report);
 
 	free(r->title);
+	free(r->definition);
 	free(r);
 }
 

@@ -91,6 +91,11 @@ void table_describe(struct table *t, const char *by, uint64_t span_ns)
 	t->span_ns = span_ns;
 }
 
+void table_define(struct table *t, const char *definition)
+{
+	t->definition = definition;
+}
+
 void table_spill(struct table *t, struct output *out)
 {
 	t->output = out;

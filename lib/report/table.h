@@ -92,6 +92,9 @@ static inline uint64_t report_permille(uint64_t part, uint64_t whole)
 	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
 }
 
+/* The definition says what is counted: it must be equal for tables to be merged. Borrowed. */
+void table_define(struct table *t, const char *definition);
+
 /* Has rows written as they come, if table_write()'s buffer is that output's. */
 void table_spill(struct table *t, struct output *out);
 

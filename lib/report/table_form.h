@@ -18,6 +18,7 @@ union cell {
 
 struct table {
 	const char *name, *sort, *by;
+	const char *definition; /* NULL: the name says it */
 	uint64_t span_ns;
 	bool by_keys;	/* sorted by the keys if there is no column to sort by */
 	bool counts_on; /* table_counts_on() */

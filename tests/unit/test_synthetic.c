@@ -352,8 +352,8 @@ static void put_hist(struct buf *out, const char *trigger, const char *entries, 
 
 static void drops_are_reported(void **state)
 {
-	struct synthetic_event item = { (char *)"w", (char *)"n", (char *)"sched:sched_waking",
-					(char *)"sched:sched_switch" };
+	struct synthetic_event item = { .start = (char *)"sched:sched_waking",
+					.end = (char *)"sched:sched_switch" };
 	const struct synthetic_list list = { &item, 1 };
 	_cleanup_buf_ struct buf start = BUF_INIT, end = BUF_INIT;
 	struct capture_report report = { 0 };

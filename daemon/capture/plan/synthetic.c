@@ -18,12 +18,30 @@ void synthetic_list_deinit(struct synthetic_list *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		free(l->items[i].wanted);
-		free(l->items[i].name);
+		free(l->items[i].event);
 		free(l->items[i].start);
 		free(l->items[i].end);
 	}
 	free(l->items);
 	*l = (struct synthetic_list){ 0 };
+}
+
+const struct synthetic_event *synthetic_find(const struct synthetic_list *l, const char *wanted)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->items[i].wanted, wanted) == 0)
+			return &l->items[i];
+	return NULL;
+}
+
+void synthetic_put_shown(const char *event, struct buf *out)
+{
+	size_t system = strlen(SYNTHETIC_SYSTEM);
+
+	if (strncmp(event, SYNTHETIC_SYSTEM, system) == 0 && synthetic_is_ours(event + system))
+		buf_printf(out, SYNTHETIC_SYSTEM "%s", event + system + SYNTHETIC_PREFIX_LEN);
+	else
+		buf_puts(out, event);
 }
 
 bool synthetic_uses(const struct synthetic_list *l, const char *event)
@@ -59,14 +77,9 @@ bool synthetic_next_piece(const char **at, char sep, struct synthetic_piece *ret
 static int synthetic_find_own(const char *name, const struct synthetic_list *earlier,
 			      const struct probe_list *probes, char **ret, struct error *err)
 {
-	const char *found = NULL;
+	const struct synthetic_event *sql = synthetic_find(earlier, name);
+	const char *found = sql ? sql->event : NULL;
 
-	for (size_t i = 0; i < earlier->count; i++) {
-		if (strcmp(earlier->items[i].wanted, name) != 0)
-			continue;
-		return asprintf(ret, SYNTHETIC_SYSTEM "%s", earlier->items[i].name) < 0 ? -ENOMEM
-											: 0;
-	}
 	for (size_t i = 0; i < probes->count && !found; i++)
 		if (strcmp(strchr(probes->specs[i].glob, ':') + 1, name) == 0)
 			found = probes->specs[i].glob;
@@ -124,10 +137,12 @@ int synthetic_plan(struct plan *plan, const struct capture_request *request, con
 		struct synthetic_event *e = &ret->items[i];
 
 		e->wanted = strdup(sql->name);
-		if (asprintf(&e->name, SYNTHETIC_PREFIX "%s_%s", group + strlen(PROBE_GROUP_PREFIX),
-			     sql->name) < 0)
-			e->name = NULL;
-		r = e->wanted && e->name ? 0 : error_set(err, -ENOMEM, "out of memory");
+		if (asprintf(&e->event, SYNTHETIC_SYSTEM SYNTHETIC_PREFIX "%s_%s",
+			     group + strlen(PROBE_GROUP_PREFIX), sql->name) < 0)
+			e->event = NULL;
+		e->name = e->event ? e->event + strlen(SYNTHETIC_SYSTEM) : NULL;
+		e->only_counted = sql->only_counted;
+		r = e->wanted && e->event ? 0 : error_set(err, -ENOMEM, "out of memory");
 		if (r == 0)
 			r = synthetic_find_event(sql->start.event, ret, probes, &e->start, err);
 		if (r == 0)
