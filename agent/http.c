@@ -19,7 +19,7 @@ struct http {
 	CURL *curl;
 	const struct policy *policy;
 	char message[CURL_ERROR_SIZE];
-	/* Of the request in progress: */
+	/* The request in progress: */
 	struct http_reply *reply;
 	struct buf *body; /* NULL: no body is wanted */
 	size_t body_max;

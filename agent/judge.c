@@ -93,8 +93,8 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 		return judge_refuse(VERDICT_DURATION, err, "its duration exceeds duration_max");
 	if (o->window_ns > p->window_ns)
 		return judge_refuse(VERDICT_WINDOW, err, "its window exceeds window_max");
-	if (o->segment && !p->segments)
-		return judge_refuse(VERDICT_SEGMENT, err, "segments are not allowed");
+	if (o->capture && !p->captures)
+		return judge_refuse(VERDICT_CAPTURE, err, "captures are not allowed");
 	if (o->profile && !judge_has(&p->profiles, o->profile))
 		return judge_refuse(VERDICT_PROFILE, err, "profile %s is not allowed", o->profile);
 	for (size_t i = 0; i < o->events.count; i++)

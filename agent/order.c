@@ -96,7 +96,7 @@ static const struct setting settings[] = {
 	{ "order", "events", offsetof(struct order, events), keys_set_events },
 	{ "order", "filter", offsetof(struct order, filter), order_set_text },
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
-	{ "order", "segment", offsetof(struct order, segment), setting_switch },
+	{ "order", "capture", offsetof(struct order, capture), setting_switch },
 };
 
 static int order_check_bytes(const char *text, size_t len, struct error *err)
@@ -119,8 +119,8 @@ static int order_check(const struct order *o, struct error *err)
 
 	if (missing)
 		return error_set(err, -EINVAL, "the key %s is missing", missing);
-	if (!o->reports.count && !o->segment)
-		return error_set(err, -EINVAL, "neither reports nor a segment is wanted");
+	if (!o->reports.count && !o->capture)
+		return error_set(err, -EINVAL, "neither reports nor a capture is wanted");
 	if (o->profile && o->events.count)
 		return error_set(err, -EINVAL, "there are a profile and events");
 	if (!o->profile && !o->events.count && !o->reports.count)

@@ -30,7 +30,7 @@ struct order {
 	struct string_list events;  /* SYSTEM:EVENT; empty if there is a profile */
 	char *filter;		    /* of the one event; or NULL */
 	struct string_list reports; /* names */
-	bool segment;		    /* the recording itself is wanted, too */
+	bool capture;		    /* the recording itself is wanted, too */
 };
 
 /*

@@ -54,7 +54,7 @@ static const struct setting settings[] = {
 	{ "limits", "events", offsetof(struct policy, events), keys_set_events },
 	{ "limits", "profiles", offsetof(struct policy, profiles), keys_set_names },
 	{ "limits", "reports", offsetof(struct policy, reports), keys_set_names },
-	{ "limits", "segments", offsetof(struct policy, segments), setting_switch },
+	{ "limits", "captures", offsetof(struct policy, captures), setting_switch },
 	{ "limits", "result_max", offsetof(struct policy, result_max), setting_size },
 	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },
 	{ "limits", "uploads_a_day", offsetof(struct policy, uploads_a_day), setting_count },

@@ -29,7 +29,7 @@ struct policy {
 	uint64_t duration_ns, window_ns;
 	struct string_list events; /* SYSTEM:EVENT globs; empty: none */
 	struct string_list profiles, reports;
-	bool segments;	     /* whole recordings may leave the board */
+	bool captures;	     /* whole recordings may leave the board */
 	uint64_t result_max; /* bytes of one file */
 	unsigned orders_a_day, uploads_a_day;
 	uint64_t bytes_a_day; /* sent */

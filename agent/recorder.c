@@ -16,7 +16,7 @@
 
 #define FOLDER "recording"
 #define REPORTS "reports.json"
-#define SEGMENT "segment.traced"
+#define CAPTURE "capture.traced"
 /* For setup, export and reports. */
 #define GRACE_NS (120 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
@@ -102,9 +102,9 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 		a->argv[n++] = a->reports;
 		a->argv[n++] = "--json";
 	}
-	if (o->segment) {
+	if (o->capture) {
 		a->argv[n++] = "-o";
-		a->argv[n++] = SEGMENT;
+		a->argv[n++] = CAPTURE;
 	}
 	return 0;
 }
@@ -219,15 +219,15 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 		     struct spool *spool, struct error *err)
 {
 	_cleanup_error_ struct error second = ERROR_INIT;
-	int reports = 0, segment = 0;
+	int reports = 0, capture = 0;
 
 	if (o->reports.count)
 		reports = recorder_collect_file(r, REPORTS, "json", o->serial, policy, spool, err);
-	if (o->segment)
-		segment = recorder_collect_file(r, SEGMENT, "traced", o->serial, policy, spool,
+	if (o->capture)
+		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
 						reports < 0 ? &second : err);
 	recorder_empty(r);
-	if (reports < 0 || segment < 0)
-		return MIN(reports, 0) ?: segment;
-	return (o->reports.count > 0) + o->segment;
+	if (reports < 0 || capture < 0)
+		return MIN(reports, 0) ?: capture;
+	return (o->reports.count > 0) + o->capture;
 }

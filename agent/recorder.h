@@ -27,7 +27,7 @@ struct recorder {
  */
 struct recorder_arguments {
 	const char *argv[RECORDER_ARGUMENTS_MAX];
-	char duration[32], segment[64];
+	char duration[32];
 	char *reports; /* owned */
 };
 int recorder_arguments_init(struct recorder_arguments *ret, const struct order *order,

@@ -50,7 +50,8 @@ static int state_write_today(const struct state *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "the file %s", TODAY) : 0;
 }
 
-static int state_read(const struct state *s, const char *name, struct buf *text, struct error *err)
+static int state_read_file(const struct state *s, const char *name, struct buf *text,
+			   struct error *err)
 {
 	int r = read_file_at(s->dirfd, name, FILE_MAX, text);
 
@@ -74,7 +75,7 @@ static int state_read_taken(struct state *s, struct error *err)
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char digest[DIGEST_SIZE * 2 + 1], word[8];
 	size_t len;
-	int r = state_read(s, TAKEN, &text, err), end = 0;
+	int r = state_read_file(s, TAKEN, &text, err), end = 0;
 
 	if (r <= 0)
 		return r;
@@ -92,7 +93,7 @@ static int state_read_taken(struct state *s, struct error *err)
 static int state_read_today(struct state *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	int r = state_read(s, TODAY, &text, err);
+	int r = state_read_file(s, TODAY, &text, err);
 
 	if (r <= 0)
 		return r;

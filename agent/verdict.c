@@ -11,7 +11,7 @@ const char *verdict_name(enum verdict verdict)
 		[VERDICT_VALIDITY] = "validity",   [VERDICT_DURATION] = "duration",
 		[VERDICT_WINDOW] = "window",	   [VERDICT_EVENTS] = "events",
 		[VERDICT_PROFILE] = "profile",	   [VERDICT_REPORTS] = "reports",
-		[VERDICT_SEGMENT] = "segment",	   [VERDICT_TOO_MANY] = "too_many",
+		[VERDICT_CAPTURE] = "capture",	   [VERDICT_TOO_MANY] = "too_many",
 		[VERDICT_STATE] = "state",
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What becomes of an order. */
+/* The outcomes of an order. */
 #pragma once
 
 enum verdict {
@@ -18,7 +18,7 @@ enum verdict {
 	VERDICT_EVENTS,
 	VERDICT_PROFILE,
 	VERDICT_REPORTS,
-	VERDICT_SEGMENT,
+	VERDICT_CAPTURE,
 	VERDICT_TOO_MANY,
 	VERDICT_STATE,
 	VERDICT_COUNT,

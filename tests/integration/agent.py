@@ -67,7 +67,7 @@ key = {store.dir}/client.key
 duration_max = 20s
 events = sched:*
 reports = sched irq
-segments = yes
+captures = yes
 [agent]
 state_dir = {self.state}
 metrics = {self.metrics_file}
@@ -123,22 +123,22 @@ def fleet(test, **kwargs):
 
 
 def order_to_store(test):
-    """Report and segment arrive once, under names that are their content; the same order is not asked for twice."""
+    """Report and capture arrive once, under names that are their content; the same order is not asked for twice."""
     with fleet(test) as (store, agent):
         store.start()
         agent.start()
         settled("a poll", lambda: store.requests("GET") == [404])
         store.publish(store.sign(order(7, group="canary", labels="type=door* arch=*", share=100, window="200ms",
-                                       segment="yes", duration="1s", filter="prev_pid != 0")))
+                                       capture="yes", duration="1s", filter="prev_pid != 0")))
         settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2 and not agent.waiting())
         for path in store.results(7):
             check(path.stem == hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest(), path)
-        report, segment = sorted(store.results(7), key=lambda p: p.suffix)
+        report, capture = sorted(store.results(7), key=lambda p: p.suffix)
         rows = json.loads(report.read_text())["reports"][0]["rows"]
         check(rows, "no rows")
-        again = json.loads(test.run("report", "sched", "--json", segment).out)["reports"][0]["rows"]
-        check(len(again) == len(rows), f"{len(again)} rows of the segment, {len(rows)}")
-        lines = test.run("convert", segment, "-o", "-", "--format", "txt").out.splitlines()
+        again = json.loads(test.run("report", "sched", "--json", capture).out)["reports"][0]["rows"]
+        check(len(again) == len(rows), f"{len(again)} rows of the capture, {len(rows)}")
+        lines = test.run("convert", capture, "-o", "-", "--format", "txt").out.splitlines()
         events = [line for line in lines if "sched_switch:" in line]
         check(events and not any("prev_pid=0 " in line for line in events), events[:3])
         settled("answers that nothing changed", lambda: store.requests("GET").count(304) >= 2)
@@ -283,7 +283,7 @@ def a_store_that_lies(test):
 
 def quotas_hold(test):
     with fleet(test) as (store, agent):
-        text = agent.config.read_text().replace("segments = yes", "uploads_a_day = 1\norders_a_day = 2")
+        text = agent.config.read_text().replace("captures = yes", "uploads_a_day = 1\norders_a_day = 2")
         agent.config.write_text(text)
         store.start()
         agent.start()

@@ -47,7 +47,7 @@ static void takes_all_keys(void **state _unused_)
 			       "group = canary\nnot_before = 2026-11-28T12:00:00Z\nshare = 0.25\n"
 			       "salt = autumn\nlabels = arch=x86_64 type=door*\nwindow = 10m\n"
 			       "duration = 1.5s\nevents = sched:sched_switch\n  irq:*\n"
-			       "reports = sched, irq\nsegment = yes\n"),
+			       "reports = sched, irq\ncapture = yes\n"),
 			 0);
 	assert_int_equal(o.serial, 7);
 	assert_string_equal(o.fleet, "doors");
@@ -58,7 +58,7 @@ static void takes_all_keys(void **state _unused_)
 	assert_int_equal(o.duration_ns, 1500 * NSEC_PER_MSEC);
 	assert_int_equal(o.events.count, 2);
 	assert_int_equal(o.reports.count, 2);
-	assert_true(o.segment);
+	assert_true(o.capture);
 }
 
 static void refuses_what_it_does_not_know(void **state _unused_)
@@ -81,7 +81,7 @@ static void refuses_what_is_missing(void **state _unused_)
 	refuses("[order]\nserial = 7\nfleet = doors\nduration = 1s\nreports = sched\n");
 	refuses(HEAD "reports = sched\n");
 	refuses(HEAD "duration = 1s\nevents = sched:*\n");
-	refuses(HEAD "duration = 1s\nsegment = yes\n");
+	refuses(HEAD "duration = 1s\ncapture = yes\n");
 	refuses(HEAD "duration = 1s\nreports = sched\nprofile = io\nevents = irq:*\n");
 	refuses(HEAD "duration = 1s\nreports = sched\nfilter = prev_prio < 5\n");
 }
@@ -129,7 +129,7 @@ static void refuses_hostile_values(void **state _unused_)
 		"labels = type",
 		"labels = =x",
 		"labels = type=",
-		"segment = maybe",
+		"capture = maybe",
 		"filter =",
 	};
 
@@ -271,15 +271,15 @@ static void no_order_widens_the_policy(void **state)
 	assert_int_equal(judged(b, HEAD "duration = 11s\nreports = sched\n", NOW),
 			 VERDICT_DURATION);
 	assert_int_equal(judged(b, USUAL "window = 61s\n", NOW), VERDICT_WINDOW);
-	assert_int_equal(judged(b, USUAL "segment = yes\n", NOW), VERDICT_SEGMENT);
+	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_CAPTURE);
 	assert_int_equal(judged(b, HEAD "duration = 1s\nreports = sched syscalls\n", NOW),
 			 VERDICT_REPORTS);
 	assert_int_equal(judged(b, HEAD "duration = 1s\nreports = sched\nprofile = power\n", NOW),
 			 VERDICT_PROFILE);
 	assert_int_equal(judged(b, HEAD "duration = 1s\nreports = sched\nprofile = io\n", NOW),
 			 VERDICT_TAKE);
-	b->policy.segments = true;
-	assert_int_equal(judged(b, USUAL "segment = yes\n", NOW), VERDICT_TAKE);
+	b->policy.captures = true;
+	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_TAKE);
 }
 
 static void allowed_events_hold_all_of_the_orders(void **state)
@@ -383,7 +383,7 @@ static void arguments_are_words(void **state)
 		"sched,irq",
 		"--json",
 		"-o",
-		"segment.traced",
+		"capture.traced",
 		NULL,
 	};
 	struct board *b = *state;
@@ -393,7 +393,7 @@ static void arguments_are_words(void **state)
 
 	assert_int_equal(parse(&o, HEAD "duration = 2s\nevents = sched:sched_switch\n"
 					"filter = prev_comm == \"; reboot\"\n"
-					"reports = sched irq\nsegment = yes\n"),
+					"reports = sched irq\ncapture = yes\n"),
 			 0);
 	assert_int_equal(recorder_arguments_init(&a, &o, &b->policy, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)

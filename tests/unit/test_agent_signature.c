@@ -167,7 +167,7 @@ static void a_policy_allows_nothing_by_itself(void **state _unused_)
 
 	assert_int_equal(load_policy(POLICY, 0640, &p), 0);
 	assert_int_equal(p.events.count + p.profiles.count + p.reports.count, 0);
-	assert_false(p.segments);
+	assert_false(p.captures);
 	/* kernel and arch */
 	assert_int_equal(p.labels.count, 2);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the agent keeps: the last serial, today's counts, results that wait. */
+/* The agent keeps the last serial, today's counts, and results that wait. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 	assert_int_equal(state_take(&s, UINT64_MAX, digest, NOW, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
-	/* As after kill -9: nothing is written at the end. */
+	/* Nothing more is written at the end, as with kill -9. */
 	state_deinit(&s);
 	assert_int_equal(load(&s), 0);
 	assert_true(s.serial == UINT64_MAX && s.is_open);
