@@ -2,6 +2,7 @@
 #include "agent/http.h"
 
 #include <curl/curl.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <strings.h>
@@ -112,6 +113,13 @@ static int http_is_stopped(void *userdata _unused_, curl_off_t dltotal _unused_,
 	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
 }
 
+/* A child shall not have our connections. */
+static int http_take_socket(void *userdata _unused_, curl_socket_t fd,
+			    curlsocktype purpose _unused_)
+{
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
+}
+
 static CURLcode http_set_up(struct http *h, const char *url)
 {
 	CURL *c = h->curl;
@@ -145,6 +153,7 @@ static CURLcode http_set_up(struct http *h, const char *url)
 	SET(CURLOPT_WRITEDATA, h);
 	SET(CURLOPT_HEADERFUNCTION, http_take_header);
 	SET(CURLOPT_HEADERDATA, h);
+	SET(CURLOPT_SOCKOPTFUNCTION, http_take_socket);
 	SET(CURLOPT_XFERINFOFUNCTION, http_is_stopped);
 	SET(CURLOPT_NOPROGRESS, 0L);
 #undef SET

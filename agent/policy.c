@@ -13,6 +13,7 @@
 
 #define SECOND NSEC_PER_SEC
 #define DAY (86400 * SECOND)
+#define INTERVAL_MIN (100 * NSEC_PER_MSEC)
 
 /*
  * https:// alone, and no user, query or fragment: names are appended to a URL, and it is shown in
@@ -96,6 +97,12 @@ static int policy_check(const struct policy *p, const char *path, struct error *
 		return error_set(err, -EINVAL, "%s: the key %s is missing", path, missing);
 	if (!p->certificate != !p->key)
 		return error_set(err, -EINVAL, "%s: [tls] has a certificate or a key alone", path);
+	if (p->interval_ns < INTERVAL_MIN)
+		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
+	/* It would wait forever. */
+	if (p->result_max > p->bytes_a_day || p->result_max > p->spool_max)
+		return error_set(err, -EINVAL, "%s: result_max exceeds bytes_a_day or spool_max",
+				 path);
 	return 0;
 }
 

@@ -120,7 +120,7 @@ _Noreturn static void recorder_exec(const struct recorder *r, const char *const 
 				    const char *const *environment, int null_fd, int out_fd,
 				    uint64_t size_max, pid_t parent)
 {
-	/* Ends a file that grows beyond it, however tracectl came to write it. */
+	/* Of the reports. A capture is written by the daemon's exporter, within spool_max. */
 	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
 	sigset_t none;
 

@@ -62,14 +62,21 @@ static void spool_add_size(const struct spool_entry *entry, void *data)
 	*(uint64_t *)data += entry->size;
 }
 
+struct spool_search {
+	struct spool_entry *best;
+	const char *after;
+};
+
 static void spool_keep_first(const struct spool_entry *entry, void *data)
 {
-	struct spool_entry *first = data;
+	const struct spool_search *search = data;
+	struct spool_entry *best = search->best;
 
-	if (first->name[0] && strcmp(first->name, entry->name) <= 0)
+	if (strcmp(entry->name, search->after) <= 0 ||
+	    (best->name[0] && strcmp(best->name, entry->name) <= 0))
 		return;
-	*first = *entry;
-	first->remote = first->name + SERIAL_LEN + 1;
+	*best = *entry;
+	best->remote = best->name + SERIAL_LEN + 1;
 }
 
 int spool_open(struct spool *ret, int state_fd, struct error *err)
@@ -118,7 +125,7 @@ static void spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 	struct spool_entry first;
 
 	while (size > max || s->bytes > max - size) {
-		if (spool_first(s, &first) <= 0)
+		if (spool_next(s, "", &first) <= 0)
 			return;
 		spool_remove(s, &first);
 		s->dropped++;
@@ -152,13 +159,16 @@ int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, c
 	return r < 0 ? error_errno(err, r, FOLDER) : 0;
 }
 
-int spool_first(struct spool *s, struct spool_entry *ret)
+int spool_next(struct spool *s, const char *after, struct spool_entry *ret)
 {
+	struct spool_search search = { .best = ret, .after = after };
 	int r;
 
 	*ret = (struct spool_entry){ 0 };
-	r = spool_walk(s, spool_keep_first, ret);
-	return r < 0 ? r : ret->name[0] != '\0';
+	r = spool_walk(s, spool_keep_first, &search);
+	if (r < 0 || ret->name[0] || !*after)
+		return r < 0 ? r : ret->name[0] != '\0';
+	return spool_next(s, "", ret);
 }
 
 int spool_open_entry(const struct spool *s, const struct spool_entry *entry)

@@ -34,8 +34,11 @@ void spool_close(struct spool *spool);
  */
 int spool_add(struct spool *spool, int from_fd, const char *name, uint64_t serial,
 	      const char *suffix, uint64_t max, struct error *err);
-/* The oldest file. 0: there is none. */
-int spool_first(struct spool *spool, struct spool_entry *ret);
+/*
+ * The oldest file behind the one named `after`, or else the oldest of all. after: "" or the name of
+ * an entry. 0: there is no file.
+ */
+int spool_next(struct spool *spool, const char *after, struct spool_entry *ret);
 /* For reading. */
 int spool_open_entry(const struct spool *spool, const struct spool_entry *entry);
 void spool_remove(struct spool *spool, const struct spool_entry *entry);

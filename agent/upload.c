@@ -94,7 +94,7 @@ int upload_next(struct upload *u, struct http *http, const struct policy *policy
 {
 	struct http_reply reply = { 0 };
 	struct spool_entry entry;
-	int r = spool_first(spool, &entry);
+	int r = spool_next(spool, u->failed, &entry);
 
 	if (r <= 0)
 		return r < 0 ? error_errno(err, r, "spool") : 0;
@@ -105,12 +105,14 @@ int upload_next(struct upload *u, struct http *http, const struct policy *policy
 	r = upload_one(u, http, policy, spool, &entry, state, &reply, err);
 	if (r < 0) {
 		u->failures++;
+		strcpy(u->failed, entry.name);
 		backoff_failed(&u->backoff, now_ns(CLOCK_BOOTTIME),
 			       MIN(policy->interval_ns, FIRST_RETRY_NS), reply.retry_after_s);
 		return r;
 	}
 	u->done++;
 	u->backoff = (struct backoff){ 0 };
+	u->failed[0] = '\0';
 	spool_remove(spool, &entry);
 	return 1;
 }

@@ -3,6 +3,8 @@
  * Sends the results of the spool, the oldest first, each to
  * PREFIX/fleet=FLEET/order=SERIAL/board=ID/HASH.SUFFIX. A file leaves the spool only when the store
  * answers a HEAD with its length. The same answer before a PUT means that it is there already.
+ * After a failure the next file has its turn, so that one which the store refuses does not hold up
+ * others.
  */
 #pragma once
 
@@ -12,6 +14,7 @@
 #include "agent/state.h"
 
 struct upload {
+	char failed[SPOOL_NAME_MAX]; /* the file that failed last; empty: none */
 	struct backoff backoff;
 	uint64_t done, failures;
 	uint64_t present;     /* was there already */

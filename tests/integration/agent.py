@@ -281,6 +281,19 @@ def a_store_that_lies(test):
         settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
 
 
+def one_result_is_refused(test):
+    """It holds up no other."""
+    with fleet(test, results="/partly") as (store, agent):
+        store.start()
+        agent.start()
+        for serial in (7, 8):
+            store.publish(store.sign(order(serial)))
+            agent.says(f"recorded order {serial}")
+        settled("order 8", lambda: list(store.dir.glob("www/partly/*/order=8/*/*.json")))
+        settled("more tries", lambda: store.requests("HEAD", "order=7").count(403) >= 2)
+        check([name[:20] for name in agent.waiting()] == [f"{7:020}"], agent.waiting())
+
+
 def quotas_hold(test):
     with fleet(test) as (store, agent):
         text = agent.config.read_text().replace("captures = yes", "uploads_a_day = 1\norders_a_day = 2")
@@ -368,7 +381,7 @@ def main():
     test = Test("agent")
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, killed_before_the_upload,
-                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, quotas_hold, a_busy_server,
+                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, one_result_is_refused, quotas_hold, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -39,6 +39,11 @@ http {{
             if ($request_method = PUT) {{ return 201; }}
             return 404;
         }}
+        location /partly/ {{
+            location ~ order=7/ {{ return 403; }}
+            dav_methods PUT;
+            create_full_put_path on;
+        }}
         location /busy {{ add_header Retry-After 600 always; return 429; }}
         location /moved {{ return 302 /orders/doors; }}
     }}

@@ -179,6 +179,8 @@ static void a_policy_with_a_mistake_is_refused(void **state _unused_)
 		POLICY "[limits]\nevents = sched\n",
 		POLICY "[limits]\nevents = sched:sched_switc?\n",
 		POLICY "[limits]\nbytes_a_day = 5\n",
+		POLICY "[limits]\nbytes_a_day = 15M\n",
+		"[orders]\ninterval = 1ms\n" POLICY,
 		POLICY "[board]\nid = door-18\n",
 		POLICY "[tls]\nca = relative\n",
 		POLICY "[tls]\nkey = /k\n",

@@ -123,10 +123,10 @@ static void add(struct spool *s, const char *text, uint64_t serial, uint64_t max
 static void the_spool_gives_the_oldest_first(void **state _unused_)
 {
 	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
-	struct spool_entry entry, again;
+	struct spool_entry entry, again, third;
 
 	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
-	assert_int_equal(spool_first(&s, &entry), 0);
+	assert_int_equal(spool_next(&s, "", &entry), 0);
 	add(&s, "ten bytes.", 10, 1000, 0);
 	add(&s, "nine byt.", 9, 1000, 0);
 	assert_int_equal(s.bytes, 19);
@@ -135,17 +135,21 @@ static void the_spool_gives_the_oldest_first(void **state _unused_)
 	put_text("spool/notes.txt", "x");
 	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
 	assert_int_equal(s.bytes, 19);
-	assert_int_equal(spool_first(&s, &entry), 1);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
 	assert_int_equal(entry.serial, 9);
 	assert_int_equal(entry.size, 9);
 	/* b2sum -l 256 */
 	assert_string_equal(entry.remote, NINE_BYTES_B2 ".json");
 	/* The same content has the same name. */
 	add(&s, "nine byt.", 9, 1000, 0);
-	assert_int_equal(spool_first(&s, &again), 1);
+	assert_int_equal(spool_next(&s, "", &again), 1);
 	assert_string_equal(again.name, entry.name);
+	assert_int_equal(spool_next(&s, entry.name, &again), 1);
+	assert_int_equal(again.serial, 10);
+	assert_int_equal(spool_next(&s, again.name, &third), 1);
+	assert_int_equal(third.serial, 9);
 	spool_remove(&s, &entry);
-	assert_int_equal(spool_first(&s, &entry), 1);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
 	assert_int_equal(entry.serial, 10);
 	assert_int_equal(s.bytes, 10);
 }
@@ -161,7 +165,7 @@ static void a_full_spool_drops_the_oldest(void **state _unused_)
 	add(&s, "ten bytes3", 3, 25, 0);
 	assert_int_equal(s.dropped, 1);
 	assert_int_equal(s.bytes, 20);
-	assert_int_equal(spool_first(&s, &entry), 1);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
 	assert_int_equal(entry.serial, 2);
 	/* One that can never fit takes nobody's place. */
 	add(&s, "more than five and twenty bytes", 4, 25, -EFBIG);
