@@ -19,7 +19,7 @@ const HANDLERS = {
     cpu.since = t;
     if (next <= 0) return;
     const thread = this.thread(next);
-    if (!thread.name) thread.name = details.slice(arrow + 15, nextAt);
+    if (!thread.name) thread.name = own(details.slice(arrow + 15, nextAt));
     thread.enter(t, State.RUNNING);
     thread.cpu = cpu;
   },
@@ -36,7 +36,7 @@ const HANDLERS = {
     if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
     else if (letter === 'E') thread.nest.end(t, Kind.MARK);
     else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
-    else if (letter === 'S') this.asyncBegin(t, +pid, name, value, index);
+    else if (letter === 'S') this.asyncBegin(t, +pid, own(name), value, index);
     else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
     else thread.nest.list.push(t, t, this.intern(details), index);
   },
