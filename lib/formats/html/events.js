@@ -22,7 +22,7 @@ const HANDLERS = {
     cpu.since = t;
     if (next <= 0) return;
     const thread = this.thread(next);
-    if (!thread.name) thread.name = details.slice(nameAt, nextAt);
+    if (!thread.name) thread.name = own(details.slice(nameAt, nextAt));
     thread.enter(t, State.RUNNING);
     thread.cpu = cpu;
   },
@@ -39,7 +39,7 @@ const HANDLERS = {
     if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
     else if (letter === 'E') thread.nest.end(t, Kind.MARK);
     else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
-    else if (letter === 'S') this.asyncBegin(t, +pid, name, value, index);
+    else if (letter === 'S') this.asyncBegin(t, +pid, own(name), value, index);
     else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
     else thread.nest.list.push(t, t, this.intern(details), index);
   },

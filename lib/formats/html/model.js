@@ -20,7 +20,7 @@ class Thread {
     this.cpu = null; // the one on which it ran last
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
-    this.state = new Column(Uint8Array);
+    this.state = new Column(Uint16Array);
     this.wakes = new Column(Uint32Array); // events that wake this thread
     this.samples = new SampleColumns();
   }
@@ -82,8 +82,9 @@ class Process {
 
 class Model {
   constructor() {
-    this.text = new TextBlock();
-    this.more = new TextBlock();
+    const packer = new TextPacker(SOURCE_PIECE);
+    this.text = new TextBlock(packer);
+    this.more = new TextBlock(packer);
     this.section = ''; // the member that is being read
     this.aboutAt = -1;
     this.base = -1; // seconds; -1 before the first event
@@ -109,13 +110,14 @@ class Model {
     this.flows = new Flows();
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
-    this.handlers = new Map();
+    this.handlers = []; // by the number of an event's name
   }
 
   intern(name) {
     let id = this.nameIds.get(name);
     if (id === undefined) {
       id = this.names.length;
+      name = own(name);
       this.names.push(name);
       this.nameIds.set(name, id);
     }
@@ -143,7 +145,7 @@ class Model {
   counter(label, owner) {
     const key = `${owner} ${label}`;
     let counter = this.counters.get(key);
-    if (!counter) this.counters.set(key, (counter = new Counter(label, owner)));
+    if (!counter) this.counters.set(key, (counter = new Counter(own(label), owner)));
     return counter;
   }
 
@@ -277,29 +279,28 @@ class Model {
     if (colon < 0 || colon >= end) return false;
     if (this.base < 0) this.base = seconds;
     const t = (seconds - this.base) * 1e9 + (digits === 6 ? fraction * 1000 : fraction * 10 ** (9 - digits));
-    this.addEvent(s, t, start, at, comm, i, colon, end, tid, pid, cpu);
+    this.addEvent(s, t, start, at, comm, this.intern(s.slice(i, colon)), colon, end, tid, pid, cpu);
     return true;
   }
 
-  addEvent(s, t, start, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
+  addEvent(s, t, start, at, comm, name, colon, end, tid, pid, cpuNumber) {
     const index = this.time.length;
-    const name = s.slice(nameAt, colon);
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
     this.see(t);
     this.time.push(t);
     this.offset.push(start + at);
     this.cpuOf.push(cpuNumber);
-    this.eventName.push(this.intern(name));
+    this.eventName.push(name);
     cpu.events.push(index);
     cpu.time.push(t);
     cpu.last = t;
     if (cpu.lossPending) this.endLoss(cpu, t);
     if (pid && !thread.pid) thread.pid = pid;
-    if (!thread.name) thread.name = restore(s.slice(at, comm).trim());
-    let handler = this.handlers.get(name);
-    if (handler === undefined) this.handlers.set(name, (handler = findHandler(name)));
-    if (handler) handler.call(this, {t, index, cpu, thread, name, details: restore(s.slice(colon + 2, end))});
+    if (!thread.name) thread.name = own(restore(s.slice(at, comm).trim()));
+    let handler = this.handlers[name];
+    if (handler === undefined) handler = this.handlers[name] = findHandler(this.names[name]);
+    if (handler) handler.call(this, {t, index, cpu, thread, details: restore(s.slice(colon + 2, end))});
   }
 
   // Asynchronous slices of one name or category share a row.
@@ -550,6 +551,11 @@ class Model {
 // Removes the backslash that keeps the browser from ending the block at this text.
 function restore(text) {
   return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
+}
+
+// Returns a copy of a part of a text. A browser's own part keeps the whole text in memory.
+function own(part) {
+  return ` ${part}`.slice(1);
 }
 
 function isDigit(c) {
