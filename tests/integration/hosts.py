@@ -18,6 +18,7 @@ import time
 
 from harness import PATIENCE_S, Result, Test, check, need, settled
 from html import blocks, restored
+from perfetto_decode import Decoder
 from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
@@ -305,6 +306,51 @@ def clock_drifts(test):
     same_kernel(test, relay(test, "--offset", 0.3, "--drift", 80, "--jitter", 1), 0.3, 80)
 
 
+MARKS = """
+import time, traced
+until = time.monotonic() + 4
+i = 0
+while time.monotonic() < until:
+    traced.instant(f"mark {i}")
+    i += 1
+    time.sleep(0.01)
+"""
+
+
+def marks_and_samples(test):
+    """They are moved as the machine's events are."""
+    offset_s = 0.4
+    env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent), PYTHONPATH=str(test.source / "python"),
+                           LD_LIBRARY_PATH=str(test.build / "libtraced"))
+    hosts = {"near": far(test), "other": relay(test, "--offset", offset_s)}
+    with subprocess.Popen(["/usr/bin/python3", "-c", MARKS], env=env) as program:
+        r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "--sample", "97hz", "--poll", "psi", "-o", "out.pftrace")
+        check(program.wait() == 0, "the program fails")
+    check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
+    need("no samples" not in r.err, r.err)
+    decoder = Decoder(test.dir, test.source)
+    packets, data = {0: [], 1: []}, (test.dir / "out.pftrace").read_bytes()
+    for _, packet in fields(data):
+        packets[dict(fields(packet)).get(98, 0)].append(decoder.trace.TracePacket.FromString(packet))
+    made = []
+    for label, of_machine in zip(hosts, packets.values()):
+        names, times, kinds = {}, {}, {}
+        for packet in of_machine:
+            names.update((n.iid, n.str.decode()) for n in packet.interned_data.event_names)
+            kinds.setdefault(packet.WhichOneof("data"), []).append(packet.timestamp)
+            if packet.HasField("track_event") and packet.track_event.name_iid in names:
+                times[names[packet.track_event.name_iid]] = packet.timestamp / 1e9
+        events = [e.timestamp for p in of_machine for e in p.ftrace_events.event]
+        for kind in ("perf_sample", "sys_stats"):
+            late = [ts for ts in kinds[kind] if not min(events) - 1e8 < ts < max(events) + 1e8]
+            check(not late, f"{len(late)} of {len(kinds[kind])} {kind} of {label} are outside of its events")
+        made.append({name: ts for name, ts in times.items() if name.startswith("mark ")})
+    apart = [made[1][name] - made[0][name] + offset_s for name in made[0] if name in made[1]]
+    check(len(apart) > 50, f"only {len(apart)} marks are in both: {[len(m) for m in made]}")
+    limit = sum(bounds(r).values()) / 1e6 + 2e-6
+    check(max(map(abs, apart)) <= limit, f"marks are {max(apart, key=abs):.6f} s apart, known within {limit:.6f} s")
+
+
 def eight(test):
     hosts = {f"h{i}": far(test) for i in range(8)}
     r = run(test, {n: h + " " * i for i, (n, h) in enumerate(hosts.items())}, "record", "-t", "500ms", "-o",
@@ -483,8 +529,8 @@ def by_ssh(test):
 def main():
     test = Test("hosts")
     for function in (one_host, machines, in_json, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered,
-                     clock_drifts, eight, one_fails, output_first, one_hangs, first_has_nothing, one_breaks, one_lies,
-                     interrupted, killed, without_ties, by_ssh):
+                     clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs, first_has_nothing,
+                     one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 
