@@ -192,6 +192,7 @@ struct sql_option {
 struct key_option {
 	const char *field;
 	const char *modifier; /* owned, "buckets=100"; NULL: none */
+	uint64_t bucket_ns;   /* not 0: the buckets were given as a time */
 };
 
 struct merge_option {
@@ -239,9 +240,11 @@ struct options {
 	struct word_list hists, vals; /* histograms, and values of one */
 	struct key_option *keys;
 	size_t key_count;
-	const char *lone_filter; /* a filter before any event; NULL: none */
-	uint32_t entries;	 /* of a histogram; 0: not given */
-	bool filter_is_probes;	 /* the next -f or --trigger is the last probe's, not the event's */
+	struct key_option lone_buckets; /* before any key; without a field */
+	bool counts_sql;		/* the last SQL is for a histogram alone */
+	const char *lone_filter;	/* a filter before any event; NULL: none */
+	uint32_t entries;		/* of a histogram; 0: not given */
+	bool filter_is_probes; /* the next -f or --trigger is the last probe's, not the event's */
 	struct trigger_option *triggers;
 	size_t trigger_count;
 	struct merge_option *merges;

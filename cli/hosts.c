@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "hosts.h"
 
+#include <poll.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 #include "hints.h"
+
+/* Between two looks whether a silent host has ended. */
+#define LOOK_MS 200
 
 /* They read and write no file here. record has a way of its own. */
 static const struct command *const far_commands[] = {
@@ -18,6 +23,66 @@ static bool command_is_far(const struct command *command)
 		if (far_commands[i] == command)
 			return true;
 	return false;
+}
+
+/* An output of a host on its way to ours. */
+struct passing {
+	int *fd;
+	FILE *to;
+	unsigned char last;
+};
+
+/*
+ * Whoever has the host could otherwise control the terminal. U+0080 to U+009F, which begin with
+ * 0xc2, are control characters, too.
+ */
+static void passing_tame(struct passing *p, unsigned char *piece, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = piece[i];
+
+		if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
+		    (p->last == 0xc2 && c >= 0x80 && c < 0xa0))
+			piece[i] = '?';
+		p->last = c;
+	}
+}
+
+static void passing_read(struct passing *p)
+{
+	unsigned char piece[4096];
+	ssize_t n = read(*p->fd, piece, sizeof(piece));
+
+	if (n < 0 && errno == EINTR)
+		return;
+	passing_tame(p, piece, (size_t)MAX(n, 0));
+	if (n <= 0 || fwrite(piece, 1, (size_t)n, p->to) != (size_t)n || fflush(p->to) != 0)
+		*p->fd = close_fd(*p->fd);
+}
+
+/* Passes on what the host prints, and waits for its end. Returns its status. */
+static int host_pass_on(struct host_process *p)
+{
+	struct passing passings[] = { { &p->out, stdout, 0 }, { &p->err, stderr, 0 } };
+	bool ended = false;
+
+	p->in = close_fd(p->in);
+	while (p->out >= 0 || p->err >= 0) {
+		struct pollfd fds[] = { { .fd = p->out, .events = POLLIN },
+					{ .fd = p->err, .events = POLLIN } };
+		int n = poll(fds, ARRAY_SIZE(fds), ended ? 0 : LOOK_MS);
+
+		/* A process that it left behind may hold the pipes. */
+		if (n == 0 && ended)
+			break;
+		ended = host_has_ended(p);
+		for (size_t i = 0; n > 0 && i < ARRAY_SIZE(fds); i++)
+			if (fds[i].revents)
+				passing_read(&passings[i]);
+	}
+	close_fd(p->out);
+	close_fd(p->err);
+	return host_wait(p);
 }
 
 /* One host after the other. Of several statuses the first that is not 0. */
@@ -38,13 +103,15 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
 	for (size_t i = 0; i < hosts->count; i++) {
 		struct host_process p;
+		int far_status;
 
 		if (hosts->count > 1)
 			printf("%s%s:\n", i ? "\n" : "", hosts->items[i].label);
 		fflush(stdout);
-		if (host_run(&p, hosts->items[i].spec, far, false, &err) < 0)
+		if (host_run(&p, hosts->items[i].spec, far, &err) < 0)
 			return cli_fail(&err);
-		status = status ?: host_wait(&p);
+		far_status = host_pass_on(&p);
+		status = status ?: far_status;
 	}
 	return status;
 }

@@ -248,6 +248,8 @@ static void far_end(struct hosts_recording *h, struct far *f)
 			 "the connection or the recorder ended with status %d: its part is "
 			 "incomplete",
 			 status);
+	else if (!f->bytes)
+		far_fail(f, "it sent no capture");
 	else if (!h->stop_ns && !h->own_end)
 		cli_warn("%s: it ended before the others", f->name->label);
 	f->state = FAR_ENDED;
@@ -498,7 +500,7 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 	}
 	for (size_t i = 0; i < h->count; i++) {
 		struct far *f = &h->far[i];
-		int r = host_run(&f->process, f->name->spec, words.items, true, err);
+		int r = host_run(&f->process, f->name->spec, words.items, err);
 
 		if (r < 0)
 			return r;
@@ -584,6 +586,7 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct export_format *format;
 	const char *out;
+	int r;
 
 	for (size_t i = 0; i < before->typed_count; i++)
 		if (vec_push(o.typed, o.typed_count, o.typed_cap, before->typed[i]) < 0)
@@ -603,6 +606,9 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	}
 	if (hosts->count > 1 && !format->recording && join_check(&o, out, &err) < 0)
 		return cli_usage(&err);
+	r = hosts_try_outputs(&o, hosts, out, format);
+	if (r)
+		return r;
 	h.own_end = o.command != NULL;
 	if (hosts_open(&h, hosts, &err) < 0 || hosts_loop(&h, &err) < 0)
 		return cli_fail(&err);

@@ -12,7 +12,6 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "confined.h"
-#include "destination.h"
 #include "formats/formats.h"
 #include "input.h"
 #include "trace/host_clock.h"
@@ -95,24 +94,29 @@ static int join_open_parts(struct join *j, struct error *err)
 /* The time of day that the common clock's time 0 is. False: unknown. */
 static bool join_find_wall(const struct join *j, const struct join_part *reference, int64_t *ret)
 {
-	const struct host_origin *o = reference ? &reference->origin : &j->parts[0].origin;
+	const struct host_origin *o = reference ? &reference->origin : NULL;
 
-	if (!o->wall_known)
+	for (size_t i = 0; !o && i < j->count; i++)
+		if (j->parts[i].origin.wall_known)
+			o = &j->parts[i].origin;
+	if (!o || !o->wall_known)
 		return false;
 	*ret = o->wall;
 	if (reference)
-		*ret -= (int64_t)(host_clock_apply(&o->clock, o->first) - o->first);
+		*ret = (int64_t)((uint64_t)o->wall -
+				 (host_clock_apply(&o->clock, o->first) - o->first));
 	return true;
 }
 
 static void part_place_by_wall(struct join_part *p, bool known, int64_t wall)
 {
+	const int64_t offset = (int64_t)((uint64_t)p->origin.wall - (uint64_t)wall);
+
 	if (!known || !p->origin.wall_known)
 		p->unplaced = "nothing ties its clock to the other machines'";
-	p->origin.clock = (struct host_clock){ .mult = UINT32_C(1) << 31,
-					       .shift = 31,
-					       .offset = p->origin.wall - wall,
-					       .by_wall = true };
+	p->origin.clock = (struct host_clock){
+		.mult = UINT32_C(1) << 31, .shift = 31, .offset = offset, .by_wall = true
+	};
 	snprintf(p->tie, sizeof(p->tie),
 		 "placed by the time of day of the machines: the error is unknown");
 }
@@ -328,6 +332,14 @@ static void join_deinit(struct join *j)
 	}
 }
 
+int join_check_destination(const struct destination *d, struct error *err)
+{
+	if (d->perfetto.compression == PERFETTO_PLAIN)
+		return 0;
+	error_set(err, -EINVAL, "--compress does not go with several machines");
+	return error_hint(err, "name the output .pftrace.gz");
+}
+
 int join_captures(const struct options *o, struct join_input *inputs, size_t count, const char *out)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -342,11 +354,8 @@ int join_captures(const struct options *o, struct join_input *inputs, size_t cou
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (dest.perfetto.compression != PERFETTO_PLAIN) {
-		error_set(&err, -EINVAL, "--compress does not go with several machines");
-		error_hint(&err, "name the output .pftrace.gz");
+	if (join_check_destination(&dest, &err) < 0)
 		return cli_usage(&err);
-	}
 	if (join_prepare(&j, inputs, count, &err) < 0)
 		return cli_fail(&err);
 	input_confine(dest.file.dir_fd);

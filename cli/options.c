@@ -15,6 +15,7 @@ void options_deinit(struct options *o)
 	free(o->sql);
 	for (size_t i = 0; i < o->key_count; i++)
 		free((char *)(uintptr_t)o->keys[i].modifier);
+	free((char *)(uintptr_t)o->lone_buckets.modifier);
 	free(o->keys);
 	free(o->hists.items);
 	free(o->vals.items);

@@ -13,6 +13,8 @@
 #define MULT_SHIFT 31
 /* 36 years; sums of such times do not overflow. */
 #define TIME_BITS 60
+/* The time of day may have more bits. */
+#define WALL_BITS 62
 /* A part has this length, or more, so that there are at most PARTS_MAX. */
 #define PART_NS (2 * NSEC_PER_SEC)
 #define PARTS_MAX 128
@@ -112,11 +114,12 @@ static void fit_line(struct host_clock *c, const struct host_tie *best, size_t c
 /*
  * The largest error of the line at time `at`, if it is linear over these ties. sign -1: the
  * smallest, negated. Any two ties bound it, by a line through the one's upper and the other's lower
- * end; so does each alone, by the largest drift.
+ * end; so does each alone, by the largest drift of the clock beside the line's own.
  */
 static double error_limit(const struct host_clock *c, const struct host_tie *ties, size_t count,
 			  uint64_t at, int sign)
 {
+	const double drift = HOST_DRIFT_MAX_PPM * 1e-6 + fabs(c->drift) * 1e-9;
 	double best = INFINITY;
 
 	for (size_t i = 0; i < count; i++) {
@@ -125,7 +128,7 @@ static double error_limit(const struct host_clock *c, const struct host_tie *tie
 			sign * (double)(int64_t)(ties[i].near - host_clock_apply(c, ties[i].far));
 		double top = miss + (double)ties[i].bound;
 
-		best = MIN(best, top + (far < 0 ? -far : far) * HOST_DRIFT_MAX_PPM * 1e-6);
+		best = MIN(best, top + fabs(far) * drift);
 		for (size_t k = 0; k < count; k++) {
 			double other = (double)(int64_t)(ties[i].far - ties[k].far);
 			double low = sign * (double)(int64_t)(ties[k].near -
@@ -199,7 +202,7 @@ int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t c
 	if (!count || from > to)
 		return -ENODATA;
 	for (size_t i = 0; i < count; i++)
-		if ((i && ties[i].far <= ties[i - 1].far) ||
+		if (ties[i].far <= (i ? ties[i - 1].far : 0) ||
 		    (ties[i].far | ties[i].near | ties[i].bound) >> TIME_BITS)
 			return -EBADMSG;
 	parts.length = MAX((to - from) / PARTS_MAX + 1, (uint64_t)PART_NS);
@@ -242,7 +245,8 @@ static void origin_take_clocks(struct host_origin *ret, const Traced__Capture__C
 
 		ret->first = MIN(ret->first, r->boot_before_ns);
 		ret->last = MAX(ret->last, r->boot_after_ns);
-		if (r->clock != CLOCK_REALTIME || ret->wall_known)
+		if (r->clock != CLOCK_REALTIME || ret->wall_known ||
+		    (r->value_ns | r->boot_before_ns) >> WALL_BITS)
 			continue;
 		ret->wall_known = true;
 		ret->wall = (int64_t)(r->value_ns - r->boot_before_ns);

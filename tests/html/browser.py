@@ -155,10 +155,22 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
         self.frame()
 
-    def picture(self, path):
+    def resize(self, width, height, mobile=False):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=mobile)
         self.frame()
-        with open(path, "wb") as file:
-            file.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
+        self.frame()
+
+    def leave(self):
+        """Goes to an empty page."""
+        self.call("Page.navigate", url="about:blank")
+
+    def download_to(self, folder):
+        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def picture(self):
+        """The window as a PNG."""
+        self.frame()
+        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
 
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **more)

@@ -2,6 +2,7 @@
 """Firefox without a screen, driven over a socket by its own protocol (Marionette): the part of
 browser.Browser that the tests of both browsers need."""
 
+import base64
 import json
 import os
 import pathlib
@@ -34,7 +35,8 @@ class Firefox:
         settings = "".join(f'user_pref("{name}", {json.dumps(value)});\n' for name, value in SETTINGS.items())
         folder = pathlib.Path(self.profile.name)
         (folder / "user.js").write_text(settings, "utf-8")
-        command = [program(), "--headless", "--marionette", "--no-remote", "--profile", self.profile.name, "about:blank"]
+        command = [program(), "--headless", "--marionette", "--remote-allow-system-access", "--no-remote",
+                   "--profile", self.profile.name, "about:blank"]
         self.process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                         stderr=subprocess.DEVNULL, env={**os.environ, "HOME": self.profile.name})
         self.socket = None
@@ -56,6 +58,24 @@ class Firefox:
         self.id = 0
         self.receive()
         self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {}})
+
+    def set(self, name, value):
+        """Changes a setting of the browser."""
+        kind = "Int" if isinstance(value, int) else "Char"
+        self.call("Marionette:SetContext", value="chrome")
+        try:
+            self.call("WebDriver:ExecuteScript", script=f"Services.prefs.set{kind}Pref(arguments[0], arguments[1])",
+                      args=[name, value])
+        finally:
+            self.call("Marionette:SetContext", value="content")
+
+    def dark(self, on):
+        self.set("layout.css.prefers-color-scheme.content-override", 0 if on else 1)
+        self.frame()
+
+    def download_to(self, folder):
+        self.set("browser.download.folderList", 2)
+        self.set("browser.download.dir", str(folder))
 
     def fit(self, width, height):
         """The window's size includes its frame."""
@@ -83,7 +103,7 @@ class Firefox:
     def ask(self, expression):
         """An expression's value; waits if it is a promise."""
         script = ("const done = arguments[arguments.length - 1]; new Promise((resolve) => resolve("
-                  f"{expression})).then((v) => done([v === undefined ? null : v]), (e) => done(String(e)));")
+                  f"({expression}))).then((v) => done([v === undefined ? null : v]), (e) => done(String(e)));")
         value = self.call("WebDriver:ExecuteAsyncScript", script=script, args=[], sandbox=None, newSandbox=False)["value"]
         if isinstance(value, str):
             raise RuntimeError(f"{expression}: {value}")
@@ -105,6 +125,20 @@ class Firefox:
     def frame(self):
         self.ask("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
+    def resize(self, width, height):
+        self.fit(width, height)
+        self.frame()
+        self.frame()
+
+    def leave(self):
+        """Goes to an empty page."""
+        self.call("WebDriver:Navigate", url="about:blank")
+
+    def picture(self):
+        """The window as a PNG."""
+        self.frame()
+        return base64.b64decode(self.call("WebDriver:TakeScreenshot", full=False, hash=False)["value"])
+
     def act(self, *actions):
         self.call("WebDriver:PerformActions", actions=list(actions))
 
@@ -122,6 +156,10 @@ class Firefox:
     @staticmethod
     def move(x, y):
         return {"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}
+
+    def mouse(self, kind, x, y):
+        assert kind == "Moved"
+        self.pointer(self.move(x, y))
 
     def click(self, x, y):
         self.pointer(self.move(x, y), {"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0})

@@ -3,6 +3,10 @@
 """in_firefox.py BUILD_DIRECTORY [CASE...]: the page in Firefox without a screen; 77 where there is none."""
 
 import answers
+import form
+import packed
+import pictures
+import sums
 from browser import run_cases
 from firefox import Firefox, program
 from viewer import CANVAS_COLOURS, equal
@@ -30,4 +34,5 @@ def foreign_script(test, browser):
 if __name__ == "__main__":
     if program() is None:
         skip("needs firefox-esr")
-    run_cases("firefox", [painted, foreign_script, *answers.CASES], Firefox)
+    run_cases("firefox", [painted, foreign_script, *answers.CASES, *form.CASES, *sums.CASES, *packed.CASES,
+                          *pictures.CASES], Firefox)

@@ -61,4 +61,6 @@ def measure(path):
                 v.show(v.whole.from + s * 0.3, v.whole.from + s * (0.3 + {part})); }})()""")
             browser.frame()
             between, scripts = frame_times(browser, action)
-            print(f"  {name:10}  a frame: {spell(between)}; of it scripts: {spell(scripts)}", flush=True)
+            cpu = browser.frames(f"traceViewer.{action}", FRAMES)[:3]
+            print(f"  {name:10}  a frame: {spell(between)}; of it scripts: {spell(scripts)}; CPU time of scripts, main thread, "
+                  f"all processes: {', '.join(f'{ms:.1f}' for ms in cpu)} ms", flush=True)

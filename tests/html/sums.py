@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """sums.py BUILD_DIRECTORY [CASE...]: sums, samples and moments in the page of a trace, compared with what tracectl says
-of the same recording; in Chromium without a screen; 77 where there is none."""
+of the same recording; in Chromium without a screen; 77 where there is none. in_firefox.py runs it, too."""
 
+import base64
 import collections
 import json
 import random
 import re
+import shutil
 import subprocess
 
-from browser import run_cases
+from browser import Browser, run_cases
 from harness import check
 from viewer import LINES, equal, page_of, page_with
 
@@ -122,7 +124,7 @@ def drawn_and_searched(browser, weights):
     browser.frame()
     drawn = browser.ask(f"{flame}.drawn.map((d) => [d.node.depth, d.x, d.width])")
     check(len(drawn) > 30 and drawn[0][1] == 0, f"{len(drawn)} functions are drawn")
-    browser.ask(f"{flame}.input.value = 'f1'; {flame}.input.dispatchEvent(new Event('input'))")
+    browser.ask(f"{flame}.input.value = 'f1', {flame}.input.dispatchEvent(new Event('input'))")
     found = browser.ask(f"{flame}.found.textContent")
     total = browser.ask("""traceViewer.sums.samples.groups.reduce((sum, g) => sum + [...g.frames].reduce((n, [f, s]) =>
         n + (traceViewer.model.frames.stack(f).some((i) => traceViewer.model.frames.name[i].includes('f1')) ? s.weight : 0), 0), 0)""")
@@ -237,7 +239,8 @@ def moments(test, browser):
     name = "größer, 100 % & <b>#</b>"
     browser.ask(f"(() => {{ const i = document.querySelector('#moments input'); i.value = {json.dumps(name)}; i.dispatchEvent(new Event('change')); }})()")
     select(browser, "{from: 3e6, to: 5e6, top: 20, bottom: 60}")
-    browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    if isinstance(browser, Browser):
+        browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
     browser.key("c")
     browser.ask("new Promise((done) => setTimeout(done, 100))")
     says = browser.ask("traceViewer.moments.toast.innerText")
@@ -246,14 +249,14 @@ def moments(test, browser):
     was = browser.ask(SEEN)
     equal([round(t) for t in was["view"]], [2000000, 9000000], "the view")
     # Without a load between, and with one.
-    browser.call("Page.navigate", url="about:blank")
+    browser.leave()
     browser.open(link[len("file://"):])
     browser.ask("new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })")
     now = browser.ask(SEEN)
     equal(now, was, "after a load of the link")
     equal(now["moments"][0][1], name, "the name")
     for broken in ("#v=1&m=x,y&m=5&s=1,2", "#v=a,b&m=%E0%A4%A,%&s=9,1,1,1", "#" + "m=1," * 9999):
-        browser.ask(f"location.hash = {json.dumps(broken)}; new Promise((done) => setTimeout(done, 50))")
+        browser.ask(f"location.hash = {json.dumps(broken)}, new Promise((done) => setTimeout(done, 50))")
     equal(browser.ask("traceViewer.moments.all.length") <= 26, True, "moments of a broken link")
     equal(browser.said, [], "the browser complains")
 
@@ -264,18 +267,50 @@ SEEN = """(() => { const v = traceViewer, p = v.painter, s = v.selection, f = v.
         selection: s && [s.from, s.to, s.top, s.bottom].map(Math.round)}; })()"""
 
 
-def picture_of_the_view(test, browser):
-    """`p` saves a PNG with the pixels of the page."""
-    browser.open(page_with(test, LINES))
-    browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(test.dir))
+# Compares two PNGs: the first is a part of the second, at a height. How many pixels differ, and their heights.
+SAME_PICTURE = """(async () => { const read = async (data) => { const image = new Image();
+        image.src = 'data:image/png;base64,' + data; await image.decode();
+        const c = new OffscreenCanvas(image.width, image.height).getContext('2d');
+        c.drawImage(image, 0, 0);
+        return [image, c]; };
+    const [[a, of], [, whole]] = [await read('%s'), await read('%s')];
+    const [p, q] = [of.getImageData(0, 0, a.width, a.height), whole.getImageData(0, %d, a.width, a.height)]
+        .map((d) => new Uint32Array(d.data.buffer));
+    const wrong = [...p.keys()].filter((i) => p[i] !== q[i]);
+    return [a.width, a.height, wrong.length, [...new Set(wrong.map((i) => Math.floor(i / a.width)))].slice(0, 9)]; })()"""
+
+
+def saved_picture(test, browser):
+    """The PNG that `p` saves."""
+    folder = test.dir / "pictures"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    browser.download_to(folder)
     browser.key("p")
     # Chromium packs a picture when it has nothing else to do.
     for _ in range(600):
-        files = list(test.dir.glob("*.png"))
-        if files:
+        files = [path for path in folder.iterdir() if path.suffix == ".png" and path.stat().st_size]
+        if files and not list(folder.glob("*.part")):
             break
         browser.ask("new Promise((done) => setTimeout(done, 50))")
-    check(len(files) == 1 and files[0].read_bytes().startswith(b"\x89PNG"), f"{files}")
+    check(len(files) == 1 and files[0].read_bytes().startswith(b"\x89PNG"), f"{list(folder.iterdir())}")
+    return files[0].read_bytes()
+
+
+def picture_of_the_view(test, browser):
+    """`p` saves a PNG with the pixels of the page: of the overview, the pinned rows and the others."""
+    browser.open(page_with(test, LINES))
+    top, width, height = browser.ask("""[traceViewer.head.canvas.getBoundingClientRect().top, traceViewer.scroll.clientWidth,
+        innerHeight].map(Math.round)""")
+    for pinned in (0, 3):
+        browser.ask(f"Array.from({{length: {pinned}}}, (_, i) => traceViewer.pin(traceViewer.rows.all[2 * i + 1])), "
+                    "traceViewer.moments.toast.hidden = true, 0")
+        browser.frame()
+        equal(browser.ask("traceViewer.pins.height > 0"), pinned > 0, "whether there are pinned rows")
+        seen = browser.picture()
+        saved = saved_picture(test, browser)
+        pictures = [base64.b64encode(data).decode() for data in (saved, seen)]
+        equal(browser.ask(SAME_PICTURE % (*pictures, top)), [width, height - top, 0, []], f"with {pinned} pinned rows")
     equal(browser.said, [], "the browser complains")
 
 
@@ -365,6 +400,7 @@ def seen_while_it_is_read(test, browser):
     check(all(f"\n{line}\n" in text for line in lines), f"{lines}")
 
 
+CASES = [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, pages, seen_while_it_is_read]
+
 if __name__ == "__main__":
-    run_cases("sums", [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, pages,
-                       seen_while_it_is_read])
+    run_cases("sums", CASES)

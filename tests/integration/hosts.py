@@ -99,9 +99,19 @@ def one_host(test):
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
     both = run(test, {"a": far(test), "b": far(test, "nice")}, "list", "clocks")
     check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+    twice = run(test, {"a": "exec:true", "b": "exec:true"}, "status")
+    check(twice.status == 2 and "called a and b" in twice.err, f"two names of one host: {twice}")
     for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    # A host cannot control the terminal.
+    tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
+                "status")
+    check(tamed.status == 4 and "\033" not in tamed.out + tamed.err and "\x9b" not in tamed.err
+          and "b\xe9\tc\n" in tamed.err and "\a" not in tamed.out, f"not tamed: {tamed}")
+    began = time.monotonic()
+    left = run(test, {"a": "exec:sleep 5 & echo begun; exit 0;"}, "status")
+    check(left.status == 0 and left.out == "begun\n" and time.monotonic() - began < 4, f"a process is left: {left}")
     failed = run(test, {"a": "exec:false"}, "status")
     check(failed.status == 1, f"a failure is no failure: {failed}")
     r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
@@ -329,6 +339,7 @@ def one_fails(test):
     for bad, why in (("exec:false", "before the start"), ("exec:no-such-program", "PATH"),
                      ("exec:echo rubbish; :", "no capture"),
                      ("exec:echo @armed >&2; cat /dev/zero; :", "no capture"),
+                     ('exec:echo @armed >&2; while read l; do test "$l" = stop && exit; done;', "no capture"),
                      ("exec:yes | head -c 10000000 >&2; exit 3; :", "left out")):
         hosts = {"good": far(test), "bad": bad}
         r = run(test, hosts, "record", "-t", "300ms", "-o", "out.txt")
@@ -340,6 +351,20 @@ def one_fails(test):
         check(r.status == 1 and not test.files(), f"{bad}, all required: {test.files()} {r}")
 
 
+def output_first(test):
+    """An output that cannot be written is refused before anything is recorded."""
+    host = {"a": "exec:touch started;"}
+    two = {**host, "b": "exec:touch started;:"}
+    for hosts, status, words in ((host, 1, ("-o", "absent/out.json")), (two, 1, ("-o", "absent/out.txt")),
+                                 (two, 1, ("-o", "absent/out.traced")), (host, 1, ("-o", "absent/out.traced")),
+                                 (host, 2, ("-o", "out.txt", "--generic", "yes")),
+                                 (two, 2, ("-o", "out.pftrace", "--compress", "zstd")),
+                                 (two, 2, ("-o", "-", "--format", "traced"))):
+        r = run(test, hosts, "record", "-t", "300ms", *words)
+        check(r.status == status and r.err, f"{words}: {r}")
+        check(not test.files(), f"{words}: {test.files()}")
+
+
 def one_hangs(test):
     r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :"}, "record", "-t", "300ms", "-o", "out.txt")
     check(r.status == 3 and "bad: it is not ready" in r.err, f"record: {r}")
@@ -349,6 +374,19 @@ def check_clean(test):
     """The far machine is as it was."""
     settled("no session is left", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
     settled("no recording is kept", lambda: not list(test.daemon.spool.glob("*.traced*")))
+
+
+def first_has_nothing(test):
+    """A first host whose capture has neither ties nor a time of day leaves the others theirs."""
+    empty = test.dir / "daemon" / "empty"
+    empty.write_bytes(b"\x89traced\n" + bytes(1000))
+    lies = f'exec:echo @armed >&2; cat {empty}; while read l; do test "$l" = stop && exit; done;'
+    mute = f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {test.dir}/daemon/one.traced;'
+    r = test.run("record", "-t", "300ms", "-o", empty.with_name("one.traced"))
+    check(r.status == 0, f"record: {r}")
+    r = run(test, {"bad": lies, "good": mute}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "left out: bad" in r.err, f"record: {r}")
+    check("good " in (test.dir / "out.txt").read_text(errors="replace"), "nothing of the good one")
 
 
 def one_breaks(test):
@@ -464,8 +502,9 @@ def by_ssh(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near,
-                     clock_is_another, clock_is_jittered, clock_drifts, eight, one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
+    for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
+                     clock_is_jittered, clock_drifts, eight, one_fails, output_first, one_hangs, first_has_nothing,
+                     one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

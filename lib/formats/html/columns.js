@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Columns of numbers, and the lanes of slices and the counters that consist of them.
 
-// A typed array that grows.
+// A typed array that grows. The page uses four types: with a fifth, engines make push() ten times slower.
 class Column {
   constructor(Type, room = 16) {
     this.data = new Type(room);

@@ -6,6 +6,8 @@ const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STO
 const STATE_NAMES = ['unknown', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
 const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
+// A task's name may have up to 15 characters of these, which is never all of them.
+const AFTER_NAME = /-(\d+) +\([ \d-]+\) +\[(\d+)\] +(?:(\S+) +)?\d+\.\d+: /;
 // An end event ends only slices of its own kind.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
@@ -18,7 +20,7 @@ class Thread {
     this.cpu = null; // the one on which it ran last
     this.nest = new Nest();
     this.stateStart = new Column(Float64Array);
-    this.state = new Column(Uint8Array);
+    this.state = new Column(Uint16Array);
     this.wakes = new Column(Uint32Array); // events that wake this thread
     this.samples = new SampleColumns();
   }
@@ -80,8 +82,9 @@ class Process {
 
 class Model {
   constructor() {
-    this.text = new TextBlock();
-    this.more = new TextBlock();
+    const packer = new TextPacker(SOURCE_PIECE);
+    this.text = new TextBlock(packer);
+    this.more = new TextBlock(packer);
     this.section = ''; // the member that is being read
     this.aboutAt = -1;
     this.base = -1; // seconds; -1 before the first event
@@ -107,13 +110,14 @@ class Model {
     this.flows = new Flows();
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
-    this.handlers = new Map();
+    this.handlers = []; // by the number of an event's name
   }
 
   intern(name) {
     let id = this.nameIds.get(name);
     if (id === undefined) {
       id = this.names.length;
+      name = own(name);
       this.names.push(name);
       this.nameIds.set(name, id);
     }
@@ -141,7 +145,7 @@ class Model {
   counter(label, owner) {
     const key = `${owner} ${label}`;
     let counter = this.counters.get(key);
-    if (!counter) this.counters.set(key, (counter = new Counter(label, owner)));
+    if (!counter) this.counters.set(key, (counter = new Counter(own(label), owner)));
     return counter;
   }
 
@@ -241,7 +245,7 @@ class Model {
     // A task's name may contain anything, but its column is 16 characters wide, or more with a machine's label.
     const i = at + 16;
     if (s.charCodeAt(i) === 45 && isDigit(s.charCodeAt(i + 1)) && this.readLineFrom(s, start, at, end, i)) return true;
-    const found = /-\d+ +\([ \d-]+\) +\[\d+\] /.exec(s.slice(at, end));
+    const found = AFTER_NAME.exec(s.slice(at, end));
     return found ? this.readLineFrom(s, start, at, end, at + found.index) : false;
   }
 
@@ -275,29 +279,28 @@ class Model {
     if (colon < 0 || colon >= end) return false;
     if (this.base < 0) this.base = seconds;
     const t = (seconds - this.base) * 1e9 + (digits === 6 ? fraction * 1000 : fraction * 10 ** (9 - digits));
-    this.addEvent(s, t, start, at, comm, i, colon, end, tid, pid, cpu);
+    this.addEvent(s, t, start, at, comm, this.intern(s.slice(i, colon)), colon, end, tid, pid, cpu);
     return true;
   }
 
-  addEvent(s, t, start, at, comm, nameAt, colon, end, tid, pid, cpuNumber) {
+  addEvent(s, t, start, at, comm, name, colon, end, tid, pid, cpuNumber) {
     const index = this.time.length;
-    const name = s.slice(nameAt, colon);
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
     this.see(t);
     this.time.push(t);
     this.offset.push(start + at);
     this.cpuOf.push(cpuNumber);
-    this.eventName.push(this.intern(name));
+    this.eventName.push(name);
     cpu.events.push(index);
     cpu.time.push(t);
     cpu.last = t;
     if (cpu.lossPending) this.endLoss(cpu, t);
     if (pid && !thread.pid) thread.pid = pid;
-    if (!thread.name) thread.name = restore(s.slice(at, comm).trim());
-    let handler = this.handlers.get(name);
-    if (handler === undefined) this.handlers.set(name, (handler = findHandler(name)));
-    if (handler) handler.call(this, {t, index, cpu, thread, name, details: restore(s.slice(colon + 2, end))});
+    if (!thread.name) thread.name = own(restore(s.slice(at, comm).trim()));
+    let handler = this.handlers[name];
+    if (handler === undefined) handler = this.handlers[name] = findHandler(this.names[name]);
+    if (handler) handler.call(this, {t, index, cpu, thread, details: restore(s.slice(colon + 2, end))});
   }
 
   // Asynchronous slices of one name or category share a row.
@@ -548,6 +551,11 @@ class Model {
 // Removes the backslash that keeps the browser from ending the block at this text.
 function restore(text) {
   return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
+}
+
+// Returns a copy of a part of a text. A browser's own part keeps the whole text in memory.
+function own(part) {
+  return ` ${part}`.slice(1);
 }
 
 function isDigit(c) {

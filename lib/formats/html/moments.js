@@ -145,13 +145,12 @@ class Moments {
     }
   }
 
-  // Saves the overview, the ruler and the rows as they are seen.
-  savePicture() {
-    const canvases = [this.viewer.head.canvas, this.viewer.pins.canvas, this.viewer.canvas].filter(
-      (c) => c.clientHeight,
-    );
+  // Returns a picture of the overview, the ruler and the rows as they are seen.
+  picture() {
+    const {head, pins, panel} = this.viewer;
+    const canvases = [head.canvas, ...(pins.height ? [pins.canvas] : []), panel.canvas];
     const height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
-    const picture = make('canvas', {width: this.viewer.canvas.width, height});
+    const picture = make('canvas', {width: panel.canvas.width, height});
     const c = picture.getContext('2d');
     this.viewer.paint();
     let y = 0;
@@ -159,7 +158,11 @@ class Moments {
       c.drawImage(canvas, 0, y);
       y += canvas.height;
     }
-    picture.toBlob((blob) => {
+    return picture;
+  }
+
+  savePicture() {
+    this.picture().toBlob((blob) => {
       const url = URL.createObjectURL(blob);
       const name = document.title.replace(/[^\w.-]+/g, '-');
       make('a', {href: url, download: `${name}.png`}).click();

@@ -41,7 +41,7 @@ class Preview {
       for (let i = 0; i < block.pieces.length && left > 0; i++) {
         const before = part.time.length + part.elements.length;
         // A generator yields now and then, so that the work can be ended.
-        for (const work = read(block.pieces[i], block.starts[i]); !work.next().done;)
+        for (const work = read(block.piece(i), block.starts[i]); !work.next().done;)
           if (part.time.length + part.elements.length - before > left) break;
         left -= part.time.length + part.elements.length - before;
       }

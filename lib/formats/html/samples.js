@@ -58,7 +58,7 @@ class SampleColumns {
   constructor() {
     this.time = new Column(Float64Array);
     this.ref = new Column(Int32Array);
-    this.cpu = new Column(Int16Array);
+    this.cpu = new Column(Int32Array);
     this.frame = new Column(Int32Array);
     this.weight = new Column(Float64Array);
     this.event = new Column(Uint32Array);

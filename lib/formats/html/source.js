@@ -4,11 +4,15 @@
 const SOURCE_PIECE = 1 << 20; // characters of one piece of text
 const READ_MS = 12; // at a time; the browser goes on loading in between
 const LOOK_MS = 8; // between two looks for more text
+// Characters of a block that stay as they are: an ordinary trace is not packed. Shorter pieces are not worth it.
+const PLAIN_MOST = 1 << 26;
+const PACKED_LEAST = 1 << 12;
 
-// A block's whole lines, in pieces. Its text is never copied.
+// A block's whole lines, in pieces. Of a long text all but its beginning is packed as it comes.
 class TextBlock {
-  constructor() {
-    this.pieces = [];
+  constructor(packer) {
+    this.packer = packer;
+    this.pieces = []; // texts, or packed bytes
     this.starts = []; // of the pieces, in characters of the block
     this.length = 0;
     this.rest = ''; // a line whose end is not here yet
@@ -35,9 +39,11 @@ class TextBlock {
   }
 
   put(piece) {
-    this.pieces.push(piece);
+    const {length} = piece;
+    const isPacked = this.length >= PLAIN_MOST && length >= PACKED_LEAST && length <= SOURCE_PIECE;
+    this.pieces.push(isPacked ? this.packer.pack(piece) : piece);
     this.starts.push(this.length);
-    this.length += piece.length;
+    this.length += length;
   }
 
   // At the block's end: an incomplete line is one, too.
@@ -58,10 +64,15 @@ class TextBlock {
     return low - 1;
   }
 
+  piece(i) {
+    const piece = this.pieces[i];
+    return typeof piece === 'string' ? piece : this.packer.unpack(piece);
+  }
+
   slice(from, to = this.length) {
     let text = '';
     for (let i = Math.max(0, this.pieceAt(from)); i < this.pieces.length && this.starts[i] < to; i++)
-      text += this.pieces[i].slice(Math.max(0, from - this.starts[i]), to - this.starts[i]);
+      text += this.piece(i).slice(Math.max(0, from - this.starts[i]), to - this.starts[i]);
     return text;
   }
 
@@ -69,8 +80,9 @@ class TextBlock {
   line(at) {
     const i = this.pieceAt(at);
     if (i < 0) return '';
-    const end = this.pieces[i].indexOf('\n', at - this.starts[i]);
-    return this.pieces[i].slice(at - this.starts[i], end < 0 ? undefined : end);
+    const piece = this.piece(i);
+    const end = piece.indexOf('\n', at - this.starts[i]);
+    return piece.slice(at - this.starts[i], end < 0 ? undefined : end);
   }
 }
 
@@ -126,8 +138,8 @@ class Source {
   async read() {
     const {model} = this;
     for (const block of this.blocks) {
-      for (const {pieces, starts} = block.text; block.done < pieces.length; block.done++) {
-        const [piece, start] = [pieces[block.done], starts[block.done]];
+      for (const {text} = block; block.done < text.pieces.length; block.done++) {
+        const [piece, start] = [text.piece(block.done), text.starts[block.done]];
         await this.work(block.isText ? model.readText(piece, start) : model.readMore(piece, start));
       }
       if (!block.ended) return;

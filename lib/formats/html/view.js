@@ -28,13 +28,12 @@ function shades(below, color) {
   });
 }
 
-function fromHsl(h, s, l) {
-  const f = (n) => {
-    const k = (n + h / 30) % 12;
-    return Math.round(255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
-  };
-  return pack(f(0), f(8), f(4));
-}
+// Colours of slices. Any two differ for people who see two kinds of colours, too; texts on them can be read.
+const PALETTE = {
+  light:
+    '#82968c #1ed2fa #f0c878 #c8e6c8 #b482b4 #4696e6 #c88246 #b4be82 #96bebe #aae6fa #f0e6aa #5aa06e'.split(' '),
+  dark: '#3c3c32 #006e96 #8c5a14 #1e501e #502846 #143278 #641e00 #786446 #64646e #3c5096 #8c3250 #78326e'.split(' '),
+};
 
 class Theme {
   constructor(dark) {
@@ -44,12 +43,7 @@ class Theme {
       this[name] = read(`--${name}`);
     const toPixel = (hex) => pack(...[1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16)));
     this.backPixel = toPixel(read('--back'));
-    this.palette = [];
-    for (let i = 0; i < 24; i++) {
-      const hue = (i * 137.508 + 20) % 360;
-      const color = dark ? fromHsl(hue, 0.38, i % 2 ? 0.4 : 0.34) : fromHsl(hue, 0.55, i % 2 ? 0.78 : 0.72);
-      this.palette.push(shades(this.backPixel, color));
-    }
+    this.palette = PALETTE[dark ? 'dark' : 'light'].map((hex) => shades(this.backPixel, toPixel(hex)));
     this.tickShades = shades(this.backPixel, toPixel(read('--tick')));
     // Each state's colour, mixed with that of running. An exited thread has the background's colour.
     this.states = ['unknown', 'running', 'runnable', 'sleeping', 'blocked', 'stopped', 'back'].map((name) =>
@@ -59,7 +53,7 @@ class Theme {
 
   // A number has the same colour in every row.
   shadesOf(n) {
-    return this.palette[(Math.imul(n + 1, 0x9e3779b1) >>> 16) % 24];
+    return this.palette[(Math.imul(n + 1, 0x9e3779b1) >>> 16) % this.palette.length];
   }
 }
 

@@ -42,7 +42,7 @@ class Viewer {
     this.failed = ''; // why the trace can't be shown
     this.steps = [];
     this.arrows = [];
-    this.tools = {tellElement: (ref) => tellElement(this.model, ref), bucketFrom}; // for tests
+    this.tools = {tellElement: (ref) => tellElement(this.model, ref), bucketFrom, TextPacker}; // for tests
   }
 
   async start() {

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A file for Prometheus' node_exporter, if the policy names one. */
+#pragma once
+
+#include "agent/agent.h"
+
+/* Writes it, if that is due. */
+void metrics_tick(struct agent *agent);
+/* up: the agent goes on. */
+void metrics_write(struct agent *agent, bool up);
