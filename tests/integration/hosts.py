@@ -41,8 +41,8 @@ def command_line(test, hosts, *words):
     return [str(test.tracectl), "--socket", str(test.daemon.socket), *labels, *map(str, words)]
 
 
-def run(test, hosts, *words, timeout=PATIENCE_S):
-    done = subprocess.run(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
+def run(test, hosts, *words, timeout=PATIENCE_S, env=None):
+    done = subprocess.run(command_line(test, hosts, *words), cwd=test.dir, env=env or test.environment(),
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     return Result(done.returncode, done.stdout, done.stderr)
 
@@ -219,6 +219,26 @@ def in_json(test):
     check(len(wrong) > 20, f"only {len(wrong)} events are in both")
     limit = sum(known.values()) / 1e6 + 2e-6
     check(max(map(abs, wrong)) <= limit, f"{max(map(abs, wrong)) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+
+
+def marks_are_moved(test):
+    """Marks and samples are where the kernel's events of their threads are, on each machine's clock."""
+    (test.dir / "app.py").write_text(PROGRAM)
+    r = run(test, {"left": far(test), "right": relay(test, "--offset", 0.4, "--drift", 80)}, "record", "-e", "sched",
+            "--sample", "199", "-o", "out.json", "--", "python3", "app.py", env=run_env(test))
+    check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
+    trace = json.loads((test.dir / "out.json").read_text())
+    for label, host in hosts_of(trace, ["left", "right"]).items():
+        times = {}
+        for _, pid, _, _, at, _ in own_lines(trace["systemTraceEvents"], host):
+            times.setdefault(pid, []).append(at)
+        ran = {pid: (min(all_) - 0.02, max(all_) + 0.02) for pid, all_ in times.items()}
+        for kind, found in (("marks", elements(trace, host, "BEXisf")),
+                            ("samples", [s for s in trace["samples"] if s["tid"] // RANGE == host["first_pid"] // RANGE])):
+            own = [(e["tid"] - host["first_pid"], e["ts"] / 1e6) for e in found]
+            own = [(tid, at) for tid, at in own if tid in ran]
+            wrong = [(tid, at, ran[tid]) for tid, at in own if not ran[tid][0] <= at <= ran[tid][1]]
+            check(len(own) > 3 and not wrong, f"{label}: {len(own)} {kind}, elsewhere: {wrong[:3]}")
 
 
 def same_as_alone(test):
@@ -713,8 +733,8 @@ def pushed_cut(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, in_json, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered,
-                     clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs, first_has_nothing,
+    for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
+                     clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs, first_has_nothing,
                      one_breaks, one_lies, interrupted, killed, without_ties, by_ssh, pushed, pushed_alone,
                      pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
