@@ -320,6 +320,29 @@ static void what_a_session_records_is_clipped(void **state)
 	client_close(&alice);
 }
 
+/* Each snapshot has an exporter of its own. */
+static void few_snapshots_are_written_at_once(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client alice, root;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	start_ok(d, &alice, "a", false);
+	start_ok(d, &root, "r", false);
+	for (unsigned i = 0; i < LOOKS_MAX; i++)
+		tell(&alice, snapshot_request("a", "hang"), out);
+	assert_error(ask(d, &alice, snapshot_request("a", "hang"), out), EBUSY, "limit");
+	reply = ask(d, &root, snapshot_request("r", "stream"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	client_close(&alice);
+	client_close(&root);
+	close(out);
+}
+
 /* user_filter.c checks the filters. */
 static void filters_of_users_hide_addresses(void **state)
 {
@@ -653,6 +676,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(addresses_are_roots),
 		SERVICE_TEST(histograms_alone_are_a_users),
 		SERVICE_TEST(what_a_session_records_is_clipped),
+		SERVICE_TEST(few_snapshots_are_written_at_once),
 		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
 		SERVICE_TEST(sql_of_a_hostile_client_is_refused),
