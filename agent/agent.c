@@ -193,7 +193,7 @@ static void agent_step(struct agent *a)
 		agent_poll(a);
 	if (a->spool.bytes && now >= a->upload.backoff.next_ns)
 		agent_upload(a);
-	metrics_tick(a);
+	agent_metrics_tick(a);
 }
 
 static int agent_wait_ms(const struct agent *a)
@@ -262,6 +262,6 @@ int agent_run(struct agent *a, struct error *err)
 		agent_step(a);
 	}
 	recorder_stop(&a->recorder);
-	metrics_write(a, false);
+	agent_metrics_write(a, false);
 	return 0;
 }

@@ -5,6 +5,6 @@
 #include "agent/agent.h"
 
 /* Writes it, if that is due. */
-void metrics_tick(struct agent *agent);
+void agent_metrics_tick(struct agent *agent);
 /* up: the agent goes on. */
-void metrics_write(struct agent *agent, bool up);
+void agent_metrics_write(struct agent *agent, bool up);
