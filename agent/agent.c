@@ -17,7 +17,7 @@
 
 /* tracectl's exit status for a recording with a loss, which its results count. */
 #define STATUS_LOSSES 3
-#define WAIT_MAX_MS 10000
+#define WAIT_MAX_MS 3600000
 
 static void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err)
 {
@@ -200,6 +200,8 @@ static int agent_wait_ms(const struct agent *a)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME), next = now + WAIT_MAX_MS * NSEC_PER_MSEC;
 
+	if (a->policy.metrics)
+		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
 	if (a->has_order && !a->recorder.pid)
 		next = MIN(next, a->start_ns);
 	if (a->recorder.pid)

@@ -3,10 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/io.h"
 #include "base/log.h"
-
-#define INTERVAL_NS (10 * NSEC_PER_SEC)
 
 static void agent_metrics_put(struct buf *out, const char *name, const char *type, const char *help,
 			      uint64_t value)
@@ -84,6 +81,6 @@ void agent_metrics_write(struct agent *a, bool up)
 
 void agent_metrics_tick(struct agent *a)
 {
-	if (now_ns(CLOCK_BOOTTIME) - a->metrics_ns >= INTERVAL_NS)
+	if (now_ns(CLOCK_BOOTTIME) - a->metrics_ns >= METRICS_INTERVAL_NS)
 		agent_metrics_write(a, true);
 }

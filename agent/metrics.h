@@ -3,6 +3,9 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "base/io.h"
+
+#define METRICS_INTERVAL_NS (10 * NSEC_PER_SEC)
 
 /* Writes it, if that is due. */
 void agent_metrics_tick(struct agent *agent);
