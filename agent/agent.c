@@ -17,7 +17,7 @@
 
 /* tracectl's exit status for a recording with a loss, which its results count. */
 #define STATUS_LOSSES 3
-#define WAIT_MAX_MS 10000
+#define WAIT_MAX_MS 3600000
 
 static void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err)
 {
@@ -193,13 +193,15 @@ static void agent_step(struct agent *a)
 		agent_poll(a);
 	if (a->spool.bytes && now >= a->upload.backoff.next_ns)
 		agent_upload(a);
-	metrics_tick(a);
+	agent_metrics_tick(a);
 }
 
 static int agent_wait_ms(const struct agent *a)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME), next = now + WAIT_MAX_MS * NSEC_PER_MSEC;
 
+	if (a->policy.metrics)
+		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
 	if (a->has_order && !a->recorder.pid)
 		next = MIN(next, a->start_ns);
 	if (a->recorder.pid)
@@ -262,6 +264,6 @@ int agent_run(struct agent *a, struct error *err)
 		agent_step(a);
 	}
 	recorder_stop(&a->recorder);
-	metrics_write(a, false);
+	agent_metrics_write(a, false);
 	return 0;
 }

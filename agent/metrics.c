@@ -3,10 +3,7 @@
 
 #include <inttypes.h>
 
-#include "base/io.h"
 #include "base/log.h"
-
-#define INTERVAL_NS (10 * NSEC_PER_SEC)
 
 static void agent_metrics_put(struct buf *out, const char *name, const char *type, const char *help,
 			      uint64_t value)
@@ -66,7 +63,7 @@ static int agent_metrics_format(const struct agent *a, bool up, struct buf *out)
 	return buf_string(out) ? 0 : -ENOMEM;
 }
 
-void metrics_write(struct agent *a, bool up)
+void agent_metrics_write(struct agent *a, bool up)
 {
 	static struct log_limit limit = LOG_LIMIT_INIT;
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -82,8 +79,8 @@ void metrics_write(struct agent *a, bool up)
 		log_warning("can't write the metrics to %s: %s", a->policy.metrics, strerror(-r));
 }
 
-void metrics_tick(struct agent *a)
+void agent_metrics_tick(struct agent *a)
 {
-	if (now_ns(CLOCK_BOOTTIME) - a->metrics_ns >= INTERVAL_NS)
-		metrics_write(a, true);
+	if (now_ns(CLOCK_BOOTTIME) - a->metrics_ns >= METRICS_INTERVAL_NS)
+		agent_metrics_write(a, true);
 }

@@ -3,8 +3,11 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "base/io.h"
+
+#define METRICS_INTERVAL_NS (10 * NSEC_PER_SEC)
 
 /* Writes it, if that is due. */
-void metrics_tick(struct agent *agent);
+void agent_metrics_tick(struct agent *agent);
 /* up: the agent goes on. */
-void metrics_write(struct agent *agent, bool up);
+void agent_metrics_write(struct agent *agent, bool up);

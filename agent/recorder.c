@@ -18,7 +18,7 @@
 #define REPORTS "reports.json"
 #define CAPTURE "capture.traced"
 /* For setup, export and reports. */
-#define GRACE_NS (120 * NSEC_PER_SEC)
+#define GRACE_NS (600 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
 
 static void recorder_empty(const struct recorder *r)
@@ -120,7 +120,8 @@ _Noreturn static void recorder_exec(const struct recorder *r, const char *const 
 				    const char *const *environment, int null_fd, int out_fd,
 				    uint64_t size_max, pid_t parent)
 {
-	/* Of the reports. A capture is written by the daemon's exporter, within spool_max. */
+	/* This bounds the reports. A capture is written by the daemon's exporter, within spool_max.
+	 */
 	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
 	sigset_t none;
 
