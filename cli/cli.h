@@ -150,6 +150,7 @@ enum option_id {
 	OPT_HOSTS,
 	OPT_LABEL,
 	OPT_REQUIRE_ALL,
+	OPT_PUSH,
 	OPT_SOCKET,
 	OPT_VERSION,
 	OPT_HELP,
@@ -279,6 +280,8 @@ struct options {
 	bool json, quiet, help, version;
 	bool control;	  /* record: orders come on standard input */
 	bool require_all; /* of the hosts */
+	bool push;	  /* send them the program */
+	const char *push_from;
 	struct word_list hosts, host_files, labels;
 	struct typed_option *typed; /* owned; all, in their order */
 	size_t typed_count, typed_cap;
@@ -294,7 +297,7 @@ void options_deinit(struct options *o);
 struct option_spec {
 	char letter;	  /* 0: none */
 	const char *name; /* without dashes */
-	const char *arg;  /* name of its value in help; NULL: takes no value */
+	const char *arg;  /* name of its value in help; NULL: takes no value; "[=PATH]": it may */
 	const char *help;
 	enum option_group group;
 	enum completion complete;

@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "hints.h"
+#include "push.h"
 
 /* Between two looks whether a silent host has ended. */
 #define LOOK_MS 200
@@ -48,6 +49,12 @@ static void passing_tame(struct passing *p, unsigned char *piece, size_t len)
 	}
 }
 
+static bool passing_put(struct passing *p, unsigned char *piece, size_t len)
+{
+	passing_tame(p, piece, len);
+	return fwrite(piece, 1, len, p->to) == len && fflush(p->to) == 0;
+}
+
 static void passing_read(struct passing *p)
 {
 	unsigned char piece[4096];
@@ -55,8 +62,7 @@ static void passing_read(struct passing *p)
 
 	if (n < 0 && errno == EINTR)
 		return;
-	passing_tame(p, piece, (size_t)MAX(n, 0));
-	if (n <= 0 || fwrite(piece, 1, (size_t)n, p->to) != (size_t)n || fflush(p->to) != 0)
+	if (n <= 0 || !passing_put(p, piece, (size_t)n))
 		*p->fd = close_fd(*p->fd);
 }
 
@@ -85,16 +91,76 @@ static int host_pass_on(struct host_process *p)
 	return host_wait(p);
 }
 
+/* Reads a byte of the host's messages. False: there are no more. */
+static bool host_read_message(struct host_process *p, unsigned char *ret)
+{
+	struct pollfd fd = { .fd = p->err, .events = POLLIN };
+	bool ended;
+	int n;
+
+	do {
+		ended = host_has_ended(p);
+		n = poll(&fd, 1, ended ? 0 : LOOK_MS);
+	} while (n <= 0 && !ended);
+	return n > 0 && read(p->err, ret, 1) == 1;
+}
+
+/* Sends the program when the host asks for it. Passes on the messages before. */
+static int host_push(struct host_process *p, const struct options *o, struct error *err)
+{
+	_cleanup_(push_deinit) struct push push = PUSH_INIT(o);
+	struct passing others = { &p->err, stderr, 0 };
+	unsigned char line[128];
+	size_t len = 0;
+	int r = 0;
+
+	while (r == 0 && host_read_message(p, line + len)) {
+		unsigned char c = line[len++];
+
+		if (c != '\n' && len < sizeof(line))
+			continue;
+		line[len - 1] = '\0';
+		r = push_take_line(&push, (const char *)line, p->in, err);
+		line[len - 1] = c;
+		if (r == 0)
+			passing_put(&others, line, len);
+		len = 0;
+	}
+	passing_put(&others, line, len);
+	while (r >= 0 && push.fd >= 0)
+		r = push_go_on(&push, p->in, err);
+	return MIN(r, 0);
+}
+
+/* Returns the exit status of the command. */
+static int host_run_one(const struct options *o, const struct host_name *host, char **argv)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct host_process p;
+	int r = host_run(&p, host->spec, argv, &err), status;
+
+	if (r < 0)
+		return cli_fail(&err);
+	if (o->push)
+		r = host_push(&p, o, &err);
+	status = host_pass_on(&p);
+	if (r == 0 && o->push && push_explain(status))
+		r = error_set(&err, -ENOEXEC, "%s", push_explain(status));
+	return r < 0 ? cli_fail((error_prefix(&err, "%s", host->label), &err)) : status;
+}
+
 /* One host after the other. Of several statuses the first that is not 0. */
 static int hosts_run_each(const struct options *o, const struct host_list *hosts, int argc,
 			  char **argv)
 {
-	_cleanup_free_ char **far = calloc((size_t)argc + 4, sizeof(*far));
-	_cleanup_error_ struct error err = ERROR_INIT;
+	static const char *const push_words[] = { PUSH_WORDS };
+	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
 	int status = CLI_WHOLE, count = 0;
 
 	if (!far)
 		return CLI_FAILED;
+	for (size_t i = 0; o->push && i < ARRAY_SIZE(push_words); i++)
+		far[count++] = (char *)(uintptr_t)push_words[i];
 	far[count++] = (char *)"tracectl";
 	if (o->socket) {
 		far[count++] = (char *)"--socket";
@@ -102,16 +168,13 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
 	for (size_t i = 0; i < hosts->count; i++) {
-		struct host_process p;
-		int far_status;
+		int one;
 
 		if (hosts->count > 1)
 			printf("%s%s:\n", i ? "\n" : "", hosts->items[i].label);
 		fflush(stdout);
-		if (host_run(&p, hosts->items[i].spec, far, &err) < 0)
-			return cli_fail(&err);
-		far_status = host_pass_on(&p);
-		status = status ?: far_status;
+		one = host_run_one(o, &hosts->items[i], far);
+		status = status ?: one;
 	}
 	return status;
 }

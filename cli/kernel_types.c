@@ -67,8 +67,7 @@ int kernel_types_read(struct kernel_types *ret, const char *path)
 const struct btf_functions *kernel_types_of(const struct kernel_types *t, const char *module)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (module && t->items[i].name ? !strcmp(t->items[i].name, module)
-					       : !module && !t->items[i].name)
+		if (strcmp(t->items[i].name ?: "", module ?: "") == 0)
 			return t->items[i].functions;
 	return NULL;
 }

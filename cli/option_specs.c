@@ -176,6 +176,13 @@ DEFINE_SET_STRING(task)
 DEFINE_SET_FLAG(summary)
 
 /* '' is the top-level buffer of a trace.dat. */
+static int set_push(struct options *o, const char *value, struct error *err _unused_)
+{
+	o->push = true;
+	o->push_from = value;
+	return 0;
+}
+
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
 {
 	o->instance = value;
@@ -901,6 +908,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			GROUP_GENERAL, COMPLETE_NOTHING, add_label },
 	[OPT_REQUIRE_ALL] = { 0, "require-all", NULL, "record: fail if one of the hosts fails",
 			      GROUP_GENERAL, COMPLETE_NOTHING, set_require_all },
+	[OPT_PUSH] = { 0, "push", "[=PATH]",
+		       "send the hosts a program that runs the command, from PATH", GROUP_GENERAL,
+		       COMPLETE_FILE, set_push },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", GROUP_GENERAL, COMPLETE_NOTHING,

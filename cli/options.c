@@ -69,7 +69,9 @@ static void options_make_tables(struct getopt_tables *t, const struct command *c
 		}
 		t->longs[longs++] = (struct option){
 			.name = spec->name,
-			.has_arg = spec->arg ? required_argument : no_argument,
+			.has_arg = !spec->arg	       ? no_argument
+				   : *spec->arg == '[' ? optional_argument
+						       : required_argument,
 			.val = LONG_BASE + id,
 		};
 	}

@@ -169,7 +169,8 @@ int clock_map_of_recorded(struct clock_map *ret, const struct trace_info *info, 
 {
 	int r = clock_map_of(ret, info, clock);
 
-	if (r == 0 && ret->identity && clock == CLOCK_BOOTTIME)
+	/* Readings of other clocks are tied to BOOTTIME's, which are moved. */
+	if (clock == CLOCK_BOOTTIME)
 		ret->moved = info->moved;
 	return r;
 }
@@ -308,7 +309,7 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 
 	*ret_bound = 0;
 	if (map->moved)
-		return host_clock_apply(map->moved, from);
+		from = host_clock_apply(map->moved, from);
 	if (map->identity || !map->count)
 		return from;
 	low = lower_bound(i, map->count, map->points[i].from <= from);

@@ -71,10 +71,5 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err);
 int host_origin_append(int fd, const struct host_origin *origin, const struct host_tie *ties,
 		       size_t count, struct error *err);
 
-/* A time of CLOCK_BOOTTIME that was not loaded into info, moved as those in it. */
-static inline uint64_t trace_boot_time(const struct trace_info *info, uint64_t ns)
-{
-	return info->moved ? host_clock_apply(info->moved, ns) : ns;
-}
 /* Moves all times of a loaded stream. -EINVAL: its trace clock is not "boot". */
 int host_clock_move(const struct host_clock *c, struct trace_info *info, struct error *err);

@@ -18,6 +18,7 @@ import time
 
 from harness import PATIENCE_S, Result, Test, check, need, settled
 from html import blocks, restored
+from perfetto_decode import Decoder
 from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
@@ -325,6 +326,51 @@ def clock_drifts(test):
     same_kernel(test, relay(test, "--offset", 0.3, "--drift", 80, "--jitter", 1), 0.3, 80)
 
 
+MARKS = """
+import time, traced
+until = time.monotonic() + 4
+i = 0
+while time.monotonic() < until:
+    traced.instant(f"mark {i}")
+    i += 1
+    time.sleep(0.01)
+"""
+
+
+def marks_and_samples(test):
+    """They are moved as the machine's events are."""
+    offset_s = 0.4
+    env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent), PYTHONPATH=str(test.source / "python"),
+                           LD_LIBRARY_PATH=str(test.build / "libtraced"))
+    hosts = {"near": far(test), "other": relay(test, "--offset", offset_s)}
+    with subprocess.Popen(["/usr/bin/python3", "-c", MARKS], env=env) as program:
+        r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "--sample", "97hz", "--poll", "psi", "-o", "out.pftrace")
+        check(program.wait() == 0, "the program fails")
+    check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
+    need("no samples" not in r.err, r.err)
+    decoder = Decoder(test.dir, test.source)
+    packets, data = {0: [], 1: []}, (test.dir / "out.pftrace").read_bytes()
+    for _, packet in fields(data):
+        packets[dict(fields(packet)).get(98, 0)].append(decoder.trace.TracePacket.FromString(packet))
+    made = []
+    for label, of_machine in zip(hosts, packets.values()):
+        names, times, kinds = {}, {}, {}
+        for packet in of_machine:
+            names.update((n.iid, n.str.decode()) for n in packet.interned_data.event_names)
+            kinds.setdefault(packet.WhichOneof("data"), []).append(packet.timestamp)
+            if packet.HasField("track_event") and packet.track_event.name_iid in names:
+                times[names[packet.track_event.name_iid]] = packet.timestamp / 1e9
+        events = [e.timestamp for p in of_machine for e in p.ftrace_events.event]
+        for kind in ("perf_sample", "sys_stats"):
+            late = [ts for ts in kinds[kind] if not min(events) - 1e8 < ts < max(events) + 1e8]
+            check(not late, f"{len(late)} of {len(kinds[kind])} {kind} of {label} are outside of its events")
+        made.append({name: ts for name, ts in times.items() if name.startswith("mark ")})
+    apart = [made[1][name] - made[0][name] + offset_s for name in made[0] if name in made[1]]
+    check(len(apart) > 50, f"only {len(apart)} marks are in both: {[len(m) for m in made]}")
+    limit = sum(bounds(r).values()) / 1e6 + 2e-6
+    check(max(map(abs, apart)) <= limit, f"marks are {max(apart, key=abs):.6f} s apart, known within {limit:.6f} s")
+
+
 def eight(test):
     hosts = {f"h{i}": far(test) for i in range(8)}
     r = run(test, {n: h + " " * i for i, (n, h) in enumerate(hosts.items())}, "record", "-t", "500ms", "-o",
@@ -466,7 +512,8 @@ def by_ssh(test):
     (keys / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host\nAuthorizedKeysFile {keys}/user.pub\n"
         f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
-        f"SetEnv PATH={test.tracectl.parent}:/usr/bin:/bin\n")
+        f"SetEnv PATH={test.tracectl.parent}:/usr/bin:/bin TMPDIR={keys}/tmp\n")
+    (keys / "tmp").mkdir()
     (keys / "known").write_text(f"[127.0.0.1]:{port} " + (keys / "host.pub").read_text())
     # ssh reads its own options from a configuration; a wrapper names ours.
     wrapper = keys / "ssh"
@@ -484,9 +531,11 @@ def by_ssh(test):
             settled("sshd listens", answers)
             env = test.environment(PATH=f"{keys}:{os.environ['PATH']}")
             for words in (("-H", f"root@127.0.0.1:{port}", "status", "--json"),
+                          ("-H", f"root@127.0.0.1:{port}", push(test), "status", "--json"),
+                          ("-H", f"root@127.0.0.1:{port}", push(test), "record", "-t", "300ms", "-o", "pushed.txt"),
                           ("--label", f"board=root@[127.0.0.1]:{port}", "--label", f"here={far(test)}", "record", "-t",
                            "500ms", "-f", "prev_prio < 200", "-o", "out.txt")):
-                if "record" in words:
+                if "-f" in words:
                     at = words.index("-f")
                     words = (*words[:at], "-e", "sched:sched_switch", *words[at:])
                 done = subprocess.run([test.tracectl, "--socket", test.daemon.socket, *words], cwd=test.dir, env=env,
@@ -496,16 +545,199 @@ def by_ssh(test):
         finally:
             server.terminate()
             server.wait()
+    check(not list((keys / "tmp").iterdir()), f"left in TMPDIR: {list((keys / 'tmp').iterdir())}")
     seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
     check(seen == {"board", "here"}, f"hosts in the text: {seen}")
+
+
+# The shell script of cli/push.c uses no other tools.
+TOOLS = ("sh", "mktemp", "chmod", "rm", "uname", "head", "wc")
+SLOW_HEAD = """#!/usr/bin/python3
+import os, sys, time
+left = int(sys.argv[2])
+while left and (piece := os.read(0, min(left, 4096))):
+    os.write(1, piece)
+    left -= len(piece)
+    time.sleep(0.01)
+"""
+
+
+class Bare:
+    """A far side without tracectl: a few tools, and a temporary folder."""
+
+    def __init__(self, test, before="", name="bare", **tools):
+        self.dir = test.dir / "daemon" / name
+        self.tmp = self.dir / "tmp"
+        self.tools = self.dir / "tools"
+        for d in (self.tmp, self.tools):
+            d.mkdir(parents=True)
+        # Folders of the same name as those beside a program in a build tree.
+        profiles = self.tmp / "systemd" / "profiles"
+        profiles.mkdir(parents=True)
+        (profiles / "planted.profile").write_text("[profile]\nsummary = planted\nevents = sched\n")
+        for tool in TOOLS:
+            if tool in tools:
+                (self.tools / tool).write_text(tools[tool])
+                (self.tools / tool).chmod(0o755)
+            else:
+                (self.tools / tool).symlink_to(tools.get("all") or shutil.which(tool))
+        self.host = (f"exec:{before} env -u TRACED_DAEMON -u TRACED_PROFILES PATH={self.tools} "
+                     f"TMPDIR={self.tmp}")
+
+    def processes(self):
+        """The far processes that have the pushed file open, or run it."""
+        found = set()
+        for link in [*pathlib.Path("/proc").glob("[0-9]*/exe"), *pathlib.Path("/proc").glob("[0-9]*/fd/*")]:
+            try:
+                if os.readlink(link).startswith(f"{self.tmp}/tracectl."):
+                    found.add(link.parts[2])
+            except OSError:
+                pass
+        return found
+
+    def check_clean(self):
+        settled("no pushed program runs", lambda: not self.processes())
+        left = [p.name for p in self.tmp.iterdir()]
+        check(left == ["systemd"], f"left in the temporary folder: {left}")
+
+
+def push(test, path="cli/traced-multi"):
+    return f"--push={test.build / path}"
+
+
+def pushed(test):
+    busybox = shutil.which("busybox")
+    # A folder that runs nothing: the next one is used.
+    barred = "unshare -m --propagation private sh -c 'mount -t tmpfs -o noexec none {} && exec \"$@\"' sh"
+    bares = [Bare(test, name="system")]
+    if busybox:
+        bares.append(Bare(test, name="busybox", all=busybox))
+    bares.append(Bare(test, barred.format(test.dir / "daemon" / "noexec" / "tmp"), name="noexec"))
+    for bare in bares:
+        without = run(test, {"a": bare.host}, "status")
+        check(without.status == 127, f"tracectl is there: {without}")
+        status = run(test, {"a": bare.host}, push(test), "status", "--json")
+        check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
+        both = run(test, {"a": bare.host, "b": bare.host + " A=b"}, push(test), "list", "clocks")
+        check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+        r = run(test, {"a": bare.host}, push(test), "profiles")
+        check("planted" not in r.out, f"a profile from the temporary folder: {r}")
+        r = run(test, {"a": bare.host, "b": bare.host + " A=b"}, push(test), "record", "-t", "300ms", "-o", "out.txt")
+        seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+        check(r.status == 0 and seen == {"a", "b"}, f"hosts in the text: {seen} {r}")
+        failed = run(test, {"a": bare.host}, push(test), "cancel", "no-such-session")
+        check(failed.status == 1 and "no-such-session" in failed.err, f"a failure: {failed}")
+        bare.check_clean()
+
+
+def pushed_alone(test):
+    """As root, without a daemon; nothing else is changed there, neither."""
+    script = test.dir / "daemon" / "alone"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\nmount -t tmpfs none /run && mount -t tmpfs none /var/lib || exit\n\"$@\"\ns=$?\n"
+                      f"find /run /var/lib -mindepth 1 ! -path '/run/mount*' >{test.dir}/daemon/found\nexit $s\n")
+    bare = Bare(test, f"unshare -m --propagation private sh {script}")
+    labels = ("--label", f"a={bare.host}", push(test))
+    for words in (("-t", "300ms"), ("--", "/bin/sh", "-c", "ls -l /proc/self/fd; cat /proc/self/comm")):
+        done = subprocess.run([test.tracectl, "--socket", test.dir / "none", *labels, "record", "-o", "out.txt", *words],
+                              cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE_S, check=False)
+        r = Result(done.returncode, done.stdout, done.stderr)
+        check(r.status == 0 and "sched_switch" in (test.dir / "out.txt").read_text(errors="replace"), f"record: {r}")
+        check("deleted" not in r.err, f"the command has the program open: {r}")
+        found = (test.dir / "daemon" / "found").read_text()
+        check(not found, f"left there: {found}")
+        bare.check_clean()
+
+
+def pushed_unprivileged(test):
+    bare = Bare(test, "setpriv --reuid 65534 --regid 65534 --clear-groups")
+    bare.tmp.chmod(0o1777)
+    r = run(test, {"a": bare.host}, push(test), "--socket", test.dir / "none", "record", "-t", "1s", "-o", "out.txt")
+    check(r.status == 1 and "be root there" in r.err, f"record: {r}")
+    bare.check_clean()
+    check(not test.files(), f"files: {test.files()}")
+
+
+def pushed_refused(test):
+    r = test.run("--push", "status")
+    check(r.status == 2, f"no host: {r}")
+    empty = test.dir / "daemon" / "empty"
+    empty.mkdir()
+    for number, (machine, path, why) in enumerate((
+            ("mips", "cli/traced-multi", "no program for its machine, mips"),
+            ("../../../../etc/passwd", empty, "no program for its machine, ../.."),
+            ("", empty, "no program for its machine"),
+            ("aarch64", empty, "scripts/cross arm64"),
+            ("aarch64", "cli/traced-multi", "is no program for its machine, aarch64"),
+            ("x86_64\r", "cli/traced-multi", "no program for its machine"),
+            ("x86_64", "nowhere", "No such file"),
+            ("x86_64", "build.ninja", "is no program"))):
+        bare = Bare(test, name=f"bare{number}", uname=f"#!/bin/sh\nprintf '%s\\n' '{machine}'\n")
+        for words in (("status",), ("record", "-t", "300ms", "-o", "out.txt")):
+            r = run(test, {"a": bare.host}, push(test, path), *words)
+            check(r.status == 1 and why in r.err, f"'{machine}' {path}: {r}")
+            bare.check_clean()
+    nowhere = Bare(test, name="nowhere", mktemp="#!/bin/sh\nexit 1\n")
+    wrong = Bare(test, name="wrong", head="#!/bin/sh\nexit 1\n")
+    for bare, why in ((nowhere, "TMPDIR"), (wrong, "in part")):
+        for words in (("status",), ("record", "-t", "300ms", "-o", "out.txt")):
+            r = run(test, {"a": bare.host}, push(test), *words)
+            check(r.status == 1 and why in r.err, f"{why}: {r}")
+            bare.check_clean()
+    check(not test.files(), f"files: {test.files()}")
+
+
+def begin_pushed(test, bare, host=None):
+    return subprocess.Popen(command_line(test, {"a": host or bare.host}, push(test), "record", "-o", "out.txt"),
+                            cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def pushed_killed(test):
+    """Or interrupted: while the program is sent, and while it records."""
+    for number, how in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)):
+        slow = Bare(test, name=f"slow{number}", head=SLOW_HEAD)
+        p = begin_pushed(test, slow)
+        settled("the program is sent", slow.processes)
+        p.send_signal(how)
+        r = test.finish(p)
+        check(r.status != 0, f"{how}: {r}")
+        slow.check_clean()
+        bare = Bare(test, name=f"quick{number}")
+        p = begin_pushed(test, bare)
+        settled("it records", lambda: json.loads(test.run("status", "--json").out)["sessions"])
+        settled("and that counts", lambda: how == signal.SIGKILL or b"until Ctrl-C" in p.stderr.readline())
+        p.send_signal(how)
+        r = test.finish(p)
+        check((r.status == 0) == (how != signal.SIGKILL), f"{how}: {r}")
+        bare.check_clean()
+        check_clean(test)
+
+
+def pushed_cut(test):
+    bare = Bare(test, name="recording")
+    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut", "1", "--"])
+    p = begin_pushed(test, bare, f"exec:{way} {bare.host.removeprefix('exec:')}")
+    r = test.finish(p)
+    check(r.status == 3 and "incomplete" in r.err, f"while it records: {r}")
+    bare.check_clean()
+    check_clean(test)
+    slow = Bare(test, name="slow", head=SLOW_HEAD)
+    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut-early", "1", "--"])
+    p = begin_pushed(test, slow, f"exec:{way} {slow.host.removeprefix('exec:')}")
+    r = test.finish(p)
+    check(r.status == 1 and "before the start" in r.err, f"while the program is sent: {r}")
+    slow.check_clean()
 
 
 def main():
     test = Test("hosts")
     for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
-                     clock_is_jittered, clock_drifts, eight, one_fails, output_first, one_hangs, first_has_nothing,
-                     one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
-        test.case(function.__name__.replace("_", " "), function, daemon=True)
+                     clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs,
+                     first_has_nothing, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh, pushed,
+                     pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
+        test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
     test.end()
 
 

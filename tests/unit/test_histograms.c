@@ -156,6 +156,29 @@ static void what_counted_nothing_is_not_read_again(void **state)
 	end(&c);
 }
 
+/* A mark has an address of the kernel, which those who may count may not see. */
+static void nothing_of_a_ring_without_events_is_taken(void **state)
+{
+	struct fake_capture *f = *state;
+	struct ring_cpu cpu = { .reader = { .fd = STDIN_FILENO } };
+	struct ring ring = { .dir = -EBADF, .cpus = &cpu, .cpu_count = 1, .unread = true };
+	struct staging staging = STAGING_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_sync sync;
+	unsigned budget = 8;
+	struct capture c;
+
+	assert_int_equal(ring_drain_cpu(&ring, 0, &staging, &f->writer, &budget, true), 0);
+	assert_int_equal(budget, 8);
+	assert_int_equal(ring_count(&ring), 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_SUBBUFS, NULL, NULL), 0);
+	begin(&c, f);
+	c.run.running = c.setup.counts_only = true;
+	assert_int_equal(capture_mark(&c, "mark", &err), -EOPNOTSUPP);
+	assert_int_equal(capture_sync(&c, "id", &sync, &err), -EOPNOTSUPP);
+	end(&c);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_capture_setup, fake_capture_teardown)
@@ -167,6 +190,7 @@ int main(void)
 		TEST(followers_get_them_once_a_second),
 		TEST(a_recording_of_them_alone_takes_no_marks),
 		TEST(what_counted_nothing_is_not_read_again),
+		TEST(nothing_of_a_ring_without_events_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

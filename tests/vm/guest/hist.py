@@ -253,6 +253,8 @@ def killed_while_it_counts(test):
     process = test.start("hist", "-t", "60s", "--name", "x", "--sql", WAKEUP.format(""))
     settled("the event is made", lambda: (TRACEFS / "synthetic_events").read_text())
     time.sleep(2)
+    done = test.run("mark", "lost")
+    check(done.status == 1 and "takes no marks" in done.err, f"{done}")
     test.daemon.process.kill()
     test.daemon.process.wait()
     test.daemon.log.close()
@@ -333,11 +335,14 @@ def a_flight_recorder(test):
 
 
 def watched(test):
-    done = test.run("hist", "sched_switch", "--key", "next_comm", "--watch", "--batch", "-t", "12s", timeout=180)
-    tables = done.out.split("hist sched:sched_switch by next_comm\n")[1:]
-    check(done.status == 0 and len(tables) >= 3, f"{done}")
-    sums = [sum(int(n.replace(",", "")) for n in re.findall(r"^.{2,60}?  +([\d,]+)  +#*$", t, re.M)) for t in tables]
-    check(sums == sorted(sums) and sums[-1] > sums[0], f"{sums}")
+    for name, arguments in (("sched:sched_switch by next_comm", ["sched_switch", "--key", "next_comm"]),
+                            ("synthetic:sql1 by comm", ["--key", "comm", "--sql", WAKEUP.format("end.next_comm AS comm, ")])):
+        done = test.run("hist", *arguments, "--watch", "--batch", "-t", "12s", timeout=180)
+        tables = done.out.split(f"hist {name}\n")[1:]
+        check(done.status == 0 and len(tables) >= 3, f"{done}")
+        sums = [sum(int(n.replace(",", "")) for n in re.findall(r"^.{2,60}?  +([\d,]+)  +#*$", t, re.M)) for t in tables]
+        check(sums == sorted(sums) and sums[-1] > sums[0], f"{name}: {sums}")
+    synthetic_is_gone()
 
 
 def killed(test):
