@@ -708,6 +708,7 @@ def pushed_killed(test):
         p = begin_pushed(test, bare)
         settled("it records", lambda: json.loads(test.run("status", "--json").out)["sessions"])
         settled("and that counts", lambda: how == signal.SIGKILL or b"until Ctrl-C" in p.stderr.readline())
+        time.sleep(0.3)
         p.send_signal(how)
         r = test.finish(p)
         check((r.status == 0) == (how != signal.SIGKILL), f"{how}: {r}")
