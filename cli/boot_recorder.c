@@ -7,6 +7,7 @@
 #include "boot_loader.h"
 #include "daemon/capture/boot_ring.h"
 #include "daemon/service/boot_recorder.h"
+#include "daemon/service/folder.h"
 #include "daemon/service/spool.h"
 #include "document.h"
 

@@ -62,7 +62,7 @@ _Noreturn static void child_main(int go_fd, int exec_fd, char *const *argv)
 	_exit(127);
 }
 
-int child_spawn(struct child *c, char *const *argv, bool to_stderr, struct error *err)
+int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err)
 {
 	_cleanup_close_ int go_r = -EBADF, go_w = -EBADF, exec_r = -EBADF, exec_w = -EBADF;
 	int pair[2], r;

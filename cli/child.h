@@ -25,7 +25,7 @@ void child_reset_signals(void);
  * -ENOENT, -EACCES before the fork if there is no such program. to_stderr: connect its standard
  * output to our standard error (ours carries the trace).
  */
-int child_spawn(struct child *c, char *const *argv, bool to_stderr, struct error *err);
+int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err);
 /* Lets the child exec and waits for that. */
 int child_release(struct child *c, const char *name, struct error *err);
 /* True if it has ended; call after SIGCHLD. */

@@ -150,6 +150,7 @@ enum option_id {
 	OPT_HOSTS,
 	OPT_LABEL,
 	OPT_REQUIRE_ALL,
+	OPT_PUSH,
 	OPT_SOCKET,
 	OPT_VERSION,
 	OPT_HELP,
@@ -192,6 +193,7 @@ struct sql_option {
 struct key_option {
 	const char *field;
 	const char *modifier; /* owned, "buckets=100"; NULL: none */
+	uint64_t bucket_ns;   /* not 0: the buckets were given as a time */
 };
 
 struct merge_option {
@@ -239,9 +241,11 @@ struct options {
 	struct word_list hists, vals; /* histograms, and values of one */
 	struct key_option *keys;
 	size_t key_count;
-	const char *lone_filter; /* a filter before any event; NULL: none */
-	uint32_t entries;	 /* of a histogram; 0: not given */
-	bool filter_is_probes;	 /* the next -f or --trigger is the last probe's, not the event's */
+	struct key_option lone_buckets; /* before any key; without a field */
+	bool counts_sql;		/* the last SQL is for a histogram alone */
+	const char *lone_filter;	/* a filter before any event; NULL: none */
+	uint32_t entries;		/* of a histogram; 0: not given */
+	bool filter_is_probes; /* the next -f or --trigger is the last probe's, not the event's */
 	struct trigger_option *triggers;
 	size_t trigger_count;
 	struct merge_option *merges;
@@ -276,6 +280,8 @@ struct options {
 	bool json, quiet, help, version;
 	bool control;	  /* record: orders come on standard input */
 	bool require_all; /* of the hosts */
+	bool push;	  /* send them the program */
+	const char *push_from;
 	struct word_list hosts, host_files, labels;
 	struct typed_option *typed; /* owned; all, in their order */
 	size_t typed_count, typed_cap;
@@ -291,7 +297,7 @@ void options_deinit(struct options *o);
 struct option_spec {
 	char letter;	  /* 0: none */
 	const char *name; /* without dashes */
-	const char *arg;  /* name of its value in help; NULL: takes no value */
+	const char *arg;  /* name of its value in help; NULL: takes no value; "[=PATH]": it may */
 	const char *help;
 	enum option_group group;
 	enum completion complete;

@@ -26,7 +26,7 @@ bool command_takes(const struct command *command, int id)
 	if (command)
 		return command->options.has[id];
 	return id == OPT_VERSION || id == OPT_HOST || id == OPT_HOSTS || id == OPT_LABEL ||
-	       id == OPT_REQUIRE_ALL;
+	       id == OPT_REQUIRE_ALL || id == OPT_PUSH;
 }
 
 const struct command *command_find(const char *name)

@@ -199,7 +199,8 @@ static const struct option_spec *awaits_by_name(const char *word, const struct c
 	for (int id = 0; id < OPT_COUNT; id++) {
 		const struct option_spec *spec = &option_specs[id];
 
-		if (command_takes(command, id) && spec->arg && !strcmp(word, spec->name))
+		if (command_takes(command, id) && spec->arg && *spec->arg != '[' &&
+		    !strcmp(word, spec->name))
 			return spec;
 	}
 	return NULL;

@@ -7,6 +7,7 @@
 #include "document.h"
 #include "event_fields.h"
 #include "event_list.h"
+#include "kernel_types.h"
 #include "probe_places.h"
 
 static int events_from_daemon(struct event_list *list, struct error *err)
@@ -159,11 +160,11 @@ static int events_print_places(const struct tracefs *fs, const struct options *o
 		error_hint(&err, "sudo tracectl events --probe ...");
 		return cli_fail(&err);
 	}
-	if (probe_places_find(&p, fs, PROBE_PLACES_BTF, o->args, o->arg_count, &err) < 0)
+	if (probe_places_find(&p, fs, KERNEL_TYPES_DIR, o->args, o->arg_count, &err) < 0)
 		return cli_fail(&err);
 	if (p.untyped)
 		cli_warn("tracepoints and arguments are unknown: this kernel has "
-			 "no " PROBE_PLACES_BTF " (CONFIG_DEBUG_INFO_BTF)");
+			 "no " KERNEL_TYPES_DIR "/" KERNEL_TYPES_OWN " (CONFIG_DEBUG_INFO_BTF)");
 	if (o->json)
 		places_print_json(&p);
 	for (size_t i = 0; i < p.count && !o->json; i++) {

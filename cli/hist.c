@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "cli.h"
+#include "hist.h"
 
 /* No event comes into the ring buffers. */
 #define BUFFER_BYTES (64U << 10)
@@ -16,16 +16,14 @@ static void hist_put_list(const char *name, const struct word_list *words, struc
 		buf_printf(out, "%s%s", i ? "," : name, words->items[i]);
 }
 
-/* "sched_switch:keys=next_comm,next_pid.log2:vals=prev_state:size=4096 if next_prio < 100" */
-static void hist_put(const struct options *o, struct buf *out)
+void hist_put(const struct options *o, const char *event, const struct key_option *keys,
+	      size_t key_count, struct buf *out)
 {
-	buf_puts(out, o->args[0]);
-	for (size_t i = 0; i < o->key_count; i++) {
-		const struct key_option *key = &o->keys[i];
-
-		buf_printf(out, "%s%s", i ? "," : ":keys=", key->field);
-		if (key->modifier)
-			buf_printf(out, ".%s", key->modifier);
+	buf_puts(out, event);
+	for (size_t i = 0; i < key_count; i++) {
+		buf_printf(out, "%s%s", i ? "," : ":keys=", keys[i].field);
+		if (keys[i].modifier)
+			buf_printf(out, ".%s", keys[i].modifier);
 	}
 	hist_put_list(":vals=", &o->vals, out);
 	if (o->entries)
@@ -34,23 +32,41 @@ static void hist_put(const struct options *o, struct buf *out)
 		buf_printf(out, " if %s", o->lone_filter);
 }
 
+static int hist_check_event(const struct options *o, struct error *err)
+{
+	if (!o->arg_count != !!o->sql_count) {
+		error_set(err, -EINVAL, "%s",
+			  o->arg_count ? "hist: EVENT and --sql exclude each other"
+				       : "hist: there is no event to count");
+		return error_hint(err, "tracectl hist EVENT --key FIELD, or tracectl hist --sql "
+				       "'SELECT ...'");
+	}
+	if (o->sql_count)
+		return 0;
+	if (o->lone_buckets.modifier) {
+		error_set(err, -EINVAL, "--buckets has no key before it");
+		return error_hint(err, "--key latency --buckets 100us");
+	}
+	if (o->key_count)
+		return 0;
+	error_set(err, -EINVAL, "hist: there is no field to count by");
+	return error_hint(err,
+			  "tracectl hist %s --key FIELD; 'tracectl events -v %s' lists the fields",
+			  o->args[0], o->args[0]);
+}
+
 static int hist_check(const struct options *o, struct error *err)
 {
-	if (!o->key_count) {
-		error_set(err, -EINVAL, "hist: there is no field to count by");
-		return error_hint(err,
-				  "tracectl hist %s --key FIELD; 'tracectl events -v %s' lists "
-				  "the fields",
-				  o->args[0], o->args[0]);
-	}
-	if (o->watch && (o->json || o->csv || o->output)) {
+	int r = hist_check_event(o, err);
+
+	if (r == 0 && o->watch && (o->json || o->csv || o->output)) {
 		error_set(err, -EINVAL, "--watch and --%s exclude each other",
 			  o->json  ? "json"
 			  : o->csv ? "csv"
 				   : "output");
 		return error_hint(err, "give a time instead: -t 10s");
 	}
-	return 0;
+	return r;
 }
 
 static int hist_run(const struct options *o)
@@ -63,13 +79,16 @@ static int hist_run(const struct options *o)
 
 	if (hist_check(o, &err) < 0)
 		return cli_usage(&err);
-	hist_put(o, &text);
-	hist = buf_string(&text);
-	if (!hist) {
-		error_errno(&err, -ENOMEM, "hist");
-		return cli_fail(&err);
+	if (!o->sql_count) {
+		hist_put(o, o->args[0], o->keys, o->key_count, &text);
+		hist = buf_string(&text);
+		if (!hist) {
+			error_errno(&err, -ENOMEM, "hist");
+			return cli_fail(&err);
+		}
+		changed.hists = (struct word_list){ &hist, 1 };
 	}
-	changed.hists = (struct word_list){ &hist, 1 };
+	changed.counts_sql = o->sql_count;
 	changed.buffer_bytes = BUFFER_BYTES;
 	changed.args = (char *[]){ (char *)(uintptr_t)report, NULL };
 	changed.arg_count = 1;
@@ -82,24 +101,32 @@ static int hist_run(const struct options *o)
 
 const struct command command_hist = {
 	.name = "hist",
-	.synopsis = "EVENT --key FIELD [-t TIME] [--watch]",
+	.synopsis = "EVENT --key FIELD | --sql SELECT [-t TIME] [--watch]",
 	.summary = "count an event by its fields, in the kernel",
 	.text = "The kernel counts the events by the values of up to three fields, and adds up "
 		"the\n"
 		"numbers of --val. No event is recorded. It ends after TIME, or with Ctrl-C.\n"
 		"A field may have a modifier: .log2 .buckets=N .hex .sym .sym-offset .execname\n"
 		".syscall .usecs .stacktrace; a value: .hex .percent .graph.\n"
+		"--sql counts what SQL makes of two events: the selected fields, or those of "
+		"--key.\n"
+		"SQL of one event names keys, and values by CAST(FIELD AS _COUNTER_).\n"
 		"\n"
 		"  tracectl hist sched_switch --key next_comm -t 10s\n"
 		"  tracectl hist kmalloc --key bytes_req --buckets log2 --val bytes_alloc --watch\n"
-		"  tracectl hist sys_enter_read --key common_pid.execname --filter 'count > 4096'",
-	.options = OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
-			      OPTION(ENTRIES), OPTION(DURATION), OPTION(WATCH), OPTION(BATCH),
-			      OPTION(SORT), OPTION(TOP), OPTION(OUTPUT), OPTION(CSV), OPTION(JSON),
-			      OPTION(NAME), OPTION(QUIET)),
+		"  tracectl hist sys_enter_read --key common_pid.execname --filter 'count > 4096'\n"
+		"  tracectl hist --sql 'SELECT (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS "
+		"lat\n"
+		"    FROM sched_waking AS start JOIN sched_switch AS end\n"
+		"    ON start.pid = end.next_pid' --buckets log2 -t 10s",
+	.options =
+		OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
+			   OPTION(ENTRIES), OPTION(SQL), OPTION(AS), OPTION(DURATION),
+			   OPTION(WATCH), OPTION(BATCH), OPTION(SORT), OPTION(TOP), OPTION(OUTPUT),
+			   OPTION(CSV), OPTION(JSON), OPTION(NAME), OPTION(QUIET)),
 	.own = OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
 			  OPTION(ENTRIES)),
-	.args_min = 1,
+	.args_min = 0,
 	.args_max = 1,
 	.complete = COMPLETE_EVENT,
 	.run = hist_run,

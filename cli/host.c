@@ -81,10 +81,12 @@ static int host_add(struct host_list *l, const char *spec, const char *label, st
 		h = &l->items[l->count++];
 		*h = (struct host_name){ strdup(spec), NULL };
 	}
-	if (label) {
-		free(h->label);
-		h->label = strdup(label);
+	if (label && h->label && strcmp(h->label, label)) {
+		error_set(err, -EINVAL, "%s is called %s and %s", spec, h->label, label);
+		return error_hint(err, "name each host once");
 	}
+	if (label && !h->label)
+		h->label = strdup(label);
 	return h->spec && (!label || h->label) ? 0 : error_errno(err, -ENOMEM, "%s", spec);
 }
 
@@ -259,11 +261,10 @@ static int words_of(struct words *w, const char *spec, char *const *argv)
 _Noreturn static void host_main(const struct words *w, const int pipes[3])
 {
 	child_reset_signals();
-	for (int fd = 0; pipes && fd < 3; fd++)
+	for (int fd = 0; fd < 3; fd++)
 		dup2(pipes[fd], fd);
-	/* Ctrl-C ends the recording by an order; the way to the host stays. */
-	if (pipes)
-		signal(SIGINT, SIG_IGN);
+	/* Ctrl-C ends a recording by an order, and another command by the end of its pipes. */
+	signal(SIGINT, SIG_IGN);
 	execvp(w->items[0], (char *const *)w->items);
 	dprintf(STDERR_FILENO, "%s: %m\n", w->items[0]);
 	_exit(127);
@@ -283,20 +284,19 @@ static int host_pipes(int far[3], int near[3])
 	return 0;
 }
 
-int host_run(struct host_process *ret, const char *spec, char *const *argv, bool piped,
-	     struct error *err)
+int host_run(struct host_process *ret, const char *spec, char *const *argv, struct error *err)
 {
 	_cleanup_(words_deinit) struct words words = { 0 };
 	int far[3] = { -EBADF, -EBADF, -EBADF }, near[3] = { -EBADF, -EBADF, -EBADF };
 	int r = words_of(&words, spec, argv);
 
 	*ret = HOST_PROCESS_INIT;
-	if (r == 0 && piped)
+	if (r == 0)
 		r = host_pipes(far, near);
 	if (r == 0) {
 		ret->pid = fork();
 		if (ret->pid == 0)
-			host_main(&words, piped ? far : NULL);
+			host_main(&words, far);
 		r = ret->pid < 0 ? -errno : 0;
 	}
 	for (int i = 0; i < 3; i++)
@@ -313,19 +313,25 @@ int host_run(struct host_process *ret, const char *spec, char *const *argv, bool
 	return 0;
 }
 
-void host_end(struct host_process *p)
+bool host_has_ended(const struct host_process *p)
 {
 	siginfo_t info = { 0 };
+
+	return waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid;
+}
+
+void host_end(struct host_process *p)
+{
+	bool ended = false;
 
 	if (!p->pid)
 		return;
 	kill(p->pid, SIGTERM);
-	for (int i = 0; i < 50 && !info.si_pid; i++) {
+	for (int i = 0; i < 50 && !ended; i++) {
 		usleep(20000);
-		if (waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
-			break;
+		ended = host_has_ended(p);
 	}
-	if (!info.si_pid)
+	if (!ended)
 		kill(p->pid, SIGKILL);
 	host_wait(p);
 }

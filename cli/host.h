@@ -26,12 +26,13 @@ int host_list_init(struct host_list *ret, const struct options *o, struct error 
 
 struct host_process {
 	pid_t pid;	  /* 0: none */
-	int in, out, err; /* its standard input, output and error; -EBADF: ours */
+	int in, out, err; /* pipes: its standard input, output and error */
 };
 #define HOST_PROCESS_INIT ((struct host_process){ .in = -EBADF, .out = -EBADF, .err = -EBADF })
-/* Runs argv, NULL-terminated, on the host. piped: by three pipes; else by our own descriptors. */
-int host_run(struct host_process *ret, const char *spec, char *const *argv, bool piped,
-	     struct error *err);
+/* Runs argv, NULL-terminated, on the host. Ctrl-C does not end the way to it. */
+int host_run(struct host_process *ret, const char *spec, char *const *argv, struct error *err);
+/* Whether it has ended; host_wait() does not wait then. */
+bool host_has_ended(const struct host_process *p);
 /* Asks it to end; after a second it is killed. */
 void host_end(struct host_process *p);
 /* Waits for its end. Returns its status as a shell has it. */

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "hosts.h"
 
+#include <poll.h>
 #include <string.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 #include "hints.h"
+#include "push.h"
+
+/* Between two looks whether a silent host has ended. */
+#define LOOK_MS 200
 
 /* They read and write no file here. record has a way of its own. */
 static const struct command *const far_commands[] = {
@@ -20,16 +26,141 @@ static bool command_is_far(const struct command *command)
 	return false;
 }
 
+/* An output of a host on its way to ours. */
+struct passing {
+	int *fd;
+	FILE *to;
+	unsigned char last;
+};
+
+/*
+ * Whoever has the host could otherwise control the terminal. U+0080 to U+009F, which begin with
+ * 0xc2, are control characters, too.
+ */
+static void passing_tame(struct passing *p, unsigned char *piece, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = piece[i];
+
+		if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
+		    (p->last == 0xc2 && c >= 0x80 && c < 0xa0))
+			piece[i] = '?';
+		p->last = c;
+	}
+}
+
+static bool passing_put(struct passing *p, unsigned char *piece, size_t len)
+{
+	passing_tame(p, piece, len);
+	return fwrite(piece, 1, len, p->to) == len && fflush(p->to) == 0;
+}
+
+static void passing_read(struct passing *p)
+{
+	unsigned char piece[4096];
+	ssize_t n = read(*p->fd, piece, sizeof(piece));
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0 || !passing_put(p, piece, (size_t)n))
+		*p->fd = close_fd(*p->fd);
+}
+
+/* Passes on what the host prints, and waits for its end. Returns its status. */
+static int host_pass_on(struct host_process *p)
+{
+	struct passing passings[] = { { &p->out, stdout, 0 }, { &p->err, stderr, 0 } };
+	bool ended = false;
+
+	p->in = close_fd(p->in);
+	while (p->out >= 0 || p->err >= 0) {
+		struct pollfd fds[] = { { .fd = p->out, .events = POLLIN },
+					{ .fd = p->err, .events = POLLIN } };
+		int n = poll(fds, ARRAY_SIZE(fds), ended ? 0 : LOOK_MS);
+
+		/* A process that it left behind may hold the pipes. */
+		if (n == 0 && ended)
+			break;
+		ended = host_has_ended(p);
+		for (size_t i = 0; n > 0 && i < ARRAY_SIZE(fds); i++)
+			if (fds[i].revents)
+				passing_read(&passings[i]);
+	}
+	close_fd(p->out);
+	close_fd(p->err);
+	return host_wait(p);
+}
+
+/* Reads a byte of the host's messages. False: there are no more. */
+static bool host_read_message(struct host_process *p, unsigned char *ret)
+{
+	struct pollfd fd = { .fd = p->err, .events = POLLIN };
+	bool ended;
+	int n;
+
+	do {
+		ended = host_has_ended(p);
+		n = poll(&fd, 1, ended ? 0 : LOOK_MS);
+	} while (n <= 0 && !ended);
+	return n > 0 && read(p->err, ret, 1) == 1;
+}
+
+/* Sends the program when the host asks for it. Passes on the messages before. */
+static int host_push(struct host_process *p, const struct options *o, struct error *err)
+{
+	_cleanup_(push_deinit) struct push push = PUSH_INIT(o);
+	struct passing others = { &p->err, stderr, 0 };
+	unsigned char line[128];
+	size_t len = 0;
+	int r = 0;
+
+	while (r == 0 && host_read_message(p, line + len)) {
+		unsigned char c = line[len++];
+
+		if (c != '\n' && len < sizeof(line))
+			continue;
+		line[len - 1] = '\0';
+		r = push_take_line(&push, (const char *)line, p->in, err);
+		line[len - 1] = c;
+		if (r == 0)
+			passing_put(&others, line, len);
+		len = 0;
+	}
+	passing_put(&others, line, len);
+	while (r >= 0 && push.fd >= 0)
+		r = push_go_on(&push, p->in, err);
+	return MIN(r, 0);
+}
+
+/* Returns the exit status of the command. */
+static int host_run_one(const struct options *o, const struct host_name *host, char **argv)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct host_process p;
+	int r = host_run(&p, host->spec, argv, &err), status;
+
+	if (r < 0)
+		return cli_fail(&err);
+	if (o->push)
+		r = host_push(&p, o, &err);
+	status = host_pass_on(&p);
+	if (r == 0 && o->push && push_explain(status))
+		r = error_set(&err, -ENOEXEC, "%s", push_explain(status));
+	return r < 0 ? cli_fail((error_prefix(&err, "%s", host->label), &err)) : status;
+}
+
 /* One host after the other. Of several statuses the first that is not 0. */
 static int hosts_run_each(const struct options *o, const struct host_list *hosts, int argc,
 			  char **argv)
 {
-	_cleanup_free_ char **far = calloc((size_t)argc + 4, sizeof(*far));
-	_cleanup_error_ struct error err = ERROR_INIT;
+	static const char *const push_words[] = { PUSH_WORDS };
+	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
 	int status = CLI_WHOLE, count = 0;
 
 	if (!far)
 		return CLI_FAILED;
+	for (size_t i = 0; o->push && i < ARRAY_SIZE(push_words); i++)
+		far[count++] = (char *)(uintptr_t)push_words[i];
 	far[count++] = (char *)"tracectl";
 	if (o->socket) {
 		far[count++] = (char *)"--socket";
@@ -37,14 +168,13 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
 	for (size_t i = 0; i < hosts->count; i++) {
-		struct host_process p;
+		int one;
 
 		if (hosts->count > 1)
 			printf("%s%s:\n", i ? "\n" : "", hosts->items[i].label);
 		fflush(stdout);
-		if (host_run(&p, hosts->items[i].spec, far, false, &err) < 0)
-			return cli_fail(&err);
-		status = status ?: host_wait(&p);
+		one = host_run_one(o, &hosts->items[i], far);
+		status = status ?: one;
 	}
 	return status;
 }

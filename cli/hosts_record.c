@@ -25,10 +25,12 @@
 #include "hosts_write.h"
 #include "input.h"
 #include "join.h"
+#include "push.h"
 #include "trace/host_clock.h"
 
-/* A host that is not ready by then has failed. */
+/* A host that is not ready by then has failed; and one that gets its program. */
 #define ARM_NS (15 * NSEC_PER_SEC)
+#define PUSH_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
 /* Exchanges before the start, and the longest wait for them. */
@@ -54,6 +56,8 @@ struct far {
 	char line[LINE_BYTES];
 	size_t line_len;
 	unsigned messages;
+	struct push push;
+	uint64_t limit_ns;	     /* CLOCK_MONOTONIC; when it must be ready */
 	uint64_t armed_ns, heard_ns; /* CLOCK_MONOTONIC */
 	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
 	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
@@ -75,6 +79,7 @@ struct hosts_recording {
 
 static void far_close(struct far *f)
 {
+	push_deinit(&f->push);
 	f->process.in = close_fd(f->process.in);
 	f->process.out = close_fd(f->process.out);
 	f->process.err = close_fd(f->process.err);
@@ -157,11 +162,28 @@ static void far_take_clock(struct far *f, uint64_t number, uint64_t time)
 		far_fail(f, "out of memory");
 }
 
+/* line NULL: there is none. Returns whether the line is not for people. */
+static bool far_push(struct far *f, const char *line)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = line ? push_take_line(&f->push, line, f->process.in, &err)
+		     : push_go_on(&f->push, f->process.in, &err);
+
+	if (r > 0)
+		f->limit_ns = now() + PUSH_NS;
+	if (r < 0)
+		far_fail(f, "%s%s%s", err.message ?: "out of memory", err.hint ? "; " : "",
+			 err.hint ?: "");
+	return r != 0;
+}
+
 static void far_take_line(struct far *f, const char *line)
 {
 	uint64_t number, time;
 
-	if (!strcmp(line, "@armed") && f->state == FAR_ARMING) {
+	if (far_push(f, line))
+		return;
+	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && f->push.fd < 0) {
 		f->state = FAR_ARMED;
 		f->armed_ns = f->ask_at = now();
 	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64, &number, &time) == 2) {
@@ -239,8 +261,10 @@ static void far_end(struct hosts_recording *h, struct far *f)
 
 	f->process.in = close_fd(f->process.in);
 	status = host_wait(&f->process);
-	if (status == 127)
-		far_fail(f, "it did not start: is tracectl in its PATH?");
+	if (f->state < FAR_RECORDING && h->o->push && push_explain(status))
+		far_fail(f, "%s", push_explain(status));
+	else if (f->state < FAR_RECORDING && status == 127)
+		far_fail(f, "it did not start: is tracectl in its PATH? Or send it: --push");
 	else if (f->state < FAR_RECORDING)
 		far_fail(f, "it failed before the start (exit status %d)", status);
 	else if (status != CLI_WHOLE && status != CLI_MISSING && !h->own_end)
@@ -248,6 +272,8 @@ static void far_end(struct hosts_recording *h, struct far *f)
 			 "the connection or the recorder ended with status %d: its part is "
 			 "incomplete",
 			 status);
+	else if (!f->bytes)
+		far_fail(f, "it sent no capture");
 	else if (!h->stop_ns && !h->own_end)
 		cli_warn("%s: it ended before the others", f->name->label);
 	f->state = FAR_ENDED;
@@ -303,9 +329,9 @@ static bool hosts_try_go(struct hosts_recording *h)
 
 static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at)
 {
-	if (f->state == FAR_ARMING && at - h->began_ns > ARM_NS)
+	if (f->state == FAR_ARMING && at > f->limit_ns)
 		far_fail(f, "it is not ready after %" PRIu64 " s",
-			 (uint64_t)(ARM_NS / NSEC_PER_SEC));
+			 (uint64_t)((at - h->began_ns) / NSEC_PER_SEC));
 	if (h->stop_ns && at - f->heard_ns > SILENCE_NS)
 		far_fail(f, "it does not end: its part is incomplete");
 	if (f->failed)
@@ -363,34 +389,47 @@ static bool hosts_on_signal(struct hosts_recording *h)
 	return true;
 }
 
+/* Descriptors of a host: messages, capture, and the pipe for a program. */
+#define FAR_FDS 3
+
+static void far_poll(const struct far *f, struct pollfd *ret)
+{
+	ret[0] = (struct pollfd){ .fd = f->process.err, .events = POLLIN };
+	ret[1] = (struct pollfd){ .fd = f->process.out, .events = POLLIN };
+	ret[2] = (struct pollfd){ .fd = f->push.fd < 0 ? -1 : f->process.in, .events = POLLOUT };
+}
+
+static void far_move_data(struct far *f, const struct pollfd *ready, char *piece)
+{
+	if (ready[1].revents)
+		far_read_capture(f, piece);
+	if (ready[2].revents && f->push.fd >= 0)
+		far_push(f, NULL);
+}
+
 /* Returns 0 or -errno; -ECANCELED: the user gave up. */
 static int hosts_loop(struct hosts_recording *h, struct error *err)
 {
-	_cleanup_free_ struct pollfd *fds = calloc(1 + 2 * h->count, sizeof(*fds));
+	_cleanup_free_ struct pollfd *fds = calloc(1 + FAR_FDS * h->count, sizeof(*fds));
 	_cleanup_free_ char *piece = malloc(PIECE);
 
 	if (!fds || !piece)
 		return error_errno(err, -ENOMEM, "hosts");
 	while (hosts_check(h)) {
 		fds[0] = (struct pollfd){ .fd = h->signal_fd, .events = POLLIN };
-		for (size_t i = 0; i < h->count; i++) {
-			fds[1 + 2 * i] =
-				(struct pollfd){ .fd = h->far[i].process.err, .events = POLLIN };
-			fds[2 + 2 * i] =
-				(struct pollfd){ .fd = h->far[i].process.out, .events = POLLIN };
-		}
-		if (poll(fds, 1 + 2 * h->count, hosts_wait_ms(h)) < 0) {
+		for (size_t i = 0; i < h->count; i++)
+			far_poll(&h->far[i], fds + 1 + FAR_FDS * i);
+		if (poll(fds, 1 + FAR_FDS * h->count, hosts_wait_ms(h)) < 0) {
 			if (errno != EINTR)
 				return error_errno(err, -errno, "poll");
 			continue;
 		}
 		/* First the clocks: what is read later is late. */
 		for (size_t i = 0; i < h->count; i++)
-			if (fds[1 + 2 * i].revents)
+			if (fds[1 + FAR_FDS * i].revents)
 				far_read_lines(&h->far[i]);
 		for (size_t i = 0; i < h->count; i++)
-			if (fds[2 + 2 * i].revents)
-				far_read_capture(&h->far[i], piece);
+			far_move_data(&h->far[i], fds + 1 + FAR_FDS * i, piece);
 		if (fds[0].revents && !hosts_on_signal(h))
 			return h->go_ns ? 0 : error_set(err, -ECANCELED, "cancelled");
 	}
@@ -405,7 +444,7 @@ static bool option_stays(int id)
 				    OPT_TGID,	     OPT_FUNCTION_VIEW, OPT_JSON_ARRAY,
 				    OPT_VERBOSE,     OPT_QUIET,		OPT_JSON,
 				    OPT_HOST,	     OPT_HOSTS,		OPT_LABEL,
-				    OPT_REQUIRE_ALL, OPT_FAIL_ON_LOSS };
+				    OPT_REQUIRE_ALL, OPT_FAIL_ON_LOSS,	OPT_PUSH };
 
 	for (size_t i = 0; i < ARRAY_SIZE(near); i++)
 		if (near[i] == id)
@@ -441,11 +480,13 @@ static void far_words_deinit(struct far_words *w)
 
 static int far_words_init(struct far_words *w, const struct options *o)
 {
-	static const char *const first[] = { "tracectl", "record", "--control", "-q",
-					     "-o",	 "-",	   "--format",	"traced" };
+	static const char *const first[] = { PUSH_WORDS, "tracectl", "record",	 "--control", "-q",
+					     "-o",	 "-",	     "--format", "traced" };
+	static const char *const push_words[] = { PUSH_WORDS };
 	char *word;
 
-	for (size_t i = 0; i < ARRAY_SIZE(first) + o->typed_count; i++) {
+	for (size_t i = o->push ? 0 : ARRAY_SIZE(push_words);
+	     i < ARRAY_SIZE(first) + o->typed_count; i++) {
 		const struct typed_option *t =
 			i < ARRAY_SIZE(first) ? NULL : &o->typed[i - ARRAY_SIZE(first)];
 		const char *value = t && t->value ? t->value : "";
@@ -491,6 +532,8 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 
 		*f = (struct far){ .name = &hosts->items[h->count],
 				   .process = HOST_PROCESS_INIT,
+				   .push = PUSH_INIT(h->o),
+				   .limit_ns = h->began_ns + ARM_NS,
 				   .file = input_create_temp() };
 		if (f->file < 0)
 			return error_errno(err, f->file, "cannot create a temporary file in %s",
@@ -498,7 +541,7 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 	}
 	for (size_t i = 0; i < h->count; i++) {
 		struct far *f = &h->far[i];
-		int r = host_run(&f->process, f->name->spec, words.items, true, err);
+		int r = host_run(&f->process, f->name->spec, words.items, err);
 
 		if (r < 0)
 			return r;
@@ -578,12 +621,15 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 int hosts_record(const struct options *before, const struct host_list *hosts, int argc, char **argv)
 {
 	_cleanup_options_ struct options o = { .socket = before->socket,
-					       .require_all = before->require_all };
+					       .require_all = before->require_all,
+					       .push = before->push,
+					       .push_from = before->push_from };
 	_cleanup_(hosts_recording_deinit) struct hosts_recording h = { .o = &o,
 								       .signal_fd = -EBADF };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct export_format *format;
 	const char *out;
+	int r;
 
 	for (size_t i = 0; i < before->typed_count; i++)
 		if (vec_push(o.typed, o.typed_count, o.typed_cap, before->typed[i]) < 0)
@@ -603,6 +649,9 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	}
 	if (hosts->count > 1 && !format->recording && join_check(&o, out, &err) < 0)
 		return cli_usage(&err);
+	r = hosts_try_outputs(&o, hosts, out, format);
+	if (r)
+		return r;
 	h.own_end = o.command != NULL;
 	if (hosts_open(&h, hosts, &err) < 0 || hosts_loop(&h, &err) < 0)
 		return cli_fail(&err);

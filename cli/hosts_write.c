@@ -7,6 +7,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "output/name.h"
+#include "output/path.h"
 
 /* out.traced as out.LABEL.traced. NULL: out of memory. */
 static char *labelled_name(const char *out, const char *label)
@@ -16,6 +17,45 @@ static char *labelled_name(const char *out, const char *label)
 	char *name;
 
 	return asprintf(&name, "%.*s.%s%s", (int)stem, out, label, out + stem) < 0 ? NULL : name;
+}
+
+static int try_captures(const struct host_list *hosts, const char *out, struct error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < hosts->count; i++) {
+		_cleanup_output_name_ struct output_name file = OUTPUT_NAME_INIT;
+		_cleanup_free_ char *name =
+			hosts->count > 1 ? labelled_name(out, hosts->items[i].label) : strdup(out);
+
+		r = name ? output_name_open(&file, name, OUTPUT_FILE, err)
+			 : error_errno(err, -ENOMEM, "%s", out);
+	}
+	return r;
+}
+
+int hosts_try_outputs(const struct options *o, const struct host_list *hosts, const char *out,
+		      const struct export_format *format)
+{
+	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const bool in_place = path_kind(out) == PATH_IN_PLACE;
+	int r;
+
+	if (in_place && format->recording && hosts->count > 1) {
+		error_set(&err, -EINVAL, "%s can't hold several captures", out);
+		error_hint(&err, "name a file: each host's has its label in its name");
+		return cli_usage(&err);
+	}
+	/* The reader of a pipe would see its end. */
+	if (in_place && strcmp(out, "-") != 0)
+		return 0;
+	if (format->recording)
+		return try_captures(hosts, out, &err) < 0 ? cli_fail(&err) : 0;
+	r = destination_open(&dest, o, out);
+	if (r == 0 && hosts->count > 1 && join_check_destination(&dest, &err) < 0)
+		r = cli_usage(&err);
+	return r;
 }
 
 static int write_capture(const struct join_input *in, const char *path, const struct options *o,

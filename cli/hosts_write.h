@@ -3,8 +3,15 @@
 #pragma once
 
 #include "formats/formats.h"
+#include "host.h"
 #include "join.h"
 
+/*
+ * Before a recording: opens each output and removes it again, and checks their options. Returns 0
+ * or an exit status; errors are printed.
+ */
+int hosts_try_outputs(const struct options *o, const struct host_list *hosts, const char *out,
+		      const struct export_format *format);
 /*
  * Writes complete captures as the format. several: the command named several hosts, which become
  * one file, or a file each if they stay captures. Returns an exit status; errors are printed.

@@ -95,7 +95,7 @@ static int input_refuse(const void *data, size_t len, struct error *err)
 				  "tracectl convert x.traced out.json");
 	}
 	error_set(err, -EBADMSG, "%s",
-		  json ? "a JSON file cannot be converted: it has the events as text only"
+		  json ? "a JSON file cannot be read: it has the events as text only"
 		       : "neither a recording of traced nor a trace.dat");
 	return error_hint(err, "give a .traced or a trace.dat");
 }

@@ -12,17 +12,18 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "confined.h"
-#include "destination.h"
 #include "formats/formats.h"
 #include "input.h"
 #include "trace/host_clock.h"
+#include "trace/host_numbers.h"
 
 struct join_part {
 	struct join_input *input;
 	struct input_beside beside;
 	struct host_origin origin;
-	int fd; /* the part */
-	bool placed;
+	struct host_numbers numbers;
+	int fd;		      /* the part */
+	const char *unplaced; /* why it can't be in the file; NULL: it can */
 	char tie[160];
 };
 
@@ -41,11 +42,12 @@ int join_check(const struct options *o, const char *out, struct error *err)
 		return 0;
 	error_set(err, -EINVAL, "%s can't hold several machines",
 		  format ? format->extension : "this output");
-	return error_hint(err, "write .pftrace or .txt, or convert each machine's capture");
+	return error_hint(err, "write .json, .html, .pftrace or .txt, or convert each machine's "
+			       "capture");
 }
 
 /* The file's name without folder and ending. */
-static void part_name(struct join_part *p, size_t number)
+static void part_take_name(struct join_part *p, size_t number)
 {
 	const char *slash = strrchr(p->input->path, '/');
 	const char *name = slash ? slash + 1 : p->input->path;
@@ -56,9 +58,22 @@ static void part_name(struct join_part *p, size_t number)
 		 (int)MIN(strcspn(name, "."), (size_t)HOST_LABEL_BYTES - 1), name);
 	if (!*p->origin.label)
 		snprintf(p->origin.label, sizeof(p->origin.label), "host%zu", number + 1);
-	for (char *c = p->origin.label; *c; c++)
-		if ((unsigned char)*c <= ' ' || (unsigned char)*c >= 0x7f)
-			*c = '_';
+	host_label_tidy(p->origin.label);
+}
+
+/* A later part of the same name gets its number behind it. */
+static void join_name_part(struct join *j, size_t number)
+{
+	char *label = j->parts[number].origin.label, end[16];
+	int len = snprintf(end, sizeof(end), "-%zu", number + 1);
+
+	part_take_name(&j->parts[number], number);
+	for (size_t i = 0; i < number; i++)
+		if (strcmp(j->parts[i].origin.label, label) == 0) {
+			strcpy(label + MIN(strlen(label), (size_t)(HOST_LABEL_BYTES - 1 - len)),
+			       end);
+			return;
+		}
 }
 
 static int join_open_parts(struct join *j, struct error *err)
@@ -71,7 +86,7 @@ static int join_open_parts(struct join *j, struct error *err)
 			r = host_origin_read(&p->origin, p->input->fd, err);
 		if (r < 0)
 			return r;
-		part_name(p, i);
+		join_name_part(j, i);
 	}
 	return 0;
 }
@@ -79,23 +94,29 @@ static int join_open_parts(struct join *j, struct error *err)
 /* The time of day that the common clock's time 0 is. False: unknown. */
 static bool join_find_wall(const struct join *j, const struct join_part *reference, int64_t *ret)
 {
-	const struct host_origin *o = reference ? &reference->origin : &j->parts[0].origin;
+	const struct host_origin *o = reference ? &reference->origin : NULL;
 
-	if (!o->wall_known)
+	for (size_t i = 0; !o && i < j->count; i++)
+		if (j->parts[i].origin.wall_known)
+			o = &j->parts[i].origin;
+	if (!o || !o->wall_known)
 		return false;
 	*ret = o->wall;
 	if (reference)
-		*ret -= (int64_t)(host_clock_apply(&o->clock, o->first) - o->first);
+		*ret = (int64_t)((uint64_t)o->wall -
+				 (host_clock_apply(&o->clock, o->first) - o->first));
 	return true;
 }
 
 static void part_place_by_wall(struct join_part *p, bool known, int64_t wall)
 {
-	p->placed = known && p->origin.wall_known;
-	p->origin.clock = (struct host_clock){ .mult = UINT32_C(1) << 31,
-					       .shift = 31,
-					       .offset = p->origin.wall - wall,
-					       .by_wall = true };
+	const int64_t offset = (int64_t)((uint64_t)p->origin.wall - (uint64_t)wall);
+
+	if (!known || !p->origin.wall_known)
+		p->unplaced = "nothing ties its clock to the other machines'";
+	p->origin.clock = (struct host_clock){
+		.mult = UINT32_C(1) << 31, .shift = 31, .offset = offset, .by_wall = true
+	};
 	snprintf(p->tie, sizeof(p->tie),
 		 "placed by the time of day of the machines: the error is unknown");
 }
@@ -120,11 +141,43 @@ static void join_place(struct join *j)
 			part_place_by_wall(p, known, wall);
 			continue;
 		}
-		p->placed = true;
 		snprintf(p->tie, sizeof(p->tie),
 			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %+.3f ppm",
 			 c->bound / 1000, c->bound % 1000, c->drift / 1000);
 	}
+}
+
+/* Gives each machine its numbers. seen: without CPUs of which nothing was recorded. */
+static int join_try_numbers(struct join *j, bool seen)
+{
+	struct host_numbers all[JOIN_MAX];
+	int r;
+
+	for (size_t i = 0; i < j->count; i++) {
+		const struct host_origin *o = &j->parts[i].origin;
+
+		all[i] = (struct host_numbers){ o->label, (uint32_t)i,
+						seen ? o->cpus_seen : o->cpus, 0 };
+		if (o->cpus_seen <= HOST_CPUS_MAX)
+			continue;
+		j->parts[i].unplaced = "viewers can't show so many CPUs";
+		all[i].cpus = 0;
+	}
+	r = host_numbers_place(all, j->count);
+	for (size_t i = 0; r == 0 && i < j->count; i++)
+		j->parts[i].numbers = all[i];
+	return r;
+}
+
+static int join_number(struct join *j, struct error *err)
+{
+	if (!j->dest->format->host_numbers || join_try_numbers(j, false) == 0 ||
+	    join_try_numbers(j, true) == 0)
+		return 0;
+	error_set(err, -EINVAL,
+		  "the machines have more than %u CPUs together: viewers of %s can't show them",
+		  HOST_CPUS_MAX, j->dest->format->extension);
+	return error_hint(err, "write .pftrace or .txt");
 }
 
 static int result_add_warning(struct export_result *to, const char *label, const char *warning)
@@ -184,12 +237,12 @@ static int join_export(struct join *j, struct join_part *p, struct export_result
 		.perfetto = j->dest->perfetto,
 		.pages_fd = p->beside.pages_fd,
 		.host = &p->origin.clock,
+		.numbers = j->dest->format->host_numbers ? &p->numbers : NULL,
 	};
 	int r;
 
-	if (!p->placed) {
-		error_set(err, -EINVAL, "%s: nothing ties its clock to the other machines'",
-			  p->origin.label);
+	if (p->unplaced) {
+		error_set(err, -EINVAL, "%s: %s", p->origin.label, p->unplaced);
 		return error_hint(err, "record them together: tracectl -H A -H B record");
 	}
 	/* All machines recorded from then on. */
@@ -227,6 +280,8 @@ static int join_export_all(struct join *j, struct export_part *parts, size_t *re
 			.label = p->origin.label,
 			.first = host_clock_apply(&p->origin.clock, p->origin.first),
 			.tie = p->tie,
+			.clock = &p->origin.clock,
+			.numbers = &p->numbers,
 		};
 	}
 	*ret_count = count;
@@ -246,10 +301,12 @@ static int join_decode(void *userdata, struct export_result *ret, struct error *
 	if (r < 0)
 		return r;
 	join_place(j);
-	r = join_export_all(j, parts, &count, ret, err);
+	r = join_number(j, err);
+	if (r == 0)
+		r = join_export_all(j, parts, &count, ret, err);
 	return r < 0 ? r
-		     : export_join(j->dest->format, parts, count, destination_fd(j->dest),
-				   &ret->bytes, err);
+		     : export_join(j->dest->format, parts, count, destination_fd(j->dest), ret,
+				   err);
 }
 
 static int join_prepare(struct join *j, struct join_input *inputs, size_t count, struct error *err)
@@ -275,6 +332,14 @@ static void join_deinit(struct join *j)
 	}
 }
 
+int join_check_destination(const struct destination *d, struct error *err)
+{
+	if (d->perfetto.compression == PERFETTO_PLAIN)
+		return 0;
+	error_set(err, -EINVAL, "--compress does not go with several machines");
+	return error_hint(err, "name the output .pftrace.gz");
+}
+
 int join_captures(const struct options *o, struct join_input *inputs, size_t count, const char *out)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
@@ -289,11 +354,8 @@ int join_captures(const struct options *o, struct join_input *inputs, size_t cou
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (dest.perfetto.compression != PERFETTO_PLAIN) {
-		error_set(&err, -EINVAL, "--compress does not go with several machines");
-		error_hint(&err, "name the output .pftrace.gz");
+	if (join_check_destination(&dest, &err) < 0)
 		return cli_usage(&err);
-	}
 	if (join_prepare(&j, inputs, count, &err) < 0)
 		return cli_fail(&err);
 	input_confine(dest.file.dir_fd);

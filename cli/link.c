@@ -13,17 +13,20 @@
 
 /* How long we wait for a private daemon to remove its instances. */
 #define GOODBYE_NS (10 * NSEC_PER_SEC)
+#define OURSELVES "/proc/self/exe"
 
 bool link_no_daemon(int r)
 {
 	return r == -ENOENT || r == -ECONNREFUSED;
 }
 
-/* The traced of the same build tree, else the installed one. */
+bool link_has_daemon;
+
+/* Ourselves, or the traced of the same build tree, else the installed one. */
 static int link_find_daemon(char **ret, struct error *err)
 {
 	static const char *const places[] = { ".", "../daemon", "../sbin" };
-	const char *named = secure_getenv("TRACED_DAEMON");
+	const char *named = secure_getenv("TRACED_DAEMON") ?: (link_has_daemon ? OURSELVES : NULL);
 	char self[PATH_MAX];
 	ssize_t len;
 
@@ -64,7 +67,9 @@ _Noreturn static void link_daemon_main(const char *path, int fd)
 	child_reset_signals();
 	fcntl(fd, F_SETFD, 0);
 	snprintf(number, sizeof(number), "%d", fd);
-	execl(path, path, "--private", "--fd", number, (char *)NULL);
+	/* traced-multi is a daemon by this name. */
+	execl(path, strcmp(path, OURSELVES) ? path : TRACED_PROGRAM, "--private", "--fd", number,
+	      (char *)NULL);
 	fprintf(stderr, "tracectl: %s: %m\n", path);
 	_exit(127);
 }
@@ -100,6 +105,17 @@ static int link_spawn_daemon(struct link *l, const struct options *o, struct err
 	return r;
 }
 
+static void link_hint_start(enum link_mode mode, struct error *err)
+{
+	if (link_has_daemon)
+		error_hint(err,
+			   "start one there; or, for a recording, be root there: -H root@HOST");
+	else if (mode == LINK_LISTENING)
+		error_hint(err, "%s (or name its socket with --socket)", place_start_daemon());
+	else
+		error_hint(err, "%s; or try again as root (sudo)", place_start_daemon());
+}
+
 int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err)
 {
 	const char *socket_path = o->socket ?: CONTROL_SOCKET;
@@ -113,10 +129,7 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 			r = link_spawn_daemon(&l, o, err);
 		} else {
 			error_set(err, r, "no traced is running (%s)", socket_path);
-			error_hint(err,
-				   mode == LINK_LISTENING ? "%s (or name its socket with --socket)"
-							  : "%s; or try again as root (sudo)",
-				   place_start_daemon());
+			link_hint_start(mode, err);
 		}
 	} else if (r < 0) {
 		error_move(err, &refused);

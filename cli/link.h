@@ -19,6 +19,9 @@ enum link_mode {
 	LINK_PRIVATE_TOO,
 };
 
+/* This program is traced, too: it starts itself as a private daemon. */
+extern bool link_has_daemon;
+
 int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err);
 /* False: a daemon listens. True for -ENOENT and -ECONNREFUSED. */
 bool link_no_daemon(int r);

@@ -176,6 +176,13 @@ DEFINE_SET_STRING(task)
 DEFINE_SET_FLAG(summary)
 
 /* '' is the top-level buffer of a trace.dat. */
+static int set_push(struct options *o, const char *value, struct error *err _unused_)
+{
+	o->push = true;
+	o->push_from = value;
+	return 0;
+}
+
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
 {
 	o->instance = value;
@@ -309,16 +316,15 @@ static int add_key(struct options *o, const char *value, struct error *err)
 /* "log2", "64", or "100us" for a field in ns. */
 static int set_buckets(struct options *o, const char *value, struct error *err)
 {
-	struct key_option *key = o->key_count ? &o->keys[o->key_count - 1] : NULL;
+	struct key_option *key = o->key_count ? &o->keys[o->key_count - 1] : &o->lone_buckets;
 	bool is_number = *value && !value[strspn(value, "0123456789")];
 	uint64_t ns = 0;
 	char *text;
 	int n;
 
-	if (!key || key->modifier) {
-		error_set(err, -EINVAL,
-			  key ? "the key %s has buckets already" : "--buckets has no key before it",
-			  key ? key->field : "");
+	if (key->modifier) {
+		error_set(err, -EINVAL, "the key %s has buckets already",
+			  key->field ?: "that SQL selects last");
 		return error_hint(err, "--key latency --buckets 100us");
 	}
 	if (!is_number && strcmp(value, "log2") != 0 && parse_duration(value, &ns, NULL) < 0) {
@@ -331,6 +337,7 @@ static int set_buckets(struct options *o, const char *value, struct error *err)
 	if (n < 0)
 		return error_errno(err, -ENOMEM, "--buckets");
 	key->modifier = text;
+	key->bucket_ns = ns;
 	return 0;
 }
 
@@ -715,7 +722,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		      COMPLETE_NOTHING, add_key },
 	[OPT_VAL] = { 0, "val", "FIELD", "also add up this field; may be repeated", GROUP_WHAT,
 		      COMPLETE_NOTHING, add_vals },
-	[OPT_BUCKETS] = { 0, "buckets", "SIZE", "ranges of the key before it: log2, 64, 100us",
+	[OPT_BUCKETS] = { 0, "buckets", "SIZE",
+			  "ranges of the key before it, or of the last one of --sql: log2, 64, "
+			  "100us",
 			  GROUP_WHAT, COMPLETE_NOTHING, set_buckets },
 	[OPT_ENTRIES] = { 0, "entries", "N", "room for so many rows: 128 to 131072, usually 2048",
 			  GROUP_COST, COMPLETE_NOTHING, set_entries },
@@ -899,6 +908,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			GROUP_GENERAL, COMPLETE_NOTHING, add_label },
 	[OPT_REQUIRE_ALL] = { 0, "require-all", NULL, "record: fail if one of the hosts fails",
 			      GROUP_GENERAL, COMPLETE_NOTHING, set_require_all },
+	[OPT_PUSH] = { 0, "push", "[=PATH]",
+		       "send the hosts a program that runs the command, from PATH", GROUP_GENERAL,
+		       COMPLETE_FILE, set_push },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", GROUP_GENERAL, COMPLETE_NOTHING,

@@ -15,6 +15,7 @@ void options_deinit(struct options *o)
 	free(o->sql);
 	for (size_t i = 0; i < o->key_count; i++)
 		free((char *)(uintptr_t)o->keys[i].modifier);
+	free((char *)(uintptr_t)o->lone_buckets.modifier);
 	free(o->keys);
 	free(o->hists.items);
 	free(o->vals.items);
@@ -68,7 +69,9 @@ static void options_make_tables(struct getopt_tables *t, const struct command *c
 		}
 		t->longs[longs++] = (struct option){
 			.name = spec->name,
-			.has_arg = spec->arg ? required_argument : no_argument,
+			.has_arg = !spec->arg	       ? no_argument
+				   : *spec->arg == '[' ? optional_argument
+						       : required_argument,
 			.val = LONG_BASE + id,
 		};
 	}

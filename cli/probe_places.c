@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "probe_places.h"
 
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "base/vec.h"
-#include "daemon/capture/names/btf.h"
 #include "daemon/capture/tracefs/function_list.h"
+#include "kernel_types.h"
 
-#define BTF_MAX (256U << 20)
 /* The kernel calls a tracepoint's probes by this function. Its first argument is the probe's. */
 #define TRACEPOINT_PREFIX "__traceiter_"
 
@@ -57,8 +54,7 @@ static int probe_places_add(struct probe_places *p, const char *kind, const char
 	*place = (struct probe_place){ .kind = kind, .name = strdup(name) };
 	if (module)
 		place->module = strdup(module);
-	/* The types of modules are in files of their own. */
-	if (types && !module && btf_functions_put(types, function, name, function != name, &text)) {
+	if (types && btf_functions_put(types, function, name, function != name, &text)) {
 		if (!buf_string(&text))
 			return -ENOMEM;
 		place->prototype = text.data;
@@ -68,32 +64,33 @@ static int probe_places_add(struct probe_places *p, const char *kind, const char
 }
 
 static int find_functions(struct probe_places *p, const struct function_list *functions,
-			  const struct btf_functions *types, struct wanted *w)
+			  const struct kernel_types *types, struct wanted *w)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < functions->count && r == 0; i++)
 		if (wanted_has(w, functions->names[i]))
-			r = probe_places_add(p, "function", functions->names[i],
-					     functions->modules[i], types, functions->names[i]);
+			r = probe_places_add(
+				p, "function", functions->names[i], functions->modules[i],
+				kernel_types_of(types, functions->modules[i]), functions->names[i]);
 	return r;
 }
 
-static int find_tracepoints(struct probe_places *p, const struct btf_functions *types,
-			    struct wanted *w)
+static int find_tracepoints(struct probe_places *p, const struct module_types *of, struct wanted *w)
 {
+	const struct btf_functions *types = of->functions;
 	const size_t len = strlen(TRACEPOINT_PREFIX);
 	const char *last = "";
 	int r = 0;
 
-	for (size_t i = 0; types && i < btf_functions_count(types) && r == 0; i++) {
+	for (size_t i = 0; i < btf_functions_count(types) && r == 0; i++) {
 		const char *name = btf_functions_name(types, i);
 
 		if (strncmp(name, TRACEPOINT_PREFIX, len) != 0 || strcmp(name, last) == 0 ||
 		    !wanted_has(w, name + len))
 			continue;
 		last = name;
-		r = probe_places_add(p, "tracepoint", name + len, NULL, types, name);
+		r = probe_places_add(p, "tracepoint", name + len, of->name, types, name);
 	}
 	return r;
 }
@@ -102,7 +99,8 @@ static int place_compare(const void *a, const void *b)
 {
 	const struct probe_place *x = a, *y = b;
 
-	return strcmp(x->kind, y->kind) ?: strcmp(x->name, y->name);
+	return strcmp(x->kind, y->kind) ?: strcmp(x->name, y->name)
+		?: strcmp(x->module ?: "", y->module ?: "");
 }
 
 static int check_matched(const struct wanted *w, const struct function_list *functions,
@@ -119,28 +117,26 @@ static int check_matched(const struct wanted *w, const struct function_list *fun
 	return 0;
 }
 
-int probe_places_find(struct probe_places *ret, const struct tracefs *fs, const char *btf_path,
+int probe_places_find(struct probe_places *ret, const struct tracefs *fs, const char *folder,
 		      char *const *globs, size_t count, struct error *err)
 {
 	_cleanup_probe_places_ struct probe_places p = { 0 };
-	_cleanup_(btf_functions_freep) struct btf_functions *types = NULL;
+	_cleanup_(kernel_types_deinit) struct kernel_types types = { 0 };
 	_cleanup_function_list_ struct function_list functions = { 0 };
 	_cleanup_free_ bool *matched = calloc(count + 1, sizeof(*matched));
 	struct wanted w = { .globs = globs, .count = count, .matched = matched };
-	_cleanup_buf_ struct buf btf = BUF_INIT;
 	int r = function_list_read(&functions, fs, err);
 
 	if (r < 0)
 		return r;
 	if (!matched)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = read_file_at(AT_FDCWD, btf_path, BTF_MAX, &btf);
+	r = kernel_types_read(&types, folder);
+	p.untyped = !types.count;
 	if (r == 0)
-		r = btf_functions_new(&types, btf.data, btf.len);
-	p.untyped = r < 0;
-	r = r == -ENOMEM ? r : find_functions(&p, &functions, types, &w);
-	if (r == 0)
-		r = find_tracepoints(&p, types, &w);
+		r = find_functions(&p, &functions, &types, &w);
+	for (size_t i = 0; i < types.count && r == 0; i++)
+		r = find_tracepoints(&p, &types.items[i], &w);
 	if (r < 0)
 		return error_errno(err, r, "cannot list the kernel's functions");
 	r = check_matched(&w, &functions, err);

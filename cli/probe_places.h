@@ -5,9 +5,6 @@
 #include "daemon/capture/tracefs/tracefs.h"
 #include "document.h"
 
-/* The file with the kernel's types. */
-#define PROBE_PLACES_BTF "/sys/kernel/btf/vmlinux"
-
 struct probe_place {
 	const char *kind; /* "function", "tracepoint" */
 	char *name;	  /* owned */
@@ -16,7 +13,7 @@ struct probe_place {
 };
 
 struct probe_places {
-	struct probe_place *items; /* owned; sorted by kind and name */
+	struct probe_place *items; /* owned; sorted by kind, name and module */
 	size_t count, cap;
 	bool untyped; /* the kernel's types cannot be read: there are neither tracepoints nor
 			 arguments */
@@ -25,8 +22,8 @@ void probe_places_deinit(struct probe_places *p);
 #define _cleanup_probe_places_ _cleanup_(probe_places_deinit)
 
 /*
- * Finds what matches one of globs; no globs: all. -ENOENT for a glob that nothing matches.
- * Errors of function_list_read().
+ * Finds what matches one of globs; no globs: all. types: the folder of kernel_types_read(). -ENOENT
+ * for a glob that nothing matches. Errors of function_list_read().
  */
-int probe_places_find(struct probe_places *ret, const struct tracefs *fs, const char *btf_path,
+int probe_places_find(struct probe_places *ret, const struct tracefs *fs, const char *types,
 		      char *const *globs, size_t count, struct error *err);

@@ -501,8 +501,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	rec.signal_fd = record_open_signals(&err);
 	if (rec.signal_fd < 0)
 		return cli_fail(&err);
-	if (o->command &&
-	    child_spawn(&rec.child, o->command, !strcmp(rec.dest.path, "-"), &err) < 0)
+	if (o->command && child_hold(&rec.child, o->command, !strcmp(rec.dest.path, "-"), &err) < 0)
 		return cli_fail(&err);
 	if (link_open(&rec.link, o, mode ? LINK_LISTENING : LINK_PRIVATE_TOO, &err) < 0)
 		return cli_fail(&err);

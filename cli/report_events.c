@@ -91,7 +91,7 @@ static bool report_events_suffice(const struct options *o, const char *needed)
 	if (!strncmp(needed, TRACER, strlen(TRACER)))
 		return o->tracer && !strcmp(o->tracer, needed + strlen(TRACER));
 	if (!strncmp(needed, "--hist", 6))
-		return o->hists.count > 0;
+		return o->hists.count > 0 || o->counts_sql;
 	snprintf(first, sizeof(first), "%.*s", (int)strcspn(system, " "), system);
 	for (size_t i = 0; i < o->event_count; i++)
 		if (report_events_has(o->events[i].glob, first))

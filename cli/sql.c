@@ -178,6 +178,9 @@ static char *sql_keep(struct sql_request *s, const char *text, size_t len)
 	return copy;
 }
 
+#define SQL_APPEND "' >> "
+#define SQL_HIST "echo 'hist:"
+
 /* A cursor over the text that libtracefs wrote. */
 struct sql_output {
 	struct sql_request *request;
@@ -225,11 +228,15 @@ static char *sql_take_event(struct sql_request *s, const char *path, size_t len)
 	return buf_string(&event) ? sql_keep(s, event.data, event.len) : NULL;
 }
 
-/* Splits "echo 'COMMAND' >> PATH"; a command may have an apostrophe. Returns the rest's begin. */
-static const char *sql_next_command(const char *text, struct sql_output *x, const char **ret_end,
-				    const char **ret_path, size_t *ret_path_len)
+/*
+ * Splits "echo 'COMMAND' >> PATH", or with another `to`; a command may have an apostrophe. Returns
+ * the rest's begin.
+ */
+static const char *sql_next_command(const char *text, const char *to, struct sql_output *x,
+				    const char **ret_end, const char **ret_path,
+				    size_t *ret_path_len)
 {
-	static const char begin[] = "echo '", to[] = "' >> ";
+	static const char begin[] = "echo '";
 	const char *line_end = strchr(text, '\n'), *last = NULL;
 
 	if (!line_end || strncmp(text, begin, strlen(begin)) != 0)
@@ -308,19 +315,56 @@ static bool sql_split(struct sql_request *s, Traced__Control__Sql *sql, const ch
 	char *arguments = NULL;
 	size_t len;
 
-	text = sql_next_command(text, &x, &end, &path, &len);
+	text = sql_next_command(text, SQL_APPEND, &x, &end, &path, &len);
 	if (!text || !sql_split_fields(&x, end, sql->name, sql))
 		return false;
-	text = sql_next_command(text, &x, &end, &path, &len);
+	text = sql_next_command(text, SQL_APPEND, &x, &end, &path, &len);
 	if (!text || !sql_split_hist(&x, end, sql->start, NULL))
 		return false;
 	sql->start->event = sql_take_event(s, path, len);
-	text = sql_next_command(text, &x, &end, &path, &len);
+	text = sql_next_command(text, SQL_APPEND, &x, &end, &path, &len);
 	if (!text || !sql_split_hist(&x, end, sql->end, &arguments) || !arguments)
 		return false;
 	sql->end->event = sql_take_event(s, path, len);
 	sql->arguments = sql_plain_arguments(arguments, sql->name);
 	return sql->start->event && sql->end->event;
+}
+
+/* "echo 'hist:keys=a.log2,b:vals=c if FILTER' > PATH", of SQL of one event. */
+static int sql_take_hist(struct sql_request *s, const struct options *o, const char *name,
+			 const char *text, struct error *err)
+{
+	_cleanup_buf_ struct buf hist = BUF_INIT;
+	struct sql_output x = { .request = s };
+	const char *end, *path, *filter;
+	char *event = NULL;
+	size_t len;
+	int r;
+
+	if (sql_next_command(text, "' > ", &x, &end, &path, &len) && sql_skip(&x, "hist:"))
+		event = sql_take_event(s, path, len);
+	if (!event)
+		return error_set(err, -EBADMSG, "libtracefs made something unexpected of '%s'",
+				 name);
+	filter = memmem(x.at, (size_t)(end - x.at), " if ", 4);
+	len = (size_t)((filter ?: end) - x.at);
+	if (filter)
+		filter = sql_keep(s, filter + 4, (size_t)(end - filter - 4));
+	r = sql_hist_of_event(o, event, x.at, len, filter, &hist, err);
+	if (r == 0 && buf_string(&hist))
+		s->hist = sql_keep(s, hist.data, hist.len);
+	return r < 0 || s->hist ? r : error_set(err, -ENOMEM, "out of memory");
+}
+
+/* The histogram of the event that the last SQL makes. */
+static int sql_count_last(struct sql_request *s, const struct options *o, struct error *err)
+{
+	_cleanup_buf_ struct buf hist = BUF_INIT;
+	int r = sql_hist_of_sql(o, s->list[s->count - 1], &hist, err);
+
+	if (r == 0 && buf_string(&hist))
+		s->hist = sql_keep(s, hist.data, hist.len);
+	return r < 0 || s->hist ? r : error_set(err, -ENOMEM, "out of memory");
 }
 
 /* Blanks in place of line breaks and tabs keep the places of errors. */
@@ -357,9 +401,11 @@ static int sql_check_option_name(const char *name, struct error *err)
 	return error_hint(err, "1 to 40 letters, digits and underscores, not a digit first");
 }
 
-static int sql_request_add(struct sql_request *s, const struct sql_option *option,
-			   struct sql_events *events, struct error *err)
+static int sql_request_add(struct sql_request *s, const struct options *o,
+			   const struct sql_option *option, struct sql_events *events,
+			   struct error *err)
 {
+	bool counts = o->counts_sql && option == &o->sql[o->sql_count - 1];
 	size_t number = s->count;
 	Traced__Control__Sql *sql = &s->items[number];
 	_cleanup_buf_ struct buf text = BUF_INIT;
@@ -371,6 +417,7 @@ static int sql_request_add(struct sql_request *s, const struct sql_option *optio
 	sql->start = &s->sides[2 * number];
 	sql->end = &s->sides[2 * number + 1];
 	*sql->start = *sql->end = (Traced__Control__SqlSide)TRACED__CONTROL__SQL_SIDE__INIT;
+	sql->only_counted = o->counts_sql;
 	s->list[s->count++] = sql;
 	sql->name = sql_keep(s, option->name ?: made_up, strlen(option->name ?: made_up));
 	sql->text = sql_keep(s, option->text, strlen(option->text));
@@ -382,9 +429,16 @@ static int sql_request_add(struct sql_request *s, const struct sql_option *optio
 	if (r == 0)
 		r = sql_events_load(events, sql->text, err);
 	if (r == 0)
-		r = sql_parse(sql->name, sql->text, events->formats, events->format_count, &text,
-			      err);
+		r = sql_parse(sql->name, sql->text, counts, events->formats, events->format_count,
+			      &text, err);
 	sql_events_forget(events, events->own_count);
+	if (r < 0)
+		return r;
+	if (counts && buf_string(&text) && strncmp(text.data, SQL_HIST, strlen(SQL_HIST)) == 0) {
+		s->count--;
+		return sql_take_hist(s, o, sql->name, text.data, err);
+	}
+	r = sql_check_casts(sql->name, sql->text, err);
 	if (r < 0)
 		return r;
 	if (!buf_string(&text) || !sql_split(s, sql, text.data))
@@ -413,8 +467,8 @@ int sql_request_fill(struct sql_request *ret, const struct options *o, struct er
 	if (r == 0 && sql_events_add_probes(&events, o) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < o->sql_count && r == 0; i++)
-		r = sql_request_add(ret, &o->sql[i], &events, err);
-	return r;
+		r = sql_request_add(ret, o, &o->sql[i], &events, err);
+	return r == 0 && o->counts_sql && !ret->hist ? sql_count_last(ret, o, err) : r;
 }
 
 void sql_request_deinit(struct sql_request *s)

@@ -13,11 +13,23 @@ struct sql_request {
 	size_t count;
 	char **texts; /* the messages' strings, but not options' */
 	size_t text_count;
+	char *hist; /* of hist --sql, as in --hist; among the texts; NULL: none */
 };
 
 /* Asks the daemon, or the kernel, for the formats of the events in the SQL. */
 int sql_request_fill(struct sql_request *ret, const struct options *o, struct error *err);
 void sql_request_deinit(struct sql_request *s);
+
+/*
+ * In sql_hist.c. Append the histogram of hist --sql, as in --hist: of the event that an SQL makes,
+ * or of one event, with libtracefs's fields "keys=a.log2,b:vals=c".
+ */
+int sql_hist_of_sql(const struct options *o, const Traced__Control__Sql *sql, struct buf *out,
+		    struct error *err);
+int sql_hist_of_event(const struct options *o, const char *event, const char *fields, size_t len,
+		      const char *filter, struct buf *out, struct error *err);
+/* -EINVAL: SQL of two events has a CAST. */
+int sql_check_casts(const char *name, const char *sql, struct error *err);
 
 /*
  * In sql_formats.c. The formats of events that do not exist yet, but that later SQL of the same

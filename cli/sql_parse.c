@@ -25,6 +25,7 @@ enum { SQL_DONE = 'd', SQL_WRONG = 'w', SQL_CONFINEMENT = 'c', SQL_MOUNT = 'm' }
 
 struct sql_work {
 	const char *name, *sql;
+	bool counts;
 	const struct sql_format *formats;
 	size_t count;
 };
@@ -45,6 +46,17 @@ static struct tep_handle *sql_load(const struct sql_work *w)
 	return tep;
 }
 
+static int sql_put_commands(const struct sql_work *w, struct tracefs_synth *synth,
+			    struct trace_seq *seq)
+{
+	struct tracefs_hist *hist;
+
+	if (!w->counts || tracefs_synth_complete(synth))
+		return tracefs_synth_echo_cmd(seq, synth);
+	hist = tracefs_synth_get_start_hist(synth);
+	return hist ? tracefs_hist_echo_cmd(seq, NULL, hist, TRACEFS_HIST_CMD_START) : -1;
+}
+
 /* In the confined process. Appends the kind of the result and its text. */
 static void sql_work_run(const struct sql_work *w, struct buf *out)
 {
@@ -55,7 +67,7 @@ static void sql_work_run(const struct sql_work *w, struct buf *out)
 
 	errno = 0;
 	synth = tep ? tracefs_sql(tep, w->name, w->sql, &wrong) : NULL;
-	if (!synth || !tracefs_synth_complete(synth)) {
+	if (!synth || !(w->counts || tracefs_synth_complete(synth))) {
 		buf_putc(out, SQL_WRONG);
 		if (wrong)
 			buf_puts(out, wrong);
@@ -64,7 +76,7 @@ static void sql_work_run(const struct sql_work *w, struct buf *out)
 		return;
 	}
 	trace_seq_init(&seq);
-	if (tracefs_synth_echo_cmd(&seq, synth) < 0) {
+	if (sql_put_commands(w, synth, &seq) < 0) {
 		buf_putc(out, SQL_MOUNT);
 		return;
 	}
@@ -85,8 +97,12 @@ static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 	};
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf out = BUF_INIT;
+	/* Among the others is a connection to the daemon, with the rights of who opened it. */
+	int r = close_fds_from_except(STDERR_FILENO + 1, &pipe, 1);
 
-	if (sandbox_enter(&sandbox, &err) < 0) {
+	if (r < 0)
+		error_errno(&err, r, "/proc/self/fd");
+	if (r < 0 || sandbox_enter(&sandbox, &err) < 0) {
 		buf_putc(&out, SQL_CONFINEMENT);
 		buf_puts(&out, err.message);
 	} else {
@@ -159,10 +175,10 @@ static void sql_read_result(int pipe, struct buf *result)
 	}
 }
 
-int sql_parse(const char *name, const char *sql, const struct sql_format *formats, size_t count,
-	      struct buf *out, struct error *err)
+int sql_parse(const char *name, const char *sql, bool counts, const struct sql_format *formats,
+	      size_t count, struct buf *out, struct error *err)
 {
-	const struct sql_work work = { name, sql, formats, count };
+	const struct sql_work work = { name, sql, counts, formats, count };
 	_cleanup_buf_ struct buf result = BUF_INIT;
 	int pipes[2], status = 0;
 	pid_t parent = getpid(), pid;
@@ -187,8 +203,9 @@ int sql_parse(const char *name, const char *sql, const struct sql_format *format
 
 #else
 
-int sql_parse(const char *name, const char *sql _unused_, const struct sql_format *formats _unused_,
-	      size_t count _unused_, struct buf *out _unused_, struct error *err)
+int sql_parse(const char *name, const char *sql _unused_, bool counts _unused_,
+	      const struct sql_format *formats _unused_, size_t count _unused_,
+	      struct buf *out _unused_, struct error *err)
 {
 	error_set(err, -EOPNOTSUPP,
 		  "this build of tracectl has no libtracefs, which --sql needs "

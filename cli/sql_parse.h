@@ -16,9 +16,10 @@ struct sql_format {
 };
 
 /*
- * Appends what libtracefs would type into a shell: the lines of tracefs_synth_echo_cmd().
+ * Appends what libtracefs would type into a shell: the lines of tracefs_synth_echo_cmd(), or, if
+ * counts, for SQL of one event the line of tracefs_hist_echo_cmd().
  * -EINVAL: it does not accept the SQL; err has a caret under the place. -EOPNOTSUPP: this build has
  * no libtracefs.
  */
-int sql_parse(const char *name, const char *sql, const struct sql_format *formats, size_t count,
-	      struct buf *out, struct error *err);
+int sql_parse(const char *name, const char *sql, bool counts, const struct sql_format *formats,
+	      size_t count, struct buf *out, struct error *err);

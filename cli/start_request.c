@@ -146,6 +146,15 @@ int start_request_init(struct start_request *ret, const struct options *o, pid_t
 	s.message.n_sql = s.sql.count;
 	s.message.hists = (char **)o->hists.items;
 	s.message.n_hists = o->hists.count;
+	if (s.sql.hist) {
+		/* It moves with the request. */
+		s.hist = calloc(1, sizeof(*s.hist));
+		if (!s.hist)
+			return error_errno(err, -ENOMEM, "the histogram");
+		*s.hist = s.sql.hist;
+		s.message.hists = s.hist;
+		s.message.n_hists = 1;
+	}
 	s.message.stop_us = o->stop_us;
 	s.message.graph_depth = o->graph_depth;
 	s.message.top_level = o->top_level;
@@ -192,6 +201,7 @@ void start_request_deinit(struct start_request *s)
 		free(s->probes[i].definition);
 	free(s->probes);
 	free(s->probe_list);
+	free(s->hist);
 	sql_request_deinit(&s->sql);
 	*s = (struct start_request){ 0 };
 }

@@ -15,6 +15,7 @@ struct start_request {
 	int32_t *pids;
 	Traced__Control__Probe *probes, **probe_list; /* the definitions are owned, too */
 	struct sql_request sql;
+	char **hist; /* of hist --sql */
 };
 
 /*

@@ -465,7 +465,7 @@ static int top_start(struct top *t, struct error *err)
 	int r;
 
 	if (!recorded.event_count && !recorded.profile && !recorded.tracer &&
-	    !recorded.hists.count) {
+	    !recorded.hists.count && !recorded.counts_sql) {
 		recorded.events = (struct event_option *)(uintptr_t)top_usual_events;
 		recorded.event_count = ARRAY_SIZE(top_usual_events);
 	}

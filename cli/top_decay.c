@@ -138,7 +138,7 @@ static bool decay_has_columns_of(const struct table *t, const struct table *like
 }
 
 /*
- * The table of another window with the same columns; or NULL. A hostile decoder may send others
+ * The table of an older window with the same columns; or NULL. A hostile decoder may send others
  * under the same name: a text's place would then be any number.
  */
 static const struct table *decay_find(const struct frame_tables *window, const struct table *like)
@@ -152,14 +152,16 @@ static const struct table *decay_find(const struct frame_tables *window, const s
 
 static int decay_make_table(const struct top_decay *d, const struct table *like, struct table **ret)
 {
+	/* A mean of counts so far is a count that never was. */
+	const size_t windows = like->counts_on ? 1 : d->count;
 	struct rows rows;
 	double all = 0;
 	int r;
 
 	rows_init(&rows, sizeof(struct decay_row), NULL);
 	r = table_new(ret, like->name, like->columns, like->column_count, like->sort);
-	for (size_t i = 0; i < d->count && r == 0; i++) {
-		const struct table *t = decay_find(&d->windows[i], like);
+	for (size_t i = 0; i < windows && r == 0; i++) {
+		const struct table *t = i ? decay_find(&d->windows[i], like) : like;
 		const uint64_t ago =
 			report_elapsed(d->windows[i].window.ts, d->windows[0].window.ts);
 		const double weight = decay_weight(ago);

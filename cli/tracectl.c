@@ -128,6 +128,11 @@ static int tracectl_run(int argc, char **argv)
 	}
 	if (o.hosts.count || o.host_files.count || o.labels.count)
 		return hosts_run(&o, argc - next, argv + next);
+	if (o.push) {
+		error_set(&err, -EINVAL, "--push needs a host");
+		error_hint(&err, "tracectl -H root@board --push %s", argv[next]);
+		return cli_usage(&err);
+	}
 	if (!command) {
 		command_unknown(argv[next], &err);
 		return cli_usage(&err);

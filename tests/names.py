@@ -3,7 +3,7 @@
 """tests/names.py [TREE]: checks that no two files define a static function of the same name.
 
 So a search for a name finds one definition. The exit status is 1, with a line for each name that
-several files under lib, daemon, cli and libtraced define.
+several files under lib, daemon, cli, agent and libtraced define.
 """
 import collections
 import pathlib
@@ -11,7 +11,7 @@ import re
 import sys
 
 TREE = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).resolve().parents[1])
-TOPS = ("cli", "daemon", "lib", "libtraced")
+TOPS = ("agent", "cli", "daemon", "lib", "libtraced")
 # Not code: comments, strings and character constants. They may hold braces.
 OTHER = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 # A definition begins in column 1, and so does its brace. The name stands before the first

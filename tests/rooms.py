@@ -11,7 +11,7 @@ import re
 import sys
 
 TREE = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).resolve().parents[1])
-TOPS = ("cli", "daemon", "include", "lib", "libtraced", "proto")
+TOPS = ("agent", "cli", "daemon", "include", "lib", "libtraced", "proto")
 # Where "x/y.h" is looked for, in the compiler's order.
 ROOTS = ("lib", "", "include", "cli", "libtraced")
 

@@ -10,7 +10,7 @@ import re
 import sys
 
 TREE = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).resolve().parents[1])
-TOPS = ("cli", "contrib", "daemon", "debian", "include", "lib", "libtraced", "scripts", "systemd", "tests")
+TOPS = ("agent", "cli", "contrib", "daemon", "debian", "include", "lib", "libtraced", "scripts", "systemd", "tests")
 HEADLESS = re.compile(r"(?:/\*|#|//) (?:(?:What|Of|Those|Who|Where|That|Whose|So) [a-z]|As (?!\w+\(|above)[a-z]).*")
 
 

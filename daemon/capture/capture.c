@@ -116,8 +116,9 @@ static int open_rings(struct capture *c, const struct capture_request *request,
 	described.pid_count = tasks->pid_count;
 	if (r == 0)
 		r = make_header(&c->setup, run->rings, &described, err);
-	run->marker =
-		tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC, "trace_marker");
+	if (!c->setup.counts_only)
+		run->marker = tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC,
+						"trace_marker");
 	if (c->setup.copies_marks)
 		run->copies = tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY,
 						"options/copy_trace_marker");
@@ -220,7 +221,8 @@ static int init_names(struct capture *c, const struct setup_events *events, stru
 			r = names_see_options(&run->names, ring->dir);
 		if (!c->setup.has_tasks && !c->setup.ring_mode)
 			run->names.known = &run->known;
-		run->names.unwanted = c->setup.counts_only;
+		/* A mark has an address of the kernel, which those may not see who may count. */
+		run->names.unwanted = ring->unread = c->setup.counts_only;
 		run->names.symbols_wait = may_wait_for_symbols(c) && !c->setup.ring_mode;
 		if (may_wait_for_symbols(c) && !run->names.all_symbols)
 			run->names.seen = ring->seen = &run->seen;

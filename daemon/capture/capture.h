@@ -114,6 +114,7 @@ struct capture_sql {
 	const char *fields;	 /* "pid_t pid; u64 lat;" */
 	const char *arguments;	 /* "c,d": a variable of the end for each field */
 	struct capture_sql_side start, end;
+	bool only_counted; /* histograms see it; it is not recorded */
 };
 
 #define CAPTURE_PROCESSES_MAX 256 /* each takes a descriptor */

@@ -275,7 +275,7 @@ int capture_take_part(struct capture *c, struct capture_part *ret, struct error 
 		return error_set(err, -ESHUTDOWN, "the recording has ended");
 	r = finish_part_names(c, err);
 	if (r == -ECANCELED)
-		return error_set(err, -ESHUTDOWN, "the recording has ended at its threshold");
+		return error_set(err, -ESHUTDOWN, "the recording has ended");
 	if (r < 0)
 		return r;
 	began = now_ns(CLOCK_THREAD_CPUTIME_ID);

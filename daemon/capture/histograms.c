@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/capture/histograms.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/events.h"
 #include "proto/capture.pb-c.h"
 
 /* Leaves room for the message's other fields. */
@@ -17,9 +20,13 @@ static int histogram_write_text(struct stream_writer *w, const char *event, cons
 {
 	Traced__Capture__Histogram message = TRACED__CAPTURE__HISTOGRAM__INIT;
 	_cleanup_free_ uint8_t *packed = NULL;
+	_cleanup_buf_ struct buf shown = BUF_INIT;
 	size_t len;
 
-	message.event = (char *)event;
+	synthetic_put_shown(event, &shown);
+	message.event = (char *)buf_string(&shown);
+	if (!message.event)
+		return -ENOMEM;
 	message.boot_ns = now_ns(CLOCK_BOOTTIME);
 	message.text.data = (uint8_t *)text->data;
 	message.text.len = text->len;
@@ -31,14 +38,22 @@ static int histogram_write_text(struct stream_writer *w, const char *event, cons
 	return stream_write_packed(w, CHUNK_HISTOGRAM, packed, len);
 }
 
-static int histogram_write(struct capture *c, const char *event)
+/* The event's hist file, or -errno. */
+static int histogram_open(const struct capture *c, const char *event)
+{
+	char path[512];
+	int fd;
+
+	event_file(event, "hist", path, sizeof(path));
+	fd = openat(c->run.rings[BUFFER_MAIN].dir, path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int histogram_write(struct capture *c, const char *event, int fd)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	int system = (int)strcspn(event, ":"), r;
-	char path[512];
+	int r = fd < 0 ? fd : read_to_end(fd, TEXT_MAX, &text);
 
-	snprintf(path, sizeof(path), "events/%.*s/%s/hist", system, event, event + system + 1);
-	r = read_file_at(c->run.rings[BUFFER_MAIN].dir, path, TEXT_MAX, &text);
 	if (r == 0)
 		r = histogram_write_text(&c->run.writer, event, &text);
 	if (r == 0 || c->run.writer.failed)
@@ -62,20 +77,54 @@ int histograms_write(struct capture *c)
 	const struct hists *h = &c->setup.hists;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < h->count; i++)
-		if (histogram_is_first(h, i))
-			r = histogram_write(c, h->items[i].event);
+	for (size_t i = 0; r == 0 && i < h->count; i++) {
+		_cleanup_close_ int fd = -EBADF;
+
+		if (!histogram_is_first(h, i))
+			continue;
+		fd = histogram_open(c, h->items[i].event);
+		r = histogram_write(c, h->items[i].event, fd);
+	}
 	return r;
+}
+
+/*
+ * Since Linux 6.14 a hist file that was read is readable again when the histogram has counted more;
+ * before that it always is. This does not sleep in poll(): for somebody who does, the kernel raises
+ * an interrupt at each event that it counts.
+ */
+static bool histogram_counted(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) != 0;
+}
+
+/* The file stays open, as the kernel remembers in it what was read. */
+static int histogram_write_change(struct capture *c, size_t i)
+{
+	const char *event = c->setup.hists.items[i].event;
+	int *read = &c->run.hist_files[i], fd;
+
+	if (*read >= 0 && !histogram_counted(*read))
+		return 0;
+	fd = histogram_open(c, event);
+	close_fd(*read);
+	*read = fd;
+	return histogram_write(c, event, fd);
 }
 
 int histograms_write_due(struct capture *c, uint64_t now)
 {
+	const struct hists *h = &c->setup.hists;
 	uint64_t end;
-	int r;
+	int r = 0;
 
-	if (!c->setup.hists.count || now < c->run.next_hists)
+	if (!h->count || now < c->run.next_hists)
 		return 0;
-	r = histograms_write(c);
+	for (size_t i = 0; r == 0 && i < h->count; i++)
+		if (histogram_is_first(h, i))
+			r = histogram_write_change(c, i);
 	end = now_ns(CLOCK_BOOTTIME);
 	c->run.next_hists = now + MAX(INTERVAL_NS, (end - now) * INTERVAL_PER_COST);
 	return r;

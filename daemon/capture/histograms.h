@@ -6,5 +6,8 @@
 
 /* Writes the text of each histogram. What can't be read or written is a warning. 0 or -errno. */
 int histograms_write(struct capture *c);
-/* The same at most once a second, and less often if it takes long. */
+/*
+ * The same at most once a second, and less often if it takes long. Leaves out those that have
+ * counted nothing since the last call.
+ */
 int histograms_write_due(struct capture *c, uint64_t now);

@@ -36,6 +36,8 @@ void capture_warn_of_off(struct capture *c);
 void capture_scan_mappings(struct capture *c);
 /* Writes the recorder's own sync first: it ties the trace clock to the stream's clock snapshots. */
 void capture_sync_start(struct capture *c);
+/* Has histograms of events by SQL count, by a mark that stays in the ring. */
+int capture_start_counting(struct capture *c);
 /* Does one slice of names, tasks or symbols. Returns 1 if there is more. */
 int capture_background_slice(struct capture *c);
 /*

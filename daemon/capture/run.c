@@ -35,6 +35,8 @@ void run_deinit(struct capture_run *run)
 	close_fd(run->clock_watch);
 	close_fd(run->marker);
 	close_fd(run->copies);
+	for (size_t i = 0; i < ARRAY_SIZE(run->hist_files); i++)
+		close_fd(run->hist_files[i]);
 	for (int b = 0; b < BUFFER_COUNT; b++)
 		ring_close(&run->rings[b]);
 	sampler_close(&run->sampler);
@@ -269,6 +271,10 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	/* Without events there are no times to relate. */
 	if (!c->setup.counts_only)
 		capture_sync_start(c);
+	else if (c->setup.synthetics.count)
+		r = capture_start_counting(c);
+	if (r < 0)
+		return error_errno(err, r, "cannot start the histograms");
 	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");

@@ -8,6 +8,7 @@
 #include "daemon/capture/names/mappings.h"
 #include "daemon/capture/names/names.h"
 #include "daemon/capture/overhead.h"
+#include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/targets.h"
 #include "daemon/capture/polls/poller.h"
 #include "daemon/capture/rings/ring.h"
@@ -57,8 +58,9 @@ struct capture_run {
 	bool hit;	 /* the kernel ended it, which is not reported yet */
 	int off_error;
 	bool full; /* the stream limit is reached: sub-buffers read since then are not in it */
-	atomic_bool watched; /* an exporter follows, as in a streamed recording */
-	struct flush flush;  /* of a followed recording */
+	atomic_bool watched;	   /* an exporter follows, as in a streamed recording */
+	struct flush flush;	   /* of a followed recording */
+	int hist_files[HISTS_MAX]; /* that a follower has last; -EBADF: none */
 	struct clock_snapshot clocks_start;
 	struct sync *syncs; /* owned */
 	size_t sync_count, syncs_written;
@@ -76,6 +78,7 @@ struct capture_run {
 			       .copies = -EBADF,                                                   \
 			       .staging = STAGING_INIT,                                            \
 			       .clock_watch = -EBADF,                                              \
+			       .hist_files = { [0 ... HISTS_MAX - 1] = -EBADF },                   \
 			       .epfd = -EBADF,                                                     \
 			       .names = NAMES_INIT,                                                \
 			       .rescan = TASK_SCAN_INIT,                                           \

@@ -47,6 +47,27 @@ static int marker_write(const struct capture_run *run, const struct cpu_set *cpu
 	return r;
 }
 
+int capture_start_counting(struct capture *c)
+{
+	struct clock_sync_mark unused;
+
+	return marker_write(&c->run, &c->setup.cpus, "traced: histograms begin", &unused);
+}
+
+/*
+ * A mark in the ring has the address of the kernel's code that wrote it. Whoever may not see such
+ * addresses may have a recording of histograms alone as it is.
+ */
+static int marker_check(const struct capture *c, struct error *err)
+{
+	if (!c->run.running)
+		return error_set(err, -ENODATA, "the recording is not running");
+	if (!c->setup.counts_only)
+		return 0;
+	error_set(err, -EOPNOTSUPP, "a recording of histograms alone takes no marks");
+	return error_hint(err, "record an event, too");
+}
+
 int capture_mark(struct capture *c, const char *text, struct error *err)
 {
 	struct clock_sync_mark unused;
@@ -54,8 +75,9 @@ int capture_mark(struct capture *c, const char *text, struct error *err)
 
 	if (strlen(text) > CAPTURE_MARK_MAX)
 		return error_set(err, -EMSGSIZE, "a mark holds at most %d bytes", CAPTURE_MARK_MAX);
-	if (!c->run.running)
-		return error_set(err, -ENODATA, "the recording is not running");
+	r = marker_check(c, err);
+	if (r < 0)
+		return r;
 	r = marker_write(&c->run, &c->setup.cpus, text, &unused);
 	return r < 0 ? error_errno(err, r, "cannot write the mark") : 0;
 }
@@ -170,8 +192,9 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
 		return error_set(err, -EINVAL,
 				 "a sync's id has from 1 to %d letters, digits, - and _",
 				 CAPTURE_SYNC_ID_MAX);
-	if (!c->run.running)
-		return error_set(err, -ENODATA, "the recording is not running");
+	r = marker_check(c, err);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < c->run.sync_count; i++)
 		if (strcmp(c->run.syncs[i].mark.id, id) == 0)
 			return error_set(err, -EEXIST, "the recording has the sync \"%s\" already",

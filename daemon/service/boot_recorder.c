@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/vec.h"
+#include "daemon/service/folder.h"
 #include "daemon/service/spool.h"
 
 #define STATE_MAX (64U << 10)

@@ -228,8 +228,8 @@ _Noreturn static void child_keep_others(void)
  */
 static int child_drop_others(unsigned first)
 {
+	pid_t other, self = getpid();
 	sigset_t go, old;
-	pid_t other;
 	long r;
 	int sig;
 
@@ -242,7 +242,9 @@ static int child_drop_others(unsigned first)
 		return -errno;
 	if (other == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGUSR1);
-		sigwait(&go, &sig);
+		/* A parent that was killed before this sends no signal. */
+		if (getppid() == self)
+			sigwait(&go, &sig);
 		child_keep_others();
 	}
 	r = syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_UNSHARE);

@@ -2,57 +2,16 @@
 #include "daemon/service/config.h"
 
 #include <dirent.h>
-#include <ini.h>
 #include <string.h>
 #include <syslog.h>
 
 #include "base/nearest.h"
 #include "base/parse.h"
-#include "base/vec.h"
 #include "control/frame.h"
 #include "daemon/capture/capture.h"
+#include "settings/ini_reader.h"
+#include "settings/setting.h"
 #include "stream/poll_plan.h"
-
-void string_list_deinit(struct string_list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i]);
-	free(list->items);
-	*list = (struct string_list){ 0 };
-}
-
-int string_list_add_words(struct string_list *list, const char *text)
-{
-	static const char separators[] = " \t\n\r,";
-
-	for (text += strspn(text, separators); *text; text += strspn(text, separators)) {
-		size_t len = strcspn(text, separators);
-
-		if (vec_reserve_exact(list->items, list->count, 2) < 0)
-			return -ENOMEM;
-		list->items[list->count] = strndup(text, len);
-		if (!list->items[list->count])
-			return -ENOMEM;
-		list->items[++list->count] = NULL;
-		text += len;
-	}
-	return 0;
-}
-
-int string_list_copy(struct string_list *ret, const struct string_list *from)
-{
-	struct string_list copy = { 0 };
-	int r = 0;
-
-	for (size_t i = 0; i < from->count && r >= 0; i++)
-		r = string_list_add_words(&copy, from->items[i]);
-	if (r < 0) {
-		string_list_deinit(&copy);
-		return r;
-	}
-	*ret = copy;
-	return 0;
-}
 
 int log_level_parse(const char *text)
 {
@@ -67,20 +26,6 @@ int log_level_parse(const char *text)
 	return -EINVAL;
 }
 
-static int config_set_path(void *field, const char *value, struct error *err)
-{
-	char *copy;
-
-	if (value[0] != '/')
-		return error_set(err, -EINVAL, "\"%s\" is not an absolute path", value);
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "configuration");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
-}
-
 static int config_set_log_level(void *field, const char *value, struct error *err)
 {
 	int level = log_level_parse(value);
@@ -90,30 +35,6 @@ static int config_set_log_level(void *field, const char *value, struct error *er
 				 "\"%s\" is not a log level: debug, info, notice, warning or error",
 				 value);
 	*(int *)field = level;
-	return 0;
-}
-
-#define COUNT_MAX 4096
-
-static int config_set_count(void *field, const char *value, struct error *err)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(value, &end, 10);
-	if (errno || end == value || *end || value[0] == '-' || n < 1 || n > COUNT_MAX)
-		return error_set(err, -EINVAL, "\"%s\" is not a number from 1 to %d", value,
-				 COUNT_MAX);
-	*(unsigned *)field = (unsigned)n;
-	return 0;
-}
-
-static int config_set_switch(void *field, const char *value, struct error *err)
-{
-	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
-		return error_set(err, -EINVAL, "\"%s\" is neither yes nor no", value);
-	*(bool *)field = value[0] == 'y';
 	return 0;
 }
 
@@ -129,48 +50,6 @@ static int config_set_spare(void *field, const char *value, struct error *err)
 			return 0;
 		}
 	return error_set(err, -EINVAL, "\"%s\" is not yes, no or auto", value);
-}
-
-static int config_set_size(void *field, const char *value, struct error *err)
-{
-	int r = parse_size(value, field, err);
-
-	/* Require a unit: a guess would be wrong by a factor of 1000 for some users. */
-	if (r == 0 && strchr("0123456789", value[strlen(value) - 1]))
-		return error_set(err, -EINVAL, "'%s' has no unit: B, K, M or G", value);
-	return r;
-}
-
-/* True for a value that means "no limit", stored as 0. */
-static bool config_is_none(const char *value)
-{
-	return strcmp(value, "none") == 0 || strcmp(value, "0") == 0;
-}
-
-static int config_set_size_limit(void *field, const char *value, struct error *err)
-{
-	*(uint64_t *)field = 0;
-	return config_is_none(value) ? 0 : config_set_size(field, value, err);
-}
-
-static int config_set_duration_limit(void *field, const char *value, struct error *err)
-{
-	*(uint64_t *)field = 0;
-	return config_is_none(value) ? 0 : parse_duration(value, field, err);
-}
-
-static int config_set_word(void *field, const char *value, struct error *err)
-{
-	char *copy;
-
-	if (!*value || strpbrk(value, " \t/"))
-		return error_set(err, -EINVAL, "\"%s\" is not one word", value);
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "configuration");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
 }
 
 static int config_set_reader(void *field, const char *value, struct error *err)
@@ -209,18 +88,6 @@ static int config_set_user_functions(void *field, const char *value, struct erro
 	return error_set(err, -EINVAL, "\"%s\" is not no, own or yes", value);
 }
 
-static int config_set_words(void *field, const char *value, struct error *err)
-{
-	int r;
-
-	if (!*value) {
-		string_list_deinit(field);
-		return 0;
-	}
-	r = string_list_add_words(field, value);
-	return r < 0 ? error_errno(err, r, "configuration") : 0;
-}
-
 static int config_set_poll(void *field, const char *value, struct error *err)
 {
 	struct poll_plan unused = { 0 };
@@ -236,85 +103,56 @@ static int config_set_poll(void *field, const char *value, struct error *err)
 	return 0;
 }
 
-static const struct key {
-	const char *section, *name;
-	size_t offset;
-	int (*set)(void *field, const char *value, struct error *err);
-} keys[] = {
-	{ "daemon", "socket", offsetof(struct config, socket), config_set_path },
-	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), config_set_path },
-	{ "daemon", "state_dir", offsetof(struct config, state_dir), config_set_path },
-	{ "daemon", "metrics", offsetof(struct config, metrics), config_set_path },
-	{ "daemon", "hooks", offsetof(struct config, hooks), config_set_path },
+static const struct setting keys[] = {
+	{ "daemon", "socket", offsetof(struct config, socket), setting_path },
+	{ "daemon", "spool_dir", offsetof(struct config, spool_dir), setting_path },
+	{ "daemon", "state_dir", offsetof(struct config, state_dir), setting_path },
+	{ "daemon", "metrics", offsetof(struct config, metrics), setting_path },
+	{ "daemon", "hooks", offsetof(struct config, hooks), setting_path },
 	{ "daemon", "log_level", offsetof(struct config, log_level), config_set_log_level },
-	{ "daemon", "marks", offsetof(struct config, marks), config_set_switch },
+	{ "daemon", "marks", offsetof(struct config, marks), setting_switch },
 	{ "daemon", "spare", offsetof(struct config, spare), config_set_spare },
-	{ "limits", "clients", offsetof(struct config, clients), config_set_count },
-	{ "limits", "sessions", offsetof(struct config, sessions), config_set_count },
-	{ "limits", "spool_max", offsetof(struct config, spool_max), config_set_size_limit },
-	{ "limits", "min_free", offsetof(struct config, min_free), config_set_size_limit },
-	{ "limits", "duration_max", offsetof(struct config, duration_max),
-	  config_set_duration_limit },
-	{ "limits", "mark_programs", offsetof(struct config, mark_programs), config_set_count },
-	{ "limits", "mark_rings", offsetof(struct config, mark_rings), config_set_count },
-	{ "limits", "mark_memory", offsetof(struct config, mark_memory), config_set_size },
-	{ "limits", "mark_rate", offsetof(struct config, mark_rate), config_set_size_limit },
-	{ "users", "clients", offsetof(struct config, users.clients), config_set_count },
-	{ "users", "sessions", offsetof(struct config, users.sessions), config_set_count },
+	{ "limits", "clients", offsetof(struct config, clients), setting_count },
+	{ "limits", "sessions", offsetof(struct config, sessions), setting_count },
+	{ "limits", "spool_max", offsetof(struct config, spool_max), setting_size_limit },
+	{ "limits", "min_free", offsetof(struct config, min_free), setting_size_limit },
+	{ "limits", "duration_max", offsetof(struct config, duration_max), setting_duration_limit },
+	{ "limits", "mark_programs", offsetof(struct config, mark_programs), setting_count },
+	{ "limits", "mark_rings", offsetof(struct config, mark_rings), setting_count },
+	{ "limits", "mark_memory", offsetof(struct config, mark_memory), setting_size },
+	{ "limits", "mark_rate", offsetof(struct config, mark_rate), setting_size_limit },
+	{ "users", "clients", offsetof(struct config, users.clients), setting_count },
+	{ "users", "sessions", offsetof(struct config, users.sessions), setting_count },
 	{ "users", "buffer_memory", offsetof(struct config, users.buffer_memory),
-	  config_set_size_limit },
-	{ "users", "spool_max", offsetof(struct config, users.spool_max), config_set_size_limit },
+	  setting_size_limit },
+	{ "users", "spool_max", offsetof(struct config, users.spool_max), setting_size_limit },
 	{ "users", "duration_max", offsetof(struct config, users.duration_max),
-	  config_set_duration_limit },
-	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses),
-	  config_set_switch },
-	{ "users", "top_level", offsetof(struct config, users.top_level), config_set_switch },
+	  setting_duration_limit },
+	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses), setting_switch },
+	{ "users", "top_level", offsetof(struct config, users.top_level), setting_switch },
 	{ "users", "functions", offsetof(struct config, users.functions),
 	  config_set_user_functions },
-	{ "users", "events_allowed", offsetof(struct config, users.events_allowed),
-	  config_set_words },
-	{ "users", "events_denied", offsetof(struct config, users.events_denied),
-	  config_set_words },
-	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), config_set_size },
-	{ "defaults", "clock", offsetof(struct config, clock), config_set_word },
+	{ "users", "events_allowed", offsetof(struct config, users.events_allowed), setting_words },
+	{ "users", "events_denied", offsetof(struct config, users.events_denied), setting_words },
+	{ "defaults", "buffer_size", offsetof(struct config, buffer_size), setting_size },
+	{ "defaults", "clock", offsetof(struct config, clock), setting_word },
 	{ "defaults", "reader", offsetof(struct config, reader), config_set_reader },
-	{ "defaults", "events", offsetof(struct config, events), config_set_words },
+	{ "defaults", "events", offsetof(struct config, events), setting_words },
 	{ "defaults", "poll", offsetof(struct config, poll), config_set_poll },
 };
 
-/* One file being read. libinih's handler does not get the line number. */
+/* One file being read. */
 struct source {
-	FILE *file;
-	const char *path;
-	unsigned line;
-	bool ends_within_line;
+	struct ini_reader reader;
 	struct config *config;
 	struct buf *warnings;
-	struct error *err; /* the first error ends the reading */
-	int failed;
 };
-
-static char *config_read_line(char *buffer, int size, void *stream)
-{
-	struct source *s = stream;
-	size_t len;
-
-	if (s->failed || !fgets(buffer, size, s->file))
-		return NULL;
-	if (!s->ends_within_line)
-		s->line++;
-	len = strlen(buffer);
-	s->ends_within_line = len && buffer[len - 1] != '\n' && !feof(s->file);
-	if (s->ends_within_line)
-		s->failed =
-			error_set(s->err, -EINVAL, "%s:%u: the line is too long", s->path, s->line);
-	return s->failed ? NULL : buffer;
-}
 
 static void config_warn_unknown(struct source *s, const char *section, const char *name)
 {
 	const char *names[ARRAY_SIZE(keys)], *best[NEAREST_MAX];
-	const struct key *elsewhere = NULL;
+	const struct ini_reader *r = &s->reader;
+	const struct setting *elsewhere = NULL;
 	bool section_known = false;
 	size_t count = 0;
 
@@ -327,69 +165,53 @@ static void config_warn_unknown(struct source *s, const char *section, const cha
 		}
 	}
 	if (elsewhere) {
-		buf_printf(s->warnings, "%s:%u: \"%s\" belongs in [%s], ignored\n", s->path,
-			   s->line, name, elsewhere->section);
+		buf_printf(s->warnings, "%s:%u: \"%s\" belongs in [%s], ignored\n", r->path,
+			   r->line, name, elsewhere->section);
 		return;
 	}
 	if (!section_known) {
 		buf_printf(s->warnings,
 			   "%s:%u: unknown section [%s], ignored; there are [daemon], [limits], "
 			   "[users] and [defaults]\n",
-			   s->path, s->line, section);
+			   r->path, r->line, section);
 		return;
 	}
-	buf_printf(s->warnings, "%s:%u: unknown key \"%s\" in [%s], ignored", s->path, s->line,
+	buf_printf(s->warnings, "%s:%u: unknown key \"%s\" in [%s], ignored", r->path, r->line,
 		   name, section);
 	if (nearest_names(name, names, count, best))
 		buf_printf(s->warnings, "; did you mean \"%s\"?", best[0]);
 	buf_putc(s->warnings, '\n');
 }
 
-static int config_take_assignment(void *userdata, const char *section, const char *name,
+static int config_take_assignment(struct ini_reader *reader, const char *section, const char *name,
 				  const char *value)
 {
-	struct source *s = userdata;
+	struct source *s = container_of(reader, struct source, reader);
+	const struct setting *key = setting_find(keys, ARRAY_SIZE(keys), section, name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(keys) && !s->failed; i++) {
-		void *field = (char *)s->config + keys[i].offset;
-
-		if (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].name, name) != 0)
-			continue;
-		s->failed = keys[i].set(field, value, s->err);
-		if (s->failed)
-			error_prefix(s->err, "%s:%u: %s", s->path, s->line, name);
-		return !s->failed;
-	}
-	if (!s->failed)
-		config_warn_unknown(s, section, name);
-	return !s->failed;
+	if (key)
+		return key->set((char *)s->config + key->offset, value, reader->err);
+	config_warn_unknown(s, section, name);
+	return 0;
 }
 
 static int config_load_file(struct config *c, const char *path, bool must_exist,
 			    struct buf *warnings, struct error *err)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	struct source s = {
-		.file = file, .path = path, .config = c, .warnings = warnings, .err = err
-	};
-	int line;
+	struct source s = { .reader = { .file = file,
+					.path = path,
+					.take = config_take_assignment,
+					.err = err },
+			    .config = c,
+			    .warnings = warnings };
 
 	if (!file) {
 		if (errno == ENOENT && !must_exist)
 			return 0;
 		return error_errno(err, -errno, "%s", path);
 	}
-	line = ini_parse_stream(config_read_line, &s, config_take_assignment, &s);
-	if (s.failed)
-		return s.failed;
-	if (ferror(file))
-		return error_errno(err, -EIO, "%s", path);
-	if (line < 0)
-		return error_errno(err, -ENOMEM, "%s", path);
-	if (line > 0)
-		return error_set(err, -EINVAL, "%s:%d: neither a [section] nor \"key = value\"",
-				 path, line);
-	return 0;
+	return ini_read(&s.reader);
 }
 
 static int config_is_drop_in(const struct dirent *d)

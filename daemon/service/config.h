@@ -10,18 +10,9 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "settings/string_list.h"
 
 #define CONFIG_FILE TRACED_SYSCONFDIR "/traced.conf"
-
-/* A list of words, NULL-terminated; owned. */
-struct string_list {
-	char **items;
-	size_t count;
-};
-void string_list_deinit(struct string_list *list);
-/* Appends the words of text, separated by blanks and commas. */
-int string_list_add_words(struct string_list *list, const char *text);
-int string_list_copy(struct string_list *ret, const struct string_list *from);
 
 enum user_functions {
 	USER_FUNCTIONS_NO,

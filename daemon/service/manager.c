@@ -133,13 +133,15 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
+	m->state_dir = FOLDER_INIT;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
 	r = manager_read_config(&m->config, options, err);
 	if (r < 0)
 		return r;
 	log_set_level(m->config.log_level);
-	r = make_dir(m->config.state_dir, 0755, err);
+	m->made_spool_dir = access(m->config.spool_dir, F_OK) < 0;
+	r = folder_take(&m->state_dir, m->config.state_dir, 0755, err);
 	if (r < 0)
 		return r;
 	r = loop_add_deferred(loop, &m->reaper, manager_reap, m);
@@ -198,6 +200,11 @@ struct manager *manager_free(struct manager *m)
 	sparing_deinit(&m->sparing);
 	tracefs_free(m->worker_tracefs);
 	tracefs_free(m->tracefs);
+	if (m->options.private && m->made_spool_dir)
+		rmdir(m->config.spool_dir);
+	if (m->options.private)
+		folder_remove(&m->state_dir);
+	folder_deinit(&m->state_dir);
 	config_deinit(&m->config);
 	free(m);
 	return NULL;

@@ -23,6 +23,7 @@
 #include "daemon/capture/capture.h"
 #include "daemon/capture/names/kernel_symbols.h"
 #include "daemon/service/config.h"
+#include "daemon/service/folder.h"
 #include "daemon/service/loop.h"
 #include "daemon/service/metrics.h"
 #include "daemon/service/sparing.h"
@@ -61,6 +62,8 @@ struct manager {
 	struct loop *loop;		/* borrowed; outlives the manager */
 	struct manager_options options; /* strings are the caller's */
 	struct config config;
+	struct folder state_dir; /* a private daemon removes it and its spool, if it made them */
+	bool made_spool_dir;
 	struct tracefs *tracefs; /* NULL until needed: see manager_env() */
 	struct capture_env env;
 	struct excerpt_memory excerpt;

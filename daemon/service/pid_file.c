@@ -6,7 +6,7 @@
 #include <sys/file.h>
 
 #include "base/io.h"
-#include "daemon/service/spool.h"
+#include "daemon/service/folder.h"
 
 static int pid_file_refuse(const struct pid_file *p, struct error *err)
 {

@@ -357,6 +357,25 @@ bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewher
 	       elsewhere + policy_spool_used(m, uid) > max / 100 * percent;
 }
 
+/* Snapshots and followers of a recording. Other exports of a session come one after the other. */
+static bool policy_is_look(const struct job *j)
+{
+	return j->kind == JOB_SNAPSHOT || (j->output && j->output->from_now);
+}
+
+int policy_check_looks(const struct manager *m, uid_t uid, struct error *err)
+{
+	const struct job *j;
+	unsigned count = 0;
+
+	TAILQ_FOREACH(j, &m->jobs, list)
+	count += j->uid == uid && policy_is_look(j);
+	if (policy_trusts(uid) || count < LOOKS_MAX)
+		return 0;
+	error_set(err, -EBUSY, "%u exports of your running recordings are the limit", LOOKS_MAX);
+	return error_hint(err, "wait for the end of one, or end a 'tracectl top'");
+}
+
 int policy_check_snapshot(const struct session *s, struct error *err)
 {
 	const struct manager *m = s->manager;

@@ -18,6 +18,13 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err);
  */
 int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid, struct error *err);
 /*
+ * Exports of running recordings that a user may have at once. Each has a process of its own, whose
+ * memory counts as nobody's.
+ */
+#define LOOKS_MAX 8U
+/* -EBUSY: so many of them run. */
+int policy_check_looks(const struct manager *m, uid_t uid, struct error *err);
+/*
  * -EPERM: the output would contain kernel addresses. counts_only: the recording has histograms
  * alone, which the user may see.
  */

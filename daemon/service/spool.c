@@ -12,28 +12,12 @@
 #include <time.h>
 
 #include "base/parse.h"
+#include "daemon/service/folder.h"
 #include "traced/stream.h"
 
 #define SUFFIX ".traced"
 /* Keep young empty files: their daemon may be about to lock them. */
 #define EMPTY_GRACE_S 60
-
-int make_dir(const char *dir, unsigned mode, struct error *err)
-{
-	_cleanup_free_ char *path = strdup(dir);
-
-	if (!path)
-		return error_errno(err, -ENOMEM, "%s", dir);
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0755) < 0 && errno != EEXIST)
-			return error_errno(err, -errno, "cannot create %s", path);
-		*slash = '/';
-	}
-	if (mkdir(path, mode) < 0 && errno != EEXIST)
-		return error_errno(err, -errno, "cannot create %s", path);
-	return 0;
-}
 
 static int spool_free_bytes(int fd, uint64_t *ret)
 {
@@ -69,9 +53,6 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid
 	struct tm tm;
 	int r;
 
-	r = make_dir(dir, 0700, err);
-	if (r < 0)
-		return r;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return error_errno(err, -errno, "getrandom");
 	strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
@@ -81,7 +62,13 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid
 	buf_printf(&path, "%s-%08" PRIx32 SUFFIX, name, random);
 	if (!buf_string(&path))
 		return error_errno(err, -ENOMEM, "spool");
-	fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	/* A private daemon that ends may remove the empty folder. */
+	for (int tries = 0; fd < 0 && tries < 2; tries++) {
+		r = make_dir(dir, 0700, err);
+		if (r < 0)
+			return r;
+		fd = open(path.data, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	}
 	if (fd < 0)
 		return error_errno(err, -errno, "can't spool to %s", path.data);
 	r = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : spool_free_bytes(fd, &bytes);

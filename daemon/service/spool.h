@@ -47,9 +47,6 @@ void spool_discard(struct spool *s);
 /* Closes the file and keeps it on disk. */
 void spool_deinit(struct spool *s);
 
-/* Creates dir and its parents; mode is for the last part. */
-int make_dir(const char *dir, unsigned mode, struct error *err);
-
 struct spool_leftover {
 	const char *path;
 	uint64_t bytes;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/service/policy.h"
@@ -11,6 +12,7 @@
 #include "report/watch_condition.h"
 
 #define DURATION_MAX (INT64_MAX / 2)
+#define WHAT_MAX 4096
 
 void start_plan_deinit(struct start_plan *p)
 {
@@ -40,8 +42,11 @@ void start_plan_deinit(struct start_plan *p)
 
 bool start_counts_only(const Traced__Control__Start *start)
 {
+	for (size_t i = 0; i < start->n_sql; i++)
+		if (!start->sql[i]->only_counted)
+			return false;
 	return start->n_hists && !start->n_events && !*start->profile && !*start->tracer &&
-	       !start->n_probes && !start->n_sql && !start->n_triggers && !start->sample_hz;
+	       !start->n_probes && !start->n_triggers && !start->sample_hz;
 }
 
 static bool start_name_is_valid(const char *name)
@@ -356,6 +361,7 @@ static int start_choose_sql(struct start_plan *p)
 			.arguments = sql->arguments,
 			.start = start_sql_side(sql->start),
 			.end = start_sql_side(sql->end),
+			.only_counted = sql->only_counted,
 		};
 	}
 	p->request.sql = p->sql;
@@ -431,7 +437,7 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 			  struct error *err)
 {
 	_cleanup_buf_ struct buf what = BUF_INIT;
-	size_t from = 0;
+	size_t from = 0, len;
 
 	if (p->profile) {
 		buf_printf(&what, "profile %s", start->profile);
@@ -456,6 +462,10 @@ static int start_describe(struct start_plan *p, const Traced__Control__Start *st
 		buf_printf(&what, "%s%s", i ? " " : "; polls ", p->request.polls.items[i]);
 	for (size_t i = 0; i < start->n_conditions; i++)
 		buf_printf(&what, "; on %s", start->conditions[i]);
+	/* All sessions have to fit into one reply. */
+	len = buf_string(&what) ? utf8_clip(what.data, WHAT_MAX) : 0;
+	if (len < what.len)
+		buf_replace(&what, len, what.len - len, " ...", strlen(" ..."));
 	if (!buf_string(&what))
 		return error_errno(err, -ENOMEM, "session");
 	p->what = TAKE_PTR(what.data);

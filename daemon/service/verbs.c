@@ -91,6 +91,8 @@ static int verb_new_job(struct call *call, enum job_kind kind, const struct sess
 					     s && s->counts_only, err)
 		       : 0;
 
+	if (r >= 0 && (kind == JOB_SNAPSHOT || (output && output->from_now)))
+		r = policy_check_looks(call->manager, call->connection->uid, err);
 	if (r < 0)
 		return r;
 	return job_new(ret, kind, call->connection, call->request->id, output, call->fds,

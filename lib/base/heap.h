@@ -34,18 +34,14 @@
 	static _unused_ void name##_sift_down(type *heap, size_t count, size_t at)                 \
 	{                                                                                          \
 		type const moving = heap[at];                                                      \
+		size_t child;                                                                      \
                                                                                                    \
-		for (;;) {                                                                         \
-			size_t child = 2 * at + 1;                                                 \
-                                                                                                   \
-			if (child >= count)                                                        \
-				break;                                                             \
-			if (child + 1 < count && name##_earlier(heap[child + 1], heap[child]))     \
-				child++;                                                           \
+		for (; (child = 2 * at + 1) < count; at = child) {                                 \
+			if (likely(child + 1 < count))                                             \
+				child += name##_earlier(heap[child + 1], heap[child]);             \
 			if (!name##_earlier(heap[child], moving))                                  \
 				break;                                                             \
 			heap[at] = heap[child];                                                    \
-			at = child;                                                                \
 		}                                                                                  \
 		heap[at] = moving;                                                                 \
 	}                                                                                          \

@@ -154,10 +154,14 @@ int fd_type(int fd)
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : read_to_end(fd, max, out);
+}
+
+int read_to_end(int fd, size_t max, struct buf *out)
+{
 	size_t total = 0;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		size_t room = MAX(out->cap - out->len, (size_t)4096);
 		char *p = buf_reserve(out, room);

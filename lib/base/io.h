@@ -49,6 +49,8 @@ int fd_type(int fd);
  * tracefs, whose files have no size. dirfd as for openat().
  */
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
+/* The same from an open file. */
+int read_to_end(int fd, size_t max, struct buf *out);
 
 /*
  * Replaces the file by a rename of PATH.new: readers get the old one or the new one, whole.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The daemon's log. Only daemon/service logs above debug level; libraries return errors. If stderr
- * is the journal's stream, messages go to the journal with fields. Otherwise they go to stderr:
- * with "<n>" prefixes under a service manager, without on a terminal.
+ * The log of the daemon and the agent. Only daemon/service and agent log above debug level;
+ * libraries return errors. If stderr is the journal's stream, messages go to the journal with
+ * fields. Otherwise they go to stderr: with "<n>" prefixes under a service manager, without on a
+ * terminal.
  */
 #pragma once
 

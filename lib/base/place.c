@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -34,8 +35,12 @@ char *place_beside(const char *path)
 {
 	_cleanup_free_ char *folder = NULL;
 	char self[PATH_MAX];
+	struct stat st;
 	ssize_t len;
 
+	/* Others may put files where a removed program (cli/push.h) was. */
+	if (stat("/proc/self/exe", &st) < 0 || !st.st_nlink)
+		return NULL;
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (len <= 0)
 		return NULL;

@@ -124,6 +124,7 @@ static int exporter_open_stream(struct exporter *x, int fd, struct error *err)
 	more = exporter_load_more(x, err);
 	if (more < 0)
 		return more;
+	x->index.info.host = x->options->numbers;
 	x->env.followed = more;
 	r = task_feed_new(&x->tasks, &x->index, &x->reader, err);
 	if (r == 0)

@@ -16,6 +16,7 @@
 #include "trace/ledger.h"
 
 struct host_clock;
+struct host_numbers;
 struct report_options;
 struct sink_ops;
 
@@ -107,6 +108,8 @@ struct export_options {
 	size_t profile_count; /* at most EXPORT_MERGES_MAX */
 	/* Moves all times to another machine's clock; NULL: no. Not with follow. */
 	const struct host_clock *host;
+	/* The output is a part of a file of several machines; for formats that want it. Or NULL. */
+	const struct host_numbers *numbers;
 	struct export_selection selection;   /* not with follow */
 	const struct report_options *report; /* for the sink of lib/report only */
 	/* A report as JSON, for formats with export_format.has_tables; NULL: none. Borrowed. */

@@ -86,6 +86,7 @@ struct export_format {
 	/* One file of several machines' parts, each an output of format `part`. NULL: none. */
 	export_join_func *join;
 	const char *part;
+	bool host_numbers; /* its parts want export_options.numbers */
 	/* Repairs a truncated file: see export/mend.h. NULL: nothing to repair. */
 	int (*mend)(int fd, off_t size);
 };

@@ -92,7 +92,7 @@ int export_stream(int stream_fd, int out_fd, const struct export_options *option
 }
 
 int export_join(const struct export_format *format, const struct export_part *parts, size_t count,
-		int out_fd, uint64_t *ret_bytes, struct error *err)
+		int out_fd, struct export_result *result, struct error *err)
 {
 	const struct sink_ops *ops = sink_find(format->name);
 	struct output out;
@@ -100,13 +100,13 @@ int export_join(const struct export_format *format, const struct export_part *pa
 
 	if (r < 0)
 		return error_errno(err, r, "can't begin the file");
-	r = format->join(parts, count, &out, err);
+	r = format->join(parts, count, result, &out, err);
 	if (r == 0) {
 		r = output_flush(&out, true);
 		if (r < 0)
 			error_errno(err, r, "can't write the output");
 	}
-	*ret_bytes = out.bytes;
+	result->bytes = out.bytes;
 	output_deinit(&out);
 	return r;
 }

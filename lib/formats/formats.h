@@ -12,10 +12,11 @@ const struct export_format *export_formats(size_t *ret_count);
 /* Finds a format by name, or if name is NULL by the path's ending; NULL: none. */
 const struct export_format *export_format_find(const char *name, const char *path);
 /*
- * Joins the parts of several machines into a file of a format with join(). *ret_bytes: its size.
+ * Joins the parts of several machines into a file of a format with join(). result: theirs; gets the
+ * file's size.
  */
 int export_join(const struct export_format *format, const struct export_part *parts, size_t count,
-		int out_fd, uint64_t *ret_bytes, struct error *err);
+		int out_fd, struct export_result *result, struct error *err);
 /* Whether marks of applications have a place in it. */
 bool export_format_has_marks(const struct export_format *format);
 

@@ -8,6 +8,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "base/wide.h"
+#include "trace/host_clock.h"
 #include "traced/mark_record.h"
 
 void clock_map_deinit(struct clock_map *map)
@@ -164,6 +165,16 @@ int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t
 	return r ?: ret->identity || ret->count ? r : -ENOENT;
 }
 
+int clock_map_of_recorded(struct clock_map *ret, const struct trace_info *info, clockid_t clock)
+{
+	int r = clock_map_of(ret, info, clock);
+
+	/* Readings of other clocks are tied to BOOTTIME's, which are moved. */
+	if (clock == CLOCK_BOOTTIME)
+		ret->moved = info->moved;
+	return r;
+}
+
 static uint64_t time_distance(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
@@ -297,6 +308,8 @@ uint64_t clock_map_apply(const struct clock_map *map, uint64_t from, uint64_t *r
 	uint64_t to;
 
 	*ret_bound = 0;
+	if (map->moved)
+		from = host_clock_apply(map->moved, from);
 	if (map->identity || !map->count)
 		return from;
 	low = lower_bound(i, map->count, map->points[i].from <= from);

@@ -29,10 +29,11 @@ struct clock_point {
 struct clock_map {
 	struct clock_point *points; /* owned; sorted by `from`, no duplicates */
 	size_t count, cap;
-	uint64_t first_to, last_to; /* first and last `to` of all points */
-	bool identity;		    /* both are one clock */
-	bool own_rate;		    /* free-running: never stepped */
-	bool ticks;		    /* a clock of the pair does not count ns */
+	uint64_t first_to, last_to;	/* first and last `to` of all points */
+	const struct host_clock *moved; /* borrowed; moves each time first; NULL: none does */
+	bool identity;			/* both are one clock */
+	bool own_rate;			/* free-running: never stepped */
+	bool ticks;			/* a clock of the pair does not count ns */
 };
 
 void clock_map_deinit(struct clock_map *map);
@@ -56,6 +57,8 @@ bool clock_map_wants_marks(const struct trace_info *info);
  * clocks.
  */
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
+/* The same for times as the machine recorded them, which info->moved has not moved yet. */
+int clock_map_of_recorded(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
 
 /* True if a change over that span exceeds drift: the clock was set, or it stood still. */
 bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound);

@@ -6,7 +6,6 @@
 #include "marks/clock_map.h"
 #include "trace/bounds.h"
 #include "trace/chunk_cursor.h"
-#include "trace/host_clock.h"
 
 /* Bytes of one chunk's messages: each file takes more memory than in the stream. */
 #define MEMORY_MAX (64U << 20)
@@ -33,7 +32,7 @@ static int polls_tie(struct polls *p)
 	int r;
 
 	clock_map_deinit(&p->map);
-	r = clock_map_of(&p->map, p->info, CLOCK_BOOTTIME);
+	r = clock_map_of_recorded(&p->map, p->info, CLOCK_BOOTTIME);
 	p->sum.untied = r == -ENOENT;
 	p->map.identity |= r < 0;
 	p->clocks_seen = p->info->clock_count;
@@ -132,8 +131,7 @@ int polls_next(struct polls *p, const struct poll **ret, struct error *err)
 			continue;
 		}
 		p->poll.message = p->message->polls[p->next++];
-		p->poll.ts = clock_map_apply(
-			&p->map, trace_boot_time(p->info, p->poll.message->boot_ns), &bound);
+		p->poll.ts = clock_map_apply(&p->map, p->poll.message->boot_ns, &bound);
 		if (p->poll.ts > p->latest) {
 			p->sum.impossible++;
 			continue;

@@ -55,9 +55,8 @@ static int rings_tie_clock(struct mark_rings *m, struct clock *c)
 	int r;
 
 	clock_map_deinit(&c->map);
-	r = clock_map_of(&c->map, m->info, c->id);
-	/* Its times are not moved. */
-	c->tied = r == 0 && !(m->info->moved && c->id == MARK_CLOCK_BOOTTIME);
+	r = clock_map_of_recorded(&c->map, m->info, c->id);
+	c->tied = r == 0;
 	if (!c->tied)
 		c->map.identity = true;
 	return r == -ENOMEM ? r : 0;

@@ -17,6 +17,7 @@ struct frame_column {
 /* Columns, cells, texts and notes follow. */
 struct frame_table {
 	uint32_t columns, rows, texts, notes; /* numbers; bytes */
+	uint32_t counts_on;
 	char name[NAME_BYTES], sort[NAME_BYTES];
 };
 
@@ -79,7 +80,7 @@ static void frame_put_cell(const struct table *t, size_t row, size_t column, str
 void table_write_frame(const struct table *t, struct buf *out)
 {
 	_cleanup_buf_ struct buf columns = BUF_INIT, cells = BUF_INIT, texts = BUF_INIT;
-	struct frame_table head = { .rows = (uint32_t)t->shown };
+	struct frame_table head = { .rows = (uint32_t)t->shown, .counts_on = t->counts_on };
 
 	frame_put_columns(t, &columns, &head.columns);
 	for (size_t row = 0; row < t->shown; row++)
@@ -224,6 +225,8 @@ static int frame_take_table(struct frame_rest *r, struct table **ret)
 	if (e == 0)
 		e = table_new(ret, at + offsetof(struct frame_table, name), columns, head.columns,
 			      sort);
+	if (e == 0 && head.counts_on)
+		table_counts_on(*ret);
 	if (e == 0)
 		e = frame_take_cells(r, *ret, &head);
 	return e == 0 && sort && !table_has_column(*ret, sort) ? -EBADMSG : e;
@@ -244,7 +247,7 @@ int frame_take(struct frame_tables *ret, const char *data, size_t len)
 	if (!window)
 		return -EBADMSG;
 	memcpy(&ret->window, window, sizeof(ret->window));
-	if (ret->window.tables > REPORTS_MAX)
+	if (ret->window.tables > FRAME_TABLES_MAX)
 		return -EBADMSG;
 	while (r == 0 && ret->count < ret->window.tables) {
 		/* The table is freed also if it is damaged. */

@@ -12,6 +12,8 @@
 #define FRAME_MAX (32U << 20)
 /* The most rows of a table in a frame, by the table's usual order. */
 #define FRAME_ROWS_MAX 4096
+/* One of each report, and one of each histogram, of which a session has 16 at most. */
+#define FRAME_TABLES_MAX (2 * REPORTS_MAX)
 
 enum frame_kind {
 	FRAME_WINDOW = 1, /* struct frame_window, then tables */
@@ -41,7 +43,7 @@ struct frame_needed {
 struct frame_tables {
 	struct buf data; /* owned; the tables' names are in it */
 	struct frame_window window;
-	struct table *tables[REPORTS_MAX]; /* owned */
+	struct table *tables[FRAME_TABLES_MAX]; /* owned */
 	size_t count;
 };
 void frame_tables_deinit(struct frame_tables *f);

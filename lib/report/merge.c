@@ -108,6 +108,7 @@ static int merge_begin_table(struct report_merge *m, const struct merge_descript
 	if (d->sort && !table_has_column(t->table, d->sort))
 		return error_set(err, -EBADMSG, "its report %s is sorted by no column", d->name);
 	t->table->by = d->by;
+	t->table->definition = d->definition;
 	table_sort_by_keys(t->table);
 	for (size_t i = 0; i < d->column_count; i++) {
 		_cleanup_buf_ struct buf member = BUF_INIT;
@@ -127,7 +128,9 @@ int merge_table(struct report_merge *m, const struct merge_description *d,
 	size_t i = 0;
 	int r;
 
-	while (i < m->table_count && strcmp(m->tables[i].table->name, d->name) != 0)
+	while (i < m->table_count &&
+	       !(merge_name_is_equal(m->tables[i].table->name, d->name) &&
+		 merge_name_is_equal(m->tables[i].table->definition, d->definition)))
 		i++;
 	r = i < m->table_count ? merge_compare(&m->tables[i], d, err)
 			       : merge_begin_table(m, d, err);
@@ -285,6 +288,14 @@ int merge_add_row(struct report_merge *m, struct merged_table *merged, struct me
 	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows") : 0;
 }
 
+/* Entries with the same keys are one row now. */
+static void merge_put_totals(const struct merged_table *t)
+{
+	table_total(t->table, "hits", t->hits);
+	table_total(t->table, "entries", t->table->cell_count / t->table->column_count);
+	table_total(t->table, "dropped", t->dropped);
+}
+
 int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,
 		       struct error *err)
 {
@@ -296,6 +307,8 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 		struct merged_table *t = &m->tables[i];
 
 		t->table->span_ns = m->head.span_ns;
+		if (t->has_totals)
+			merge_put_totals(t);
 		if (t->files < m->files)
 			table_note(t->table, "only %zu of %zu files have this report", t->files,
 				   m->files);

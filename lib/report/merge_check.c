@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Whether a report's description in a file is one that a table can have. */
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
 #include "report/merge_form.h"
 
-#define NAME_LEN_MAX 64
+/* A histogram's has an event and up to three fields. */
+#define NAME_LEN_MAX 400
 
-/* Names are printed as they are. */
-static bool merge_name_is_plain(const char *name)
+/* Names are printed as they are. others: what they may have beside letters, digits and '-'. */
+static bool merge_name_is_plain(const char *name, const char *others)
 {
-	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+	size_t len = 0;
 
+	while (isalnum((unsigned char)name[len]) || name[len] == '-' ||
+	       (name[len] && strchr(others, name[len])))
+		len++;
 	return len && len <= NAME_LEN_MAX && !name[len];
 }
 
@@ -45,7 +50,8 @@ static bool merge_column_is_valid(const struct merge_description *d, size_t i)
 {
 	const struct column *c = &d->columns[i], *of = merge_find(d, c->of);
 
-	if (!merge_name_is_plain(c->name) || merge_find(d, c->name) != c)
+	/* Histograms have the kernel's fields: "common_pid", "gfp_flags.hex". */
+	if (!merge_name_is_plain(c->name, "_.") || merge_find(d, c->name) != c)
 		return false;
 	switch (c->adds) {
 	case ADDS_KEY:
@@ -74,7 +80,9 @@ static bool merge_column_is_valid(const struct merge_description *d, size_t i)
 /* Members of two columns must not have one name: "a-b" and "a b" can't be, "x" and "x" neither. */
 int merge_check_description(const struct merge_description *d, struct error *err)
 {
-	if (!d->name || !merge_name_is_plain(d->name) || (d->by && !merge_name_is_plain(d->by)))
+	/* "hist sched:sched_switch by next_comm, next_pid" */
+	if (!d->name || !merge_name_is_plain(d->name, "_ :,") ||
+	    (d->by && !merge_name_is_plain(d->by, "")))
 		return error_set(err, -EBADMSG, "it has a report without a valid name");
 	if (!d->column_count)
 		return error_set(err, -EBADMSG, "its report %s has no columns", d->name);
@@ -83,7 +91,10 @@ int merge_check_description(const struct merge_description *d, struct error *err
 
 		if (c->adds == ADDS_NOT) {
 			error_set(err, -EINVAL, "its report %s can't be merged", d->name);
-			return error_hint(err, "its rows stand for single moments; merge others");
+			return error_hint(err,
+					  "the values of its column %s can't be added up; "
+					  "merge others",
+					  merge_name_is_plain(c->name, "_.") ? c->name : "?");
 		}
 		if (!merge_column_is_valid(d, i))
 			return error_set(err, -EBADMSG, "column %zu of its report %s is invalid",

@@ -12,6 +12,8 @@ struct merged_table {
 	struct rows rows;	    /* of struct merged_row, by table_key() */
 	size_t files;		    /* that have the report */
 	size_t last;		    /* number of the last one of them, from 1 */
+	bool has_totals;	    /* of a histogram of the kernel */
+	uint64_t hits, dropped;
 };
 
 struct merged_row {
@@ -32,7 +34,7 @@ struct report_merge {
 
 /* A report's description in a file. Texts are owned by the merge. */
 struct merge_description {
-	const char *name, *by, *sort;
+	const char *name, *by, *sort, *definition;
 	struct column columns[COLUMNS_MAX];
 	size_t column_count;
 };

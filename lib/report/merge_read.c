@@ -98,6 +98,28 @@ static int merge_read_columns(struct merge_file *f, struct merge_description *d,
 	return r;
 }
 
+static int merge_add_sum(struct merge_file *f, uint64_t *sum, struct error *err)
+{
+	uint64_t value;
+	int r = merge_read_u64(f, &value, err);
+
+	if (r == 0 && __builtin_add_overflow(*sum, value, sum))
+		*sum = UINT64_MAX;
+	return r;
+}
+
+static int merge_read_totals(struct merge_file *f, struct merged_table *t, struct error *err)
+{
+	int r = merge_expect(f, JSON_OBJECT, "expected totals", err);
+
+	t->has_totals = true;
+	while (r >= 0 && (r = merge_next_key(f, err)) > 0)
+		r = merge_key_is(f, "hits")	 ? merge_add_sum(f, &t->hits, err)
+		    : merge_key_is(f, "dropped") ? merge_add_sum(f, &t->dropped, err)
+						 : merge_skip(f, err);
+	return r;
+}
+
 static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct error *err)
 {
 	int r = merge_expect(f, JSON_ARRAY, "expected notes", err);
@@ -135,7 +157,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 {
 	struct merge_description d = { 0 };
 	struct merged_table *t = NULL;
-	bool has_notes = false;
+	bool has_notes = false, has_totals = false;
 	int r;
 
 	while ((r = merge_next_key(f, err)) > 0) {
@@ -145,12 +167,17 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 			r = merge_read_name(f, &d.by, err);
 		} else if (merge_key_is(f, "sort") && !t) {
 			r = merge_read_name(f, &d.sort, err);
+		} else if (merge_key_is(f, "definition") && !t) {
+			r = merge_read_name(f, &d.definition, err);
 		} else if (merge_key_is(f, "columns") && !t) {
 			r = merge_read_columns(f, &d, err);
 		} else if (merge_key_is(f, "rows")) {
 			r = merge_begin_rows(f, &d, &t, err);
 			if (r == 0)
 				r = merge_read_rows(f, t, err);
+		} else if (merge_key_is(f, "totals") && t && !has_totals) {
+			r = merge_read_totals(f, t, err);
+			has_totals = true;
 		} else if (merge_key_is(f, "notes") && t && !has_notes) {
 			r = merge_read_notes(f, t, err);
 			has_notes = true;
@@ -216,16 +243,6 @@ static int merge_read_clock(struct merge_file *f, struct error *err)
 			 buf_string(&mine) ?: "?", buf_string(&other) ?: "?");
 }
 
-static int merge_add_head(struct merge_file *f, uint64_t *sum, struct error *err)
-{
-	uint64_t value;
-	int r = merge_read_u64(f, &value, err);
-
-	if (r == 0 && __builtin_add_overflow(*sum, value, sum))
-		*sum = UINT64_MAX;
-	return r;
-}
-
 static int merge_read_first(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;
@@ -254,11 +271,11 @@ static int merge_read_member(struct merge_file *f, struct error *err)
 	if (merge_key_is(f, "first_ns"))
 		return merge_read_first(f, err);
 	if (merge_key_is(f, "span_ns"))
-		return merge_add_head(f, &head->span_ns, err);
+		return merge_add_sum(f, &head->span_ns, err);
 	if (merge_key_is(f, "events"))
-		return merge_add_head(f, &head->events, err);
+		return merge_add_sum(f, &head->events, err);
 	if (merge_key_is(f, "lost"))
-		return merge_add_head(f, &head->lost, err);
+		return merge_add_sum(f, &head->lost, err);
 	if (merge_key_is(f, "incomplete")) {
 		r = json_read_next(&f->json, err);
 		head->incomplete |= r == JSON_TRUE;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "report/hist_text.h"
 #include "report/kind.h"
 
@@ -13,11 +14,13 @@
 /* More tables are not made; a recording has 16 histograms at most. */
 #define HISTOGRAMS_MAX 64
 #define NAME_MAX_LEN 80
+#define EVENT_MAX_LEN 100
 
 struct hist_report {
 	struct report report;
-	size_t number; /* among all histograms of the recording */
-	char *title;   /* owned; the table's name */
+	size_t number;	  /* among all histograms of the recording */
+	char *title;	  /* owned; the table's name */
+	char *definition; /* owned; what the table counts */
 	char names[HIST_TEXT_FIELDS_MAX * 3][NAME_MAX_LEN]; /* of columns */
 	bool is_number[HIST_TEXT_FIELDS_MAX]; /* or range: each key of that column can be read */
 };
@@ -40,17 +43,24 @@ static struct text histogram_text(const Traced__Capture__Histogram *message)
 	return (struct text){ (const char *)message->text.data, (uint32_t)message->text.len };
 }
 
-/* Finds the histogram of that number. Returns its message; NULL: there are *ret_count only. */
+/*
+ * Finds the histogram of that number. Returns its message; NULL: there are *ret_count only. A text
+ * that can't be read counts as one, whose *ret has no keys.
+ */
 static const Traced__Capture__Histogram *hist_find(const struct trace_info *info, size_t number,
 						   struct hist_text *ret, size_t *ret_count)
 {
 	*ret_count = 0;
 	for (size_t i = 0; i < info->histogram_count; i++) {
 		struct text rest = histogram_text(info->histograms[i]);
+		int r;
 
-		while (hist_text_next(&rest, ret) > 0)
+		while ((r = hist_text_next(&rest, ret)) != 0) {
+			if (r < 0)
+				*ret = (struct hist_text){ 0 };
 			if ((*ret_count)++ == number)
 				return info->histograms[i];
+		}
 	}
 	return NULL;
 }
@@ -200,15 +210,52 @@ static int hist_make_title(struct hist_report *r, const char *event, const struc
 {
 	_cleanup_buf_ struct buf title = BUF_INIT;
 
-	buf_printf(&title, "hist %.100s by ", event);
+	buf_puts(&title, "hist ");
+	buf_visible(&title, event, EVENT_MAX_LEN);
 	for (size_t i = 0; i < h->key_count; i++)
-		buf_printf(&title, "%s%.*s", i ? ", " : "", (int)h->keys[i].name.len,
+		buf_printf(&title, "%s%.*s", i ? ", " : " by ", (int)h->keys[i].name.len,
 			   h->keys[i].name.data);
 	free(r->title);
 	r->title = NULL;
 	if (!buf_string(&title))
 		return -ENOMEM;
 	r->title = TAKE_PTR(title.data);
+	return 0;
+}
+
+static void hist_put_part(struct text t, size_t at, size_t len, struct buf *out)
+{
+	if (out->len)
+		buf_putc(out, ':');
+	buf_append(out, t.data + at, len);
+}
+
+/*
+ * The keys, values and filter of "hist:keys=a.log2:vals=hitcount:sort=hitcount:size=2048 if b > 1
+ * [active]": what must be equal for entries to add up.
+ */
+static int hist_make_definition(struct hist_report *r, struct text trigger)
+{
+	const char *blank = memchr(trigger.data, ' ', trigger.len), *state;
+	size_t words = blank ? (size_t)(blank - trigger.data) : trigger.len, len;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	for (size_t at = 0; at < words; at += len + 1) {
+		const char *colon = memchr(trigger.data + at, ':', words - at);
+
+		len = colon ? (size_t)(colon - trigger.data) - at : words - at;
+		if (len > 5 && (!memcmp(trigger.data + at, "keys=", 5) ||
+				!memcmp(trigger.data + at, "vals=", 5)))
+			hist_put_part(trigger, at, len, &out);
+	}
+	state = memrchr(trigger.data, '[', trigger.len);
+	if (blank && state && state > blank + 1)
+		buf_append(&out, blank, (size_t)(state - blank) - 1);
+	free(r->definition);
+	r->definition = NULL;
+	if (!buf_string(&out))
+		return -ENOMEM;
+	r->definition = TAKE_PTR(out.data);
 	return 0;
 }
 
@@ -250,12 +297,26 @@ static int hist_make_table(struct hist_reading *x, struct table **ret)
 	r = table_new(ret, x->r->title, columns, count, ranges ? NULL : "hitcount");
 	if (r < 0)
 		return r;
+	table_define(*ret, x->r->definition);
 	if (ranges)
 		table_sort_by_keys(*ret);
+	table_counts_on(*ret);
 	x->table = *ret;
 	hist_read(x, hist_put_entry);
 	hist_put_totals(x);
 	return 0;
+}
+
+/* A text that can't be read has no rows, but a reason. */
+static int hist_make_note(struct hist_report *r, struct table **ret)
+{
+	static const struct column column = COLUMN("hitcount", COLUMN_COUNT);
+	int e = table_new(ret, r->title, &column, 1, NULL);
+
+	if (e == 0)
+		table_note(*ret, "the text of this histogram is damaged, or of an unknown form: "
+				 "its entries are missing");
+	return e;
 }
 
 static int hist_close(struct report *report, struct table **ret)
@@ -271,7 +332,11 @@ static int hist_close(struct report *report, struct table **ret)
 	if (!message)
 		return -EBADMSG;
 	e = hist_make_title(r, message->event, &h);
-	return e < 0 ? e : hist_make_table(&x, ret);
+	if (e == 0)
+		e = hist_make_definition(r, h.trigger);
+	if (e < 0)
+		return e;
+	return h.key_count ? hist_make_table(&x, ret) : hist_make_note(r, ret);
 }
 
 /* The kernel goes on counting. */
@@ -285,6 +350,7 @@ static void hist_free(struct report *report)
 	struct hist_report *r = container_of(report, struct hist_report, report);
 
 	free(r->title);
+	free(r->definition);
 	free(r);
 }
 

@@ -175,6 +175,12 @@ static int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **
 	return 0;
 }
 
+/* The task of that tid that the CPU runs, which the last switch has found. */
+static struct sched_task *scheduler_known(const struct sched_cpu *c, int32_t tid)
+{
+	return c->known && c->runs && c->runs->tid == tid && !c->runs->ends ? c->runs : NULL;
+}
+
 uint32_t scheduler_tasks(const struct scheduler *s)
 {
 	return s->tasks.count;
@@ -348,6 +354,7 @@ static int scheduler_end_before(struct scheduler *s, struct sched_task *prev, ui
 static int scheduler_on_switch(struct report *report, const struct trace_event *ev)
 {
 	struct scheduler *s = container_of(report, struct scheduler, report);
+	const int32_t prev_pid = field_at_pid(&s->sw.prev_pid, &ev->rec);
 	struct sched_cpu *c = scheduler_cpu(s, ev->cpu);
 	struct sched_task *prev, *next;
 	int r;
@@ -355,8 +362,9 @@ static int scheduler_on_switch(struct report *report, const struct trace_event *
 	if (!c)
 		return -ENOMEM;
 	r = scheduler_task(s, field_at_pid(&s->sw.next_pid, &ev->rec), &next);
-	if (r == 0)
-		r = scheduler_task(s, field_at_pid(&s->sw.prev_pid, &ev->rec), &prev);
+	prev = scheduler_known(c, prev_pid);
+	if (r == 0 && !prev)
+		r = scheduler_task(s, prev_pid, &prev);
 	if (r == 0)
 		r = scheduler_end_before(
 			s, prev, (uint32_t)field_at_read(&s->sw.prev_state, &ev->rec), ev->cpu);

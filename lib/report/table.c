@@ -91,6 +91,11 @@ void table_describe(struct table *t, const char *by, uint64_t span_ns)
 	t->span_ns = span_ns;
 }
 
+void table_define(struct table *t, const char *definition)
+{
+	t->definition = definition;
+}
+
 void table_spill(struct table *t, struct output *out)
 {
 	t->output = out;
@@ -116,6 +121,11 @@ void table_total(struct table *t, const char *name, uint64_t value)
 void table_sort_by_keys(struct table *t)
 {
 	t->by_keys = true;
+}
+
+void table_counts_on(struct table *t)
+{
+	t->counts_on = true;
 }
 
 void table_note(struct table *t, const char *fmt, ...)

@@ -92,6 +92,9 @@ static inline uint64_t report_permille(uint64_t part, uint64_t whole)
 	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
 }
 
+/* The definition says what is counted: it must be equal for tables to be merged. Borrowed. */
+void table_define(struct table *t, const char *definition);
+
 /* Has rows written as they come, if table_write()'s buffer is that output's. */
 void table_spill(struct table *t, struct output *out);
 
@@ -110,6 +113,8 @@ bool table_is_empty(const struct table *t);
 void table_total(struct table *t, const char *name, uint64_t value);
 /* Without a column to sort by, rows are sorted by their keys. */
 void table_sort_by_keys(struct table *t);
+/* Its counts are of all the time so far, not of one window. */
+void table_counts_on(struct table *t);
 
 /* A line below the table, for people and in JSON: what is missing. */
 void table_note(struct table *t, const char *fmt, ...) _printf_(2, 3);

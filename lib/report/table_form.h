@@ -18,8 +18,10 @@ union cell {
 
 struct table {
 	const char *name, *sort, *by;
+	const char *definition; /* NULL: the name says it */
 	uint64_t span_ns;
-	bool by_keys; /* sorted by the keys if there is no column to sort by */
+	bool by_keys;	/* sorted by the keys if there is no column to sort by */
+	bool counts_on; /* table_counts_on() */
 	struct column columns[COLUMNS_MAX];
 	size_t column_count;
 	struct table_total {

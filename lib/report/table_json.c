@@ -163,6 +163,8 @@ void table_write_json(const struct table *t, struct buf *out)
 	json_put_string_key(out, "name", t->name);
 	json_put_name("by", t->by, out);
 	json_put_name("sort", t->sort, out);
+	if (t->definition)
+		json_put_string_key(out, "definition", t->definition);
 	json_put_key(out, "columns");
 	buf_putc(out, '[');
 	for (size_t i = 0; i < t->column_count; i++)

@@ -109,9 +109,7 @@ static int samples_tie_clock(struct sample_reader *r)
 		r->map.identity = true;
 		return 0;
 	}
-	n = clock < 0 || (info->moved && clock == CLOCK_BOOTTIME)
-		    ? -ENOENT
-		    : clock_map_of(&r->map, info, clock);
+	n = clock < 0 ? -ENOENT : clock_map_of_recorded(&r->map, info, clock);
 	if (n == -ENOENT) {
 		r->untied = r->map.identity = true;
 		n = 0;

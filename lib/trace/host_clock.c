@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/parse.h"
 #include "base/vec.h"
 #include "base/wide.h"
 #include "stream/writer.h"
@@ -12,6 +13,8 @@
 #define MULT_SHIFT 31
 /* 36 years; sums of such times do not overflow. */
 #define TIME_BITS 60
+/* The time of day may have more bits. */
+#define WALL_BITS 62
 /* A part has this length, or more, so that there are at most PARTS_MAX. */
 #define PART_NS (2 * NSEC_PER_SEC)
 #define PARTS_MAX 128
@@ -111,11 +114,12 @@ static void fit_line(struct host_clock *c, const struct host_tie *best, size_t c
 /*
  * The largest error of the line at time `at`, if it is linear over these ties. sign -1: the
  * smallest, negated. Any two ties bound it, by a line through the one's upper and the other's lower
- * end; so does each alone, by the largest drift.
+ * end; so does each alone, by the largest drift of the clock beside the line's own.
  */
 static double error_limit(const struct host_clock *c, const struct host_tie *ties, size_t count,
 			  uint64_t at, int sign)
 {
+	const double drift = HOST_DRIFT_MAX_PPM * 1e-6 + fabs(c->drift) * 1e-9;
 	double best = INFINITY;
 
 	for (size_t i = 0; i < count; i++) {
@@ -124,7 +128,7 @@ static double error_limit(const struct host_clock *c, const struct host_tie *tie
 			sign * (double)(int64_t)(ties[i].near - host_clock_apply(c, ties[i].far));
 		double top = miss + (double)ties[i].bound;
 
-		best = MIN(best, top + (far < 0 ? -far : far) * HOST_DRIFT_MAX_PPM * 1e-6);
+		best = MIN(best, top + fabs(far) * drift);
 		for (size_t k = 0; k < count; k++) {
 			double other = (double)(int64_t)(ties[i].far - ties[k].far);
 			double low = sign * (double)(int64_t)(ties[k].near -
@@ -198,7 +202,7 @@ int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t c
 	if (!count || from > to)
 		return -ENODATA;
 	for (size_t i = 0; i < count; i++)
-		if ((i && ties[i].far <= ties[i - 1].far) ||
+		if (ties[i].far <= (i ? ties[i - 1].far : 0) ||
 		    (ties[i].far | ties[i].near | ties[i].bound) >> TIME_BITS)
 			return -EBADMSG;
 	parts.length = MAX((to - from) / PARTS_MAX + 1, (uint64_t)PART_NS);
@@ -241,15 +245,25 @@ static void origin_take_clocks(struct host_origin *ret, const Traced__Capture__C
 
 		ret->first = MIN(ret->first, r->boot_before_ns);
 		ret->last = MAX(ret->last, r->boot_after_ns);
-		if (r->clock != CLOCK_REALTIME || ret->wall_known)
+		if (r->clock != CLOCK_REALTIME || ret->wall_known ||
+		    (r->value_ns | r->boot_before_ns) >> WALL_BITS)
 			continue;
 		ret->wall_known = true;
 		ret->wall = (int64_t)(r->value_ns - r->boot_before_ns);
 	}
 }
 
-/* Labels are printed and name files. */
-static void label_tidy(char *label)
+static void origin_take_header(struct host_origin *ret, const struct buf *payload)
+{
+	Traced__Capture__Header *m =
+		traced__capture__header__unpack(NULL, payload->len, (const uint8_t *)payload->data);
+
+	if (m)
+		ret->cpus = m->cpus;
+	traced__capture__header__free_unpacked(m, NULL);
+}
+
+void host_label_tidy(char *label)
 {
 	for (; *label; label++)
 		if (!(*label >= '0' && *label <= '9') &&
@@ -272,10 +286,16 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		Traced__Capture__Clocks *clocks;
 
-		if ((chunk.type != CHUNK_HOST && chunk.type != CHUNK_CLOCKS) ||
+		if ((chunk.type == CHUNK_SUBBUFS || chunk.type == CHUNK_SAMPLES) &&
+		    chunk.cpu <= CPU_LIST_MAX)
+			ret->cpus_seen = MAX(ret->cpus_seen, chunk.cpu + 1);
+		if ((chunk.type != CHUNK_HOST && chunk.type != CHUNK_CLOCKS &&
+		     chunk.type != CHUNK_HEADER) ||
 		    stream_reader_load_max(&reader, &chunk, HOST_CHUNK_MAX, &payload, NULL) < 0)
 			continue;
-		if (chunk.type == CHUNK_HOST && !host) {
+		if (chunk.type == CHUNK_HEADER) {
+			origin_take_header(ret, &payload);
+		} else if (chunk.type == CHUNK_HOST && !host) {
 			host = traced__capture__host__unpack(NULL, payload.len,
 							     (const uint8_t *)payload.data);
 		} else if (chunk.type == CHUNK_CLOCKS &&
@@ -289,7 +309,8 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 		origin_take_host(ret, host);
 		traced__capture__host__free_unpacked(host, NULL);
 	}
-	label_tidy(ret->label);
+	host_label_tidy(ret->label);
+	ret->cpus = MAX(ret->cpus, ret->cpus_seen);
 	return 0;
 }
 

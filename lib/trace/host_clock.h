@@ -46,6 +46,8 @@ struct host_origin {
 	bool wall_known;
 	int64_t wall;		 /* ns: CLOCK_REALTIME - CLOCK_BOOTTIME */
 	uint64_t first, last;	 /* ns: its first and last reading of CLOCK_BOOTTIME */
+	uint32_t cpus;		 /* all that it may have recorded are below */
+	uint32_t cpus_seen;	 /* so are those with sub-buffers or samples */
 	struct host_clock clock; /* if tied */
 };
 
@@ -59,17 +61,15 @@ int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t c
 		   uint64_t to);
 uint64_t host_clock_apply(const struct host_clock *c, uint64_t far);
 
-/* Reads chunks HOST and CLOCKS. Ties that contradict each other count as none. 0 or -errno. */
+/* Labels are printed and name files: other characters than letters, digits, ".-_" become "_". */
+void host_label_tidy(char *label);
+/* Reads chunks HOST, CLOCKS and HEADER. Ties that contradict each other count as none. 0 or -errno.
+ */
 int host_origin_read(struct host_origin *ret, int fd, struct error *err);
 /* Appends the chunk HOST, with the origin's label, timeline and start, behind the last whole chunk;
  * the file ends there. 0 or -errno. */
 int host_origin_append(int fd, const struct host_origin *origin, const struct host_tie *ties,
 		       size_t count, struct error *err);
 
-/* A time of CLOCK_BOOTTIME that was not loaded into info, moved as those in it. */
-static inline uint64_t trace_boot_time(const struct trace_info *info, uint64_t ns)
-{
-	return info->moved ? host_clock_apply(info->moved, ns) : ns;
-}
 /* Moves all times of a loaded stream. -EINVAL: its trace clock is not "boot". */
 int host_clock_move(const struct host_clock *c, struct trace_info *info, struct error *err);

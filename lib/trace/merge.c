@@ -108,7 +108,11 @@ DEFINE_HEAP(cursor_heap, struct queued,
 /* The cursor at the heap's top has another next record. */
 static void merge_sift(struct merge *m)
 {
-	m->heap[0].ts = m->heap[0].cursor->next.ts;
+	const struct cursor *c = m->heap[0].cursor;
+
+	/* The processor foresees few streams; many CPUs' records come before this one's next. */
+	__builtin_prefetch((const void *)((uintptr_t)c->page.page + c->page.pos + 64));
+	m->heap[0].ts = c->next.ts;
 	cursor_heap_sift_down(m->heap, m->heap_count, 0);
 }
 

@@ -16,6 +16,7 @@
 #include "trace/task_table.h"
 
 struct host_clock;
+struct host_numbers;
 
 struct trace_info {
 	Traced__Capture__Header *header; /* owned; not NULL once the index is loaded */
@@ -48,6 +49,8 @@ struct trace_info {
 	/* Times were moved by this clock, to another machine's; NULL: they are the recorded ones.
 	 */
 	const struct host_clock *moved;
+	/* The output is part of a file of several machines, as one of these; NULL: it is not. */
+	const struct host_numbers *host;
 	struct sync_scan syncs; /* filled by sync_scan_once(), where something needs them */
 };
 

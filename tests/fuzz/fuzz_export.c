@@ -4,6 +4,8 @@
  * kind of machine, and the form of the rest (enum rest). Byte 1: the format. The rest: bytes of the
  * stream, or pieces that become a valid stream: a byte for the type, one for the CPU, two for the
  * length, then the content.
+ *
+ * Of the last formats, the stream is what two machines recorded, which become one file.
  */
 #include "fuzz.h"
 
@@ -12,7 +14,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -20,6 +24,8 @@
 #include "formats/formats.h"
 #include "make_formats.h"
 #include "report/report.h"
+#include "trace/host_clock.h"
+#include "trace/host_numbers.h"
 
 #define SUBBUF_SIZE 1024
 
@@ -34,6 +40,10 @@ static const char *const reports[] = { "sched", "timehist", "runq",	"offcpu",
 				       "blame", "marks",    "functions" };
 
 static const char *const critpath = "critpath";
+
+/* first_cpu and cpus: of the stream. */
+static struct host_numbers machines_numbers[2] = { { .label = "a" },
+						   { .label = "b", .number = 1 } };
 
 static const struct export_options outputs[] = {
 	{ .format = "txt", .tgid = true },
@@ -59,6 +69,10 @@ static const struct export_options outputs[] = {
 						    .count = 6,
 						    .form = REPORT_JSON } },
 	{ .report = &(const struct report_options){ .names = &critpath, .count = 1, .task = "1" } },
+	{ .format = "json", .numbers = machines_numbers },
+	{ .format = "html", .numbers = machines_numbers },
+	{ .format = "txt", .numbers = machines_numbers },
+	{ .format = "pftrace", .numbers = machines_numbers },
 };
 
 static void put_function_format(struct maker *m)
@@ -176,17 +190,72 @@ static void put_pieces(struct maker *m, const uint8_t *data, size_t size)
 	}
 }
 
-/* With two threads records are lent. */
-static void export(int fd, const struct export_options *output, unsigned threads)
+static int null_file(void)
 {
 	static int out = -EBADF;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_export_result_ struct export_result result;
-	struct export_options o = *output;
-	uint64_t events = 0;
 
 	if (out < 0)
 		out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	return out;
+}
+
+static int part_file(size_t i)
+{
+	static int parts[2] = { -EBADF, -EBADF };
+
+	if (parts[i] < 0)
+		parts[i] = memfd_create("part", MFD_CLOEXEC);
+	if (ftruncate(parts[i], 0) < 0 || lseek(parts[i], 0, SEEK_SET) < 0)
+		abort();
+	return parts[i];
+}
+
+static void check_origin(const struct host_origin *o)
+{
+	if (strlen(o->label) >= sizeof(o->label) || o->cpus < o->cpus_seen ||
+	    (o->tied && o->clock.bound > 61 * NSEC_PER_SEC))
+		abort();
+}
+
+/* The times of the second machine are moved as its chunk HOST says. */
+static void export_joined(int fd, const struct export_options *output)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const struct export_format *format = export_format_find(output->format, NULL);
+	struct export_part parts[ARRAY_SIZE(machines_numbers)];
+	struct host_clock still = { .mult = UINT32_C(1) << 31, .shift = 31, .by_wall = true };
+	struct host_origin origin;
+
+	if (host_origin_read(&origin, fd, &err) < 0)
+		return;
+	check_origin(&origin);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct host_numbers *n = &machines_numbers[i];
+		struct export_options o = { .format = format->part, .threads = 1 };
+
+		n->cpus = MIN(origin.cpus_seen, HOST_CPUS_MAX / 2);
+		n->first_cpu = i ? n->cpus : 0;
+		o.numbers = format->host_numbers ? n : NULL;
+		o.host = i && origin.tied ? &origin.clock : &still;
+		export_result_deinit(&result);
+		parts[i] = (struct export_part){ part_file(i), n->label, 1, "a clock", o.host, n };
+		if (export_stream(fd, parts[i].fd, &o, &result, &err) < 0)
+			return;
+	}
+	if (export_join(format, parts, ARRAY_SIZE(parts), null_file(), &result, &err) < 0)
+		abort();
+}
+
+/* With two threads records are lent. */
+static void export(int fd, const struct export_options *output, unsigned threads)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_export_result_ struct export_result result;
+	struct export_options o = *output;
+	int out = null_file();
+	uint64_t events = 0;
+
 	o.threads = threads;
 	if ((o.report ? export_run(&report_sink_ops, fd, out, &o, &result, &err)
 		      : export_stream(fd, out, &o, &result, &err)) < 0)
@@ -212,7 +281,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		put_pieces(&m, data + 2, size - 2);
 	else if (write_full(m.fd, data + 2, size - 2) < 0)
 		return 0;
-	export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)], data[0] & TWO_THREADS ? 2 : 1);
+	if (outputs[data[1] % ARRAY_SIZE(outputs)].numbers)
+		export_joined(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)]);
+	else
+		export(m.fd, &outputs[data[1] % ARRAY_SIZE(outputs)],
+		       data[0] & TWO_THREADS ? 2 : 1);
 	buf_deinit(&m.page);
 	buf_deinit(&m.subbufs);
 	return 0;

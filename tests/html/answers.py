@@ -345,7 +345,33 @@ def questions(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, questions]
+# Names of tasks that look like parts of the kernel's text. The third line's column is wider than its bytes.
+FORGED = """\
+# tracer: nop
+#
+#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION
+             hog-400   (    400) [001] d..2.   100.000500: sched_waking: comm=-1 (2) [3] t pid=601 prio=120 target_cpu=000
+             hog-400   (    400) [001] d..2.   100.000600: sched_waking: comm=target_cpu=7 pid=602 prio=120 target_cpu=001
+  \u00e9-1 (2) [3] t-603   (    603) [001] .....   100.000700: tracing_mark_write: I|603|here
+  ==> next_comm=-600   (    600) [000] d..2.   100.001000: sched_switch: prev_comm= ==> next_comm= prev_pid=600 prev_prio=120 prev_state=S ==> next_comm= ==> next_comm= next_pid=601 next_prio=120
+             hog-400   (    400) [001] .....   100.002000: tracing_mark_write: I|400|end
+"""
+
+
+def forged_names(test, browser):
+    browser.open(page_with(test, FORGED))
+    wakes = browser.ask("""((v) => [601, 602].map((tid) => {
+        const {tid: by, cpu, target, woken} = v.why.parseWake(v.model.threads.get(tid).wakes.data[0]);
+        return [by, cpu, target, woken]; }))(traceViewer)""")
+    equal(wakes, [[400, 1, 0, 601], [400, 1, 1, 602]], "who woke whom")
+    equal(browser.ask("(({threads}) => [603, 600, 601].map((t) => threads.get(t).name))(traceViewer.model)"),
+          ["\u00e9-1 (2) [3] t", "==> next_comm=", " ==> next_comm="], "names")
+    equal(browser.ask("[...traceViewer.model.threads.get(601).state.data.slice(0, 2)]"), [2, 1], "601 waits and runs")
+    equal(browser.ask("traceViewer.model.strange"), 0, "lines that are no events")
+    equal(browser.said, [], "the browser complains")
+
+
+CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, questions, forged_names]
 
 
 if __name__ == "__main__":

@@ -86,6 +86,12 @@ TABLE = [
         "ON start.pid = end.next_pid"], 1, ["nothing of the first event"], "select a field"),
     ("SQL with a name of two words", R + ["--sql", "SELECT x FROM y", "--as", "a b"], 1,
      ["'a b' is not a valid name"], "letters, digits"),
+    ("a histogram of nothing", ["hist", "--key", "a"], 2, ["no event to count"], "hist EVENT --key FIELD"),
+    ("a histogram of two things", ["hist", "sched_switch", "--sql", "SELECT x FROM y"], 2,
+     ["EVENT and --sql exclude each other"], "--sql"),
+    ("buckets of no key", ["hist", "sched_switch", "--buckets", "log2"], 2, ["--buckets has no key before it"], "--key"),
+    ("a histogram of SQL on no event", ["hist", "--sql", "SELECT x FROM y", "-t", "1s"], 1,
+     [r"'sql1': event not found\n +SELECT x FROM y\n +\^\n"], "SELECT"),
     ("a name without SQL", R + ["--as", "x"], 2, ["no --sql before it"], "--sql before it"),
     ("a view that isn't one", R + ["--function-view=slice"], 2, ["'slice'", "instants, slices"], ""),
     ("a view of functions in a text",
@@ -371,7 +377,10 @@ def damaged_streams(test):
 
     convert(b"", 1, "bad.traced", True)
     convert(b"\0" * 4096, 1, "bad.traced", True)
-    convert(b'{"traceEvents":[]}', 1, "bad.traced", True)
+    convert(b'{"traceEvents":[]}', 1, "a JSON file cannot be read", True)
+    (test.dir / "bad.traced").write_bytes(b'{"traceEvents":[]}')
+    report = test.run("report", "bad.traced")
+    check(report.status == 1 and "a JSON file cannot be read" in report.err, f"report of a JSON: {report}")
     convert(good[:5], 1, "bad.traced", True)
     convert(good[:40], 1, "bad.traced: the capture stream ends before its header does", True)
     convert(b"\x17\x08Dtracing6\0", 1, "bad.traced: it ends too early, within its first bytes", True)
@@ -491,9 +500,16 @@ def locked_down_kernel(test):
     check(blind.status == 1 and "BAD" in blind.out and "->" in blind.out, f"{blind}")
 
 
+PARSED_BY_LIBTRACEFS = {"SQL on events that are not there", "SQL on one event", "SQL of nested conditions",
+                        "SQL of the second event alone", "a histogram of SQL on no event"}
+
+
 def main():
     test = Test("bad-input")
+    without_libtracefs = test.build_option("libtracefs") == "disabled"
     for label, arguments, status, says, hint in TABLE:
+        if without_libtracefs and label in PARSED_BY_LIBTRACEFS:
+            says, hint = ["this build of tracectl has no libtracefs"], "-Dlibtracefs=enabled"
         test.case(label, plain, arguments, status, says, hint)
     for label, wrap, arguments, status, says, hint, files in WRAPPED:
         test.case(label, plain, arguments, status, says, hint, wrap, files)

@@ -187,9 +187,12 @@ class Test:
         path = self.daemon.socket if self.daemon else self.dir / "no-daemon"
         return [str(self.tracectl), "--socket", str(path), command, *map(str, arguments)]
 
-    def is_sanitized(self):
+    def build_option(self, name):
         options = json.loads((self.build / "meson-info/intro-buildoptions.json").read_text("utf-8"))
-        return any(o["name"] == "b_sanitize" and o["value"] != "none" for o in options)
+        return next(o["value"] for o in options if o["name"] == name)
+
+    def is_sanitized(self):
+        return self.build_option("b_sanitize") != "none"
 
     def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, cwd=None, **kwargs):
         done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],

@@ -4,6 +4,7 @@
 by pipes and by an sshd of the test's own: so each event is in every recording, and its times tell the error
 of the clock ties."""
 
+import gzip
 import json
 import os
 import pathlib
@@ -16,6 +17,10 @@ import subprocess
 import time
 
 from harness import PATIENCE_S, Result, Test, check, need, settled
+from html import blocks, restored
+from perfetto_decode import Decoder
+from python_marks import PROGRAM, run_env
+from trace_event_rules import problems
 
 RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
 TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift ([+-]\d+\.\d+) ppm")
@@ -36,8 +41,8 @@ def command_line(test, hosts, *words):
     return [str(test.tracectl), "--socket", str(test.daemon.socket), *labels, *map(str, words)]
 
 
-def run(test, hosts, *words, timeout=PATIENCE_S):
-    done = subprocess.run(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
+def run(test, hosts, *words, timeout=PATIENCE_S, env=None):
+    done = subprocess.run(command_line(test, hosts, *words), cwd=test.dir, env=env or test.environment(),
                           stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False)
     return Result(done.returncode, done.stdout, done.stderr)
 
@@ -95,9 +100,19 @@ def one_host(test):
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
     both = run(test, {"a": far(test), "b": far(test, "nice")}, "list", "clocks")
     check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+    twice = run(test, {"a": "exec:true", "b": "exec:true"}, "status")
+    check(twice.status == 2 and "called a and b" in twice.err, f"two names of one host: {twice}")
     for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    # A host cannot control the terminal.
+    tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
+                "status")
+    check(tamed.status == 4 and "\033" not in tamed.out + tamed.err and "\x9b" not in tamed.err
+          and "b\xe9\tc\n" in tamed.err and "\a" not in tamed.out, f"not tamed: {tamed}")
+    began = time.monotonic()
+    left = run(test, {"a": "exec:sleep 5 & echo begun; exit 0;"}, "status")
+    check(left.status == 0 and left.out == "begun\n" and time.monotonic() - began < 4, f"a process is left: {left}")
     failed = run(test, {"a": "exec:false"}, "status")
     check(failed.status == 1, f"a failure is no failure: {failed}")
     r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
@@ -134,10 +149,139 @@ def machines(test):
     check([t[1] for t in times] == [6] * 4, f"clocks {times}")
     t = [x[2] for x in times]
     check((t[0] + t[2]) // 2 == t[1] and (t[1] + t[3]) // 2 == t[2], f"times {t}")
-    for out in ("x.json", "x.html", "x.dat"):
-        refused = run(test, hosts, "record", "-t", "1s", "-o", out)
-        check(refused.status == 2 and ".pftrace" in refused.err, f"{out} is not refused: {refused}")
+    refused = run(test, hosts, "record", "-t", "1s", "-o", "x.dat")
+    check(refused.status == 2 and ".pftrace" in refused.err, f"x.dat is not refused: {refused}")
     check(test.files() == ["out.pftrace"], f"files: {test.files()}")
+
+
+RANGE = 10_000_000  # of pids
+JSON_LINE = re.compile(r"\s*(.+)-(\d+) +(?:\( *(?:\d+|-+)\) )?\[(\d+)\] (\S+) +(\d+\.\d+): (.*)")
+PIDS = re.compile(r"(?<![^ _])(pid=|[BCSFE]\|)(\d+)")
+CPUS = re.compile(r"(?<![^ ])((?:target_|orig_|dest_)cpu=|cpu_id=)(\d+)")
+
+
+def own_lines(text, host=None):
+    """(task, pid, CPU, flags, time, event) of each line; of several machines those of one, with its own numbers."""
+    first_pid, first_cpu, cpus = (host["first_pid"], host["first_cpu"], host["cpus"]) if host else (0, 0, RANGE)
+    label = host["label"] + ":" if host else ""
+
+    def pid_of(number):
+        check(not host or number in range(first_pid + 1, first_pid + RANGE) or number == 0, f"pid {number} of {label}")
+        return number and number - first_pid
+
+    def cpu_of(number):
+        return number - first_cpu if number in range(first_cpu, first_cpu + cpus) else number
+    lines = []
+    for line in text.split("\n"):
+        if line.startswith("#") or not line:
+            continue
+        name, pid, cpu, flags, at, what = JSON_LINE.fullmatch(line).groups()
+        if int(cpu) not in range(first_cpu, first_cpu + cpus):
+            continue
+        check(name.startswith(label), f"a line of {label} {line}")
+        if host:
+            what = PIDS.sub(lambda m: m[1] + str(pid_of(int(m[2]))), what)
+            what = CPUS.sub(lambda m: f"{m[1]}{cpu_of(int(m[2])):0{len(m[2]) if m[1] == 'target_cpu=' else 0}}", what)
+        lines.append((name[len(label):], pid_of(int(pid)), cpu_of(int(cpu)), flags, float(at), what))
+    return lines
+
+
+def hosts_of(trace, labels):
+    check(not problems(trace), f"{problems(trace)[:5]}")
+    hosts = trace["otherData"]["hosts"]
+    check([h["label"] for h in hosts] == labels, f"hosts: {[h['label'] for h in hosts]}")
+    cpus = [n for h in hosts for n in range(h["first_cpu"], h["first_cpu"] + h["cpus"])]
+    check(len(cpus) == len(set(cpus)) and max(cpus) < 4096, f"CPUs: {cpus}")
+    for e in trace["traceEvents"]:
+        check(e["pid"] == 0 or any(e["pid"] // RANGE == h["first_pid"] // RANGE for h in hosts), f"nobody's: {e}")
+        check(e["tid"] == 0 or e["pid"] == 0 or e["tid"] // RANGE == e["pid"] // RANGE, f"two machines': {e}")
+    return {h["label"]: h for h in hosts}
+
+
+def elements(trace, host, phases):
+    return [e for e in trace["traceEvents"] if e["ph"] in phases and e["pid"] // RANGE == host["first_pid"] // RANGE]
+
+
+def in_json(test):
+    """Recorded together: numbers, names, clocks."""
+    r = run(test, {"left": far(test), "right": far(test, "nice")}, "record", "-t", "1s", "-e", "sched", "-o", "out.json")
+    check(r.status == 0, f"record: {r}")
+    trace = json.loads((test.dir / "out.json").read_text())
+    hosts = hosts_of(trace, ["left", "right"])
+    known = bounds(r)
+    for label, host in hosts.items():
+        check(abs(host["bound_ns"] / 1000 - known[label]) < 0.001, f"{label}: {host['bound_ns']}, not {known[label]}")
+        check(f"# {label}: CPUs from {host['first_cpu']}" in trace["systemTraceEvents"], "no comment on it")
+    check(trace["otherData"]["events"] == sum(h["recording"]["events"] for h in hosts.values()), "the sum of events")
+    text = "".join(f"{label} {name}-{pid} [{cpu:03}] {flags} {at:.6f}: {what}\n" for label, host in hosts.items()
+                   for name, pid, cpu, flags, at, what in own_lines(trace["systemTraceEvents"], host))
+    wrong = [x for x in errors(text, "left", "right") if abs(x) < SAME_EVENT_S]
+    check(len(wrong) > 20, f"only {len(wrong)} events are in both")
+    limit = sum(known.values()) / 1e6 + 2e-6
+    check(max(map(abs, wrong)) <= limit, f"{max(map(abs, wrong)) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+
+
+def marks_are_moved(test):
+    """Marks and samples are where the kernel's events of their threads are, on each machine's clock."""
+    (test.dir / "app.py").write_text(PROGRAM)
+    r = run(test, {"left": far(test), "right": relay(test, "--offset", 0.4, "--drift", 80)}, "record", "-e", "sched",
+            "--sample", "199", "-o", "out.json", "--", "python3", "app.py", env=run_env(test))
+    check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
+    trace = json.loads((test.dir / "out.json").read_text())
+    for label, host in hosts_of(trace, ["left", "right"]).items():
+        times = {}
+        for _, pid, _, _, at, _ in own_lines(trace["systemTraceEvents"], host):
+            times.setdefault(pid, []).append(at)
+        ran = {pid: (min(all_) - 0.02, max(all_) + 0.02) for pid, all_ in times.items()}
+        for kind, found in (("marks", elements(trace, host, "BEXisf")),
+                            ("samples", [s for s in trace["samples"] if s["tid"] // RANGE == host["first_pid"] // RANGE])):
+            own = [(e["tid"] - host["first_pid"], e["ts"] / 1e6) for e in found]
+            own = [(tid, at) for tid, at in own if tid in ran]
+            wrong = [(tid, at, ran[tid]) for tid, at in own if not ran[tid][0] <= at <= ran[tid][1]]
+            check(len(own) > 3 and not wrong, f"{label}: {len(own)} {kind}, elsewhere: {wrong[:3]}")
+
+
+def same_as_alone(test):
+    """Each machine's lines and marks are what they are in a file of its own."""
+    (test.dir / "app.py").write_text(PROGRAM)
+    for name in ("a", "b"):
+        r = test.run("record", "--name", name, "-o", f"{name}.traced", "-e", "sched", "-e", "power", "-e", "irq", "-e", "task",
+                     "--", "python3", "app.py", env=run_env(test))
+        check(r.status == 0, f"record: {r}")
+        r = test.run("convert", f"{name}.traced", "-o", f"{name}.json")
+        check(r.status == 0, f"convert: {r}")
+    for out in ("both.json", "both.json.gz", "both.html"):
+        r = test.run("convert", "a.traced", "b.traced", "-o", out)
+        check(r.status == 0 and "the error is unknown" in r.err, f"{out}: {r}")
+    trace = json.loads((test.dir / "both.json").read_text())
+    hosts = hosts_of(trace, ["a", "b"])
+    check(gzip.decompress((test.dir / "both.json.gz").read_bytes()) == (test.dir / "both.json").read_bytes(), "the .gz")
+    lines, more = blocks((test.dir / "both.html").read_text())
+    page = {"systemTraceEvents": "\n".join(map(restored, lines))}
+    check(more["traceEvents"] == trace["traceEvents"] and more["otherData"] == trace["otherData"], "the page's elements")
+    flows = []
+    for name, host in hosts.items():
+        alone = json.loads((test.dir / f"{name}.json").read_text())
+        check(host["bound_ns"] is None and host["recording"]["events"] == alone["otherData"]["events"], f"{name}: {host}")
+        # The recorder's own mark ties a file's clocks, which these share.
+        mine, joined, paged = ([(*line[:4], line[5]) for line in one if "tracing_mark_write" not in line[5]] for one in (
+            own_lines(alone["systemTraceEvents"]), own_lines(trace["systemTraceEvents"], host),
+            own_lines(page["systemTraceEvents"], host)))
+        check(len(mine) > 100 and joined == mine, f"{name}: {[x for x in zip(joined, mine) if x[0] != x[1]][:2]}")
+        check(paged == mine, f"{name}, page: {[x for x in zip(paged, mine) if x[0] != x[1]][:2]}")
+        counts = [sorted((e["ph"], e.get("name", "")) for e in all_ if e["ph"] != "M" and e["ph"] != "c") for all_ in (
+            elements(trace, host, "BEXiCbnestf"), alone["traceEvents"])]
+        check(counts[0] == counts[1] and counts[0], f"{name}: {counts}")
+        flow = elements(trace, host, "stf")
+        check([e["ph"] for e in flow] == ["s", "f"] and flow[0]["id"] == flow[1]["id"], f"{name}: {flow}")
+        flows.append(flow[0]["id"])
+        names = {e["pid"]: e["args"]["name"] for e in elements(trace, host, "M") if e["name"] == "process_name"}
+        check(f"{name}: app" in names.values(), f"{name}: {names}")
+        for pid, text in names.items():
+            check(text == name if pid == host["first_pid"] else text.startswith(f"{name}: "), f"{pid} is {text}")
+        labels = {e["pid"]: e["args"]["labels"] for e in elements(trace, host, "M") if e["name"] == "process_labels"}
+        check(labels and all(text == f"pid {pid - host['first_pid']}" for pid, text in labels.items()), f"{labels}")
+    check(len(set(flows)) == 2, f"flows of two machines are one: {flows}")
 
 
 def same_kernel(test, host, offset_s, drift_ppm):
@@ -182,6 +326,51 @@ def clock_drifts(test):
     same_kernel(test, relay(test, "--offset", 0.3, "--drift", 80, "--jitter", 1), 0.3, 80)
 
 
+MARKS = """
+import time, traced
+until = time.monotonic() + 4
+i = 0
+while time.monotonic() < until:
+    traced.instant(f"mark {i}")
+    i += 1
+    time.sleep(0.01)
+"""
+
+
+def marks_and_samples(test):
+    """They are moved as the machine's events are."""
+    offset_s = 0.4
+    env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent), PYTHONPATH=str(test.source / "python"),
+                           LD_LIBRARY_PATH=str(test.build / "libtraced"))
+    hosts = {"near": far(test), "other": relay(test, "--offset", offset_s)}
+    with subprocess.Popen(["/usr/bin/python3", "-c", MARKS], env=env) as program:
+        r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "--sample", "97hz", "--poll", "psi", "-o", "out.pftrace")
+        check(program.wait() == 0, "the program fails")
+    check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
+    need("no samples" not in r.err, r.err)
+    decoder = Decoder(test.dir, test.source)
+    packets, data = {0: [], 1: []}, (test.dir / "out.pftrace").read_bytes()
+    for _, packet in fields(data):
+        packets[dict(fields(packet)).get(98, 0)].append(decoder.trace.TracePacket.FromString(packet))
+    made = []
+    for label, of_machine in zip(hosts, packets.values()):
+        names, times, kinds = {}, {}, {}
+        for packet in of_machine:
+            names.update((n.iid, n.str.decode()) for n in packet.interned_data.event_names)
+            kinds.setdefault(packet.WhichOneof("data"), []).append(packet.timestamp)
+            if packet.HasField("track_event") and packet.track_event.name_iid in names:
+                times[names[packet.track_event.name_iid]] = packet.timestamp / 1e9
+        events = [e.timestamp for p in of_machine for e in p.ftrace_events.event]
+        for kind in ("perf_sample", "sys_stats"):
+            late = [ts for ts in kinds[kind] if not min(events) - 1e8 < ts < max(events) + 1e8]
+            check(not late, f"{len(late)} of {len(kinds[kind])} {kind} of {label} are outside of its events")
+        made.append({name: ts for name, ts in times.items() if name.startswith("mark ")})
+    apart = [made[1][name] - made[0][name] + offset_s for name in made[0] if name in made[1]]
+    check(len(apart) > 50, f"only {len(apart)} marks are in both: {[len(m) for m in made]}")
+    limit = sum(bounds(r).values()) / 1e6 + 2e-6
+    check(max(map(abs, apart)) <= limit, f"marks are {max(apart, key=abs):.6f} s apart, known within {limit:.6f} s")
+
+
 def eight(test):
     hosts = {f"h{i}": far(test) for i in range(8)}
     r = run(test, {n: h + " " * i for i, (n, h) in enumerate(hosts.items())}, "record", "-t", "500ms", "-o",
@@ -196,6 +385,7 @@ def one_fails(test):
     for bad, why in (("exec:false", "before the start"), ("exec:no-such-program", "PATH"),
                      ("exec:echo rubbish; :", "no capture"),
                      ("exec:echo @armed >&2; cat /dev/zero; :", "no capture"),
+                     ('exec:echo @armed >&2; while read l; do test "$l" = stop && exit; done;', "no capture"),
                      ("exec:yes | head -c 10000000 >&2; exit 3; :", "left out")):
         hosts = {"good": far(test), "bad": bad}
         r = run(test, hosts, "record", "-t", "300ms", "-o", "out.txt")
@@ -207,6 +397,20 @@ def one_fails(test):
         check(r.status == 1 and not test.files(), f"{bad}, all required: {test.files()} {r}")
 
 
+def output_first(test):
+    """An output that cannot be written is refused before anything is recorded."""
+    host = {"a": "exec:touch started;"}
+    two = {**host, "b": "exec:touch started;:"}
+    for hosts, status, words in ((host, 1, ("-o", "absent/out.json")), (two, 1, ("-o", "absent/out.txt")),
+                                 (two, 1, ("-o", "absent/out.traced")), (host, 1, ("-o", "absent/out.traced")),
+                                 (host, 2, ("-o", "out.txt", "--generic", "yes")),
+                                 (two, 2, ("-o", "out.pftrace", "--compress", "zstd")),
+                                 (two, 2, ("-o", "-", "--format", "traced"))):
+        r = run(test, hosts, "record", "-t", "300ms", *words)
+        check(r.status == status and r.err, f"{words}: {r}")
+        check(not test.files(), f"{words}: {test.files()}")
+
+
 def one_hangs(test):
     r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :"}, "record", "-t", "300ms", "-o", "out.txt")
     check(r.status == 3 and "bad: it is not ready" in r.err, f"record: {r}")
@@ -216,6 +420,19 @@ def check_clean(test):
     """The far machine is as it was."""
     settled("no session is left", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
     settled("no recording is kept", lambda: not list(test.daemon.spool.glob("*.traced*")))
+
+
+def first_has_nothing(test):
+    """A first host whose capture has neither ties nor a time of day leaves the others theirs."""
+    empty = test.dir / "daemon" / "empty"
+    empty.write_bytes(b"\x89traced\n" + bytes(1000))
+    lies = f'exec:echo @armed >&2; cat {empty}; while read l; do test "$l" = stop && exit; done;'
+    mute = f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {test.dir}/daemon/one.traced;'
+    r = test.run("record", "-t", "300ms", "-o", empty.with_name("one.traced"))
+    check(r.status == 0, f"record: {r}")
+    r = run(test, {"bad": lies, "good": mute}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "left out: bad" in r.err, f"record: {r}")
+    check("good " in (test.dir / "out.txt").read_text(errors="replace"), "nothing of the good one")
 
 
 def one_breaks(test):
@@ -295,7 +512,8 @@ def by_ssh(test):
     (keys / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys}/host\nAuthorizedKeysFile {keys}/user.pub\n"
         f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin yes\n"
-        f"SetEnv PATH={test.tracectl.parent}:/usr/bin:/bin\n")
+        f"SetEnv PATH={test.tracectl.parent}:/usr/bin:/bin TMPDIR={keys}/tmp\n")
+    (keys / "tmp").mkdir()
     (keys / "known").write_text(f"[127.0.0.1]:{port} " + (keys / "host.pub").read_text())
     # ssh reads its own options from a configuration; a wrapper names ours.
     wrapper = keys / "ssh"
@@ -313,9 +531,11 @@ def by_ssh(test):
             settled("sshd listens", answers)
             env = test.environment(PATH=f"{keys}:{os.environ['PATH']}")
             for words in (("-H", f"root@127.0.0.1:{port}", "status", "--json"),
+                          ("-H", f"root@127.0.0.1:{port}", push(test), "status", "--json"),
+                          ("-H", f"root@127.0.0.1:{port}", push(test), "record", "-t", "300ms", "-o", "pushed.txt"),
                           ("--label", f"board=root@[127.0.0.1]:{port}", "--label", f"here={far(test)}", "record", "-t",
                            "500ms", "-f", "prev_prio < 200", "-o", "out.txt")):
-                if "record" in words:
+                if "-f" in words:
                     at = words.index("-f")
                     words = (*words[:at], "-e", "sched:sched_switch", *words[at:])
                 done = subprocess.run([test.tracectl, "--socket", test.daemon.socket, *words], cwd=test.dir, env=env,
@@ -325,15 +545,199 @@ def by_ssh(test):
         finally:
             server.terminate()
             server.wait()
+    check(not list((keys / "tmp").iterdir()), f"left in TMPDIR: {list((keys / 'tmp').iterdir())}")
     seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
     check(seen == {"board", "here"}, f"hosts in the text: {seen}")
 
 
+# The shell script of cli/push.c uses no other tools.
+TOOLS = ("sh", "mktemp", "chmod", "rm", "uname", "head", "wc")
+SLOW_HEAD = """#!/usr/bin/python3
+import os, sys, time
+left = int(sys.argv[2])
+while left and (piece := os.read(0, min(left, 4096))):
+    os.write(1, piece)
+    left -= len(piece)
+    time.sleep(0.01)
+"""
+
+
+class Bare:
+    """A far side without tracectl: a few tools, and a temporary folder."""
+
+    def __init__(self, test, before="", name="bare", **tools):
+        self.dir = test.dir / "daemon" / name
+        self.tmp = self.dir / "tmp"
+        self.tools = self.dir / "tools"
+        for d in (self.tmp, self.tools):
+            d.mkdir(parents=True)
+        # Folders of the same name as those beside a program in a build tree.
+        profiles = self.tmp / "systemd" / "profiles"
+        profiles.mkdir(parents=True)
+        (profiles / "planted.profile").write_text("[profile]\nsummary = planted\nevents = sched\n")
+        for tool in TOOLS:
+            if tool in tools:
+                (self.tools / tool).write_text(tools[tool])
+                (self.tools / tool).chmod(0o755)
+            else:
+                (self.tools / tool).symlink_to(tools.get("all") or shutil.which(tool))
+        self.host = (f"exec:{before} env -u TRACED_DAEMON -u TRACED_PROFILES PATH={self.tools} "
+                     f"TMPDIR={self.tmp}")
+
+    def processes(self):
+        """The far processes that have the pushed file open, or run it."""
+        found = set()
+        for link in [*pathlib.Path("/proc").glob("[0-9]*/exe"), *pathlib.Path("/proc").glob("[0-9]*/fd/*")]:
+            try:
+                if os.readlink(link).startswith(f"{self.tmp}/tracectl."):
+                    found.add(link.parts[2])
+            except OSError:
+                pass
+        return found
+
+    def check_clean(self):
+        settled("no pushed program runs", lambda: not self.processes())
+        left = [p.name for p in self.tmp.iterdir()]
+        check(left == ["systemd"], f"left in the temporary folder: {left}")
+
+
+def push(test, path="cli/traced-multi"):
+    return f"--push={test.build / path}"
+
+
+def pushed(test):
+    busybox = shutil.which("busybox")
+    # A folder that runs nothing: the next one is used.
+    barred = "unshare -m --propagation private sh -c 'mount -t tmpfs -o noexec none {} && exec \"$@\"' sh"
+    bares = [Bare(test, name="system")]
+    if busybox:
+        bares.append(Bare(test, name="busybox", all=busybox))
+    bares.append(Bare(test, barred.format(test.dir / "daemon" / "noexec" / "tmp"), name="noexec"))
+    for bare in bares:
+        without = run(test, {"a": bare.host}, "status")
+        check(without.status == 127, f"tracectl is there: {without}")
+        status = run(test, {"a": bare.host}, push(test), "status", "--json")
+        check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
+        both = run(test, {"a": bare.host, "b": bare.host + " A=b"}, push(test), "list", "clocks")
+        check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
+        r = run(test, {"a": bare.host}, push(test), "profiles")
+        check("planted" not in r.out, f"a profile from the temporary folder: {r}")
+        r = run(test, {"a": bare.host, "b": bare.host + " A=b"}, push(test), "record", "-t", "300ms", "-o", "out.txt")
+        seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+        check(r.status == 0 and seen == {"a", "b"}, f"hosts in the text: {seen} {r}")
+        failed = run(test, {"a": bare.host}, push(test), "cancel", "no-such-session")
+        check(failed.status == 1 and "no-such-session" in failed.err, f"a failure: {failed}")
+        bare.check_clean()
+
+
+def pushed_alone(test):
+    """As root, without a daemon; nothing else is changed there, neither."""
+    script = test.dir / "daemon" / "alone"
+    script.parent.mkdir()
+    script.write_text(f"#!/bin/sh\nmount -t tmpfs none /run && mount -t tmpfs none /var/lib || exit\n\"$@\"\ns=$?\n"
+                      f"find /run /var/lib -mindepth 1 ! -path '/run/mount*' >{test.dir}/daemon/found\nexit $s\n")
+    bare = Bare(test, f"unshare -m --propagation private sh {script}")
+    labels = ("--label", f"a={bare.host}", push(test))
+    for words in (("-t", "300ms"), ("--", "/bin/sh", "-c", "ls -l /proc/self/fd; cat /proc/self/comm")):
+        done = subprocess.run([test.tracectl, "--socket", test.dir / "none", *labels, "record", "-o", "out.txt", *words],
+                              cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=PATIENCE_S, check=False)
+        r = Result(done.returncode, done.stdout, done.stderr)
+        check(r.status == 0 and "sched_switch" in (test.dir / "out.txt").read_text(errors="replace"), f"record: {r}")
+        check("deleted" not in r.err, f"the command has the program open: {r}")
+        found = (test.dir / "daemon" / "found").read_text()
+        check(not found, f"left there: {found}")
+        bare.check_clean()
+
+
+def pushed_unprivileged(test):
+    bare = Bare(test, "setpriv --reuid 65534 --regid 65534 --clear-groups")
+    bare.tmp.chmod(0o1777)
+    r = run(test, {"a": bare.host}, push(test), "--socket", test.dir / "none", "record", "-t", "1s", "-o", "out.txt")
+    check(r.status == 1 and "be root there" in r.err, f"record: {r}")
+    bare.check_clean()
+    check(not test.files(), f"files: {test.files()}")
+
+
+def pushed_refused(test):
+    r = test.run("--push", "status")
+    check(r.status == 2, f"no host: {r}")
+    empty = test.dir / "daemon" / "empty"
+    empty.mkdir()
+    for number, (machine, path, why) in enumerate((
+            ("mips", "cli/traced-multi", "no program for its machine, mips"),
+            ("../../../../etc/passwd", empty, "no program for its machine, ../.."),
+            ("", empty, "no program for its machine"),
+            ("aarch64", empty, "scripts/cross arm64"),
+            ("aarch64", "cli/traced-multi", "is no program for its machine, aarch64"),
+            ("x86_64\r", "cli/traced-multi", "no program for its machine"),
+            ("x86_64", "nowhere", "No such file"),
+            ("x86_64", "build.ninja", "is no program"))):
+        bare = Bare(test, name=f"bare{number}", uname=f"#!/bin/sh\nprintf '%s\\n' '{machine}'\n")
+        for words in (("status",), ("record", "-t", "300ms", "-o", "out.txt")):
+            r = run(test, {"a": bare.host}, push(test, path), *words)
+            check(r.status == 1 and why in r.err, f"'{machine}' {path}: {r}")
+            bare.check_clean()
+    nowhere = Bare(test, name="nowhere", mktemp="#!/bin/sh\nexit 1\n")
+    wrong = Bare(test, name="wrong", head="#!/bin/sh\nexit 1\n")
+    for bare, why in ((nowhere, "TMPDIR"), (wrong, "in part")):
+        for words in (("status",), ("record", "-t", "300ms", "-o", "out.txt")):
+            r = run(test, {"a": bare.host}, push(test), *words)
+            check(r.status == 1 and why in r.err, f"{why}: {r}")
+            bare.check_clean()
+    check(not test.files(), f"files: {test.files()}")
+
+
+def begin_pushed(test, bare, host=None):
+    return subprocess.Popen(command_line(test, {"a": host or bare.host}, push(test), "record", "-o", "out.txt"),
+                            cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE)
+
+
+def pushed_killed(test):
+    """Or interrupted: while the program is sent, and while it records."""
+    for number, how in enumerate((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)):
+        slow = Bare(test, name=f"slow{number}", head=SLOW_HEAD)
+        p = begin_pushed(test, slow)
+        settled("the program is sent", slow.processes)
+        p.send_signal(how)
+        r = test.finish(p)
+        check(r.status != 0, f"{how}: {r}")
+        slow.check_clean()
+        bare = Bare(test, name=f"quick{number}")
+        p = begin_pushed(test, bare)
+        settled("it records", lambda: json.loads(test.run("status", "--json").out)["sessions"])
+        settled("and that counts", lambda: how == signal.SIGKILL or b"until Ctrl-C" in p.stderr.readline())
+        p.send_signal(how)
+        r = test.finish(p)
+        check((r.status == 0) == (how != signal.SIGKILL), f"{how}: {r}")
+        bare.check_clean()
+        check_clean(test)
+
+
+def pushed_cut(test):
+    bare = Bare(test, name="recording")
+    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut", "1", "--"])
+    p = begin_pushed(test, bare, f"exec:{way} {bare.host.removeprefix('exec:')}")
+    r = test.finish(p)
+    check(r.status == 3 and "incomplete" in r.err, f"while it records: {r}")
+    bare.check_clean()
+    check_clean(test)
+    slow = Bare(test, name="slow", head=SLOW_HEAD)
+    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut-early", "1", "--"])
+    p = begin_pushed(test, slow, f"exec:{way} {slow.host.removeprefix('exec:')}")
+    r = test.finish(p)
+    check(r.status == 1 and "before the start" in r.err, f"while the program is sent: {r}")
+    slow.check_clean()
+
+
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, eight,
-                     one_fails, one_hangs, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh):
-        test.case(function.__name__.replace("_", " "), function, daemon=True)
+    for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
+                     clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs,
+                     first_has_nothing, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh, pushed,
+                     pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
+        test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
     test.end()
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""hosts_relay.py [--offset S] [--drift PPM] [--jitter MS] [--flip BYTE] [--cut S] -- COMMAND: a way to
-a host, as a bad network has it. Its clock, which the answers show, is another one than the kernel's."""
+"""hosts_relay.py [--offset S] [--drift PPM] [--jitter MS] [--flip BYTE] [--cut S] [--cut-early S] -- COMMAND: a
+way to a host, as a bad network has it. Its clock, which the answers show, is another one than the kernel's."""
 import argparse
 import os
 import random
@@ -17,6 +17,7 @@ parser.add_argument("--drift", type=float, default=0)
 parser.add_argument("--jitter", type=float, default=0)
 parser.add_argument("--flip", type=int, default=-1)
 parser.add_argument("--cut", type=float, default=0)
+parser.add_argument("--cut-early", type=float, default=0)
 parser.add_argument("command", nargs="+")
 o = parser.parse_args()
 began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -30,11 +31,12 @@ def wait():
 
 
 def orders():
-    for line in iter(sys.stdin.buffer.readline, b""):
+    # Orders come alone; a program comes in pieces.
+    while piece := sys.stdin.buffer.read1(65536):
         wait()
-        if line == b"go\n" and o.cut:
+        if piece.endswith(b"go\n") and o.cut:
             threading.Timer(o.cut, os._exit, (255,)).start()
-        child.stdin.write(line)
+        child.stdin.write(piece)
         child.stdin.flush()
     child.stdin.close()
 
@@ -51,6 +53,8 @@ def answers():
 
 
 threading.Thread(target=orders, daemon=True).start()
+if o.cut_early:
+    threading.Timer(o.cut_early, os._exit, (255,)).start()
 reader = threading.Thread(target=answers, daemon=True)
 reader.start()
 passed = 0

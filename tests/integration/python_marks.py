@@ -120,4 +120,5 @@ def main():
     test.end()
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -95,6 +95,17 @@ check "it stops and is written" tracectl stop lab -o lab.json
 check "with the mark" grep -q 'half way' lab.json
 check "its instance goes" eventually fails records "$daemon"
 
+# An order of a fleet, if the agent is built.
+if systemctl cat traced-agent.service >/dev/null 2>&1; then
+  check "the agent is exposed to 1.5 of 10 at most" systemd-analyze security --offline=true --threshold=15 \
+    "${units%/*}/traced-agent.service"
+  printf '[users]\nraw_addresses = yes\n' >"$conf.d/70-reports.conf"
+  check "its reports are allowed" systemctl reload traced
+  check "an order is recorded and sent" python3 "${0%/*}/agent.py" "${conf%/*}"
+  rm "$conf.d/70-reports.conf"
+  check "and no longer" systemctl reload traced
+fi
+
 # An export that nobody reads stands still.
 stalled_export() { # session; sets client and exporter
   tracectl start --name "$1" -e raw_syscalls >/dev/null 2>&1

@@ -14,6 +14,8 @@ traces() { # of this project, on this machine
     ! -path '/run/systemd/*' ! -path '/run/log/*' 2>/dev/null | sort
   getent passwd traced
   getent group traced
+  getent passwd traced-agent
+  getent group traced-agent
   find /etc/systemd/system -type l | sort
 }
 alice() {
@@ -30,6 +32,9 @@ traces >/tmp/before
 first=(*_0.1.0_*.deb)
 check "the packages are installed" dpkg -i "${first[@]}"
 check "the user's group is there" getent group traced
+check "the agent has a user" getent passwd traced-agent
+check "and waits for its configuration" fails systemctl -q is-active traced-agent
+check "without an error" fails systemctl -q is-failed traced-agent
 check "the socket is enabled" systemctl -q is-enabled traced.socket
 check "and listens" systemctl -q is-active traced.socket
 check "for the group" test "$(stat -c %G:%a /run/traced/traced.sock)" = traced:660
@@ -72,13 +77,13 @@ check "recording goes on" alice tracectl record -t 200ms -o /tmp/after.json
 check "a session starts before the removal" alice tracectl start --name last -e sched
 daemon=$(daemon_pid)
 check "and has its instances" instances "$daemon"
-check "they are removed" dpkg --remove traced tracectl python3-traced libtraced-dev libtraced1
+check "they are removed" dpkg --remove traced-agent traced tracectl python3-traced libtraced-dev libtraced1
 check "no daemon is left" fails pgrep -x traced
 check "no socket" test ! -e /run/traced/traced.sock
 check "no instance" fails instances "$daemon"
 check "what was configured is kept" test -e /etc/traced.conf
 check "what was recorded, too" spool last
-check "they are purged" dpkg --purge traced tracectl python3-traced libtraced-dev libtraced1
+check "they are purged" dpkg --purge traced-agent traced tracectl python3-traced libtraced-dev libtraced1
 traces >/tmp/after
 check "nothing is left behind" diff /tmp/before /tmp/after
 

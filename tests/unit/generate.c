@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Writes a synthetic capture stream: generate KIND COUNT FILE [MACHINE]
+ * Writes a synthetic capture stream: generate KIND COUNT FILE [MACHINE [LABEL]]
  *
  * KIND:
  * sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two CPUs;
@@ -12,6 +12,7 @@
  * kinds: COUNT times all events of make_kinds.h;
  * a shape of make_hostile.h.
  * MACHINE: 64le, 64be, 32le or 32be; the function tracers' is 64le only.
+ * LABEL: as if `tracectl -H` had recorded that host, with a clock that is tied within 3 us.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,6 +32,7 @@
 #include "make_hostile.h"
 #include "make_kinds.h"
 #include "random_series.h"
+#include "trace/host_clock.h"
 
 #define CPUS 2
 #define SUBBUF 4096
@@ -318,12 +320,21 @@ static bool put_shape(const char *name, const char *count, const char *path)
 	return true;
 }
 
+static void put_host(int fd, const char *label, uint64_t from, uint64_t to)
+{
+	const struct host_tie ties[] = { { from, from, 2000 }, { to, to, 2000 } };
+	struct host_origin origin = { .timeline = "boot" };
+
+	snprintf(origin.label, sizeof(origin.label), "%s", label);
+	assert_int_equal(host_origin_append(fd, &origin, ties, ARRAY_SIZE(ties), NULL), 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const char *const kinds[] = { "numbers",	 "losses", "fields", "kinds",	 "sched",
 					     "syscalls", "mixed",  "graph",  "functions" };
 	struct generator g = { .ts = UINT64_C(100000000000), .random = RANDOM_FIRST };
-	const char *machine = argc == 5 ? argv[4] : "64le";
+	const char *machine = argc >= 5 ? argv[4] : "64le";
 	bool known = false;
 	int fd;
 
@@ -331,13 +342,13 @@ int main(int argc, char **argv)
 		return 0;
 	for (size_t i = 0; argc > 1 && i < ARRAY_SIZE(kinds); i++)
 		known |= !strcmp(argv[1], kinds[i]);
-	if (argc < 4 || argc > 5 || !known || strlen(machine) != 4) {
+	if (argc < 4 || argc > 6 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
 			"usage: %s "
 			"numbers|losses|fields|kinds|sched|syscalls|mixed|functions|graph|SHAPE "
 			"COUNT "
 			"FILE "
-			"[64le]\n",
+			"[64le [LABEL]]\n",
 			argv[0]);
 		return 2;
 	}
@@ -363,8 +374,14 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "fields") != 0 && strcmp(argv[1], "kinds") != 0)
 		put_tasks(&g);
+	if (argc == 6)
+		maker_clocks(&g.m, g.ts, 0);
 	put_all(&g, argv[1], strtoull(argv[2], NULL, 10));
+	if (argc == 6)
+		maker_clocks(&g.m, g.ts + 1, 2);
 	maker_end(&g.m);
+	if (argc == 6)
+		put_host(fd, argv[5], UINT64_C(100000000000), g.ts + 1);
 	maker_deinit(&g.m);
 	return 0;
 }

@@ -294,6 +294,55 @@ static void histograms_alone_are_a_users(void **state)
 	close(out);
 }
 
+/* Everybody's list has what each session records. */
+static void what_a_session_records_is_clipped(void **state)
+{
+	struct daemon *d = *state;
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(begin, START, start, message);
+	char hist[1 << 15], *hists = hist;
+	const char *what;
+	struct client alice;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	memset(hist, 'x', sizeof(hist) - 1);
+	hist[sizeof(hist) - 1] = '\0';
+	message.name = (char *)"a";
+	message.hists = &hists;
+	message.n_hists = 1;
+	reply = ask(d, &alice, &begin, -1);
+	assert_null(reply->error);
+	done_with(reply);
+	what = TAILQ_FIRST(&d->manager->sessions)->what;
+	assert_true(strlen(what) < 5000);
+	assert_string_equal(what + strlen(what) - 6, "xx ...");
+	client_close(&alice);
+}
+
+/* Each snapshot has an exporter of its own. */
+static void few_snapshots_are_written_at_once(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client alice, root;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	start_ok(d, &alice, "a", false);
+	start_ok(d, &root, "r", false);
+	for (unsigned i = 0; i < LOOKS_MAX; i++)
+		tell(&alice, snapshot_request("a", "hang"), out);
+	assert_error(ask(d, &alice, snapshot_request("a", "hang"), out), EBUSY, "limit");
+	reply = ask(d, &root, snapshot_request("r", "stream"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	client_close(&alice);
+	client_close(&root);
+	close(out);
+}
+
 /* user_filter.c checks the filters. */
 static void filters_of_users_hide_addresses(void **state)
 {
@@ -626,6 +675,8 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_users_time_is_bounded),
 		SERVICE_TEST(addresses_are_roots),
 		SERVICE_TEST(histograms_alone_are_a_users),
+		SERVICE_TEST(what_a_session_records_is_clipped),
+		SERVICE_TEST(few_snapshots_are_written_at_once),
 		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
 		SERVICE_TEST(sql_of_a_hostile_client_is_refused),

@@ -138,7 +138,7 @@ static void test_prototypes(void **state _unused_)
 	_cleanup_(btf_functions_freep) struct btf_functions *f = NULL;
 
 	make_btf(&btf);
-	assert_int_equal(btf_functions_new(&f, btf.data, btf.len), 0);
+	assert_int_equal(btf_functions_new(&f, btf.data, btf.len, NULL), 0);
 	assert_int_equal(btf_functions_count(f), 3);
 	assert_string_equal(btf_functions_name(f, 0), "HUGE");
 	assert_string_equal(btf_functions_name(f, 1), "MINUS");
@@ -154,11 +154,51 @@ static void test_prototypes(void **state _unused_)
 	assert_prototype(f, "absent", false, NULL);
 }
 
-static void put_all_prototypes(const void *btf, size_t size, struct buf *out)
+/* The ids and the strings of a module continue the kernel's. */
+static void make_module(struct buf *out)
+{
+	static const char own[] = "\0module_call\0module_type";
+	const uint32_t name = sizeof(strings) + 1, type_name = name + 12, first = 25;
+	_cleanup_buf_ struct buf types = BUF_INIT;
+
+	put_type(&types, type_name, 8, 0, false, 3); /* 25: a typedef of the kernel's struct page */
+	put_type(&types, 0, 13, 2, false, first);    /* 26: a prototype */
+	put32(&types, A);
+	put32(&types, 19);
+	put32(&types, B);
+	put32(&types, first);
+	put_type(&types, name, 12, 1, false, 26); /* 27: a function */
+	put32(out, 0x0001eb9f);
+	put32(out, 24);
+	put32(out, 0);
+	put32(out, (uint32_t)types.len);
+	put32(out, (uint32_t)types.len);
+	put32(out, sizeof(own));
+	buf_append(out, types.data, types.len);
+	buf_append(out, own, sizeof(own));
+}
+
+static void test_modules(void **state _unused_)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, module = BUF_INIT;
+	_cleanup_(btf_functions_freep) struct btf_functions *base = NULL, *f = NULL;
+
+	make_btf(&btf);
+	make_module(&module);
+	assert_int_equal(btf_functions_new(&base, btf.data, btf.len, NULL), 0);
+	assert_int_equal(btf_functions_new(&f, module.data, module.len, base), 0);
+	assert_int_equal(btf_functions_count(f), 1);
+	assert_string_equal(btf_functions_name(f, 0), "module_call");
+	assert_prototype(f, "module_call", false, "module_type f(const page *a, module_type b)");
+	assert_prototype(f, "HUGE", false, NULL);
+}
+
+static void put_all_prototypes(const void *btf, size_t size, const struct btf_functions *base,
+			       struct buf *out)
 {
 	_cleanup_(btf_functions_freep) struct btf_functions *f = NULL;
 
-	if (btf_functions_new(&f, btf, size) < 0)
+	if (btf_functions_new(&f, btf, size, base) < 0)
 		return;
 	for (size_t i = 0; i < btf_functions_count(f); i++)
 		btf_functions_put(f, btf_functions_name(f, i), "f", i % 2, out);
@@ -189,7 +229,25 @@ static void test_damage(void **state)
 		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
 		btf_resolve_enums(copy, btf.len, names, ARRAY_SIZE(names), &out);
 		btf_describe_arguments(copy, btf.len, &out);
-		put_all_prototypes(copy, btf.len, &out);
+		put_all_prototypes(copy, btf.len, NULL, &out);
+	}
+}
+
+static void test_damaged_modules(void **state _unused_)
+{
+	_cleanup_buf_ struct buf btf = BUF_INIT, module = BUF_INIT;
+	_cleanup_(btf_functions_freep) struct btf_functions *base = NULL;
+
+	make_btf(&btf);
+	make_module(&module);
+	assert_int_equal(btf_functions_new(&base, btf.data, btf.len, NULL), 0);
+	for (size_t i = 0; i < module.len * 8; i++) {
+		_cleanup_free_ char *copy = malloc(module.len);
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		memcpy(copy, module.data, module.len);
+		copy[i / 8] = (char)(copy[i / 8] ^ 1 << i % 8);
+		put_all_prototypes(copy, module.len, base, &out);
 	}
 }
 
@@ -210,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resolve),	   cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_prototypes), cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_modules),	   cmocka_unit_test(test_damaged_modules),
 		cmocka_unit_test(test_hz),
 	};
 

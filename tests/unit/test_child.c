@@ -30,7 +30,7 @@ static void is_held_until_released(void **state _unused_)
 	_cleanup_child_ struct child c = CHILD_INIT;
 	const struct timespec pause = { .tv_nsec = 50000000 };
 
-	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
 	assert_true(c.pid > 0);
 	nanosleep(&pause, NULL);
 	assert_false(child_reap(&c));
@@ -45,7 +45,7 @@ static void goes_away_if_never_released(void **state _unused_)
 	struct child c = CHILD_INIT;
 	pid_t pid;
 
-	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
 	pid = c.pid;
 	child_deinit(&c);
 	assert_int_equal(kill(pid, 0), -1);
@@ -59,10 +59,10 @@ static void an_absent_program_is_found_before_the_fork(void **state _unused_)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_child_ struct child c = CHILD_INIT;
 
-	assert_int_equal(child_spawn(&c, absent, false, &err), -ENOENT);
+	assert_int_equal(child_hold(&c, absent, false, &err), -ENOENT);
 	assert_non_null(strstr(err.message, "no-such-program-here"));
 	assert_non_null(err.hint);
-	assert_int_equal(child_spawn(&c, path, false, &err), -EACCES);
+	assert_int_equal(child_hold(&c, path, false, &err), -EACCES);
 	assert_int_equal(c.pid, 0);
 }
 
@@ -79,7 +79,7 @@ static void a_failing_exec_is_reported(void **state _unused_)
 	assert_int_equal(write(fd, "#!/no/such/interpreter\n", 23), 23);
 	assert_int_equal(fchmod(fd, 0700), 0);
 	close(fd);
-	assert_int_equal(child_spawn(&c, argv, false, &err), 0);
+	assert_int_equal(child_hold(&c, argv, false, &err), 0);
 	assert_int_equal(child_release(&c, path, &err), -ENOENT);
 	assert_non_null(strstr(err.message, path));
 	await(&c);
@@ -95,7 +95,7 @@ static void runs_with_signals_as_usual(void **state _unused_)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, &old);
-	assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
 	assert_int_equal(child_release(&c, "sh", NULL), 0);
 	await(&c);
 	sigprocmask(SIG_SETMASK, &old, NULL);

@@ -188,6 +188,22 @@ static void globals_end_at_the_command(void **state _unused_)
 	parsed_deinit(&p);
 }
 
+static void value_may_be_left_out(void **state _unused_)
+{
+	struct parsed p;
+
+	parse_as(&p, NULL, (const char *const[]){ "--push", "record", NULL });
+	assert_int_equal(p.r, 0);
+	assert_true(p.o.push && !p.o.push_from);
+	assert_string_equal(p.argv[p.next], "record");
+	parsed_deinit(&p);
+	parse_as(&p, NULL, (const char *const[]){ "--push=/p", "record", NULL });
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.push_from, "/p");
+	assert_string_equal(p.argv[p.next], "record");
+	parsed_deinit(&p);
+}
+
 struct bad {
 	const char *words[8];
 	const char *message, *hint;
@@ -221,7 +237,9 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-e", "irq", "-f", "a<1", "-f", "b<1" },
 		  "-e irq has two filters",
 		  "'(a<1) && (b<1)'" },
-		{ { "--buckets", "log2" }, "--buckets has no key before it", "--key" },
+		{ { "--buckets", "log2", "--buckets", "1" },
+		  "the key that SQL selects last has buckets already",
+		  "--key" },
 		{ { "--key", "a", "--buckets", "x" }, "'x' is no size of buckets", "100us" },
 		{ { "--key", "a", "--buckets", "1", "--buckets", "2" },
 		  "the key a has buckets already",
@@ -442,6 +460,7 @@ int main(void)
 		cmocka_unit_test(positionals_may_stand_anywhere),
 		cmocka_unit_test(a_value_may_be_two_dashes),
 		cmocka_unit_test(globals_end_at_the_command),
+		cmocka_unit_test(value_may_be_left_out),
 		cmocka_unit_test(bad_lines_say_what_and_how),
 		cmocka_unit_test(an_option_of_another_command_is_unknown),
 		cmocka_unit_test(stray_words_say_where_they_go),

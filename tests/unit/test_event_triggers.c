@@ -290,6 +290,29 @@ static void assert_refused(struct fixture *f, const struct capture_request *r, i
 	planned_deinit(&p);
 }
 
+/* To set and to remove hundreds takes minutes. */
+static void a_glob_has_few_triggers(void **state)
+{
+	static const struct capture_trigger t = { .event = "irq", .action = "stacktrace" };
+	const struct capture_request r = request_of(&t, 1);
+	char texts[TRIGGERS_MAX + 1][16];
+	const char *many[TRIGGERS_MAX + 1];
+	const struct fixture *f = *state;
+
+	for (size_t i = 0; i <= TRIGGERS_MAX; i++) {
+		snprintf(texts[i], sizeof(texts[i]), "irq:e%02zu", i);
+		many[i] = texts[i];
+	}
+	for (size_t count = TRIGGERS_MAX; count <= TRIGGERS_MAX + 1; count++) {
+		struct planned p = { .err = ERROR_INIT };
+
+		p.r = event_triggers_plan(&p.plans, f->fs, &r, NULL, "traced-1-x", many, count,
+					  &p.targets, &p.err);
+		assert_int_equal(p.r, count > TRIGGERS_MAX ? -E2BIG : 0);
+		planned_deinit(&p);
+	}
+}
+
 static void what_is_not_there_is_named(void **state)
 {
 	const struct capture_trigger missing = { .event = "irq:entri", .action = "traceoff" };
@@ -387,6 +410,7 @@ int main(void)
 		TEST(the_buffer_of_another_is_not_switched),
 		TEST(a_trigger_without_an_event_is_refused),
 		TEST(each_matched_event_gets_the_trigger),
+		TEST(a_glob_has_few_triggers),
 		TEST(the_events_of_traceoff_are_recorded),
 		TEST(what_is_not_there_is_named),
 		TEST(users_keep_to_their_events_and_open_fields),

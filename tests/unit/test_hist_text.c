@@ -235,7 +235,7 @@ static void write_table(const char *text, enum report_form form, struct buf *out
 	struct report_env env = { .info = &info };
 	struct report *report;
 
-	message.event = (char *)"fs:opened";
+	message.event = (char *)"fs:op\033ned";
 	message.text = (ProtobufCBinaryData){ strlen(text), (uint8_t *)(uintptr_t)text };
 	assert_int_equal(kind->count(&env), 1);
 	assert_int_equal(kind->open(&report, &env), 0);
@@ -265,6 +265,17 @@ static void forged_entries_are_told(void **state _unused_)
 	assert_non_null(strstr(two.data, "the rows may be wrong"));
 }
 
+static void texts_that_cannot_be_read_are_told(void **state _unused_)
+{
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	write_table(HEAD("keys=name:vals=hitcount:size=128 [active]") "{ name: x", REPORT_TEXT,
+		    &out);
+	assert_string_equal(out.data,
+			    "hist fs:op\\x1bned\nhitcount\nthe text of this histogram is damaged, "
+			    "or of an unknown form: its entries are missing\n");
+}
+
 static void tables_have_ranges_bars_and_totals(void **state _unused_)
 {
 	static const char text[] = HEAD(
@@ -279,7 +290,7 @@ static void tables_have_ranges_bars_and_totals(void **state _unused_)
 
 	write_table(text, REPORT_TEXT, &out);
 	assert_string_equal(
-		out.data, "hist fs:opened by ret, pid\n"
+		out.data, "hist fs:op\\x1bned by ret, pid\n"
 			  "ret  ret-to  pid  hitcount  len  share\n"
 			  "  0       1   12         3   20  ##############################\n"
 			  "  3       4    7         1   10  ##########\n"
@@ -387,6 +398,7 @@ int main(void)
 		cmocka_unit_test(ranges_have_ends),
 		cmocka_unit_test(short_names_forge_nothing),
 		cmocka_unit_test(forged_entries_are_told),
+		cmocka_unit_test(texts_that_cannot_be_read_are_told),
 		cmocka_unit_test(tables_have_ranges_bars_and_totals),
 		cmocka_unit_test(large_numbers_stay_the_kernels),
 		cmocka_unit_test(damaged_texts_are_no_histograms),

@@ -4,6 +4,8 @@
 #include "fake_capture.h"
 #include "proto/capture.pb-c.h"
 
+#include <sys/mman.h>
+
 #include "base/io.h"
 
 #define SWITCH "events/sched/sched_switch/hist"
@@ -27,6 +29,8 @@ static void begin(struct capture *c, const struct fake_capture *f)
 static void end(struct capture *c)
 {
 	close_fd(c->run.rings[BUFFER_MAIN].dir);
+	for (size_t i = 0; i < HISTS_MAX; i++)
+		close_fd(c->run.hist_files[i]);
 	report_deinit(&c->report);
 }
 
@@ -109,13 +113,84 @@ static void followers_get_them_once_a_second(void **state)
 	end(&c);
 }
 
+/* A mark in a ring has an address of the kernel. */
+static void a_recording_of_them_alone_takes_no_marks(void **state)
+{
+	struct fake_capture *f = *state;
+	int marks = memfd_create("trace_marker", MFD_CLOEXEC);
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_sync sync;
+	struct capture c;
+
+	begin(&c, f);
+	c.run.marker = marks;
+	c.run.running = c.setup.counts_only = true;
+	assert_int_equal(capture_mark(&c, "mark", &err), -EOPNOTSUPP);
+	assert_int_equal(capture_sync(&c, "sync", &sync, &err), -EOPNOTSUPP);
+	assert_int_equal(lseek(marks, 0, SEEK_END), 0);
+	c.setup.counts_only = false;
+	assert_int_equal(capture_mark(&c, "mark", &err), 0);
+	assert_int_equal(lseek(marks, 0, SEEK_END), 4);
+	close(marks);
+	end(&c);
+}
+
+/* A file of Linux 6.14 is not readable until the histogram counts. */
+static void what_counted_nothing_is_not_read_again(void **state)
+{
+	struct fake_capture *f = *state;
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+	struct capture c;
+	int pipe[2];
+
+	begin(&c, f);
+	assert_int_equal(pipe2(pipe, O_CLOEXEC), 0);
+	c.run.hist_files[0] = pipe[0];
+	assert_int_equal(histograms_write_due(&c, now), 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_HISTOGRAM, NULL, NULL), 1);
+	assert_int_equal(c.run.hist_files[0], pipe[0]);
+	assert_int_equal(write(pipe[1], "", 1), 1);
+	assert_int_equal(histograms_write_due(&c, now + 3600 * NSEC_PER_SEC), 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_HISTOGRAM, NULL, NULL), 3);
+	close_fd(pipe[1]);
+	end(&c);
+}
+
+/* A mark has an address of the kernel, which those who may count may not see. */
+static void nothing_of_a_ring_without_events_is_taken(void **state)
+{
+	struct fake_capture *f = *state;
+	struct ring_cpu cpu = { .reader = { .fd = STDIN_FILENO } };
+	struct ring ring = { .dir = -EBADF, .cpus = &cpu, .cpu_count = 1, .unread = true };
+	struct staging staging = STAGING_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct capture_sync sync;
+	unsigned budget = 8;
+	struct capture c;
+
+	assert_int_equal(ring_drain_cpu(&ring, 0, &staging, &f->writer, &budget, true), 0);
+	assert_int_equal(budget, 8);
+	assert_int_equal(ring_count(&ring), 0);
+	assert_int_equal(fake_capture_chunks(f, CHUNK_SUBBUFS, NULL, NULL), 0);
+	begin(&c, f);
+	c.run.running = c.setup.counts_only = true;
+	assert_int_equal(capture_mark(&c, "mark", &err), -EOPNOTSUPP);
+	assert_int_equal(capture_sync(&c, "id", &sync, &err), -EOPNOTSUPP);
+	end(&c);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, fake_capture_setup, fake_capture_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_text_is_moved_as_it_is),		TEST(an_events_file_is_read_once),
-		TEST(what_cannot_be_read_is_missing),	TEST(a_full_stream_lacks_them),
+		TEST(a_text_is_moved_as_it_is),
+		TEST(an_events_file_is_read_once),
+		TEST(what_cannot_be_read_is_missing),
+		TEST(a_full_stream_lacks_them),
 		TEST(followers_get_them_once_a_second),
+		TEST(a_recording_of_them_alone_takes_no_marks),
+		TEST(what_counted_nothing_is_not_read_again),
+		TEST(nothing_of_a_ring_without_events_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ struct fixture {
 	struct fake_root root, state;
 	struct tracefs *fs;
 	struct hists hists;
+	struct synthetic_list synthetics;
 	struct error err;
 	struct capture_request request;
 };
@@ -57,7 +58,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-static const char *const names[] = { "kmem:kfree", "kmem:kmalloc", "xen:kmalloc_bulk" };
+#define WAKEUP "synthetic:sql_0123abcd_wakeup"
+static const char *const names[] = { "kmem:kfree", "kmem:kmalloc", WAKEUP, "xen:kmalloc_bulk" };
 
 static int find(struct fixture *f, const char *const *texts, size_t count)
 {
@@ -65,7 +67,8 @@ static int find(struct fixture *f, const char *const *texts, size_t count)
 	error_deinit(&f->err);
 	f->err = ERROR_INIT;
 	f->request.hists = (struct capture_words){ texts, count };
-	return hists_find(&f->hists, f->fs, &f->request, names, ARRAY_SIZE(names), &f->err);
+	return hists_find(&f->hists, f->fs, &f->request, &f->synthetics, names, ARRAY_SIZE(names),
+			  &f->err);
 }
 #define FIND(...)                                                                                  \
 	find(f, (const char *const[]){ __VA_ARGS__ },                                              \
@@ -173,6 +176,38 @@ static void an_event_is_one(void **state)
 	assert_int_equal(FIND("kmalloc:keys=node", "kmem:kmalloc:keys=node"), -EINVAL);
 	assert_non_null(strstr(f->err.message, "twice"));
 	assert_int_equal(FIND("kmalloc:keys=node", "kmalloc:keys=node:size=256"), 0);
+}
+
+/* Only the recording knows what its event is called in the kernel. */
+static void an_event_by_sql_is_counted_by_its_own_name(void **state)
+{
+	struct synthetic_event item = { .wanted = (char *)"wakeup", .event = (char *)WAKEUP };
+	_cleanup_buf_ struct buf shown = BUF_INIT;
+	struct fixture *f = *state;
+
+	fake_file(&f->root, "events/synthetic/sql_0123abcd_wakeup/format", format);
+	fake_file(&f->root, "events/synthetic/sql_0123abcd_wakeup/hist", "");
+	assert_refused(f, "wakeup:keys=node", -ENOENT, NULL, "no event");
+	f->synthetics = (struct synthetic_list){ &item, 1 };
+	assert_int_equal(FIND("wakeup:keys=node.log2"), 0);
+	assert_string_equal(f->hists.items[0].event, WAKEUP);
+	synthetic_put_shown(WAKEUP, &shown);
+	buf_puts(&shown, " ");
+	synthetic_put_shown("sched:sched_switch", &shown);
+	assert_string_equal(buf_string(&shown), "synthetic:wakeup sched:sched_switch");
+}
+
+/* With nothing but histograms there are no addresses in the stream, and no tasks to name. */
+static void a_recording_may_only_count(void **state _unused_)
+{
+	struct capture_sql sql = { .only_counted = true };
+	struct capture_request r = { .hists = { (const char *const[]){ "wakeup:keys=node" }, 1 },
+				     .sql = &sql,
+				     .sql_count = 1 };
+
+	assert_true(capture_counts_only(&r));
+	sql.only_counted = false;
+	assert_false(capture_counts_only(&r));
 }
 
 static void members_count_by_open_fields(void **state)
@@ -296,6 +331,8 @@ int main(void)
 		TEST(requests_become_triggers),
 		TEST(mistakes_have_a_caret),
 		TEST(an_event_is_one),
+		TEST(an_event_by_sql_is_counted_by_its_own_name),
+		cmocka_unit_test(a_recording_may_only_count),
 		TEST(members_count_by_open_fields),
 		TEST(requests_that_do_not_fit_are_refused),
 		TEST(memory_is_counted),

@@ -4,11 +4,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
+#include "stream/writer.h"
 #include "trace/host_clock.h"
 
 #define RUNS 2000
@@ -140,6 +144,21 @@ static void test_drift_is_found(void **state _unused_)
 	assert_true(clock.bound < 100000);
 }
 
+/* All exchanges are of the first millisecond, and their line has the wrong sign. */
+static void test_a_steep_line_has_its_bound(void **state _unused_)
+{
+	const uint64_t from = NSEC_PER_SEC, length = 2 * NSEC_PER_SEC;
+	const struct host_tie ties[] = { { from, from + 9000, 10000 },
+					 { from + 1000000, from + 1000000 + 900 - 9000, 10000 } };
+	struct host_clock clock;
+	uint64_t near, got;
+
+	assert_int_equal(host_clock_fit(&clock, ties, 2, from, from + length), 0);
+	near = from + length + length / 1000000 * 900;
+	got = host_clock_apply(&clock, from + length);
+	assert_true(near - got <= clock.bound);
+}
+
 static void test_lies_are_found(void **state _unused_)
 {
 	struct host_tie ties[40];
@@ -157,6 +176,9 @@ static void test_lies_are_found(void **state _unused_)
 	ties[20] = ties[19];
 	assert_int_equal(host_clock_fit(&clock, ties, 40, ties[0].far, ties[39].far), -EBADMSG);
 	assert_int_equal(host_clock_fit(&clock, ties, 0, 0, 1), -ENODATA);
+	/* A clock that stands at its begin. */
+	ties[0].far = 0;
+	assert_int_equal(host_clock_fit(&clock, ties, 1, 0, 1), -EBADMSG);
 	/* Any numbers: no overflow, no endless loop. */
 	for (seed = 0; seed < 20000;) {
 		uint64_t run = seed;
@@ -188,13 +210,49 @@ static void test_many_ties_are_thinned(void **state _unused_)
 	assert_int_equal(ties[0].bound, 10);
 }
 
+/* The origin of a stream with one reading of the time of day. */
+static struct host_origin origin_of(uint64_t boot, uint64_t wall)
+{
+	Traced__Capture__ClockReading reading = TRACED__CAPTURE__CLOCK_READING__INIT,
+				      *readings = &reading;
+	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
+	struct host_origin origin;
+	struct stream_writer w;
+	int fd = memfd_create("stream", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	reading.clock = CLOCK_REALTIME;
+	reading.boot_before_ns = reading.boot_after_ns = boot;
+	reading.value_ns = wall;
+	clocks.readings = &readings;
+	clocks.n_readings = 1;
+	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
+	assert_int_equal(host_origin_read(&origin, fd, NULL), 0);
+	close(fd);
+	return origin;
+}
+
+static void test_wall_clocks_are_checked(void **state _unused_)
+{
+	struct host_origin origin = origin_of(5000, UINT64_C(1790000000000005000));
+
+	assert_true(origin.wall_known);
+	assert_int_equal(origin.wall, UINT64_C(1790000000000000000));
+	/* The difference of two of them must not overflow. */
+	assert_false(origin_of(5000, UINT64_C(1) << 63).wall_known);
+	assert_false(origin_of(UINT64_MAX, 1).wall_known);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_error_is_within_the_bound),
 		cmocka_unit_test(test_drift_is_found),
+		cmocka_unit_test(test_a_steep_line_has_its_bound),
 		cmocka_unit_test(test_lies_are_found),
 		cmocka_unit_test(test_many_ties_are_thinned),
+		cmocka_unit_test(test_wall_clocks_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,7 +136,7 @@ static void the_page_has_its_parts(void **state _unused_)
 	assert_non_null(strstr(policy, "script-src 'sha256-"));
 	assert_non_null(strstr(policy, "style-src 'sha256-"));
 	for (size_t i = 0; i < html_page_len; i++)
-		assert_true(html_page[i] != '\r');
+		assert_true(text[i] != '\r');
 }
 
 int main(void)

@@ -104,7 +104,7 @@ static void a_held_command_leaves_our_output_alone(void **state _unused_)
 
 		assert_int_equal(output_name_open(&n, "out.json", OUTPUT_PART, NULL), 0);
 		output_signals_block(&old);
-		assert_int_equal(child_spawn(&c, argv, false, NULL), 0);
+		assert_int_equal(child_hold(&c, argv, false, NULL), 0);
 		assert_int_equal(kill(c.pid, signals[i]), 0);
 		child_release(&c, "true", NULL);
 		assert_killed(c.pid, signals[i]);

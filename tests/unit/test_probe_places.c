@@ -87,7 +87,8 @@ static void damaged_types_are_left_out(void **state)
 	struct fixture *f = *state;
 	char *globs[] = { (char *)"vfs_read" };
 
-	fake_file(&f->root, "btf", "\x9f\xeb\x01 and no more");
+	fake_file(&f->root, "btf/vmlinux", "\x9f\xeb\x01 and no more");
+	fake_file(&f->root, "btf/ext4", "no more");
 	assert_int_equal(find(&p, f, "btf", globs, 1, NULL), 0);
 	assert_true(p.untyped);
 	assert_int_equal(p.count, 1);

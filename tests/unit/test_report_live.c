@@ -497,6 +497,33 @@ static void changed_frames_do_no_harm(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* A session with 16 histograms has a table of each, beside those of other reports. */
+static void histograms_have_a_table_each(void **state _unused_)
+{
+	static const struct column columns[] = { COLUMN("hitcount", COLUMN_COUNT) };
+	const struct frame_window window = { .tables = FRAME_TABLES_MAX };
+	const struct report_options options = { .form = REPORT_FRAME };
+	_cleanup_buf_ struct buf frame = BUF_INIT;
+	struct frame_tables f = { 0 };
+
+	assert_true(FRAME_TABLES_MAX >= 2 * 16);
+	buf_append(&frame, &window, sizeof(window));
+	for (size_t i = 0; i < FRAME_TABLES_MAX; i++) {
+		_cleanup_(table_freep) struct table *table = NULL;
+
+		assert_int_equal(table_new(&table, "hist", columns, 1, "hitcount"), 0);
+		table_put_count(table, i);
+		if (i % 2)
+			table_counts_on(table);
+		assert_int_equal(table_write(table, &options, true, &frame, NULL), 0);
+	}
+	assert_int_equal(frame_take(&f, frame.data, frame.len), 0);
+	assert_int_equal(f.count, FRAME_TABLES_MAX);
+	for (size_t i = 0; i < f.count; i++)
+		assert_int_equal(f.tables[i]->counts_on, i % 2);
+	frame_tables_deinit(&f);
+}
+
 static void a_frame_comes_in_parts(void **state _unused_)
 {
 	_cleanup_buf_ struct buf all = BUF_INIT;
@@ -522,6 +549,7 @@ int main(void)
 		cmocka_unit_test(a_run_counts_while_it_goes_on),
 		cmocka_unit_test(a_freed_part_cuts),
 		cmocka_unit_test(changed_frames_do_no_harm),
+		cmocka_unit_test(histograms_have_a_table_each),
 		cmocka_unit_test(a_frame_comes_in_parts),
 	};
 

@@ -355,6 +355,70 @@ static void empty_distributions_add_to_others(void **state _unused_)
 	assert_non_null(strstr(buf_string(&out), "\"count\":0,\"sum_ns\":0"));
 }
 
+#define HIST(definition, rows, hits, dropped)                                                      \
+	"{\"name\":\"hist kmem:kmalloc by bytes_req, call_site\",\"by\":null,\"sort\":null,"       \
+	"\"definition\":\"" definition                                                             \
+	"\",\"columns\":[{\"name\":\"bytes_req\",\"kind\":\"number\","                             \
+	"\"adds\":\"key\"},{\"name\":\"bytes_req-to\",\"kind\":\"number\",\"adds\":\"key\"},"      \
+	"{\"name\":\"call_site.hex\",\"kind\":\"text\",\"adds\":\"key\"},{\"name\":\"hitcount\","  \
+	"\"kind\":\"count\",\"adds\":\"sum\"},{\"name\":\"share\",\"kind\":\"bar\",\"adds\":"      \
+	"\"share\","                                                                               \
+	"\"of\":\"hitcount\",\"same\":0}],\"rows\":[" rows "],\"totals\":{\"hits\":" #hits         \
+	",\"entries\":9,\"dropped\":" #dropped "},\"notes\":[]}"
+#define BUCKET(from, to, site, hits)                                                               \
+	"{\"bytes_req\":" #from ",\"bytes_req_to\":" #to ",\"call_site.hex\":\"" site              \
+	"\",\"hitcount\":" #hits ",\"share_permille\":1}"
+#define LOG2 "keys=bytes_req.log2,call_site.hex:vals=hitcount"
+
+/* The buckets are the kernel's, so equal keys add up; only within one definition. */
+static void histograms_of_the_kernel_add_up(void **state _unused_)
+{
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL;
+	json_t *document, *reports, *table;
+
+	assert_int_equal(report_merge_new(&m), 0);
+	assert_int_equal(
+		merge_text(m,
+			   HEAD HIST(LOG2, BUCKET(5, 8, "a", 3) "," BUCKET(9, 16, "a", 1), 4,
+				     2) "," HIST(LOG2 " if x", BUCKET(5, 8, "a", 7), 7, 0) "]}",
+			   "one", NULL),
+		0);
+	assert_int_equal(merge_text(m,
+				    HEAD HIST(LOG2, BUCKET(9, 16, "b", 5) "," BUCKET(5, 8, "a", 1),
+					      6, 3) "]}",
+				    "two", NULL),
+			 0);
+	document = merged_json(m);
+	reports = json_object_get(document, "reports");
+	assert_int_equal(json_array_size(reports), 2);
+	table = json_array_get(reports, 0);
+	assert_string_equal(json_string_value(json_object_get(table, "definition")), LOG2);
+	assert_int_equal(json_array_size(json_object_get(table, "rows")), 3);
+	for (size_t i = 0; i < 3; i++) {
+		static const struct {
+			int from, hits, permille;
+			const char *site;
+		} wanted[] = { { 5, 4, 400, "a" }, { 9, 1, 100, "a" }, { 9, 5, 500, "b" } };
+		json_t *row = json_array_get(json_object_get(table, "rows"), i);
+
+		assert_int_equal(json_integer_value(json_object_get(row, "bytes_req")),
+				 wanted[i].from);
+		assert_string_equal(json_string_value(json_object_get(row, "call_site.hex")),
+				    wanted[i].site);
+		assert_int_equal(json_integer_value(json_object_get(row, "hitcount")),
+				 wanted[i].hits);
+		assert_int_equal(json_integer_value(json_object_get(row, "share_permille")),
+				 wanted[i].permille);
+	}
+	table = json_object_get(table, "totals");
+	assert_int_equal(json_integer_value(json_object_get(table, "hits")), 10);
+	assert_int_equal(json_integer_value(json_object_get(table, "entries")), 3);
+	assert_int_equal(json_integer_value(json_object_get(table, "dropped")), 5);
+	table = json_array_get(reports, 1);
+	assert_int_equal(json_array_size(json_object_get(table, "rows")), 1);
+	json_decref(document);
+}
+
 #define EMPTY_ROWS 20000U
 #define EMPTY_COLUMNS 12U
 
@@ -489,6 +553,7 @@ int main(void)
 		cmocka_unit_test(smallest_values_are_known_ones),
 		cmocka_unit_test(empty_distributions_add_to_others),
 		cmocka_unit_test(empty_distributions_are_not_kept),
+		cmocka_unit_test(histograms_of_the_kernel_add_up),
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(a_report_in_some_files_is_noted),
 	};

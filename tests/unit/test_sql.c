@@ -28,7 +28,7 @@ static const struct sql_format formats[] = {
 
 static int parse(const char *sql, struct buf *out, struct error *err)
 {
-	return sql_parse("wakeup", sql, formats, ARRAY_SIZE(formats), out, err);
+	return sql_parse("wakeup", sql, false, formats, ARRAY_SIZE(formats), out, err);
 }
 
 #if HAVE_LIBTRACEFS
@@ -131,7 +131,7 @@ static void formats_of_probes_and_sql_are_understood(void **state _unused_)
 	r = sql_parse("b",
 		      "SELECT start.comm, end.n, end.s, start.x, end.path, start.lat "
 		      "FROM first AS start JOIN opened AS end ON start.pid = end.common_pid",
-		      own, 2, &out, &err);
+		      false, own, 2, &out, &err);
 	if (r != -ENOENT) {
 		assert_int_equal(r, 0);
 		assert_non_null(buf_string(&out));
@@ -149,6 +149,26 @@ static void formats_of_probes_and_sql_are_understood(void **state _unused_)
 	assert_null(sql_format_of_probe("p vfs_open a=%di:u8", &name));
 }
 
+static void sql_of_one_event_is_a_histogram(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r = sql_parse("none",
+			  "SELECT CAST(common_pid AS comm), pid, CAST(prio AS _COUNTER_) "
+			  "FROM sched_waking WHERE prio < 100 || pid = 1",
+			  true, formats, ARRAY_SIZE(formats), &out, &err);
+
+	if (r == -ENOENT)
+		return;
+	assert_int_equal(r, 0);
+	assert_non_null(buf_string(&out));
+	assert_non_null(strstr(out.data,
+			       "echo 'hist:keys=common_pid.execname,pid:vals=prio if prio "
+			       "< 100"));
+	assert_non_null(strstr(out.data, "' > "));
+	assert_non_null(strstr(out.data, "/events/sched/sched_waking/trigger\n"));
+}
+
 #else
 
 static void without_libtracefs_it_is_refused(void **state _unused_)
@@ -163,6 +183,100 @@ static void without_libtracefs_it_is_refused(void **state _unused_)
 
 #endif
 
+static Traced__Control__SqlSide wakeup_end = {
+	.variables =
+		(char *)"__pid_1=$__arg1,__comm_2=next_comm,__lat_3=common_timestamp.usecs-$__arg2,"
+			"__ns_4=common_timestamp-$__arg3",
+};
+static const Traced__Control__Sql wakeup = {
+	.name = (char *)"wakeup",
+	.fields = (char *)"pid_t pid; char comm[16]; u64 lat;",
+	.arguments = (char *)"__pid_1,__comm_2,__lat_3",
+	.end = &wakeup_end,
+};
+
+static void assert_hist(const struct options *o, const Traced__Control__Sql *sql,
+			const char *expected)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	if (sql_hist_of_sql(o, sql, &out, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_string_equal(buf_string(&out), expected);
+}
+
+static void selected_fields_are_keys(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	Traced__Control__Sql many = wakeup;
+	struct options o = { 0 };
+
+	assert_hist(&o, &wakeup, "wakeup:keys=pid,comm,lat");
+	o.lone_buckets = (struct key_option){ .modifier = "log2" };
+	assert_hist(&o, &wakeup, "wakeup:keys=pid,comm,lat.log2");
+	/* The time between the two is in microseconds. */
+	o.lone_buckets = (struct key_option){ .modifier = "buckets=100000", .bucket_ns = 100000 };
+	assert_hist(&o, &wakeup, "wakeup:keys=pid,comm,lat.buckets=100");
+	o.lone_buckets.bucket_ns = 1500;
+	assert_int_equal(sql_hist_of_sql(&o, &wakeup, &out, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "lat is in microseconds"));
+	many.fields = (char *)"pid_t pid; char comm[16]; u64 lat; u64 ns;";
+	assert_int_equal(sql_hist_of_sql(&o, &many, &out, &err), -EINVAL);
+	assert_non_null(strstr(err.hint, "--key"));
+}
+
+static void fields_are_chosen(void **state _unused_)
+{
+	struct key_option keys[] = {
+		{ "comm", NULL, 0 },
+		{ "ns", "buckets=1000", 1000 },
+	};
+	struct options o = { .keys = keys,
+			     .key_count = 2,
+			     .entries = 300,
+			     .lone_filter = "lat > 5",
+			     .vals = { (const char *[]){ "lat" }, 1 } };
+	Traced__Control__Sql ns = wakeup;
+
+	ns.fields = (char *)"char comm[16]; u64 ns; u64 lat;";
+	ns.arguments = (char *)"__comm_2,__ns_4,__lat_3";
+	assert_hist(&o, &ns, "wakeup:keys=comm,ns.buckets=1000:vals=lat:size=300 if lat > 5");
+}
+
+static void one_events_fields_are_the_selected_ones(void **state _unused_)
+{
+	static const char fields[] = "keys=common_pid.execname,prio:vals=pid";
+	struct options o = { .entries = 300, .lone_buckets = { .modifier = "log2" } };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(sql_hist_of_event(&o, "sched:sched_waking", fields, strlen(fields),
+					   "prio < 5", &out, &err),
+			 0);
+	assert_string_equal(buf_string(&out),
+			    "sched:sched_waking:keys=common_pid.execname,prio.log2:vals=pid:size="
+			    "300 if prio < 5");
+	out.len = 0;
+	o = (struct options){ 0 };
+	assert_int_equal(sql_hist_of_event(&o, ":wakeup", fields, 9, NULL, &out, &err), 0);
+	assert_string_equal(buf_string(&out), "wakeup:keys=comm");
+	o.lone_filter = "prio < 5";
+	assert_int_equal(sql_hist_of_event(&o, ":wakeup", fields, 9, NULL, &out, &err), -EINVAL);
+	assert_non_null(strstr(err.hint, "WHERE filters"));
+}
+
+static void casts_are_of_one_event(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(sql_check_casts("x", "SELECT a.cast, b.xcast AS CAST FROM cast", &err), 0);
+	assert_int_equal(sql_check_casts("x", "SELECT a WHERE a.b == \"CAST(\"", &err), 0);
+	assert_int_equal(sql_check_casts("x", "SELECT cast (a.b AS sym), c", &err), -EINVAL);
+	assert_non_null(strstr(err.message, "\n  SELECT cast (a.b AS sym), c\n         ^"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -171,9 +285,14 @@ int main(void)
 		cmocka_unit_test(errors_have_a_caret),
 		cmocka_unit_test(hostile_sql_costs_one_request),
 		cmocka_unit_test(formats_of_probes_and_sql_are_understood),
+		cmocka_unit_test(sql_of_one_event_is_a_histogram),
 #else
 		cmocka_unit_test(without_libtracefs_it_is_refused),
 #endif
+		cmocka_unit_test(selected_fields_are_keys),
+		cmocka_unit_test(fields_are_chosen),
+		cmocka_unit_test(one_events_fields_are_the_selected_ones),
+		cmocka_unit_test(casts_are_of_one_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

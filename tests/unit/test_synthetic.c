@@ -340,29 +340,37 @@ static void globs_do_not_match_our_events(void **state _unused_)
 	assert_true(event_glob_matches("sched", "sched:sql_0123abcd_x"));
 }
 
+/* Appends a histogram as a hist file shows it. */
+static void put_hist(struct buf *out, const char *trigger, const char *entries, unsigned dropped)
+{
+	buf_printf(out,
+		   "%s# event histogram\n#\n# trigger info: %s\n#\n\n%s\nTotals:\n    Hits: 9\n"
+		   "    Entries: 3\n    Dropped: %u\n",
+		   out->len ? "\n\n" : "", trigger, entries, dropped);
+	assert_non_null(buf_string(out));
+}
+
 static void drops_are_reported(void **state)
 {
-	struct synthetic_event item = { (char *)"w", (char *)"n", (char *)"sched:sched_waking",
-					(char *)"sched:sched_switch" };
+	struct synthetic_event item = { .start = (char *)"sched:sched_waking",
+					.end = (char *)"sched:sched_switch" };
 	const struct synthetic_list list = { &item, 1 };
+	_cleanup_buf_ struct buf start = BUF_INIT, end = BUF_INIT;
 	struct capture_report report = { 0 };
 	struct fixture *f = *state;
 
 	fake_dir(&f->root, "instances/traced-1-x/events/sched/sched_waking");
 	fake_dir(&f->root, "instances/traced-1-x/events/sched/sched_switch");
-	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_switch/hist",
-		  "# event histogram\n#\n# trigger info: "
-		  "hist:keys=next_pid:vals=hitcount:s0_c=$s0_a\n#\n\nTotals:\n    Hits: 9\n    "
-		  "Entries: 3\n    Dropped: 0\n");
+	put_hist(&end, "hist:keys=next_pid:vals=hitcount:s0_c=$s0_a", "", 0);
+	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_switch/hist", end.data);
 	synthetic_report_drops(&list, f->fs, "traced-1-x", &report);
 	assert_int_equal(report.warning_count, 0);
-	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_waking/hist",
-		  "# trigger info: hist:keys=pid:vals=hitcount:s0_a=pid\n#\n\n"
-		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 5\n\n"
-		  "# trigger info: hist:keys=pid:vals=hitcount:sort=hitcount:size=2048\n#\n\n"
-		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 70\n\n"
-		  "# trigger info: hist:keys=pid:vals=hitcount:s12_a=pid\n#\n\n"
-		  "Totals:\n    Hits: 9\n    Entries: 3\n    Dropped: 2\n");
+	/* A task's name looks like the end. */
+	put_hist(&start, "hist:keys=comm:vals=hitcount:s0_a=pid",
+		 "{ comm: \n    Dropped: 9 } hitcount:          1\n", 5);
+	put_hist(&start, "hist:keys=pid:vals=hitcount:sort=hitcount:size=2048", "", 70);
+	put_hist(&start, "hist:keys=pid:vals=hitcount:s12_a=pid", "", 2);
+	fake_file(&f->root, "instances/traced-1-x/events/sched/sched_waking/hist", start.data);
 	synthetic_report_drops(&list, f->fs, "traced-1-x", &report);
 	assert_int_equal(report.warning_count, 1);
 	assert_non_null(strstr(report.warnings[0], "7 events sched:sched_waking"));

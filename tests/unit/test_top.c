@@ -221,6 +221,44 @@ static void counts_may_be_unknown_or_huge(void **state _unused_)
 	top_decay_deinit(&d);
 }
 
+/* A window with two tables of one name, whose counts go on. */
+static void add_totals(struct top_decay *d, uint64_t second, uint64_t one, uint64_t other)
+{
+	static const struct column columns[] = { COLUMN("task", COLUMN_TEXT),
+						 COLUMN("hitcount", COLUMN_COUNT) };
+	struct frame_tables f = { .window = { .ts = second * 1000000000 } };
+
+	for (f.count = 0; f.count < 2; f.count++) {
+		struct table **t = &f.tables[f.count];
+
+		assert_int_equal(table_new(t, "hist", columns, ARRAY_SIZE(columns), "hitcount"), 0);
+		table_counts_on(*t);
+		table_put_text(*t, TEXT("a"));
+		table_put_count(*t, f.count ? other : one);
+	}
+	top_decay_add(d, &f);
+}
+
+/* A histogram's counts are those since its begin: there is no mean of them. */
+static void counts_so_far_do_not_decay(void **state _unused_)
+{
+	struct report_options options = { .form = REPORT_CSV };
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct frame_tables made = { 0 };
+	struct top_decay d = { 0 };
+
+	add_totals(&d, 10, 100, 7);
+	add_totals(&d, 11, 200, 9);
+	assert_int_equal(top_decay_make(&d, &made), 0);
+	assert_int_equal(made.count, 2);
+	for (size_t i = 0; i < made.count; i++)
+		assert_int_equal(table_write(made.tables[i], &options, i == 0, &out, NULL), 0);
+	assert_non_null(strstr(buf_string(&out), "\"a\",200\r\n"));
+	assert_non_null(strstr(buf_string(&out), "\"a\",9\r\n"));
+	frame_tables_deinit(&made);
+	top_decay_deinit(&d);
+}
+
 /* On 80 columns: what is important has its place, and a column that is sorted by always has. */
 static void columns_are_chosen(void **state _unused_)
 {
@@ -458,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_decay),
 		cmocka_unit_test(columns_do_not_change),
+		cmocka_unit_test(counts_so_far_do_not_decay),
 		cmocka_unit_test(counts_may_be_unknown_or_huge),
 		cmocka_unit_test(a_page_fits_each_terminal),
 		cmocka_unit_test(columns_are_chosen),

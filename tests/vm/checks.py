@@ -45,6 +45,8 @@ def main(build, guest):
         print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
     bench = pathlib.Path(guest).parents[1] / "bench/timerlat"
     print("check_if_named timerlat_bench 900", shlex.join(["python3", str(bench), "--build", build, "--seconds", "20"]))
+    bench = bench.with_name("wakeups")
+    print("check_if_named wakeups_bench 1500", shlex.join(["python3", str(bench), "--build", build]))
     # An emulator that does not wake up would hold up the guest to its end.
     print("check_if_named sleep 600", shlex.join(["python3", f"{guest}/clocks.py", build, "sleep"]))
     print("check_kernel_log")

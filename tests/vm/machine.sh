@@ -50,6 +50,7 @@ machine_image() {
   chmod 0755 "$root"
   mkdir -p "$root"/{bin,sbin,proc,sys,dev,out,modules}
   cp "$busybox/usr/bin/busybox" "$build/cli/tracectl" "$build/daemon/traced" "$root/bin"
+  cp "$build/cli/traced-multi" "$root"
   for name in virtio virtio_ring virtio_mmio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_ccw \
     virtio_blk; do
     file=$(find "$kernel" -name "$name.ko*" | head -n 1)

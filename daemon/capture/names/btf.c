@@ -177,8 +177,10 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
 /* BTF types, indexed by id, to describe functions' arguments. */
 struct type_list {
 	struct btf_view view;
-	uint32_t *offsets; /* offset of type id at index id - 1; owned */
-	bool *written;	   /* enumerations already written; owned */
+	const struct type_list *base; /* of the kernel, for a module; NULL: none */
+	uint32_t first;		      /* ids before it are the base's */
+	uint32_t *offsets;	      /* offset of type id at index id - first; owned */
+	bool *written;		      /* enumerations already written; owned */
 	uint32_t count;
 };
 
@@ -188,13 +190,16 @@ static void type_list_deinit(struct type_list *l)
 	free(l->written);
 }
 
-static int type_list_init(struct type_list *l, const void *btf, size_t size)
+static int type_list_init(struct type_list *l, const void *btf, size_t size,
+			  const struct type_list *base)
 {
 	struct btf_view *v = &l->view;
 	size_t cap;
 
-	if (btf_view_init(v, btf, size) < 0)
+	if (btf_view_init(v, btf, size) < 0 || (base && base->view.swap != v->swap))
 		return -EBADMSG;
+	l->base = base;
+	l->first = base ? base->count + 1 : 1;
 	cap = (size_t)(v->types_end - v->types) / 12;
 	l->offsets = calloc(cap + 1, sizeof(*l->offsets));
 	l->written = calloc(cap + 1, sizeof(*l->written));
@@ -227,11 +232,18 @@ static uint32_t type_length(const struct type_list *l, const uint8_t *type)
 /* NULL: void, or no such type. */
 static const uint8_t *type_by_id(const struct type_list *l, uint32_t id)
 {
-	return id && id <= l->count ? l->view.types + l->offsets[id - 1] : NULL;
+	if (l->base && id < l->first)
+		l = l->base;
+	return id >= l->first && id - l->first < l->count
+		       ? l->view.types + l->offsets[id - l->first]
+		       : NULL;
 }
 
 static const char *type_name(const struct type_list *l, uint32_t offset)
 {
+	if (l->base && offset < l->base->view.strings_len)
+		return l->base->view.strings + offset;
+	offset -= l->base ? (uint32_t)l->base->view.strings_len : 0;
 	return offset < l->view.strings_len ? l->view.strings + offset : "";
 }
 
@@ -324,7 +336,7 @@ static void btf_put_function(struct type_list *l, const uint8_t *function, struc
 int btf_describe_arguments(const void *btf, size_t size, struct buf *out)
 {
 	_cleanup_(type_list_deinit) struct type_list l = { 0 };
-	int r = type_list_init(&l, btf, size);
+	int r = type_list_init(&l, btf, size, NULL);
 
 	for (uint32_t id = 1; r == 0 && id <= l.count; id++) {
 		const uint8_t *type = type_by_id(&l, id);
@@ -359,21 +371,22 @@ static int compare_functions(const void *a, const void *b)
 	return strcmp(((const struct function *)a)->name, ((const struct function *)b)->name);
 }
 
-int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size)
+int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size,
+		      const struct btf_functions *base)
 {
 	_cleanup_(btf_functions_freep) struct btf_functions *f = calloc(1, sizeof(*f));
 	int r;
 
 	if (!f)
 		return -ENOMEM;
-	r = type_list_init(&f->types, btf, size);
+	r = type_list_init(&f->types, btf, size, base ? &base->types : NULL);
 	if (r < 0)
 		return r;
 	f->items = calloc(f->types.count + 1, sizeof(*f->items));
 	if (!f->items)
 		return -ENOMEM;
-	for (uint32_t id = 1; id <= f->types.count; id++) {
-		const uint8_t *type = type_by_id(&f->types, id);
+	for (uint32_t i = 0; i < f->types.count; i++) {
+		const uint8_t *type = type_by_id(&f->types, f->types.first + i);
 		uint32_t proto = type ? btf_get32(&f->types.view, type + 8) : 0;
 
 		if (type_kind(&f->types, type) == BTF_KIND_FUNC &&

@@ -23,9 +23,13 @@ int btf_resolve_enums(const void *btf, size_t size, const char *const *names, si
  */
 int btf_describe_arguments(const void *btf, size_t size, struct buf *out);
 
-/* The functions that BTF describes, sorted by name. btf is borrowed. -EBADMSG, -ENOMEM. */
+/*
+ * The functions that BTF describes, sorted by name. base: of the kernel, for a module, whose types
+ * continue the kernel's; or NULL. btf and base are borrowed. -EBADMSG, -ENOMEM.
+ */
 struct btf_functions;
-int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size);
+int btf_functions_new(struct btf_functions **ret, const void *btf, size_t size,
+		      const struct btf_functions *base);
 struct btf_functions *btf_functions_free(struct btf_functions *f);
 DEFINE_CLEANUP_FUNC(struct btf_functions *, btf_functions_free);
 size_t btf_functions_count(const struct btf_functions *f);

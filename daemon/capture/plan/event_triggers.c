@@ -268,6 +268,16 @@ static int find_target(struct trigger_targets *ret, const struct action *a,
 	return 0;
 }
 
+static int check_count(const struct trigger_plans *plans, const struct event_matches *matches,
+		       const struct capture_trigger *t, struct error *err)
+{
+	if (plans->before.count + plans->after.count + matches->count <= TRIGGERS_MAX)
+		return 0;
+	error_set(err, -E2BIG, "the trigger '%.200s' is for %zu events: a recording has %d at most",
+		  t->action, matches->count, TRIGGERS_MAX);
+	return error_hint(err, "name fewer events: the kernel takes long to remove a trigger");
+}
+
 static int check_twice(const struct plan *plan, const char *file, const char *name,
 		       const struct action *a, struct error *err)
 {
@@ -348,6 +358,8 @@ int event_triggers_plan(struct trigger_plans *plans, const struct tracefs *fs,
 		if (r == 0)
 			r = event_matches_find(&matches, &spec, 1, &request->bounds, names,
 					       name_count, err);
+		if (r == 0)
+			r = check_count(plans, &matches, t, err);
 		if (r == 0 && request->bounds.hide_addresses)
 			r = user_filters_check(fs, &matches, err);
 		if (r == 0)

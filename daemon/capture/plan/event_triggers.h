@@ -14,6 +14,12 @@
 #include "daemon/capture/plan/probes.h"
 
 /*
+ * The kernel waits for several grace periods to remove one, up to half a second, and other users'
+ * recordings wait for the worker meanwhile.
+ */
+#define TRIGGERS_MAX 32
+
+/*
  * The kernel counts a trigger's actions also while tracing is off. So triggers with a count are set
  * after tracing is turned on, and the others before, so that no event is without them.
  */

@@ -18,9 +18,11 @@ void hists_deinit(struct hists *h)
 
 bool capture_counts_only(const struct capture_request *request)
 {
+	for (size_t i = 0; i < request->sql_count; i++)
+		if (!request->sql[i].only_counted)
+			return false;
 	return request->hists.count && !request->event_count && !request->functions.tracer &&
-	       !request->probe_count && !request->sql_count && !request->trigger_count &&
-	       !request->sampling.hz;
+	       !request->probe_count && !request->trigger_count && !request->sampling.hz;
 }
 
 int hists_check(const struct capture_request *request, struct error *err)
@@ -56,19 +58,11 @@ uint64_t hists_memory(const struct capture_words *specs)
 	return bytes;
 }
 
-/* events/SYSTEM/EVENT/FILE */
-static void hist_path(const char *event, const char *file, char *path, size_t size)
-{
-	int system = (int)strcspn(event, ":");
-
-	snprintf(path, size, "events/%.*s/%s/%s", system, event, event + system + 1, file);
-}
-
 static bool hist_exists(const struct tracefs *fs, const char *event)
 {
 	char path[512];
 
-	hist_path(event, "hist", path, sizeof(path));
+	event_file(event, "hist", path, sizeof(path));
 	return tracefs_has_event(fs, path + strlen("events/"));
 }
 
@@ -82,9 +76,26 @@ static int hist_check_kernel(const struct tracefs *fs, const char *event, struct
 	return error_hint(err, "boot a kernel with CONFIG_HIST_TRIGGERS");
 }
 
-/* NULL, or the whole name of the recording's own probe, whose group only the recording knows. */
-static const char *hist_find_probe(const struct capture_request *request, const char *name)
+/* The events that a histogram may count. */
+struct hist_events {
+	const struct tracefs *fs;
+	const struct capture_request *request;
+	const struct synthetic_list *synthetics;
+	const char *const *names; /* the kernel's */
+	size_t name_count;
+};
+
+/*
+ * NULL, or the whole name of an event by SQL or of a probe of the recording, whose prefix and group
+ * only the recording knows.
+ */
+static const char *hist_find_own(const struct hist_events *e, const char *name)
 {
+	const struct synthetic_event *sql = name ? synthetic_find(e->synthetics, name) : NULL;
+	const struct capture_request *request = e->request;
+
+	if (sql)
+		return sql->event;
 	for (size_t i = 0; name && i < request->event_count; i++) {
 		const char *glob = request->events[i].glob, *colon = strchr(glob, ':');
 
@@ -96,19 +107,19 @@ static const char *hist_find_probe(const struct capture_request *request, const 
 }
 
 /* Finds the one event that is named. */
-static int hist_find_event(const struct hist_spec *s, const struct capture_request *request,
-			   const char *const *names, size_t name_count, const char **ret,
+static int hist_find_event(const struct hist_spec *s, const struct hist_events *e, const char **ret,
 			   struct error *err)
 {
 	_cleanup_free_ char *name = strndup(s->text, s->event_len);
-	const struct capture_event_spec wanted = { .glob = hist_find_probe(request, name) ?: name };
+	const struct capture_event_spec wanted = { .glob = hist_find_own(e, name) ?: name };
 	_cleanup_event_matches_ struct event_matches found = { 0 };
 	_cleanup_buf_ struct buf some = BUF_INIT;
 	int r;
 
 	if (!name)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = event_matches_find(&found, &wanted, 1, &request->bounds, names, name_count, err);
+	r = event_matches_find(&found, &wanted, 1, &e->request->bounds, e->names, e->name_count,
+			       err);
 	if (r < 0)
 		return r;
 	*ret = found.items[0].name;
@@ -149,9 +160,8 @@ static int hists_check_twice(const struct hists *h, struct error *err)
 	return 0;
 }
 
-static int hists_add(struct hists *h, const struct tracefs *fs, const char *text,
-		     const struct capture_request *request, const char *const *names,
-		     size_t name_count, struct error *err)
+static int hists_add(struct hists *h, const char *text, const struct hist_events *e,
+		     struct error *err)
 {
 	_cleanup_buf_ struct buf format = BUF_INIT;
 	const char *event = NULL;
@@ -159,15 +169,15 @@ static int hists_add(struct hists *h, const struct tracefs *fs, const char *text
 	int r = hist_spec_parse(&s, text, err);
 
 	if (r == 0)
-		r = hist_find_event(&s, request, names, name_count, &event, err);
+		r = hist_find_event(&s, e, &event, err);
 	if (r == 0)
-		r = hist_check_kernel(fs, event, err);
+		r = hist_check_kernel(e->fs, event, err);
 	if (r < 0)
 		return r;
-	r = tracefs_format(fs, event, &format);
+	r = tracefs_format(e->fs, event, &format);
 	if (r < 0 || !buf_string(&format))
 		return error_errno(err, r < 0 ? r : -ENOMEM, "cannot read the format of %s", event);
-	r = hist_check(&s, event, format.data, request->bounds.hide_addresses, err);
+	r = hist_check(&s, event, format.data, e->request->bounds.hide_addresses, err);
 	if (r < 0)
 		return r;
 	if (hist_fill(&h->items[h->count++], &s, event) < 0)
@@ -176,12 +186,14 @@ static int hists_add(struct hists *h, const struct tracefs *fs, const char *text
 }
 
 int hists_find(struct hists *ret, const struct tracefs *fs, const struct capture_request *request,
-	       const char *const *names, size_t name_count, struct error *err)
+	       const struct synthetic_list *synthetics, const char *const *names, size_t name_count,
+	       struct error *err)
 {
+	const struct hist_events e = { fs, request, synthetics, names, name_count };
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < request->hists.count; i++)
-		r = hists_add(ret, fs, request->hists.items[i], request, names, name_count, err);
+		r = hists_add(ret, request->hists.items[i], &e, err);
 	return r;
 }
 
@@ -190,7 +202,7 @@ void hists_plan(const struct hists *h, struct plan *plan, const char *instance)
 	char path[512];
 
 	for (size_t i = 0; i < h->count; i++) {
-		hist_path(h->items[i].event, "trigger", path, sizeof(path));
+		event_file(h->items[i].event, "trigger", path, sizeof(path));
 		plan_trigger(plan, instance, path, h->items[i].paused);
 	}
 }
@@ -203,7 +215,7 @@ int hists_switch(const struct hists *h, int dir, bool on)
 	for (size_t i = 0; i < h->count; i++) {
 		int r;
 
-		hist_path(h->items[i].event, "trigger", path, sizeof(path));
+		event_file(h->items[i].event, "trigger", path, sizeof(path));
 		r = tracefs_append(dir, path, on ? h->items[i].counting : h->items[i].paused);
 		failed = failed ?: r;
 	}

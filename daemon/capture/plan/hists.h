@@ -12,6 +12,7 @@
 
 #include "daemon/capture/plan/hist_spec.h"
 #include "daemon/capture/plan/plan.h"
+#include "daemon/capture/plan/synthetic.h"
 #include "daemon/capture/tracefs/events.h"
 
 #define HISTS_MAX 16
@@ -32,7 +33,7 @@ void hists_deinit(struct hists *h);
 
 /*
  * True if it has histograms, and nothing that brings events, samples or symbols: the stream has no
- * addresses then, if the histograms have none.
+ * addresses then, if the histograms have none. It takes no marks, which have some.
  */
 bool capture_counts_only(const struct capture_request *request);
 /* Whether the request's other parts go with its histograms. */
@@ -40,12 +41,13 @@ int hists_check(const struct capture_request *request, struct error *err);
 /* Upper bound of the kernel's memory for them, in bytes. 0 for what is no histogram. */
 uint64_t hists_memory(const struct capture_words *specs);
 /*
- * Finds the event of each histogram among the kernel's names, and checks its fields with the
- * event's format. -ENOENT, -EINVAL: there is no such event or field. -EPERM: it is closed to this
- * user. -EOPNOTSUPP: this kernel has no histograms.
+ * Finds the event of each histogram among the recording's own and the kernel's names, and checks
+ * its fields with the event's format. -ENOENT, -EINVAL: there is no such event or field. -EPERM: it
+ * is closed to this user. -EOPNOTSUPP: this kernel has no histograms.
  */
 int hists_find(struct hists *ret, const struct tracefs *fs, const struct capture_request *request,
-	       const char *const *names, size_t name_count, struct error *err);
+	       const struct synthetic_list *synthetics, const char *const *names, size_t name_count,
+	       struct error *err);
 void hists_plan(const struct hists *h, struct plan *plan, const char *instance);
 /* Has them count, or not. dir: the instance. 0 or the first -errno. */
 int hists_switch(const struct hists *h, int dir, bool on);

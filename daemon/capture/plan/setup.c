@@ -12,9 +12,6 @@ void setup_events_deinit(struct setup_events *e)
 	trigger_targets_deinit(&e->targets);
 	probe_list_deinit(&e->probes);
 	free(e->specs);
-	for (size_t i = 0; e->names && e->names[i]; i++)
-		free(e->names[i]);
-	free(e->names);
 }
 
 static int copy_cpus(struct capture_setup *s, const struct cpu_set *cpus)
@@ -80,8 +77,7 @@ static int add_own_events(const struct capture_setup *s, const struct capture_re
 	e->specs = calloc(request->event_count + e->probes.count + synthetics->count +
 				  request->trigger_count + 1,
 			  sizeof(*e->specs));
-	e->names = calloc(synthetics->count + 1, sizeof(*e->names));
-	if (!e->specs || !e->names)
+	if (!e->specs)
 		return error_set(err, -ENOMEM, "out of memory");
 	/* First, as a later spec of the same event decides about its filter. */
 	count = event_triggers_specs(request, e->specs);
@@ -90,13 +86,10 @@ static int add_own_events(const struct capture_setup *s, const struct capture_re
 	count += request->event_count;
 	memcpy(e->specs + count, e->probes.specs, e->probes.count * sizeof(*e->specs));
 	count += e->probes.count;
-	for (size_t i = 0; i < synthetics->count; i++) {
-		if (asprintf(&e->names[i], SYNTHETIC_SYSTEM "%s", synthetics->items[i].name) < 0) {
-			e->names[i] = NULL;
-			return error_set(err, -ENOMEM, "out of memory");
-		}
-		e->specs[count++] = (struct capture_event_spec){ .glob = e->names[i] };
-	}
+	for (size_t i = 0; i < synthetics->count; i++)
+		if (!synthetics->items[i].only_counted)
+			e->specs[count++] =
+				(struct capture_event_spec){ .glob = synthetics->items[i].event };
 	e->request = *request;
 	e->request.events = e->specs;
 	e->request.event_count = count;
@@ -163,7 +156,7 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 	r = synthetic_check_user(s->env.tracefs, request, &s->synthetics, err);
 	if (r < 0)
 		return r;
-	r = hists_find(&s->hists, s->env.tracefs, &ret->request, names, count, err);
+	r = hists_find(&s->hists, s->env.tracefs, &ret->request, &s->synthetics, names, count, err);
 	if (r == 0)
 		r = check_hists(s, err);
 	if (r < 0)

@@ -47,7 +47,6 @@ struct capture_setup {
 struct setup_events {
 	struct capture_request request;	  /* with the probes' events added */
 	struct capture_event_spec *specs; /* owned: request.events */
-	char **names;			  /* of the events by SQL; owned, NULL-terminated */
 	struct probe_list probes;
 	struct event_matches matches;
 	struct trigger_targets targets; /* events that triggers enable */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/events.h"
 
 /* The kernel takes a line or a trigger in one write of less than a page. */
 #define LINE_MAX_BYTES 4000
@@ -17,12 +18,30 @@ void synthetic_list_deinit(struct synthetic_list *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
 		free(l->items[i].wanted);
-		free(l->items[i].name);
+		free(l->items[i].event);
 		free(l->items[i].start);
 		free(l->items[i].end);
 	}
 	free(l->items);
 	*l = (struct synthetic_list){ 0 };
+}
+
+const struct synthetic_event *synthetic_find(const struct synthetic_list *l, const char *wanted)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->items[i].wanted, wanted) == 0)
+			return &l->items[i];
+	return NULL;
+}
+
+void synthetic_put_shown(const char *event, struct buf *out)
+{
+	size_t system = strlen(SYNTHETIC_SYSTEM);
+
+	if (strncmp(event, SYNTHETIC_SYSTEM, system) == 0 && synthetic_is_ours(event + system))
+		buf_printf(out, SYNTHETIC_SYSTEM "%s", event + system + SYNTHETIC_PREFIX_LEN);
+	else
+		buf_puts(out, event);
 }
 
 bool synthetic_uses(const struct synthetic_list *l, const char *event)
@@ -58,14 +77,9 @@ bool synthetic_next_piece(const char **at, char sep, struct synthetic_piece *ret
 static int synthetic_find_own(const char *name, const struct synthetic_list *earlier,
 			      const struct probe_list *probes, char **ret, struct error *err)
 {
-	const char *found = NULL;
+	const struct synthetic_event *sql = synthetic_find(earlier, name);
+	const char *found = sql ? sql->event : NULL;
 
-	for (size_t i = 0; i < earlier->count; i++) {
-		if (strcmp(earlier->items[i].wanted, name) != 0)
-			continue;
-		return asprintf(ret, SYNTHETIC_SYSTEM "%s", earlier->items[i].name) < 0 ? -ENOMEM
-											: 0;
-	}
 	for (size_t i = 0; i < probes->count && !found; i++)
 		if (strcmp(strchr(probes->specs[i].glob, ':') + 1, name) == 0)
 			found = probes->specs[i].glob;
@@ -123,10 +137,12 @@ int synthetic_plan(struct plan *plan, const struct capture_request *request, con
 		struct synthetic_event *e = &ret->items[i];
 
 		e->wanted = strdup(sql->name);
-		if (asprintf(&e->name, SYNTHETIC_PREFIX "%s_%s", group + strlen(PROBE_GROUP_PREFIX),
-			     sql->name) < 0)
-			e->name = NULL;
-		r = e->wanted && e->name ? 0 : error_set(err, -ENOMEM, "out of memory");
+		if (asprintf(&e->event, SYNTHETIC_SYSTEM SYNTHETIC_PREFIX "%s_%s",
+			     group + strlen(PROBE_GROUP_PREFIX), sql->name) < 0)
+			e->event = NULL;
+		e->name = e->event ? e->event + strlen(SYNTHETIC_SYSTEM) : NULL;
+		e->only_counted = sql->only_counted;
+		r = e->wanted && e->event ? 0 : error_set(err, -ENOMEM, "out of memory");
 		if (r == 0)
 			r = synthetic_find_event(sql->start.event, ret, probes, &e->start, err);
 		if (r == 0)
@@ -170,15 +186,13 @@ static void synthetic_put_arguments(const char *arguments, size_t number, struct
 static int synthetic_plan_trigger(struct plan *plan, const char *instance, const char *event,
 				  struct buf *trigger, struct error *err)
 {
-	const char *colon = strchr(event, ':');
 	char file[512];
 
 	if (!buf_string(trigger))
 		return error_set(err, -ENOMEM, "out of memory");
 	if (trigger->len > LINE_MAX_BYTES)
 		return error_set(err, -E2BIG, "the SQL is too long for the kernel");
-	snprintf(file, sizeof(file), "events/%.*s/%s/trigger", (int)(colon - event), event,
-		 colon + 1);
+	event_file(event, "trigger", file, sizeof(file));
 	plan_trigger(plan, instance, file, trigger->data);
 	return 0;
 }
@@ -260,10 +274,24 @@ static bool synthetic_is_definition(const char *line)
 	return false;
 }
 
+/*
+ * The count at the end of a histogram. A key may be a text that a program chose, so what looks like
+ * the count before the end is none.
+ */
+static uint64_t synthetic_last_drops(const char *text, const char *end)
+{
+	static const char word[] = "\n    Dropped: ";
+	const char *last = NULL;
+
+	for (const char *p = text; (p = memmem(p, (size_t)(end - p), word, strlen(word)));)
+		last = p += strlen(word);
+	return last ? strtoull(last, NULL, 10) : 0;
+}
+
 static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *instance,
 				     const char *event)
 {
-	static const char info[] = "# trigger info: ", word[] = "\n    Dropped: ";
+	static const char head[] = "# event histogram\n#\n# trigger info: ";
 	const char *colon = strchr(event, ':');
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	uint64_t drops = 0;
@@ -274,12 +302,11 @@ static uint64_t synthetic_read_drops(const struct tracefs *fs, const char *insta
 	if (read_file_at(tracefs_root(fs), path, HIST_FILE_MAX, &text) < 0 || !buf_string(&text))
 		return 0;
 	/* The file has all histograms of the event, each with its own definition before it. */
-	for (const char *p = text.data; (p = strstr(p, info));) {
-		const char *dropped = strstr(p, word);
-
-		p += strlen(info);
-		if (synthetic_is_definition(p) && dropped)
-			drops += strtoull(dropped + strlen(word), NULL, 10);
+	for (const char *p = strstr(text.data, head), *next; p; p = next) {
+		p += strlen(head);
+		next = strstr(p, head);
+		if (synthetic_is_definition(p))
+			drops += synthetic_last_drops(p, next ?: text.data + text.len);
 	}
 	return drops;
 }

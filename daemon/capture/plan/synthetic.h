@@ -34,8 +34,10 @@
 
 struct synthetic_event {
 	char *wanted;	   /* name in the request; owned, like the rest */
-	char *name;	   /* in the kernel */
+	char *event;	   /* in the kernel: "synthetic:sql_1a2b3c4d_wakeup" */
+	const char *name;  /* part of event, without the system */
 	char *start, *end; /* "system:event" */
+	bool only_counted;
 };
 
 struct synthetic_list {
@@ -43,6 +45,11 @@ struct synthetic_list {
 	size_t count;
 };
 void synthetic_list_deinit(struct synthetic_list *l);
+
+/* The event of that name in the request; NULL: there is none. */
+const struct synthetic_event *synthetic_find(const struct synthetic_list *l, const char *wanted);
+/* Appends "system:event" as the recording has it: ours with the requested name. */
+void synthetic_put_shown(const char *event, struct buf *out);
 
 /* True if one of them is made of the event "system:event". */
 bool synthetic_uses(const struct synthetic_list *l, const char *event);

@@ -193,7 +193,7 @@ int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct st
 	struct batch b;
 
 	r->hot = r->refused = false;
-	if (r->fd < 0)
+	if (r->fd < 0 || ring->unread)
 		return 0;
 	while (*budget) {
 		int code = cpu_reader_take(r, s, *budget, flush, &b);

@@ -31,6 +31,7 @@ struct ring {
 	enum capture_reader kind;
 	const struct cpu_set *wanted; /* NULL: all; borrowed */
 	struct seen_events *seen;     /* notes events taken; NULL: not needed; borrowed */
+	bool unread; /* nothing of it comes into the stream, nor its counts: no event is wanted */
 	struct subbuf_layout layout;
 	uint64_t subbufs;	  /* sub-buffers taken */
 	uint64_t counted_boot_ns; /* time at which the counts were read */

@@ -60,6 +60,8 @@ int cpu_counts_parse(struct cpu_counts *ret, const char *text)
 
 int ring_count(struct ring *ring)
 {
+	if (ring->unread)
+		return 0;
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		char path[64];

@@ -3,16 +3,24 @@
 
 const PHASE_NAMES = {'=': 'links of ids', c: 'clock syncs'};
 
+// The accounts of the machines' recordings, with their labels; of one machine its own, without.
+function recordingsOf(about) {
+  if (!about) return [];
+  if (!about.hosts) return [{...about, label: ''}];
+  return about.hosts.map(({label, recording}) => ({...recording, label: `${label}: `}));
+}
+
 // The losses of one CPU; empty if there are none.
-function describeLosses(cpu) {
+function describeLosses(cpu, label) {
   const lost = cpu.lost_overrun + cpu.lost_other;
   const say = [];
   if (lost) say.push(`${lost.toLocaleString('en')} events in ${cpu.gaps.toLocaleString('en')} gaps`);
   if (cpu.samples_lost) say.push(`${cpu.samples_lost.toLocaleString('en')} samples`);
-  return say.length ? `CPU ${cpu.cpu} lost ${say.join(' and ')}` : '';
+  return say.length ? `${label}CPU ${cpu.cpu} lost ${say.join(' and ')}` : '';
 }
 
 function titleOf({about}) {
+  if (about && about.hosts) return about.hosts.map(({label}) => label).join(', ');
   const title = about ? [about.hostname, about.started].filter((s) => s && s !== '(none)').join(', ') : 'trace';
   return title || 'trace';
 }
@@ -25,16 +33,22 @@ function describeNotDrawn({notDrawn}) {
   });
 }
 
+function describeClocks({hosts}) {
+  return hosts ? hosts.all.map(({label, clock}) => `${label}: ${clock}`) : [];
+}
+
 // Puts the account into an element. A click on it lists all of it, as the tooltip does.
 function putAccount(model, element, onList) {
   const {about} = model;
   const n = model.time.length + model.elements.length;
-  const say = [about ? `${about.system} ${about.kernel}` : '', duration(model.lastTime - model.firstTime)];
+  const recordings = recordingsOf(about);
+  const kernels = new Set(recordings.map(({system, kernel}) => `${system} ${kernel}`));
+  const say = [[...kernels].join(', '), duration(model.lastTime - model.firstTime)];
   say.push(`${(about ? about.events : n).toLocaleString('en')} events`);
   element.append(say.filter(Boolean).join(' · '));
   const bad = [];
   const lost = about ? about.lost : 0;
-  const cpus = (about && about.cpus) || [];
+  const cpus = recordings.flatMap((one) => (one.cpus || []).map((cpu) => ({...cpu, label: one.label})));
   const samples = cpus.reduce((sum, cpu) => sum + (cpu.samples_lost || 0), 0);
   if (lost) bad.push(`${lost.toLocaleString('en')} lost`);
   if (samples) bad.push(`${samples.toLocaleString('en')} samples lost`);
@@ -46,9 +60,9 @@ function putAccount(model, element, onList) {
   const unseen = [...model.notDrawn].reduce((sum, [phase, count]) => sum + (phase === 'c' ? 0 : count), 0);
   if (unseen) element.append(` · ${unseen.toLocaleString('en')} without a picture`);
   const more = cpus
-    .map(describeLosses)
+    .map((cpu) => describeLosses(cpu, cpu.label))
     .filter(Boolean)
-    .concat(describeNotDrawn(model), (about && about.warnings) || []);
+    .concat(describeNotDrawn(model), describeClocks(model), (about && about.warnings) || []);
   const lines = [element.textContent, ...more];
   element.title = lines.join('\n');
   element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);

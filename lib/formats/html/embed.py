@@ -9,6 +9,7 @@ import base64
 import hashlib
 import re
 import sys
+import zlib
 
 
 def source_hash(text):
@@ -43,10 +44,12 @@ def main():
             sys.exit(f"the page must have one {place}")
         html = html.replace(place, text)
     data = html.encode()
-    print('#include "formats/html/html.h"\nconst char html_page[] = {')
-    for i in range(0, len(data), 24):
-        print(",".join(str(b if b < 128 else b - 256) for b in data[i:i + 24]) + ",")
-    print("};\nconst size_t html_page_len = sizeof(html_page);")
+    packed = zlib.compress(data, 9)
+    print('#include "formats/html/html.h"\nconst unsigned char html_page_packed[] = {')
+    for i in range(0, len(packed), 24):
+        print(",".join(map(str, packed[i:i + 24])) + ",")
+    print("};\nconst size_t html_page_packed_len = sizeof(html_page_packed);")
+    print(f"char html_page_space[{len(data)}];\nconst size_t html_page_len = sizeof(html_page_space);")
 
 
 main()

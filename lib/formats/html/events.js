@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Functions by event name: each puts an event of the kernel's text into the model.
 
+// The middle of a switch's details. A name has 15 characters at most, so none has all of this.
+const BETWEEN_NAMES = / prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=/;
+
 // In each function `this` is the model.
 const HANDLERS = {
   sched_switch({t, cpu, details}) {
-    const arrow = details.indexOf(' ==> next_comm=');
-    const prevAt = details.lastIndexOf(' prev_pid=', arrow);
+    const found = BETWEEN_NAMES.exec(details);
+    const nameAt = found ? found.index + found[0].length : -1;
     const nextAt = details.lastIndexOf(' next_pid=');
-    if (arrow < 0 || prevAt < 0 || nextAt < arrow) return;
-    const prev = parseInt(details.slice(prevAt + 10), 10);
+    if (!found || nextAt < nameAt) return;
+    const prev = +found[1];
     const next = parseInt(details.slice(nextAt + 10), 10);
-    const letters = details.slice(details.lastIndexOf('=', arrow - 1) + 1, arrow);
+    const letters = found[2];
     this.endRunning(cpu, t);
     // No event switched from cpu.tid to another task: its state is unknown from now on.
     if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
@@ -19,7 +22,7 @@ const HANDLERS = {
     cpu.since = t;
     if (next <= 0) return;
     const thread = this.thread(next);
-    if (!thread.name) thread.name = own(details.slice(arrow + 15, nextAt));
+    if (!thread.name) thread.name = own(details.slice(nameAt, nextAt));
     thread.enter(t, State.RUNNING);
     thread.cpu = cpu;
   },

@@ -115,7 +115,7 @@ class Finder {
 
   describe({tid, pid, t, lane, index, ref}) {
     const {model} = this.viewer;
-    if (tid !== undefined) return {title: model.threadLabel(tid), note: this.noteOfThread(tid)};
+    if (tid !== undefined) return {title: model.threadName(tid), note: this.noteOfThread(tid)};
     if (pid !== undefined) return {title: model.processLabel(pid), note: ''};
     const note = duration(t - model.firstTime);
     if (lane)

@@ -3,22 +3,41 @@
 
 #include <string.h>
 #include <strings.h>
+#include <zlib.h>
 
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/utf8.h"
 
+/* NULL: out of memory. */
+static const char *html_page(void)
+{
+	static bool is_unpacked;
+	uLongf len = html_page_len;
+
+	if (!is_unpacked)
+		is_unpacked = uncompress((Bytef *)html_page_space, &len, html_page_packed,
+					 html_page_packed_len) == Z_OK;
+	return is_unpacked ? html_page_space : NULL;
+}
+
 void html_put_page(struct buf *out)
 {
-	buf_append(out, html_page, html_page_len);
+	const char *page = html_page();
+
+	if (page)
+		buf_append(out, page, html_page_len);
+	else
+		out->failed = true;
 }
 
 bool html_is_head(const char *data, size_t len)
 {
 	size_t in_page = MIN(len, html_page_len);
+	const char *page = html_page();
 
-	return len < html_page_len + strlen(HTML_TEXT_BEGIN) &&
-	       memcmp(data, html_page, in_page) == 0 &&
+	return page && len < html_page_len + strlen(HTML_TEXT_BEGIN) &&
+	       memcmp(data, page, in_page) == 0 &&
 	       memcmp(data + in_page, HTML_TEXT_BEGIN, len - in_page) == 0;
 }
 

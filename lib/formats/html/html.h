@@ -28,11 +28,15 @@
 /* In the page's head: marks a page of ours. */
 #define HTML_MAKER "recorded by traced"
 
-/* Everything before the first block: page.html, viewer.css and the scripts, joined by embed.py. */
-extern const char html_page[];
-extern const size_t html_page_len;
+/*
+ * The page is everything before the first block: page.html, viewer.css and the scripts, joined and
+ * packed by embed.py. html.c unpacks it into html_page_space.
+ */
+extern const unsigned char html_page_packed[];
+extern const size_t html_page_packed_len, html_page_len;
+extern char html_page_space[];
 
-/* Appends html_page. */
+/* Appends the page. */
 void html_put_page(struct buf *out);
 /* Whether these bytes are the whole head of a page, before its text. */
 bool html_is_head(const char *data, size_t len);

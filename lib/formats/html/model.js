@@ -6,6 +6,8 @@ const State = {UNKNOWN: 0, RUNNING: 1, RUNNABLE: 2, SLEEPING: 3, BLOCKED: 4, STO
 const STATE_NAMES = ['unknown', 'running', 'runnable', 'sleeping', 'blocked (uninterruptible)', 'stopped', 'exited'];
 const RANK_OF_STATE = [2, 1, 5, 3, 6, 4, 0];
 const STATE_OF_LETTER = {R: 2, S: 3, D: 4, K: 4, W: 2, T: 5, t: 5, X: 6, x: 6, Z: 6};
+// A task's name may have up to 15 characters of these, which is never all of them.
+const AFTER_NAME = /-(\d+) +\([ \d-]+\) +\[(\d+)\] +(?:(\S+) +)?\d+\.\d+: /;
 // An end event ends only slices of its own kind.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
@@ -103,6 +105,7 @@ class Model {
     this.frames = new Frames();
     this.ends = new Map(); // from elements that begin slices to those that end them, if these have arguments
     this.about = null;
+    this.hosts = null; // of a trace of several machines
     this.strange = 0; // lines that could not be read
     this.flows = new Flows();
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
@@ -239,14 +242,16 @@ class Model {
 
   // Parses "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details". Returns false for any other line.
   readLine(s, start, at, end) {
-    // A task's name may contain anything, but its column is 16 characters wide.
-    let i = at + 16;
-    if (s.charCodeAt(i) !== 45 || !isDigit(s.charCodeAt(i + 1))) {
-      const found = /-\d+ +\([ \d-]+\) +\[\d+\] /.exec(s.slice(at, end));
-      if (!found) return false;
-      i = at + found.index;
-    }
-    const comm = i;
+    // A task's name may contain anything, but its column is 16 characters wide, or more with a machine's label.
+    const i = at + 16;
+    if (s.charCodeAt(i) === 45 && isDigit(s.charCodeAt(i + 1)) && this.readLineFrom(s, start, at, end, i)) return true;
+    const found = AFTER_NAME.exec(s.slice(at, end));
+    return found ? this.readLineFrom(s, start, at, end, at + found.index) : false;
+  }
+
+  // The task's name ends before `comm`.
+  readLineFrom(s, start, at, end, comm) {
+    let i = comm;
     let tid = 0;
     let pid = 0;
     let cpu = 0;
@@ -342,6 +347,7 @@ class Model {
   endMore() {
     if (this.aboutAt >= 0) this.about = parseJson(this.more.slice(this.aboutAt).replace(/}\s*$/, ''));
     if (!this.about) this.cut = true;
+    else if (Array.isArray(this.about.hosts)) this.hosts = new Hosts(this.about.hosts);
   }
 
   readMember(line, at) {
@@ -503,15 +509,35 @@ class Model {
     return frames.stack(frames.ids.get(String(id)) ?? -1).map((f) => frames.name[f]);
   }
 
+  hostOfPid(pid) {
+    return this.hosts && this.hosts.ofPid(pid);
+  }
+
+  hostOfCpu(number) {
+    return this.hosts && this.hosts.ofCpu(number);
+  }
+
   threadLabel(tid) {
     const thread = this.threads.get(tid);
+    const own = ownPid(this.hostOfPid(tid), tid);
     // No task has an id from TID_LIMIT on. The JSON uses those for idle on each CPU.
-    return `${shortName((thread && thread.name) || '<...>')}${tid < TID_LIMIT ? ` ${tid}` : ''}`;
+    return `${shortName((thread && thread.name) || '<...>')}${own < TID_LIMIT ? ` ${own}` : ''}`;
+  }
+
+  // With the machine's label, for places that show several machines.
+  threadName(tid) {
+    return withHost(this.hostOfPid(tid), this.threadLabel(tid));
   }
 
   processLabel(pid) {
     const process = this.processes.get(pid);
-    return `${shortName((process && process.name) || 'process')} ${pid}`;
+    return `${shortName((process && process.name) || 'process')} ${ownPid(this.hostOfPid(pid), pid)}`;
+  }
+
+  // As threadName().
+  cpuName(number) {
+    const host = this.hostOfCpu(number);
+    return withHost(host, `CPU ${ownCpu(host, number)}`);
   }
 
   // All slices of the rows, by nest.

@@ -25,17 +25,30 @@ const THREAD_ORDERS = [
   {name: 'pid', value: (thread) => thread.tid},
 ];
 
+// Each of several machines has its own list.
 function orderThreads(groups, order, lastTime) {
+  const hosts = [...new Set(groups.map(({host}) => host))];
+  const of = (host) => groups.filter((group) => group.host === host);
+  return hosts.flatMap((host) => orderThreadsOf(host, of(host), order, lastTime));
+}
+
+function orderThreadsOf(host, groups, order, lastTime) {
   const [cpus, ...processes] = groups;
   const threads = processes.flatMap((group) => group.rows.filter((row) => row.thread));
   const values = new Map(threads.map((row) => [row, order.value(row.thread, lastTime)]));
   threads.sort((a, b) => values.get(a) - values.get(b) || a.thread.tid - b.thread.tid);
   for (const row of threads) row.note = order.note ? order.note(-values.get(row)) : '';
-  const others = processes.map(({label, open, rows}) => ({label, open, rows: rows.filter((row) => !row.thread)}));
-  return [cpus, {label: `threads by ${order.name}`, open: true, rows: threads}, ...others];
+  const others = processes.map(({label, open, rows}) => ({
+    label,
+    open,
+    host,
+    rows: rows.filter((row) => !row.thread),
+  }));
+  return [cpus, {label: `threads by ${order.name}`, open: true, host, rows: threads}, ...others];
 }
 
-// A filter has words, of which a row must match one: /EXPRESSION/ of names, a pid or tid, "cpu1", or a part of a name.
+// A filter has words, of which a row must match one: /EXPRESSION/ of names, a pid or tid, "cpu1", or a part of a name;
+// of several machines, also after "LABEL:".
 class RowFilter {
   constructor(text) {
     this.text = text;
@@ -44,10 +57,19 @@ class RowFilter {
   }
 
   term(word) {
+    const [, label, rest] = /^([\w.-]+):(.+)$/.exec(word) || [];
+    const whole = this.wordTerm(word);
+    if (!label || word.toLowerCase().startsWith('cpu:')) return whole;
+    const part = this.wordTerm(rest);
+    return (row) => (row.host && row.host.label === label ? part(row) : whole(row));
+  }
+
+  wordTerm(word) {
     const [, cpu] = /^cpu[:=]?(\d+)$/i.exec(word) || [];
-    if (cpu !== undefined) return (row) => (row.cpu ? row.cpu.number === +cpu : row.label.startsWith(`CPU ${+cpu} `));
+    if (cpu !== undefined) return (row) => (row.cpu ? ownCpu(row.host, row.cpu.number) === +cpu : row.label.startsWith(`CPU ${+cpu} `));
     if (/^\d+$/.test(word))
-      return ({thread, process}) => (thread && thread.tid === +word) || (process && process.pid === +word);
+      return ({thread, process, host}) =>
+        (thread && ownPid(host, thread.tid) === +word) || (process && ownPid(host, process.pid) === +word);
     if (word[0] === '/' && word.length > 1) return this.expression(word.slice(1).replace(/\/$/, ''));
     const part = word.toLowerCase();
     return (row) => namesOf(row).some((name) => name.toLowerCase().includes(part));
@@ -69,7 +91,8 @@ class RowFilter {
 }
 
 // Names are searched in their first part: an expression of a user could take very long.
-function namesOf({label, thread, process, cpu}) {
-  const names = [label, thread && thread.name, process && process.name, cpu && `CPU ${cpu.number}`];
+function namesOf({label, thread, process, cpu, host}) {
+  const number = cpu && `CPU ${ownCpu(host, cpu.number)}`;
+  const names = [label, thread && thread.name, process && process.name, number, host && host.label];
   return names.filter(Boolean).map((name) => name.slice(0, 256));
 }

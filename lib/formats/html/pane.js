@@ -54,10 +54,16 @@ class Pane {
     put('time', `${duration(hit.from - model.firstTime)} · ${absolute(model, hit.from)}`);
     if (hit.to > hit.from) put('duration', duration(hit.to - hit.from));
     put('row', hit.row.label);
+    if (hit.row.host) put('host', `${hit.row.host.label} · ${hit.row.host.clock}`);
     put('thread', tid === undefined ? 'none' : this.threadLink(tid));
     put('process', pid ? model.processLabel(pid) : 'none');
     const isAway = hit.kind === 'state' && hit.state !== State.RUNNING;
-    put('CPU', cpu === undefined ? 'none' : `${cpu}${isAway ? ', where it ran last' : ''}`);
+    put('CPU', cpu === undefined ? 'none' : `${this.ownCpu(cpu)}${isAway ? ', where it ran last' : ''}`);
+  }
+
+  // The CPU's number on its machine.
+  ownCpu(number) {
+    return ownCpu(this.viewer.model.hostOfCpu(number), number);
   }
 
   titleOfThread({row}) {
@@ -77,7 +83,7 @@ class Pane {
     put('runnable', `${duration(delay.ns)}, ${delay.count.toLocaleString('en')} times`);
     if (delay.longest >= 0)
       put('longest delay', this.momentLink(thread.tid, thread.stateStart.data[delay.longest], duration(delay.max)));
-    put('on CPUs', [...new Set(runs.map((run) => run.cpu))].sort((a, b) => a - b).join(', ') || 'none');
+    put('on CPUs', [...new Set(runs.map((run) => this.ownCpu(run.cpu)))].sort((a, b) => a - b).join(', ') || 'none');
   }
 
   putWhy(parent, why) {
@@ -85,12 +91,12 @@ class Pane {
     const put = (...words) => make('p', {parent: box}, ...words);
     const {here, wait, wake, preempted, ran, run} = why;
     const {tid} = here.thread;
-    if (run) put(`Ran for ${duration(run.to - run.from)} on CPU ${run.cpu}.`);
+    if (run) put(`Ran for ${duration(run.to - run.from)} on CPU ${this.ownCpu(run.cpu)}.`);
     if (wake) this.putWake(put, wake);
-    else if (preempted) put('Preempted by ', this.threadLink(preempted.by, preempted.t), ` on CPU ${preempted.cpu}.`);
+    else if (preempted) put('Preempted by ', this.threadLink(preempted.by, preempted.t), ` on CPU ${this.ownCpu(preempted.cpu)}.`);
     else if (wait || here.state !== State.RUNNING) put('No event in the trace tells who woke it.');
     if (wait) {
-      const end = ran ? [', then it ran on ', this.momentLink(tid, ran.from, `CPU ${ran.cpu}`), '.'] : ['.'];
+      const end = ran ? [', then it ran on ', this.momentLink(tid, ran.from, `CPU ${this.ownCpu(ran.cpu)}`), '.'] : ['.'];
       put(`Runnable for ${duration(wait.to - wait.from)}`, ...end);
     }
     for (const [name, other] of [
@@ -99,7 +105,10 @@ class Pane {
     ]) {
       if (!other) put(`${name} run: none in the trace.`);
       else
-        put(`${name} run: `, this.momentLink(tid, other.from, `CPU ${other.cpu}, ${duration(other.to - other.from)}`));
+        put(
+          `${name} run: `,
+          this.momentLink(tid, other.from, `CPU ${this.ownCpu(other.cpu)}, ${duration(other.to - other.from)}`),
+        );
     }
     make(
       'p',
@@ -114,7 +123,7 @@ class Pane {
   }
 
   putWake(put, wake) {
-    const at = ` on CPU ${wake.cpu}`;
+    const at = ` on CPU ${this.ownCpu(wake.cpu)}`;
     if (wake.interrupt) {
       const {kind, name} = wake.interrupt;
       put(
@@ -131,7 +140,7 @@ class Pane {
   }
 
   putMeanwhile(parent, {cpu, rows, rest, isLost}) {
-    const table = make('table', {parent}, make('caption', {}, `CPU ${cpu} meanwhile`));
+    const table = make('table', {parent}, make('caption', {}, `CPU ${this.ownCpu(cpu)} meanwhile`));
     make('tr', {parent: table}, headCell(''), headCell('time'), headCell('count'));
     const put = (what, ns, count) =>
       make(

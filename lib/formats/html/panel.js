@@ -70,7 +70,9 @@ class PinnedRows extends RowList {
   place() {
     this.begin();
     for (const row of this.rows) {
-      const label = row.cpu && !row.label.startsWith('CPU') ? `CPU ${row.cpu.number} ${row.label}` : row.label;
+      const number = row.cpu && ownCpu(row.host, row.cpu.number);
+      const own = row.cpu && !row.label.startsWith('CPU') ? `CPU ${number} ${row.label}` : row.label;
+      const label = withHost(row.host, own);
       this.put(row, {...row, label, sub: false, source: row});
     }
   }

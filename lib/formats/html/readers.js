@@ -19,7 +19,7 @@ function putOverviewTable(viewer) {
     'CPUs',
     ['CPU', 'busy', 'events', 'gaps'],
     cpus.map((cpu) => [
-      `CPU ${cpu.number}`,
+      model.cpuName(cpu.number),
       `${((cpu.running.busy.at(-1) / span) * 100).toFixed(1)} %`,
       cpu.events.length.toLocaleString('en'),
       cpu.losses.length.toLocaleString('en'),
@@ -33,7 +33,7 @@ function putOverviewTable(viewer) {
     ['thread', 'ran', 'runnable', 'longest delay'],
     threads.slice(0, TABLE_ROWS).map((thread) => {
       const delay = delayOf(thread, model.lastTime);
-      return [model.threadLabel(thread.tid), duration(runTime(thread)), duration(delay.ns), duration(delay.max)];
+      return [model.threadName(thread.tid), duration(runTime(thread)), duration(delay.ns), duration(delay.max)];
     }),
   );
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// The rows of the page, from the top: CPUs, then processes with their threads.
+// The rows of the page, from the top: CPUs, then processes with their threads; so of each machine.
 
 const LANE = 16; // pixels
 
@@ -38,19 +38,29 @@ class Rows extends RowList {
     this.order = null; // one of THREAD_ORDERS
     this.inSight = null; // {from, to}: rows that are blank there are left out
     this.byThread = new Map();
-    this.addCpus();
-    this.addProcesses();
+    for (const counter of model.counters.values()) {
+      if (counter.owner !== 'cpu') model.process(counter.owner).counters.push(counter);
+    }
+    const hosts = model.hosts ? [...model.hosts.all, null] : [null];
+    for (const host of hosts) {
+      this.addCpus(host);
+      this.addProcesses(host);
+    }
+    this.closeFar();
     this.place();
   }
 
-  addCpus() {
+  addCpus(host) {
     const {model} = this;
-    const cpus = [...model.cpus.values()].sort((a, b) => a.number - b.number);
-    const group = this.addGroup('CPUs', true);
+    const cpus = [...model.cpus.values()].filter(({number}) => model.hostOfCpu(number) === host);
+    cpus.sort((a, b) => a.number - b.number);
+    const group = this.addGroup('CPUs', true, host);
+    group.isCpus = true;
     for (const cpu of cpus) {
-      const add = (row) => group.rows.push({...row, cpu});
+      const label = `CPU ${ownCpu(host, cpu.number)}`;
+      const add = (row) => group.rows.push({...row, cpu, host});
       if (cpu.running.length || cpu.losses.length) {
-        add({kind: 'running', label: `CPU ${cpu.number}`, lanes: [cpu.running], laneHeight: 22, height: 22});
+        add({kind: 'running', label, lanes: [cpu.running], laneHeight: 22, height: 22});
       }
       for (const name of ['irq', 'softirq']) {
         const {lanes} = cpu[name];
@@ -59,36 +69,39 @@ class Rows extends RowList {
       }
       const alone = !cpu.running.length && !cpu.losses.length;
       if (cpu.events.length) {
-        add({kind: 'events', label: alone ? `CPU ${cpu.number} events` : 'events', sub: !alone, lanes: [], height: 11});
+        add({kind: 'events', label: alone ? `${label} events` : 'events', sub: !alone, lanes: [], height: 11});
       }
     }
     for (const counter of model.counters.values()) {
-      if (counter.owner === 'cpu')
-        group.rows.push({kind: 'counter', label: counter.label, counter, lanes: [], height: 30});
+      const [, number] = /^CPU (\d+)/.exec(counter.label) || [];
+      if (counter.owner !== 'cpu' || model.hostOfCpu(+number) !== host) continue;
+      const label = counter.label.replace(/\d+/, String(ownCpu(host, +number)));
+      group.rows.push({kind: 'counter', label, counter, host, lanes: [], height: 30});
     }
   }
 
-  addProcesses() {
+  addProcesses(host) {
     const {model} = this;
-    for (const counter of model.counters.values()) {
-      if (counter.owner !== 'cpu') model.process(counter.owner).counters.push(counter);
-    }
     // Kernel threads and idle have a sort index above 0: they come last.
-    const processes = [...model.processes.values()].sort((a, b) => a.sort - b.sort || a.pid - b.pid);
+    const processes = [...model.processes.values()].filter(({pid}) => model.hostOfPid(pid) === host);
+    processes.sort((a, b) => a.sort - b.sort || a.pid - b.pid);
     let kernel = null;
     for (const process of processes) {
       const rows = this.rowsOf(process);
       if (!rows.length) continue;
       const isKernel = process.sort > 0;
-      if (isKernel && !kernel) kernel = this.addGroup('kernel threads', false);
-      const group = isKernel ? kernel : this.addGroup(model.processLabel(process.pid), true);
-      group.rows.push(...rows);
+      if (isKernel && !kernel) kernel = this.addGroup('kernel threads', false, host);
+      const group = isKernel ? kernel : this.addGroup(model.processLabel(process.pid), true, host);
+      for (const row of rows) group.rows.push(Object.assign(row, {host}));
     }
+  }
+
+  closeFar() {
     // At first, groups below the first two screens or so are closed.
     let height = 0;
     for (const group of this.groups) {
       height += group.rows.reduce((sum, row) => sum + row.height, 0);
-      if (height > 3000 && group !== this.groups[0]) group.open = false;
+      if (height > 3000 && !group.isCpus) group.open = false;
     }
   }
 
@@ -125,8 +138,8 @@ class Rows extends RowList {
     return rows;
   }
 
-  addGroup(label, open) {
-    const group = {label, open, rows: []};
+  addGroup(label, open, host) {
+    const group = {label, open, host, isCpus: false, rows: []};
     this.groups.push(group);
     return group;
   }
@@ -137,7 +150,8 @@ class Rows extends RowList {
 
   // Returns a CPU's row of running threads, or the row of its events.
   ofCpu(number) {
-    const rows = this.groups[0].rows.filter((row) => row.cpu && row.cpu.number === number);
+    const cpus = this.groups.filter(({isCpus}) => isCpus).flatMap((group) => group.rows);
+    const rows = cpus.filter((row) => row.cpu && row.cpu.number === number);
     return rows.find((row) => row.kind === 'running') || rows[0];
   }
 
@@ -155,9 +169,14 @@ class Rows extends RowList {
   // Lists the visible rows in `all` and sets their y. Rows of closed groups are not visible.
   place() {
     this.begin();
+    let host = null; // of the group before
     for (const group of this.ordered || this.groups) {
       const wanted = group.rows.filter((row) => this.isWanted(row));
       if (!wanted.length) continue;
+      const isNext = group.host && group.host !== host;
+      host = group.host;
+      if (isNext) this.put({kind: 'group', label: host.label, note: host.note, group: host, lanes: [], height: 24});
+      if (host && !host.open && !this.filter) continue;
       const {inSight} = this;
       const rows = inSight ? wanted.filter((row) => !isBlank(row, inSight.from, inSight.to)) : wanted;
       const isOpen = group.open || Boolean(this.filter);
@@ -181,6 +200,7 @@ class Rows extends RowList {
       if (!row) continue;
       if (!this.isWanted(row)) this.filter = null;
       group.open = true;
+      if (group.host) group.host.open = true;
       this.place();
       if (!this.shown(row)) {
         this.inSight = null;

@@ -133,7 +133,7 @@ class SampleSums {
   }
 
   groupLabel(by, {tid, cpu}) {
-    return by === 'thread' ? this.model.threadLabel(tid) : cpu >= 0 ? `CPU ${cpu}` : 'no CPU';
+    return by === 'thread' ? this.model.threadName(tid) : cpu >= 0 ? this.model.cpuName(cpu) : 'no CPU';
   }
 
   // Returns the stack's frames, the outermost first, as [name, module].

@@ -43,7 +43,7 @@ class Search {
 
   searchTasks(regexp) {
     const {model, groups} = this;
-    for (const {tid} of model.threads.values()) if (regexp.test(model.threadLabel(tid))) groups.threads.push({tid});
+    for (const {tid} of model.threads.values()) if (regexp.test(model.threadName(tid))) groups.threads.push({tid});
     for (const {pid} of model.processes.values())
       if (regexp.test(model.processLabel(pid))) groups.processes.push({pid});
   }

@@ -52,9 +52,9 @@ class SumsView {
     const {model} = this;
     const name = (i) => model.names[i];
     const put = (caption, key, columns, labelOf) => this.putTable(tables, caption, sums, key, columns, labelOf);
-    put('run time by thread', 'cpu', 'sum part count p50 p99 max', (tid) => model.threadLabel(tid));
-    put('run time by CPU', 'cpus', 'sum part count p50 p99 max', (cpu) => `CPU ${cpu}`);
-    put('waits for a CPU (delay) by thread', 'delays', 'sum count p50 p99 max', (tid) => model.threadLabel(tid));
+    put('run time by thread', 'cpu', 'sum part count p50 p99 max', (tid) => model.threadName(tid));
+    put('run time by CPU', 'cpus', 'sum part count p50 p99 max', (cpu) => model.cpuName(cpu));
+    put('waits for a CPU (delay) by thread', 'delays', 'sum count p50 p99 max', (tid) => model.threadName(tid));
     put('thread states', 'states', 'sum count mean max', (state) => STATE_NAMES[state]);
     put('interrupts', 'irqs', 'sum count p50 p99 max', name);
     put('system calls', 'syscalls', 'sum count p50 p99 max', name);

@@ -3,8 +3,8 @@
 
 // Parses an event's line: its task, CPU and flags.
 function parseLine(line) {
-  const found = /^\s*(.*)-(\d+) +\([ \d-]+\) +\[(\d+)\] (\S+)/.exec(line);
-  return found && {tid: +found[2], cpu: +found[3], flags: found[4]};
+  const found = AFTER_NAME.exec(line);
+  return found && {tid: +found[1], cpu: +found[2], flags: found[3] || ''};
 }
 
 // Returns the slice of a nest at time t that encloses no other, or null.
@@ -129,7 +129,7 @@ class Why {
     const line = model.eventText(event);
     const by = parseLine(line);
     if (!by) return null;
-    const [, target] = /target_cpu=(\d+)/.exec(line) || [];
+    const [, target] = /.* target_cpu=(\d+)/.exec(line) || [];
     const [, woken] = /.* pid=(\d+)/.exec(line) || [];
     const name = model.names[model.eventName.data[event]];
     const t = model.time.data[event];

@@ -50,7 +50,7 @@ function tell(model, hit) {
   const {row, from, to} = hit;
   const lines = [`${duration(from - model.firstTime)} · ${absolute(model, from)}`];
   if (to > from) lines.unshift(duration(to - from));
-  if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of CPU ${row.cpu.number}`], text: ''};
+  if (hit.kind === 'loss') return {title: lossText(hit.loss), lines: [...lines, `of ${model.cpuName(row.cpu.number)}`], text: ''};
   if (hit.kind === 'state') return {title: STATE_NAMES[hit.state], lines: [...lines, row.label], text: ''};
   if (hit.kind === 'running') return tellRunning(model, hit, lines);
   const text = hit.ref >= 0 ? model.eventText(hit.ref).trim() : tellElement(model, hit.ref);
@@ -58,12 +58,12 @@ function tell(model, hit) {
     return {title: `${row.label}: ${row.counter.value.data[hit.index].toLocaleString('en')}`, lines, text};
   }
   if (hit.kind === 'event')
-    return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, `CPU ${row.cpu.number}`], text};
+    return {title: model.names[model.eventName.data[hit.ref]], lines: [...lines, model.cpuName(row.cpu.number)], text};
   if (hit.kind === 'sample')
     return {title: `sample of ${model.element(hit.ref).name}`, lines: [...lines, row.label], text};
   return {
     title: model.names[hit.lane.name.data[hit.index]],
-    lines: [...lines, row.cpu ? `CPU ${row.cpu.number}` : row.label],
+    lines: [...lines, row.cpu ? model.cpuName(row.cpu.number) : row.label],
     text,
   };
 }
@@ -73,8 +73,9 @@ function tellRunning(model, hit, lines) {
   const {events, number} = cpu;
   const thread = model.threads.get(hit.ref);
   const process = thread && model.processes.get(thread.pid || thread.tid);
-  if (process && process.pid !== thread.tid) lines.push(`process ${process.name} ${process.pid}`);
-  lines.push(`CPU ${number}`);
+  if (process && process.pid !== thread.tid)
+    lines.push(`process ${process.name} ${ownPid(hit.row.host, process.pid)}`);
+  lines.push(model.cpuName(number));
   // The slice begins with one switch and ends with another.
   const texts = [];
   for (const t of [hit.from, hit.to]) {

@@ -10,6 +10,7 @@
 #include "base/secret_hash.h"
 #include "base/table.h"
 #include "marks/value.h"
+#include "trace/host_numbers.h"
 
 /* Open slices tracked at one time; beyond that, ends don't get their names. */
 #define OPEN_MAX 4095
@@ -160,7 +161,8 @@ static int32_t atrace_thread(const struct trace_event *ev, const struct atrace *
 	return ev->pid > 0 && (!task || !task->tgid || task->tgid == t->pid) ? ev->pid : t->pid;
 }
 
-static void atrace_put_element(struct buf *b, const struct trace_event *ev, const struct atrace *t,
+static void atrace_put_element(const struct json_atrace *a, struct buf *b,
+			       const struct trace_event *ev, const struct atrace *t,
 			       struct text name, int32_t tid)
 {
 	bool slice = t->kind == 'G' || t->kind == 'H';
@@ -172,8 +174,9 @@ static void atrace_put_element(struct buf *b, const struct trace_event *ev, cons
 	atrace_put_text(b, slice ? t->track : TEXT("atrace"));
 	buf_puts(b, ",\"name\":");
 	atrace_put_text(b, name);
-	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u", t->pid,
-		   tid, ev->rec.ts / 1000, (unsigned)(ev->rec.ts % 1000));
+	buf_printf(b, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32 ",\"ts\":%" PRIu64 ".%03u",
+		   host_task(a->info->host, t->pid), host_task(a->info->host, tid),
+		   ev->rec.ts / 1000, (unsigned)(ev->rec.ts % 1000));
 	if (slice)
 		buf_printf(b, ",\"id2\":{\"local\":\"%.*s\"}}", (int)t->cookie.len, t->cookie.data);
 	else if (t->kind == 'I')
@@ -213,7 +216,7 @@ int json_atrace_event(struct json_atrace *a, const struct trace_event *ev, struc
 	task = ev->pid > 0 ? task_table_find(a->info->tasks, ev->pid, ev->rec.ts) : NULL;
 	if (task)
 		task_see(task);
-	atrace_put_element(out, ev, &t,
+	atrace_put_element(a, out, ev, &t,
 			   begun ? (struct text){ begun, (uint32_t)strlen(begun) } : t.name,
 			   atrace_thread(ev, &t, task));
 	return r < 0 || out->failed ? -ENOMEM : 1;

@@ -23,19 +23,24 @@ void json_frames_deinit(struct json_frames *f)
 }
 
 /* Frame ids are unique per file; the dictionary is common to all files and the recording. */
-void json_put_frame_id(struct buf *out, const struct mark *mark, enum mark_part part)
+void json_put_frame_id(const struct json_frames *f, struct buf *out, const struct mark *mark,
+		       enum mark_part part)
 {
 	buf_putc(out, '"');
+	if (f->host)
+		buf_printf(out, "%" PRIu32 "/", f->host->number);
 	if (!(mark->has & HAS_OWN_FRAMES))
 		buf_printf(out, "%" PRIu32 ":", mark->source);
 	json_escape(out, mark->part[part].data, mark->part[part].len);
 	buf_putc(out, '"');
 }
 
-static void frame_put(struct buf *out, const struct mark *m, struct json_frame *frame)
+static void frame_put(struct json_frames *f, const struct mark *m, struct json_frame *frame)
 {
+	struct buf *out = &f->text;
+
 	buf_putc(out, '\n');
-	json_put_frame_id(out, m, PART_ID);
+	json_put_frame_id(f, out, m, PART_ID);
 	buf_puts(out, ":{\"category\":");
 	json_put_text(out, m->part[PART_CAT]);
 	buf_puts(out, ",\"name\":");
@@ -44,7 +49,7 @@ static void frame_put(struct buf *out, const struct mark *m, struct json_frame *
 	if (!frame->caller)
 		return;
 	buf_puts(out, ",\"parent\":");
-	json_put_frame_id(out, m, PART_SF);
+	json_put_frame_id(f, out, m, PART_SF);
 }
 
 int json_frames_add(struct json_frames *f, const struct mark *mark)
@@ -70,7 +75,7 @@ int json_frames_add(struct json_frames *f, const struct mark *mark)
 		.caller = mark_frame_key(mark, PART_SF),
 		.at = f->text.len,
 	};
-	frame_put(&f->text, mark, frame);
+	frame_put(f, mark, frame);
 	if (buf_error(&f->text) < 0)
 		return -ENOMEM;
 	f->shares.max = FRAMES_MEMORY;

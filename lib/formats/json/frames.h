@@ -7,6 +7,7 @@
 
 #include "base/table.h"
 #include "marks/mark.h"
+#include "trace/host_numbers.h"
 
 struct json_frame {
 	uint64_t key, caller; /* mark_frame_key(); caller 0: none */
@@ -22,8 +23,9 @@ struct json_frame_slot {
 DECLARE_TABLE(json_frame_slots, struct json_frame_slot);
 
 struct json_frames {
-	struct buf text;	/* of all frames, one after the other */
-	struct json_frame *all; /* owned */
+	const struct host_numbers *host; /* as in trace_info; or NULL */
+	struct buf text;		 /* of all frames, one after the other */
+	struct json_frame *all;		 /* owned */
 	uint32_t count, cap;
 	uint32_t settled;
 	struct json_frame_slots keys;
@@ -41,5 +43,6 @@ void json_frames_settle(struct json_frames *f);
 /* Appends the whole member with a leading comma, or nothing. 0 or -ENOMEM. */
 int json_frames_put(struct json_frames *f, struct buf *out);
 
-/* Appends a frame's id as a string: unique among all sources. */
-void json_put_frame_id(struct buf *out, const struct mark *mark, enum mark_part part);
+/* Appends a frame's id as a string: unique among all sources, and machines. */
+void json_put_frame_id(const struct json_frames *f, struct buf *out, const struct mark *mark,
+		       enum mark_part part);

@@ -173,8 +173,10 @@ _cold_ static void fill_thread(const struct function_writer *w, struct thread_te
 		t->until_ts = task_table_until(task);
 		pid = task->tgid ?: e->tid;
 	}
-	t->len = (uint32_t)snprintf(t->text, sizeof(t->text), ",\"pid\":%d,\"tid\":%d,\"ts\":", pid,
-				    e->tid);
+	t->len = (uint32_t)snprintf(t->text, sizeof(t->text),
+				    ",\"pid\":%d,\"tid\":%d,\"ts\":", host_task(w->info->host, pid),
+				    idle ? function_idle_tid(w->info->host, e->tid)
+					 : host_task(w->info->host, e->tid));
 }
 
 static const struct thread_text *thread_text(struct function_writer *w,

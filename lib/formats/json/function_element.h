@@ -7,6 +7,7 @@
 
 #include "export/sink.h"
 #include "print/printer.h"
+#include "trace/host_numbers.h"
 
 /* The idle task is one pid but a thread per CPU: these get tids above PID_MAX_LIMIT. */
 #define FUNCTION_IDLE_TID 4194304
@@ -54,6 +55,12 @@ struct function_element {
 static inline int32_t function_thread(const struct trace_event *ev)
 {
 	return ev->pid > 0 ? ev->pid : (int32_t)(FUNCTION_IDLE_TID + (ev->cpu & 0xffff));
+}
+
+/* The tid in the file: of several machines, with the CPU's number there. */
+static inline int32_t function_idle_tid(const struct host_numbers *host, int32_t tid)
+{
+	return (int32_t)(FUNCTION_IDLE_TID + host_cpu(host, (uint32_t)tid - FUNCTION_IDLE_TID));
 }
 
 /* Fills in the task part from ev. */

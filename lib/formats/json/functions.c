@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/json.h"
 #include "formats/json/function_stack.h"
 #include "print/funcgraph.h"
 
@@ -73,13 +74,21 @@ bool json_functions_pass_hit(struct json_functions *f, const struct trace_event 
 
 void json_functions_name_idle(const struct json_functions *f, struct buf *out)
 {
-	for (unsigned cpu = 0; cpu < IDLE_CPUS; cpu++)
-		if (f->idle[cpu / 64] & UINT64_C(1) << cpu % 64)
-			buf_printf(
-				out,
-				",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"cat\":\"__metadata\","
-				"\"pid\":0,\"tid\":%u,\"args\":{\"name\":\"idle, CPU %u\"}}",
-				FUNCTION_IDLE_TID + cpu, cpu);
+	const struct host_numbers *host = f->info->host;
+
+	for (unsigned cpu = 0; cpu < IDLE_CPUS; cpu++) {
+		if (!(f->idle[cpu / 64] & UINT64_C(1) << cpu % 64))
+			continue;
+		buf_printf(out,
+			   ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"cat\":\"__metadata\","
+			   "\"pid\":0,\"tid\":%d,\"args\":{\"name\":\"",
+			   function_idle_tid(host, (int32_t)(FUNCTION_IDLE_TID + cpu)));
+		if (host) {
+			json_escape(out, host->label, strlen(host->label));
+			buf_puts(out, ": ");
+		}
+		buf_printf(out, "idle, CPU %u\"}}", cpu);
+	}
 }
 
 static void functions_emit(struct json_functions *f, const struct function_element *e,

@@ -71,6 +71,7 @@ void json_marks_deinit(struct json_marks *j)
 	json_frames_deinit(&j->frames);
 	nested_threads_deinit(&j->nested);
 	json_steps_deinit(&j->steps);
+	buf_deinit(&j->name);
 }
 
 static void json_mark_put_frame_key(struct json_marks *j, struct buf *out, const char *key,
@@ -83,7 +84,7 @@ static void json_mark_put_frame_key(struct json_marks *j, struct buf *out, const
 		return;
 	}
 	json_put_key(out, key);
-	json_put_frame_id(out, m, part);
+	json_put_frame_id(&j->frames, out, m, part);
 }
 
 /* Trace Viewer refuses a trace with a sample without a frame: such samples get a common one. */
@@ -104,6 +105,20 @@ static int json_mark_give_frame(struct json_marks *j, const struct mark *sample,
 	return r;
 }
 
+static void json_mark_move_cpu(struct value *v, unsigned depth, void *userdata)
+{
+	if (!depth && v->type == VALUE_UINT && v->u < UINT32_MAX && text_equal(v->key, TEXT("cpu")))
+		v->u = host_cpu(userdata, (uint32_t)v->u);
+}
+
+static void json_mark_put_task(const struct json_marks *j, struct buf *out, const struct mark *m,
+			       bool has_pid)
+{
+	if (has_pid)
+		json_put_i64_key(out, "pid", host_pid(j->frames.host, m->pid));
+	json_put_i64_key(out, "tid", host_pid(j->frames.host, m->tid));
+}
+
 static int json_mark_put_sample(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	bool has_pid = m->pid || m->has & HAS_OWN_FRAMES;
@@ -118,15 +133,14 @@ static int json_mark_put_sample(struct json_marks *j, struct buf *out, const str
 		return r;
 	json_put_comma(out);
 	buf_puts(out, "\n{");
-	if (has_pid)
-		json_put_i64_key(out, "pid", m->pid);
-	json_put_i64_key(out, "tid", m->tid);
+	json_mark_put_task(j, out, m, has_pid);
 	json_mark_put_us(out, "ts", m->ts);
 	json_mark_put_text(out, "name", m->part[PART_NAME]);
 	json_mark_put_frame_key(j, out, "sf", m, PART_SF);
 	/* The members cpu and weight. */
 	if (m->part[PART_EXTRA].len)
-		json_put_members(out, m->part[PART_EXTRA]);
+		json_put_changed_members(out, m->part[PART_EXTRA], json_mark_move_cpu,
+					 (void *)j->frames.host);
 	buf_putc(out, '}');
 	return 1;
 }
@@ -154,30 +168,40 @@ static uint64_t json_mark_hash(const void *data, size_t len, uint64_t hash)
 #define HASH_SEED UINT64_C(0xcbf29ce484222325)
 #define HASHED_PHASES "bnestf="
 
-/* An id as it is written: unchanged, or its hash. */
-static struct text json_mark_id(const struct mark *m, struct text id, char to[static 20])
+/* Equal ids of several machines differ in the file. */
+static uint64_t json_mark_seed(const struct json_marks *j)
 {
-	if (json_mark_is_hex(id) || !strchr(HASHED_PHASES, m->phase))
+	const struct host_numbers *host = j->frames.host;
+
+	return host ? json_mark_hash(&host->number, sizeof(host->number), HASH_SEED) : HASH_SEED;
+}
+
+/* An id as it is written: unchanged, or its hash. */
+static struct text json_mark_id(const struct json_marks *j, const struct mark *m, struct text id,
+				char to[static 20])
+{
+	if ((json_mark_is_hex(id) && !j->frames.host) || !strchr(HASHED_PHASES, m->phase))
 		return id;
-	return (struct text){ to, (uint32_t)snprintf(to, 20, "0x%" PRIx64,
-						     json_mark_hash(id.data, id.len, HASH_SEED)) };
+	return (struct text){ to, (uint32_t)snprintf(
+					  to, 20, "0x%" PRIx64,
+					  json_mark_hash(id.data, id.len, json_mark_seed(j))) };
 }
 
 /* Readers know only plain ids of flows: one that is local gets its process into it. */
-static void json_mark_put_flow_id(struct buf *out, const struct mark *m)
+static void json_mark_put_flow_id(const struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	struct text id = m->part[PART_ID];
-	uint64_t hash = json_mark_hash(id.data, id.len, HASH_SEED);
+	uint64_t hash = json_mark_hash(id.data, id.len, json_mark_seed(j));
 
 	json_put_key(out, "id");
 	buf_printf(out, "\"0x%" PRIx64 "\"", json_mark_hash(&m->pid, sizeof(m->pid), hash));
 }
 
-static void json_mark_put_id(struct buf *out, const struct mark *m)
+static void json_mark_put_id(const struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	bool flow = strchr("stf", m->phase);
 	char hashed[20];
-	struct text id = json_mark_id(m, m->part[PART_ID], hashed);
+	struct text id = json_mark_id(j, m, m->part[PART_ID], hashed);
 
 	switch (m->id_kind) {
 	case ID_PLAIN:
@@ -186,7 +210,7 @@ static void json_mark_put_id(struct buf *out, const struct mark *m)
 	case ID_LOCAL:
 	case ID_GLOBAL:
 		if (flow && m->id_kind == ID_LOCAL) {
-			json_mark_put_flow_id(out, m);
+			json_mark_put_flow_id(j, out, m);
 			break;
 		}
 		if (flow) {
@@ -205,6 +229,7 @@ static void json_mark_put_id(struct buf *out, const struct mark *m)
 
 /* The linked id of "=" is written like the ids of the marks that it links. */
 struct link_change {
+	const struct json_marks *marks;
 	const struct mark *mark;
 	char spelled[20], hashed[20];
 };
@@ -217,7 +242,7 @@ static void json_mark_change_link(struct value *v, unsigned depth, void *userdat
 	if (depth || !text_equal(v->key, TEXT("linked_id")) || !value_spell_id(v, c->spelled, &id))
 		return;
 	v->type = VALUE_STRING;
-	v->text = json_mark_id(c->mark, id, c->hashed);
+	v->text = json_mark_id(c->marks, c->mark, id, c->hashed);
 }
 
 /* Series of a counter: readers draw numbers and reject anything else. */
@@ -291,6 +316,22 @@ static void json_mark_put_snapshot(struct json_marks *j, struct buf *out, struct
 	j->renamed += change.renamed;
 }
 
+/* A name that a process gives itself, after its machine's label. */
+static void json_mark_change_name(struct value *v, unsigned depth, void *userdata)
+{
+	struct json_marks *j = userdata;
+	const char *label = j->frames.host->label;
+
+	if (depth || v->type != VALUE_STRING || !text_equal(v->key, TEXT("name")))
+		return;
+	buf_clear(&j->name);
+	buf_puts(&j->name, label);
+	buf_puts(&j->name, ": ");
+	buf_append(&j->name, v->text.data, v->text.len);
+	if (buf_error(&j->name) == 0)
+		v->text = (struct text){ j->name.data, (uint32_t)j->name.len };
+}
+
 static bool json_mark_put_args(struct json_marks *j, struct buf *out, const struct mark *m)
 {
 	struct text args = m->part[PART_ARGS];
@@ -307,9 +348,12 @@ static bool json_mark_put_args(struct json_marks *j, struct buf *out, const stru
 		buf_puts(out, "\"dumps\":{}"); /* Trace Viewer reads it from there */
 	else if (m->phase == PHASE_OBJECT_SNAPSHOT)
 		json_mark_put_snapshot(j, out, args);
+	else if (j->frames.host && m->phase == PHASE_METADATA &&
+		 text_equal(m->part[PART_NAME], TEXT("process_name")))
+		json_put_changed_members(out, args, json_mark_change_name, j);
 	else if (m->phase == PHASE_LINK)
 		json_put_changed_members(out, args, json_mark_change_link,
-					 &(struct link_change){ .mark = m });
+					 &(struct link_change){ .marks = j, .mark = m });
 	else
 		json_put_members(out, args);
 	buf_putc(out, '}');
@@ -435,12 +479,11 @@ static int json_mark_put_event(struct json_marks *j, struct buf *out, const stru
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
 	/* Streaming readers drop events without a category. */
 	json_mark_put_text(out, "cat", cat.len ? cat : TEXT("default"));
-	json_put_i64_key(out, "pid", m->pid);
-	json_put_i64_key(out, "tid", m->tid);
+	json_mark_put_task(j, out, m, true);
 	if (m->phase != PHASE_METADATA)
 		json_mark_put_us(out, "ts", begin);
 	json_mark_put_optional(j, out, m, m->ts - begin);
-	json_mark_put_id(out, m);
+	json_mark_put_id(j, out, m);
 	if (m->part[PART_EXTRA].len)
 		json_put_members(out, m->part[PART_EXTRA]);
 	if (!json_mark_put_args(j, out, m)) {

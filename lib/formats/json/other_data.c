@@ -471,6 +471,15 @@ static void other_data_put_marks(struct buf *b, const struct trace_info *info,
 	buf_puts(b, "}");
 }
 
+void json_put_account(struct buf *b, const struct export_result *result)
+{
+	json_put_u64_key(b, "events", result->events);
+	json_put_u64_key(b, "lost", result->lost);
+	json_put_u64_key(b, "span_ns", result->span_ns);
+	json_put_bool_key(b, "incomplete", result->incomplete);
+	other_data_put_warnings(b, result);
+}
+
 void json_put_other_data(struct buf *b, const struct trace_info *info,
 			 const struct mark_feed *marks, const struct clock_sync *sync,
 			 const struct export_result *result)
@@ -482,10 +491,6 @@ void json_put_other_data(struct buf *b, const struct trace_info *info,
 	other_data_put_syncs(b, info, sync);
 	if (marks)
 		other_data_put_marks(b, info, marks, result->marks);
-	json_put_u64_key(b, "events", result->events);
-	json_put_u64_key(b, "lost", result->lost);
-	json_put_u64_key(b, "span_ns", result->span_ns);
-	json_put_bool_key(b, "incomplete", result->incomplete);
 	other_data_put_ledger(b, result);
-	other_data_put_warnings(b, result);
+	json_put_account(b, result);
 }

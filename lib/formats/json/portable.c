@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "trace/host_numbers.h"
 
 #define MARK_NAME "tracing_mark_write: "
 #define SYNC_WORD "trace_event_clock_sync"
@@ -116,6 +117,23 @@ static bool portable_take_other_sync(struct portable *p, const struct trace_even
 	return true;
 }
 
+/* Moves the pid of "B|PID|name" to its machine's range. */
+static void portable_move_pid(const struct portable *p, struct buf *out, size_t mark)
+{
+	size_t at = mark + 2, end = at;
+	uint32_t pid = 0;
+	char moved[16];
+
+	if (!p->info->host)
+		return;
+	for (; end < out->len && isdigit((unsigned char)out->data[end]); end++)
+		pid = pid * 10 + (uint32_t)(out->data[end] - '0');
+	if (end > at)
+		buf_replace(out, at, end - at, moved,
+			    (size_t)snprintf(moved, sizeof(moved), "%d",
+					     host_task(p->info->host, (int32_t)pid)));
+}
+
 static enum portable_line portable_fix_mark(struct portable *p, const struct trace_event *ev,
 					    struct buf *out, size_t text)
 {
@@ -128,16 +146,19 @@ static enum portable_line portable_fix_mark(struct portable *p, const struct tra
 		return PORTABLE_EVENT;
 	buf_replace(out, text, colon + 2 - text, MARK_NAME, sizeof(MARK_NAME) - 1);
 	body = text + sizeof(MARK_NAME) - 1;
-	if (portable_take_own_sync(p, ev, out->data + body, out->len - body) ||
-	    portable_take_other_sync(p, ev, out->data + body, out->len - body))
+	/* Several machines' lines are on one clock already, and share no ids. */
+	if ((portable_take_own_sync(p, ev, out->data + body, out->len - body) ||
+	     portable_take_other_sync(p, ev, out->data + body, out->len - body)) &&
+	    !p->info->host)
 		return PORTABLE_EVENT;
 	while ((sync = portable_find(out, body, SYNC_WORD)) != SIZE_MAX)
 		out->data[sync + sizeof("trace_event_clock") - 1] = '-';
-	if (portable_known_mark(out->data + body, out->len - body))
+	if (portable_known_mark(out->data + body, out->len - body)) {
+		portable_move_pid(p, out, body);
 		return PORTABLE_EVENT;
-
+	}
 	task = task_table_find(p->info->tasks, ev->pid, ev->rec.ts);
-	p->mark_pid = task && task->tgid ? task->tgid : ev->pid;
+	p->mark_pid = host_task(p->info->host, task && task->tgid ? task->tgid : ev->pid);
 	if (body == out->len)
 		buf_putc(out, '-');
 	/* A bar would end the name. */

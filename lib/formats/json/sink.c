@@ -13,6 +13,7 @@
 
 #include "base/thread.h"
 #include "formats/html/html.h"
+#include "formats/json/join.h"
 
 /*
  * The writer for lines that depend on their order. It may be used by the thread that has the turn,
@@ -75,10 +76,11 @@ static int json_put_header(struct sink_json *s, struct error *err)
 	int r = 0;
 
 	json_begin_room(s);
-	if (s->page) {
+	/* A part is put into a page later. */
+	if (s->page && !s->info->host)
 		html_put_page(b);
+	if (s->page)
 		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
-	}
 	if (s->page && s->elements_first)
 		r = json_set_markup_hidden(s, true, err);
 	if (s->elements_first)
@@ -113,6 +115,10 @@ static int json_begin_parts(struct sink_json *s, struct json_parts *ret)
 static bool json_wants_elements_first(const struct sink_json *s, const struct export_options *o)
 {
 	const char *tracer = s->info->header->tracer;
+
+	/* The lines of several machines are joined first. */
+	if (s->info->host)
+		return false;
 
 	/* A truncated page must have the text first: only the text can be mended. */
 	if (s->page && (s->followed || segment_wanted(&o->rotate)))
@@ -360,6 +366,9 @@ const struct sink_ops sink_json_ops = {
 		.one_string = true,
 		.has_array = true,
 		.borders = json_borders,
+		.join = json_join,
+		.part = "json",
+		.host_numbers = true,
 		.mend = json_mend,
 	},
 	.open = json_open,
@@ -375,6 +384,9 @@ const struct sink_ops sink_json_gz_ops = {
 		.clocks = json_clocks,
 		.one_string = true,
 		.has_array = true,
+		.join = json_join,
+		.part = "json",
+		.host_numbers = true,
 	},
 	.gzip = true,
 	.open = json_open,
@@ -391,6 +403,9 @@ const struct sink_ops sink_html_ops = {
 		.has_tables = true,
 		.one_string = true,
 		.borders = html_borders,
+		.join = html_join,
+		.part = "html",
+		.host_numbers = true,
 		.mend = html_mend,
 	},
 	.open = html_open,

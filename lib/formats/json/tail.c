@@ -8,11 +8,13 @@
 #include "export/mark_feed.h"
 #include "formats/json/other_data.h"
 #include "marks/value_json.h"
+#include "trace/host_numbers.h"
 
 /* Readers sort in ascending order, default 0. Perfetto reads 32 bits. */
 #define SORT_KTHREADS 1000000
 #define SORT_IDLE INT32_MAX
 #define NAMES_MEMORY (4U << 20)
+#define HOST_NAME_MAX_BYTES 128
 
 /* Opens {"name":..,"ph":"M",..,"args":{ -- the caller closes it by "}}". Metadata has no time. */
 static void tail_open_meta(struct buf *b, const char *name, int32_t pid, int32_t tid)
@@ -62,15 +64,40 @@ static int tail_by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void tail_put_process(struct buf *b, struct task_table *tasks, int32_t pid)
+/* The name begins with the machine's; the label has the pid on that machine. */
+static void tail_put_host_process(struct buf *b, const struct host_numbers *host, int32_t pid,
+				  const char *comm)
 {
-	const struct task *t = task_table_find(tasks, pid, UINT64_MAX);
+	char name[HOST_NAME_MAX_BYTES];
+	int32_t moved = host_pid(host, pid);
+
+	snprintf(name, sizeof(name), "%s: %s", host->label, comm);
+	tail_put_meta_string(b, "process_name", moved, moved, name);
+	tail_open_meta(b, "process_labels", moved, moved);
+	snprintf(name, sizeof(name), "pid %d", pid);
+	json_put_string_key(b, "labels", name);
+	buf_puts(b, "}}");
+}
+
+static void tail_put_process(struct buf *b, const struct trace_info *info, int32_t pid)
+{
+	const struct task *t = task_table_find(info->tasks, pid, UINT64_MAX);
 	char number[32];
+	const char *comm = t && t->comm[0] ? t->comm : number;
 
 	snprintf(number, sizeof(number), "process %d", pid);
-	tail_put_meta_string(b, "process_name", pid, pid, t && t->comm[0] ? t->comm : number);
+	if (info->host)
+		tail_put_host_process(b, info->host, pid, comm);
+	else
+		tail_put_meta_string(b, "process_name", pid, pid, comm);
 	if (t && t->kthread)
-		tail_put_meta_sort(b, pid, SORT_KTHREADS);
+		tail_put_meta_sort(b, host_pid(info->host, pid), SORT_KTHREADS);
+}
+
+static void tail_put_thread(struct buf *b, const struct trace_info *info, const struct task *t)
+{
+	tail_put_meta_string(b, "thread_name", host_pid(info->host, tail_process_of(t)),
+			     host_pid(info->host, t->tid), t->comm[0] ? t->comm : "<...>");
 }
 
 DEFINE_TABLE(json_pids, int32_t, int32_t, *slot != 0, hash_u32((uint32_t)*slot), *slot == key);
@@ -86,16 +113,26 @@ static int tail_add_process(struct json_tail *t, int32_t pid)
 		return 0;
 	*slot = pid;
 	t->processes.count++;
-	tail_put_process(&t->out->buf, t->info->tasks, pid);
+	tail_put_process(&t->out->buf, t->info, pid);
 	return 0;
 }
 
 /* Trace Viewer puts the interrupts of all CPUs into process 0. */
-static void tail_put_process_0(struct buf *b)
+void json_put_process_0(struct buf *b)
 {
 	buf_puts(b, JSON_FIRST_EVENT);
 	tail_put_meta_sort(b, 0, SORT_IDLE);
 	tail_put_meta_string(b, "thread_name", 0, 0, "idle");
+}
+
+/* A machine's own process for what has none: polled files, samples of idle CPUs. */
+static void tail_put_host(struct buf *b, const struct host_numbers *host)
+{
+	int32_t pid = host_pid(host, 0);
+
+	tail_put_meta_string(b, "process_name", pid, pid, host->label);
+	tail_put_meta_sort(b, pid, SORT_KTHREADS);
+	tail_put_meta_string(b, "thread_name", pid, pid, "idle");
 }
 
 static int tail_put_names(struct json_tail *t)
@@ -117,8 +154,7 @@ static int tail_put_names(struct json_tail *t)
 		if (!tail_names_its_tid(all, count, i))
 			continue;
 		processes[n++] = tail_process_of(all[i]);
-		tail_put_meta_string(b, "thread_name", tail_process_of(all[i]), all[i]->tid,
-				     all[i]->comm[0] ? all[i]->comm : "<...>");
+		tail_put_thread(b, info, all[i]);
 		r = output_settle(out);
 		if (r < 0)
 			return r;
@@ -230,7 +266,10 @@ static void tail_begin_events(struct json_tail *t)
 	buf_puts(&t->out->buf, t->array		      ? "["
 			       : t->first && !t->page ? "{\"traceEvents\":["
 						      : ",\n\"traceEvents\":[");
-	tail_put_process_0(&t->out->buf);
+	if (t->info->host)
+		tail_put_host(&t->out->buf, t->info->host);
+	else
+		json_put_process_0(&t->out->buf);
 }
 
 /* After the last kernel event: writes the names of its tasks and the spool. */
@@ -249,13 +288,14 @@ static int tail_end_marks(struct json_tail *t)
 	struct buf *b = &t->out->buf;
 	int r;
 
-	/* An import fails on a sync without a partner. */
-	if (!t->array && t->sync->seen)
-		tail_put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
-	if (!t->array)
+	/* An import fails on a sync without a partner, and the text of several machines has none.
+	 */
+	if (!t->array && !t->info->host) {
+		if (t->sync->seen)
+			tail_put_clock_sync(b, t->info->sync_id, t->sync->ts, t->sync->ts);
 		tail_put_other_syncs(b, t);
-	if (!t->array)
 		tail_put_unpaired_syncs(b, t);
+	}
 	if (!t->first || t->array || t->page) {
 		buf_puts(b, "]");
 		return 0;
@@ -304,6 +344,7 @@ void json_tail_init(struct json_tail *t, const struct sink_env *env, const struc
 		.array = array,
 		.page = page,
 		.options = env->options,
+		.written.frames.host = env->info->host,
 	};
 }
 
@@ -353,8 +394,7 @@ static int tail_name_task(struct json_tail *t, const struct mark *mark)
 	if (!task || task->seen || !task->tid)
 		return 0;
 	task->seen = true;
-	tail_put_meta_string(&t->out->buf, "thread_name", tail_process_of(task), task->tid,
-			     task->comm[0] ? task->comm : "<...>");
+	tail_put_thread(&t->out->buf, t->info, task);
 	return tail_add_process(t, tail_process_of(task));
 }
 

@@ -66,5 +66,7 @@ static inline uint64_t json_tail_frames(const struct json_tail *t)
 {
 	return t->written.frames.text.len;
 }
+/* Begins an array of elements: names what all machines of a file share. */
+void json_put_process_0(struct buf *b);
 /* Writes the rest. 0 or -errno. */
 int json_tail_close(struct json_tail *t, const struct export_result *result);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "formats/json/writer.h"
 
+#include <inttypes.h>
+
 #include "base/json.h"
 #include "base/plain.h"
 #include "base/thread.h"
@@ -15,6 +17,7 @@ struct json_writer *json_writer_free(struct json_writer *w)
 	printer_free(w->printer);
 	line_free(w->line);
 	portable_deinit(&w->portable);
+	host_fields_deinit(&w->fields);
 	buf_deinit(&w->scratch);
 	free(w);
 	return NULL;
@@ -30,6 +33,7 @@ int json_writer_new(struct json_writer **ret, const struct trace_info *info, boo
 	w->page = page;
 	w->hits = function_hits_of(info);
 	portable_init(&w->portable, info);
+	host_fields_init(&w->fields, info);
 	r = line_new(&w->line, info, tgid, LINE_PORTABLE);
 	if (r == 0)
 		r = printer_new(&w->printer, info->events);
@@ -75,14 +79,30 @@ _hot_ static int end_line(struct json_writer *w, struct buf *out, size_t start, 
 	return r;
 }
 
+/* ts 0: the line belongs to the next one. */
+_cold_ static void put_host_time(const struct json_writer *w, uint64_t ts, struct buf *out)
+{
+	if (w->fields.host)
+		buf_printf(out, "%0*" PRIx64, HOST_TIME_LEN, ts);
+}
+
 _hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct buf *out,
 			   uint64_t *units)
 {
 	struct json_writer *w = writer;
-	size_t start = out->len, name, plain;
-	bool prefix_plain = line_prefix(w->line, ev, out);
+	struct trace_event moved;
+	size_t start, name, plain;
+	bool prefix_plain;
 	int r;
 
+	if (unlikely(w->fields.host)) {
+		put_host_time(w, ev->rec.ts, out);
+		ev = host_fields_move(&w->fields, ev, &moved);
+		if (!ev)
+			return -ENOMEM;
+	}
+	start = out->len;
+	prefix_plain = line_prefix(w->line, ev, out);
 	name = out->len;
 	r = sink_print(w->printer, ev, out);
 	if (unlikely(r < 0))
@@ -97,6 +117,7 @@ _hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct bu
 	r = end_line(w, out, start, start, units);
 	if (r < 0)
 		return r;
+	put_host_time(w, ev->rec.ts, out);
 	start = out->len;
 	line_prefix(w->line, ev, out);
 	portable_end_mark(&w->portable, out);
@@ -106,8 +127,11 @@ _hot_ int json_writer_line(void *writer, const struct trace_event *ev, struct bu
 int json_writer_loss(void *writer, uint32_t cpu, uint64_t count, struct buf *out, uint64_t *units)
 {
 	struct json_writer *w = writer;
-	size_t start = out->len;
+	size_t start;
 
+	put_host_time(w, 0, out);
+	start = out->len;
+	cpu = host_cpu(w->fields.host, cpu);
 	/* Written as a comment: trace processor rejects the file for any other line that is no
 	 * event. */
 	if (count == UINT64_MAX)

@@ -3,12 +3,18 @@
  * State of one thread that writes lines of the kernel's text for the JSON string or the page, and
  * functions' elements. Each call adds its length in the file to *units: bytes, or UTF-16 units for
  * lines of the page.
+ *
+ * In a part of a file of several machines, HOST_TIME_LEN hexadecimal digits are before each line:
+ * its time, by which the lines are joined.
  */
 #pragma once
 
 #include "formats/json/function_element.h"
+#include "formats/json/host_fields.h"
 #include "formats/json/portable.h"
 #include "formats/text/line.h"
+
+#define HOST_TIME_LEN 16
 
 struct json_writer {
 	struct line *line;
@@ -16,6 +22,7 @@ struct json_writer {
 	struct function_writer *functions;
 	struct function_hits hits;
 	struct portable portable;
+	struct host_fields fields;
 	struct buf scratch; /* one line, before escaping */
 	bool page;
 };

@@ -152,7 +152,8 @@ static int put_part(const struct export_part *part, uint32_t machine, struct out
 	return r < 0 ? r : put_own(part, machine, out);
 }
 
-int perfetto_join(const struct export_part *parts, size_t count, struct output *out,
+int perfetto_join(const struct export_part *parts, size_t count,
+		  const struct export_result *result _unused_, struct output *out,
 		  struct error *err)
 {
 	int r = 0;

@@ -52,10 +52,9 @@ static bool line_time(const char *line, size_t len, uint64_t *ret)
 	return false;
 }
 
-/* The exporter's lines are shorter; a longer one is cut. */
-#define LINE_MAX_BYTES (1U << 20)
+#define LINE_MAX_BYTES (64U << 20)
 
-/* 1, 0 at the end, or -errno. */
+/* 1, 0 at the end, -EFBIG, or -errno. */
 static int part_next(struct text_part *p)
 {
 	struct part_reader *r = &p->reader;
@@ -73,7 +72,7 @@ static int part_next(struct text_part *p)
 	}
 	p->len = SIZE_MAX;
 	if (!end)
-		return 0;
+		return r->ahead.len - r->used ? -EFBIG : 0;
 	*end = '\0';
 	p->line = r->ahead.data + r->used;
 	p->len = (size_t)(end - p->line);
@@ -125,8 +124,8 @@ static int join_lines(struct text_part *parts, size_t count, int width, struct o
 	return r;
 }
 
-int text_join(const struct export_part *origins, size_t count, struct output *out,
-	      struct error *err)
+int text_join(const struct export_part *origins, size_t count,
+	      const struct export_result *result _unused_, struct output *out, struct error *err)
 {
 	struct text_part *parts = calloc(count, sizeof(*parts));
 	int r, width = 0;

@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/plain.h"
 #include "base/thread.h"
+#include "trace/host_numbers.h"
 
 /* enum trace_flag_type */
 #define FLAG_IRQS_OFF 0x01
@@ -19,7 +20,7 @@
 #define FLAG_BH_OFF 0x80
 
 #define CACHE_SIZE 1024 /* a power of two */
-#define TEXT_MAX 108	/* comm, pid, tgid and their columns */
+#define TEXT_MAX 144	/* label, comm, pid, tgid and their columns */
 #define TEXT_USUAL 32	/* size that fits most tasks: a copy of constant size is fast */
 
 struct cached {
@@ -47,7 +48,8 @@ struct line {
 	struct line_form form;
 	bool tgid;
 	enum line_style style;
-	uint64_t second_ts; /* the first time that rounds to second_text's second */
+	const struct host_numbers *host; /* LINE_PORTABLE: as in trace_info; or NULL */
+	uint64_t second_ts;		 /* the first time that rounds to second_text's second */
 	uint32_t second_len;
 	char second_text[24];
 	char digits[200];   /* "00" to "99" */
@@ -180,6 +182,7 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	l->info = info;
 	l->tgid = tgid;
 	l->style = style;
+	l->host = style == LINE_PORTABLE ? info->host : NULL;
 	fill_second(l, 0);
 	line_form_get(&l->form, info);
 	/* No reader accepts a TGID without flags. */
@@ -226,6 +229,7 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 {
 	char comm[sizeof(((struct task *)0)->comm)];
 	struct task *task = line_find_task(l, pid, ts, comm);
+	const struct host_numbers *host = l->host;
 	unsigned width = l->form.pid_width;
 	int n;
 
@@ -239,10 +243,13 @@ _cold_ _noinline_ static void fill_cache(struct line *l, struct cached *c, int32
 	}
 	if (l->style == LINE_PORTABLE)
 		line_tame_comm(comm);
-	n = snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
+	/* Trace Viewer finds kernel threads by their names. */
+	n = host ? snprintf(c->text, sizeof(c->text), "%s:%s-%-*d ", host->label, comm, (int)width,
+			    host_task(host, pid))
+		 : snprintf(c->text, sizeof(c->text), "%16s-%-*d ", comm, (int)width, pid);
 	if (l->tgid && task && task->tgid)
 		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%*d) ", (int)width,
-			      task->tgid);
+			      host_task(host, task->tgid));
 	else if (l->tgid)
 		n += snprintf(c->text + n, sizeof(c->text) - (size_t)n, "(%.*s) ", (int)width,
 			      "-------");
@@ -297,7 +304,7 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	memcpy(p, c->text, TEXT_USUAL);
 	if (unlikely(c->len > TEXT_USUAL))
 		memcpy(p + TEXT_USUAL, c->text + TEXT_USUAL, TEXT_MAX - TEXT_USUAL);
-	p = line_put_cpu(l, p + c->len, ev->cpu);
+	p = line_put_cpu(l, p + c->len, unlikely(l->host) ? host_cpu(l->host, ev->cpu) : ev->cpu);
 	memcpy(p, "] ", 2);
 	p += 2;
 	if (likely(l->form.flags)) {

@@ -7,12 +7,14 @@ import json
 import os
 import pathlib
 import re
+import select
 import time
 
 from common import INSTANCES, TRACEFS, check, of_a_guest, put_back, record, settings, text_of
-from harness import NOBODY
+from harness import NOBODY, chunks, settled
 
 GROUP = 23456
+CHUNK_SUBBUFS, CHUNK_HISTOGRAM = 10, 24  # traced/stream.h
 CALLS = "raw_syscalls:sys_enter"
 WRONG = ("may be wrong", "rows have")
 
@@ -152,6 +154,172 @@ def of_a_probe(test):
     check([r["common_pid"] for r in rows] == [os.getpid()] and rows[0]["hitcount"] >= 30, f"{rows}")
 
 
+WAKEUP = ("SELECT {}(end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat FROM sched_waking AS start "
+          "JOIN sched_switch AS end ON start.pid = end.next_pid")
+
+
+def synthetic_is_gone():
+    settled("no synthetic event is left", lambda: not (TRACEFS / "synthetic_events").read_text())
+
+
+def hist_sql(test, *arguments):
+    """A table of `hist --sql`, and what crossed meanwhile."""
+    process = test.start("hist", "-t", "15s", "--json", "--name", test.name, *arguments)
+    until, crossed, made = time.monotonic() + 120, [], ""
+    while process.poll() is None and time.monotonic() < until:
+        for instance in test.instances():
+            try:
+                crossed.append(events_of(instance))
+                made = made or (TRACEFS / "synthetic_events").read_text()
+            except OSError:
+                pass
+        time.sleep(0.05)
+    done = test.finish(process)
+    check(done.status == 0, f"{arguments}: {done}")
+    synthetic_is_gone()
+    test.check_no_instances()
+    document = json.loads(done.out)
+    check(len(document["reports"]) == 1, f"{document}")
+    return document, crossed, made
+
+
+def of_two_events(test):
+    """The ring has the recorder's mark and nothing else; the table has what the events would say."""
+    before = settings()
+    document, crossed, made = hist_sql(test, "--buckets", "log2", "--sql", WAKEUP.format(""), "--as", "wakeup")
+    table = document["reports"][0]
+    rows = whole(table)
+    check(re.match(r"sql_[0-9a-f]{8}_wakeup", made), f"the kernel has {made!r}")
+    check(table["name"] == "hist synthetic:wakeup by lat", table["name"])
+    check(table["definition"] == "keys=lat.log2:vals=hitcount", table["definition"])
+    check(len(crossed) >= 3 and max(crossed) <= 1, f"events crossed: {crossed}")
+    check(document["events"] == 0, f"{document['events']} events in the recording")
+    check(table["totals"]["hits"] >= 50 and all(r["lat"] <= r["lat_to"] for r in rows), f"{table}")
+    check(max(r["lat_to"] for r in rows) < 2 ** 27, f"a time of another clock: {rows}")
+    put_back(before)
+    document, _, _ = hist_sql(test, "--key", "comm", "--key", "lat", "--buckets", "100us", "--val", "lat", "--filter",
+                              "lat > 0", "--sql", WAKEUP.format("end.next_comm AS comm, "))
+    table = document["reports"][0]
+    check(table["definition"] == "keys=comm,lat.buckets=100:vals=hitcount,lat if lat > 0", table["definition"])
+    # Its second column has the same name as its value.
+    check(table["totals"]["hits"] > 0 and len({r["comm"] for r in table["rows"]}) >= 2, f"{table}")
+
+
+def of_two_events_and_the_events(test):
+    """record --sql --hist has both: as many events as hits."""
+    record(test, "--sql", WAKEUP.format("end.next_comm AS comm, "), "--as", "wakeup", "--hist", "wakeup:keys=comm", "-o",
+           "out.traced", during=lambda: time.sleep(5))
+    table = report(test, "out.traced")[0]
+    rows = {r["comm"]: r["hitcount"] for r in whole(table)}
+    check(test.run("convert", "out.traced", "out.txt").status == 0, "convert")
+    events = re.findall(r": wakeup: comm=(.*) lat=\d+$", text_of(test), re.M)
+    check(len(events) >= 50, f"{len(events)} events")
+    check(abs(len(events) - sum(rows.values())) <= max(20, len(events) // 20), f"{len(events)} events, {rows}")
+    check(set(events) >= {c for c, n in rows.items() if n > 20}, f"{rows}")
+    synthetic_is_gone()
+
+
+def as_sqlhist(test):
+    """SQL of one event is a histogram; of an event by SQL, too."""
+    document, crossed, _ = hist_sql(test, "--sql", "SELECT CAST(common_pid AS comm), CAST(id AS syscall) "
+                                    f"FROM sys_enter WHERE common_pid = {os.getpid()}")
+    table = document["reports"][0]
+    check(table["name"] == "hist raw_syscalls:sys_enter by common_pid, id", table["name"])
+    check(crossed and not any(crossed) and document["events"] == 0, f"events crossed: {crossed}")
+    check(whole(table) and all(str(os.getpid()) in r["common_pid"] for r in table["rows"]), f"{table}")
+    document, crossed, _ = hist_sql(test, "--sql", WAKEUP.format("end.next_prio AS prio, "), "--as", "wakeup", "--sql",
+                                    "SELECT prio, CAST(lat AS _COUNTER_) FROM wakeup WHERE lat > 0")
+    table = document["reports"][0]
+    check(table["definition"] == "keys=prio:vals=hitcount,lat if lat > 0", table["definition"])
+    check(any(r["prio"] == 120 and r["lat"] >= r["hitcount"] for r in whole(table)), f"{table}")
+    check(max(crossed) <= 1 and document["events"] == 0, f"events crossed: {crossed}")
+    document, _, _ = hist_sql(test, "--sql", "SELECT CAST(bytes_req AS log2), CAST(bytes_alloc AS _COUNTER_) FROM kmalloc")
+    table = document["reports"][0]
+    check(all(r["bytes_alloc"] >= r["hitcount"] * r["bytes_req"] for r in whole(table)) and table["rows"], f"{table}")
+    for arguments, words in (
+            (["--sql", WAKEUP.format("CAST(start.prio AS log2), ")], "CAST is of SQL without JOIN"),
+            (["--sql", WAKEUP.format("start.pid, start.prio, start.comm, ")], "choose with --key"),
+            (["--sql", "SELECT prio FROM sched_waking", "--key", "prio"], "--key is not of SQL without JOIN"),
+            (["--sql", WAKEUP.format(""), "--key", "lad"], "did you mean 'lat'"),
+            (["--sql", WAKEUP.format(""), "--buckets", "100ns"], "lat is in microseconds"),
+            (["--sql", "SELECT CAST(prio AS COUNTER) FROM sched_waking"], "to unknown type 'counter'")):
+        done = test.run("hist", "-t", "1s", *arguments)
+        check(done.status != 0 and words in done.err, f"{arguments}: {done}")
+    synthetic_is_gone()
+
+
+def killed_while_it_counts(test):
+    before = settings()
+    process = test.start("hist", "-t", "60s", "--name", "x", "--sql", WAKEUP.format(""))
+    settled("the event is made", lambda: (TRACEFS / "synthetic_events").read_text())
+    time.sleep(2)
+    done = test.run("mark", "lost")
+    check(done.status == 1 and "takes no marks" in done.err, f"{done}")
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.finish(process)
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    synthetic_is_gone()
+    put_back(before)
+
+
+def chunks_of(test, name, kind):
+    """How many chunks of a kind a .traced has."""
+    with open(test.dir / name, "rb") as file:
+        return sum(chunk[0] == kind for chunk in chunks(file))
+
+
+def knows_change():
+    """Whether the kernel tells if a histogram counted: else each hist file is always readable."""
+    poll = select.poll()
+    with open(TRACEFS / "events/sched/sched_process_hang/hist", encoding="ascii") as file:
+        poll.register(file, select.POLLIN)
+        return not poll.poll(0)
+
+
+def an_idle_one_is_not_read(test):
+    """Linux 6.14, and some before it, say whether a histogram has counted since it was read. Others
+    are read each second: docs/hist.md."""
+    for idle in True, False:
+        whose = 1 if idle else os.getpid()
+        process = test.start("record", "--stream", "-o", "out.traced", "-t", "15s", "--name", "s", "--hist",
+                             f"{CALLS}:keys=id if common_pid == {whose}")
+        while process.poll() is None:
+            os.getpgrp()
+            time.sleep(0.1)
+        done = test.finish(process, 120)
+        check(done.status == 0, f"record: {done}")
+        texts = chunks_of(test, "out.traced", CHUNK_HISTOGRAM)
+        asked = idle and knows_change()
+        check(2 <= texts <= 4 if asked else texts > 5, f"{texts} texts, idle: {idle}, known: {knows_change()}")
+    release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
+    check(knows_change() or release < (6, 14), "the kernel does not tell")
+
+
+def merged(test):
+    """Rows of two recordings add up."""
+    mine, hits = f"if common_pid == {os.getpid()}", []
+    for name in ("one", "two"):
+        record(test, "--hist", f"{CALLS}:keys=id.log2 {mine}", "--hist", f"{CALLS}:keys=id {mine}", "-o", f"{name}.traced",
+               during=calls)
+        done = test.run("report", "hist", f"{name}.traced", "--json")
+        check(done.status == 0, f"{done}")
+        (test.dir / f"{name}.json").write_text(done.out)
+        hits.append([{tuple(v for k, v in r.items() if k.startswith("id")): r["hitcount"] for r in t["rows"]}
+                     for t in json.loads(done.out)["reports"]])
+    done = test.run("report", "--merge", "one.json", "two.json", "--json")
+    check(done.status == 0, f"{done}")
+    tables = json.loads(done.out)["reports"]
+    check(len(tables) == 2, f"{tables}")
+    for i, table in enumerate(tables):
+        rows = {tuple(v for k, v in r.items() if k.startswith("id")): r["hitcount"] for r in whole(table)}
+        wanted = {k: hits[0][i].get(k, 0) + hits[1][i].get(k, 0) for k in hits[0][i] | hits[1][i]}
+        check(rows == wanted, f"{rows}\n{wanted}")
+    check(rows[(110,)] == 1000 and rows[(111,)] == 400, f"{rows}")
+
+
 def a_flight_recorder(test):
     done = test.run("start", "--ring", "-e", "sched:sched_switch", "--hist", "sched_switch:keys=next_pid",
                     "--name", "r")
@@ -167,11 +335,14 @@ def a_flight_recorder(test):
 
 
 def watched(test):
-    done = test.run("hist", "sched_switch", "--key", "next_comm", "--watch", "--batch", "-t", "12s", timeout=180)
-    tables = done.out.split("hist sched:sched_switch by next_comm\n")[1:]
-    check(done.status == 0 and len(tables) >= 3, f"{done}")
-    sums = [sum(int(n.replace(",", "")) for n in re.findall(r"^.{2,60}?  +([\d,]+)  +#*$", t, re.M)) for t in tables]
-    check(sums == sorted(sums) and sums[-1] > sums[0], f"{sums}")
+    for name, arguments in (("sched:sched_switch by next_comm", ["sched_switch", "--key", "next_comm"]),
+                            ("synthetic:sql1 by comm", ["--key", "comm", "--sql", WAKEUP.format("end.next_comm AS comm, ")])):
+        done = test.run("hist", *arguments, "--watch", "--batch", "-t", "12s", timeout=180)
+        tables = done.out.split(f"hist {name}\n")[1:]
+        check(done.status == 0 and len(tables) >= 3, f"{done}")
+        sums = [sum(int(n.replace(",", "")) for n in re.findall(r"^.{2,60}?  +([\d,]+)  +#*$", t, re.M)) for t in tables]
+        check(sums == sorted(sums) and sums[-1] > sums[0], f"{name}: {sums}")
+    synthetic_is_gone()
 
 
 def killed(test):
@@ -233,6 +404,13 @@ def members(test):
     done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-t", "2s", "-o", "mine.traced", wrap=member(),
                     timeout=120)
     check(done.status == 0 and b"ffffffff" not in (test.dir / "mine.traced").read_bytes(), f"{done}")
+    done = test.run("hist", "--sql", WAKEUP.format(""), "--buckets", "log2", "-t", "3s", "-o", "sql.traced", wrap=member(),
+                    timeout=120)
+    check(done.status == 0 and "hist synthetic:wakeup" not in done.out and "hist synthetic:sql1 by lat" in done.out,
+          f"{done}")
+    # A mark has an address of the kernel.
+    check(not chunks_of(test, "sql.traced", CHUNK_SUBBUFS), "the recording has parts of the ring")
+    synthetic_is_gone()
     done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-e", "sched", "-t", "2s", "-o", "both.traced",
                     wrap=member(), timeout=120)
     check(done.status == 1 and "kernel addresses" in done.err, f"{done}")
@@ -250,6 +428,13 @@ def main():
     test.case("a flight recorder", a_flight_recorder, daemon=True)
     test.case("watched", watched)
     test.case("killed", killed, daemon=True)
+    test.case("of two events", of_two_events)
+    test.case("of two events, with a daemon", of_two_events, daemon=True)
+    test.case("of two events and the events", of_two_events_and_the_events, daemon=True)
+    test.case("as sqlhist", as_sqlhist, daemon=True)
+    test.case("killed while it counts", killed_while_it_counts, daemon=True)
+    test.case("an idle one is not read", an_idle_one_is_not_read, daemon=True)
+    test.case("merged", merged, daemon=True)
     test.case("refusals", refusals, daemon=True)
     test.case("members", members, daemon=True)
     test.end()

@@ -6,6 +6,7 @@ that they are gone afterwards."""
 import os
 import pathlib
 import re
+import subprocess
 import time
 
 from common import (INSTANCES, TRACEFS, append, check, extracted, is_recording, of_a_guest, put_back, record,
@@ -137,6 +138,13 @@ def places(test):
                                          r"size_t count, loff_t \*pos\)$", done.out, re.M), done)
     check(re.search(r"^tracepoint +sched_switch\(bool preempt, struct task_struct \*prev, struct task_struct \*next",
                     done.out, re.M), done)
+    subprocess.run(["insmod", "/later/dummy.ko"], check=True)
+    try:
+        done = test.run("events", "--probe", "dummy_xmit")
+        check(done.status == 0 and re.search(r"^function +netdev_tx_t dummy_xmit\(struct sk_buff \*skb, "
+                                             r"struct net_device \*dev\) \[dummy\]$", done.out, re.M), done)
+    finally:
+        subprocess.run(["rmmod", "dummy"], check=True)
     done = test.run("events", "--probe", "vfs_raed")
     check(done.status == 1 and "vfs_read" in done.err, done)
 

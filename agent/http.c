@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/http.h"
+
+#include <curl/curl.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/io.h"
+
+#define CONNECT_S 30L
+/* For a request without a body. */
+#define ANSWER_S 60L
+/* A transfer slower than that ends. */
+#define SLOW_BYTES_A_S 64L
+#define SLOW_S 60L
+
+struct http {
+	CURL *curl;
+	const struct policy *policy;
+	char message[CURL_ERROR_SIZE];
+	/* The request in progress: */
+	struct http_reply *reply;
+	struct buf *body; /* NULL: no body is wanted */
+	size_t body_max;
+	int fd;
+	uint64_t at, size;
+};
+
+int http_new(struct http **ret, const struct policy *policy, struct error *err)
+{
+	struct http *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return error_errno(err, -ENOMEM, "HTTPS");
+	h->policy = policy;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(h->curl = curl_easy_init())) {
+		free(h);
+		return error_set(err, -ENOMEM, "libcurl does not start");
+	}
+	*ret = h;
+	return 0;
+}
+
+struct http *http_free(struct http *h)
+{
+	if (!h)
+		return NULL;
+	curl_easy_cleanup(h->curl);
+	curl_global_cleanup();
+	free(h);
+	return NULL;
+}
+
+static size_t http_take_body(char *data, size_t size, size_t count, void *userdata)
+{
+	struct http *h = userdata;
+
+	size *= count;
+	if (!h->body)
+		return size;
+	if (size > h->body_max - h->body->len)
+		return 0;
+	buf_append(h->body, data, size);
+	return h->body->failed ? 0 : size;
+}
+
+static size_t http_give_body(char *data, size_t size, size_t count, void *userdata)
+{
+	struct http *h = userdata;
+	uint64_t want = MIN((uint64_t)size * count, h->size - h->at);
+	ssize_t n = pread_full(h->fd, data, (size_t)want, (off_t)h->at);
+
+	/* A shorter file would leave the store waiting. */
+	if (n < 0 || (uint64_t)n < want)
+		return CURL_READFUNC_ABORT;
+	h->at += (uint64_t)n;
+	return (size_t)n;
+}
+
+/* Keeps an ETag that can go into a header again. */
+static size_t http_take_header(char *line, size_t size, size_t count, void *userdata)
+{
+	static const char name[] = "etag:";
+	struct http_reply *reply = ((struct http *)userdata)->reply;
+	size_t len = size * count, at = sizeof(name) - 1, end = len;
+
+	if (len <= at || strncasecmp(line, name, at) != 0)
+		return len;
+	reply->etag[0] = '\0';
+	while (at < end && line[at] == ' ')
+		at++;
+	while (end > at && strchr("\r\n ", line[end - 1]))
+		end--;
+	if (end - at >= sizeof(reply->etag))
+		return len;
+	for (size_t i = at; i < end; i++)
+		if (line[i] < ' ' || line[i] > '~')
+			return len;
+	memcpy(reply->etag, line + at, end - at);
+	reply->etag[end - at] = '\0';
+	return len;
+}
+
+static int http_is_stopped(void *userdata _unused_, curl_off_t dltotal _unused_,
+			   curl_off_t dlnow _unused_, curl_off_t ultotal _unused_,
+			   curl_off_t ulnow _unused_)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
+}
+
+/* A child shall not have our connections. */
+static int http_take_socket(void *userdata _unused_, curl_socket_t fd,
+			    curlsocktype purpose _unused_)
+{
+	return fcntl(fd, F_SETFD, FD_CLOEXEC) < 0 ? CURL_SOCKOPT_ERROR : CURL_SOCKOPT_OK;
+}
+
+static CURLcode http_set_up(struct http *h, const char *url)
+{
+	CURL *c = h->curl;
+	CURLcode r = CURLE_OK;
+
+	/* Open connections stay. */
+	curl_easy_reset(c);
+#define SET(option, value) (r = r == CURLE_OK ? curl_easy_setopt(c, option, value) : r)
+	SET(CURLOPT_PROTOCOLS_STR, "https");
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_SSL_VERIFYPEER, 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, 2L);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	if (h->policy->ca) {
+		SET(CURLOPT_CAINFO, h->policy->ca);
+		SET(CURLOPT_CAPATH, NULL);
+	}
+	if (h->policy->certificate) {
+		SET(CURLOPT_SSLCERT, h->policy->certificate);
+		SET(CURLOPT_SSLKEY, h->policy->key);
+	}
+	SET(CURLOPT_URL, url);
+	SET(CURLOPT_USERAGENT, "traced-agent/" TRACED_VERSION);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+	SET(CURLOPT_CONNECTTIMEOUT, CONNECT_S);
+	SET(CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES_A_S);
+	SET(CURLOPT_LOW_SPEED_TIME, SLOW_S);
+	SET(CURLOPT_ERRORBUFFER, h->message);
+	SET(CURLOPT_WRITEFUNCTION, http_take_body);
+	SET(CURLOPT_WRITEDATA, h);
+	SET(CURLOPT_HEADERFUNCTION, http_take_header);
+	SET(CURLOPT_HEADERDATA, h);
+	SET(CURLOPT_SOCKOPTFUNCTION, http_take_socket);
+	SET(CURLOPT_XFERINFOFUNCTION, http_is_stopped);
+	SET(CURLOPT_NOPROGRESS, 0L);
+#undef SET
+	return r;
+}
+
+static int http_failed(const struct http *h, const char *url, CURLcode code, struct error *err)
+{
+	return error_set(err, -EIO, "%s: %s", url,
+			 h->message[0] ? h->message : curl_easy_strerror(code));
+}
+
+static int http_perform(struct http *h, const char *url, CURLcode set_up, struct http_reply *ret,
+			struct error *err)
+{
+	curl_off_t length = -1, retry_after = 0;
+	CURLcode r = set_up;
+
+	*ret = (struct http_reply){ 0 };
+	h->reply = ret;
+	h->message[0] = '\0';
+	if (r == CURLE_OK)
+		r = curl_easy_perform(h->curl);
+	h->reply = NULL;
+	h->body = NULL;
+	if (r != CURLE_OK)
+		return http_failed(h, url, r, err);
+	curl_easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &ret->status);
+	curl_easy_getinfo(h->curl, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+	curl_easy_getinfo(h->curl, CURLINFO_RETRY_AFTER, &retry_after);
+	ret->length = length < 0 ? UINT64_MAX : (uint64_t)length;
+	ret->retry_after_s = retry_after > 0 ? (uint64_t)retry_after : 0;
+	return 0;
+}
+
+int http_get(struct http *h, const char *url, const char *etag, struct buf *body, size_t max,
+	     struct http_reply *ret, struct error *err)
+{
+	char header[HTTP_ETAG_MAX + 32];
+	struct curl_slist *headers = NULL;
+	CURLcode set_up = http_set_up(h, url);
+	int r;
+
+	h->body = body;
+	h->body_max = max;
+	if (*etag) {
+		snprintf(header, sizeof(header), "If-None-Match: %s", etag);
+		headers = curl_slist_append(NULL, header);
+	}
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, headers);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_TIMEOUT, ANSWER_S);
+	r = http_perform(h, url, set_up, ret, err);
+	curl_slist_free_all(headers);
+	return r;
+}
+
+int http_head(struct http *h, const char *url, struct http_reply *ret, struct error *err)
+{
+	CURLcode set_up = http_set_up(h, url);
+
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_NOBODY, 1L);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_TIMEOUT, ANSWER_S);
+	return http_perform(h, url, set_up, ret, err);
+}
+
+int http_put(struct http *h, const char *url, int fd, uint64_t size, struct http_reply *ret,
+	     struct error *err)
+{
+	CURLcode set_up = http_set_up(h, url);
+
+	h->fd = fd;
+	h->at = 0;
+	h->size = size;
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_UPLOAD, 1L);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_INFILESIZE_LARGE, (curl_off_t)size);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_READFUNCTION, http_give_body);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_READDATA, h);
+	return http_perform(h, url, set_up, ret, err);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Requests over HTTPS, by libcurl: no redirects, no other protocol, no answer beyond its limit. A
+ * request ends early when SIGTERM or SIGINT is pending, which the caller has blocked.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/policy.h"
+#include "base/buf.h"
+#include "base/error.h"
+
+#define HTTP_ETAG_MAX 128
+
+struct http;
+
+struct http_reply {
+	long status;
+	uint64_t length;	  /* Content-Length; UINT64_MAX: not known */
+	uint64_t retry_after_s;	  /* 0: none */
+	char etag[HTTP_ETAG_MAX]; /* empty: none, or too long */
+};
+
+/* policy: borrowed. */
+int http_new(struct http **ret, const struct policy *policy, struct error *err);
+struct http *http_free(struct http *http);
+
+/*
+ * Return 0 if there was an answer, whatever its status; or -EIO: there was none, or a hostile one.
+ * etag: of the answer before, or empty. max: bytes of the body.
+ */
+int http_get(struct http *http, const char *url, const char *etag, struct buf *body, size_t max,
+	     struct http_reply *ret, struct error *err);
+int http_head(struct http *http, const char *url, struct http_reply *ret, struct error *err);
+/* Sends size bytes of fd from its beginning. */
+int http_put(struct http *http, const char *url, int fd, uint64_t size, struct http_reply *ret,
+	     struct error *err);

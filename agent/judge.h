@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Decides whether this board follows an order. It reads neither clocks nor files. */
+#pragma once
+
+#include "agent/order.h"
+#include "agent/policy.h"
+#include "agent/state.h"
+#include "agent/verdict.h"
+
+/*
+ * now: seconds since 1970. err gets the details of a refusal, with words that order_parse() has
+ * checked.
+ */
+enum verdict judge_order(const struct order *order, const struct policy *policy,
+			 const struct state *state, const unsigned char digest[DIGEST_SIZE],
+			 uint64_t now, struct error *err);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/keys.h"
+
+#include <string.h>
+
+#include "agent/word.h"
+#include "base/parse.h"
+#include "settings/ini_reader.h"
+#include "settings/string_list.h"
+
+/* The longest list of words. */
+#define WORDS_MAX 32
+
+struct keys {
+	struct ini_reader reader;
+	const struct setting *settings;
+	size_t count;
+	void *object;
+	uint64_t seen; /* a bit for each key */
+};
+
+static bool keys_is_list(const struct setting *key)
+{
+	return key->set == keys_set_names || key->set == keys_set_events ||
+	       key->set == keys_set_labels;
+}
+
+static int keys_take(struct ini_reader *reader, const char *section, const char *name,
+		     const char *value)
+{
+	struct keys *k = container_of(reader, struct keys, reader);
+	const struct setting *key = setting_find(k->settings, k->count, section, name);
+	uint64_t bit = key ? UINT64_C(1) << (key - k->settings) : 0;
+
+	if (!key)
+		return error_set(reader->err, -EINVAL, "there is no such key in [%s]", section);
+	if ((k->seen & bit) && !(reader->is_continued && keys_is_list(key)))
+		return error_set(reader->err, -EINVAL, "the key is assigned twice");
+	k->seen |= bit;
+	return key->set((char *)k->object + key->offset, value, reader->err);
+}
+
+int keys_read(FILE *file, const char *path, const struct setting *settings, size_t count,
+	      void *object, struct error *err)
+{
+	struct keys k = { .reader = { .file = file, .path = path, .take = keys_take, .err = err },
+			  .settings = settings,
+			  .count = count,
+			  .object = object };
+
+	return ini_read(&k.reader);
+}
+
+static int keys_set_list(struct string_list *list, const char *value,
+			 bool (*is_valid)(const char *word), const char *what, struct error *err)
+{
+	size_t i = list->count;
+	int r = string_list_add_words(list, value);
+
+	if (r < 0)
+		return error_errno(err, r, "%s", what);
+	if (list->count > WORDS_MAX)
+		return error_set(err, -EINVAL, "there are more than %d words", WORDS_MAX);
+	for (; i < list->count; i++)
+		if (!is_valid(list->items[i]))
+			return error_set(err, -EINVAL, "a word is not %s", what);
+	return 0;
+}
+
+int keys_set_name(void *field, const char *value, struct error *err)
+{
+	char *copy;
+
+	if (!word_is_name(value))
+		return error_set(err, -EINVAL, "the value is not a name");
+	copy = strdup(value);
+	if (!copy)
+		return error_errno(err, -ENOMEM, "the name");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
+int keys_set_names(void *field, const char *value, struct error *err)
+{
+	return keys_set_list(field, value, word_is_name, "a name", err);
+}
+
+int keys_set_events(void *field, const char *value, struct error *err)
+{
+	return keys_set_list(field, value, word_is_event, "SYSTEM:EVENT", err);
+}
+
+int keys_set_labels(void *field, const char *value, struct error *err)
+{
+	return keys_set_list(field, value, word_is_label, "NAME=VALUE", err);
+}
+
+int keys_set_duration(void *field, const char *value, struct error *err)
+{
+	return parse_duration(value, field, err);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/order.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/keys.h"
+#include "agent/word.h"
+
+/* The message's name in errors. */
+#define ORDER_PATH "order"
+#define SHARE_DECIMALS 6
+
+static int order_set_serial(void *field, const char *value, struct error *err)
+{
+	char *end;
+
+	errno = 0;
+	*(uint64_t *)field = strtoull(value, &end, 10);
+	if (errno || *end || value[0] < '1' || value[0] > '9')
+		return error_set(err, -EINVAL, "the value is not a number above 0");
+	return 0;
+}
+
+/* Only "2026-11-28T15:04:05Z": no zone but UTC, and no date that timegm() would have to mend. */
+static int order_set_time(void *field, const char *value, struct error *err)
+{
+	struct tm tm = { 0 }, again;
+	const char *end = strptime(value, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	char text[32];
+	time_t t;
+
+	if (!end || *end)
+		return error_set(err, -EINVAL, "the value is not a time like 2026-11-28T15:04:05Z");
+	t = timegm(&tm);
+	if (t <= 0 || !gmtime_r(&t, &again) ||
+	    !strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &again) || strcmp(text, value) != 0)
+		return error_set(err, -EINVAL, "there is no such time");
+	*(uint64_t *)field = (uint64_t)t;
+	return 0;
+}
+
+/* "1", "0.25", "100": per cent, exact. */
+static int order_set_share(void *field, const char *value, struct error *err)
+{
+	uint64_t share = 0;
+	int decimals = -1;
+
+	if (strlen(value) > 3 + 1 + SHARE_DECIMALS)
+		return error_set(err, -EINVAL, "the value is too long");
+	for (const char *p = value; *p; p++) {
+		if (*p == '.' && decimals < 0 && p > value && p[1]) {
+			decimals = 0;
+			continue;
+		}
+		if (*p < '0' || *p > '9')
+			return error_set(err, -EINVAL, "the value is not a share in per cent");
+		share = share * 10 + (uint64_t)(*p - '0');
+		decimals += decimals >= 0;
+	}
+	for (int i = decimals < 0 ? 0 : decimals; i < SHARE_DECIMALS; i++)
+		share *= 10;
+	if (!share || share > ORDER_SHARE_ALL || decimals > SHARE_DECIMALS)
+		return error_set(err, -EINVAL, "a share is above 0 and at most 100 per cent");
+	*(uint64_t *)field = share;
+	return 0;
+}
+
+static int order_set_text(void *field, const char *value, struct error *err)
+{
+	char *copy;
+
+	if (!*value || !word_is_printable(value))
+		return error_set(err, -EINVAL, "the value is empty or too long");
+	copy = strdup(value);
+	if (!copy)
+		return error_errno(err, -ENOMEM, "the value");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
+static const struct setting settings[] = {
+	{ "order", "serial", offsetof(struct order, serial), order_set_serial },
+	{ "order", "fleet", offsetof(struct order, fleet), keys_set_name },
+	{ "order", "group", offsetof(struct order, group), keys_set_name },
+	{ "order", "not_before", offsetof(struct order, not_before), order_set_time },
+	{ "order", "expires", offsetof(struct order, expires), order_set_time },
+	{ "order", "share", offsetof(struct order, share), order_set_share },
+	{ "order", "salt", offsetof(struct order, salt), keys_set_name },
+	{ "order", "labels", offsetof(struct order, labels), keys_set_labels },
+	{ "order", "window", offsetof(struct order, window_ns), keys_set_duration },
+	{ "order", "duration", offsetof(struct order, duration_ns), keys_set_duration },
+	{ "order", "profile", offsetof(struct order, profile), keys_set_name },
+	{ "order", "events", offsetof(struct order, events), keys_set_events },
+	{ "order", "filter", offsetof(struct order, filter), order_set_text },
+	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
+	{ "order", "capture", offsetof(struct order, capture), setting_switch },
+};
+
+static int order_check_bytes(const char *text, size_t len, struct error *err)
+{
+	if (!len || len > ORDER_MAX)
+		return error_set(err, -EINVAL, "an order has 1 to %d bytes", ORDER_MAX);
+	for (size_t i = 0; i < len; i++)
+		if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n' && text[i] != '\t')
+			return error_set(err, -EINVAL, "byte %zu is not text in ASCII", i);
+	return 0;
+}
+
+static int order_check(const struct order *o, struct error *err)
+{
+	const char *missing = !o->serial	? "serial"
+			      : !o->fleet	? "fleet"
+			      : !o->expires	? "expires"
+			      : !o->duration_ns ? "duration"
+						: NULL;
+
+	if (missing)
+		return error_set(err, -EINVAL, "the key %s is missing", missing);
+	if (!o->reports.count && !o->capture)
+		return error_set(err, -EINVAL, "neither reports nor a capture is wanted");
+	if (o->profile && o->events.count)
+		return error_set(err, -EINVAL, "there are a profile and events");
+	if (!o->profile && !o->events.count && !o->reports.count)
+		return error_set(err, -EINVAL, "there are no events");
+	if (o->filter && o->events.count != 1)
+		return error_set(err, -EINVAL, "a filter needs exactly one event");
+	return 0;
+}
+
+int order_parse(struct order *ret, const char *text, size_t len, struct error *err)
+{
+	_cleanup_order_ struct order o = { .share = ORDER_SHARE_ALL };
+	_cleanup_fclose_ FILE *file = NULL;
+	int r = order_check_bytes(text, len, err);
+
+	if (r < 0)
+		return r;
+	file = fmemopen((void *)(uintptr_t)text, len, "r");
+	if (!file)
+		return error_errno(err, -errno, ORDER_PATH);
+	r = keys_read(file, ORDER_PATH, settings, ARRAY_SIZE(settings), &o, err);
+	if (r >= 0)
+		r = order_check(&o, err);
+	if (r < 0)
+		return r;
+	*ret = o;
+	o = (struct order){ 0 };
+	return 0;
+}
+
+void order_deinit(struct order *o)
+{
+	free(o->fleet);
+	free(o->group);
+	free(o->salt);
+	free(o->profile);
+	free(o->filter);
+	string_list_deinit(&o->labels);
+	string_list_deinit(&o->events);
+	string_list_deinit(&o->reports);
+	*o = (struct order){ 0 };
+}

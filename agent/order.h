@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An order, as its author wrote it: a section [order] of an INI file. All words in it are checked
+ * for their characters, but not whether this board may follow it: judge.h.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "settings/string_list.h"
+
+/* The largest file with an order, its signature included. */
+#define ORDER_MAX (16 << 10)
+/* share of an order for all boards: 100 per cent, in millionths of a per cent. */
+#define ORDER_SHARE_ALL UINT64_C(100000000)
+
+struct order {
+	uint64_t serial; /* above 0 */
+	char *fleet;
+	char *group;		    /* NULL: all groups */
+	uint64_t not_before;	    /* seconds since 1970; 0: none */
+	uint64_t expires;	    /* seconds since 1970 */
+	uint64_t share;		    /* millionths of a per cent */
+	char *salt;		    /* NULL: the serial */
+	struct string_list labels;  /* NAME=GLOB; all must match */
+	uint64_t window_ns;	    /* the start is delayed at random within it */
+	uint64_t duration_ns;	    /* of the recording */
+	char *profile;		    /* or NULL */
+	struct string_list events;  /* SYSTEM:EVENT; empty if there is a profile */
+	char *filter;		    /* of the one event; or NULL */
+	struct string_list reports; /* names */
+	bool capture;		    /* the recording itself is wanted, too */
+};
+
+/*
+ * Parses a message whose signature is good. -EINVAL: err says what is wrong, and shows none of its
+ * bytes that are not printable.
+ */
+int order_parse(struct order *ret, const char *text, size_t len, struct error *err);
+void order_deinit(struct order *order);
+#define _cleanup_order_ _cleanup_(order_deinit)

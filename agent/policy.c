@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/policy.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "agent/keys.h"
+#include "agent/trusted.h"
+#include "agent/word.h"
+#include "base/buf.h"
+#include "base/io.h"
+
+#define SECOND NSEC_PER_SEC
+#define DAY (86400 * SECOND)
+#define INTERVAL_MIN (100 * NSEC_PER_MSEC)
+
+/*
+ * https:// alone, and no user, query or fragment: names are appended to a URL, and it is shown in
+ * messages.
+ */
+static int policy_set_url(void *field, const char *value, struct error *err)
+{
+	static const char scheme[] = "https://";
+	char *copy;
+
+	if (strncmp(value, scheme, sizeof(scheme) - 1) != 0 || !value[sizeof(scheme) - 1] ||
+	    !word_is_printable(value) || strpbrk(value, "@?# \\\"<>"))
+		return error_set(err, -EINVAL,
+				 "the value is not a URL https://HOST/PATH without user or query");
+	copy = strdup(value);
+	if (!copy)
+		return error_errno(err, -ENOMEM, "the URL");
+	free(*(char **)field);
+	*(char **)field = copy;
+	return 0;
+}
+
+static const struct setting settings[] = {
+	{ "board", "id", offsetof(struct policy, id), keys_set_name },
+	{ "board", "fleet", offsetof(struct policy, fleet), keys_set_name },
+	{ "board", "groups", offsetof(struct policy, groups), keys_set_names },
+	{ "board", "labels", offsetof(struct policy, labels), keys_set_labels },
+	{ "orders", "url", offsetof(struct policy, orders_url), policy_set_url },
+	{ "orders", "keys", offsetof(struct policy, keys), setting_path },
+	{ "orders", "interval", offsetof(struct policy, interval_ns), keys_set_duration },
+	{ "orders", "validity_max", offsetof(struct policy, validity_ns), keys_set_duration },
+	{ "results", "url", offsetof(struct policy, results_url), policy_set_url },
+	{ "results", "spool_max", offsetof(struct policy, spool_max), setting_size },
+	{ "tls", "ca", offsetof(struct policy, ca), setting_path },
+	{ "tls", "certificate", offsetof(struct policy, certificate), setting_path },
+	{ "tls", "key", offsetof(struct policy, key), setting_path },
+	{ "limits", "duration_max", offsetof(struct policy, duration_ns), keys_set_duration },
+	{ "limits", "window_max", offsetof(struct policy, window_ns), keys_set_duration },
+	{ "limits", "events", offsetof(struct policy, events), keys_set_events },
+	{ "limits", "profiles", offsetof(struct policy, profiles), keys_set_names },
+	{ "limits", "reports", offsetof(struct policy, reports), keys_set_names },
+	{ "limits", "captures", offsetof(struct policy, captures), setting_switch },
+	{ "limits", "result_max", offsetof(struct policy, result_max), setting_size },
+	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },
+	{ "limits", "uploads_a_day", offsetof(struct policy, uploads_a_day), setting_count },
+	{ "limits", "bytes_a_day", offsetof(struct policy, bytes_a_day), setting_size },
+	{ "agent", "state_dir", offsetof(struct policy, state_dir), setting_path },
+	{ "agent", "metrics", offsetof(struct policy, metrics), setting_path },
+	{ "agent", "socket", offsetof(struct policy, socket), setting_path },
+	{ "agent", "tracectl", offsetof(struct policy, tracectl), setting_path },
+};
+
+static int policy_init(struct policy *p)
+{
+	*p = (struct policy){
+		.keys = strdup(TRACED_SYSCONFDIR "/traced/agent-keys"),
+		.interval_ns = 300 * SECOND,
+		.validity_ns = 31 * DAY,
+		.spool_max = UINT64_C(64) << 20,
+		.duration_ns = 60 * SECOND,
+		.window_ns = 3600 * SECOND,
+		.result_max = UINT64_C(16) << 20,
+		.orders_a_day = 24,
+		.uploads_a_day = 100,
+		.bytes_a_day = UINT64_C(64) << 20,
+		.state_dir = strdup(AGENT_STATE_DIR),
+		.tracectl = strdup(TRACECTL_PATH),
+	};
+	return p->keys && p->state_dir && p->tracectl ? 0 : -ENOMEM;
+}
+
+static int policy_check(const struct policy *p, const char *path, struct error *err)
+{
+	const char *missing = !p->id		? "id in [board]"
+			      : !p->fleet	? "fleet in [board]"
+			      : !p->orders_url	? "url in [orders]"
+			      : !p->results_url ? "url in [results]"
+						: NULL;
+
+	if (missing)
+		return error_set(err, -EINVAL, "%s: the key %s is missing", path, missing);
+	if (!p->certificate != !p->key)
+		return error_set(err, -EINVAL, "%s: [tls] has a certificate or a key alone", path);
+	if (p->interval_ns < INTERVAL_MIN)
+		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
+	/* It would wait forever. */
+	if (p->result_max > p->bytes_a_day || p->result_max > p->spool_max)
+		return error_set(err, -EINVAL, "%s: result_max exceeds bytes_a_day or spool_max",
+				 path);
+	return 0;
+}
+
+/* The first label of a name counts: an administrator's own comes before ours. */
+static int policy_add_labels(struct policy *p, struct error *err)
+{
+	_cleanup_buf_ struct buf words = BUF_INIT;
+	struct utsname name;
+	int r;
+
+	if (uname(&name) < 0)
+		return error_errno(err, -errno, "uname");
+	buf_printf(&words, "kernel=%s arch=%s", name.release, name.machine);
+	r = buf_string(&words) ? string_list_add_words(&p->labels, words.data) : -ENOMEM;
+	return r < 0 ? error_errno(err, r, "labels") : 0;
+}
+
+int policy_load(struct policy *ret, const char *path, uid_t owner, struct error *err)
+{
+	_cleanup_policy_ struct policy p = { 0 };
+	_cleanup_fclose_ FILE *file = NULL;
+	int r = policy_init(&p);
+
+	if (r < 0)
+		return error_errno(err, r, "%s", path);
+	r = trusted_open(AT_FDCWD, path, owner, &file, err);
+	if (r >= 0)
+		r = keys_read(file, path, settings, ARRAY_SIZE(settings), &p, err);
+	if (r >= 0)
+		r = policy_check(&p, path, err);
+	if (r >= 0)
+		r = policy_add_labels(&p, err);
+	if (r < 0)
+		return r;
+	*ret = p;
+	p = (struct policy){ 0 };
+	return 0;
+}
+
+void policy_deinit(struct policy *p)
+{
+	free(p->id);
+	free(p->fleet);
+	string_list_deinit(&p->groups);
+	string_list_deinit(&p->labels);
+	free(p->orders_url);
+	free(p->keys);
+	free(p->results_url);
+	free(p->ca);
+	free(p->certificate);
+	free(p->key);
+	string_list_deinit(&p->events);
+	string_list_deinit(&p->profiles);
+	string_list_deinit(&p->reports);
+	free(p->state_dir);
+	free(p->metrics);
+	free(p->socket);
+	free(p->tracectl);
+	*p = (struct policy){ 0 };
+}

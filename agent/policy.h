@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* agent.conf: where orders and results go, and the bounds that no order can widen. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "settings/string_list.h"
+
+#define POLICY_FILE TRACED_SYSCONFDIR "/traced/agent.conf"
+
+struct policy {
+	/* [board] */
+	char *id, *fleet;
+	struct string_list groups;
+	struct string_list labels; /* NAME=VALUE; kernel and arch are added */
+	/* [orders] */
+	char *orders_url;
+	char *keys;	      /* folder of public keys */
+	uint64_t interval_ns; /* between polls */
+	uint64_t validity_ns; /* how far expires may lie ahead */
+	/* [results] */
+	char *results_url;
+	uint64_t spool_max; /* bytes of results that wait */
+	/* [tls] */
+	char *ca, *certificate, *key; /* files; NULL: the system's authorities; no certificate */
+	/* [limits] */
+	uint64_t duration_ns, window_ns;
+	struct string_list events; /* SYSTEM:EVENT globs; empty: none */
+	struct string_list profiles, reports;
+	bool captures;	     /* whole recordings may leave the board */
+	uint64_t result_max; /* bytes of one file */
+	unsigned orders_a_day, uploads_a_day;
+	uint64_t bytes_a_day; /* sent */
+	/* [agent] */
+	char *state_dir, *metrics, *socket, *tracectl;
+};
+
+/*
+ * Reads the file. -EPERM: others than owner can change it. Unlike traced.conf it has no drop-ins,
+ * and an unknown key is an error.
+ */
+int policy_load(struct policy *ret, const char *path, uid_t owner, struct error *err);
+void policy_deinit(struct policy *policy);
+#define _cleanup_policy_ _cleanup_(policy_deinit)

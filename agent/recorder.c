@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/recorder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/io.h"
+
+#define FOLDER "recording"
+#define REPORTS "reports.json"
+#define CAPTURE "capture.traced"
+/* For setup, export and reports. */
+#define GRACE_NS (600 * NSEC_PER_SEC)
+#define URGE_NS (10 * NSEC_PER_SEC)
+
+static void recorder_empty(const struct recorder *r)
+{
+	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		close_fd(fd);
+		return;
+	}
+	while ((e = readdir(dir)))
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			unlinkat(r->dirfd, e->d_name, 0);
+	closedir(dir);
+}
+
+int recorder_open(struct recorder *r, int state_fd, struct error *err)
+{
+	if (mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, FOLDER);
+	r->dirfd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (r->dirfd < 0)
+		return error_errno(err, -errno, FOLDER);
+	recorder_empty(r);
+	return 0;
+}
+
+void recorder_close(struct recorder *r)
+{
+	r->dirfd = close_fd(r->dirfd);
+}
+
+static int recorder_join(const struct string_list *words, char **ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	for (size_t i = 0; i < words->count; i++)
+		buf_printf(&text, "%s%s", i ? "," : "", words->items[i]);
+	if (!buf_string(&text))
+		return -ENOMEM;
+	*ret = TAKE_PTR(text.data);
+	return 0;
+}
+
+int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
+			    const struct policy *policy, struct error *err)
+{
+	size_t n = 0;
+	int r;
+
+	*a = (struct recorder_arguments){ 0 };
+	snprintf(a->duration, sizeof(a->duration), "%" PRIu64 "ns", o->duration_ns);
+	a->argv[n++] = policy->tracectl;
+	if (policy->socket) {
+		a->argv[n++] = "--socket";
+		a->argv[n++] = policy->socket;
+	}
+	a->argv[n++] = "record";
+	a->argv[n++] = "--quiet";
+	a->argv[n++] = "-t";
+	a->argv[n++] = a->duration;
+	if (o->profile) {
+		a->argv[n++] = "--profile";
+		a->argv[n++] = o->profile;
+	}
+	for (size_t i = 0; i < o->events.count; i++) {
+		a->argv[n++] = "-e";
+		a->argv[n++] = o->events.items[i];
+	}
+	if (o->filter) {
+		a->argv[n++] = "-f";
+		a->argv[n++] = o->filter;
+	}
+	if (o->reports.count) {
+		r = recorder_join(&o->reports, &a->reports);
+		if (r < 0)
+			return error_errno(err, r, "the reports");
+		a->argv[n++] = "--report";
+		a->argv[n++] = a->reports;
+		a->argv[n++] = "--json";
+	}
+	if (o->capture) {
+		a->argv[n++] = "-o";
+		a->argv[n++] = CAPTURE;
+	}
+	return 0;
+}
+
+void recorder_arguments_deinit(struct recorder_arguments *a)
+{
+	free(a->reports);
+	a->reports = NULL;
+}
+
+/* The child, between fork and exec: nothing that takes a lock. */
+_Noreturn static void recorder_exec(const struct recorder *r, const char *const *argv,
+				    const char *const *environment, int null_fd, int out_fd,
+				    uint64_t size_max, pid_t parent)
+{
+	/* This bounds the reports. A capture is written by the daemon's exporter, within spool_max.
+	 */
+	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
+	sigset_t none;
+
+	sigemptyset(&none);
+	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent || fchdir(r->dirfd) < 0 ||
+	    setrlimit(RLIMIT_FSIZE, &size) < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
+	    dup2(out_fd, STDOUT_FILENO) < 0)
+		_exit(127);
+	signal(SIGPIPE, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
+	_exit(127);
+}
+
+int recorder_start(struct recorder *r, const struct order *o, const struct policy *policy,
+		   struct error *err)
+{
+	_cleanup_(recorder_arguments_deinit) struct recorder_arguments arguments = { 0 };
+	_cleanup_close_ int null_fd = -EBADF, out_fd = -EBADF;
+	_cleanup_free_ char *temp = NULL;
+	pid_t parent = getpid();
+	const char *environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL, NULL };
+	int e;
+
+	recorder_empty(r);
+	e = recorder_arguments_init(&arguments, o, policy, err);
+	if (e < 0)
+		return e;
+	if (asprintf(&temp, "TMPDIR=%s/" FOLDER, policy->state_dir) < 0)
+		return error_errno(err, -ENOMEM, FOLDER);
+	environment[2] = temp;
+	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	out_fd = openat(r->dirfd, REPORTS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	if (null_fd < 0 || out_fd < 0)
+		return error_errno(err, -errno, REPORTS);
+	r->pid = fork();
+	if (r->pid < 0) {
+		r->pid = 0;
+		return error_errno(err, -errno, "fork");
+	}
+	if (!r->pid)
+		recorder_exec(r, arguments.argv, environment, null_fd, out_fd, policy->result_max,
+			      parent);
+	r->urges = 0;
+	r->deadline_ns = now_ns(CLOCK_BOOTTIME) + o->duration_ns + GRACE_NS;
+	return 0;
+}
+
+bool recorder_reap(struct recorder *r, int *ret_status)
+{
+	if (!r->pid || waitpid(r->pid, ret_status, WNOHANG) != r->pid)
+		return false;
+	r->pid = 0;
+	return true;
+}
+
+void recorder_urge(struct recorder *r, uint64_t now)
+{
+	if (!r->pid || now < r->deadline_ns)
+		return;
+	kill(r->pid, r->urges++ ? SIGKILL : SIGTERM);
+	r->deadline_ns = now + URGE_NS;
+}
+
+void recorder_stop(struct recorder *r)
+{
+	if (!r->pid)
+		return;
+	kill(r->pid, SIGTERM);
+	for (uint64_t until = now_ns(CLOCK_BOOTTIME) + URGE_NS;
+	     waitpid(r->pid, NULL, WNOHANG) == 0;) {
+		if (now_ns(CLOCK_BOOTTIME) > until)
+			kill(r->pid, SIGKILL);
+		usleep(20000);
+	}
+	r->pid = 0;
+}
+
+static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
+				 uint64_t serial, const struct policy *policy, struct spool *spool,
+				 struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(r->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_errno(err, -errno, "%s", name);
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return error_set(err, -ENODATA, "%s is empty", name);
+	if ((uint64_t)st.st_size > policy->result_max)
+		return error_set(err, -EFBIG, "%s is larger than result_max", name);
+	return spool_add(spool, r->dirfd, name, serial, suffix, policy->spool_max, err);
+}
+
+int recorder_collect(struct recorder *r, const struct order *o, const struct policy *policy,
+		     struct spool *spool, struct error *err)
+{
+	_cleanup_error_ struct error second = ERROR_INIT;
+	int reports = 0, capture = 0;
+
+	if (o->reports.count)
+		reports = recorder_collect_file(r, REPORTS, "json", o->serial, policy, spool, err);
+	if (o->capture)
+		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
+						reports < 0 ? &second : err);
+	recorder_empty(r);
+	if (reports < 0 || capture < 0)
+		return MIN(reports, 0) ?: capture;
+	return (o->reports.count > 0) + o->capture;
+}

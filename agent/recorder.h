@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Follows an order: runs `tracectl record` as a child, without a shell, and puts what it wrote into
+ * the spool. One recording at a time, in the folder "recording".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent/order.h"
+#include "agent/policy.h"
+#include "agent/spool.h"
+
+struct recorder {
+	int dirfd;	      /* of the folder; -EBADF: none yet */
+	pid_t pid;	      /* 0: no child */
+	uint64_t deadline_ns; /* CLOCK_BOOTTIME: the child is ended */
+	unsigned urges;	      /* signals that it got */
+};
+#define RECORDER_INIT ((struct recorder){ .dirfd = -EBADF })
+
+#define RECORDER_ARGUMENTS_MAX 96
+/*
+ * Fills argv, which ends with NULL, with words of order, policy and numbers (numbers' text).
+ * tracectl gets no other word that somebody far away wrote.
+ */
+struct recorder_arguments {
+	const char *argv[RECORDER_ARGUMENTS_MAX];
+	char duration[32];
+	char *reports; /* owned */
+};
+int recorder_arguments_init(struct recorder_arguments *ret, const struct order *order,
+			    const struct policy *policy, struct error *err);
+void recorder_arguments_deinit(struct recorder_arguments *arguments);
+
+/* Empties the folder, which a killed agent may have left. */
+int recorder_open(struct recorder *recorder, int state_fd, struct error *err);
+void recorder_close(struct recorder *recorder);
+
+int recorder_start(struct recorder *recorder, const struct order *order,
+		   const struct policy *policy, struct error *err);
+/* True if the child has ended; then *ret_status is that of waitpid(). */
+bool recorder_reap(struct recorder *recorder, int *ret_status);
+/* Ends a child that is past its deadline. */
+void recorder_urge(struct recorder *recorder, uint64_t now_ns);
+/* Ends the child, and waits for it. */
+void recorder_stop(struct recorder *recorder);
+/*
+ * Moves the results of a recording into the spool and empties the folder. Returns the count, or the
+ * first error: others may have been moved.
+ */
+int recorder_collect(struct recorder *recorder, const struct order *order,
+		     const struct policy *policy, struct spool *spool, struct error *err);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/spool.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+
+#define FOLDER "spool"
+#define HASH_SIZE crypto_generichash_BYTES
+#define HASH_LEN (2 * (size_t)HASH_SIZE)
+/* Names sort by serial. */
+#define SERIAL_LEN 20
+
+static bool spool_parse(const char *name, struct spool_entry *ret)
+{
+	const char *hash = name + SERIAL_LEN + 1;
+
+	if (strspn(name, "0123456789") != SERIAL_LEN || name[SERIAL_LEN] != '-' ||
+	    strspn(hash, "0123456789abcdef") != HASH_LEN || hash[HASH_LEN] != '.' ||
+	    strlen(name) >= sizeof(ret->name))
+		return false;
+	strcpy(ret->name, name);
+	ret->serial = strtoull(name, NULL, 10);
+	ret->remote = ret->name + SERIAL_LEN + 1;
+	return true;
+}
+
+/* Calls back for each result. Other names are not ours. */
+static int spool_walk(struct spool *s, void (*visit)(const struct spool_entry *entry, void *data),
+		      void *data)
+{
+	int fd = openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		close_fd(fd);
+		return -errno;
+	}
+	while ((e = readdir(dir))) {
+		struct spool_entry entry;
+		struct stat st;
+
+		if (!spool_parse(e->d_name, &entry) ||
+		    fstatat(s->dirfd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		entry.size = (uint64_t)st.st_size;
+		visit(&entry, data);
+	}
+	closedir(dir);
+	return 0;
+}
+
+static void spool_add_size(const struct spool_entry *entry, void *data)
+{
+	*(uint64_t *)data += entry->size;
+}
+
+struct spool_search {
+	struct spool_entry *best;
+	const char *after;
+};
+
+static void spool_keep_first(const struct spool_entry *entry, void *data)
+{
+	const struct spool_search *search = data;
+	struct spool_entry *best = search->best;
+
+	if (strcmp(entry->name, search->after) <= 0 ||
+	    (best->name[0] && strcmp(best->name, entry->name) <= 0))
+		return;
+	*best = *entry;
+	best->remote = best->name + SERIAL_LEN + 1;
+}
+
+int spool_open(struct spool *ret, int state_fd, struct error *err)
+{
+	struct spool s = SPOOL_INIT;
+	int r;
+
+	if (mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, -errno, FOLDER);
+	s.dirfd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	r = s.dirfd < 0 ? -errno : spool_walk(&s, spool_add_size, &s.bytes);
+	if (r < 0) {
+		spool_close(&s);
+		return error_errno(err, r, FOLDER);
+	}
+	*ret = s;
+	return 0;
+}
+
+void spool_close(struct spool *s)
+{
+	s->dirfd = close_fd(s->dirfd);
+}
+
+static int spool_hash(int fd, char ret[HASH_LEN + 1])
+{
+	unsigned char hash[HASH_SIZE], data[16384];
+	crypto_generichash_state state;
+	ssize_t n;
+	off_t at = 0;
+
+	crypto_generichash_init(&state, NULL, 0, sizeof(hash));
+	while ((n = pread_full(fd, data, sizeof(data), at)) > 0) {
+		crypto_generichash_update(&state, data, (unsigned long long)n);
+		at += n;
+	}
+	if (n < 0)
+		return (int)n;
+	crypto_generichash_final(&state, hash, sizeof(hash));
+	sodium_bin2hex(ret, HASH_LEN + 1, hash, sizeof(hash));
+	return 0;
+}
+
+static void spool_make_room(struct spool *s, uint64_t size, uint64_t max)
+{
+	struct spool_entry first;
+
+	while (size > max || s->bytes > max - size) {
+		if (spool_next(s, "", &first) <= 0)
+			return;
+		spool_remove(s, &first);
+		s->dropped++;
+	}
+}
+
+int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, const char *suffix,
+	      uint64_t max, struct error *err)
+{
+	_cleanup_close_ int fd = openat(from_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char hash[HASH_LEN + 1], to[SPOOL_NAME_MAX];
+	struct stat st;
+	int r;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", name);
+	if ((uint64_t)st.st_size > max)
+		return error_set(err, -EFBIG, "%s is larger than the spool may be", name);
+	r = spool_hash(fd, hash);
+	if (r >= 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r < 0)
+		return error_errno(err, r, "%s", name);
+	snprintf(to, sizeof(to), "%0*" PRIu64 "-%s.%s", SERIAL_LEN, serial, hash, suffix);
+	spool_make_room(s, (uint64_t)st.st_size, max);
+	if (renameat(from_fd, name, s->dirfd, to) < 0 || fsync(s->dirfd) < 0)
+		return error_errno(err, -errno, "%s", name);
+	/* The same content may have been there. */
+	s->bytes = 0;
+	r = spool_walk(s, spool_add_size, &s->bytes);
+	return r < 0 ? error_errno(err, r, FOLDER) : 0;
+}
+
+int spool_next(struct spool *s, const char *after, struct spool_entry *ret)
+{
+	struct spool_search search = { .best = ret, .after = after };
+	int r;
+
+	*ret = (struct spool_entry){ 0 };
+	r = spool_walk(s, spool_keep_first, &search);
+	if (r < 0 || ret->name[0] || !*after)
+		return r < 0 ? r : ret->name[0] != '\0';
+	return spool_next(s, "", ret);
+}
+
+int spool_open_entry(const struct spool *s, const struct spool_entry *entry)
+{
+	int fd = openat(s->dirfd, entry->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void spool_remove(struct spool *s, const struct spool_entry *entry)
+{
+	if (unlinkat(s->dirfd, entry->name, 0) == 0)
+		s->bytes -= MIN(s->bytes, entry->size);
+}

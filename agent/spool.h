@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Results that wait for their upload: files SERIAL-HASH.SUFFIX of the folder "spool". HASH is the
+ * BLAKE2b of the content, so one content has one name, whatever happens in between.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define SPOOL_NAME_MAX 128
+
+struct spool {
+	int dirfd;	  /* of the folder */
+	uint64_t bytes;	  /* of the files in it */
+	uint64_t dropped; /* files that gave way to newer ones, or were damaged */
+};
+#define SPOOL_INIT ((struct spool){ .dirfd = -EBADF })
+
+struct spool_entry {
+	char name[SPOOL_NAME_MAX];
+	uint64_t serial, size;
+	const char *remote; /* HASH.SUFFIX, in name */
+};
+
+/* Opens or makes the folder in that of state_fd. */
+int spool_open(struct spool *ret, int state_fd, struct error *err);
+void spool_close(struct spool *spool);
+
+/*
+ * Moves a file of the folder from_fd into the spool, with its content on the disk. Older files give
+ * way until there are at most max bytes. -EFBIG: the file alone has more.
+ */
+int spool_add(struct spool *spool, int from_fd, const char *name, uint64_t serial,
+	      const char *suffix, uint64_t max, struct error *err);
+/*
+ * The oldest file behind the one named `after`, or else the oldest of all. after: "" or the name of
+ * an entry. 0: there is no file.
+ */
+int spool_next(struct spool *spool, const char *after, struct spool_entry *ret);
+/* For reading. */
+int spool_open_entry(const struct spool *spool, const struct spool_entry *entry);
+void spool_remove(struct spool *spool, const struct spool_entry *entry);

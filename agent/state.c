@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "agent/state.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/io.h"
+
+#define TAKEN "taken"
+#define TODAY "today"
+#define FILE_MAX 256
+#define SECONDS_A_DAY 86400
+
+/* As replace_file(), in the folder, and on the disk after a power cut. */
+static int state_write(const struct state *s, const char *name, const char *text, bool is_synced)
+{
+	char path[64];
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->dirfd, name);
+	r = replace_file(path, text, strlen(text), 0600, is_synced);
+	if (r >= 0 && is_synced && fsync(s->dirfd) < 0)
+		r = -errno;
+	return r;
+}
+
+static int state_write_taken(const struct state *s, struct error *err)
+{
+	char digest[DIGEST_SIZE * 2 + 1], text[FILE_MAX];
+	int r;
+
+	sodium_bin2hex(digest, sizeof(digest), s->digest, DIGEST_SIZE);
+	snprintf(text, sizeof(text), "%" PRIu64 " %s %s\n", s->serial, digest,
+		 s->is_open ? "open" : "closed");
+	r = state_write(s, TAKEN, text, true);
+	return r < 0 ? error_errno(err, r, "the file %s", TAKEN) : 0;
+}
+
+static int state_write_today(const struct state *s, struct error *err)
+{
+	char text[FILE_MAX];
+	int r;
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->day,
+		 s->orders, s->uploads, s->bytes);
+	r = state_write(s, TODAY, text, false);
+	return r < 0 ? error_errno(err, r, "the file %s", TODAY) : 0;
+}
+
+static int state_read_file(const struct state *s, const char *name, struct buf *text,
+			   struct error *err)
+{
+	int r = read_file_at(s->dirfd, name, FILE_MAX, text);
+
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0 || !buf_string(text))
+		return error_errno(err, r < 0 ? r : -ENOMEM, "the file %s", name);
+	return 1;
+}
+
+static int state_damaged(const char *name, struct error *err)
+{
+	error_set(err, -EBADMSG, "the file %s is damaged", name);
+	return error_hint(err,
+			  "without it, orders of the past could be taken again; remove it once "
+			  "they have expired");
+}
+
+static int state_read_taken(struct state *s, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char digest[DIGEST_SIZE * 2 + 1], word[8];
+	size_t len;
+	int r = state_read_file(s, TAKEN, &text, err), end = 0;
+
+	if (r <= 0)
+		return r;
+	if (sscanf(text.data, "%" SCNu64 " %64[0-9a-f] %7[a-z]\n%n", &s->serial, digest, word,
+		   &end) != 3 ||
+	    (size_t)end != text.len ||
+	    sodium_hex2bin(s->digest, sizeof(s->digest), digest, strlen(digest), NULL, &len, NULL) <
+		    0 ||
+	    len != DIGEST_SIZE)
+		return state_damaged(TAKEN, err);
+	s->is_open = strcmp(word, "open") == 0;
+	return 0;
+}
+
+static int state_read_today(struct state *s, struct error *err)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = state_read_file(s, TODAY, &text, err);
+
+	if (r <= 0)
+		return r;
+	if (sscanf(text.data, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &s->day, &s->orders,
+		   &s->uploads, &s->bytes) != 4)
+		return state_damaged(TODAY, err);
+	return 0;
+}
+
+int state_load(struct state *ret, const char *folder, struct error *err)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+	int r;
+
+	s.dirfd = open(folder, O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	if (s.dirfd < 0)
+		return error_errno(err, -errno, "%s", folder);
+	s.lock_fd = openat(s.dirfd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s.lock_fd < 0)
+		return error_errno(err, -errno, "%s", folder);
+	if (flock(s.lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return error_set(err, -EBUSY, "another agent uses %s", folder);
+	r = state_read_taken(&s, err);
+	if (r >= 0)
+		r = state_read_today(&s, err);
+	if (r < 0) {
+		error_prefix(err, "%s", folder);
+		return r;
+	}
+	*ret = s;
+	s = STATE_INIT;
+	return 0;
+}
+
+void state_deinit(struct state *s)
+{
+	s->dirfd = close_fd(s->dirfd);
+	s->lock_fd = close_fd(s->lock_fd);
+}
+
+/* A clock that goes back to yesterday starts no new day. One that was years ahead ends there. */
+static bool state_is_new_day(const struct state *s, uint64_t now)
+{
+	uint64_t day = now / SECONDS_A_DAY;
+
+	return day > s->day || day + 1 < s->day;
+}
+
+static void state_turn_day(struct state *s, uint64_t now)
+{
+	if (!state_is_new_day(s, now))
+		return;
+	s->day = now / SECONDS_A_DAY;
+	s->orders = s->uploads = s->bytes = 0;
+}
+
+int state_take(struct state *s, uint64_t serial, const unsigned char digest[DIGEST_SIZE],
+	       uint64_t now, struct error *err)
+{
+	struct state next = *s;
+	int r;
+
+	state_turn_day(&next, now);
+	next.orders++;
+	next.serial = serial;
+	next.is_open = true;
+	memcpy(next.digest, digest, DIGEST_SIZE);
+	/* The quota first: an order that is counted but not taken does no harm. */
+	r = state_write_today(&next, err);
+	if (r >= 0)
+		r = state_write_taken(&next, err);
+	if (r >= 0)
+		*s = next;
+	return r;
+}
+
+int state_close(struct state *s, struct error *err)
+{
+	s->is_open = false;
+	return state_write_taken(s, err);
+}
+
+int state_add_upload(struct state *s, uint64_t bytes, uint64_t now, struct error *err)
+{
+	state_turn_day(s, now);
+	s->uploads++;
+	s->bytes += bytes;
+	return state_write_today(s, err);
+}
+
+static uint64_t state_count(const struct state *s, uint64_t count, uint64_t now)
+{
+	return state_is_new_day(s, now) ? 0 : count;
+}
+
+uint64_t state_orders(const struct state *s, uint64_t now)
+{
+	return state_count(s, s->orders, now);
+}
+
+uint64_t state_uploads(const struct state *s, uint64_t now)
+{
+	return state_count(s, s->uploads, now);
+}
+
+uint64_t state_bytes(const struct state *s, uint64_t now)
+{
+	return state_count(s, s->bytes, now);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Sends the results of the spool, the oldest first, each to
+ * PREFIX/fleet=FLEET/order=SERIAL/board=ID/HASH.SUFFIX. A file leaves the spool only when the store
+ * answers a HEAD with its length. The same answer before a PUT means that it is there already.
+ * After a failure the next file has its turn, so that one which the store refuses does not hold up
+ * others.
+ */
+#pragma once
+
+#include "agent/backoff.h"
+#include "agent/http.h"
+#include "agent/spool.h"
+#include "agent/state.h"
+
+struct upload {
+	char failed[SPOOL_NAME_MAX]; /* the file that failed last; empty: none */
+	struct backoff backoff;
+	uint64_t done, failures;
+	uint64_t present;     /* was there already */
+	uint64_t unconfirmed; /* PUT was accepted, but HEAD denies it */
+};
+
+/*
+ * Sends at most one file. Returns 1: it is there; 0: the spool is empty, or today's limit is
+ * reached; -errno: failed, counted; the next try is postponed.
+ */
+int upload_next(struct upload *upload, struct http *http, const struct policy *policy,
+		struct spool *spool, struct state *state, struct error *err);

@@ -1,0 +1,391 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""traced-agent, as a user without rights, between a store and the daemon: what it follows, what it refuses, what it
+sends, and what remains when it or the store ends in between."""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+from harness import NOBODY, PATIENCE_S, Daemon, Result, Test, check, settled
+from store import Store, order
+
+GROUP = 23456
+
+
+class Members(Daemon):
+    """Its members may see reports."""
+
+    def config(self):
+        path = super().config()
+        path.write_text(path.read_text() + "[users]\nraw_addresses = yes\n")
+        return path
+
+
+class Agent:
+    """An agent, its policy and its folder, for the board door-17."""
+
+    def __init__(self, test, store, orders="/orders/doors", results="/results"):
+        self.test = test
+        self.program = test.build / "agent" / (os.environ.get("PROGRAM_PREFIX", "") + "traced-agent")
+        self.config = test.dir / "agent.conf"
+        self.state = test.dir / "agent"
+        self.metrics_file = self.state / "agent.prom"
+        self.log = test.dir / "agent.log"
+        self.process = None
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        os.chown(self.state, NOBODY, NOBODY)
+        os.chown(store.dir / "client.key", NOBODY, NOBODY)
+        self.write(store, orders, results)
+        test.daemon.socket.parent.chmod(0o755)
+        os.chown(test.daemon.socket, 0, GROUP)
+        test.daemon.socket.chmod(0o660)
+
+    def write(self, store, orders="/orders/doors", results="/results"):
+        self.config.write_text(f"""
+[board]
+id = door-17
+fleet = doors
+groups = canary
+labels = type=door-3
+[orders]
+url = {store.url}{orders}
+keys = {store.dir}/keys
+interval = 400ms
+[results]
+url = {store.url}{results}
+[tls]
+ca = {store.dir}/ca.pem
+certificate = {store.dir}/client.pem
+key = {store.dir}/client.key
+[limits]
+duration_max = 20s
+events = sched:*
+reports = sched irq
+captures = yes
+[agent]
+state_dir = {self.state}
+metrics = {self.metrics_file}
+socket = {self.test.daemon.socket}
+tracectl = {self.test.tracectl}
+""")
+
+    def start(self):
+        self.process = subprocess.Popen(
+            ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP), self.program,
+             "--config", self.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "ab"),
+            env=self.test.environment())
+
+    def stop(self, how=signal.SIGTERM):
+        if not self.process:
+            return
+        self.process.send_signal(how)
+        status = self.process.wait(PATIENCE_S)
+        self.process = None
+        check(status == (0 if how == signal.SIGTERM else -how), f"the agent ended with {status}: {self.words()}")
+
+    def words(self):
+        return self.log.read_text(errors="replace")[-3000:]
+
+    def says(self, text, count=1):
+        settled(f"{text!r} {count} times in {self.words()}", lambda: len(re.findall(text, self.words())) >= count)
+
+    def metrics(self):
+        """The last ones: they are written at the end."""
+        self.stop()
+        lines = [line for line in self.metrics_file.read_text().splitlines() if not line.startswith("#")]
+        return {name.removeprefix("traced_agent_"): int(value) for name, value in map(str.split, lines)}
+
+    def waiting(self):
+        return sorted(p.name for p in (self.state / "spool").glob("*-*"))
+
+
+@contextlib.contextmanager
+def fleet(test, **kwargs):
+    """A store and an agent, neither of them started."""
+    (test.dir / "store").mkdir()
+    store = Store(test.dir / "store")
+    agent = Agent(test, store, **kwargs)
+    try:
+        yield store, agent
+    finally:
+        with contextlib.suppress(Exception):
+            agent.stop()
+        if agent.process:
+            agent.process.kill()
+            agent.process.wait()
+        store.stop()
+
+
+def order_to_store(test):
+    """Report and capture arrive once, under names that are their content; the same order is not asked for twice."""
+    with fleet(test) as (store, agent):
+        store.start()
+        agent.start()
+        settled("a poll", lambda: store.requests("GET") == [404])
+        store.publish(store.sign(order(7, group="canary", labels="type=door* arch=*", share=100, window="200ms",
+                                       capture="yes", duration="1s", filter="prev_pid != 0")))
+        settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2 and not agent.waiting())
+        for path in store.results(7):
+            check(path.stem == hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest(), path)
+        report, capture = sorted(store.results(7), key=lambda p: p.suffix)
+        rows = json.loads(report.read_text())["reports"][0]["rows"]
+        check(rows, "no rows")
+        again = json.loads(test.run("report", "sched", "--json", capture).out)["reports"][0]["rows"]
+        check(len(again) == len(rows), f"{len(again)} rows of the capture, {len(rows)}")
+        lines = test.run("convert", capture, "-o", "-", "--format", "txt").out.splitlines()
+        events = [line for line in lines if "sched_switch:" in line]
+        check(events and not any("prev_pid=0 " in line for line in events), events[:3])
+        settled("answers that nothing changed", lambda: store.requests("GET").count(304) >= 2)
+        check(store.requests("GET").count(200) == 1, store.requests("GET"))
+        check(store.requests("PUT") == [201, 201], store.requests("PUT"))
+        m = agent.metrics()
+        check((m["orders_taken_total"], m["recordings_total"], m["uploads_total"], m["last_serial"]) == (1, 1, 2, 7), m)
+        check(m["polls_unchanged_total"] >= 2 and m["upload_failures_total"] == m["spool_bytes"] == m["up"] == 0, m)
+        check(abs(m["last_poll_time_seconds"] - time.time()) < PATIENCE_S, m)
+
+
+def what_is_refused(test):
+    """Each refusal has its reason in the log and in the metrics, and leads to no recording."""
+    with fleet(test) as (store, agent):
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        settled("order 7", lambda: len(store.results(7)) == 1)
+        refused = [
+            ("replayed", store.sign(order(6))),
+            ("replayed", store.sign(order(7, duration="200ms"))),
+            ("signature", store.sign(order(8), key="other")),
+            ("signature", store.sign(order(8)).replace(b"serial = 8", b"serial = 9")),
+            ("signature", order(8).encode()),
+            ("syntax", store.sign(order(8, command="reboot"))),
+            ("syntax", store.sign(order(8, reports="-o/etc/passwd"))),
+            ("expired", store.sign(order(8, expires="2020-01-01T00:00:00Z"))),
+            ("validity", store.sign(order(8, expires="2099-01-01T00:00:00Z"))),
+            ("duration", store.sign(order(8, duration="21s"))),
+            ("events", store.sign(order(8, events="syscalls:*"))),
+            ("reports", store.sign(order(8, reports="syscalls"))),
+        ]
+        for i, (_, data) in enumerate(refused, 1):
+            store.publish(data)
+            agent.says("refused order", i)
+        store.publish(store.sign(order(8, fleet="lifts")))
+        settled("an order of others", lambda: store.requests("GET").count(200) == len(refused) + 2)
+        store.publish(store.sign(order(9)))
+        settled("order 9", lambda: len(store.results(9)) == 1 and not agent.waiting())
+        m = agent.metrics()
+        reasons = {reason for reason, _ in refused}
+        for reason in reasons:
+            count = sum(reason == r for r, _ in refused)
+            check(m[f'orders_refused_total{{reason="{reason}"}}'] == count, f"{reason}: {m}")
+        check(m["orders_taken_total"] == m["recordings_total"] == 2 and m["orders_of_others_total"] == 1, m)
+        # A restarted agent gets the last order again, and knows it.
+        agent.start()
+        settled("another poll", lambda: store.requests("GET").count(200) == len(refused) + 4)
+        m = agent.metrics()
+        check(m["orders_taken_total"] == 0 and not any(v for k, v in m.items() if "refused" in k), m)
+
+
+def the_store_goes_and_comes(test):
+    with fleet(test, results="/results/") as (store, agent):
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        agent.says("took order 7")
+        store.stop()
+        agent.says("no upload")
+        check(len(agent.waiting()) == 1, agent.waiting())
+        store.start()
+        settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+        m = agent.metrics()
+        check(m["upload_failures_total"] >= 1 and m["uploads_total"] == 1 and m["uploads_present_total"] == 0, m)
+
+
+def killed_before_the_upload(test):
+    """Nothing is recorded, nor sent, twice."""
+    with fleet(test) as (store, agent):
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        agent.says("took order 7")
+        store.stop()
+        settled("a result", lambda: len(agent.waiting()) == 1)
+        agent.stop(signal.SIGKILL)
+        store.start()
+        agent.start()
+        settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+        settled("another poll", lambda: 200 in store.requests("GET")[1:])
+        m = agent.metrics()
+        check((m["orders_taken_total"], m["recordings_total"], m["uploads_total"]) == (0, 0, 1), m)
+        check(store.requests("PUT") == [201], store.requests("PUT"))
+
+
+def killed_after_the_upload(test):
+    """The store has the file, but the agent doesn't know: it asks, and sends nothing."""
+    with fleet(test) as (store, agent):
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+        agent.stop()
+        sent = store.results(7)[0]
+        name = agent.state / "spool" / f"{7:020}-{sent.name}"
+        name.write_bytes(sent.read_bytes())
+        agent.start()
+        settled("the file goes", lambda: not agent.waiting())
+        m = agent.metrics()
+        check(m["uploads_present_total"] == 1 and store.requests("PUT") == [201], m)
+        # A part is replaced.
+        name.write_bytes(sent.read_bytes())
+        whole = sent.read_bytes()
+        sent.write_bytes(whole[:-1])
+        agent.start()
+        settled("the file goes", lambda: not agent.waiting())
+        check(sent.read_bytes() == whole, "a part remains")
+
+
+def killed_while_it_records(test):
+    """The recording ends, the order is reported as interrupted, and is not taken again."""
+    with fleet(test) as (store, agent):
+        store.publish(store.sign(order(7, duration="20s")))
+        store.start()
+        agent.start()
+        settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
+        agent.stop(signal.SIGKILL)
+        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+        agent.start()
+        agent.says("order 7 was interrupted")
+        settled("a poll", lambda: store.requests("GET").count(200) == 2)
+        m = agent.metrics()
+        check(m["orders_interrupted_total"] == 1 and m["orders_taken_total"] == 0, m)
+        check(not list((agent.state / "recording").iterdir()) and not store.requests("PUT"), "something is left")
+
+
+def a_store_that_lies(test):
+    """It answers 201 to PUT, and 404 to HEAD. The result stays until a store really has it."""
+    with fleet(test, results="/lies") as (store, agent):
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        agent.says("the store accepted it, but does not have it", 2)
+        check(len(agent.waiting()) == 1, agent.waiting())
+        m = agent.metrics()
+        check(m["uploads_unconfirmed_total"] == m["upload_failures_total"] >= 2 and m["uploads_total"] == 0, m)
+        agent.write(store)
+        agent.start()
+        settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+
+
+def one_result_is_refused(test):
+    """It holds up no other."""
+    with fleet(test, results="/partly") as (store, agent):
+        store.start()
+        agent.start()
+        for serial in (7, 8):
+            store.publish(store.sign(order(serial)))
+            agent.says(f"recorded order {serial}")
+        settled("order 8", lambda: list(store.dir.glob("www/partly/*/order=8/*/*.json")))
+        settled("more tries", lambda: store.requests("HEAD", "order=7").count(403) >= 2)
+        check([name[:20] for name in agent.waiting()] == [f"{7:020}"], agent.waiting())
+
+
+def quotas_hold(test):
+    with fleet(test) as (store, agent):
+        text = agent.config.read_text().replace("captures = yes", "uploads_a_day = 1\norders_a_day = 2")
+        agent.config.write_text(text)
+        store.start()
+        agent.start()
+        for serial in (7, 8):
+            store.publish(store.sign(order(serial)))
+            agent.says(f"recorded order {serial}")
+        settled("the upload", lambda: len(store.results(7)) == 1)
+        store.publish(store.sign(order(9)))
+        agent.says("orders_a_day is reached")
+        agent.stop()
+        agent.start()
+        settled("two polls", lambda: len(store.requests("GET")) >= 8)
+        m = agent.metrics()
+        check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
+
+
+def a_busy_server(test):
+    """429 with Retry-After of ten minutes."""
+    with fleet(test, orders="/busy") as (store, agent):
+        store.start()
+        agent.start()
+        agent.says("status 429")
+        time.sleep(2)
+        check(store.requests("GET") == [429], store.requests("GET"))
+        check(agent.metrics()["poll_failures_total"] == 1, agent.words())
+
+
+def servers_that_are_not_ours(test):
+    """No answer of theirs leads to an order."""
+    with fleet(test) as (store, agent):
+        store.start()
+        good = store.sign(order(7))
+        # A redirect, even to our order.
+        store.publish(good)
+        agent.write(store, orders="/moved")
+        agent.start()
+        agent.says("status 302")
+        agent.stop()
+        check(store.requests("GET", "/orders") == [], store.requests("GET"))
+        # An order without end.
+        store.publish(good + b"\n" * 20000)
+        agent.write(store)
+        agent.start()
+        agent.says("no poll", 2)
+        agent.stop()
+        # Another authority than the server's, then no certificate of our own.
+        store.publish(good)
+        text = agent.config.read_text()
+        agent.config.write_text(re.sub("ca = .*", "ca = /etc/ssl/certs/ca-certificates.crt", text))
+        agent.start()
+        agent.says("certificate", 1)
+        agent.stop()
+        agent.config.write_text(re.sub("(certificate|key) = .*\n", "", text))
+        agent.start()
+        agent.says("status 400", 1)
+        m = agent.metrics()
+        check(m["orders_taken_total"] == 0 and not store.requests("PUT"), m)
+
+
+def who_may_start_it(test):
+    """Not root, and nobody with a policy that others can change."""
+    with fleet(test) as (store, agent):
+        def tried(*wrap):
+            done = subprocess.run([*wrap, agent.program, "--config", agent.config, "--check"], capture_output=True,
+                                  timeout=PATIENCE_S, check=False)
+            return Result(done.returncode, done.stdout, done.stderr)
+
+        nobody = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
+        check(store and tried(*nobody).status == 0, tried(*nobody))
+        r = tried()
+        check(r.status == 1 and "does not run as root" in r.err, r)
+        agent.config.chmod(0o664)
+        r = tried(*nobody)
+        check(r.status == 1 and "can be changed by others than root" in r.err, r)
+        agent.config.chmod(0o644)
+        os.chown(agent.config, NOBODY, NOBODY)
+        r = tried(*nobody)
+        check(r.status == 1 and "can be changed by others than root" in r.err, r)
+
+
+def main():
+    test = Test("agent")
+    test.make_daemon = Members
+    for function in (order_to_store, what_is_refused, the_store_goes_and_comes, killed_before_the_upload,
+                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, one_result_is_refused, quotas_hold, a_busy_server,
+                     servers_that_are_not_ours, who_may_start_it):
+        test.case(function.__name__.replace("_", " "), function, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A store for traced-agent's tests: nginx on loopback with TLS, certificates of its own authority, and signed orders."""
+
+import datetime
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+from harness import PATIENCE_S, check, need, settled
+
+CONFIGURATION = """
+daemon off;
+master_process off;
+pid {dir}/nginx.pid;
+error_log {dir}/error.log;
+events {{ worker_connections 64; }}
+http {{
+    log_format verbs '$request_method $uri $status';
+    access_log {dir}/access.log verbs;
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/temp;
+    fastcgi_temp_path {dir}/temp;
+    uwsgi_temp_path {dir}/temp;
+    scgi_temp_path {dir}/temp;
+    client_max_body_size 64m;
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {dir}/server.pem;
+        ssl_certificate_key {dir}/server.key;
+        ssl_client_certificate {dir}/ca.pem;
+        ssl_verify_client on;
+        root {dir}/www;
+        location /results/ {{ dav_methods PUT; create_full_put_path on; }}
+        # Accepts everything, and keeps nothing.
+        location /lies/ {{
+            if ($request_method = PUT) {{ return 201; }}
+            return 404;
+        }}
+        location /partly/ {{
+            location ~ order=7/ {{ return 403; }}
+            dav_methods PUT;
+            create_full_put_path on;
+        }}
+        location /busy {{ add_header Retry-After 600 always; return 429; }}
+        location /moved {{ return 302 /orders/doors; }}
+    }}
+}}
+"""
+
+
+def run(*command, **kwargs):
+    done = subprocess.run([*map(str, command)], capture_output=True, check=False, **kwargs)
+    check(done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}")
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Store:
+    """nginx, in a folder of its own."""
+
+    def __init__(self, folder):
+        self.nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+        self.signify = shutil.which("signify-openbsd")
+        need(self.nginx and self.signify and shutil.which("openssl"), "nginx, signify-openbsd and openssl are needed")
+        self.dir = folder
+        for name in ("www/orders", "www/results", "keys"):
+            (folder / name).mkdir(parents=True)
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        (folder / "nginx.conf").write_text(CONFIGURATION.format(dir=folder, port=self.port))
+        self.certify()
+        run(self.signify, "-G", "-n", "-p", folder / "keys/order.pub", "-s", folder / "order.sec")
+        run(self.signify, "-G", "-n", "-p", folder / "other.pub", "-s", folder / "other.sec")
+        self.process = None
+
+    def certify(self):
+        def openssl(*words):
+            run("openssl", *words, cwd=self.dir)
+
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                "-subj", "/CN=test authority", "-keyout", "ca.key", "-out", "ca.pem")
+        (self.dir / "san").write_text("subjectAltName = IP:127.0.0.1\n")
+        for name in ("server", "client"):
+            openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                    "-keyout", f"{name}.key", "-out", f"{name}.req")
+            openssl("x509", "-req", "-in", f"{name}.req", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
+                    "-days", "2", "-extfile", "san", "-out", f"{name}.pem")
+
+    def start(self):
+        self.process = subprocess.Popen([self.nginx, "-p", self.dir, "-c", self.dir / "nginx.conf"],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        settled("nginx listens", lambda: self.process.poll() is not None or self.listens())
+        check(self.process.poll() is None, f"nginx ended: {(self.dir / 'error.log').read_text()}")
+
+    def listens(self):
+        with socket.socket() as s:
+            return s.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait(PATIENCE_S)
+            self.process = None
+
+    def requests(self, verb, word=""):
+        """Status of each request so far."""
+        lines = (self.dir / "access.log").read_text().splitlines()
+        return [int(status) for v, uri, status in map(str.split, lines) if v == verb and word in uri]
+
+    def results(self, serial, board="door-17"):
+        folder = self.dir / f"www/results/fleet=doors/order={serial}/board={board}"
+        return sorted(folder.iterdir()) if folder.is_dir() else []
+
+    def sign(self, text, key="order"):
+        """The file with the signature."""
+        plain, signed = self.dir / "plain", self.dir / "signed"
+        plain.write_text(text)
+        run(self.signify, "-S", "-e", "-s", self.dir / f"{key}.sec", "-m", plain, "-x", signed)
+        return signed.read_bytes()
+
+    def publish(self, data):
+        """Each file has a time of its own: nginx makes ETags of time, in seconds, and size."""
+        path = pathlib.Path(self.dir / "www/orders/doors")
+        before = path.stat().st_mtime if path.exists() else time.time() - 10000
+        path.with_suffix(".new").write_bytes(data)
+        os.utime(path.with_suffix(".new"), (before + 2, before + 2))
+        path.with_suffix(".new").rename(path)
+
+
+def order(serial, **keys):
+    """The text of an order that the tests' board follows; further keys replace its own."""
+    expires = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)
+    lines = {"serial": serial, "fleet": "doors", "expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+             "duration": "300ms", "events": "sched:sched_switch", "reports": "sched", **keys}
+    return "[order]\n" + "".join(f"{key} = {value}\n" for key, value in lines.items())

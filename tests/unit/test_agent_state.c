@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The agent keeps the last serial, today's counts, and results that wait. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "agent/backoff.h"
+#include "agent/spool.h"
+#include "agent/state.h"
+#include "base/io.h"
+#include "own_folder.h"
+
+#define DAY UINT64_C(86400)
+#define NOW (20000 * DAY)
+#define NINE_BYTES_B2 "0fc1707839e250254500979e6fe40137ed3b5ad324532e7f93bfa7b7f43e83a8"
+
+static void put_text(const char *path, const char *text)
+{
+	assert_int_equal(replace_file(path, text, strlen(text), 0600, false), 0);
+}
+
+static int load(struct state *s)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = state_load(s, ".", &err);
+
+	assert_true(r == 0 || err.message);
+	return r;
+}
+
+static void a_taken_order_is_not_forgotten(void **state _unused_)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+	unsigned char digest[DIGEST_SIZE] = { 1, 2, 3 };
+
+	assert_int_equal(load(&s), 0);
+	assert_int_equal(s.serial, 0);
+	assert_int_equal(state_take(&s, UINT64_MAX, digest, NOW, NULL), 0);
+	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
+	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
+	/* Nothing more is written at the end, as with kill -9. */
+	state_deinit(&s);
+	assert_int_equal(load(&s), 0);
+	assert_true(s.serial == UINT64_MAX && s.is_open);
+	assert_memory_equal(s.digest, digest, DIGEST_SIZE);
+	assert_int_equal(state_orders(&s, NOW), 1);
+	assert_int_equal(state_uploads(&s, NOW), 2);
+	assert_int_equal(state_bytes(&s, NOW), 2000);
+	assert_int_equal(state_close(&s, NULL), 0);
+	state_deinit(&s);
+	assert_int_equal(load(&s), 0);
+	assert_true(s.serial == UINT64_MAX && !s.is_open);
+}
+
+static void days_begin_by_the_clock(void **state _unused_)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+
+	assert_int_equal(load(&s), 0);
+	assert_int_equal(state_add_upload(&s, 10, NOW, NULL), 0);
+	assert_int_equal(state_bytes(&s, NOW + DAY - 1), 10);
+	assert_int_equal(state_bytes(&s, NOW - 1), 10);
+	assert_int_equal(state_bytes(&s, NOW + DAY), 0);
+	/* The clock was years ahead. */
+	assert_int_equal(state_bytes(&s, NOW - 2 * DAY), 0);
+	assert_int_equal(state_add_upload(&s, 10, NOW + DAY, NULL), 0);
+	assert_int_equal(state_bytes(&s, NOW + DAY), 10);
+}
+
+static void damage_is_not_a_new_board(void **state _unused_)
+{
+	static const char *const wrong[] = { "", "7\n", "7 00 open\n", "x", "7 0 open 8" };
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		put_text("taken", wrong[i]);
+		assert_int_equal(load(&s), -EBADMSG);
+	}
+	assert_int_equal(unlink("taken"), 0);
+	put_text("today", "1 2");
+	assert_int_equal(load(&s), -EBADMSG);
+}
+
+static void one_agent_has_the_folder(void **state _unused_)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+	struct state second = STATE_INIT;
+
+	assert_int_equal(load(&s), 0);
+	assert_int_equal(load(&second), -EBUSY);
+}
+
+/* A full disk, or here a folder in the way: the order is not taken. */
+static void an_order_that_cannot_be_noted_is_not_taken(void **state _unused_)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	const unsigned char digest[DIGEST_SIZE] = { 1 };
+
+	assert_int_equal(load(&s), 0);
+	assert_int_equal(mkdir("taken.new", 0700), 0);
+	assert_true(state_take(&s, 5, digest, NOW, &err) < 0);
+	assert_int_equal(s.serial, 0);
+	assert_int_equal(rmdir("taken.new"), 0);
+}
+
+static void add(struct spool *s, const char *text, uint64_t serial, uint64_t max, int wanted)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	put_text("result", text);
+	assert_int_equal(spool_add(s, AT_FDCWD, "result", serial, "json", max, &err), wanted);
+}
+
+static void the_spool_gives_the_oldest_first(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	struct spool_entry entry, again, third;
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	assert_int_equal(spool_next(&s, "", &entry), 0);
+	add(&s, "ten bytes.", 10, 1000, 0);
+	add(&s, "nine byt.", 9, 1000, 0);
+	assert_int_equal(s.bytes, 19);
+	spool_close(&s);
+	/* Files of others are left alone. */
+	put_text("spool/notes.txt", "x");
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	assert_int_equal(s.bytes, 19);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
+	assert_int_equal(entry.serial, 9);
+	assert_int_equal(entry.size, 9);
+	/* b2sum -l 256 */
+	assert_string_equal(entry.remote, NINE_BYTES_B2 ".json");
+	/* The same content has the same name. */
+	add(&s, "nine byt.", 9, 1000, 0);
+	assert_int_equal(spool_next(&s, "", &again), 1);
+	assert_string_equal(again.name, entry.name);
+	assert_int_equal(spool_next(&s, entry.name, &again), 1);
+	assert_int_equal(again.serial, 10);
+	assert_int_equal(spool_next(&s, again.name, &third), 1);
+	assert_int_equal(third.serial, 9);
+	spool_remove(&s, &entry);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
+	assert_int_equal(entry.serial, 10);
+	assert_int_equal(s.bytes, 10);
+}
+
+static void a_full_spool_drops_the_oldest(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	struct spool_entry entry;
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	add(&s, "ten bytes1", 1, 25, 0);
+	add(&s, "ten bytes2", 2, 25, 0);
+	add(&s, "ten bytes3", 3, 25, 0);
+	assert_int_equal(s.dropped, 1);
+	assert_int_equal(s.bytes, 20);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
+	assert_int_equal(entry.serial, 2);
+	/* One that can never fit takes nobody's place. */
+	add(&s, "more than five and twenty bytes", 4, 25, -EFBIG);
+	assert_int_equal(s.dropped, 1);
+	assert_int_equal(s.bytes, 20);
+}
+
+static void failures_double_the_wait(void **state _unused_)
+{
+	struct backoff b = { 0 };
+	uint64_t second = NSEC_PER_SEC;
+
+	for (unsigned i = 0; i < 100; i++) {
+		uint64_t mean = i > 11 ? 3600 * second : MIN(second << i, 3600 * second);
+
+		backoff_failed(&b, 0, second, 0);
+		assert_in_range(b.next_ns, mean / 2, mean * 3 / 2 + second);
+	}
+	backoff_failed(&b, 0, second, 7200);
+	assert_in_range(b.next_ns, 9000 * second, 12601 * second);
+	backoff_failed(&b, 0, second, UINT64_MAX);
+	assert_in_range(b.next_ns, 0, 2 * 86400 * second);
+	backoff_succeeded(&b, 0, 300 * second);
+	assert_in_range(b.next_ns, 150 * second, 450 * second);
+	assert_int_equal(b.failures, 0);
+}
+
+int main(void)
+{
+#define OWN_FOLDER(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
+	const struct CMUnitTest tests[] = {
+		OWN_FOLDER(a_taken_order_is_not_forgotten),
+		OWN_FOLDER(days_begin_by_the_clock),
+		OWN_FOLDER(damage_is_not_a_new_board),
+		OWN_FOLDER(one_agent_has_the_folder),
+		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
+		OWN_FOLDER(the_spool_gives_the_oldest_first),
+		OWN_FOLDER(a_full_spool_drops_the_oldest),
+		cmocka_unit_test(failures_double_the_wait),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
