@@ -167,10 +167,10 @@ class Browser:
     def download_to(self, folder):
         self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
-    def picture(self):
-        """The window as a PNG."""
+    def picture(self, path):
         self.frame()
-        return base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"])
+        with open(path, "wb") as file:
+            file.write(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 
     def mouse(self, kind, x, y, **more):
         self.call("Input.dispatchMouseEvent", type=f"mouse{kind}", x=x, y=y, **more)

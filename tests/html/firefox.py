@@ -2,7 +2,6 @@
 """Firefox without a screen, driven over a socket by its own protocol (Marionette): the part of
 browser.Browser that the tests of both browsers need."""
 
-import base64
 import json
 import os
 import pathlib
@@ -133,11 +132,6 @@ class Firefox:
     def leave(self):
         """Goes to an empty page."""
         self.call("WebDriver:Navigate", url="about:blank")
-
-    def picture(self):
-        """The window as a PNG."""
-        self.frame()
-        return base64.b64decode(self.call("WebDriver:TakeScreenshot", full=False, hash=False)["value"])
 
     def act(self, *actions):
         self.call("WebDriver:PerformActions", actions=list(actions))

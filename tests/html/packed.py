@@ -48,7 +48,7 @@ def with_script(path, old, new):
 
 
 def packed_at_once(path):
-    return with_script(path, "PLAIN_MOST = 1 << 26", "PLAIN_MOST = 0")
+    return with_script(path, "PLAIN_MOST = 1 << 24", "PLAIN_MOST = 0")
 
 
 SEEN = """(async () => { const {model, finder} = traceViewer, n = model.time.length;

@@ -401,7 +401,7 @@ def picture(path, out, script=None):
             browser.ask(script)
         for name in ("light", "dark"):
             browser.dark(name == "dark")
-            pathlib.Path(f"{out}-{name}.png").write_bytes(browser.picture())
+            browser.picture(f"{out}-{name}.png")
 
 
 def main():

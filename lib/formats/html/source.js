@@ -5,7 +5,7 @@ const SOURCE_PIECE = 1 << 20; // characters of one piece of text
 const READ_MS = 12; // at a time; the browser goes on loading in between
 const LOOK_MS = 8; // between two looks for more text
 // Characters of a block that stay as they are: an ordinary trace is not packed. Shorter pieces are not worth it.
-const PLAIN_MOST = 1 << 26;
+const PLAIN_MOST = 1 << 24;
 const PACKED_LEAST = 1 << 12;
 
 // A block's whole lines, in pieces. Of a long text all but its beginning is packed as it comes.
@@ -41,7 +41,8 @@ class TextBlock {
   put(piece) {
     const {length} = piece;
     const isPacked = this.length >= PLAIN_MOST && length >= PACKED_LEAST && length <= SOURCE_PIECE;
-    this.pieces.push(isPacked ? this.packer.pack(piece) : piece);
+    // The browser's text may be a hundred times longer: a part of it would keep it.
+    this.pieces.push(isPacked ? this.packer.pack(piece) : own(piece));
     this.starts.push(this.length);
     this.length += length;
   }
