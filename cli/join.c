@@ -255,6 +255,14 @@ static int join_export(struct join *j, struct join_part *p, struct export_result
 	return r < 0 ? error_errno(err, r, "the outcome") : 0;
 }
 
+/* The common time from which on the part counts, or that of its first reading of the clock. */
+static uint64_t join_part_begin(const struct join_part *p)
+{
+	uint64_t first = host_clock_apply(&p->origin.clock, p->origin.first);
+
+	return p->origin.clock.by_wall ? first : MAX(first, p->origin.start);
+}
+
 /* A machine whose capture can't be read is left out, and that is reported. */
 static int join_export_all(struct join *j, struct export_part *parts, size_t *ret_count,
 			   struct export_result *ret, struct error *err)
@@ -278,7 +286,7 @@ static int join_export_all(struct join *j, struct export_part *parts, size_t *re
 		parts[count++] = (struct export_part){
 			.fd = p->fd,
 			.label = p->origin.label,
-			.first = host_clock_apply(&p->origin.clock, p->origin.first),
+			.first = join_part_begin(p),
 			.tie = p->tie,
 			.clock = &p->origin.clock,
 			.numbers = &p->numbers,

@@ -4,6 +4,7 @@
 by pipes and by an sshd of the test's own: so each event is in every recording, and its times tell the error
 of the clock ties."""
 
+import collections
 import gzip
 import json
 import os
@@ -19,6 +20,7 @@ import time
 from harness import PATIENCE_S, Result, Test, check, need, settled
 from html import blocks, restored
 from perfetto_decode import Decoder
+from perfetto_infer import Reader
 from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
@@ -284,6 +286,35 @@ def same_as_alone(test):
     check(len(set(flows)) == 2, f"flows of two machines are one: {flows}")
 
 
+def of_machine(data, wanted):
+    """The packets of one machine, as a file."""
+    out = b""
+    at = 0
+    while at < len(data):
+        begin = at
+        length, at = varint(data, at + 1)
+        if dict(fields(data[at:at + length])).get(98, 0) == wanted:
+            out += data[begin:at + length]
+        at += length
+    return out
+
+
+def tasks_of_machines(test):
+    """Readers process a packet without a time after all that they have read before, of any machine."""
+    with subprocess.Popen(["sh", "-c", "for i in 1 2 3 4 5 6 7 8; do sleep 0.3; done"]):
+        r = run(test, {"left": far(test), "right": far(test, "nice")}, "record", "-t", "1s", "-e", "sched", "-e", "task",
+                "-o", "out.pftrace")
+    check(r.status == 0, f"record: {r}")
+    data, decoder, latest = (test.dir / "out.pftrace").read_bytes(), Decoder(test.dir, test.source), 0
+    for machine in (0, 1):
+        part = of_machine(data, machine)
+        reader = Reader(part, decoder.parse(part), latest)
+        latest = reader.max_ts
+        rows = collections.Counter(t.tid for t in reader.threads if not t.start_ts)
+        twice = [tid for tid, count in rows.items() if count > 1]
+        check(len(rows) > 10 and not twice, f"machine {machine}: threads {twice} of {len(rows)} appear twice")
+
+
 def same_kernel(test, host, offset_s, drift_ppm):
     hosts = {"near": far(test), "other": host}
     r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced")
@@ -361,7 +392,7 @@ def marks_and_samples(test):
             if packet.HasField("track_event") and packet.track_event.name_iid in names:
                 times[names[packet.track_event.name_iid]] = packet.timestamp / 1e9
         events = [e.timestamp for p in of_machine for e in p.ftrace_events.event]
-        for kind in ("perf_sample", "sys_stats"):
+        for kind in ("perf_sample", "sys_stats", "track_event"):
             late = [ts for ts in kinds[kind] if not min(events) - 1e8 < ts < max(events) + 1e8]
             check(not late, f"{len(late)} of {len(kinds[kind])} {kind} of {label} are outside of its events")
         made.append({name: ts for name, ts in times.items() if name.startswith("mark ")})
@@ -734,7 +765,7 @@ def pushed_cut(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
+    for function in (one_host, machines, tasks_of_machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
                      clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs,
                      first_has_nothing, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh, pushed,
                      pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):

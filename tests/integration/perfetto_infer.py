@@ -155,9 +155,9 @@ class Reader:
     """Reads a trace. Afterwards: threads, processes, scheds; mismatched switches and compact events
     that it had to skip; orphans: ends of slices without a begin; how many switches are marked as not
     reported by the kernel; bundles after a loss; plain events (time, CPU, name, values);
-    process trees."""
+    process trees. latest: the largest time of the machines before this one in the file."""
 
-    def __init__(self, data, trace):
+    def __init__(self, data, trace, latest=0):
         self.tracker = Tracker()
         self.scheds, self.pending, self.last = [], {}, {}
         self.mismatched, self.skipped, self.orphans = [], 0, 0
@@ -167,7 +167,7 @@ class Reader:
         self.events, self.trees = [], []
         self.reserved, self.resolved, self.by_thread, self.by_process = {}, {}, {}, {}
         self.clock_offset = 0
-        self.queues, self.max_ts = {}, 0
+        self.queues, self.max_ts = {}, latest
         raws = [value for number, value in wire_fields(data) if number == 1]
         for packet, raw in zip(trace.packet, raws):
             self.tokenize(packet, raw)

@@ -5,6 +5,7 @@ thread, slices that end, at most one running task for each CPU."""
 
 import collections
 import contextlib
+import gzip
 import os
 import pathlib
 import re
@@ -204,8 +205,21 @@ def kernel_threads(test):
         check(names[pid] == name and threads[pid] == name[:15], f"{names[pid]} and {threads[pid]} for {name}")
 
 
+def unknown_processes(test):
+    """Readers take a thread without a process for one of process 0."""
+    packed = test.source / "tests" / "data" / "6.1.176" / "function.traced.gz"
+    (test.dir / "x.traced").write_bytes(gzip.decompress(packed.read_bytes()))
+    r = test.run("convert", "x.traced", "x.pftrace")
+    check(r.status == 0, f"{r}")
+    reader = read(test, test.dir / "x.pftrace")
+    idle = [t.tid for t in reader.threads if t.tid and t.process and not t.process.pid]
+    check(not idle, f"threads {idle} are the idle process's")
+    check(any(t.scheds and not t.process for t in reader.threads), "each thread's process is known")
+
+
 def main():
     test = Test("perfetto-readers")
+    test.case("unknown processes", unknown_processes)
     test.case("metadata", metadata, daemon=True)
     test.case("kernel threads", kernel_threads, daemon=True)
     test.case("samples", samples, daemon=True)

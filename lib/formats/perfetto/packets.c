@@ -131,9 +131,8 @@ static void packet_fill_process(struct task_messages *m, struct task *t)
 static void packet_fill_thread(struct task_messages *m, const struct task *t)
 {
 	perfetto__protos__process_tree__thread__init(&m->thread);
-	m->thread.has_tid = true;
+	m->thread.has_tid = m->thread.has_tgid = true;
 	m->thread.tid = t->tid;
-	m->thread.has_tgid = t->tgid != 0;
 	m->thread.tgid = t->tgid;
 	m->thread.name = *m->comm ? m->comm : NULL;
 }
@@ -150,7 +149,8 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 	if (!messages || !processes || !threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (!tasks[i]->tid) /* readers know the idle tasks */
+		/* Readers know the idle tasks, and take any other without a process for theirs. */
+		if (!tasks[i]->tgid)
 			continue;
 		packet_fill_name(&messages[i], tasks[i]);
 		if (tasks[i]->tgid == tasks[i]->tid) {
@@ -160,10 +160,11 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 		packet_fill_thread(&messages[i], tasks[i]);
 		threads[tree.n_threads++] = &messages[i].thread;
 	}
+	if (!tree.n_threads)
+		return 0;
 	tree.processes = processes;
 	tree.threads = threads;
-	if (ts)
-		packet_set_time(&packet, ts, clock);
+	packet_set_time(&packet, ts, clock);
 	packet.field = PACKET_PROCESS_TREE;
 	packet.message = &tree.base;
 	return pf_put_packet(&packet, out);
@@ -175,6 +176,8 @@ int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, str
 	struct pf_packet packet = { .field = PACKET_PROCESS_TREE, .message = &tree.base };
 	struct task_messages m;
 
+	if (!task->tgid)
+		return 0;
 	packet_fill_name(&m, task);
 	packet_fill_thread(&m, task);
 	tree.n_threads = 1;

@@ -171,7 +171,10 @@ static uint64_t perfetto_clocks_until(const struct sink_perfetto *p, uint64_t ts
 	return p->tie_ts ? ts - p->tie_ts + p->tie_boot_ns : ts;
 }
 
-/* Writes all tasks alive at last_ts. */
+/*
+ * Writes all tasks alive at last_ts, at time 0: a packet without a time is for readers as late as
+ * the latest one before it, of any machine.
+ */
 static int perfetto_write_first_tasks(struct sink_perfetto *p)
 {
 	int r = pf_tasks_learn(&p->tasks);
