@@ -765,10 +765,11 @@ def pushed_cut(test):
 
 def main():
     test = Test("hosts")
-    for function in (one_host, machines, tasks_of_machines, in_json, marks_are_moved, same_as_alone, clock_is_near, clock_is_another,
-                     clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails, output_first, one_hangs,
-                     first_has_nothing, one_breaks, one_lies, interrupted, killed, without_ties, by_ssh, pushed,
-                     pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
+    for function in (one_host, machines, tasks_of_machines, in_json, marks_are_moved, same_as_alone, clock_is_near,
+                     clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
+                     output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, killed,
+                     without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
+                     pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
     test.end()
 
