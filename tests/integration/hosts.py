@@ -5,6 +5,7 @@ by pipes and by an sshd of the test's own: so each event is in every recording, 
 of the clock ties."""
 
 import collections
+import contextlib
 import gzip
 import json
 import os
@@ -618,12 +619,13 @@ class Bare:
     def processes(self):
         """The far processes that have the pushed file open, or run it."""
         found = set()
-        for link in [*pathlib.Path("/proc").glob("[0-9]*/exe"), *pathlib.Path("/proc").glob("[0-9]*/fd/*")]:
-            try:
-                if os.readlink(link).startswith(f"{self.tmp}/tracectl."):
-                    found.add(link.parts[2])
-            except OSError:
-                pass
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                links = [f"/proc/{pid}/exe", *(f"/proc/{pid}/fd/{fd}" for fd in os.listdir(f"/proc/{pid}/fd"))]
+                for link in links:
+                    with contextlib.suppress(OSError):
+                        if os.readlink(link).startswith(f"{self.tmp}/tracectl."):
+                            found.add(pid)
         return found
 
     def check_clean(self):

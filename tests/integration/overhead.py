@@ -22,7 +22,7 @@ def record(test, seconds, calls, out, *arguments):
 
 def events_are_shed_in_order(test):
     out = test.dir / "shed.txt"
-    said, _ = record(test, 5, 150, out, "--max-cpu", "0.1%", "--shed", "raw_syscalls:sys_enter",
+    said, _ = record(test, 8, 150, out, "--max-cpu", "0.1%", "--shed", "raw_syscalls:sys_enter",
                      "--shed", "raw_syscalls", "--shed", "sched")
     trace = out.read_text("utf-8", "replace").splitlines()
     warnings = [w for w in said["warnings"] if "the limit is" in w]

@@ -74,7 +74,8 @@ def batch(test):
     # Other tests may keep the CPUs busy, too.
     check(len(runtimes) >= len(parts) // 2 and sum(runtimes) > 0.1, runtimes)
     spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
-    check(all(span > 0.8 for span in spans[:-1]), spans)
+    # One that comes late makes the next one shorter.
+    check(spans[0] > 0.8 and sum(spans[:-1]) > 0.8 * len(spans[:-1]), spans)
     for head, tables in parts[:-1]:
         check(re.search(r"[\d,]+ events/s, (none|[\d,]+) lost.*; cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal", head), head)
         check("sched:sched_switch" in tables["counts"], list(tables["counts"]))
