@@ -332,11 +332,11 @@ static int hist_close(struct report *report, struct table **ret)
 	if (!message)
 		return -EBADMSG;
 	e = hist_make_title(r, message->event, &h);
+	if (e == 0 && !h.key_count)
+		return hist_make_note(r, ret);
 	if (e == 0)
 		e = hist_make_definition(r, h.trigger);
-	if (e < 0)
-		return e;
-	return h.key_count ? hist_make_table(&x, ret) : hist_make_note(r, ret);
+	return e < 0 ? e : hist_make_table(&x, ret);
 }
 
 /* The kernel goes on counting. */

@@ -42,7 +42,7 @@ def main(build, guest):
     print(f"[ ! -d /run/systemd/system ] || check booted 300 bash {booted}")
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
-        print(f"{word} {name} 600", shlex.join(["python3", f"{guest}/{name}.py", build]))
+        print(f"{word} {name} 1200", shlex.join(["python3", f"{guest}/{name}.py", build]))
     bench = pathlib.Path(guest).parents[1] / "bench/timerlat"
     print("check_if_named timerlat_bench 900", shlex.join(["python3", str(bench), "--build", build, "--seconds", "20"]))
     bench = bench.with_name("wakeups")
