@@ -226,6 +226,7 @@ def in_json(test):
 
 def marks_are_moved(test):
     """Marks and samples are where the kernel's events of their threads are, on each machine's clock."""
+    need(not test.is_sanitized(), "a sanitizer's library would have to come first")
     (test.dir / "app.py").write_text(PROGRAM)
     r = run(test, {"left": far(test), "right": relay(test, "--offset", 0.4, "--drift", 80)}, "record", "-e", "sched",
             "--sample", "199", "-o", "out.json", "--", "python3", "app.py", env=run_env(test))
@@ -246,6 +247,7 @@ def marks_are_moved(test):
 
 def same_as_alone(test):
     """Each machine's lines and marks are what they are in a file of its own."""
+    need(not test.is_sanitized(), "a sanitizer's library would have to come first")
     (test.dir / "app.py").write_text(PROGRAM)
     for name in ("a", "b"):
         r = test.run("record", "--name", name, "-o", f"{name}.traced", "-e", "sched", "-e", "power", "-e", "irq", "-e", "task",
@@ -371,6 +373,7 @@ while time.monotonic() < until:
 
 def marks_and_samples(test):
     """They are moved as the machine's events are."""
+    need(not test.is_sanitized(), "a sanitizer's library would have to come first")
     offset_s = 0.4
     env = test.environment(TRACED_MARKS=str(test.daemon.socket.parent), PYTHONPATH=str(test.source / "python"),
                            LD_LIBRARY_PATH=str(test.build / "libtraced"))
