@@ -228,8 +228,9 @@ def marks_are_moved(test):
     """Marks and samples are where the kernel's events of their threads are, on each machine's clock."""
     need(not test.is_sanitized(), "a sanitizer's library would have to come first")
     (test.dir / "app.py").write_text(PROGRAM)
+    # The file begins where both record: not the other machine's first 0.4 s.
     r = run(test, {"left": far(test), "right": relay(test, "--offset", 0.4, "--drift", 80)}, "record", "-e", "sched",
-            "--sample", "199", "-o", "out.json", "--", "python3", "app.py", env=run_env(test))
+            "--sample", "199", "-o", "out.json", "--", "sh", "-c", "sleep 0.8; python3 app.py", env=run_env(test))
     check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
     trace = json.loads((test.dir / "out.json").read_text())
     for label, host in hosts_of(trace, ["left", "right"]).items():
@@ -768,15 +769,40 @@ def pushed_cut(test):
     slow.check_clean()
 
 
+# An idle machine has hardly an event that is in two recordings, and no sample.
+LOAD = """
+import time
+while True:
+    until = time.monotonic() + 0.0003
+    while time.monotonic() < until:
+        pass
+    time.sleep(0.001)
+"""
+
+
+@contextlib.contextmanager
+def load():
+    with subprocess.Popen(["/usr/bin/python3", "-c", LOAD]) as program:
+        try:
+            yield
+        finally:
+            program.kill()
+
+
 def main():
     test = Test("hosts")
+    with load():
+        cases(test)
+    test.end()
+
+
+def cases(test):
     for function in (one_host, machines, tasks_of_machines, in_json, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, killed,
                      without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
-    test.end()
 
 
 if __name__ == "__main__":
