@@ -69,16 +69,9 @@ static int keys_set_list(struct string_list *list, const char *value,
 
 int keys_set_name(void *field, const char *value, struct error *err)
 {
-	char *copy;
-
 	if (!word_is_name(value))
 		return error_set(err, -EINVAL, "the value is not a name");
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "the name");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
+	return setting_string(field, value, err);
 }
 
 int keys_set_names(void *field, const char *value, struct error *err)

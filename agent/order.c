@@ -69,16 +69,9 @@ static int order_set_share(void *field, const char *value, struct error *err)
 
 static int order_set_text(void *field, const char *value, struct error *err)
 {
-	char *copy;
-
 	if (!*value || !word_is_printable(value))
 		return error_set(err, -EINVAL, "the value is empty or too long");
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "the value");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
+	return setting_string(field, value, err);
 }
 
 static const struct setting settings[] = {

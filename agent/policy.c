@@ -22,18 +22,12 @@
 static int policy_set_url(void *field, const char *value, struct error *err)
 {
 	static const char scheme[] = "https://";
-	char *copy;
 
 	if (strncmp(value, scheme, sizeof(scheme) - 1) != 0 || !value[sizeof(scheme) - 1] ||
 	    !word_is_printable(value) || strpbrk(value, "@?# \\\"<>"))
 		return error_set(err, -EINVAL,
 				 "the value is not a URL https://HOST/PATH without user or query");
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "the URL");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
+	return setting_string(field, value, err);
 }
 
 static const struct setting settings[] = {

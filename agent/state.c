@@ -14,17 +14,12 @@
 #define FILE_MAX 256
 #define SECONDS_A_DAY 86400
 
-/* As replace_file(), in the folder, and on the disk after a power cut. */
 static int state_write(const struct state *s, const char *name, const char *text, bool is_synced)
 {
 	char path[64];
-	int r;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->dirfd, name);
-	r = replace_file(path, text, strlen(text), 0600, is_synced);
-	if (r >= 0 && is_synced && fsync(s->dirfd) < 0)
-		r = -errno;
-	return r;
+	return replace_file(path, text, strlen(text), 0600, is_synced);
 }
 
 static int state_write_taken(const struct state *s, struct error *err)

@@ -203,6 +203,23 @@ static int replace_file_open(const char *temp, mode_t mode)
 	return r;
 }
 
+/* A rename is in the folder, and not on the disk before the folder is. */
+static int sync_folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	_cleanup_free_ char *folder =
+		slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	_cleanup_close_ int fd = -EBADF;
+
+	if (!folder)
+		return -ENOMEM;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	/* Some file systems have nothing to sync in a folder. */
+	return fsync(fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
 int replace_file(const char *path, const void *data, size_t len, mode_t mode, bool is_synced)
 {
 	_cleanup_free_ char *temp = NULL;
@@ -223,6 +240,8 @@ int replace_file(const char *path, const void *data, size_t len, mode_t mode, bo
 		r = -errno;
 	if (r < 0)
 		unlink(temp);
+	else if (is_synced)
+		r = sync_folder_of(path);
 	return MIN(r, 0);
 }
 

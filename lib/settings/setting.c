@@ -16,18 +16,22 @@ const struct setting *setting_find(const struct setting *settings, size_t count,
 	return NULL;
 }
 
-int setting_path(void *field, const char *value, struct error *err)
+int setting_string(void *field, const char *value, struct error *err)
 {
-	char *copy;
+	char *copy = strdup(value);
 
-	if (value[0] != '/')
-		return error_set(err, -EINVAL, "\"%s\" is not an absolute path", value);
-	copy = strdup(value);
 	if (!copy)
 		return error_errno(err, -ENOMEM, "configuration");
 	free(*(char **)field);
 	*(char **)field = copy;
 	return 0;
+}
+
+int setting_path(void *field, const char *value, struct error *err)
+{
+	if (value[0] != '/')
+		return error_set(err, -EINVAL, "\"%s\" is not an absolute path", value);
+	return setting_string(field, value, err);
 }
 
 #define COUNT_MAX 4096
@@ -84,16 +88,9 @@ int setting_duration_limit(void *field, const char *value, struct error *err)
 
 int setting_word(void *field, const char *value, struct error *err)
 {
-	char *copy;
-
 	if (!*value || strpbrk(value, " \t/"))
 		return error_set(err, -EINVAL, "\"%s\" is not one word", value);
-	copy = strdup(value);
-	if (!copy)
-		return error_errno(err, -ENOMEM, "configuration");
-	free(*(char **)field);
-	*(char **)field = copy;
-	return 0;
+	return setting_string(field, value, err);
 }
 
 int setting_words(void *field, const char *value, struct error *err)

@@ -19,6 +19,7 @@ struct setting {
 const struct setting *setting_find(const struct setting *settings, size_t count,
 				   const char *section, const char *name);
 
+int setting_string(void *field, const char *value, struct error *err);	   /* char *: any */
 int setting_path(void *field, const char *value, struct error *err);	   /* char *: absolute */
 int setting_count(void *field, const char *value, struct error *err);	   /* unsigned: 1 to 4096 */
 int setting_switch(void *field, const char *value, struct error *err);	   /* bool: yes or no */
