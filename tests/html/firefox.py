@@ -70,6 +70,9 @@ class Firefox:
 
     def dark(self, on):
         self.set("layout.css.prefers-color-scheme.content-override", 0 if on else 1)
+        # The page is another process, which hears of the setting later.
+        self.ask(f"""new Promise((done) => {{ const dark = matchMedia("(prefers-color-scheme: dark)");
+            const look = () => dark.matches === {"true" if on else "false"} ? done(1) : setTimeout(look, 10); look(); }})""")
         self.frame()
 
     def download_to(self, folder):

@@ -5,6 +5,7 @@ of the same recording; in Chromium without a screen; 77 where there is none. in_
 
 import base64
 import collections
+import contextlib
 import json
 import random
 import re
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 
 from browser import Browser, run_cases
-from harness import check
+from harness import Failure, check
 from viewer import LINES, equal, page_of, page_with
 
 WHOLE = "{...traceViewer.whole, top: 0, bottom: 1e9}"
@@ -292,12 +293,13 @@ def saved_picture(test, browser):
     browser.key("p")
     # Chromium packs a picture when it has nothing else to do.
     for _ in range(600):
-        files = [path for path in folder.iterdir() if path.suffix == ".png" and path.stat().st_size]
-        if files and not list(folder.glob("*.part")):
-            break
+        # Firefox writes under another name first, which may go at any moment.
+        with contextlib.suppress(FileNotFoundError):
+            files = [path.read_bytes() for path in folder.iterdir()]
+            if len(files) == 1 and files[0].startswith(b"\x89PNG") and files[0][-8:-4] == b"IEND":
+                return files[0]
         browser.ask("new Promise((done) => setTimeout(done, 50))")
-    check(len(files) == 1 and files[0].read_bytes().startswith(b"\x89PNG"), f"{list(folder.iterdir())}")
-    return files[0].read_bytes()
+    raise Failure(f"no picture: {list(folder.iterdir())}")
 
 
 def picture_of_the_view(test, browser):

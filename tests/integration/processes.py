@@ -121,7 +121,8 @@ def a_thread_beside_a_process(test):
     need(has_notrace(), "this kernel cannot leave out children")
     with program() as (process, old), program() as (other, of_other):
         events, new, child = recorded(test, process, "-P", process.pid, "--thread", other.pid, leaves_out=True)
-    check(events.keys() <= {process.pid, old, new, child, other.pid}, f"strangers: {events.keys()}")
+    own = {process.pid, old, new, child, other.pid}
+    check(events.keys() <= own, f"strangers to {own}, beside {of_other}: { {k: v for k, v in events.items() if k not in own} }")
     check({process.pid, old, new} <= events.keys() and of_other not in events, f"{events.keys()}")
 
 
