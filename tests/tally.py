@@ -12,6 +12,8 @@ OUTCOME = {
     "EXPECTEDFAIL": "pass",
     "SKIP": "skip",
 }
+CASES = 3
+CASE_CHARS = 250
 
 
 def output(result):
@@ -21,8 +23,13 @@ def output(result):
 def reason(result):
     """The last line of a test's output is the reason why it was skipped or failed."""
     said = output(result).strip()
-    last = said.splitlines()[-1].strip() if said else "it said nothing"
-    return last.replace("\t", " ")
+    return said.splitlines()[-1].strip() if said else "it said nothing"
+
+
+def failed_cases(result):
+    """What the harness, a script and cmocka say of the first failed cases: a log may be far away, or cut."""
+    said = re.findall(r"^(?:FAILED: |\[  FAILED  \] )(.+)$", output(result), re.M)
+    return "".join(f"; {case[:CASE_CHARS]}" for case in said[:CASES])
 
 
 def skipped_cases(result):
@@ -46,9 +53,9 @@ def main(path, prefix):
             if outcome == "skip":
                 why = reason(result)
             elif outcome == "fail":
-                why = result["result"].lower() + ": " + reason(result)
+                why = result["result"].lower() + ": " + reason(result) + failed_cases(result)
             name = result["name"].removeprefix("traced:")
-            print(outcome, prefix + " " + name, why, sep="\t")
+            print(outcome, prefix + " " + name, why.replace("\t", " "), sep="\t")
             if outcome == "pass":
                 for case, reason_of_it in skipped_cases(result).items():
                     print("skip", f"{prefix} {name}, {case}", reason_of_it.replace("\t", " "), sep="\t")
