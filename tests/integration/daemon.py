@@ -58,6 +58,12 @@ def two_sessions(test):
     check(not spools(test), f"spool: {spools(test)}")
 
 
+def connected(test):
+    """A client's end of a connection has no name; the daemon's has, from the client's connect() on."""
+    with open("/proc/net/unix", encoding="ascii") as sockets:
+        return sockets.read().count(f" {test.daemon.socket}\n") > 1
+
+
 def killed_daemon(test):
     seed = random.randrange(1 << 30)
     rng = random.Random(seed)
@@ -71,7 +77,9 @@ def killed_daemon(test):
             d.unlink()
         client = test.start("record", "--name", f"{test.name}-kill", "-b", "256K", "-t", "20s",
                             "-e", "sched", "-e", "irq", "-e", "timer", "-o", "never.txt")
-        time.sleep(rng.uniform(0.02, span))
+        # One that finds no daemon records without.
+        settled("the command is connected", lambda: connected(test))
+        time.sleep(rng.uniform(0, span))
         test.daemon.process.kill()
         test.daemon.process.wait()
         r = test.finish(client)
