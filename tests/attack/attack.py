@@ -14,7 +14,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-from harness import NOBODY, check, interrupt, need, settled  # noqa: E402
+from harness import NOBODY, Failure, check, interrupt, need, settled  # noqa: E402
 
 VICTIM_S = 3
 # System calls, some hundred per millisecond: a ring of 4 MiB per CPU takes them for about a second.
@@ -31,6 +31,15 @@ while True:
 """
 HELLO = bytes.fromhex("08011202") + b"\x08\x01"
 TIMEOUT_S = 30  # of the victim, which takes three seconds
+
+
+class Exceeded(Failure):
+    """A figure beyond its limit. On a machine that others use, it counts only if it comes again."""
+
+
+def limit(holds, why):
+    if not holds:
+        raise Exceeded(why)
 
 
 @dataclasses.dataclass
@@ -53,7 +62,7 @@ class Figures:
 @dataclasses.dataclass
 class Attack:
     """run(test) attacks test.daemon, and returns Figures. The limits are what a victim may notice;
-    run() itself checks everything else, and raises Failure."""
+    run() itself checks everything else, and raises Failure, or Exceeded by a figure of its own."""
     name: str
     run: callable
     lost: int = 0
@@ -62,9 +71,9 @@ class Attack:
     daemon: bool = True
 
     def check(self, f):
-        for what, limit in (("lost", self.lost), ("delay_s", self.delay_s), ("bytes", self.bytes)):
+        for what, most in (("lost", self.lost), ("delay_s", self.delay_s), ("bytes", self.bytes)):
             value = getattr(f, what)
-            check(value is None or limit is None or value <= limit, f"{what}: {value}, the limit is {limit}")
+            limit(value is None or most is None or value <= most, f"{what}: {value}, the limit is {most}")
 
 
 class Service:
@@ -239,5 +248,5 @@ def wait_of_another(test):
     return time.monotonic() - began
 
 
-__all__ = ["Attack", "Figures", "HELLO", "MILLION", "NOBODY", "Service", "Stranger", "Victim", "admit_everybody", "check", "connect",
-           "frame", "interrupt", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]
+__all__ = ["Attack", "Exceeded", "Figures", "HELLO", "MILLION", "NOBODY", "Service", "Stranger", "Victim",
+           "admit_everybody", "check", "connect", "frame", "interrupt", "limit", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]

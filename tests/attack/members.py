@@ -8,8 +8,8 @@ import statistics
 import subprocess
 import time
 
-from attack import (HELLO, MILLION, Attack, Stranger, Victim, admit_everybody, check, connect, frame, memory_kb,
-                    report_attack, wait_of_another)
+from attack import (HELLO, MILLION, Attack, Stranger, Victim, admit_everybody, check, connect, frame, limit,
+                    memory_kb, report_attack, wait_of_another)
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
 CONNECTIONS = 15
@@ -19,8 +19,6 @@ FIRST_UID = 60001
 LARGE_RING = "256M"  # per CPU
 # The most that a member's unread replies may take.
 UNREAD_KB = 24 << 10
-# Comparisons with busy loops; a machine that others use slows one side of a comparison down.
-TRIES = 3
 
 
 def greeted(path):
@@ -95,30 +93,15 @@ def lost_beside(test, function, *arguments):
     return v.figures
 
 
-def best_of_tries(measure):
-    """The figures of the first try that holds. measure() returns figures and what is wrong, or None."""
-    for _ in range(TRIES):
-        figures, wrong = measure()
-        if not wrong:
-            break
-        print(wrong, flush=True)
-    check(not wrong, wrong)
-    return figures
-
-
 def members(test):
     admit_everybody(test)
-
-    def measure():
-        base = lost_beside(test, burn)
-        f = lost_beside(test, keep_asking, test.daemon.socket, 4)
-        share, base_share = (x.lost / (x.lost + x.events) for x in (f, base))
-        print(f"{f.events:,} events, {share:.1%} lost; beside busy loops {base.events:,}, {base_share:.1%} lost",
-              flush=True)
-        return f, (share > base_share + 0.02 and
-                   f"{share:.1%} are lost, and beside busy loops {base_share:.1%}")
-
-    return best_of_tries(measure)
+    base = lost_beside(test, burn)
+    f = lost_beside(test, keep_asking, test.daemon.socket, 4)
+    share, base_share = (x.lost / (x.lost + x.events) for x in (f, base))
+    told = f"{f.events:,} events, {share:.1%} lost; beside busy loops {base.events:,}, {base_share:.1%} lost"
+    print(told, flush=True)
+    limit(share <= base_share + 0.02, told)
+    return f
 
 
 def delayed_beside(test, function, *arguments):
@@ -132,14 +115,11 @@ def delayed_beside(test, function, *arguments):
 
 def queries(test):
     admit_everybody(test)
-
-    def measure():
-        base = delayed_beside(test, burn)
-        f = delayed_beside(test, keep_asking, test.daemon.socket)
-        return f, (f.delay_s > base.delay_s + 0.3 and
-                   f"a delay of {f.delay_s:.1f} s, and beside a busy loop {base.delay_s:.1f} s")
-
-    return best_of_tries(measure)
+    base = delayed_beside(test, burn)
+    f = delayed_beside(test, keep_asking, test.daemon.socket)
+    limit(f.delay_s <= base.delay_s + 0.3,
+          f"a delay of {f.delay_s:.1f} s, and beside a busy loop {base.delay_s:.1f} s")
+    return f
 
 
 def unread_replies(test):
