@@ -52,6 +52,7 @@ int recorded_init(struct recorded *r, const struct trace_info *info)
 	r->some_wakeups = recorded_filters(request, "sched_waking") ||
 			  recorded_filters(request, "sched_wakeup") ||
 			  recorded_filters(request, "sched_wakeup_new");
+	r->is_partial = r->some_tasks || r->some_cpus || r->some_switches || r->some_wakeups;
 	if (recorded_sort(request->pids, request->n_pids, &r->tids) < 0)
 		return -ENOMEM;
 	return recorded_sort(request->processes, request->n_processes, &r->processes);

@@ -13,6 +13,7 @@ struct recorded {
 	const struct trace_info *info;
 	int32_t *tids, *processes; /* owned, sorted; as many as the request has */
 	bool some_tasks, some_cpus, some_switches, some_wakeups;
+	bool is_partial; /* one of these */
 };
 
 /* Returns 0 or -ENOMEM. info stays the caller's. */

@@ -15,16 +15,6 @@ static uint64_t row_hash(struct row_key key)
 	return hash_number(key.a ^ hash_number(key.b));
 }
 
-static struct row_key *row_key_of(void *row)
-{
-	return (struct row_key *)row - 1;
-}
-
-static bool row_has_key(void *row, struct row_key key)
-{
-	return row_key_of(row)->a == key.a && row_key_of(row)->b == key.b;
-}
-
 DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL,
 	     row_hash(*row_key_of(slot->row)), row_has_key(slot->row, key));
 
@@ -116,22 +106,18 @@ static _noinline_ void *rows_add(struct rows *r, struct row_key key, uint64_t ha
 	return slot->row;
 }
 
-void *rows_get(struct rows *r, struct row_key key)
+void *rows_search(struct rows *r, struct row_key key)
 {
-	void **recent = &r->recent[(key.a ^ key.b) % ROWS_RECENT], *row = *recent;
-	const struct row_slot *slot;
-	uint64_t hash;
+	const uint64_t hash = row_hash(key);
+	const struct row_slot *slot = row_slots_find(&r->slots, hash, key);
+	void *row;
 
-	if (likely(row && row_has_key(row, key)))
-		return row;
-	hash = row_hash(key);
-	slot = row_slots_find(&r->slots, hash, key);
 	if (!slot && r->count == r->max) {
 		if (!r->rest)
 			r->rest = calloc(1, r->size);
 		return r->rest;
 	}
 	row = slot ? slot->row : rows_add(r, key, hash);
-	*recent = row;
+	*rows_recent(r, key) = row;
 	return row;
 }

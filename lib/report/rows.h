@@ -47,8 +47,31 @@ void rows_deinit(struct rows *r);
 /* Removes all blocks. */
 void rows_clear(struct rows *r);
 
+static inline struct row_key *row_key_of(void *row)
+{
+	return (struct row_key *)row - 1;
+}
+
+static inline bool row_has_key(void *row, struct row_key key)
+{
+	return row_key_of(row)->a == key.a && row_key_of(row)->b == key.b;
+}
+
+static inline void **rows_recent(struct rows *r, struct row_key key)
+{
+	return &r->recent[(key.a ^ key.b) % ROWS_RECENT];
+}
+
+/* rows_get() for blocks that were not found lately. */
+void *rows_search(struct rows *r, struct row_key key);
+
 /* The key's block, of zeros if it is new. NULL: out of memory. */
-void *rows_get(struct rows *r, struct row_key key);
+static inline void *rows_get(struct rows *r, struct row_key key)
+{
+	void *row = *rows_recent(r, key);
+
+	return likely(row && row_has_key(row, key)) ? row : rows_search(r, key);
+}
 /* NULL: there is none. */
 void *rows_find(const struct rows *r, struct row_key key);
 /* The block that was created as number i, below count. */

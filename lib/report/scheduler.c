@@ -110,8 +110,19 @@ static void scheduler_cut_unknown(const struct scheduler *s, size_t what, struct
 	span->from = span->to;
 }
 
-static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *span,
-			  const struct sched_task *next)
+static inline int scheduler_call(const struct sched_listener *l, size_t what,
+				 const struct sched_span *span, const struct sched_task *next)
+{
+	if (what == SCHED_RUNS)
+		return l->ran ? l->ran(l->report, span, next) : 0;
+	if (what == SCHED_WAITS)
+		return l->waited ? l->waited(l->report, span) : 0;
+	return what == SCHED_SLEEPS && l->slept ? l->slept(l->report, span) : 0;
+}
+
+/* The recording is looked at in part, or lacks events. */
+static _noinline_ int scheduler_tell_some(struct scheduler *s, size_t what, struct sched_span *span,
+					  const struct sched_task *next)
 {
 	const bool selected = sched_span_is_selected(s->env, span);
 	int r = 0;
@@ -119,20 +130,23 @@ static int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *s
 	if (!span->task->is_recorded)
 		return 0;
 	scheduler_cut_unknown(s, what, span);
+	for (size_t i = 0; i < s->listener_count && r == 0; i++)
+		if (selected || s->listeners[i].wants_all)
+			r = scheduler_call(&s->listeners[i], what, span, next);
+	return r;
+}
+
+static inline int scheduler_tell(struct scheduler *s, size_t what, struct sched_span *span,
+				 const struct sched_task *next)
+{
+	int r = 0;
+
 	/* Clocks of CPUs differ, and can step back. */
 	span->from = MIN(span->from, span->to);
-	for (size_t i = 0; i < s->listener_count && r == 0; i++) {
-		const struct sched_listener *l = &s->listeners[i];
-
-		if (!selected && !l->wants_all)
-			continue;
-		if (what == SCHED_RUNS && l->ran)
-			r = l->ran(l->report, span, next);
-		else if (what == SCHED_WAITS && l->waited)
-			r = l->waited(l->report, span);
-		else if (what == SCHED_SLEEPS && l->slept)
-			r = l->slept(l->report, span);
-	}
+	if (unlikely(s->env->selection || s->recorded.is_partial))
+		return scheduler_tell_some(s, what, span, next);
+	for (size_t i = 0; i < s->listener_count && r == 0; i++)
+		r = scheduler_call(&s->listeners[i], what, span, next);
 	return r;
 }
 
@@ -205,17 +219,20 @@ char sched_task_letter(const struct sched_task *t)
 	return t->left_state ? letters[__builtin_ctz(t->left_state)] : 'R';
 }
 
-static struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
+static _noinline_ struct sched_cpu *scheduler_add_cpu(struct scheduler *s, uint32_t cpu)
 {
 	uint32_t cap = s->cpu_count, from = cap;
 
-	if (likely(cpu < s->cpu_count))
-		return &s->cpus[cpu];
 	if (cpu >= REPORT_CPUS_MAX || vec_reserve(s->cpus, s->cpu_count, cap, cpu + 1 - from) < 0)
 		return NULL;
 	s->cpu_count = cpu + 1;
 	memset(&s->cpus[from], 0, (cpu + 1 - from) * sizeof(*s->cpus));
 	return &s->cpus[cpu];
+}
+
+static inline struct sched_cpu *scheduler_cpu(struct scheduler *s, uint32_t cpu)
+{
+	return likely(cpu < s->cpu_count) ? &s->cpus[cpu] : scheduler_add_cpu(s, cpu);
 }
 
 struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu)
@@ -310,6 +327,7 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 	prev->preempted = !prev->left_state;
 	prev->out_ts = s->env->ts;
 	prev->waker = -1;
+	prev->waker_task = NULL;
 	prev->ends = sched_task_dies(prev);
 	sched_task_enter(s, prev, prev->left_state ? SCHED_SLEEPS : SCHED_WAITS);
 }
@@ -411,6 +429,20 @@ static int scheduler_end_sleep(struct scheduler *s, struct sched_task *t, uint32
 	return scheduler_tell(s, SCHED_SLEEPS, &span, NULL);
 }
 
+/* Mostly the CPU's task, which is known without a search. */
+static const struct task *scheduler_known_waker(const struct scheduler *s,
+						const struct trace_event *ev)
+{
+	const struct sched_task *t = ev->cpu < s->cpu_count ? s->cpus[ev->cpu].runs : NULL;
+
+	return t && t->tid == ev->pid ? t->known : NULL;
+}
+
+const struct task *scheduler_waker(const struct scheduler *s, const struct sched_task *t)
+{
+	return t->waker_task ?: report_task(s->env, t->waker, s->env->ts);
+}
+
 static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_event *ev,
 			  enum wake wake)
 {
@@ -427,6 +459,7 @@ static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_e
 	/* The wait began with a sched_waking that may be among lost events. */
 	late = wake == WAKE_SECOND && s->has_waking && !report_is_whole(s->env, t->mark);
 	t->waker = ev->pid;
+	t->waker_task = scheduler_known_waker(s, ev);
 	t->waker_cpu = ev->cpu;
 	t->woken_by_interrupt = ev->flags & FLAGS_INTERRUPT;
 	/* A wait whose sched_waking was seen goes on, and is cut. */
@@ -602,6 +635,8 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 			return -ENOMEM;
 		}
 		memcpy(copy, t, with_rows ? size : sizeof(*t));
+		/* The waker may be forgotten. */
+		copy->waker_task = NULL;
 		if (!copy->known)
 			sched_task_identify(s, copy);
 	}

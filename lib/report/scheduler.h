@@ -43,10 +43,11 @@ struct sched_task {
 	uint32_t left_state; /* bits of prev_state when it was switched out; 0: runnable */
 	int32_t waker;	     /* of the last wake-up; -1: unknown */
 	uint32_t waker_cpu;
-	uint64_t since, mark;	  /* begin of the state, and report_mark() then */
-	uint64_t out_ts;	  /* when it was switched out last; 0: unknown */
-	const struct task *known; /* NULL: unknown */
-	void *row[];		  /* each listener's own, for its use; NULL at first */
+	const struct task *waker_task; /* scheduler_waker() */
+	uint64_t since, mark;	       /* begin of the state, and report_mark() then */
+	uint64_t out_ts;	       /* when it was switched out last; 0: unknown */
+	const struct task *known;      /* NULL: unknown */
+	void *row[];		       /* each listener's own, for its use; NULL at first */
 };
 
 struct sched_span {
@@ -90,6 +91,8 @@ char sched_task_letter(const struct sched_task *t);
 uint32_t scheduler_tasks(const struct scheduler *s);
 /* The thread's state now; NULL: it had no event of the scheduler. */
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
+/* The task that woke this one up last. NULL: it is unknown. */
+const struct task *scheduler_waker(const struct scheduler *s, const struct sched_task *t);
 /* The task that runs on that CPU; NULL: the idle task, or unknown. */
 struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu);
 
