@@ -15,33 +15,39 @@
 #define BLAME_RUNS_MOST 65536U
 #define BLAME_RUNS_ALL (16U * 1024 * 1024 / sizeof(struct blame_run))
 
+/* Waits and runs. */
+struct blame_task {
+	struct group group;
+	uint32_t number; /* from 1; 0: new */
+};
+
 struct blame_run {
-	const struct task *task; /* NULL: unknown, or the idle task */
-	int32_t tid;		 /* 0: the idle task */
+	const struct blame_task *runner;
 	uint64_t from, to;
 };
 
 /* A CPU's last whole runs; they do not overlap. */
 struct blame_cpu {
-	struct blame_run *runs; /* owned: cap of them; NULL: none yet */
+	struct blame_run *runs; /* owned: cap of them, a power of two; NULL: none yet */
 	size_t cap;
 	uint64_t count; /* of all times; the newest is at (count - 1) % cap */
 };
 
-struct blame_waiter {
-	struct group group;
-};
-
 struct blame_pair {
-	struct group runner; /* first: the row's */
-	const struct blame_waiter *waiter;
+	const struct blame_task *waiter, *runner; /* NULL: pairs beyond the limit share this one */
 	uint64_t count, time;
 };
 
+/* Pairs that were found last, by their numbers. A power of two. */
+#define BLAME_RECENT 4096U
+
 struct blame {
 	struct report report;
-	struct rows waiters, pairs;
-	struct blame_cpu *cpus; /* owned */
+	struct rows tasks, pairs;
+	struct blame_pair *recent[BLAME_RECENT];
+	const struct blame_task *idle;
+	struct blame_task unknown; /* ran when it is not known who did */
+	struct blame_cpu *cpus;	   /* owned */
 	uint32_t cpu_count;
 	size_t runs; /* room for them, in all CPUs */
 	enum grouping grouping;
@@ -49,7 +55,6 @@ struct blame {
 	int index; /* of sched_task.row */
 };
 
-/* The time in which it is not known who ran. */
 #define BLAME_UNKNOWN (-1)
 
 static const char *const blame_by[] = { "thread", "comm", "process", NULL };
@@ -93,51 +98,63 @@ static int blame_keep(struct blame *b, uint32_t cpu, struct blame_run run)
 
 	if (!c || blame_reserve(b, c) < 0)
 		return -ENOMEM;
-	c->runs[c->count++ % c->cap] = run;
+	c->runs[c->count++ & (c->cap - 1)] = run;
 	return 0;
+}
+
+static struct blame_task *blame_task_get(struct blame *b, const struct task *task, int32_t tid)
+{
+	struct blame_task *t = group_get(b->report.env, &b->tasks, b->grouping, task, tid, 0);
+
+	if (t && !t->number)
+		t->number = b->tasks.count;
+	return t;
+}
+
+static struct blame_task *blame_task_of(struct blame *b, struct sched_task *t)
+{
+	if (unlikely(!t->row[b->index]))
+		t->row[b->index] = blame_task_get(b, t->known, t->tid);
+	return t->row[b->index];
 }
 
 static int blame_on_ran(struct report *report, const struct sched_span *span,
 			const struct sched_task *next _unused_)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct blame_run run = { span->task->known, span->task->tid, span->from, span->to };
+	struct blame_run run = { NULL, span->from, span->to };
 
-	return span->state == SPAN_WHOLE ? blame_keep(b, span->cpu, run) : 0;
+	if (span->state != SPAN_WHOLE)
+		return 0;
+	run.runner = blame_task_of(b, span->task);
+	return run.runner ? blame_keep(b, span->cpu, run) : -ENOMEM;
 }
 
 static int blame_on_idled(struct report *report, uint32_t cpu, uint64_t from, uint64_t to,
 			  enum span_state state)
 {
 	struct blame *b = container_of(report, struct blame, report);
+	struct blame_run run = { b->idle, from, to };
 
-	return state == SPAN_WHOLE ? blame_keep(b, cpu, (struct blame_run){ NULL, 0, from, to })
-				   : 0;
+	return state == SPAN_WHOLE ? blame_keep(b, cpu, run) : 0;
 }
 
-static struct blame_waiter *blame_waiter_of(struct blame *b, const struct sched_span *span)
+static int blame_add(struct blame *b, const struct blame_task *waiter,
+		     const struct blame_task *runner, uint64_t ns)
 {
-	struct sched_task *t = span->task;
+	struct blame_pair **recent =
+		&b->recent[(waiter->number * 61 + runner->number) % BLAME_RECENT];
+	struct blame_pair *pair = *recent;
 
-	if (!t->row[b->index])
-		t->row[b->index] = group_get(b->report.env, &b->waiters, b->grouping, t->known,
-					     t->tid, span->cpu);
-	return t->row[b->index];
-}
-
-static int blame_add(struct blame *b, const struct blame_waiter *waiter,
-		     const struct blame_run *run, uint64_t ns)
-{
-	/* A task without a name in the recording is not "unknown". */
-	const struct row_key more = { (uintptr_t)waiter, run->tid == BLAME_UNKNOWN };
-	struct blame_pair *pair = group_find(&b->pairs, b->grouping, run->task, run->tid, 0, &more);
-
-	if (!pair)
-		return -ENOMEM;
-	if (!pair->runner.used) {
-		group_begin(b->report.env, &b->pairs, &pair->runner, b->grouping, run->task,
-			    run->tid, 0);
-		pair->waiter = waiter;
+	if (unlikely(!pair || pair->waiter != waiter || pair->runner != runner)) {
+		pair = rows_get(&b->pairs, (struct row_key){ waiter->number, runner->number });
+		if (!pair)
+			return -ENOMEM;
+		if (pair != b->pairs.rest) {
+			pair->waiter = waiter;
+			pair->runner = runner;
+			*recent = pair;
+		}
 	}
 	pair->count++;
 	pair->time += ns;
@@ -148,7 +165,7 @@ static int blame_add(struct blame *b, const struct blame_waiter *waiter,
 static int blame_on_waited(struct report *report, const struct sched_span *span)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct blame_waiter *waiter;
+	const struct blame_task *waiter;
 	struct blame_cpu *c;
 	uint64_t left = span->to - span->from;
 	int r = 0;
@@ -159,12 +176,12 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	b->open += span->state == SPAN_OPEN;
 	if (span->state != SPAN_WHOLE || !left)
 		return 0;
-	waiter = blame_waiter_of(b, span);
+	waiter = blame_task_of(b, span->task);
 	c = blame_cpu_of(b, span->cpu);
 	if (!waiter || !c)
 		return -ENOMEM;
 	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)c->cap) && r == 0; i++) {
-		const struct blame_run *run = &c->runs[(c->count - 1 - i) % c->cap];
+		const struct blame_run *run = &c->runs[(c->count - 1 - i) & (c->cap - 1)];
 		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
 
 		if (run->to <= span->from)
@@ -173,10 +190,10 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 		if (from >= to || to - from > left)
 			continue;
 		left -= to - from;
-		r = blame_add(b, waiter, run, to - from);
+		r = blame_add(b, waiter, run->runner, to - from);
 	}
 	if (left && r == 0)
-		r = blame_add(b, waiter, &(struct blame_run){ .tid = BLAME_UNKNOWN }, left);
+		r = blame_add(b, waiter, &b->unknown, left);
 	return r;
 }
 
@@ -188,10 +205,14 @@ static int blame_open(struct report **ret, struct report_env *env)
 		return -ENOMEM;
 	b->report.env = env;
 	b->grouping = grouping_find(env->by);
-	rows_init(&b->waiters, sizeof(struct blame_waiter), NULL);
+	b->unknown.group.tid = BLAME_UNKNOWN;
+	rows_init(&b->tasks, sizeof(struct blame_task), NULL);
 	rows_init(&b->pairs, sizeof(struct blame_pair), NULL);
 	b->pairs.max = ROWS_PAIRS_MAX;
 	*ret = &b->report;
+	b->idle = blame_task_get(b, NULL, 0);
+	if (!b->idle)
+		return -ENOMEM;
 	b->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &b->report,
 							    .wants_all = true,
@@ -237,8 +258,14 @@ static int blame_table(const struct blame *b, struct table **ret)
 			 ARRAY_SIZE(blame_threads), "time");
 }
 
-static void blame_put_unknown(const struct blame *b, struct table *t)
+static void blame_put_task(const struct blame *b, struct table *t, const struct blame_task *task)
 {
+	static const struct group rest = { .is_rest = true };
+
+	if (task != &b->unknown) {
+		group_put(t, b->grouping, task ? &task->group : &rest);
+		return;
+	}
 	table_put_text(t, TEXT("(unknown)"));
 	if (b->grouping != GROUP_COMM)
 		table_put_number(t, BLAME_UNKNOWN);
@@ -246,15 +273,8 @@ static void blame_put_unknown(const struct blame *b, struct table *t)
 
 static void blame_put_pair(const struct blame *b, struct table *t, const struct blame_pair *pair)
 {
-	/* Pairs beyond the limit of rows share one, whose waiter is not one task. */
-	if (pair->runner.is_rest)
-		group_put(t, b->grouping, &pair->runner);
-	else
-		group_put(t, b->grouping, &pair->waiter->group);
-	if (pair->runner.tid == BLAME_UNKNOWN)
-		blame_put_unknown(b, t);
-	else
-		group_put(t, b->grouping, &pair->runner);
+	blame_put_task(b, t, pair->waiter);
+	blame_put_task(b, t, pair->runner);
 	table_put_count(t, pair->count);
 	table_put_count(t, pair->time);
 	table_put_count(t, TABLE_DERIVED);
@@ -273,8 +293,7 @@ static int blame_close(struct report *report, struct table **ret)
 		blame_put_pair(b, t, rows_at(&b->pairs, i));
 	if (b->pairs.rest)
 		blame_put_pair(b, t, b->pairs.rest);
-	group_note(t, b->grouping, &b->waiters);
-	group_note(t, b->grouping, &b->pairs);
+	group_note(t, b->grouping, &b->tasks);
 	if (b->cut || b->open)
 		table_note(t, "waits that are not counted: cut %" PRIu64 ", open %" PRIu64, b->cut,
 			   b->open);
@@ -290,7 +309,7 @@ static void blame_free(struct report *report)
 	for (uint32_t i = 0; i < b->cpu_count; i++)
 		free(b->cpus[i].runs);
 	free(b->cpus);
-	rows_deinit(&b->waiters);
+	rows_deinit(&b->tasks);
 	rows_deinit(&b->pairs);
 	free(b);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/secret_hash.h"
 #include "report/group.h"
 #include "report/scheduler.h"
 #include "report/stacks.h"
@@ -18,6 +19,21 @@ struct offcpu_row {
 	uint64_t max_at, cut, open;
 };
 
+/* A whole sleep's row depends on these, if it is not by stack. */
+struct offcpu_kind {
+	const struct task *task, *waker; /* NULL: unknown */
+	int32_t tid, waker_tid;
+	uint32_t state;
+};
+
+/* Rows that were found last. A power of two. */
+#define OFFCPU_RECENT 4096U
+
+struct offcpu_recent {
+	struct offcpu_kind kind;
+	struct offcpu_row *row; /* NULL: none yet */
+};
+
 struct offcpu {
 	struct report report;
 	struct rows rows;
@@ -25,6 +41,7 @@ struct offcpu {
 	bool by_stack, has_stacks;
 	struct stacks stacks;
 	struct rows sleeps; /* of struct offcpu_sleep, by tid */
+	struct offcpu_recent recent[OFFCPU_RECENT];
 	int index;
 };
 
@@ -71,14 +88,14 @@ static const struct stack *offcpu_stack_of(struct offcpu *o, struct sched_task *
 }
 
 /* The waker and the state of a sleep that is not whole may be of another one. */
-static struct offcpu_row *offcpu_row_of(struct offcpu *o, const struct sched_span *span)
+static struct offcpu_row *offcpu_row_get(struct offcpu *o, const struct sched_span *span,
+					 const struct task *waker_task)
 {
 	const struct report_env *env = o->report.env;
 	struct sched_task *t = span->task;
 	const bool whole = span->state == SPAN_WHOLE;
 	const char state = whole ? sched_task_letter(t) : '?';
-	struct text waker =
-		whole ? report_task_name(report_task(env, t->waker, env->ts), t->waker) : TEXT("");
+	struct text waker = whole ? report_task_name(waker_task, t->waker) : TEXT("");
 	const struct stack *stack = whole && o->by_stack ? offcpu_stack_of(o, t) : NULL;
 	const struct row_key more =
 		row_key_join(row_key_of_text(waker), (struct row_key){ (unsigned char)state, 0 });
@@ -94,6 +111,36 @@ static struct offcpu_row *offcpu_row_of(struct offcpu *o, const struct sched_spa
 	row->waker = row->group.is_rest ? TEXT("") : waker;
 	row->state = row->group.is_rest ? '?' : state;
 	return row;
+}
+
+static struct offcpu_recent *offcpu_recent_of(struct offcpu *o, const struct offcpu_kind *k)
+{
+	const uint64_t both = (uint64_t)(uint32_t)k->tid << 32 | (uint32_t)k->waker_tid;
+
+	return &o->recent[hash_number(both ^ (uint64_t)k->state << 32) % OFFCPU_RECENT];
+}
+
+static bool offcpu_kind_equal(const struct offcpu_kind *a, const struct offcpu_kind *b)
+{
+	return a->task == b->task && a->waker == b->waker && a->tid == b->tid &&
+	       a->waker_tid == b->waker_tid && a->state == b->state;
+}
+
+/* To find a row, names are hashed; mostly it is one of the last ones. */
+static struct offcpu_row *offcpu_row_of(struct offcpu *o, const struct sched_span *span)
+{
+	const struct sched_task *t = span->task;
+	const bool whole = span->state == SPAN_WHOLE;
+	const struct task *waker = whole ? scheduler_waker(o->report.env->scheduler, t) : NULL;
+	const struct offcpu_kind kind = { t->known, waker, t->tid, t->waker, t->left_state };
+	struct offcpu_recent *recent;
+
+	if (!whole || o->by_stack)
+		return offcpu_row_get(o, span, waker);
+	recent = offcpu_recent_of(o, &kind);
+	if (unlikely(!recent->row || !offcpu_kind_equal(&recent->kind, &kind)))
+		*recent = (struct offcpu_recent){ kind, offcpu_row_get(o, span, waker) };
+	return recent->row;
 }
 
 static int offcpu_on_slept(struct report *report, const struct sched_span *span)
