@@ -53,7 +53,7 @@ static inline uint64_t field_at_read(const struct field_at *f, const struct reco
 
 static inline int32_t field_at_pid(const struct field_at *f, const struct record *rec)
 {
-	/* As all kernels have it. */
+	/* All kernels have it so. */
 	if (likely(f->size == 4 && !f->big_endian && f->offset + 4 <= rec->len))
 		return (int32_t)load_u32(rec->data + f->offset, false);
 	return (int32_t)field_at_read(f, rec);

@@ -17,6 +17,7 @@ struct report_env {
 	const struct export_watch *watch;     /* NULL: not for conditions */
 	struct output *out;
 	size_t number;		     /* of the report that opens, if its kind has several */
+	bool is_first;		     /* no table comes before that of the report that opens */
 	const char *by;		     /* the choice made; NULL: the report has none */
 	struct selection *selection; /* tasks, CPUs and events to report on; NULL: all */
 	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */

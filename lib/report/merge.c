@@ -315,7 +315,7 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 		r = table_write(t->table, o, i == 0, out, err);
 	}
 	if (o->form == REPORT_JSON)
-		tables_end_json(out);
+		tables_end_json(&m->head, out);
 	if (r == 0 && buf_error(out) < 0)
 		r = error_errno(err, -ENOMEM, "can't write the reports");
 	return r;

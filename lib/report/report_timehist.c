@@ -6,22 +6,36 @@
 
 #include "report/scheduler.h"
 
-/* A row has ten cells and two names: about 110 bytes. */
-#define TIMEHIST_ROWS_MAX 1000000U
+/*
+ * Rows that are kept where they can't be written as they come. A row has nine cells and two names,
+ * about 100 bytes, and to sort them there are twice as many for a while, and a copy of the half.
+ */
+#define TIMEHIST_ROWS_MAX 100000U
+
+#define TIMEHIST_COLUMNS 9
 
 /* A task's sleep and wait since its last run. */
 struct timehist_before {
-	uint64_t wait, delay; /* TABLE_UNKNOWN: cut, open or none */
-	int32_t waker;	      /* -1: unknown */
+	struct text name;	       /* the task's */
+	uint64_t wait, delay;	       /* TABLE_UNKNOWN: cut, open or none */
+	int32_t waker;		       /* -1: unknown */
+	const struct task *waker_task; /* NULL: unknown */
 };
 
 struct timehist {
 	struct report report;
 	struct table *table; /* owned until close() */
 	struct rows before;  /* of struct timehist_before, by tid */
-	uint64_t rows, left_out, cut, open;
+	uint64_t cut, open;
 	int index; /* of sched_task.row */
 };
+
+static void timehist_forget(struct timehist_before *b)
+{
+	b->wait = b->delay = TABLE_UNKNOWN;
+	b->waker = -1;
+	b->waker_task = NULL;
+}
 
 static struct timehist_before *timehist_before_of(struct timehist *h, struct sched_task *t)
 {
@@ -30,8 +44,10 @@ static struct timehist_before *timehist_before_of(struct timehist *h, struct sch
 	if (likely(b))
 		return b;
 	b = rows_get(&h->before, (struct row_key){ (uint32_t)t->tid, 0 });
-	if (b)
-		*b = (struct timehist_before){ TABLE_UNKNOWN, TABLE_UNKNOWN, -1 };
+	if (b) {
+		timehist_forget(b);
+		b->name = report_task_name(t->known, t->tid);
+	}
 	t->row[h->index] = b;
 	return b;
 }
@@ -61,37 +77,37 @@ static int timehist_on_waited(struct report *report, const struct sched_span *sp
 		return -ENOMEM;
 	b->delay = timehist_time_of(span);
 	b->waker = -1;
+	b->waker_task = NULL;
 	if (span->state != SPAN_WHOLE)
 		/* The sleep that is known may be that of an earlier run. */
 		b->wait = TABLE_UNKNOWN;
 	else if (span->task->preempted)
 		b->wait = 0;
-	else
+	else {
 		b->waker = span->task->waker;
+		b->waker_task = scheduler_waker(h->report.env->scheduler, span->task);
+	}
 	return 0;
 }
 
-static void timehist_put(struct timehist *h, const struct sched_span *span,
-			 const struct timehist_before *b)
+static int timehist_put(struct timehist *h, const struct sched_span *span,
+			const struct timehist_before *b)
 {
 	const struct sched_task *t = span->task;
 	const char letter = sched_task_letter(t);
-	struct table *table = h->table;
+	union cell_value values[TIMEHIST_COLUMNS];
 
-	table_put_count(table, span->to);
-	table_put_number(table, span->cpu);
-	table_put_text(table, report_task_name(t->known, t->tid));
-	table_put_number(table, t->tid);
-	table_put_count(table, b->wait);
-	table_put_count(table, b->delay);
-	table_put_count(table, span->to - span->from);
-	table_put_text(table, (struct text){ &letter, 1 });
-	if (b->waker < 0)
-		table_put_text(table, TEXT(""));
-	else
-		table_put_text(table,
-			       report_task_name(report_task(h->report.env, b->waker, span->from),
-						b->waker));
+	/* An initializer would clear the array first. */
+	values[0].count = span->to;
+	values[1].number = span->cpu;
+	values[2].text = b->name;
+	values[3].number = t->tid;
+	values[4].count = b->wait;
+	values[5].count = b->delay;
+	values[6].count = span->to - span->from;
+	values[7].text = (struct text){ &letter, 1 };
+	values[8].text = b->waker < 0 ? TEXT("") : report_task_name(b->waker_task, b->waker);
+	return table_put_row(h->table, values);
 }
 
 /* --min is about delays here, unless --sort names another column; the table then applies it. */
@@ -107,28 +123,29 @@ static int timehist_on_ran(struct report *report, const struct sched_span *span,
 {
 	struct timehist *h = container_of(report, struct timehist, report);
 	struct timehist_before *b = timehist_before_of(h, span->task);
+	int r = 0;
 
 	if (!b)
 		return -ENOMEM;
 	h->cut += span->state == SPAN_CUT;
 	h->open += span->state == SPAN_OPEN;
-	if (span->state == SPAN_WHOLE && timehist_is_wanted(h, b)) {
-		if (h->rows < TIMEHIST_ROWS_MAX) {
-			timehist_put(h, span, b);
-			h->rows++;
-		} else {
-			h->left_out++;
-		}
-	}
+	if (span->state == SPAN_WHOLE && timehist_is_wanted(h, b))
+		r = timehist_put(h, span, b);
 	if (!span->late)
-		*b = (struct timehist_before){ TABLE_UNKNOWN, TABLE_UNKNOWN, -1 };
-	return 0;
+		timehist_forget(b);
+	return r;
 }
 
-static const struct column timehist_columns[] = {
-	COLUMN("at", COLUMN_AT),      COLUMN("cpu", COLUMN_NUMBER), COLUMN("task", COLUMN_TEXT),
-	COLUMN("tid", COLUMN_NUMBER), COLUMN("wait", COLUMN_TIME),  COLUMN("delay", COLUMN_TIME),
-	COLUMN("run", COLUMN_TIME),   COLUMN("state", COLUMN_TEXT), COLUMN("waker", COLUMN_TEXT),
+static const struct column timehist_columns[TIMEHIST_COLUMNS] = {
+	COLUMN("at", COLUMN_AT, .width = 13),
+	COLUMN("cpu", COLUMN_NUMBER),
+	COLUMN("task", COLUMN_TEXT, .width = 15),
+	COLUMN("tid", COLUMN_NUMBER, .width = 7),
+	COLUMN("wait", COLUMN_TIME, .width = 8),
+	COLUMN("delay", COLUMN_TIME, .width = 8),
+	COLUMN("run", COLUMN_TIME, .width = 8),
+	COLUMN("state", COLUMN_TEXT),
+	COLUMN("waker", COLUMN_TEXT),
 };
 
 static int timehist_open(struct report **ret, struct report_env *env)
@@ -141,9 +158,10 @@ static int timehist_open(struct report **ret, struct report_env *env)
 	h->report.env = env;
 	rows_init(&h->before, sizeof(struct timehist_before), NULL);
 	*ret = &h->report;
-	r = table_new(&h->table, "timehist", timehist_columns, ARRAY_SIZE(timehist_columns), NULL);
+	r = table_new(&h->table, "timehist", timehist_columns, TIMEHIST_COLUMNS, NULL);
 	if (r < 0)
 		return r;
+	table_bound(h->table, env->options, TIMEHIST_ROWS_MAX, env->is_first ? env->out : NULL);
 	h->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &h->report,
 							    .ran = timehist_on_ran,
@@ -157,11 +175,6 @@ static int timehist_close(struct report *report, struct table **ret)
 {
 	struct timehist *h = container_of(report, struct timehist, report);
 
-	if (h->left_out)
-		table_note(h->table,
-			   "%" PRIu64 " later runs are left out: use --min, or a shorter "
-			   "recording",
-			   h->left_out);
 	if (h->cut || h->open)
 		table_note(h->table, "runs without a row: cut %" PRIu64 ", open %" PRIu64, h->cut,
 			   h->open);

@@ -178,6 +178,7 @@ int report_sink_add(struct sink_report *s, const struct report_kind *kind, struc
 	size_t count = kind->count ? kind->count(&s->env) : 1;
 	int r = count ? 0 : -ENODATA;
 
+	s->env.is_first = !s->count;
 	s->env.by = kind_choose(kind, s->env.options ? s->env.options->by : NULL)
 			    ?: kind_choose(kind, NULL);
 	for (s->env.number = 0; s->env.number < count && r == 0; s->env.number++)
@@ -272,7 +273,12 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 		return error_errno(err, -ENOMEM, "can't begin the report");
 	*ret = &s->sink;
 	r = report_sink_init(s, env, err);
-	return r < 0 ? r : report_sink_open_all(s, err);
+	if (r == 0)
+		r = report_sink_open_all(s, err);
+	if (r == 0 && s->env.options->form == REPORT_JSON)
+		tables_begin_json(&(struct tables_head){ .clock = env->info->header->trace_clock },
+				  &s->out->buf);
+	return r;
 }
 
 static void report_sink_see_losses(struct sink_report *s)
@@ -347,20 +353,11 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 			     struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
-	const bool json = s->env.options->form == REPORT_JSON;
 	bool first = true;
 	int r = scheduler_close(s->env.scheduler);
 
 	if (r < 0)
 		return report_sink_failed(r, err);
-	if (json)
-		tables_begin_json(&(struct tables_head){ .clock = s->env.info->header->trace_clock,
-							 .first_ns = s->env.first_ts,
-							 .span_ns = result->span_ns,
-							 .events = result->events,
-							 .lost = result->lost,
-							 .incomplete = result->incomplete },
-				  &s->out->buf);
 	for (size_t i = 0; i < s->count && r == 0; i++) {
 		_cleanup_(table_freep) struct table *table = NULL;
 
@@ -381,8 +378,13 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		r = table_write(table, s->env.options, first, &s->out->buf, err);
 		first = false;
 	}
-	if (r == 0 && json)
-		tables_end_json(&s->out->buf);
+	if (r == 0 && s->env.options->form == REPORT_JSON)
+		tables_end_json(&(struct tables_head){ .first_ns = s->env.first_ts,
+						       .span_ns = result->span_ns,
+						       .events = result->events,
+						       .lost = result->lost,
+						       .incomplete = result->incomplete },
+				&s->out->buf);
 	if (r == 0) {
 		r = output_flush(s->out, true);
 		if (r < 0)

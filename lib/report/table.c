@@ -49,6 +49,7 @@ struct table *table_free(struct table *t)
 	free(t->order);
 	buf_deinit(&t->texts);
 	buf_deinit(&t->notes);
+	buf_deinit(&t->cell);
 	free(t);
 	return NULL;
 }
@@ -101,15 +102,9 @@ void table_spill(struct table *t, struct output *out)
 	t->output = out;
 }
 
-void table_settle(const struct table *t)
-{
-	if (t->output)
-		output_settle(t->output);
-}
-
 bool table_is_empty(const struct table *t)
 {
-	return !t->cell_count;
+	return !t->cell_count && !t->streamed;
 }
 
 void table_total(struct table *t, const char *name, uint64_t value)
@@ -311,6 +306,8 @@ int table_arrange(struct table *t, const struct report_options *o, struct error 
 	else if (t->by_keys)
 		qsort_r(t->order, kept, sizeof(*t->order), table_compare_keys, t);
 	t->shown = o->top && o->top < kept ? (size_t)o->top : kept;
+	if (t->max)
+		t->shown = MIN(t->shown, t->max);
 	return 0;
 }
 
@@ -321,31 +318,72 @@ bool table_has_column(const struct table *t, const char *name)
 	return sort_key_find(&key, t, name);
 }
 
-int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
-		struct error *err)
+static const struct table_form *table_form_of(enum report_form form)
+{
+	return form == REPORT_JSON  ? &table_form_json
+	       : form == REPORT_CSV ? &table_form_csv
+				    : &table_form_text;
+}
+
+void table_begin(struct table *t, bool first, struct buf *out)
+{
+	const enum report_form form = t->options->form;
+
+	if (!first)
+		buf_puts(out, form == REPORT_JSON ? "," : "\n");
+	table_form_of(form)->begin(t, out);
+}
+
+int table_write_row(struct table *t, const union cell_value *values, bool first, struct buf *out)
+{
+	table_form_of(t->options->form)->put_row(t, values, first, out);
+	return t->output ? output_settle(t->output) : 0;
+}
+
+static void table_write_rows(struct table *t, struct buf *out)
+{
+	union cell_value values[COLUMNS_MAX];
+
+	for (size_t row = 0; row < t->shown; row++) {
+		for (size_t i = 0; i < t->column_count; i++)
+			values[i] = table_value_at(t, row, i);
+		/* A failure is the output's. */
+		table_write_row(t, values, !row, out);
+	}
+}
+
+/* Derives columns, and arranges the rows. */
+static int table_prepare(struct table *t, const struct report_options *o, struct error *err)
 {
 	int r;
 
 	/* A cell may be missing: those behind it would be taken for others. */
-	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0)
-		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
-	if (table_derive(t) < 0)
+	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0 ||
+	    table_derive(t) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
 	r = table_arrange(t, o, err);
+	if (r == 0)
+		table_note_left_out(t);
+	return r;
+}
+
+int table_write(struct table *t, const struct report_options *o, bool first, struct buf *out,
+		struct error *err)
+{
+	int r = table_prepare(t, o, err);
+
 	if (r < 0)
 		return r;
-	if (t->shown < t->rows)
-		table_note(t, "%zu of %zu rows are shown", t->shown, t->rows);
-	if (!first)
-		buf_puts(out, o->form == REPORT_JSON ? "," : "\n");
-	if (o->form == REPORT_JSON)
-		table_write_json(t, out);
-	else if (o->form == REPORT_CSV)
-		table_write_csv(t, out);
-	else if (o->form == REPORT_FRAME)
+	t->options = o;
+	if (o->form == REPORT_FRAME) {
 		table_write_frame(t, out);
-	else
-		table_write_text(t, o, out);
+	} else {
+		if (!t->streamed)
+			table_begin(t, first, out);
+		table_write_rows(t, out);
+		table_form_of(o->form)->end(t, out);
+	}
+	t->options = NULL;
 	if (buf_error(&t->notes) < 0 || buf_error(out) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
 	return 0;

@@ -48,6 +48,7 @@ struct column {
 	const char *of, *over; /* names of columns; or NULL */
 	size_t same;	       /* of ADDS_SHARE: the number of first columns */
 	bool is_wide;	       /* for people, its texts are not cut */
+	size_t width;	       /* for people, of rows that are written as they come: at least */
 };
 
 /* An initializer: COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "delay"). */
@@ -82,6 +83,26 @@ void table_put_text(struct table *t, struct text text);
 void table_put_number(struct table *t, int64_t n);
 void table_put_count(struct table *t, uint64_t n); /* also bytes and times */
 void table_put_histogram(struct table *t, const struct histogram *h);
+
+/* A cell's value. A text and a histogram are borrowed. */
+union cell_value {
+	int64_t number;
+	uint64_t count; /* also bytes and times */
+	struct text text;
+	const struct histogram *histogram;
+};
+
+/*
+ * For tables of any number of rows. table_bound() comes before the first row, and then each row is
+ * put by table_put_row(). o is borrowed for the table's life.
+ *
+ * With `out`, rows that need no order are written there as they come; for people, a wider value
+ * widens its column from then on. Otherwise the table keeps `max` rows: the first ones in the order
+ * that o asks for. A note counts the others.
+ */
+void table_bound(struct table *t, const struct report_options *o, size_t max, struct output *out);
+/* Values of all columns; no histograms. Returns 0, or -errno if the output failed. */
+int table_put_row(struct table *t, const union cell_value *values);
 
 /* Tells the choice of `by`, or NULL, which is borrowed, and the recording's span. */
 void table_describe(struct table *t, const char *by, uint64_t span_ns);
@@ -129,7 +150,7 @@ struct table_view {
  * Appends the line of names, then a line for each row, for people. Columns that do not fit are left
  * out: first averages and medians, then the last ones, but never the first one and `sort`.
  */
-void table_write_fitted(const struct table *t, const struct table_view *view, struct buf *out);
+void table_write_fitted(struct table *t, const struct table_view *view, struct buf *out);
 
 /*
  * Derives columns, sorts as o says, and appends the table in its form. first: no table was written
@@ -146,6 +167,6 @@ struct tables_head {
 };
 #define TABLES_FORMAT "traced-report"
 #define TABLES_VERSION "1"
-/* Around the tables that are written as JSON. */
+/* Around the tables that are written as JSON. Only the clock has to be known at the begin. */
 void tables_begin_json(const struct tables_head *head, struct buf *out);
-void tables_end_json(struct buf *out);
+void tables_end_json(const struct tables_head *head, struct buf *out);

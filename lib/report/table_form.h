@@ -16,6 +16,18 @@ union cell {
 	struct histogram *own; /* the same, where the table may change it */
 };
 
+/* The parts of a histogram's column. */
+enum histogram_part { PART_AVERAGE, PART_MEDIAN, PART_P99, PART_MAX, HISTOGRAM_PARTS };
+extern const char *const histogram_part_names[HISTOGRAM_PARTS];
+uint64_t histogram_part_of(const struct histogram *h, enum histogram_part part);
+
+/* A column as people see it: a histogram takes several. */
+struct shown_column {
+	size_t column, part;
+	size_t width, fill; /* characters; spaces fill a cell up to that many */
+};
+#define SHOWN_MAX (COLUMNS_MAX * HISTOGRAM_PARTS)
+
 struct table {
 	const char *name, *sort, *by;
 	const char *definition; /* NULL: the name says it */
@@ -33,13 +45,33 @@ struct table {
 	size_t cell_count, cell_cap;
 	uint32_t *order; /* owned; rows as they are shown */
 	size_t shown, rows;
-	struct buf texts, notes; /* notes: lines, each with its newline */
-	struct output *output;	 /* NULL: the buffer takes all */
+	struct buf texts, notes;	      /* notes: lines, each with its newline */
+	struct output *output;		      /* NULL: the buffer takes all */
+	const struct report_options *options; /* borrowed; NULL before table_write() or _bound() */
+	struct shown_column shown_columns[SHOWN_MAX]; /* for people; set by the form */
+	size_t shown_count, row_room;		      /* room: bytes of a row of usual values */
+	struct buf cell;			      /* for the form's use */
+	size_t max;				      /* rows to keep; 0: all */
+	bool streams;				      /* rows are written as they come */
+	bool sorts;		     /* the rows that are kept depend on the order */
+	uint64_t streamed, left_out; /* rows that were put: written already; not kept */
 	bool failed;
 };
 
-/* After a row. A failure is the output's. */
-void table_settle(const struct table *t);
+/* A form for rows one by one. */
+struct table_form {
+	void (*begin)(struct table *t, struct buf *out);
+	void (*put_row)(struct table *t, const union cell_value *values, bool first,
+			struct buf *out);
+	void (*end)(const struct table *t, struct buf *out);
+};
+extern const struct table_form table_form_text, table_form_json, table_form_csv;
+
+/* Up to the first row, and one row; the first one is told apart. t->options says in which form. */
+void table_begin(struct table *t, bool first, struct buf *out);
+int table_write_row(struct table *t, const union cell_value *values, bool first, struct buf *out);
+/* Says how many rows are shown, if not all are. */
+void table_note_left_out(struct table *t);
 
 static inline const union cell *table_cell(const struct table *t, size_t row, size_t column)
 {
@@ -49,6 +81,16 @@ static inline const union cell *table_cell(const struct table *t, size_t row, si
 static inline struct text table_text(const struct table *t, const union cell *cell)
 {
 	return (struct text){ t->texts.data + cell->at, cell->len };
+}
+
+/* The value of a cell, of the rows as they are shown. */
+static inline union cell_value table_value_at(const struct table *t, size_t row, size_t column)
+{
+	const union cell *cell = table_cell(t, row, column);
+
+	return t->columns[column].kind == COLUMN_TEXT
+		       ? (union cell_value){ .text = table_text(t, cell) }
+		       : (union cell_value){ .count = cell->count };
 }
 
 /* The row in order of creation, not as it is shown. */
@@ -77,12 +119,4 @@ struct row_key table_key(const struct table *t, size_t row, size_t columns);
 /* Computes the derived columns. Returns 0 or -ENOMEM. */
 int table_derive(struct table *t);
 
-/* The parts of a histogram's column. */
-enum histogram_part { PART_AVERAGE, PART_MEDIAN, PART_P99, PART_MAX, HISTOGRAM_PARTS };
-extern const char *const histogram_part_names[HISTOGRAM_PARTS];
-uint64_t histogram_part_of(const struct histogram *h, enum histogram_part part);
-
-void table_write_text(const struct table *t, const struct report_options *o, struct buf *out);
-void table_write_json(const struct table *t, struct buf *out);
-void table_write_csv(const struct table *t, struct buf *out);
 void table_write_frame(const struct table *t, struct buf *out);

@@ -4,24 +4,27 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "report/cell_text.h"
 #include "report/table_form.h"
 
 void tables_begin_json(const struct tables_head *head, struct buf *out)
 {
 	buf_puts(out, "{\"format\":\"" TABLES_FORMAT "\",\"version\":" TABLES_VERSION);
 	json_put_string_key(out, "clock", head->clock);
+	json_put_key(out, "reports");
+	buf_putc(out, '[');
+}
+
+/* Behind the tables: rows may be written before all events are known. */
+void tables_end_json(const struct tables_head *head, struct buf *out)
+{
+	buf_putc(out, ']');
 	json_put_u64_key(out, "first_ns", head->first_ns);
 	json_put_u64_key(out, "span_ns", head->span_ns);
 	json_put_u64_key(out, "events", head->events);
 	json_put_u64_key(out, "lost", head->lost);
 	json_put_bool_key(out, "incomplete", head->incomplete);
-	json_put_key(out, "reports");
-	buf_putc(out, '[');
-}
-
-void tables_end_json(struct buf *out)
-{
-	buf_puts(out, "]}\n");
+	buf_puts(out, "}\n");
 }
 
 /* "max-at" and the kind of its values make "max_at_ns". */
@@ -70,34 +73,29 @@ static void json_put_histogram(struct buf *out, const struct histogram *h)
 	buf_puts(out, "]}");
 }
 
-static void json_put_cell(const struct table *t, size_t row, size_t column, struct buf *out)
+static void json_put_cell(const struct column *c, const union cell_value *v, struct buf *out)
 {
-	const union cell *cell = table_cell(t, row, column);
-	const struct column *c = &t->columns[column];
-	struct text text;
-
 	json_put_comma(out);
 	buf_putc(out, '"');
 	column_put_key(c, out);
 	buf_puts(out, "\":");
 	switch (c->kind) {
 	case COLUMN_TEXT:
-		text = table_text(t, cell);
 		buf_putc(out, '"');
-		json_escape(out, text.data, text.len);
+		json_escape(out, v->text.data, v->text.len);
 		buf_putc(out, '"');
 		break;
 	case COLUMN_NUMBER:
-		buf_printf(out, "%" PRId64, cell->number);
+		cell_put_number(out, v->number);
 		break;
 	case COLUMN_HISTOGRAM:
-		json_put_histogram(out, cell->histogram);
+		json_put_histogram(out, v->histogram);
 		break;
 	default:
-		if (cell->count == TABLE_UNKNOWN)
+		if (v->count == TABLE_UNKNOWN)
 			buf_puts(out, "null");
 		else
-			buf_printf(out, "%" PRIu64, cell->count);
+			cell_put_count(out, v->count);
 	}
 }
 
@@ -157,7 +155,7 @@ static void json_put_column(const struct column *c, struct buf *out)
 	buf_putc(out, '}');
 }
 
-void table_write_json(const struct table *t, struct buf *out)
+static void json_begin(struct table *t, struct buf *out)
 {
 	buf_puts(out, "\n{");
 	json_put_string_key(out, "name", t->name);
@@ -172,19 +170,27 @@ void table_write_json(const struct table *t, struct buf *out)
 	buf_putc(out, ']');
 	json_put_key(out, "rows");
 	buf_putc(out, '[');
-	for (size_t row = 0; row < t->shown; row++) {
-		buf_puts(out, row ? ",\n{" : "\n{");
-		for (size_t i = 0; i < t->column_count; i++)
-			json_put_cell(t, row, i, out);
-		buf_putc(out, '}');
-		table_settle(t);
-	}
+}
+
+static void json_put_row(struct table *t, const union cell_value *values, bool first,
+			 struct buf *out)
+{
+	buf_puts(out, first ? "\n{" : ",\n{");
+	for (size_t i = 0; i < t->column_count; i++)
+		json_put_cell(&t->columns[i], &values[i], out);
+	buf_putc(out, '}');
+}
+
+static void json_end(const struct table *t, struct buf *out)
+{
 	buf_putc(out, ']');
 	if (t->total_count)
 		json_put_totals(t, out);
 	json_put_notes(t, out);
 	buf_putc(out, '}');
 }
+
+const struct table_form table_form_json = { json_begin, json_put_row, json_end };
 
 static void csv_put_text(struct text text, struct buf *out)
 {
@@ -197,7 +203,7 @@ static void csv_put_text(struct text text, struct buf *out)
 	buf_putc(out, '"');
 }
 
-static void csv_put_header(const struct table *t, struct buf *out)
+static void csv_begin(struct table *t, struct buf *out)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
 		const struct column *c = &t->columns[i];
@@ -215,37 +221,38 @@ static void csv_put_header(const struct table *t, struct buf *out)
 	buf_puts(out, "\r\n");
 }
 
-static void csv_put_cell(const struct table *t, size_t row, size_t column, struct buf *out)
+static void csv_put_cell(const struct column *c, const union cell_value *v, struct buf *out)
 {
-	const union cell *cell = table_cell(t, row, column);
-
-	switch (t->columns[column].kind) {
+	switch (c->kind) {
 	case COLUMN_TEXT:
-		csv_put_text(table_text(t, cell), out);
+		csv_put_text(v->text, out);
 		break;
 	case COLUMN_NUMBER:
-		buf_printf(out, "%" PRId64, cell->number);
+		cell_put_number(out, v->number);
 		break;
 	case COLUMN_HISTOGRAM:
 		for (size_t part = 0; part < HISTOGRAM_PARTS; part++)
 			buf_printf(out, "%s%" PRIu64, part ? "," : "",
-				   histogram_part_of(cell->histogram, part));
+				   histogram_part_of(v->histogram, part));
 		break;
 	default:
-		if (cell->count != TABLE_UNKNOWN)
-			buf_printf(out, "%" PRIu64, cell->count);
+		if (v->count != TABLE_UNKNOWN)
+			cell_put_count(out, v->count);
 	}
 }
 
-void table_write_csv(const struct table *t, struct buf *out)
+static void csv_put_row(struct table *t, const union cell_value *values, bool first _unused_,
+			struct buf *out)
 {
-	csv_put_header(t, out);
-	for (size_t row = 0; row < t->shown; row++) {
-		for (size_t i = 0; i < t->column_count; i++) {
-			buf_puts(out, i ? "," : "");
-			csv_put_cell(t, row, i, out);
-		}
-		buf_puts(out, "\r\n");
-		table_settle(t);
+	for (size_t i = 0; i < t->column_count; i++) {
+		buf_puts(out, i ? "," : "");
+		csv_put_cell(&t->columns[i], &values[i], out);
 	}
+	buf_puts(out, "\r\n");
 }
+
+static void csv_end(const struct table *t _unused_, struct buf *out _unused_)
+{
+}
+
+const struct table_form table_form_csv = { csv_begin, csv_put_row, csv_end };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A table for people: columns are aligned, each value has its unit. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/io.h"
 #include "base/parse.h"
-#include "base/visible.h"
+#include "report/cell_text.h"
 #include "report/table_form.h"
 
 #define GAP 2
@@ -15,29 +13,6 @@
 #define WIDE_TEXT_MAX 4096
 /* Characters of a bar that stands for all. */
 #define BAR_MAX 40U
-
-static void cells_put_time(uint64_t ns, struct buf *out)
-{
-	static const struct {
-		uint64_t ns;
-		const char *name;
-	} units[] = { { NSEC_PER_SEC, "s" }, { NSEC_PER_MSEC, "ms" }, { NSEC_PER_USEC, "us" } };
-
-	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-		double value = (double)ns / (double)units[i].ns;
-
-		/* Four digits; 999.96 us would round to 1000.0. */
-		if (value < 0.99995)
-			continue;
-		buf_printf(out, "%.*f %s",
-			   value < 9.9995   ? 3
-			   : value < 99.995 ? 2
-					    : 1,
-			   value, units[i].name);
-		return;
-	}
-	buf_printf(out, "%" PRIu64 " ns", ns);
-}
 
 /* Every value but 0 has a bar. On a terminal it is made of full blocks. */
 static void cells_put_bar(uint64_t permille, const struct report_options *o, struct buf *out)
@@ -48,69 +23,104 @@ static void cells_put_bar(uint64_t permille, const struct report_options *o, str
 		buf_puts(out, o->is_terminal ? "\u2588" : "#");
 }
 
-static void cells_put_at(uint64_t ts, struct buf *out)
+/* Values of the usual kinds, written in place. NULL: cells_put_rare() has to. */
+static inline char *cells_write(const struct column *c, const union cell_value *v, size_t width,
+				char *p)
 {
-	if (ts)
-		buf_printf(out, "%" PRIu64 ".%06" PRIu64, ts / NSEC_PER_SEC,
-			   ts % NSEC_PER_SEC / NSEC_PER_USEC);
+	switch (c->kind) {
+	case COLUMN_TEXT:
+		return cell_write_short(p, v->text, width);
+	case COLUMN_NUMBER:
+		return cell_write_number(p, v->number, width);
+	case COLUMN_AT:
+		return cell_write_at(p, v->count, width);
+	case COLUMN_TIME:
+		return v->count == TABLE_UNKNOWN ? cell_write_none(p, width)
+						 : cell_write_time(p, v->count, width);
+	default:
+		return NULL;
+	}
+}
+
+static void cells_put_time(uint64_t ns, struct buf *out)
+{
+	char *p = buf_reserve(out, CELL_ROOM);
+
+	if (p)
+		out->len = (size_t)(cell_write_time(p, ns, 0) - out->data);
+}
+
+static void cells_put_histogram(const struct histogram *h, enum histogram_part part,
+				struct buf *out)
+{
+	if (h->count)
+		cells_put_time(histogram_part_of(h, part), out);
 	else
 		buf_putc(out, '-');
 }
 
-static void cells_put_visible(struct text text, bool is_wide, struct buf *out)
+static void cells_put_unaligned(const struct table *t, const struct shown_column *s,
+				const union cell_value *v, struct buf *out)
 {
-	const size_t max = is_wide ? WIDE_TEXT_MAX : TEXT_MAX;
-	char copy[WIDE_TEXT_MAX + 1];
-	size_t len = MIN(text.len, max);
-
-	memcpy(copy, text.data, len);
-	copy[len] = '\0';
-	buf_visible(out, len ? copy : "-", max);
-}
-
-static void cells_put_cell(const struct table *t, const struct report_options *o, size_t row,
-			   size_t column, size_t part, struct buf *out)
-{
-	const union cell *cell = table_cell(t, row, column);
-
-	switch (t->columns[column].kind) {
-	case COLUMN_TEXT:
-		cells_put_visible(table_text(t, cell), t->columns[column].is_wide, out);
-		break;
-	case COLUMN_NUMBER:
-		buf_printf(out, "%" PRId64, cell->number);
-		break;
-	case COLUMN_COUNT:
-		if (cell->count == TABLE_UNKNOWN)
-			buf_putc(out, '-');
-		else
-			format_count(cell->count, out);
+	switch (t->columns[s->column].kind) {
+	case COLUMN_HISTOGRAM:
+		cells_put_histogram(v->histogram, s->part, out);
 		break;
 	case COLUMN_BYTES:
-		format_bytes(cell->count, out);
-		break;
-	case COLUMN_TIME:
-		if (cell->count == TABLE_UNKNOWN)
-			buf_putc(out, '-');
-		else
-			cells_put_time(cell->count, out);
+		format_bytes(v->count, out);
 		break;
 	case COLUMN_BAR:
-		cells_put_bar(cell->count, o, out);
-		break;
-	case COLUMN_AT:
-		cells_put_at(cell->count, out);
+		cells_put_bar(v->count, t->options, out);
 		break;
 	case COLUMN_PERMILLE:
-		buf_printf(out, "%" PRIu64 ".%" PRIu64 " %%", cell->count / 10, cell->count % 10);
+		buf_printf(out, "%" PRIu64 ".%" PRIu64 " %%", v->count / 10, v->count % 10);
 		break;
-	case COLUMN_HISTOGRAM:
-		if (cell->histogram->count)
-			cells_put_time(histogram_part_of(cell->histogram, part), out);
-		else
+	default:
+		if (v->count == TABLE_UNKNOWN)
 			buf_putc(out, '-');
-		break;
+		else
+			format_count(v->count, out);
 	}
+}
+
+static bool cells_is_left(const struct table *t, size_t column)
+{
+	return t->columns[column].kind == COLUMN_TEXT || t->columns[column].kind == COLUMN_BAR;
+}
+
+/* Before the spaces, or after them. */
+static size_t cells_put_aligned(bool left, const struct buf *cell, size_t width, struct buf *out)
+{
+	const struct text text = { cell->data, (uint32_t)cell->len };
+
+	return left ? cell_put_left(out, text, width) : cell_put_right(out, text, width);
+}
+
+/* Values that need a buffer. Returns their characters. */
+static size_t cells_put_rare(struct table *t, const struct shown_column *s,
+			     const union cell_value *v, size_t width, struct buf *out)
+{
+	const struct column *c = &t->columns[s->column];
+
+	if (c->kind == COLUMN_TEXT)
+		return cell_put_visible(out, v->text, c->is_wide ? WIDE_TEXT_MAX : TEXT_MAX, width);
+	buf_clear(&t->cell);
+	cells_put_unaligned(t, s, v, &t->cell);
+	out->failed |= t->cell.failed;
+	return cells_put_aligned(cells_is_left(t, s->column), &t->cell, width, out);
+}
+
+/* Returns the characters of the value, or, if that is more, of the width. */
+static size_t cells_put(struct table *t, const struct shown_column *s, const union cell_value *v,
+			size_t width, struct buf *out)
+{
+	char *p = buf_reserve(out, width + CELL_ROOM);
+	char *end = p ? cells_write(&t->columns[s->column], v, width, p) : NULL;
+
+	if (!end)
+		return cells_put_rare(t, s, v, width, out);
+	out->len = (size_t)(end - out->data);
+	return (size_t)(end - p);
 }
 
 static void cells_put_header(const struct table *t, size_t column, size_t part, struct buf *out)
@@ -121,13 +131,6 @@ static void cells_put_header(const struct table *t, size_t column, size_t part, 
 		buf_printf(out, "%s-%s", t->columns[column].name, histogram_part_names[part]);
 }
 
-/* The columns as they are shown: a histogram takes several. */
-struct shown_column {
-	size_t column, part;
-	size_t width;
-};
-#define SHOWN_MAX (COLUMNS_MAX * HISTOGRAM_PARTS)
-
 static size_t cells_list_columns(const struct table *t, struct shown_column shown[SHOWN_MAX])
 {
 	size_t count = 0;
@@ -136,75 +139,96 @@ static size_t cells_list_columns(const struct table *t, struct shown_column show
 		size_t parts = t->columns[i].kind == COLUMN_HISTOGRAM ? HISTOGRAM_PARTS : 1;
 
 		for (size_t part = 0; part < parts; part++)
-			shown[count++] = (struct shown_column){ i, part, 0 };
+			shown[count++] = (struct shown_column){ .column = i, .part = part };
 	}
 	return count;
 }
 
-static size_t cells_width(struct buf *cell)
+static void aligned_widen(struct table *t, struct shown_column *s, size_t width)
 {
+	const bool last = s == &t->shown_columns[t->shown_count - 1];
+
+	t->row_room += width - s->width;
+	s->width = width;
+	/* No spaces come behind the last column. */
+	s->fill = last && cells_is_left(t, s->column) ? 0 : width;
+}
+
+static size_t aligned_put_header(struct table *t, size_t i, size_t width, struct buf *out)
+{
+	const struct shown_column *s = &t->shown_columns[i];
+
+	buf_clear(&t->cell);
+	cells_put_header(t, s->column, s->part, &t->cell);
+	return cells_put_aligned(cells_is_left(t, s->column), &t->cell, width, out);
+}
+
+/* The widest value, of rows that are known already. */
+static size_t aligned_measure(struct table *t, const struct shown_column *s)
+{
+	_cleanup_buf_ struct buf scratch = BUF_INIT;
+	union cell_value v;
 	size_t width = 0;
 
-	/* Characters, not bytes: those of more columns than one are rare in names. */
-	for (size_t i = 0; i < cell->len; i++)
-		width += (cell->data[i] & 0xc0) != 0x80;
+	for (size_t row = 0; row < t->shown; row++) {
+		buf_clear(&scratch);
+		v = table_value_at(t, row, s->column);
+		width = MAX(width, cells_put(t, s, &v, 0, &scratch));
+	}
 	return width;
 }
 
-static void cells_put_padded(struct buf *out, struct buf *cell, const struct shown_column *c,
-			     bool left, bool last)
+static void aligned_begin(struct table *t, struct buf *out)
 {
-	size_t width = cells_width(cell), pad = c->width > width ? c->width - width : 0;
+	_cleanup_buf_ struct buf scratch = BUF_INIT;
 
-	for (size_t i = 0; !left && i < pad; i++)
-		buf_putc(out, ' ');
-	buf_append(out, cell->data, cell->len);
-	for (size_t i = 0; left && !last && i < pad; i++)
-		buf_putc(out, ' ');
-	if (!last)
-		buf_append(out, "  ", GAP);
-	buf_clear(cell);
-}
-
-static bool cells_is_left(const struct table *t, size_t column)
-{
-	return t->columns[column].kind == COLUMN_TEXT || t->columns[column].kind == COLUMN_BAR;
-}
-
-void table_write_text(const struct table *t, const struct report_options *o, struct buf *out)
-{
-	struct shown_column shown[SHOWN_MAX];
-	const size_t count = cells_list_columns(t, shown);
-	_cleanup_buf_ struct buf cell = BUF_INIT;
-
-	for (size_t i = 0; i < count; i++) {
-		cells_put_header(t, shown[i].column, shown[i].part, &cell);
-		shown[i].width = cells_width(&cell);
-		buf_clear(&cell);
-		for (size_t row = 0; row < t->shown; row++) {
-			cells_put_cell(t, o, row, shown[i].column, shown[i].part, &cell);
-			shown[i].width = MAX(shown[i].width, cells_width(&cell));
-			buf_clear(&cell);
-		}
-	}
+	t->shown_count = cells_list_columns(t, t->shown_columns);
+	t->row_room = 0;
 	buf_printf(out, "%s\n", t->name);
-	for (size_t i = 0; i < count; i++) {
-		bool left = cells_is_left(t, shown[i].column);
+	for (size_t i = 0; i < t->shown_count; i++) {
+		struct shown_column *s = &t->shown_columns[i];
+		size_t width = t->streams ? t->columns[s->column].width : aligned_measure(t, s);
 
-		cells_put_header(t, shown[i].column, shown[i].part, &cell);
-		cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+		t->row_room += CELL_ROOM + GAP;
+		aligned_widen(t, s, MAX(width, aligned_put_header(t, i, 0, &scratch)));
+		if (i)
+			buf_append(out, "  ", GAP);
+		aligned_put_header(t, i, s->fill, out);
 	}
 	buf_putc(out, '\n');
-	for (size_t row = 0; row < t->shown; row++) {
-		for (size_t i = 0; i < count; i++) {
-			bool left = cells_is_left(t, shown[i].column);
+}
 
-			cells_put_cell(t, o, row, shown[i].column, shown[i].part, &cell);
-			cells_put_padded(out, &cell, &shown[i], left, i + 1 == count);
+static void aligned_put_row(struct table *t, const union cell_value *values, bool first _unused_,
+			    struct buf *out)
+{
+	char *p = buf_reserve(out, t->row_room);
+
+	for (size_t i = 0; i < t->shown_count && likely(p); i++) {
+		struct shown_column *s = &t->shown_columns[i];
+		const union cell_value *v = &values[s->column];
+		char *end = cells_write(&t->columns[s->column], v, s->fill, p);
+		size_t width = (size_t)(end - p);
+
+		if (unlikely(!end)) {
+			out->len = (size_t)(p - out->data);
+			width = cells_put_rare(t, s, v, s->fill, out);
+			end = buf_reserve(out, t->row_room);
+			if (!end)
+				return;
 		}
-		buf_putc(out, '\n');
-		table_settle(t);
+		if (unlikely(width > s->width))
+			aligned_widen(t, s, width);
+		memcpy(end, "  ", GAP);
+		p = end + GAP;
 	}
+	if (!p)
+		return;
+	out->len = (size_t)(p - out->data) - GAP;
+	buf_putc(out, '\n');
+}
+
+static void aligned_end(const struct table *t, struct buf *out)
+{
 	for (size_t i = 0; i < t->total_count; i++) {
 		buf_printf(out, "%s%s ", i ? ", " : "", t->totals[i].name);
 		format_count(t->totals[i].value, out);
@@ -213,6 +237,8 @@ void table_write_text(const struct table *t, const struct report_options *o, str
 		buf_putc(out, '\n');
 	buf_append(out, t->notes.data, t->notes.len);
 }
+
+const struct table_form table_form_text = { aligned_begin, aligned_put_row, aligned_end };
 
 /* While values change, columns keep their places. */
 static size_t fitted_width_least(const struct table *t, size_t column)
@@ -244,18 +270,17 @@ static size_t fitted_end(const struct table *t, const struct table_view *v)
 	return v->first >= t->shown ? v->first : v->first + MIN(v->rows, t->shown - v->first);
 }
 
-static void fitted_measure(const struct table *t, const struct table_view *v,
-			   struct shown_column *c)
+static void fitted_measure(struct table *t, const struct table_view *v, struct shown_column *c)
 {
-	const struct report_options plain = { 0 };
 	_cleanup_buf_ struct buf cell = BUF_INIT;
 
 	fitted_put_name(t, v, c->column, &cell);
-	c->width = MAX(fitted_width_least(t, c->column), cells_width(&cell));
+	c->width = MAX(fitted_width_least(t, c->column), cell_width(cell.data, cell.len));
 	for (size_t row = v->first; row < fitted_end(t, v); row++) {
+		union cell_value value = table_value_at(t, row, c->column);
+
 		buf_clear(&cell);
-		cells_put_cell(t, &plain, row, c->column, c->part, &cell);
-		c->width = MAX(c->width, cells_width(&cell));
+		c->width = MAX(c->width, cells_put(t, c, &value, 0, &cell));
 	}
 }
 
@@ -283,7 +308,7 @@ static size_t fitted_least_wanted(const struct table *t, const struct table_view
 	return last;
 }
 
-static size_t fitted_choose(const struct table *t, const struct table_view *v,
+static size_t fitted_choose(struct table *t, const struct table_view *v,
 			    struct shown_column shown[SHOWN_MAX])
 {
 	size_t count = cells_list_columns(t, shown), total = 0;
@@ -320,27 +345,38 @@ static void fitted_put_line(struct buf *line, size_t width, struct buf *out)
 	buf_clear(line);
 }
 
-void table_write_fitted(const struct table *t, const struct table_view *v, struct buf *out)
+static void fitted_put_cell(struct table *t, const struct shown_column *s, size_t row, bool last,
+			    struct buf *line)
+{
+	const union cell_value v = table_value_at(t, row, s->column);
+
+	cells_put(t, s, &v, last && cells_is_left(t, s->column) ? 0 : s->width, line);
+	if (!last)
+		buf_append(line, "  ", GAP);
+}
+
+void table_write_fitted(struct table *t, const struct table_view *v, struct buf *out)
 {
 	const struct report_options plain = { 0 };
 	struct shown_column shown[SHOWN_MAX];
-	const size_t count = fitted_choose(t, v, shown);
 	_cleanup_buf_ struct buf cell = BUF_INIT, line = BUF_INIT;
+	size_t count;
 
+	t->options = &plain;
+	count = fitted_choose(t, v, shown);
 	for (size_t i = 0; i < count; i++) {
+		buf_clear(&cell);
 		fitted_put_name(t, v, shown[i].column, &cell);
-		cells_put_padded(&line, &cell, &shown[i], cells_is_left(t, shown[i].column),
-				 i + 1 == count);
+		cells_put_aligned(cells_is_left(t, shown[i].column), &cell, shown[i].width, &line);
+		buf_append(&line, "  ", i + 1 < count ? GAP : 0);
 	}
 	fitted_put_line(&line, v->width, out);
 	for (size_t row = v->first; row < fitted_end(t, v); row++) {
-		for (size_t i = 0; i < count; i++) {
-			cells_put_cell(t, &plain, row, shown[i].column, shown[i].part, &cell);
-			cells_put_padded(&line, &cell, &shown[i], cells_is_left(t, shown[i].column),
-					 i + 1 == count);
-		}
+		for (size_t i = 0; i < count; i++)
+			fitted_put_cell(t, &shown[i], row, i + 1 == count, &line);
 		fitted_put_line(&line, v->width, out);
 	}
+	t->options = NULL;
 	if (buf_error(&line) < 0 || buf_error(&cell) < 0)
 		out->failed = true;
 }

@@ -4,6 +4,8 @@
 are known."""
 
 import collections
+import csv
+import io
 import json
 import os
 import re
@@ -227,6 +229,38 @@ def choices(test):
     check(re.search(r" #+\n", r.out), r)
 
 
+def rows_of_text(text):
+    """The rows of timehist for people: (at, cpu, tid), which have no spaces, and where the columns end."""
+    row = re.compile(r" *(\d+\.\d{6}) +(\d+)  .{15,}? +(\d+) +(?:-|[\d.]+ \w+) +(?:-|[\d.]+ \w+) +[\d.]+ \w+  (\w)")
+    found = [row.match(line) for line in text.splitlines()[2:]]
+    return [(m[1], int(m[2]), int(m[3])) for m in found if m], {m.end(4) for m in found if m}
+
+
+def written(test):
+    """Rows that are written as they come are the same in all forms, and those that a table keeps."""
+    record(test, "sh", "-c", "for i in $(seq 30); do /bin/true | /bin/cat; done")
+    rows = report(test, "timehist", "x.traced")["rows"]
+    wanted = [(f"{row['at_ns'] // 10**9}.{row['at_ns'] % 10**9 // 1000:06}", row["cpu"], row["tid"]) for row in rows]
+    r = test.run("report", "timehist", "x.traced")
+    found, ends = rows_of_text(r.out)
+    check(r.status == 0 and found == wanted and len(wanted) > 60, r)
+    check(len(ends) == 1, f"not aligned: {ends}")
+    r = test.run("report", "timehist", "--csv", "x.traced")
+    table = list(csv.DictReader(io.StringIO(r.out)))
+    check([(row["at_ns"], row["tid"], row["run_ns"]) for row in table]
+          == [(str(row["at_ns"]), str(row["tid"]), str(row["run_ns"])) for row in rows], r)
+    # Behind another table, and sorted, they are kept.
+    r = test.run("report", "runq,timehist", "--json", "x.traced")
+    check(json.loads(r.out)["reports"][1]["rows"] == rows, r)
+    by_run = sorted(rows, key=lambda row: -row["run_ns"])
+    check(report(test, "timehist", "x.traced", "--sort", "run")["rows"] == by_run, "sorted")
+    for arguments, kept in (([], rows), (["--sort", "run"], by_run)):
+        table = report(test, "timehist", "x.traced", "--top", "5", *arguments)
+        check(table["rows"] == kept[:5] and f"5 of {len(rows)} rows are shown" in table["notes"], table)
+    r = test.run("report", "timehist", "--sort", "walk", "x.traced")
+    check(r.status == 1 and "has no column 'walk'" in r.err and r.out == "", r)
+
+
 def stack_text(stack):
     return " < ".join(stack[:32]) + (" ..." if len(stack) > 32 else "")
 
@@ -305,6 +339,7 @@ def main():
     test.case("fixtures", fixtures)
     test.case("delayed", delayed)
     test.case("choices", choices)
+    test.case("written", written)
     test.case("stacks", stacks)
     test.case("limited", limited)
     test.end()

@@ -132,6 +132,38 @@ static void report_in_child(int capture, int out, const struct report_options *o
 }
 
 /* In a process of its own, because the kernel reports the peak of a whole process. */
+static void check_peak(int capture, int out, const struct report_options *o, long max_kib)
+{
+	struct rusage usage;
+	pid_t child;
+	int status;
+
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		report_in_child(capture, out, o);
+	assert_int_equal(wait4(child, &status, 0, &usage), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	if (usage.ru_maxrss > max_kib)
+		fail_msg("%s by %s, sorted by %s: %ld KiB", *o->names, o->by ?: "-", o->sort ?: "-",
+			 usage.ru_maxrss);
+}
+
+static void check_table(int capture, const struct report_options *o, long max_kib, json_t **ret)
+{
+	_cleanup_close_ int out = memory_file("", 0);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	json_t *document;
+
+	check_peak(capture, out, o, max_kib);
+	memory_file_read(out, &text);
+	document = json_loads(text.data, 0, NULL);
+	assert_non_null(document);
+	*ret = json_incref(json_array_get(json_object_get(document, "reports"), 0));
+	json_decref(document);
+}
+
 static void check(int capture, const char *name, const char *by, long max_kib, json_t **ret)
 {
 	const struct report_options o = {
@@ -141,27 +173,8 @@ static void check(int capture, const char *name, const char *by, long max_kib, j
 		.form = REPORT_JSON,
 		.task = strcmp(name, "critpath") ? NULL : "100",
 	};
-	_cleanup_close_ int out = memory_file("", 0);
-	_cleanup_buf_ struct buf text = BUF_INIT;
-	struct rusage usage;
-	json_t *document;
-	pid_t child;
-	int status;
 
-	child = fork();
-	assert_true(child >= 0);
-	if (child == 0)
-		report_in_child(capture, out, &o);
-	assert_int_equal(wait4(child, &status, 0, &usage), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
-	if (usage.ru_maxrss > max_kib)
-		fail_msg("%s by %s: %ld KiB", name, by ?: "-", usage.ru_maxrss);
-	memory_file_read(out, &text);
-	document = json_loads(text.data, 0, NULL);
-	assert_non_null(document);
-	*ret = json_incref(json_array_get(json_object_get(document, "reports"), 0));
-	json_decref(document);
+	check_table(capture, &o, max_kib, ret);
 }
 
 static uint64_t sum_of(const json_t *table, const char *key, const char *part)
@@ -220,6 +233,7 @@ static void check_all(int capture, bool ends)
 		{ "marks", NULL, "count", NULL, false, 1 },
 		{ "offcpu", "thread", "count", NULL, true, 0 },
 		{ "critpath", NULL, "time_ns", NULL, false, 0 },
+		{ "timehist", NULL, "run_ns", NULL, false, 2000 },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -287,12 +301,45 @@ static void pairs_of_tasks(void **state _unused_)
 	}
 }
 
+#define RUNS_KEPT 100000
+
+/* Two of three events are switches of tasks, whose rows are written, or of which some are kept. */
+static void rows_of_runs(void **state _unused_)
+{
+	static const char *const names[] = { "timehist" }, *const two[] = { "runq", "timehist" };
+	static const enum report_form forms[] = { REPORT_TEXT, REPORT_JSON, REPORT_CSV };
+	struct report_options o = { .names = names, .count = 1 };
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_close_ int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	json_t *table;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	many_put(&m, many_find("sched"), 512, 3000000);
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		o.form = forms[i];
+		check_peak(m.fd, null, &o, MEMORY_MAX_KIB);
+	}
+	o.form = REPORT_JSON;
+	o.sort = "run";
+	check_table(m.fd, &o, MEMORY_MAX_KIB, &table);
+	assert_int_equal(json_array_size(json_object_get(table, "rows")), RUNS_KEPT);
+	assert_true(has_note(table, "100000 of 19"));
+	json_decref(table);
+	malloc_trim(0);
+	/* Behind another table, the first runs. */
+	o = (struct report_options){ .names = two, .count = 2 };
+	check_peak(m.fd, null, &o, MEMORY_MAX_KIB);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tasks_that_end),
 		cmocka_unit_test(tasks_that_stay),
 		cmocka_unit_test(pairs_of_tasks),
+		cmocka_unit_test(rows_of_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
