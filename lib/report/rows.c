@@ -8,15 +8,22 @@
 #include "base/secret_hash.h"
 #include "base/vec.h"
 
-#define ROWS_PER_CHUNK 64U
+/* A key, and the rows among which it is. */
+struct row_among {
+	const struct rows *rows;
+	struct row_key key;
+	uint32_t hash;
+};
 
-static uint64_t row_hash(struct row_key key)
+/* Only a row with the key's hash is looked at: others would come from memory in vain. */
+DEFINE_TABLE(row_slots, struct row_slot, const struct row_among *, slot->number != 0, slot->hash,
+	     slot->hash == key->hash &&
+		     row_has_key(rows_at(key->rows, slot->number - 1), key->key));
+
+static struct row_among row_among(const struct rows *r, struct row_key key)
 {
-	return hash_number(key.a ^ hash_number(key.b));
+	return (struct row_among){ r, key, (uint32_t)hash_number(key.a ^ hash_number(key.b)) };
 }
-
-DEFINE_TABLE(row_slots, struct row_slot, struct row_key, slot->row != NULL,
-	     row_hash(*row_key_of(slot->row)), row_has_key(slot->row, key));
 
 struct row_key row_key_of_text(struct text text)
 {
@@ -63,12 +70,6 @@ void rows_clear(struct rows *r)
 	*r = empty;
 }
 
-void *rows_at(const struct rows *r, uint32_t i)
-{
-	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size +
-	       sizeof(struct row_key);
-}
-
 static void *rows_new(struct rows *r)
 {
 	char *chunk;
@@ -85,31 +86,30 @@ static void *rows_new(struct rows *r)
 
 void *rows_find(const struct rows *r, struct row_key key)
 {
-	const struct row_slot *slot = row_slots_find(&r->slots, row_hash(key), key);
+	const struct row_among among = row_among(r, key);
+	const struct row_slot *slot = row_slots_find(&r->slots, among.hash, &among);
 
-	return slot ? slot->row : NULL;
+	return slot ? rows_at(r, slot->number - 1) : NULL;
 }
 
 /* Inlined, it would make the compiler load keys as vectors that were stored in two halves. */
-static _noinline_ void *rows_add(struct rows *r, struct row_key key, uint64_t hash)
+static _noinline_ void *rows_add(struct rows *r, const struct row_among *among)
 {
-	struct row_slot *slot = row_slots_place(&r->slots, hash, key);
+	struct row_slot *slot = row_slots_place(&r->slots, among->hash, among);
+	void *row = slot ? rows_new(r) : NULL;
 
-	if (!slot)
+	if (!row)
 		return NULL;
-	slot->row = rows_new(r);
-	if (!slot->row)
-		return NULL;
-	*row_key_of(slot->row) = key;
+	*row_key_of(row) = among->key;
 	r->slots.count++;
-	r->count++;
-	return slot->row;
+	*slot = (struct row_slot){ among->hash, ++r->count };
+	return row;
 }
 
 void *rows_search(struct rows *r, struct row_key key)
 {
-	const uint64_t hash = row_hash(key);
-	const struct row_slot *slot = row_slots_find(&r->slots, hash, key);
+	const struct row_among among = row_among(r, key);
+	const struct row_slot *slot = row_slots_find(&r->slots, among.hash, &among);
 	void *row;
 
 	if (!slot && r->count == r->max) {
@@ -117,7 +117,7 @@ void *rows_search(struct rows *r, struct row_key key)
 			r->rest = calloc(1, r->size);
 		return r->rest;
 	}
-	row = slot ? slot->row : rows_add(r, key, hash);
+	row = slot ? rows_at(r, slot->number - 1) : rows_add(r, &among);
 	*rows_recent(r, key) = row;
 	return row;
 }

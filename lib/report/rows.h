@@ -25,7 +25,7 @@ struct row_key row_key_of_text(struct text text);
 struct row_key row_key_join(struct row_key a, struct row_key b);
 
 struct row_slot {
-	void *row; /* owned by the set; its key is before it; NULL: the slot is free */
+	uint32_t hash, number; /* of the block, from 1; 0: the slot is free */
 };
 DECLARE_TABLE(row_slots, struct row_slot);
 
@@ -74,5 +74,10 @@ static inline void *rows_get(struct rows *r, struct row_key key)
 }
 /* NULL: there is none. */
 void *rows_find(const struct rows *r, struct row_key key);
+#define ROWS_PER_CHUNK 64U
 /* The block that was created as number i, below count. */
-void *rows_at(const struct rows *r, uint32_t i);
+static inline void *rows_at(const struct rows *r, uint32_t i)
+{
+	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size +
+	       sizeof(struct row_key);
+}
