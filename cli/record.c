@@ -89,6 +89,14 @@ static int record_send(struct recording *rec, Traced__Control__Request *request,
 	return 0;
 }
 
+/* Nobody waits for the recording's begin: no command, and no person who reads of it. */
+static bool record_sits_still(const struct recording *rec)
+{
+	const struct options *o = rec->o;
+
+	return !rec->child.pid && !rec->mode && !o->control && (o->duration_ns || o->quiet);
+}
+
 static int record_send_start(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -110,6 +118,7 @@ static int record_send_start(struct recording *rec, struct error *err)
 	start.message.stream = rec->stream;
 	/* A request less: an exchange of messages is visible in the recording. */
 	start.message.attach = !rec->stream;
+	start.message.settle = record_sits_still(rec);
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
 	return record_send(rec, &request, false, &rec->start_id, err);

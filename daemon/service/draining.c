@@ -140,14 +140,19 @@ static bool draining_has_news(struct draining *d, uint64_t flushes, uint64_t byt
 	return true;
 }
 
+/* When to look whether it has started. Full sub-buffers call for the thread in any case. */
+static uint64_t draining_first_ns(const struct draining *d)
+{
+	return now_ns(CLOCK_BOOTTIME) + (d->streamed ? FIRST_STREAMED_NS : FIRST_NS);
+}
+
 /* When to read the rings without being called for. */
 static uint64_t draining_deadline(const struct draining *d)
 {
 	uint64_t started = capture_started_ns(d->capture), deadline;
 
-	/* Full sub-buffers call for the thread in any case. */
 	if (!started)
-		return now_ns(CLOCK_BOOTTIME) + (d->streamed ? FIRST_STREAMED_NS : FIRST_NS);
+		return draining_first_ns(d);
 	deadline = capture_deadline(d->capture);
 	/* The end reads the rings: not right before it. */
 	return d->duration_ns && deadline + END_NS >= started + d->duration_ns ? UINT64_MAX
@@ -357,6 +362,7 @@ int draining_prepare(struct session *s, struct error *err)
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->next, NULL);
 	r = draining_add_timers(d);
+	duty.first_ns = draining_first_ns(d);
 	if (r >= 0)
 		r = worker_new(&d->worker, s->manager->loop, &duty);
 	s->draining = d;

@@ -34,6 +34,8 @@
 #define STOP_BOUND_US UINT64_C(60000000)
 /* Time for waiting clients to fetch a recording that the daemon ends. */
 #define CLAIM_BOUND_US UINT64_C(5000000)
+/* How long clients and threads are busy with what precedes a start. */
+#define SETTLE_US 2000
 
 static int manager_replace_string(char **field, const char *value)
 {
@@ -136,6 +138,7 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	m->state_dir = FOLDER_INIT;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
+	m->settle_us = SETTLE_US;
 	r = manager_read_config(&m->config, options, err);
 	if (r < 0)
 		return r;

@@ -94,6 +94,7 @@ struct manager {
 	} over;
 	struct loop_source *reaper;
 	uint64_t started_boot_ns;
+	uint64_t settle_us; /* between the early reply of a Start and its recording */
 	struct metrics metrics;
 	bool stopping;
 };

@@ -138,6 +138,7 @@ static void session_over(struct session *s, enum session_event event)
 	while ((j = TAILQ_FIRST(&s->jobs)))
 		job_over(j);
 	session_dismiss_watchers(s);
+	s->begin = loop_source_free(s->begin);
 	draining_end(s->draining);
 	marking_end(s);
 	metrics_session_over(s);
@@ -285,6 +286,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->streamed = start->stream;
+	s->settles = start->settle && start->attach;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;
@@ -309,46 +311,84 @@ int session_start(struct session **ret, struct connection *client,
 
 static int session_begin(struct session *s, struct error *err)
 {
-	int r = draining_prepare(s, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	draining_lock(s->draining);
 	r = capture_start(s->capture, s->stream_fd, err);
 	draining_unlock(s->draining);
 	return r < 0 ? r : draining_begin(s->draining);
 }
 
+static void session_not_begun(struct session *s, enum session_event event, const struct error *err)
+{
+	session_fail_jobs(s, err);
+	spool_discard(&s->spool);
+	session_over(s, event);
+}
+
+/* Start's job is the first, unless its client has left. */
+static void session_answer_start(struct session *s)
+{
+	struct job *j = TAILQ_FIRST(&s->jobs);
+
+	if (j && j->kind == JOB_START)
+		job_started(j);
+}
+
+static void session_record(struct session *s)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (session_begin(s, &err) < 0) {
+		audit_ended(s, "it could not start");
+		/* A client that was told of the start has nothing to fetch. */
+		if (s->settles)
+			err.code = ECANCELED;
+		session_not_begun(s, SESSION_CANCELLED, &err);
+		return;
+	}
+	marking_begin(s);
+	session_answer_start(s);
+	if (s->end_wanted)
+		session_end(s, s->end_reason);
+}
+
+static void session_on_begin(void *userdata)
+{
+	struct session *s = userdata;
+
+	s->begin = loop_source_free(s->begin);
+	session_record(s);
+}
+
+/* By the clock of the timer that ends it: one descriptor is set once. */
+static int session_settle_first(struct session *s)
+{
+	int r = loop_add_timer(s->manager->loop, &s->begin, CLOCK_BOOTTIME, 0, session_on_begin, s);
+
+	return r < 0 ? r : loop_timer_in(s->begin, s->manager->settle_us);
+}
+
 /* All that need not follow the start comes before it: what the daemon does later is recorded. */
 void session_armed(struct session *s, struct capture *capture, int stream_fd, struct error *err)
 {
-	struct job *j;
-
 	s->arming = NULL;
 	s->capture = capture;
 	s->stream_fd = stream_fd;
 	if (!capture)
 		audit_not_armed(s, err);
-	if (capture) {
-		session_pass(s, SESSION_ARMED);
-		audit_started(s);
-		manager_changed(s->manager);
-	}
-	if (!capture || session_begin(s, err) < 0) {
-		if (capture)
-			audit_ended(s, "it could not start");
-		session_fail_jobs(s, err);
-		spool_discard(&s->spool);
-		session_over(s, capture ? SESSION_CANCELLED : SESSION_NOT_ARMED);
+	if (!capture || draining_prepare(s, err) < 0) {
+		session_not_begun(s, SESSION_NOT_ARMED, err);
 		return;
 	}
-	marking_begin(s);
-	/* Start's job is the first, unless its client has left. */
-	j = TAILQ_FIRST(&s->jobs);
-	if (j && j->kind == JOB_START)
-		job_started(j);
-	if (s->end_wanted)
-		session_end(s, s->end_reason);
+	session_pass(s, SESSION_ARMED);
+	audit_started(s);
+	manager_changed(s->manager);
+	s->settles = s->settles && !s->end_wanted && session_settle_first(s) >= 0;
+	if (s->settles)
+		session_answer_start(s);
+	else
+		session_record(s);
 }
 
 void session_remember(struct session *s)
@@ -469,11 +509,13 @@ static void session_finish(struct session *s, enum capture_end reason)
 
 void session_end(struct session *s, enum capture_end reason)
 {
-	if (s->state == SESSION_ARMING && !s->end_wanted) {
+	bool arming = s->state == SESSION_ARMING || s->begin;
+
+	if (arming && !s->end_wanted) {
 		s->end_wanted = true;
 		s->end_reason = reason;
 	}
-	if (session_records(s))
+	if (session_records(s) && !arming)
 		session_finish(s, reason);
 }
 

@@ -44,13 +44,16 @@ struct session {
 	char comm[32];
 	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;
+	bool settles;	   /* the reply to Start comes before tracing is on */
 	bool at_threshold; /* the kernel ended it, at stop_us or by a trigger */
 	uint64_t duration_ns, buffer_bytes;
 	bool counts_only;	  /* histograms and no events */
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
 	uint64_t spool_elsewhere; /* as in struct start_plan */
 	struct arming *arming;	  /* NULL once armed */
-	struct capture *capture;  /* NULL until armed, and after draining */
+	struct loop_source
+		*begin;		 /* timer of a session that settles; NULL: it began, or waits not */
+	struct capture *capture; /* NULL until armed, and after draining */
 	struct draining
 		*draining; /* reads capture's rings; NULL until it records, and afterwards */
 	struct retirement *retirement; /* for both */
@@ -64,7 +67,7 @@ struct session {
 	char *note;			/* the first problem, or NULL */
 	char *place;			/* where the client writes; NULL: not told */
 	Traced__Control__ExportResult *followed; /* of the export that followed it, or NULL */
-	bool end_wanted;			 /* end requested while arming */
+	bool end_wanted;			 /* end requested before tracing is on */
 	bool leave_wanted;			 /* session_leave() while draining */
 	enum capture_end end_reason;
 	/* Outcome of the exports, for session_conclude(). */

@@ -112,7 +112,8 @@ static void worker_wait(struct worker *w, uint64_t deadline_ns)
 static void *worker_main(void *userdata)
 {
 	struct worker *w = userdata;
-	uint64_t deadline_ns = UINT64_MAX;
+	uint64_t deadline_ns = w->duty.first_ns;
+	bool waited = false;
 
 	if (w->duty.run)
 		prctl(PR_SET_TIMERSLACK, DUTY_LATE_NS);
@@ -129,9 +130,10 @@ static void *worker_main(void *userdata)
 			worker_signal(w->done_fd);
 			return NULL;
 		} else {
-			if (w->duty.run && !atomic_load(&w->paused))
+			if (waited && w->duty.run && !atomic_load(&w->paused))
 				deadline_ns = w->duty.run(w, w->duty.userdata);
 			worker_wait(w, deadline_ns);
+			waited = true;
 		}
 	}
 }

@@ -27,7 +27,8 @@ struct work {
 struct worker;
 
 struct duty {
-	int fd; /* run when it is readable */
+	int fd;		   /* run when it is readable */
+	uint64_t first_ns; /* when to run first at the latest: CLOCK_BOOTTIME */
 	/* In the worker's thread. Returns when to run again at the latest: CLOCK_BOOTTIME, ns. */
 	uint64_t (*run)(struct worker *w, void *userdata);
 	void (*told)(void *userdata); /* in the loop's thread, after worker_tell() */

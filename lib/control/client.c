@@ -61,11 +61,14 @@ static int client_wait(int fd, short events, uint64_t deadline_ns)
 	for (;;) {
 		struct pollfd p = { .fd = fd, .events = events };
 		uint64_t now = now_ns(CLOCK_MONOTONIC);
-		uint64_t left = deadline_ns > now ? deadline_ns - now : 0;
+		uint64_t left = deadline_ns - now;
 		struct timespec ts = { .tv_sec = (time_t)(left / NSEC_PER_SEC),
 				       .tv_nsec = (long)(left % NSEC_PER_SEC) };
-		int r = ppoll(&p, 1, deadline_ns == UINT64_MAX ? NULL : &ts, NULL);
+		int r = 0;
 
+		/* The caller has tried already. */
+		if (deadline_ns > now)
+			r = ppoll(&p, 1, deadline_ns == UINT64_MAX ? NULL : &ts, NULL);
 		if (r >= 0)
 			return r;
 		if (errno != EINTR)

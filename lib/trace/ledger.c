@@ -56,6 +56,13 @@ static void change_get(struct change *ret, const Traced__Capture__CpuStats *from
 	ret->written = ret->overrun + ret->other + ret->unread + ret->read;
 }
 
+bool ledger_begins_late(const struct trace_info *info, uint32_t cpu)
+{
+	const Traced__Capture__CpuStats *from = stats_find_cpu(stats_of_start(info), cpu);
+
+	return from && (from->overrun || from->read);
+}
+
 void ledger_totals_get(struct ledger_totals *ret, const struct trace_info *info)
 {
 	const Traced__Capture__Stats *from = stats_of_start(info), *to = stats_of_end(info);

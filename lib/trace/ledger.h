@@ -86,6 +86,9 @@ void ledger_cut(struct ledger *l, struct ledger_row *rows);
 /* The same for the last file, after ledger_close(). */
 void ledger_rest(const struct ledger *l, struct ledger_row *rows);
 
+/* True if a CPU's ring had overwritten events, or they were read, before the recording began. */
+bool ledger_begins_late(const struct trace_info *info, uint32_t cpu);
+
 /* Sums over all CPUs, known before events are read: for the head of the text format. */
 struct ledger_totals {
 	uint64_t in_buffer, written;

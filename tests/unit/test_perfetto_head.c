@@ -254,6 +254,43 @@ static void the_end_tells_the_counts(void **state _unused_)
 			 PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED);
 }
 
+static void since(const struct perfetto_run *r, size_t n, uint32_t cpu, uint64_t expected)
+{
+	const PB(FtraceEventBundle) *b = packet(r, DATA(FTRACE_EVENTS), n)->ftrace_events;
+
+	assert_int_equal(b->cpu, cpu);
+	assert_true(b->has_previous_bundle_end_timestamp);
+	assert_int_equal(b->previous_bundle_end_timestamp, expected);
+}
+
+/* Readers take all CPUs' events for complete from the latest of these times on. */
+static void a_flight_recorder_tells_since_when_it_is_complete(void **state _unused_)
+{
+	static const struct maker_stats start[] = {
+		{ .cpu = 0, .entries = 1, .overrun = 7 },
+		{ .cpu = 1, .entries = 1 },
+		{ .cpu = 2, .entries = 1, .read = 5 },
+		{ .cpu = 3, .entries = 1 },
+	};
+	static const uint64_t missed[] = { 7, 0, 0, 3 };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+
+	maker_begin(&m, 4096);
+	maker_stats(&m, 0, start, ARRAY_SIZE(start));
+	for (uint32_t cpu = 0; cpu < ARRAY_SIZE(start); cpu++) {
+		page_begin(&m, (100 + cpu) * S);
+		event_number(&m, (100 + cpu) * S, 1, cpu);
+		page_flush(&m, missed[cpu], cpu);
+	}
+	maker_end(&m);
+	perfetto_export(&r, m.fd);
+	since(&r, 0, 0, 100 * S); /* overwritten, as the counts and the sub-buffer say */
+	since(&r, 1, 1, 0);
+	since(&r, 2, 2, 102 * S); /* the events before are in an earlier snapshot */
+	since(&r, 3, 3, 103 * S); /* overwritten after the counts were read */
+}
+
 /* Readers take the process tree's name for prev_comm of a compact switch. */
 static void the_process_tree_has_names_with_their_times(void **state _unused_)
 {
@@ -431,6 +468,7 @@ int main(void)
 		cmocka_unit_test(a_task_is_described_after_its_birth),
 		cmocka_unit_test(the_head_tells_what_was_recorded_how),
 		cmocka_unit_test(the_end_tells_the_counts),
+		cmocka_unit_test(a_flight_recorder_tells_since_when_it_is_complete),
 		cmocka_unit_test(a_sync_has_a_track_at_its_time),
 		cmocka_unit_test(tasks_to_come_are_kept),
 		cmocka_unit_test(each_task_has_its_own_birth),

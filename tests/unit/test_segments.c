@@ -111,7 +111,8 @@ static void read_bundle(struct found *f, struct cpu_state *cpus, const PB(Ftrace
 
 	assert_true(b->has_previous_bundle_end_timestamp == !cpu->begun);
 	if (!cpu->begun)
-		assert_int_equal(b->previous_bundle_end_timestamp, f->last_ts[b->cpu]);
+		assert_int_equal(b->previous_bundle_end_timestamp,
+				 b->lost_events ? b->event[0]->timestamp : f->last_ts[b->cpu]);
 	cpu->begun = true;
 	f->losses += b->lost_events;
 	for (size_t i = 0; i < b->n_event; i++) {

@@ -384,6 +384,96 @@ static void a_stop_while_arming_ends_it_once_armed(void **state)
 	close(out);
 }
 
+/* The reply to a Start that settles, which comes before the capture's start. */
+static Reply *start_settled(struct daemon *d, struct client *c, uint64_t duration_ms)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+
+	start.name = (char *)"a";
+	start.attach = start.settle = true;
+	start.duration_ns = duration_ms * NSEC_PER_MSEC;
+	return ask(d, c, &request, -1);
+}
+
+static void a_client_may_be_told_before_the_start(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct session *s;
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	done_with(start_settled(d, &c, 80));
+	s = TAILQ_FIRST(&d->manager->sessions);
+	assert_true(s->settles);
+	turn_until(d, !s->begin);
+	assert_true(session_records(s));
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	assert_true(reply->finished->session->elapsed_ns >= 80 * NSEC_PER_MSEC);
+	done_with(reply);
+	reply = ask(d, &c, stop_request("a", "txt"), out);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_output(out, STREAM_MAGIC "end 1");
+	client_close(&c);
+	close(out);
+}
+
+static void a_stop_before_the_start_ends_it_at_once(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	d->manager->settle_us = 200000;
+	done_with(start_settled(d, &c, 0));
+	tell(&c, stop_request("a", "txt"), out);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &c);
+		assert_non_null(reply->finished);
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	client_close(&c);
+	await_captures(d, 0);
+	close(out);
+}
+
+static void a_start_may_fail_after_the_reply(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	fakes.start_error = -ENOMEM;
+	done_with(start_settled(d, &c, 0));
+	/* Cancelled: there is nothing to fetch. */
+	assert_error(hear(d, &c), ECANCELED, "can't start");
+	fakes.start_error = 0;
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+}
+
+static void who_is_told_before_the_start_may_go(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	d->manager->settle_us = 200000;
+	done_with(start_settled(d, &c, 0));
+	client_close(&c);
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, false), 0);
+}
+
 static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 {
 	struct daemon *d = *state;
@@ -441,6 +531,10 @@ int main(int argc, char **argv)
 		SERVICE_TEST(no_tracefs_is_an_answer),
 		SERVICE_TEST(arming_holds_nobody_up),
 		SERVICE_TEST(a_stop_while_arming_ends_it_once_armed),
+		SERVICE_TEST(a_client_may_be_told_before_the_start),
+		SERVICE_TEST(a_stop_before_the_start_ends_it_at_once),
+		SERVICE_TEST(a_start_may_fail_after_the_reply),
+		SERVICE_TEST(who_is_told_before_the_start_may_go),
 		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
 		SERVICE_TEST(arming_that_fails_is_told_to_all),
 	};

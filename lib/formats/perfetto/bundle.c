@@ -113,9 +113,11 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 		l->waking_id = wk->id;
 }
 
-void pf_bundle_init(struct pf_bundle *b, uint32_t cpu)
+void pf_bundle_init(struct pf_bundle *b, uint32_t cpu, bool late)
 {
-	*b = (struct pf_bundle){ .cpu = cpu, .begun = true, .first = true };
+	*b = (struct pf_bundle){
+		.cpu = cpu, .begun = true, .first = true, .since_ts = late ? UINT64_MAX : 0
+	};
 }
 
 void pf_bundle_deinit(struct pf_bundle *b)
@@ -439,6 +441,7 @@ void pf_bundle_lost(struct pf_bundle *b, uint64_t count)
 	/* UINT64_MAX means unknown: saturate. */
 	b->lost_count = b->lost_count + count < count ? UINT64_MAX : b->lost_count + count;
 	b->lost = true;
+	b->since_ts = UINT64_MAX;
 }
 
 void pf_bundle_restart(struct pf_bundle *b)
@@ -514,7 +517,6 @@ static void bundle_put_content(struct pf_bundle *b, unsigned clock, struct pf_sc
 		pf_uint(out, BUNDLE_LOST_COUNT, b->lost_count);
 	if (clock)
 		pf_uint(out, BUNDLE_CLOCK, clock);
-	/* Since when this CPU's data is complete; 0: since the recording's start. */
 	if (b->first)
 		pf_uint(out, BUNDLE_SINCE, MIN(b->since_ts, b->start_ts));
 	bundle_put_descriptors(b, out);

@@ -76,7 +76,11 @@ struct pf_bundle {
 	bool begun;	   /* after pf_bundle_init() */
 	bool lost;	   /* events are missing before the first event */
 	bool first;	   /* the file has nothing of this CPU yet */
-	uint64_t since_ts; /* time of the CPU's last event in an earlier file; 0: none */
+	/*
+	 * Time since when nothing is missing: of the CPU's last event in an earlier file; 0: of the
+	 * recording's start; UINT64_MAX: of the first event.
+	 */
+	uint64_t since_ts;
 	uint64_t start_ts; /* time of the first event; 0: empty */
 	uint64_t end_ts;
 	struct buf events; /* FtraceEvents as field 2, in plain form */
@@ -95,7 +99,8 @@ struct pf_bundle {
 	uint64_t lost_count;	       /* events lost before this bundle; UINT64_MAX: unknown */
 };
 
-void pf_bundle_init(struct pf_bundle *b, uint32_t cpu);
+/* late: the CPU's events before the first one were overwritten, or are in another recording. */
+void pf_bundle_init(struct pf_bundle *b, uint32_t cpu, bool late);
 void pf_bundle_deinit(struct pf_bundle *b);
 
 /* Returns 0; -EBADMSG: the record is damaged, its valid part was added; -ENOMEM. */

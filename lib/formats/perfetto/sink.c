@@ -16,6 +16,7 @@
 #include "formats/perfetto/packets.h"
 #include "formats/perfetto/polls.h"
 #include "formats/perfetto/ties.h"
+#include "trace/ledger.h"
 
 #define CPUS_MAX 1024 /* readers skip bundles of higher CPUs */
 
@@ -303,7 +304,7 @@ static int perfetto_find_bundle(struct sink_perfetto *p, uint32_t cpu, struct pf
 	}
 	b = &p->bundles[cpu];
 	if (!b->begun) {
-		pf_bundle_init(b, cpu);
+		pf_bundle_init(b, cpu, ledger_begins_late(p->info, cpu));
 		p->bundle_count++;
 		perfetto_share_bytes(p);
 	}
