@@ -14,7 +14,7 @@ static const struct {
 	{ "funcgraph-duration", GRAPH_DURATION }, { "funcgraph-abstime", GRAPH_ABSTIME },
 	{ "funcgraph-irqs", GRAPH_IRQS },	  { "funcgraph-tail", GRAPH_TAIL },
 	{ "funcgraph-retval", GRAPH_RETVAL },	  { "funcgraph-retval-hex", GRAPH_RETVAL_HEX },
-	{ "funcgraph-retaddr", GRAPH_RETADDR },
+	{ "funcgraph-retaddr", GRAPH_RETADDR },	  { "funcgraph-args", GRAPH_ARGS },
 };
 
 static bool text_option_is(const char *word, size_t len, const char *name)

@@ -18,6 +18,7 @@ from perfetto_beside import Beside, compare_beside
 from perfetto_decode import (Decoder, compare, compare_functions, json_events, json_functions,
                              packets_of, perfetto_events, split_functions, text_events, varint)
 from perfetto_infer import Reader
+from marks import BEGIN, Marks
 
 FORMS = {
     "default": [],
@@ -346,6 +347,22 @@ def inferred(test):
               f"{kernel} {case}: slices or states without an end")
 
 
+def values_of_calls(test):
+    """Arguments of functions are annotations of slices, the same as in the JSON."""
+    decoder = Decoder(test.dir, test.source)
+    capture = unpack(test, "7.2.13", "graph-args")
+    calls, ours = {}, {}
+    for e in json.loads(convert(test, capture, ".json").read_bytes())["traceEvents"]:
+        if e["ph"] in "XB" and e.get("cat") == "func" and e["pid"]:
+            ours.setdefault(f"thread {e['tid']}", []).append((e["name"], e.get("args", {})))
+    for e in Marks(decoder.parse(convert(test, capture, ".pftrace").read_bytes()).packet).events:
+        if e["type"] == BEGIN and e["path"][-1] == "Funcgraph":
+            calls.setdefault(e["path"][-2], []).append((e["name"], e["args"]))
+    check(calls == ours, f"{[(a, b) for t in ours for a, b in zip(ours[t], calls.get(t, ())) if a != b][:3]}")
+    check(sum(len(args.get("arguments", ())) for thread in ours.values() for _, args in thread) > 400,
+          f"too few arguments in {len(ours)} threads")
+
+
 def not_read(test):
     """tracectl writes Perfetto traces and does not read them; the message says what to keep
     instead."""
@@ -376,6 +393,7 @@ def main():
         test.case(f"all types of fields, {machine}", all_fields, machine)
     test.case("beside the messages", beside_messages)
     test.case("what readers infer", inferred)
+    test.case("values of calls", values_of_calls)
     test.case("Perfetto traces are not read", not_read)
     test.case("golden", golden)
     test.case("zstd and gzip", zstd_and_gzip)

@@ -101,3 +101,57 @@ void event_graph_exit(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, 
 	maker_u64(m, &b, returned);
 	maker_event(m, ts, ID_GRAPH_EXIT, pid, b.data, b.len);
 }
+
+void maker_graph_retval_format(struct maker *m)
+{
+	maker_format(m, "ftrace", "funcgraph_exit", ID_GRAPH_RETVAL,
+		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned int depth;\toffset:24;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned int overrun;\toffset:28;\tsize:4;\tsigned:0;\n"
+		     "\tfield:unsigned long long calltime;\toffset:32;\tsize:8;\tsigned:0;\n"
+		     "\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n",
+		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+}
+
+void event_graph_retval(struct maker *m, uint64_t ts, int32_t pid, uint64_t func, uint32_t depth,
+			uint64_t took, uint64_t value)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u64(m, &b, value);
+	maker_u32(m, &b, depth);
+	maker_u32(m, &b, 0);
+	maker_u64(m, &b, ts - took);
+	maker_u64(m, &b, ts);
+	maker_event(m, ts, ID_GRAPH_RETVAL, pid, b.data, b.len);
+}
+
+#define FIELD_FUNC "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
+#define FIELD_DEPTH "\tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n"
+#define FIELD_ARGS "\tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n"
+#define FIELD_RETADDR "\tfield:unsigned long retaddr;\toffset:24;\tsize:8;\tsigned:0;\n"
+
+void maker_graph_value_formats(struct maker *m, bool caller_has_args)
+{
+	maker_format(m, "ftrace", "funcgraph_entry", ID_GRAPH_ARGS,
+		     FIELD_FUNC FIELD_DEPTH FIELD_ARGS,
+		     "\"--> %ps (%lu)\", (void *)REC->func, REC->depth");
+	maker_format(m, "ftrace", "fgraph_retaddr_entry", ID_GRAPH_CALLER,
+		     caller_has_args ? FIELD_FUNC FIELD_DEPTH FIELD_ARGS
+				     : FIELD_FUNC FIELD_DEPTH FIELD_RETADDR,
+		     "\"--> %ps\", (void *)REC->func");
+}
+
+void event_graph_words(struct maker *m, uint64_t ts, int32_t pid, uint16_t id, uint64_t func,
+		       uint64_t depth, const uint64_t *words, size_t count)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(m, &b, func);
+	maker_u64(m, &b, depth);
+	for (size_t i = 0; i < count; i++)
+		maker_u64(m, &b, words[i]);
+	maker_event(m, ts, id, pid, b.data, b.len);
+}

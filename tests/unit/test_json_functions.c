@@ -436,22 +436,6 @@ static void tell_returned_values(Traced__Capture__Header *h)
 	h->trace_options = (char *)"funcgraph-duration\nfuncgraph-retval\n";
 }
 
-#define ID_EXIT_VALUE 12
-
-static void leave_with(struct maker *m, uint64_t ts, uint64_t func, uint32_t depth, uint64_t took,
-		       uint64_t value)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u64(m, &b, value);
-	maker_u32(m, &b, depth);
-	maker_u32(m, &b, 0);
-	maker_u64(m, &b, ts - took);
-	maker_u64(m, &b, ts);
-	maker_event(m, ts, ID_EXIT_VALUE, 7, b.data, b.len);
-}
-
 /* CONFIG_FUNCTION_GRAPH_RETVAL of Linux 6.5; Debian builds its kernels without it. */
 static void make_returned_values(struct maker *m, const char *release)
 {
@@ -460,24 +444,17 @@ static void make_returned_values(struct maker *m, const char *release)
 	m->release = release;
 	maker_head(m);
 	maker_graph_entry_format(m);
-	maker_format(m, "ftrace", "funcgraph_exit", ID_EXIT_VALUE,
-		     "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long retval;\toffset:16;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned int depth;\toffset:24;\tsize:4;\tsigned:0;\n"
-		     "\tfield:unsigned int overrun;\toffset:28;\tsize:4;\tsigned:0;\n"
-		     "\tfield:unsigned long long calltime;\toffset:32;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long long rettime;\toffset:40;\tsize:8;\tsigned:0;\n",
-		     "\"<-- %ps (%d)\", (void *)REC->func, REC->depth");
+	maker_graph_retval_format(m);
 	maker_symbols(m, "0000000000001000 T outer\n"
 			 "0000000000003000 T leaf\n"
 			 "0000000000005000 T end\n");
 	page_begin(m, 10000);
 	event_graph_entry(m, 10000, 7, OUTER, 0);
 	event_graph_entry(m, 10100, 7, LEAF, 1);
-	leave_with(m, 10200, LEAF, 1, 50, 0x2a);
+	event_graph_retval(m, 10200, 7, LEAF, 1, 50, 0x2a);
 	event_graph_entry(m, 10300, 7, LEAF, 1);
-	leave_with(m, 10400, LEAF, 1, 50, 0xfffffff4); /* an int, -ENOMEM */
-	leave_with(m, 10500, OUTER, 0, 500, (uint64_t)-2);
+	event_graph_retval(m, 10400, 7, LEAF, 1, 50, 0xfffffff4); /* an int, -ENOMEM */
+	event_graph_retval(m, 10500, 7, OUTER, 0, 500, (uint64_t)-2);
 }
 
 static void assert_returned_text(const char *release, const char *leaf, const char *failed,
@@ -514,14 +491,7 @@ static void returned_values_are_shown(void **state _unused_)
 		      "7   10300+50 leaf ret=-12\n");
 }
 
-enum { ID_WITH_ARGS = 20, ID_WITH_CALLER };
-
-#define FIELD_FUNC "\tfield:unsigned long func;\toffset:8;\tsize:8;\tsigned:0;\n"
-#define FIELD_DEPTH "\tfield:unsigned long depth;\toffset:16;\tsize:8;\tsigned:0;\n"
-#define FIELD_ARGS "\tfield:unsigned long args[];\toffset:24;\tsize:0;\tsigned:0;\n"
-#define FIELD_RETADDR "\tfield:unsigned long retaddr;\toffset:24;\tsize:8;\tsigned:0;\n"
-
-static void make_values(struct maker *m, const char *release, const char *caller_fields)
+static void make_values(struct maker *m, const char *release, bool caller_has_args)
 {
 	static const char lines[] = "enum 2 ONE=1 MINUS=-7\n"
 				    "leaf file:p count:i how:e2\n"
@@ -533,11 +503,7 @@ static void make_values(struct maker *m, const char *release, const char *caller
 	m->release = release;
 	maker_head(m);
 	maker_graph_formats(m);
-	maker_format(m, "ftrace", "funcgraph_entry", ID_WITH_ARGS,
-		     FIELD_FUNC FIELD_DEPTH FIELD_ARGS,
-		     "\"--> %ps (%lu)\", (void *)REC->func, REC->depth");
-	maker_format(m, "ftrace", "fgraph_retaddr_entry", ID_WITH_CALLER, caller_fields,
-		     "\"--> %ps\", (void *)REC->func");
+	maker_graph_value_formats(m, caller_has_args);
 	maker_symbols(m, "0000000000001000 T outer\n"
 			 "0000000000002000 T middle\n"
 			 "0000000000003000 T leaf\n"
@@ -547,18 +513,6 @@ static void make_values(struct maker *m, const char *release, const char *caller
 	page_begin(m, 10000);
 }
 
-static void enter(struct maker *m, uint64_t ts, uint16_t id, uint64_t func, uint64_t depth,
-		  const uint64_t *words, size_t count)
-{
-	_cleanup_buf_ struct buf b = BUF_INIT;
-
-	maker_u64(m, &b, func);
-	maker_u64(m, &b, depth);
-	for (size_t i = 0; i < count; i++)
-		maker_u64(m, &b, words[i]);
-	maker_event(m, ts, id, 7, b.data, b.len);
-}
-
 /* The arguments of Linux 6.15, with the kernel's text for each value. */
 static void arguments_are_shown(void **state _unused_)
 {
@@ -566,13 +520,13 @@ static void arguments_are_shown(void **state _unused_)
 			      one[] = { 5 };
 	struct maker m;
 
-	make_values(&m, "6.18.0", FIELD_FUNC FIELD_DEPTH FIELD_RETADDR);
-	enter(&m, 10000, ID_WITH_ARGS, OUTER, 0, pair, 2);
-	enter(&m, 10100, ID_WITH_ARGS, LEAF, 1, leaf, 3);
+	make_values(&m, "6.18.0", false);
+	event_graph_words(&m, 10000, 7, ID_GRAPH_ARGS, OUTER, 0, pair, 2);
+	event_graph_words(&m, 10100, 7, ID_GRAPH_ARGS, LEAF, 1, leaf, 3);
 	leave(&m, 10200, 7, LEAF, 1, 50);
-	enter(&m, 10300, ID_WITH_ARGS, MIDDLE, 1, one, 1);
+	event_graph_words(&m, 10300, 7, ID_GRAPH_ARGS, MIDDLE, 1, one, 1);
 	leave(&m, 10400, 7, MIDDLE, 1, 50);
-	enter(&m, 10500, ID_WITH_ARGS, IRQ, 1, one, 1);
+	event_graph_words(&m, 10500, 7, ID_GRAPH_ARGS, IRQ, 1, one, 1);
 	leave(&m, 10600, 7, IRQ, 1, 50);
 	leave(&m, 10900, 7, OUTER, 0, 890);
 	assert_slices(&m, 0, FUNCTION_INSTANTS,
@@ -589,17 +543,17 @@ static void callers_are_shown(void **state _unused_)
 			      all[] = { OUTER + 0x10, 0x4000, 13, (uint64_t)-7 };
 	struct maker m;
 
-	make_values(&m, "6.13.0", FIELD_FUNC FIELD_DEPTH FIELD_RETADDR);
-	enter(&m, 10100, ID_WITH_CALLER, LEAF, 1, alone, 1);
+	make_values(&m, "6.13.0", false);
+	event_graph_words(&m, 10100, 7, ID_GRAPH_CALLER, LEAF, 1, alone, 1);
 	leave(&m, 10200, 7, LEAF, 1, 50);
 	assert_slices(&m, 0, FUNCTION_INSTANTS, "7 10100+50 leaf from=outer+0x10/0x1000\n");
-	make_values(&m, "6.19.0", FIELD_FUNC FIELD_DEPTH FIELD_ARGS);
-	enter(&m, 10100, ID_WITH_CALLER, LEAF, 1, all, 4);
+	make_values(&m, "6.19.0", true);
+	event_graph_words(&m, 10100, 7, ID_GRAPH_CALLER, LEAF, 1, all, 4);
 	leave(&m, 10200, 7, LEAF, 1, 50);
-	enter(&m, 10300, ID_WITH_CALLER, LEAF, 1, alone, 1);
+	event_graph_words(&m, 10300, 7, ID_GRAPH_CALLER, LEAF, 1, alone, 1);
 	leave(&m, 10400, 7, LEAF, 1, 50);
 	/* Too short for a return address. */
-	enter(&m, 10500, ID_WITH_CALLER, LEAF, 1, NULL, 0);
+	event_graph_words(&m, 10500, 7, ID_GRAPH_CALLER, LEAF, 1, NULL, 0);
 	assert_slices(&m, 0, FUNCTION_INSTANTS,
 		      "7 10100+50 leaf from=outer+0x10/0x1000"
 		      " arguments{ file=0x4000 count=13 how=-7 [MINUS] }\n"

@@ -74,7 +74,8 @@ int latency_check_name(const char *tracer, struct error *err)
 	error_prefix(err, "the kernel gives this tracer's events as text only");
 	if (strncmp(tracer, "wakeup", strlen("wakeup")) == 0)
 		return error_hint(err, "'tracectl record -e sched --report runq' has the latencies "
-				       "of all wakeups");
+				       "of all wakeups; 'tracectl start --ring -e sched --on "
+				       "\"sched.delay > 1ms\"' keeps the events before long ones");
 	return error_hint(err, "use -p timerlat, or -e preemptirq where the kernel has these "
 			       "events");
 }

@@ -258,12 +258,14 @@ static bool schema_message_fits(const struct event *desc, const struct pf_messag
 	return same;
 }
 
-static const struct pf_message *schema_message_for(const struct event *desc)
+static const struct pf_message *schema_message_for(const struct pf_schema *s,
+						   const struct event *desc)
 {
 	const struct pf_message *m;
 
 	/* A probe may have any name. */
-	if (schema_is_probe(desc) || !strcmp(desc->system, "syscalls"))
+	if (schema_is_probe(desc) || !strcmp(desc->system, "syscalls") ||
+	    (s->env.generic_graph && desc->funcgraph))
 		return NULL;
 	m = pf_message_find(desc->system, desc->name);
 	return m && schema_message_fits(desc, m) ? m : NULL;
@@ -511,7 +513,7 @@ static int schema_compile_legacy(struct pf_event *e)
 
 static int schema_compile(struct pf_schema *s, const struct event *desc, uint32_t *generics)
 {
-	const struct pf_message *message = schema_message_for(desc);
+	const struct pf_message *message = schema_message_for(s, desc);
 	struct pf_event *e = calloc(1, sizeof(*e));
 	int r;
 

@@ -59,6 +59,7 @@ struct pf_schema_env {
 	bool big_endian;
 	bool raw_addresses;  /* don't hash kernel addresses */
 	bool legacy_generic; /* form for readers before v53 */
+	bool generic_graph;  /* function_graph's events are generic: calls.h */
 };
 
 int pf_schema_new(struct pf_schema **ret, const struct pf_schema_env *env);

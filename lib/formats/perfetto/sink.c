@@ -7,6 +7,7 @@
 #include "export/sink.h"
 #include "export/segment.h"
 #include "formats/perfetto/bundle.h"
+#include "formats/perfetto/calls.h"
 #include "formats/perfetto/compress.h"
 #include "formats/perfetto/join.h"
 #include "formats/perfetto/marks.h"
@@ -50,6 +51,7 @@ struct sink_perfetto {
 	uint64_t clocks_from; /* snapshots after this time are not yet written */
 	struct pf_marks marks;
 	struct pf_polls polls;
+	struct pf_calls calls;
 	unsigned clock;		      /* FtraceClock; 0: boot */
 	enum pf_clock packet_clock;   /* clock of packets */
 	bool tied;		      /* readers can convert the trace clock */
@@ -68,6 +70,7 @@ static void perfetto_free(struct sink *s)
 	pf_tasks_deinit(&p->tasks);
 	pf_marks_deinit(&p->marks);
 	pf_polls_deinit(&p->polls);
+	pf_calls_deinit(&p->calls);
 	buf_deinit(&p->packets);
 	pf_compressor_free(p->compress);
 	pf_schema_free(p->schema);
@@ -228,6 +231,7 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 		.big_endian = info->layout.big_endian,
 		.raw_addresses = o->raw_addresses,
 		.legacy_generic = o->perfetto.legacy_generic,
+		.generic_graph = pf_calls_wanted(info),
 	};
 	struct sink_perfetto *p = calloc(1, sizeof(*p));
 	int r;
@@ -257,6 +261,8 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 	p->scale = 1 << 15; /* assumed until measured */
 	if (r >= 0)
 		r = pf_schema_new(&p->schema, &schema_env);
+	if (r >= 0 && schema_env.generic_graph)
+		p->calls = (struct pf_calls){ .info = info, .printer = p->schema->printer };
 	if (r >= 0)
 		r = perfetto_begin_segment(p);
 	if (r < 0) {
@@ -407,6 +413,15 @@ static _noinline_ int perfetto_write_ripe(struct sink_perfetto *p, struct pf_bun
 	return r >= 0 ? perfetto_settle(p) : r;
 }
 
+static _noinline_ int perfetto_call(struct sink_perfetto *p, const struct trace_event *ev)
+{
+	int r = p->tied ? 0 : perfetto_tie_without_mark(p, ev->rec.ts);
+
+	if (r >= 0)
+		r = pf_calls_put(&p->calls, &p->marks, ev, p->to);
+	return r < 0 ? r : perfetto_settle(p);
+}
+
 _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, struct error *err)
 {
 	struct sink_perfetto *p = container_of(s, struct sink_perfetto, sink);
@@ -425,6 +440,8 @@ _hot_ static int perfetto_event(struct sink *s, const struct trace_event *ev, st
 		p->waiting += pf_bundle_bytes(b);
 	if (r == -EBADMSG) /* written as far as valid; the caller counts damage */
 		r = 0;
+	if (unlikely(r >= 0 && p->calls.info && ev->desc && ev->desc->funcgraph))
+		r = perfetto_call(p, ev);
 	if (unlikely(r >= 0 && pf_bundle_is_ripe(b, p->bundle_max, ev->rec.ts)))
 		r = perfetto_write_ripe(p, b, ev->rec.ts);
 	return unlikely(r < 0) ? error_errno(err, r, "can't write the trace") : 0;

@@ -98,14 +98,16 @@ def graph_to_everything(test):
 
 
 def graph_values(test):
-    """The JSON's slices have the arguments that the text shows."""
+    """The JSON's slices have the arguments that the text shows; the Perfetto trace's have some."""
     if not (TRACEFS / "options/funcgraph-args").exists():
         print("  this kernel has no funcgraph-args")
         return
     record(test, "-p", "function_graph", "-l", "vfs_*", "-O", "funcgraph-args", *top_level(), "-o", "out.traced")
-    for name in ("out.json", "out.txt"):
+    for name in ("out.json", "out.txt", "out.pftrace"):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
+    trace = (test.dir / "out.pftrace").read_bytes()
+    check(b"Funcgraph" in trace and b"arguments" in trace, "the Perfetto trace has no arguments")
     wanted = collections.Counter(re.findall(r"\|  +(\w+)\((.*)\)(?:;| \{)", text_of(test)))
     found = collections.Counter()
     for e in json.loads(text_of(test, "out.json"))["traceEvents"]:
