@@ -245,9 +245,11 @@ static int join_export(struct join *j, struct join_part *p, struct export_result
 		error_set(err, -EINVAL, "%s: %s", p->origin.label, p->unplaced);
 		return error_hint(err, "record them together: tracectl -H A -H B record");
 	}
-	/* All machines recorded from then on. */
-	if (p->origin.start && !p->origin.clock.by_wall)
+	/* All machines recorded from then on. Each had begun a moment earlier, alone. */
+	if (p->origin.start && !p->origin.clock.by_wall) {
 		options.selection.from = (struct moment){ MOMENT_AT, .ns = p->origin.start };
+		options.selection.is_whole = true;
+	}
 	r = export_stream(p->input->fd, p->fd, &options, &result, err);
 	if (r < 0)
 		return error_prefix(err, "%s", p->origin.label);
