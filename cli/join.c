@@ -135,15 +135,18 @@ static void join_place(struct join *j)
 	for (size_t i = 0; i < j->count; i++) {
 		struct join_part *p = &j->parts[i];
 		const struct host_clock *c = &p->origin.clock;
+		char drift[32];
 
 		if (!p->origin.tied || memcmp(p->origin.timeline, reference->origin.timeline,
 					      HOST_TIMELINE_BYTES) != 0) {
 			part_place_by_wall(p, known, wall);
 			continue;
 		}
+		if (c->drift_known)
+			snprintf(drift, sizeof(drift), "%+.3f ppm", c->drift / 1000);
 		snprintf(p->tie, sizeof(p->tie),
-			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %+.3f ppm",
-			 c->bound / 1000, c->bound % 1000, c->drift / 1000);
+			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %s",
+			 c->bound / 1000, c->bound % 1000, c->drift_known ? drift : "unknown");
 	}
 }
 
