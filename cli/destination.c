@@ -447,6 +447,16 @@ static void destination_put_sequels(const struct destination *d, struct buf *out
 	sequels_put(&d->sequels, out);
 }
 
+static void destination_tell_left(struct destination *d)
+{
+	const struct framed *f = destination_framed(d);
+
+	if (f && f->left)
+		cli_warn("%s: its file system does not answer: process %d, which writes there, "
+			 "ends when it does",
+			 d->path, (int)f->left);
+}
+
 int destination_fail(struct destination *d, struct error *err)
 {
 	_cleanup_error_ struct error own = ERROR_INIT;
@@ -457,6 +467,7 @@ int destination_fail(struct destination *d, struct error *err)
 		destination_give_up(d);
 	if (destination_framed(d))
 		framed_finish(destination_framed(d), &own);
+	destination_tell_left(d);
 	destination_name_file(d, destination_is_full(err) || destination_is_full(&own), err);
 	destination_prefer_writers_error(&own, err);
 	any = d->rotates ? destination_has_files(&d->split)

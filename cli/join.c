@@ -135,15 +135,18 @@ static void join_place(struct join *j)
 	for (size_t i = 0; i < j->count; i++) {
 		struct join_part *p = &j->parts[i];
 		const struct host_clock *c = &p->origin.clock;
+		char drift[32];
 
 		if (!p->origin.tied || memcmp(p->origin.timeline, reference->origin.timeline,
 					      HOST_TIMELINE_BYTES) != 0) {
 			part_place_by_wall(p, known, wall);
 			continue;
 		}
+		if (c->drift_known)
+			snprintf(drift, sizeof(drift), "%+.3f ppm", c->drift / 1000);
 		snprintf(p->tie, sizeof(p->tie),
-			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %+.3f ppm",
-			 c->bound / 1000, c->bound % 1000, c->drift / 1000);
+			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %s",
+			 c->bound / 1000, c->bound % 1000, c->drift_known ? drift : "unknown");
 	}
 }
 
@@ -245,9 +248,11 @@ static int join_export(struct join *j, struct join_part *p, struct export_result
 		error_set(err, -EINVAL, "%s: %s", p->origin.label, p->unplaced);
 		return error_hint(err, "record them together: tracectl -H A -H B record");
 	}
-	/* All machines recorded from then on. */
-	if (p->origin.start && !p->origin.clock.by_wall)
+	/* All machines recorded from then on. Each had begun a moment earlier, alone. */
+	if (p->origin.start && !p->origin.clock.by_wall) {
 		options.selection.from = (struct moment){ MOMENT_AT, .ns = p->origin.start };
+		options.selection.is_whole = true;
+	}
 	r = export_stream(p->input->fd, p->fd, &options, &result, err);
 	if (r < 0)
 		return error_prefix(err, "%s", p->origin.label);

@@ -35,7 +35,7 @@ static void orders_obey(struct orders *o, const char *line)
 	if (sscanf(line, "clock %" SCNu64 "%c", &number, &end) == 1)
 		answer("@clock %" PRIu64 " %" PRIu64 "\n", number, now_ns(CLOCK_BOOTTIME));
 	else if (!strcmp(line, "go"))
-		o->go = true;
+		o->go = !o->stop;
 	else if (!strcmp(line, "stop"))
 		o->stop = true;
 }
@@ -91,7 +91,6 @@ int orders_wait(struct orders *o, int signal_fd, struct error *err)
 		if (fds[1].revents)
 			orders_take(o);
 	}
-	return o->go && !o->stop && !o->gone
-		       ? 0
-		       : error_set(err, -ECANCELED, "cancelled before it began");
+	/* A "stop" right behind it ends the recording, which has begun. */
+	return o->go && !o->gone ? 0 : error_set(err, -ECANCELED, "cancelled before it began");
 }

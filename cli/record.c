@@ -375,9 +375,7 @@ static int record_on_signal(struct recording *rec, struct error *err)
 static int record_on_order(struct recording *rec, struct error *err)
 {
 	orders_take(&rec->orders);
-	if (rec->orders.gone)
-		return record_give_up(rec, err);
-	return rec->orders.stop ? record_send_stop(rec, err) : 0;
+	return rec->orders.gone ? record_give_up(rec, err) : 0;
 }
 
 /* Handles all replies that have arrived. */
@@ -412,6 +410,9 @@ static int recording_run(struct recording *rec, struct error *err)
 		return r;
 	for (;;) {
 		r = record_receive_all(rec, err);
+		/* It came together with "go". */
+		if (r == 0 && rec->orders.stop)
+			r = record_send_stop(rec, err);
 		if (r < 0 || rec->phase == PHASE_DONE)
 			return r;
 		fds[2].fd = rec->orders.fd;

@@ -99,7 +99,7 @@ int directory_start(struct framed *ret, const char *path, struct error *err)
 	int r = output_name_open(&m.name, path, OUTPUT_DIRECTORY, err);
 
 	if (r == 0)
-		r = framed_start(ret, &ops, &m, m.name.dir_fd, err);
+		r = framed_start(ret, &ops, &m, path, m.name.dir_fd, err);
 	/* The process owns the directory now. */
 	if (r == 0)
 		output_name_leave(&m.name);

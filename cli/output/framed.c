@@ -11,9 +11,13 @@
 
 #include "base/io.h"
 #include "export/segment.h"
+#include "output/framed_watch.h"
 #include "output/name.h"
 
 #define PROCESS_NAME "tracectl-files"
+/* The longest that somebody who gives up waits for a file system. */
+#define LEAVE_S 3
+#define REAP_MS_MAX 50
 
 int framed_refuse(struct error *err)
 {
@@ -26,7 +30,8 @@ static int framed_take_all(const struct framed_ops *ops, void *maker, struct fra
 	struct segment_frame head;
 	int r = 0;
 
-	while (r == 0 && read_full(STDIN_FILENO, &head, sizeof(head)) == sizeof(head)) {
+	while (r == 0 && !report->left &&
+	       read_full(STDIN_FILENO, &head, sizeof(head)) == sizeof(head)) {
 		struct frame frame = { .kind = head.kind, .data = data };
 		ssize_t n;
 
@@ -37,7 +42,9 @@ static int framed_take_all(const struct framed_ops *ops, void *maker, struct fra
 		if (n < 0)
 			return error_errno(err, (int)n, "cannot read from the exporter");
 		frame.len = (size_t)n;
+		framed_busy(report, true);
 		r = head.kind == SEGMENT_SYNC ? 0 : ops->take(maker, &frame, err);
+		framed_busy(report, false);
 		report->whole = r == 0 && head.kind == SEGMENT_LAST;
 		/* The exporter may be gone, or keeps the recorded data until this answer. */
 		if (report->whole || head.kind == SEGMENT_SYNC)
@@ -69,23 +76,25 @@ static void framed_leave_others(int fd, int kept)
 	close_fds_from(MAX(kept, STDERR_FILENO) + 1);
 }
 
-_Noreturn static void framed_run(const struct framed_ops *ops, void *maker,
+_Noreturn static void framed_run(const struct framed_ops *ops, void *maker, const char *path,
 				 struct framed_report *report, char *data, int fd, int kept)
 {
 	struct error err = ERROR_INIT;
 
 	framed_leave_others(fd, kept);
+	framed_watch(report, path);
 	if (framed_take_all(ops, maker, report, data, &err) < 0) {
 		report->code = err.code;
 		snprintf(report->message, sizeof(report->message), "%s", err.message);
 		snprintf(report->hint, sizeof(report->hint), "%s", err.hint ?: "");
 	}
+	framed_busy(report, true);
 	ops->end(maker);
 	_exit(0);
 }
 
-static int framed_fork(struct framed *f, const struct framed_ops *ops, void *maker, int kept,
-		       struct error *err)
+static int framed_fork(struct framed *f, const struct framed_ops *ops, void *maker,
+		       const char *path, int kept, struct error *err)
 {
 	_cleanup_free_ char *data = malloc(SEGMENT_FRAME_MAX);
 	_cleanup_close_ int theirs = -EBADF;
@@ -104,14 +113,14 @@ static int framed_fork(struct framed *f, const struct framed_ops *ops, void *mak
 	if (f->pid == 0) {
 		/* Otherwise the socket would never report its end. */
 		close(f->fd);
-		framed_run(ops, maker, f->report, data, theirs, kept);
+		framed_run(ops, maker, path, f->report, data, theirs, kept);
 	}
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return f->pid < 0 ? error_errno(err, -errno, "fork") : 0;
 }
 
-int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, int kept,
-		 struct error *err)
+int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, const char *path,
+		 int kept, struct error *err)
 {
 	void *report = mmap(NULL, ops->report_size, PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -122,22 +131,38 @@ int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, 
 	*ret = FRAMED_INIT;
 	ret->report = report;
 	ret->report_size = ops->report_size;
-	r = framed_fork(ret, ops, maker, kept, err);
+	r = framed_fork(ret, ops, maker, path, kept, err);
 	if (r < 0)
 		framed_deinit(ret);
 	return r;
 }
 
+/* Its file system does not answer: the kernel keeps the process until it does. */
+static void framed_leave(struct framed *f)
+{
+	f->report->left = true;
+	f->left = f->pid;
+	f->pid = 0;
+}
+
 static void framed_wait(struct framed *f)
 {
+	unsigned ms = 1;
 	int status = 0;
+	pid_t r;
 
-	/* A hanging disk may block it forever: let the user's signals through. */
-	if (f->report && f->report->give_up)
-		framed_unblock_signals();
 	f->fd = close_fd(f->fd);
-	while (f->pid > 0 && waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	while (f->pid > 0 && (r = waitpid(f->pid, &status, WNOHANG)) <= 0) {
+		if (r < 0 && errno != EINTR)
+			break;
+		/* The user's signals end us from now on. */
+		if (f->report->give_up || framed_busy_s(f->report) >= LEAVE_S)
+			framed_unblock_signals();
+		if (f->report->give_up && framed_busy_s(f->report) >= LEAVE_S)
+			framed_leave(f);
+		usleep(ms * 1000);
+		ms = MIN(ms * 2, (unsigned)REAP_MS_MAX);
+	}
 	if (WIFSIGNALED(status))
 		f->killed_by = WTERMSIG(status);
 	f->pid = 0;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -14,8 +15,10 @@
 
 /* In shared memory; the parent reads it after the process has ended. */
 struct framed_report {
-	volatile bool give_up; /* set by the parent: remove incomplete files */
-	bool whole;	       /* the last frame was received and written */
+	volatile bool give_up;	  /* set by the parent: remove incomplete files */
+	volatile bool left;	  /* set by the parent: it waits no longer: take no more */
+	atomic_uint busy_since_s; /* framed_watch.h */
+	bool whole;		  /* the last frame was received and written */
 	int code;
 	char message[1024], hint[1024];
 };
@@ -24,6 +27,7 @@ struct framed {
 	int fd; /* for the exporter; close it here once passed on */
 	pid_t pid;
 	int killed_by; /* a signal; 0: exited by itself, or still running */
+	pid_t left;    /* it hangs, and nobody waits for it; 0: none */
 	struct framed_report *report;
 	size_t report_size;
 };
@@ -45,16 +49,16 @@ struct framed_ops {
 };
 
 /*
- * kept: the descriptor that the process inherits, under its number; negative: none. The process has
- * a copy of maker and ret as they are then.
+ * path: of the output, for messages. kept: the descriptor that the process inherits, under its
+ * number; negative: none. The process has a copy of maker and ret as they are then.
  */
-int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, int kept,
-		 struct error *err);
+int framed_start(struct framed *ret, const struct framed_ops *ops, void *maker, const char *path,
+		 int kept, struct error *err);
 /* Sets the error for a frame that is not allowed. Returns -EPROTO. */
 int framed_refuse(struct error *err);
 /*
- * Closes the socket and waits. Returns the process's error; -ECHILD: it was killed; -EPIPE: the
- * frames were cut off.
+ * Closes the socket and waits. After framed_give_up() it leaves a process that hangs. Returns the
+ * process's error; -ECHILD: it was killed; -EPIPE: the frames were cut off.
  */
 int framed_finish(struct framed *f, struct error *err);
 void framed_give_up(struct framed *f);

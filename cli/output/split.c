@@ -287,7 +287,7 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 	r = split_prepare(&p, err);
 	s.notes = p.notes;
 	if (r == 0)
-		r = framed_start(&s.process, &split_ops, &p, -EBADF, err);
+		r = framed_start(&s.process, &split_ops, &p, path, -EBADF, err);
 	if (r < 0)
 		return r;
 	*ret = s;
@@ -308,9 +308,11 @@ bool split_has(const struct split *s, unsigned number)
 {
 	_cleanup_free_ char *path = NULL;
 
-	/* Another recording or user may have removed it. */
-	return split_made(split_report_of(s), number) && split_path(s, number, &path, NULL) == 0 &&
-	       access(path, F_OK) == 0;
+	if (!split_made(split_report_of(s), number))
+		return false;
+	/* Another recording or user may have removed it. A file system that hangs does not say. */
+	return s->process.left ||
+	       (split_path(s, number, &path, NULL) == 0 && access(path, F_OK) == 0);
 }
 
 bool split_range(const struct split *s, unsigned *ret_first, unsigned *ret_last)

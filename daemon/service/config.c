@@ -2,9 +2,11 @@
 #include "daemon/service/config.h"
 
 #include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <syslog.h>
 
+#include "base/account.h"
 #include "base/nearest.h"
 #include "base/parse.h"
 #include "control/frame.h"
@@ -88,6 +90,69 @@ static int config_set_user_functions(void *field, const char *value, struct erro
 	return error_set(err, -EINVAL, "\"%s\" is not no, own or yes", value);
 }
 
+bool user_list_has(const struct user_list *l, uid_t uid)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->uids[i] == uid)
+			return true;
+	return l->all;
+}
+
+static void user_list_deinit(struct user_list *l)
+{
+	free(l->uids);
+	*l = (struct user_list){ 0 };
+}
+
+/* A name or a number. */
+static int user_find(const char *word, uid_t *ret)
+{
+	size_t digits = strspn(word, "0123456789");
+	unsigned long long number = strtoull(word, NULL, 10);
+
+	if (account_user(word, ret) == 0)
+		return 0;
+	if (!digits || digits > 10 || word[digits] || number >= UINT32_MAX)
+		return -ENOENT;
+	*ret = (uid_t)number;
+	return 0;
+}
+
+static int user_list_add(struct user_list *l, const char *word, struct error *err)
+{
+	uid_t uid, *grown;
+
+	if (user_find(word, &uid) < 0)
+		return error_set(err, -EINVAL, "there is no user \"%s\"", word);
+	grown = reallocarray(l->uids, l->count + 1, sizeof(*grown));
+	if (!grown)
+		return error_errno(err, -ENOMEM, "configuration");
+	l->uids = grown;
+	l->uids[l->count++] = uid;
+	return 0;
+}
+
+/* "yes", "no" or a list of users, which replaces an earlier one. */
+static int config_set_users(void *field, const char *value, struct error *err)
+{
+	_cleanup_(string_list_deinit) struct string_list words = { 0 };
+	struct user_list *l = field;
+	int r = string_list_add_words(&words, value);
+
+	if (r < 0)
+		return error_errno(err, r, "configuration");
+	if (!words.count)
+		return error_set(err, -EINVAL, "it is empty: yes, no or names of users");
+	user_list_deinit(l);
+	if (words.count == 1 && (!strcmp(value, "yes") || !strcmp(value, "no"))) {
+		l->all = value[0] == 'y';
+		return 0;
+	}
+	for (size_t i = 0; i < words.count && r == 0; i++)
+		r = user_list_add(l, words.items[i], err);
+	return r;
+}
+
 static int config_set_poll(void *field, const char *value, struct error *err)
 {
 	struct poll_plan unused = { 0 };
@@ -128,7 +193,8 @@ static const struct setting keys[] = {
 	{ "users", "spool_max", offsetof(struct config, users.spool_max), setting_size_limit },
 	{ "users", "duration_max", offsetof(struct config, users.duration_max),
 	  setting_duration_limit },
-	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses), setting_switch },
+	{ "users", "raw_addresses", offsetof(struct config, users.raw_addresses),
+	  config_set_users },
 	{ "users", "top_level", offsetof(struct config, users.top_level), setting_switch },
 	{ "users", "functions", offsetof(struct config, users.functions),
 	  config_set_user_functions },
@@ -316,6 +382,7 @@ void config_deinit(struct config *c)
 	free(c->clock);
 	string_list_deinit(&c->events);
 	free(c->poll);
+	user_list_deinit(&c->users.raw_addresses);
 	string_list_deinit(&c->users.events_allowed);
 	string_list_deinit(&c->users.events_denied);
 	*c = (struct config){ 0 };

@@ -6,7 +6,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -20,13 +22,22 @@ enum user_functions {
 	USER_FUNCTIONS_YES,
 };
 
+/* Users to whom something is allowed, beside root. */
+struct user_list {
+	bool all;
+	uid_t *uids; /* owned */
+	size_t count;
+};
+bool user_list_has(const struct user_list *l, uid_t uid);
+
 /* Limits of each user except root; 0 is no limit. */
 struct user_rules {
 	unsigned clients, sessions;
 	uint64_t buffer_memory; /* bytes of the kernel's ring buffers, over all CPUs and sessions */
 	uint64_t spool_max;	/* bytes of all recordings not written out yet */
 	uint64_t duration_max;	/* ns */
-	bool raw_addresses, top_level;
+	struct user_list raw_addresses;
+	bool top_level;
 	int functions;			   /* enum user_functions */
 	struct string_list events_allowed; /* empty: all */
 	struct string_list events_denied;

@@ -192,7 +192,7 @@ static int policy_check_functions(const struct start_plan *p, const struct manag
 }
 
 /* Refuses options that reach beyond the recording's instance, or show addresses of any process. */
-static int policy_check_options(const struct start_plan *p, const struct manager *m,
+static int policy_check_options(const struct start_plan *p, const struct manager *m, uid_t uid,
 				struct error *err)
 {
 	static const char *const global[] = { "trace_printk_dest", "copy_trace_marker" };
@@ -208,7 +208,7 @@ static int policy_check_options(const struct start_plan *p, const struct manager
 					"other users' output",
 					option);
 		if ((strcmp(option, "userstacktrace") != 0 && strcmp(option, "sym-userobj") != 0) ||
-		    m->config.users.raw_addresses)
+		    user_list_has(&m->config.users.raw_addresses, uid))
 			continue;
 		error_set(err, -EPERM,
 			  "only root may set the trace option '%s': it shows addresses of any "
@@ -219,7 +219,7 @@ static int policy_check_options(const struct start_plan *p, const struct manager
 	return 0;
 }
 
-static int policy_check_rights(const struct start_plan *p, const struct manager *m,
+static int policy_check_rights(const struct start_plan *p, const struct manager *m, uid_t uid,
 			       struct error *err)
 {
 	/*
@@ -233,7 +233,7 @@ static int policy_check_rights(const struct start_plan *p, const struct manager 
 				  "record them with -e kprobes:NAME");
 	}
 	/* Samples contain code addresses of all processes. */
-	if (p->request.sampling.hz && !m->config.users.raw_addresses) {
+	if (p->request.sampling.hz && !user_list_has(&m->config.users.raw_addresses, uid)) {
 		error_set(err, -EPERM, "only root may sample what each CPU runs");
 		return policy_hint_allow(err, "", "raw_addresses = yes");
 	}
@@ -245,7 +245,7 @@ static int policy_check_rights(const struct start_plan *p, const struct manager 
 }
 
 /* Copies the rules: the worker reads them while the configuration may change. */
-static int policy_set_bounds(struct start_plan *p, const struct user_rules *rules,
+static int policy_set_bounds(struct start_plan *p, const struct user_rules *rules, uid_t uid,
 			     struct error *err)
 {
 	struct capture_event_bounds *b = &p->request.bounds;
@@ -259,7 +259,7 @@ static int policy_set_bounds(struct start_plan *p, const struct user_rules *rule
 					  p->events_allowed.count };
 	b->never = (struct capture_words){ (const char *const *)p->events_denied.items,
 					   p->events_denied.count };
-	b->hide_addresses = !rules->raw_addresses;
+	b->hide_addresses = !user_list_has(&rules->raw_addresses, uid);
 	return 0;
 }
 
@@ -281,18 +281,18 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	r = policy_check_ring(p, m, uid, err);
 	if (r < 0 || policy_trusts(uid))
 		return r;
-	r = policy_check_rights(p, m, err);
+	r = policy_check_rights(p, m, uid, err);
 	if (r >= 0)
 		r = policy_check_functions(p, m, uid, err);
 	if (r >= 0)
-		r = policy_check_options(p, m, err);
+		r = policy_check_options(p, m, uid, err);
 	if (r >= 0)
 		r = policy_check_sessions(m, uid, err);
 	if (r >= 0)
 		r = policy_check_memory(p, m, uid, err);
 	if (r >= 0)
 		r = policy_check_spool(p, m, uid, err);
-	return r < 0 ? r : policy_set_bounds(p, &m->config.users, err);
+	return r < 0 ? r : policy_set_bounds(p, &m->config.users, uid, err);
 }
 
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
@@ -300,7 +300,7 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
 {
 	const struct export_format *format = export_format_find(output->format, NULL);
 
-	if (policy_trusts(uid) || m->config.users.raw_addresses)
+	if (policy_trusts(uid) || user_list_has(&m->config.users.raw_addresses, uid))
 		return 0;
 	if (output->raw_addresses)
 		error_set(err, -EPERM, "only root may see the kernel's addresses");

@@ -506,9 +506,14 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	if (r == 0)
 		r = mark_feed_warn_of_polls(index, &polls);
 	if (r == 0)
-		r = stream_index_warn_count(index, m->log.left_out,
+		r = stream_index_warn_count(index, m->log.untimed,
 					    "lines of the kernel's log are left out: they have "
 					    "no time by the trace clock");
+	if (r == 0 && m->log.too_many)
+		r = stream_index_warn(index,
+				      "only the first %d lines of the kernel's log are taken: "
+				      "%" PRIu64 " more are left out, and a .traced keeps them",
+				      CRASH_LINES_MAX, m->log.too_many);
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
 		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
 	return r;

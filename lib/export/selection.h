@@ -48,6 +48,7 @@ struct export_selection {
 	const char *const *events; /* globs as with `record -e` */
 	size_t event_count;
 	const struct event_filter *filter;
+	bool is_whole; /* it is all that was asked for: what it lacks is not reported */
 };
 bool selection_is_wanted(const struct export_selection *wanted);
 /* Whether it asks for tasks' names or processes. */

@@ -191,6 +191,8 @@ static void summary_warn_of_part(struct exporter *x, const struct export_result 
 
 	for (size_t i = 0; i < ret->ledger_count; i++)
 		events += ret->ledger[i].left_out;
+	if (!events && !marks)
+		return;
 	selection_describe(x->gate, &what);
 	stream_index_warn(&x->index,
 			  "a part of the recording (%s): %" PRIu64 " event%s and %" PRIu64
@@ -206,7 +208,7 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 		if (x->ledger.cpus[i].damaged)
 			stream_index_warn(&x->index, "part of what CPU %u recorded is damaged",
 					  x->ledger.cpus[i].row.cpu);
-	if (x->gate)
+	if (x->gate && !x->options->selection.is_whole)
 		summary_warn_of_part(x, ret);
 	/* Otherwise the other warnings explain the missing events. */
 	if (ret->events <= ret->own_events && !ret->histograms && !x->index.incomplete)

@@ -4,9 +4,6 @@
 #include "base/io.h"
 #include "base/vec.h"
 
-/* pstore keeps some tens of kilobytes of the log. */
-#define LINES_MAX 65536
-
 static bool is_digit(const struct text *t)
 {
 	return t->len && *t->data >= '0' && *t->data <= '9';
@@ -68,12 +65,12 @@ static int crash_log_add_file(struct crash_log *log, const Traced__Capture__Psto
 		struct crash_line found;
 
 		/* The first line is pstore's own: "Panic#1 Part1". */
-		if (timed && log->count < LINES_MAX && crash_line_read(line, &found)) {
-			if (vec_push(log->lines, log->count, log->cap, found) < 0)
-				return -ENOMEM;
-		} else {
-			log->left_out += p != (const char *)file->text.data && line.len > 0;
-		}
+		if (!timed || !crash_line_read(line, &found))
+			log->untimed += p != (const char *)file->text.data && line.len > 0;
+		else if (log->count == CRASH_LINES_MAX)
+			log->too_many++;
+		else if (vec_push(log->lines, log->count, log->cap, found) < 0)
+			return -ENOMEM;
 		p = nl < end ? nl + 1 : end;
 	}
 	return 0;

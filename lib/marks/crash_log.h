@@ -10,6 +10,9 @@
 #include "marks/mark.h"
 #include "trace/trace_info.h"
 
+/* pstore keeps some tens of kilobytes of the log. */
+#define CRASH_LINES_MAX 65536
+
 struct crash_line {
 	uint64_t ts;	  /* ns */
 	struct text text; /* borrowed from the message */
@@ -18,7 +21,8 @@ struct crash_line {
 struct crash_log {
 	struct crash_line *lines; /* owned; in order of time */
 	size_t count, cap, next;
-	uint64_t left_out; /* lines without a time by the trace clock, or too many */
+	uint64_t untimed;  /* lines without a time by the trace clock, which are left out */
+	uint64_t too_many; /* later lines, which are left out, too */
 };
 
 /* Borrows info. 0 or -ENOMEM. */

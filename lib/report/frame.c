@@ -8,6 +8,8 @@
 #include "report/table_form.h"
 
 #define NAME_BYTES 128
+/* A histogram's has its filter. */
+#define TITLE_BYTES 640
 
 struct frame_column {
 	uint32_t kind;
@@ -18,7 +20,7 @@ struct frame_column {
 struct frame_table {
 	uint32_t columns, rows, texts, notes; /* numbers; bytes */
 	uint32_t counts_on;
-	char name[NAME_BYTES], sort[NAME_BYTES];
+	char name[TITLE_BYTES], sort[NAME_BYTES];
 };
 
 void frame_put(struct buf *out, enum frame_kind kind, const void *data, size_t len)
@@ -135,13 +137,13 @@ static void *frame_cut(struct frame_rest *r, size_t len)
 }
 
 /* Terminated, and of characters that are harmless on a terminal. */
-static bool frame_name_is_good(const char name[NAME_BYTES])
+static bool frame_name_is_good(const char *name, size_t size)
 {
-	size_t len = strnlen(name, NAME_BYTES), good = 0;
+	size_t len = strnlen(name, size), good = 0;
 
 	while (good < len && name[good] >= ' ' && name[good] <= '~')
 		good++;
-	return good == len && len < NAME_BYTES;
+	return good == len && len < size;
 }
 
 static int frame_take_columns(struct frame_rest *r, uint32_t count,
@@ -156,8 +158,8 @@ static int frame_take_columns(struct frame_rest *r, uint32_t count,
 		if (!at)
 			return -EBADMSG;
 		memcpy(&f, at, sizeof(f));
-		if (!*f.name || !frame_name_is_good(f.name) || f.kind >= COLUMN_HISTOGRAM ||
-		    f.kind == COLUMN_AT)
+		if (!*f.name || !frame_name_is_good(f.name, sizeof(f.name)) ||
+		    f.kind >= COLUMN_HISTOGRAM || f.kind == COLUMN_AT)
 			return -EBADMSG;
 		columns[i] =
 			(struct column)COLUMN(at + offsetof(struct frame_column, name), f.kind);
@@ -218,7 +220,8 @@ static int frame_take_table(struct frame_rest *r, struct table **ret)
 	if (!at)
 		return -EBADMSG;
 	memcpy(&head, at, sizeof(head));
-	if (!frame_name_is_good(head.name) || !frame_name_is_good(head.sort))
+	if (!frame_name_is_good(head.name, sizeof(head.name)) ||
+	    !frame_name_is_good(head.sort, sizeof(head.sort)))
 		return -EBADMSG;
 	sort = *head.sort ? at + offsetof(struct frame_table, sort) : NULL;
 	e = frame_take_columns(r, head.columns, columns);

@@ -4,10 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/visible.h"
 #include "report/merge_form.h"
 
-/* A histogram's has an event and up to three fields. */
-#define NAME_LEN_MAX 400
+/* A histogram's has an event, up to three fields and a filter. */
+#define NAME_LEN_MAX 600
 
 /* Names are printed as they are. others: what they may have beside letters, digits and '-'. */
 static bool merge_name_is_plain(const char *name, const char *others)
@@ -18,6 +19,15 @@ static bool merge_name_is_plain(const char *name, const char *others)
 	       (name[len] && strchr(others, name[len])))
 		len++;
 	return len && len <= NAME_LEN_MAX && !name[len];
+}
+
+/* A filter may have any characters, but none that control a terminal. */
+static bool merge_title_is_plain(const char *name)
+{
+	_cleanup_buf_ struct buf visible = BUF_INIT;
+
+	buf_visible(&visible, name, NAME_LEN_MAX);
+	return *name && buf_string(&visible) && !strcmp(visible.data, name);
 }
 
 static const struct column *merge_find(const struct merge_description *d, const char *name)
@@ -80,8 +90,8 @@ static bool merge_column_is_valid(const struct merge_description *d, size_t i)
 /* Members of two columns must not have one name: "a-b" and "a b" can't be, "x" and "x" neither. */
 int merge_check_description(const struct merge_description *d, struct error *err)
 {
-	/* "hist sched:sched_switch by next_comm, next_pid" */
-	if (!d->name || !merge_name_is_plain(d->name, "_ :,") ||
+	/* "hist sched:sched_switch by next_comm, next_pid if next_prio < 100" */
+	if (!d->name || !merge_title_is_plain(d->name) ||
 	    (d->by && !merge_name_is_plain(d->by, "")))
 		return error_set(err, -EBADMSG, "it has a report without a valid name");
 	if (!d->column_count)

@@ -15,6 +15,7 @@
 #define HISTOGRAMS_MAX 64
 #define NAME_MAX_LEN 80
 #define EVENT_MAX_LEN 100
+#define FILTER_MAX_LEN 200
 
 struct hist_report {
 	struct report report;
@@ -205,7 +206,35 @@ static size_t hist_make_columns(struct hist_reading *x, struct column columns[CO
 	return count;
 }
 
-/* "hist sched:sched_switch by next_comm, prev_pid" */
+/* The part " if FILTER" of "hist:keys=a:vals=hitcount if b > 1 [active]"; it may be empty. */
+static struct text trigger_filter(struct text trigger)
+{
+	const char *blank = memchr(trigger.data, ' ', trigger.len);
+	const char *state = memrchr(trigger.data, '[', trigger.len);
+
+	if (!blank || !state || state <= blank + 1)
+		return (struct text){ 0 };
+	return (struct text){ blank, (uint32_t)(state - blank) - 1 };
+}
+
+/* Titles have ASCII only: frame.c. */
+static void title_put_filter(struct text filter, struct buf *out)
+{
+	const size_t begin = out->len;
+
+	for (uint32_t i = 0; i < filter.len; i++) {
+		if (out->len - begin >= FILTER_MAX_LEN) {
+			buf_puts(out, "...");
+			return;
+		}
+		if (filter.data[i] >= ' ' && filter.data[i] <= '~')
+			buf_putc(out, filter.data[i]);
+		else
+			buf_printf(out, "\\x%02x", (unsigned char)filter.data[i]);
+	}
+}
+
+/* "hist sched:sched_switch by next_comm, prev_pid if prev_prio < 100" */
 static int hist_make_title(struct hist_report *r, const char *event, const struct hist_text *h)
 {
 	_cleanup_buf_ struct buf title = BUF_INIT;
@@ -215,6 +244,7 @@ static int hist_make_title(struct hist_report *r, const char *event, const struc
 	for (size_t i = 0; i < h->key_count; i++)
 		buf_printf(&title, "%s%.*s", i ? ", " : " by ", (int)h->keys[i].name.len,
 			   h->keys[i].name.data);
+	title_put_filter(trigger_filter(h->trigger), &title);
 	free(r->title);
 	r->title = NULL;
 	if (!buf_string(&title))
@@ -236,7 +266,8 @@ static void hist_put_part(struct text t, size_t at, size_t len, struct buf *out)
  */
 static int hist_make_definition(struct hist_report *r, struct text trigger)
 {
-	const char *blank = memchr(trigger.data, ' ', trigger.len), *state;
+	const char *blank = memchr(trigger.data, ' ', trigger.len);
+	const struct text filter = trigger_filter(trigger);
 	size_t words = blank ? (size_t)(blank - trigger.data) : trigger.len, len;
 	_cleanup_buf_ struct buf out = BUF_INIT;
 
@@ -248,9 +279,8 @@ static int hist_make_definition(struct hist_report *r, struct text trigger)
 				!memcmp(trigger.data + at, "vals=", 5)))
 			hist_put_part(trigger, at, len, &out);
 	}
-	state = memrchr(trigger.data, '[', trigger.len);
-	if (blank && state && state > blank + 1)
-		buf_append(&out, blank, (size_t)(state - blank) - 1);
+	if (filter.len)
+		buf_append(&out, filter.data, filter.len);
 	free(r->definition);
 	r->definition = NULL;
 	if (!buf_string(&out))

@@ -103,7 +103,11 @@ static void fit_line(struct host_clock *c, const struct host_tie *best, size_t c
 		xy += weight_of(&best[i]) * dx * dy;
 	}
 	if (xx > 0)
-		slope = MIN(MAX(xy / xx, -HOST_DRIFT_MAX_PPM * 1e-6), HOST_DRIFT_MAX_PPM * 1e-6);
+		slope = xy / xx;
+	/* No clock drifts so much: it is the ties' error. */
+	c->drift_known = xx > 0 && fabs(slope) < HOST_DRIFT_MAX_PPM * 1e-6;
+	if (!c->drift_known)
+		slope = 0;
 	c->mult = (uint32_t)((1 + slope) * (double)(UINT32_C(1) << MULT_SHIFT) + 0.5);
 	c->shift = MULT_SHIFT;
 	c->drift = slope * 1e9;

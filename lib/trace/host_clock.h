@@ -4,12 +4,12 @@
  * Both are CLOCK_BOOTTIME. A tie is one exchange: the asking machine noted its time, the recorded
  * one answered with its own, the asking machine noted its time again. The truth lies between.
  *
- * A line through the best tie of each part of the recording is the clock's offset and drift. What
- * the line may miss is bounded part by part: within a part the error is taken for linear, and it
- * lies between the bounds of each tie. Its largest value at both ends of the part, and what a
- * quartz may wander within the part, is the bound. So it is never smaller than the error, however
- * the exchanges were delayed, if within a part the rate of neither clock changes by more than
- * HOST_WANDER_PPM.
+ * A line through the best tie of each part of the recording is the clock's offset and drift. Ties
+ * that are too wrong for the time between them tell no drift. What the line may miss is bounded
+ * part by part: within a part the error is taken for linear, and it lies between the bounds of each
+ * tie. Its largest value at both ends of the part, and what a quartz may wander within the part, is
+ * the bound. So it is never smaller than the error, however the exchanges were delayed, if within a
+ * part the rate of neither clock changes by more than HOST_WANDER_PPM.
  */
 #pragma once
 
@@ -32,9 +32,10 @@ struct host_tie {
 struct host_clock {
 	uint32_t mult, shift;
 	int64_t offset;
-	uint64_t bound; /* ns */
-	double drift;	/* ppb: how much faster the asking machine's clock runs */
-	bool by_wall;	/* tied by both machines' time of day: the bound is unknown */
+	uint64_t bound;	  /* ns */
+	double drift;	  /* ppb: how much faster the asking machine's clock runs */
+	bool drift_known; /* otherwise 0 is taken for it, and the bound allows for another one */
+	bool by_wall;	  /* tied by both machines' time of day: the bound is unknown */
 };
 
 /* A stream's words on its machine. */

@@ -5,6 +5,7 @@ no signal ends them. A frozen ext4 stands in for it."""
 import contextlib
 import fcntl
 import os
+import select
 import shutil
 import subprocess
 import time
@@ -63,14 +64,18 @@ def state_of(pid):
     return "-"
 
 
-def exporters():
-    """Those that hang in the kernel, whoever started them."""
+def in_kernel(name):
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-            if "(traced-export) D" in f.read():
+            if f"({name}) D" in f.read():
                 found.append(int(pid))
     return found
+
+
+def exporters():
+    """Those that hang in the kernel, whoever started them."""
+    return in_kernel("traced-export")
 
 
 def hanging(test, folder, *options):
@@ -150,8 +155,71 @@ def killed(test):
         check(r.status == 1, f"the recording: {r}")
 
 
+def file_processes():
+    """Those that hang in the kernel, whoever started them."""
+    return in_kernel("tracectl-files")
+
+
+def words_of(client, wanted, seconds):
+    """Reads the client's standard error until it has said this."""
+    text, until = b"", time.monotonic() + seconds
+    while wanted.encode() not in text:
+        left = until - time.monotonic()
+        check(left > 0, f"not within {seconds} s: {wanted!r}, but {text.decode(errors='replace')}")
+        if select.select([client.stderr], [], [], left)[0]:
+            more = os.read(client.stderr.fileno(), 1 << 16)
+            check(more, f"it ended without {wanted!r}: {text.decode(errors='replace')}")
+            text += more
+    return text.decode(errors="replace")
+
+
+def left_alone(test, output, *options):
+    """tracectl's own process writes the files, and hangs. tracectl says so; Ctrl-C twice ends it."""
+    with freezable(test) as folder:
+        with Victim(test) as v:
+            name = f"{test.name}-hung"
+            client = test.start("record", "--name", name, "-e", "sched:sched_switch", *options, "-o", folder.path / output)
+            test.wait_for_recording(name)
+            folder.freeze()
+            if not options:  # what is no stream is written at the end
+                interrupt(client)
+            settled("the process that writes hangs", file_processes, 10)
+            waited = wait_of_another(test)
+            v.finish()
+        words_of(client, f"{folder.path / output}: the output hangs: for 1", 20)
+        began = time.monotonic()
+        # The first one only stops.
+        interrupt(client)
+        if options:
+            time.sleep(0.5)
+            interrupt(client)
+        text = words_of(client, "cancelled: nothing was written", 10)
+        client.wait(5)
+        check(time.monotonic() - began < 8, "it took long to end")
+        pid = file_processes()
+        check(client.returncode == 1 and len(pid) == 1 and f"process {pid[0]}, which writes there, ends when it does" in text, text)
+        # Whoever reads its words is not kept waiting.
+        settled("its standard error is closed", lambda: not client.stderr.read(), 10)
+        settled("the instances go", lambda: not test.instances(), 20)
+        folder.thaw()
+        settled("the process ends", lambda: state_of(pid[0]) in "-ZX", 20)
+        check([p.name for p in folder.path.iterdir()] == ["lost+found"], f"left: {list(folder.path.iterdir())}")
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def rotated(test):
+    return left_alone(test, "out.txt", "--rotate", "1h")
+
+
+def directory(test):
+    return left_alone(test, "out.ctf")
+
+
 ATTACKS = (
     Attack("an output that hangs while it is written", stopped),
     Attack("an output that hangs, and goes on", goes_on),
     Attack("a killed daemon whose exporter hangs", killed),
+    Attack("files of --rotate that hang", rotated),
+    Attack("a directory that hangs", directory),
 )

@@ -19,11 +19,11 @@ GROUP = 23456
 
 
 class Members(Daemon):
-    """Its members may see reports."""
+    """The agent's user may see reports."""
 
     def config(self):
         path = super().config()
-        path.write_text(path.read_text() + "[users]\nraw_addresses = yes\n")
+        path.write_text(path.read_text() + f"[users]\nraw_addresses = {NOBODY}\n")
         return path
 
 

@@ -26,7 +26,7 @@ from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
 RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
-TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift ([+-]\d+\.\d+) ppm")
+TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift (?:([+-]\d+\.\d+) ppm|unknown)")
 LINE = re.compile(r"^(\S+) +\S.*-\d+ +\[\d+\] \S+ +(\d+\.\d+): (\w+: .*)$", re.M)
 
 
@@ -131,6 +131,8 @@ def machines(test):
     hosts = {"left": far(test), "right": far(test, "nice")}
     r = run(test, hosts, "record", "-t", "1s", "-o", "out.pftrace")
     check(r.status == 0 and set(bounds(r)) == {"left", "right"}, f"record: {r}")
+    # What each host recorded before all did was not asked for.
+    check("left out" not in r.err, f"record: {r}")
     ids, syncs, bundles, names = set(), [], {}, {}
     for number, packet in fields((test.dir / "out.pftrace").read_bytes()):
         check(number == 1, f"field {number} in the trace")
@@ -506,6 +508,29 @@ def interrupted(test):
     check(seen == {"a", "b"}, f"hosts in the text: {seen}")
 
 
+def ordered(test, orders):
+    """The far side alone, which gets these orders once it is armed."""
+    with subprocess.Popen(test.arguments("record", "--control", "-o", "out.traced", "-e", "sched:sched_switch"), cwd=test.dir,
+                          env=test.environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.PIPE) as p:
+        check(p.stderr.readline() == b"@armed\n", "it is not armed")
+        p.stdin.write(orders)
+        p.stdin.flush()
+        err = p.stderr.read().decode()
+        return p.wait(PATIENCE_S), err
+
+
+def stopped_at_once(test):
+    """A "stop" in one read with "go" ends a recording that has begun; before it, one that has not."""
+    status, err = ordered(test, b"go\nstop\n")
+    check(status == 0 and (test.dir / "out.traced").exists(), f"{status}: {err}")
+    (test.dir / "out.traced").unlink()
+    for orders in (b"stop\n", b"stop\ngo\n"):
+        status, err = ordered(test, orders)
+        check(status == 1 and "cancelled before it began" in err and not test.files(), f"{orders}: {status}: {err}")
+    check_clean(test)
+
+
 def killed(test):
     """The recorders end with their orders."""
     p = subprocess.Popen(command_line(test, {"a": far(test), "b": far(test, "nice")}, "record", "-o", "out.txt"),
@@ -799,7 +824,7 @@ def main():
 def cases(test):
     for function in (one_host, machines, tasks_of_machines, in_json, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
-                     output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, killed,
+                     output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)

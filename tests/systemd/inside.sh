@@ -99,7 +99,7 @@ check "its instance goes" eventually fails records "$daemon"
 if systemctl cat traced-agent.service >/dev/null 2>&1; then
   check "the agent is exposed to 1.5 of 10 at most" systemd-analyze security --offline=true --threshold=15 \
     "${units%/*}/traced-agent.service"
-  printf '[users]\nraw_addresses = yes\n' >"$conf.d/70-reports.conf"
+  printf '[users]\nraw_addresses = traced-agent\n' >"$conf.d/70-reports.conf"
   check "its reports are allowed" systemctl reload traced
   check "an order is recorded and sent" python3 "${0%/*}/agent.py" "${conf%/*}"
   rm "$conf.d/70-reports.conf"

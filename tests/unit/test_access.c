@@ -240,7 +240,7 @@ static void addresses_are_roots(void **state)
 	request->stop->output->raw_addresses = true;
 	assert_error(ask(d, &alice, request, out), EPERM, "addresses");
 	assert_int_equal(d->manager->session_count, 1);
-	rules(d)->raw_addresses = true;
+	rules(d)->raw_addresses.all = true;
 	request->id = ++next_id;
 	done_with(ask(d, &alice, request, out));
 	assert_output(out, STREAM_MAGIC "end 0");
@@ -355,7 +355,7 @@ static void filters_of_users_hide_addresses(void **state)
 	assert_true(fakes.hide_addresses);
 	start_ok(d, &root, "b", false);
 	assert_false(fakes.hide_addresses);
-	rules(d)->raw_addresses = true;
+	rules(d)->raw_addresses.all = true;
 	start_ok(d, &alice, "c", false);
 	assert_false(fakes.hide_addresses);
 	client_close(&alice);
@@ -410,6 +410,35 @@ static void assert_granted(struct daemon *d, struct client *c, const struct wish
 		session_cancel(TAILQ_FIRST(&d->manager->sessions), "the next one");
 }
 
+/* A rule for one user does not reach another, in each place that asks. */
+static void addresses_may_be_for_one_user(void **state)
+{
+	struct daemon *d = *state;
+	uid_t uids[] = { BOB };
+	int out = memfd_create("out", MFD_CLOEXEC);
+	const struct wish samples = { .hz = 99 }, stacks = { .option = "userstacktrace" };
+	struct client alice, bob;
+
+	rules(d)->raw_addresses = (struct user_list){ .uids = uids, .count = 1 };
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	assert_error(wish_for(d, &alice, &samples), EPERM, "raw_addresses");
+	assert_granted(d, &bob, &samples);
+	assert_error(wish_for(d, &alice, &stacks), EPERM, "raw_addresses");
+	assert_granted(d, &bob, &stacks);
+	start_ok(d, &alice, "a", false);
+	assert_true(fakes.hide_addresses);
+	start_ok(d, &bob, "b", false);
+	assert_false(fakes.hide_addresses);
+	assert_error(ask(d, &alice, stop_request("a", "raw"), out), EPERM, "raw_addresses");
+	done_with(ask(d, &bob, stop_request("b", "raw"), out));
+	assert_output(out, STREAM_MAGIC "end 0");
+	rules(d)->raw_addresses = (struct user_list){ 0 };
+	client_close(&alice);
+	client_close(&bob);
+	close(out);
+}
+
 static void what_reaches_beyond_is_roots(void **state)
 {
 	static const struct {
@@ -440,7 +469,7 @@ static void what_reaches_beyond_is_roots(void **state)
 		assert_error(wish_for(d, &alice, &refused[i].wish), EPERM, refused[i].part);
 		assert_granted(d, &root, &refused[i].wish);
 	}
-	rules(d)->top_level = rules(d)->raw_addresses = true;
+	rules(d)->top_level = rules(d)->raw_addresses.all = true;
 	rules(d)->functions = USER_FUNCTIONS_YES;
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		const struct wish *w = &refused[i].wish;
@@ -674,6 +703,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
 		SERVICE_TEST(a_users_time_is_bounded),
 		SERVICE_TEST(addresses_are_roots),
+		SERVICE_TEST(addresses_may_be_for_one_user),
 		SERVICE_TEST(histograms_alone_are_a_users),
 		SERVICE_TEST(what_a_session_records_is_clipped),
 		SERVICE_TEST(few_snapshots_are_written_at_once),

@@ -114,7 +114,7 @@ static void users_have_a_section(void **state)
 
 	assert_int_equal(config_init(&c), 0);
 	assert_int_equal(c.users.functions, USER_FUNCTIONS_OWN);
-	assert_false(c.users.raw_addresses || c.users.top_level);
+	assert_false(user_list_has(&c.users.raw_addresses, 1000) || c.users.top_level);
 	assert_int_equal(c.spare, SPARE_AUTO);
 	assert_true(c.users.buffer_memory > 0);
 	config_deinit(&c);
@@ -130,11 +130,41 @@ static void users_have_a_section(void **state)
 	assert_int_equal(c.users.buffer_memory, 64 << 20);
 	assert_int_equal(c.users.spool_max, 1 << 30);
 	assert_int_equal(c.users.duration_max, 300 * NSEC_PER_SEC);
-	assert_true(c.users.raw_addresses && c.users.top_level);
+	assert_true(user_list_has(&c.users.raw_addresses, 1000) && c.users.top_level);
 	assert_int_equal(c.users.functions, USER_FUNCTIONS_NO);
 	assert_int_equal(c.users.events_allowed.count, 2);
 	assert_string_equal(c.users.events_denied.items[1], "kvm");
 	assert_int_equal(warnings.len, 0);
+}
+
+/* Each assignment replaces the earlier one: nobody stays by an oversight. */
+static void addresses_may_be_for_some_users(void **state)
+{
+	static const struct {
+		const char *text;
+		bool user, other;
+	} cases[] = {
+		{ "raw_addresses = root 1000", true, false },
+		{ "raw_addresses = 1000,1001", true, true },
+		{ "raw_addresses = 1000\nraw_addresses = 1001", false, true },
+		{ "raw_addresses = yes\nraw_addresses = 1001", false, true },
+		{ "raw_addresses = 1000\nraw_addresses = no", false, false },
+		{ "raw_addresses = 1000\nraw_addresses = yes", true, true },
+	};
+	struct files *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf warnings = BUF_INIT;
+		_cleanup_config_ struct config c = { 0 };
+		char text[200];
+
+		snprintf(text, sizeof(text), "[users]\n%s\n", cases[i].text);
+		put(f->dir, "traced.conf", text);
+		assert_int_equal(load(f, &c, &warnings, &err), 0);
+		assert_int_equal(user_list_has(&c.users.raw_addresses, 1000), cases[i].user);
+		assert_int_equal(user_list_has(&c.users.raw_addresses, 1001), cases[i].other);
+	}
 }
 
 static void an_absent_file_is_empty_unless_named(void **state)
@@ -191,7 +221,11 @@ static void bad_values_name_file_and_line(void **state)
 		{ "[defaults]\nbuffer_size = 0\n", "traced.conf:2: buffer_size: " },
 		{ "[defaults]\nbuffer_size = 4\n", "traced.conf:2: buffer_size: " },
 		{ "[users]\nfunctions = mine\n", "traced.conf:2: functions: " },
-		{ "[users]\nraw_addresses = 1\n", "traced.conf:2: raw_addresses: " },
+		{ "[users]\nraw_addresses = maybe\n", "traced.conf:2: raw_addresses: there is no" },
+		{ "[users]\nraw_addresses = root yes\n", "traced.conf:2: raw_addresses: " },
+		{ "[users]\nraw_addresses = 4294967295\n", "traced.conf:2: raw_addresses: " },
+		{ "[users]\nraw_addresses = 10x\n", "traced.conf:2: raw_addresses: " },
+		{ "[users]\nraw_addresses =\n", "traced.conf:2: raw_addresses: " },
 		{ "[daemon\n", "traced.conf:1: " },
 		{ "[daemon]\nsocket\n", "traced.conf:2: " },
 	};
@@ -290,6 +324,7 @@ int main(void)
 		TEST(later_files_win),
 		TEST(an_empty_list_starts_anew),
 		TEST(users_have_a_section),
+		TEST(addresses_may_be_for_some_users),
 		TEST(an_absent_file_is_empty_unless_named),
 		TEST(unknown_names_are_warnings),
 		TEST(bad_values_name_file_and_line),

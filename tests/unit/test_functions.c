@@ -160,6 +160,16 @@ static const struct plan_step *step_of(const struct fixture *f, const char *file
 	return NULL;
 }
 
+/* last: 1 is the last step. */
+static void assert_trigger(const struct fixture *f, size_t last, const char *line, const char *undo)
+{
+	const struct plan_step *s = &f->plan.steps[f->plan.count - last];
+
+	assert_int_equal(s->kind, PLAN_ADD);
+	assert_string_equal(s->value, line);
+	assert_string_equal(s->old, undo);
+}
+
 static void the_plan_of_an_instance(void **state)
 {
 	struct fixture *f = *state;
@@ -167,21 +177,60 @@ static void the_plan_of_an_instance(void **state)
 	f->request.options = WORDS("func_stack_trace", "noirq-info");
 	f->request.functions = (struct capture_functions){
 		.tracer = "function",
-		.only = WORDS("vfs_*", "schedule:traceoff:1", "ksys_read"),
+		.only = WORDS("vfs_*", "schedule:traceoff:1", "ksys_read", "vfs_read:traceon:2",
+			      "vfs_open:traceon", "do_exit:enable_event:irq:softirq_entry:3",
+			      "do_exit:disable_event:irq:softirq_entry"),
 		.never = WORDS("vfs_write"),
 	};
 	functions_plan(&f->plan, &f->request, "i");
 	assert_false(f->plan.failed);
 	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
-	assert_true(functions_may_turn_off(&f->request));
+	assert_true(functions_have_command(&f->request, "traceoff"));
 	assert_string_equal(step_of(f, "set_ftrace_notrace")->value, "vfs_write\n");
 	/* On many kernels all instances share one value: it is restored. */
 	assert_int_equal(step_of(f, "options/func_stack_trace")->kind, PLAN_SET);
 	assert_int_equal(step_of(f, "options/irq-info")->kind, PLAN_WRITE);
 	assert_string_equal(step_of(f, "options/irq-info")->value, "0");
 	assert_string_equal(step_of(f, "current_tracer")->value, "function");
-	assert_true(f->plan.steps[f->plan.count - 1].append);
-	assert_string_equal(f->plan.steps[f->plan.count - 1].value, "schedule:traceoff:1\n");
+	assert_trigger(f, 3, "schedule:traceoff:1\n", "!schedule:traceoff:0\n");
+	assert_trigger(f, 2, "do_exit:enable_event:irq:softirq_entry:3\n",
+		       "!do_exit:enable_event:irq:softirq_entry:0\n");
+	assert_trigger(f, 1, "do_exit:disable_event:irq:softirq_entry\n",
+		       "!do_exit:disable_event:irq:softirq_entry\n");
+}
+
+/* They are undone when the recording ends, and not with its instance. */
+static void a_function_that_turns_on_is_planned_alone(void **state)
+{
+	struct fixture *f = *state;
+
+	f->request.functions.only = (struct capture_words)WORDS(
+		"vfs_read:traceon:2", "vfs_*", "vfs_open:traceon", "schedule:traceoff");
+	functions_plan_on(&f->plan, &f->request, "i");
+	assert_int_equal(f->plan.count, 2);
+	assert_trigger(f, 2, "vfs_read:traceon:2\n", "!vfs_read:traceon:0\n");
+	assert_trigger(f, 1, "vfs_open:traceon\n", "!vfs_open:traceon\n");
+	assert_string_equal(f->plan.steps[0].file, "instances/i/set_ftrace_filter");
+}
+
+/* Their formats must be in the stream. */
+static void events_that_functions_enable_are_found(void **state)
+{
+	struct fixture *f = *state;
+	static const char *const names[] = { "irq:softirq", "irq:softirq_entry",
+					     "sched:sched_switch" };
+	struct trigger_targets targets = { 0 };
+
+	f->request.functions.only =
+		(struct capture_words)WORDS("vfs_*", "vfs_read:enable_event:sched:sched_switch",
+					    "do_exit:disable_event:irq:softirq_entry:3",
+					    "do_exit:enable_event:irq:none", "vfs_read:traceoff:1");
+	assert_int_equal(
+		functions_find_targets(&f->request, names, ARRAY_SIZE(names), &targets, NULL), 0);
+	assert_int_equal(targets.count, 2);
+	assert_ptr_equal(targets.names[0], names[2]);
+	assert_ptr_equal(targets.names[1], names[1]);
+	trigger_targets_deinit(&targets);
 }
 
 static void the_plan_of_the_top_level_is_undone(void **state)
@@ -397,6 +446,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(stacks_of_everything_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(roots_in_use_are_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_an_instance, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_function_that_turns_on_is_planned_alone, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(events_that_functions_enable_are_found, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_the_top_level_is_undone, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_option_of_another_tracer_is_refused, setup,

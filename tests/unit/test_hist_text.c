@@ -306,6 +306,19 @@ static void tables_have_ranges_bars_and_totals(void **state _unused_)
 	assert_non_null(strstr(csv.data, "\r\n0,1,12,3,20,"));
 }
 
+static void a_filter_is_in_the_title(void **state _unused_)
+{
+	_cleanup_buf_ struct buf one = BUF_INIT, none = BUF_INIT;
+
+	write_table(HEAD("keys=pid:vals=hitcount:size=128 if a[1] == \"x\033\" [active]")
+			    TOTALS(0, 0, 0),
+		    REPORT_TEXT, &one);
+	assert_non_null(strstr(one.data, "hist fs:op\\x1bned by pid if a[1] == \"x\\x1b\"\n"));
+	write_table(HEAD("keys=pid:vals=hitcount:size=128 [paused]") TOTALS(0, 0, 0), REPORT_TEXT,
+		    &none);
+	assert_non_null(strstr(none.data, "hist fs:op\\x1bned by pid\n"));
+}
+
 static void large_numbers_stay_the_kernels(void **state _unused_)
 {
 	_cleanup_buf_ struct buf json = BUF_INIT;
@@ -400,6 +413,7 @@ int main(void)
 		cmocka_unit_test(forged_entries_are_told),
 		cmocka_unit_test(texts_that_cannot_be_read_are_told),
 		cmocka_unit_test(tables_have_ranges_bars_and_totals),
+		cmocka_unit_test(a_filter_is_in_the_title),
 		cmocka_unit_test(large_numbers_stay_the_kernels),
 		cmocka_unit_test(damaged_texts_are_no_histograms),
 		cmocka_unit_test(forged_ends_cost_little),

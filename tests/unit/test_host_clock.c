@@ -140,7 +140,7 @@ static void test_drift_is_found(void **state _unused_)
 					far_of(&w, w.begin + w.length)),
 			 0);
 	/* The far clock runs faster, so the near one slower. */
-	assert_true(clock.drift > -41000 && clock.drift < -39000);
+	assert_true(clock.drift_known && clock.drift > -41000 && clock.drift < -39000);
 	assert_true(clock.bound < 100000);
 }
 
@@ -157,6 +157,29 @@ static void test_a_steep_line_has_its_bound(void **state _unused_)
 	near = from + length + length / 1000000 * 900;
 	got = host_clock_apply(&clock, from + length);
 	assert_true(near - got <= clock.bound);
+}
+
+/* Two seconds with ties that are wrong by milliseconds: the line would be 2400 ppm steep. */
+static void test_too_steep_a_line_is_no_drift(void **state _unused_)
+{
+	const uint64_t from = NSEC_PER_SEC, length = 2100000000, late = 5000000;
+	const struct host_tie ties[] = { { from, from, late },
+					 { from + length, from + length + late, late } };
+	struct host_clock clock;
+
+	assert_int_equal(host_clock_fit(&clock, ties, 2, from, from + length), 0);
+	assert_false(clock.drift_known);
+	assert_true(clock.drift == 0);
+	/* Clocks without an offset, and with one of 5 ms, are both possible. */
+	for (uint64_t offset = 0; offset <= late; offset += late) {
+		uint64_t got = host_clock_apply(&clock, from + length / 2);
+		uint64_t near = from + length / 2 + offset;
+
+		assert_true((got > near ? got - near : near - got) <= clock.bound);
+	}
+	/* A single tie tells none either. */
+	assert_int_equal(host_clock_fit(&clock, ties, 1, from, from + length), 0);
+	assert_false(clock.drift_known);
 }
 
 static void test_lies_are_found(void **state _unused_)
@@ -250,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_error_is_within_the_bound),
 		cmocka_unit_test(test_drift_is_found),
 		cmocka_unit_test(test_a_steep_line_has_its_bound),
+		cmocka_unit_test(test_too_steep_a_line_is_no_drift),
 		cmocka_unit_test(test_lies_are_found),
 		cmocka_unit_test(test_many_ties_are_thinned),
 		cmocka_unit_test(test_wall_clocks_are_checked),

@@ -187,7 +187,7 @@ static void lines_of_the_log(void **state _unused_)
 	header.trace_clock = local;
 	assert_int_equal(crash_log_read(&log, &trace), 0);
 	assert_int_equal(log.count, 3);
-	assert_int_equal(log.left_out, 4);
+	assert_int_equal(log.untimed, 4);
 	assert_true(crash_log_next(&log, &mark));
 	assert_int_equal(mark.ts, 2000001000);
 	assert_int_equal(mark.part[PART_NAME].len, 5);
@@ -203,7 +203,7 @@ static void lines_of_the_log(void **state _unused_)
 	header.trace_clock = boot;
 	assert_int_equal(crash_log_read(&log, &trace), 0);
 	assert_int_equal(log.count, 0);
-	assert_int_equal(log.left_out, 7);
+	assert_int_equal(log.untimed, 7);
 	crash_log_deinit(&log);
 }
 

@@ -356,7 +356,8 @@ static void empty_distributions_add_to_others(void **state _unused_)
 }
 
 #define HIST(definition, rows, hits, dropped)                                                      \
-	"{\"name\":\"hist kmem:kmalloc by bytes_req, call_site\",\"by\":null,\"sort\":null,"       \
+	"{\"name\":\"hist kmem:kmalloc by bytes_req, call_site if comm ~ "                         \
+	"\\\"<a*\\\"\",\"by\":null,\"sort\":null,"                                                 \
 	"\"definition\":\"" definition                                                             \
 	"\",\"columns\":[{\"name\":\"bytes_req\",\"kind\":\"number\","                             \
 	"\"adds\":\"key\"},{\"name\":\"bytes_req-to\",\"kind\":\"number\",\"adds\":\"key\"},"      \

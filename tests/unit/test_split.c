@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <cmocka.h>
 
@@ -511,6 +512,38 @@ static void signals_are_as_before(void **state _unused_)
 	framed_deinit(&d);
 }
 
+/* The process waits as in a write to a file system that does not answer. */
+static int take_hangs(void *maker _unused_, const struct frame *frame _unused_,
+		      struct error *err _unused_)
+{
+	sleep(6);
+	return 0;
+}
+
+static void end_nothing(void *maker _unused_)
+{
+}
+
+static void a_process_that_hangs_is_left(void **state _unused_)
+{
+	static const struct framed_ops ops = { .report_size = sizeof(struct framed_report),
+					       .take = take_hangs,
+					       .end = end_nothing };
+	uint64_t began = now_ns(CLOCK_MONOTONIC);
+	struct framed f;
+	pid_t pid;
+
+	assert_int_equal(framed_start(&f, &ops, NULL, "out", -EBADF, NULL), 0);
+	pid = f.pid;
+	assert_int_equal(put_frame(&f, SEGMENT_DATA, "a line\n"), 0);
+	framed_give_up(&f);
+	assert_int_equal(framed_finish(&f, NULL), -EPIPE);
+	assert_int_equal(f.left, pid);
+	framed_deinit(&f);
+	assert_true(now_ns(CLOCK_MONOTONIC) - began < 6 * NSEC_PER_SEC);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 #define test_in_folder(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 
 int main(void)
@@ -536,6 +569,7 @@ int main(void)
 		test_in_folder(a_directory_must_be_ones_own),
 		test_in_folder(a_directory_that_cant_be_read_is_told),
 		test_in_folder(signals_are_as_before),
+		test_in_folder(a_process_that_hangs_is_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -372,31 +372,70 @@ static void plan_words(struct plan *plan, const struct capture_words *words, con
 		plan_put(plan, instance, file, text.data);
 }
 
+/* The length of SYSTEM:EVENT in parameters, which a count may follow. */
+static size_t event_length(const char *parameters)
+{
+	const char *colon = strchr(parameters, ':');
+
+	return colon ? (size_t)(colon - parameters) + 1 + strcspn(colon + 1, ":")
+		     : strlen(parameters);
+}
+
+/* The kernel removes a trigger that has a count only by a line that has one, too. */
+static void plan_trigger_of(struct plan *plan, const char *text, const struct function_word *word,
+			    const char *instance)
+{
+	const char *parameters = word->parameters ?: "";
+	size_t event = strstr(word->command, "able_event") ? event_length(parameters) : 0;
+	char file[256], line[600], undo[600];
+
+	snprintf(file, sizeof(file), "%s%s%sset_ftrace_filter", instance ? "instances/" : "",
+		 instance ?: "", instance ? "/" : "");
+	snprintf(line, sizeof(line), "%.500s\n", text);
+	snprintf(undo, sizeof(undo), "!%s:%s%s%.*s%s\n", word->glob, word->command,
+		 event ? ":" : "", (int)MIN(event, (size_t)128), parameters,
+		 parameters[event] ? ":0" : "");
+	plan_add(plan, file, line, undo);
+}
+
+/* on: those that turn tracing on. */
 static void plan_triggers(struct plan *plan, const struct capture_words *words,
-			  const char *instance)
+			  const char *instance, bool on)
 {
 	for (size_t i = 0; i < words->count; i++) {
-		char line[600], undo[600];
 		struct function_word word;
-		struct plan_step *s;
 
-		if (function_word_parse(&word, words->items[i], NULL) < 0 || !*word.command)
-			continue;
-		snprintf(line, sizeof(line), "%.500s\n", words->items[i]);
-		/* To remove a trigger, omit its count but keep its event name. */
-		if (strstr(word.command, "able_event") && word.parameters)
-			snprintf(undo, sizeof(undo), "!%s:%s:%.128s\n", word.glob, word.command,
-				 word.parameters);
-		else
-			snprintf(undo, sizeof(undo), "!%s:%s\n", word.glob, word.command);
-		if (!instance) {
-			plan_add(plan, "set_ftrace_filter", line, undo);
-			continue;
-		}
-		s = plan_write(plan, instance, "set_ftrace_filter", line);
-		if (s)
-			s->append = true;
+		if (function_word_parse(&word, words->items[i], NULL) == 0 && *word.command &&
+		    on == !strcmp(word.command, "traceon"))
+			plan_trigger_of(plan, words->items[i], &word, instance);
 	}
+}
+
+int functions_find_targets(const struct capture_request *request, const char *const *names,
+			   size_t name_count, struct trigger_targets *ret, struct error *err)
+{
+	const struct capture_words *only = &request->functions.only;
+	const char **grown =
+		reallocarray(ret->names, ret->count + only->count + 1, sizeof(*ret->names));
+
+	if (!grown)
+		return error_set(err, -ENOMEM, "out of memory");
+	ret->names = grown;
+	for (size_t i = 0; i < only->count; i++) {
+		struct function_word word;
+		size_t len;
+
+		if (function_word_parse(&word, only->items[i], NULL) < 0 || !word.parameters ||
+		    !strstr(word.command, "able_event"))
+			continue;
+		len = event_length(word.parameters);
+		for (size_t k = 0; k < name_count; k++)
+			if (strlen(names[k]) == len && !memcmp(names[k], word.parameters, len)) {
+				ret->names[ret->count++] = names[k];
+				break;
+			}
+	}
+	return 0;
 }
 
 static void plan_options(struct plan *plan, const struct capture_words *options,
@@ -466,7 +505,13 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 		plan_put(plan, instance, "current_tracer", f->tracer);
 	latency_plan_after(plan, f);
 	/* Triggers come after the tracer: they act as soon as they are set. */
-	plan_triggers(plan, &f->only, instance);
+	plan_triggers(plan, &f->only, instance, false);
+}
+
+void functions_plan_on(struct plan *plan, const struct capture_request *request,
+		       const char *instance)
+{
+	plan_triggers(plan, &request->functions.only, instance, true);
 }
 
 int functions_verify(const struct capture_request *request, int dir, struct error *err)
@@ -513,14 +558,14 @@ bool functions_want_mappings(const struct capture_request *request)
 	return false;
 }
 
-bool functions_may_turn_off(const struct capture_request *request)
+bool functions_have_command(const struct capture_request *request, const char *command)
 {
 	const struct capture_words *only = &request->functions.only;
 	struct function_word word;
 
 	for (size_t i = 0; i < only->count; i++)
 		if (function_word_parse(&word, only->items[i], NULL) == 0 &&
-		    strcmp(word.command, "traceoff") == 0)
+		    strcmp(word.command, command) == 0)
 			return true;
 	return false;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/capture/capture.h"
+#include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/plan.h"
 
 /*
@@ -20,6 +21,16 @@ int functions_check(const struct capture_env *env, const struct capture_request 
  * level.
  */
 void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance);
+/*
+ * Plans the functions' command "traceon", which functions_plan() leaves out: it has to be undone
+ * when the recording ends, or the next call would turn tracing on again.
+ */
+void functions_plan_on(struct plan *plan, const struct capture_request *request,
+		       const char *instance);
+
+/* Adds the events that functions' commands enable. 0 or -ENOMEM. */
+int functions_find_targets(const struct capture_request *request, const char *const *names,
+			   size_t name_count, struct trigger_targets *ret, struct error *err);
 
 /* After plan_apply: checks that the tracer knows each option. dir: the buffer's. */
 int functions_verify(const struct capture_request *request, int dir, struct error *err);
@@ -28,8 +39,8 @@ int functions_verify(const struct capture_request *request, int dir, struct erro
 bool functions_set_option(const struct capture_request *request, const char *name);
 /* True if addresses in user stacks need programs' mappings (option sym-userobj). */
 bool functions_want_mappings(const struct capture_request *request);
-/* True if a function's traceoff command may turn the recording off. */
-bool functions_may_turn_off(const struct capture_request *request);
+/* True if one of the functions has this command: "traceoff". */
+bool functions_have_command(const struct capture_request *request, const char *command);
 
 /* Checks that the top-level buffer is free: empty, and nobody traces into it. */
 int toplevel_check(const struct tracefs *fs, struct error *err);

@@ -37,11 +37,12 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 	s->ring_mode = request->ring;
 	s->streamed = request->streamed && !request->ring;
 	s->wants_mappings = functions_want_mappings(request);
-	s->may_go_on = event_triggers_have(request, "traceon");
+	s->may_go_on = event_triggers_have(request, "traceon") ||
+		       functions_have_command(request, "traceon");
 	s->by_trigger = event_triggers_have(request, "traceoff") && !s->may_go_on &&
 			!request->functions.stop_us;
 	s->stops = request->functions.stop_us || s->by_trigger;
-	s->may_go_off = s->stops || functions_may_turn_off(request) ||
+	s->may_go_off = s->stops || functions_have_command(request, "traceoff") ||
 			event_triggers_have(request, "traceoff");
 	event_triggers_put_off(request, &off_by);
 	if (off_by.len && !buf_string(&off_by))
@@ -169,9 +170,13 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 			       &request->bounds, names, count, err);
 	if (r == 0 && request->bounds.hide_addresses)
 		r = user_filters_check(s->env.tracefs, &ret->matches, err);
-	return r < 0 ? r
-		     : event_triggers_plan(&s->triggers, s->env.tracefs, request, &ret->probes,
-					   s->instance, names, count, &ret->targets, err);
+	if (r == 0)
+		r = event_triggers_plan(&s->triggers, s->env.tracefs, request, &ret->probes,
+					s->instance, names, count, &ret->targets, err);
+	if (r == 0)
+		r = functions_find_targets(request, names, count, &ret->targets, err);
+	functions_plan_on(&s->triggers.before, request, s->main);
+	return r;
 }
 
 static int verify_options(const struct capture_setup *s, const struct capture_request *request,

@@ -26,7 +26,7 @@ struct capture_setup {
 	bool stops;	     /* a threshold or an event's trigger does, which ends the recording */
 	bool by_trigger;     /* only a trigger does */
 	char *off_by;	     /* these; NULL: none */
-	bool may_go_on;	     /* an event's trigger may turn tracing on */
+	bool may_go_on;	     /* a trigger may turn tracing on */
 
 	struct synthetic_list synthetics;
 	struct hists hists;

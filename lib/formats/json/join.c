@@ -139,7 +139,7 @@ static void join_put_host(struct buf *b, const struct export_part *o)
 	else
 		buf_printf(b, "%llu", (unsigned long long)c->bound);
 	json_put_key(b, "drift_ppb");
-	if (c->by_wall)
+	if (c->by_wall || !c->drift_known)
 		buf_puts(b, "null");
 	else
 		buf_printf(b, "%.3f", c->drift);

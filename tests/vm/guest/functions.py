@@ -3,11 +3,13 @@
 """In a guest: the function tracers, end to end, and that all changes are undone."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import re
 import subprocess
+import sys
 import time
 
 from common import (INSTANCES, TRACEFS, check, extracted, of_a_guest, put_back, record, same_text, settings,
@@ -76,6 +78,35 @@ def triggers(test):
     text = text_of(test)
     check("vfs_read <-" in text, "nothing was recorded before")
     check("vfs_rmdir <-" not in text, "events after traceoff")
+
+
+@contextlib.contextmanager
+def reading():
+    """A task that calls vfs_read without end."""
+    task = subprocess.Popen([sys.executable, "-c", "f = open('/proc/self/comm')\nwhile True: f.seek(0); f.read()"])
+    try:
+        yield task.pid
+    finally:
+        task.kill()
+        task.wait()
+
+
+def triggers_that_turn_on(test):
+    """A function turns tracing on, also at the recording's end: nothing comes after that."""
+    for name, how in (("instance", []), ("top level", ["--top-level"])):
+        with reading():
+            done = record(test, "-p", "function", "-l", "vfs_read", "-l", "vfs_read:traceon", "-l", "vfs_mkdir:traceoff",
+                          "--json", *how, "-o", "out.txt", during=lambda: time.sleep(1))
+        told = json.loads(done.out)
+        check(told["events"] and not told["warnings"], f"{name}: {done}")
+        check(sum(row["unread"] for row in told["ledger"]) == 0, f"{name}: events came after the end: {told['ledger']}")
+
+
+def triggers_are_removed(test):
+    """Those of the top level, with and without a count: record() checks the kernel's list."""
+    record(test, "-p", "function", "-l", "vfs_*", "-l", "vfs_read:stacktrace:3", "-l", "vfs_mkdir:traceoff:1", "-l",
+           "vfs_rmdir:traceoff", "-l", "vfs_open:enable_event:sched:sched_switch:1", "-l",
+           "vfs_unlink:enable_event:sched:sched_switch", "--top-level", "-o", "out.txt")
 
 
 def graph(test):
@@ -215,6 +246,8 @@ def main():
     test.case("functions of one task", one_task, daemon=True)
     test.case("stacks of functions", stacks, daemon=True)
     test.case("a trigger", triggers, daemon=True)
+    test.case("triggers that turn on", triggers_that_turn_on, daemon=True)
+    test.case("triggers of the top level", triggers_are_removed, daemon=True)
     test.case("a graph from a root", graph, daemon=True)
     test.case("a graph in every format", graph_to_everything, daemon=True)
     test.case("arguments in a graph", graph_values, daemon=True)
