@@ -13,7 +13,7 @@ import time
 
 from board import Members, fleet
 from broker import Broker
-from harness import Test, check, settled
+from harness import Test, check, need, settled
 from store import order
 
 # A quick one, so that a hanging broker is noticed soon.
@@ -174,6 +174,48 @@ def many_at_once(test):
         settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["interrupted"] * 8)
 
 
+def it_expires_before_its_turn(test):
+    """An order that another one holds up for too long is refused, with a reason."""
+    with brokered(test) as (store, broker, agent):
+        connected(broker, agent)
+        broker.publish(store.sign(order(7, duration="8s")))
+        settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
+        broker.publish(store.sign(order(5, group="canary", expires=soon)), "canary")
+        agent.says("took order 5")
+        agent.says("refused order 5: it expired before its turn")
+        settled("the status", lambda: sorted(broker.outcomes()) == [(5, "refused", "expired"), (7, "done", None)])
+        m = agent.metrics()
+        check((m['orders_refused_total{reason="expired"}'], m["recordings_total"], m["orders_interrupted_total"]) == (1, 1, 0), m)
+
+
+def the_clock_is_set(test):
+    """Forth by a day, then to 1970, then right: no connection ends, and no order is taken that should not."""
+    library = test.build / "tests/integration/moved_clock.so"
+    need(library.exists(), "not with sanitizers")
+    with brokered(test) as (store, broker, agent):
+        ahead = test.dir / "ahead"
+        ahead.write_text("0")
+        agent.more_environment = {"LD_PRELOAD": str(library), "MOVED_CLOCK": str(ahead)}
+        connected(broker, agent)
+        broker.publish(store.sign(order(7)))
+        settled("order 7", lambda: len(store.results(7)) == 1)
+        ahead.write_text("86400")
+        broker.publish(store.sign(order(8)))
+        settled("a refusal", lambda: (8, "refused", "expired") in broker.outcomes())
+        check(broker.status()["time"] > time.time() + 80000, broker.status())
+        ahead.write_text(str(-int(time.time()) + 100))
+        broker.publish(store.sign(order(9)))
+        settled("a refusal", lambda: (9, "refused", "validity") in broker.outcomes())
+        # Longer than the keep-alive time.
+        time.sleep(8)
+        ahead.write_text("0")
+        broker.publish(store.sign(order(10)))
+        settled("order 10", lambda: len(store.results(10)) == 1)
+        m = agent.metrics()
+        check((m["broker_connections_total"], m["broker_failures_total"], m["orders_taken_total"]) == (1, 0, 2), m)
+
+
 def what_a_board_may_do(test):
     """Another board's certificate writes neither this one's status nor orders, and does not end its connection."""
     with brokered(test) as (store, broker, agent):
@@ -299,8 +341,8 @@ def an_idle_agent_is_quiet(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, url_and_broker, withdrawn, refused, for_later, many_at_once, what_a_board_may_do,
-                     certificates_are_refused, the_broker_goes_and_comes, statuses_are_few, an_idle_agent_is_quiet):
+    for function in (orders_of_topics, url_and_broker, withdrawn, refused, for_later, many_at_once, it_expires_before_its_turn,
+                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes, statuses_are_few, an_idle_agent_is_quiet):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

@@ -33,6 +33,7 @@ class Agent:
         self.metrics_file = self.state / "agent.prom"
         self.log = test.dir / "agent.log"
         self.process = None
+        self.more_environment = {}
         self.state.mkdir(mode=0o700, exist_ok=True)
         os.chown(self.state, NOBODY, NOBODY)
         self.write(store, **places)
@@ -78,7 +79,7 @@ tracectl = {self.test.tracectl}
         self.process = subprocess.Popen(
             ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP), self.program,
              "--config", self.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "ab"),
-            env=self.test.environment())
+            env=self.test.environment(**self.more_environment))
 
     def stop(self, how=signal.SIGTERM):
         if not self.process:
