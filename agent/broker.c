@@ -9,20 +9,25 @@
 #define STATUS_GAP_NS (2 * NSEC_PER_SEC)
 #define AGAIN_NS (60 * NSEC_PER_SEC)
 
-static void agent_take_news(struct agent *a, struct place *place)
+static void agent_take_news(struct agent *a, struct place *place, uint64_t now)
 {
 	enum verdict verdict = VERDICT_TAKE;
 
-	if (place->news == PLACE_EMPTY)
+	if (place->replaced)
+		log_notice("%s: %u orders were replaced before they were looked at", place->name,
+			   place->replaced);
+	place->replaced = 0;
+	if (place->is_withdrawn)
 		agent_withdraw(a, place);
-	else if (place->news == PLACE_TOO_LARGE)
+	place->is_withdrawn = false;
+	if (place->news == PLACE_TOO_LARGE)
 		agent_refuse_size(a);
-	else
+	else if (place->news == PLACE_ORDER)
 		verdict = agent_take(a, place->text.data, place->text.len, place);
 	if (verdict == VERDICT_LATER || verdict == VERDICT_STATE)
-		place->due_ns = now_ns(CLOCK_BOOTTIME) + AGAIN_NS;
+		place->due_ns = now + AGAIN_NS;
 	else
-		place_forget(place);
+		place_forget(place, now);
 }
 
 static void agent_send_status(struct agent *a, const char *state)
@@ -57,8 +62,8 @@ void agent_broker_step(struct agent *a, short revents)
 	a->status.has_changed |= !was_up;
 	places = mqtt_places(a->mqtt, &count);
 	for (size_t i = 0; i < count; i++)
-		if (places[i].news != PLACE_NONE && now >= places[i].due_ns)
-			agent_take_news(a, &places[i]);
+		if (place_has_news(&places[i]) && now >= places[i].due_ns)
+			agent_take_news(a, &places[i], now);
 	if (a->status.has_changed && mqtt_is_up(a->mqtt) &&
 	    now >= a->status.sent_ns + STATUS_GAP_NS)
 		agent_send_status(a, "alive");
@@ -77,7 +82,7 @@ uint64_t agent_broker_next_ns(const struct agent *a)
 		next = MIN(next, a->status.sent_ns + STATUS_GAP_NS);
 	places = mqtt_places(a->mqtt, &count);
 	for (size_t i = 0; i < count; i++)
-		if (places[i].news != PLACE_NONE)
+		if (place_has_news(&places[i]))
 			next = MIN(next, places[i].due_ns);
 	return next;
 }

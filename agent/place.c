@@ -5,6 +5,19 @@
 #include <stdlib.h>
 
 #include "agent/order.h"
+#include "base/io.h"
+
+static void place_keep(struct place *p, const void *data, size_t len)
+{
+	p->news = PLACE_ORDER;
+	buf_append(&p->text, data, len);
+	if (!p->text.failed)
+		return;
+	/* Without memory, it is looked at when the next connection shows it. */
+	p->news = PLACE_NONE;
+	buf_clear(&p->text);
+	memset(p->digest, 0, DIGEST_SIZE);
+}
 
 void place_show(struct place *p, const void *data, size_t len)
 {
@@ -13,27 +26,30 @@ void place_show(struct place *p, const void *data, size_t len)
 	crypto_generichash(digest, DIGEST_SIZE, data, len, NULL, 0);
 	if (memcmp(digest, p->digest, DIGEST_SIZE) == 0)
 		return;
-	place_forget(p);
 	memcpy(p->digest, digest, DIGEST_SIZE);
-	p->due_ns = 0;
-	if (!len) {
-		p->news = PLACE_EMPTY;
-	} else if (len > ORDER_MAX) {
+	p->replaced += p->news != PLACE_NONE;
+	p->due_ns = p->looked_ns + NSEC_PER_SEC;
+	p->news = PLACE_NONE;
+	buf_clear(&p->text);
+	if (!len)
+		p->is_withdrawn = true;
+	else if (len > ORDER_MAX)
 		p->news = PLACE_TOO_LARGE;
-	} else {
-		p->news = PLACE_ORDER;
-		buf_append(&p->text, data, len);
-		/* Without memory, it is judged when the next connection shows it. */
-		if (p->text.failed) {
-			place_forget(p);
-			memset(p->digest, 0, DIGEST_SIZE);
-		}
-	}
+	else
+		place_keep(p, data, len);
 }
 
-void place_forget(struct place *p)
+bool place_has_news(const struct place *p)
 {
+	return p->news != PLACE_NONE || p->is_withdrawn;
+}
+
+void place_forget(struct place *p, uint64_t now)
+{
+	p->is_withdrawn = false;
 	p->news = PLACE_NONE;
+	p->replaced = 0;
+	p->looked_ns = now;
 	buf_deinit(&p->text);
 	p->text = BUF_INIT;
 }

@@ -8,11 +8,14 @@ import json
 import pathlib
 import re
 import signal
+import socket
+import struct
 import subprocess
 import time
 
 from board import Members, fleet
 from broker import Broker
+from false_broker import CONSENT, FalseBroker, length, packet, publish
 from harness import Test, check, need, settled
 from store import order
 
@@ -296,6 +299,58 @@ def the_broker_goes_and_comes(test):
         check(m["broker_connections_total"] >= 3 and m["orders_taken_total"] == 1, m)
 
 
+def brokers_that_lie(test):
+    """They send what nobody asked for, too much of it, nonsense, or end in the middle. The agent goes on, idle."""
+    with fleet(test) as (store, agent):
+        store.start()
+        store.certify("door-17")
+        good = store.sign(order(7))
+        orders = "traced/doors/all/orders"
+        lies = [
+            # Nothing may come before the consent.
+            publish(orders, good),
+            # Topics that nobody asked for; one that is no topic.
+            CONSENT + publish("traced/doors/canary/status", good) + publish("traced/+/+/orders", good) + publish("", good),
+            # Far above the largest packet, and one that never ends.
+            CONSENT + publish(orders, good + b"\n" * 200000, qos=1),
+            CONSENT + bytes([0x30]) + length(250 << 20) + b"x" * 100000,
+            CONSENT + publish(orders, b"\xff" * 100, qos=3),
+            CONSENT + b"\xff" * 100,
+            packet(0x20, b"\x00\x87\x00"),
+            packet(0x20, b""),
+            b"\x00" * 10,
+        ]
+
+        def lie(connection, number):
+            connection.recv(1 << 16)
+            if number <= len(lies):
+                connection.sendall(lies[number - 1])
+                connection.settimeout(0.5)
+                with contextlib.suppress(OSError):
+                    while connection.recv(1 << 16):
+                        pass
+
+        def reset(connection, _):
+            connection.recv(1 << 16)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        for behave, tls, count in ((lie, True, len(lies) + 1), (reset, False, 4), (lambda *_: None, False, 4)):
+            broker = FalseBroker(store.dir, behave, tls)
+            agent.write(store, orders=(), broker=broker.address, certificate="door-17", further=QUICK)
+            text = agent.config.read_text()
+            agent.config.write_text(text.replace("interval = 400ms", "interval = 100ms"))
+            agent.start()
+            # Waits grow: each number of connections is reached, but not soon.
+            settled(f"{count} connections, not {broker.count}: {agent.words()}", lambda: broker.count >= count, 240)
+            used = sum(map(int, pathlib.Path(f"/proc/{agent.process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+            check(used < 200, f"{used} ticks of CPU time")
+            m = agent.metrics()
+            broker.stop()
+            check(m["orders_taken_total"] == m["recordings_total"] == 0, m)
+            check(m['orders_refused_total{reason="size"}'] == (behave is lie), m)
+            check(m['orders_refused_total{reason="signature"}'] == 0, m)
+
+
 def statuses_are_few(test):
     """At most one in two seconds, however often an order changes."""
     with brokered(test) as (store, broker, agent):
@@ -342,7 +397,8 @@ def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
     for function in (orders_of_topics, url_and_broker, withdrawn, refused, for_later, many_at_once, it_expires_before_its_turn,
-                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes, statuses_are_few, an_idle_agent_is_quiet):
+                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes, brokers_that_lie, statuses_are_few,
+                     an_idle_agent_is_quiet):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

@@ -55,25 +55,49 @@ static void a_place_has_each_news_once(void **state _unused_)
 	assert_string_equal(buf_string(&p.text), "order 7");
 	/* News that nobody has looked at yet remain, whatever is shown again. */
 	place_show(&p, "order 7", 7);
-	assert_int_equal(p.news, PLACE_ORDER);
-	place_forget(&p);
+	assert_true(place_has_news(&p));
+	place_forget(&p, 0);
 	place_show(&p, "order 7", 7);
-	assert_int_equal(p.news, PLACE_NONE);
-	place_show(&p, NULL, 0);
-	assert_int_equal(p.news, PLACE_EMPTY);
+	assert_false(place_has_news(&p));
 	place_show(&p, "order 8", 7);
 	place_show(&p, "order 9", 7);
-	assert_int_equal(p.news, PLACE_ORDER);
+	assert_int_equal(p.replaced, 1);
 	assert_string_equal(buf_string(&p.text), "order 9");
 	place_show(&p, large, sizeof(large));
 	assert_int_equal(p.news, PLACE_TOO_LARGE);
 	assert_int_equal(p.text.len, 0);
-	place_forget(&p);
+	place_forget(&p, 0);
 	place_show(&p, large, sizeof(large));
-	assert_int_equal(p.news, PLACE_NONE);
+	assert_false(place_has_news(&p));
 	place_show(&p, large, sizeof(large) - 1);
 	assert_int_equal(p.news, PLACE_ORDER);
 	assert_int_equal(p.text.len, ORDER_MAX);
+}
+
+static void no_withdrawal_is_lost(void **state _unused_)
+{
+	_cleanup_(place_deinit) struct place p = { 0 };
+
+	place_show(&p, "order 7", 7);
+	place_show(&p, NULL, 0);
+	assert_true(p.is_withdrawn && p.news == PLACE_NONE && p.replaced == 1);
+	place_show(&p, "order 7", 7);
+	assert_true(p.is_withdrawn && p.news == PLACE_ORDER);
+	place_forget(&p, 0);
+	assert_false(place_has_news(&p));
+	place_show(&p, NULL, 0);
+	assert_true(place_has_news(&p));
+}
+
+static void a_flood_is_looked_at_once_a_second(void **state _unused_)
+{
+	_cleanup_(place_deinit) struct place p = { 0 };
+
+	place_show(&p, "order 7", 7);
+	assert_in_range(p.due_ns, 0, NSEC_PER_SEC);
+	place_forget(&p, 100 * NSEC_PER_SEC);
+	place_show(&p, "order 8", 7);
+	assert_int_equal(p.due_ns, 101 * NSEC_PER_SEC);
 }
 
 static void add(struct jobs *jobs, uint64_t serial, uint64_t start)
@@ -182,6 +206,8 @@ int main(void)
 		cmocka_unit_test(topics_have_their_names),
 		cmocka_unit_test(no_name_is_a_pattern_of_topics),
 		cmocka_unit_test(a_place_has_each_news_once),
+		cmocka_unit_test(no_withdrawal_is_lost),
+		cmocka_unit_test(a_flood_is_looked_at_once_a_second),
 		cmocka_unit_test(jobs_wait_by_their_start),
 		cmocka_unit_test(a_status_names_the_last_orders),
 		cmocka_unit_test(a_status_is_small_json_whatever_happens),
