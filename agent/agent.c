@@ -9,17 +9,17 @@
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 
+#include "agent/broker.h"
 #include "agent/judge.h"
 #include "agent/metrics.h"
 #include "base/io.h"
-#include "base/log.h"
 #include "base/visible.h"
 
 /* tracectl's exit status for a recording with a loss, which its results count. */
 #define STATUS_LOSSES 3
 #define WAIT_MAX_MS 3600000
 
-static void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err)
+void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -47,6 +47,8 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 		r = recorder_open(&a->recorder, a->state.dirfd, err);
 	if (r >= 0)
 		r = http_new(&a->http, &a->policy, err);
+	if (r >= 0 && a->policy.broker.host)
+		r = mqtt_new(&a->mqtt, &a->policy, err);
 	return r;
 }
 
@@ -54,10 +56,11 @@ void agent_deinit(struct agent *a)
 {
 	recorder_stop(&a->recorder);
 	recorder_close(&a->recorder);
+	a->mqtt = mqtt_free(a->mqtt);
 	a->http = http_free(a->http);
 	spool_close(&a->spool);
 	state_deinit(&a->state);
-	order_deinit(&a->order);
+	jobs_deinit(&a->jobs);
 	public_keys_deinit(&a->keys);
 	policy_deinit(&a->policy);
 }
@@ -84,7 +87,37 @@ static uint64_t agent_delay(const struct order *o, uint64_t now)
 	       NSEC_PER_MSEC;
 }
 
-enum verdict agent_take(struct agent *a, const char *data, size_t len)
+static void agent_add_job(struct agent *a, struct order *order, uint64_t now,
+			  const struct place *place)
+{
+	struct job job = { .order = *order,
+			   .start_ns = now_ns(CLOCK_BOOTTIME) + agent_delay(order, now),
+			   .place = place };
+
+	log_notice("took order %" PRIu64, order->serial);
+	status_note(&a->status, order->serial, OUTCOME_WAITING, NULL);
+	*order = (struct order){ 0 };
+	jobs_add(&a->jobs, &job);
+}
+
+/* An order that came by a URL came by a place, too. */
+static void agent_add_place(struct agent *a, uint64_t serial, const struct place *place)
+{
+	for (size_t i = 0; i < a->jobs.count; i++)
+		if (a->jobs.items[i].order.serial == serial && !a->jobs.items[i].place)
+			a->jobs.items[i].place = place;
+}
+
+static void agent_refuse(struct agent *a, enum verdict verdict, uint64_t serial,
+			 const struct error *err)
+{
+	agent_log_error(LOG_WARNING, "refused order", serial, err);
+	/* An older order's outcome says more than that its serial came again. */
+	if (verdict != VERDICT_REPLAYED || !status_find(&a->status, serial))
+		status_note(&a->status, serial, OUTCOME_REFUSED, verdict_name(verdict));
+}
+
+enum verdict agent_take(struct agent *a, const char *data, size_t len, const struct place *place)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -92,81 +125,146 @@ enum verdict agent_take(struct agent *a, const char *data, size_t len)
 	unsigned char digest[DIGEST_SIZE];
 	enum verdict verdict = agent_judge(a, data, len, &order, now, digest, &err);
 
-	if (verdict == VERDICT_TAKE && state_take(&a->state, order.serial, digest, now, &err) < 0)
+	if (verdict == VERDICT_TAKE && a->jobs.count == JOBS_MAX) {
+		error_set(&err, -EBUSY, "%d orders wait already", JOBS_MAX);
+		verdict = VERDICT_FULL;
+	}
+	if (verdict == VERDICT_TAKE &&
+	    state_take(&a->state, order.group ?: STATE_ALL, order.serial, digest, now, &err) < 0)
 		verdict = VERDICT_STATE;
 	a->verdicts[verdict]++;
-	if (verdict >= VERDICT_FIRST_REFUSAL)
-		agent_log_error(LOG_WARNING, "refused order", order.serial, &err);
-	if (verdict != VERDICT_TAKE)
-		return verdict;
-	order_deinit(&a->order);
-	a->order = order;
-	order = (struct order){ 0 };
-	a->has_order = true;
-	a->start_ns = now_ns(CLOCK_BOOTTIME) + agent_delay(&a->order, now);
-	log_notice("took order %" PRIu64, a->order.serial);
+	if (verdict == VERDICT_TAKE)
+		agent_add_job(a, &order, now, place);
+	else if (verdict == VERDICT_KNOWN)
+		agent_add_place(a, order.serial, place);
+	else if (verdict == VERDICT_LATER)
+		status_note(&a->status, order.serial, OUTCOME_LATER, NULL);
+	else if (verdict >= VERDICT_FIRST_REFUSAL)
+		agent_refuse(a, verdict, order.serial, &err);
 	return verdict;
 }
 
-static void agent_poll(struct agent *a)
+void agent_refuse_size(struct agent *a)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	error_set(&err, -EFBIG, "it has more than %d bytes", ORDER_MAX);
+	a->verdicts[VERDICT_SIZE]++;
+	agent_refuse(a, VERDICT_SIZE, 0, &err);
+}
+
+static void agent_poll(struct agent *a, struct poll *poll)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf data = BUF_INIT;
-	int r = poll_orders(&a->poll, a->http, &a->policy, &data, &err);
+	int r = poll_orders(poll, a->http, &a->policy, &data, &err);
 
 	if (r < 0)
 		agent_log_error(LOG_WARNING, "no poll", 0, &err);
 	/* An order for later comes again with the next poll; so does one that could not be noted.
 	 */
 	if (r > 0) {
-		enum verdict verdict = agent_take(a, data.data ?: "", data.len);
+		enum verdict verdict = agent_take(a, data.data ?: "", data.len, NULL);
 
 		if (verdict != VERDICT_LATER && verdict != VERDICT_STATE)
-			poll_handled(&a->poll);
+			poll_handled(poll);
 	}
 }
 
-static void agent_close_order(struct agent *a)
+/* The order needs nothing more but, perhaps, the upload of its results. */
+static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, const char *reason)
 {
+	uint64_t serial = a->jobs.items[i].order.serial;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	a->has_order = false;
-	if (state_close(&a->state, &err) < 0)
-		agent_log_error(LOG_WARNING, "order", a->order.serial, &err);
+	status_note(&a->status, serial, outcome, reason);
+	if (state_close(&a->state, serial, &err) < 0)
+		agent_log_error(LOG_WARNING, "order", serial, &err);
+	jobs_remove(&a->jobs, i);
+}
+
+static void agent_fail_job(struct agent *a, const struct error *err)
+{
+	a->recording_failures++;
+	agent_log_error(LOG_ERR, "order", a->jobs.items[0].order.serial, err);
+	agent_close_job(a, 0, OUTCOME_FAILED, err->message);
+}
+
+void agent_withdraw(struct agent *a, const struct place *place)
+{
+	for (size_t i = a->jobs.count; i-- > 0;) {
+		const struct job *job = &a->jobs.items[i];
+
+		if (job->place != place)
+			continue;
+		log_notice("order %" PRIu64 " is withdrawn", job->order.serial);
+		a->withdrawn++;
+		if (i == 0 && a->jobs.is_recording) {
+			a->jobs.is_withdrawn = true;
+			recorder_end(&a->recorder, now_ns(CLOCK_BOOTTIME));
+		} else {
+			agent_close_job(a, i, OUTCOME_WITHDRAWN, NULL);
+		}
+	}
 }
 
 static void agent_record(struct agent *a)
 {
+	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (recorder_start(&a->recorder, &a->order, &a->policy, &err) >= 0)
-		return;
-	a->recording_failures++;
-	agent_log_error(LOG_ERR, "order", a->order.serial, &err);
-	agent_close_order(a);
+	/* It may have waited for the end of another. */
+	if (now_ns(CLOCK_REALTIME) / NSEC_PER_SEC > order->expires) {
+		error_set(&err, -ETIME, "it expired before its turn");
+		a->verdicts[VERDICT_EXPIRED]++;
+		agent_log_error(LOG_WARNING, "refused order", order->serial, &err);
+		agent_close_job(a, 0, OUTCOME_REFUSED, verdict_name(VERDICT_EXPIRED));
+	} else if (recorder_start(&a->recorder, order, &a->policy, &err) < 0) {
+		agent_fail_job(a, &err);
+	} else {
+		a->jobs.is_recording = true;
+		status_note(&a->status, order->serial, OUTCOME_RECORDING, NULL);
+	}
+}
+
+/* The results of some orders have left the spool. */
+static void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
+{
+	for (size_t i = a->status.count; i-- > 0;) {
+		const struct status_order *order = &a->status.orders[i];
+
+		if (order->outcome == OUTCOME_UPLOADING && !spool_has(&a->spool, order->serial))
+			status_note(&a->status, order->serial, outcome, reason);
+	}
+}
+
+static int agent_keep_results(struct agent *a, int status, const struct order *order,
+			      struct error *err)
+{
+	if (!WIFEXITED(status) ||
+	    (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != STATUS_LOSSES))
+		return error_set(err, -EIO, "tracectl ended with %s %d",
+				 WIFEXITED(status) ? "status" : "signal",
+				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+	return recorder_collect(&a->recorder, order, &a->policy, &a->spool, err);
 }
 
 static void agent_collect(struct agent *a, int status)
 {
-	bool is_good = WIFEXITED(status) &&
-		       (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == STATUS_LOSSES);
+	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	int r = 0;
 
-	if (is_good)
-		r = recorder_collect(&a->recorder, &a->order, &a->policy, &a->spool, &err);
-	else
-		error_set(&err, -EIO, "tracectl ended with %s %d",
-			  WIFEXITED(status) ? "status" : "signal",
-			  WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	if (!is_good || r < 0) {
-		a->recording_failures++;
-		agent_log_error(LOG_ERR, "order", a->order.serial, &err);
+	if (a->jobs.is_withdrawn) {
+		recorder_discard(&a->recorder);
+		agent_close_job(a, 0, OUTCOME_WITHDRAWN, NULL);
+	} else if (agent_keep_results(a, status, order, &err) < 0) {
+		agent_fail_job(a, &err);
 	} else {
 		a->recordings++;
-		log_notice("recorded order %" PRIu64, a->order.serial);
+		log_notice("recorded order %" PRIu64, order->serial);
+		agent_close_job(a, 0, OUTCOME_UPLOADING, NULL);
 	}
-	agent_close_order(a);
+	agent_note_results(a, OUTCOME_FAILED, "its results gave way to newer ones");
 	a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
 }
 
@@ -176,21 +274,26 @@ static void agent_upload(struct agent *a)
 
 	if (upload_next(&a->upload, a->http, &a->policy, &a->spool, &a->state, &err) < 0)
 		agent_log_error(LOG_WARNING, "no upload", 0, &err);
+	agent_note_results(a, OUTCOME_DONE, NULL);
 }
 
-/* Does what is due. */
-static void agent_step(struct agent *a)
+/* Does what is due. broker: what poll() found on its descriptor. */
+static void agent_step(struct agent *a, short broker)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
+	const struct job *next;
 	int status;
 
 	if (recorder_reap(&a->recorder, &status))
 		agent_collect(a, status);
+	agent_broker_step(a, broker);
 	recorder_urge(&a->recorder, now);
-	if (a->has_order && !a->recorder.pid && now >= a->start_ns)
+	next = jobs_next(&a->jobs);
+	if (next && !a->recorder.pid && now >= next->start_ns)
 		agent_record(a);
-	if (!a->has_order && now >= a->poll.backoff.next_ns)
-		agent_poll(a);
+	for (size_t i = 0; i < a->policy.orders_urls.count; i++)
+		if (!a->recorder.pid && now >= a->polls[i].backoff.next_ns)
+			agent_poll(a, &a->polls[i]);
 	if (a->spool.bytes && now >= a->upload.backoff.next_ns)
 		agent_upload(a);
 	agent_metrics_tick(a);
@@ -199,30 +302,52 @@ static void agent_step(struct agent *a)
 static int agent_wait_ms(const struct agent *a)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME), next = now + WAIT_MAX_MS * NSEC_PER_MSEC;
+	const struct job *job = jobs_next(&a->jobs);
 
+	next = MIN(next, agent_broker_next_ns(a));
 	if (a->policy.metrics)
 		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
-	if (a->has_order && !a->recorder.pid)
-		next = MIN(next, a->start_ns);
 	if (a->recorder.pid)
 		next = MIN(next, a->recorder.deadline_ns);
-	if (!a->has_order)
-		next = MIN(next, a->poll.backoff.next_ns);
+	else if (job)
+		next = MIN(next, job->start_ns);
+	for (size_t i = 0; i < a->policy.orders_urls.count && !a->recorder.pid; i++)
+		next = MIN(next, a->polls[i].backoff.next_ns);
 	if (a->spool.bytes)
 		next = MIN(next, a->upload.backoff.next_ns);
 	return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC + 1);
 }
 
-static void agent_report_interrupted(struct agent *a)
+/* Reports orders of another agent's life. */
+static void agent_report_past(struct agent *a)
 {
+	uint64_t last = state_last_serial(&a->state);
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (!a->state.is_open)
-		return;
-	a->interrupted++;
-	log_warning("order %" PRIu64 " was interrupted; it is not taken again", a->state.serial);
-	if (state_close(&a->state, &err) < 0)
-		agent_log_error(LOG_WARNING, "order", a->state.serial, &err);
+	if (last)
+		status_note(&a->status, last,
+			    spool_has(&a->spool, last) ? OUTCOME_UPLOADING : OUTCOME_ENDED, NULL);
+	while (a->state.open_count) {
+		uint64_t serial = a->state.open[0];
+
+		a->interrupted++;
+		log_warning("order %" PRIu64 " was interrupted; it is not taken again", serial);
+		status_note(&a->status, serial, OUTCOME_INTERRUPTED, NULL);
+		if (state_close(&a->state, serial, &err) < 0)
+			agent_log_error(LOG_WARNING, "order", serial, &err);
+	}
+}
+
+/* A fleet that starts at once must not poll at once. */
+static void agent_plan_polls(struct agent *a)
+{
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+
+	for (size_t i = 0; i < a->policy.orders_urls.count; i++) {
+		a->polls[i].url = a->policy.orders_urls.items[i];
+		a->polls[i].backoff.next_ns =
+			now + backoff_jitter(MIN(a->policy.interval_ns, NSEC_PER_SEC * 60));
+	}
 }
 
 /* True if a signal asks for the end. */
@@ -250,20 +375,21 @@ int agent_run(struct agent *a, struct error *err)
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0)
 		return error_errno(err, -errno, "signals");
-	agent_report_interrupted(a);
-	/* A fleet that starts at once must not poll at once. */
-	a->poll.backoff.next_ns = now_ns(CLOCK_BOOTTIME) +
-				  backoff_jitter(MIN(a->policy.interval_ns, NSEC_PER_SEC * 60));
+	agent_report_past(a);
+	agent_plan_polls(a);
 	for (;;) {
-		struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+		struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = -1 } };
 
-		if (poll(&poll_fd, 1, agent_wait_ms(a)) < 0 && errno != EINTR)
+		if (a->mqtt)
+			fds[1].fd = mqtt_fd(a->mqtt, &fds[1].events);
+		if (poll(fds, ARRAY_SIZE(fds), agent_wait_ms(a)) < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
 		if (agent_take_signals(fd))
 			break;
-		agent_step(a);
+		agent_step(a, fds[1].revents);
 	}
 	recorder_stop(&a->recorder);
+	agent_broker_end(a);
 	agent_metrics_write(a, false);
 	return 0;
 }

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The agent's life: poll for an order, judge it, note that it is taken, wait for its start, record,
- * upload. One order at a time: no poll while one waits or runs. An order is taken at most once: an
- * agent that is killed in between reports it as interrupted.
+ * The agent's life: look for orders, judge them, note that they are taken, wait for their start,
+ * record, upload. Orders are recorded one after another; no URL is asked meanwhile. An order is
+ * taken at most once: an agent that is killed in between reports it as interrupted.
  */
 #pragma once
 
+#include "agent/jobs.h"
+#include "agent/mqtt.h"
 #include "agent/poll.h"
 #include "agent/recorder.h"
 #include "agent/signature.h"
 #include "agent/state.h"
+#include "agent/status.h"
 #include "agent/upload.h"
 #include "agent/verdict.h"
+#include "base/log.h"
 
 struct agent {
 	struct policy policy;
@@ -20,21 +24,28 @@ struct agent {
 	struct spool spool;
 	struct recorder recorder;
 	struct http *http;
-	struct poll poll;
+	struct mqtt *mqtt;		    /* NULL: the policy has no broker */
+	struct poll polls[POLICY_URLS_MAX]; /* as many as the policy has URLs */
 	struct upload upload;
-	bool has_order; /* taken: waits for start_ns, or is recorded */
-	struct order order;
-	uint64_t start_ns; /* CLOCK_BOOTTIME */
+	struct jobs jobs;
+	struct status status;
 	/* Since the agent began: */
 	uint64_t verdicts[VERDICT_COUNT];
-	uint64_t recordings, recording_failures, interrupted;
+	uint64_t recordings, recording_failures, interrupted, withdrawn;
 	uint64_t metrics_ns; /* when they were written */
 };
 
 /* Reads the policy, the keys and the state. owner: whose files are trusted. */
 int agent_init(struct agent *agent, const char *policy_file, uid_t owner, struct error *err);
 void agent_deinit(struct agent *agent);
-/* Judges the bytes of an order, and takes it if it may. */
-enum verdict agent_take(struct agent *agent, const char *data, size_t len);
+/* Judges the bytes of an order, and takes it if it may. place: that shows it, or NULL. */
+enum verdict agent_take(struct agent *agent, const char *data, size_t len,
+			const struct place *place);
+/* Something larger than an order can be is shown. */
+void agent_refuse_size(struct agent *agent);
+/* The place shows its orders no longer: they are not followed, and one is ended. */
+void agent_withdraw(struct agent *agent, const struct place *place);
+/* serial: 0: none. */
+void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err);
 /* Runs until SIGTERM or SIGINT. */
 int agent_run(struct agent *agent, struct error *err);

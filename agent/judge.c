@@ -111,15 +111,16 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 enum verdict judge_order(const struct order *o, const struct policy *p, const struct state *s,
 			 const unsigned char digest[DIGEST_SIZE], uint64_t now, struct error *err)
 {
+	const char *group = o->group ?: STATE_ALL;
 	enum verdict verdict;
 
-	if (o->serial == s->serial && memcmp(digest, s->digest, DIGEST_SIZE) == 0)
+	if (state_knows(s, group, o->serial, digest))
 		return VERDICT_KNOWN;
 	if (!judge_is_meant(o, p))
 		return VERDICT_OTHERS;
-	if (o->serial <= s->serial)
+	if (o->serial <= state_serial(s, group))
 		return judge_refuse(VERDICT_REPLAYED, err,
-				    "its serial is not above that of the last order taken");
+				    "its serial is not above that of its group's last order");
 	verdict = judge_bounds(o, p, err);
 	if (verdict == VERDICT_TAKE)
 		verdict = judge_time(o, p, now, err);

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "base/log.h"
-
 static void agent_metrics_put(struct buf *out, const char *name, const char *type, const char *help,
 			      uint64_t value)
 {
@@ -23,6 +21,45 @@ static void agent_metrics_put_refusals(struct buf *out, const struct agent *a)
 			   verdict_name((enum verdict)i), a->verdicts[i]);
 }
 
+static void agent_metrics_put_polls(struct buf *out, const struct agent *a)
+{
+	uint64_t polls = 0, unchanged = 0, failures = 0, last_ns = 0;
+
+	for (size_t i = 0; i < a->policy.orders_urls.count; i++) {
+		const struct poll *p = &a->polls[i];
+
+		polls += p->polls;
+		unchanged += p->unchanged;
+		failures += p->failures;
+		last_ns = i ? MIN(last_ns, p->last_ns) : p->last_ns;
+	}
+	agent_metrics_put(out, "polls_total", "counter", "Requests for orders.", polls);
+	agent_metrics_put(out, "polls_unchanged_total", "counter",
+			  "Requests whose answer was that nothing changed.", unchanged);
+	agent_metrics_put(out, "poll_failures_total", "counter", "Requests without an answer.",
+			  failures);
+	agent_metrics_put(
+		out, "last_poll_time_seconds", "gauge",
+		"Last answer to a request for orders, in seconds since 1970; with several "
+		"URLs the earliest one.",
+		last_ns / NSEC_PER_SEC);
+}
+
+static void agent_metrics_put_broker(struct buf *out, const struct agent *a)
+{
+	struct mqtt_counts counts;
+
+	if (!a->mqtt)
+		return;
+	counts = mqtt_counts(a->mqtt);
+	agent_metrics_put(out, "broker_up", "gauge", "1 while the broker is connected.",
+			  mqtt_is_up(a->mqtt));
+	agent_metrics_put(out, "broker_connections_total", "counter", "Connections to the broker.",
+			  counts.connections);
+	agent_metrics_put(out, "broker_failures_total", "counter",
+			  "Connections that were lost or not made.", counts.failures);
+}
+
 static int agent_metrics_format(const struct agent *a, bool up, struct buf *out)
 {
 	agent_metrics_put(out, "up", "gauge", "1 while the agent runs, 0 once it has ended.", up);
@@ -33,20 +70,16 @@ static int agent_metrics_format(const struct agent *a, bool up, struct buf *out)
 	agent_metrics_put_refusals(out, a);
 	agent_metrics_put(out, "orders_interrupted_total", "counter",
 			  "Orders that the end of an agent interrupted.", a->interrupted);
-	agent_metrics_put(out, "last_serial", "gauge", "Serial of the last order taken.",
-			  a->state.serial);
+	agent_metrics_put(out, "orders_withdrawn_total", "counter",
+			  "Orders withdrawn after they were taken.", a->withdrawn);
+	agent_metrics_put(out, "last_serial", "gauge", "Highest serial of an order taken.",
+			  state_last_serial(&a->state));
 	agent_metrics_put(out, "recordings_total", "counter", "Recordings with results.",
 			  a->recordings);
 	agent_metrics_put(out, "recording_failures_total", "counter", "Recordings that failed.",
 			  a->recording_failures);
-	agent_metrics_put(out, "polls_total", "counter", "Requests for orders.", a->poll.polls);
-	agent_metrics_put(out, "polls_unchanged_total", "counter",
-			  "Requests whose answer was that nothing changed.", a->poll.unchanged);
-	agent_metrics_put(out, "poll_failures_total", "counter", "Requests without an answer.",
-			  a->poll.failures);
-	agent_metrics_put(out, "last_poll_time_seconds", "gauge",
-			  "Last answer to a request for orders, in seconds since 1970.",
-			  a->poll.last_ns / NSEC_PER_SEC);
+	agent_metrics_put_polls(out, a);
+	agent_metrics_put_broker(out, a);
 	agent_metrics_put(out, "uploads_total", "counter", "Results that the store has.",
 			  a->upload.done);
 	agent_metrics_put(out, "uploads_present_total", "counter",

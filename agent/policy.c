@@ -6,6 +6,7 @@
 #include <sys/utsname.h>
 
 #include "agent/keys.h"
+#include "agent/state.h"
 #include "agent/trusted.h"
 #include "agent/word.h"
 #include "base/buf.h"
@@ -14,20 +15,70 @@
 #define SECOND NSEC_PER_SEC
 #define DAY (86400 * SECOND)
 #define INTERVAL_MIN (100 * NSEC_PER_MSEC)
+#define KEEP_ALIVE_MIN (5 * SECOND)
+#define KEEP_ALIVE_MAX (3600 * SECOND)
 
 /*
  * https:// alone, and no user, query or fragment: names are appended to a URL, and it is shown in
  * messages.
  */
-static int policy_set_url(void *field, const char *value, struct error *err)
+static bool policy_is_url(const char *value)
 {
 	static const char scheme[] = "https://";
 
-	if (strncmp(value, scheme, sizeof(scheme) - 1) != 0 || !value[sizeof(scheme) - 1] ||
-	    !word_is_printable(value) || strpbrk(value, "@?# \\\"<>"))
-		return error_set(err, -EINVAL,
-				 "the value is not a URL https://HOST/PATH without user or query");
-	return setting_string(field, value, err);
+	return strncmp(value, scheme, sizeof(scheme) - 1) == 0 && value[sizeof(scheme) - 1] &&
+	       word_is_printable(value) && !strpbrk(value, "@?# \\\"<>");
+}
+
+static int policy_not_url(struct error *err)
+{
+	return error_set(err, -EINVAL,
+			 "the value is not a URL https://HOST/PATH without user or query");
+}
+
+static int policy_set_url(void *field, const char *value, struct error *err)
+{
+	return policy_is_url(value) ? setting_string(field, value, err) : policy_not_url(err);
+}
+
+static int policy_set_urls(void *field, const char *value, struct error *err)
+{
+	struct string_list *list = field;
+
+	if (string_list_add_words(list, value) < 0)
+		return error_errno(err, -ENOMEM, "the URLs");
+	if (list->count > POLICY_URLS_MAX)
+		return error_set(err, -EINVAL, "there are more than %d URLs", POLICY_URLS_MAX);
+	for (size_t i = 0; i < list->count; i++)
+		if (!policy_is_url(list->items[i]))
+			return policy_not_url(err);
+	return 0;
+}
+
+/* mqtts://HOST or mqtts://HOST:PORT; HOST may be [ADDRESS]. */
+static int policy_set_broker(void *field, const char *value, struct error *err)
+{
+	struct broker_address *broker = field;
+	char host[254] = "";
+	unsigned port = 8883;
+	int end = 0;
+
+	if (!HAVE_MOSQUITTO)
+		return error_set(err, -EOPNOTSUPP, "this agent is built without libmosquitto");
+	if (sscanf(value, "mqtts://[%253[0-9A-Fa-f:.]%n", host, &end) == 1 && value[end] == ']')
+		end++;
+	else if (sscanf(value, "mqtts://%253[A-Za-z0-9.-]%n", host, &end) != 1)
+		end = -1;
+	if (end > 0 && value[end] == ':') {
+		size_t digits = strspn(value + ++end, "0123456789");
+
+		port = digits && digits <= 5 ? (unsigned)atoi(value + end) : 0;
+		end += (int)digits;
+	}
+	if (end <= 0 || value[end] || !port || port > UINT16_MAX)
+		return error_set(err, -EINVAL, "the value is not mqtts://HOST:PORT");
+	broker->port = (uint16_t)port;
+	return setting_string(&broker->host, host, err);
 }
 
 static const struct setting settings[] = {
@@ -35,9 +86,11 @@ static const struct setting settings[] = {
 	{ "board", "fleet", offsetof(struct policy, fleet), keys_set_name },
 	{ "board", "groups", offsetof(struct policy, groups), keys_set_names },
 	{ "board", "labels", offsetof(struct policy, labels), keys_set_labels },
-	{ "orders", "url", offsetof(struct policy, orders_url), policy_set_url },
+	{ "orders", "url", offsetof(struct policy, orders_urls), policy_set_urls },
+	{ "orders", "broker", offsetof(struct policy, broker), policy_set_broker },
 	{ "orders", "keys", offsetof(struct policy, keys), setting_path },
 	{ "orders", "interval", offsetof(struct policy, interval_ns), keys_set_duration },
+	{ "orders", "keep_alive", offsetof(struct policy, keep_alive_ns), keys_set_duration },
 	{ "orders", "validity_max", offsetof(struct policy, validity_ns), keys_set_duration },
 	{ "results", "url", offsetof(struct policy, results_url), policy_set_url },
 	{ "results", "spool_max", offsetof(struct policy, spool_max), setting_size },
@@ -65,6 +118,7 @@ static int policy_init(struct policy *p)
 	*p = (struct policy){
 		.keys = strdup(TRACED_SYSCONFDIR "/traced/agent-keys"),
 		.interval_ns = 300 * SECOND,
+		.keep_alive_ns = 60 * SECOND,
 		.validity_ns = 31 * DAY,
 		.spool_max = UINT64_C(64) << 20,
 		.duration_ns = 60 * SECOND,
@@ -81,9 +135,10 @@ static int policy_init(struct policy *p)
 
 static int policy_check(const struct policy *p, const char *path, struct error *err)
 {
+	bool has_source = p->orders_urls.count || p->broker.host;
 	const char *missing = !p->id		? "id in [board]"
 			      : !p->fleet	? "fleet in [board]"
-			      : !p->orders_url	? "url in [orders]"
+			      : !has_source	? "url or broker in [orders]"
 			      : !p->results_url ? "url in [results]"
 						: NULL;
 
@@ -93,6 +148,16 @@ static int policy_check(const struct policy *p, const char *path, struct error *
 		return error_set(err, -EINVAL, "%s: [tls] has a certificate or a key alone", path);
 	if (p->interval_ns < INTERVAL_MIN)
 		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
+	if (p->keep_alive_ns < KEEP_ALIVE_MIN || p->keep_alive_ns > KEEP_ALIVE_MAX)
+		return error_set(err, -EINVAL, "%s: keep_alive is not from 5s to 1h", path);
+	/* The broker knows a board by its certificate. libmosquitto wants the authority. */
+	if (p->broker.host && (!p->ca || !p->certificate))
+		return error_set(err, -EINVAL,
+				 "%s: a broker needs ca, certificate and key in [tls]", path);
+	for (size_t i = 0; i < p->groups.count; i++)
+		if (strcmp(p->groups.items[i], STATE_ALL) == 0)
+			return error_set(err, -EINVAL, "%s: no group can be called %s", path,
+					 STATE_ALL);
 	/* It would wait forever. */
 	if (p->result_max > p->bytes_a_day || p->result_max > p->spool_max)
 		return error_set(err, -EINVAL, "%s: result_max exceeds bytes_a_day or spool_max",
@@ -142,7 +207,8 @@ void policy_deinit(struct policy *p)
 	free(p->fleet);
 	string_list_deinit(&p->groups);
 	string_list_deinit(&p->labels);
-	free(p->orders_url);
+	string_list_deinit(&p->orders_urls);
+	free(p->broker.host);
 	free(p->keys);
 	free(p->results_url);
 	free(p->ca);

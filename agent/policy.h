@@ -8,7 +8,15 @@
 #include "base/error.h"
 #include "settings/string_list.h"
 
+/* URLs of orders. */
+#define POLICY_URLS_MAX 8
 #define POLICY_FILE TRACED_SYSCONFDIR "/traced/agent.conf"
+
+/* mqtts://HOST:PORT */
+struct broker_address {
+	char *host; /* NULL: no broker */
+	uint16_t port;
+};
 
 struct policy {
 	/* [board] */
@@ -16,10 +24,12 @@ struct policy {
 	struct string_list groups;
 	struct string_list labels; /* NAME=VALUE; kernel and arch are added */
 	/* [orders] */
-	char *orders_url;
-	char *keys;	      /* folder of public keys */
-	uint64_t interval_ns; /* between polls */
-	uint64_t validity_ns; /* how far expires may lie ahead */
+	struct string_list orders_urls;
+	struct broker_address broker;
+	char *keys;		/* folder of public keys */
+	uint64_t interval_ns;	/* between polls */
+	uint64_t keep_alive_ns; /* between packets to the broker */
+	uint64_t validity_ns;	/* how far expires may lie ahead */
 	/* [results] */
 	char *results_url;
 	uint64_t spool_max; /* bytes of results that wait */

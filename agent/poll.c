@@ -23,12 +23,12 @@ int poll_orders(struct poll *p, struct http *http, const struct policy *policy, 
 	int r;
 
 	p->polls++;
-	r = http_get(http, policy->orders_url, p->etag, ret, ORDER_MAX, &reply, err);
+	r = http_get(http, p->url, p->etag, ret, ORDER_MAX, &reply, err);
 	if (r < 0)
 		return poll_failed(p, policy, 0, r);
 	/* 404: nobody has put an order there. */
 	if (reply.status != 200 && reply.status != 304 && reply.status != 404) {
-		error_set(err, -EIO, "%s: status %ld", policy->orders_url, reply.status);
+		error_set(err, -EIO, "%s: status %ld", p->url, reply.status);
 		return poll_failed(p, policy, reply.retry_after_s, -EIO);
 	}
 	p->last_ns = now_ns(CLOCK_REALTIME);

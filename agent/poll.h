@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How orders reach the board: the file at one URL is asked for again and again. Nothing here looks
- * into an order. Another transport would have the same outcome: bytes.
+ * How orders reach the board by HTTPS: the file at a URL is asked for again and again. Nothing here
+ * looks into an order.
  */
 #pragma once
 
@@ -9,6 +9,7 @@
 #include "agent/http.h"
 
 struct poll {
+	const char *url; /* borrowed */
 	struct backoff backoff;
 	char etag[HTTP_ETAG_MAX]; /* of the file that was handled last */
 	char new_etag[HTTP_ETAG_MAX];

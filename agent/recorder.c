@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
@@ -21,7 +22,7 @@
 #define GRACE_NS (600 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
 
-static void recorder_empty(const struct recorder *r)
+void recorder_discard(struct recorder *r)
 {
 	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -44,7 +45,7 @@ int recorder_open(struct recorder *r, int state_fd, struct error *err)
 	r->dirfd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (r->dirfd < 0)
 		return error_errno(err, -errno, FOLDER);
-	recorder_empty(r);
+	recorder_discard(r);
 	return 0;
 }
 
@@ -130,6 +131,9 @@ _Noreturn static void recorder_exec(const struct recorder *r, const char *const 
 	    setrlimit(RLIMIT_FSIZE, &size) < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
 	    dup2(out_fd, STDOUT_FILENO) < 0)
 		_exit(127);
+	/* exec does not close those of libmosquitto. Linux before 5.9 leaves its pair of sockets.
+	 */
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
@@ -146,7 +150,7 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 	const char *environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL, NULL };
 	int e;
 
-	recorder_empty(r);
+	recorder_discard(r);
 	e = recorder_arguments_init(&arguments, o, policy, err);
 	if (e < 0)
 		return e;
@@ -185,6 +189,11 @@ void recorder_urge(struct recorder *r, uint64_t now)
 		return;
 	kill(r->pid, r->urges++ ? SIGKILL : SIGTERM);
 	r->deadline_ns = now + URGE_NS;
+}
+
+void recorder_end(struct recorder *r, uint64_t now)
+{
+	r->deadline_ns = MIN(r->deadline_ns, now);
 }
 
 void recorder_stop(struct recorder *r)
@@ -227,7 +236,7 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 	if (o->capture)
 		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
 						reports < 0 ? &second : err);
-	recorder_empty(r);
+	recorder_discard(r);
 	if (reports < 0 || capture < 0)
 		return MIN(reports, 0) ?: capture;
 	return (o->reports.count > 0) + o->capture;

@@ -44,6 +44,10 @@ int recorder_start(struct recorder *recorder, const struct order *order,
 bool recorder_reap(struct recorder *recorder, int *ret_status);
 /* Ends a child that is past its deadline. */
 void recorder_urge(struct recorder *recorder, uint64_t now_ns);
+/* Ends the child soon, without waiting for it. */
+void recorder_end(struct recorder *recorder, uint64_t now_ns);
+/* Removes what an ended child wrote. */
+void recorder_discard(struct recorder *recorder);
 /* Ends the child, and waits for it. */
 void recorder_stop(struct recorder *recorder);
 /*

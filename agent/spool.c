@@ -31,8 +31,8 @@ static bool spool_parse(const char *name, struct spool_entry *ret)
 }
 
 /* Calls back for each result. Other names are not ours. */
-static int spool_walk(struct spool *s, void (*visit)(const struct spool_entry *entry, void *data),
-		      void *data)
+static int spool_walk(const struct spool *s,
+		      void (*visit)(const struct spool_entry *entry, void *data), void *data)
 {
 	int fd = openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -169,6 +169,25 @@ int spool_next(struct spool *s, const char *after, struct spool_entry *ret)
 	if (r < 0 || ret->name[0] || !*after)
 		return r < 0 ? r : ret->name[0] != '\0';
 	return spool_next(s, "", ret);
+}
+
+struct spool_order {
+	uint64_t serial;
+	bool is_found;
+};
+
+static void spool_find_order(const struct spool_entry *entry, void *data)
+{
+	struct spool_order *order = data;
+
+	order->is_found |= entry->serial == order->serial;
+}
+
+bool spool_has(const struct spool *s, uint64_t serial)
+{
+	struct spool_order order = { .serial = serial };
+
+	return spool_walk(s, spool_find_order, &order) < 0 || order.is_found;
 }
 
 int spool_open_entry(const struct spool *s, const struct spool_entry *entry)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -39,6 +40,8 @@ int spool_add(struct spool *spool, int from_fd, const char *name, uint64_t seria
  * an entry. 0: there is no file.
  */
 int spool_next(struct spool *spool, const char *after, struct spool_entry *ret);
+/* True if a result of the order waits. */
+bool spool_has(const struct spool *spool, uint64_t serial);
 /* For reading. */
 int spool_open_entry(const struct spool *spool, const struct spool_entry *entry);
 void spool_remove(struct spool *spool, const struct spool_entry *entry);

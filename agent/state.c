@@ -11,7 +11,7 @@
 
 #define TAKEN "taken"
 #define TODAY "today"
-#define FILE_MAX 256
+#define FILE_MAX 16384
 #define SECONDS_A_DAY 86400
 
 static int state_write(const struct state *s, const char *name, const char *text, bool is_synced)
@@ -24,19 +24,24 @@ static int state_write(const struct state *s, const char *name, const char *text
 
 static int state_write_taken(const struct state *s, struct error *err)
 {
-	char digest[DIGEST_SIZE * 2 + 1], text[FILE_MAX];
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char digest[DIGEST_SIZE * 2 + 1];
 	int r;
 
-	sodium_bin2hex(digest, sizeof(digest), s->digest, DIGEST_SIZE);
-	snprintf(text, sizeof(text), "%" PRIu64 " %s %s\n", s->serial, digest,
-		 s->is_open ? "open" : "closed");
-	r = state_write(s, TAKEN, text, true);
+	for (size_t i = 0; i < s->taken_count; i++) {
+		sodium_bin2hex(digest, sizeof(digest), s->taken[i].digest, DIGEST_SIZE);
+		buf_printf(&text, "taken %s %" PRIu64 " %s\n", s->taken[i].group,
+			   s->taken[i].serial, digest);
+	}
+	for (size_t i = 0; i < s->open_count; i++)
+		buf_printf(&text, "open %" PRIu64 "\n", s->open[i]);
+	r = buf_string(&text) ? state_write(s, TAKEN, text.data, true) : -ENOMEM;
 	return r < 0 ? error_errno(err, r, "the file %s", TAKEN) : 0;
 }
 
 static int state_write_today(const struct state *s, struct error *err)
 {
-	char text[FILE_MAX];
+	char text[128];
 	int r;
 
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->day,
@@ -65,24 +70,45 @@ static int state_damaged(const char *name, struct error *err)
 			  "they have expired");
 }
 
+/* One line, with its end. */
+static bool state_read_line(struct state *s, const char *line, size_t len)
+{
+	struct state_taken *taken = &s->taken[s->taken_count];
+	char digest[DIGEST_SIZE * 2 + 1];
+	size_t decoded;
+	int end = 0;
+
+	if (s->open_count < STATE_OPEN_MAX &&
+	    sscanf(line, "open %" SCNu64 "%n", &s->open[s->open_count], &end) == 1) {
+		s->open_count++;
+	} else if (s->taken_count < STATE_GROUPS_MAX &&
+		   sscanf(line, "taken %64[A-Za-z0-9._-] %" SCNu64 " %64[0-9a-f]%n", taken->group,
+			  &taken->serial, digest, &end) == 3 &&
+		   sodium_hex2bin(taken->digest, DIGEST_SIZE, digest, strlen(digest), NULL,
+				  &decoded, NULL) == 0 &&
+		   decoded == DIGEST_SIZE) {
+		s->taken_count++;
+	} else {
+		return false;
+	}
+	return (size_t)end + 1 == len && line[end] == '\n';
+}
+
 static int state_read_taken(struct state *s, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	char digest[DIGEST_SIZE * 2 + 1], word[8];
-	size_t len;
-	int r = state_read_file(s, TAKEN, &text, err), end = 0;
+	int r = state_read_file(s, TAKEN, &text, err);
 
 	if (r <= 0)
 		return r;
-	if (sscanf(text.data, "%" SCNu64 " %64[0-9a-f] %7[a-z]\n%n", &s->serial, digest, word,
-		   &end) != 3 ||
-	    (size_t)end != text.len ||
-	    sodium_hex2bin(s->digest, sizeof(s->digest), digest, strlen(digest), NULL, &len, NULL) <
-		    0 ||
-	    len != DIGEST_SIZE)
-		return state_damaged(TAKEN, err);
-	s->is_open = strcmp(word, "open") == 0;
-	return 0;
+	for (const char *line = text.data; *line;) {
+		size_t len = strcspn(line, "\n") + 1;
+
+		if (len > (size_t)(text.data + text.len - line) || !state_read_line(s, line, len))
+			return state_damaged(TAKEN, err);
+		line += len;
+	}
+	return s->taken_count ? 0 : state_damaged(TAKEN, err);
 }
 
 static int state_read_today(struct state *s, struct error *err)
@@ -145,17 +171,59 @@ static void state_turn_day(struct state *s, uint64_t now)
 	s->orders = s->uploads = s->bytes = 0;
 }
 
-int state_take(struct state *s, uint64_t serial, const unsigned char digest[DIGEST_SIZE],
-	       uint64_t now, struct error *err)
+/* The index of the group, or taken_count. */
+static size_t state_find_group(const struct state *s, const char *group)
 {
+	size_t i = 0;
+
+	while (i < s->taken_count && strcmp(s->taken[i].group, group) != 0)
+		i++;
+	return i;
+}
+
+uint64_t state_serial(const struct state *s, const char *group)
+{
+	size_t i = state_find_group(s, group);
+
+	return i < s->taken_count ? s->taken[i].serial : 0;
+}
+
+uint64_t state_last_serial(const struct state *s)
+{
+	uint64_t serial = 0;
+
+	for (size_t i = 0; i < s->taken_count; i++)
+		serial = MAX(serial, s->taken[i].serial);
+	return serial;
+}
+
+bool state_knows(const struct state *s, const char *group, uint64_t serial,
+		 const unsigned char digest[DIGEST_SIZE])
+{
+	size_t i = state_find_group(s, group);
+
+	return i < s->taken_count && s->taken[i].serial == serial &&
+	       memcmp(s->taken[i].digest, digest, DIGEST_SIZE) == 0;
+}
+
+int state_take(struct state *s, const char *group, uint64_t serial,
+	       const unsigned char digest[DIGEST_SIZE], uint64_t now, struct error *err)
+{
+	size_t i = state_find_group(s, group);
 	struct state next = *s;
 	int r;
 
+	/* A group is never forgotten: its orders of the past could be taken again. */
+	if (i == STATE_GROUPS_MAX || s->open_count == STATE_OPEN_MAX)
+		return error_set(err, -ENOSPC, "there were too many %s",
+				 i == STATE_GROUPS_MAX ? "groups" : "orders at once");
 	state_turn_day(&next, now);
 	next.orders++;
-	next.serial = serial;
-	next.is_open = true;
-	memcpy(next.digest, digest, DIGEST_SIZE);
+	next.taken_count = MAX(next.taken_count, i + 1);
+	snprintf(next.taken[i].group, sizeof(next.taken[i].group), "%s", group);
+	next.taken[i].serial = serial;
+	memcpy(next.taken[i].digest, digest, DIGEST_SIZE);
+	next.open[next.open_count++] = serial;
 	/* The quota first: an order that is counted but not taken does no harm. */
 	r = state_write_today(&next, err);
 	if (r >= 0)
@@ -165,10 +233,14 @@ int state_take(struct state *s, uint64_t serial, const unsigned char digest[DIGE
 	return r;
 }
 
-int state_close(struct state *s, struct error *err)
+int state_close(struct state *s, uint64_t serial, struct error *err)
 {
-	s->is_open = false;
-	return state_write_taken(s, err);
+	for (size_t i = 0; i < s->open_count; i++)
+		if (s->open[i] == serial) {
+			s->open[i] = s->open[--s->open_count];
+			return state_write_taken(s, err);
+		}
+	return 0;
 }
 
 int state_add_upload(struct state *s, uint64_t bytes, uint64_t now, struct error *err)

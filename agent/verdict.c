@@ -6,6 +6,7 @@ const char *verdict_name(enum verdict verdict)
 	static const char *const names[VERDICT_COUNT] = {
 		[VERDICT_TAKE] = "take",	   [VERDICT_LATER] = "later",
 		[VERDICT_OTHERS] = "others",	   [VERDICT_KNOWN] = "known",
+		[VERDICT_SIZE] = "size",	   [VERDICT_FULL] = "full",
 		[VERDICT_SIGNATURE] = "signature", [VERDICT_SYNTAX] = "syntax",
 		[VERDICT_REPLAYED] = "replayed",   [VERDICT_EXPIRED] = "expired",
 		[VERDICT_VALIDITY] = "validity",   [VERDICT_DURATION] = "duration",

@@ -8,6 +8,7 @@ enum verdict {
 	VERDICT_OTHERS, /* the order is meant for other boards */
 	VERDICT_KNOWN,	/* this board has taken this very order */
 	/* Refusals, counted by reason. */
+	VERDICT_SIZE,
 	VERDICT_SIGNATURE,
 	VERDICT_SYNTAX,
 	VERDICT_REPLAYED,
@@ -20,10 +21,11 @@ enum verdict {
 	VERDICT_REPORTS,
 	VERDICT_CAPTURE,
 	VERDICT_TOO_MANY,
+	VERDICT_FULL, /* as many orders wait as may */
 	VERDICT_STATE,
 	VERDICT_COUNT,
 };
-#define VERDICT_FIRST_REFUSAL VERDICT_SIGNATURE
+#define VERDICT_FIRST_REFUSAL VERDICT_SIZE
 
 /* One word, for messages and metrics. */
 const char *verdict_name(enum verdict verdict);

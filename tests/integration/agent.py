@@ -3,7 +3,6 @@
 """traced-agent, as a user without rights, between a store and the daemon: what it follows, what it refuses, what it
 sends, and what remains when it or the store ends in between."""
 
-import contextlib
 import hashlib
 import json
 import os
@@ -12,114 +11,9 @@ import signal
 import subprocess
 import time
 
-from harness import NOBODY, PATIENCE_S, Daemon, Result, Test, check, settled
-from store import Store, order
-
-GROUP = 23456
-
-
-class Members(Daemon):
-    """The agent's user may see reports."""
-
-    def config(self):
-        path = super().config()
-        path.write_text(path.read_text() + f"[users]\nraw_addresses = {NOBODY}\n")
-        return path
-
-
-class Agent:
-    """An agent, its policy and its folder, for the board door-17."""
-
-    def __init__(self, test, store, orders="/orders/doors", results="/results"):
-        self.test = test
-        self.program = test.build / "agent" / (os.environ.get("PROGRAM_PREFIX", "") + "traced-agent")
-        self.config = test.dir / "agent.conf"
-        self.state = test.dir / "agent"
-        self.metrics_file = self.state / "agent.prom"
-        self.log = test.dir / "agent.log"
-        self.process = None
-        self.state.mkdir(mode=0o700, exist_ok=True)
-        os.chown(self.state, NOBODY, NOBODY)
-        os.chown(store.dir / "client.key", NOBODY, NOBODY)
-        self.write(store, orders, results)
-        test.daemon.socket.parent.chmod(0o755)
-        os.chown(test.daemon.socket, 0, GROUP)
-        test.daemon.socket.chmod(0o660)
-
-    def write(self, store, orders="/orders/doors", results="/results"):
-        self.config.write_text(f"""
-[board]
-id = door-17
-fleet = doors
-groups = canary
-labels = type=door-3
-[orders]
-url = {store.url}{orders}
-keys = {store.dir}/keys
-interval = 400ms
-[results]
-url = {store.url}{results}
-[tls]
-ca = {store.dir}/ca.pem
-certificate = {store.dir}/client.pem
-key = {store.dir}/client.key
-[limits]
-duration_max = 20s
-events = sched:*
-reports = sched irq
-captures = yes
-[agent]
-state_dir = {self.state}
-metrics = {self.metrics_file}
-socket = {self.test.daemon.socket}
-tracectl = {self.test.tracectl}
-""")
-
-    def start(self):
-        self.process = subprocess.Popen(
-            ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP), self.program,
-             "--config", self.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "ab"),
-            env=self.test.environment())
-
-    def stop(self, how=signal.SIGTERM):
-        if not self.process:
-            return
-        self.process.send_signal(how)
-        status = self.process.wait(PATIENCE_S)
-        self.process = None
-        check(status == (0 if how == signal.SIGTERM else -how), f"the agent ended with {status}: {self.words()}")
-
-    def words(self):
-        return self.log.read_text(errors="replace")[-3000:]
-
-    def says(self, text, count=1):
-        settled(f"{text!r} {count} times in {self.words()}", lambda: len(re.findall(text, self.words())) >= count)
-
-    def metrics(self):
-        """The last ones: they are written at the end."""
-        self.stop()
-        lines = [line for line in self.metrics_file.read_text().splitlines() if not line.startswith("#")]
-        return {name.removeprefix("traced_agent_"): int(value) for name, value in map(str.split, lines)}
-
-    def waiting(self):
-        return sorted(p.name for p in (self.state / "spool").glob("*-*"))
-
-
-@contextlib.contextmanager
-def fleet(test, **kwargs):
-    """A store and an agent, neither of them started."""
-    (test.dir / "store").mkdir()
-    store = Store(test.dir / "store")
-    agent = Agent(test, store, **kwargs)
-    try:
-        yield store, agent
-    finally:
-        with contextlib.suppress(Exception):
-            agent.stop()
-        if agent.process:
-            agent.process.kill()
-            agent.process.wait()
-        store.stop()
+from board import Members, fleet
+from harness import NOBODY, PATIENCE_S, Result, Test, check, settled
+from store import order
 
 
 def order_to_store(test):
@@ -313,9 +207,31 @@ def quotas_hold(test):
         check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
 
 
+def orders_at_several_urls(test):
+    """Two at once are followed one after the other, each once."""
+    with fleet(test, orders=("/orders/doors", "/orders/canary")) as (store, agent):
+        store.publish(store.sign(order(7, duration="1s")))
+        store.publish(store.sign(order(5, duration="1s", group="canary")), "canary")
+        store.start()
+        agent.start()
+        settled("both", lambda: len(store.results(7)) == 1 and len(store.results(5)) == 1 and not agent.waiting())
+        store.publish(store.sign(order(5, duration="2s", group="canary")), "canary")
+        agent.says("its serial is not above that of its group's last order")
+        # While one waits for its time, others come.
+        store.publish(store.sign(order(8, window="1h")))
+        agent.says("took order 8")
+        store.publish(store.sign(order(9)))
+        settled("order 9", lambda: len(store.results(9)) == 1)
+        agent.stop()
+        agent.start()
+        agent.says("order 8 was interrupted")
+        m = agent.metrics()
+        check((m["orders_interrupted_total"], m["orders_taken_total"], m["last_serial"]) == (1, 0, 9), m)
+
+
 def a_busy_server(test):
     """429 with Retry-After of ten minutes."""
-    with fleet(test, orders="/busy") as (store, agent):
+    with fleet(test, orders=("/busy",)) as (store, agent):
         store.start()
         agent.start()
         agent.says("status 429")
@@ -331,7 +247,7 @@ def servers_that_are_not_ours(test):
         good = store.sign(order(7))
         # A redirect, even to our order.
         store.publish(good)
-        agent.write(store, orders="/moved")
+        agent.write(store, orders=("/moved",))
         agent.start()
         agent.says("status 302")
         agent.stop()
@@ -381,7 +297,8 @@ def main():
     test = Test("agent")
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, killed_before_the_upload,
-                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, one_result_is_refused, quotas_hold, a_busy_server,
+                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, one_result_is_refused, quotas_hold,
+                     orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -62,6 +62,11 @@ def free_port():
         return s.getsockname()[1]
 
 
+def listens(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
 class Store:
     """nginx, in a folder of its own."""
 
@@ -75,23 +80,28 @@ class Store:
         self.port = free_port()
         self.url = f"https://127.0.0.1:{self.port}"
         (folder / "nginx.conf").write_text(CONFIGURATION.format(dir=folder, port=self.port))
-        self.certify()
+        (folder / "san").write_text("subjectAltName = IP:127.0.0.1\n")
+        self.authorize("ca")
+        self.certify("server")
+        self.certify("client")
         run(self.signify, "-G", "-n", "-p", folder / "keys/order.pub", "-s", folder / "order.sec")
         run(self.signify, "-G", "-n", "-p", folder / "other.pub", "-s", folder / "other.sec")
         self.process = None
 
-    def certify(self):
-        def openssl(*words):
-            run("openssl", *words, cwd=self.dir)
+    def openssl(self, *words):
+        run("openssl", *words, cwd=self.dir)
 
-        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                "-subj", "/CN=test authority", "-keyout", "ca.key", "-out", "ca.pem")
-        (self.dir / "san").write_text("subjectAltName = IP:127.0.0.1\n")
-        for name in ("server", "client"):
-            openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
-                    "-keyout", f"{name}.key", "-out", f"{name}.req")
-            openssl("x509", "-req", "-in", f"{name}.req", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
-                    "-days", "2", "-extfile", "san", "-out", f"{name}.pem")
+    def authorize(self, name):
+        """Makes an authority: NAME.pem and NAME.key."""
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                     "-subj", f"/CN=test authority {name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
+
+    def certify(self, name, authority="ca"):
+        """Makes NAME.pem and NAME.key, for the common name NAME."""
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
+                     "-keyout", f"{name}.key", "-out", f"{name}.req")
+        self.openssl("x509", "-req", "-in", f"{name}.req", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+                     "-CAcreateserial", "-days", "2", "-extfile", "san", "-out", f"{name}.pem")
 
     def start(self):
         self.process = subprocess.Popen([self.nginx, "-p", self.dir, "-c", self.dir / "nginx.conf"],
@@ -100,8 +110,7 @@ class Store:
         check(self.process.poll() is None, f"nginx ended: {(self.dir / 'error.log').read_text()}")
 
     def listens(self):
-        with socket.socket() as s:
-            return s.connect_ex(("127.0.0.1", self.port)) == 0
+        return listens(self.port)
 
     def stop(self):
         if self.process:
@@ -125,9 +134,9 @@ class Store:
         run(self.signify, "-S", "-e", "-s", self.dir / f"{key}.sec", "-m", plain, "-x", signed)
         return signed.read_bytes()
 
-    def publish(self, data):
+    def publish(self, data, name="doors"):
         """Each file has a time of its own: nginx makes ETags of time, in seconds, and size."""
-        path = pathlib.Path(self.dir / "www/orders/doors")
+        path = pathlib.Path(self.dir / "www/orders" / name)
         before = path.stat().st_mtime if path.exists() else time.time() - 10000
         path.with_suffix(".new").write_bytes(data)
         os.utime(path.with_suffix(".new"), (before + 2, before + 2))

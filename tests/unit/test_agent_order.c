@@ -178,6 +178,17 @@ static void words(struct string_list *list, const char *text)
 	assert_int_equal(string_list_add_words(list, text), 0);
 }
 
+static void last(struct board *b, const char *group, uint64_t serial)
+{
+	struct state_taken *taken = b->state.taken;
+
+	while (taken->group[0] && strcmp(taken->group, group) != 0)
+		taken++;
+	strcpy(taken->group, group);
+	taken->serial = serial;
+	b->state.taken_count = MAX(b->state.taken_count, (size_t)(taken - b->state.taken + 1));
+}
+
 static int board_setup(void **state)
 {
 	struct board *b = calloc(1, sizeof(*b));
@@ -198,7 +209,7 @@ static int board_setup(void **state)
 	words(&b->policy.profiles, "io");
 	words(&b->policy.reports, "sched irq");
 	b->state = STATE_INIT;
-	b->state.serial = 6;
+	last(b, STATE_ALL, 6);
 	b->state.day = NOW / 86400;
 	*state = b;
 	return 0;
@@ -250,18 +261,32 @@ static void old_orders_are_refused(void **state)
 	assert_int_equal(judged(b, USUAL, NOW + 3600), VERDICT_EXPIRED);
 	/* A clock without a battery. */
 	assert_int_equal(judged(b, USUAL, 1000), VERDICT_VALIDITY);
-	b->state.serial = 7;
+	last(b, STATE_ALL, 7);
 	b->digest[0] = 1;
 	assert_int_equal(judged(b, USUAL, NOW), VERDICT_REPLAYED);
-	memcpy(b->state.digest, b->digest, DIGEST_SIZE);
+	memcpy(b->state.taken[0].digest, b->digest, DIGEST_SIZE);
 	assert_int_equal(judged(b, USUAL, NOW), VERDICT_KNOWN);
-	b->state.serial = 8;
+	last(b, STATE_ALL, 8);
 	assert_int_equal(judged(b, USUAL, NOW), VERDICT_REPLAYED);
-	b->state.serial = 6;
+	last(b, STATE_ALL, 6);
 	b->state.orders = 2;
 	assert_int_equal(judged(b, USUAL, NOW), VERDICT_TOO_MANY);
 	b->state.day--;
 	assert_int_equal(judged(b, USUAL, NOW), VERDICT_TAKE);
+}
+
+static void each_group_has_its_serials(void **state)
+{
+	struct board *b = *state;
+
+	last(b, STATE_ALL, 8);
+	assert_int_equal(judged(b, USUAL, NOW), VERDICT_REPLAYED);
+	assert_int_equal(judged(b, USUAL "group = eu\n", NOW), VERDICT_TAKE);
+	last(b, "eu", 8);
+	assert_int_equal(judged(b, USUAL "group = eu\n", NOW), VERDICT_REPLAYED);
+	assert_int_equal(judged(b, USUAL "group = canary\n", NOW), VERDICT_TAKE);
+	/* Nobody can pass an order for a group off as one for all. */
+	assert_int_equal(judged(b, USUAL "group = " STATE_ALL "\n", NOW), VERDICT_OTHERS);
 }
 
 static void no_order_widens_the_policy(void **state)
@@ -414,6 +439,7 @@ int main(void)
 #define BOARD_TEST(f) cmocka_unit_test_setup_teardown(f, board_setup, board_teardown)
 		BOARD_TEST(a_board_follows_what_is_meant_for_it),
 		BOARD_TEST(old_orders_are_refused),
+		BOARD_TEST(each_group_has_its_serials),
 		BOARD_TEST(no_order_widens_the_policy),
 		BOARD_TEST(allowed_events_hold_all_of_the_orders),
 		BOARD_TEST(a_share_has_its_boards),

@@ -149,6 +149,9 @@ static void keys_of_others_do_not_count(void **state _unused_)
 	"[board]\nid = door-17\nfleet = doors\n[orders]\nurl = https://a.example/doors\n"          \
 	"[results]\nurl = https://b.example/results/\n"
 
+#define URLS "https://a.example/1 https://a.example/2 https://a.example/3 https://a.example/4 "
+#define NINE_URLS URLS URLS "https://a.example/9"
+
 static int load_policy(const char *text, mode_t mode, struct policy *ret)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -191,6 +194,27 @@ static void a_policy_with_a_mistake_is_refused(void **state _unused_)
 		"[orders]\nurl = https://user:word@a.example/\n",
 		"[orders]\nurl = https://a.example/?q\n",
 		"[orders]\nurl = file:///etc/passwd\n",
+		"[orders]\nurl = https://a.example/ http://b.example/\n",
+		"[orders]\nurl = " NINE_URLS "\n",
+		"[orders]\nkeep_alive = 4s\n" POLICY,
+		"[orders]\nkeep_alive = 2h\n" POLICY,
+		/* These would be other topics than the fleet's. */
+		POLICY "[board]\ngroups = all\n",
+		POLICY "[board]\ngroups = +\n",
+		POLICY "[board]\ngroups = a+\n",
+		POLICY "[board]\ngroups = #\n",
+		POLICY "[board]\ngroups = a/orders\n",
+		POLICY "[board]\ngroups = $SYS\n",
+		POLICY "[board]\ngroups = a\x01"
+		       "b\n",
+		POLICY "[board]\ngroups = \xc3\xa9\n",
+		"[board]\nid = +\n",
+		"[board]\nid = door/17\n",
+		"[board]\nid = door\x7f\n",
+		"[board]\nfleet = #\n",
+		"[board]\nfleet = a/b\n",
+		"[board]\nfleet = a\x1b"
+		"b\n",
 	};
 	struct policy p = { 0 };
 
@@ -204,6 +228,71 @@ static void a_policy_with_a_mistake_is_refused(void **state _unused_)
 	assert_null(p.id);
 }
 
+static void orders_come_from_several_places(void **state _unused_)
+{
+	_cleanup_policy_ struct policy p = { 0 };
+
+	assert_int_equal(load_policy("[board]\nid = a\nfleet = b\ngroups = canary eu\n"
+				     "[orders]\nurl = " URLS URLS "\n"
+				     "[results]\nurl = https://b.example/\n",
+				     0644, &p),
+			 0);
+	assert_int_equal(p.orders_urls.count, POLICY_URLS_MAX);
+	assert_string_equal(p.orders_urls.items[1], "https://a.example/2");
+	assert_null(p.broker.host);
+}
+
+#define BROKER(address)                                                                            \
+	"[board]\nid = a\nfleet = b\n[orders]\nbroker = " address "\n"                             \
+	"[results]\nurl = https://b.example/\n"
+#define TLS "[tls]\nca = /ca\ncertificate = /c\nkey = /k\n"
+
+static void a_broker_is_a_host_and_a_port(void **state _unused_)
+{
+	static const struct {
+		const char *text, *host;
+		uint16_t port;
+	} right[] = {
+		{ BROKER("mqtts://a.example") TLS, "a.example", 8883 },
+		{ BROKER("mqtts://10.0.0.1:1") TLS, "10.0.0.1", 1 },
+		{ BROKER("mqtts://[fe80::1]:65535") TLS, "fe80::1", 65535 },
+	};
+	static const char *const wrong[] = {
+		BROKER("mqtts://a.example"),
+		BROKER("mqtts://") TLS,
+		BROKER("mqtts://:8883") TLS,
+		BROKER("mqtt://a.example") TLS,
+		BROKER("mqtts://a.example:") TLS,
+		BROKER("mqtts://a.example:0") TLS,
+		BROKER("mqtts://a.example:65536") TLS,
+		BROKER("mqtts://a.example:-1") TLS,
+		BROKER("mqtts://a.example:99999999999999999999") TLS,
+		BROKER("mqtts://a.example/x") TLS,
+		BROKER("mqtts://user@a.example") TLS,
+		BROKER("mqtts://[fe80::1") TLS,
+		BROKER("mqtts://a\x01") TLS,
+	};
+
+	if (!HAVE_MOSQUITTO) {
+		struct policy p = { 0 };
+
+		assert_int_equal(load_policy(right[0].text, 0644, &p), -EOPNOTSUPP);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(right); i++) {
+		_cleanup_policy_ struct policy p = { 0 };
+
+		assert_int_equal(load_policy(right[i].text, 0644, &p), 0);
+		assert_string_equal(p.broker.host, right[i].host);
+		assert_int_equal(p.broker.port, right[i].port);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct policy p = { 0 };
+
+		assert_int_equal(load_policy(wrong[i], 0644, &p), -EINVAL);
+	}
+}
+
 int main(void)
 {
 #define OWN_FOLDER(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
@@ -213,6 +302,8 @@ int main(void)
 		OWN_FOLDER(keys_of_others_do_not_count),
 		OWN_FOLDER(a_policy_allows_nothing_by_itself),
 		OWN_FOLDER(a_policy_with_a_mistake_is_refused),
+		OWN_FOLDER(orders_come_from_several_places),
+		OWN_FOLDER(a_broker_is_a_host_and_a_port),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,22 +42,54 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 	unsigned char digest[DIGEST_SIZE] = { 1, 2, 3 };
 
 	assert_int_equal(load(&s), 0);
-	assert_int_equal(s.serial, 0);
-	assert_int_equal(state_take(&s, UINT64_MAX, digest, NOW, NULL), 0);
+	assert_int_equal(state_last_serial(&s), 0);
+	assert_int_equal(state_take(&s, STATE_ALL, UINT64_MAX, digest, NOW, NULL), 0);
+	assert_int_equal(state_take(&s, "eu", 5, digest, NOW, NULL), 0);
+	assert_int_equal(state_take(&s, "eu", 6, digest, NOW, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
 	/* Nothing more is written at the end, as with kill -9. */
 	state_deinit(&s);
 	assert_int_equal(load(&s), 0);
-	assert_true(s.serial == UINT64_MAX && s.is_open);
-	assert_memory_equal(s.digest, digest, DIGEST_SIZE);
-	assert_int_equal(state_orders(&s, NOW), 1);
+	assert_true(state_last_serial(&s) == UINT64_MAX && s.open_count == 3);
+	assert_true(state_serial(&s, STATE_ALL) == UINT64_MAX && state_serial(&s, "eu") == 6);
+	assert_int_equal(state_serial(&s, "us"), 0);
+	assert_true(state_knows(&s, "eu", 6, digest));
+	assert_false(state_knows(&s, "eu", 5, digest));
+	digest[DIGEST_SIZE - 1] = 1;
+	assert_false(state_knows(&s, "eu", 6, digest));
+	assert_int_equal(state_orders(&s, NOW), 3);
 	assert_int_equal(state_uploads(&s, NOW), 2);
 	assert_int_equal(state_bytes(&s, NOW), 2000);
-	assert_int_equal(state_close(&s, NULL), 0);
+	assert_int_equal(state_close(&s, 5, NULL), 0);
+	assert_int_equal(state_close(&s, 5, NULL), 0);
 	state_deinit(&s);
 	assert_int_equal(load(&s), 0);
-	assert_true(s.serial == UINT64_MAX && !s.is_open);
+	assert_int_equal(s.open_count, 2);
+	assert_int_equal(state_serial(&s, "eu"), 6);
+}
+
+/* A forgotten one's orders of the past could be taken again. */
+static void no_group_is_forgotten_for_another(void **state _unused_)
+{
+	_cleanup_(state_deinit) struct state s = STATE_INIT;
+	const unsigned char digest[DIGEST_SIZE] = { 1 };
+	char group[65];
+
+	assert_int_equal(load(&s), 0);
+	for (int i = 0; i < STATE_GROUPS_MAX; i++) {
+		snprintf(group, sizeof(group), "%064d", i);
+		assert_int_equal(state_take(&s, group, 7, digest, NOW, NULL), 0);
+		assert_int_equal(state_close(&s, 7, NULL), 0);
+	}
+	assert_int_equal(state_take(&s, "more", 7, digest, NOW, NULL), -ENOSPC);
+	for (uint64_t i = 0; i < STATE_OPEN_MAX; i++)
+		assert_int_equal(state_take(&s, group, 8 + i, digest, NOW, NULL), 0);
+	assert_int_equal(state_take(&s, group, 100, digest, NOW, NULL), -ENOSPC);
+	state_deinit(&s);
+	assert_int_equal(load(&s), 0);
+	assert_int_equal(s.taken_count, STATE_GROUPS_MAX);
+	assert_int_equal(s.open_count, STATE_OPEN_MAX);
 }
 
 static void days_begin_by_the_clock(void **state _unused_)
@@ -77,7 +109,20 @@ static void days_begin_by_the_clock(void **state _unused_)
 
 static void damage_is_not_a_new_board(void **state _unused_)
 {
-	static const char *const wrong[] = { "", "7\n", "7 00 open\n", "x", "7 0 open 8" };
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+	static const char *const wrong[] = {
+		"",
+		"7\n",
+		"x",
+		"open 7\n",
+		"taken all 7 00\n",
+		"taken all 7 " ZEROS,
+		"taken all 7 " ZEROS " \n",
+		"taken all 7 " ZEROS "0\n",
+		"taken a/b 7 " ZEROS "\n",
+		"taken all 7 " ZEROS "\nopen\n",
+		"taken all 7 " ZEROS "\n\n",
+	};
 	_cleanup_(state_deinit) struct state s = STATE_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
@@ -107,8 +152,8 @@ static void an_order_that_cannot_be_noted_is_not_taken(void **state _unused_)
 
 	assert_int_equal(load(&s), 0);
 	assert_int_equal(mkdir("taken.new", 0700), 0);
-	assert_true(state_take(&s, 5, digest, NOW, &err) < 0);
-	assert_int_equal(s.serial, 0);
+	assert_true(state_take(&s, STATE_ALL, 5, digest, NOW, &err) < 0);
+	assert_int_equal(state_last_serial(&s) + s.open_count, 0);
 	assert_int_equal(rmdir("taken.new"), 0);
 }
 
@@ -130,6 +175,7 @@ static void the_spool_gives_the_oldest_first(void **state _unused_)
 	add(&s, "ten bytes.", 10, 1000, 0);
 	add(&s, "nine byt.", 9, 1000, 0);
 	assert_int_equal(s.bytes, 19);
+	assert_true(spool_has(&s, 9) && !spool_has(&s, 8));
 	spool_close(&s);
 	/* Files of others are left alone. */
 	put_text("spool/notes.txt", "x");
@@ -198,6 +244,7 @@ int main(void)
 #define OWN_FOLDER(f) cmocka_unit_test_setup_teardown(f, own_folder_setup, own_folder_teardown)
 	const struct CMUnitTest tests[] = {
 		OWN_FOLDER(a_taken_order_is_not_forgotten),
+		OWN_FOLDER(no_group_is_forgotten_for_another),
 		OWN_FOLDER(days_begin_by_the_clock),
 		OWN_FOLDER(damage_is_not_a_new_board),
 		OWN_FOLDER(one_agent_has_the_folder),

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""A broker for traced-agent's tests: mosquitto on loopback, with the configuration and the ACLs of contrib/fleet."""
+
+import json
+import pathlib
+import shutil
+import signal
+import subprocess
+
+from harness import PATIENCE_S, check, need, settled
+from store import free_port, listens
+
+CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib/fleet"
+
+
+class Broker:
+    """mosquitto, with the store's authority for boards, and one of its own for operators."""
+
+    def __init__(self, store):
+        self.program = shutil.which("mosquitto", path="/usr/sbin:/usr/bin")
+        need(self.program and shutil.which("mosquitto_pub"), "mosquitto and its clients are needed")
+        self.store = store
+        self.dir = store.dir
+        self.port, self.operators_port = free_port(), free_port()
+        self.address = f"mqtts://127.0.0.1:{self.port}"
+        store.authorize("operators-ca")
+        store.certify("operator", "operators-ca")
+        for name in ("broker", "door-17", "door-18"):
+            store.certify(name)
+        (self.dir / "boards-ca.pem").write_bytes((self.dir / "ca.pem").read_bytes())
+        text = (CONTRIB / "mosquitto.conf").read_text()
+        for name in ("boards.acl", "operators.acl"):
+            (self.dir / name).write_bytes((CONTRIB / name).read_bytes())
+            (self.dir / name).chmod(0o600)
+        for old, new in (("/etc/mosquitto", str(self.dir)), ("/var/lib/mosquitto", str(self.dir)),
+                         ("listener 8883", f"listener {self.port} 127.0.0.1"),
+                         ("listener 8884", f"listener {self.operators_port} 127.0.0.1")):
+            check(old in text, f"no {old} in {CONTRIB}")
+            text = text.replace(old, new)
+        (self.dir / "mosquitto.conf").write_text(f"user root\nlog_dest file {self.dir}/broker.log\nlog_type all\n{text}")
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen([self.program, "-c", self.dir / "mosquitto.conf"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        settled("mosquitto listens", lambda: self.process.poll() is not None or
+                listens(self.port) and listens(self.operators_port))
+        check(self.process.poll() is None, f"mosquitto ended: {self.words()}")
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(how)
+            self.process.wait(PATIENCE_S)
+            self.process = None
+
+    def words(self):
+        log = self.dir / "broker.log"
+        return log.read_text(errors="replace")[-3000:] if log.exists() else ""
+
+    def client(self, program, *words, name="operator", port=None, **kwargs):
+        ca = self.dir / "ca.pem"
+        return subprocess.run([f"mosquitto_{program}", "-V", "5", "-h", "127.0.0.1", "-p", str(port or self.operators_port),
+                               "--cafile", ca, "--cert", self.dir / f"{name}.pem", "--key", self.dir / f"{name}.key",
+                               *words], capture_output=True, timeout=PATIENCE_S, check=False, **kwargs)
+
+    def publish(self, data, group="all", fleet="doors"):
+        """No data: withdraws the order."""
+        path = self.dir / "payload"
+        path.write_bytes(data)
+        done = self.client("pub", "-q", "1", "-r", "-t", f"traced/{fleet}/{group}/orders", *(["-f", path] if data else ["-n"]))
+        check(done.returncode == 0, f"{done.stderr} {self.words()}")
+
+    def status(self, board="door-17"):
+        """The retained one; None: there is none."""
+        done = self.client("sub", "-q", "1", "-C", "1", "-W", "2", "-t", f"traced/doors/all/status/{board}")
+        return json.loads(done.stdout) if done.stdout else None
+
+    def outcomes(self, board="door-17"):
+        """Of each order of the status: serial, outcome, reason."""
+        return [(o["serial"], o["outcome"], o.get("reason")) for o in (self.status(board) or {}).get("orders", [])]
+
+    def pings(self, board="door-17"):
+        return (self.dir / "broker.log").read_text(errors="replace").count(f"Received PINGREQ from {board}")
