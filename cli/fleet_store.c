@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fleet_store.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "curl.h"
+#include "fleet/word.h"
+#include "input.h"
+
+#define PAGES_MAX 10000
+#define INDEX "index.part"
+
+int fleet_store_init(struct fleet_store *ret, const struct options *o, const char *order,
+		     struct error *err)
+{
+	struct fleet_store s = { .o = o, .url = o->url };
+	char *end;
+
+	if (!o->url || !o->fleet) {
+		error_set(err, -EINVAL, "fleet: --%s is missing", o->url ? "fleet" : "url");
+		return error_hint(err, "--fleet NAME --url URL, as in the boards' agent.conf");
+	}
+	errno = 0;
+	s.order = strtoull(order, &end, 10);
+	if (*order < '1' || *order > '9' || errno || *end)
+		return error_set(err, -EINVAL, "'%s' is no serial of an order", order);
+	if (!word_is_name(o->fleet))
+		return error_set(err, -EINVAL, "'%s' is no name of a fleet", o->fleet);
+	/* It goes into curl's configuration in quotes. */
+	if (strpbrk(o->url, "\"\\\r\n\t ?#"))
+		return error_set(err, -EINVAL, "--url: '%s' is no URL of a folder", o->url);
+	s.url_len = (int)strlen(o->url);
+	while (s.url_len && o->url[s.url_len - 1] == '/')
+		s.url_len--;
+	result_folder_put(o->fleet, s.order, NULL, &s.place);
+	*ret = s;
+	return buf_string(&ret->place) ? 0 : error_errno(err, -ENOMEM, "fleet");
+}
+
+void fleet_store_deinit(struct fleet_store *s)
+{
+	buf_deinit(&s->place);
+}
+
+/* Keeps a name of this order's results. */
+static int store_take(struct fleet_store *s, const char *place, const char *name,
+		      struct listing *ret)
+{
+	_cleanup_buf_ struct buf path = BUF_INIT;
+	struct result_name parsed;
+
+	buf_printf(&path, "%s%s%s", place, *place ? "/" : "", name);
+	if (!buf_string(&path))
+		return -ENOMEM;
+	if (!result_name_parse(path.data, &parsed) || parsed.order != s->order ||
+	    strcmp(parsed.fleet, s->o->fleet) != 0) {
+		s->refused++;
+		return 0;
+	}
+	buf_clear(&path);
+	result_folder_put(parsed.fleet, parsed.order, parsed.board, &path);
+	buf_printf(&path, "/%s", parsed.file);
+	if (!buf_string(&path) || vec_push(ret->names, ret->count, ret->cap, path.data) < 0)
+		return -ENOMEM;
+	path = BUF_INIT;
+	return 0;
+}
+
+/* Path style: https://HOST/BUCKET/PREFIX. */
+static int store_page_url(const struct fleet_store *s, const struct buf *token, struct buf *url,
+			  struct error *err)
+{
+	const char *host = s->url + strlen("https://"), *end = s->url + s->url_len;
+	const char *path = s->url_len > 8 ? memchr(host, '/', (size_t)(end - host)) : NULL;
+	const char *prefix = path ? memchr(path + 1, '/', (size_t)(end - path - 1)) : NULL;
+
+	if (!path)
+		return error_set(err, -EINVAL, "--url: S3 needs https://HOST/BUCKET");
+	prefix = prefix ?: end;
+	buf_printf(url, "%.*s?list-type=2&prefix=", (int)(prefix - s->url), s->url);
+	if (prefix < end)
+		buf_printf(url, "%.*s/", (int)(end - prefix - 1), prefix + 1);
+	buf_printf(url, "%s/", s->place.data);
+	for (size_t i = 0; i < token->len; i++)
+		buf_printf(url, i ? "%%%02X" : "&continuation-token=%%%02X",
+			   (unsigned char)token->data[i]);
+	return buf_string(url) ? 0 : error_errno(err, -ENOMEM, "the URL");
+}
+
+static int store_list_s3(struct fleet_store *s, struct listing *ret, struct error *err)
+{
+	_cleanup_listing_ struct listing keys = { 0 };
+	int r = 0;
+
+	for (unsigned page = 0; r == 0 && page < PAGES_MAX; page++) {
+		_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT;
+
+		r = store_page_url(s, &keys.next, &url, err);
+		if (r == 0)
+			r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
+		if (r == 0)
+			r = listing_add(&keys, true, &answer, err);
+		if (!keys.next.len)
+			break;
+	}
+	for (size_t i = 0; i < keys.count && r == 0; i++)
+		if (store_take(s, "", keys.names[i], ret) < 0)
+			r = error_errno(err, -ENOMEM, "the store's list");
+	s->refused += keys.refused;
+	return r;
+}
+
+/* "board=B": a folder that may be one of the order. */
+static bool store_is_board(const char *name)
+{
+	return !strncmp(name, "board=", 6) && word_is_name(name + 6);
+}
+
+static int store_get_indexes(const struct fleet_store *s, int folder, const struct listing *boards,
+			     struct error *err)
+{
+	_cleanup_close_ int fd = input_create_temp();
+	_cleanup_buf_ struct buf list = BUF_INIT;
+	char path[32];
+	int r = fd;
+
+	for (size_t i = 0; i < boards->count; i++)
+		if (store_is_board(boards->names[i]))
+			buf_printf(&list, "url = \"%.*s/%s/%s/\"\noutput = \"%s/%s/" INDEX "\"\n",
+				   s->url_len, s->url, s->place.data, boards->names[i],
+				   s->place.data, boards->names[i]);
+	if (r >= 0)
+		r = buf_error(&list) ?: write_full(fd, list.data, list.len);
+	if (r < 0)
+		return error_errno(err, r, "the boards' lists");
+	if (!list.len)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
+	r = curl_get_all(s->o->curl, fd, LISTING_MAX, path, err);
+	return r < 0 ? r : 0;
+}
+
+/* A board whose list does not come is refused, and said by curl. */
+static int store_take_index(struct fleet_store *s, int folder, const char *board,
+			    struct listing *ret, struct error *err)
+{
+	_cleanup_buf_ struct buf place = BUF_INIT, path = BUF_INIT, answer = BUF_INIT;
+	_cleanup_listing_ struct listing files = { 0 };
+	_cleanup_error_ struct error why = ERROR_INIT;
+	int r;
+
+	buf_printf(&place, "%s/%s", s->place.data, board);
+	buf_printf(&path, "%s/" INDEX, buf_string(&place) ?: "");
+	if (!buf_string(&path))
+		return error_errno(err, -ENOMEM, "%s", board);
+	r = read_file_at(folder, path.data, LISTING_MAX, &answer);
+	unlinkat(folder, path.data, 0);
+	if (r == 0)
+		r = listing_add(&files, false, &answer, &why);
+	if (r < 0) {
+		cli_warn("refused: the list of %s%s%s", board, why.message ? ": " : "",
+			 why.message ?: "");
+		s->refused++;
+		return 0;
+	}
+	s->refused += files.refused;
+	for (size_t i = 0; i < files.count; i++)
+		if (store_take(s, place.data, files.names[i], ret) < 0)
+			return error_errno(err, -ENOMEM, "%s", board);
+	return 0;
+}
+
+static int store_list_index(struct fleet_store *s, int folder, struct listing *ret,
+			    struct error *err)
+{
+	_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT;
+	_cleanup_listing_ struct listing boards = { 0 };
+	int r;
+
+	buf_printf(&url, "%.*s/%s/", s->url_len, s->url, s->place.data);
+	if (!buf_string(&url))
+		return error_errno(err, -ENOMEM, "the URL");
+	r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
+	if (r == 0)
+		r = listing_add(&boards, false, &answer, err);
+	if (r < 0) {
+		if (!err->hint)
+			error_hint(err, "nginx: autoindex on; autoindex_format json; of S3: --s3");
+		return r;
+	}
+	s->refused += boards.refused;
+	r = store_get_indexes(s, folder, &boards, err);
+	for (size_t i = 0; i < boards.count && r == 0; i++) {
+		if (store_is_board(boards.names[i]))
+			r = store_take_index(s, folder, boards.names[i], ret, err);
+		else
+			s->refused++;
+	}
+	return r;
+}
+
+int fleet_store_list(struct fleet_store *s, int folder, struct listing *ret, struct error *err)
+{
+	return s->o->s3 ? store_list_s3(s, ret, err) : store_list_index(s, folder, ret, err);
+}
