@@ -163,6 +163,7 @@ enum option_id {
 	OPT_URL,
 	OPT_CURL,
 	OPT_S3,
+	OPT_BROKER,
 	OPT_SOCKET,
 	OPT_VERSION,
 	OPT_HELP,
@@ -297,7 +298,8 @@ struct options {
 	/* For `fleet`, as they were typed; NULL: not given */
 	const char *fleet, *group, *share, *salt, *window, *expires, *serial;
 	const char *secret_key, *url; /* of signify; of a store or an order */
-	const char *curl;	      /* curl's configuration */
+	const char *broker;
+	const char *curl; /* curl's configuration */
 	bool capture, s3;
 	struct word_list hosts, host_files, labels;
 	struct typed_option *typed; /* owned; all, in their order */

@@ -13,6 +13,7 @@
 #include "curl.h"
 #include "fleet.h"
 #include "fleet/order.h"
+#include "fleet_broker.h"
 #include "input.h"
 #include "output/name.h"
 #include "tool.h"
@@ -213,6 +214,14 @@ static int ordering_publish(const struct ordering *r, struct error *err)
 	return e;
 }
 
+static int ordering_tell_broker(const struct ordering *r, struct error *err)
+{
+	_cleanup_close_ int fd = ordering_temp(err);
+	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
+
+	return e < 0 ? e : broker_publish(r->o->broker, r->o->fleet, r->o->group, fd, err);
+}
+
 static int ordering_check_options(const struct options *o, struct error *err)
 {
 	if (o->arg_count > 1)
@@ -223,9 +232,9 @@ static int ordering_check_options(const struct options *o, struct error *err)
 		return error_hint(err, "signify-openbsd -G -p order.pub -s order.sec makes one; "
 				       "the boards need order.pub");
 	}
-	if (!o->output && !o->url) {
+	if (!o->output && !o->url && !o->broker) {
 		error_set(err, -EINVAL, "fleet order: there is no place for the order");
-		return error_hint(err, "-o FILE, or --url URL");
+		return error_hint(err, "-o FILE, --url URL or --broker BROKER");
 	}
 	return 0;
 }
@@ -239,7 +248,8 @@ int fleet_order(const struct options *o)
 	    ordering_check(&r, &err) < 0)
 		return cli_usage(&err);
 	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &err) < 0) ||
-	    (o->url && ordering_publish(&r, &err) < 0))
+	    (o->url && ordering_publish(&r, &err) < 0) ||
+	    (o->broker && ordering_tell_broker(&r, &err) < 0))
 		return cli_fail(&err);
 	if (!o->quiet)
 		fprintf(stderr, "order %s\n", r.serial);

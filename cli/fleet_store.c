@@ -21,8 +21,8 @@ int fleet_store_init(struct fleet_store *ret, const struct options *o, const cha
 	struct fleet_store s = { .o = o, .url = o->url };
 	char *end;
 
-	if (!o->url || !o->fleet) {
-		error_set(err, -EINVAL, "fleet: --%s is missing", o->url ? "fleet" : "url");
+	if ((!o->url && !o->broker) || !o->fleet) {
+		error_set(err, -EINVAL, "fleet: --%s is missing", o->fleet ? "url" : "fleet");
 		return error_hint(err, "--fleet NAME --url URL, as in the boards' agent.conf");
 	}
 	errno = 0;
@@ -32,9 +32,9 @@ int fleet_store_init(struct fleet_store *ret, const struct options *o, const cha
 	if (!word_is_name(o->fleet))
 		return error_set(err, -EINVAL, "'%s' is no name of a fleet", o->fleet);
 	/* It goes into curl's configuration in quotes. */
-	if (strpbrk(o->url, "\"\\\r\n\t ?#"))
+	if (o->url && strpbrk(o->url, "\"\\\r\n\t ?#"))
 		return error_set(err, -EINVAL, "--url: '%s' is no URL of a folder", o->url);
-	s.url_len = (int)strlen(o->url);
+	s.url_len = (int)strlen(o->url ?: "");
 	while (s.url_len && o->url[s.url_len - 1] == '/')
 		s.url_len--;
 	result_folder_put(o->fleet, s.order, NULL, &s.place);
@@ -92,26 +92,34 @@ static int store_page_url(const struct fleet_store *s, const struct buf *token, 
 	return buf_string(url) ? 0 : error_errno(err, -ENOMEM, "the URL");
 }
 
-static int store_list_s3(struct fleet_store *s, struct listing *ret, struct error *err)
+/* All keys of the order. */
+static int store_get_keys(struct fleet_store *s, struct listing *keys, struct error *err)
 {
-	_cleanup_listing_ struct listing keys = { 0 };
 	int r = 0;
 
 	for (unsigned page = 0; r == 0 && page < PAGES_MAX; page++) {
 		_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT;
 
-		r = store_page_url(s, &keys.next, &url, err);
+		r = store_page_url(s, &keys->next, &url, err);
 		if (r == 0)
 			r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
 		if (r == 0)
-			r = listing_add(&keys, true, &answer, err);
-		if (!keys.next.len)
+			r = listing_add(keys, true, &answer, err);
+		if (!keys->next.len)
 			break;
 	}
+	s->refused += keys->refused;
+	return r;
+}
+
+static int store_list_s3(struct fleet_store *s, struct listing *ret, struct error *err)
+{
+	_cleanup_listing_ struct listing keys = { 0 };
+	int r = store_get_keys(s, &keys, err);
+
 	for (size_t i = 0; i < keys.count && r == 0; i++)
 		if (store_take(s, "", keys.names[i], ret) < 0)
 			r = error_errno(err, -ENOMEM, "the store's list");
-	s->refused += keys.refused;
 	return r;
 }
 
@@ -175,11 +183,10 @@ static int store_take_index(struct fleet_store *s, int folder, const char *board
 	return 0;
 }
 
-static int store_list_index(struct fleet_store *s, int folder, struct listing *ret,
-			    struct error *err)
+/* The folders of an order. */
+static int store_get_index(struct fleet_store *s, struct listing *boards, struct error *err)
 {
 	_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT;
-	_cleanup_listing_ struct listing boards = { 0 };
 	int r;
 
 	buf_printf(&url, "%.*s/%s/", s->url_len, s->url, s->place.data);
@@ -187,14 +194,21 @@ static int store_list_index(struct fleet_store *s, int folder, struct listing *r
 		return error_errno(err, -ENOMEM, "the URL");
 	r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
 	if (r == 0)
-		r = listing_add(&boards, false, &answer, err);
-	if (r < 0) {
-		if (!err->hint)
-			error_hint(err, "nginx: autoindex on; autoindex_format json; of S3: --s3");
-		return r;
-	}
-	s->refused += boards.refused;
-	r = store_get_indexes(s, folder, &boards, err);
+		r = listing_add(boards, false, &answer, err);
+	if (r < 0 && !err->hint)
+		error_hint(err, "nginx: autoindex on; autoindex_format json; of S3: --s3");
+	s->refused += boards->refused;
+	return r;
+}
+
+static int store_list_index(struct fleet_store *s, int folder, struct listing *ret,
+			    struct error *err)
+{
+	_cleanup_listing_ struct listing boards = { 0 };
+	int r = store_get_index(s, &boards, err);
+
+	if (r == 0)
+		r = store_get_indexes(s, folder, &boards, err);
 	for (size_t i = 0; i < boards.count && r == 0; i++) {
 		if (store_is_board(boards.names[i]))
 			r = store_take_index(s, folder, boards.names[i], ret, err);
@@ -207,4 +221,33 @@ static int store_list_index(struct fleet_store *s, int folder, struct listing *r
 int fleet_store_list(struct fleet_store *s, int folder, struct listing *ret, struct error *err)
 {
 	return s->o->s3 ? store_list_s3(s, ret, err) : store_list_index(s, folder, ret, err);
+}
+
+/* Turns "board=B", or a whole name, into B; or removes it. */
+static void store_keep_board(struct fleet_store *s, struct listing *names, size_t i, size_t *kept)
+{
+	char *name = names->names[i];
+	struct result_name parsed;
+
+	if (s->o->s3 ? result_name_parse(name, &parsed) && parsed.order == s->order
+		     : store_is_board(name)) {
+		const char *board = s->o->s3 ? parsed.board : name + strlen("board=");
+
+		memmove(name, board, strlen(board) + 1);
+		names->names[(*kept)++] = name;
+	} else {
+		s->refused++;
+		free(name);
+	}
+}
+
+int fleet_store_boards(struct fleet_store *s, struct listing *ret, struct error *err)
+{
+	int r = s->o->s3 ? store_get_keys(s, ret, err) : store_get_index(s, ret, err);
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ret->count; i++)
+		store_keep_board(s, ret, i, &kept);
+	ret->count = kept;
+	return r;
 }

@@ -16,7 +16,7 @@ struct fleet_store {
 };
 #define _cleanup_fleet_store_ _cleanup_(fleet_store_deinit)
 
-/* o: --url, --fleet, --curl, --s3. order: its serial, as it was typed. */
+/* o: --fleet, and --url, --curl, --s3 or --broker. order: its serial, as it was typed. */
 int fleet_store_init(struct fleet_store *ret, const struct options *o, const char *order,
 		     struct error *err);
 void fleet_store_deinit(struct fleet_store *store);
@@ -26,3 +26,5 @@ void fleet_store_deinit(struct fleet_store *store);
  * nginx's answers meanwhile.
  */
 int fleet_store_list(struct fleet_store *store, int folder, struct listing *ret, struct error *err);
+/* The same, but names of boards alone, some perhaps more than once. */
+int fleet_store_boards(struct fleet_store *store, struct listing *ret, struct error *err);

@@ -184,6 +184,7 @@ DEFINE_SET_STRING(serial)
 DEFINE_SET_STRING(secret_key)
 DEFINE_SET_STRING(url)
 DEFINE_SET_STRING(curl)
+DEFINE_SET_STRING(broker)
 DEFINE_SET_FLAG(capture)
 DEFINE_SET_FLAG(s3)
 
@@ -953,6 +954,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       COMPLETE_FILE, set_curl },
 	[OPT_S3] = { 0, "s3", NULL, "the store lists as S3 does; otherwise as nginx, in JSON",
 		     GROUP_WHERE, COMPLETE_NOTHING, set_s3 },
+	[OPT_BROKER] = { 0, "broker", "URL", "order, status: the boards' broker: mqtts://HOST:8883",
+			 GROUP_WHERE, COMPLETE_NOTHING, set_broker },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", GROUP_GENERAL, COMPLETE_NOTHING,
