@@ -89,7 +89,7 @@ static void hearing_copy(char *to, size_t size, const struct buf *text)
 	to[len] = '\0';
 }
 
-static bool text_is(const struct buf *text, const char *word)
+static bool member_is(const struct buf *text, const char *word)
 {
 	return text->len == strlen(word) && !memcmp(text->data, word, text->len);
 }
@@ -147,8 +147,8 @@ static int hearing_read_status(struct hearing *h, struct json_read *json, struct
 	if (token >= 0 && token != JSON_OBJECT)
 		return -EBADMSG;
 	while (token >= 0 && (token = json_read_next(json, err)) == JSON_KEY) {
-		bool is_state = text_is(&json->text, "state");
-		bool is_orders = text_is(&json->text, "orders");
+		bool is_state = member_is(&json->text, "state");
+		bool is_orders = member_is(&json->text, "orders");
 
 		token = json_read_next(json, err);
 		if (token == JSON_STRING && is_state)

@@ -13,7 +13,7 @@
 #define STATUS_WORD_MAX 31
 #define STATUS_REASON_MAX 199
 
-/* What one board says of one order. Texts of boards: only board is checked for its characters. */
+/* One board says this of one order. Only board is checked for its characters. */
 struct board_status {
 	char board[65], state[STATUS_WORD_MAX + 1], outcome[STATUS_WORD_MAX + 1];
 	char reason[STATUS_REASON_MAX + 1];

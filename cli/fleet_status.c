@@ -111,7 +111,7 @@ static void status_print(const struct board_statuses *all)
 		i += status_print_some(&all->items[i], all->count - i);
 }
 
-static int status_print_json(const struct board_statuses *all, uint64_t order)
+static int status_put_json(const struct board_statuses *all, uint64_t order)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct document j = DOCUMENT_INIT(&text);
@@ -160,7 +160,7 @@ int fleet_status(const struct options *o)
 	if (all.refused)
 		cli_warn("refused: %zu words that no board can say", all.refused);
 	if (o->json)
-		r = status_print_json(&all, store.order);
+		r = status_put_json(&all, store.order);
 	else
 		status_print(&all);
 	return all.refused ? CLI_MISSING : r;
