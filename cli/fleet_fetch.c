@@ -68,9 +68,11 @@ static int fetching_get(struct fetching *f, struct error *err)
 	char path[32];
 	int r = fd;
 
-	for (size_t i = 0; i < f->names.count; i++)
-		buf_printf(&list, "url = \"%.*s/%s\"\noutput = \"%s.part\"\n", s->url_len, s->url,
-			   f->names.names[i], f->names.names[i]);
+	for (size_t i = 0; i < f->names.count; i++) {
+		buf_puts(&list, "url = \"");
+		fleet_store_put_url(s, f->names.names[i], &list);
+		buf_printf(&list, "\"\noutput = \"%s.part\"\n", f->names.names[i]);
+	}
 	if (r >= 0)
 		r = buf_error(&list) ?: write_full(fd, list.data, list.len);
 	if (r < 0)

@@ -13,6 +13,7 @@
 #include "fleet_store.h"
 
 #define BAR_WIDTH 40
+#define WATCH_S 2
 /* Boards that a line names; --json has all. */
 #define BOARDS_SHOWN 20
 
@@ -136,32 +137,69 @@ static int status_put_json(const struct board_statuses *all, uint64_t order)
 	return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 }
 
-int fleet_status(const struct options *o)
+/* Asks once, and shows the answer. *ret_is_over: nothing more will come. */
+static int answers_show(const struct options *o, struct fleet_store *store, bool *ret_is_over,
+			struct error *err)
 {
 	_cleanup_board_statuses_ struct board_statuses all = { 0 };
-	_cleanup_fleet_store_ struct fleet_store store = { 0 };
-	_cleanup_error_ struct error err = ERROR_INIT;
-	int r;
+	int r = o->broker ? broker_statuses(o->broker, o->fleet, store->order, &all, err)
+			  : status_ask_store(store, &all, err);
 
-	if (o->arg_count != 2) {
-		error_set(&err, -EINVAL, "fleet status takes an order");
-		error_hint(&err, "tracectl fleet status 17 --fleet doors --broker "
-				 "mqtts://broker.example:8883");
-		return cli_usage(&err);
-	}
-	if (fleet_store_init(&store, o, o->args[1], &err) < 0)
-		return cli_usage(&err);
-	r = o->broker ? broker_statuses(o->broker, o->fleet, store.order, &all, &err)
-		      : status_ask_store(&store, &all, &err);
 	if (r < 0)
-		return cli_fail(&err);
+		return r;
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), compare_statuses);
+	*ret_is_over = all.count > 0;
+	for (size_t i = 0; i < all.count; i++)
+		*ret_is_over = *ret_is_over && status_is_final(&all.items[i]);
 	if (all.refused)
 		cli_warn("refused: %zu words that no board can say", all.refused);
 	if (o->json)
-		r = status_put_json(&all, store.order);
+		r = status_put_json(&all, store->order);
 	else
 		status_print(&all);
 	return all.refused ? CLI_MISSING : r;
+}
+
+/* On a terminal, each answer replaces the one before. */
+static int answers_watch(const struct options *o, struct fleet_store *store, struct error *err)
+{
+	bool is_over = false;
+	int r;
+
+	do {
+		if (isatty(STDOUT_FILENO))
+			fputs("\x1b[H\x1b[2J", stdout);
+		r = answers_show(o, store, &is_over, err);
+		fflush(stdout);
+		if (r >= 0 && !is_over)
+			sleep(WATCH_S);
+	} while (r >= 0 && !is_over);
+	return r;
+}
+
+static int status_check(const struct options *o, struct error *err)
+{
+	if (o->arg_count != 2) {
+		error_set(err, -EINVAL, "fleet status takes an order");
+		return error_hint(err, "tracectl fleet status 17 --fleet doors --broker "
+				       "mqtts://broker.example:8883");
+	}
+	/* A store does not know which boards are missing. */
+	if (o->watch && !o->broker)
+		return error_set(err, -EINVAL, "--watch needs --broker");
+	return 0;
+}
+
+int fleet_status(const struct options *o)
+{
+	_cleanup_fleet_store_ struct fleet_store store = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	bool unused;
+	int r;
+
+	if (status_check(o, &err) < 0 || fleet_store_init(&store, o, o->args[1], &err) < 0)
+		return cli_usage(&err);
+	r = o->watch ? answers_watch(o, &store, &err) : answers_show(o, &store, &unused, &err);
+	return r < 0 ? cli_fail(&err) : r;
 }

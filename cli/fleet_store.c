@@ -13,6 +13,7 @@
 #include "input.h"
 
 #define PAGES_MAX 10000
+#define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~"
 #define INDEX "index.part"
 
 int fleet_store_init(struct fleet_store *ret, const struct options *o, const char *order,
@@ -71,25 +72,49 @@ static int store_take(struct fleet_store *s, const char *place, const char *name
 	return 0;
 }
 
-/* Path style: https://HOST/BUCKET/PREFIX. */
+/* As RFC 3986 has unreserved characters: a signature of S3 is of URLs that are written so. */
+static void store_put_encoded(struct buf *url, const char *text, size_t len, const char *also)
+{
+	for (size_t i = 0; i < len; i++) {
+		char c[2] = { text[i] };
+
+		if (strspn(c, UNRESERVED) || strspn(c, also))
+			buf_putc(url, c[0]);
+		else
+			buf_printf(url, "%%%02X", (unsigned char)c[0]);
+	}
+}
+
+void fleet_store_put_url(const struct fleet_store *s, const char *name, struct buf *url)
+{
+	buf_printf(url, "%.*s/", s->url_len, s->url);
+	store_put_encoded(url, name, strlen(name), s->o->s3 ? "/" : "/=");
+}
+
+/* Path style: https://HOST/BUCKET/PREFIX. The parameters are sorted, as in a signature. */
 static int store_page_url(const struct fleet_store *s, const struct buf *token, struct buf *url,
 			  struct error *err)
 {
 	const char *host = s->url + strlen("https://"), *end = s->url + s->url_len;
 	const char *path = s->url_len > 8 ? memchr(host, '/', (size_t)(end - host)) : NULL;
 	const char *prefix = path ? memchr(path + 1, '/', (size_t)(end - path - 1)) : NULL;
+	_cleanup_buf_ struct buf keys = BUF_INIT;
 
 	if (!path)
 		return error_set(err, -EINVAL, "--url: S3 needs https://HOST/BUCKET");
 	prefix = prefix ?: end;
-	buf_printf(url, "%.*s?list-type=2&prefix=", (int)(prefix - s->url), s->url);
 	if (prefix < end)
-		buf_printf(url, "%.*s/", (int)(end - prefix - 1), prefix + 1);
-	buf_printf(url, "%s/", s->place.data);
-	for (size_t i = 0; i < token->len; i++)
-		buf_printf(url, i ? "%%%02X" : "&continuation-token=%%%02X",
-			   (unsigned char)token->data[i]);
-	return buf_string(url) ? 0 : error_errno(err, -ENOMEM, "the URL");
+		buf_printf(&keys, "%.*s/", (int)(end - prefix - 1), prefix + 1);
+	buf_printf(&keys, "%s/", s->place.data);
+	buf_printf(url, "%.*s?", (int)(prefix - s->url), s->url);
+	if (token->len) {
+		buf_puts(url, "continuation-token=");
+		store_put_encoded(url, token->data, token->len, "");
+		buf_putc(url, '&');
+	}
+	buf_puts(url, "list-type=2&prefix=");
+	store_put_encoded(url, keys.data ?: "", keys.len, "");
+	return buf_error(&keys) < 0 || !buf_string(url) ? error_errno(err, -ENOMEM, "the URL") : 0;
 }
 
 /* All keys of the order. */

@@ -26,5 +26,7 @@ void fleet_store_deinit(struct fleet_store *store);
  * nginx's answers meanwhile.
  */
 int fleet_store_list(struct fleet_store *store, int folder, struct listing *ret, struct error *err);
-/* The same, but names of boards alone, some perhaps more than once. */
+/* Appends the URL of a name that fleet_store_list() gave. */
+void fleet_store_put_url(const struct fleet_store *store, const char *name, struct buf *url);
+/* The same as fleet_store_list(), but names of boards alone, some perhaps more than once. */
 int fleet_store_boards(struct fleet_store *store, struct listing *ret, struct error *err);

@@ -222,7 +222,7 @@ def lists_of_s3(test):
         done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--curl", curl_file(test, store), "--url",
                         f"{store.url}/bucket/prefix", "--s3")
         check(done.status == 3 and "3 fetched, 0 were there, 0 missing, 2 refused" in done.err, f"{done}")
-        check("prefix=prefix/fleet=doors/order=17/" in (store.dir / "access.log").read_text(), "no prefix")
+        check("prefix=prefix%2Ffleet%3Ddoors%2Forder%3D17%2F" in (store.dir / "access.log").read_text(), "no prefix")
 
 
 @contextlib.contextmanager

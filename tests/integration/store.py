@@ -19,7 +19,7 @@ error_log {dir}/error.log;
 events {{ worker_connections 64; }}
 http {{
     log_format verbs '$request_method $request_uri $status';
-    map $args $part {{ ~continuation-token=%61%2B%2F 2; default 1; }}
+    map $args $part {{ ~continuation-token=a%2B%2Fb 2; default 1; }}
     access_log {dir}/access.log verbs;
     client_body_temp_path {dir}/body;
     proxy_temp_path {dir}/temp;
