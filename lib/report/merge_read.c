@@ -81,10 +81,10 @@ static void merge_join_machines(struct merge_description *d)
 		if (c->kind != COLUMN_NUMBER || (strcmp(c->name, "tid") && strcmp(c->name, "pid")))
 			continue;
 		d->column_count--;
-		memmove(&d->columns[i], &d->columns[i + 1],
-			(d->column_count - i) * sizeof(*d->columns));
-		for (size_t s = i; s < d->column_count; s++)
+		for (size_t s = i; s < d->column_count; s++) {
+			d->columns[s] = d->columns[s + 1];
 			d->columns[s].same -= d->columns[s].same > i;
+		}
 	}
 }
 
