@@ -10,7 +10,7 @@ import subprocess
 from fleet_data import put, reports
 from harness import Test, check, need
 
-PACKAGE = "@duckdb/node-api@1.4.4-r.1"
+PACKAGES = ["@duckdb/node-api@1.4.4-r.1", "hyparquet@1.33.0", "hyparquet-compressors@1.1.2"]
 # Distributions are exact to 1 %.
 EXACT = 0.01
 
@@ -19,12 +19,12 @@ def duckdb(test):
     """The folder with DuckDB."""
     folder = test.build / "duckdb"
     need(shutil.which("npm") and shutil.which("node"), "npm and node are needed")
-    if not (folder / "node_modules").is_dir():
+    if not (folder / "node_modules/hyparquet").is_dir():
         folder.mkdir(exist_ok=True)
         (folder / "package.json").write_text("{}")
-        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", PACKAGE], cwd=folder,
+        done = subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--silent", *PACKAGES], cwd=folder,
                               check=False, capture_output=True)
-        need(done.returncode == 0, f"npm can't fetch {PACKAGE}")
+        need(done.returncode == 0, f"npm can't fetch {PACKAGES}")
     return folder
 
 
@@ -110,6 +110,27 @@ def queries(test):
         if not expect(rows):
             wrong.append(f"{name}: {rows}")
     check(not wrong, "\n".join(wrong))
+
+
+def other_readers(test):
+    """What DuckDB writes is Parquet for others, too: a map, lists, and distributions as lists of structures."""
+    results = test.dir / "results"
+    results.mkdir()
+    fill(results)
+    test.duckdb = duckdb(test)
+    run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
+    rows = []
+    for path in (results / "rows/report=sched/fleet=doors/serial=17").glob("*.parquet"):
+        done = subprocess.run(["node", test.source / "tests/integration/parquet.mjs", test.duckdb, path], check=True,
+                              capture_output=True)
+        rows += json.loads(done.stdout)
+    check(len(rows) == 10, rows)
+    row = next(r for r in rows if r["board"] == "door-6" and r["task"] == "door")
+    check(row["groups"] == ["canary"] and row["kernel"] == "6.1.0" and row["name"] is None, row)
+    check({"key": "type", "value": "lift"} in row["labels"] if isinstance(row["labels"], list) else
+          row["labels"] == {"type": "lift"}, row)
+    check(row["delay"]["count"] == 101 and [b["n"] for b in row["delay"]["buckets"]] == [99, 2], row["delay"])
+    check(all(near(b["ns"], ns) for b, ns in zip(row["delay"]["buckets"], (500000, 1000000))), row["delay"])
 
 
 # A check for each query, under its name.
@@ -221,6 +242,7 @@ def far_boards(rows):
 def main():
     test = Test("fleet_sql", root=False)
     test.case("each query finds what was put there", queries)
+    test.case("another reader has the same rows", other_readers)
     test.end()
 
 
