@@ -2,10 +2,10 @@
 /* Decides whether this board follows an order. It reads neither clocks nor files. */
 #pragma once
 
-#include "agent/order.h"
 #include "agent/policy.h"
 #include "agent/state.h"
 #include "agent/verdict.h"
+#include "fleet/order.h"
 
 /*
  * now: seconds since 1970. err gets the details of a refusal, with words that order_parse() has

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "agent/keys.h"
 #include "agent/state.h"
 #include "agent/trusted.h"
-#include "agent/word.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "fleet/keys.h"
+#include "fleet/word.h"
 
 #define SECOND NSEC_PER_SEC
 #define DAY (86400 * SECOND)

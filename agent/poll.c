@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "agent/order.h"
 #include "base/io.h"
+#include "fleet/order.h"
 
 #define FIRST_RETRY_NS (30 * NSEC_PER_SEC)
 

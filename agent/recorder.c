@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "agent/origin.h"
 #include "base/buf.h"
 #include "base/io.h"
 
@@ -171,6 +172,7 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 		recorder_exec(r, arguments.argv, environment, null_fd, out_fd, policy->result_max,
 			      parent);
 	r->urges = 0;
+	r->started_s = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
 	r->deadline_ns = now_ns(CLOCK_BOOTTIME) + o->duration_ns + GRACE_NS;
 	return 0;
 }
@@ -210,6 +212,29 @@ void recorder_stop(struct recorder *r)
 	r->pid = 0;
 }
 
+/* Says in the reports whose they are. tracectl ends them so; anything else stays as it is. */
+static int recorder_add_origin(struct recorder *r, const struct order *o,
+			       const struct policy *policy, struct error *err)
+{
+	_cleanup_close_ int fd = openat(r->dirfd, REPORTS, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_buf_ struct buf origin = BUF_INIT;
+	char end[2];
+	off_t at;
+	int e;
+
+	if (fd < 0)
+		return error_errno(err, -errno, REPORTS);
+	at = lseek(fd, -(off_t)sizeof(end), SEEK_END);
+	if (at < 0 || read_full(fd, end, sizeof(end)) != sizeof(end) || end[0] != '}')
+		return error_set(err, -ENODATA, REPORTS " is not whole");
+	origin_put(policy, o, r->started_s, &origin);
+	buf_append(&origin, end, sizeof(end));
+	e = buf_error(&origin);
+	if (e == 0)
+		e = lseek(fd, at, SEEK_SET) < 0 ? -errno : write_full(fd, origin.data, origin.len);
+	return e < 0 ? error_errno(err, e, REPORTS) : 0;
+}
+
 static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
 				 uint64_t serial, const struct policy *policy, struct spool *spool,
 				 struct error *err)
@@ -232,6 +257,8 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 	int reports = 0, capture = 0;
 
 	if (o->reports.count)
+		reports = recorder_add_origin(r, o, policy, err);
+	if (o->reports.count && reports == 0)
 		reports = recorder_collect_file(r, REPORTS, "json", o->serial, policy, spool, err);
 	if (o->capture)
 		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,

@@ -8,15 +8,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "agent/order.h"
 #include "agent/policy.h"
 #include "agent/spool.h"
+#include "fleet/order.h"
 
 struct recorder {
 	int dirfd;	      /* of the folder; -EBADF: none yet */
 	pid_t pid;	      /* 0: no child */
 	uint64_t deadline_ns; /* CLOCK_BOOTTIME: the child is ended */
 	unsigned urges;	      /* signals that it got */
+	uint64_t started_s;   /* seconds since 1970 */
 };
 #define RECORDER_INIT ((struct recorder){ .dirfd = -EBADF })
 

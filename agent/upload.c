@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "agent/upload.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "fleet/result_name.h"
 
 #define FIRST_RETRY_NS (30 * NSEC_PER_SEC)
 /* The wait when today's limit is reached. */
@@ -18,8 +18,9 @@ static int upload_url(const struct policy *policy, const struct spool_entry *ent
 
 	while (len && policy->results_url[len - 1] == '/')
 		len--;
-	buf_printf(ret, "%.*s/fleet=%s/order=%" PRIu64 "/board=%s/%s", (int)len,
-		   policy->results_url, policy->fleet, entry->serial, policy->id, entry->remote);
+	buf_printf(ret, "%.*s/", (int)len, policy->results_url);
+	result_folder_put(policy->fleet, entry->serial, policy->id, ret);
+	buf_printf(ret, "/%s", entry->remote);
 	return buf_string(ret) ? 0 : error_errno(err, -ENOMEM, "the URL");
 }
 

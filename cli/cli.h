@@ -151,6 +151,19 @@ enum option_id {
 	OPT_LABEL,
 	OPT_REQUIRE_ALL,
 	OPT_PUSH,
+	OPT_FLEET,
+	OPT_GROUP,
+	OPT_SHARE,
+	OPT_SALT,
+	OPT_WINDOW,
+	OPT_EXPIRES,
+	OPT_SERIAL,
+	OPT_CAPTURE,
+	OPT_SECRET_KEY,
+	OPT_URL,
+	OPT_CURL,
+	OPT_S3,
+	OPT_BROKER,
 	OPT_SOCKET,
 	OPT_VERSION,
 	OPT_HELP,
@@ -282,6 +295,12 @@ struct options {
 	bool require_all; /* of the hosts */
 	bool push;	  /* send them the program */
 	const char *push_from;
+	/* For `fleet`, as they were typed; NULL: not given */
+	const char *fleet, *group, *share, *salt, *window, *expires, *serial;
+	const char *secret_key, *url; /* of signify; of a store or an order */
+	const char *broker;
+	const char *curl; /* curl's configuration */
+	bool capture, s3;
 	struct word_list hosts, host_files, labels;
 	struct typed_option *typed; /* owned; all, in their order */
 	size_t typed_count, typed_cap;
@@ -384,5 +403,5 @@ int tracectl_main(int argc, char **argv);
 extern const struct command command_record, command_start, command_stop, command_snapshot,
 	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
 	command_boot_recorder, command_extract, command_convert, command_events, command_profiles,
-	command_doctor, command_recover, command_report, command_top, command_hist, command_help,
-	command_complete;
+	command_doctor, command_recover, command_report, command_top, command_hist, command_fleet,
+	command_help, command_complete;

@@ -5,12 +5,12 @@
 
 /* In the order of help. */
 static const struct command *const command_table[] = {
-	&command_record,   &command_start,    &command_stop,	&command_snapshot,
-	&command_cancel,   &command_attach,   &command_status,	&command_list,
-	&command_mark,	   &command_sync,     &command_extract, &command_convert,
-	&command_report,   &command_hist,     &command_top,	&command_events,
-	&command_profiles, &command_doctor,   &command_recover, &command_boot_recorder,
-	&command_help,	   &command_complete,
+	&command_record,	&command_start,	   &command_stop,     &command_snapshot,
+	&command_cancel,	&command_attach,   &command_status,   &command_list,
+	&command_mark,		&command_sync,	   &command_extract,  &command_convert,
+	&command_report,	&command_hist,	   &command_top,      &command_fleet,
+	&command_events,	&command_profiles, &command_doctor,   &command_recover,
+	&command_boot_recorder, &command_help,	   &command_complete,
 };
 
 const struct command *const *commands(size_t *ret_count)

@@ -250,6 +250,7 @@ static int complete_run(const struct options *o)
 	const struct option_spec *awaited = NULL;
 	const char *current;
 	char **word = o->command;
+	size_t args = 0; /* of the command */
 
 	if (!word)
 		return CLI_WHOLE;
@@ -264,7 +265,10 @@ static int complete_run(const struct options *o)
 			return CLI_WHOLE;
 		}
 		awaited = awaits_value(*word, command);
-		if (!awaited && !command && **word != '-') {
+		if (awaited || **word == '-')
+			continue;
+		args += command != NULL;
+		if (!command) {
 			command = command_find(*word);
 			if (!command)
 				return CLI_WHOLE;
@@ -277,7 +281,7 @@ static int complete_run(const struct options *o)
 		offer_kind(o, awaited->complete, current);
 	else if (*current == '-')
 		offer_options(command, current);
-	else if (command && command->words)
+	else if (command && command->words && !args)
 		offer_words(command->words, current);
 	else
 		offer_kind(o, command ? command->complete : COMPLETE_COMMAND, current);

@@ -174,6 +174,19 @@ DEFINE_ADD_WORD(on)
 DEFINE_SET_STRING(sort)
 DEFINE_SET_STRING(task)
 DEFINE_SET_FLAG(summary)
+DEFINE_SET_STRING(fleet)
+DEFINE_SET_STRING(group)
+DEFINE_SET_STRING(share)
+DEFINE_SET_STRING(salt)
+DEFINE_SET_STRING(window)
+DEFINE_SET_STRING(expires)
+DEFINE_SET_STRING(serial)
+DEFINE_SET_STRING(secret_key)
+DEFINE_SET_STRING(url)
+DEFINE_SET_STRING(curl)
+DEFINE_SET_STRING(broker)
+DEFINE_SET_FLAG(capture)
+DEFINE_SET_FLAG(s3)
 
 /* '' is the top-level buffer of a trace.dat. */
 static int set_push(struct options *o, const char *value, struct error *err _unused_)
@@ -904,13 +917,45 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_HOSTS] = { 0, "hosts", "FILE",
 			"on the hosts in FILE: a line each, 'NAME=HOST' or HOST", GROUP_GENERAL,
 			COMPLETE_FILE, add_host_file },
-	[OPT_LABEL] = { 0, "label", "NAME=HOST", "call that host NAME in messages and files",
+	[OPT_LABEL] = { 0, "label", "NAME=HOST",
+			"call that host NAME in messages and files; fleet: only boards with that "
+			"label, a glob",
 			GROUP_GENERAL, COMPLETE_NOTHING, add_label },
 	[OPT_REQUIRE_ALL] = { 0, "require-all", NULL, "record: fail if one of the hosts fails",
 			      GROUP_GENERAL, COMPLETE_NOTHING, set_require_all },
 	[OPT_PUSH] = { 0, "push", "[=PATH]",
 		       "send the hosts a program that runs the command, from PATH", GROUP_GENERAL,
 		       COMPLETE_FILE, set_push },
+	[OPT_FLEET] = { 0, "fleet", "NAME", "the boards' fleet", GROUP_WHERE, COMPLETE_NOTHING,
+			set_fleet },
+	[OPT_GROUP] = { 0, "group", "NAME", "only boards of this group", GROUP_WHERE,
+			COMPLETE_NOTHING, set_group },
+	[OPT_SHARE] = { 0, "share", "PERCENT", "only this part of the boards: 1, 0.25", GROUP_WHERE,
+			COMPLETE_NOTHING, set_share },
+	[OPT_SALT] = { 0, "salt", "NAME", "chooses the boards of a share; default: the serial",
+		       GROUP_RARE, COMPLETE_NOTHING, set_salt },
+	[OPT_WINDOW] = { 0, "window", "TIME", "boards begin at random times within it", GROUP_WHEN,
+			 COMPLETE_NOTHING, set_window },
+	[OPT_EXPIRES] = { 0, "expires", "TIME",
+			  "until when boards take the order: 2h, 2026-11-29T00:00:00Z; default: "
+			  "24h",
+			  GROUP_WHEN, COMPLETE_NOTHING, set_expires },
+	[OPT_SERIAL] = { 0, "serial", "N",
+			 "the order's number, above all before it; default: the time", GROUP_RARE,
+			 COMPLETE_NOTHING, set_serial },
+	[OPT_CAPTURE] = { 0, "capture", NULL,
+			  "order: boards also send the recording; fetch: copy it, too", GROUP_WHAT,
+			  COMPLETE_NOTHING, set_capture },
+	[OPT_SECRET_KEY] = { 0, "secret-key", "FILE", "signify's secret key, which signs the order",
+			     GROUP_WHERE, COMPLETE_FILE, set_secret_key },
+	[OPT_URL] = { 0, "url", "URL", "order: where boards look for it; fetch: of the results",
+		      GROUP_WHERE, COMPLETE_NOTHING, set_url },
+	[OPT_CURL] = { 0, "curl", "FILE", "configuration for curl: certificates, keys", GROUP_WHERE,
+		       COMPLETE_FILE, set_curl },
+	[OPT_S3] = { 0, "s3", NULL, "the store lists as S3 does; otherwise as nginx, in JSON",
+		     GROUP_WHERE, COMPLETE_NOTHING, set_s3 },
+	[OPT_BROKER] = { 0, "broker", "URL", "order, status: the boards' broker: mqtts://HOST:8883",
+			 GROUP_WHERE, COMPLETE_NOTHING, set_broker },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },
 	[OPT_VERSION] = { 0, "version", NULL, "print the version", GROUP_GENERAL, COMPLETE_NOTHING,

@@ -56,6 +56,22 @@ const char *merge_keep(struct report_merge *m, struct text text)
 	return copy;
 }
 
+void merge_drop_strings(struct report_merge *m, size_t string_count)
+{
+	while (m->string_count > string_count)
+		free(m->strings[--m->string_count]);
+}
+
+void report_merge_join_machines(struct report_merge *m)
+{
+	m->joins_machines = true;
+}
+
+void report_merge_put_first(struct report_merge *m, struct table *table)
+{
+	m->first = table;
+}
+
 static bool merge_name_is_equal(const char *a, const char *b)
 {
 	return a == b || (a && b && !strcmp(a, b));
@@ -303,6 +319,8 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 
 	if (o->form == REPORT_JSON)
 		tables_begin_json(&m->head, out);
+	if (m->first)
+		r = table_write(m->first, o, true, out, err);
 	for (size_t i = 0; i < m->table_count && r == 0; i++) {
 		struct merged_table *t = &m->tables[i];
 
@@ -312,7 +330,7 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 		if (t->files < m->files)
 			table_note(t->table, "only %zu of %zu files have this report", t->files,
 				   m->files);
-		r = table_write(t->table, o, i == 0, out, err);
+		r = table_write(t->table, o, i == 0 && !m->first, out, err);
 	}
 	if (o->form == REPORT_JSON)
 		tables_end_json(&m->head, out);
@@ -329,4 +347,34 @@ uint64_t report_merge_lost(const struct report_merge *m)
 bool report_merge_is_incomplete(const struct report_merge *m)
 {
 	return m->head.incomplete;
+}
+
+static int merge_sum_column(const struct table *t, size_t column, struct histogram *ret)
+{
+	int r = 0;
+
+	for (size_t at = column; at < t->cell_count && r == 0; at += t->column_count)
+		r = histogram_merge(ret, t->cells[at].histogram);
+	return r;
+}
+
+int report_merge_visit(const struct report_merge *m,
+		       int (*visit)(void *userdata, const char *report, const char *column,
+				    const struct histogram *all),
+		       void *userdata)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < m->table_count; i++)
+		for (size_t c = 0; c < m->tables[i].table->column_count && r == 0; c++) {
+			const struct table *t = m->tables[i].table;
+			_cleanup_(histogram_deinit) struct histogram all = { 0 };
+
+			if (t->columns[c].kind != COLUMN_HISTOGRAM)
+				continue;
+			r = merge_sum_column(t, c, &all);
+			if (r == 0)
+				r = visit(userdata, t->name, t->columns[c].name, &all);
+		}
+	return r;
 }

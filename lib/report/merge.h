@@ -7,8 +7,10 @@
 #pragma once
 
 #include "base/buf.h"
+#include "report/histogram.h"
 #include "report/report.h"
 
+/* Files that a command line may name. */
 #define REPORT_MERGE_FILES_MAX 256
 /* All files together. */
 #define REPORT_MERGE_BYTES_MAX (UINT64_C(1) << 30)
@@ -25,6 +27,24 @@ DEFINE_CLEANUP_FUNC(struct report_merge *, report_merge_free);
  * a failure the merge can only be freed.
  */
 int report_merge_add(struct report_merge *m, int fd, const char *name, struct error *err);
+
+/* The same for size bytes from there on, which leaves the offset behind them. */
+int report_merge_add_part(struct report_merge *m, int fd, uint64_t size, const char *name,
+			  struct error *err);
+
+/*
+ * The reports are of several machines: before the first one. Columns of tids and pids are left out,
+ * as the same number is another thread on each machine.
+ */
+void report_merge_join_machines(struct report_merge *m);
+/* A table that is written before the others; borrowed. */
+struct table;
+void report_merge_put_first(struct report_merge *m, struct table *table);
+/* For each column of distributions: all rows' together. Returns the first value that is not 0. */
+int report_merge_visit(const struct report_merge *m,
+		       int (*visit)(void *userdata, const char *report, const char *column,
+				    const struct histogram *all),
+		       void *userdata);
 
 /* Appends the tables in their form. */
 int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,

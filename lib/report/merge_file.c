@@ -16,17 +16,18 @@ static ssize_t merge_file_read(void *userdata, void *data, size_t len)
 	ssize_t n;
 
 	do
-		n = read(f->fd, data, len);
+		n = read(f->fd, data, (size_t)MIN(f->left, (uint64_t)len));
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
+	f->left -= (uint64_t)n;
 	f->m->bytes += (uint64_t)n;
 	return f->m->bytes > REPORT_MERGE_BYTES_MAX ? -EFBIG : n;
 }
 
 int merge_file_init(struct merge_file *f, struct report_merge *m, int fd, const char *name)
 {
-	*f = (struct merge_file){ .m = m, .fd = fd, .name = name };
+	*f = (struct merge_file){ .m = m, .fd = fd, .name = name, .left = UINT64_MAX };
 	return json_read_init(&f->json, merge_file_read, f, TEXT_MAX);
 }
 

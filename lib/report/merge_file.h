@@ -10,6 +10,7 @@ struct merge_file {
 	struct report_merge *m;
 	const char *name; /* for notes; safe to show */
 	int fd;
+	uint64_t left; /* bytes that may be read */
 	bool has_format, has_version, has_reports;
 };
 

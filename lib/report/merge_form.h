@@ -28,6 +28,8 @@ struct report_merge {
 	char **strings; /* owned; names of tables and columns */
 	size_t string_count, string_cap;
 	struct tables_head head;
+	struct table *first; /* NULL: none */
+	bool joins_machines;
 	size_t files;
 	uint64_t bytes; /* read so far */
 };
@@ -52,6 +54,8 @@ extern const struct histogram merge_empty;
 
 /* Keeps a copy. NULL: out of memory, or there are too many. */
 const char *merge_keep(struct report_merge *m, struct text text);
+/* Forgets those that were kept since there were so many. */
+void merge_drop_strings(struct report_merge *m, size_t string_count);
 /* -EBADMSG: its columns are not what a report can have. */
 int merge_check_description(const struct merge_description *d, struct error *err);
 /* The table for that report, which is new or is described alike. */

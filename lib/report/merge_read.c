@@ -72,6 +72,22 @@ static int merge_read_column_member(struct merge_file *f, struct column *c, stru
 	return merge_skip(f, err);
 }
 
+/* Leaves out columns whose numbers belong to one machine. */
+static void merge_join_machines(struct merge_description *d)
+{
+	for (size_t i = d->column_count; i-- > 0;) {
+		const struct column *c = &d->columns[i];
+
+		if (c->kind != COLUMN_NUMBER || (strcmp(c->name, "tid") && strcmp(c->name, "pid")))
+			continue;
+		d->column_count--;
+		for (size_t s = i; s < d->column_count; s++) {
+			d->columns[s] = d->columns[s + 1];
+			d->columns[s].same -= d->columns[s].same > i;
+		}
+	}
+}
+
 static int merge_read_columns(struct merge_file *f, struct merge_description *d, struct error *err)
 {
 	int r = merge_expect(f, JSON_ARRAY, "expected columns", err);
@@ -82,6 +98,8 @@ static int merge_read_columns(struct merge_file *f, struct merge_description *d,
 		struct column *c = &d->columns[d->column_count];
 
 		r = json_read_next(&f->json, err);
+		if (r == JSON_ARRAY_END && f->m->joins_machines)
+			merge_join_machines(d);
 		if (r == JSON_ARRAY_END)
 			return 0;
 		if (r >= 0 && r != JSON_OBJECT)
@@ -143,18 +161,26 @@ static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct
 	return r;
 }
 
-static int merge_begin_rows(struct merge_file *f, const struct merge_description *d,
+/* strings: those that were kept before the description's. */
+static int merge_begin_rows(struct merge_file *f, const struct merge_description *d, size_t strings,
 			    struct merged_table **ret, struct error *err)
 {
+	const size_t tables = f->m->table_count;
 	int r = *ret ? merge_bad(f, "a report has rows twice", err)
 		     : merge_check_description(d, err);
 
-	return r < 0 ? r : merge_table(f->m, d, ret, err);
+	if (r == 0)
+		r = merge_table(f->m, d, ret, err);
+	/* A known table has them. */
+	if (r == 0 && f->m->table_count == tables)
+		merge_drop_strings(f->m, strings);
+	return r;
 }
 
 /* Its name and columns come before its rows. */
 static int merge_read_report(struct merge_file *f, struct error *err)
 {
+	const size_t strings = f->m->string_count;
 	struct merge_description d = { 0 };
 	struct merged_table *t = NULL;
 	bool has_notes = false, has_totals = false;
@@ -172,7 +198,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 		} else if (merge_key_is(f, "columns") && !t) {
 			r = merge_read_columns(f, &d, err);
 		} else if (merge_key_is(f, "rows")) {
-			r = merge_begin_rows(f, &d, &t, err);
+			r = merge_begin_rows(f, &d, strings, &t, err);
 			if (r == 0)
 				r = merge_read_rows(f, t, err);
 		} else if (merge_key_is(f, "totals") && t && !has_totals) {
@@ -297,7 +323,8 @@ static int merge_read(struct merge_file *f, struct error *err)
 	return r;
 }
 
-int report_merge_add(struct report_merge *m, int fd, const char *name, struct error *err)
+static int report_merge_read(struct report_merge *m, int fd, uint64_t size, const char *name,
+			     struct error *err)
 {
 	_cleanup_buf_ struct buf visible = BUF_INIT;
 	struct merge_file f;
@@ -306,6 +333,7 @@ int report_merge_add(struct report_merge *m, int fd, const char *name, struct er
 	buf_visible(&visible, name, VISIBLE_MAX);
 	m->files++;
 	r = merge_file_init(&f, m, fd, buf_string(&visible) ?: "?");
+	f.left = size;
 	r = r < 0 ? error_errno(err, r, "can't read it") : merge_read(&f, err);
 	merge_file_deinit(&f);
 	if (r >= 0)
@@ -314,4 +342,15 @@ int report_merge_add(struct report_merge *m, int fd, const char *name, struct er
 		error_hint(err, "tracectl report --json writes reports that can be merged");
 	error_prefix(err, "%s", f.name);
 	return r == -ENODATA ? -EBADMSG : r;
+}
+
+int report_merge_add(struct report_merge *m, int fd, const char *name, struct error *err)
+{
+	return report_merge_read(m, fd, UINT64_MAX, name, err);
+}
+
+int report_merge_add_part(struct report_merge *m, int fd, uint64_t size, const char *name,
+			  struct error *err)
+{
+	return report_merge_read(m, fd, size, name, err);
 }

@@ -18,7 +18,8 @@ pid {dir}/nginx.pid;
 error_log {dir}/error.log;
 events {{ worker_connections 64; }}
 http {{
-    log_format verbs '$request_method $uri $status';
+    log_format verbs '$request_method $request_uri $status';
+    map $args $part {{ ~continuation-token=a%2B%2Fb 2; default 1; }}
     access_log {dir}/access.log verbs;
     client_body_temp_path {dir}/body;
     proxy_temp_path {dir}/temp;
@@ -33,7 +34,11 @@ http {{
         ssl_client_certificate {dir}/ca.pem;
         ssl_verify_client on;
         root {dir}/www;
-        location /results/ {{ dav_methods PUT; create_full_put_path on; }}
+        location /results/ {{ dav_methods PUT; create_full_put_path on; autoindex on; autoindex_format json; }}
+        location /orders/ {{ dav_methods PUT; }}
+        # Lists that are none.
+        location /bombs/ {{ return 200 "[[[[[["; }}
+        location = /bucket {{ rewrite ^ /list$part.xml last; }}
         # Accepts everything, and keeps nothing.
         location /lies/ {{
             if ($request_method = PUT) {{ return 201; }}

@@ -15,7 +15,7 @@
 #include "make_formats.h"
 #include "memory_file.h"
 #include "random_series.h"
-#include "report/merge.h"
+#include "report/merge_form.h"
 
 #define WORKS 600
 #define PARTS 3
@@ -355,6 +355,64 @@ static void empty_distributions_add_to_others(void **state _unused_)
 	assert_non_null(strstr(buf_string(&out), "\"count\":0,\"sum_ns\":0"));
 }
 
+#define TID "{\"name\":\"tid\",\"kind\":\"number\",\"adds\":\"key\"}"
+#define OWN_PART                                                                                   \
+	"{\"name\":\"part\",\"kind\":\"permille\",\"adds\":\"share\",\"of\":\"total\",\"same\":2}"
+#define THREAD(tid, total, value)                                                                  \
+	"{\"task\":\"a\",\"tid\":" #tid ",\"total_ns\":" #total                                    \
+	",\"part_permille\":7,\"delay\":" ONE(value, 1000) "}"
+#define MACHINE(rows) HEAD REPORT(KEY "," TID "," SUM "," DELAY "," AT "," OWN_PART, rows) "]}"
+
+static int take_sum(void *userdata, const char *report, const char *column,
+		    const struct histogram *all)
+{
+	char *text = userdata;
+
+	snprintf(text, 64, "%s %s %d %d", report, column, (int)all->count, (int)all->max);
+	return 7;
+}
+
+/* A tid is another thread on each machine; what parts are of loses it, too. */
+static void threads_of_machines_join_by_name(void **state _unused_)
+{
+	static const char *const files[] = {
+		MACHINE(THREAD(1, 10, 3) "," THREAD(2, 20, 4)),
+		MACHINE(THREAD(1, 30, 9)),
+	};
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	size_t strings = 0;
+	char sum[64] = "";
+	int fd;
+
+	assert_int_equal(report_merge_new(&m), 0);
+	assert_int_equal(report_merge_visit(m, take_sum, sum), 0);
+	report_merge_join_machines(m);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		/* A part of a file: something follows it. */
+		buf_clear(&out);
+		buf_printf(&out, "%s{", files[i]);
+		fd = memory_file(out.data, out.len);
+		if (report_merge_add_part(m, fd, strlen(files[i]), "x", &err) < 0)
+			fail_msg("%s", err.message);
+		close(fd);
+		/* Further files take no further memory for what they have in common. */
+		strings = strings ?: m->string_count;
+	}
+	assert_int_equal(m->string_count, strings + 1);
+	buf_clear(&out);
+	assert_int_equal(
+		report_merge_write(m, &(struct report_options){ .form = REPORT_CSV }, &out, NULL),
+		0);
+	assert_string_equal(buf_string(&out),
+			    "task,total_ns,delay_avg_ns,delay_p50_ns,delay_p99_ns,delay_max_ns,"
+			    "max_at_ns,part_permille\r\n\"a\",60,5,4,9,9,1000,1000\r\n");
+	assert_int_equal(report_merge_visit(m, take_sum, sum), 7);
+	assert_string_equal(sum, "x delay 3 9");
+}
+
 #define HIST(definition, rows, hits, dropped)                                                      \
 	"{\"name\":\"hist kmem:kmalloc by bytes_req, call_site if comm ~ "                         \
 	"\\\"<a*\\\"\",\"by\":null,\"sort\":null,"                                                 \
@@ -552,6 +610,7 @@ int main(void)
 		cmocka_unit_test(a_merge_of_merges_is_a_merge),
 		cmocka_unit_test(each_column_adds_in_its_way),
 		cmocka_unit_test(smallest_values_are_known_ones),
+		cmocka_unit_test(threads_of_machines_join_by_name),
 		cmocka_unit_test(empty_distributions_add_to_others),
 		cmocka_unit_test(empty_distributions_are_not_kept),
 		cmocka_unit_test(histograms_of_the_kernel_add_up),

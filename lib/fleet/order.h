@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "settings/string_list.h"
 
@@ -32,6 +33,14 @@ struct order {
 	struct string_list reports; /* names */
 	bool capture;		    /* the recording itself is wanted, too */
 };
+
+/* An order's text, key by key: the section, then each key with its value; order_parse() checks. */
+void order_begin(struct buf *text);
+/* value NULL: leaves the key out. -EINVAL: an INI file can't have it. */
+int order_put(struct buf *text, const char *key, const char *value, struct error *err);
+/* Words of a list; each has a line. None: leaves the key out. */
+int order_put_words(struct buf *text, const char *key, const char *const *words, size_t count,
+		    struct error *err);
 
 /*
  * Parses a message whose signature is good. -EINVAL: err says what is wrong, and shows none of its

@@ -4,6 +4,8 @@
 
 #include <stdbool.h>
 
+#define WORD_NAME_MAX 64
+
 /* A name of up to 64 letters, digits, ".", "_" and "-"; it begins with a letter or a digit. */
 bool word_is_name(const char *word);
 /*

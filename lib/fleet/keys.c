@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "agent/keys.h"
+#include "fleet/keys.h"
 
 #include <string.h>
 
-#include "agent/word.h"
 #include "base/parse.h"
+#include "fleet/word.h"
 #include "settings/ini_reader.h"
 #include "settings/string_list.h"
 

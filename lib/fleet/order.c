@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "agent/order.h"
+#include "fleet/order.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
-#include "agent/keys.h"
-#include "agent/word.h"
+#include "fleet/keys.h"
+#include "fleet/word.h"
 
 /* The message's name in errors. */
 #define ORDER_PATH "order"
@@ -91,6 +91,41 @@ static const struct setting settings[] = {
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
 	{ "order", "capture", offsetof(struct order, capture), setting_switch },
 };
+
+void order_begin(struct buf *text)
+{
+	buf_puts(text, "[order]\n");
+}
+
+/* libinih takes what follows a blank and a semicolon for a comment. */
+static int order_check_value(const char *key, const char *value, struct error *err)
+{
+	if (strpbrk(value, "\r\n") || strstr(value, " ;") || strstr(value, "\t;"))
+		return error_set(err, -EINVAL,
+				 "%s: an order's value has neither a new line nor \" ;\"", key);
+	return 0;
+}
+
+int order_put(struct buf *text, const char *key, const char *value, struct error *err)
+{
+	return order_put_words(text, key, &value, value != NULL, err);
+}
+
+int order_put_words(struct buf *text, const char *key, const char *const *words, size_t count,
+		    struct error *err)
+{
+	for (size_t i = 0; i < count; i++) {
+		int r = order_check_value(key, words[i], err);
+
+		if (r < 0)
+			return r;
+		if (i)
+			buf_printf(text, "  %s\n", words[i]);
+		else
+			buf_printf(text, "%s = %s\n", key, words[i]);
+	}
+	return 0;
+}
 
 static int order_check_bytes(const char *text, size_t len, struct error *err)
 {

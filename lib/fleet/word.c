@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "agent/word.h"
+#include "fleet/word.h"
 
 #include <string.h>
 
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-#define NAME_MAX_LEN 64
 #define TEXT_MAX_LEN 255
 
 static bool word_begins_well(const char *word)
@@ -16,23 +15,23 @@ bool word_is_name(const char *word)
 {
 	size_t len = strspn(word, ALNUM "._-");
 
-	return word_begins_well(word) && !word[len] && len <= NAME_MAX_LEN;
+	return word_begins_well(word) && !word[len] && len <= WORD_NAME_MAX;
 }
 
 bool word_is_event(const char *word)
 {
 	size_t system = strspn(word, ALNUM "_*-"), event;
 
-	if (!system || word[0] == '-' || system > NAME_MAX_LEN || word[system] != ':')
+	if (!system || word[0] == '-' || system > WORD_NAME_MAX || word[system] != ':')
 		return false;
 	event = strspn(word + system + 1, ALNUM "_*-");
-	return event && event <= NAME_MAX_LEN && !word[system + 1 + event];
+	return event && event <= WORD_NAME_MAX && !word[system + 1 + event];
 }
 
 bool word_is_label(const char *word)
 {
 	const char *equals = strchr(word, '=');
-	char name[NAME_MAX_LEN + 1];
+	char name[WORD_NAME_MAX + 1];
 	size_t len = equals ? (size_t)(equals - word) : 0;
 
 	if (!len || len >= sizeof(name))

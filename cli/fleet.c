@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fleet.h"
+
+#include <string.h>
+
+static const char *const words[] = { "order", "status", "fetch", "report", "open", NULL };
+
+static int fleet_run(const struct options *o)
+{
+	static int (*const actions[])(const struct options *) = { fleet_order, fleet_status,
+								  fleet_fetch, fleet_report,
+								  fleet_open };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+		if (strcmp(o->args[0], words[i]) == 0)
+			return actions[i](o);
+	error_set(&err, -EINVAL, "fleet: '%s' is no action", o->args[0]);
+	error_hint(&err, "order, status, fetch, report or open");
+	return cli_usage(&err);
+}
+
+const struct command command_fleet = {
+	.name = "fleet",
+	.synopsis = "order | status SERIAL | fetch SERIAL DIR | report DIR | open DIR BOARD",
+	.summary = "orders to boards with traced-agent, and their results",
+	.text = "order writes an order in the words of record, signs it by signify, and puts it "
+		"into\n"
+		"-o FILE, to --url URL or to --broker BROKER, from where the boards take it. "
+		"status "
+		"shows\n"
+		"who answered, who refused and why. fetch copies an order's results from the store "
+		"at\n"
+		"--url into DIR. report adds up what the boards below DIR answered, and says which "
+		"boards\n"
+		"are far from the rest. open makes a page of a board's recording.\n"
+		"\n"
+		"  tracectl fleet order --fleet doors --share 1 -t 10s --report sched,irq\n"
+		"    --secret-key order.sec -o doors\n"
+		"  tracectl fleet fetch 17 results --fleet doors --url "
+		"https://store.example/results\n"
+		"  tracectl fleet report results/fleet=doors/order=17\n"
+		"  tracectl fleet open results/fleet=doors/order=17 door-17",
+	.options =
+		OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(LABEL),
+			   OPTION(WINDOW), OPTION(EXPIRES), OPTION(SERIAL), OPTION(CAPTURE),
+			   OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL), OPTION(S3),
+			   OPTION(BROKER), OPTION(WATCH), OPTION(DURATION), OPTION(EVENT),
+			   OPTION(FILTER), OPTION(PROFILE), OPTION(REPORT), OPTION(OUTPUT),
+			   OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)),
+	.own = OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(WINDOW),
+			  OPTION(EXPIRES), OPTION(SERIAL), OPTION(CAPTURE), OPTION(SECRET_KEY),
+			  OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(BROKER)),
+	.args_min = 1,
+	.args_max = 3,
+	.complete = COMPLETE_FILE,
+	.words = words,
+	.run = fleet_run,
+};

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fleet_broker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "confined.h"
+#include "fleet/word.h"
+#include "input.h"
+#include "marks/json_read.h"
+#include "tool.h"
+
+/* The broker sends retained messages at once, and says nowhere that these were all. */
+#define LISTEN_S "3"
+/* mosquitto_sub's exit status after that time. */
+#define STATUS_TIMEOUT 27
+#define ANSWER_MAX (64U << 20)
+/* A board's message, docs/fleet.md, in bytes. */
+#define MESSAGE_MAX 2048
+#define URL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/[]@%"
+
+struct hearing {
+	const char *topic; /* of the boards, up to their names */
+	uint64_t order;
+	struct buf answer;
+	size_t refused;
+	int out; /* struct board_status, one behind the other */
+};
+
+void board_statuses_deinit(struct board_statuses *s)
+{
+	free(s->items);
+	*s = (struct board_statuses){ 0 };
+}
+
+/* Without a slash at its end. */
+static int broker_put_url(const char *broker, const char *topic, struct buf *url, struct error *err)
+{
+	size_t len = strlen(broker);
+
+	if (strncmp(broker, "mqtts://", 8) != 0 || strspn(broker, URL_CHARS) != len || len < 9) {
+		error_set(err, -EINVAL, "--broker: '%s' is no broker with TLS", broker);
+		return error_hint(err, "for example mqtts://broker.example:8883");
+	}
+	while (broker[len - 1] == '/')
+		len--;
+	buf_printf(url, "%.*s/%s", (int)len, broker, topic);
+	return buf_string(url) ? 0 : error_errno(err, -ENOMEM, "the broker");
+}
+
+static int broker_explain(int r, const char *program, struct error *err)
+{
+	if (r == -ENOENT)
+		return error_hint(err, "the package mosquitto-clients has it");
+	if (r <= 0)
+		return r;
+	error_set(err, -EIO, "%s ended with status %d", program, r);
+	return error_hint(err, "~/.config/%s has its options: --cafile, --cert, --key", program);
+}
+
+int broker_publish(const char *broker, const char *fleet, const char *group, int fd,
+		   struct error *err)
+{
+	_cleanup_buf_ struct buf url = BUF_INIT, topic = BUF_INIT;
+	int r;
+
+	buf_printf(&topic, "traced/%s/%s/orders", fleet, group ?: "all");
+	r = broker_put_url(broker, buf_string(&topic) ?: "", &url, err);
+	if (r == 0) {
+		const char *const argv[] = { "mosquitto_pub", "-V", "5", "-q", "1", "-r", "-L",
+					     url.data,	      "-s", NULL };
+
+		lseek(fd, 0, SEEK_SET);
+		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, err), argv[0], err);
+	}
+	return r;
+}
+
+/* Copies a text that was read; a longer one is cut. */
+static void hearing_copy(char *to, size_t size, const struct buf *text)
+{
+	size_t len = MIN(text->len, size - 1);
+
+	memcpy(to, text->data ?: "", len);
+	to[len] = '\0';
+}
+
+static bool member_is(const struct buf *text, const char *word)
+{
+	return text->len == strlen(word) && !memcmp(text->data, word, text->len);
+}
+
+/* An object of "orders"; it counts if it is of our order. */
+static int hearing_read_order(struct hearing *h, struct json_read *json, struct board_status *ret,
+			      struct error *err)
+{
+	struct board_status s = *ret;
+	bool is_ours = false;
+	int token;
+
+	s.reason[0] = s.outcome[0] = '\0';
+	while ((token = json_read_next(json, err)) == JSON_KEY) {
+		char key[16];
+
+		hearing_copy(key, sizeof(key), &json->text);
+		token = json_read_next(json, err);
+		if (token == JSON_NUMBER && !strcmp(key, "serial"))
+			is_ours = strtoull(buf_string(&json->text) ?: "", NULL, 10) == h->order;
+		else if (token == JSON_STRING && !strcmp(key, "outcome"))
+			hearing_copy(s.outcome, sizeof(s.outcome), &json->text);
+		else if (token == JSON_STRING && !strcmp(key, "reason"))
+			hearing_copy(s.reason, sizeof(s.reason), &json->text);
+		else if (token >= 0)
+			token = json_read_skip(json, token, err);
+		if (token < 0)
+			return token;
+	}
+	if (token == JSON_OBJECT_END && is_ours)
+		*ret = s;
+	return token;
+}
+
+static int hearing_read_orders(struct hearing *h, struct json_read *json, struct board_status *ret,
+			       struct error *err)
+{
+	int token;
+
+	while ((token = json_read_next(json, err)) == JSON_OBJECT) {
+		token = hearing_read_order(h, json, ret, err);
+		if (token < 0)
+			return token;
+	}
+	return token < 0 || token == JSON_ARRAY_END
+		       ? token
+		       : error_set(err, -EBADMSG, "an order is no object");
+}
+
+static int hearing_read_status(struct hearing *h, struct json_read *json, struct board_status *ret,
+			       struct error *err)
+{
+	int token = json_read_next(json, err);
+
+	if (token >= 0 && token != JSON_OBJECT)
+		return -EBADMSG;
+	while (token >= 0 && (token = json_read_next(json, err)) == JSON_KEY) {
+		bool is_state = member_is(&json->text, "state");
+		bool is_orders = member_is(&json->text, "orders");
+
+		token = json_read_next(json, err);
+		if (token == JSON_STRING && is_state)
+			hearing_copy(ret->state, sizeof(ret->state), &json->text);
+		else if (token == JSON_ARRAY && is_orders)
+			token = hearing_read_orders(h, json, ret, err);
+		else if (token >= 0)
+			token = json_read_skip(json, token, err);
+	}
+	return token < 0 ? token : 0;
+}
+
+struct message {
+	char data[MESSAGE_MAX];
+	size_t len, at;
+};
+
+static ssize_t message_read(void *userdata, void *data, size_t len)
+{
+	struct message *m = userdata;
+	size_t n = MIN(len, m->len - m->at);
+
+	memcpy(data, m->data + m->at, n);
+	m->at += n;
+	return (ssize_t)n;
+}
+
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In hexadecimal digits a message has no newlines. */
+static bool message_decode(struct message *m, const char *hex)
+{
+	*m = (struct message){ 0 };
+	for (; hex[0]; hex += 2) {
+		if (m->len == sizeof(m->data) || hex_digit(hex[0]) < 0 || hex_digit(hex[1]) < 0)
+			return false;
+		m->data[m->len++] = (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1]));
+	}
+	return m->len > 0;
+}
+
+/* "traced/doors/all/status/door-17 7b22..." False: it is no board's status. */
+static bool hearing_read_line(struct hearing *h, char *line, struct board_status *ret)
+{
+	_cleanup_error_ struct error unused = ERROR_INIT;
+	size_t len = strlen(h->topic);
+	struct message message;
+	struct json_read json;
+	char *hex;
+	int r;
+
+	*ret = (struct board_status){ 0 };
+	if (strncmp(line, h->topic, len) != 0)
+		return false;
+	hex = strchr(line, ' ');
+	if (!hex)
+		return false;
+	*hex++ = '\0';
+	if (!word_is_name(line + len) || !message_decode(&message, hex))
+		return false;
+	strcpy(ret->board, line + len);
+	r = json_read_init(&json, message_read, &message, MESSAGE_MAX);
+	if (r == 0) {
+		r = hearing_read_status(h, &json, ret, &unused);
+		json_read_deinit(&json);
+	}
+	return r == 0;
+}
+
+static int hearing_work(void *userdata, struct export_result *ret, struct error *err)
+{
+	struct hearing *h = userdata;
+	char *rest = buf_string(&h->answer), *line;
+	int r = rest ? 0 : -ENOMEM;
+
+	while (r == 0 && (line = strsep(&rest, "\n"))) {
+		struct board_status status;
+
+		if (!*line)
+			continue;
+		if (hearing_read_line(h, line, &status))
+			r = write_full(h->out, &status, sizeof(status));
+		else
+			ret->lost++;
+	}
+	return r < 0 ? error_errno(err, r, "can't read what boards say") : 0;
+}
+
+/* The process that read the messages is not trusted with ends of texts either. */
+static int hearing_take(const struct buf *bytes, struct board_statuses *ret)
+{
+	size_t count = bytes->len / sizeof(*ret->items);
+
+	ret->items = calloc(count + 1, sizeof(*ret->items));
+	if (!ret->items)
+		return -ENOMEM;
+	memcpy(ret->items, bytes->data ?: "", count * sizeof(*ret->items));
+	for (size_t i = 0; i < count; i++) {
+		struct board_status *s = &ret->items[i];
+
+		s->board[sizeof(s->board) - 1] = s->state[sizeof(s->state) - 1] = '\0';
+		s->outcome[sizeof(s->outcome) - 1] = s->reason[sizeof(s->reason) - 1] = '\0';
+		if (word_is_name(s->board))
+			ret->items[ret->count++] = *s;
+	}
+	return 0;
+}
+
+static int hearing_parse(struct hearing *h, struct board_statuses *ret, struct error *err)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_buf_ struct buf bytes = BUF_INIT;
+	_cleanup_close_ int fd = input_create_temp();
+	int r;
+
+	if (fd < 0)
+		return error_errno(err, fd, "%s", input_temp_place());
+	h->out = fd;
+	r = confined_run(hearing_work, h, &result, err);
+	if (r < 0)
+		return r;
+	ret->refused = (size_t)result.lost;
+	lseek(fd, 0, SEEK_SET);
+	r = read_to_end(fd, ANSWER_MAX, &bytes);
+	if (r == 0)
+		r = hearing_take(&bytes, ret);
+	return r < 0 ? error_errno(err, r, "what boards say") : 0;
+}
+
+int broker_statuses(const char *broker, const char *fleet, uint64_t order,
+		    struct board_statuses *ret, struct error *err)
+{
+	_cleanup_buf_ struct buf url = BUF_INIT, topic = BUF_INIT, all = BUF_INIT;
+	_cleanup_close_ int fd = input_create_temp();
+	struct hearing h = { .order = order };
+	int r;
+
+	if (fd < 0)
+		return error_errno(err, fd, "%s", input_temp_place());
+	buf_printf(&topic, "traced/%s/all/status/", fleet);
+	buf_printf(&all, "%s+", buf_string(&topic) ?: "");
+	h.topic = topic.data;
+	r = broker_put_url(broker, buf_string(&all) ?: "", &url, err);
+	if (r == 0) {
+		const char *const argv[] = { "mosquitto_sub", "-V", "5",     "-q", "1",	     "-L",
+					     url.data,	      "-F", "%t %x", "-W", LISTEN_S, NULL };
+
+		r = tool_run(argv, -EBADF, fd, NULL, err);
+		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
+	}
+	if (r < 0)
+		return r;
+	lseek(fd, 0, SEEK_SET);
+	r = read_to_end(fd, ANSWER_MAX, &h.answer);
+	r = r < 0 ? error_errno(err, r, "what boards say") : hearing_parse(&h, ret, err);
+	buf_deinit(&h.answer);
+	return r;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * MQTT by the programs mosquitto_pub and mosquitto_sub, whose own files of options have the
+ * certificates. Topics: docs/fleet.md. broker: mqtts://HOST[:PORT].
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Longer ones are refused, or cut. */
+#define STATUS_WORD_MAX 31
+#define STATUS_REASON_MAX 199
+
+/* One board says this of one order. Only board is checked for its characters. */
+struct board_status {
+	char board[65], state[STATUS_WORD_MAX + 1], outcome[STATUS_WORD_MAX + 1];
+	char reason[STATUS_REASON_MAX + 1];
+};
+
+struct board_statuses {
+	struct board_status *items; /* owned */
+	size_t count, refused;	    /* refused: messages that are none */
+};
+void board_statuses_deinit(struct board_statuses *statuses);
+#define _cleanup_board_statuses_ _cleanup_(board_statuses_deinit)
+
+/* Publishes the file's content as the order of a group; group NULL: of all boards. */
+int broker_publish(const char *broker, const char *fleet, const char *group, int fd,
+		   struct error *err);
+/* Asks for the status of each board. outcome is empty if it says nothing of the order. */
+int broker_statuses(const char *broker, const char *fleet, uint64_t order,
+		    struct board_statuses *ret, struct error *err);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a store says that it has: the JSON of nginx's autoindex, or the XML of S3's ListObjectsV2.
+ * Somebody far away wrote it, so for root it is read in a process of its own, and each name is
+ * checked again here.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Bytes of one answer. */
+#define LISTING_MAX (16U << 20)
+/* Names of all answers. */
+#define LISTING_NAMES_MAX 1000000
+
+struct listing {
+	char **names; /* owned; of letters, digits and "._-=/", none with ".." */
+	size_t count, cap;
+	size_t refused;	 /* other names */
+	struct buf next; /* S3's token for the next part; empty: there is none */
+};
+void listing_deinit(struct listing *listing);
+#define _cleanup_listing_ _cleanup_(listing_deinit)
+
+/* Adds the names of an answer. -EBADMSG: it is no listing. */
+int listing_add(struct listing *listing, bool is_s3, const struct buf *answer, struct error *err);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl fleet order`. The agent's own parser checks the text before it is signed. signify
+ * signs: it knows the format of its secret keys, and asks for their passphrase on the terminal.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "base/parse.h"
+#include "curl.h"
+#include "fleet.h"
+#include "fleet/order.h"
+#include "fleet_broker.h"
+#include "input.h"
+#include "output/name.h"
+#include "tool.h"
+
+#define EXPIRES_S (24 * 3600)
+
+struct ordering {
+	const struct options *o;
+	struct buf text;    /* what the boards read */
+	struct buf signed_; /* the text with its signature in front */
+	char serial[24];
+};
+
+static void ordering_deinit(struct ordering *r)
+{
+	buf_deinit(&r->text);
+	buf_deinit(&r->signed_);
+}
+
+/* The value as it was typed: the order has the same words. NULL: the option is absent. */
+static const char *ordering_typed(const struct options *o, int id)
+{
+	const char *value = NULL;
+
+	for (size_t i = 0; i < o->typed_count; i++)
+		if (o->typed[i].id == id)
+			value = o->typed[i].value;
+	return value;
+}
+
+static struct tm ordering_utc(uint64_t seconds)
+{
+	time_t t = (time_t)seconds;
+	struct tm tm = { 0 };
+
+	gmtime_r(&t, &tm);
+	return tm;
+}
+
+/* --expires: a time, or how long from now. */
+static int ordering_put_expires(struct ordering *r, uint64_t now, struct error *err)
+{
+	uint64_t ns = EXPIRES_S * NSEC_PER_SEC;
+	char text[32];
+	struct tm tm;
+
+	if (r->o->expires && strchr(r->o->expires, 'T'))
+		return order_put(&r->text, "expires", r->o->expires, err);
+	if (r->o->expires && parse_duration(r->o->expires, &ns, err) < 0)
+		return error_prefix(err, "--expires");
+	tm = ordering_utc(now + ns / NSEC_PER_SEC);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return order_put(&r->text, "expires", text, err);
+}
+
+static int ordering_put_events(struct ordering *r, struct error *err)
+{
+	const struct options *o = r->o;
+	_cleanup_free_ const char **words = calloc(o->event_count + 1, sizeof(*words));
+	int e = words ? 0 : error_errno(err, -ENOMEM, "events");
+
+	for (size_t i = 0; i < o->event_count && e == 0; i++) {
+		words[i] = o->events[i].glob;
+		if (strchr(words[i], ':'))
+			continue;
+		error_set(err, -EINVAL, "-e %s: boards need SYSTEM:EVENT", words[i]);
+		return error_hint(err, "a whole system is %s:*, an event *:%s", words[i], words[i]);
+	}
+	if (e == 0)
+		e = order_put_words(&r->text, "events", words, o->event_count, err);
+	for (size_t i = 0; i < o->event_count && e == 0; i++)
+		e = order_put(&r->text, "filter", o->events[i].filter, err);
+	return e;
+}
+
+static int ordering_compose(struct ordering *r, struct error *err)
+{
+	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
+	const struct options *o = r->o;
+	const struct tm tm = ordering_utc(now);
+	struct buf *text = &r->text;
+	int e;
+
+	/* A later order has a higher serial. */
+	strftime(r->serial, sizeof(r->serial), "%Y%m%d%H%M%S", &tm);
+	order_begin(text);
+	e = order_put(text, "serial", o->serial ?: r->serial, err);
+	if (e == 0)
+		e = order_put(text, "fleet", o->fleet, err);
+	if (e == 0)
+		e = order_put(text, "group", o->group, err);
+	if (e == 0)
+		e = ordering_put_expires(r, now, err);
+	if (e == 0)
+		e = order_put(text, "share", o->share, err);
+	if (e == 0)
+		e = order_put(text, "salt", o->salt, err);
+	if (e == 0)
+		e = order_put_words(text, "labels", o->labels.items, o->labels.count, err);
+	if (e == 0)
+		e = order_put(text, "window", o->window, err);
+	if (e == 0)
+		e = order_put(text, "duration", ordering_typed(o, OPT_DURATION), err);
+	if (e == 0)
+		e = order_put(text, "profile", o->profile, err);
+	if (e == 0)
+		e = ordering_put_events(r, err);
+	if (e == 0)
+		e = order_put_words(text, "reports", o->reports.items, o->reports.count, err);
+	if (e == 0 && o->capture)
+		e = order_put(text, "capture", "yes", err);
+	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;
+}
+
+/* Reads the text as boards do. */
+static int ordering_check(struct ordering *r, struct error *err)
+{
+	_cleanup_order_ struct order order = { 0 };
+	int e = order_parse(&order, r->text.data, r->text.len, err);
+
+	if (e == 0 && order.expires <= now_ns(CLOCK_REALTIME) / NSEC_PER_SEC)
+		e = error_set(err, -EINVAL, "the order has expired already");
+	if (e == 0)
+		snprintf(r->serial, sizeof(r->serial), "%" PRIu64, order.serial);
+	return e;
+}
+
+static int ordering_temp(struct error *err)
+{
+	int fd = input_create_temp();
+
+	return fd < 0 ? error_errno(err, fd, "%s", input_temp_place()) : fd;
+}
+
+static int ordering_sign(struct ordering *r, struct error *err)
+{
+	/* Debian's package signify is another program. */
+	static const char *const names[] = { "signify-openbsd", "signify" };
+	_cleanup_close_ int in = ordering_temp(err), out = in < 0 ? in : ordering_temp(err);
+	int e = in < 0 || out < 0 ? MIN(in, out) : write_full(in, r->text.data, r->text.len);
+
+	if (in < 0 || out < 0)
+		return e;
+	if (e < 0)
+		return error_errno(err, e, "%s", input_temp_place());
+	e = -ENOENT;
+	for (size_t i = 0; i < ARRAY_SIZE(names) && e == -ENOENT; i++) {
+		const char *const argv[] = { names[i], "-S", "-e", "-s", r->o->secret_key,
+					     "-m",     "-",  "-x", "-",	 NULL };
+
+		lseek(in, 0, SEEK_SET);
+		e = tool_run(argv, in, out, NULL, err);
+	}
+	if (e == -ENOENT)
+		return error_hint(err, "the package signify-openbsd has it");
+	if (e != 0)
+		return e < 0 ? e : error_set(err, -EIO, "signify ended with status %d", e);
+	lseek(out, 0, SEEK_SET);
+	e = read_to_end(out, ORDER_MAX, &r->signed_);
+	if (e < 0)
+		return error_errno(err, e, "the signed order");
+	if (r->signed_.len <= r->text.len ||
+	    memcmp(r->signed_.data + r->signed_.len - r->text.len, r->text.data, r->text.len) != 0)
+		return error_set(err, -EIO, "signify did not sign the order");
+	return 0;
+}
+
+static int ordering_write(const struct ordering *r, struct error *err)
+{
+	_cleanup_output_name_ struct output_name name = OUTPUT_NAME_INIT;
+	int e = output_name_open(&name, r->o->output, OUTPUT_FILE, err);
+
+	if (e < 0)
+		return e;
+	e = write_full(name.fd, r->signed_.data, r->signed_.len);
+	if (e < 0)
+		return error_errno(err, e, "%s", r->o->output);
+	return output_name_commit(&name, err);
+}
+
+/* Whoever stores it is asked for it afterwards: an answer of PUT alone is not believed. */
+static int ordering_publish(const struct ordering *r, struct error *err)
+{
+	_cleanup_close_ int fd = ordering_temp(err);
+	_cleanup_buf_ struct buf back = BUF_INIT;
+	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
+
+	if (fd < 0)
+		return e;
+	if (e == 0)
+		e = curl_put(r->o->curl, r->o->url, fd, err);
+	if (e == 0)
+		e = curl_get(r->o->curl, r->o->url, ORDER_MAX, &back, err);
+	if (e == 0 &&
+	    (back.len != r->signed_.len || memcmp(back.data, r->signed_.data, back.len) != 0))
+		e = error_set(err, -EIO, "%s: the store accepted the order, but has another one",
+			      r->o->url);
+	return e;
+}
+
+static int ordering_tell_broker(const struct ordering *r, struct error *err)
+{
+	_cleanup_close_ int fd = ordering_temp(err);
+	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
+
+	return e < 0 ? e : broker_publish(r->o->broker, r->o->fleet, r->o->group, fd, err);
+}
+
+static int ordering_check_options(const struct options *o, struct error *err)
+{
+	if (o->arg_count > 1)
+		return error_set(err, -EINVAL, "fleet order: '%s' is one argument too many",
+				 o->args[1]);
+	if (!o->secret_key) {
+		error_set(err, -EINVAL, "fleet order: --secret-key is missing");
+		return error_hint(err, "signify-openbsd -G -p order.pub -s order.sec makes one; "
+				       "the boards need order.pub");
+	}
+	if (!o->output && !o->url && !o->broker) {
+		error_set(err, -EINVAL, "fleet order: there is no place for the order");
+		return error_hint(err, "-o FILE, --url URL or --broker BROKER");
+	}
+	return 0;
+}
+
+int fleet_order(const struct options *o)
+{
+	_cleanup_(ordering_deinit) struct ordering r = { .o = o };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (ordering_check_options(o, &err) < 0 || ordering_compose(&r, &err) < 0 ||
+	    ordering_check(&r, &err) < 0)
+		return cli_usage(&err);
+	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &err) < 0) ||
+	    (o->url && ordering_publish(&r, &err) < 0) ||
+	    (o->broker && ordering_tell_broker(&r, &err) < 0))
+		return cli_fail(&err);
+	if (!o->quiet)
+		fprintf(stderr, "order %s\n", r.serial);
+	return CLI_WHOLE;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl fleet report`: one order's reports of all boards, added up, behind a table of the
+ * boards that are far from the rest. The files come from a store, so they are parsed as `report
+ * --merge` does, from a copy of the bytes that were compared with their names.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "confined.h"
+#include "fleet.h"
+#include "fleet_results.h"
+#include "input.h"
+#include "named_reports.h"
+#include "report/merge.h"
+#include "report/outliers.h"
+
+/* Rows of each table for people. */
+#define SHOWN_ROWS 10
+/* Boards that can't be added to the others are left out; each one costs another pass. */
+#define PASSES_MAX 16
+
+struct surveying {
+	const struct report_options *options;
+	struct fleet_results *results;
+	int fd;			   /* the results' content */
+	bool *is_out;		   /* owned; of each result */
+	struct buf notes;	   /* why they are: strings */
+	struct outliers *outliers; /* owned */
+};
+
+static void surveying_deinit(struct surveying *s)
+{
+	free(s->is_out);
+	buf_deinit(&s->notes);
+	outliers_free(s->outliers);
+	close_fd(s->fd);
+}
+
+static bool is_board_of(const struct fleet_result *a, const struct fleet_result *b)
+{
+	return !strcmp(a->name.board, b->name.board);
+}
+
+static int surveying_add(struct surveying *s, struct report_merge *merge, size_t i,
+			 struct error *err)
+{
+	const struct fleet_result *result = &s->results->items[i];
+
+	if (lseek(s->fd, (off_t)result->offset, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", result->path);
+	return report_merge_add_part(merge, s->fd, result->size, result->name.board, err);
+}
+
+static int surveying_leave_out(struct surveying *s, size_t i, const struct error *why)
+{
+	s->is_out[i] = true;
+	buf_printf(&s->notes, "left out: %s", why->message ?: "out of memory");
+	buf_putc(&s->notes, '\0');
+	return buf_error(&s->notes);
+}
+
+struct board_visit {
+	struct outliers *outliers;
+	const char *board;
+};
+
+static int surveying_visit(void *userdata, const char *report, const char *column,
+			   const struct histogram *all)
+{
+	const struct board_visit *v = userdata;
+
+	return all->count ? outliers_add(v->outliers, report, column, v->board,
+					 histogram_quantile(all, 0.99))
+			  : 0;
+}
+
+/* The measures of the board that has the results from `from` up to `to`. */
+static int surveying_measure(struct surveying *s, size_t from, size_t to, struct error *err)
+{
+	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
+	struct board_visit visit = { s->outliers, s->results->items[from].name.board };
+	int r = report_merge_new(&merge);
+
+	for (size_t i = from; i < to && r == 0; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		r = surveying_add(s, merge, i, &why);
+		if (r == -ENOMEM)
+			return error_move(err, &why);
+		/* Nothing of a board that sends such a file. */
+		for (size_t k = from; k < to && r < 0; k++)
+			s->is_out[k] = true;
+		if (r < 0)
+			return surveying_leave_out(s, i, &why);
+	}
+	if (r == 0)
+		r = report_merge_visit(merge, surveying_visit, &visit);
+	return r < 0 ? error_errno(err, r, "can't measure boards") : 0;
+}
+
+static int surveying_measure_all(struct surveying *s, struct error *err)
+{
+	const struct fleet_results *all = s->results;
+	int r = 0;
+
+	for (size_t i = 0, next; i < all->count && r == 0; i = next) {
+		for (next = i + 1; next < all->count; next++)
+			if (!is_board_of(&all->items[i], &all->items[next]))
+				break;
+		r = surveying_measure(s, i, next, err);
+	}
+	return r;
+}
+
+/* 1: a board is left out: begin again. */
+static int surveying_merge(struct surveying *s, struct report_merge **ret, struct error *err)
+{
+	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
+	int r = report_merge_new(&merge);
+
+	if (r < 0)
+		return error_errno(err, r, "can't merge reports");
+	report_merge_join_machines(merge);
+	for (size_t i = 0; i < s->results->count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		if (s->is_out[i])
+			continue;
+		r = surveying_add(s, merge, i, &why);
+		if (r == -ENOMEM)
+			return error_move(err, &why);
+		if (r < 0)
+			return surveying_leave_out(s, i, &why) < 0
+				       ? error_errno(err, -ENOMEM, "can't merge reports")
+				       : 1;
+	}
+	*ret = TAKE_PTR(merge);
+	return 0;
+}
+
+static size_t surveying_boards(const struct surveying *s)
+{
+	const struct fleet_results *all = s->results;
+	size_t count = 0;
+
+	for (size_t i = 0; i < all->count; i++)
+		count += !s->is_out[i] && (!i || s->is_out[i - 1] ||
+					   !is_board_of(&all->items[i], &all->items[i - 1]));
+	return count;
+}
+
+static int surveying_write(struct surveying *s, struct report_merge *merge, struct buf *out,
+			   struct error *err)
+{
+	const struct report_options *o = s->options;
+	const struct result_name *name = &s->results->items[0].name;
+	_cleanup_(table_freep) struct table *table = NULL;
+	int r = outliers_table(s->outliers, &table);
+
+	if (r < 0)
+		return error_errno(err, r, "can't compare boards");
+	table_note(table, "order %llu of %s, boards: %zu", (unsigned long long)name->order,
+		   name->fleet, surveying_boards(s));
+	for (size_t at = 0; at < s->notes.len; at += strlen(s->notes.data + at) + 1)
+		table_note(table, "%s", s->notes.data + at);
+	report_merge_put_first(merge, table);
+	r = report_merge_write(merge, o, out, err);
+	report_merge_put_first(merge, NULL);
+	return r;
+}
+
+/* Parses the files; for root in a process of its own. */
+static int surveying_work(void *userdata, struct export_result *ret, struct error *err)
+{
+	struct surveying *s = userdata;
+	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r = outliers_new(&s->outliers), passes = 0;
+
+	if (r < 0)
+		return error_errno(err, r, "can't compare boards");
+	r = surveying_measure_all(s, err);
+	if (r == 0)
+		do
+			r = surveying_merge(s, &merge, err);
+		while (r > 0 && ++passes < PASSES_MAX);
+	if (r > 0)
+		r = error_set(err, -EINVAL, "the boards' reports differ: %s", s->notes.data);
+	if (r == 0)
+		r = surveying_write(s, merge, &out, err);
+	if (r < 0)
+		return r;
+	ret->bytes = out.len;
+	ret->lost = report_merge_lost(merge);
+	ret->incomplete = report_merge_is_incomplete(merge) || s->notes.len;
+	r = write_full(STDOUT_FILENO, out.data, out.len);
+	return r < 0 ? error_errno(err, r, "can't write the report") : 0;
+}
+
+static int surveying_open(struct surveying *s, const char *folder, struct error *err)
+{
+	const struct fleet_result *items;
+	int r = fleet_results_find(s->results, folder, RESULT_REPORTS, err);
+
+	if (r < 0)
+		return r;
+	items = s->results->items;
+	for (size_t i = 1; i < s->results->count; i++)
+		if (items[i].name.order != items[0].name.order ||
+		    strcmp(items[i].name.fleet, items[0].name.fleet) != 0) {
+			error_set(err, -EINVAL, "%s has results of several orders", folder);
+			return error_hint(err, "name one: %s/fleet=%s/order=%llu", folder,
+					  items[0].name.fleet,
+					  (unsigned long long)items[0].name.order);
+		}
+	s->fd = input_create_temp();
+	if (s->fd < 0)
+		return error_errno(err, s->fd, "%s", input_temp_place());
+	r = fleet_results_gather(s->results, s->fd, err);
+	if (r < 0)
+		return r;
+	if (!s->results->count)
+		return error_set(err, -EBADMSG, "%s has no report that is what its name says",
+				 folder);
+	s->is_out = calloc(s->results->count, sizeof(*s->is_out));
+	return s->is_out ? 0 : error_errno(err, -ENOMEM, "%s", folder);
+}
+
+int fleet_report(const struct options *o)
+{
+	_cleanup_fleet_results_ struct fleet_results results = { 0 };
+	_cleanup_(named_reports_deinit) struct named_reports reports = { 0 };
+	_cleanup_(surveying_deinit) struct surveying s = { .options = &reports.options,
+							   .results = &results,
+							   .fd = -EBADF };
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (o->arg_count != 2) {
+		error_set(&err, -EINVAL, "fleet report takes one folder");
+		error_hint(&err, "tracectl fleet report results/fleet=doors/order=17");
+		return cli_usage(&err);
+	}
+	if (named_reports_init(&reports, o, NULL, 0, &err) < 0)
+		return cli_usage(&err);
+	reports.options.form = o->json ? REPORT_JSON : o->csv ? REPORT_CSV : REPORT_TEXT;
+	if (reports.options.form == REPORT_TEXT && !reports.options.top)
+		reports.options.top = SHOWN_ROWS;
+	if (surveying_open(&s, o->args[1], &err) < 0)
+		return cli_fail(&err);
+	input_confine(-EBADF);
+	if (confined_run(surveying_work, &s, &result, &err) < 0)
+		return cli_fail(&err);
+	if (result.lost)
+		cli_warn("events were lost on the boards: %llu", (unsigned long long)result.lost);
+	return results.refused || result.incomplete ? CLI_MISSING : CLI_WHOLE;
+}

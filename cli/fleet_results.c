@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fleet_results.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "cli.h"
+
+#define PIECE (64U << 10)
+/* fleet=, order= and board= below the folder that was named. */
+#define DEPTH_MAX 4
+
+struct finding {
+	struct fleet_results *results;
+	enum result_kind kind;
+};
+
+static bool finding_has_suffix(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".traced"));
+}
+
+static int finding_take(struct finding *f, const char *path)
+{
+	struct fleet_result result = { 0 };
+
+	if (!result_name_parse(path, &result.name)) {
+		cli_warn("refused: %s has not the name of a result", path);
+		f->results->refused++;
+		return 0;
+	}
+	if (result.name.kind != f->kind)
+		return 0;
+	result.path = strdup(path);
+	if (!result.path ||
+	    vec_push(f->results->items, f->results->count, f->results->cap, result) < 0) {
+		free(result.path);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int finding_walk(struct finding *f, int parent, const char *name, const char *path,
+			unsigned depth)
+{
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		r = -errno;
+		close_fd(fd);
+		return r;
+	}
+	while (r == 0 && (e = readdir(dir))) {
+		_cleanup_free_ char *below = NULL;
+		struct stat st;
+
+		if (e->d_name[0] == '.' || fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		if (asprintf(&below, "%s/%s", path, e->d_name) < 0) {
+			below = NULL;
+			r = -ENOMEM;
+		} else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+			r = finding_walk(f, fd, e->d_name, below, depth + 1);
+		} else if (S_ISREG(st.st_mode) && finding_has_suffix(e->d_name)) {
+			r = finding_take(f, below);
+		}
+	}
+	closedir(dir);
+	return r;
+}
+
+static int compare_results(const void *a, const void *b)
+{
+	const struct result_name *x = &((const struct fleet_result *)a)->name,
+				 *y = &((const struct fleet_result *)b)->name;
+	int r = strcmp(x->fleet, y->fleet);
+
+	r = r ?: (x->order > y->order) - (x->order < y->order);
+	r = r ?: strcmp(x->board, y->board);
+	return r ?: strcmp(x->file, y->file);
+}
+
+int fleet_results_find(struct fleet_results *ret, const char *folder, enum result_kind kind,
+		       struct error *err)
+{
+	/* Its own path says the fleet and the order, if folder is below them. */
+	_cleanup_free_ char *path = realpath(folder, NULL);
+	struct finding f = { ret, kind };
+	int r = path ? finding_walk(&f, AT_FDCWD, path, path, 0) : -errno;
+
+	if (r < 0)
+		return error_errno(err, r, "%s", folder);
+	if (ret->count) {
+		qsort(ret->items, ret->count, sizeof(*ret->items), compare_results);
+		return 0;
+	}
+	error_set(err, -ENOENT, "%s has no %s of a board", folder,
+		  kind == RESULT_REPORTS ? "report" : "recording");
+	return error_hint(err, "results lie in fleet=F/order=N/board=B/");
+}
+
+static void fleet_result_deinit(struct fleet_result *result)
+{
+	free(result->path);
+}
+
+void fleet_results_deinit(struct fleet_results *results)
+{
+	for (size_t i = 0; i < results->count; i++)
+		fleet_result_deinit(&results->items[i]);
+	free(results->items);
+	*results = (struct fleet_results){ 0 };
+}
+
+/* Reads the file to its end. to: a copy goes there; -EBADF: none. Returns its size. */
+static int64_t fleet_result_read(const struct fleet_result *result, int fd, int to, uint64_t max,
+				 struct error *err)
+{
+	_cleanup_free_ char *piece = malloc(PIECE);
+	unsigned char hash[BLAKE2B_SIZE];
+	struct blake2b b;
+	uint64_t size = 0;
+	ssize_t n;
+	int r = 0;
+
+	if (!piece)
+		return error_errno(err, -ENOMEM, "%s", result->path);
+	blake2b_init(&b);
+	while (r == 0 && size <= max && (n = read_full(fd, piece, PIECE)) != 0) {
+		if (n < 0)
+			return error_errno(err, (int)n, "%s", result->path);
+		blake2b_update(&b, piece, (size_t)n);
+		size += (uint64_t)n;
+		if (to >= 0)
+			r = write_full(to, piece, (size_t)n);
+	}
+	if (r < 0)
+		return error_errno(err, r, "can't keep %s", result->path);
+	if (size > max)
+		return error_set(err, -EBADMSG, "%s is larger than a board's result can be",
+				 result->path);
+	blake2b_final(&b, hash);
+	if (!result_name_fits(&result->name, hash))
+		return error_set(err, -EBADMSG, "%s is not the hash of its content", result->path);
+	return (int64_t)size;
+}
+
+static int fleet_result_open_file(int dir_fd, const struct fleet_result *result, struct error *err)
+{
+	int fd = openat(dir_fd, result->path,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0)
+		return error_errno(err, -errno, "%s", result->path);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		return fd;
+	close(fd);
+	return error_set(err, -EBADMSG, "%s is no file", result->path);
+}
+
+int fleet_result_open_at(int dir_fd, const struct fleet_result *result, struct error *err)
+{
+	_cleanup_close_ int fd = fleet_result_open_file(dir_fd, result, err);
+	int64_t size;
+
+	if (fd < 0)
+		return TAKE_FD(fd);
+	size = fleet_result_read(result, fd, -EBADF, INT64_MAX, err);
+	if (size < 0)
+		return (int)size;
+	lseek(fd, 0, SEEK_SET);
+	return TAKE_FD(fd);
+}
+
+/* Appends a result at *end of the file. */
+static int fleet_result_gather(struct fleet_result *result, int to, uint64_t *end,
+			       struct error *err)
+{
+	_cleanup_close_ int fd = fleet_result_open_file(AT_FDCWD, result, err);
+	int64_t size;
+
+	if (fd < 0)
+		return TAKE_FD(fd);
+	/* A refused one may have left bytes behind the end. */
+	lseek(to, (off_t)*end, SEEK_SET);
+	size = fleet_result_read(result, fd, to, FLEET_FILE_MAX, err);
+	if (size < 0)
+		return (int)size;
+	result->offset = *end;
+	result->size = (uint64_t)size;
+	*end += (uint64_t)size;
+	return 0;
+}
+
+int fleet_results_gather(struct fleet_results *results, int fd, struct error *err)
+{
+	uint64_t end = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < results->count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = fleet_result_gather(&results->items[i], fd, &end, &why);
+
+		if (r < 0 && r != -EBADMSG)
+			return error_move(err, &why);
+		if (r < 0) {
+			cli_warn("refused: %s", why.message);
+			results->refused++;
+			fleet_result_deinit(&results->items[i]);
+			results->items[i].path = NULL;
+			continue;
+		}
+		if (kept != i) {
+			results->items[kept] = results->items[i];
+			results->items[i].path = NULL;
+		}
+		kept++;
+	}
+	results->count = kept;
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "tool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "child.h"
+
+_Noreturn static void tool_exec(const char *const *argv, int in, int out, const char *folder,
+				int why)
+{
+	int e;
+
+	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0) &&
+	    (!folder || chdir(folder) == 0)) {
+		child_reset_signals();
+		/* Other descriptors are closed by the exec. */
+		execvp(argv[0], (char *const *)(uintptr_t)argv);
+	}
+	e = errno;
+	write_full(why, &e, sizeof(e));
+	_exit(127);
+}
+
+int tool_run(const char *const *argv, int in, int out, const char *folder, struct error *err)
+{
+	_cleanup_close_ int why_r = -EBADF, why_w = -EBADF;
+	int pair[2], status, why;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return error_errno(err, -errno, "pipe");
+	why_r = pair[0];
+	why_w = pair[1];
+	fflush(NULL);
+	pid = fork();
+	if (pid < 0)
+		return error_errno(err, -errno, "fork");
+	if (!pid)
+		tool_exec(argv, in, out, folder, why_w);
+	why_w = close_fd(why_w);
+	n = read_full(why_r, &why, sizeof(why));
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return error_errno(err, -errno, "%s", argv[0]);
+	if (n == sizeof(why))
+		return error_errno(err, -why, "%s", argv[0]);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Programs that do one thing for us, between two descriptors: signify, curl. */
+#pragma once
+
+#include "base/error.h"
+
+/*
+ * Runs argv[0], found by PATH, with these as its standard input and output, and waits for its end.
+ * in, out: -EBADF: ours. folder: where it runs; NULL: here. Returns its exit status, 128 and the
+ * number of the signal that ended it, or -errno; -ENOENT: there is no such program.
+ */
+int tool_run(const char *const *argv, int in, int out, const char *folder, struct error *err);

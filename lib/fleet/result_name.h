@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The place of a result below a store's URL, or in a folder:
+ * "fleet=F/order=N/board=B/HASH.SUFFIX".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "fleet/blake2b.h"
+#include "fleet/word.h"
+
+#define RESULT_HASH_LEN (2 * BLAKE2B_SIZE)
+#define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".traced"))
+
+enum result_kind {
+	RESULT_REPORTS, /* HASH.json */
+	RESULT_CAPTURE, /* HASH.traced */
+};
+
+struct result_name {
+	char fleet[WORD_NAME_MAX + 1], board[WORD_NAME_MAX + 1];
+	uint64_t order;
+	char file[RESULT_FILE_MAX];
+	enum result_kind kind;
+};
+
+/*
+ * Takes a path apart. Everything in front of its last four parts is left alone. False: it is no
+ * result's. A part that is taken has only letters, digits and "._-=", and none is "..".
+ */
+bool result_name_parse(const char *path, struct result_name *ret);
+/* "fleet=F/order=N", or with a board "fleet=F/order=N/board=B". */
+void result_folder_put(const char *fleet, uint64_t order, const char *board, struct buf *out);
+
+/* Whether that is the name of a result with that content's hash. */
+bool result_name_fits(const struct result_name *name, const unsigned char hash[BLAKE2B_SIZE]);

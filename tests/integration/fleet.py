@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""tracectl fleet: orders that boards take, and results that come back, from stores that are honest and from others."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+from agent import Members, fleet
+from fleet_data import name_of, put, reports
+from harness import Test, check, need, settled
+from store import free_port
+
+ESCAPE = "\x1b]0;owned\x07"
+
+
+def sched(delay, tid=1, name="door"):
+    return {"sched": [{"task": name, "tid": tid, "runtime_ns": 1000, "runs": 2, "delay": delay}]}
+
+
+def curl_file(test, store):
+    path = test.dir / "curl.conf"
+    path.write_text(f'cacert = "{store.dir}/ca.pem"\ncert = "{store.dir}/client.pem"\nkey = "{store.dir}/client.key"\n')
+    return path
+
+
+def order_of(test, *words, key="order.sec", **kwargs):
+    return test.run("fleet", "order", "--secret-key", test.dir / key, "-q", *words, **kwargs)
+
+
+def make_keys(test):
+    subprocess.run(["signify-openbsd", "-G", "-n", "-p", test.dir / "order.pub", "-s", test.dir / "order.sec"], check=True)
+
+
+def succeeds(result):
+    check(result.status == 0, f"{result}")
+    return result
+
+
+def what_an_order_says(test):
+    make_keys(test)
+    succeeds(order_of(test, "--fleet", "doors", "--group", "canary", "--share", "0.25", "--salt", "autumn", "--serial",
+                      "17", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
+                      "irq:*", "--report", "sched,irq", "--label", "type=door*", "--label", "arch=arm64", "--capture",
+                      "-o", "doors"))
+    signed = (test.dir / "doors").read_text()
+    check(signed.split("\n", 2)[2] == """[order]
+serial = 17
+fleet = doors
+group = canary
+expires = 2099-01-01T00:00:00Z
+share = 0.25
+salt = autumn
+labels = type=door*
+  arch=arm64
+window = 10m
+duration = 1.5s
+events = sched:*
+  irq:*
+reports = sched,irq
+capture = yes
+""", signed)
+    subprocess.run(["signify-openbsd", "-V", "-e", "-q", "-p", test.dir / "order.pub", "-x", test.dir / "doors", "-m",
+                    test.dir / "plain"], check=True)
+    check(signed.endswith((test.dir / "plain").read_text()), "another text is signed")
+    # By default the serial is the time, and a later order has a higher one.
+    first = succeeds(order_of(test, "--fleet", "doors", "-t", "1s", "--report", "sched", "-o", "-")).out
+    check(14 == len(first.split("serial = ")[1].split("\n")[0]), first)
+
+
+def what_is_no_order(test):
+    make_keys(test)
+    usual = ["--fleet", "doors", "-t", "1s", "--report", "sched", "-o", "bad"]
+    for words, why in ((["-t", "1s", "--report", "sched", "-o", "bad"], "fleet is missing"),
+                       ([*usual, "-e", "sched"], "SYSTEM:EVENT"),
+                       ([*usual, "--share", "101"], "share"),
+                       ([*usual, "--group", "a b"], "group"),
+                       ([*usual, "--group", "a\ncapture = yes"], "new line"),
+                       ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
+                       ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
+                       ([*usual, "--label", "door"], "NAME=VALUE"),
+                       (usual[:-2], "no place")):
+        done = order_of(test, *words)
+        check(done.status == 2 and why in done.err and not (test.dir / "bad").exists(), f"{words}: {done}")
+    done = order_of(test, *usual, key="nothing.sec")
+    check(done.status == 1 and not (test.dir / "bad").exists(), f"{done}")
+
+
+def which_boards_are_far(test):
+    """Threads of one name are one row, whatever their tids; the board that is slow comes first."""
+    for n in range(1, 6):
+        put(test.dir, f"door-{n}", reports(sched({20000 * (50 if n == 3 else 1): 100, 10000 + n: 7}, tid=100 + n),
+                                           lost=3 if n == 2 else 0, origin={"kernel": "6.1.0"}))
+    done = test.run("fleet", "report", test.dir, "--json")
+    check(done.status == 0 and "events were lost on the boards: 3" in done.err, f"{done}")
+    outliers, table = json.loads(done.out)["reports"]
+    check([(r["board"], r["report"], r["value"]) for r in outliers["rows"]] == [("door-3", "sched", "delay")], outliers)
+    check(abs(outliers["rows"][0]["p99_ns"] - 10**6) < 10**4 and outliers["rows"][0]["deviations"] > 1000, outliers)
+    check(len(table["rows"]) == 1 and table["rows"][0]["runs"] == 10 and "tid" not in table["rows"][0], table["rows"])
+    check(table["rows"][0]["delay"]["count"] == 5 * 107, table["rows"])
+    text = succeeds(test.run("fleet", "report", test.dir / "fleet=doors/order=17")).out
+    check(text.index("door-3") < text.index("\nsched"), text)
+    put(test.dir, "door-1", reports(sched({1: 1})), order=18)
+    done = test.run("fleet", "report", test.dir)
+    check(done.status == 1 and "several orders" in done.err, f"{done}")
+    succeeds(test.run("fleet", "report", test.dir / "fleet=doors/order=18"))
+
+
+def files_that_lie(test):
+    """What is not what its name says is refused, and so is what no board's name can be; the rest is reported."""
+    for n in range(1, 5):
+        put(test.dir, f"door-{n}", reports(sched({20000: 10})))
+    good = reports(sched({30000: 10}))
+    folder = test.dir / "fleet=doors/order=17"
+    other = put(test.dir, "liar", good)
+    other.write_bytes(good.replace(b"30000", b"30001"))
+    (folder / "liar2").mkdir()
+    (folder / "liar2" / f"{name_of(good)}.json").write_bytes(good)
+    evil = folder / f"board={ESCAPE}"
+    evil.mkdir()
+    (evil / f"{name_of(good)}.json").write_bytes(good)
+    (folder / "board=link").mkdir()
+    (folder / "board=link" / f"{name_of(good)}.json").symlink_to(other)
+    for board, data in (("deep", b"[" * 100000), ("bomb", b'{"format":"traced-report","version":1,"x":' + b"[" * 5000),
+                        ("long", b'{"format":"' + b"a" * (1 << 20) + b'"}'), ("none", b""),
+                        ("text", reports({"sched": [{"task": ESCAPE, "tid": 1, "runs": 1, "delay": {5: 1}}]}))):
+        put(test.dir, board, data)
+    done = test.run("fleet", "report", test.dir)
+    check(done.status == 3, f"{done}")
+    check("\x1b" not in done.out + done.err and "\x07" not in done.out + done.err, f"{done!s}")
+    check("is not the hash of its content" in done.err and done.err.count("refused") == 3, f"{done}")
+    for board in ("deep", "bomb", "long", "none"):
+        check(f"left out: {board}: " in done.out, f"{board}: {done}")
+    check("boards: 5" in done.out and "30.00 us" not in done.out, f"{done}")
+
+
+def boards_that_differ(test):
+    """A report of other columns leaves out its board, not the others."""
+    for n in range(1, 5):
+        put(test.dir, f"door-{n}", reports(sched({20000: 10})))
+    odd = json.loads(reports(sched({20000: 10})))
+    odd["reports"][0]["sort"] = "runs"
+    put(test.dir, "door-5", json.dumps(odd).encode())
+    done = test.run("fleet", "report", test.dir)
+    check(done.status == 3 and "left out: door-5: " in done.out and "boards: 4" in done.out, f"{done}")
+
+
+def from_order_to_page(test):
+    """The way of an order and back, with everything that a fleet has."""
+    with fleet(test) as (store, agent):
+        store.start()
+        curl = curl_file(test, store)
+        url = store.url
+        done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--serial", "7", "-t",
+                        "500ms", "-e", "sched:sched_switch", "--report", "sched", "--capture", "--url",
+                        f"{url}/orders/doors", "--curl", curl)
+        check(done.status == 0 and "order 7" in done.err, f"{done}")
+        agent.start()
+        settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2 and not agent.waiting())
+        fetch = ["fleet", "fetch", "7", "got", "--fleet", "doors", "--url", f"{url}/results/", "--curl", curl]
+        done = test.run(*fetch)
+        check(done.status == 0 and "1 fetched, 0 were there, 0 missing, 0 refused" in done.err, f"{done}")
+        done = test.run(*fetch, "--capture")
+        check(done.status == 0 and "1 fetched, 1 were there" in done.err, f"{done}")
+        got = sorted((test.dir / "got/fleet=doors/order=7/board=door-17").iterdir())
+        check([p.read_bytes() for p in got] == [p.read_bytes() for p in store.results(7)], got)
+        origin = json.loads(next(p for p in got if p.suffix == ".json").read_text())["origin"]
+        check(origin["board"] == "door-17" and origin["order"] == 7 and origin["kernel"] == os.uname().release and (
+            origin["labels"]["type"] == "door-3" and origin["groups"] == ["canary"]), origin)
+        done = succeeds(test.run("fleet", "report", "got"))
+        check("boards: 1" in done.out and "\nsched\n" in done.out, f"{done}")
+        succeeds(test.run("report", "--merge", *[p for p in got if p.suffix == ".json"]))
+        page = succeeds(test.run("fleet", "open", "got", "door-17", "-q")).out.strip()
+        check(open(page, encoding="utf-8").read(15).lower().startswith("<!doctype html"), page)
+        done = test.run("fleet", "open", "got", "door-18")
+        check(done.status == 1 and "no recording of door-18" in done.err, f"{done}")
+
+
+def a_store_that_lists_lies(test):
+    """Names that lead elsewhere, files with another content, lists that are none."""
+    with fleet(test) as (store, _):
+        results = store.dir / "www/results"
+        good = [put(results, f"door-{n}", reports(sched({20000: 10 + n}))) for n in range(3)]
+        good[1].write_bytes(b"another content")
+        (good[0].parent / "x..json").write_text("{}")
+        (good[0].parents[1] / "board=a b").mkdir()
+        (good[0].parents[1] / f"board={ESCAPE}").mkdir()
+        store.start()
+        words = ["fleet", "fetch", "17", "got", "--fleet", "doors", "--curl", curl_file(test, store), "--url"]
+        done = test.run(*words, f"{store.url}/results")
+        check(done.status == 3 and "2 fetched, 0 were there, 0 missing, 4 refused" in done.err, f"{done}")
+        check("\x1b" not in done.err and "is not the hash of its content" in done.err, f"{done}")
+        # The rest comes with the next run.
+        good[1].unlink()
+        (good[0].parent / "x..json").unlink()
+        done = test.run(*words, f"{store.url}/results")
+        check("0 fetched, 2 were there" in done.err, f"{done}")
+        files = sorted(p.name for p in (test.dir / "got").rglob("*") if p.is_file())
+        check(files == sorted(p.name for p in (good[0], good[2])), files)
+        for place, why in (("moved", "list"), ("lies", "curl ended"), ("bombs", "list")):
+            done = test.run(*words, f"{store.url}/{place}")
+            check(done.status == 1 and why in done.err, f"{place}: {done}")
+        done = test.run(*words, "http://127.0.0.1:1/results")
+        check(done.status == 1 and "no URL of HTTPS" in done.err, f"{done}")
+
+
+def lists_of_s3(test):
+    """In parts, and with keys that lead elsewhere."""
+    with fleet(test) as (store, _):
+        good = [put(store.dir / "www/bucket/prefix", f"door-{n}", reports(sched({20000: 10 + n}))) for n in range(3)]
+        keys = [str(p.relative_to(store.dir / "www/bucket")) for p in good]
+        keys.insert(1, "prefix/fleet=doors/order=17/board=../../../etc/passwd")
+        keys.insert(1, "prefix/fleet=doors/order=18/" + keys[0].split("/", 3)[3])
+        for name, part, more in (("1", keys[:3], "<NextContinuationToken>a+/b=</NextContinuationToken>"), ("2", keys[3:], "")):
+            (store.dir / f"www/list{name}.xml").write_text(
+                '<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">' + more +
+                "".join(f"<Contents><Key>{key}</Key><Size>1</Size></Contents>" for key in part) + "</ListBucketResult>")
+        store.start()
+        done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--curl", curl_file(test, store), "--url",
+                        f"{store.url}/bucket/prefix", "--s3")
+        check(done.status == 3 and "3 fetched, 0 were there, 0 missing, 2 refused" in done.err, f"{done}")
+        check("prefix=prefix%2Ffleet%3Ddoors%2Forder%3D17%2F" in (store.dir / "access.log").read_text(), "no prefix")
+
+
+@contextlib.contextmanager
+def broker(test, store):
+    """mosquitto with the store's certificates; its URL."""
+    server = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
+    need(server and shutil.which("mosquitto_pub"), "mosquitto and its clients are needed")
+    port = free_port()
+    home = test.dir / "home"
+    home.mkdir()
+    for name in ("mosquitto_pub", "mosquitto_sub"):
+        (home / name).write_text(f"--cafile {store.dir}/ca.pem\n--cert {store.dir}/client.pem\n"
+                                 f"--key {store.dir}/client.key\n")
+    (test.dir / "mosquitto.conf").write_text(f"""
+user root
+listener {port} 127.0.0.1
+cafile {store.dir}/ca.pem
+certfile {store.dir}/server.pem
+keyfile {store.dir}/server.key
+require_certificate true
+use_identity_as_username true
+allow_anonymous false
+""")
+    with open(test.dir / "mosquitto.log", "wb") as log:
+        process = subprocess.Popen([server, "-c", test.dir / "mosquitto.conf"], stdout=log, stderr=log)
+    try:
+        settled("mosquitto listens", lambda: is_open(port) or process.poll() is not None)
+        check(process.poll() is None, (test.dir / "mosquitto.log").read_text())
+        yield f"mqtts://127.0.0.1:{port}", test.environment(XDG_CONFIG_HOME=str(home))
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def is_open(port):
+    with socket.socket() as s:
+        return s.connect_ex(("127.0.0.1", port)) == 0
+
+
+def words_of_boards(test):
+    """An order reaches a broker's topic; what boards say of it is shown, and nothing that they can't say."""
+    with fleet(test) as (store, _), broker(test, store) as (url, env):
+        def publish(topic, text):
+            subprocess.run(["mosquitto_pub", "-V", "5", "-q", "1", "-r", "-L", f"{url}/{topic}", "-s"], check=True, env=env,
+                           input=text if isinstance(text, bytes) else json.dumps(text).encode())
+
+        done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--group", "canary",
+                        "--serial", "17", "-t", "1s", "--report", "sched", "--broker", url, env=env)
+        check(done.status == 0, f"{done}")
+        got = subprocess.run(["mosquitto_sub", "-V", "5", "-C", "1", "-W", "20", "-L", f"{url}/traced/doors/canary/orders"],
+                             capture_output=True, check=True, env=env).stdout
+        check(got.startswith(b"untrusted comment: ") and b"\nserial = 17\n" in got, got)
+
+        def says(board, *orders, state="alive"):
+            publish(f"traced/doors/all/status/{board}", {"agent": "1", "state": state, "time": 1, "orders": [*orders]})
+
+        says("door-1", {"serial": 16, "outcome": "failed", "reason": "old"}, {"serial": 17, "outcome": "done"})
+        says("door-2", {"serial": 17, "outcome": "refused", "reason": "expired"})
+        says("door-3", {"outcome": "refused", "reason": "expired", "serial": 17})
+        says("door-4", {"serial": 17, "outcome": "recording"})
+        says("door-5", {"serial": 16, "outcome": "done"}, state="dead")
+        says("door-6", {"serial": 17, "outcome": "failed", "reason": ESCAPE + "\ndoor-1"})
+        publish("traced/doors/all/status/door-7", b"[[[[")
+        publish("traced/doors/all/status/door-8", b"{" + b" " * 4000 + b"}")
+        publish("traced/doors/all/status/door 9", b"{}")
+        words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
+        done = test.run(*words, env=env)
+        check(done.status == 3 and "refused: 3 words" in done.err and "\x1b" not in done.out, f"{done}")
+        for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
+                     "refused, expired: 2\n  door-2 door-3\n", "recording: 1\n  door-4\n", "silent: 1\n  door-5\n"):
+            check(line in done.out, f"{line}: {done}")
+        boards = json.loads(test.run(*words, "--json", env=env).out)["boards"]
+        check({b["board"]: b["outcome"] for b in boards} == {
+            "door-1": "done", "door-2": "refused", "door-3": "refused", "door-4": "recording", "door-5": "silent",
+            "door-6": "failed"}, boards)
+        done = test.run(*words[:-1], "mqtt://127.0.0.1:1")
+        check(done.status == 1 and "no broker with TLS" in done.err, f"{done}")
+        # A store only knows who answered.
+        put(store.dir / "www/results", "door-1", b"{}")
+        store.start()
+        done = test.run(*words[:-2], "--url", f"{store.url}/results", "--curl", curl_file(test, store))
+        check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
+
+
+def main():
+    Test.make_daemon = Members
+    test = Test("fleet")
+    test.case("an order has the words of record", what_an_order_says)
+    test.case("what is no order is not signed", what_is_no_order)
+    test.case("boards that are far from the rest come first", which_boards_are_far)
+    test.case("files that are not what their names say are refused", files_that_lie)
+    test.case("a board with other columns is left out", boards_that_differ)
+    test.case("from an order to a page", from_order_to_page, daemon=True)
+    test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
+    test.case("lists of S3", lists_of_s3, daemon=True)
+    test.case("what boards say of an order", words_of_boards, daemon=True)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
