@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "agent/order.h"
+#include "fleet/order.h"
 #include "agent/place.h"
 
 #define JOBS_MAX 8

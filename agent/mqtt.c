@@ -10,7 +10,7 @@
 #include <sys/time.h>
 
 #include "agent/backoff.h"
-#include "agent/order.h"
+#include "fleet/order.h"
 #include "agent/status.h"
 #include "agent/topic.h"
 #include "base/io.h"

@@ -4,7 +4,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "agent/order.h"
+#include "fleet/order.h"
 #include "base/io.h"
 
 static void place_keep(struct place *p, const void *data, size_t len)

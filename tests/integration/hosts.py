@@ -131,7 +131,7 @@ def machines(test):
     hosts = {"left": far(test), "right": far(test, "nice")}
     r = run(test, hosts, "record", "-t", "1s", "-o", "out.pftrace")
     check(r.status == 0 and set(bounds(r)) == {"left", "right"}, f"record: {r}")
-    # What each host recorded before all did was not asked for.
+    # Nobody asked for what each host recorded before all did.
     check("left out" not in r.err, f"record: {r}")
     ids, syncs, bundles, names = set(), [], {}, {}
     for number, packet in fields((test.dir / "out.pftrace").read_bytes()):

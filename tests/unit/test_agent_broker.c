@@ -16,7 +16,7 @@
 #include "agent/place.h"
 #include "agent/status.h"
 #include "agent/topic.h"
-#include "agent/word.h"
+#include "fleet/word.h"
 #include "base/io.h"
 
 static void topics_have_their_names(void **state _unused_)
