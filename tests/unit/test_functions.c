@@ -213,6 +213,29 @@ static void a_function_that_turns_on_is_planned_alone(void **state)
 	assert_string_equal(f->plan.steps[0].file, "instances/i/set_ftrace_filter");
 }
 
+/* An event of the top level that a function enables is as before afterwards. */
+static void an_enabled_event_is_put_back(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct journal j;
+
+	fake_dir(&f->root, "state");
+	fake_file(&f->root, "set_ftrace_filter", "");
+	fake_file(&f->root, "set_ftrace_notrace_pid", "no pid\n");
+	fake_file(&f->root, "events/irq/softirq_entry/enable", "0*\n");
+	f->request.functions.only =
+		(struct capture_words)WORDS("do_exit:enable_event:irq:softirq_entry:3");
+	functions_plan(&f->plan, &f->request, NULL);
+	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
+			 0);
+	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
+	fake_file(&f->root, "events/irq/softirq_entry/enable", "1\n");
+	assert_int_equal(plan_undo(&f->plan, f->env.tracefs), 0);
+	assert_string_equal(fake_text(&f->root, "events/irq/softirq_entry/enable"), "0");
+	journal_drop(&j);
+}
+
 /* Their formats must be in the stream. */
 static void events_that_functions_enable_are_found(void **state)
 {
@@ -450,6 +473,7 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(events_that_functions_enable_are_found, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(an_enabled_event_is_put_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_the_top_level_is_undone, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(an_option_of_another_tracer_is_refused, setup,

@@ -381,6 +381,18 @@ static size_t event_length(const char *parameters)
 		     : strlen(parameters);
 }
 
+static void plan_set_back_event(struct plan *plan, const char *parameters, size_t len)
+{
+	const size_t system = strcspn(parameters, ":");
+	char file[256];
+
+	if (system >= len || len > 128)
+		return;
+	snprintf(file, sizeof(file), "events/%.*s/%.*s/enable", (int)system, parameters,
+		 (int)(len - system - 1), parameters + system + 1);
+	plan_set(plan, NULL, file, NULL, NULL);
+}
+
 /* The kernel removes a trigger that has a count only by a line that has one, too. */
 static void plan_trigger_of(struct plan *plan, const char *text, const struct function_word *word,
 			    const char *instance)
@@ -395,6 +407,9 @@ static void plan_trigger_of(struct plan *plan, const char *text, const struct fu
 	snprintf(undo, sizeof(undo), "!%s:%s%s%.*s%s\n", word->glob, word->command,
 		 event ? ":" : "", (int)MIN(event, (size_t)128), parameters,
 		 parameters[event] ? ":0" : "");
+	/* What the trigger does to the event stays; an instance goes with it. */
+	if (event && !instance)
+		plan_set_back_event(plan, parameters, event);
 	plan_add(plan, file, line, undo);
 }
 

@@ -10,6 +10,13 @@ static bool begins_with(const char *s, const char *start)
 	return strncmp(s, start, strlen(start)) == 0;
 }
 
+static bool ends_with(const char *s, const char *end)
+{
+	size_t len = strlen(s), tail = strlen(end);
+
+	return len >= tail && strcmp(s + len - tail, end) == 0;
+}
+
 /*
  * Reads a list of functions or tasks, one per line. "####" and "no pid" mean an empty list.
  * Triggers ("schedule:traceoff:unlimited") are listed among the functions but survive truncation;
@@ -63,6 +70,9 @@ int setting_text(const char *file, const char *text, struct buf *out)
 		buf_append(out, text, strspn(text, "0123456789"));
 	} else if (strcmp(file, "trace_clock") == 0) {
 		chosen_text(text, out);
+	} else if (ends_with(file, "/enable")) {
+		/* "0*": a trigger of somebody else may enable the event. */
+		buf_append(out, text, MIN(strlen(text), (size_t)1));
 	} else {
 		buf_puts(out, text);
 	}
