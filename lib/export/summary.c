@@ -191,8 +191,6 @@ static void summary_warn_of_part(struct exporter *x, const struct export_result 
 
 	for (size_t i = 0; i < ret->ledger_count; i++)
 		events += ret->ledger[i].left_out;
-	if (!events && !marks)
-		return;
 	selection_describe(x->gate, &what);
 	stream_index_warn(&x->index,
 			  "a part of the recording (%s): %" PRIu64 " event%s and %" PRIu64
