@@ -407,7 +407,7 @@ static void plan_trigger_of(struct plan *plan, const char *text, const struct fu
 	snprintf(undo, sizeof(undo), "!%s:%s%s%.*s%s\n", word->glob, word->command,
 		 event ? ":" : "", (int)MIN(event, (size_t)128), parameters,
 		 parameters[event] ? ":0" : "");
-	/* What the trigger does to the event stays; an instance goes with it. */
+	/* The event stays as the trigger left it, unless its instance goes. */
 	if (event && !instance)
 		plan_set_back_event(plan, parameters, event);
 	plan_add(plan, file, line, undo);
