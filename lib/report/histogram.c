@@ -13,6 +13,7 @@
 void histogram_deinit(struct histogram *h)
 {
 	free(h->buckets);
+	free(h->octaves);
 	*h = (struct histogram){ 0 };
 }
 
@@ -44,10 +45,54 @@ static uint64_t histogram_bucket_middle(uint32_t bucket)
 	return from + (histogram_bucket_from(bucket + 1) - from) / 2;
 }
 
+/* With so many buckets, most of a distribution's powers of two are nearly full. */
+#define OCTAVES_FROM 48U
+#define OCTAVES ((HISTOGRAM_BUCKETS >> HISTOGRAM_SUB_BITS) + 1)
+
+static int histogram_make_octaves(struct histogram *h)
+{
+	uint32_t i = 0;
+
+	h->octaves = malloc(OCTAVES * sizeof(*h->octaves));
+	if (!h->octaves)
+		return -ENOMEM;
+	for (uint32_t octave = 0; octave < OCTAVES; octave++) {
+		const uint64_t from = (uint64_t)octave << (COUNT_BITS + HISTOGRAM_SUB_BITS);
+
+		while (i < h->used && h->buckets[i] < from)
+			i++;
+		h->octaves[octave] = (uint16_t)i;
+	}
+	return 0;
+}
+
+/*
+ * The place of the first bucket that is not less. Within a power of two the buckets are spread so
+ * evenly that it is near the guess; a binary search would guess wrong in half of its steps.
+ */
+static uint32_t histogram_find(const struct histogram *h, uint32_t bucket)
+{
+	const uint64_t key = (uint64_t)bucket << COUNT_BITS;
+	const uint32_t octave = bucket >> HISTOGRAM_SUB_BITS;
+	uint32_t from, end, at;
+
+	if (!h->octaves)
+		return lower_bound(i, h->used, h->buckets[i] < key);
+	from = h->octaves[octave];
+	end = h->octaves[octave + 1];
+	at = bucket % (1U << HISTOGRAM_SUB_BITS);
+	at = from + (at * (end - from) >> HISTOGRAM_SUB_BITS);
+	while (at < end && h->buckets[at] < key)
+		at++;
+	while (at > from && h->buckets[at - 1] >= key)
+		at--;
+	return at;
+}
+
 int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count)
 {
 	const uint64_t key = (uint64_t)bucket << COUNT_BITS;
-	uint32_t at = lower_bound(i, h->used, h->buckets[i] < key);
+	const uint32_t at = histogram_find(h, bucket);
 	uint64_t *slot;
 
 	if (at < h->used && h->buckets[at] >> COUNT_BITS == bucket) {
@@ -66,7 +111,9 @@ int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count)
 	if (!slot)
 		return -ENOMEM;
 	*slot = key | MIN(count, HISTOGRAM_COUNT_MAX);
-	return 0;
+	for (uint32_t i = (bucket >> HISTOGRAM_SUB_BITS) + 1; h->octaves && i < OCTAVES; i++)
+		h->octaves[i]++;
+	return h->octaves || h->used < OCTAVES_FROM ? 0 : histogram_make_octaves(h);
 }
 
 int histogram_add(struct histogram *h, uint64_t value)

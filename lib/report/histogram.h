@@ -24,6 +24,8 @@ struct histogram {
 	uint64_t min;	   /* valid if count is not 0 */
 	uint64_t *buckets; /* owned; sorted: the bucket's number << 48 | its count */
 	uint32_t used, cap;
+	/* Owned: where the buckets of each power of two begin. NULL: there are few buckets. */
+	uint16_t *octaves;
 };
 
 void histogram_deinit(struct histogram *h);

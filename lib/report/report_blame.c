@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/secret_hash.h"
 #include "base/vec.h"
 #include "report/group.h"
 #include "report/scheduler.h"
@@ -40,11 +41,14 @@ struct blame_pair {
 
 /* Pairs that were found last, by their numbers. A power of two. */
 #define BLAME_RECENT 4096U
+/* Eight for each pair that can have a row. */
+#define BLAME_BITS (8 * ROWS_PAIRS_MAX)
 
 struct blame {
 	struct report report;
 	struct rows tasks, pairs;
 	struct blame_pair *recent[BLAME_RECENT];
+	uint64_t has_row[BLAME_BITS / 64]; /* bits by hashes of pairs; of several pairs, maybe */
 	const struct blame_task *idle;
 	struct blame_task unknown; /* ran when it is not known who did */
 	struct blame_cpu *cpus;	   /* owned */
@@ -139,6 +143,26 @@ static int blame_on_idled(struct report *report, uint32_t cpu, uint64_t from, ui
 	return state == SPAN_WHOLE ? blame_keep(b, cpu, run) : 0;
 }
 
+/* Once others share a row, most pairs have none: that is known without a search in the rows. */
+static struct blame_pair *blame_pair_search(struct blame *b, const struct blame_task *waiter,
+					    const struct blame_task *runner)
+{
+	const struct row_key key = { waiter->number, runner->number };
+	const uint64_t bit = hash_number(key.a << 32 | key.b) % BLAME_BITS;
+	uint64_t *word = &b->has_row[bit / 64], mask = UINT64_C(1) << bit % 64;
+	struct blame_pair *pair;
+
+	if (b->pairs.rest && !(*word & mask))
+		return b->pairs.rest;
+	pair = rows_search(&b->pairs, key);
+	if (pair && pair != b->pairs.rest) {
+		pair->waiter = waiter;
+		pair->runner = runner;
+		*word |= mask;
+	}
+	return pair;
+}
+
 static int blame_add(struct blame *b, const struct blame_task *waiter,
 		     const struct blame_task *runner, uint64_t ns)
 {
@@ -147,14 +171,11 @@ static int blame_add(struct blame *b, const struct blame_task *waiter,
 	struct blame_pair *pair = *recent;
 
 	if (unlikely(!pair || pair->waiter != waiter || pair->runner != runner)) {
-		pair = rows_get(&b->pairs, (struct row_key){ waiter->number, runner->number });
+		pair = blame_pair_search(b, waiter, runner);
 		if (!pair)
 			return -ENOMEM;
-		if (pair != b->pairs.rest) {
-			pair->waiter = waiter;
-			pair->runner = runner;
+		if (pair->waiter)
 			*recent = pair;
-		}
 	}
 	pair->count++;
 	pair->time += ns;

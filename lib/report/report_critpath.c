@@ -51,7 +51,8 @@ struct critpath {
 	uint64_t count;	      /* spans of all times */
 	uint64_t rows, forgotten;
 	bool has_deeper;
-	int index; /* of sched_task.row */
+	int index;	    /* of sched_task.row */
+	int64_t wanted_tid; /* -1: the thread is wanted by its name */
 	/* The thread, as it was seen last. */
 	int32_t tid;	 /* 0: none yet */
 	uint64_t last;	 /* number of its last span */
@@ -76,8 +77,8 @@ static bool critpath_is_wanted(const struct critpath *c, const struct sched_task
 {
 	const char *wanted = c->report.env->options->task;
 
-	if (critpath_is_tid(wanted))
-		return strtol(wanted, NULL, 10) == t->tid;
+	if (c->wanted_tid >= 0)
+		return c->wanted_tid == t->tid;
 	return text_equal(report_task_name(t->known, t->tid),
 			  (struct text){ wanted, (uint32_t)strlen(wanted) });
 }
@@ -239,6 +240,8 @@ static int critpath_open(struct report **ret, struct report_env *env)
 	if (!c)
 		return -ENOMEM;
 	c->report.env = env;
+	c->wanted_tid =
+		critpath_is_tid(env->options->task) ? strtol(env->options->task, NULL, 10) : -1;
 	*ret = &c->report;
 	c->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &c->report,

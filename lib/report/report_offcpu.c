@@ -151,10 +151,11 @@ static int offcpu_on_slept(struct report *report, const struct sched_span *span)
 
 	if (!row)
 		return -ENOMEM;
-	row->cut += span->state == SPAN_CUT;
-	row->open += span->state == SPAN_OPEN;
-	if (span->state != SPAN_WHOLE)
+	if (unlikely(span->state != SPAN_WHOLE)) {
+		row->cut += span->state == SPAN_CUT;
+		row->open += span->state == SPAN_OPEN;
 		return 0;
+	}
 	row->total += ns;
 	return histogram_add_at(&row->time, ns, span->to, &row->max_at);
 }

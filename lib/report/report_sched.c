@@ -9,7 +9,7 @@
 
 struct sched_row {
 	struct group group;
-	uint64_t runtime, runs, switches, migrations;
+	uint64_t runtime, runs, migrations;
 	struct histogram delay;
 	uint64_t max_at, cut, open;
 };
@@ -39,9 +39,12 @@ static struct sched_row *sched_row_of(struct sched_report *s, const struct sched
 
 static bool sched_row_takes(struct sched_row *row, const struct sched_span *span)
 {
+	/* Most spans are whole, and need not touch the end of the row. */
+	if (likely(span->state == SPAN_WHOLE))
+		return true;
 	row->cut += span->state == SPAN_CUT;
 	row->open += span->state == SPAN_OPEN;
-	return span->state == SPAN_WHOLE;
+	return false;
 }
 
 /* A span that is cut or open may be of no known CPU. */

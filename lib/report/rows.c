@@ -8,21 +8,21 @@
 #include "base/secret_hash.h"
 #include "base/vec.h"
 
-/* A key, and the rows among which it is. */
+/* The key is not copied: a copy would be loaded as a vector that was stored in two halves. */
 struct row_among {
 	const struct rows *rows;
-	struct row_key key;
+	const struct row_key *key;
 	uint32_t hash;
 };
 
 /* Only a row with the key's hash is looked at: others would come from memory in vain. */
 DEFINE_TABLE(row_slots, struct row_slot, const struct row_among *, slot->number != 0, slot->hash,
 	     slot->hash == key->hash &&
-		     row_has_key(rows_at(key->rows, slot->number - 1), key->key));
+		     row_has_key(rows_at(key->rows, slot->number - 1), *key->key));
 
-static struct row_among row_among(const struct rows *r, struct row_key key)
+static struct row_among row_among(const struct rows *r, const struct row_key *key)
 {
-	return (struct row_among){ r, key, (uint32_t)hash_number(key.a ^ hash_number(key.b)) };
+	return (struct row_among){ r, key, (uint32_t)hash_number(key->a ^ hash_number(key->b)) };
 }
 
 struct row_key row_key_of_text(struct text text)
@@ -86,13 +86,12 @@ static void *rows_new(struct rows *r)
 
 void *rows_find(const struct rows *r, struct row_key key)
 {
-	const struct row_among among = row_among(r, key);
+	const struct row_among among = row_among(r, &key);
 	const struct row_slot *slot = row_slots_find(&r->slots, among.hash, &among);
 
 	return slot ? rows_at(r, slot->number - 1) : NULL;
 }
 
-/* Inlined, it would make the compiler load keys as vectors that were stored in two halves. */
 static _noinline_ void *rows_add(struct rows *r, const struct row_among *among)
 {
 	struct row_slot *slot = row_slots_place(&r->slots, among->hash, among);
@@ -100,7 +99,7 @@ static _noinline_ void *rows_add(struct rows *r, const struct row_among *among)
 
 	if (!row)
 		return NULL;
-	*row_key_of(row) = among->key;
+	*row_key_of(row) = *among->key;
 	r->slots.count++;
 	*slot = (struct row_slot){ among->hash, ++r->count };
 	return row;
@@ -108,7 +107,7 @@ static _noinline_ void *rows_add(struct rows *r, const struct row_among *among)
 
 void *rows_search(struct rows *r, struct row_key key)
 {
-	const struct row_among among = row_among(r, key);
+	const struct row_among among = row_among(r, &key);
 	const struct row_slot *slot = row_slots_find(&r->slots, among.hash, &among);
 	void *row;
 

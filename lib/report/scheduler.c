@@ -31,6 +31,9 @@ struct switch_fields {
 	struct field_at prev_pid, prev_state, next_pid;
 };
 
+/* Tasks that were found last, by low bits of their tids. A power of two. */
+#define SCHED_RECENT 4096U
+
 struct scheduler {
 	struct report report; /* handlers get one */
 	struct report_env *env;
@@ -40,7 +43,8 @@ struct scheduler {
 	struct switch_fields sw;
 	struct field_at waking_pid, wakeup_pid, new_pid, exec_pid, exec_old_pid;
 	bool has_waking, has_wakeups;
-	struct rows tasks;	/* of struct sched_task, by tid */
+	struct rows tasks; /* of struct sched_task, by tid */
+	struct sched_task *recent[SCHED_RECENT];
 	struct sched_cpu *cpus; /* owned */
 	uint32_t cpu_count;
 };
@@ -171,21 +175,34 @@ static void sched_task_begin(struct scheduler *s, struct sched_task *t, int32_t 
 	memset(t->row, 0, s->listener_count * sizeof(*t->row));
 }
 
-/* *ret NULL: the idle task, or there are too many tasks. */
-static int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **ret)
+/* *ret NULL: there are too many tasks. */
+static _noinline_ int scheduler_search(struct scheduler *s, int32_t tid, struct sched_task **ret)
 {
-	struct sched_task *t = NULL;
+	struct sched_task *t = rows_search(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
 
-	if (tid > 0) {
-		t = rows_get(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });
-		if (!t)
-			return -ENOMEM;
-		if (t == s->tasks.rest)
-			t = NULL;
-		else if (!t->tid || t->ends)
-			sched_task_begin(s, t, tid);
+	if (!t)
+		return -ENOMEM;
+	*ret = NULL;
+	if (t == s->tasks.rest)
+		return 0;
+	if (!t->tid || t->ends)
+		sched_task_begin(s, t, tid);
+	s->recent[(uint32_t)tid % SCHED_RECENT] = *ret = t;
+	return 0;
+}
+
+/* *ret NULL: the idle task, or there are too many tasks. */
+static inline int scheduler_task(struct scheduler *s, int32_t tid, struct sched_task **ret)
+{
+	struct sched_task *t = s->recent[(uint32_t)tid % SCHED_RECENT];
+
+	if (likely(t && t->tid == tid && !t->ends)) {
+		*ret = t;
+		return 0;
 	}
-	*ret = t;
+	if (tid > 0)
+		return scheduler_search(s, tid, ret);
+	*ret = NULL;
 	return 0;
 }
 
@@ -647,6 +664,7 @@ static int scheduler_repack(struct scheduler *s, bool with_rows)
 	}
 	rows_deinit(&s->tasks);
 	s->tasks = tasks;
+	memset(s->recent, 0, sizeof(s->recent));
 	return 0;
 }
 

@@ -67,6 +67,9 @@ static void quantiles_are_within_one_percent(void **state _unused_)
 		assert_int_equal(h.count, count);
 		assert_int_equal(h.min, values[0]);
 		assert_int_equal(h.max, values[count - 1]);
+		assert_true(histogram_is_valid(&h));
+		for (uint32_t i = 1; i < h.used; i++)
+			assert_true(h.buckets[i - 1] >> 48 < h.buckets[i] >> 48);
 		for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 			size_t at = (size_t)((double)count * parts[i]);
 			uint64_t wanted, found = histogram_quantile(&h, parts[i]);
