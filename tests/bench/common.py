@@ -52,6 +52,49 @@ def in_peer_namespace(argv, empty):
     return ["unshare", "-m", "--propagation", "private", "sh", "-c", script + 'exec "$@"', "sh", *argv]
 
 
+PERFETTO_INSTANCE = "traced-bench-perfetto"
+# peer.sh ROOT FOLDER INSTANCE MEASURE COMMAND...: in a mount namespace; Perfetto's daemons record by FOLDER's
+# config while COMMAND runs. Leaves counts, times and the trace in FOLDER, and what MEASURE, if any,
+# says about each program's whole life.
+PERFETTO_PEER = r"""
+set -e
+root=$1 folder=$2 instance=$1/sys/kernel/tracing/instances/$3 measure=$4; shift 4
+mount -t tmpfs tmpfs "$root/tmp"
+for fs in proc sysfs:sys tracefs:sys/kernel/tracing; do
+  mountpoint -q "$root/${fs#*:}" || mount -t "${fs%%:*}" nodev "$root/${fs#*:}"
+done
+[ "$root" = / ] || mount --bind /dev "$root/dev"
+mkdir "$instance"
+programs() { if [ "$measure" ]; then cat $(printf '/proc/%s/task/%s/children ' $(for p; do echo $p $p; done)); else echo "$@"; fi; }
+end() { kill -TERM $(programs "$@") 2>/dev/null || :; }
+trap 'end $client $probes $service; wait; rmdir "$instance"' EXIT
+cp "$folder/config" "$root/tmp/config"
+in_root() { exec ${measure:+"$measure" "$folder/usage-${1##*/}"} chroot "$root" "$@" >>"$folder/log" 2>&1; }
+(in_root /usr/sbin/traced) & service=$!
+sleep 0.5
+(in_root /usr/sbin/traced_probes) & probes=$!
+sleep 0.5
+(in_root /usr/bin/perfetto -c /tmp/config --txt -o /tmp/out) & client=$!
+sleep 1
+[ "$(cat "$instance/tracing_on")" = 1 ]
+"$@"
+sleep 0.5
+# Its end empties the rings.
+cat "$instance"/per_cpu/cpu*/stats >"$folder/stats"
+end $client
+wait $client
+cat $(for p in $(programs $service $probes); do echo "/proc/$p/task/*/schedstat"; done) >"$folder/schedstat"
+cp "$root/tmp/out" "$folder/peer.pftrace"
+"""
+
+
+def perfetto_peer(root, folder, argv, measure=""):
+    """Runs argv while Perfetto records; returns the sums of its rings' counts."""
+    run(["unshare", "-m", "--propagation", "private", "bash", "-c", PERFETTO_PEER, "peer.sh", root, folder,
+         PERFETTO_INSTANCE, measure, *argv])
+    return ring_stats((folder / "stats").read_text("ascii"))
+
+
 def need_tracefs():
     """If tracefs is not mounted, runs this program again with a mount that only it sees."""
     if (TRACEFS / "instances").exists():

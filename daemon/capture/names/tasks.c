@@ -113,14 +113,35 @@ void task_scan_end(struct task_scan *s)
 	*s = TASK_SCAN_INIT;
 }
 
+/* Fields of a stat line by proc(5), from the one after the name. */
+enum { STAT_STATE, STAT_PPID, STAT_FLAGS = 6, STAT_THREADS = 17, STAT_START = 19, STAT_FIELDS };
+
+/* sscanf() would take longer than the kernel does to write the line. */
+static bool task_stat_split(const char *rest, const char *end, unsigned long long *ret)
+{
+	for (unsigned i = 0; i < STAT_FIELDS; i++) {
+		const char *blank = rest < end ? memchr(rest, ' ', (size_t)(end - rest)) : NULL;
+
+		if (!blank || blank + 1 == end)
+			return false;
+		rest = blank + 1;
+		if (i != STAT_PPID && i != STAT_FLAGS && i != STAT_THREADS && i != STAT_START)
+			continue;
+		if (*rest < '0' || *rest > '9')
+			return false;
+		ret[i] = 0;
+		while (rest < end && *rest >= '0' && *rest <= '9')
+			ret[i] = ret[i] * 10 + (unsigned)(*rest++ - '0');
+	}
+	return true;
+}
+
 /* -EBADMSG: not a stat line. hz: USER_HZ. */
 static int task_stat_parse(struct task_stat *ret, const char *line, size_t len, long hz)
 {
 	const char *open = memchr(line, '(', len), *close = memrchr(line, ')', len);
+	unsigned long long field[STAT_FIELDS];
 	struct task_stat t = { 0 };
-	unsigned long long start;
-	unsigned flags;
-	char rest[256];
 	size_t n;
 
 	if (!open || !close || close < open || hz <= 0)
@@ -128,20 +149,12 @@ static int task_stat_parse(struct task_stat *ret, const char *line, size_t len, 
 	n = MIN((size_t)(close - open - 1), sizeof(t.comm) - 1);
 	memcpy(t.comm, open + 1, n);
 	t.tid = (int32_t)strtol(line, NULL, 10);
-	/*
-	 * proc(5): after the name follow state, ppid, ..., flags (9th), ..., num_threads (20th),
-	 * itrealvalue, starttime.
-	 */
-	n = MIN((size_t)(line + len - close - 1), sizeof(rest) - 1);
-	memcpy(rest, close + 1, n);
-	rest[n] = '\0';
-	if (t.tid <= 0 || sscanf(rest,
-				 " %*c %d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-				 "%*d %u %*d %llu",
-				 &t.ppid, &flags, &t.threads, &start) != 4)
+	if (t.tid <= 0 || !task_stat_split(close + 1, line + len, field))
 		return -EBADMSG;
-	t.kthread = flags & PF_KTHREAD;
-	t.start_ns = start * (NSEC_PER_SEC / (uint64_t)hz);
+	t.ppid = (int32_t)field[STAT_PPID];
+	t.threads = (unsigned)field[STAT_THREADS];
+	t.kthread = field[STAT_FLAGS] & PF_KTHREAD;
+	t.start_ns = field[STAT_START] * (NSEC_PER_SEC / (uint64_t)hz);
 	*ret = t;
 	return 0;
 }
@@ -225,27 +238,36 @@ static int task_slice_write(struct task_slice *s)
 	return s->error;
 }
 
+/*
+ * Reads the begin of a file of procfs, which gives all that fits at once. Returns the number of
+ * bytes, or -1: the task has ended.
+ */
+static ssize_t task_read_file(int dir, const char *path, char *to, size_t size)
+{
+	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : read(fd, to, size);
+}
+
 static void task_read_uid(int process, uint32_t *ret_uid)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
+	char text[1024]; /* the line is the ninth; before it only the name may be long */
+	ssize_t n = task_read_file(process, "status", text, sizeof(text) - 1);
 	const char *p;
 
-	if (read_file_at(process, "status", 1 << 16, &text) < 0 || !buf_string(&text))
+	if (n <= 0)
 		return;
-	p = strstr(text.data, "\nUid:");
+	text[n] = '\0';
+	p = strstr(text, "\nUid:");
 	if (p)
 		*ret_uid = (uint32_t)strtoul(p + 5, NULL, 10);
 }
 
 static void task_slice_read_cmdline(struct task_slice *s, int process, Traced__Capture__Task *task)
 {
-	_cleanup_close_ int fd = openat(process, "cmdline", O_RDONLY | O_CLOEXEC);
 	char text[CMDLINE_MAX];
-	ssize_t n;
+	ssize_t n = task_read_file(process, "cmdline", text, sizeof(text));
 
-	if (fd < 0)
-		return;
-	n = read_full(fd, text, sizeof(text));
 	while (n > 0 && text[n - 1] == '\0')
 		n--;
 	if (n > 0)
@@ -255,15 +277,12 @@ static void task_slice_read_cmdline(struct task_slice *s, int process, Traced__C
 /* Reads the stat file in the folder dir. False: the task has ended, or the file is damaged. */
 static bool task_read_stat(int fd, const char *dir, struct task_stat *ret)
 {
-	_cleanup_close_ int file = -EBADF;
-	char text[1024], path[300];
+	char text[1024], path[300]; /* the longest line has 52 numbers and a name of 64 bytes */
 	ssize_t n;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/stat", dir) >= sizeof(path))
 		return false;
-	file = openat(fd, path, O_RDONLY | O_CLOEXEC);
-	/* One read gets the whole line: the longest has 52 numbers and a name of 64 bytes. */
-	n = file < 0 ? -1 : read(file, text, sizeof(text));
+	n = task_read_file(fd, path, text, sizeof(text));
 	return n > 0 && task_stat_parse(ret, text, (size_t)n, sysconf(_SC_CLK_TCK)) == 0;
 }
 
