@@ -306,10 +306,18 @@ class Viewer {
     if (!selection) return;
     const sums = new Sums(this.model, selection);
     const isWanted = () => this.selection === selection;
-    await inSlices(whileWanted(sums.run((selection.list || this.rows).all), isWanted), () => {}, ANSWER_MS);
+    const rows = selection.bottom >= EVERY_ROW ? this.rows.every() : (selection.list || this.rows).all;
+    await inSlices(whileWanted(sums.run(rows), isWanted), () => {}, ANSWER_MS);
     if (!isWanted()) return;
     this.sums = sums;
     this.tellSums();
+  }
+
+  // Selects the time in view, in all rows.
+  selectView() {
+    const {firstTime, lastTime} = this.model;
+    const {from, to} = this.painter;
+    return this.select({from: Math.max(from, firstTime), to: Math.min(to, lastTime), top: 0, bottom: EVERY_ROW});
   }
 
   tellSums() {
