@@ -118,6 +118,7 @@ class Viewer {
     const ratio = window.devicePixelRatio || 1;
     if (!width || !this.panel.height) return;
     LABELS_WIDTH = Math.min(LABELS_MOST, Math.max(90, Math.round(width * LABELS_PART)));
+    this.pins.element.style.boxShadow = this.pins.rows.height ? '' : 'none';
     this.pins.element.style.height = `${Math.min(this.pins.rows.height, window.innerHeight * PINS_PART)}px`;
     this.pins.resize(width, Math.max(1, this.pins.height), ratio);
     this.panel.resize(width, this.panel.height, ratio);
