@@ -26,7 +26,7 @@ struct sink_ops;
  */
 #define EXPORT_JSON_MAX UINT64_C(536870888)
 /* Events of one page that a browser shows at ease, see docs/html.md; least limits of a page. */
-#define EXPORT_PAGE_EVENTS UINT64_C(1200000)
+#define EXPORT_PAGE_EVENTS UINT64_C(1500000)
 #define EXPORT_PAGE_EVENTS_MIN UINT64_C(1000)
 #define EXPORT_PAGE_BYTES_MIN (UINT64_C(1) << 20)
 /* Warning in a file without events. */

@@ -114,7 +114,7 @@ static int output_flush_as(struct output *out, int flush)
 	if (out->failed)
 		return out->failed;
 	if (out->rewrite)
-		out->rewrite(&out->buf);
+		out->rewrite(&out->buf, &out->since);
 	r = buf_error(&out->buf);
 	if (r == 0)
 		r = out->gzip ? output_put_gzip(out, flush)
@@ -131,6 +131,15 @@ static int output_flush_as(struct output *out, int flush)
 int output_pass(struct output *out)
 {
 	return output_flush_as(out, Z_NO_FLUSH);
+}
+
+int output_rewrite(struct output *out, void (*rewrite)(struct buf *b, size_t *since))
+{
+	int r = output_pass(out);
+
+	out->rewrite = rewrite;
+	out->since = 0;
+	return r;
 }
 
 static int output_flush_all(struct output *out, int flush)

@@ -14,15 +14,21 @@ struct output {
 	uint64_t raw_bytes; /* bytes written, before compression */
 	uint32_t scale;	    /* compressed size per raw size, in 65536ths */
 	struct output_gzip *gzip;
-	void (*rewrite)(struct buf *b); /* NULL, or called on all data before it is written */
-	bool framed;			/* the descriptor takes the frames of export/segment.h */
-	uint64_t *segment_ends;		/* owned; not framed: `bytes` at each output_cut() */
+	/*
+	 * NULL, or called on all data before it is written; `since` is 0 before the first call.
+	 */
+	void (*rewrite)(struct buf *b, size_t *since);
+	size_t since;
+	bool framed;		/* the descriptor takes the frames of export/segment.h */
+	uint64_t *segment_ends; /* owned; not framed: `bytes` at each output_cut() */
 	size_t segment_count, segment_cap;
 	int failed; /* negative errno of the first failure */
 };
 
 int output_init(struct output *out, int fd, bool gzip);
 void output_deinit(struct output *out);
+/* Writes the buffer; what follows is rewritten as told. 0 or -errno. */
+int output_rewrite(struct output *out, void (*rewrite)(struct buf *b, size_t *since));
 /* Call after each event: writes the buffer once it is large enough. 0 or -errno. */
 static inline int output_settle(struct output *out);
 /* Writes the buffer up to a block boundary of the file. 0 or -errno. */

@@ -327,24 +327,6 @@ def in_ns(text):
     return float(number) * {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
 
 
-def questions(test, browser):
-    """Two questions, answered by a few clicks: which thread waited longest, and for whom; what CPU 1 did at 2.5 ms."""
-    browser.open(page_with(test))
-    browser.ask("(({bar}) => { bar.order.value = 'delay'; bar.sort(); })(traceViewer)")
-    first = browser.ask("traceViewer.rows.all.find((r) => r.thread).thread.tid")
-    x, y = place_of(browser, first, 0, 10)
-    browser.click(60, y)
-    equal(facts(browser)["row"], "app 200", "the thread that waited longest")
-    browser.ask("[...document.querySelectorAll('#details dl div')].find((d) => d.innerText.startsWith('longest delay')).querySelector('button').click()")
-    said = details(browser)
-    check("hog 400\t2 ms" in said and "Woken by server 300" in said, f"for whom: {said}")
-    # The trace begins at 1 ms of its clock.
-    browser.click(browser.ask("traceViewer.painter.x(traceViewer.model.firstTime + 1.5e6)"),
-                  browser.ask("traceViewer.canvas.getBoundingClientRect().top + traceViewer.rows.ofCpu(1).y - traceViewer.panel.top + 9"))
-    equal([facts(browser)[name] for name in ("thread", "CPU")], ["server 300", "1"], "who ran on CPU 1")
-    equal(browser.said, [], "the browser complains")
-
-
 # Names of tasks that look like parts of the kernel's text. The third line's column is wider than its bytes.
 FORGED = """\
 # tracer: nop
@@ -371,7 +353,7 @@ def forged_names(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, questions, forged_names]
+CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, forged_names]
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import answers
 import form
 import packed
 import pictures
+import questions
 import sums
 from browser import run_cases
 from firefox import Firefox, program
@@ -34,5 +35,5 @@ def foreign_script(test, browser):
 if __name__ == "__main__":
     if program() is None:
         skip("needs firefox-esr")
-    run_cases("firefox", [painted, foreign_script, *answers.CASES, *form.CASES, *sums.CASES, *packed.CASES,
+    run_cases("firefox", [painted, foreign_script, *answers.CASES, *questions.CASES, *form.CASES, *sums.CASES, *packed.CASES,
                           *pictures.CASES], Firefox)

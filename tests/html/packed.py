@@ -9,10 +9,11 @@ import subprocess
 
 from answers import LINES, page_with
 from browser import run_cases
-from viewer import equal
+from viewer import TEXT, equal
 
 from harness import check
 
+TEXT_NEXT = '#-</script ><script class="trace-data" type="application/text">'
 # Text that packs well and badly, of one byte a letter and of several, with matches that end at an end or overlap.
 TEXTS = """(() => { let seed = 1;
     const random = (n) => (seed = Math.imul(seed, 1103515245) + 12345 >>> 0, (seed >>> 8) % n);
@@ -79,7 +80,30 @@ def a_packed_page(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [round_trip, a_packed_page]
+def divided(test, browser):
+    """A long block has many elements: each event is read once, also of a page that was cut where one ends."""
+    subprocess.run([test.build / "tests/unit/generate", "mixed", "30000", test.dir / "x.traced"], check=True)
+    check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
+    whole = (test.dir / "x.html").read_text()
+    at = whole.index(TEXT_NEXT)
+    check(whole.count(TEXT_NEXT) == 3, f"{whole.count(TEXT_NEXT) + 1} elements")
+    for end in (None, at + 1, at + 2, at + 10, at + len(TEXT_NEXT) + 1, at + len(TEXT_NEXT) + 40):
+        (test.dir / "cut.html").write_text(whole[:end])
+        browser.open(test.dir / "cut.html")
+        lines = whole[whole.index(TEXT) + len(TEXT):end].split("  </script>\n")[0].split("\n")[:-1]
+        equal(browser.ask("[traceViewer.model.time.length, traceViewer.model.strange, traceViewer.model.cut]"),
+              [sum(not line.startswith("#") for line in lines), 0, end is not None], f"events, of a page cut at {end}")
+    # The JSON of a function tracer's recording is divided, too.
+    subprocess.run([test.build / "tests/unit/generate", "graph", "40000", test.dir / "x.traced"], check=True)
+    check(test.run("convert", "-q", "x.traced", "x.html").status == 0, "convert")
+    browser.open(test.dir / "x.html")
+    elements = sum(line.startswith(('{"ph"', '{"name"')) for line in (test.dir / "x.html").read_text().split("\n"))
+    equal(browser.ask("traceViewer.model.elements.length"), elements, "elements")
+    equal(browser.ask("[traceViewer.model.cut, document.querySelectorAll('.trace-more').length < 2]"), [False, True], "the JSON")
+    equal(browser.said, [], "the browser complains")
+
+
+CASES = [round_trip, a_packed_page, divided]
 
 if __name__ == "__main__":
     run_cases("packed", CASES)

@@ -3,7 +3,8 @@
 """viewer.py BUILD_DIRECTORY [CASE...]: the page of a trace, in Chromium without a screen; 77 where there is none.
 
 viewer.py --picture PAGE OUT [SCRIPT]: what the page looks like, light in OUT-light.png, dark in OUT-dark.png, after
-the script has run in it. viewer.py --measure PAGE: what it costs to load it and to paint its frames."""
+the script has run in it. viewer.py --measure PAGE...: what it costs to load pages and to paint their frames;
+--peer-trace-viewer before a page: catapult's trace2html made it."""
 
 import base64
 import gzip
@@ -16,7 +17,7 @@ import subprocess
 import sys
 
 from browser import Browser, program, run_cases
-from measure import measure
+from measure import OURS, TRACE_VIEWER, measure
 
 from harness import check, skip
 
@@ -413,8 +414,11 @@ def main():
     elif sys.argv[1] == "--picture":
         picture(*sys.argv[2:])
     else:
-        for page in sys.argv[2:]:
-            measure(page)
+        kind = OURS
+        for word in sys.argv[2:]:
+            if word != "--peer-trace-viewer":
+                measure(word, kind)
+            kind = TRACE_VIEWER if word == "--peer-trace-viewer" else OURS
 
 
 if __name__ == "__main__":

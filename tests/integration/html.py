@@ -6,6 +6,7 @@ and the text of the same captures. tests/html/viewer.py opens them in a browser.
 import gzip
 import json
 import re
+import subprocess
 
 from harness import Test, check, need_tracefs
 
@@ -13,6 +14,9 @@ DATA = "tests/data/6.12.107"
 TEXT = '  <script class="trace-data" type="application/text">'
 MORE = '  <script class="trace-more" type="application/json">'
 END = ["  </script>", "</body>", "</html>"]
+# Between two elements of a block.
+TEXT_NEXT = '#-</script ><script class="trace-data" type="application/text">'
+MORE_NEXT = '</script><script class="trace-more" type="application/json">'
 
 
 def blocks(page):
@@ -26,7 +30,7 @@ def blocks(page):
     # For a function tracer's recording the text comes second.
     text_end, more_end = (more - 1, -4) if text < more else (-4, text - 1)
     check(lines[max(text, more) - 1] == END[0], f"the first block ends with {lines[max(text, more) - 1]}")
-    tail = "\n".join(lines[more + 1:more_end])
+    tail = "\n".join(line for line in lines[more + 1:more_end] if line != MORE_NEXT)
     check("<" not in tail, "markup within the JSON")
     # Each element is a line, so that a program can read a part of it.
     for line in tail.split("\n"):
@@ -79,6 +83,26 @@ def same_as_the_others(test):
             check(same > len(kernel) * 0.8, f"{same} of {len(kernel)} lines are the kernel's own")
 
 
+def long_blocks(test):
+    """A long block has many elements. Trace Viewer and trace processor, which go by lines, see one."""
+    for kind, next_element in (("mixed", TEXT_NEXT), ("graph", MORE_NEXT)):
+        subprocess.run([test.build / "tests/unit/generate", kind, "40000", test.dir / "x.traced"], check=True)
+        convert(test, "x.traced", ["x.html"], ["--tgid", "x.json"])
+        page = (test.dir / "x.html").read_text()
+        elements = page.split(next_element + "\n")
+        check(len(elements) > 2, f"{kind}: {len(elements)} elements")
+        check(all(1e6 <= len(e) < 1e6 + 1000 for e in elements[1:-1]), f"{kind}: of {[len(e) for e in elements]} characters")
+        text, more = blocks(page)
+        other = json.loads((test.dir / "x.json").read_text())
+        theirs = other.pop("systemTraceEvents").split("\n")[1:-1]
+        check([restored(line) for line in text if not line.startswith("#")] == theirs, f"{kind}: another text than in the JSON")
+        check(not any("</script>" in line for line in text), f"{kind}: trace processor finds the text's end too early")
+        more.pop("form")
+        for document in (more, other):
+            document["otherData"].pop("export_ns", None)
+        check(more == other, f"{kind}: the rest is not that of the JSON")
+
+
 def piped(test):
     capture_of(test, "mixed")
     convert(test, "x.traced", ["x.html"])
@@ -120,6 +144,7 @@ def recorded(test):
 def main():
     test = Test("html", root=False)
     test.case("the same as the others", same_as_the_others)
+    test.case("long blocks", long_blocks)
     test.case("by a pipe", piped)
     test.case("of cut captures", cut_captures)
     test.case("recorded", recorded)

@@ -103,17 +103,58 @@ static void any_line_comes_back(void **state _unused_)
 static void json_has_no_markup(void **state _unused_)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
+	size_t since = 0;
 
-	html_hide_markup(&b);
+	html_hide_markup(&b, &since);
 	assert_int_equal(b.len, 0);
 	buf_puts(&b, "{\"a\":1}");
-	html_hide_markup(&b);
+	html_hide_markup(&b, &since);
 	assert_string_equal(buf_string(&b), "{\"a\":1}");
 	buf_clear(&b);
 	buf_puts(&b, "<{\"</script>\":\"<<\"}<");
-	html_hide_markup(&b);
+	html_hide_markup(&b, &since);
 	assert_string_equal(buf_string(&b),
 			    "\\u003c{\"\\u003c/script>\":\"\\u003c\\u003c\"}\\u003c");
+}
+
+/* Divides lines that come in pieces of `step` bytes. */
+static void divide(struct buf *out, size_t lines, size_t step,
+		   void (*rewrite)(struct buf *b, size_t *since))
+{
+	_cleanup_buf_ struct buf all = BUF_INIT, piece = BUF_INIT;
+	size_t since = 0;
+
+	for (size_t i = 0; i < lines; i++)
+		buf_printf(&all, "%0*zu\n", (int)(i * 37 % 200) + 1, i);
+	for (size_t at = 0; at < all.len; at += step) {
+		buf_clear(&piece);
+		buf_append(&piece, all.data + at, MIN(step, all.len - at));
+		rewrite(&piece, &since);
+		buf_append(out, piece.data, piece.len);
+	}
+}
+
+/* Elements end with lines, and where they end does not depend on the pieces. */
+static void long_blocks_are_divided(void **state _unused_)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT, other = BUF_INIT, more = BUF_INIT;
+	size_t elements = 1, longest = 0;
+	const char *last;
+
+	divide(&text, 30000, SIZE_MAX / 2, html_divide_text);
+	divide(&other, 30000, 65537, html_divide_text);
+	divide(&more, 30000, 262144, html_divide_more);
+	assert_string_equal(buf_string(&other), buf_string(&text));
+	assert_true(more.len < text.len);
+	last = text.data;
+	for (const char *p; (p = strstr(last, HTML_TEXT_NEXT)); elements++) {
+		assert_int_equal(p[-1], '\n');
+		longest = MAX(longest, (size_t)(p - last));
+		last = p + strlen(HTML_TEXT_NEXT);
+	}
+	assert_int_equal(elements, 4);
+	assert_in_range(longest, HTML_ELEMENT_BYTES, HTML_ELEMENT_BYTES + 300);
+	assert_null(strstr(text.data, "</script>"));
 }
 
 /* The markers that readers search for occur once, at the right place. */
@@ -145,6 +186,7 @@ int main(void)
 		cmocka_unit_test(lines_stay_in_their_block),
 		cmocka_unit_test(any_line_comes_back),
 		cmocka_unit_test(json_has_no_markup),
+		cmocka_unit_test(long_blocks_are_divided),
 		cmocka_unit_test(the_page_has_its_parts),
 	};
 

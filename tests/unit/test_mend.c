@@ -188,6 +188,8 @@ static void a_page_is_ended(void **state _unused_)
 		PAGE "# a\n",
 		PAGE "# a\nb\n",
 		PAGE "# a\n  </script>\n  <script>\n{},\n",
+		PAGE "# a\nb\n" HTML_TEXT_NEXT,
+		PAGE "# a\n" HTML_BLOCK_END HTML_MORE_BEGIN "{},\n" HTML_MORE_NEXT "{},\n",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cuts); i++) {

@@ -42,10 +42,7 @@ function putAccount(model, element, onList) {
   const {about} = model;
   const n = model.time.length + model.elements.length;
   const recordings = recordingsOf(about);
-  const kernels = new Set(recordings.map(({system, kernel}) => `${system} ${kernel}`));
-  const say = [[...kernels].join(', '), duration(model.lastTime - model.firstTime)];
-  say.push(`${(about ? about.events : n).toLocaleString('en')} events`);
-  element.append(say.filter(Boolean).join(' · '));
+  const kernels = new Set(recordings.map(({system, kernel}) => [system, kernel].filter(Boolean).join(' ')));
   const bad = [];
   const lost = about ? about.lost : 0;
   const cpus = recordings.flatMap((one) => (one.cpus || []).map((cpu) => ({...cpu, label: one.label})));
@@ -55,7 +52,10 @@ function putAccount(model, element, onList) {
   if (model.cut) bad.push('the file was cut: its end is missing');
   else if (about && about.incomplete) bad.push('the recording is incomplete');
   if (model.strange) bad.push(`${model.strange} lines could not be read`);
-  if (bad.length) element.append(' · ', make('b', {}, bad.join(' · ')));
+  const count = `${(about ? about.events : n).toLocaleString('en')} events`;
+  // A narrow window cuts the end.
+  if (bad.length) element.append(make('b', {}, bad.join(' · ')), ' · ');
+  element.append([count, duration(model.lastTime - model.firstTime), ...kernels].filter(Boolean).join(' · '));
   // Clock syncs concern other tools.
   const unseen = [...model.notDrawn].reduce((sum, [phase, count]) => sum + (phase === 'c' ? 0 : count), 0);
   if (unseen) element.append(` · ${unseen.toLocaleString('en')} without a picture`);

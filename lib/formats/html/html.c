@@ -121,7 +121,7 @@ _hot_ int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint
 	return buf_error(scratch);
 }
 
-void html_hide_markup(struct buf *b)
+void html_hide_markup(struct buf *b, size_t *since _unused_)
 {
 	static const char spelled[] = "\\u003c";
 	const size_t len = sizeof(spelled) - 1;
@@ -141,4 +141,35 @@ void html_hide_markup(struct buf *b)
 		to -= len;
 		memcpy(b->data + to, spelled, len);
 	}
+}
+
+/* Puts `next` behind the first line end that is far enough from the last one. */
+static void html_divide(struct buf *b, size_t *since, const char *next)
+{
+	const size_t len = strlen(next);
+	size_t at = 0;
+
+	while (!b->failed && *since + b->len - at > HTML_ELEMENT_BYTES) {
+		size_t from = at + (*since < HTML_ELEMENT_BYTES ? HTML_ELEMENT_BYTES - *since : 0);
+		const char *end = memchr(b->data + from, '\n', b->len - from);
+
+		if (!end)
+			break;
+		at = (size_t)(end - b->data) + 1;
+		buf_replace(b, at, 0, next, len);
+		at += len;
+		*since = 0;
+	}
+	*since += b->len - at;
+}
+
+void html_divide_text(struct buf *b, size_t *since)
+{
+	html_divide(b, since, HTML_TEXT_NEXT);
+}
+
+void html_divide_more(struct buf *b, size_t *since)
+{
+	html_hide_markup(b, since);
+	html_divide(b, since, HTML_MORE_NEXT);
 }

@@ -23,6 +23,14 @@
 #define HTML_TEXT_BEGIN "  <script class=\"trace-data\" type=\"application/text\">\n"
 #define HTML_MORE_BEGIN "  <script class=\"trace-more\" type=\"application/json\">\n{\"form\":1"
 #define HTML_BLOCK_END "  </script>\n"
+/*
+ * Browsers hold an element's text several times while they read it, so a long block consists of
+ * many elements. Other readers of the kernel's text search for "</script>", and take what stands
+ * between the elements as a comment.
+ */
+#define HTML_ELEMENT_BYTES 1000000
+#define HTML_TEXT_NEXT "#-</script ><script class=\"trace-data\" type=\"application/text\">\n"
+#define HTML_MORE_NEXT "</script><script class=\"trace-more\" type=\"application/json\">\n"
 #define HTML_END HTML_BLOCK_END "</body>\n</html>\n"
 
 /* In the page's head: marks a page of ours. */
@@ -47,8 +55,14 @@ bool html_is_head(const char *data, size_t len);
  */
 int html_end_line(struct buf *out, size_t start, struct buf *scratch, uint64_t *units);
 
-/* For the second block: escapes each "<" of the JSON in b; it can only be within strings. */
-void html_hide_markup(struct buf *b);
+/*
+ * For output_rewrite(): begin another element at the end of a line, HTML_ELEMENT_BYTES after the
+ * last one. In the second block each "<" is escaped, too; in JSON it can only be within strings.
+ */
+void html_divide_text(struct buf *b, size_t *since);
+void html_divide_more(struct buf *b, size_t *since);
+/* Escapes without dividing: for a part that is put into a page later. */
+void html_hide_markup(struct buf *b, size_t *since);
 
 /* Mends a truncated page: keeps the whole lines of either block; see export/mend.h. */
 int html_mend(int fd, off_t size);

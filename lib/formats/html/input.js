@@ -11,6 +11,7 @@ const KEYS = [
   {label: 'A D', text: 'move left and right', keys: ['a', 'd'], held: true},
   {label: '← →', text: 'move left and right by a step', keys: ['arrowleft'], run: (v) => v.pan(-0.15)},
   {keys: ['arrowright'], run: (v) => v.pan(0.15)},
+  {label: 'v', text: 'sum up the time in view, in all rows', keys: ['v'], run: (v) => v.selectView()},
   {label: 'z', text: 'zoom to the selection', keys: ['z'], run: (v) => v.showSelected()},
   {label: '0', text: 'show the whole trace', keys: ['0'], run: (v) => v.show(v.whole.from, v.whole.to)},
   {

@@ -194,7 +194,8 @@ class Model {
       let end = s.indexOf('\n', at);
       // A line without its end may be incomplete.
       if (end < 0) {
-        this.cut = /\S/.test(s.slice(at));
+        const rest = s.slice(at);
+        this.cut = rest !== NEXT_ELEMENT && /\S/.test(rest);
         break;
       }
       if (s.charCodeAt(at) === 35) this.readComment(s.slice(at, end));

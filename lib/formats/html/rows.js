@@ -2,6 +2,7 @@
 // The rows of the page, from the top: CPUs, then processes with their threads; so of each machine.
 
 const LANE = 16; // pixels
+const EVERY_ROW = 1e9; // pixels: what is selected down to here includes rows of closed groups
 
 // Rows below each other.
 class RowList {
@@ -191,6 +192,11 @@ class Rows extends RowList {
       if (isOpen) for (const row of rows) this.put(row);
       this.height += 4;
     }
+  }
+
+  // Returns the rows that the filter wants, also those of closed groups.
+  every() {
+    return (this.ordered || this.groups).flatMap(({rows}) => rows.filter((row) => this.isWanted(row)));
   }
 
   // Returns the first row that matches, and makes it visible.

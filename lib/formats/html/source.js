@@ -2,13 +2,15 @@
 // The page's two blocks of data, read while the browser still loads the file.
 
 const SOURCE_PIECE = 1 << 20; // characters of one piece of text
+const NEXT_ELEMENT = '#-'; // a line of the kernel's text that begins in one element and ends in the next
 const READ_MS = 12; // at a time; the browser goes on loading in between
 const LOOK_MS = 8; // between two looks for more text
 // Characters of a block that stay as they are: an ordinary trace is not packed. Shorter pieces are not worth it.
 const PLAIN_MOST = 1 << 24;
 const PACKED_LEAST = 1 << 12;
 
-// A block's whole lines, in pieces. Of a long text all but its beginning is packed as it comes.
+// A block's whole lines, in pieces. Of a long text all but its beginning is packed as it comes. Only a line NEXT_ELEMENT
+// has its end in the next piece: so an element's text is a piece, of which the browser makes no copy.
 class TextBlock {
   constructor(packer) {
     this.packer = packer;
@@ -19,6 +21,12 @@ class TextBlock {
   }
 
   add(text) {
+    if (!this.rest && text.length <= SOURCE_PIECE && (text.endsWith('\n') || text.endsWith(`\n${NEXT_ELEMENT}`)))
+      this.put(text);
+    else this.addPart(text);
+  }
+
+  addPart(text) {
     let at = 0;
     if (this.rest) {
       at = text.indexOf('\n') + 1;
@@ -31,6 +39,7 @@ class TextBlock {
       const end = far > at ? far : text.indexOf('\n', at) + 1;
       if (!end) {
         this.rest = text.slice(at);
+        if (this.rest === NEXT_ELEMENT) this.end();
         return;
       }
       this.put(text.slice(at, end));
@@ -93,53 +102,72 @@ class Source {
   constructor(model, onRead) {
     this.model = model;
     this.onRead = onRead;
-    this.blocks = []; // {element, isText, text, ended, done}; done: pieces that the model has read
+    this.blocks = []; // {isText, text, ended, done}; done: pieces that the model has read
+    this.last = null; // the last element of them
     this.pause = makePause();
     this.isShown = false;
+    this.loaded = false;
   }
 
   // Reads both blocks in their order. Whether the file was cut is in the model.
   async load() {
-    for (let loaded = false; !loaded;) {
-      loaded = document.readyState !== 'loading';
-      this.take(loaded);
-      if (loaded || !this.isShown) await this.read();
-      if (!loaded) await sleep(LOOK_MS);
+    // The browser tells of an element as soon as it has read it, in the midst of a long stretch of such work.
+    const observer = new MutationObserver(() => this.take());
+    observer.observe(document.body, {childList: true});
+    while (!this.loaded) {
+      this.loaded = document.readyState !== 'loading';
+      this.take();
+      await this.read();
+      if (!this.loaded) await sleep(LOOK_MS);
     }
+    observer.disconnect();
     // In a complete file at least a newline follows the second block.
-    if (this.blocks.length !== 2 || !this.blocks[1].element.nextSibling) this.model.cut = true;
+    if (this.blocks.length !== 2 || !this.last.nextSibling) this.model.cut = true;
     this.model.endMore();
   }
 
-  // Takes the text that the browser has put into the blocks. It goes on with the last node, which means to copy it, or
-  // makes another one.
-  take(loaded) {
-    const found = document.querySelectorAll('script.trace-data, script.trace-more');
-    for (let i = this.blocks.length; i < found.length; i++) {
-      const isText = found[i].classList.contains('trace-data');
-      this.blocks.push({
-        element: found[i],
-        isText,
-        text: isText ? this.model.text : this.model.more,
-        ended: false,
-        done: 0,
-      });
-    }
-    for (const block of this.blocks) {
-      if (block.ended) continue;
-      block.ended = loaded || Boolean(block.element.nextSibling);
-      while (block.element.firstChild) {
-        block.text.add(block.element.firstChild.data);
-        block.element.firstChild.remove();
+  // Takes the text that the browser has put into the blocks' elements, and removes those that are complete. The browser
+  // goes on with the last text node, which means to copy it, or makes another one. Removed nodes keep their texts until
+  // it collects garbage, so these are emptied; Chromium's script elements keep a copy, which textContent replaces.
+  take() {
+    for (const element of document.querySelectorAll('script.trace-data, script.trace-more')) {
+      // The first picture needs what there is; later, a whole element is less work.
+      if (this.isShown && !this.loaded && !element.nextSibling) return;
+      const {text} = this.enter(element.classList.contains('trace-data'));
+      while (element.firstChild) {
+        text.add(element.firstChild.data);
+        element.firstChild.data = '';
+        element.firstChild.remove();
       }
-      if (block.ended) block.text.end();
+      element.textContent = '';
+      if (this.last && this.last !== element) this.last.remove();
+      this.last = element;
     }
+    if (this.loaded) this.end();
   }
 
+  // Returns the block of an element. Another one ends with it.
+  enter(isText) {
+    const last = this.blocks.at(-1);
+    if (last && last.isText === isText) return last;
+    this.end();
+    this.blocks.push({isText, text: isText ? this.model.text : this.model.more, ended: false, done: 0});
+    return this.blocks.at(-1);
+  }
+
+  end() {
+    const block = this.blocks.at(-1);
+    if (!block || block.ended) return;
+    block.ended = true;
+    block.text.end();
+  }
+
+  // Until the file is loaded, reads only as much as the first picture needs.
   async read() {
     const {model} = this;
     for (const block of this.blocks) {
       for (const {text} = block; block.done < text.pieces.length; block.done++) {
+        if (this.isShown && !this.loaded) return;
         const [piece, start] = [text.piece(block.done), text.starts[block.done]];
         await this.work(block.isText ? model.readText(piece, start) : model.readMore(piece, start));
       }

@@ -6,15 +6,17 @@ class Durations {
   constructor() {
     this.all = new Column(Float64Array, 4);
     this.ns = 0;
+    this.alone = 0; // of `ns`, without the slices within
     this.max = -1;
     this.at = NaN; // the time at which the longest begins
     this.place = null; // {tid} or {cpu} of the longest
     this.sorted = false;
   }
 
-  add(ns, at, place) {
+  add(ns, at, place, alone) {
     this.all.push(ns);
     this.ns += ns;
+    this.alone += alone;
     if (ns <= this.max) return;
     this.max = ns;
     this.at = at;
@@ -62,7 +64,8 @@ class Sums {
       if (row.thread) this.tids.add(row.thread.tid);
       if (row.kind === 'events') yield* this.addEvents(row.cpu);
       if (row.counter) this.addCounter(row.counter);
-      if (row.kind !== 'running') for (const lane of row.lanes) yield* this.addLane(lane, row);
+      if (row.kind !== 'running')
+        for (const [depth, lane] of row.lanes.entries()) yield* this.addLane(lane, row, row.lanes[depth + 1]);
       if (row.thread) yield* this.addStates(row.thread);
     }
     for (const cpu of this.model.cpus.values()) yield* this.addRuns(cpu);
@@ -72,10 +75,10 @@ class Sums {
     }
   }
 
-  add(table, key, ns, at, place) {
+  add(table, key, ns, at, place, alone = ns) {
     let sum = table.get(key);
     if (!sum) table.set(key, (sum = new Durations()));
-    sum.add(ns, at, place);
+    sum.add(ns, at, place, alone);
   }
 
   *addEvents({events, time}) {
@@ -121,15 +124,18 @@ class Sums {
       : this.tables.slices;
   }
 
-  *addLane(lane, row) {
+  // `below` has the slices within those of the lane, if they are a thread's.
+  *addLane(lane, row, below) {
     const {from, to} = this;
     const {start, end, name} = lane;
     const place = row.thread ? {tid: row.thread.tid} : row.cpu ? {cpu: row.cpu.number} : {};
     for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
       if ((i & 0xfff) === 0) yield;
       if (end.data[i] < from) continue;
-      const ns = Math.min(end.data[i], to) - Math.max(start.data[i], from);
-      this.add(this.tableOf(lane, i, row), name.data[i], ns, start.data[i], place);
+      const first = Math.max(start.data[i], from);
+      const last = Math.min(end.data[i], to);
+      const inner = row.thread && below ? below.busyBefore(last) - below.busyBefore(first) : 0;
+      this.add(this.tableOf(lane, i, row), name.data[i], last - first, start.data[i], place, last - first - inner);
     }
   }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The tables of a selection's sums.
 
-const SUMS_HEAD = {
-  sum: 'sum',
-  part: 'of a CPU',
-  count: 'count',
-  mean: 'mean',
-  p50: 'p50',
-  p99: 'p99',
-  max: 'longest',
+// Columns by name: heading, and value of a Durations.
+const SUMS_COLUMNS = {
+  sum: {head: 'sum', value: (d) => d.ns},
+  alone: {head: 'alone', value: (d) => d.alone},
+  part: {head: 'of a CPU', value: (d) => d.ns},
+  count: {head: 'count', value: (d) => d.count},
+  mean: {head: 'mean', value: (d) => d.ns / d.count},
+  p50: {head: 'p50', value: (d) => d.quantile(0.5)},
+  p99: {head: 'p99', value: (d) => d.quantile(0.99)},
+  max: {head: 'longest', value: (d) => d.max},
 };
 
 class SumsView {
@@ -18,6 +20,7 @@ class SumsView {
     this.go = go;
     this.flame = null;
     this.chosen = 'times';
+    this.orders = {slices: 'alone'}; // columns by which tables are sorted, if not by the first
   }
 
   close() {
@@ -58,7 +61,7 @@ class SumsView {
     put('thread states', 'states', 'sum count mean max', (state) => STATE_NAMES[state]);
     put('interrupts', 'irqs', 'sum count p50 p99 max', name);
     put('system calls', 'syscalls', 'sum count p50 p99 max', name);
-    put('slices by name', 'slices', 'sum count p50 p99 max', name);
+    put('slices by name', 'slices', 'sum alone count p50 p99 max', name);
     this.putEvents(tables, sums);
     if (!sums.counters.length) return;
     const rows = sums.counters.map(([label, ...numbers]) => [label, ...numbers.map((n) => n.toLocaleString('en'))]);
@@ -66,41 +69,47 @@ class SumsView {
   }
 
   putTable(parent, caption, sums, key, columns, labelOf) {
-    const all = [...sums.tables[key]].sort(([, a], [, b]) => b.ns - a.ns || b.count - a.count);
+    const all = [...sums.tables[key]];
     if (!all.length) return;
     const span = sums.to - sums.from;
     const keys = columns.split(' ');
-    const table = make('table', {parent}, make('caption', {}, caption));
-    const head = ['', ...keys.map((column) => SUMS_HEAD[column])];
-    make('tr', {parent: table}, ...head.map((text, i) => make('th', {className: i ? 'number' : ''}, text)));
-    for (const [of, durations] of all.slice(0, TABLE_ROWS)) {
-      const tr = make('tr', {parent: table}, make('td', {}, labelOf(of)));
-      for (const column of keys) make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
-    }
-    if (all.length > TABLE_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - TABLE_ROWS} more`));
+    const table = make('table', {parent});
+    const fill = () => {
+      const order = this.orders[key] || keys[0];
+      const {value} = SUMS_COLUMNS[order];
+      all.sort(([, a], [, b]) => value(b) - value(a) || b.count - a.count);
+      table.replaceChildren(make('caption', {}, caption));
+      const head = make('tr', {parent: table}, make('th', {}));
+      for (const column of keys) {
+        const choose = () => {
+          this.orders[key] = column;
+          fill();
+        };
+        head.append(this.headOf(column, order, choose));
+      }
+      for (const [of, durations] of all.slice(0, TABLE_ROWS)) {
+        const tr = make('tr', {parent: table}, make('td', {}, labelOf(of)));
+        for (const column of keys) make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
+      }
+      if (all.length > TABLE_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - TABLE_ROWS} more`));
+    };
+    fill();
+  }
+
+  // A click on a heading sorts by that column.
+  headOf(column, order, onclick) {
+    const th = make('th', {className: 'number', scope: 'col'});
+    make('button', {parent: th, onclick}, SUMS_COLUMNS[column].head);
+    if (column === order) th.setAttribute('aria-sort', 'descending');
+    return th;
   }
 
   cell(column, d, span) {
-    switch (column) {
-      case 'sum':
-        return duration(d.ns);
-      case 'part':
-        return `${((d.ns / span) * 100).toFixed(1)} %`;
-      case 'count':
-        return d.count.toLocaleString('en');
-      case 'mean':
-        return duration(d.ns / d.count);
-      case 'p50':
-        return duration(d.quantile(0.5));
-      case 'p99':
-        return duration(d.quantile(0.99));
-      default:
-        return make(
-          'button',
-          {title: absolute(this.model, d.at), onclick: () => this.go(d.at, d.place)},
-          duration(d.max),
-        );
-    }
+    const value = SUMS_COLUMNS[column].value(d);
+    if (column === 'part') return `${((value / span) * 100).toFixed(1)} %`;
+    if (column === 'count') return value.toLocaleString('en');
+    if (column !== 'max') return duration(value);
+    return make('button', {title: absolute(this.model, d.at), onclick: () => this.go(d.at, d.place)}, duration(value));
   }
 
   putEvents(parent, {tables}) {

@@ -5,11 +5,9 @@ const REPORT_VERSION = 1;
 const PARTS = ['p50', 'p99', 'max'];
 
 // A column "delay" with a histogram becomes columns "delay avg" to "delay max".
-function headOf(row) {
-  return Object.entries(row).flatMap(([key, value]) => {
-    const label = key.replace(/_(ns|bytes|permille)$/, '').replace(/_/g, ' ');
-    return isHistogram(value) ? ['avg', ...PARTS].map((part) => `${label} ${part}`) : [label];
-  });
+function headsOf(key, value) {
+  const label = key.replace(/_(ns|bytes|permille)$/, '').replace(/_/g, ' ');
+  return isHistogram(value) ? ['avg', ...PARTS].map((part) => `${label} ${part}`) : [label];
 }
 
 function isHistogram(value) {
@@ -56,7 +54,10 @@ class Tables {
 
   // A click on a row plots its histograms alone, another one those of all rows.
   putRows(table, rows, plots) {
-    make('tr', {parent: table}, ...headOf(rows[0]).map((text) => make('th', {}, text)));
+    const head = make('tr', {parent: table});
+    for (const [key, value] of Object.entries(rows[0]))
+      for (const text of headsOf(key, value))
+        make('th', {parent: head, className: typeof value === 'string' ? '' : 'number'}, text);
     for (const row of rows) {
       const tr = make('tr', {parent: table, className: plots ? 'plotted' : ''});
       if (plots) tr.onclick = () => this.choose(table, tr, plots, row);

@@ -393,7 +393,7 @@ class Painter {
     c.fillStyle = isSub ? theme.dim : theme.text;
     const x = isSub ? 26 : 18;
     if (isGroup) c.fillText(row.group.open ? '▾' : '▸', 5, y + row.height / 2);
-    c.fillText(fitText(c, row.label, right - x), x, middle);
+    c.fillText(fitText(c, row.label, right - x), x, middle, right - x);
   }
 
   paintPin(x, y, isPinned) {

@@ -118,6 +118,7 @@ class Viewer {
     const ratio = window.devicePixelRatio || 1;
     if (!width || !this.panel.height) return;
     LABELS_WIDTH = Math.min(LABELS_MOST, Math.max(90, Math.round(width * LABELS_PART)));
+    this.pins.element.style.boxShadow = this.pins.rows.height ? '' : 'none';
     this.pins.element.style.height = `${Math.min(this.pins.rows.height, window.innerHeight * PINS_PART)}px`;
     this.pins.resize(width, Math.max(1, this.pins.height), ratio);
     this.panel.resize(width, this.panel.height, ratio);
@@ -306,10 +307,18 @@ class Viewer {
     if (!selection) return;
     const sums = new Sums(this.model, selection);
     const isWanted = () => this.selection === selection;
-    await inSlices(whileWanted(sums.run((selection.list || this.rows).all), isWanted), () => {}, ANSWER_MS);
+    const rows = selection.bottom >= EVERY_ROW ? this.rows.every() : (selection.list || this.rows).all;
+    await inSlices(whileWanted(sums.run(rows), isWanted), () => {}, ANSWER_MS);
     if (!isWanted()) return;
     this.sums = sums;
     this.tellSums();
+  }
+
+  // Selects the time in view, in all rows.
+  selectView() {
+    const {firstTime, lastTime} = this.model;
+    const {from, to} = this.painter;
+    return this.select({from: Math.max(from, firstTime), to: Math.min(to, lastTime), top: 0, bottom: EVERY_ROW});
   }
 
   tellSums() {

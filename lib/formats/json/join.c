@@ -188,16 +188,15 @@ static int join_members(struct json_join *j, struct error *err)
 
 static int join_page_members(struct json_join *j, struct error *err)
 {
-	int r;
+	int r = output_rewrite(j->out, NULL);
 
 	buf_puts(&j->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
-	r = output_pass(j->out);
-	j->out->rewrite = html_hide_markup;
+	if (r >= 0)
+		r = output_rewrite(j->out, html_divide_more);
 	if (r >= 0)
 		r = join_members(j, err);
 	if (r >= 0)
-		r = output_pass(j->out);
-	j->out->rewrite = NULL;
+		r = output_rewrite(j->out, NULL);
 	buf_puts(&j->out->buf, HTML_END);
 	return r;
 }
@@ -210,7 +209,9 @@ static int join_all(struct json_join *j, struct error *err)
 	if (j->page)
 		html_put_page(b);
 	buf_puts(b, j->page ? HTML_TEXT_BEGIN : JSON_TEXT_HEAD);
-	r = join_texts(j, err);
+	r = j->page ? output_rewrite(j->out, html_divide_text) : 0;
+	if (r >= 0)
+		r = join_texts(j, err);
 	if (r < 0)
 		return r;
 	if (j->page)

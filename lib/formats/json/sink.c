@@ -52,12 +52,20 @@ static void json_put_text_head(struct sink_json *s, struct buf *out)
 	s->units += s->elements_first ? 0 : sizeof("# tracer: nop\\n") - 1;
 }
 
-/* Switches the escaping of "<" on or off for the output that follows. */
-static int json_set_markup_hidden(struct sink_json *s, bool hidden, struct error *err)
-{
-	int r = output_pass(s->out);
+enum page_place { PAGE_FRAME, PAGE_TEXT, PAGE_MORE };
 
-	s->out->rewrite = hidden ? html_hide_markup : NULL;
+/* The output that follows belongs there. */
+static int json_enter_page(struct sink_json *s, enum page_place place, struct error *err)
+{
+	void (*rewrite)(struct buf *, size_t *) = NULL;
+	int r;
+
+	/* A part is put into a page later, which is divided then. */
+	if (place == PAGE_MORE)
+		rewrite = s->info->host ? html_hide_markup : html_divide_more;
+	else if (place == PAGE_TEXT && !s->info->host)
+		rewrite = html_divide_text;
+	r = output_rewrite(s->out, rewrite);
 	return r < 0 ? error_errno(err, r, "can't write the HTML") : 0;
 }
 
@@ -76,13 +84,12 @@ static int json_put_header(struct sink_json *s, struct error *err)
 	int r = 0;
 
 	json_begin_room(s);
-	/* A part is put into a page later. */
 	if (s->page && !s->info->host)
 		html_put_page(b);
 	if (s->page)
 		buf_puts(b, s->elements_first ? HTML_MORE_BEGIN : HTML_TEXT_BEGIN);
-	if (s->page && s->elements_first)
-		r = json_set_markup_hidden(s, true, err);
+	if (s->page)
+		r = json_enter_page(s, s->elements_first ? PAGE_MORE : PAGE_TEXT, err);
 	if (s->elements_first)
 		json_tail_events_first(&s->tail);
 	else if (!s->page)
@@ -204,8 +211,9 @@ static int json_end_events(struct sink_json *s, struct error *err)
 	if (s->events_ended || r < 0)
 		return r;
 	if (s->page && !s->elements_first) {
+		r = json_enter_page(s, PAGE_FRAME, err);
 		buf_puts(&s->out->buf, HTML_BLOCK_END HTML_MORE_BEGIN);
-		r = json_set_markup_hidden(s, true, err);
+		r = r ?: json_enter_page(s, PAGE_MORE, err);
 	} else if (!s->elements_first) {
 		buf_puts(&s->out->buf, "\"");
 	}
@@ -275,11 +283,15 @@ static int json_sync(struct sink *sink, struct error *err)
 static int json_end_page(struct sink_json *s, struct error *err)
 {
 	struct buf *b = &s->out->buf;
-	int r = json_set_markup_hidden(s, false, err);
+	int r = json_enter_page(s, PAGE_FRAME, err);
 
 	if (r == 0 && s->elements_first) {
 		buf_puts(b, HTML_BLOCK_END HTML_TEXT_BEGIN);
-		r = json_spool_write(s->spool, s->out);
+		r = json_enter_page(s, PAGE_TEXT, err);
+		if (r == 0)
+			r = json_spool_write(s->spool, s->out);
+		if (r == 0)
+			r = output_rewrite(s->out, NULL);
 		if (r < 0)
 			return error_errno(err, r, "can't write the HTML");
 	}
