@@ -240,6 +240,27 @@ static int hearing_work(void *userdata, struct export_result *ret, struct error 
 	return r < 0 ? error_errno(err, r, "can't read what boards say") : 0;
 }
 
+static int compare_messages(const void *a, const void *b)
+{
+	const struct board_status *x = a, *y = b;
+	int r = strcmp(x->board, y->board);
+
+	return r ?: (x->number > y->number) - (x->number < y->number);
+}
+
+/* A board that says something while we listen has several messages: the last one counts. */
+static void hearing_keep_last(struct board_statuses *s)
+{
+	size_t kept = 0;
+
+	if (s->count)
+		qsort(s->items, s->count, sizeof(*s->items), compare_messages);
+	for (size_t i = 0; i < s->count; i++)
+		if (i + 1 == s->count || strcmp(s->items[i].board, s->items[i + 1].board) != 0)
+			s->items[kept++] = s->items[i];
+	s->count = kept;
+}
+
 /* The process that read the messages is not trusted with ends of texts either. */
 static int hearing_take(const struct buf *bytes, struct board_statuses *ret)
 {
@@ -254,9 +275,11 @@ static int hearing_take(const struct buf *bytes, struct board_statuses *ret)
 
 		s->board[sizeof(s->board) - 1] = s->state[sizeof(s->state) - 1] = '\0';
 		s->outcome[sizeof(s->outcome) - 1] = s->reason[sizeof(s->reason) - 1] = '\0';
+		s->number = i;
 		if (word_is_name(s->board))
 			ret->items[ret->count++] = *s;
 	}
+	hearing_keep_last(ret);
 	return 0;
 }
 
@@ -296,8 +319,10 @@ int broker_statuses(const char *broker, const char *fleet, uint64_t order,
 	h.topic = topic.data;
 	r = broker_put_url(broker, buf_string(&all) ?: "", &url, err);
 	if (r == 0) {
-		const char *const argv[] = { "mosquitto_sub", "-V", "5",     "-q", "1",	     "-L",
-					     url.data,	      "-F", "%t %x", "-W", LISTEN_S, NULL };
+		const char *const argv[] = {
+			"mosquitto_sub", "-V", "5",	 "-q",	    "1", "-L", url.data, "-F",
+			"%t %x",	 "-W", LISTEN_S, "--quiet", NULL
+		};
 
 		r = tool_run(argv, -EBADF, fd, NULL, err);
 		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);

@@ -17,6 +17,7 @@
 struct board_status {
 	char board[65], state[STATUS_WORD_MAX + 1], outcome[STATUS_WORD_MAX + 1];
 	char reason[STATUS_REASON_MAX + 1];
+	size_t number; /* of the message */
 };
 
 struct board_statuses {

@@ -5,14 +5,12 @@
 import contextlib
 import json
 import os
-import shutil
-import socket
 import subprocess
 
-from agent import Members, fleet
+from board import Members, fleet
+from broker import Broker
 from fleet_data import name_of, put, reports
-from harness import Test, check, need, settled
-from store import free_port
+from harness import Test, check, settled
 
 ESCAPE = "\x1b]0;owned\x07"
 
@@ -226,58 +224,49 @@ def lists_of_s3(test):
 
 
 @contextlib.contextmanager
-def broker(test, store):
-    """mosquitto with the store's certificates; its URL."""
-    server = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-    need(server and shutil.which("mosquitto_pub"), "mosquitto and its clients are needed")
-    port = free_port()
+def operator(test, store):
+    """A broker, and the environment in which an operator's programs reach it."""
+    broker = Broker(store)
     home = test.dir / "home"
     home.mkdir()
     for name in ("mosquitto_pub", "mosquitto_sub"):
-        (home / name).write_text(f"--cafile {store.dir}/ca.pem\n--cert {store.dir}/client.pem\n"
-                                 f"--key {store.dir}/client.key\n")
-    (test.dir / "mosquitto.conf").write_text(f"""
-user root
-listener {port} 127.0.0.1
-cafile {store.dir}/ca.pem
-certfile {store.dir}/server.pem
-keyfile {store.dir}/server.key
-require_certificate true
-use_identity_as_username true
-allow_anonymous false
-""")
-    with open(test.dir / "mosquitto.log", "wb") as log:
-        process = subprocess.Popen([server, "-c", test.dir / "mosquitto.conf"], stdout=log, stderr=log)
+        (home / name).write_text(f"--cafile {store.dir}/ca.pem\n--cert {store.dir}/operator.pem\n"
+                                 f"--key {store.dir}/operator.key\n")
+    broker.start()
     try:
-        settled("mosquitto listens", lambda: is_open(port) or process.poll() is not None)
-        check(process.poll() is None, (test.dir / "mosquitto.log").read_text())
-        yield f"mqtts://127.0.0.1:{port}", test.environment(XDG_CONFIG_HOME=str(home))
+        yield broker, f"mqtts://127.0.0.1:{broker.operators_port}", test.environment(XDG_CONFIG_HOME=str(home))
     finally:
-        process.terminate()
-        process.wait()
+        broker.stop()
 
 
-def is_open(port):
-    with socket.socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
+def an_order_by_a_broker(test):
+    """It reaches a board of its group, whose words the operator sees."""
+    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
+        store.start()
+        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
+        agent.start()
+        for serial, words, outcome in ((7, ["-e", "sched:sched_switch"], "done"),
+                                       (9, ["-e", "syscalls:*"], "refused, events")):
+            done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--group",
+                            "canary", "--serial", serial, "-t", "300ms", "--report", "sched", *words, "--broker", url,
+                            env=env)
+            check(done.status == 0, f"{done}")
+            words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
+            settled(f"{outcome}: {agent.words()}", lambda: f"{outcome}: 1\n  door-17\n" in test.run(*words, env=env).out)
 
 
 def words_of_boards(test):
-    """An order reaches a broker's topic; what boards say of it is shown, and nothing that they can't say."""
-    with fleet(test) as (store, _), broker(test, store) as (url, env):
-        def publish(topic, text):
-            subprocess.run(["mosquitto_pub", "-V", "5", "-q", "1", "-r", "-L", f"{url}/{topic}", "-s"], check=True, env=env,
-                           input=text if isinstance(text, bytes) else json.dumps(text).encode())
-
-        done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--group", "canary",
-                        "--serial", "17", "-t", "1s", "--report", "sched", "--broker", url, env=env)
-        check(done.status == 0, f"{done}")
-        got = subprocess.run(["mosquitto_sub", "-V", "5", "-C", "1", "-W", "20", "-L", f"{url}/traced/doors/canary/orders"],
-                             capture_output=True, check=True, env=env).stdout
-        check(got.startswith(b"untrusted comment: ") and b"\nserial = 17\n" in got, got)
+    """What boards say of an order is shown, and nothing that they can't say."""
+    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
+        def publish(board, data):
+            if not (store.dir / f"{board}.pem").exists():
+                store.certify(board)
+            done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
+                                 port=broker.port, input=data)
+            check(done.returncode == 0, f"{board}: {done.stderr}")
 
         def says(board, *orders, state="alive"):
-            publish(f"traced/doors/all/status/{board}", {"agent": "1", "state": state, "time": 1, "orders": [*orders]})
+            publish(board, json.dumps({"agent": "1", "state": state, "time": 1, "orders": [*orders]}).encode())
 
         says("door-1", {"serial": 16, "outcome": "failed", "reason": "old"}, {"serial": 17, "outcome": "done"})
         says("door-2", {"serial": 17, "outcome": "refused", "reason": "expired"})
@@ -285,18 +274,26 @@ def words_of_boards(test):
         says("door-4", {"serial": 17, "outcome": "recording"})
         says("door-5", {"serial": 16, "outcome": "done"}, state="dead")
         says("door-6", {"serial": 17, "outcome": "failed", "reason": ESCAPE + "\ndoor-1"})
-        publish("traced/doors/all/status/door-7", b"[[[[")
-        publish("traced/doors/all/status/door-8", b"{" + b" " * 4000 + b"}")
-        publish("traced/doors/all/status/door 9", b"{}")
+        publish("door-7", b"[[[[")
+        publish("door-8", b"{" + b" " * 4000 + b"}")
+        publish("door%9", b"{}")
         words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
         done = test.run(*words, env=env)
         check(done.status == 3 and "refused: 3 words" in done.err and "\x1b" not in done.out, f"{done}")
         for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
                      "refused, expired: 2\n  door-2 door-3\n", "recording: 1\n  door-4\n", "silent: 1\n  door-5\n"):
             check(line in done.out, f"{line}: {done}")
-        boards = json.loads(test.run(*words, "--json", env=env).out)["boards"]
+        # It counts what comes while it listens, and each board once.
+        listeners = (store.dir / "broker.log").read_text().count("traced/doors/all/status/+")
+        process = test.start(*words, "--json", env=env)
+        settled("it listens", lambda: (store.dir / "broker.log").read_text().count("traced/doors/all/status/+") > listeners)
+        says("door-4", {"serial": 17, "outcome": "uploading"})
+        says("door-4", {"serial": 17, "outcome": "done"})
+        done = test.finish(process)
+        boards = json.loads(done.out)["boards"]
+        check(len(boards) == 6 and "Timed out" not in done.err, f"{done}")
         check({b["board"]: b["outcome"] for b in boards} == {
-            "door-1": "done", "door-2": "refused", "door-3": "refused", "door-4": "recording", "door-5": "silent",
+            "door-1": "done", "door-2": "refused", "door-3": "refused", "door-4": "done", "door-5": "silent",
             "door-6": "failed"}, boards)
         done = test.run(*words[:-1], "mqtt://127.0.0.1:1")
         check(done.status == 1 and "no broker with TLS" in done.err, f"{done}")
@@ -318,6 +315,7 @@ def main():
     test.case("from an order to a page", from_order_to_page, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
+    test.case("an order by a broker", an_order_by_a_broker, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
     test.end()
 
