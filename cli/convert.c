@@ -186,7 +186,7 @@ static int convert_decode(void *userdata, struct export_result *ret, struct erro
 /* Several inputs, each a machine's. */
 static int convert_join(const struct options *o)
 {
-	struct join_input inputs[JOIN_MAX];
+	struct host_input inputs[HOST_PARTS_MAX];
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int status = CLI_FAILED;
 	size_t count = 0;
@@ -296,7 +296,7 @@ const struct command command_convert = {
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
 			  OPTION(INSTANCE)),
 	.args_min = 1,
-	.args_max = JOIN_MAX,
+	.args_max = HOST_PARTS_MAX,
 	.complete = COMPLETE_FILE,
 	.run = convert_run,
 };

@@ -572,7 +572,7 @@ static void read_timeline(uint8_t timeline[HOST_TIMELINE_BYTES])
 }
 
 /* Completes the captures. Returns how many there are. */
-static size_t hosts_close_captures(struct hosts_recording *h, struct join_input *inputs)
+static size_t hosts_close_captures(struct hosts_recording *h, struct host_input *inputs)
 {
 	struct host_origin origin = { .start = h->start };
 	size_t count = 0;
@@ -588,7 +588,7 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct join_input 
 		if (host_origin_append(f->file, &origin, f->ties, f->tie_count, &err) < 0)
 			far_fail(f, "%s", err.message ?: "its capture is damaged");
 		else
-			inputs[count++] = (struct join_input){ f->file, f->name->label };
+			inputs[count++] = (struct host_input){ f->file, f->name->label };
 	}
 	return count;
 }
@@ -596,7 +596,7 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct join_input 
 static int hosts_write(struct hosts_recording *h, const char *out,
 		       const struct export_format *format, struct error *err)
 {
-	struct join_input inputs[HOSTS_MAX];
+	struct host_input inputs[HOSTS_MAX];
 	size_t count, failed = 0;
 	int status;
 

@@ -58,7 +58,7 @@ int hosts_try_outputs(const struct options *o, const struct host_list *hosts, co
 	return r;
 }
 
-static int write_capture(const struct join_input *in, const char *path, const struct options *o,
+static int write_capture(const struct host_input *in, const char *path, const struct options *o,
 			 struct error *err)
 {
 	_cleanup_output_name_ struct output_name file = OUTPUT_NAME_INIT;
@@ -78,7 +78,7 @@ static int write_capture(const struct join_input *in, const char *path, const st
 	return r;
 }
 
-static int write_captures(const struct options *o, const struct join_input *inputs, size_t count,
+static int write_captures(const struct options *o, const struct host_input *inputs, size_t count,
 			  bool labelled, const char *out, struct error *err)
 {
 	int r = 0;
@@ -94,7 +94,7 @@ static int write_captures(const struct options *o, const struct join_input *inpu
 }
 
 /* One host's capture, by the usual way. */
-static int convert_one(const struct options *o, const struct join_input *in, const char *out)
+static int convert_one(const struct options *o, const struct host_input *in, const char *out)
 {
 	char path[32];
 	char *args[] = { path, NULL };
@@ -108,7 +108,7 @@ static int convert_one(const struct options *o, const struct join_input *in, con
 	return command_convert.run(&one);
 }
 
-int hosts_write_captures(const struct options *o, struct join_input *inputs, size_t count,
+int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
 			 bool several, const char *out, const struct export_format *format,
 			 struct error *err)
 {

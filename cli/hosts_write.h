@@ -16,6 +16,6 @@ int hosts_try_outputs(const struct options *o, const struct host_list *hosts, co
  * Writes complete captures as the format. several: the command named several hosts, which become
  * one file, or a file each if they stay captures. Returns an exit status; errors are printed.
  */
-int hosts_write_captures(const struct options *o, struct join_input *inputs, size_t count,
+int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
 			 bool several, const char *out, const struct export_format *format,
 			 struct error *err);

@@ -17,20 +17,10 @@
 #include "trace/host_clock.h"
 #include "trace/host_numbers.h"
 
-struct join_part {
-	struct join_input *input;
-	struct input_beside beside;
-	struct host_origin origin;
-	struct host_numbers numbers;
-	int fd;		      /* the part */
-	const char *unplaced; /* why it can't be in the file; NULL: it can */
-	char tie[160];
-};
-
 struct join {
 	const struct options *o;
 	struct destination *dest;
-	struct join_part parts[JOIN_MAX];
+	struct host_part parts[HOST_PARTS_MAX];
 	size_t count;
 };
 
@@ -46,114 +36,10 @@ int join_check(const struct options *o, const char *out, struct error *err)
 			       "capture");
 }
 
-/* The file's name without folder and ending. */
-static void part_take_name(struct join_part *p, size_t number)
-{
-	const char *slash = strrchr(p->input->path, '/');
-	const char *name = slash ? slash + 1 : p->input->path;
-
-	if (*p->origin.label)
-		return;
-	snprintf(p->origin.label, sizeof(p->origin.label), "%.*s",
-		 (int)MIN(strcspn(name, "."), (size_t)HOST_LABEL_BYTES - 1), name);
-	if (!*p->origin.label)
-		snprintf(p->origin.label, sizeof(p->origin.label), "host%zu", number + 1);
-	host_label_tidy(p->origin.label);
-}
-
-/* A later part of the same name gets its number behind it. */
-static void join_name_part(struct join *j, size_t number)
-{
-	char *label = j->parts[number].origin.label, end[16];
-	int len = snprintf(end, sizeof(end), "-%zu", number + 1);
-
-	part_take_name(&j->parts[number], number);
-	for (size_t i = 0; i < number; i++)
-		if (strcmp(j->parts[i].origin.label, label) == 0) {
-			strcpy(label + MIN(strlen(label), (size_t)(HOST_LABEL_BYTES - 1 - len)),
-			       end);
-			return;
-		}
-}
-
-static int join_open_parts(struct join *j, struct error *err)
-{
-	for (size_t i = 0; i < j->count; i++) {
-		struct join_part *p = &j->parts[i];
-		int r = input_import(&p->input->fd, &p->beside, p->input->path, NULL, err);
-
-		if (r == 0)
-			r = host_origin_read(&p->origin, p->input->fd, err);
-		if (r < 0)
-			return r;
-		join_name_part(j, i);
-	}
-	return 0;
-}
-
-/* The time of day that the common clock's time 0 is. False: unknown. */
-static bool join_find_wall(const struct join *j, const struct join_part *reference, int64_t *ret)
-{
-	const struct host_origin *o = reference ? &reference->origin : NULL;
-
-	for (size_t i = 0; !o && i < j->count; i++)
-		if (j->parts[i].origin.wall_known)
-			o = &j->parts[i].origin;
-	if (!o || !o->wall_known)
-		return false;
-	*ret = o->wall;
-	if (reference)
-		*ret = (int64_t)((uint64_t)o->wall -
-				 (host_clock_apply(&o->clock, o->first) - o->first));
-	return true;
-}
-
-static void part_place_by_wall(struct join_part *p, bool known, int64_t wall)
-{
-	const int64_t offset = (int64_t)((uint64_t)p->origin.wall - (uint64_t)wall);
-
-	if (!known || !p->origin.wall_known)
-		p->unplaced = "nothing ties its clock to the other machines'";
-	p->origin.clock = (struct host_clock){
-		.mult = UINT32_C(1) << 31, .shift = 31, .offset = offset, .by_wall = true
-	};
-	snprintf(p->tie, sizeof(p->tie),
-		 "placed by the time of day of the machines: the error is unknown");
-}
-
-/* Ties all clocks to one: that of the machine that asked for the first tied capture. */
-static void join_place(struct join *j)
-{
-	const struct join_part *reference = NULL;
-	int64_t wall = 0;
-	bool known;
-
-	for (size_t i = 0; !reference && i < j->count; i++)
-		if (j->parts[i].origin.tied)
-			reference = &j->parts[i];
-	known = join_find_wall(j, reference, &wall);
-	for (size_t i = 0; i < j->count; i++) {
-		struct join_part *p = &j->parts[i];
-		const struct host_clock *c = &p->origin.clock;
-		char drift[32];
-
-		if (!p->origin.tied || memcmp(p->origin.timeline, reference->origin.timeline,
-					      HOST_TIMELINE_BYTES) != 0) {
-			part_place_by_wall(p, known, wall);
-			continue;
-		}
-		if (c->drift_known)
-			snprintf(drift, sizeof(drift), "%+.3f ppm", c->drift / 1000);
-		snprintf(p->tie, sizeof(p->tie),
-			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %s",
-			 c->bound / 1000, c->bound % 1000, c->drift_known ? drift : "unknown");
-	}
-}
-
 /* Gives each machine its numbers. seen: without CPUs of which nothing was recorded. */
 static int join_try_numbers(struct join *j, bool seen)
 {
-	struct host_numbers all[JOIN_MAX];
+	struct host_numbers all[HOST_PARTS_MAX];
 	int r;
 
 	for (size_t i = 0; i < j->count; i++) {
@@ -183,53 +69,7 @@ static int join_number(struct join *j, struct error *err)
 	return error_hint(err, "write .pftrace or .txt");
 }
 
-static int result_add_warning(struct export_result *to, const char *label, const char *warning)
-{
-	char *text, **grown;
-
-	if (asprintf(&text, "%s: %s", label, warning) < 0)
-		return -ENOMEM;
-	grown = reallocarray(to->warnings, to->warning_count + 1, sizeof(*grown));
-	if (!grown) {
-		free(text);
-		return -ENOMEM;
-	}
-	to->warnings = grown;
-	to->warnings[to->warning_count++] = text;
-	return 0;
-}
-
-static int result_add(struct export_result *to, const char *label, const struct export_result *part)
-{
-	int r = 0;
-
-	to->events += part->events;
-	to->own_events += part->own_events;
-	to->lost += part->lost;
-	to->marks += part->marks;
-	to->fallback_events += part->fallback_events;
-	to->incomplete |= part->incomplete;
-	to->span_ns = MAX(to->span_ns, part->span_ns);
-	to->event_types = MAX(to->event_types, part->event_types);
-	to->export_ns += part->export_ns;
-	to->cpu_ns += part->cpu_ns;
-	to->peak_rss_bytes = MAX(to->peak_rss_bytes, part->peak_rss_bytes);
-	for (size_t i = 0; r == 0 && i < part->warning_count; i++)
-		r = result_add_warning(to, label, part->warnings[i]);
-	if (r == 0 && part->ledger_count) {
-		struct ledger_row *rows = reallocarray(
-			to->ledger, to->ledger_count + part->ledger_count, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		memcpy(rows + to->ledger_count, part->ledger, part->ledger_count * sizeof(*rows));
-		to->ledger = rows;
-		to->ledger_count += part->ledger_count;
-	}
-	return r;
-}
-
-static int join_export(struct join *j, struct join_part *p, struct export_result *ret,
+static int join_export(struct join *j, struct host_part *p, struct export_result *ret,
 		       struct error *err)
 {
 	_cleanup_export_result_ struct export_result result = { 0 };
@@ -238,30 +78,21 @@ static int join_export(struct join *j, struct join_part *p, struct export_result
 		.raw_addresses = j->o->raw_addresses,
 		.tgid = j->o->tgid,
 		.perfetto = j->dest->perfetto,
-		.pages_fd = p->beside.pages_fd,
-		.host = &p->origin.clock,
 		.numbers = j->dest->format->host_numbers ? &p->numbers : NULL,
 	};
-	int r;
+	int r = host_part_options(p, &options, err);
 
-	if (p->unplaced) {
-		error_set(err, -EINVAL, "%s: %s", p->origin.label, p->unplaced);
-		return error_hint(err, "record them together: tracectl -H A -H B record");
-	}
-	/* All machines recorded from then on. Each had begun a moment earlier, alone. */
-	if (p->origin.start && !p->origin.clock.by_wall) {
-		options.selection.from = (struct moment){ MOMENT_AT, .ns = p->origin.start };
-		options.selection.is_whole = true;
-	}
+	if (r < 0)
+		return r;
 	r = export_stream(p->input->fd, p->fd, &options, &result, err);
 	if (r < 0)
 		return error_prefix(err, "%s", p->origin.label);
-	r = result_add(ret, p->origin.label, &result);
+	r = host_part_add_result(ret, p->origin.label, &result);
 	return r < 0 ? error_errno(err, r, "the outcome") : 0;
 }
 
 /* The common time from which on the part counts, or that of its first reading of the clock. */
-static uint64_t join_part_begin(const struct join_part *p)
+static uint64_t join_part_begin(const struct host_part *p)
 {
 	uint64_t first = host_clock_apply(&p->origin.clock, p->origin.first);
 
@@ -276,11 +107,11 @@ static int join_export_all(struct join *j, struct export_part *parts, size_t *re
 	size_t count = 0;
 
 	for (size_t i = 0; i < j->count; i++) {
-		struct join_part *p = &j->parts[i];
+		struct host_part *p = &j->parts[i];
 		int r = join_export(j, p, ret, &why);
 
 		if (r == -EBADMSG || r == -ENODATA || r == -EINVAL) {
-			result_add_warning(ret, "left out", why.message ?: p->origin.label);
+			host_part_add_warning(ret, "left out", why.message ?: p->origin.label);
 			ret->incomplete = true;
 			continue;
 		}
@@ -304,16 +135,16 @@ static int join_export_all(struct join *j, struct export_part *parts, size_t *re
 static int join_decode(void *userdata, struct export_result *ret, struct error *err)
 {
 	struct join *j = userdata;
-	struct export_part parts[JOIN_MAX];
+	struct export_part parts[HOST_PARTS_MAX];
 	size_t count;
 	int r;
 
 	if (confined_here())
 		j->dest->file.dir_fd = close_fd(j->dest->file.dir_fd);
-	r = join_open_parts(j, err);
+	r = host_parts_open(j->parts, j->count, err);
 	if (r < 0)
 		return r;
-	join_place(j);
+	host_parts_place(j->parts, j->count);
 	r = join_number(j, err);
 	if (r == 0)
 		r = join_export_all(j, parts, &count, ret, err);
@@ -322,12 +153,12 @@ static int join_decode(void *userdata, struct export_result *ret, struct error *
 				   err);
 }
 
-static int join_prepare(struct join *j, struct join_input *inputs, size_t count, struct error *err)
+static int join_prepare(struct join *j, struct host_input *inputs, size_t count, struct error *err)
 {
 	for (; j->count < count; j->count++) {
-		struct join_part *p = &j->parts[j->count];
+		struct host_part *p = &j->parts[j->count];
 
-		*p = (struct join_part){ .input = &inputs[j->count], .fd = input_create_temp() };
+		*p = (struct host_part){ .input = &inputs[j->count], .fd = input_create_temp() };
 		if (p->fd < 0)
 			return error_errno(err, p->fd, "cannot create a temporary file in %s",
 					   input_temp_place());
@@ -353,7 +184,7 @@ int join_check_destination(const struct destination *d, struct error *err)
 	return error_hint(err, "name the output .pftrace.gz");
 }
 
-int join_captures(const struct options *o, struct join_input *inputs, size_t count, const char *out)
+int join_captures(const struct options *o, struct host_input *inputs, size_t count, const char *out)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_(join_deinit) struct join j = { .o = o, .dest = &dest };

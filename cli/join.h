@@ -3,18 +3,12 @@
 #pragma once
 
 #include "destination.h"
-
-#define JOIN_MAX 64
-
-struct join_input {
-	int fd;		  /* seekable */
-	const char *path; /* for messages */
-};
+#include "host_parts.h"
 
 /* -EINVAL, with a hint, if that output can't hold several machines. */
 int join_check(const struct options *o, const char *out, struct error *err);
 /* -EINVAL: the output's options are not for several machines. */
 int join_check_destination(const struct destination *d, struct error *err);
 /* Writes all inputs into `out`. Returns the exit status. */
-int join_captures(const struct options *o, struct join_input *inputs, size_t count,
+int join_captures(const struct options *o, struct host_input *inputs, size_t count,
 		  const char *out);

@@ -17,6 +17,7 @@
 #include "report/merge.h"
 #include "report/report.h"
 #include "report_events.h"
+#include "report_hosts.h"
 #include "selection.h"
 
 /* Rows of each table if no report is named. */
@@ -292,7 +293,8 @@ static int reporting_summarize(struct reporting *r, struct error *err)
 
 static int report_run(const struct options *o)
 {
-	const size_t names = o->arg_count - !o->session;
+	const size_t inputs = o->session ? 0 : report_hosts_inputs(o);
+	const size_t names = o->arg_count - inputs;
 	struct options fetch = { .socket = o->socket,
 				 .args = (char *[]){ (char *)o->session, NULL },
 				 .arg_count = 1 };
@@ -319,6 +321,12 @@ static int report_run(const struct options *o)
 		return cli_usage(&err);
 	if (o->session)
 		return reporting_record(&r, &fetch, report_fetch);
+	if (inputs > 1 && selection_is_wanted(&r.part.wanted)) {
+		error_set(&err, -EINVAL, "a part is chosen of one recording only");
+		return cli_usage(&err);
+	}
+	if (inputs > 1)
+		return report_hosts_run(o, &r.reports.options, o->args + names, inputs);
 	r.in = input_open(r.path, &err);
 	if (r.in < 0) {
 		reporting_explain_input(r.path, &err);
@@ -329,7 +337,7 @@ static int report_run(const struct options *o)
 
 const struct command command_report = {
 	.name = "report",
-	.synopsis = "[NAME...] IN | --session SESSION | --merge FILE...",
+	.synopsis = "[NAME...] IN | net IN... | --session SESSION | --merge FILE...",
 	.summary = "tables from a recording: delays, interrupts, system calls",
 	.text = "IN is a capture stream or a trace.dat, also as .gz or .zst; - is standard\n"
 		"input. Without a NAME it prints the first rows of what the recording has events\n"

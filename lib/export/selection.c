@@ -217,6 +217,14 @@ static bool selection_is_about(struct selection *s, const struct selected_kind *
 	return false;
 }
 
+bool selection_has_all_kinds(const struct selection *s)
+{
+	const struct export_selection *w = s ? s->wanted : NULL;
+
+	return !w || (!w->cpus && !w->pid_count && !w->thread_count && !w->comm &&
+		      !w->event_count && !w->filter);
+}
+
 bool selection_has_kind(struct selection *s, const struct trace_event *ev)
 {
 	const struct event_filter *filter = s->wanted->filter;

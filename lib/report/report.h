@@ -24,18 +24,34 @@ enum report_form {
 
 #define REPORTS_MAX 16
 
+struct net_traffic;
+
+/*
+ * Recordings of several machines, one export after the other. Reports that take them keep what they
+ * need of each, and make their tables after the last one.
+ */
+struct report_hosts {
+	const char *label;	     /* of the machine whose export comes */
+	bool is_last;		     /* it is the last one */
+	struct net_traffic *traffic; /* of report net; owned by whoever exports */
+	/* The sums of the exports until now. */
+	uint64_t first_ns, last_ns, events, lost;
+	bool incomplete;
+};
+
 struct report_options {
 	const char *const
 		*names; /* borrowed; none: the usual reports, as far as there are events */
 	size_t count;	/* at most REPORTS_MAX */
 	enum report_form form;
-	const char *by;	   /* what a row stands for; NULL: the report's usual choice */
-	const char *sort;  /* a column; NULL: the report's usual one */
-	const char *match; /* only rows with this in a text; NULL, "": all */
-	uint64_t top;	   /* rows of a table; 0: all */
-	uint64_t min_ns;   /* least value of the column that sorts, if that is a time */
-	const char *task;  /* a tid, or a name; NULL: none */
-	bool is_terminal;  /* for people: bars in histograms */
+	const char *by;		    /* what a row stands for; NULL: the report's usual choice */
+	const char *sort;	    /* a column; NULL: the report's usual one */
+	const char *match;	    /* only rows with this in a text; NULL, "": all */
+	uint64_t top;		    /* rows of a table; 0: all */
+	uint64_t min_ns;	    /* least value of the column that sorts, if that is a time */
+	const char *task;	    /* a tid, or a name; NULL: none */
+	bool is_terminal;	    /* for people: bars in histograms */
+	struct report_hosts *hosts; /* NULL: it is one machine's recording */
 };
 
 extern const struct sink_ops report_sink_ops;
@@ -53,6 +69,7 @@ struct report_about {
 	const char *name, *summary;
 	bool is_usual;	       /* made if no report is named */
 	bool needs_task;       /* report_options.task */
+	bool takes_hosts;      /* report_options.hosts */
 	bool takes_any;	       /* it is made of any events; `events` are the usual ones */
 	const char *events;    /* to record for it, for hints: "sched", or options: "-p NAME" */
 	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */

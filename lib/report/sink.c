@@ -264,6 +264,12 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 	return 0;
 }
 
+/* Tables come at the end of the last one of several machines' exports. */
+static bool report_sink_is_last(const struct sink_report *s)
+{
+	return !s->env.options->hosts || s->env.options->hosts->is_last;
+}
+
 static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
 	struct sink_report *s = calloc(1, sizeof(*s));
@@ -275,7 +281,7 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 	r = report_sink_init(s, env, err);
 	if (r == 0)
 		r = report_sink_open_all(s, err);
-	if (r == 0 && s->env.options->form == REPORT_JSON)
+	if (r == 0 && report_sink_is_last(s) && s->env.options->form == REPORT_JSON)
 		tables_begin_json(&(struct tables_head){ .clock = env->info->header->trace_clock },
 				  &s->out->buf);
 	return r;
@@ -349,10 +355,36 @@ int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *e
 	return report_sink_failed(r, err);
 }
 
+/* Adds up what the exports of several machines have. */
+static struct tables_head report_sink_head(const struct sink_report *s,
+					   const struct export_result *result)
+{
+	struct report_hosts *h = s->env.options->hosts;
+	struct tables_head head = { .first_ns = s->env.first_ts,
+				    .span_ns = result->span_ns,
+				    .events = result->events,
+				    .lost = result->lost,
+				    .incomplete = result->incomplete };
+
+	if (!h)
+		return head;
+	if (head.events && (!h->events || head.first_ns < h->first_ns))
+		h->first_ns = head.first_ns;
+	h->last_ns = MAX(h->last_ns, head.first_ns + head.span_ns);
+	head.first_ns = h->first_ns;
+	head.span_ns = h->last_ns - h->first_ns;
+	head.events = h->events += head.events;
+	head.lost = h->lost += head.lost;
+	head.incomplete = h->incomplete |= head.incomplete;
+	return head;
+}
+
 static int report_sink_close(struct sink *sink, const struct export_result *result,
 			     struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
+	const struct tables_head head = report_sink_head(s, result);
+	const bool is_last = report_sink_is_last(s);
 	bool first = true;
 	int r = scheduler_close(s->env.scheduler);
 
@@ -369,22 +401,19 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 					 s->env.options->task);
 		if (r < 0)
 			return report_sink_failed(r, err);
+		if (!is_last)
+			continue;
 		/* Formats are recorded without events of them, too. */
 		if (!s->env.options->count && table_is_empty(table))
 			continue;
 		scheduler_note(s->env.scheduler, s->reports[i], table);
-		table_describe(table, s->reports[i]->by, result->span_ns);
+		table_describe(table, s->reports[i]->by, head.span_ns);
 		table_spill(table, s->out);
 		r = table_write(table, s->env.options, first, &s->out->buf, err);
 		first = false;
 	}
-	if (r == 0 && s->env.options->form == REPORT_JSON)
-		tables_end_json(&(struct tables_head){ .first_ns = s->env.first_ts,
-						       .span_ns = result->span_ns,
-						       .events = result->events,
-						       .lost = result->lost,
-						       .incomplete = result->incomplete },
-				&s->out->buf);
+	if (r == 0 && is_last && s->env.options->form == REPORT_JSON)
+		tables_end_json(&head, &s->out->buf);
 	if (r == 0) {
 		r = output_flush(s->out, true);
 		if (r < 0)

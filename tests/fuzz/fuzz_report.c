@@ -7,6 +7,7 @@
 #include "fuzz.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -27,6 +28,10 @@
 enum { FORMS = 3, OF_TIME = 4, OF_CPU = 8, OF_TASK = 16, OF_EVENTS = 32, BY_OTHER = 64 };
 
 enum { LOST_BEFORE = 0x80, CPU_MASK = CPUS - 1 };
+
+#define BYTES(name, at, size)                                                                      \
+	"\tfield:__u8 " name "[" size "];\toffset:" at ";\tsize:" size ";\tsigned:0;\n"
+#define NUMBER(name, at, size) "\tfield:u64 " name ";\toffset:" at ";\tsize:" size ";\tsigned:0;\n"
 
 #define WORD(name, at) "\tfield:u64 " name ";\toffset:" at ";\tsize:8;\tsigned:0;\n"
 #define WORDS(a, b, c) WORD(a, "8") WORD(b, "16") WORD(c, "24")
@@ -67,17 +72,69 @@ static const struct {
 	{ "osnoise", "thread_noise", WORDS("start", "duration", "pid") },
 };
 
+/* Events of sockets, of struct put_socket. */
+enum { ID_PROBE = FIRST_ID + 100, ID_RESEND, ID_STATE };
+#define SOCKET                                                                                     \
+	BYTES("saddr_v6", "16", "16")                                                              \
+	BYTES("daddr_v6", "44", "16")                                                              \
+	NUMBER("sport", "10", "2")                                                                 \
+	NUMBER("dport", "38", "2")
+
+static const struct {
+	const char *system, *name, *fields;
+} sockets[] = {
+	{ "tcp", "tcp_probe",
+	  BYTES("saddr", "8", "28") BYTES("daddr", "36", "28") NUMBER("data_len", "64", "2")
+		  NUMBER("snd_nxt", "68", "4") NUMBER("snd_una", "72", "4")
+			  NUMBER("sock_cookie", "76", "4") },
+	{ "tcp", "tcp_retransmit_skb", SOCKET NUMBER("state", "64", "2") },
+	{ "sock", "inet_sock_set_state",
+	  SOCKET NUMBER("newstate", "72", "4") NUMBER("protocol", "76", "4") },
+};
+
 /* Behind the formats: events that every recording of the tests has, and calls of functions. */
-enum { KIND_SWITCH = ARRAY_SIZE(formats), KIND_BEGIN, KIND_END, KIND_CALL, KIND_RETURN, KINDS };
+enum {
+	KIND_SWITCH = ARRAY_SIZE(formats),
+	KIND_BEGIN,
+	KIND_END,
+	KIND_CALL,
+	KIND_RETURN,
+	KIND_SOCKET,
+	KINDS
+};
 
 static void put_formats(struct maker *m)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		maker_format(m, formats[i].system, formats[i].name, FIRST_ID + (int)i,
 			     formats[i].fields, "\"\"");
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+		maker_format(m, sockets[i].system, sockets[i].name, ID_PROBE + (int)i,
+			     sockets[i].fields, "\"\"");
 	maker_graph_formats(m);
 	maker_symbols(m, "ffffffff81000000 T first\nffffffff81000002 T second\n"
 			 "ffffffff81000100 T end\n");
+}
+
+/* One of two sockets, or of a few more; what it sent grows with time. */
+static void put_socket(struct maker *m, uint64_t ts, const uint8_t *data)
+{
+	struct {
+		uint8_t near[28], far[28];
+		uint16_t len, unused;
+		uint32_t nxt, una, cookie;
+	} s = { .near = { AF_INET6 }, .far = { AF_INET6 } };
+	const bool is_other = data[3] & 1;
+
+	s.near[8 + is_other] = s.far[8 + !is_other] = 1;
+	s.far[10] = s.near[10] = data[3] >> 6;
+	s.len = (uint16_t)(data[4] << (data[3] & 6));
+	s.nxt = (uint32_t)ts * 16 + data[4];
+	s.una = s.nxt - data[5];
+	s.cookie = data[3] & 8 ? IPPROTO_TCP : 0;
+	if (data[3] & 16)
+		s.una = 1;
+	maker_event(m, ts, (uint16_t)(ID_PROBE + (data[3] >> 4 & 3) % 3), 1, &s, sizeof(s));
 }
 
 static void put_event(struct maker *m, uint64_t ts, const uint8_t *data)
@@ -97,6 +154,8 @@ static void put_event(struct maker *m, uint64_t ts, const uint8_t *data)
 		event_graph_entry(m, ts, pid, FUNCTION + data[3], data[4]);
 	else if (kind == KIND_RETURN)
 		event_graph_exit(m, ts, pid, FUNCTION + data[3], data[4], 0, ts - data[5], ts);
+	else if (kind == KIND_SOCKET)
+		put_socket(m, ts, data);
 	else
 		maker_event(m, ts, (uint16_t)(FIRST_ID + kind), pid, words, sizeof(words));
 }

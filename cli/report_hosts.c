@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report_hosts.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "confined.h"
+#include "host_parts.h"
+#include "outcome.h"
+#include "report/net_traffic.h"
+
+struct hosts_report {
+	const struct options *o;
+	struct report_options options;
+	struct report_hosts hosts;
+	struct net_traffic traffic;
+	struct host_part parts[HOST_PARTS_MAX];
+	size_t count;
+};
+
+static const struct report_about *report_hosts_find(const char *name)
+{
+	const struct report_about *all;
+	size_t count;
+
+	all = report_all(&count);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i].name, name))
+			return &all[i];
+	return NULL;
+}
+
+size_t report_hosts_inputs(const struct options *o)
+{
+	const struct report_about *first = o->arg_count ? report_hosts_find(o->args[0]) : NULL;
+
+	return first && first->takes_hosts && o->arg_count > 2 && !report_hosts_find(o->args[1])
+		       ? o->arg_count - 1
+		       : 1;
+}
+
+static int hosts_report_export(struct hosts_report *h, struct host_part *p,
+			       struct export_result *ret, struct error *err)
+{
+	_cleanup_export_result_ struct export_result result = { 0 };
+	struct export_options options = {
+		.format = report_sink_ops.format.name,
+		.report = &h->options,
+	};
+	int r = host_part_options(p, &options, err);
+
+	if (r < 0)
+		return r;
+	h->hosts.label = p->origin.label;
+	h->hosts.is_last = p == &h->parts[h->count - 1];
+	r = export_run(&report_sink_ops, p->input->fd, STDOUT_FILENO, &options, &result, err);
+	if (r < 0)
+		return error_prefix(err, "%s", p->origin.label);
+	if (!h->o->quiet)
+		cli_warn("%s: %s", p->origin.label, p->tie);
+	r = host_part_add_result(ret, p->origin.label, &result);
+	return r < 0 ? error_errno(err, r, "the outcome") : 0;
+}
+
+/* For root in a process of its own. */
+static int hosts_report_decode(void *userdata, struct export_result *ret, struct error *err)
+{
+	struct hosts_report *h = userdata;
+	int r = host_parts_open(h->parts, h->count, err);
+
+	host_parts_place(h->parts, h->count);
+	for (size_t i = 0; i < h->count && r == 0; i++)
+		r = hosts_report_export(h, &h->parts[i], ret, err);
+	return r;
+}
+
+static int hosts_report_open(struct hosts_report *h, struct host_input *inputs, char *const *paths,
+			     size_t count, struct error *err)
+{
+	for (; h->count < count; h->count++) {
+		struct host_input *in = &inputs[h->count];
+
+		*in = (struct host_input){ input_open(paths[h->count], err), paths[h->count] };
+		if (in->fd < 0)
+			return in->fd;
+		h->parts[h->count] = (struct host_part){ .input = in, .fd = -EBADF };
+		if (confined_wanted())
+			input_reserve_temps(&h->parts[h->count].beside);
+	}
+	return 0;
+}
+
+static int hosts_report_check(const struct options *o, size_t count, struct error *err)
+{
+	if (count > HOST_PARTS_MAX)
+		return error_set(err, -EINVAL, "more than %d recordings", HOST_PARTS_MAX);
+	if (!o->instance && !o->session)
+		return 0;
+	return error_set(err, -EINVAL, "several recordings and --%s exclude each other",
+			 o->session ? "session" : "instance");
+}
+
+int report_hosts_run(const struct options *o, const struct report_options *reports,
+		     char *const *paths, size_t count)
+{
+	_cleanup_outcome_ struct outcome outcome = { .path = "the recordings" };
+	const struct options quiet = { .quiet = true, .fail_on_loss = o->fail_on_loss };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct host_input inputs[HOST_PARTS_MAX];
+	struct hosts_report h = { .o = o, .options = *reports };
+	int r = hosts_report_check(o, count, &err);
+
+	if (r < 0)
+		return cli_usage(&err);
+	net_traffic_init(&h.traffic);
+	h.hosts.traffic = &h.traffic;
+	h.options.hosts = &h.hosts;
+	r = hosts_report_open(&h, inputs, paths, count, &err);
+	if (r == 0) {
+		input_confine(-EBADF);
+		r = confined_run(hosts_report_decode, &h, &outcome.result, &err);
+	}
+	for (size_t i = 0; i < h.count; i++) {
+		input_beside_deinit(&h.parts[i].beside);
+		close_fd(inputs[i].fd);
+	}
+	net_traffic_deinit(&h.traffic);
+	return r < 0 ? cli_fail(&err) : outcome_tell(&outcome, &quiet);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What TCP sockets of one or more machines did, as far as the kernel's events tell.
+ *
+ * Only events of sockets have addresses. tcp_probe comes with each segment that a connection
+ * receives, before TCP looks into it. It has the bytes in the segment, but not the segment's
+ * sequence number; snd_nxt and snd_una are of the socket's own data. No event of a send has an
+ * address or a sequence number, and no event of UDP's successful sends and receives has a port.
+ */
+#pragma once
+
+#include "report/rows.h"
+#include "trace/host_clock.h"
+
+/* Segments that are kept, of all sockets. */
+#define NET_PROBES_MAX (1U << 19)
+#define NET_ENDS_MAX (1U << 16)
+#define NET_MACHINES_MAX 64U
+
+/* Without padding: it is hashed as bytes. IPv4 addresses are mapped to IPv6. */
+struct net_tuple {
+	uint8_t near[16], far[16];
+	uint16_t near_port, far_port;
+};
+
+/* A segment that a socket received. Sequence numbers are extended to 64 bits. */
+struct net_probe {
+	uint64_t ts;
+	uint64_t nxt;	 /* snd_nxt: all bytes before it were sent */
+	uint64_t got;	 /* bytes received since the recording began, with this segment's */
+	uint32_t flight; /* snd_nxt - snd_una: bytes without an acknowledgment before it */
+	uint32_t losses; /* gaps in the recording until then; the lowest bit: one has not ended */
+};
+
+static inline uint64_t net_probe_una(const struct net_probe *p)
+{
+	return p->nxt - p->flight;
+}
+
+/* A socket, by its addresses. */
+struct net_end {
+	struct net_tuple tuple;
+	uint32_t machine;
+	bool used, is_rest;
+	bool is_several; /* several sockets had these addresses, or its events contradict */
+	bool has_begun;	 /* the recording has its connection's begin, without a gap before */
+	bool is_unsafe;	 /* it may have sent bytes again */
+	uint64_t cookie;
+	struct net_probe *probes; /* owned; in order of time */
+	uint32_t count, cap;
+	uint32_t clean;	   /* the first ones, up to when is_unsafe is set */
+	uint64_t nxt, got; /* of the last probe, kept or not */
+	uint64_t received; /* segments, kept or not */
+	uint64_t resents;
+};
+
+struct net_machine {
+	char label[HOST_LABEL_BYTES]; /* "": the only one */
+	bool is_tied;		      /* bound is known */
+	bool is_partial;	      /* some of its segments were not recorded */
+	bool is_blind;		      /* no retransmission was recorded */
+	uint64_t losses;	      /* gaps in its recording; set before its end */
+	uint64_t bound;		      /* ns: largest error of its times */
+};
+
+struct net_traffic {
+	struct net_machine machines[NET_MACHINES_MAX];
+	uint32_t machine_count;
+	struct rows ends; /* of struct net_end */
+	uint32_t probes;
+	bool is_full; /* some probes were not kept */
+};
+
+void net_traffic_init(struct net_traffic *t);
+void net_traffic_deinit(struct net_traffic *t);
+
+/* The next machine, whose events come from now on. NULL: there are too many. */
+struct net_machine *net_traffic_begin(struct net_traffic *t, const char *label);
+/* After its last event. */
+void net_traffic_end(struct net_traffic *t);
+
+/* The last machine's socket. NULL: out of memory. */
+struct net_end *net_end_get(struct net_traffic *t, const struct net_tuple *tuple);
+/* The only socket at the other end. NULL: there is none, or it is not clear which one it is. */
+const struct net_end *net_end_peer(const struct net_traffic *t, const struct net_end *e);
+
+struct net_segment {
+	uint64_t ts, cookie;
+	uint32_t nxt, una, len;
+	uint32_t losses; /* as net_probe's */
+};
+/* Returns 0 or -ENOMEM. */
+int net_end_receive(struct net_traffic *t, struct net_end *e, const struct net_segment *s);
+/* It sends bytes again. */
+void net_end_resend(struct net_end *e);
+/* Its connection began. losses: as net_probe's. */
+void net_end_begin(struct net_end *e, uint32_t losses);

@@ -1,0 +1,403 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""The report net, computed once more from the text of the same recording, in which the order of the lines is that of the
+events; and against the sends that the kernel traced by the addresses of their sk_buffs, which the report does not use."""
+
+import collections
+import contextlib
+import fcntl
+import json
+import os
+import random
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import time
+
+from harness import INSTANCES, Test, check, need, settled
+from hosts import command_line, far, relay
+from report_losses import Stream
+
+EVENTS = ("-e", "tcp:tcp_probe", "-e", "tcp:tcp_retransmit_skb", "-e", "sock:inet_sock_set_state")
+US = 1000
+LINE = re.compile(r"^.*-\d+ +\[\d+\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)$")
+MODULUS = 1 << 32
+# linux/sockios.h, linux/if.h.
+SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
+# Ethernet, IPv4 and TCP with a time stamp, or with selective acknowledgments.
+HEADERS = range(54, 127)
+
+LOAD = """
+import socket, sys, threading, time
+address, port, side = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+def serve(s):
+    c, _ = s.accept()
+    with c:
+        while data := c.recv(65536):
+            c.sendall(data[:100] * 3)
+def connect():
+    for _ in range(500):
+        try:
+            return socket.create_connection((address, port), 20)
+        except OSError:
+            time.sleep(0.02)
+def ask():
+    with connect() as c:
+        for i in range(120):
+            c.sendall(b"x" * (50 + i))
+            c.recv(65536)
+            if i % 20 == 0:
+                time.sleep(0.05)
+        for i in range(30):
+            c.sendall(b"y" * 20000)
+        time.sleep(0.2)
+        c.shutdown(socket.SHUT_WR)
+        while c.recv(65536):
+            pass
+threads = []
+if side != "client":
+    server = socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+    threads.append(threading.Thread(target=serve, args=(server,)))
+if side != "server":
+    threads.append(threading.Thread(target=ask))
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+Probe = collections.namedtuple("Probe", "at ns length nxt una skb")
+Pair = collections.namedtuple("Pair", "probe before")
+
+
+class Socket:
+    def __init__(self):
+        self.probes, self.begun, self.resends = [], False, []
+
+    def unwrap(self):
+        """Sequence numbers as differences from the first one."""
+        first = self.probes[0].nxt if self.probes else 0
+        return [p._replace(nxt=(p.nxt - first) % MODULUS, una=(p.nxt - first) % MODULUS - (p.nxt - p.una) % MODULUS)
+                for p in self.probes]
+
+
+def sockets_of(path):
+    """By both addresses: sockets. And by addresses of sk_buffs: sends, as (line, length)."""
+    found, sends = collections.defaultdict(Socket), collections.defaultdict(list)
+    for at, line in enumerate(path.read_text(errors="replace").splitlines()):
+        if not (match := LINE.match(line)):
+            continue
+        s, us, name, text = match.groups()
+        fields = dict(word.split("=", 1) for word in text.split() if "=" in word)
+        if name == "tcp_probe":
+            found[fields["src"], fields["dest"]].probes.append(Probe(
+                at, (int(s) * 1_000_000 + int(us)) * US, int(fields["data_len"]), int(fields["snd_nxt"], 16),
+                int(fields["snd_una"], 16), fields.get("skbaddr")))
+        elif name == "inet_sock_set_state" and fields["newstate"] == "TCP_ESTABLISHED":
+            found[both(fields)].begun = True
+        elif name == "tcp_retransmit_skb" and not fields["state"].startswith("TCP_SYN"):
+            found[both(fields)].resends.append(at)
+        elif name == "net_dev_queue":
+            sends[fields["skbaddr"]].append((at, int(fields["len"])))
+    return found, sends
+
+
+def both(fields):
+    if fields["saddrv6"].startswith("::ffff:"):
+        return f"{fields['saddr']}:{fields['sport']}", f"{fields['daddr']}:{fields['dport']}"
+    return f"[{fields['saddrv6']}]:{fields['sport']}", f"[{fields['daddrv6']}]:{fields['dport']}"
+
+
+def acked(probes, i):
+    return probes[i + 1 if i + 1 < len(probes) else i].una
+
+
+def places(sender, receiver):
+    """For each probe of the receiver: the least and the largest place of its last byte in the sender's sequence."""
+    ps, found, got = sender.unwrap(), [], 0
+    counts = []
+    for r in receiver.probes:
+        got += r.length
+        counts.append(got)
+
+    def until(at):
+        return max((c for c, r in zip(counts, receiver.probes) if r.at < at), default=0)
+    for k, r in enumerate(receiver.probes):
+        least = [acked(ps, i) + counts[k] - until(p.at) for i, p in enumerate(ps) if p.at < r.at]
+        if sender.begun and receiver.begun and ps:
+            least.append(ps[0].una + counts[k])
+        most = [p.nxt - (until(p.at) - counts[k]) for p in ps if p.at > r.at]
+        found.append((max(least, default=None), min(most, default=None)))
+    return found
+
+
+def pairs_of(mine_of, peer):
+    """What the socket received, each with the last event of its peer that was before its send; or None."""
+    mine, theirs = mine_of.unwrap(), peer.unwrap()
+    down, up = places(peer, mine_of), places(mine_of, peer)
+    check(not any(a is not None and b is not None and a > b for a, b in down + up), "a place is not possible")
+    result = []
+    for i, p in enumerate(mine):
+        before = []
+        if p.length and down[i][0] is not None:
+            before += [q for q in theirs if q.nxt < down[i][0]][-1:]
+        if acked(mine, i) > p.una:
+            later = [k for k, (_, most) in enumerate(up) if most is None or most >= acked(mine, i)]
+            if theirs and (not later or later[0]):
+                before.append(theirs[later[0] if later else -1])
+        result.append(Pair(p, max(before, default=None)))
+    return result
+
+
+def document_of(test, *files, status=0):
+    r = test.run("report", "net", "--json", *files)
+    check(r.status == status, r)
+    return json.loads(r.out), r
+
+
+def rows_of(test, *files):
+    return {(row["from"], row["to"]): row for row in document_of(test, *files)[0]["reports"][0]["rows"]}
+
+
+def text_of(test, file):
+    r = test.run("convert", "-q", "--raw-addresses", file, "x.txt")
+    check(r.status == 0, r)
+    return sockets_of(test.dir / "x.txt")
+
+
+def check_row(row, pairs):
+    paired = [p for p in pairs if p.before]
+    check(row["count"] == len(pairs) and row["paired"] == len(paired) and row["unpaired"] == len(pairs) - len(paired)
+          and row["cut"] == row["retransmits"] == 0, f"{row} {len(pairs)} {len(paired)}")
+    check(row["bytes"] == sum(p.probe.length for p in pairs), row)
+    times = [p.probe.ns - p.before.ns for p in paired]
+    delay = row["delay"]
+    check(delay["count"] == len(times) and abs(delay["sum_ns"] - sum(times)) <= US * len(times) and
+          abs(delay["max_ns"] - max(times)) <= US, f"{delay} {sum(times)} {max(times)}")
+
+
+def check_sends(pairs, sends):
+    """No segment was sent before the event that the report takes for earlier. Returns how many were looked up."""
+    known = 0
+    for p in pairs:
+        sent = [s for s in sends.get(p.probe.skb, ()) if s[0] < p.probe.at][-1:]
+        # Segments that wait for a socket become one: its last byte is another one's.
+        if not p.before or not sent or sent[0][1] - p.probe.length not in HEADERS:
+            continue
+        check(sent[0][0] > p.before.at, f"{p} was sent at line {sent[0]}")
+        known += 1
+    return known
+
+
+def check_sockets(test, file, port):
+    found, sends = text_of(test, file)
+    rows = rows_of(test, file)
+    mine = {key: s for key, s in found.items() if key[0].endswith(f":{port}") or key[1].endswith(f":{port}")}
+    mine = {key: s for key, s in mine.items() if s.probes}
+    check(len(mine) == 2, f"{sorted(found)}")
+    total = known = 0
+    for (near, remote), end in mine.items():
+        pairs = pairs_of(end, mine[remote, near])
+        check_row(rows[remote, near], pairs)
+        total += len(pairs)
+        known += check_sends(pairs, sends)
+    # Since Linux 6.10 the event has the address of its sk_buff.
+    has_address = any(p.skb for s in mine.values() for p in s.probes)
+    check(total > 200 and (known > total / 2 or not has_address), f"{known} of {total} sends are known")
+    print(f"   {total} segments, the sends of {known} are known", flush=True)
+
+
+def record(test, port, *options, command, events=EVENTS):
+    r = test.run("record", "-q", "--name", test.name, *events, "-e", "net:net_dev_queue", "-b", "16M", *options,
+                 "-o", "x.traced", "--", *command)
+    check(r.status == 0, r)
+
+
+def load(address, port, side="both"):
+    return ["/usr/bin/python3", "-c", LOAD, address, str(port), side]
+
+
+def free_port():
+    return random.randrange(20000, 30000)
+
+
+def loopback_is_up():
+    """A guest's may be down."""
+    with socket.socket() as s:
+        request = struct.pack("16sH22x", b"lo", 0)
+        flags = struct.unpack_from("16xH", fcntl.ioctl(s, SIOCGIFFLAGS, request))[0]
+        if not flags & IFF_UP:
+            fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sH22x", b"lo", flags | IFF_UP))
+
+
+def loopback(test):
+    port = free_port()
+    record(test, port, command=load("127.0.0.1", port))
+    check_sockets(test, "x.traced", port)
+
+
+def ip6(test):
+    port = free_port()
+    record(test, port, command=load("::1", port))
+    check_sockets(test, "x.traced", port)
+
+
+@contextlib.contextmanager
+def spaces(test):
+    """Two network namespaces with a cable; gives the words before a command in each."""
+    need(shutil.which("ip") and shutil.which("unshare"), "ip or unshare is missing")
+    held = [subprocess.Popen(["unshare", "-n", "sleep", "600"]) for _ in range(2)]
+    words = [["nsenter", "-t", str(p.pid), "-n"] for p in held]
+    own = os.readlink("/proc/self/ns/net")
+    try:
+        settled("namespaces", lambda: all(os.readlink(f"/proc/{p.pid}/ns/net") != own for p in held))
+        made = subprocess.run([*words[0], "ip", "link", "add", "left", "type", "veth", "peer", "name", "right", "netns",
+                               str(held[1].pid)], capture_output=True, text=True, check=False)
+        need(made.returncode == 0, f"no veth: {made.stderr}")
+        for way, name, address in zip(words, ("left", "right"), ("10.77.0.1/24", "10.77.0.2/24")):
+            subprocess.run([*way, "ip", "address", "add", address, "dev", name], check=True)
+            subprocess.run([*way, "ip", "link", "set", name, "up"], check=True)
+        yield words
+    finally:
+        for p in held:
+            p.kill()
+            p.wait()
+
+
+def namespaces(test):
+    port = free_port()
+    with spaces(test) as (left, right):
+        server = subprocess.Popen([*left, *load("10.77.0.1", port, "server")])
+        record(test, port, command=[*right, *load("10.77.0.1", port, "client")])
+        server.wait(20)
+    check_sockets(test, "x.traced", port)
+
+
+def by_address(test):
+    port = free_port()
+    record(test, port, command=load("127.0.0.1", port))
+    rows = rows_of(test, "x.traced").values()
+    document, _ = document_of(test, "--by", "address", "x.traced")
+    joined = {(row["from"], row["to"]): row for row in document["reports"][0]["rows"]}
+    row = joined["127.0.0.1", "127.0.0.1"]
+    wanted = [r for r in rows if r["from"].startswith("127.0.0.1:") and r["to"].startswith("127.0.0.1:")]
+    check(all(row[name] == sum(r[name] for r in wanted) for name in ("count", "bytes", "paired", "unpaired", "cut")), row)
+
+
+def chosen(test):
+    """record --report net chooses the events."""
+    port = free_port()
+    r = test.run("record", "-q", "--name", test.name, "--report", "net", "--json", "--", *load("127.0.0.1", port))
+    check(r.status == 0, r)
+    rows = json.loads(r.out)["reports"][0]["rows"]
+    check(any(row["from"].endswith(f":{port}") and row["paired"] > 50 for row in rows), rows)
+
+
+def losses(test):
+    """Segments beside lost events are cut, and what is paired was not sent before."""
+    port, cut = free_port(), 0
+    record(test, port, command=load("127.0.0.1", port))
+    whole = rows_of(test, "x.traced")
+    data = (test.dir / "x.traced").read_bytes()
+    for seed in range(6):
+        stream = Stream(data)
+        stream.lose(random.Random(seed), 3)
+        stream.write(test.dir / "lossy.traced")
+        document, _ = document_of(test, "lossy.traced")
+        for row in document["reports"][0]["rows"]:
+            before = whole.get((row["from"], row["to"]))
+            check(row["count"] == row["paired"] + row["unpaired"] + row["cut"], row)
+            check(before and row["paired"] <= before["paired"] and row["count"] <= before["count"], f"{row} {before}")
+            cut += row["cut"]
+    check(cut, "no segment is cut")
+
+
+def partly(test):
+    """Segments of some tasks or CPUs are not taken for all; those of some time are."""
+    port = free_port()
+    record(test, port, command=load("127.0.0.1", port))
+    for part in (["--comm", "*"], ["--cpus", "0"], ["-e", "tcp"]):
+        report = document_of(test, *part, "x.traced")[0]["reports"][0]
+        check(not any(row["paired"] for row in report["rows"]) and "only some" in report["notes"][0], report)
+    rows = document_of(test, "--from", "+100ms", "x.traced")[0]["reports"][0]["rows"]
+    check(any(row["paired"] for row in rows), rows)
+
+
+def recording(test):
+    """Instances of recordings that have begun."""
+    return [i for i in test.instances_of(test.daemon.process.pid) if not i.endswith("-tasks")
+            and (INSTANCES / i / "set_event").read_text().strip()
+            and (INSTANCES / i / "tracing_on").read_text().strip() == "1"]
+
+
+def two_hosts(test, offset_s=0.0):
+    """Each of two recordings of this kernel has one socket only, by a filter."""
+    port = free_port()
+    hosts = {"client": (far(test), f"dport=={port}"), "server": (relay(test, "--offset", offset_s), f"sport=={port}")}
+    with spaces(test) as (left, right):
+        running = [subprocess.Popen(
+            command_line(test, {label: host}, "record", "-t", "4s",
+                         *(w for e in EVENTS[1::2] for w in ("-e", e, "-f", text)), "-o", f"{label}.traced"),
+            cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT) for label, (host, text) in hosts.items()]
+        settled("two recordings", lambda: len(recording(test)) == 2)
+        # Recordings begin when all hosts got the order to go.
+        time.sleep(1)
+        server = subprocess.Popen([*left, *load("10.77.0.1", port, "server")])
+        subprocess.run([*right, *load("10.77.0.1", port, "client")], check=True, timeout=20)
+        server.wait(20)
+        for r in running:
+            out, _ = r.communicate(timeout=60)
+            check(r.returncode == 0, out)
+    return document_of(test, "client.traced", "server.traced")
+
+
+def hosts_tied(test):
+    document, r = two_hosts(test)
+    rows = document["reports"][0]["rows"]
+    check(len(rows) == 2 and {row["from"].split()[0] for row in rows} == {"client", "server"}, f"{rows} {r}")
+    known = sum(float(m) for m in re.findall(r"clock tied within (\d+\.\d+) us", r.err)) * US
+    for row in rows:
+        check(abs(row["bound_ns"] - known) < 10 and row["paired"] > 100 and not row["cut"], row)
+    notes = document["reports"][0]["notes"]
+    match = re.fullmatch(r"\d+ segments: the clock of server is (-?\+?\d+\.\d+) to (-?\+?\d+\.\d+) us ahead of that of client",
+                         notes[0]) if notes else None
+    # Both are one clock.
+    check(match and float(match[1]) * US <= known and float(match[2]) * US >= -known and len(notes) == 1, notes)
+
+
+def hosts_contradict(test):
+    """The answers of one host's clock are half a second off: so is its tie, and the segments tell."""
+    document, _ = two_hosts(test, 0.5)
+    notes = document["reports"][0]["notes"]
+    match = [m for n in notes if (m := re.match(
+        r"received before it was sent: the clock of server is at least (\d+\.\d+) us behind that of client", n))]
+    check(match and 450_000 < float(match[0][1]) <= 500_500, notes)
+    check(not any(row["paired"] for row in document["reports"][0]["rows"] if not row["cut"]), document)
+
+
+def several(test):
+    """What does not go with several recordings is refused."""
+    for words in (["sched", "a", "b"], ["net", "--from", "1", "a", "b"], ["net", "a", "b"]):
+        r = test.run("report", *words)
+        check(r.status and r.err, f"{words}: {r}")
+
+
+def main():
+    test = Test("report_net")
+    loopback_is_up()
+    test.case("loopback", loopback)
+    test.case("IPv6", ip6)
+    test.case("namespaces", namespaces)
+    test.case("by address", by_address)
+    test.case("chosen events", chosen)
+    test.case("losses", losses)
+    test.case("some tasks", partly)
+    test.case("two hosts", hosts_tied, daemon=True)
+    test.case("two hosts, a wrong clock", hosts_contradict, daemon=True)
+    test.case("several recordings", several)
+    test.end()
+
+
+if __name__ == "__main__":
+    main()
