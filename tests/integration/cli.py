@@ -708,7 +708,7 @@ def help_covers_all(test):
         before = subprocess.run([test.tracectl, "-h", c], capture_output=True, check=True)
         check(before.stdout.decode() == text.out, f"-h {c}")
         check(f"*{c}*" in man, f"the manual lacks {c}")
-        for option in re.findall(r"(--[a-z-]+)", text.out.split("Options:")[1]):
+        for option in re.findall(r"(--[a-z0-9-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
     record_help = test.run("help", "record").out
     check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
@@ -741,7 +741,7 @@ def completion(test):
     check(complete(test, "tracectl ") == commands, "commands")
     check(complete(test, "tracectl st") == ["start", "stop", "status"], "st")
     for c in commands:
-        options = set(re.findall(r"(--[a-z-]+)", test.run("help", c).out.split("Options:")[1]))
+        options = set(re.findall(r"(--[a-z0-9-]+)", test.run("help", c).out.split("Options:")[1]))
         check(set(complete(test, f"tracectl {c} --")) == options, f"options of {c}")
     check(complete(test, "tracectl record -e sched:sched_swi") == ["sched_switch"], "an event")
     check("sched" in complete(test, "tracectl record -t 1s -e sch"), "a system")
@@ -762,6 +762,8 @@ def completion(test):
     actions = ["enable", "disable", "status", "arm", "disarm"]
     check(complete(test, "tracectl boot-recorder ") == actions, "actions of the boot recorder")
     check(complete(test, "tracectl boot-recorder --size 16M dis") == ["disable", "disarm"], "an action")
+    check(complete(test, "tracectl fleet --json ") == ["order", "status", "fetch", "report", "open"], "actions of a fleet")
+    check(complete(test, "tracectl fleet report so") == ["some.traced"], "a file after an action")
     check(complete(test, "tracectl --socket x st") == ["start", "stop", "status"], "after globals")
 
 
