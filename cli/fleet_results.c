@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "cli.h"
+#include "fleet_hash.h"
 
 #define PIECE (64U << 10)
 /* fleet=, order= and board= below the folder that was named. */
@@ -126,19 +127,20 @@ static int64_t fleet_result_read(const struct fleet_result *result, int fd, int 
 				 struct error *err)
 {
 	_cleanup_free_ char *piece = malloc(PIECE);
-	unsigned char hash[BLAKE2B_SIZE];
-	struct blake2b b;
+	unsigned char hash[RESULT_HASH_SIZE];
+	struct fleet_hash h;
 	uint64_t size = 0;
 	ssize_t n;
-	int r = 0;
+	int r = fleet_hash_begin(&h, err);
 
+	if (r < 0)
+		return r;
 	if (!piece)
 		return error_errno(err, -ENOMEM, "%s", result->path);
-	blake2b_init(&b);
 	while (r == 0 && size <= max && (n = read_full(fd, piece, PIECE)) != 0) {
 		if (n < 0)
 			return error_errno(err, (int)n, "%s", result->path);
-		blake2b_update(&b, piece, (size_t)n);
+		fleet_hash_add(&h, piece, (size_t)n);
 		size += (uint64_t)n;
 		if (to >= 0)
 			r = write_full(to, piece, (size_t)n);
@@ -148,7 +150,7 @@ static int64_t fleet_result_read(const struct fleet_result *result, int fd, int 
 	if (size > max)
 		return error_set(err, -EBADMSG, "%s is larger than a board's result can be",
 				 result->path);
-	blake2b_final(&b, hash);
+	fleet_hash_end(&h, hash);
 	if (!result_name_fits(&result->name, hash))
 		return error_set(err, -EBADMSG, "%s is not the hash of its content", result->path);
 	return (int64_t)size;

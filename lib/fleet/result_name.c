@@ -72,11 +72,11 @@ void result_folder_put(const char *fleet, uint64_t order, const char *board, str
 		buf_printf(out, "/board=%s", board);
 }
 
-bool result_name_fits(const struct result_name *name, const unsigned char hash[BLAKE2B_SIZE])
+bool result_name_fits(const struct result_name *name, const unsigned char hash[RESULT_HASH_SIZE])
 {
 	char text[RESULT_HASH_LEN];
 
-	for (size_t i = 0; i < BLAKE2B_SIZE; i++) {
+	for (size_t i = 0; i < RESULT_HASH_SIZE; i++) {
 		text[2 * i] = HEX[hash[i] >> 4];
 		text[2 * i + 1] = HEX[hash[i] & 15];
 	}

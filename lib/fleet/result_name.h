@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "fleet/blake2b.h"
 #include "fleet/word.h"
 
-#define RESULT_HASH_LEN (2 * BLAKE2B_SIZE)
+#define RESULT_HASH_SIZE 32 /* BLAKE2b-256 */
+#define RESULT_HASH_LEN (2 * RESULT_HASH_SIZE)
 #define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".traced"))
 
 enum result_kind {
@@ -36,4 +36,4 @@ bool result_name_parse(const char *path, struct result_name *ret);
 void result_folder_put(const char *fleet, uint64_t order, const char *board, struct buf *out);
 
 /* Whether that is the name of a result with that content's hash. */
-bool result_name_fits(const struct result_name *name, const unsigned char hash[BLAKE2B_SIZE]);
+bool result_name_fits(const struct result_name *name, const unsigned char hash[RESULT_HASH_SIZE]);

@@ -16,8 +16,8 @@
 #include "agent/place.h"
 #include "agent/status.h"
 #include "agent/topic.h"
-#include "fleet/word.h"
 #include "base/io.h"
+#include "fleet/word.h"
 
 static void topics_have_their_names(void **state _unused_)
 {

@@ -16,49 +16,16 @@
 
 #define HASH "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319"
 
-static void put_hex(const unsigned char hash[BLAKE2B_SIZE], char text[RESULT_HASH_LEN + 1])
+static void read_hex(const char *text, unsigned char hash[RESULT_HASH_SIZE])
 {
-	for (size_t i = 0; i < BLAKE2B_SIZE; i++)
-		snprintf(text + 2 * i, 3, "%02x", hash[i]);
-}
-
-/* Python's hashlib says the same. */
-static void hashes_are_those_of_others(void **state _unused_)
-{
-	static const struct {
-		size_t len;
-		const char *hash;
-	} known[] = {
-		{ 0, "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8" },
-		{ 3, "3d8c3d594928271f44aad7a04b177154806867bcf918e1549c0bc16f9da2b09b" },
-		{ 127, "f2fe67ff342e21b8f45e8f2e0bcd1d9243245d50ee6c78042e9c491388791c72" },
-		{ 128, "c3582f71ebb2be66fa5dd750f80baae97554f3b015663c8be377cfcb2488c1d1" },
-		{ 129, "f7f3c46ba2564ff4c4c162da1f5b605f9f1c4aa6a20652a9f9a337c1a2f5b9c9" },
-		{ 256, "582f782226018ec33076bd8d1c42413530ac7e1126260ffc0f306ba3befc3f24" },
-		{ 1000, "b372d0608f720c8c3dd41e9c8eecb10143b41abe520b616607e754bf79c08331" },
-	};
-	unsigned char data[1000], hash[BLAKE2B_SIZE];
-	char text[RESULT_HASH_LEN + 1];
-	struct blake2b b;
-
-	for (size_t i = 0; i < sizeof(data); i++)
-		data[i] = (unsigned char)(i % 251);
-	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		for (size_t piece = 1; piece <= sizeof(data); piece += piece < 130 ? 1 : 97) {
-			blake2b_init(&b);
-			for (size_t at = 0; at < known[i].len; at += piece)
-				blake2b_update(&b, data + at, MIN(piece, known[i].len - at));
-			blake2b_final(&b, hash);
-			put_hex(hash, text);
-			assert_string_equal(text, known[i].hash);
-		}
+	for (size_t i = 0; i < RESULT_HASH_SIZE; i++)
+		assert_int_equal(sscanf(text + 2 * i, "%2hhx", &hash[i]), 1);
 }
 
 static void a_path_names_a_result(void **state _unused_)
 {
-	unsigned char hash[BLAKE2B_SIZE];
+	unsigned char hash[RESULT_HASH_SIZE];
 	struct result_name name;
-	struct blake2b b;
 
 	assert_true(result_name_parse("a b/../x/fleet=doors/order=17/board=door-1/" HASH ".json",
 				      &name));
@@ -67,9 +34,7 @@ static void a_path_names_a_result(void **state _unused_)
 	assert_int_equal(name.order, 17);
 	assert_string_equal(name.file, HASH ".json");
 	assert_int_equal(name.kind, RESULT_REPORTS);
-	blake2b_init(&b);
-	blake2b_update(&b, "abc", 3);
-	blake2b_final(&b, hash);
+	read_hex(HASH, hash);
 	assert_true(result_name_fits(&name, hash));
 	hash[31] ^= 1;
 	assert_false(result_name_fits(&name, hash));
@@ -149,7 +114,6 @@ static void a_value_is_one_line(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_are_those_of_others),
 		cmocka_unit_test(a_path_names_a_result),
 		cmocka_unit_test(other_paths_name_none),
 		cmocka_unit_test(what_is_put_is_parsed),

@@ -73,9 +73,9 @@ struct pf_running {
 
 struct pf_bundle {
 	uint32_t cpu;
-	bool begun;	   /* after pf_bundle_init() */
-	bool lost;	   /* events are missing before the first event */
-	bool first;	   /* the file has nothing of this CPU yet */
+	bool begun; /* after pf_bundle_init() */
+	bool lost;  /* events are missing before the first event */
+	bool first; /* the file has nothing of this CPU yet */
 	/*
 	 * Time since when nothing is missing: of the CPU's last event in an earlier file; 0: of the
 	 * recording's start; UINT64_MAX: of the first event.
