@@ -192,15 +192,18 @@ enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
 	return net_is_whole(&from->probes[at], until) ? NET_PAIRED : NET_CUT;
 }
 
+void net_lead_add(struct net_lead *lead, int64_t ns)
+{
+	lead->most = lead->count++ ? MIN(lead->most, ns) : ns;
+}
+
 void net_lead_take(struct net_lead *lead, const struct net_way *begun)
 {
 	for (uint32_t i = 0; i < begun->to->count; i++) {
 		uint32_t at = NO_PROBE;
-		int64_t ns;
 
 		if (net_pair_data(begun, i, &at) != NET_PAIRED)
 			continue;
-		ns = (int64_t)(begun->to->probes[i].ts - begun->from->probes[at].ts);
-		lead->most = lead->count++ ? MIN(lead->most, ns) : ns;
+		net_lead_add(lead, (int64_t)(begun->to->probes[i].ts - begun->from->probes[at].ts));
 	}
 }

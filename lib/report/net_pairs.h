@@ -59,5 +59,7 @@ struct net_lead {
 	int64_t most; /* ns; of the machine that received */
 	uint64_t count;
 };
+/* Takes one more: the receipt less an earlier event of the other machine. */
+void net_lead_add(struct net_lead *lead, int64_t ns);
 /* Takes what the segments of a way by_begin tell. */
 void net_lead_take(struct net_lead *lead, const struct net_way *begun);

@@ -35,7 +35,9 @@ struct net_report {
 	struct net_traffic own, *traffic; /* of this recording; of all machines' */
 	struct net_machine *machine;
 	struct rows rows;
-	struct net_lead *leads; /* owned: of the machine that received, by the one that sent */
+	/* Owned; of the machine that received, by the one that sent. */
+	struct net_lead *leads; /* by connections' begins */
+	struct net_lead *tied;	/* by all segments, if the ties are right */
 	uint64_t reversed, differing;
 	struct string_at probe_near, probe_far;
 	struct field_at cookie, nxt, una, len;
@@ -343,6 +345,8 @@ static int net_count_segment(struct net_report *n, struct net_row *row, const st
 	switch (net_pair(n->traffic, in, out, i, &before)) {
 	case NET_PAIRED:
 		row->paired++;
+		net_lead_add(&n->tied[in->to->machine * NET_MACHINES_MAX + in->from->machine],
+			     (int64_t)(ts - before));
 		n->reversed += before > ts && before - ts > error;
 		r = histogram_add_at(&row->delay, report_elapsed(before, ts), ts, &row->max_at);
 		break;
@@ -458,6 +462,18 @@ static double net_us(int64_t ns)
 	return (double)ns / 1000;
 }
 
+/* How far the other machine's clock is ahead. */
+static void net_note_lead(struct table *t, const struct net_lead *up, const struct net_lead *down,
+			  const char *one, const char *other, const char *condition)
+{
+	if (up->count && down->count)
+		table_note(t,
+			   "%" PRIu64 " segments%s: the clock of %s is %+.3f to %+.3f us ahead of "
+			   "that of %s",
+			   up->count + down->count, condition, other, net_us(-down->most),
+			   net_us(up->most), one);
+}
+
 /* Notes how far apart two machines' clocks are, by the segments between them. */
 static void net_note_clocks(const struct net_report *n, struct table *t, uint32_t a, uint32_t b)
 {
@@ -467,12 +483,11 @@ static void net_note_clocks(const struct net_report *n, struct table *t, uint32_
 	uint64_t error;
 	const bool known = net_error(n->traffic, a, b, &error);
 
-	if (up->count && down->count)
-		table_note(
-			t,
-			"%" PRIu64 " segments: the clock of %s is %+.3f to %+.3f us ahead of that "
-			"of %s",
-			up->count + down->count, other, net_us(-down->most), net_us(up->most), one);
+	net_note_lead(t, up, down, one, other, "");
+	if (!up->count || !down->count)
+		net_note_lead(t, &n->tied[b * NET_MACHINES_MAX + a],
+			      &n->tied[a * NET_MACHINES_MAX + b], one, other,
+			      ", if the ties are right");
 	if (up->count && down->count && up->most < -down->most)
 		table_note(t, "segments between %s and %s contradict each other", one, other);
 	if (up->count && up->most < 0 && known && (uint64_t)-up->most > error)
@@ -531,8 +546,10 @@ static int net_close(struct report *report, struct table **ret)
 	if (hosts && !hosts->is_last)
 		return 0;
 	n->leads = calloc((size_t)NET_MACHINES_MAX * NET_MACHINES_MAX, sizeof(*n->leads));
-	r = n->leads ? table_new(ret, "net", net_columns, ARRAY_SIZE(net_columns), "bytes")
-		     : -ENOMEM;
+	n->tied = calloc((size_t)NET_MACHINES_MAX * NET_MACHINES_MAX, sizeof(*n->tied));
+	r = n->leads && n->tied
+		    ? table_new(ret, "net", net_columns, ARRAY_SIZE(net_columns), "bytes")
+		    : -ENOMEM;
 	for (uint32_t i = 0; i < n->traffic->ends.count && r == 0; i++)
 		r = net_count_end(n, rows_at(&n->traffic->ends, i));
 	if (r == 0 && n->traffic->ends.rest)
@@ -554,6 +571,7 @@ static void net_free(struct report *report)
 	net_traffic_deinit(&n->own);
 	rows_deinit(&n->rows);
 	free(n->leads);
+	free(n->tied);
 	free(n);
 }
 

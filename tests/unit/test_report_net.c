@@ -59,7 +59,7 @@ static const uint16_t ports[] = { [CLIENT] = 40000, [SERVER] = 80, [OTHER] = 9 }
 struct recorded {
 	struct maker m;
 	enum family family;
-	bool is_old;
+	bool is_old, has_begin;
 	uint64_t cookie;
 };
 
@@ -151,14 +151,16 @@ static void event_begin(struct recorded *r, uint64_t at, enum address near, enum
 /* Two questions of 10 bytes, answers of 20, an acknowledgment, and 5 bytes more. */
 static void put_client(struct recorded *r)
 {
-	event_begin(r, 1, CLIENT, SERVER);
+	if (r->has_begin)
+		event_begin(r, 1, CLIENT, SERVER);
 	event_probe(r, 15, CLIENT, SERVER, 20, 10, 0);
 	event_probe(r, 34, CLIENT, SERVER, 20, 20, 10);
 }
 
 static void put_server(struct recorded *r)
 {
-	event_begin(r, 1, SERVER, CLIENT);
+	if (r->has_begin)
+		event_begin(r, 1, SERVER, CLIENT);
 	event_probe(r, 10, SERVER, CLIENT, 10, 0, 0);
 	event_probe(r, 30, SERVER, CLIENT, 10, 20, 0);
 	event_probe(r, 90, SERVER, CLIENT, 0, 40, 20);
@@ -285,7 +287,8 @@ static void sent_again(void **unused _unused_)
 }
 
 /* The client's recording, then the server's, whose clock is wrong by so much. */
-static void report_hosts(int64_t wrong, uint64_t bound, bool by_wall, struct buf *ret)
+static void report_hosts(int64_t wrong, uint64_t bound, bool by_wall, bool has_begin,
+			 struct buf *ret)
 {
 	static const char *const name = "net";
 	struct net_traffic traffic;
@@ -299,6 +302,7 @@ static void report_hosts(int64_t wrong, uint64_t bound, bool by_wall, struct buf
 	net_traffic_init(&traffic);
 	for (int i = 0; i < 2; i++) {
 		recorded_begin(&r, &machines[0], false);
+		r.has_begin = has_begin;
 		if (i)
 			put_server(&r);
 		else
@@ -325,9 +329,9 @@ static void assert_has(const struct buf *b, const char *text, bool wanted)
 static void hosts(void **unused _unused_)
 {
 	_cleanup_buf_ struct buf tied = BUF_INIT, wrong = BUF_INIT, other = BUF_INIT,
-				 wall = BUF_INIT;
+				 wall = BUF_INIT, running = BUF_INIT;
 
-	report_hosts(0, 0, false, &tied);
+	report_hosts(0, 0, false, true, &tied);
 	assert_has(&tied, "\"from\":\"client 10.0.0.1:40000\",\"to\":\"server 10.0.0.2:80\"", true);
 	assert_has(&tied, "\"events\":8,", true);
 	assert_has(&tied, "\"span_ns\":94,", true);
@@ -337,19 +341,25 @@ static void hosts(void **unused _unused_)
 		   true);
 	assert_has(&tied, "before it was sent", false);
 	/* By the begins alone. */
-	report_hosts(-1000, 100, false, &wrong);
+	report_hosts(-1000, 100, false, true, &wrong);
 	assert_has(
 		&wrong,
 		"the clock of server is at least 0.985 us behind that of client, and their tie's "
 		"bound is 0.100 us",
 		true);
-	report_hosts(1000, 100, false, &other);
+	report_hosts(1000, 100, false, true, &other);
 	assert_has(&other, "the clock of server is at least 0.996 us ahead of that of client",
 		   true);
-	report_hosts(-1000, 100, true, &wall);
+	report_hosts(-1000, 100, true, true, &wall);
 	assert_has(&wall, "is -1.004 to -0.985 us ahead", true);
 	assert_has(&wall, "before it was sent", false);
 	assert_has(&wall, "\"bound_ns\":null", true);
+	/* A connection that had begun before. */
+	report_hosts(0, 0, false, false, &running);
+	assert_has(&running,
+		   "5 segments, if the ties are right: the clock of server is -0.004 to +0.015 us "
+		   "ahead of that of client",
+		   true);
 }
 
 int main(void)
