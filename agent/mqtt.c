@@ -188,7 +188,7 @@ struct mqtt *mqtt_free(struct mqtt *m)
 		return NULL;
 	mqtt_close(m);
 	for (size_t i = 0; i < m->place_count; i++)
-		place_deinit(&m->places[i]);
+		order_place_deinit(&m->places[i]);
 	free(m->places);
 	buf_deinit(&m->status_topic);
 	free(m);

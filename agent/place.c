@@ -54,7 +54,7 @@ void place_forget(struct place *p, uint64_t now)
 	p->text = BUF_INIT;
 }
 
-void place_deinit(struct place *p)
+void order_place_deinit(struct place *p)
 {
 	free(p->name);
 	buf_deinit(&p->text);

@@ -34,4 +34,4 @@ void place_show(struct place *place, const void *data, size_t len);
 bool place_has_news(const struct place *place);
 /* The news are handled. */
 void place_forget(struct place *place, uint64_t now_ns);
-void place_deinit(struct place *place);
+void order_place_deinit(struct place *place);

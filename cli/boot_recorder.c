@@ -76,7 +76,7 @@ static int recorder_check_root(const char *what, struct error *err)
 	return error_hint(err, "sudo tracectl %s", what);
 }
 
-static int recorder_open(struct recorder *r, const char *what, struct error *err)
+static int boot_recorder_open(struct recorder *r, const char *what, struct error *err)
 {
 	int e = recorder_check_root(what, err);
 
@@ -102,7 +102,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 	int e = recorder_load(&r, instance, err);
 
 	if (e == 0)
-		e = recorder_open(&r, "extract --last-boot", err);
+		e = boot_recorder_open(&r, "extract --last-boot", err);
 	if (e < 0)
 		return e;
 	if (!r.state.of_this_boot) {
@@ -146,7 +146,7 @@ static int run_arm(const struct options *o)
 	if (e == 0 && !r.configured)
 		e = error_move(&err, &r.why_not);
 	if (e == 0)
-		e = recorder_open(&r, "boot-recorder arm", &err);
+		e = boot_recorder_open(&r, "boot-recorder arm", &err);
 	if (e < 0)
 		return cli_fail(&err);
 	if (r.state.of_this_boot && r.state.armed) {
@@ -179,7 +179,7 @@ static int run_disarm(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	if (recorder_load(&r, o->instance, &err) < 0 ||
-	    recorder_open(&r, "boot-recorder disarm", &err) < 0 ||
+	    boot_recorder_open(&r, "boot-recorder disarm", &err) < 0 ||
 	    boot_ring_disarm(&r.env, r.own.instance, &err) < 0)
 		return cli_fail(&err);
 	r.state.armed = false;
@@ -264,7 +264,7 @@ static int run_disable(const struct options *o)
 	    boot_loader_remove("", &next, &err) < 0)
 		return cli_fail(&err);
 	if (recorder_load(&r, o->instance, &why) < 0 ||
-	    recorder_open(&r, "boot-recorder disable", &why) < 0)
+	    boot_recorder_open(&r, "boot-recorder disable", &why) < 0)
 		cli_warn("the ring stays as it is: %s", why.message);
 	else
 		boot_ring_disarm(&r.env, r.own.instance, NULL);
@@ -288,7 +288,7 @@ static int run_status(const struct options *o)
 	int e;
 
 	if (recorder_load(&r, o->instance, &err) < 0 ||
-	    recorder_open(&r, "boot-recorder status", &err) < 0)
+	    boot_recorder_open(&r, "boot-recorder status", &err) < 0)
 		return cli_fail(&err);
 	e = boot_ring_look(&r.env, r.own.instance, &state, &why);
 	armed = e == 0 && state.on && r.state.of_this_boot && r.state.armed;

@@ -55,7 +55,7 @@ static int hist_check_event(const struct options *o, struct error *err)
 			  o->args[0], o->args[0]);
 }
 
-static int hist_check(const struct options *o, struct error *err)
+static int hist_check_options(const struct options *o, struct error *err)
 {
 	int r = hist_check_event(o, err);
 
@@ -77,7 +77,7 @@ static int hist_run(const struct options *o)
 	struct options changed = *o;
 	const char *hist;
 
-	if (hist_check(o, &err) < 0)
+	if (hist_check_options(o, &err) < 0)
 		return cli_usage(&err);
 	if (!o->sql_count) {
 		hist_put(o, o->args[0], o->keys, o->key_count, &text);

@@ -18,7 +18,7 @@ struct merging {
 	size_t count;
 };
 
-static void merging_deinit(struct merging *m)
+static void report_merging_deinit(struct merging *m)
 {
 	for (size_t i = 0; i < m->count; i++)
 		close_fd(m->fds[i]);
@@ -82,7 +82,7 @@ static int merging_work(void *userdata, struct export_result *ret, struct error 
 
 int report_merge_files(const struct options *o, const struct report_options *options)
 {
-	_cleanup_(merging_deinit) struct merging m = { .options = options };
+	_cleanup_(report_merging_deinit) struct merging m = { .options = options };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 

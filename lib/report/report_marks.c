@@ -54,7 +54,7 @@ static struct slice_row *marks_row(struct marks_report *m, struct text name, boo
 	return row->name ? row : NULL;
 }
 
-static int marks_begin(struct marks_report *m, int32_t tid, struct text name, uint64_t ts,
+static int marks_report_begin(struct marks_report *m, int32_t tid, struct text name, uint64_t ts,
 		       uint64_t end)
 {
 	struct slice_row *row = marks_row(m, name, false);
@@ -67,7 +67,7 @@ static int marks_begin(struct marks_report *m, int32_t tid, struct text name, ui
 }
 
 /* An end without a begin has no name, unless its source knows it. */
-static int marks_end(struct marks_report *m, int32_t tid, uint64_t ts)
+static int marks_report_end(struct marks_report *m, int32_t tid, uint64_t ts)
 {
 	struct slice_thread *t;
 	int r = slices_thread(&m->slices, tid, ts, &t);
@@ -121,9 +121,9 @@ static int marks_on_print(struct report *report, const struct trace_event *ev)
 	if (!slice_text_parse(text, &s))
 		return 0;
 	if (s.kind == SLICE_BEGIN)
-		return marks_begin(m, ev->pid, s.name, ev->rec.ts, 0);
+		return marks_report_begin(m, ev->pid, s.name, ev->rec.ts, 0);
 	if (s.kind == SLICE_END)
-		return marks_end(m, ev->pid, ev->rec.ts);
+		return marks_report_end(m, ev->pid, ev->rec.ts);
 	return marks_async(m, &s, ev->rec.ts);
 }
 
@@ -137,13 +137,13 @@ static int marks_mark(struct report *report, const struct mark *mark)
 	m->last_ts = MAX(m->last_ts, mark->ts);
 	switch (mark->phase) {
 	case PHASE_BEGIN:
-		return marks_begin(m, mark->tid, name, mark->ts, 0);
+		return marks_report_begin(m, mark->tid, name, mark->ts, 0);
 	case PHASE_END:
-		return marks_end(m, mark->tid, mark->ts);
+		return marks_report_end(m, mark->tid, mark->ts);
 	case PHASE_COMPLETE:
 		if (!(mark->has & HAS_DUR) || __builtin_add_overflow(mark->ts, mark->dur, &end))
 			return 0;
-		return marks_begin(m, mark->tid, name, mark->ts, end ?: 1);
+		return marks_report_begin(m, mark->tid, name, mark->ts, end ?: 1);
 	case PHASE_ASYNC_END:
 		s.kind = SLICE_ASYNC_END;
 		return marks_async(m, &s, mark->ts);
@@ -263,7 +263,7 @@ static int marks_close(struct report *report, struct table **ret)
 	return 0;
 }
 
-static void marks_free(struct report *report)
+static void marks_report_free(struct report *report)
 {
 	struct marks_report *m = container_of(report, struct marks_report, report);
 
@@ -283,5 +283,5 @@ const struct report_kind report_marks = {
 	.open = marks_open,
 	.mark = marks_mark,
 	.close = marks_close,
-	.free = marks_free,
+	.free = marks_report_free,
 };

@@ -47,7 +47,7 @@ static void no_name_is_a_pattern_of_topics(void **state _unused_)
 
 static void a_place_has_each_news_once(void **state _unused_)
 {
-	_cleanup_(place_deinit) struct place p = { 0 };
+	_cleanup_(order_place_deinit) struct place p = { 0 };
 	static char large[ORDER_MAX + 1] = { 1 };
 
 	place_show(&p, "order 7", 7);
@@ -76,7 +76,7 @@ static void a_place_has_each_news_once(void **state _unused_)
 
 static void no_withdrawal_is_lost(void **state _unused_)
 {
-	_cleanup_(place_deinit) struct place p = { 0 };
+	_cleanup_(order_place_deinit) struct place p = { 0 };
 
 	place_show(&p, "order 7", 7);
 	place_show(&p, NULL, 0);
@@ -91,7 +91,7 @@ static void no_withdrawal_is_lost(void **state _unused_)
 
 static void a_flood_is_looked_at_once_a_second(void **state _unused_)
 {
-	_cleanup_(place_deinit) struct place p = { 0 };
+	_cleanup_(order_place_deinit) struct place p = { 0 };
 
 	place_show(&p, "order 7", 7);
 	assert_in_range(p.due_ns, 0, NSEC_PER_SEC);

@@ -301,7 +301,7 @@ static int dat_write_v7(struct dat_file *f, const struct stream_reader *reader, 
 }
 #endif
 
-static int dat_open(struct sink **ret, const struct sink_env *env, struct error *err)
+static int dat_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
 	const struct trace_info *info = env->info;
 	const struct export_options *o = env->options;
@@ -376,7 +376,7 @@ const struct sink_ops sink_dat_ops = {
 		.packed_goes_back = true,
 	},
 	.copy = dat_copy,
-	.open = dat_open,
+	.open = dat_sink_open,
 	.event = sink_skip_event,
 	.loss = sink_skip_loss,
 	.close = dat_close,

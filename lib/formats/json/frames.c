@@ -35,7 +35,7 @@ void json_put_frame_id(const struct json_frames *f, struct buf *out, const struc
 	buf_putc(out, '"');
 }
 
-static void frame_put(struct json_frames *f, const struct mark *m, struct json_frame *frame)
+static void json_frame_put(struct json_frames *f, const struct mark *m, struct json_frame *frame)
 {
 	struct buf *out = &f->text;
 
@@ -75,7 +75,7 @@ int json_frames_add(struct json_frames *f, const struct mark *mark)
 		.caller = mark_frame_key(mark, PART_SF),
 		.at = f->text.len,
 	};
-	frame_put(f, mark, frame);
+	json_frame_put(f, mark, frame);
 	if (buf_error(&f->text) < 0)
 		return -ENOMEM;
 	f->shares.max = FRAMES_MEMORY;

@@ -130,7 +130,7 @@ static inline char *element_put_us(char *to, uint64_t ns)
 	return element_put_decimals(format_dec(to, ns / 1000), (uint32_t)(ns % 1000));
 }
 
-_cold_ static void fill_second(struct function_writer *w, uint64_t ts)
+_cold_ static void element_fill_second(struct function_writer *w, uint64_t ts)
 {
 	w->second = ts - ts % NSEC_PER_SEC;
 	w->second_len = (uint32_t)(format_dec(w->second_text, ts / NSEC_PER_SEC) - w->second_text);
@@ -144,7 +144,7 @@ static inline char *element_put_time(struct function_writer *w, char *to, uint64
 	if (unlikely(ts - w->second >= NSEC_PER_SEC || !w->second_len)) {
 		if (ts < NSEC_PER_SEC)
 			return element_put_us(to, ts);
-		fill_second(w, ts);
+		element_fill_second(w, ts);
 	}
 	us = (uint32_t)(ts - w->second) / 1000;
 	pairs = us / 100;

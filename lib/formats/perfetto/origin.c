@@ -9,7 +9,7 @@
  * Written as single fields of a packet: Perfetto's messages, as protobuf-c knows them, have no such
  * fields.
  */
-static int origin_put(const Traced__Origin__Recording *message, struct buf *out)
+static int pf_origin_put(const Traced__Origin__Recording *message, struct buf *out)
 {
 	size_t packet = pf_open_wide(out, TRACE_PACKET),
 	       content = pf_open_wide(out, PACKET_RECORDING);
@@ -45,7 +45,7 @@ int pf_put_origin(const struct trace_info *info, bool legacy_generic, bool raw_a
 	message.constants.len = constants.len;
 	message.legacy_generic = legacy_generic;
 	message.raw_addresses = raw_addresses;
-	return origin_put(&message, out);
+	return pf_origin_put(&message, out);
 }
 
 /* First and last readings suffice to convert other clocks; syncs are events anyway. */
@@ -77,5 +77,5 @@ int pf_put_origin_end(const struct trace_info *info, const struct export_result 
 	message.notes = info->notes;
 	message.n_notes = info->note_count;
 	message.end = info->end;
-	return origin_put(&message, out);
+	return pf_origin_put(&message, out);
 }

@@ -100,7 +100,7 @@ static int profile_open(struct sink **ret, const struct sink_env *env, struct er
 	return 0;
 }
 
-static void profile_free(struct sink *sink)
+static void profile_sink_free(struct sink *sink)
 {
 	struct sink_profile *s = container_of(sink, struct sink_profile, sink);
 
@@ -335,5 +335,5 @@ const struct sink_ops sink_profile_ops = {
 	.event = sink_skip_event,
 	.loss = sink_skip_loss,
 	.close = profile_close,
-	.free = profile_free,
+	.free = profile_sink_free,
 };
