@@ -22,6 +22,40 @@ void table_bound(struct table *t, const struct report_options *o, size_t max, st
 	t->sorts = o->sort && table_has_column(t, o->sort);
 }
 
+/* The column whose values sort the rows; NULL: texts or ids do, or the parts of a histogram. */
+static const struct column *table_sort_column(const struct table *t)
+{
+	const struct column *c = t->sorts ? table_column(t, t->options->sort) : NULL;
+
+	return c && c->kind != COLUMN_TEXT && c->kind != COLUMN_NUMBER &&
+			       c->kind != COLUMN_HISTOGRAM
+		       ? c
+		       : NULL;
+}
+
+/* An unknown value is sorted as 0. */
+static uint64_t table_sort_value(uint64_t value)
+{
+	return value == TABLE_UNKNOWN ? 0 : value;
+}
+
+/* The rows that are kept come before a later one of that value, or of less. */
+static void table_note_least(struct table *t)
+{
+	const struct column *c = table_sort_column(t);
+
+	if (!c || t->shown < t->max)
+		return;
+	t->least = c;
+	t->least_value =
+		table_sort_value(table_value_at(t, t->shown - 1, (size_t)(c - t->columns)).count);
+}
+
+static bool table_comes_behind(const struct table *t, const union cell_value *values)
+{
+	return t->least && table_sort_value(values[t->least - t->columns].count) <= t->least_value;
+}
+
 static int table_stream_row(struct table *t, const union cell_value *values)
 {
 	struct buf *out = &t->output->buf;
@@ -55,6 +89,7 @@ static int table_prune(struct table *t)
 	if (r < 0)
 		return r;
 	t->left_out += t->rows - t->shown;
+	table_note_least(t);
 	for (size_t row = 0; row < t->shown; row++) {
 		for (size_t i = 0; i < t->column_count; i++)
 			values[i] = table_value_at(t, row, i);
@@ -75,7 +110,7 @@ int table_put_row(struct table *t, const union cell_value *values)
 {
 	const size_t rows = t->cell_count / t->column_count;
 
-	if (!t->sorts && rows + t->streamed == t->max) {
+	if ((!t->sorts && rows + t->streamed == t->max) || table_comes_behind(t, values)) {
 		t->left_out++;
 		return 0;
 	}

@@ -53,7 +53,9 @@ struct table {
 	struct buf cell;			      /* for the form's use */
 	size_t max;				      /* rows to keep; 0: all */
 	bool streams;				      /* rows are written as they come */
-	bool sorts;		     /* the rows that are kept depend on the order */
+	bool sorts;		    /* the rows that are kept depend on the order */
+	const struct column *least; /* rows of least_value or less in it are not kept; or NULL */
+	uint64_t least_value;
 	uint64_t streamed, left_out; /* rows that were put: written already; not kept */
 	bool failed;
 };

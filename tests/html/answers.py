@@ -3,6 +3,7 @@
 """answers.py BUILD_DIRECTORY [CASE...]: finding things in the page of a trace, and asking why a thread
 waited, in Chromium without a screen; 77 where there is none."""
 
+import collections
 import json
 
 from browser import run_cases
@@ -353,7 +354,52 @@ def forged_names(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, forged_names]
+# The elements that have a place in a row, in a flow that is drawn, or in a slice as its end.
+DRAWN = """(() => { const {model} = traceViewer, refs = new Set(), put = (column) => {
+        for (const ref of column.data.subarray(0, column.length)) if (ref < 0) refs.add(ref); };
+    for (const nest of model.nests()) for (const lane of nest.lanes) put(lane.ref);
+    for (const counter of model.counters.values()) put(counter.ref);
+    for (const thread of model.threads.values()) put(thread.samples.ref);
+    return [model.elements.length, [...refs].map((ref) => model.element(ref).ph || 'P').sort(), Object.fromEntries(model.notDrawn)]; })()"""
+
+
+def each_element_is_drawn_or_listed(test, browser):
+    """Of all phases of the format, each element has a picture, names something, ends a slice, or is listed."""
+    capture = test.source / "tests/data/6.18.44/sched.traced"
+    merge = ["--merge", test.source / "tests/data/marks/phases.json", "--merge-clock", "boottime"]
+    for name in ("m.html", "m.json"):
+        r = test.run("convert", "-q", *merge, capture, name)
+        check(r.status == 0, r)
+    trace = json.loads((test.dir / "m.json").read_text())
+    is_ = collections.Counter(e["ph"] for e in trace["traceEvents"]) + collections.Counter(P=len(trace["samples"]))
+    browser.open(test.dir / "m.html")
+    count, drawn, listed = browser.ask(DRAWN)
+    equal(count, is_.total(), "elements")
+    check(len(is_) > 18 and listed.get("=") == 1, f"{is_}, listed {listed}")
+    seen = collections.Counter(drawn)
+    steps = browser.ask("traceViewer.model.flows.count")
+    equal(steps, is_["s"] + is_["t"] + is_["f"], "steps of flows")
+    for phase, number in is_.items():
+        if phase not in "MEeFD)stf":
+            equal(seen[phase] + listed.get(phase, 0), number, f"phase {phase}")
+    # Begins without an end go on until the trace's end; an end without a begin is listed.
+    for begins, ends in (("B", "E"), ("bS", "eF"), ("N", "D"), ("(", ")")):
+        begun = sum(is_[p] for p in begins)
+        ended = sum(is_[p] - listed.get(p, 0) for p in ends)
+        check(ended <= begun, f"{ended} ends of {begun} {begins}")
+    # More than a process has rows for, lone ends, and a step of a flow outside of slices.
+    crowd = [{"name": "many", "ph": "b", "cat": "many", "pid": 200, "tid": 200, "ts": 100002000 + i, "id": str(i)} for i in range(40)]
+    lone = [{"ph": ph, "name": "lone", "cat": "lone", "pid": 200, "tid": 200, "ts": 100004000, "id": "7"} for ph in ("E", "e", ")", "f", "~")]
+    browser.open(page_with(test, LINES, [*ELEMENTS, *crowd, *lone, {"name": "never", "ph": "X", "pid": 200, "tid": 200, "ts": None}]))
+    browser.ask("document.querySelector('.about').click()")
+    text = browser.ask("document.querySelector('dialog[open]').innerText")
+    for line in ("asynchronous slices beyond 32 at a time, 8", "ends of slices without a begin, 3", "steps of flows outside of slices, 1",
+                 "phase ~, 1", "phase X, 1"):
+        check(f"without a picture: {line}" in text, f"'{line}' is not in {text}")
+    equal(browser.said, [], "the browser complains")
+
+
+CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, each_element_is_drawn_or_listed, forged_names]
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ TRACE_VIEWER = {
     "shown": """new Promise((done) => {
         const look = () => {
             const view = typeof g_timelineViewEl === 'undefined' ? null : g_timelineViewEl;
-            const failed = [...document.querySelectorAll('*')].find((e) => e.title === 'Import error');
+            const failed = Array.from(document.querySelectorAll('*')).find((e) => e.title === 'Import error');
             if (failed) done(failed.textContent || 'Import error');
             else if (performance.now() > SHOWN_MS) done('nothing is shown');
             else if (!view || !view.trackView || !view.model || !view.trackView.viewport.isAttachedToDocumentOrInTestMode)
                 setTimeout(look, 20);
             else requestAnimationFrame(() => requestAnimationFrame((now) => {
                 let events = 0;
-                for (const container of view.model.descendentEventContainers) for (const _ of container.childEvents()) events++;
+                for (const _ of view.model.getDescendantEvents()) events++;
                 done([events, now, now]);
             }));
         };

@@ -1,7 +1,21 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The recording's name and account, in the header.
 
-const PHASE_NAMES = {'=': 'links of ids', c: 'clock syncs'};
+const LONE_END = 'ends of slices without a begin';
+const LONE_STEP = 'steps of flows outside of slices';
+const PHASE_NAMES = {
+  '=': 'links of ids',
+  c: 'clock syncs',
+  b: `asynchronous slices beyond ${ASYNC_LANES} at a time`,
+  E: LONE_END,
+  e: LONE_END,
+  F: LONE_END,
+  D: LONE_END,
+  ')': LONE_END,
+  s: LONE_STEP,
+  t: LONE_STEP,
+  f: LONE_STEP,
+};
 
 // The accounts of the machines' recordings, with their labels; of one machine its own, without.
 function recordingsOf(about) {
@@ -27,10 +41,12 @@ function titleOf({about}) {
 
 // Elements without a picture, by kind.
 function describeNotDrawn({notDrawn}) {
-  return [...notDrawn].map(([phase, count]) => {
-    const kind = PHASE_NAMES[phase] || `phase ${shorten(String(phase), 20)}`;
-    return `without a picture: ${kind}, ${count.toLocaleString('en')}`;
-  });
+  const kinds = new Map();
+  for (const [phase, count] of notDrawn) {
+    const kind = Object.hasOwn(PHASE_NAMES, phase) ? PHASE_NAMES[phase] : `phase ${shorten(phase, 20)}`;
+    kinds.set(kind, (kinds.get(kind) || 0) + count);
+  }
+  return [...kinds].map(([kind, count]) => `without a picture: ${kind}, ${count.toLocaleString('en')}`);
 }
 
 function describeClocks({hosts}) {
@@ -52,10 +68,10 @@ function putAccount(model, element, onList) {
   if (model.cut) bad.push('the file was cut: its end is missing');
   else if (about && about.incomplete) bad.push('the recording is incomplete');
   if (model.strange) bad.push(`${model.strange} lines could not be read`);
-  const count = `${(about ? about.events : n).toLocaleString('en')} events`;
+  const size = `${(about ? about.events : n).toLocaleString('en')} events`;
   // A narrow window cuts the end.
   if (bad.length) element.append(make('b', {}, bad.join(' · ')), ' · ');
-  element.append([count, duration(model.lastTime - model.firstTime), ...kernels].filter(Boolean).join(' · '));
+  element.append([size, duration(model.lastTime - model.firstTime), ...kernels].filter(Boolean).join(' · '));
   // Clock syncs concern other tools.
   const unseen = [...model.notDrawn].reduce((sum, [phase, count]) => sum + (phase === 'c' ? 0 : count), 0);
   if (unseen) element.append(` · ${unseen.toLocaleString('en')} without a picture`);

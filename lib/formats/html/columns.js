@@ -262,16 +262,21 @@ class Counter {
   }
 }
 
+const ASYNC_LANES = 32;
+
 // Asynchronous slices do not nest: each one goes to the first free lane.
 class AsyncNest extends Nest {
+  crowded = 0; // slices that found no lane
+
   *seal(lastTime) {
     const list = this.list;
     for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
     for (const i of yield* this.order()) {
       const start = list.start.data[i];
       let lane = this.lanes.find((l) => l.end.data[l.length - 1] <= start);
-      if (!lane && this.lanes.length < 32) this.lanes.push((lane = new Lane()));
+      if (!lane && this.lanes.length < ASYNC_LANES) this.lanes.push((lane = new Lane()));
       if (lane) lane.push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
+      else this.crowded++;
     }
     for (const lane of this.lanes) lane.seal();
     this.list = null;

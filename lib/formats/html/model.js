@@ -182,6 +182,15 @@ class Model {
     }
     for (const counter of this.counters.values()) counter.seal();
     this.asyncOpen = null;
+    this.countHidden();
+  }
+
+  // Counts what has no place in a row, once all slices are known.
+  countHidden() {
+    for (const {async} of this.processes.values())
+      for (const {crowded} of async.values()) this.leaveOut({ph: 'b'}, crowded);
+    for (const [tid, steps] of this.flows.byThread)
+      for (const {phase, t} of steps) if (!innermost(this.thread(tid).nest, t)) this.leaveOut({ph: phase});
   }
 
   // The kernel's text.
@@ -325,6 +334,7 @@ class Model {
     const open = this.asyncOpen.get(`${pid} ${track} ${cookie}`);
     const last = open && open.pop();
     if (last) last.nest.list.end.data[last.index] = t;
+    return Boolean(last);
   }
 
   // The other members of the JSON, one element per line.
@@ -376,6 +386,7 @@ class Model {
   }
 
   elementTime(us) {
+    if (typeof us !== 'number') return NaN;
     if (this.base < 0) this.base = Math.floor(us / 1e6);
     const t = Math.round((us - this.base * 1e6) * 1e3);
     return t;
@@ -400,7 +411,7 @@ class Model {
     if (e.ph === 'M') return this.addName(e);
     if (e.ph === 'c' || e.ph === '=') return this.leaveOut(e);
     const t = this.elementTime(e.ts);
-    if (!Number.isFinite(t)) return undefined;
+    if (!Number.isFinite(t)) return this.leaveOut(e);
     const thread = this.thread(e.tid);
     if (!thread.pid) thread.pid = e.pid;
     const name = () => this.intern(String(e.name));
@@ -427,7 +438,7 @@ class Model {
         break;
       case 'e':
       case 'F':
-        this.asyncEnd(t, e.pid, e.cat, `${e.name} ${id()}`);
+        if (!this.asyncEnd(t, e.pid, e.cat, `${e.name} ${id()}`)) this.leaveOut(e);
         break;
       case 'n':
         this.asyncNest(e.pid, e.cat).list.push(t, t, name(), ref);
@@ -449,13 +460,13 @@ class Model {
         this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} objects`);
         break;
       case 'D':
-        this.asyncEnd(t, e.pid, `${e.cat} objects`, `${e.name} ${id()}`);
+        if (!this.asyncEnd(t, e.pid, `${e.cat} objects`, `${e.name} ${id()}`)) this.leaveOut(e);
         break;
       case '(':
         this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} contexts`);
         break;
       case ')':
-        this.asyncEnd(t, e.pid, `${e.cat} contexts`, `${e.name} ${id()}`);
+        if (!this.asyncEnd(t, e.pid, `${e.cat} contexts`, `${e.name} ${id()}`)) this.leaveOut(e);
         break;
       case 'O':
         this.asyncNest(e.pid, `${e.cat} snapshots`).list.push(t, t, name(), ref);
@@ -473,11 +484,13 @@ class Model {
 
   // The end of a slice may have arguments of its own, a function's return value for example.
   endElement(e, ref, begin) {
-    if (e.args && begin !== undefined) this.ends.set(begin, ref);
+    if (begin === undefined) this.leaveOut(e);
+    else if (e.args) this.ends.set(begin, ref);
   }
 
-  leaveOut({ph}) {
-    this.notDrawn.set(ph, (this.notDrawn.get(ph) || 0) + 1);
+  leaveOut({ph}, count = 1) {
+    const phase = String(ph);
+    if (count) this.notDrawn.set(phase, (this.notDrawn.get(phase) || 0) + count);
   }
 
   addName(e) {
@@ -520,9 +533,9 @@ class Model {
 
   threadLabel(tid) {
     const thread = this.threads.get(tid);
-    const own = ownPid(this.hostOfPid(tid), tid);
+    const number = ownPid(this.hostOfPid(tid), tid);
     // No task has an id from TID_LIMIT on. The JSON uses those for idle on each CPU.
-    return `${shortName((thread && thread.name) || '<...>')}${own < TID_LIMIT ? ` ${own}` : ''}`;
+    return `${shortName((thread && thread.name) || '<...>')}${number < TID_LIMIT ? ` ${number}` : ''}`;
   }
 
   // With the machine's label, for places that show several machines.

@@ -135,8 +135,8 @@ class Source {
       if (this.isShown && !this.loaded && !element.nextSibling) return;
       const {text} = this.enter(element.classList.contains('trace-data'));
       while (element.firstChild) {
-        text.add(element.firstChild.data);
-        element.firstChild.data = '';
+        text.add(element.firstChild.nodeValue);
+        element.firstChild.nodeValue = '';
         element.firstChild.remove();
       }
       element.textContent = '';

@@ -149,6 +149,8 @@ def mounted(test, flags=0):
         finally:
             folder.mend()
             folder.answer()
+            for file in path.iterdir():
+                file.unlink()
             settled("the folder is no longer used", lambda: libc.umount2(os.fsencode(path), 0) == 0)
     finally:
         os.kill(pid, signal.SIGKILL)
