@@ -7,8 +7,8 @@
 
 #include <stdbool.h>
 
-#include "fleet/order.h"
 #include "agent/place.h"
+#include "fleet/order.h"
 
 #define JOBS_MAX 8
 

@@ -10,10 +10,10 @@
 #include <sys/time.h>
 
 #include "agent/backoff.h"
-#include "fleet/order.h"
 #include "agent/status.h"
 #include "agent/topic.h"
 #include "base/io.h"
+#include "fleet/order.h"
 
 #define FIRST_RETRY_NS (30 * NSEC_PER_SEC)
 /* For the connection by TCP to one address; then for TLS and the broker's consent. */

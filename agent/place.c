@@ -4,8 +4,8 @@
 #include <sodium.h>
 #include <stdlib.h>
 
-#include "fleet/order.h"
 #include "base/io.h"
+#include "fleet/order.h"
 
 static void place_keep(struct place *p, const void *data, size_t len)
 {
