@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "cli.h"
-#include "clocks.h"
 #include "daemon/service/profiles.h"
-#include "event_list.h"
 #include "formats/formats.h"
+#include "kernel/clocks.h"
+#include "kernel/event_list.h"
 #include "stream/poll_source.h"
 
 static void complete_offer(const char *candidate, const char *current)

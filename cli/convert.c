@@ -12,10 +12,10 @@
 #include "destination.h"
 #include "detached.h"
 #include "formats/formats.h"
+#include "hosts/join.h"
 #include "input.h"
-#include "join.h"
-#include "page_tables.h"
 #include "progress.h"
+#include "reports/page_tables.h"
 #include "samples.h"
 #include "selection.h"
 

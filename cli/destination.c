@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "base/io.h"
-#include "clocks.h"
 #include "export/mend.h"
 #include "formats/formats.h"
+#include "kernel/clocks.h"
 #include "output/part.h"
 #include "output/path.h"
 #include "output/walk.h"

@@ -11,8 +11,8 @@
 
 #include "cli.h"
 #include "daemon/service/daemon.h"
+#include "hosts/push.h"
 #include "link.h"
-#include "push.h"
 
 static const struct program {
 	const char *name;

@@ -21,11 +21,11 @@
 #include "child.h"
 #include "cli.h"
 #include "destination.h"
+#include "hosts/orders.h"
 #include "link.h"
-#include "orders.h"
 #include "progress.h"
 #include "record.h"
-#include "report.h"
+#include "reports/report.h"
 #include "start_request.h"
 
 /* Interval for checking the size if no progress is shown. */

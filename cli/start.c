@@ -6,7 +6,7 @@
 #include "document.h"
 #include "link.h"
 #include "start_request.h"
-#include "trigger.h"
+#include "trigger/trigger.h"
 
 /* folder: of triggers; NULL: there are none. */
 static void start_tell(const Traced__Control__Session *session, const struct options *o,

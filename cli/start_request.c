@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <string.h>
 
-#include "probe.h"
+#include "kernel/probe.h"
 
 /* Without events, the daemon uses those of its configuration. */
 static int start_fill_events(struct start_request *s, const struct options *o)

@@ -4,7 +4,7 @@
 
 #include "cli.h"
 #include "proto/control.pb-c.h"
-#include "sql.h"
+#include "sql/sql.h"
 
 /* The message borrows from the options. */
 struct start_request {

@@ -11,7 +11,7 @@
 #include "base/visible.h"
 #include "cli.h"
 #include "document.h"
-#include "kernel_list.h"
+#include "kernel/kernel_list.h"
 #include "leftovers.h"
 #include "link.h"
 #include "private.h"

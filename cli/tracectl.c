@@ -9,7 +9,7 @@
 #include "base/visible.h"
 #include "cli.h"
 #include "hints.h"
-#include "hosts.h"
+#include "hosts/hosts.h"
 
 /* Bytes of one line: room for a path, or a long filter that the kernel rejected. */
 #define LINE_MAX_BYTES 8192

@@ -13,7 +13,7 @@ import sys
 
 TREE = pathlib.Path(sys.argv[1] if sys.argv[1:] else pathlib.Path(__file__).resolve().parents[1])
 TOPS = ("agent", "cli", "daemon", "lib", "libtraced")
-# Of these, a build has one.
+# A build has one of these.
 ALTERNATIVES = (
     {"agent/mqtt.c", "agent/no_mqtt.c"},
     {"agent/main.c", "cli/main.c", "cli/multi.c", "daemon/service/main.c", "libtraced/example.c"},

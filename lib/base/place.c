@@ -38,7 +38,7 @@ char *place_beside(const char *path)
 	struct stat st;
 	ssize_t len;
 
-	/* Others may put files where a removed program (cli/push.h) was. */
+	/* Others may put files where a removed program (cli/hosts/push.h) was. */
 	if (stat("/proc/self/exe", &st) < 0 || !st.st_nlink)
 		return NULL;
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);

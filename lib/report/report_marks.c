@@ -55,7 +55,7 @@ static struct slice_row *marks_row(struct marks_report *m, struct text name, boo
 }
 
 static int marks_report_begin(struct marks_report *m, int32_t tid, struct text name, uint64_t ts,
-		       uint64_t end)
+			      uint64_t end)
 {
 	struct slice_row *row = marks_row(m, name, false);
 	struct slice_thread *t;

@@ -611,7 +611,7 @@ def by_ssh(test):
     check(seen == {"board", "here"}, f"hosts in the text: {seen}")
 
 
-# The shell script of cli/push.c uses no other tools.
+# The shell script of cli/hosts/push.c uses no other tools.
 TOOLS = ("sh", "mktemp", "chmod", "rm", "uname", "head", "wc")
 SLOW_HEAD = """#!/usr/bin/python3
 import os, sys, time

@@ -12,10 +12,10 @@
 #include <cmocka.h>
 
 #include "base/io.h"
-#include "boot_loader.h"
 #include "daemon/capture/boot_ring.h"
 #include "daemon/service/boot_recorder.h"
 #include "fake_root.h"
+#include "kernel/boot_loader.h"
 
 static int setup(void **state)
 {

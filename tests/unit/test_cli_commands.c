@@ -11,7 +11,7 @@
 #include "destination.h"
 #include "formats/formats.h"
 #include "hints.h"
-#include "probe.h"
+#include "kernel/probe.h"
 #include "start_request.h"
 
 static void the_table_is_sound(void **state _unused_)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "fake_root.h"
-#include "probe_places.h"
+#include "kernel/probe_places.h"
 
 struct fixture {
 	struct fake_root root;

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/sql.h"
+#include "cli/sql/sql.h"
 
 #define COMMON                                                                                     \
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \

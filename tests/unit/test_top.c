@@ -15,9 +15,9 @@
 #include "exported.h"
 #include "make_stream.h"
 #include "own_folder.h"
-#include "top_decay.h"
-#include "top_keep.h"
-#include "top_view.h"
+#include "top/top_decay.h"
+#include "top/top_keep.h"
+#include "top/top_view.h"
 
 #define ROWS 50
 #define PAGE 4096

@@ -14,9 +14,9 @@
 
 #include "base/io.h"
 #include "own_folder.h"
-#include "trigger.h"
-#include "trigger_files.h"
-#include "trigger_hook.h"
+#include "trigger/trigger.h"
+#include "trigger/trigger_files.h"
+#include "trigger/trigger_hook.h"
 
 #define AT UINT64_C(1795821301123000000) /* 2026-11-27 23:15:01.123 UTC */
 

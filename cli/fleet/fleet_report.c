@@ -12,9 +12,9 @@
 #include "fleet.h"
 #include "fleet_results.h"
 #include "input.h"
-#include "named_reports.h"
 #include "report/merge.h"
 #include "report/outliers.h"
+#include "reports/named_reports.h"
 
 /* Rows of each table for people. */
 #define SHOWN_ROWS 10

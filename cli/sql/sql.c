@@ -6,7 +6,7 @@
 
 #include "base/caret.h"
 #include "base/vec.h"
-#include "kernel_source.h"
+#include "kernel/kernel_source.h"
 
 #define SQL_LEN_MAX 4000
 /* Formats that one SQL text may need: words that are events' names, too. */

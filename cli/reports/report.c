@@ -9,6 +9,7 @@
 #include "confined.h"
 #include "detached.h"
 #include "formats/formats.h"
+#include "hosts/report_hosts.h"
 #include "input.h"
 #include "named_reports.h"
 #include "outcome.h"
@@ -17,7 +18,6 @@
 #include "report/merge.h"
 #include "report/report.h"
 #include "report_events.h"
-#include "report_hosts.h"
 #include "selection.h"
 
 /* Rows of each table if no report is named. */
