@@ -32,7 +32,7 @@ void fleet_hash_add(struct fleet_hash *h _unused_, const void *data _unused_, si
 {
 }
 
-void fleet_hash_end(struct fleet_hash *h _unused_, unsigned char *ret _unused_)
+void fleet_hash_end(struct fleet_hash *h _unused_, unsigned char ret[RESULT_HASH_SIZE] _unused_)
 {
 }
 #endif

@@ -286,7 +286,8 @@ int session_start(struct session **ret, struct connection *client,
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->streamed = start->stream;
-	s->settles = start->settle && start->attach;
+	/* The kernel takes or refuses triggers when the recording begins. */
+	s->settles = start->settle && start->attach && !start->n_triggers && !start->n_functions;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;

@@ -296,9 +296,12 @@ static int net_open(struct report **ret, struct report_env *env)
 static void net_put_name(char to[NET_NAME_BYTES], const char *label, const uint8_t ip[16],
 			 uint16_t port, bool with_port)
 {
-	const bool is_ip4 = IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)ip);
 	char text[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr a;
+	bool is_ip4;
 
+	memcpy(&a, ip, sizeof(a));
+	is_ip4 = IN6_IS_ADDR_V4MAPPED(&a);
 	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? ip + 12 : ip, text, sizeof(text));
 	if (with_port)
 		snprintf(to, NET_NAME_BYTES, is_ip4 ? "%s%s%s:%u" : "%s%s[%s]:%u", label,

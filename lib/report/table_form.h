@@ -90,9 +90,9 @@ static inline union cell_value table_value_at(const struct table *t, size_t row,
 {
 	const union cell *cell = table_cell(t, row, column);
 
-	return t->columns[column].kind == COLUMN_TEXT
-		       ? (union cell_value){ .text = table_text(t, cell) }
-		       : (union cell_value){ .count = cell->count };
+	if (t->columns[column].kind == COLUMN_TEXT)
+		return (union cell_value){ .text = table_text(t, cell) };
+	return (union cell_value){ .count = cell->count };
 }
 
 /* The row in order of creation, not as it is shown. */

@@ -315,7 +315,9 @@ def filters_select(test):
         sleeper.kill()
         sleeper.wait()
     events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
-    check({e[6] for e in events} == {"sched_switch", "sched_waking"}, f"{ {e[6] for e in events} }")
+    # Marks of others reach every recording.
+    names = {e[6] for e in events} - {"tracing_mark_write"}
+    check(names == {"sched_switch", "sched_waking"}, f"{names}")
     for e in events:
         check(e[6] != "sched_switch" or f"next_pid={sleeper.pid} " in e[7], f"{e}")
 
