@@ -11,7 +11,6 @@
 #include "confined.h"
 #include "fleet/word.h"
 #include "input.h"
-#include "marks/json_read.h"
 #include "tool.h"
 
 /* The broker sends retained messages at once, and says nowhere that these were all. */
@@ -19,8 +18,6 @@
 /* mosquitto_sub's exit status after that time. */
 #define STATUS_TIMEOUT 27
 #define ANSWER_MAX (64U << 20)
-/* A board's message, docs/fleet.md, in bytes. */
-#define MESSAGE_MAX 2048
 #define URL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/[]@%"
 
 struct hearing {
@@ -80,106 +77,15 @@ int broker_publish(const char *broker, const char *fleet, const char *group, int
 	return r;
 }
 
-/* Copies a text that was read; a longer one is cut. */
-static void hearing_copy(char *to, size_t size, const struct buf *text)
-{
-	size_t len = MIN(text->len, size - 1);
-
-	memcpy(to, text->data ?: "", len);
-	to[len] = '\0';
-}
-
-static bool member_is(const struct buf *text, const char *word)
-{
-	return text->len == strlen(word) && !memcmp(text->data, word, text->len);
-}
-
-/* An object of "orders"; it counts if it is of our order. */
-static int hearing_read_order(struct hearing *h, struct json_read *json, struct board_status *ret,
-			      struct error *err)
-{
-	struct board_status s = *ret;
-	bool is_ours = false;
-	int token;
-
-	s.reason[0] = s.outcome[0] = '\0';
-	while ((token = json_read_next(json, err)) == JSON_KEY) {
-		char key[16];
-
-		hearing_copy(key, sizeof(key), &json->text);
-		token = json_read_next(json, err);
-		if (token == JSON_NUMBER && !strcmp(key, "serial"))
-			is_ours = strtoull(buf_string(&json->text) ?: "", NULL, 10) == h->order;
-		else if (token == JSON_STRING && !strcmp(key, "outcome"))
-			hearing_copy(s.outcome, sizeof(s.outcome), &json->text);
-		else if (token == JSON_STRING && !strcmp(key, "reason"))
-			hearing_copy(s.reason, sizeof(s.reason), &json->text);
-		else if (token >= 0)
-			token = json_read_skip(json, token, err);
-		if (token < 0)
-			return token;
-	}
-	if (token == JSON_OBJECT_END && is_ours)
-		*ret = s;
-	return token;
-}
-
-static int hearing_read_orders(struct hearing *h, struct json_read *json, struct board_status *ret,
-			       struct error *err)
-{
-	int token;
-
-	while ((token = json_read_next(json, err)) == JSON_OBJECT) {
-		token = hearing_read_order(h, json, ret, err);
-		if (token < 0)
-			return token;
-	}
-	return token < 0 || token == JSON_ARRAY_END
-		       ? token
-		       : error_set(err, -EBADMSG, "an order is no object");
-}
-
-static int hearing_read_status(struct hearing *h, struct json_read *json, struct board_status *ret,
-			       struct error *err)
-{
-	int token = json_read_next(json, err);
-
-	if (token >= 0 && token != JSON_OBJECT)
-		return -EBADMSG;
-	while (token >= 0 && (token = json_read_next(json, err)) == JSON_KEY) {
-		bool is_state = member_is(&json->text, "state");
-		bool is_orders = member_is(&json->text, "orders");
-
-		token = json_read_next(json, err);
-		if (token == JSON_STRING && is_state)
-			hearing_copy(ret->state, sizeof(ret->state), &json->text);
-		else if (token == JSON_ARRAY && is_orders)
-			token = hearing_read_orders(h, json, ret, err);
-		else if (token >= 0)
-			token = json_read_skip(json, token, err);
-	}
-	return token < 0 ? token : 0;
-}
-
-struct message {
-	char data[MESSAGE_MAX];
-	size_t len, at;
-};
-
-static ssize_t message_read(void *userdata, void *data, size_t len)
-{
-	struct message *m = userdata;
-	size_t n = MIN(len, m->len - m->at);
-
-	memcpy(data, m->data + m->at, n);
-	m->at += n;
-	return (ssize_t)n;
-}
-
 static int hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
+
+struct message {
+	char data[MESSAGE_MAX];
+	size_t len;
+};
 
 /* In hexadecimal digits a message has no newlines. */
 static bool message_decode(struct message *m, const char *hex)
@@ -199,9 +105,7 @@ static bool hearing_read_line(struct hearing *h, char *line, struct board_status
 	_cleanup_error_ struct error unused = ERROR_INIT;
 	size_t len = strlen(h->topic);
 	struct message message;
-	struct json_read json;
 	char *hex;
-	int r;
 
 	*ret = (struct board_status){ 0 };
 	if (strncmp(line, h->topic, len) != 0)
@@ -213,12 +117,7 @@ static bool hearing_read_line(struct hearing *h, char *line, struct board_status
 	if (!word_is_name(line + len) || !message_decode(&message, hex))
 		return false;
 	strcpy(ret->board, line + len);
-	r = json_read_init(&json, message_read, &message, MESSAGE_MAX);
-	if (r == 0) {
-		r = hearing_read_status(h, &json, ret, &unused);
-		json_read_deinit(&json);
-	}
-	return r == 0;
+	return board_status_read(ret, h->order, message.data, message.len, &unused) == 0;
 }
 
 static int hearing_work(void *userdata, struct export_result *ret, struct error *err)

@@ -8,17 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-
-/* Longer ones are refused, or cut. */
-#define STATUS_WORD_MAX 31
-#define STATUS_REASON_MAX 199
-
-/* One board says this of one order. Only board is checked for its characters. */
-struct board_status {
-	char board[65], state[STATUS_WORD_MAX + 1], outcome[STATUS_WORD_MAX + 1];
-	char reason[STATUS_REASON_MAX + 1];
-	size_t number; /* of the message */
-};
+#include "fleet_message.h"
 
 struct board_statuses {
 	struct board_status *items; /* owned */

@@ -22,9 +22,14 @@ enum line_kind { LINE_NAME = 'n', LINE_TOKEN = 't' };
 
 struct reading {
 	const struct buf *answer;
-	bool is_s3;
 	size_t at; /* what json_read has taken */
-	struct buf lines;
+	struct buf *lines;
+};
+
+/* Another process does this for root. */
+struct listing_work {
+	const struct buf *answer;
+	bool is_s3;
 	int out;
 };
 
@@ -37,14 +42,14 @@ void listing_deinit(struct listing *l)
 	*l = (struct listing){ 0 };
 }
 
-/* A text without a newline; the other process checks its characters. */
+/* A text without a newline and a NUL; the other process checks its characters. */
 static void reading_put(struct reading *r, enum line_kind kind, const char *text, size_t len)
 {
-	if (!text || memchr(text, '\n', len))
+	if (!text || memchr(text, '\n', len) || memchr(text, '\0', len))
 		len = 0;
-	buf_putc(&r->lines, (char)kind);
-	buf_append(&r->lines, text ?: "", MIN(len, (size_t)TEXT_LEN_MAX + 1));
-	buf_putc(&r->lines, '\n');
+	buf_putc(r->lines, (char)kind);
+	buf_append(r->lines, text ?: "", MIN(len, (size_t)TEXT_LEN_MAX + 1));
+	buf_putc(r->lines, '\n');
 }
 
 static ssize_t reading_give(void *userdata, void *data, size_t len)
@@ -122,19 +127,29 @@ static int reading_take_xml(struct reading *r, struct error *err)
 	return 0;
 }
 
-static int reading_work(void *userdata, struct export_result *ret _unused_, struct error *err)
+int listing_read(const struct buf *answer, bool is_s3, struct buf *lines, struct error *err)
 {
-	struct reading *r = userdata;
+	struct reading r = { .answer = answer, .lines = lines };
 	int e;
 
-	if (!r->answer->len)
+	if (!answer->len)
 		return error_set(err, -EBADMSG, "it is empty");
-	e = r->is_s3 ? reading_take_xml(r, err) : reading_take_json(r, err);
-	if (e == 0)
-		e = buf_error(&r->lines) ?: write_full(r->out, r->lines.data, r->lines.len);
-	if (e < 0 && !err->code)
-		error_errno(err, e, "can't read it");
+	e = is_s3 ? reading_take_xml(&r, err) : reading_take_json(&r, err);
+	if (e == 0 && buf_error(lines) < 0)
+		e = error_errno(err, -ENOMEM, "can't read it");
 	return e;
+}
+
+static int listing_work(void *userdata, struct export_result *ret _unused_, struct error *err)
+{
+	const struct listing_work *w = userdata;
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+	int r = listing_read(w->answer, w->is_s3, &lines, err);
+
+	if (r < 0)
+		return r;
+	r = write_full(w->out, lines.data, lines.len);
+	return r < 0 ? error_errno(err, r, "can't read it") : 0;
 }
 
 static bool listing_is_name(const char *text)
@@ -145,19 +160,30 @@ static bool listing_is_name(const char *text)
 	       !strstr(text, "..");
 }
 
-static int listing_take(struct listing *l, char kind, const char *text)
+/* The list would end early without an error if a token were left out. */
+static int listing_take_token(struct listing *l, const char *text, struct error *err)
+{
+	size_t len = strlen(text);
+
+	if (!len)
+		return 0;
+	if (l->next.len || len > TEXT_LEN_MAX || strspn(text, TOKEN_CHARS) != len)
+		return error_set(err, -EBADMSG, "its token for the next part is none");
+	buf_puts(&l->next, text);
+	return buf_error(&l->next);
+}
+
+static int listing_take_name(struct listing *l, const char *text, struct error *err)
 {
 	char *name;
 
-	if (kind == LINE_TOKEN && *text && strspn(text, TOKEN_CHARS) == strlen(text))
-		buf_puts(&l->next, text);
-	if (kind != LINE_NAME)
-		return 0;
 	if (!listing_is_name(text)) {
 		l->refused++;
 		return 0;
 	}
-	name = l->count < LISTING_NAMES_MAX ? strdup(text) : NULL;
+	if (l->count == LISTING_NAMES_MAX)
+		return error_set(err, -EFBIG, "it has more than %u names", LISTING_NAMES_MAX);
+	name = strdup(text);
 	if (!name || vec_push(l->names, l->count, l->cap, name) < 0) {
 		free(name);
 		return -ENOMEM;
@@ -165,15 +191,21 @@ static int listing_take(struct listing *l, char kind, const char *text)
 	return 0;
 }
 
-static int listing_take_lines(struct listing *l, struct buf *lines)
+int listing_take_lines(struct listing *l, struct buf *lines, struct error *err)
 {
 	char *at = buf_string(lines), *line;
 	int r = at ? 0 : -ENOMEM;
 
-	while (r == 0 && (line = strsep(&at, "\n")))
-		if (*line)
-			r = listing_take(l, line[0], line + 1);
-	return r;
+	buf_clear(&l->next);
+	if (r == 0 && strlen(at) != lines->len)
+		return error_set(err, -EBADMSG, "it has a NUL");
+	while (r == 0 && (line = strsep(&at, "\n"))) {
+		if (line[0] == LINE_NAME)
+			r = listing_take_name(l, line + 1, err);
+		else if (line[0] == LINE_TOKEN)
+			r = listing_take_token(l, line + 1, err);
+	}
+	return r < 0 && !err->code ? error_errno(err, r, "can't read it") : r;
 }
 
 int listing_add(struct listing *l, bool is_s3, const struct buf *answer, struct error *err)
@@ -181,20 +213,19 @@ int listing_add(struct listing *l, bool is_s3, const struct buf *answer, struct 
 	_cleanup_close_ int fd = input_create_temp();
 	_cleanup_export_result_ struct export_result unused = { 0 };
 	_cleanup_buf_ struct buf lines = BUF_INIT;
-	struct reading reading = { .answer = answer, .is_s3 = is_s3, .out = fd };
+	struct listing_work work = { .answer = answer, .is_s3 = is_s3, .out = fd };
 	int r = fd;
 
-	buf_clear(&l->next);
 	if (r >= 0) {
-		r = confined_run(reading_work, &reading, &unused, err);
-		buf_deinit(&reading.lines);
+		r = confined_run(listing_work, &work, &unused, err);
 		if (r < 0)
 			return error_prefix(err, "the store's list");
 		r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
 	}
 	if (r == 0)
 		r = read_to_end(fd, 2 * LISTING_MAX, &lines);
-	if (r == 0)
-		r = listing_take_lines(l, &lines);
-	return r < 0 ? error_errno(err, r, "the store's list") : 0;
+	if (r < 0)
+		return error_errno(err, r, "the store's list");
+	r = listing_take_lines(l, &lines, err);
+	return r < 0 ? error_prefix(err, "the store's list") : 0;
 }

@@ -14,7 +14,7 @@
 /* Bytes of one answer. */
 #define LISTING_MAX (16U << 20)
 /* Names of all answers. */
-#define LISTING_NAMES_MAX 1000000
+#define LISTING_NAMES_MAX 1000000U
 
 struct listing {
 	char **names; /* owned; of letters, digits and "._-=/", none with ".." */
@@ -25,5 +25,9 @@ struct listing {
 void listing_deinit(struct listing *listing);
 #define _cleanup_listing_ _cleanup_(listing_deinit)
 
-/* Adds the names of an answer. -EBADMSG: it is no listing. */
+/* Adds the names of an answer. -EBADMSG: it is no listing; -EFBIG: there are too many names. */
 int listing_add(struct listing *listing, bool is_s3, const struct buf *answer, struct error *err);
+
+/* The halves of listing_add(): an answer as lines, which are trusted as little as the answer. */
+int listing_read(const struct buf *answer, bool is_s3, struct buf *lines, struct error *err);
+int listing_take_lines(struct listing *listing, struct buf *lines, struct error *err);

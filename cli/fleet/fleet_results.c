@@ -128,7 +128,8 @@ static int64_t fleet_result_read(const struct fleet_result *result, int fd, int 
 {
 	_cleanup_free_ char *piece = malloc(PIECE);
 	unsigned char hash[RESULT_HASH_SIZE];
-	struct fleet_hash h;
+	/* Static: on the stack, gcc 12 with AddressSanitizer does not align it to 64 bytes. */
+	static struct fleet_hash h;
 	uint64_t size = 0;
 	ssize_t n;
 	int r = fleet_hash_begin(&h, err);

@@ -49,20 +49,26 @@ static bool status_is_final(const struct board_status *s)
 	return false;
 }
 
-/* A board that has a result in the store. */
-static int status_add_answer(struct board_statuses *all, const char *board)
+static int compare_answers(const void *a, const void *b)
 {
-	struct board_status *items;
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
-	for (size_t i = 0; i < all->count; i++)
-		if (!strcmp(all->items[i].board, board))
-			return 0;
-	items = reallocarray(all->items, all->count + 1, sizeof(*items));
-	if (!items)
+/* Boards that have a result in the store, each once. */
+static int status_take_answers(struct board_statuses *all, const struct listing *names)
+{
+	all->items = calloc(names->count + 1, sizeof(*all->items));
+	if (!all->items)
 		return -ENOMEM;
-	all->items = items;
-	items[all->count] = (struct board_status){ .outcome = "answered" };
-	strcpy(items[all->count++].board, board);
+	for (size_t i = 0; i < names->count; i++) {
+		struct board_status *s = &all->items[all->count];
+
+		if (i && !strcmp(names->names[i], names->names[i - 1]))
+			continue;
+		*s = (struct board_status){ .outcome = "answered" };
+		strcpy(s->board, names->names[i]);
+		all->count++;
+	}
 	return 0;
 }
 
@@ -72,9 +78,11 @@ static int status_ask_store(struct fleet_store *store, struct board_statuses *al
 	_cleanup_listing_ struct listing names = { 0 };
 	int r = fleet_store_boards(store, &names, err);
 
-	for (size_t i = 0; i < names.count && r == 0; i++)
-		if (status_add_answer(all, names.names[i]) < 0)
+	if (r == 0 && names.count) {
+		qsort(names.names, names.count, sizeof(*names.names), compare_answers);
+		if (status_take_answers(all, &names) < 0)
 			r = error_errno(err, -ENOMEM, "the boards");
+	}
 	all->refused = store->refused;
 	return r;
 }

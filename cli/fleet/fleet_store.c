@@ -12,7 +12,7 @@
 #include "fleet/word.h"
 #include "input.h"
 
-#define PAGES_MAX 10000
+#define PARTS_MAX 10000U
 #define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~"
 #define INDEX "index.part"
 
@@ -50,24 +50,27 @@ void fleet_store_deinit(struct fleet_store *s)
 
 /* Keeps a name of this order's results. */
 static int store_take(struct fleet_store *s, const char *place, const char *name,
-		      struct listing *ret)
+		      struct listing *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf path = BUF_INIT;
 	struct result_name parsed;
 
 	buf_printf(&path, "%s%s%s", place, *place ? "/" : "", name);
 	if (!buf_string(&path))
-		return -ENOMEM;
+		return error_errno(err, -ENOMEM, "the store's list");
 	if (!result_name_parse(path.data, &parsed) || parsed.order != s->order ||
 	    strcmp(parsed.fleet, s->o->fleet) != 0) {
 		s->refused++;
 		return 0;
 	}
+	if (ret->count == LISTING_NAMES_MAX)
+		return error_set(err, -EFBIG, "the store has more than %u results",
+				 LISTING_NAMES_MAX);
 	buf_clear(&path);
 	result_folder_put(parsed.fleet, parsed.order, parsed.board, &path);
 	buf_printf(&path, "/%s", parsed.file);
 	if (!buf_string(&path) || vec_push(ret->names, ret->count, ret->cap, path.data) < 0)
-		return -ENOMEM;
+		return error_errno(err, -ENOMEM, "the store's list");
 	path = BUF_INIT;
 	return 0;
 }
@@ -117,22 +120,36 @@ static int store_page_url(const struct fleet_store *s, const struct buf *token, 
 	return buf_error(&keys) < 0 || !buf_string(url) ? error_errno(err, -ENOMEM, "the URL") : 0;
 }
 
+/* A part of the keys, by the token of the part before it. */
+static int store_get_part(const struct fleet_store *s, struct listing *keys, struct error *err)
+{
+	_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT, token = BUF_INIT;
+	int r;
+
+	buf_append(&token, keys->next.data ?: "", keys->next.len);
+	r = store_page_url(s, &token, &url, err);
+	if (r == 0)
+		r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
+	if (r == 0)
+		r = listing_add(keys, true, &answer, err);
+	if (r == 0 && token.len && token.len == keys->next.len &&
+	    !memcmp(token.data, keys->next.data, token.len))
+		r = error_set(err, -EBADMSG, "the store's list: it gives the same part again");
+	return r;
+}
+
 /* All keys of the order. */
 static int store_get_keys(struct fleet_store *s, struct listing *keys, struct error *err)
 {
-	int r = 0;
+	unsigned parts = 0;
+	int r;
 
-	for (unsigned page = 0; r == 0 && page < PAGES_MAX; page++) {
-		_cleanup_buf_ struct buf url = BUF_INIT, answer = BUF_INIT;
-
-		r = store_page_url(s, &keys->next, &url, err);
-		if (r == 0)
-			r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
-		if (r == 0)
-			r = listing_add(keys, true, &answer, err);
-		if (!keys->next.len)
-			break;
-	}
+	do {
+		r = store_get_part(s, keys, err);
+		if (r == 0 && keys->next.len && ++parts == PARTS_MAX)
+			r = error_set(err, -EFBIG, "the store's list: it has more than %u parts",
+				      PARTS_MAX);
+	} while (r == 0 && keys->next.len);
 	s->refused += keys->refused;
 	return r;
 }
@@ -143,8 +160,7 @@ static int store_list_s3(struct fleet_store *s, struct listing *ret, struct erro
 	int r = store_get_keys(s, &keys, err);
 
 	for (size_t i = 0; i < keys.count && r == 0; i++)
-		if (store_take(s, "", keys.names[i], ret) < 0)
-			r = error_errno(err, -ENOMEM, "the store's list");
+		r = store_take(s, "", keys.names[i], ret, err);
 	return r;
 }
 
@@ -202,10 +218,9 @@ static int store_take_index(struct fleet_store *s, int folder, const char *board
 		return 0;
 	}
 	s->refused += files.refused;
-	for (size_t i = 0; i < files.count; i++)
-		if (store_take(s, place.data, files.names[i], ret) < 0)
-			return error_errno(err, -ENOMEM, "%s", board);
-	return 0;
+	for (size_t i = 0; i < files.count && r == 0; i++)
+		r = store_take(s, place.data, files.names[i], ret, err);
+	return r;
 }
 
 /* The folders of an order. */

@@ -209,8 +209,10 @@ static size_t hist_make_columns(struct hist_reading *x, struct column columns[CO
 /* The part " if FILTER" of "hist:keys=a:vals=hitcount if b > 1 [active]"; it may be empty. */
 static struct text trigger_filter(struct text trigger)
 {
-	const char *blank = memchr(trigger.data, ' ', trigger.len);
-	const char *state = memrchr(trigger.data, '[', trigger.len);
+	/* A text that can't be read has no trigger, and memchr() takes no NULL. */
+	const char *text = trigger.data ?: "";
+	const char *blank = memchr(text, ' ', trigger.len);
+	const char *state = memrchr(text, '[', trigger.len);
 
 	if (!blank || !state || state <= blank + 1)
 		return (struct text){ 0 };

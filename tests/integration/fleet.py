@@ -221,6 +221,14 @@ def lists_of_s3(test):
                         f"{store.url}/bucket/prefix", "--s3")
         check(done.status == 3 and "3 fetched, 0 were there, 0 missing, 2 refused" in done.err, f"{done}")
         check("prefix=prefix%2Ffleet%3Ddoors%2Forder%3D17%2F" in (store.dir / "access.log").read_text(), "no prefix")
+        # A list without an end, and one whose next part can't be asked for: neither is whole.
+        last = store.dir / "www/list2.xml"
+        text = last.read_text()
+        for token, why in (("a+/b=", "gives the same part again"), (f"a&amp;{ESCAPE}", "its token for the next part is none")):
+            last.write_text(text.replace("<Contents>", f"<NextContinuationToken>{token}</NextContinuationToken><Contents>", 1))
+            done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--curl", curl_file(test, store), "--url",
+                            f"{store.url}/bucket/prefix", "--s3")
+            check(done.status == 1 and why in done.err and "\x1b" not in done.err, f"{done}")
 
 
 @contextlib.contextmanager
