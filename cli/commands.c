@@ -8,7 +8,10 @@ static const struct command *const command_table[] = {
 	&command_record,	&command_start,	   &command_stop,     &command_snapshot,
 	&command_cancel,	&command_attach,   &command_status,   &command_list,
 	&command_mark,		&command_sync,	   &command_extract,  &command_convert,
-	&command_report,	&command_hist,	   &command_top,      &command_fleet,
+	&command_report,	&command_hist,	   &command_top,
+#if !STATIC_PROGRAMS /* it is an operator's: those for boards are to be small */
+	&command_fleet,
+#endif
 	&command_events,	&command_profiles, &command_doctor,   &command_recover,
 	&command_boot_recorder, &command_help,	   &command_complete,
 };
