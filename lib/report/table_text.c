@@ -207,9 +207,11 @@ static void aligned_put_row(struct table *t, const union cell_value *values, boo
 		struct shown_column *s = &t->shown_columns[i];
 		const union cell_value *v = &values[s->column];
 		char *end = cells_write(&t->columns[s->column], v, s->fill, p);
-		size_t width = (size_t)(end - p);
+		size_t width;
 
-		if (unlikely(!end)) {
+		if (likely(end)) {
+			width = (size_t)(end - p);
+		} else {
 			out->len = (size_t)(p - out->data);
 			width = cells_put_rare(t, s, v, s->fill, out);
 			end = buf_reserve(out, t->row_room);
