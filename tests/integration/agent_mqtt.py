@@ -56,7 +56,7 @@ def orders_of_topics(test):
         # Orders for others lead to nothing.
         broker.publish(store.sign(order(8)), "us")
         broker.publish(store.sign(order(9, group="us")))
-        settled("the other order", lambda: agent.metrics()["orders_of_others_total"] == 1)
+        settled("the other order", lambda: agent.metrics_so_far()["orders_of_others_total"] == 1)
         agent.stop()
         check(broker.status()["state"] == "stopped", broker.status())
         m = agent.metrics()

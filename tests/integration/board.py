@@ -98,6 +98,10 @@ tracectl = {self.test.tracectl}
     def metrics(self):
         """The last ones: they are written at the end."""
         self.stop()
+        return self.metrics_so_far()
+
+    def metrics_so_far(self):
+        """At most ten seconds old."""
         lines = [line for line in self.metrics_file.read_text().splitlines() if not line.startswith("#")]
         return {name.removeprefix("traced_agent_"): int(value) for name, value in map(str.split, lines)}
 

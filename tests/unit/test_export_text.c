@@ -174,6 +174,36 @@ static void older_kernels_have_other_columns(void **state _unused_)
 			    "          <idle>-0     [000] d..2          123: number: value=1\n");
 }
 
+/* osnoise and timerlat don't name all columns that the kernel fills. */
+static void heads_of_tracers_name_fewer_columns(void **state _unused_)
+{
+	static const char head[] =
+		"# tracer: timerlat\n#\n"
+		"#                                _-----=> irqs-off\n"
+		"#                               / _----=> need-resched\n"
+		"#                              | / _---=> hardirq/softirq\n"
+		"#                              || / _--=> preempt-depth\n"
+		"#                              || /\n"
+		"#                              ||||             ACTIVATION\n"
+		"#           TASK-PID      CPU# ||||   TIMESTAMP    ID            CONTEXT"
+		"                LATENCY\n"
+		"#              | |         |   ||||      |         |                  |"
+		"                       |\n";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	m.release = "6.12.117+deb13-amd64";
+	m.trace_header = head;
+	maker_head(&m);
+	page_begin(&m, 1 * S);
+	event_number(&m, 1 * S, 0, 1);
+	maker_finish(&m);
+	export_whole(&r, m.fd);
+	assert_string_equal(text_body(r.file.data),
+			    "          <idle>-0       [000] d..2.     1.000000: number: value=1\n");
+}
+
 static void tasks_in_pages_of_512(Traced__Capture__Header *h)
 {
 	h->tasks_subbuf_size = 512;
@@ -354,6 +384,7 @@ int main(void)
 		cmocka_unit_test(bytes_read_before_are_skipped),
 		cmocka_unit_test(names_are_searched_where_no_source_tells),
 		cmocka_unit_test(older_kernels_have_other_columns),
+		cmocka_unit_test(heads_of_tracers_name_fewer_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,8 +70,8 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 static void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
 	const char *head = info->header->trace_header, *release = info->header->release;
-	/* Tracers with their own header don't show these columns. */
-	bool known = strstr(head, "TASK-PID");
+	/* Tracers with a header of their own don't name all columns of their lines. */
+	bool known = strstr(head, "TASK-PID") && strstr(head, "FUNCTION");
 
 	*ret = (struct line_form){
 		.context = !info->text.no_context,
