@@ -57,7 +57,7 @@ def settled(what, condition, seconds=PATIENCE_S):
 def chunks(file):
     """The chunks of a capture stream: kind, flags, and the length of the payload, which is next in file."""
     file.seek(8)
-    while header := file.read(24):
+    while len(header := file.read(24)) == 24:
         magic, kind, flags, length = struct.unpack_from("<4sHHI", header)
         check(magic == b"CHNK", "no chunk")
         end = file.tell() + (length + 7) // 8 * 8
