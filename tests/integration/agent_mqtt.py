@@ -6,7 +6,6 @@ brokers that go, come, hang and lie."""
 import contextlib
 import json
 import pathlib
-import re
 import signal
 import socket
 import struct
@@ -150,18 +149,6 @@ def refused(test):
             count = sum(reason == r for r, _ in cases)
             check(m[f'orders_refused_total{{reason="{reason}"}}'] == count, f"{reason}: {m}")
         check(m["orders_taken_total"] == 2 and m["broker_connections_total"] >= 2, m)
-
-
-def for_later(test):
-    """not_before: the order is looked at again, not refused, and not lost."""
-    with brokered(test) as (store, broker, agent):
-        connected(broker, agent)
-        broker.publish(store.sign(order(7, not_before="2099-01-01T00:00:00Z", expires="2099-01-02T00:00:00Z")))
-        settled("a refusal", lambda: broker.outcomes() == [(7, "refused", "validity")])
-        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 6))
-        broker.publish(store.sign(order(8, not_before=soon)))
-        settled("a look", lambda: (8, "later", None) in broker.outcomes())
-        settled("order 8", lambda: len(store.results(8)) == 1, 120)
 
 
 def many_at_once(test):
@@ -367,39 +354,12 @@ def statuses_are_few(test):
         settled("the last one", lambda: [o[0] for o in broker.outcomes()][-1:] == [0])
 
 
-def an_idle_agent_is_quiet(test):
-    """In two minutes it sends two packets, wakes up for these and their answers, and has little memory of its own."""
-    with brokered(test, further="") as (store, broker, agent):
-        text = agent.config.read_text()
-        agent.config.write_text(re.sub("metrics = .*\n", "", text))
-        connected(broker, agent)
-        broker.publish(store.sign(order(7)))
-        settled("order 7", lambda: broker.outcomes() == [(7, "done", None)])
-        time.sleep(3)
-        status = pathlib.Path(f"/proc/{agent.process.pid}/status")
-
-        def wakeups():
-            return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.M)[1])
-
-        before, pings = wakeups(), broker.pings()
-        time.sleep(121)
-        woken, sent = wakeups() - before, broker.pings() - pings
-        rollup = pathlib.Path(f"/proc/{agent.process.pid}/smaps_rollup").read_text()
-        clean, dirty = (int(re.search(rf"^Private_{kind}:\s*(\d+)", rollup, re.M)[1]) for kind in ("Clean", "Dirty"))
-        print(f"{woken} wake-ups and {sent} packets in 121 s, {dirty} KiB private, and {clean} KiB of files that nobody "
-              "else has mapped")
-        check(sent in (2, 3), f"{sent} packets: {broker.words()}")
-        check(woken <= 8, f"{woken} wake-ups")
-        check(test.is_sanitized() or dirty < 4096, rollup)
-        check(broker.status()["state"] == "alive", broker.status())
-
-
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, url_and_broker, withdrawn, refused, for_later, many_at_once, it_expires_before_its_turn,
-                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes, brokers_that_lie, statuses_are_few,
-                     an_idle_agent_is_quiet):
+    for function in (orders_of_topics, url_and_broker, withdrawn, refused, many_at_once, it_expires_before_its_turn,
+                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes,
+                     brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 
