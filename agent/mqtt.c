@@ -44,7 +44,7 @@ struct mqtt {
 	char complaint[64];
 };
 
-static void mqtt_is_sent(struct mqtt *m)
+static void mqtt_note_sent(struct mqtt *m)
 {
 	m->ping_ns = now_ns(CLOCK_BOOTTIME) + m->keep_alive_ns;
 }
@@ -76,7 +76,7 @@ static void mqtt_take_consent(struct mosquitto *client, void *userdata, int reas
 	for (size_t i = 0; i < m->place_count; i++)
 		topics[i] = m->places[i].name;
 	mosquitto_subscribe_multiple(client, NULL, (int)m->place_count, topics, QOS, 0, NULL);
-	mqtt_is_sent(m);
+	mqtt_note_sent(m);
 }
 
 static void mqtt_take_subscribed(struct mosquitto *client _unused_, void *userdata, int id _unused_,
@@ -99,7 +99,7 @@ static void mqtt_take_message(struct mosquitto *client _unused_, void *userdata,
 
 	/* libmosquitto has acknowledged it. */
 	if (message->qos)
-		mqtt_is_sent(m);
+		mqtt_note_sent(m);
 	for (size_t i = 0; i < m->place_count; i++)
 		if (strcmp(m->places[i].name, message->topic) == 0)
 			place_show(&m->places[i], message->payload, (size_t)message->payloadlen);
@@ -263,7 +263,7 @@ static int mqtt_connect(struct mqtt *m, uint64_t now)
 	/* A child shall not have our connection. */
 	if (rc == MOSQ_ERR_SUCCESS && fcntl(mosquitto_socket(m->client), F_SETFD, FD_CLOEXEC) < 0)
 		rc = MOSQ_ERR_ERRNO;
-	mqtt_is_sent(m);
+	mqtt_note_sent(m);
 	return rc;
 }
 
@@ -293,7 +293,7 @@ static int mqtt_exchange(struct mqtt *m, short revents, uint64_t now)
 	if (rc == MOSQ_ERR_SUCCESS && mosquitto_want_write(m->client))
 		rc = mosquitto_loop_write(m->client, 1);
 	if (rc == MOSQ_ERR_SUCCESS && now >= m->ping_ns) {
-		mqtt_is_sent(m);
+		mqtt_note_sent(m);
 		rc = mosquitto_loop_misc(m->client);
 	}
 	if (rc != MOSQ_ERR_SUCCESS)
@@ -363,7 +363,7 @@ int mqtt_send_status(struct mqtt *m, const char *text, size_t len, struct error 
 		return 0;
 	rc = mosquitto_publish_v5(m->client, NULL, m->status_topic.data, (int)len, text, QOS, true,
 				  NULL);
-	mqtt_is_sent(m);
+	mqtt_note_sent(m);
 	return rc == MOSQ_ERR_SUCCESS ? 0 : mqtt_fail(m, rc, err);
 }
 

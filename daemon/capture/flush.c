@@ -14,7 +14,7 @@
 #define FLUSH_NS (450 * NSEC_PER_MSEC) /* below a tick: each tick flushes */
 #define FLUSH_BUDGET 256	       /* sub-buffers per slice */
 
-static int write_flush(struct capture_run *run)
+int run_write_flush(struct capture_run *run)
 {
 	Traced__Capture__Flush message = TRACED__CAPTURE__FLUSH__INIT;
 	int r = 0;
@@ -96,7 +96,7 @@ int run_flush(struct capture_run *run, uint64_t now)
 		}
 	}
 	f->under_way = false;
-	return write_flush(run);
+	return run_write_flush(run);
 }
 
 void capture_watch(struct capture *c, bool watched)

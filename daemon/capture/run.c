@@ -252,6 +252,8 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	/* A follower learns at the stream's begin that there are histograms. */
 	if (r == 0 && c->setup.streamed)
 		r = histograms_write(c);
+	if (r == 0 && c->setup.streamed && run->names_done)
+		r = run_write_flush(run);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	/* The rest of the start is short; to measure it would leave events. */

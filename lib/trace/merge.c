@@ -605,20 +605,27 @@ uint64_t merge_progress(const struct merge *m)
 	return m->consumed;
 }
 
+/* Records in the window that were not given out are still needed if this process dies. */
+static uint64_t cursor_needs(const struct cursor *c, const struct chunk_list *list)
+{
+	return c->queued ? c->chunks.chunk.offset : chunk_cursor_needs(&c->chunks, list);
+}
+
+/* The ring index may have CPUs that have no cursor yet; both are in the same order. */
 uint64_t merge_needs(const struct merge *m)
 {
+	static const struct cursor none;
 	uint64_t least = UINT64_MAX;
+	size_t at = 0;
 
-	for (size_t i = 0; i < m->cursor_count; i++) {
-		const struct cursor *c = m->cursors[i];
+	for (size_t i = 0; i < m->ring->count; i++) {
+		const struct cpu_chunks *chunks = &m->ring->cpus[i];
+		const struct cursor *c = &none;
 
-		/*
-		 * Records in the window that were not given out are still needed if this process
-		 * dies.
-		 */
-		least = MIN(least,
-			    c->queued ? c->chunks.chunk.offset
-				      : chunk_cursor_needs(&c->chunks, &cursor_chunks(m, c)->list));
+		if (at < m->cursor_count && m->cursors[at]->cpu == chunks->cpu &&
+		    m->cursors[at]->buffer == chunks->buffer)
+			c = m->cursors[at++];
+		least = MIN(least, cursor_needs(c, &chunks->list));
 	}
 	return least;
 }

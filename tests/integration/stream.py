@@ -13,11 +13,11 @@ import signal
 import subprocess
 import time
 
-from harness import INSTANCES, Failure, Test, check, chunks, interrupt, need, settled
+from harness import INSTANCES, Failure, Test, check, chunks, interrupt, need
 from trace_event_rules import STRING_MAX
 
 MARKS = 3000
-FLUSH = 15  # enum chunk_type
+SUBBUFS, FLUSH = 10, 15  # enum chunk_type
 
 
 @contextlib.contextmanager
@@ -131,28 +131,44 @@ def exporter_of(test):
     return int(children[0])
 
 
-def has_flush(spool):
-    with open(spool, "rb") as stream:
-        return any(kind == FLUSH for kind, _, _ in chunks(stream))
+@contextlib.contextmanager
+def load():
+    """Many system calls of one program, until it is stopped."""
+    process = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
+
+    def stop():
+        process.kill()
+        process.wait()
+
+    try:
+        yield stop
+    finally:
+        stop()
+
+
+def head_of(spool):
+    """The kinds of the chunks that are never freed: up to the first FLUSH, or to what is freed already."""
+    kinds = []
+    with open(spool, "rb") as stream, contextlib.suppress(Failure):
+        for kind, _, _ in chunks(stream):
+            if kind == FLUSH:
+                break
+            kinds.append(kind)
+    return kinds
 
 
 def a_spool_is_freed(test):
     """During the recording, once the exporter has caught up with a burst."""
     # Only the load's: a slow exporter never catches up with a busy machine.
-    with recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-f", 'comm == "dd"', "-o",
-                   "x.pftrace") as process:
-        # The head of the stream stays, up to its first FLUSH.
-        settled("the exporter follows", lambda: has_flush(next(test.daemon.spool.iterdir())))
-        load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
-                                stderr=subprocess.DEVNULL)
-        try:
-            until = time.monotonic() + 60
-            while spool_of(test).st_size < 20 << 20:
-                check(time.monotonic() < until, "the spool does not grow")
-                time.sleep(0.02)
-        finally:
-            load.kill()
-            load.wait()
+    with load() as stop, recording(test, "--stream", "-b", "16M", "-e", "raw_syscalls", "-f",
+                                   'comm == "dd"', "-o", "x.pftrace") as process:
+        until = time.monotonic() + 60
+        while spool_of(test).st_size < 20 << 20:
+            check(time.monotonic() < until, "the spool does not grow")
+            time.sleep(0.02)
+        head = head_of(next(test.daemon.spool.iterdir()))
+        check(head and SUBBUFS not in head, f"events before the first FLUSH: {head}")
+        stop()
         # It leaves the CPUs to all others: beside four busy programs, under TSan, it took longer than 25 s.
         os.setpriority(os.PRIO_PROCESS, exporter_of(test), -10)
         while spool_of(test).st_blocks * 512 > spool_of(test).st_size // 2:
@@ -167,6 +183,10 @@ def a_spool_is_freed(test):
         check(not list(test.daemon.spool.iterdir()), "the spool is left")
 
 
+def overrun(instance):
+    return sum(int(re.search(r"overrun: (\d+)", p.read_text())[1]) for p in instance.glob("per_cpu/cpu*/stats"))
+
+
 def private_with(test, text):
     """The environment for a private daemon with this configuration."""
     config = test.dir / "conf"
@@ -178,26 +198,20 @@ def private_with(test, text):
 
 
 def a_small_spool_does_not_end_a_stream(test):
-    """It fills between two flushes: the export goes on, and what is overwritten is counted."""
-    with recording(test, "--stream", "--json", "-b", "256K", "-e", "raw_syscalls", "-o", "x.txt",
-                   env=private_with(test, "[limits]\nspool_max = 1M\n")) as process:
-        load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
-                                stderr=subprocess.DEVNULL)
-        part, sizes, spool = test.dir / "x.txt.part", [], 0
-        try:
-            until = time.monotonic() + 30
-            while not part.stat().st_size:
-                check(time.monotonic() < until, "the file does not grow")
-            for _ in range(30):
-                time.sleep(0.02)
+    """It fills before the first flush and between two: the export goes on, and what is overwritten is counted."""
+    with load() as stop, recording(test, "--stream", "--json", "-b", "1M", "-e", "raw_syscalls", "-o", "x.txt",
+                                   env=private_with(test, "[limits]\nspool_max = 1M\n")) as process:
+        part, sizes, spool = test.dir / "x.txt.part", [0], 0
+        instance, until = instance_of(test), time.monotonic() + 60
+        while len(sizes) < 10 or not overrun(instance):
+            check(process.poll() is None, f"the recording has ended: {sizes}")
+            check(time.monotonic() < until, f"it does not grow, or nothing is overwritten: {sizes}")
+            time.sleep(0.02)
+            if part.stat().st_size > sizes[-1]:
                 sizes.append(part.stat().st_size)
-                for file in (test.top / "spool").iterdir():
-                    spool = max(spool, file.stat().st_blocks * 512)
-        finally:
-            load.kill()
-            load.wait()
-        check(process.poll() is None, f"the recording has ended: {sizes}")
-        check(sizes[-1] > sizes[20] > sizes[0], f"the file does not grow: {sizes}")
+            for file in (test.top / "spool").iterdir():
+                spool = max(spool, file.stat().st_blocks * 512)
+        stop()
         check(spool < 20 << 20, f"{spool} bytes in the spool")
         write_marks(test, 10)
         interrupt(process)
@@ -217,28 +231,18 @@ def a_small_spool_does_not_end_a_stream(test):
 
 def losses_by_a_slow_reader_are_counted(test):
     """The spool fills, the rings overwrite: each gap has its number, and the sums agree."""
-    with recording(test, "-b", "4M", "-e", "raw_syscalls", "--format", "txt", "-o", "-", "-v",
-                   env=private_with(test, "[limits]\nspool_max = 20M\n")) as process:
-        load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"],
-                                stderr=subprocess.DEVNULL)
+    with load() as stop, recording(test, "-b", "4M", "-e", "raw_syscalls", "--format", "txt", "-o", "-", "-v",
+                                   env=private_with(test, "[limits]\nspool_max = 20M\n")) as process:
         until = time.monotonic() + 60
         instance = instance_of(test)
-
-        def overrun():
-            return sum(int(re.search(r"overrun: (\d+)", p.read_text())[1])
-                       for p in instance.glob("per_cpu/cpu*/stats"))
-
-        try:
-            while next(iter((test.top / "spool").iterdir())).stat().st_blocks * 512 < 20 << 20:
-                check(time.monotonic() < until, "the spool does not fill")
-                time.sleep(0.1)
-            before = overrun()
-            while overrun() < before + 1000:
-                check(time.monotonic() < until, "nothing is overwritten")
-                time.sleep(0.1)
-        finally:
-            load.kill()
-            load.wait()
+        while next(iter((test.top / "spool").iterdir())).stat().st_blocks * 512 < 20 << 20:
+            check(time.monotonic() < until, "the spool does not fill")
+            time.sleep(0.1)
+        before = overrun(instance)
+        while overrun(instance) < before + 1000:
+            check(time.monotonic() < until, "nothing is overwritten")
+            time.sleep(0.1)
+        stop()
         interrupt(process)
         result = test.finish(process, timeout=120)
         check(result.status == 0, f"{result.err}")

@@ -419,6 +419,38 @@ static void a_damaged_chunk_gives_nothing_later(void **state _unused_)
 	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
 }
 
+/* The exporter of a followed recording may wait, and say what it needs, before it reads on. */
+static void chunks_of_a_cpu_that_comes_later_are_needed(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_(ring_deinit) struct ring_index ring;
+	_cleanup_(merge_freep) struct merge *merge = NULL;
+	struct stream_reader reader;
+	struct merge_item item;
+	struct page_layout l;
+
+	maker_init(&m, 8, false, 128);
+	for (uint32_t cpu = 0; cpu < 2; cpu++) {
+		page_begin(&m, 10);
+		page_record(&m, 10, "abcd", 4);
+		page_end(&m, 0);
+		maker_flush(&m, cpu, BUFFER_MAIN, 0);
+	}
+	maker_index(&m, &reader, &ring);
+	maker_layout(&m, &l);
+	ring.count = 0;
+	assert_int_equal(merge_new(&merge, &l, &ring, &reader, NULL), 0);
+	assert_int_equal(merge_needs(merge), UINT64_MAX);
+	ring.count = 1;
+	assert_int_equal(merge_needs(merge), ring.cpus[0].list.refs[0].offset);
+	assert_int_equal(merge_extend(merge, m.writer.bytes, NULL), 0);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_RECORD);
+	assert_int_equal(merge_next(merge, &item, NULL), MERGE_END);
+	assert_int_equal(merge_needs(merge), UINT64_MAX);
+	ring.count = 2;
+	assert_int_equal(merge_needs(merge), ring.cpus[1].list.refs[0].offset);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +463,7 @@ int main(void)
 		cmocka_unit_test(losses_come_right_before_what_follows_them),
 		cmocka_unit_test(a_page_that_is_refused_gives_nothing_later),
 		cmocka_unit_test(a_damaged_chunk_gives_nothing_later),
+		cmocka_unit_test(chunks_of_a_cpu_that_comes_later_are_needed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "daemon/capture/plan/plan.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/synthetic.h"
+#include "daemon/capture/tracefs/setting.h"
 
 #define FIELDS_MAX 64
 #define NAME_MAX_BYTES 64
@@ -125,13 +126,6 @@ void plan_put_fields(const char *format, const char *filter, struct buf *out)
 	buf_puts(out, n ? "? Its fields are" : "its fields are");
 	for (size_t i = 0; i < f.count; i++)
 		buf_printf(out, "%s %s", i ? "," : "", f.list[i]);
-}
-
-static bool file_ends_with(const char *s, const char *end)
-{
-	size_t n = strlen(s), m = strlen(end);
-
-	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
 /* Appends error_log's last message verbatim, on its own lines: the caret must keep its column. */
@@ -257,7 +251,7 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 	if (!err)
 		return code;
 	if (s->file && strncmp(s->file, PROBE_EVENTS, strlen(PROBE_EVENTS)) == 0 &&
-	    file_ends_with(s->file, "/enable"))
+	    setting_file_ends(s->file, "/enable"))
 		return probe_enable_explain(s, code, err);
 	if (s->kind == PLAN_ADD && probes_are_in(s->file))
 		return probes_explain(s, fs, code, err);
@@ -274,16 +268,16 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 		error_errno(err, code, "cannot create the tracefs instance %s", s->instance);
 	} else if (s->kind == PLAN_TRIGGER && event_trigger_explain(s, fs, err) < 0) {
 		return -err->code;
-	} else if ((s->kind == PLAN_TRIGGER || file_ends_with(s->file, "/filter")) &&
+	} else if ((s->kind == PLAN_TRIGGER || setting_file_ends(s->file, "/filter")) &&
 		   (code == -EINVAL || code == -ENOENT)) {
 		return explain_filter(s, fs, code, err);
-	} else if (file_ends_with(s->file, "trace_clock") && code == -EINVAL) {
+	} else if (setting_file_ends(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);
-	} else if (file_ends_with(s->file, "tracing_cpumask") && code != -EACCES &&
+	} else if (setting_file_ends(s->file, "tracing_cpumask") && code != -EACCES &&
 		   code != -EPERM) {
 		error_set(err, code, "the list of CPUs names CPUs that this machine does not have");
 		return error_hint(err, "it has 0 to %d", get_nprocs_conf() - 1);
-	} else if (file_ends_with(s->file, "buffer_size_kb") && s->value) {
+	} else if (setting_file_ends(s->file, "buffer_size_kb") && s->value) {
 		return explain_buffer(s, code, err);
 	} else if (strcmp(s->file, "current_tracer") == 0 && s->instance && code == -EINVAL) {
 		return explain_tracer(s, code, err);

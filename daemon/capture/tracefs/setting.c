@@ -10,11 +10,11 @@ static bool begins_with(const char *s, const char *start)
 	return strncmp(s, start, strlen(start)) == 0;
 }
 
-static bool ends_with(const char *s, const char *end)
+bool setting_file_ends(const char *file, const char *end)
 {
-	size_t len = strlen(s), tail = strlen(end);
+	size_t len = strlen(file), tail = strlen(end);
 
-	return len >= tail && strcmp(s + len - tail, end) == 0;
+	return len >= tail && strcmp(file + len - tail, end) == 0;
 }
 
 /*
@@ -70,7 +70,7 @@ int setting_text(const char *file, const char *text, struct buf *out)
 		buf_append(out, text, strspn(text, "0123456789"));
 	} else if (strcmp(file, "trace_clock") == 0) {
 		chosen_text(text, out);
-	} else if (ends_with(file, "/enable")) {
+	} else if (setting_file_ends(file, "/enable")) {
 		/* "0*": a trigger of somebody else may enable the event. */
 		buf_append(out, text, MIN(strlen(text), (size_t)1));
 	} else {

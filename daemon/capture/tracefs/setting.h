@@ -4,6 +4,9 @@
 
 #include "base/buf.h"
 
+/* Whether a file of tracefs has that name: "trace_clock"; or "/enable", below any event. */
+bool setting_file_ends(const char *file, const char *end);
+
 /*
  * Appends the value to write to file so that it reads as text again. -EBUSY: no single write can
  * do that (the CPUs' buffers differ in size).
