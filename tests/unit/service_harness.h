@@ -39,8 +39,6 @@ struct client {
 };
 
 int daemon_setup(void **state);
-/* Stops the daemon, which gives clients half a second to fetch their recordings. */
-void daemon_stop(struct daemon *d);
 unsigned spool_files(const struct daemon *d, bool remove);
 int daemon_teardown(void **state);
 void client_open(struct daemon *d, struct client *c);

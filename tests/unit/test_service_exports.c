@@ -23,10 +23,12 @@ static void a_recording_is_written_and_its_spool_goes(void **state)
 	start_ok(d, &c, "a", false);
 	assert_int_equal(spool_files(d, false), 1);
 	assert_string_equal(fakes.events, "sched irq");
-	feed();
-	turn(d, 20);
-	feed();
-	turn(d, 20);
+	for (unsigned fed = 0; fed < 2; fed++) {
+		unsigned before = fakes.dispatches;
+
+		feed();
+		turn_until(d, fakes.dispatches > before);
+	}
 	reply = ask(d, &c, stop_request("a", "txt"), out);
 	assert_null(reply->error);
 	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_FINISHED);
@@ -37,9 +39,8 @@ static void a_recording_is_written_and_its_spool_goes(void **state)
 	assert_string_equal(reply->finished->session->warnings[0], "a warning");
 	done_with(reply);
 	assert_output(out, STREAM_MAGIC "data data end 0");
-	turn(d, 5);
+	turn_until(d, d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, false), 0);
-	assert_int_equal(d->manager->session_count, 0);
 	client_close(&c);
 	close(out);
 }
@@ -191,7 +192,7 @@ static void a_slow_export_holds_nobody_up(void **state)
 	start_ok(d, &c, "slow", false);
 	start_ok(d, &other, "a", false);
 	tell(&c, stop_request("slow", "hang"), out);
-	turn(d, 50);
+	turn_until(d, manager_find_session(d->manager, "slow")->state == SESSION_EXPORTING);
 	/* To want nothing of it takes nothing from who waits. */
 	reply = ask(d, &other, stop_request("slow", NULL), -1);
 	assert_null(reply->error);
@@ -357,9 +358,8 @@ static void a_stream_is_written_while_it_records(void **state)
 	assert_int_equal(reply->finished->session->state,
 			 TRACED__CONTROL__SESSION__STATE__EXPORTING);
 	done_with(reply);
-	turn(d, 5);
+	turn_until(d, d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, false), 0);
-	assert_int_equal(d->manager->session_count, 0);
 	client_close(&c);
 	client_close(&other);
 	close(out);

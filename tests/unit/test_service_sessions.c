@@ -19,8 +19,6 @@ static void a_duration_ends_it_for_who_waits(void **state)
 	greet(d, &c);
 	done_with(start(d, &c, "a", false, false, 80));
 	tell(&c, attach_request("a", "txt"), out);
-	turn(d, 40);
-	assert_int_equal(d->manager->session_count, 1);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	assert_true(reply->finished->session->elapsed_ns >= 80 * NSEC_PER_MSEC);
@@ -271,12 +269,11 @@ static void a_ring_that_never_runs_dry_starves_nobody(void **state)
 	start_ok(d, &c, "a", false);
 	fakes.always_more = true;
 	feed();
-	turn(d, 10);
+	turn_until(d, fakes.dispatches > 100);
 	begin = now_ns(CLOCK_MONOTONIC);
 	for (int i = 0; i < 20; i++)
 		done_with(ask(d, &c, status_request(), -1));
 	assert_true(now_ns(CLOCK_MONOTONIC) - begin < 2 * NSEC_PER_SEC);
-	assert_true(fakes.dispatches > 100);
 	client_close(&c);
 }
 

@@ -10,6 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "daemon/service/session.h"
 #include "traced/stream.h"
 
 static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
@@ -25,7 +26,7 @@ static void a_stop_of_the_daemon_finishes_what_is_awaited(void **state)
 	start_ok(d, &other, "detached", true);
 	tell(&c, attach_request("awaited", "txt"), out);
 	turn(d, 10);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	done_with(reply);
@@ -55,13 +56,15 @@ static void who_waits_for_the_end_can_send_for_it_when_the_daemon_stops(void **s
 	start_ok(d, &c, "detached", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn(d, 10);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	warnings = reply->finished->session->n_warnings;
 	assert_non_null(
 		strstr(reply->finished->session->warnings[warnings - 1], "traced was stopped"));
 	done_with(reply);
+	/* The detached one ends in a thread of its own. */
+	turn_until(d, !TAILQ_NEXT(TAILQ_FIRST(&d->manager->sessions), list));
 	/* Nothing new begins. */
 	assert_error(start(d, &c, "b", false, false, 0), ESHUTDOWN, "stopping");
 	assert_error(ask(d, &c, stop_request("detached", NULL), -1), ENOENT, "no session");
@@ -82,7 +85,9 @@ static void what_nobody_sends_for_is_kept_when_the_daemon_stops(void **state)
 
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
-	daemon_stop(d);
+	manager_stop(d->manager);
+	assert_non_null(d->manager->claim_timer);
+	assert_int_equal(loop_timer_in(d->manager->claim_timer, 100000), 0);
 	turn_until(d, loop_has_ended(d->loop));
 	assert_int_equal(spool_files(d, false), 1);
 	client_close(&c);
@@ -99,7 +104,7 @@ static void who_watches_is_told_where_it_is_when_the_daemon_stops(void **state)
 	start_ok(d, &c, "a", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn(d, 10);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	reply = hear(d, &c);
 	assert_non_null(reply->error);
 	assert_int_equal(reply->error->code, ECANCELED);
@@ -120,7 +125,7 @@ static void a_stop_of_the_daemon_does_not_wait_for_arming(void **state)
 
 	greet(d, &c);
 	tell_start(d, &c, "a", true, false);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	assert_error(hear(d, &c), ECANCELED, "the daemon stops");
 	turn_until(d, loop_has_ended(d->loop));
 	/* manager_free() removes the instances that it armed; the teardown checks that. */
@@ -141,7 +146,7 @@ static void a_socket_that_was_passed_serves_the_next_daemon(void **state)
 	assert_int_equal(bind(listener, (struct sockaddr *)&sa, sizeof(sa)), 0);
 	assert_int_equal(listen(listener, 1), 0);
 	assert_int_equal(manager_listen(d->manager, fcntl(listener, F_DUPFD_CLOEXEC, 0), &err), 0);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	turn_until(d, loop_has_ended(d->loop));
 	d->manager = manager_free(d->manager);
 	client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -235,7 +235,7 @@ static void a_daemon_that_ends_makes_none(void **state)
 	start.name = (char *)"a";
 	tell(&c, &request, -1);
 	turn(d, 5);
-	daemon_stop(d);
+	manager_stop(d->manager);
 	await_captures(d, 0);
 	assert_int_equal(d->manager->sparing.last_number, 1);
 	client_close(&c);
