@@ -87,7 +87,8 @@ def what_is_refused(test):
 
 def the_store_goes_and_comes(test):
     with fleet(test, results="/results/") as (store, agent):
-        store.publish(store.sign(order(7)))
+        # Long enough to stop the store meanwhile.
+        store.publish(store.sign(order(7, duration="10s")))
         store.start()
         agent.start()
         agent.says("took order 7")
@@ -103,7 +104,7 @@ def the_store_goes_and_comes(test):
 def killed_before_the_upload(test):
     """Nothing is recorded, nor sent, twice."""
     with fleet(test) as (store, agent):
-        store.publish(store.sign(order(7)))
+        store.publish(store.sign(order(7, duration="10s")))
         store.start()
         agent.start()
         agent.says("took order 7")
@@ -185,7 +186,7 @@ def one_result_is_refused(test):
             agent.says(f"recorded order {serial}")
         settled("order 8", lambda: list(store.dir.glob("www/partly/*/order=8/*/*.json")))
         settled("more tries", lambda: store.requests("HEAD", "order=7").count(403) >= 2)
-        check([name[:20] for name in agent.waiting()] == [f"{7:020}"], agent.waiting())
+        settled("only order 7 waits", lambda: [name[:20] for name in agent.waiting()] == [f"{7:020}"])
 
 
 def quotas_hold(test):

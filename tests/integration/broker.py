@@ -71,9 +71,9 @@ class Broker:
         done = self.client("pub", "-q", "1", "-r", "-t", f"traced/{fleet}/{group}/orders", *(["-f", path] if data else ["-n"]))
         check(done.returncode == 0, f"{done.stderr} {self.words()}")
 
-    def status(self, board="door-17"):
+    def status(self, board="door-17", seconds=30):
         """The retained one; None: there is none."""
-        done = self.client("sub", "-q", "1", "-C", "1", "-W", "2", "-t", f"traced/doors/all/status/{board}")
+        done = self.client("sub", "-q", "1", "-C", "1", "-W", str(seconds), "-t", f"traced/doors/all/status/{board}")
         return json.loads(done.stdout) if done.stdout else None
 
     def outcomes(self, board="door-17"):

@@ -3,6 +3,7 @@
 """traced as a service on the live kernel: activation, several sessions, hostile clients, clients
 and daemons that die, and what is left afterwards."""
 
+import fcntl
 import json
 import os
 import queue
@@ -12,10 +13,11 @@ import signal
 import socket
 import struct
 import subprocess
+import termios
 import threading
 import time
 
-from harness import Daemon, Failure, Test, check, in_namespace, functions_refused, settled
+from harness import PATIENCE_S, Daemon, Failure, Test, check, in_namespace, functions_refused, settled
 
 
 def spools(test):
@@ -58,6 +60,12 @@ def two_sessions(test):
     check(not spools(test), f"spool: {spools(test)}")
 
 
+def listens(path):
+    """A socket that is only bound refuses."""
+    with socket.socket(socket.AF_UNIX) as s:
+        return s.connect_ex(str(path)) == 0
+
+
 def connected(test):
     """A client's end of a connection has no name; the daemon's has, from the client's connect() on."""
     with open("/proc/net/unix", encoding="ascii") as sockets:
@@ -75,10 +83,12 @@ def killed_daemon(test):
     for attempt in range(8):
         for d in spools(test):
             d.unlink()
-        client = test.start("record", "--name", f"{test.name}-kill", "-b", "256K", "-t", "20s",
+        client = test.start("record", "--name", f"{test.name}-kill", "-b", "256K", "-t", "120s",
                             "-e", "sched", "-e", "irq", "-e", "timer", "-o", "never.txt")
         # One that finds no daemon records without.
         settled("the command is connected", lambda: connected(test))
+        if attempt == 7 and not converted:
+            test.wait_for_recording("kill")
         time.sleep(rng.uniform(0, span))
         test.daemon.process.kill()
         test.daemon.process.wait()
@@ -119,7 +129,8 @@ def check_ended_early(test, result, output):
 
 def terminated_daemon(test):
     """A client that waits for a recording gets what there is of it."""
-    outputs = {"timed": ["-t", "30s"], "ring": ["--ring"], "command": ["--", "sh", "-c", "exec sleep 10 >/dev/null 2>&1"], "streamed": ["--stream"]}
+    sleeps = "echo $$ >pid; exec sleep 120 >/dev/null 2>&1"
+    outputs = {"timed": ["-t", "120s"], "ring": ["--ring"], "command": ["--", "sh", "-c", sleeps], "streamed": ["--stream"]}
     clients = {name: test.start("record", "--name", f"{test.name}-{name}", "-e", "sched", "-o", f"{name}.txt", *more)
                for name, more in outputs.items()}
     for name in outputs:
@@ -128,6 +139,7 @@ def terminated_daemon(test):
     test.daemon.process.terminate()
     for name, client in clients.items():
         check_ended_early(test, test.finish(client), f"{name}.txt")
+    os.kill(int((test.dir / "pid").read_text()), signal.SIGKILL)
     check(test.daemon.process.wait(30) == 0, "the daemon's exit status")
     test.check_no_instances()
     check(not test.daemon.socket.exists(), "the socket is left")
@@ -170,7 +182,7 @@ def full_state_folder(test):
              "--spool-dir", test.daemon.spool, "--state-dir", folder / "state"],
             stdin=subprocess.DEVNULL, stderr=log)
     try:
-        settled("it listens", (folder / "sock").exists)
+        settled("it listens", lambda: listens(folder / "sock"))
         r = subprocess.run([test.tracectl, "--socket", folder / "sock", "record", "--name",
                             f"{test.name}-state", "-t", "1s", "-o", "x.txt"], cwd=test.dir,
                            capture_output=True, text=True, timeout=50, check=False)
@@ -199,8 +211,9 @@ HELLO = frame(b"\x08\x01\x12\x02\x08\x01")
 
 def connect(test):
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(15)
-    for _ in range(200):
+    s.settimeout(PATIENCE_S)
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
         try:
             s.connect(str(test.daemon.socket))
             return s
@@ -274,7 +287,7 @@ def greeting_in_time(test):
     s = connect(test)
     begin = time.monotonic()
     ends(s)
-    check(5 < time.monotonic() - begin < 14, "a silent client is kept, or dropped at once")
+    check(5 < time.monotonic() - begin < 30, "a silent client is kept, or dropped at once")
 
 
 def service_manager(test):
@@ -297,8 +310,8 @@ def service_manager(test):
     listening.start()
 
     def hears(text):
-        until = time.monotonic() + 20
-        while text not in (message := said.get(timeout=20)):
+        until = time.monotonic() + PATIENCE_S
+        while text not in (message := said.get(timeout=PATIENCE_S)):
             check(time.monotonic() < until, f"the output lacks {text}")
         return message
 
@@ -402,7 +415,7 @@ def full_spool(test):
              "--spool-dir", folder / "spool", "--state-dir", folder / "state"],
             stdin=subprocess.DEVNULL, stderr=log)
     try:
-        settled("it listens", (folder / "sock").exists)
+        settled("it listens", lambda: listens(folder / "sock"))
         r = subprocess.run([test.tracectl, "--socket", folder / "sock", "record", "--name",
                             f"{test.name}-enospc", "-t", "60s", "-b", "128K", "-e", "*:*", "-o",
                             "full.txt"], cwd=test.dir, capture_output=True, text=True, timeout=50,
@@ -437,6 +450,7 @@ def exporter_has_no_rights(test):
         # Only a full pipe shows that it is in its sandbox by now.
         settled("an exporter", lambda: children() and "traced-export" in open(
             f"/proc/{children()[0]}/comm", encoding="ascii").read())
+        settled("it writes", lambda: struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, bytes(4)))[0])
         time.sleep(0.5)
         lines = dict(line.split(":\t", 1) for line in open(
             f"/proc/{children()[0]}/status", encoding="ascii").read().splitlines())
@@ -497,7 +511,8 @@ def synced_clocks(test):
     ties, answers = [], {}
     sync("first")
     time.sleep(0.3)
-    happened, at = clock(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    at = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    happened, apart = clock(), time.clock_gettime_ns(time.CLOCK_BOOTTIME) - at
     time.sleep(0.3)
     sync("last")
     again = test.run("sync", "--id", "last")
@@ -530,7 +545,7 @@ def synced_clocks(test):
     peak, = [e for e in trace["traceEvents"] if e["name"] == "peak"]
     off = peak["ts"] * 1000 - at
     # Our two readings are a moment apart, too.
-    check(abs(off) <= merged["bound_ns"] + 5_000_000, f"{off} ns off: {merged}")
+    check(abs(off) <= merged["bound_ns"] + apart + 5_000_000, f"{off} ns off: {merged}")
 
 
 def syncs_of_a_flight_recorder(test):
@@ -563,8 +578,7 @@ def metrics(test):
     check(values()["traced_session_buffer_bytes" + labels] >= 256 << 10, f"{values()}")
     s = status(test)
     check(s["sessions"][0]["memory_bytes"] == values()["traced_session_buffer_bytes" + labels], f"{s}")
-    time.sleep(0.7)
-    check(status(test)["sessions"][0]["spool_bytes"] > 0 and status(test)["spool_bytes"] > 0, f"{status(test)}")
+    settled("bytes in the spool", lambda: status(test)["sessions"][0]["spool_bytes"] > 0 and status(test)["spool_bytes"] > 0)
     stop(test, name, "out.txt")
     settled("the session is gone", lambda: values()["traced_sessions"] == 0)
     after = values()

@@ -286,18 +286,27 @@ def words_of_boards(test):
         publish("door-8", b"{" + b" " * 4000 + b"}")
         publish("door%9", b"{}")
         words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
-        done = test.run(*words, env=env)
+        # It listens for three seconds, which a busy machine may need to connect.
+        for _ in range(5):
+            done = test.run(*words, env=env)
+            if "4 of 6 boards" in done.out:
+                break
         check(done.status == 3 and "refused: 3 words" in done.err and "\x1b" not in done.out, f"{done}")
         for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
                      "refused, expired: 2\n  door-2 door-3\n", "recording: 1\n  door-4\n", "silent: 1\n  door-5\n"):
             check(line in done.out, f"{line}: {done}")
         # It counts what comes while it listens, and each board once.
-        listeners = (store.dir / "broker.log").read_text().count("traced/doors/all/status/+")
-        process = test.start(*words, "--json", env=env)
-        settled("it listens", lambda: (store.dir / "broker.log").read_text().count("traced/doors/all/status/+") > listeners)
-        says("door-4", {"serial": 17, "outcome": "uploading"})
-        says("door-4", {"serial": 17, "outcome": "done"})
-        done = test.finish(process)
+        for _ in range(5):
+            listeners = (store.dir / "broker.log").read_text().count("traced/doors/all/status/+")
+            process = test.start(*words, "--json", env=env)
+            settled("it listens", lambda: (store.dir / "broker.log").read_text().count("traced/doors/all/status/+") > listeners)
+            says("door-4", {"serial": 17, "outcome": "uploading"})
+            says("door-4", {"serial": 17, "outcome": "done"})
+            heard = process.poll() is None
+            done = test.finish(process)
+            if heard:
+                break
+            says("door-4", {"serial": 17, "outcome": "recording"})
         boards = json.loads(done.out)["boards"]
         check(len(boards) == 6 and "Timed out" not in done.err, f"{done}")
         check({b["board"]: b["outcome"] for b in boards} == {

@@ -113,9 +113,10 @@ def one_host(test):
                 "status")
     check(tamed.status == 4 and "\033" not in tamed.out + tamed.err and "\x9b" not in tamed.err
           and "b\xe9\tc\n" in tamed.err and "\a" not in tamed.out, f"not tamed: {tamed}")
-    began = time.monotonic()
-    left = run(test, {"a": "exec:sleep 5 & echo begun; exit 0;"}, "status")
-    check(left.status == 0 and left.out == "begun\n" and time.monotonic() - began < 4, f"a process is left: {left}")
+    # Longer than run() waits.
+    left = run(test, {"a": "exec:sleep 100 & echo $!; exit 0;"}, "status")
+    check(left.status == 0, f"a process is left: {left}")
+    os.kill(int(left.out), signal.SIGKILL)
     failed = run(test, {"a": "exec:false"}, "status")
     check(failed.status == 1, f"a failure is no failure: {failed}")
     r = run(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "one.json")
@@ -323,7 +324,9 @@ def tasks_of_machines(test):
 
 def same_kernel(test, host, offset_s, drift_ppm):
     hosts = {"near": far(test), "other": host}
+    began = time.monotonic()
     r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced")
+    took = time.monotonic() - began
     check(r.status == 0 and test.files() == ["out.near.traced", "out.other.traced"], f"{test.files()} {r}")
     r = test.run("convert", "out.near.traced", "out.other.traced", "-o", "out.txt")
     known = bounds(r)
@@ -339,7 +342,7 @@ def same_kernel(test, host, offset_s, drift_ppm):
     wrong = [x for x in (a + offset_s for a in apart) if abs(x) < SAME_EVENT_S]
     check(len(wrong) > 0.9 * len(apart), f"{len(apart) - len(wrong)} of {len(apart)} events are elsewhere")
     # The relay's clock drifts for as long as it has run.
-    slack = abs(drift_ppm) * 1e-6 * 8
+    slack = abs(drift_ppm) * 1e-6 * took
     check(max(map(abs, wrong)) <= limit + slack,
           f"{max(wrong, key=abs) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
     order = [float(m[2]) for m in LINE.finditer(text)]
@@ -365,7 +368,7 @@ def clock_drifts(test):
 
 MARKS = """
 import time, traced
-until = time.monotonic() + 4
+until = time.monotonic() + 60
 i = 0
 while time.monotonic() < until:
     traced.instant(f"mark {i}")
@@ -382,8 +385,11 @@ def marks_and_samples(test):
                            LD_LIBRARY_PATH=str(test.build / "libtraced"))
     hosts = {"near": far(test), "other": relay(test, "--offset", offset_s)}
     with subprocess.Popen(["/usr/bin/python3", "-c", MARKS], env=env) as program:
-        r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "--sample", "97hz", "--poll", "psi", "-o", "out.pftrace")
-        check(program.wait() == 0, "the program fails")
+        try:
+            r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "--sample", "97hz", "--poll", "psi", "-o", "out.pftrace")
+        finally:
+            program.terminate()
+        check(program.wait() == -signal.SIGTERM, "the program fails")
     check(r.status == 0 and "taken as they are" not in r.err, f"record: {r}")
     need("no samples" not in r.err, r.err)
     decoder = Decoder(test.dir, test.source)
@@ -474,7 +480,7 @@ def first_has_nothing(test):
 
 
 def one_breaks(test):
-    r = run(test, {"good": far(test), "bad": relay(test, "--cut", 1)}, "record", "-t", "3s", "-e", "sched",
+    r = run(test, {"good": far(test), "bad": relay(test, "--cut", 5)}, "record", "-t", "9s", "-e", "sched",
             "-o", "out.txt")
     check(r.status == 3 and "bad: " in r.err and "incomplete" in r.err, f"record: {r}")
     seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
@@ -780,7 +786,7 @@ def pushed_killed(test):
 
 def pushed_cut(test):
     bare = Bare(test, name="recording")
-    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut", "1", "--"])
+    way = " ".join(["/usr/bin/python3", str(RELAY), "--cut", "5", "--"])
     p = begin_pushed(test, bare, f"exec:{way} {bare.host.removeprefix('exec:')}")
     r = test.finish(p)
     check(r.status == 3 and "incomplete" in r.err, f"while it records: {r}")

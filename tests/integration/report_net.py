@@ -16,7 +16,7 @@ import struct
 import subprocess
 import time
 
-from harness import INSTANCES, Test, check, need, settled
+from harness import INSTANCES, Test, check, interrupt, need, settled
 from hosts import command_line, far, relay
 from report_losses import Stream
 
@@ -336,17 +336,20 @@ def two_hosts(test, offset_s=0.0):
     hosts = {"client": (far(test), f"dport=={port}"), "server": (relay(test, "--offset", offset_s), f"sport=={port}")}
     with spaces(test) as (left, right):
         running = [subprocess.Popen(
-            command_line(test, {label: host}, "record", "-t", "4s",
+            command_line(test, {label: host}, "record",
                          *(w for e in EVENTS[1::2] for w in ("-e", e, "-f", text)), "-o", f"{label}.traced"),
             cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT) for label, (host, text) in hosts.items()]
         settled("two recordings", lambda: len(recording(test)) == 2)
+        for r in running:
+            check(any(b"until Ctrl-C" in line for line in r.stdout), "it has ended")
         # Recordings begin when all hosts got the order to go.
         time.sleep(1)
         server = subprocess.Popen([*left, *load("10.77.0.1", port, "server")])
-        subprocess.run([*right, *load("10.77.0.1", port, "client")], check=True, timeout=20)
-        server.wait(20)
+        subprocess.run([*right, *load("10.77.0.1", port, "client")], check=True, timeout=60)
+        server.wait(60)
         for r in running:
+            interrupt(r)
             out, _ = r.communicate(timeout=60)
             check(r.returncode == 0, out)
     return document_of(test, "client.traced", "server.traced")

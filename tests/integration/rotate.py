@@ -213,7 +213,7 @@ def only_written_data_is_freed(test):
     freed by then."""
     with recording(test, "-b", "8M", "-e", "sched:sched_process_exec", "--rotate", "64K", "-o", "x.txt") as process:
         write_marks(test, 3000, 0.03)
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not (test.dir / "x.0001.txt").exists():
             check(time.monotonic() < until, f"{test.files()}")
             time.sleep(0.1)
@@ -300,7 +300,7 @@ def an_abort_is_reported(test):
     """A second Ctrl-C aborts a recording, the first one a conversion."""
     process = test.start("record", "-e", "sched", "--rotate", "300ms", "-o", "x.txt")
     with load():
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not (test.dir / "x.0002.txt").exists():
             check(time.monotonic() < until, f"{test.files()}")
             time.sleep(0.02)
@@ -321,13 +321,16 @@ def an_abort_is_reported(test):
 def a_conversion_is_aborted(test):
     capture = test.dir / "x.traced"
     subprocess.run([test.build / "tests/unit/generate", "mixed", "2000000", capture], check=True)
-    process = test.start("convert", capture, "y.txt", "--rotate", "10M")
-    until = time.monotonic() + 60
-    while not (test.dir / "y.0002.txt").exists():
-        check(time.monotonic() < until and process.poll() is None, f"{test.files()}")
-        time.sleep(0.01)
-    interrupt(process)
-    result = test.finish(process)
+    for _ in range(5):
+        process = test.start("convert", capture, "y.txt", "--rotate", "10M")
+        settled("a second file", lambda: (test.dir / "y.0002.txt").exists())
+        interrupt(process)
+        result = test.finish(process)
+        if result.status != 0:
+            break
+        # It was faster than we.
+        for path in test.dir.glob("y.*.txt"):
+            path.unlink()
     given_up = re.search(r"cancelled: nothing after y.0001.txt to (y.\d+.txt) was written", result.err)
     check(result.status == 3 and given_up, f"{result}")
     check(test.files()[-1] == given_up[1], f"{test.files()}")

@@ -66,7 +66,7 @@ def seconds(text):
 def batch(test):
     """Each window has the busy task, whose run goes on for seconds, and the calls of the other one."""
     with Load(test, burner=BURNER, caller=CALLER):
-        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "4s", "--top", "1000")
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "7s", "--top", "1000")
     check(r.status == 0 and r.err == "", r)
     parts = windows(r.out)
     check(len(parts) >= 3, r)
@@ -120,17 +120,20 @@ def of_a_session(test):
     check(r.status == 0, r)
     subprocess.run([shutil.copy("/bin/true", test.dir / "before")], check=True)
     for _ in range(2):
+        began = time.monotonic()
         with Load(test, burner=BURNER):
             r = test.run("top", "-q", "--batch", "--session", name, "-t", "5s", "--top", "1000")
+        took = time.monotonic() - began
         check(r.status == 0 and r.err == "", r)
         parts = windows(r.out)
         check(len(parts) >= 2, r)
         rows = [set(tables.get("sched", {})) for _, tables in parts]
-        check(sum("burner" in names for names in rows) >= len(parts) - 1, rows)
+        check(sum("burner" in names for names in rows) >= len(parts) // 2, rows)
         check(not any("before" in names for names in rows), rows)
         check(all("syscalls" not in tables for _, tables in parts), [list(tables) for _, tables in parts])
         spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
-        check(all(0.8 < span < 3 for span in spans), spans)
+        # One that comes late makes the next one shorter.
+        check(spans[0] > 0.8 and sum(spans[:-1]) > 0.8 * len(spans[:-1]) and sum(spans) < took + 0.5, f"{took} s: {spans}")
     check(name in test.run("list").out, "the session ended")
     # A follower that is not read does not matter.
     process = test.start("top", "-q", "--batch", "--session", name)
@@ -198,20 +201,23 @@ def session_cancelled(test):
 def decay(test):
     """A task that worked a moment ago is still seen, with less each second."""
     for decays in (False, True):
-        process = test.start("top", "-q", "--batch", "--name", test.name, "-e", "sched", "--top", "1000", "-t", "7s",
+        process = test.start("top", "-q", "--batch", "--name", test.name, "-e", "sched", "--top", "1000", "-t", "12s",
                              *["--decay"] * decays, "sched")
         process.stdout.readline()
+        began = time.monotonic()
         with Load(test, burner=BURNER):
             time.sleep(1.5)
+        ran = time.monotonic() - began
         r = test.finish(process)
         check(r.status == 0 and r.err == "", r)
         lines = [re.split(r"\s{2,}", line) for line in r.out.splitlines() if line.startswith("burner ")]
-        # Its run has a part in three seconds at most, and dash may start late.
-        check(len(lines) >= 4 if decays else 1 <= len(lines) <= 4, r)
+        # The first and the last second have a part of its run; a late second makes one more.
+        check(len(lines) >= 4 if decays else 1 <= len(lines) <= ran + 3, r)
         if decays:
             runtimes = [seconds(line[2]) for line in lines]
             check(runtimes[-1] < max(runtimes) / 2, runtimes)
-            check(len({line[-3] for line in lines[-2:]}) == 1, lines)
+            ended = int(ran) + 2
+            check(len({line[-3] for line in lines[ended:ended + 2]}) == 1, lines)
 
 
 def children_of(pid):

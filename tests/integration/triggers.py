@@ -94,8 +94,9 @@ def delays(test):
     rows = sorted((row for row in report(test, "timehist", "x.traced")["rows"] if row["task"] == "delayed"),
                   key=lambda row: row["at_ns"])
     # Before the first round the task had another name.
+    early = 0
     while rows and rows[0]["waker"] != "delayer":
-        del rows[0]
+        early += (rows.pop(0)["delay_ns"] or 0) > LIMIT_NS
     wanted = [row for row in rows if (row["delay_ns"] or 0) > LIMIT_NS]
     # A busy kernel leaves out switches; a delay without one is known to nobody.
     check(len(wanted) > ROUNDS / 2, f"{len(wanted)} delays")
@@ -104,7 +105,8 @@ def delays(test):
     settled("the last snapshot", lambda: "Z trigger: " not in log(test, folder).rsplit(" wrote ", 1)[1])
     found = fired(test, folder)
     check({condition for condition, _ in found} == {"sched.delay > 4ms for comm=delayed"}, found)
-    check(len(found) == len(wanted), f"{len(found)} of {len(wanted)} fired: {log(test, folder)}")
+    # It may have had its name already.
+    check(len(wanted) <= len(found) <= len(wanted) + early, f"{len(found)} of {len(wanted)} fired: {log(test, folder)}")
     for _, what in found:
         tid, value = re.match(r"delayed \((\d+)\) on CPU \d+, ([\d.]+) ms at [\d.]+$", what).groups()
         check(float(value) > LIMIT_NS / 10**6 and int(tid) in {row["tid"] for row in wanted}, what)
@@ -209,8 +211,9 @@ def left_behind(test):
 
 
 def slices(test):
-    folder = start(test, "--on", 'mark "long frame" > 300ms', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
-    for pause in (0, 0.5):
+    folder = start(test, "--on", 'mark "long frame" > 5s', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
+    # Two commands may take seconds.
+    for pause in (0, 5.2):
         for verb in ("--begin", "--end"):
             r = test.run("mark", verb, "long frame")
             check(r.status == 0, r)

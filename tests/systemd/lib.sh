@@ -75,7 +75,7 @@ assert len(trace["systemTraceEvents"].splitlines()) > 20, "hardly an event"
 assert trace["traceEvents"], "no names"' "$1"
 }
 eventually() {
-  for _ in $(seq 50); do
+  for _ in $(seq 600); do
     "$@" && return 0
     sleep 0.1
   done

@@ -270,7 +270,7 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 {
 	const uint64_t time = 600 * NSEC_PER_MSEC;
 	_cleanup_(marks_freep) struct marks *m = NULL;
-	uint64_t worst, most;
+	uint64_t worst, most, began;
 	struct recording r;
 	pid_t pid;
 
@@ -280,15 +280,20 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 	honest_made = 0;
 	marks_find_daemon();
 	begin(m, &r);
+	began = now_ns(CLOCK_MONOTONIC);
 	pid = become(flood, true);
 	worst = serve(m, time, mark_honestly);
+	/* On a busy machine it may not have begun yet. */
+	for (int i = 0; i < 100 && marks_of(&r, pid).bytes < MARK_RING_MAX; i++)
+		worst = MAX(worst, serve(m, time, mark_honestly));
 	finish(pid);
 	serve(m, 20 * NSEC_PER_MSEC, NULL);
 	/*
 	 * Bursts of an eighth of a second, at least one ring; one ring's debt; the time that
 	 * passes.
 	 */
-	most = 2 * MARK_RING_MAX + (uint64_t)(64U << 20) * 2;
+	most = 2 * MARK_RING_MAX +
+	       (uint64_t)(64U << 20) * (2 + (now_ns(CLOCK_MONOTONIC) - began) / NSEC_PER_SEC);
 	assert_in_range(marks_of(&r, pid).bytes, MARK_RING_MAX, most);
 	/* Copying two rings takes some 10 ms. */
 	assert_in_range(worst, 0, 500 * NSEC_PER_MSEC);
@@ -350,7 +355,7 @@ static void garbage_is_its_makers_own(void **state _unused_)
 	assert_true(count.refused > 0);
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		finish(pids[i]);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 3000; i++) {
 		serve(m, 20 * NSEC_PER_MSEC, NULL);
 		marks_get_count(m, &count);
 		if (count.producers == 1)
@@ -415,7 +420,7 @@ static void thousands_of_connections(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++)
 		finish(pids[i]);
 	/* Once they are gone, there is room for all. */
-	for (int i = 0; i < 50 && count.producers > 1; i++) {
+	for (int i = 0; i < 3000 && count.producers > 1; i++) {
 		serve(m, 20 * NSEC_PER_MSEC, NULL);
 		marks_get_count(m, &count);
 	}
@@ -455,6 +460,16 @@ static void killed_in_mid_write(void **state _unused_)
 
 		*made = 0;
 		pid = become(mark_until_killed, false);
+		/* The first ones may die before their first mark. Unread, some fill their rings. */
+		for (unsigned n = 0; i >= 8 && n < 20000; n++) {
+			if (__atomic_load_n(made, __ATOMIC_ACQUIRE) >
+			    (i % 4 == 1 ? MARK_RING_MIN / 16 : 0))
+				break;
+			if (i % 2)
+				usleep(1000);
+			else
+				serve(m, NSEC_PER_MSEC, NULL);
+		}
 		if (i % 2) /* nobody empties its ring */
 			usleep((i % 8 + 1) * 1000);
 		else
@@ -511,7 +526,7 @@ static void a_storm_of_forks(void **state _unused_)
 	begin(m, &r);
 	mark_honestly();
 	pid = become(storm, false);
-	for (int i = 0; i < 500 && r.count < 151; i++)
+	for (int i = 0; i < 3000 && r.count < 151; i++)
 		serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
 	finish(pid);
 	serve(m, 20 * NSEC_PER_MSEC, NULL);
