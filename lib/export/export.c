@@ -89,8 +89,12 @@ static int exporter_load_more(struct exporter *x, struct error *err)
 		return stream_index_finish(&x->index, err);
 	for (;;) {
 		r = stream_index_next(&x->index, err);
-		if (r > 0 && !x->data_from)
+		if (r > 0 && !x->data_from) {
 			x->data_from = x->index.last_flush;
+			/* In a streamed recording the first FLUSH ends the head: no events yet. */
+			if (!x->options->skip_from && !x->index.rings[BUFFER_MAIN].count)
+				continue;
+		}
 		if (r != 0)
 			return r;
 		if (x->index.ended || x->no_more)
