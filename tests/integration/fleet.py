@@ -263,6 +263,56 @@ def an_order_by_a_broker(test):
             settled(f"{outcome}: {agent.words()}", lambda: f"{outcome}: 1\n  door-17\n" in test.run(*words, env=env).out)
 
 
+def an_order_is_withdrawn(test):
+    """A board that waits never begins, one that records ends, and what the topic shows counts."""
+    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
+        def publish(serial, *words):
+            succeeds(order_of(test, "--fleet", "doors", "--serial", serial, "--report", "sched", "--broker", url, *words,
+                              key="store/order.sec", env=env))
+
+        def withdraw(serial, *words):
+            return test.run("fleet", "withdraw", serial, "--fleet", "doors", "--broker", url, *words, env=env)
+
+        def refuses(why, *words):
+            done = withdraw(*words)
+            check(done.status == 1 and why in done.err, f"{words}: {done}")
+
+        store.start()
+        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
+        agent.start()
+        publish(7, "-t", "1s", "--window", "1h")
+        publish(8, "-t", "20s", "--group", "canary")
+        both = [(7, "waiting", None), (8, "recording", None)]
+        settled(f"both: {agent.words()}", lambda: sorted(broker.outcomes()) == both)
+        refuses("traced/doors/all/orders shows order 7, not 8", 8)
+        refuses("traced/doors/canary/orders shows order 8, not 7", 7, "--group", "canary")
+        refuses("traced/doors/us/orders shows no order", 7, "--group", "us")
+        check(withdraw(7, "--group", "a/b").status == 2 and withdraw("all").status == 2, "it is no usage error")
+        check(sorted(broker.outcomes()) == both, broker.outcomes())
+        check("order 7 is withdrawn" in succeeds(withdraw(7)).err, "nothing is said")
+        check((8, "recording", None) in broker.outcomes(), broker.outcomes())
+        succeeds(withdraw(8, "--group", "canary"))
+        for serial in (7, 8):
+            words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
+            settled(f"order {serial}: {agent.words()}", lambda: test.run(*words, env=env).out ==
+                    "1 of 1 boards are through\nwithdrawn: 1\n  door-17\n")
+        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+        check(not store.results(7) and not store.results(8) and not agent.waiting(), "there are results")
+        refuses("shows no order", 7)
+        # Texts that are none, and a broker that lets an operator only read.
+        for text in (b"x", b"x\ny\n", b"x\ny\n[order]\nserial = 7\n", b"x\ny\n" + ESCAPE.encode() + b"\n", b"x" * 17000):
+            broker.publish(text)
+            done = withdraw(7)
+            check(done.status == 1 and "\x1b" not in done.err, f"{text[:50]}: {done}")
+            check(broker.client("sub", "-C", "1", "-N", "-t", "traced/doors/all/orders").stdout == text, "it is gone")
+        publish(9, "-t", "300ms")
+        broker.stop()
+        acl = broker.dir / "operators.acl"
+        acl.write_text(acl.read_text().replace("pattern write", "pattern read"))
+        broker.start()
+        refuses("the broker still shows the order on traced/doors/all/orders", 9)
+
+
 def words_of_boards(test):
     """What boards say of an order is shown, and nothing that they can't say."""
     with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
@@ -324,6 +374,7 @@ def main():
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
+    test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
     test.end()
 
