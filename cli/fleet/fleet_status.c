@@ -145,7 +145,19 @@ static int status_put_json(const struct board_statuses *all, uint64_t order)
 	return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 }
 
-/* Asks once, and shows the answer. *ret_is_over: nothing more will come. */
+/* Some have answered, and none is at work. Others may never get the order. */
+static bool answers_are_over(const struct board_statuses *all)
+{
+	size_t final = 0, silent = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		final += status_is_final(&all->items[i]);
+		silent += !*all->items[i].outcome;
+	}
+	return final && final + silent == all->count;
+}
+
+/* Asks once, and shows the answer; on a terminal, it replaces the one before. */
 static int answers_show(const struct options *o, struct fleet_store *store, bool *ret_is_over,
 			struct error *err)
 {
@@ -157,9 +169,10 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 		return r;
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), compare_statuses);
-	*ret_is_over = all.count > 0;
-	for (size_t i = 0; i < all.count; i++)
-		*ret_is_over = *ret_is_over && status_is_final(&all.items[i]);
+	*ret_is_over = answers_are_over(&all);
+	if (o->watch && isatty(STDOUT_FILENO))
+		fputs("\x1b[H\x1b[2J", stdout);
+	fflush(stdout);
 	if (all.refused)
 		cli_warn("refused: %zu words that no board can say", all.refused);
 	if (o->json)
@@ -169,15 +182,12 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 	return all.refused ? CLI_MISSING : r;
 }
 
-/* On a terminal, each answer replaces the one before. */
 static int answers_watch(const struct options *o, struct fleet_store *store, struct error *err)
 {
 	bool is_over = false;
 	int r;
 
 	do {
-		if (isatty(STDOUT_FILENO))
-			fputs("\x1b[H\x1b[2J", stdout);
 		r = answers_show(o, store, &is_over, err);
 		fflush(stdout);
 		if (r >= 0 && !is_over)

@@ -5,12 +5,16 @@
 import contextlib
 import json
 import os
+import pty
+import select
+import signal
 import subprocess
+import time
 
 from board import Members, fleet
 from broker import Broker
 from fleet_data import name_of, put, reports
-from harness import Test, check, settled
+from harness import PATIENCE_S, Test, check, settled
 
 ESCAPE = "\x1b]0;owned\x07"
 
@@ -362,6 +366,96 @@ def words_of_boards(test):
         check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
 
 
+class Watch:
+    """fleet status --watch of order 17, as the leader of a terminal."""
+
+    def __init__(self, test, env, *words):
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.chdir(test.dir)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            command = test.arguments("fleet", "status", "17", "--fleet", "doors", "--watch", *words)
+            os.execve(command[0], command, env)
+        self.text = b""
+
+    def read_until(self, words, seconds=PATIENCE_S):
+        """Returns what came up to them."""
+        until = time.monotonic() + seconds
+        while words not in self.text:
+            check(time.monotonic() < until and self.read(0.1), f"no {words} in {self.text}")
+        before, _, self.text = self.text.partition(words)
+        return before + words
+
+    def read(self, seconds):
+        """False at the end."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return True
+        with contextlib.suppress(OSError):
+            new = os.read(self.terminal, 4096)
+            self.text += new
+            return bool(new)
+        return False
+
+    def end(self):
+        """Its status."""
+        until = time.monotonic() + PATIENCE_S
+        while self.read(0.1):
+            check(time.monotonic() < until, "it does not end")
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def watched(test):
+    """Each answer replaces the one before, at once, until no board is at work; a silent one is not waited for."""
+    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
+        def says(board, *orders):
+            if not (store.dir / f"{board}.pem").exists():
+                store.certify(board)
+            done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
+                                 port=broker.port, input=json.dumps({"state": "alive", "orders": [*orders]}).encode())
+            check(done.returncode == 0, f"{board}: {done.stderr}")
+
+        clear = b"\x1b[H\x1b[2J"
+        says("door-1")
+        says("door-2")
+        watch = Watch(test, env, "--broker", url)
+        before = watch.read_until(clear)
+        check(before == clear, before)
+        # The terminal shows an answer all the time.
+        text = watch.read_until(b"  door-1 door-2\r\n", 1)
+        check(text == b"[" + b"." * 40 + b"] 0 of 2 boards are through\r\nsilent: 2\r\n  door-1 door-2\r\n", text)
+        says("door-1", {"serial": 17, "outcome": "waiting"})
+        text = watch.read_until(b"waiting: 1\r\n  door-1\r\n")
+        check(text.startswith(clear), text)
+        says("door-1", {"serial": 17, "outcome": "done"})
+        text = watch.read_until(b"silent: 1\r\n  door-2\r\n")
+        check(b"[" + b"#" * 20 + b"." * 20 + b"] 1 of 2 boards are through\r\ndone: 1\r\n  door-1\r\n" in text, text)
+        check(watch.end() == 0, watch.text)
+        # A pipe gets the answers one behind another.
+        says("door-2", {"serial": 17, "outcome": "recording"})
+        process = test.start("fleet", "status", "17", "--fleet", "doors", "--watch", "--broker", url, env=env)
+        first = b"".join(process.stdout.readline() for _ in range(5))
+        check(first == b"1 of 2 boards are through\ndone: 1\n  door-1\nrecording: 1\n  door-2\n", first)
+        says("door-2", {"serial": 17, "outcome": "failed", "reason": "no space"})
+        done = test.finish(process)
+        check(done.status == 0 and done.out.endswith("2 of 2 boards are through\ndone: 1\n  door-1\nfailed, no space: 1\n"
+                                                     "  door-2\n") and "\x1b" not in done.out, f"{done}")
+        # Ctrl-C ends it, and the program that listens.
+        says("door-2", {"serial": 17, "outcome": "recording"})
+        watch = Watch(test, env, "--broker", url)
+        watch.read_until(b"recording: 1\r\n  door-2\r\n")
+        os.write(watch.terminal, b"\x03")
+        check(watch.end() == -signal.SIGINT, watch.text)
+        # A broker that goes ends it with an error.
+        watch = Watch(test, env, "--broker", url)
+        watch.read_until(b"recording: 1\r\n  door-2\r\n")
+        broker.stop()
+        watch.read_until(b"mosquitto_sub ended")
+        check(watch.end() == 1, watch.text)
+        done = test.run("fleet", "status", "17", "--fleet", "doors", "--watch", "--url", store.url)
+        check(done.status == 2 and "--watch needs --broker" in done.err, f"{done}")
+
+
 def main():
     Test.make_daemon = Members
     test = Test("fleet")
@@ -376,6 +470,7 @@ def main():
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
     test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
+    test.case("what boards say is watched", watched, daemon=True)
     test.end()
 
 
