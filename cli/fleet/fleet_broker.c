@@ -78,7 +78,7 @@ int broker_publish(const char *broker, const char *topic, int fd, struct error *
 
 		if (fd >= 0)
 			lseek(fd, 0, SEEK_SET);
-		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, err), argv[0], err);
+		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, 0, err), argv[0], err);
 	}
 	return r;
 }
@@ -100,7 +100,7 @@ static int broker_listen(const char *broker, const char *topic, const char *cons
 			how[2],		 how[3],    NULL
 		};
 
-		r = tool_run(argv, -EBADF, fd, NULL, err);
+		r = tool_run(argv, -EBADF, fd, NULL, max + 1, err);
 		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
 	}
 	if (r < 0)

@@ -165,7 +165,7 @@ static int ordering_sign(struct ordering *r, struct error *err)
 					     "-m",     "-",  "-x", "-",	 NULL };
 
 		lseek(in, 0, SEEK_SET);
-		e = tool_run(argv, in, out, NULL, err);
+		e = tool_run(argv, in, out, NULL, 0, err);
 	}
 	if (e == -ENOENT)
 		return error_hint(err, "the package signify-openbsd has it");

@@ -51,7 +51,9 @@ static bool status_is_final(const struct board_status *s)
 
 static int compare_answers(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct listing_item *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
 }
 
 /* Boards that have a result in the store, each once. */
@@ -63,10 +65,10 @@ static int status_take_answers(struct board_statuses *all, const struct listing 
 	for (size_t i = 0; i < names->count; i++) {
 		struct board_status *s = &all->items[all->count];
 
-		if (i && !strcmp(names->names[i], names->names[i - 1]))
+		if (i && !strcmp(names->items[i].name, names->items[i - 1].name))
 			continue;
 		*s = (struct board_status){ .outcome = "answered" };
-		strcpy(s->board, names->names[i]);
+		strcpy(s->board, names->items[i].name);
 		all->count++;
 	}
 	return 0;
@@ -79,7 +81,7 @@ static int status_ask_store(struct fleet_store *store, struct board_statuses *al
 	int r = fleet_store_boards(store, &names, err);
 
 	if (r == 0 && names.count) {
-		qsort(names.names, names.count, sizeof(*names.names), compare_answers);
+		qsort(names.items, names.count, sizeof(*names.items), compare_answers);
 		if (status_take_answers(all, &names) < 0)
 			r = error_errno(err, -ENOMEM, "the boards");
 	}

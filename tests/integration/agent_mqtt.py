@@ -372,9 +372,9 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once, it_expires_before_its_turn,
-                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes,
-                     brokers_that_lie, statuses_are_few):
+    for function in (orders_of_topics, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once,
+                     it_expires_before_its_turn, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
+                     the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

@@ -13,6 +13,7 @@ import time
 
 from board import Members, fleet
 from broker import Broker
+from false_store import FalseStore
 from fleet_data import name_of, put, reports
 from harness import PATIENCE_S, Test, check, settled
 
@@ -233,6 +234,120 @@ def lists_of_s3(test):
             done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--curl", curl_file(test, store), "--url",
                             f"{store.url}/bucket/prefix", "--s3")
             check(done.status == 1 and why in done.err and "\x1b" not in done.err, f"{done}")
+
+
+@contextlib.contextmanager
+def false_store(test):
+    """A store with good results of three boards, and a way to fetch them; index and lists are made of `sizes`."""
+    with fleet(test) as (store, _):
+        place, results = "fleet=doors/order=17", [reports(sched({20000: 10 + n})) for n in range(3)]
+        names = [f"board=door-{n}/{name_of(data)}.json" for n, data in enumerate(results)]
+        answers = {f"/results/{place}/{name}": data for name, data in zip(names, results)}
+        false = FalseStore(store.dir, answers)
+        false.paths = list(answers)
+
+        def claim(*sizes):
+            answers[f"/results/{place}"] = json.dumps([{"name": f"board=door-{n}"} for n in range(3)]).encode()
+            for name, size in zip(names, sizes):
+                board, file = name.split("/")
+                answers[f"/results/{place}/{board}"] = json.dumps([{"name": file, "size": size}]).encode()
+            answers["/results"] = b"<ListBucketResult>" + b"".join(
+                f"<Key>{place}/{name}</Key><Size>{size}</Size>".encode() for name, size in zip(names, sizes))
+
+        def fetch(*words):
+            done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--url", f"{false.url}/results", "--curl",
+                            curl_file(test, store), *words)
+            left = sorted(path for path in (test.dir / "got").rglob("*") if path.is_file() and path.suffix != ".json")
+            check(not left, f"{left}: {done}")
+            return done
+
+        claim(*map(len, results))
+        false.claim, false.fetch = claim, fetch
+        try:
+            yield false, answers
+        finally:
+            false.stop()
+
+
+def sizes_of_lists(test):
+    """More than --max-size is not begun, by either list; sizes that no result has are refused."""
+    with false_store(test) as (false, _):
+        for more in ((), ("--s3",)):
+            false.claim(1 << 30, 1 << 20, 1)
+            done = false.fetch("--max-size", "1G", *more)
+            check(done.status == 1 and "3 results have 1049664 KiB, and --max-size is 1048576 KiB" in done.err, f"{done}")
+            check("--max-size 1049664K fetches them" in done.err and not (test.dir / "got/fleet=doors").exists(), f"{done}")
+            # Each of these counts as 64 KiB.
+            false.claim(1, 1, 1)
+            done = false.fetch("--max-size", "191K", *more)
+            check(done.status == 1 and "3 results have 192 KiB, and --max-size is 191 KiB" in done.err, f"{done}")
+            for size in ((1 << 30) + 1, -1, 1.5, None, "7 8", 1 << 64):
+                false.claim(size, 1, size)
+                done = false.fetch("--max-size", "63K", *more)
+                check(done.status == 1 and done.err.count("has no size of a result in the store's list") == 2, f"{done}")
+        false.claim(1 << 30, 1 << 30, 1 << 30)
+        done = false.fetch()
+        check(done.status == 0 and "3 fetched" in done.err, f"{done}")
+        done = false.fetch("--max-size", "1B")
+        check(done.status == 0 and "0 fetched, 3 were there" in done.err, f"{done}")
+
+
+def bodies_without_end(test):
+    """What is larger than the list says is cut, whether a header says so or not; the other results come."""
+    with false_store(test) as (false, answers):
+        good = answers[false.paths[1]]
+        answers[false.paths[0]] = lambda request: request.give_endlessly()
+        answers[false.paths[1]] = lambda request: request.give(good, length=1 << 40)
+        done = false.fetch()
+        check(done.status == 3 and "1 fetched, 0 were there, 2 missing, 0 refused" in done.err, f"{done}")
+        check(done.err.count("curl:") >= 2 and false.sent < 32 << 20, f"{false.sent} bytes: {done}")
+        # All of them, as large as the list lets them be.
+        false.sent = 0
+        for path in false.paths:
+            answers[path] = lambda request: request.give_endlessly()
+        false.claim(2 << 20, 1 << 20, 1 << 20)
+        done = false.fetch("--max-size", "4M")
+        check(done.status == 3 and "0 fetched, 1 were there, 2 missing, 0 refused" in done.err, f"{done}")
+        check(false.sent < 64 << 20, f"{false.sent} bytes: {done}")
+        # A board's list: the others' come. The list of all: nothing does.
+        answers[false.paths[0].rsplit("/", 1)[0]] = lambda request: request.give_endlessly(b"[")
+        answers[false.paths[1]] = good
+        done = false.fetch()
+        check(done.status == 3 and "refused: the list of board=door-0" in done.err and "1 fetched" in done.err, f"{done}")
+        for path, more in (("/results/fleet=doors/order=17", ()), ("/results", ("--s3",))):
+            false.sent = 0
+            answers[path] = lambda request: request.give_endlessly(b"<ListBucketResult>")
+            done = false.fetch(*more)
+            check(done.status == 1 and "curl ended" in done.err and false.sent < 64 << 20, f"{false.sent} bytes: {done}")
+
+
+def more_than_the_list_says(test):
+    """A store that fills what its list leaves is ended at --max-size."""
+    with false_store(test) as (false, answers):
+        for path in false.paths:
+            answers[path] = b"x" * (1 << 20)
+        false.claim(1 << 20, 1, 1)
+        done = false.fetch("--max-size", "1200K")
+        check(done.status == 3 and "0 fetched, 0 were there, 2 missing, 1 refused" in done.err, f"{done}")
+        check("is not the hash of its content" in done.err, f"{done}")
+        # The first two may each have as much as the larger one.
+        false.claim(1 << 20, 1000000, 100000)
+        done = false.fetch("--max-size", "2099K")
+        check(done.status == 1 and "the store sends more than its list says" in done.err, f"{done}")
+
+
+def lists_without_end(test):
+    """Each part is another one."""
+    with false_store(test) as (false, answers):
+        def give(request):
+            parts.append(request.path)
+            request.give(b"<ListBucketResult><NextContinuationToken>t%d</NextContinuationToken>" % len(parts) +
+                         b"<Key>a</Key>" * 400000)
+
+        parts = []
+        answers["/results"] = give
+        done = false.fetch("--s3")
+        check(done.status == 1 and "it has more than 1000000 names" in done.err and len(parts) == 3, f"{parts}: {done}")
 
 
 @contextlib.contextmanager
@@ -467,6 +582,10 @@ def main():
     test.case("from an order to a page", from_order_to_page, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
+    test.case("sizes of a store's lists are checked", sizes_of_lists, daemon=True)
+    test.case("bodies without an end are cut", bodies_without_end, daemon=True)
+    test.case("a store may not send more than its list says", more_than_the_list_says, daemon=True)
+    test.case("lists without an end", lists_without_end, daemon=True)
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
     test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
