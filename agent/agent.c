@@ -117,7 +117,24 @@ static void agent_refuse(struct agent *a, enum verdict verdict, uint64_t serial,
 		status_note(&a->status, serial, OUTCOME_REFUSED, verdict_name(verdict));
 }
 
-enum verdict agent_take(struct agent *a, const char *data, size_t len, const struct place *place)
+/* An order for later goes with its place's text. serial: of the next text, perhaps the same. */
+static void agent_drop_later(struct agent *a, struct place *place, uint64_t serial)
+{
+	if (place->later && place->later != serial) {
+		log_notice("order %" PRIu64 " is withdrawn", place->later);
+		status_note(&a->status, place->later, OUTCOME_WITHDRAWN, NULL);
+	}
+	place->later = 0;
+}
+
+static void agent_keep_later(struct agent *a, struct place *place, uint64_t serial)
+{
+	status_note(&a->status, serial, OUTCOME_LATER, NULL);
+	if (place)
+		place->later = serial;
+}
+
+enum verdict agent_take(struct agent *a, const char *data, size_t len, struct place *place)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -133,21 +150,24 @@ enum verdict agent_take(struct agent *a, const char *data, size_t len, const str
 	    state_take(&a->state, order.group ?: STATE_ALL, order.serial, digest, now, &err) < 0)
 		verdict = VERDICT_STATE;
 	a->verdicts[verdict]++;
+	if (place)
+		agent_drop_later(a, place, order.serial);
 	if (verdict == VERDICT_TAKE)
 		agent_add_job(a, &order, now, place);
 	else if (verdict == VERDICT_KNOWN)
 		agent_add_place(a, order.serial, place);
 	else if (verdict == VERDICT_LATER)
-		status_note(&a->status, order.serial, OUTCOME_LATER, NULL);
+		agent_keep_later(a, place, order.serial);
 	else if (verdict >= VERDICT_FIRST_REFUSAL)
 		agent_refuse(a, verdict, order.serial, &err);
 	return verdict;
 }
 
-void agent_refuse_size(struct agent *a)
+void agent_refuse_size(struct agent *a, struct place *place)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
+	agent_drop_later(a, place, 0);
 	error_set(&err, -EFBIG, "it has more than %d bytes", ORDER_MAX);
 	a->verdicts[VERDICT_SIZE]++;
 	agent_refuse(a, VERDICT_SIZE, 0, &err);
@@ -190,8 +210,9 @@ static void agent_fail_job(struct agent *a, const struct error *err)
 	agent_close_job(a, 0, OUTCOME_FAILED, err->message);
 }
 
-void agent_withdraw(struct agent *a, const struct place *place)
+void agent_withdraw(struct agent *a, struct place *place)
 {
+	agent_drop_later(a, place, 0);
 	for (size_t i = a->jobs.count; i-- > 0;) {
 		const struct job *job = &a->jobs.items[i];
 

@@ -39,12 +39,11 @@ struct agent {
 int agent_init(struct agent *agent, const char *policy_file, uid_t owner, struct error *err);
 void agent_deinit(struct agent *agent);
 /* Judges the bytes of an order, and takes it if it may. place: that shows it, or NULL. */
-enum verdict agent_take(struct agent *agent, const char *data, size_t len,
-			const struct place *place);
-/* Something larger than an order can be is shown. */
-void agent_refuse_size(struct agent *agent);
+enum verdict agent_take(struct agent *agent, const char *data, size_t len, struct place *place);
+/* The place shows something larger than an order can be. */
+void agent_refuse_size(struct agent *agent, struct place *place);
 /* The place shows its orders no longer: they are not followed, and one is ended. */
-void agent_withdraw(struct agent *agent, const struct place *place);
+void agent_withdraw(struct agent *agent, struct place *place);
 /* serial: 0: none. */
 void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err);
 /* Runs until SIGTERM or SIGINT. */

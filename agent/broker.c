@@ -21,7 +21,7 @@ static void agent_take_news(struct agent *a, struct place *place, uint64_t now)
 		agent_withdraw(a, place);
 	place->is_withdrawn = false;
 	if (place->news == PLACE_TOO_LARGE)
-		agent_refuse_size(a);
+		agent_refuse_size(a, place);
 	else if (place->news == PLACE_ORDER)
 		verdict = agent_take(a, place->text.data, place->text.len, place);
 	if (verdict == VERDICT_LATER || verdict == VERDICT_STATE)

@@ -12,8 +12,9 @@ int curl_get(const char *config, const char *url, size_t max, struct buf *ret, s
 /* Sends the file from its beginning. */
 int curl_put(const char *config, const char *url, int fd, struct error *err);
 /*
- * Gets many files into folder, by a list for curl -K: "url" and "output" of each. A file that fails
- * is missing, and curl says why on standard error. 0: all are there; 1: some are.
+ * Gets many files into folder, by a list for curl -K: "url" and "output" of each. A file that
+ * fails, or has more than file_max bytes, is missing, and curl says why on standard error. 0: all
+ * are there; 1: some are.
  */
 int curl_get_all(const char *config, int list_fd, uint64_t file_max, const char *folder,
 		 struct error *err);

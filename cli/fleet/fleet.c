@@ -3,37 +3,41 @@
 
 #include <string.h>
 
-static const char *const words[] = { "order", "status", "fetch", "report", "open", NULL };
+static const char *const words[] = {
+	"order", "withdraw", "status", "fetch", "report", "open", NULL
+};
 
 static int fleet_run(const struct options *o)
 {
-	static int (*const actions[])(const struct options *) = { fleet_order, fleet_status,
-								  fleet_fetch, fleet_report,
-								  fleet_open };
+	static int (*const actions[])(const struct options *) = { fleet_order,	fleet_withdraw,
+								  fleet_status, fleet_fetch,
+								  fleet_report, fleet_open };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
 		if (strcmp(o->args[0], words[i]) == 0)
 			return actions[i](o);
 	error_set(&err, -EINVAL, "fleet: '%s' is no action", o->args[0]);
-	error_hint(&err, "order, status, fetch, report or open");
+	error_hint(&err, "order, withdraw, status, fetch, report or open");
 	return cli_usage(&err);
 }
 
 const struct command command_fleet = {
 	.name = "fleet",
-	.synopsis = "order | status SERIAL | fetch SERIAL DIR | report DIR | open DIR BOARD",
+	.synopsis = "order | withdraw SERIAL | status SERIAL | fetch SERIAL DIR | report DIR | "
+		    "open DIR BOARD",
 	.summary = "orders to boards with traced-agent, and their results",
 	.text = "order writes an order in the words of record, signs it by signify, and puts it "
 		"into\n"
 		"-o FILE, to --url URL or to --broker BROKER, from where the boards take it. "
-		"status "
-		"shows\n"
-		"who answered, who refused and why. fetch copies an order's results from the store "
-		"at\n"
-		"--url into DIR. report adds up what the boards below DIR answered, and says which "
-		"boards\n"
-		"are far from the rest. open makes a page of a board's recording.\n"
+		"withdraw\n"
+		"takes it back from the broker: boards that wait or record drop it. status shows "
+		"who\n"
+		"answered, who refused and why. fetch copies an order's results from the store at "
+		"--url\n"
+		"into DIR. report adds up what the boards below DIR answered, and says which "
+		"boards are far\n"
+		"from the rest. open makes a page of a board's recording.\n"
 		"\n"
 		"  tracectl fleet order --fleet doors --share 1 -t 10s --report sched,irq\n"
 		"    --secret-key order.sec -o doors\n"
@@ -47,7 +51,7 @@ const struct command command_fleet = {
 			   OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL), OPTION(S3),
 			   OPTION(BROKER), OPTION(WATCH), OPTION(DURATION), OPTION(EVENT),
 			   OPTION(FILTER), OPTION(PROFILE), OPTION(REPORT), OPTION(OUTPUT),
-			   OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)),
+			   OPTION(MAX_SIZE), OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)),
 	.own = OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(WINDOW),
 			  OPTION(EXPIRES), OPTION(SERIAL), OPTION(CAPTURE), OPTION(SECRET_KEY),
 			  OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(BROKER)),

@@ -6,6 +6,7 @@
 #include "cli.h"
 
 int fleet_order(const struct options *o);
+int fleet_withdraw(const struct options *o);
 int fleet_status(const struct options *o);
 int fleet_fetch(const struct options *o);
 int fleet_report(const struct options *o);

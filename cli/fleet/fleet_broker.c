@@ -9,6 +9,7 @@
 
 #include "base/io.h"
 #include "confined.h"
+#include "fleet/order.h"
 #include "fleet/word.h"
 #include "input.h"
 #include "tool.h"
@@ -59,22 +60,61 @@ static int broker_explain(int r, const char *program, struct error *err)
 	return error_hint(err, "~/.config/%s has its options: --cafile, --cert, --key", program);
 }
 
-int broker_publish(const char *broker, const char *fleet, const char *group, int fd,
-		   struct error *err)
+void broker_put_topic(const char *fleet, const char *group, struct buf *out)
 {
-	_cleanup_buf_ struct buf url = BUF_INIT, topic = BUF_INIT;
-	int r;
+	buf_printf(out, "traced/%s/%s/orders", fleet, group ?: "all");
+}
 
-	buf_printf(&topic, "traced/%s/%s/orders", fleet, group ?: "all");
-	r = broker_put_url(broker, buf_string(&topic) ?: "", &url, err);
+int broker_publish(const char *broker, const char *topic, int fd, struct error *err)
+{
+	_cleanup_buf_ struct buf url = BUF_INIT;
+	int r = broker_put_url(broker, topic, &url, err);
+
 	if (r == 0) {
-		const char *const argv[] = { "mosquitto_pub", "-V", "5", "-q", "1", "-r", "-L",
-					     url.data,	      "-s", NULL };
+		const char *const argv[] = {
+			"mosquitto_pub",      "-V", "5", "-q", "1", "-r", "-L", url.data,
+			fd < 0 ? "-n" : "-s", NULL
+		};
 
-		lseek(fd, 0, SEEK_SET);
-		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, err), argv[0], err);
+		if (fd >= 0)
+			lseek(fd, 0, SEEK_SET);
+		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, 0, err), argv[0], err);
 	}
 	return r;
+}
+
+/* how: words of mosquitto_sub. */
+static int broker_listen(const char *broker, const char *topic, const char *const how[4],
+			 size_t max, struct buf *ret, struct error *err)
+{
+	_cleanup_close_ int fd = input_create_temp();
+	_cleanup_buf_ struct buf url = BUF_INIT;
+	int r = broker_put_url(broker, topic, &url, err);
+
+	if (fd < 0)
+		return error_errno(err, fd, "%s", input_temp_place());
+	if (r == 0) {
+		const char *const argv[] = {
+			"mosquitto_sub", "-V",	    "5",  "-q",	    "1",    "-W",
+			LISTEN_S,	 "--quiet", "-L", url.data, how[0], how[1],
+			how[2],		 how[3],    NULL
+		};
+
+		r = tool_run(argv, -EBADF, fd, NULL, max + 1, err);
+		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
+	}
+	if (r < 0)
+		return r;
+	lseek(fd, 0, SEEK_SET);
+	r = read_to_end(fd, max, ret);
+	return r < 0 ? error_errno(err, r, "%s", topic) : 0;
+}
+
+int broker_order(const char *broker, const char *topic, struct buf *ret, struct error *err)
+{
+	static const char *const how[4] = { "-C", "1", "-N", "--retained-only" };
+
+	return broker_listen(broker, topic, how, ORDER_MAX, ret, err);
 }
 
 static int hex_digit(char c)
@@ -206,31 +246,17 @@ static int hearing_parse(struct hearing *h, struct board_statuses *ret, struct e
 int broker_statuses(const char *broker, const char *fleet, uint64_t order,
 		    struct board_statuses *ret, struct error *err)
 {
-	_cleanup_buf_ struct buf url = BUF_INIT, topic = BUF_INIT, all = BUF_INIT;
-	_cleanup_close_ int fd = input_create_temp();
+	static const char *const how[4] = { "-F", "%t %x" };
+	_cleanup_buf_ struct buf topic = BUF_INIT, all = BUF_INIT;
 	struct hearing h = { .order = order };
 	int r;
 
-	if (fd < 0)
-		return error_errno(err, fd, "%s", input_temp_place());
 	buf_printf(&topic, "traced/%s/all/status/", fleet);
 	buf_printf(&all, "%s+", buf_string(&topic) ?: "");
 	h.topic = topic.data;
-	r = broker_put_url(broker, buf_string(&all) ?: "", &url, err);
-	if (r == 0) {
-		const char *const argv[] = {
-			"mosquitto_sub", "-V", "5",	 "-q",	    "1", "-L", url.data, "-F",
-			"%t %x",	 "-W", LISTEN_S, "--quiet", NULL
-		};
-
-		r = tool_run(argv, -EBADF, fd, NULL, err);
-		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
-	}
-	if (r < 0)
-		return r;
-	lseek(fd, 0, SEEK_SET);
-	r = read_to_end(fd, ANSWER_MAX, &h.answer);
-	r = r < 0 ? error_errno(err, r, "what boards say") : hearing_parse(&h, ret, err);
+	r = broker_listen(broker, buf_string(&all) ?: "", how, ANSWER_MAX, &h.answer, err);
+	if (r == 0)
+		r = hearing_parse(&h, ret, err);
 	buf_deinit(&h.answer);
 	return r;
 }

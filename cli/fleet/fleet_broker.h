@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "fleet_message.h"
 
@@ -17,9 +18,12 @@ struct board_statuses {
 void board_statuses_deinit(struct board_statuses *statuses);
 #define _cleanup_board_statuses_ _cleanup_(board_statuses_deinit)
 
-/* Publishes the file's content as the order of a group; group NULL: of all boards. */
-int broker_publish(const char *broker, const char *fleet, const char *group, int fd,
-		   struct error *err);
+/* Appends the topic of a group's orders; group NULL: of all boards. */
+void broker_put_topic(const char *fleet, const char *group, struct buf *out);
+/* Publishes the file's content as the order of a topic; fd < 0: withdraws what is there. */
+int broker_publish(const char *broker, const char *topic, int fd, struct error *err);
+/* Asks for the order of a topic; none: ret stays empty. */
+int broker_order(const char *broker, const char *topic, struct buf *ret, struct error *err);
 /* Asks for the status of each board. outcome is empty if it says nothing of the order. */
 int broker_statuses(const char *broker, const char *fleet, uint64_t order,
 		    struct board_statuses *ret, struct error *err);

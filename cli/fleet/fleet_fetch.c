@@ -4,6 +4,7 @@
  * content has that hash, so what has a name is whole, and another run goes on with the rest.
  */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,11 +17,17 @@
 
 /* A recording has at most so many bytes. */
 #define FILE_MAX (UINT64_C(1) << 30)
+/* A file counts for at least so many: it takes blocks, and perhaps a folder. The bound of its size
+ * also is one of a log that curl writes to. */
+#define FILE_MIN (UINT64_C(64) << 10)
+#define ALL_MAX (UINT64_C(4) << 30)
+#define KIB(bytes) (((bytes) + 1023) >> 10)
 
 struct fetching {
 	struct fleet_store store;
 	struct listing names;
 	int folder;
+	uint64_t rest; /* bytes that may still come */
 	size_t present, fetched, missing, refused;
 };
 
@@ -46,21 +53,55 @@ static void fetching_choose(struct fetching *f)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < f->names.count; i++) {
-		char *name = f->names.names[i];
+		struct listing_item item = f->names.items[i];
+		char *name = item.name;
 		const char *dot = strrchr(name, '.');
 		bool is_there = faccessat(f->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 
 		if (is_there || (!captures && !strcmp(dot, ".traced"))) {
 			f->present += is_there;
 			free(name);
+		} else if (item.size > FILE_MAX) {
+			cli_warn("refused: %s has no size of a result in the store's list", name);
+			f->refused++;
+			free(name);
 		} else {
-			f->names.names[kept++] = name;
+			f->names.items[kept++] = item;
 		}
 	}
 	f->names.count = kept;
 }
 
-static int fetching_get(struct fetching *f, struct error *err)
+static uint64_t item_cost(const struct listing_item *item)
+{
+	return MAX(item->size, FILE_MIN);
+}
+
+static int compare_costs(const void *a, const void *b)
+{
+	uint64_t x = item_cost(a), y = item_cost(b);
+
+	return (x < y) - (x > y);
+}
+
+/* Sizes as the store claims them. */
+static int fetching_check(const struct fetching *f, struct error *err)
+{
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < f->names.count; i++)
+		all += item_cost(&f->names.items[i]);
+	if (all <= f->rest)
+		return 0;
+	error_set(err, -EFBIG,
+		  "%zu results have %" PRIu64 " KiB, and --max-size is %" PRIu64 " KiB",
+		  f->names.count, KIB(all), f->rest >> 10);
+	return error_hint(err, "--max-size %" PRIu64 "K fetches them; each counts as 64K at least",
+			  KIB(all));
+}
+
+static int fetching_get(struct fetching *f, const struct listing_item *items, size_t count,
+			uint64_t file_max, struct error *err)
 {
 	_cleanup_close_ int fd = input_create_temp();
 	_cleanup_buf_ struct buf list = BUF_INIT;
@@ -68,18 +109,27 @@ static int fetching_get(struct fetching *f, struct error *err)
 	char path[32];
 	int r = fd;
 
-	for (size_t i = 0; i < f->names.count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		buf_puts(&list, "url = \"");
-		fleet_store_put_url(s, f->names.names[i], &list);
-		buf_printf(&list, "\"\noutput = \"%s.part\"\n", f->names.names[i]);
+		fleet_store_put_url(s, items[i].name, &list);
+		buf_printf(&list, "\"\noutput = \"%s.part\"\n", items[i].name);
 	}
 	if (r >= 0)
 		r = buf_error(&list) ?: write_full(fd, list.data, list.len);
 	if (r < 0)
 		return error_errno(err, r, "the list for curl");
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->folder);
-	r = f->names.count ? curl_get_all(s->o->curl, fd, FILE_MAX, path, err) : 0;
+	r = curl_get_all(s->o->curl, fd, file_max, path, err);
 	return r < 0 ? r : 0;
+}
+
+/* Files that are refused count, too. */
+static void fetching_count(struct fetching *f, const char *part)
+{
+	struct stat st;
+
+	if (fstatat(f->folder, part, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		f->rest -= MIN((uint64_t)st.st_size, f->rest);
 }
 
 /* Gives a file its name, or removes it. */
@@ -95,6 +145,7 @@ static void fetching_keep(struct fetching *f, const char *name)
 		f->missing++;
 		return;
 	}
+	fetching_count(f, part);
 	result.path = part;
 	result_name_parse(name, &result.name);
 	fd = fleet_result_open_at(f->folder, &result, &err);
@@ -110,6 +161,31 @@ static void fetching_keep(struct fetching *f, const char *name)
 	close_fd(fd);
 }
 
+/*
+ * Of n files that may each have as many bytes as the largest, all fit into the rest. Largest ones
+ * come first, so a store whose files have the sizes of its list leaves room for each.
+ */
+static int fetching_get_all(struct fetching *f, struct error *err)
+{
+	struct listing_item *items = f->names.items;
+	size_t count = f->names.count, n;
+	int r = 0;
+
+	if (count)
+		qsort(items, count, sizeof(*items), compare_costs);
+	for (size_t i = 0; i < count && r == 0; i += n) {
+		uint64_t file_max = item_cost(&items[i]);
+
+		n = (size_t)MIN(count - i, f->rest / file_max);
+		if (!n)
+			return error_set(err, -EFBIG, "the store sends more than its list says");
+		r = fetching_get(f, &items[i], n, file_max, err);
+		for (size_t j = i; j < i + n && r == 0; j++)
+			fetching_keep(f, items[j].name);
+	}
+	return r;
+}
+
 static int fetching_run(struct fetching *f, struct error *err)
 {
 	int r = fleet_store_list(&f->store, f->folder, &f->names, err);
@@ -117,10 +193,9 @@ static int fetching_run(struct fetching *f, struct error *err)
 	if (r < 0)
 		return r;
 	fetching_choose(f);
-	r = fetching_get(f, err);
-	for (size_t i = 0; i < f->names.count && r == 0; i++)
-		fetching_keep(f, f->names.names[i]);
-	return r;
+	f->rest = f->store.o->max_size ?: ALL_MAX;
+	r = fetching_check(f, err);
+	return r < 0 ? r : fetching_get_all(f, err);
 }
 
 int fleet_fetch(const struct options *o)

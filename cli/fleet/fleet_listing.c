@@ -2,6 +2,7 @@
 #include "fleet_listing.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 #define TOKEN_CHARS NAME_CHARS "+"
 #define TEXT_LEN_MAX 1024
 
-/* In lines: a kind, then the text. */
+/* In lines: a kind, then the text; of a name, its size and a space before it. */
 enum line_kind { LINE_NAME = 'n', LINE_TOKEN = 't' };
 
 struct reading {
@@ -36,20 +37,36 @@ struct listing_work {
 void listing_deinit(struct listing *l)
 {
 	for (size_t i = 0; i < l->count; i++)
-		free(l->names[i]);
-	free(l->names);
+		free(l->items[i].name);
+	free(l->items);
 	buf_deinit(&l->next);
 	*l = (struct listing){ 0 };
 }
 
+static uint64_t size_parse(const char *text, size_t len)
+{
+	uint64_t size = 0;
+
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(size, 10, &size) ||
+		    __builtin_add_overflow(size, (uint64_t)(text[i] - '0'), &size))
+			return UINT64_MAX;
+	return len ? size : UINT64_MAX;
+}
+
 /* A text without a newline and a NUL; the other process checks its characters. */
-static void reading_put(struct reading *r, enum line_kind kind, const char *text, size_t len)
+static void reading_put(struct reading *r, const char *text, size_t len)
 {
 	if (!text || memchr(text, '\n', len) || memchr(text, '\0', len))
 		len = 0;
-	buf_putc(r->lines, (char)kind);
 	buf_append(r->lines, text ?: "", MIN(len, (size_t)TEXT_LEN_MAX + 1));
 	buf_putc(r->lines, '\n');
+}
+
+static void reading_put_name(struct reading *r, uint64_t size, const char *text, size_t len)
+{
+	buf_printf(r->lines, "%c%" PRIu64 " ", LINE_NAME, size);
+	reading_put(r, text, len);
 }
 
 static ssize_t reading_give(void *userdata, void *data, size_t len)
@@ -62,26 +79,50 @@ static ssize_t reading_give(void *userdata, void *data, size_t len)
 	return (ssize_t)n;
 }
 
-/* [{"name": "board=door-17", ...}, ...] */
+static bool reading_is_key(const struct json_read *json, const char *key)
+{
+	return json->text.len == strlen(key) && !memcmp(json->text.data, key, json->text.len);
+}
+
+static int reading_take_object(struct reading *r, struct json_read *json, struct error *err)
+{
+	_cleanup_buf_ struct buf name = BUF_INIT;
+	uint64_t size = UINT64_MAX;
+	bool is_named = false;
+	int token;
+
+	while ((token = json_read_next(json, err)) == JSON_KEY) {
+		bool is_name = reading_is_key(json, "name"), is_size = reading_is_key(json, "size");
+
+		token = json_read_next(json, err);
+		if (token == JSON_STRING && is_name) {
+			is_named = true;
+			buf_clear(&name);
+			buf_append(&name, json->text.data ?: "", json->text.len);
+		} else if (token == JSON_NUMBER && is_size) {
+			size = size_parse(json->text.data, json->text.len);
+		} else if (token >= 0) {
+			token = json_read_skip(json, token, err);
+		}
+		if (token < 0)
+			return token;
+	}
+	if (buf_error(&name) < 0)
+		return error_errno(err, -ENOMEM, "can't read it");
+	if (is_named)
+		reading_put_name(r, size, name.data, name.len);
+	return token;
+}
+
+/* [{"name": "board=door-17", "size": 7, ...}, ...] */
 static int reading_take_index(struct reading *r, struct json_read *json, struct error *err)
 {
 	int token = json_read_next(json, err);
 
 	if (token >= 0 && token != JSON_ARRAY)
 		return error_set(err, -EBADMSG, "it is no array");
-	while (token >= 0 && (token = json_read_next(json, err)) == JSON_OBJECT) {
-		while ((token = json_read_next(json, err)) == JSON_KEY) {
-			bool is_name = json->text.len == 4 && !memcmp(json->text.data, "name", 4);
-
-			token = json_read_next(json, err);
-			if (token == JSON_STRING && is_name)
-				reading_put(r, LINE_NAME, json->text.data, json->text.len);
-			else if (token >= 0)
-				token = json_read_skip(json, token, err);
-			if (token < 0)
-				return token;
-		}
-	}
+	while (token >= 0 && (token = json_read_next(json, err)) == JSON_OBJECT)
+		token = reading_take_object(r, json, err);
 	return token < 0		 ? token
 	       : token == JSON_ARRAY_END ? 0
 					 : error_set(err, -EBADMSG, "it has no objects");
@@ -99,20 +140,46 @@ static int reading_take_json(struct reading *r, struct error *err)
 	return e;
 }
 
-/* The text of each element of that name. Keys that we take need no entities. */
-static void reading_take_elements(struct reading *r, const char *begin, const char *end,
-				  enum line_kind kind)
+/* The text of the next element of that name, behind which *at is moved. NULL: there is none. */
+static const char *element_next(const char **at, const char *stop, const char *begin,
+				const char *end, size_t *ret_len)
 {
-	const char *at = r->answer->data, *stop = at + r->answer->len, *to;
-	size_t begin_len = strlen(begin);
+	const char *text = memmem(*at, (size_t)(stop - *at), begin, strlen(begin)), *to;
 
-	while ((at = memmem(at, (size_t)(stop - at), begin, begin_len))) {
-		at += begin_len;
-		to = memmem(at, (size_t)(stop - at), end, strlen(end));
-		if (!to)
-			return;
-		reading_put(r, kind, at, (size_t)(to - at));
-		at = to;
+	if (!text)
+		return NULL;
+	text += strlen(begin);
+	to = memmem(text, (size_t)(stop - text), end, strlen(end));
+	if (!to)
+		return NULL;
+	*ret_len = (size_t)(to - text);
+	*at = to;
+	return text;
+}
+
+/* A size comes behind its key. Keys that we take need no entities. */
+static void reading_take_keys(struct reading *r)
+{
+	const char *at = r->answer->data, *stop = at + r->answer->len, *key, *text;
+	size_t key_len, len;
+
+	while ((key = element_next(&at, stop, "<Key>", "</Key>", &key_len))) {
+		const char *next = memmem(at, (size_t)(stop - at), "<Key>", 5) ?: stop, *from = at;
+
+		text = element_next(&from, next, "<Size>", "</Size>", &len);
+		reading_put_name(r, text ? size_parse(text, len) : UINT64_MAX, key, key_len);
+	}
+}
+
+static void reading_take_tokens(struct reading *r)
+{
+	const char *at = r->answer->data, *stop = at + r->answer->len, *token;
+	size_t len;
+
+	while ((token = element_next(&at, stop, "<NextContinuationToken>",
+				     "</NextContinuationToken>", &len))) {
+		buf_putc(r->lines, LINE_TOKEN);
+		reading_put(r, token, len);
 	}
 }
 
@@ -122,8 +189,8 @@ static int reading_take_xml(struct reading *r, struct error *err)
 
 	if (!memmem(r->answer->data, r->answer->len, root, sizeof(root) - 1))
 		return error_set(err, -EBADMSG, "it has no %s>", root);
-	reading_take_elements(r, "<Key>", "</Key>", LINE_NAME);
-	reading_take_elements(r, "<NextContinuationToken>", "</NextContinuationToken>", LINE_TOKEN);
+	reading_take_keys(r);
+	reading_take_tokens(r);
 	return 0;
 }
 
@@ -175,17 +242,19 @@ static int listing_take_token(struct listing *l, const char *text, struct error 
 
 static int listing_take_name(struct listing *l, const char *text, struct error *err)
 {
-	char *name;
+	const char *space = strchr(text, ' ');
+	struct listing_item item;
 
-	if (!listing_is_name(text)) {
+	if (!space || !listing_is_name(space + 1)) {
 		l->refused++;
 		return 0;
 	}
 	if (l->count == LISTING_NAMES_MAX)
 		return error_set(err, -EFBIG, "it has more than %u names", LISTING_NAMES_MAX);
-	name = strdup(text);
-	if (!name || vec_push(l->names, l->count, l->cap, name) < 0) {
-		free(name);
+	item.size = size_parse(text, (size_t)(space - text));
+	item.name = strdup(space + 1);
+	if (!item.name || vec_push(l->items, l->count, l->cap, item) < 0) {
+		free(item.name);
 		return -ENOMEM;
 	}
 	return 0;
@@ -216,6 +285,9 @@ int listing_add(struct listing *l, bool is_s3, const struct buf *answer, struct 
 	struct listing_work work = { .answer = answer, .is_s3 = is_s3, .out = fd };
 	int r = fd;
 
+	l->bytes += answer->len;
+	if (l->bytes > LISTING_ALL_MAX)
+		return error_set(err, -EFBIG, "the store's list: it does not end");
 	if (r >= 0) {
 		r = confined_run(listing_work, &work, &unused, err);
 		if (r < 0)
@@ -223,7 +295,7 @@ int listing_add(struct listing *l, bool is_s3, const struct buf *answer, struct 
 		r = lseek(fd, 0, SEEK_SET) < 0 ? -errno : 0;
 	}
 	if (r == 0)
-		r = read_to_end(fd, 2 * LISTING_MAX, &lines);
+		r = read_to_end(fd, 3 * LISTING_MAX, &lines);
 	if (r < 0)
 		return error_errno(err, r, "the store's list");
 	r = listing_take_lines(l, &lines, err);

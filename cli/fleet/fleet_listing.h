@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -16,10 +17,19 @@
 /* Names of all answers. */
 #define LISTING_NAMES_MAX 1000000U
 
+/* Bytes of all answers. */
+#define LISTING_ALL_MAX (UINT64_C(1) << 30)
+
+struct listing_item {
+	char *name;    /* owned; of letters, digits and "._-=/", none with ".." */
+	uint64_t size; /* that the store claims; UINT64_MAX: none, or one that is no number */
+};
+
 struct listing {
-	char **names; /* owned; of letters, digits and "._-=/", none with ".." */
+	struct listing_item *items; /* owned */
 	size_t count, cap;
 	size_t refused;	 /* other names */
+	uint64_t bytes;	 /* of the answers */
 	struct buf next; /* S3's token for the next part; empty: there is none */
 };
 void listing_deinit(struct listing *listing);

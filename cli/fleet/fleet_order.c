@@ -165,7 +165,7 @@ static int ordering_sign(struct ordering *r, struct error *err)
 					     "-m",     "-",  "-x", "-",	 NULL };
 
 		lseek(in, 0, SEEK_SET);
-		e = tool_run(argv, in, out, NULL, err);
+		e = tool_run(argv, in, out, NULL, 0, err);
 	}
 	if (e == -ENOENT)
 		return error_hint(err, "the package signify-openbsd has it");
@@ -217,9 +217,11 @@ static int ordering_publish(const struct ordering *r, struct error *err)
 static int ordering_tell_broker(const struct ordering *r, struct error *err)
 {
 	_cleanup_close_ int fd = ordering_temp(err);
+	_cleanup_buf_ struct buf topic = BUF_INIT;
 	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
 
-	return e < 0 ? e : broker_publish(r->o->broker, r->o->fleet, r->o->group, fd, err);
+	broker_put_topic(r->o->fleet, r->o->group, &topic);
+	return e < 0 ? e : broker_publish(r->o->broker, buf_string(&topic) ?: "", fd, err);
 }
 
 static int ordering_check_options(const struct options *o, struct error *err)

@@ -51,7 +51,9 @@ static bool status_is_final(const struct board_status *s)
 
 static int compare_answers(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	const struct listing_item *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
 }
 
 /* Boards that have a result in the store, each once. */
@@ -63,10 +65,10 @@ static int status_take_answers(struct board_statuses *all, const struct listing 
 	for (size_t i = 0; i < names->count; i++) {
 		struct board_status *s = &all->items[all->count];
 
-		if (i && !strcmp(names->names[i], names->names[i - 1]))
+		if (i && !strcmp(names->items[i].name, names->items[i - 1].name))
 			continue;
 		*s = (struct board_status){ .outcome = "answered" };
-		strcpy(s->board, names->names[i]);
+		strcpy(s->board, names->items[i].name);
 		all->count++;
 	}
 	return 0;
@@ -79,7 +81,7 @@ static int status_ask_store(struct fleet_store *store, struct board_statuses *al
 	int r = fleet_store_boards(store, &names, err);
 
 	if (r == 0 && names.count) {
-		qsort(names.names, names.count, sizeof(*names.names), compare_answers);
+		qsort(names.items, names.count, sizeof(*names.items), compare_answers);
 		if (status_take_answers(all, &names) < 0)
 			r = error_errno(err, -ENOMEM, "the boards");
 	}
@@ -145,7 +147,19 @@ static int status_put_json(const struct board_statuses *all, uint64_t order)
 	return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 }
 
-/* Asks once, and shows the answer. *ret_is_over: nothing more will come. */
+/* Some have answered, and none is at work. Others may never get the order. */
+static bool answers_are_over(const struct board_statuses *all)
+{
+	size_t final = 0, silent = 0;
+
+	for (size_t i = 0; i < all->count; i++) {
+		final += status_is_final(&all->items[i]);
+		silent += !*all->items[i].outcome;
+	}
+	return final && final + silent == all->count;
+}
+
+/* Asks once, and shows the answer; on a terminal, it replaces the one before. */
 static int answers_show(const struct options *o, struct fleet_store *store, bool *ret_is_over,
 			struct error *err)
 {
@@ -157,9 +171,10 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 		return r;
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), compare_statuses);
-	*ret_is_over = all.count > 0;
-	for (size_t i = 0; i < all.count; i++)
-		*ret_is_over = *ret_is_over && status_is_final(&all.items[i]);
+	*ret_is_over = answers_are_over(&all);
+	if (o->watch && isatty(STDOUT_FILENO))
+		fputs("\x1b[H\x1b[2J", stdout);
+	fflush(stdout);
 	if (all.refused)
 		cli_warn("refused: %zu words that no board can say", all.refused);
 	if (o->json)
@@ -169,15 +184,12 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 	return all.refused ? CLI_MISSING : r;
 }
 
-/* On a terminal, each answer replaces the one before. */
 static int answers_watch(const struct options *o, struct fleet_store *store, struct error *err)
 {
 	bool is_over = false;
 	int r;
 
 	do {
-		if (isatty(STDOUT_FILENO))
-			fputs("\x1b[H\x1b[2J", stdout);
 		r = answers_show(o, store, &is_over, err);
 		fflush(stdout);
 		if (r >= 0 && !is_over)

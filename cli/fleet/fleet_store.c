@@ -14,7 +14,11 @@
 
 #define PARTS_MAX 10000U
 #define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~"
-#define INDEX "index.part"
+/* A board has few results of an order. */
+#define INDEX_MAX (64U << 10)
+#define INDEX_NAME_SIZE 40
+/* Lists of boards that are on the disk together. */
+#define INDEXES_AT_ONCE ((size_t)1000)
 
 int fleet_store_init(struct fleet_store *ret, const struct options *o, const char *order,
 		     struct error *err)
@@ -49,13 +53,14 @@ void fleet_store_deinit(struct fleet_store *s)
 }
 
 /* Keeps a name of this order's results. */
-static int store_take(struct fleet_store *s, const char *place, const char *name,
+static int store_take(struct fleet_store *s, const char *place, const struct listing_item *item,
 		      struct listing *ret, struct error *err)
 {
 	_cleanup_buf_ struct buf path = BUF_INIT;
+	struct listing_item kept = { .size = item->size };
 	struct result_name parsed;
 
-	buf_printf(&path, "%s%s%s", place, *place ? "/" : "", name);
+	buf_printf(&path, "%s%s%s", place, *place ? "/" : "", item->name);
 	if (!buf_string(&path))
 		return error_errno(err, -ENOMEM, "the store's list");
 	if (!result_name_parse(path.data, &parsed) || parsed.order != s->order ||
@@ -69,7 +74,8 @@ static int store_take(struct fleet_store *s, const char *place, const char *name
 	buf_clear(&path);
 	result_folder_put(parsed.fleet, parsed.order, parsed.board, &path);
 	buf_printf(&path, "/%s", parsed.file);
-	if (!buf_string(&path) || vec_push(ret->names, ret->count, ret->cap, path.data) < 0)
+	kept.name = buf_string(&path);
+	if (!kept.name || vec_push(ret->items, ret->count, ret->cap, kept) < 0)
 		return error_errno(err, -ENOMEM, "the store's list");
 	path = BUF_INIT;
 	return 0;
@@ -160,7 +166,7 @@ static int store_list_s3(struct fleet_store *s, struct listing *ret, struct erro
 	int r = store_get_keys(s, &keys, err);
 
 	for (size_t i = 0; i < keys.count && r == 0; i++)
-		r = store_take(s, "", keys.names[i], ret, err);
+		r = store_take(s, "", &keys.items[i], ret, err);
 	return r;
 }
 
@@ -170,19 +176,29 @@ static bool store_is_board(const char *name)
 	return !strncmp(name, "board=", 6) && word_is_name(name + 6);
 }
 
-static int store_get_indexes(const struct fleet_store *s, int folder, const struct listing *boards,
-			     struct error *err)
+/* The file of a board's list, until it is read. It needs no folder for each board. */
+static void store_index_name(size_t i, char ret[INDEX_NAME_SIZE])
+{
+	snprintf(ret, INDEX_NAME_SIZE, "index-%zu.part", i);
+}
+
+static int store_get_indexes(const struct fleet_store *s, int folder,
+			     const struct listing_item *boards, size_t count, struct error *err)
 {
 	_cleanup_close_ int fd = input_create_temp();
 	_cleanup_buf_ struct buf list = BUF_INIT;
-	char path[32];
+	char name[INDEX_NAME_SIZE], path[32];
 	int r = fd;
 
-	for (size_t i = 0; i < boards->count; i++)
-		if (store_is_board(boards->names[i]))
-			buf_printf(&list, "url = \"%.*s/%s/%s/\"\noutput = \"%s/%s/" INDEX "\"\n",
-				   s->url_len, s->url, s->place.data, boards->names[i],
-				   s->place.data, boards->names[i]);
+	for (size_t i = 0; i < count; i++) {
+		if (!store_is_board(boards[i].name))
+			continue;
+		store_index_name(i, name);
+		/* One of a run that was killed. */
+		unlinkat(folder, name, 0);
+		buf_printf(&list, "url = \"%.*s/%s/%s/\"\noutput = \"%s\"\n", s->url_len, s->url,
+			   s->place.data, boards[i].name, name);
+	}
 	if (r >= 0)
 		r = buf_error(&list) ?: write_full(fd, list.data, list.len);
 	if (r < 0)
@@ -190,25 +206,26 @@ static int store_get_indexes(const struct fleet_store *s, int folder, const stru
 	if (!list.len)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
-	r = curl_get_all(s->o->curl, fd, LISTING_MAX, path, err);
+	r = curl_get_all(s->o->curl, fd, INDEX_MAX, path, err);
 	return r < 0 ? r : 0;
 }
 
 /* A board whose list does not come is refused, and said by curl. */
-static int store_take_index(struct fleet_store *s, int folder, const char *board,
+static int store_take_index(struct fleet_store *s, int folder, size_t i, const char *board,
 			    struct listing *ret, struct error *err)
 {
-	_cleanup_buf_ struct buf place = BUF_INIT, path = BUF_INIT, answer = BUF_INIT;
+	_cleanup_buf_ struct buf place = BUF_INIT, answer = BUF_INIT;
 	_cleanup_listing_ struct listing files = { 0 };
 	_cleanup_error_ struct error why = ERROR_INIT;
+	char name[INDEX_NAME_SIZE];
 	int r;
 
 	buf_printf(&place, "%s/%s", s->place.data, board);
-	buf_printf(&path, "%s/" INDEX, buf_string(&place) ?: "");
-	if (!buf_string(&path))
+	if (!buf_string(&place))
 		return error_errno(err, -ENOMEM, "%s", board);
-	r = read_file_at(folder, path.data, LISTING_MAX, &answer);
-	unlinkat(folder, path.data, 0);
+	store_index_name(i, name);
+	r = read_file_at(folder, name, INDEX_MAX, &answer);
+	unlinkat(folder, name, 0);
 	if (r == 0)
 		r = listing_add(&files, false, &answer, &why);
 	if (r < 0) {
@@ -218,8 +235,22 @@ static int store_take_index(struct fleet_store *s, int folder, const char *board
 		return 0;
 	}
 	s->refused += files.refused;
-	for (size_t i = 0; i < files.count && r == 0; i++)
-		r = store_take(s, place.data, files.names[i], ret, err);
+	for (size_t n = 0; n < files.count && r == 0; n++)
+		r = store_take(s, place.data, &files.items[n], ret, err);
+	return r;
+}
+
+static int store_take_indexes(struct fleet_store *s, int folder, const struct listing_item *boards,
+			      size_t count, struct listing *ret, struct error *err)
+{
+	int r = store_get_indexes(s, folder, boards, count, err);
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		if (store_is_board(boards[i].name))
+			r = store_take_index(s, folder, i, boards[i].name, ret, err);
+		else
+			s->refused++;
+	}
 	return r;
 }
 
@@ -247,14 +278,9 @@ static int store_list_index(struct fleet_store *s, int folder, struct listing *r
 	_cleanup_listing_ struct listing boards = { 0 };
 	int r = store_get_index(s, &boards, err);
 
-	if (r == 0)
-		r = store_get_indexes(s, folder, &boards, err);
-	for (size_t i = 0; i < boards.count && r == 0; i++) {
-		if (store_is_board(boards.names[i]))
-			r = store_take_index(s, folder, boards.names[i], ret, err);
-		else
-			s->refused++;
-	}
+	for (size_t i = 0; i < boards.count && r == 0; i += INDEXES_AT_ONCE)
+		r = store_take_indexes(s, folder, &boards.items[i],
+				       MIN(boards.count - i, INDEXES_AT_ONCE), ret, err);
 	return r;
 }
 
@@ -266,7 +292,7 @@ int fleet_store_list(struct fleet_store *s, int folder, struct listing *ret, str
 /* Turns "board=B", or a whole name, into B; or removes it. */
 static void store_keep_board(struct fleet_store *s, struct listing *names, size_t i, size_t *kept)
 {
-	char *name = names->names[i];
+	char *name = names->items[i].name;
 	struct result_name parsed;
 
 	if (s->o->s3 ? result_name_parse(name, &parsed) && parsed.order == s->order
@@ -274,7 +300,7 @@ static void store_keep_board(struct fleet_store *s, struct listing *names, size_
 		const char *board = s->o->s3 ? parsed.board : name + strlen("board=");
 
 		memmove(name, board, strlen(board) + 1);
-		names->names[(*kept)++] = name;
+		names->items[(*kept)++].name = name;
 	} else {
 		s->refused++;
 		free(name);

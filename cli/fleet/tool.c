@@ -3,21 +3,38 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/io.h"
 #include "child.h"
 
+static bool tool_bound(uint64_t file_max)
+{
+	struct rlimit size;
+
+	if (!file_max)
+		return true;
+	if (getrlimit(RLIMIT_FSIZE, &size) < 0)
+		return false;
+	size.rlim_cur = MIN(size.rlim_cur, file_max);
+	/* Otherwise one file beyond would end the program, which writes others as well. */
+	signal(SIGXFSZ, SIG_IGN);
+	return setrlimit(RLIMIT_FSIZE, &size) == 0;
+}
+
 _Noreturn static void tool_exec(const char *const *argv, int in, int out, const char *folder,
-				int why)
+				uint64_t file_max, int why)
 {
 	int e;
 
+	child_reset_signals();
 	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0) &&
-	    (!folder || chdir(folder) == 0)) {
-		child_reset_signals();
+	    (!folder || chdir(folder) == 0) && tool_bound(file_max)) {
 		/* Other descriptors are closed by the exec. */
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 	}
@@ -26,7 +43,8 @@ _Noreturn static void tool_exec(const char *const *argv, int in, int out, const 
 	_exit(127);
 }
 
-int tool_run(const char *const *argv, int in, int out, const char *folder, struct error *err)
+int tool_run(const char *const *argv, int in, int out, const char *folder, uint64_t file_max,
+	     struct error *err)
 {
 	_cleanup_close_ int why_r = -EBADF, why_w = -EBADF;
 	int pair[2], status, why;
@@ -42,7 +60,7 @@ int tool_run(const char *const *argv, int in, int out, const char *folder, struc
 	if (pid < 0)
 		return error_errno(err, -errno, "fork");
 	if (!pid)
-		tool_exec(argv, in, out, folder, why_w);
+		tool_exec(argv, in, out, folder, file_max, why_w);
 	why_w = close_fd(why_w);
 	n = read_full(why_r, &why, sizeof(why));
 	while (waitpid(pid, &status, 0) < 0)

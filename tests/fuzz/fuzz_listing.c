@@ -13,10 +13,12 @@ static void check_names(const struct listing *l)
 	struct result_name name;
 
 	for (size_t i = 0; i < l->count; i++) {
-		if (!*l->names[i] || l->names[i][0] == '/' || strstr(l->names[i], "..") ||
-		    strpbrk(l->names[i], "\"\\ \x1b\r\t%"))
+		const char *text = l->items[i].name;
+
+		if (!*text || text[0] == '/' || strstr(text, "..") ||
+		    strpbrk(text, "\"\\ \x1b\r\t%"))
 			abort();
-		if (result_name_parse(l->names[i], &name) && strchr(name.board, '/'))
+		if (result_name_parse(text, &name) && strchr(name.board, '/'))
 			abort();
 	}
 	if (l->next.len && memchr(l->next.data, '&', l->next.len))

@@ -119,6 +119,21 @@ def withdrawn(test):
         check(m["orders_interrupted_total"] == m["recording_failures_total"] == 0, m)
 
 
+def withdrawn_before_its_time(test):
+    """An order for later is dropped by a withdrawal, and by what comes in its place."""
+    with brokered(test) as (store, broker, agent):
+        connected(broker, agent)
+        later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 1800))
+        for serial, instead in ((7, b""), (8, store.sign(order(9))), (10, b"\n" * 17000)):
+            broker.publish(store.sign(order(serial, not_before=later)))
+            settled(f"order {serial}", lambda: (serial, "later", None) in broker.outcomes())
+            broker.publish(instead)
+            settled(f"no order {serial}", lambda: (serial, "withdrawn", None) in broker.outcomes())
+        settled("order 9", lambda: (9, "done", None) in broker.outcomes())
+        m = agent.metrics()
+        check((m["orders_taken_total"], m["orders_withdrawn_total"]) == (1, 0), m)
+
+
 def refused(test):
     """Each once, although each connection shows it again."""
     with brokered(test) as (store, broker, agent):
@@ -357,9 +372,9 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, url_and_broker, withdrawn, refused, many_at_once, it_expires_before_its_turn,
-                     the_clock_is_set, what_a_board_may_do, certificates_are_refused, the_broker_goes_and_comes,
-                     brokers_that_lie, statuses_are_few):
+    for function in (orders_of_topics, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once,
+                     it_expires_before_its_turn, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
+                     the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

@@ -5,12 +5,17 @@
 import contextlib
 import json
 import os
+import pty
+import select
+import signal
 import subprocess
+import time
 
 from board import Members, fleet
 from broker import Broker
+from false_store import FalseStore
 from fleet_data import name_of, put, reports
-from harness import Test, check, settled
+from harness import PATIENCE_S, Test, check, settled
 
 ESCAPE = "\x1b]0;owned\x07"
 
@@ -232,6 +237,120 @@ def lists_of_s3(test):
 
 
 @contextlib.contextmanager
+def false_store(test):
+    """A store with good results of three boards, and a way to fetch them; index and lists are made of `sizes`."""
+    with fleet(test) as (store, _):
+        place, results = "fleet=doors/order=17", [reports(sched({20000: 10 + n})) for n in range(3)]
+        names = [f"board=door-{n}/{name_of(data)}.json" for n, data in enumerate(results)]
+        answers = {f"/results/{place}/{name}": data for name, data in zip(names, results)}
+        false = FalseStore(store.dir, answers)
+        false.paths = list(answers)
+
+        def claim(*sizes):
+            answers[f"/results/{place}"] = json.dumps([{"name": f"board=door-{n}"} for n in range(3)]).encode()
+            for name, size in zip(names, sizes):
+                board, file = name.split("/")
+                answers[f"/results/{place}/{board}"] = json.dumps([{"name": file, "size": size}]).encode()
+            answers["/results"] = b"<ListBucketResult>" + b"".join(
+                f"<Key>{place}/{name}</Key><Size>{size}</Size>".encode() for name, size in zip(names, sizes))
+
+        def fetch(*words):
+            done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--url", f"{false.url}/results", "--curl",
+                            curl_file(test, store), *words)
+            left = sorted(path for path in (test.dir / "got").rglob("*") if path.is_file() and path.suffix != ".json")
+            check(not left, f"{left}: {done}")
+            return done
+
+        claim(*map(len, results))
+        false.claim, false.fetch = claim, fetch
+        try:
+            yield false, answers
+        finally:
+            false.stop()
+
+
+def sizes_of_lists(test):
+    """More than --max-size is not begun, by either list; sizes that no result has are refused."""
+    with false_store(test) as (false, _):
+        for more in ((), ("--s3",)):
+            false.claim(1 << 30, 1 << 20, 1)
+            done = false.fetch("--max-size", "1G", *more)
+            check(done.status == 1 and "3 results have 1049664 KiB, and --max-size is 1048576 KiB" in done.err, f"{done}")
+            check("--max-size 1049664K fetches them" in done.err and not (test.dir / "got/fleet=doors").exists(), f"{done}")
+            # Each of these counts as 64 KiB.
+            false.claim(1, 1, 1)
+            done = false.fetch("--max-size", "191K", *more)
+            check(done.status == 1 and "3 results have 192 KiB, and --max-size is 191 KiB" in done.err, f"{done}")
+            for size in ((1 << 30) + 1, -1, 1.5, None, "7 8", 1 << 64):
+                false.claim(size, 1, size)
+                done = false.fetch("--max-size", "63K", *more)
+                check(done.status == 1 and done.err.count("has no size of a result in the store's list") == 2, f"{done}")
+        false.claim(1 << 30, 1 << 30, 1 << 30)
+        done = false.fetch()
+        check(done.status == 0 and "3 fetched" in done.err, f"{done}")
+        done = false.fetch("--max-size", "1B")
+        check(done.status == 0 and "0 fetched, 3 were there" in done.err, f"{done}")
+
+
+def bodies_without_end(test):
+    """What is larger than the list says is cut, whether a header says so or not; the other results come."""
+    with false_store(test) as (false, answers):
+        good = answers[false.paths[1]]
+        answers[false.paths[0]] = lambda request: request.give_endlessly()
+        answers[false.paths[1]] = lambda request: request.give(good, length=1 << 40)
+        done = false.fetch()
+        check(done.status == 3 and "1 fetched, 0 were there, 2 missing, 0 refused" in done.err, f"{done}")
+        check(done.err.count("curl:") >= 2 and false.sent < 32 << 20, f"{false.sent} bytes: {done}")
+        # All of them, as large as the list lets them be.
+        false.sent = 0
+        for path in false.paths:
+            answers[path] = lambda request: request.give_endlessly()
+        false.claim(2 << 20, 1 << 20, 1 << 20)
+        done = false.fetch("--max-size", "4M")
+        check(done.status == 3 and "0 fetched, 1 were there, 2 missing, 0 refused" in done.err, f"{done}")
+        check(false.sent < 64 << 20, f"{false.sent} bytes: {done}")
+        # A board's list: the others' come. The list of all: nothing does.
+        answers[false.paths[0].rsplit("/", 1)[0]] = lambda request: request.give_endlessly(b"[")
+        answers[false.paths[1]] = good
+        done = false.fetch()
+        check(done.status == 3 and "refused: the list of board=door-0" in done.err and "1 fetched" in done.err, f"{done}")
+        for path, more in (("/results/fleet=doors/order=17", ()), ("/results", ("--s3",))):
+            false.sent = 0
+            answers[path] = lambda request: request.give_endlessly(b"<ListBucketResult>")
+            done = false.fetch(*more)
+            check(done.status == 1 and "curl ended" in done.err and false.sent < 64 << 20, f"{false.sent} bytes: {done}")
+
+
+def more_than_the_list_says(test):
+    """A store that fills what its list leaves is ended at --max-size."""
+    with false_store(test) as (false, answers):
+        for path in false.paths:
+            answers[path] = b"x" * (1 << 20)
+        false.claim(1 << 20, 1, 1)
+        done = false.fetch("--max-size", "1200K")
+        check(done.status == 3 and "0 fetched, 0 were there, 2 missing, 1 refused" in done.err, f"{done}")
+        check("is not the hash of its content" in done.err, f"{done}")
+        # The first two may each have as much as the larger one.
+        false.claim(1 << 20, 1000000, 100000)
+        done = false.fetch("--max-size", "2099K")
+        check(done.status == 1 and "the store sends more than its list says" in done.err, f"{done}")
+
+
+def lists_without_end(test):
+    """Each part is another one."""
+    with false_store(test) as (false, answers):
+        def give(request):
+            parts.append(request.path)
+            request.give(b"<ListBucketResult><NextContinuationToken>t%d</NextContinuationToken>" % len(parts) +
+                         b"<Key>a</Key>" * 400000)
+
+        parts = []
+        answers["/results"] = give
+        done = false.fetch("--s3")
+        check(done.status == 1 and "it has more than 1000000 names" in done.err and len(parts) == 3, f"{parts}: {done}")
+
+
+@contextlib.contextmanager
 def operator(test, store):
     """A broker, and the environment in which an operator's programs reach it."""
     broker = Broker(store)
@@ -261,6 +380,56 @@ def an_order_by_a_broker(test):
             check(done.status == 0, f"{done}")
             words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
             settled(f"{outcome}: {agent.words()}", lambda: f"{outcome}: 1\n  door-17\n" in test.run(*words, env=env).out)
+
+
+def an_order_is_withdrawn(test):
+    """A board that waits never begins, one that records ends, and what the topic shows counts."""
+    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
+        def publish(serial, *words):
+            succeeds(order_of(test, "--fleet", "doors", "--serial", serial, "--report", "sched", "--broker", url, *words,
+                              key="store/order.sec", env=env))
+
+        def withdraw(serial, *words):
+            return test.run("fleet", "withdraw", serial, "--fleet", "doors", "--broker", url, *words, env=env)
+
+        def refuses(why, *words):
+            done = withdraw(*words)
+            check(done.status == 1 and why in done.err, f"{words}: {done}")
+
+        store.start()
+        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
+        agent.start()
+        publish(7, "-t", "1s", "--window", "1h")
+        publish(8, "-t", "20s", "--group", "canary")
+        both = [(7, "waiting", None), (8, "recording", None)]
+        settled(f"both: {agent.words()}", lambda: sorted(broker.outcomes()) == both)
+        refuses("traced/doors/all/orders shows order 7, not 8", 8)
+        refuses("traced/doors/canary/orders shows order 8, not 7", 7, "--group", "canary")
+        refuses("traced/doors/us/orders shows no order", 7, "--group", "us")
+        check(withdraw(7, "--group", "a/b").status == 2 and withdraw("all").status == 2, "it is no usage error")
+        check(sorted(broker.outcomes()) == both, broker.outcomes())
+        check("order 7 is withdrawn" in succeeds(withdraw(7)).err, "nothing is said")
+        check((8, "recording", None) in broker.outcomes(), broker.outcomes())
+        succeeds(withdraw(8, "--group", "canary"))
+        for serial in (7, 8):
+            words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
+            settled(f"order {serial}: {agent.words()}", lambda: test.run(*words, env=env).out ==
+                    "1 of 1 boards are through\nwithdrawn: 1\n  door-17\n")
+        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+        check(not store.results(7) and not store.results(8) and not agent.waiting(), "there are results")
+        refuses("shows no order", 7)
+        # Texts that are none, and a broker that lets an operator only read.
+        for text in (b"x", b"x\ny\n", b"x\ny\n[order]\nserial = 7\n", b"x\ny\n" + ESCAPE.encode() + b"\n", b"x" * 17000):
+            broker.publish(text)
+            done = withdraw(7)
+            check(done.status == 1 and "\x1b" not in done.err, f"{text[:50]}: {done}")
+            check(broker.client("sub", "-C", "1", "-N", "-t", "traced/doors/all/orders").stdout == text, "it is gone")
+        publish(9, "-t", "300ms")
+        broker.stop()
+        acl = broker.dir / "operators.acl"
+        acl.write_text(acl.read_text().replace("pattern write", "pattern read"))
+        broker.start()
+        refuses("the broker still shows the order on traced/doors/all/orders", 9)
 
 
 def words_of_boards(test):
@@ -321,6 +490,96 @@ def words_of_boards(test):
         check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
 
 
+class Watch:
+    """fleet status --watch of order 17, as the leader of a terminal."""
+
+    def __init__(self, test, env, *words):
+        self.pid, self.terminal = pty.fork()
+        if not self.pid:
+            os.chdir(test.dir)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            command = test.arguments("fleet", "status", "17", "--fleet", "doors", "--watch", *words)
+            os.execve(command[0], command, env)
+        self.text = b""
+
+    def read_until(self, words, seconds=PATIENCE_S):
+        """Returns what came up to them."""
+        until = time.monotonic() + seconds
+        while words not in self.text:
+            check(time.monotonic() < until and self.read(0.1), f"no {words} in {self.text}")
+        before, _, self.text = self.text.partition(words)
+        return before + words
+
+    def read(self, seconds):
+        """False at the end."""
+        if not select.select([self.terminal], [], [], seconds)[0]:
+            return True
+        with contextlib.suppress(OSError):
+            new = os.read(self.terminal, 4096)
+            self.text += new
+            return bool(new)
+        return False
+
+    def end(self):
+        """Its status."""
+        until = time.monotonic() + PATIENCE_S
+        while self.read(0.1):
+            check(time.monotonic() < until, "it does not end")
+        os.close(self.terminal)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def watched(test):
+    """Each answer replaces the one before, at once, until no board is at work; a silent one is not waited for."""
+    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
+        def says(board, *orders):
+            if not (store.dir / f"{board}.pem").exists():
+                store.certify(board)
+            done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
+                                 port=broker.port, input=json.dumps({"state": "alive", "orders": [*orders]}).encode())
+            check(done.returncode == 0, f"{board}: {done.stderr}")
+
+        clear = b"\x1b[H\x1b[2J"
+        says("door-1")
+        says("door-2")
+        watch = Watch(test, env, "--broker", url)
+        before = watch.read_until(clear)
+        check(before == clear, before)
+        # The terminal shows an answer all the time.
+        text = watch.read_until(b"  door-1 door-2\r\n", 1)
+        check(text == b"[" + b"." * 40 + b"] 0 of 2 boards are through\r\nsilent: 2\r\n  door-1 door-2\r\n", text)
+        says("door-1", {"serial": 17, "outcome": "waiting"})
+        text = watch.read_until(b"waiting: 1\r\n  door-1\r\n")
+        check(text.startswith(clear), text)
+        says("door-1", {"serial": 17, "outcome": "done"})
+        text = watch.read_until(b"silent: 1\r\n  door-2\r\n")
+        check(b"[" + b"#" * 20 + b"." * 20 + b"] 1 of 2 boards are through\r\ndone: 1\r\n  door-1\r\n" in text, text)
+        check(watch.end() == 0, watch.text)
+        # A pipe gets the answers one behind another.
+        says("door-2", {"serial": 17, "outcome": "recording"})
+        process = test.start("fleet", "status", "17", "--fleet", "doors", "--watch", "--broker", url, env=env)
+        first = b"".join(process.stdout.readline() for _ in range(5))
+        check(first == b"1 of 2 boards are through\ndone: 1\n  door-1\nrecording: 1\n  door-2\n", first)
+        says("door-2", {"serial": 17, "outcome": "failed", "reason": "no space"})
+        done = test.finish(process)
+        check(done.status == 0 and done.out.endswith("2 of 2 boards are through\ndone: 1\n  door-1\nfailed, no space: 1\n"
+                                                     "  door-2\n") and "\x1b" not in done.out, f"{done}")
+        # Ctrl-C ends it, and the program that listens.
+        says("door-2", {"serial": 17, "outcome": "recording"})
+        watch = Watch(test, env, "--broker", url)
+        watch.read_until(b"recording: 1\r\n  door-2\r\n")
+        os.write(watch.terminal, b"\x03")
+        check(watch.end() == -signal.SIGINT, watch.text)
+        # A broker that goes ends it with an error.
+        watch = Watch(test, env, "--broker", url)
+        watch.read_until(b"recording: 1\r\n  door-2\r\n")
+        broker.stop()
+        watch.read_until(b"mosquitto_sub ended")
+        check(watch.end() == 1, watch.text)
+        done = test.run("fleet", "status", "17", "--fleet", "doors", "--watch", "--url", store.url)
+        check(done.status == 2 and "--watch needs --broker" in done.err, f"{done}")
+
+
 def main():
     Test.make_daemon = Members
     test = Test("fleet")
@@ -332,8 +591,14 @@ def main():
     test.case("from an order to a page", from_order_to_page, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
+    test.case("sizes of a store's lists are checked", sizes_of_lists, daemon=True)
+    test.case("bodies without an end are cut", bodies_without_end, daemon=True)
+    test.case("a store may not send more than its list says", more_than_the_list_says, daemon=True)
+    test.case("lists without an end", lists_without_end, daemon=True)
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
+    test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
+    test.case("what boards say is watched", watched, daemon=True)
     test.end()
 
 

@@ -82,8 +82,50 @@ static void names_are_plain(void **state _unused_)
 			      &err),
 			 0);
 	assert_int_equal(l.count, 1);
-	assert_string_equal(l.names[0], "board=a");
+	assert_string_equal(l.items[0].name, "board=a");
 	assert_int_equal(l.refused, 5);
+}
+
+static void sizes_are_numbers(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		bool is_s3;
+		uint64_t size;
+	} cases[] = {
+		{ "[{\"size\":7,\"name\":\"a\"}]", false, 7 },
+		{ "[{\"name\":\"a\",\"size\":18446744073709551614}]", false, UINT64_MAX - 1 },
+		{ "[{\"name\":\"a\",\"size\":18446744073709551616}]", false, UINT64_MAX },
+		{ "[{\"name\":\"a\",\"size\":-7}]", false, UINT64_MAX },
+		{ "[{\"name\":\"a\",\"size\":7e1}]", false, UINT64_MAX },
+		{ "[{\"name\":\"a\",\"size\":\"7\"}]", false, UINT64_MAX },
+		{ "[{\"name\":\"a\"}]", false, UINT64_MAX },
+		{ "<ListBucketResult><Size>1</Size><Key>a</Key><Size>7</Size>", true, 7 },
+		{ "<ListBucketResult><Key>a</Key><Key>b</Key><Size>7</Size>", true, UINT64_MAX },
+		{ "<ListBucketResult><Key>a</Key><Size></Size>", true, UINT64_MAX },
+		{ "<ListBucketResult><Key>a</Key><Size>7 \n8</Size>", true, UINT64_MAX },
+		{ "<ListBucketResult><Key>a</Key><Size>7", true, UINT64_MAX },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_listing_ struct listing l = { 0 };
+
+		assert_int_equal(list(&l, cases[i].is_s3, cases[i].text, &err), 0);
+		assert_string_equal(l.items[0].name, "a");
+		assert_true(l.items[0].size == cases[i].size);
+	}
+}
+
+static void a_list_ends(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_listing_ struct listing l = { .bytes = LISTING_ALL_MAX };
+	_cleanup_buf_ struct buf answer = BUF_INIT;
+
+	buf_puts(&answer, XML);
+	assert_int_equal(listing_add(&l, true, &answer, &err), -EFBIG);
+	assert_string_equal(err.message, "the store's list: it does not end");
 }
 
 static void lines_with_a_nul_are_refused(void **state _unused_)
@@ -92,7 +134,7 @@ static void lines_with_a_nul_are_refused(void **state _unused_)
 	_cleanup_listing_ struct listing l = { 0 };
 	_cleanup_buf_ struct buf lines = BUF_INIT;
 
-	buf_append(&lines, "na\0b\nnc\n", 8);
+	buf_append(&lines, "n1 a\0b\nn1 c\n", 12);
 	assert_int_equal(listing_take_lines(&l, &lines, &err), -EBADMSG);
 	assert_int_equal(l.count, 0);
 }
@@ -187,6 +229,8 @@ int main(void)
 		cmocka_unit_test(other_tokens_are_no_end),
 		cmocka_unit_test(a_long_token_is_no_end),
 		cmocka_unit_test(names_are_plain),
+		cmocka_unit_test(sizes_are_numbers),
+		cmocka_unit_test(a_list_ends),
 		cmocka_unit_test(lines_with_a_nul_are_refused),
 		cmocka_unit_test(a_list_is_bounded),
 		cmocka_unit_test(a_status_is_of_that_order),
