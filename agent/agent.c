@@ -216,7 +216,7 @@ void agent_withdraw(struct agent *a, struct place *place)
 	for (size_t i = a->jobs.count; i-- > 0;) {
 		const struct job *job = &a->jobs.items[i];
 
-		if (job->place != place)
+		if (job->place != place || (i == 0 && a->jobs.is_withdrawn))
 			continue;
 		log_notice("order %" PRIu64 " is withdrawn", job->order.serial);
 		a->withdrawn++;

@@ -15,6 +15,10 @@
 /* A transfer slower than that ends. */
 #define SLOW_BYTES_A_S 64L
 #define SLOW_S 60L
+/* And an upload that takes longer than at that speed: the agent does nothing else meanwhile. */
+#define SLOW_UPLOAD_BYTES_A_S 1024
+/* An upload's answer may have so many bytes; nobody reads them. */
+#define DISCARD_MAX (64U << 10)
 
 struct http {
 	CURL *curl;
@@ -23,7 +27,7 @@ struct http {
 	/* The request in progress: */
 	struct http_reply *reply;
 	struct buf *body; /* NULL: no body is wanted */
-	size_t body_max;
+	size_t body_max, discarded;
 	int fd;
 	uint64_t at, size;
 };
@@ -58,8 +62,10 @@ static size_t http_take_body(char *data, size_t size, size_t count, void *userda
 	struct http *h = userdata;
 
 	size *= count;
-	if (!h->body)
-		return size;
+	if (!h->body) {
+		h->discarded += size;
+		return h->discarded <= DISCARD_MAX ? size : 0;
+	}
 	if (size > h->body_max - h->body->len)
 		return 0;
 	buf_append(h->body, data, size);
@@ -127,6 +133,7 @@ static CURLcode http_set_up(struct http *h, const char *url)
 
 	/* Open connections stay. */
 	curl_easy_reset(c);
+	h->discarded = 0;
 #define SET(option, value) (r = r == CURLE_OK ? curl_easy_setopt(c, option, value) : r)
 	SET(CURLOPT_PROTOCOLS_STR, "https");
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
@@ -239,5 +246,8 @@ int http_put(struct http *h, const char *url, int fd, uint64_t size, struct http
 		set_up = curl_easy_setopt(h->curl, CURLOPT_READFUNCTION, http_give_body);
 	if (set_up == CURLE_OK)
 		set_up = curl_easy_setopt(h->curl, CURLOPT_READDATA, h);
+	if (set_up == CURLE_OK)
+		set_up = curl_easy_setopt(h->curl, CURLOPT_TIMEOUT,
+					  ANSWER_S + (long)(size / SLOW_UPLOAD_BYTES_A_S));
 	return http_perform(h, url, set_up, ret, err);
 }

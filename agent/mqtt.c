@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "agent/backoff.h"
 #include "agent/status.h"
@@ -210,6 +212,21 @@ static void mqtt_bound_wait(time_t seconds)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
+/* libmosquitto only says that an argument is invalid. */
+static int mqtt_check_files(struct mqtt *m)
+{
+	const struct policy *p = m->policy;
+	const char *const files[] = { p->ca, p->certificate, p->key };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i] && access(files[i], R_OK) < 0) {
+			snprintf(m->trouble, sizeof(m->trouble), "%s: %s", files[i],
+				 strerror(errno));
+			return MOSQ_ERR_INVAL;
+		}
+	return MOSQ_ERR_SUCCESS;
+}
+
 static int mqtt_set_up(struct mqtt *m)
 {
 	const struct policy *p = m->policy;
@@ -227,7 +244,9 @@ static int mqtt_set_up(struct mqtt *m)
 	mosquitto_message_v5_callback_set(c, mqtt_take_message);
 	mosquitto_publish_v5_callback_set(c, mqtt_take_published);
 	mosquitto_disconnect_v5_callback_set(c, mqtt_take_end);
-	rc = mosquitto_int_option(c, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
+	rc = mqtt_check_files(m);
+	if (rc == MOSQ_ERR_SUCCESS)
+		rc = mosquitto_int_option(c, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5);
 	if (rc == MOSQ_ERR_SUCCESS)
 		rc = mosquitto_tls_set(c, p->ca, NULL, p->certificate, p->key, mqtt_no_password);
 	if (rc == MOSQ_ERR_SUCCESS)
@@ -240,10 +259,11 @@ static int mqtt_connect(struct mqtt *m, uint64_t now)
 {
 	const struct broker_address *broker = &m->policy->broker;
 	mosquitto_property *properties = NULL;
-	int rc = mqtt_set_up(m);
+	int rc;
 
 	m->trouble[0] = '\0';
 	m->reason = 0;
+	rc = mqtt_set_up(m);
 	m->keep_alive_ns = m->policy->keep_alive_ns;
 	m->answer_ns = now + ANSWER_NS;
 	if (rc == MOSQ_ERR_SUCCESS)

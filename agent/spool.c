@@ -125,9 +125,8 @@ static void spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 	struct spool_entry first;
 
 	while (size > max || s->bytes > max - size) {
-		if (spool_next(s, "", &first) <= 0)
+		if (spool_next(s, "", &first) <= 0 || spool_remove(s, &first) < 0)
 			return;
-		spool_remove(s, &first);
 		s->dropped++;
 	}
 }
@@ -197,8 +196,10 @@ int spool_open_entry(const struct spool *s, const struct spool_entry *entry)
 	return fd < 0 ? -errno : fd;
 }
 
-void spool_remove(struct spool *s, const struct spool_entry *entry)
+int spool_remove(struct spool *s, const struct spool_entry *entry)
 {
-	if (unlinkat(s->dirfd, entry->name, 0) == 0)
-		s->bytes -= MIN(s->bytes, entry->size);
+	if (unlinkat(s->dirfd, entry->name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	s->bytes -= MIN(s->bytes, entry->size);
+	return 0;
 }

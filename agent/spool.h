@@ -44,4 +44,4 @@ int spool_next(struct spool *spool, const char *after, struct spool_entry *ret);
 bool spool_has(const struct spool *spool, uint64_t serial);
 /* For reading. */
 int spool_open_entry(const struct spool *spool, const struct spool_entry *entry);
-void spool_remove(struct spool *spool, const struct spool_entry *entry);
+int spool_remove(struct spool *spool, const struct spool_entry *entry);

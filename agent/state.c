@@ -46,7 +46,7 @@ static int state_write_today(const struct state *s, struct error *err)
 
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->day,
 		 s->orders, s->uploads, s->bytes);
-	r = state_write(s, TODAY, text, false);
+	r = state_write(s, TODAY, text, true);
 	return r < 0 ? error_errno(err, r, "the file %s", TODAY) : 0;
 }
 
@@ -62,12 +62,18 @@ static int state_read_file(const struct state *s, const char *name, struct buf *
 	return 1;
 }
 
-static int state_damaged(const char *name, struct error *err)
+static int state_damaged(const char *name, const char *hint, struct error *err)
 {
 	error_set(err, -EBADMSG, "the file %s is damaged", name);
-	return error_hint(err,
-			  "without it, orders of the past could be taken again; remove it once "
-			  "they have expired");
+	return error_hint(err, "%s", hint);
+}
+
+static int state_taken_damaged(struct error *err)
+{
+	return state_damaged(TAKEN,
+			     "without it, orders of the past could be taken again; remove it once "
+			     "they have expired",
+			     err);
 }
 
 /* One line, with its end. */
@@ -101,14 +107,16 @@ static int state_read_taken(struct state *s, struct error *err)
 
 	if (r <= 0)
 		return r;
+	if (strlen(text.data) != text.len)
+		return state_taken_damaged(err);
 	for (const char *line = text.data; *line;) {
 		size_t len = strcspn(line, "\n") + 1;
 
 		if (len > (size_t)(text.data + text.len - line) || !state_read_line(s, line, len))
-			return state_damaged(TAKEN, err);
+			return state_taken_damaged(err);
 		line += len;
 	}
-	return s->taken_count ? 0 : state_damaged(TAKEN, err);
+	return s->taken_count ? 0 : state_taken_damaged(err);
 }
 
 static int state_read_today(struct state *s, struct error *err)
@@ -120,7 +128,7 @@ static int state_read_today(struct state *s, struct error *err)
 		return r;
 	if (sscanf(text.data, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &s->day, &s->orders,
 		   &s->uploads, &s->bytes) != 4)
-		return state_damaged(TODAY, err);
+		return state_damaged(TODAY, "remove it: today's limits begin anew", err);
 	return 0;
 }
 

@@ -101,9 +101,15 @@ int upload_next(struct upload *u, struct http *http, const struct policy *policy
 		return r < 0 ? error_errno(err, r, "spool") : 0;
 	if (!upload_has_quota(policy, state, entry.size)) {
 		u->backoff.next_ns = now_ns(CLOCK_BOOTTIME) + backoff_jitter(LIMIT_NS);
+		strcpy(u->failed, entry.name);
 		return 0;
 	}
 	r = upload_one(u, http, policy, spool, &entry, state, &reply, err);
+	if (r > 0) {
+		r = spool_remove(spool, &entry);
+		if (r < 0)
+			error_errno(err, r, "%s", entry.name);
+	}
 	if (r < 0) {
 		u->failures++;
 		strcpy(u->failed, entry.name);
@@ -114,6 +120,5 @@ int upload_next(struct upload *u, struct http *http, const struct policy *policy
 	u->done++;
 	u->backoff = (struct backoff){ 0 };
 	u->failed[0] = '\0';
-	spool_remove(spool, &entry);
 	return 1;
 }

@@ -194,17 +194,24 @@ static int ordering_write(const struct ordering *r, struct error *err)
 	return output_name_commit(&name, err);
 }
 
+/* A file of the signed order. */
+static int ordering_temp_signed(const struct ordering *r, struct error *err)
+{
+	_cleanup_close_ int fd = ordering_temp(err);
+	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
+
+	if (fd >= 0 && e < 0)
+		error_errno(err, e, "%s", input_temp_place());
+	return e < 0 ? e : TAKE_FD(fd);
+}
+
 /* Whoever stores it is asked for it afterwards: an answer of PUT alone is not believed. */
 static int ordering_publish(const struct ordering *r, struct error *err)
 {
-	_cleanup_close_ int fd = ordering_temp(err);
+	_cleanup_close_ int fd = ordering_temp_signed(r, err);
 	_cleanup_buf_ struct buf back = BUF_INIT;
-	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
+	int e = fd < 0 ? fd : curl_put(r->o->curl, r->o->url, fd, err);
 
-	if (fd < 0)
-		return e;
-	if (e == 0)
-		e = curl_put(r->o->curl, r->o->url, fd, err);
 	if (e == 0)
 		e = curl_get(r->o->curl, r->o->url, ORDER_MAX, &back, err);
 	if (e == 0 &&
@@ -216,12 +223,11 @@ static int ordering_publish(const struct ordering *r, struct error *err)
 
 static int ordering_tell_broker(const struct ordering *r, struct error *err)
 {
-	_cleanup_close_ int fd = ordering_temp(err);
+	_cleanup_close_ int fd = ordering_temp_signed(r, err);
 	_cleanup_buf_ struct buf topic = BUF_INIT;
-	int e = fd < 0 ? fd : write_full(fd, r->signed_.data, r->signed_.len);
 
 	broker_put_topic(r->o->fleet, r->o->group, &topic);
-	return e < 0 ? e : broker_publish(r->o->broker, buf_string(&topic) ?: "", fd, err);
+	return fd < 0 ? fd : broker_publish(r->o->broker, buf_string(&topic) ?: "", fd, err);
 }
 
 static int ordering_check_options(const struct options *o, struct error *err)

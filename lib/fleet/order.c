@@ -147,6 +147,9 @@ static int order_check(const struct order *o, struct error *err)
 
 	if (missing)
 		return error_set(err, -EINVAL, "the key %s is missing", missing);
+	if (o->group && strcmp(o->group, "all") == 0)
+		return error_set(err, -EINVAL,
+				 "no group is called all: an order without one is for all");
 	if (!o->reports.count && !o->capture)
 		return error_set(err, -EINVAL, "neither reports nor a capture is wanted");
 	if (o->profile && o->events.count)

@@ -129,9 +129,31 @@ static void damage_is_not_a_new_board(void **state _unused_)
 		put_text("taken", wrong[i]);
 		assert_int_equal(load(&s), -EBADMSG);
 	}
+	/* A power cut may leave zeros. */
+	assert_int_equal(
+		replace_file("taken", "taken all 7 " ZEROS "\n\0", strlen(ZEROS) + 14, 0600, false),
+		0);
+	assert_int_equal(load(&s), -EBADMSG);
 	assert_int_equal(unlink("taken"), 0);
 	put_text("today", "1 2");
 	assert_int_equal(load(&s), -EBADMSG);
+}
+
+/* A file system may turn read-only. */
+static void what_cannot_be_removed_is_told(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	struct spool_entry entry = { .name = "gone", .size = 5 };
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	s.bytes = 9;
+	assert_int_equal(spool_remove(&s, &entry), 0);
+	assert_int_equal(s.bytes, 4);
+	assert_int_equal(mkdirat(s.dirfd, "stays", 0700), 0);
+	entry = (struct spool_entry){ .name = "stays", .size = 3 };
+	assert_true(spool_remove(&s, &entry) < 0);
+	assert_int_equal(s.bytes, 4);
+	assert_int_equal(unlinkat(s.dirfd, "stays", AT_REMOVEDIR), 0);
 }
 
 static void one_agent_has_the_folder(void **state _unused_)
@@ -194,7 +216,7 @@ static void the_spool_gives_the_oldest_first(void **state _unused_)
 	assert_int_equal(again.serial, 10);
 	assert_int_equal(spool_next(&s, again.name, &third), 1);
 	assert_int_equal(third.serial, 9);
-	spool_remove(&s, &entry);
+	assert_int_equal(spool_remove(&s, &entry), 0);
 	assert_int_equal(spool_next(&s, "", &entry), 1);
 	assert_int_equal(entry.serial, 10);
 	assert_int_equal(s.bytes, 10);
@@ -247,6 +269,7 @@ int main(void)
 		OWN_FOLDER(no_group_is_forgotten_for_another),
 		OWN_FOLDER(days_begin_by_the_clock),
 		OWN_FOLDER(damage_is_not_a_new_board),
+		OWN_FOLDER(what_cannot_be_removed_is_told),
 		OWN_FOLDER(one_agent_has_the_folder),
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
