@@ -276,8 +276,13 @@ struct capture_part {
 	uint64_t start_boot_ns, boot_ns; /* CLOCK_BOOTTIME of the recording's start, and of now */
 };
 /*
- * Not in ring mode: reads the rings to their end, and writes all that decoding needs. The first
- * bytes of the stream are then a whole recording but for its END. It continues.
+ * Not in ring mode: writes a slice of what decoding needs, and reads the rings meanwhile. 1: call
+ * it again; 0: all is written.
+ */
+int capture_prepare_part(struct capture *c, struct error *err);
+/*
+ * After that: reads the rings to their end. The first bytes of the stream are then a whole
+ * recording but for its END. It continues.
  */
 int capture_take_part(struct capture *c, struct capture_part *ret, struct error *err);
 /* Upper bound of the bytes that the rings hold now. -errno: they can't be counted. */

@@ -252,33 +252,36 @@ static int finish_take_snapshot(struct capture *c, int stream_fd, enum capture_e
 	return r;
 }
 
+static bool finish_is_over(const struct capture *c)
+{
+	const struct capture_run *run = &c->run;
+
+	return c->setup.ring_mode || !run->running || run->full || atomic_load(&run->off);
+}
+
 /* Symbols have waited. Between their slices the rings are read. */
-static int finish_part_names(struct capture *c, struct error *err)
+int capture_prepare_part(struct capture *c, struct error *err)
 {
 	struct capture_run *run = &c->run;
-	int r;
+	int r = -ECANCELED;
 
-	run->names.symbols_wait = false;
-	do {
+	if (!finish_is_over(c)) {
+		run->names.symbols_wait = false;
 		r = capture_dispatch(c, err);
-	} while (r > 0 && (!run->names_done || names_lack_symbols(&run->names)));
-	return MIN(r, 0);
+	}
+	if (r == -ECANCELED)
+		return error_set(err, -ESHUTDOWN, "the recording has ended");
+	return r > 0 ? !run->names_done || names_lack_symbols(&run->names) : r;
 }
 
 int capture_take_part(struct capture *c, struct capture_part *ret, struct error *err)
 {
 	struct capture_run *run = &c->run;
-	uint64_t began;
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	int r;
 
-	if (c->setup.ring_mode || !run->running || run->full || atomic_load(&run->off))
+	if (finish_is_over(c))
 		return error_set(err, -ESHUTDOWN, "the recording has ended");
-	r = finish_part_names(c, err);
-	if (r == -ECANCELED)
-		return error_set(err, -ESHUTDOWN, "the recording has ended");
-	if (r < 0)
-		return r;
-	began = now_ns(CLOCK_THREAD_CPUTIME_ID);
 	r = sampler_drain(&run->sampler, &run->writer);
 	if (r == 0)
 		r = finish_rings(run, true);

@@ -252,8 +252,6 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	/* A follower learns at the stream's begin that there are histograms. */
 	if (r == 0 && c->setup.streamed)
 		r = histograms_write(c);
-	if (r == 0 && c->setup.streamed && run->names_done)
-		r = run_write_flush(run);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	/* The rest of the start is short; to measure it would leave events. */
@@ -501,9 +499,15 @@ static int run_dispatch(struct capture *c, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	struct capture_run *run = &c->run;
-	bool tick = now >= run->next_tick;
+	bool tick = now >= run->next_tick, followed = run_is_followed(c);
 	int more, r;
 
+	/* The space of all that is read later can be returned. */
+	if (c->setup.streamed && run->names_done && !run->flush.count) {
+		r = run_write_flush(run);
+		if (r < 0)
+			return r;
+	}
 	more = run_drain_ready(run);
 	if (more < 0)
 		return more;
@@ -519,12 +523,15 @@ static int run_dispatch(struct capture *c, struct error *err)
 			r = capture_keep_overhead(c, now, err);
 		if (r < 0)
 			return r;
-		run->next_tick = now + (run_is_followed(c) ? MIN(run->tick_ns, STREAMED_TICK_NS)
-							   : run->tick_ns);
+		run->next_tick =
+			now + (followed ? MIN(run->tick_ns, STREAMED_TICK_NS) : run->tick_ns);
 	}
-	/* An exporter that follows needs symbols before the first FLUSH. */
-	if (atomic_load(&run->watched))
+	/* An exporter that follows needs symbols before the first FLUSH, whatever events come. */
+	if (followed) {
 		run->names.symbols_wait = false;
+		run->names.seen = NULL;
+		run->seen.off = true;
+	}
 	r = capture_background_slice(c);
 	if (r < 0)
 		return r;
@@ -532,7 +539,7 @@ static int run_dispatch(struct capture *c, struct error *err)
 	r = run_take_polls(run);
 	if (r < 0)
 		return r;
-	r = run_is_followed(c) ? histograms_write_due(c, now) ?: run_flush(run, now) : 0;
+	r = followed ? histograms_write_due(c, now) ?: run_flush(run, now) : 0;
 	return r < 0 ? r : more | r;
 }
 

@@ -100,10 +100,7 @@ int run_write_start(struct capture_run *run);
 int run_write_counts(struct capture_run *run, enum clock_phase phase);
 /* Writes a reading of the clocks. */
 int run_write_clocks(struct capture_run *run);
-/*
- * Writes a FLUSH chunk. Before anything is recorded it needs no reading of the rings, and the space
- * of all that is read later can be returned.
- */
+/* Writes a FLUSH chunk: the rings were read to their end, or not yet at all. */
 int run_write_flush(struct capture_run *run);
 /* Continues a due flush, within a budget. Returns 1 if there is more. */
 int run_flush(struct capture_run *run, uint64_t now);

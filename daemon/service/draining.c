@@ -421,13 +421,27 @@ struct draining *draining_free(struct draining *d)
 	return NULL;
 }
 
+/* The loop may write marks meanwhile, so it gets its turn between slices. */
+static void taking_take_part(struct taking *t)
+{
+	struct draining *d = t->draining;
+
+	do {
+		draining_lock(d);
+		t->result = capture_prepare_part(d->capture, &t->err);
+		if (t->result == 0)
+			t->result = capture_take_part(d->capture, &t->part, &t->err);
+		draining_unlock(d);
+	} while (t->result > 0);
+}
+
 static void taking_run(struct work *w)
 {
 	struct taking *t = container_of(w, struct taking, work);
 	struct draining *d = t->draining;
 
 	if (t->takes_part)
-		t->result = capture_take_part(d->capture, &t->part, &t->err);
+		taking_take_part(t);
 	if (t->stream_fd >= 0)
 		t->result = capture_snapshot(d->capture, t->stream_fd, t->reason, &t->err);
 	if (t->ends && t->result >= 0)

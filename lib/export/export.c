@@ -174,6 +174,8 @@ static int exporter_hand_out(struct exporter *x, struct error *err)
 	if (r < 0)
 		return error_errno(err, r, "can't write the output");
 	merge_forget(x->merge, &x->index.rings[BUFFER_MAIN]);
+	for (size_t i = 0; i < x->index.samples.count; i++)
+		chunk_list_forget(&x->index.samples.cpus[i].list, SIZE_MAX);
 	if (!x->marks) {
 		mark_ring_list_forget(&x->index.marks);
 		chunk_list_forget(&x->index.polls, SIZE_MAX);

@@ -205,6 +205,11 @@ void capture_watch(struct capture *c _unused_, bool watched _unused_)
 {
 }
 
+int capture_prepare_part(struct capture *c _unused_, struct error *err _unused_)
+{
+	return 0;
+}
+
 int capture_take_part(struct capture *c _unused_, struct capture_part *ret,
 		      struct error *err _unused_)
 {
