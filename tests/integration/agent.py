@@ -13,7 +13,7 @@ import time
 
 from board import Members, fleet
 from harness import NOBODY, PATIENCE_S, Result, Test, check, settled
-from store import order
+from store import order, some_day
 
 
 def order_to_store(test):
@@ -21,7 +21,7 @@ def order_to_store(test):
     with fleet(test) as (store, agent):
         store.start()
         agent.start()
-        settled("a poll", lambda: store.requests("GET") == [404])
+        settled("a poll", lambda: 404 in store.requests("GET"))
         store.publish(store.sign(order(7, group="canary", labels="type=door* arch=*", share=100, window="200ms",
                                        capture="yes", duration="1s", filter="prev_pid != 0")))
         settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2 and not agent.waiting())
@@ -61,7 +61,7 @@ def what_is_refused(test):
             ("syntax", store.sign(order(8, reports="-o/etc/passwd"))),
             ("expired", store.sign(order(8, expires="2020-01-01T00:00:00Z"))),
             ("validity", store.sign(order(8, expires="2099-01-01T00:00:00Z"))),
-            ("duration", store.sign(order(8, duration="21s"))),
+            ("duration", store.sign(order(8, duration="11m"))),
             ("events", store.sign(order(8, events="syscalls:*"))),
             ("reports", store.sign(order(8, reports="syscalls"))),
         ]
@@ -147,7 +147,7 @@ def killed_after_the_upload(test):
 def killed_while_it_records(test):
     """The recording ends, the order is reported as interrupted, and is not taken again."""
     with fleet(test) as (store, agent):
-        store.publish(store.sign(order(7, duration="20s")))
+        store.publish(store.sign(order(7, duration="10m")))
         store.start()
         agent.start()
         settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
@@ -219,7 +219,7 @@ def orders_at_several_urls(test):
         store.publish(store.sign(order(5, duration="2s", group="canary")), "canary")
         agent.says("its serial is not above that of its group's last order")
         # While one waits for its time, others come.
-        store.publish(store.sign(order(8, window="1h")))
+        store.publish(store.sign(some_day(8)))
         agent.says("took order 8")
         store.publish(store.sign(order(9)))
         settled("order 9", lambda: len(store.results(9)) == 1)

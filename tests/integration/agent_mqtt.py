@@ -16,7 +16,7 @@ from board import Members, fleet
 from broker import Broker
 from false_broker import CONSENT, FalseBroker, length, packet, publish
 from harness import Test, check, need, settled
-from store import order
+from store import order, some_day
 
 # A quick one, so that a hanging broker is noticed soon.
 QUICK = "keep_alive = 5s"
@@ -73,7 +73,7 @@ def orders_of_topics(test):
 def url_and_broker(test):
     """The same order by both ways is followed once, and withdrawn by the broker."""
     with brokered(test, orders=("/orders/doors",)) as (store, broker, agent):
-        signed = store.sign(order(7, window="1h"))
+        signed = store.sign(some_day(7))
         store.publish(signed)
         agent.start()
         agent.says("took order 7")
@@ -91,7 +91,7 @@ def withdrawn(test):
     """One that waits is dropped, one that runs is ended, others go on. None of them comes back."""
     with brokered(test) as (store, broker, agent):
         connected(broker, agent)
-        waiting, running = store.sign(order(7, window="1h")), store.sign(order(8, group="canary", duration="20s"))
+        waiting, running = store.sign(some_day(7)), store.sign(order(8, group="canary", duration="10m"))
         broker.publish(waiting)
         broker.publish(running, "canary")
         settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
@@ -107,7 +107,7 @@ def withdrawn(test):
         broker.publish(store.sign(order(9)))
         settled("order 9", lambda: len(store.results(9)) == 1)
         # The broker keeps a withdrawal for a board that is away for a while.
-        broker.publish(store.sign(order(10, window="1h")))
+        broker.publish(store.sign(some_day(10)))
         agent.says("took order 10")
         broker.process.send_signal(signal.SIGSTOP)
         agent.says("broker", 1)
@@ -171,7 +171,7 @@ def many_at_once(test):
     with brokered(test) as (store, broker, agent):
         connected(broker, agent)
         for serial in range(10, 19):
-            broker.publish(store.sign(order(serial, window="1h")))
+            broker.publish(store.sign(some_day(serial)))
             agent.says("(took|refused) order", serial - 9)
         settled("the status", lambda: broker.outcomes()[-1:] == [(18, "refused", "full")])
         agent.stop()

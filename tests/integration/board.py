@@ -64,7 +64,8 @@ ca = {store.dir}/ca.pem
 certificate = {store.dir}/{certificate}.pem
 key = {store.dir}/{certificate}.key
 [limits]
-duration_max = 20s
+duration_max = 10m
+window_max = 30d
 events = sched:*
 reports = sched irq
 captures = yes

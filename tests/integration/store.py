@@ -154,3 +154,8 @@ def order(serial, **keys):
     lines = {"serial": serial, "fleet": "doors", "expires": expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
              "duration": "300ms", "events": "sched:sched_switch", "reports": "sched", **keys}
     return "[order]\n" + "".join(f"{key} = {value}\n" for key, value in lines.items())
+
+
+def some_day(serial):
+    """One that waits: its moment comes within 30 days."""
+    return order(serial, window="30d", expires=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 30 * 86400)))
