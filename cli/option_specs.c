@@ -800,7 +800,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_AT_MOST] = { 0, "at-most", "N/TIME", "with --on: most snapshots in a time (1/10m)",
 			  GROUP_WHEN, COMPLETE_NOTHING, set_at_most },
 	[OPT_MAX_SIZE] = { 0, "max-size", "SIZE",
-			   "size of all snapshots of --on (1G), of all files of fleet fetch (4G)",
+			   "size of all snapshots (1G), of all files of fleet fetch (4G)",
 			   GROUP_WHERE, COMPLETE_NOTHING, set_max_size },
 	[OPT_HOOK] = { 0, "hook", "NAME", "with --on: a program to start with each snapshot",
 		       GROUP_WHERE, COMPLETE_NOTHING, set_hook },

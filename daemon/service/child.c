@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/child.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -206,18 +205,34 @@ static bool child_must_keep(int fd)
 	return true;
 }
 
-/* The process that has the table alone now. What hangs comes last. */
+/* As getdents64() of Linux gives it. */
+struct listed {
+	uint64_t inode;
+	int64_t next;
+	uint16_t length;
+	uint8_t type;
+	char name[];
+};
+
+/*
+ * The process that has the table alone now. What hangs comes last. opendir() would allocate, and
+ * another thread may have had the allocator's lock at the fork.
+ */
 _Noreturn static void child_keep_others(void)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	const struct dirent *e;
+	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char list[4096] __attribute__((aligned(8)));
+	long n;
 
-	while (dir && (e = readdir(dir))) {
-		int fd = atoi(e->d_name);
+	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
+		for (long at = 0; at < n;) {
+			const struct listed *e = (const void *)&list[at];
+			int fd = atoi(e->name);
 
-		if (*e->d_name != '.' && fd != dirfd(dir) && !child_must_keep(fd))
-			close(fd);
-	}
+			if (*e->name != '.' && fd != dir && !child_must_keep(fd))
+				close(fd);
+			at += e->length;
+		}
 	_exit(0);
 }
 
@@ -285,8 +300,6 @@ static void child_exec(const struct child_spec *spec, int result_fd, pid_t paren
 		_exit(127);
 	for (size_t i = 0; i < ARRAY_SIZE(private_vars); i++)
 		unsetenv(private_vars[i]);
-	if (SANDBOX_SANITIZED)
-		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
 	memcpy(fds, spec->fds, sizeof(spec->fds));
 	fds[count++] = result_fd;
 	null = open("/dev/null", O_RDWR);
@@ -303,9 +316,13 @@ static void child_exec(const struct child_spec *spec, int result_fd, pid_t paren
 static int child_fork(struct child *c, const struct child_spec *spec, int result_fd,
 		      struct error *err)
 {
-	pid_t parent = getpid(), pid = fork();
+	pid_t parent = getpid(), pid;
 	int r;
 
+	/* It is for the child, where setenv() would allocate. */
+	if (SANDBOX_SANITIZED)
+		setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
+	pid = fork();
 	if (pid < 0)
 		return error_errno(err, -errno, "can't start the %s", spec->what);
 	if (pid == 0)

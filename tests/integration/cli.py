@@ -766,7 +766,7 @@ def completion(test):
     actions = ["enable", "disable", "status", "arm", "disarm"]
     check(complete(test, "tracectl boot-recorder ") == actions, "actions of the boot recorder")
     check(complete(test, "tracectl boot-recorder --size 16M dis") == ["disable", "disarm"], "an action")
-    check(complete(test, "tracectl fleet --json ") == ["order", "status", "fetch", "report", "open"], "actions of a fleet")
+    check(complete(test, "tracectl fleet --json ") == ["order", "withdraw", "status", "fetch", "report", "open"], "actions of a fleet")
     check(complete(test, "tracectl fleet report so") == ["some.traced"], "a file after an action")
     check(complete(test, "tracectl --socket x st") == ["start", "stop", "status"], "after globals")
 

@@ -256,7 +256,7 @@ def false_store(test):
 
         def fetch(*words):
             done = test.run("fleet", "fetch", "17", "got", "--fleet", "doors", "--url", f"{false.url}/results", "--curl",
-                            curl_file(test, store), *words)
+                            curl_file(test, store), *words, timeout=240)
             left = sorted(path for path in (test.dir / "got").rglob("*") if path.is_file() and path.suffix != ".json")
             check(not left, f"{left}: {done}")
             return done

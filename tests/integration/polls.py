@@ -276,7 +276,7 @@ def processes(test):
         grows.stdin.write(b"\n")
         grows.stdin.flush()
         grows.stdout.readline()
-        # Its end is read, too.
+        time.sleep(1)
         interrupt(recorder)
         r = test.finish(recorder)
     finally:
