@@ -14,12 +14,12 @@
 #define FILE_MAX 16384
 #define SECONDS_A_DAY 86400
 
-static int state_write(const struct state *s, const char *name, const char *text, bool is_synced)
+static int state_write(const struct state *s, const char *name, const char *text)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", s->dirfd, name);
-	return replace_file(path, text, strlen(text), 0600, is_synced);
+	return replace_file(path, text, strlen(text), 0600, true);
 }
 
 static int state_write_taken(const struct state *s, struct error *err)
@@ -35,7 +35,7 @@ static int state_write_taken(const struct state *s, struct error *err)
 	}
 	for (size_t i = 0; i < s->open_count; i++)
 		buf_printf(&text, "open %" PRIu64 "\n", s->open[i]);
-	r = buf_string(&text) ? state_write(s, TAKEN, text.data, true) : -ENOMEM;
+	r = buf_string(&text) ? state_write(s, TAKEN, text.data) : -ENOMEM;
 	return r < 0 ? error_errno(err, r, "the file %s", TAKEN) : 0;
 }
 
@@ -46,7 +46,7 @@ static int state_write_today(const struct state *s, struct error *err)
 
 	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", s->day,
 		 s->orders, s->uploads, s->bytes);
-	r = state_write(s, TODAY, text, true);
+	r = state_write(s, TODAY, text);
 	return r < 0 ? error_errno(err, r, "the file %s", TODAY) : 0;
 }
 

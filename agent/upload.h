@@ -14,7 +14,8 @@
 #include "agent/state.h"
 
 struct upload {
-	char failed[SPOOL_NAME_MAX]; /* the file that failed last; empty: none */
+	char failed[SPOOL_NAME_MAX]; /* the last file that failed, or exceeds today's bytes; empty:
+					none */
 	struct backoff backoff;
 	uint64_t done, failures;
 	uint64_t present;     /* was there already */

@@ -116,8 +116,7 @@ int capture_flush(struct capture *c, struct error *err)
 	int r = run->running ? capture_background_slice(c) : 0;
 
 	if (r == 0 && run->running) {
-		/* No tick comes meanwhile: what a new CPU recorded is older than this FLUSH, too.
-		 */
+		/* No tick comes meanwhile, and a new CPU's events are older than the FLUSH. */
 		for (int b = 0; b < BUFFER_COUNT && !run->flush.under_way; b++)
 			ring_refresh(&run->rings[b], &run->staging);
 		run->flush.next = now;

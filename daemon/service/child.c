@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/service/child.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sched.h>
@@ -205,18 +206,10 @@ static bool child_must_keep(int fd)
 	return true;
 }
 
-/* As getdents64() of Linux gives it. */
-struct listed {
-	uint64_t inode;
-	int64_t next;
-	uint16_t length;
-	uint8_t type;
-	char name[];
-};
-
 /*
  * The process that has the table alone now. What hangs comes last. opendir() would allocate, and
- * another thread may have had the allocator's lock at the fork.
+ * another thread may have had the allocator's lock at the fork. With 64-bit offsets a dirent is
+ * what the kernel gives.
  */
 _Noreturn static void child_keep_others(void)
 {
@@ -226,12 +219,12 @@ _Noreturn static void child_keep_others(void)
 
 	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
 		for (long at = 0; at < n;) {
-			const struct listed *e = (const void *)&list[at];
-			int fd = atoi(e->name);
+			const struct dirent *e = (const void *)&list[at];
+			int fd = atoi(e->d_name);
 
-			if (*e->name != '.' && fd != dir && !child_must_keep(fd))
+			if (*e->d_name != '.' && fd != dir && !child_must_keep(fd))
 				close(fd);
-			at += e->length;
+			at += e->d_reclen;
 		}
 	_exit(0);
 }

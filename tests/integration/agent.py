@@ -12,6 +12,7 @@ import subprocess
 import time
 
 from board import Members, fleet
+from false_store import ENDLESS, FalseStore
 from harness import NOBODY, PATIENCE_S, Result, Test, check, settled
 from store import order, some_day
 
@@ -176,6 +177,22 @@ def a_store_that_lies(test):
         settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
 
 
+def an_answer_without_end(test):
+    """The agent reads little of it, and tries again."""
+    with fleet(test) as (store, agent):
+        false = FalseStore(store.dir, {})
+        try:
+            agent.config.write_text(agent.config.read_text().replace(f"url = {store.url}/results", f"url = {false.url}/results"))
+            store.publish(store.sign(order(7)))
+            store.start()
+            agent.start()
+            agent.says("no upload: .*[Ff]ail", 2)
+            check(len(agent.waiting()) == 1 and 0 < false.sent < ENDLESS // 8, f"{false.sent} {agent.words()}")
+        finally:
+            agent.stop()
+            false.stop()
+
+
 def one_result_is_refused(test):
     """It holds up no other."""
     with fleet(test, results="/partly") as (store, agent):
@@ -298,8 +315,8 @@ def main():
     test = Test("agent")
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, killed_before_the_upload,
-                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, one_result_is_refused, quotas_hold,
-                     orders_at_several_urls, a_busy_server,
+                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
+                     one_result_is_refused, quotas_hold, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -8,8 +8,9 @@ import json
 import os
 import subprocess
 
-from harness import Test, check
+from harness import Test, check, chunks
 
+SUBBUFS = 10  # enum chunk_type
 CHILDREN = 20
 
 
@@ -96,9 +97,13 @@ def inputs(test):
     r = test.run("convert", "-q", "x.traced", "x.dat")
     check(r.status == 0, r)
     check(test.run("report", "sched", "x.dat").out == wanted, "a .dat differs")
-    (test.dir / "cut.traced").write_bytes(data[:-1])
-    r = test.run("report", "sched", "cut.traced")
-    check(r.status == 3 and "INCOMPLETE" in r.err, r)
+    with open(test.dir / "x.traced", "rb") as file:
+        *_, (at, length) = [(file.tell(), length) for kind, _, length in chunks(file) if kind == SUBBUFS]
+    # In the last events, and behind them.
+    for size in (at + length // 2, len(data) - 1):
+        (test.dir / "cut.traced").write_bytes(data[:size])
+        r = test.run("report", "sched", "cut.traced")
+        check(r.status == 3 and "INCOMPLETE" in r.err, r)
 
 
 def without_a_file(test):

@@ -122,18 +122,18 @@ def of_a_session(test):
     for _ in range(2):
         began = time.monotonic()
         with Load(test, burner=BURNER):
-            r = test.run("top", "-q", "--batch", "--session", name, "-t", "6s", "--top", "1000")
+            r = test.run("top", "-q", "--batch", "--session", name, "-t", "8s", "--top", "1000")
         took = time.monotonic() - began
         check(r.status == 0 and r.err == "", r)
         parts = windows(r.out)
-        check(parts, r)
+        check(len(parts) >= 2, r)
         rows = [set(tables.get("sched", {})) for _, tables in parts]
         check(sum("burner" in names for names in rows) >= len(parts) // 2, rows)
         check(not any("before" in names for names in rows), rows)
         check(all("syscalls" not in tables for _, tables in parts), [list(tables) for _, tables in parts])
         spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
         # One that comes late makes the next one shorter.
-        check(spans[0] > 0.8 and sum(spans[:-1]) >= 0.8 * len(spans[:-1]) and sum(spans) < took + 0.5, f"{took} s: {spans}")
+        check(spans[0] > 0.8 and sum(spans[:-1]) > 0.8 * len(spans[:-1]) and sum(spans) < took + 0.5, f"{took} s: {spans}")
     check(name in test.run("list").out, "the session ended")
     # A follower that is not read does not matter.
     process = test.start("top", "-q", "--batch", "--session", name)

@@ -15,6 +15,7 @@
 #include "agent/backoff.h"
 #include "agent/spool.h"
 #include "agent/state.h"
+#include "agent/upload.h"
 #include "base/io.h"
 #include "own_folder.h"
 
@@ -222,6 +223,24 @@ static void the_spool_gives_the_oldest_first(void **state _unused_)
 	assert_int_equal(s.bytes, 10);
 }
 
+/* Or it would hold up all others, for ever if the limit was lowered. */
+static void what_exceeds_today_is_passed_over(void **state _unused_)
+{
+	const struct policy policy = { .uploads_a_day = 9, .bytes_a_day = 8 };
+	_cleanup_(state_deinit) struct state counts = STATE_INIT;
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	struct upload u = { 0 };
+	struct spool_entry entry;
+
+	assert_int_equal(load(&counts), 0);
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	add(&s, "nine byt.", 7, 1000, 0);
+	add(&s, "three", 8, 1000, 0);
+	assert_int_equal(upload_next(&u, NULL, &policy, &s, &counts, NULL), 0);
+	assert_int_equal(spool_next(&s, u.failed, &entry), 1);
+	assert_int_equal(entry.serial, 8);
+}
+
 static void a_full_spool_drops_the_oldest(void **state _unused_)
 {
 	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
@@ -270,6 +289,7 @@ int main(void)
 		OWN_FOLDER(days_begin_by_the_clock),
 		OWN_FOLDER(damage_is_not_a_new_board),
 		OWN_FOLDER(what_cannot_be_removed_is_told),
+		OWN_FOLDER(what_exceeds_today_is_passed_over),
 		OWN_FOLDER(one_agent_has_the_folder),
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),

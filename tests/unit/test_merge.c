@@ -392,6 +392,15 @@ static void a_page_that_is_refused_gives_nothing_later(void **state _unused_)
 	assert_int_equal(merge_next(made.merge, &item, NULL), MERGE_END);
 }
 
+/* A chunk of one page with one record. */
+static void make_page(struct maker *m, uint32_t cpu)
+{
+	page_begin(m, 10);
+	page_record(m, 10, "abcd", 4);
+	page_end(m, 0);
+	maker_flush(m, cpu, BUFFER_MAIN, 0);
+}
+
 /* A damaged chunk's data stays in no window that a followed recording would read again. */
 static void a_damaged_chunk_gives_nothing_later(void **state _unused_)
 {
@@ -403,10 +412,7 @@ static void a_damaged_chunk_gives_nothing_later(void **state _unused_)
 	struct page_layout l;
 
 	maker_init(&m, 8, false, 128);
-	page_begin(&m, 10);
-	page_record(&m, 10, "abcd", 4);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	make_page(&m, 0);
 	assert_int_equal(pwrite(m.fd, "x", 1, (off_t)m.writer.bytes - 100), 1);
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
@@ -430,12 +436,8 @@ static void chunks_of_a_cpu_that_comes_later_are_needed(void **state _unused_)
 	struct page_layout l;
 
 	maker_init(&m, 8, false, 128);
-	for (uint32_t cpu = 0; cpu < 2; cpu++) {
-		page_begin(&m, 10);
-		page_record(&m, 10, "abcd", 4);
-		page_end(&m, 0);
-		maker_flush(&m, cpu, BUFFER_MAIN, 0);
-	}
+	for (uint32_t cpu = 0; cpu < 2; cpu++)
+		make_page(&m, cpu);
 	maker_index(&m, &reader, &ring);
 	maker_layout(&m, &l);
 	ring.count = 0;
