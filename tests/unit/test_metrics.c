@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/service/metrics.h"
 #include "daemon/service/session.h"
@@ -215,7 +216,7 @@ static void an_idle_daemon_writes_nothing(void **state)
 	assert_null(contents(d));
 	d->manager->metrics.written_ns -= 60 * NSEC_PER_SEC;
 	feed();
-	turn(d, 10);
+	turn_until(d, access(d->manager->config.metrics, F_OK) == 0);
 	text = contents(d);
 	assert_has(text, "traced_up 1\n");
 	client_close(&c);

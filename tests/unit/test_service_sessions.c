@@ -132,9 +132,8 @@ static void a_full_spool_ends_it_with_what_there_is(void **state)
 	fakes.dispatch_error = 0;
 	d->manager->config.spool_max = 40;
 	start_ok(d, &c, "a", false);
-	for (int i = 0; i < 20; i++) {
-		if (captures())
-			feed();
+	for (int i = 0; i < 4000 && captures(); i++) {
+		feed();
 		turn(d, 5);
 	}
 	await_captures(d, 0);
