@@ -140,16 +140,29 @@ static int reading_take_json(struct reading *r, struct error *err)
 	return e;
 }
 
+/* memmem() in sanitizers reads all that is left, for each tag. */
+static const char *tag_find(const char *at, const char *stop, const char *tag)
+{
+	size_t len = strlen(tag);
+
+	while ((at = memchr(at, '<', (size_t)(stop - at)))) {
+		if ((size_t)(stop - at) >= len && !memcmp(at, tag, len))
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
 /* The text of the next element of that name, behind which *at is moved. NULL: there is none. */
 static const char *element_next(const char **at, const char *stop, const char *begin,
 				const char *end, size_t *ret_len)
 {
-	const char *text = memmem(*at, (size_t)(stop - *at), begin, strlen(begin)), *to;
+	const char *text = tag_find(*at, stop, begin), *to;
 
 	if (!text)
 		return NULL;
 	text += strlen(begin);
-	to = memmem(text, (size_t)(stop - text), end, strlen(end));
+	to = tag_find(text, stop, end);
 	if (!to)
 		return NULL;
 	*ret_len = (size_t)(to - text);
@@ -164,7 +177,7 @@ static void reading_take_keys(struct reading *r)
 	size_t key_len, len;
 
 	while ((key = element_next(&at, stop, "<Key>", "</Key>", &key_len))) {
-		const char *next = memmem(at, (size_t)(stop - at), "<Key>", 5) ?: stop, *from = at;
+		const char *next = tag_find(at, stop, "<Key>") ?: stop, *from = at;
 
 		text = element_next(&from, next, "<Size>", "</Size>", &len);
 		reading_put_name(r, text ? size_parse(text, len) : UINT64_MAX, key, key_len);
@@ -187,7 +200,7 @@ static int reading_take_xml(struct reading *r, struct error *err)
 {
 	static const char root[] = "<ListBucketResult";
 
-	if (!memmem(r->answer->data, r->answer->len, root, sizeof(root) - 1))
+	if (!tag_find(r->answer->data, r->answer->data + r->answer->len, root))
 		return error_set(err, -EBADMSG, "it has no %s>", root);
 	reading_take_keys(r);
 	reading_take_tokens(r);

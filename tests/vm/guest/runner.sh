@@ -49,7 +49,7 @@ check() { # name, seconds, command...
       # The failed case may be far above the end.
       grep -n -A 4 '^FAILED' "$log" | head -n 40
       tail -n 60 "$log"
-      outcome fail "$name" "status $status: $(sed -n '$p' "$log") $(seconds)"
+      outcome fail "$name" "status $status: $(sed -n '$p' "$log") $(seconds) $(grep -m 1 '^FAILED' "$log" | cut -c 1-300)"
       ;;
   esac
 }
