@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/vec.h"
 #include "confined.h"
 #include "fleet.h"
 #include "fleet_results.h"
@@ -18,8 +19,14 @@
 
 /* Rows of each table for people. */
 #define SHOWN_ROWS 10
-/* Boards that can't be added to the others are left out; each one costs another pass. */
+/* Other boards that can't be added are left out; each one costs another pass. */
 #define PASSES_MAX 16
+
+/* A board's report, by report_merge_visit_forms(). */
+struct board_form {
+	uint64_t report, form;
+	size_t result; /* the board's first one */
+};
 
 struct surveying {
 	const struct report_options *options;
@@ -28,6 +35,8 @@ struct surveying {
 	bool *is_out;		   /* owned; of each result */
 	struct buf notes;	   /* why they are: strings */
 	struct outliers *outliers; /* owned */
+	struct board_form *forms;  /* owned */
+	size_t form_count, form_cap;
 };
 
 static void surveying_deinit(struct surveying *s)
@@ -35,6 +44,7 @@ static void surveying_deinit(struct surveying *s)
 	free(s->is_out);
 	buf_deinit(&s->notes);
 	outliers_free(s->outliers);
+	free(s->forms);
 	close_fd(s->fd);
 }
 
@@ -62,8 +72,8 @@ static int surveying_leave_out(struct surveying *s, size_t i, const struct error
 }
 
 struct board_visit {
-	struct outliers *outliers;
-	const char *board;
+	struct surveying *surveying;
+	size_t result;
 };
 
 static int surveying_visit(void *userdata, const char *report, const char *column,
@@ -71,16 +81,26 @@ static int surveying_visit(void *userdata, const char *report, const char *colum
 {
 	const struct board_visit *v = userdata;
 
-	return all->count ? outliers_add(v->outliers, report, column, v->board,
+	return all->count ? outliers_add(v->surveying->outliers, report, column,
+					 v->surveying->results->items[v->result].name.board,
 					 histogram_quantile(all, 0.99))
 			  : 0;
+}
+
+static int surveying_visit_form(void *userdata, uint64_t report, uint64_t form)
+{
+	const struct board_visit *v = userdata;
+	struct surveying *s = v->surveying;
+	const struct board_form f = { report, form, v->result };
+
+	return vec_push(s->forms, s->form_count, s->form_cap, f);
 }
 
 /* The measures of the board that has the results from `from` up to `to`. */
 static int surveying_measure(struct surveying *s, size_t from, size_t to, struct error *err)
 {
 	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
-	struct board_visit visit = { s->outliers, s->results->items[from].name.board };
+	struct board_visit visit = { s, from };
 	int r = report_merge_new(&merge);
 
 	for (size_t i = from; i < to && r == 0; i++) {
@@ -97,6 +117,8 @@ static int surveying_measure(struct surveying *s, size_t from, size_t to, struct
 	}
 	if (r == 0)
 		r = report_merge_visit(merge, surveying_visit, &visit);
+	if (r == 0)
+		r = report_merge_visit_forms(merge, surveying_visit_form, &visit);
 	return r < 0 ? error_errno(err, r, "can't measure boards") : 0;
 }
 
@@ -112,6 +134,69 @@ static int surveying_measure_all(struct surveying *s, struct error *err)
 		r = surveying_measure(s, i, next, err);
 	}
 	return r;
+}
+
+static int board_form_compare(const void *a, const void *b)
+{
+	const struct board_form *x = a, *y = b;
+
+	if (x->report != y->report)
+		return x->report < y->report ? -1 : 1;
+	if (x->form != y->form)
+		return x->form < y->form ? -1 : 1;
+	return (x->result > y->result) - (x->result < y->result);
+}
+
+static int surveying_leave_out_board(struct surveying *s, size_t first)
+{
+	const struct fleet_results *all = s->results;
+
+	if (s->is_out[first])
+		return 0;
+	for (size_t i = first; i < all->count && is_board_of(&all->items[first], &all->items[i]);
+	     i++)
+		s->is_out[i] = true;
+	buf_printf(&s->notes,
+		   "left out: %s: its reports have other columns than those of most boards",
+		   all->items[first].name.board);
+	buf_putc(&s->notes, '\0');
+	return buf_error(&s->notes);
+}
+
+/* All forms of a report, from `from` up to `to`: leaves out the boards that lack the usual one. */
+static int surveying_keep_usual(struct surveying *s, size_t from, size_t to)
+{
+	const struct board_form *f = s->forms;
+	size_t usual = from, most = 0;
+	int r = 0;
+
+	for (size_t i = from, next; i < to; i = next) {
+		for (next = i; next < to && f[next].form == f[i].form; next++)
+			;
+		if (next - i > most || (next - i == most && f[i].result < f[usual].result)) {
+			most = next - i;
+			usual = i;
+		}
+	}
+	for (size_t i = from; i < to && r == 0; i++)
+		if (f[i].form != f[usual].form)
+			r = surveying_leave_out_board(s, f[i].result);
+	return r;
+}
+
+/* A single board could hide all others if the first one's columns counted. */
+static int surveying_choose_forms(struct surveying *s, struct error *err)
+{
+	int r = 0;
+
+	qsort(s->forms, s->form_count, sizeof(*s->forms), board_form_compare);
+	for (size_t i = 0, next; i < s->form_count && r == 0; i = next) {
+		for (next = i; next < s->form_count && s->forms[next].report == s->forms[i].report;
+		     next++)
+			;
+		r = surveying_keep_usual(s, i, next);
+	}
+	return r < 0 ? error_errno(err, r, "can't compare boards") : 0;
 }
 
 /* 1: a board is left out: begin again. */
@@ -182,6 +267,8 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	if (r < 0)
 		return error_errno(err, r, "can't compare boards");
 	r = surveying_measure_all(s, err);
+	if (r == 0)
+		r = surveying_choose_forms(s, err);
 	if (r == 0)
 		do
 			r = surveying_merge(s, &merge, err);

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <xxhash.h>
+
+#include "base/secret_hash.h"
 #include "base/vec.h"
 #include "report/merge_form.h"
 
@@ -355,6 +358,47 @@ static int merge_sum_column(const struct table *t, size_t column, struct histogr
 
 	for (size_t at = column; at < t->cell_count && r == 0; at += t->column_count)
 		r = histogram_merge(ret, t->cells[at].histogram);
+	return r;
+}
+
+static void merge_put_word(struct buf *out, const char *word)
+{
+	buf_puts(out, word ?: "");
+	buf_putc(out, '\0');
+}
+
+/* Columns as merge_compare() compares them. */
+static void merge_put_form(const struct table *t, struct buf *out)
+{
+	merge_put_word(out, t->by);
+	merge_put_word(out, t->sort);
+	for (size_t i = 0; i < t->column_count; i++) {
+		const struct column *c = &t->columns[i];
+
+		merge_put_word(out, c->name);
+		merge_put_word(out, c->of);
+		merge_put_word(out, c->over);
+		buf_printf(out, "%d %d %zu,", c->kind, c->adds, c->same);
+	}
+}
+
+int report_merge_visit_forms(const struct report_merge *m,
+			     int (*visit)(void *userdata, uint64_t report, uint64_t form),
+			     void *userdata)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < m->table_count && r == 0; i++) {
+		_cleanup_buf_ struct buf name = BUF_INIT, form = BUF_INIT;
+
+		merge_put_word(&name, m->tables[i].table->name);
+		merge_put_word(&name, m->tables[i].table->definition);
+		merge_put_form(m->tables[i].table, &form);
+		if (buf_error(&name) < 0 || buf_error(&form) < 0)
+			return -ENOMEM;
+		r = visit(userdata, XXH3_64bits_withSeed(name.data, name.len, hash_secret[0]),
+			  XXH3_64bits_withSeed(form.data, form.len, hash_secret[0]));
+	}
 	return r;
 }
 

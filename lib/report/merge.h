@@ -46,6 +46,14 @@ int report_merge_visit(const struct report_merge *m,
 				    const struct histogram *all),
 		       void *userdata);
 
+/*
+ * For each report: a number for its name, and one for its columns, which are equal in all merges of
+ * this process if it can be added to those. Returns the first value that is not 0, or -ENOMEM.
+ */
+int report_merge_visit_forms(const struct report_merge *m,
+			     int (*visit)(void *userdata, uint64_t report, uint64_t form),
+			     void *userdata);
+
 /* Appends the tables in their form. */
 int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,
 		       struct error *err);

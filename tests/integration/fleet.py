@@ -141,14 +141,16 @@ def files_that_lie(test):
 
 
 def boards_that_differ(test):
-    """A report of other columns leaves out its board, not the others."""
-    for n in range(1, 5):
+    """Reports of other columns leave out their boards, not the others, and wherever they are in the order."""
+    for n in range(1, 25):
         put(test.dir, f"door-{n}", reports(sched({20000: 10})))
     odd = json.loads(reports(sched({20000: 10})))
     odd["reports"][0]["sort"] = "runs"
-    put(test.dir, "door-5", json.dumps(odd).encode())
+    for name in ["a", "door-25", *(f"odd-{n}" for n in range(20))]:
+        put(test.dir, name, json.dumps(odd).encode())
     done = test.run("fleet", "report", test.dir)
-    check(done.status == 3 and "left out: door-5: " in done.out and "boards: 4" in done.out, f"{done}")
+    check(done.status == 3 and done.out.count("left out: ") == 22 and "boards: 24" in done.out, f"{done}")
+    check("left out: a: its reports have other columns" in done.out, f"{done}")
 
 
 def from_order_to_page(test):
