@@ -22,6 +22,7 @@ OWN_OF_ALL, SHARE_OF_ALL, IDLE_OF_ALL, LARGE = 80, 0.35, 3000, ["-b", "64M"]
 SETTLED_S = 0.2
 # Tries of a case: another process of this machine can delay anything.
 TRIES = 3
+STARTS = 20
 
 
 def cpu_ns(pid):
@@ -90,13 +91,13 @@ def spares(test):
 
 
 def a_start_with_a_spare(test, cpu_max_ms):
-    begin_with_spare(test)
-    least = 1 << 62
-    for _ in range(5):
+    def start():
         settled("a spare", lambda: len(spares(test)) == 2)
         time.sleep(0.1)
-        least = min(least, start_cpu(test))
-    check_start(test, least, cpu_max_ms)
+        return start_cpu(test)
+
+    begin_with_spare(test)
+    check_start(test, start, cpu_max_ms)
 
 
 def start_cpu(test):
@@ -110,15 +111,18 @@ def start_cpu(test):
     return cpu
 
 
-def check_start(test, cpu, cpu_max_ms):
-    print(f"a start takes {cpu / 1e6:.1f} ms of CPU time")
-    if not test.is_sanitized():
-        check(cpu < cpu_max_ms * 1e6, f"a start takes {cpu / 1e6:.1f} ms of CPU time")
+def check_start(test, start, cpu_max_ms):
+    """Where others use the CPUs and their caches, the same work takes several times as much."""
+    for _ in range(STARTS):
+        cpu = start()
+        print(f"a start takes {cpu / 1e6:.1f} ms of CPU time")
+        if cpu < cpu_max_ms * 1e6 or test.is_sanitized():
+            return
+    check(False, f"each of {STARTS} starts takes more than {cpu_max_ms} ms of CPU time, the last {cpu / 1e6:.1f}")
 
 
 def a_private_start(test, cpu_max_ms):
-    least = min(record(test, "-e", "raw_syscalls", "-e", "sched", "-t", "600ms")[2] for _ in range(5))
-    check_start(test, least, cpu_max_ms)
+    check_start(test, lambda: record(test, "-e", "raw_syscalls", "-e", "sched", "-t", "600ms")[2], cpu_max_ms)
 
 
 def a_final_snapshot_is_quiet(test):

@@ -203,9 +203,11 @@ def delayed(test):
             if row["task"] == "delayed" and row["waker"] == "delayer" and (row["wait_ns"] or 0) > 10_000 * US]
     # A busy kernel leaves out switches: the report then knows no time.
     check(len(runs) > ROUNDS / 2, f"{len(runs)} runs")
-    delay = statistics.median(row["delay_ns"] for row in runs)
+    delays = sorted(row["delay_ns"] for row in runs)
+    delay = statistics.median(delays)
     check(abs(delay - BUSY_MS * 1000 * US) < NOISE_US * US, f"the median delay is {delay} ns")
-    check(min(row["delay_ns"] for row in runs) > (BUSY_MS * 1000 - NOISE_US) * US, f"{[row['delay_ns'] for row in runs]}")
+    # The writer may be held up between its look at the clock and its write.
+    check(delays[len(delays) // 10] > (BUSY_MS * 1000 - NOISE_US) * US, f"{delays}")
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
     check(len(share) == 1 and share[0] > 800, f"{share}")
