@@ -85,6 +85,7 @@ struct marks {
 	uint64_t slots;	     /* sink slots in use */
 	struct member *next; /* where a drain that used up its budget continues; NULL: anywhere */
 	struct buf staging;
+	uint64_t bytes;		   /* of all rings */
 	uint64_t taken_on_request; /* bytes taken at programs' requests since the last drain */
 	uint32_t last_id;
 	uint64_t deadline;

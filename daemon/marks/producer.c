@@ -17,7 +17,10 @@
 #define MESSAGES_AT_END 4096   /* of one program when a recording ends: more than a socket queues */
 #define NO_RING_NS (10 * NSEC_PER_SEC) /* time limit for a connection that sends no ring */
 #define RINGS_PER_WORK 64	       /* looks at as many rings cost as much as a message */
-#define TASKS_MAX 256		       /* tasks searched for one thread */
+/* Rings of all users but root, as a multiple of one user's limit: a user can have many uids. */
+#define USERS_TOGETHER 4U
+#define ROOT_PRODUCERS 64U /* that root's programs may have above the limit */
+#define TASKS_MAX 256	   /* tasks searched for one thread */
 
 struct member *member_free(struct member *r)
 {
@@ -29,6 +32,7 @@ struct member *member_free(struct member *r)
 	m->count.rings--;
 	r->producer->user->rings--;
 	r->producer->user->bytes -= r->ring.size;
+	m->bytes -= r->ring.size;
 	closer_close(m->closer, r->producer->user->uid, CLOSER_FILE, marks_ring_close(&r->ring));
 	free(r);
 	return NULL;
@@ -141,9 +145,11 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
 	int e;
 
 	if (u->uid != 0 && (u->rings >= m->limits.rings_per_user ||
-			    u->bytes + msg->size > m->limits.bytes_per_user)) {
+			    u->bytes + msg->size > m->limits.bytes_per_user))
 		return error_set(err, -EDQUOT, "user %u has too many rings", u->uid);
-	}
+	if (u->uid != 0 && (m->count.rings >= USERS_TOGETHER * m->limits.rings_per_user ||
+			    m->bytes + msg->size > USERS_TOGETHER * m->limits.bytes_per_user))
+		return error_set(err, -EDQUOT, "all users together have too many rings");
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return error_set(err, -ENOMEM, "out of memory");
@@ -165,6 +171,7 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
 	m->count.rings++;
 	u->rings++;
 	u->bytes += r->ring.size;
+	m->bytes += r->ring.size;
 	return 0;
 }
 
@@ -390,7 +397,8 @@ static int producer_add(struct marks *m, int fd, uid_t uid, pid_t pid)
 	struct producer *p;
 	struct user *u;
 
-	if (m->count.producers >= m->limits.producers || closer_is_blocked(m->closer, uid))
+	if (m->count.producers >= m->limits.producers + (uid ? 0 : ROOT_PRODUCERS) ||
+	    closer_is_blocked(m->closer, uid))
 		return -EUSERS;
 	u = user_get(m, uid);
 	if (!u || (u->uid != 0 && u->refs >= m->limits.producers_per_user))

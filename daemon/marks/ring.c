@@ -27,8 +27,10 @@
  *   which has no privileges, checks each record.
  * - tail advances only after all bytes are in the buffer. If memory is short, the marks stay in
  *   the ring, and a full ring costs its own thread's marks only (`dropped`).
- * - No access can fault: the memfd is sealed against shrinking, it must be a regular file on
+ * - No access can fail: the memfd is sealed against shrinking, it must be a regular file on
  *   tmpfs, and it is checked to be as long as the message says, before the first access.
+ * - No access waits for a hole that the program punches: the daemon seals the memfd against that
+ *   (F_SEAL_FUTURE_WRITE, Linux 5.1) once it has mapped the header.
  * - `dropped` is 64 bits here. The shared counter has 32, and only its change is added.
  *
  * Why pread and not a mapping of the records: reading a hole through a mapping would allocate its
@@ -70,14 +72,23 @@ static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 	struct statfs fs;
 	struct stat st;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return error_set(err, -EPERM, "a ring is not a sealed memfd");
+	if (seals < 0 || !(seals & F_SEAL_SHRINK) || (seals & F_SEAL_SEAL))
+		return error_set(err, -EPERM,
+				 "a ring is not a memfd that is sealed against shrinking alone");
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return error_errno(err, -errno, "cannot inspect a ring's memfd");
 	if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC)
 		return error_set(err, -EPERM, "a ring is not in tmpfs memory");
 	if (st.st_size < 0 || (uint64_t)st.st_size < size)
 		return error_set(err, -EINVAL, "a ring is larger than its memfd");
+	return 0;
+}
+
+/* The program writes by the mapping that it has. */
+static int marks_ring_seal(int fd, struct error *err)
+{
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW) < 0 && errno != EINVAL)
+		return error_errno(err, -errno, "cannot seal a ring");
 	return 0;
 }
 
@@ -94,6 +105,11 @@ int marks_ring_open(struct marks_ring *ret, int fd, const struct marks_message *
 	p = mmap(NULL, m->header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return error_errno(err, -errno, "cannot map a ring");
+	r = marks_ring_seal(fd, err);
+	if (r < 0) {
+		munmap(p, m->header);
+		return r;
+	}
 	*ret = (struct marks_ring){
 		.fd = fd,
 		.shared = p,

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -179,31 +180,31 @@ static int child_place_descriptors(const int *fds, int count)
 	return 0;
 }
 
+static dev_t tracefs_dev; /* 0: it is not open */
+
+void child_set_tracefs(dev_t dev)
+{
+	tracefs_dev = dev;
+}
+
 /*
  * True if closing it may wait for another user's server: a file or folder of FUSE or NFS, or a TCP
- * socket. Files of tracefs must be closed, or the instances stay; they are told by their names,
- * which are looked at without asking a server.
+ * socket. Files of tracefs must be closed, or the instances stay.
  */
 static bool child_must_keep(int fd)
 {
-	static const char *const ours[] = { "/sys/kernel/tracing/", "/sys/kernel/debug/tracing/",
-					    "/instances/" /* of a detached mount */ };
 	int type = fd_type(fd), domain = AF_UNSPEC;
 	socklen_t len = sizeof(domain);
-	char link[32], name[64];
-	ssize_t n;
+	struct statx st;
 
 	if (type == S_IFSOCK)
 		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
 		       domain != AF_UNIX;
 	if (type != S_IFREG && type != S_IFDIR)
 		return false;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, name, sizeof(name));
-	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
-		if (n >= (ssize_t)strlen(ours[i]) && !memcmp(name, ours[i], strlen(ours[i])))
-			return false;
-	return true;
+	/* No mask, and as it is known: no server is asked. */
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ||
+	       makedev(st.stx_dev_major, st.stx_dev_minor) != tracefs_dev;
 }
 
 /*

@@ -37,6 +37,9 @@ typedef void (*child_done_t)(void *userdata, Traced__Control__ExportResult *resu
  */
 void child_reserve_descriptors(void);
 
+/* Files of this device, which is ours, are closed in a forked child. */
+void child_set_tracefs(dev_t dev);
+
 struct child;
 
 int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *spec,

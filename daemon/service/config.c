@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <syslog.h>
 
 #include "base/account.h"
@@ -14,6 +15,11 @@
 #include "settings/ini_reader.h"
 #include "settings/setting.h"
 #include "stream/poll_plan.h"
+
+/* Until a configuration is read. Then this part of what is free, with a least. */
+#define USER_SPOOL_AUTO UINT64_MAX
+#define USER_SPOOL_PART 8
+#define USER_SPOOL_MIN (UINT64_C(16) << 20)
 
 int log_level_parse(const char *text)
 {
@@ -292,8 +298,8 @@ static int config_compare_names(const struct dirent **a, const struct dirent **b
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-int config_load(struct config *c, const char *path, bool must_exist, struct buf *warnings,
-		struct error *err)
+static int config_load_files(struct config *c, const char *path, bool must_exist,
+			     struct buf *warnings, struct error *err)
 {
 	_cleanup_buf_ struct buf folder = BUF_INIT, drop_in = BUF_INIT;
 	struct dirent **entries = NULL;
@@ -320,6 +326,33 @@ int config_load(struct config *c, const char *path, bool must_exist, struct buf 
 		free(entries[i]);
 	}
 	free(entries);
+	return r;
+}
+
+/* The folder may be made later: then those above it tell. 0: unknown. */
+static uint64_t config_free_bytes(const char *folder)
+{
+	_cleanup_free_ char *path = strdup(folder);
+	struct statvfs st;
+	char *end;
+
+	while (path && statvfs(path, &st) < 0) {
+		end = strrchr(path, '/');
+		if (!end || !path[1])
+			return 0;
+		end[end == path] = '\0';
+	}
+	return path ? (uint64_t)st.f_bavail * st.f_frsize : 0;
+}
+
+int config_load(struct config *c, const char *path, bool must_exist, struct buf *warnings,
+		struct error *err)
+{
+	int r = config_load_files(c, path, must_exist, warnings, err);
+
+	if (r >= 0 && c->users.spool_max == USER_SPOOL_AUTO)
+		c->users.spool_max =
+			MAX(config_free_bytes(c->spool_dir) / USER_SPOOL_PART, USER_SPOOL_MIN);
 	return r;
 }
 
@@ -360,6 +393,7 @@ int config_init(struct config *c)
 			.clients = 16,
 			.sessions = 4,
 			.buffer_memory = machine_memory() / 4,
+			.spool_max = USER_SPOOL_AUTO,
 			.functions = USER_FUNCTIONS_OWN,
 		},
 		.buffer_size = UINT64_C(4) << 20,

@@ -232,7 +232,7 @@ static void draining_pause_for_output(struct session *s)
 static void draining_check_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
-	int r = spool_check(&s->spool, config->min_free, config->spool_max);
+	int r = spool_check(&s->spool, policy_min_free(s->manager, s->uid), config->spool_max);
 	const char *full = "it reached spool_max of traced.conf";
 	struct draining *d = s->draining;
 	/* A backlog below this is not what fills the space: to pause would not help. */
@@ -299,7 +299,7 @@ void draining_space_freed(struct session *s)
 		return;
 	/* A spool whose space cannot be returned never shrinks: end the recording and say why. */
 	full = !s->spool.keeps &&
-	       (spool_check(&s->spool, config->min_free + BACKLOG_MIN / 2,
+	       (spool_check(&s->spool, policy_min_free(s->manager, s->uid) + BACKLOG_MIN / 2,
 			    config->spool_max / 4 * 3) < 0 ||
 		policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75));
 	draining_set_paused(d, full, full && draining_owes_flush(s));

@@ -460,7 +460,7 @@ static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct 
 		return r;
 	j->exporting = true;
 	/* Without it, a hanging output is just not reported. */
-	(void)stall_new(&j->stall, j->manager->loop, j->child, j->out_fd, job_on_stall, j);
+	(void)stall_new(&j->stall, j->manager->loop, j->child, job_on_stall, j);
 	return r;
 }
 

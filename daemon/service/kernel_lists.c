@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/capture/tracefs/events.h"
-#include "daemon/service/manager.h"
+#include "daemon/service/start.h"
 
 struct kernel_texts {
 	char *items[KERNEL_FORMATS_MAX]; /* owned */
@@ -48,6 +48,10 @@ int kernel_reply_events(struct connection *c, const Traced__Control__Request *re
 	size_t count;
 	int r;
 
+	/* The loop matches it with each name. */
+	if (strlen(query->glob) > START_GLOB_MAX)
+		return error_set(err, -E2BIG, "a name of an event of more than %d bytes",
+				 START_GLOB_MAX);
 	r = manager_env(c->manager, &env, err);
 	if (r >= 0)
 		r = tracefs_events(env->tracefs, &names, &count, err);

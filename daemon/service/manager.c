@@ -13,6 +13,7 @@
 #include "base/place.h"
 #include "daemon/service/arming.h"
 #include "daemon/service/audit.h"
+#include "daemon/service/child.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
 #include "daemon/service/marking.h"
@@ -222,6 +223,7 @@ int manager_env(struct manager *m, const struct capture_env **ret, struct error 
 		if (r < 0)
 			return r;
 		m->env.tracefs = m->tracefs;
+		child_set_tracefs(tracefs_device(m->tracefs));
 	}
 	*ret = &m->env;
 	return 0;

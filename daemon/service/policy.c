@@ -13,6 +13,13 @@
 #include "daemon/service/session.h"
 #include "formats/formats.h"
 
+/* In one request of a user. Matching costs their product with all that the kernel has. */
+#define USER_FUNCTIONS_MAX 32U
+#define USER_GLOBS_BYTES_MAX 8192U
+
+/* All users together may have so many times what one may: a user can have many uids. */
+#define USERS_MEMORY 2U
+
 bool policy_trusts(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();
@@ -72,14 +79,25 @@ static void policy_put_bytes(struct buf *out, const char *before, uint64_t bytes
 static int policy_check_memory(const struct start_plan *p, const struct manager *m, uid_t uid,
 			       struct error *err)
 {
-	uint64_t max = m->config.users.buffer_memory, used = 0;
+	uint64_t max = m->config.users.buffer_memory, used = 0, all = 0;
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
-	used += s->uid == uid ? s->memory_bytes : 0;
-	if (!max || (used <= max && p->memory_bytes <= max - used))
+	{
+		used += s->uid == uid ? s->memory_bytes : 0;
+		all += policy_trusts(s->uid) ? 0 : s->memory_bytes;
+	}
+	if (!max)
 		return 0;
+	if (used <= max && p->memory_bytes <= max - used) {
+		if (all <= USERS_MEMORY * max && p->memory_bytes <= USERS_MEMORY * max - all)
+			return 0;
+		policy_put_bytes(&text, "", all);
+		error_set(err, -EDQUOT, "the sessions of all users have %s of kernel memory",
+			  buf_string(&text) ?: "much");
+		return policy_hint_key(err, "ask for less (-b), or wait", "buffer_memory");
+	}
 	policy_put_bytes(&text, "ring buffers of ", p->request.buffer_bytes);
 	policy_put_bytes(&text,
 			 p->request.hists.count ? " a CPU and histograms make " : " a CPU make ",
@@ -166,13 +184,26 @@ static int policy_check_functions(const struct start_plan *p, const struct manag
 			  f->only.items[i]);
 		return error_hint(err, "leave the command out, or sudo tracectl ...");
 	}
+	if (p->start->n_functions + p->start->n_functions_not > USER_FUNCTIONS_MAX) {
+		error_set(err, -E2BIG, "more than %u names or globs of functions",
+			  USER_FUNCTIONS_MAX);
+		return error_hint(err, "only root may have more: the kernel looks at all its "
+				       "functions for each");
+	}
+	/* There is one list for all recordings: it would cut root's. */
+	if (f->roots.count || f->depth) {
+		error_set(err, -EPERM,
+			  "only root may use -g and --max-graph-depth: they hold for "
+			  "all recordings");
+		return error_hint(err, "choose functions with -l, or sudo tracectl ...");
+	}
 	/* Threads of other tracers take time from every CPU, and their settings are global. */
 	if (f->tracer && strcmp(f->tracer, "function") != 0 &&
 	    strcmp(f->tracer, "function_graph") != 0) {
 		error_set(err, -EPERM, "only root may use the tracer '%s'", f->tracer);
 		return error_hint(err, "sudo tracectl ...");
 	}
-	if (!(f->tracer || f->only.count || f->never.count || f->roots.count) ||
+	if (!(f->tracer || f->only.count || f->never.count) ||
 	    m->config.users.functions == USER_FUNCTIONS_YES)
 		return 0;
 	if (m->config.users.functions == USER_FUNCTIONS_NO) {
@@ -244,6 +275,29 @@ static int policy_check_rights(const struct start_plan *p, const struct manager 
 	return 0;
 }
 
+static size_t policy_glob_bytes(const char *glob)
+{
+	return glob[strcspn(glob, "*?[")] ? strlen(glob) : 0;
+}
+
+static int policy_check_globs(const struct start_plan *p, struct error *err)
+{
+	const Traced__Control__Start *start = p->start;
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < start->n_events; i++)
+		bytes += policy_glob_bytes(start->events[i]->glob);
+	for (size_t i = 0; i < start->n_triggers; i++)
+		bytes += policy_glob_bytes(start->triggers[i]->event);
+	for (size_t i = 0; i < start->n_shed; i++)
+		bytes += policy_glob_bytes(start->shed[i]);
+	if (bytes <= USER_GLOBS_BYTES_MAX)
+		return 0;
+	error_set(err, -E2BIG, "globs of events of more than %u bytes together",
+		  USER_GLOBS_BYTES_MAX);
+	return error_hint(err, "name systems, as in -e sched");
+}
+
 /* Copies the rules: the worker reads them while the configuration may change. */
 static int policy_set_bounds(struct start_plan *p, const struct user_rules *rules, uid_t uid,
 			     struct error *err)
@@ -282,6 +336,8 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	if (r < 0 || policy_trusts(uid))
 		return r;
 	r = policy_check_rights(p, m, uid, err);
+	if (r >= 0)
+		r = policy_check_globs(p, err);
 	if (r >= 0)
 		r = policy_check_functions(p, m, uid, err);
 	if (r >= 0)
@@ -328,6 +384,11 @@ uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **re
 
 	*ret_section = max == all ? "limits" : "users";
 	return max;
+}
+
+uint64_t policy_min_free(const struct manager *m, uid_t uid)
+{
+	return policy_trusts(uid) ? m->config.min_free : 2 * m->config.min_free;
 }
 
 uint64_t policy_stream_max(const struct manager *m, uid_t uid)

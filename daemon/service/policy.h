@@ -36,6 +36,8 @@ int policy_check_output(const struct manager *m, uid_t uid, const Traced__Contro
  * limit.
  */
 uint64_t policy_duration_max(const struct manager *m, uid_t uid, const char **ret_section);
+/* Bytes that stay free in the spool: users leave some for root's recordings. */
+uint64_t policy_min_free(const struct manager *m, uid_t uid);
 /* Maximum bytes of one stream; 0: no limit. */
 uint64_t policy_stream_max(const struct manager *m, uid_t uid);
 /*

@@ -18,17 +18,22 @@
 #include "base/account.h"
 #include "base/landlock.h"
 
-#define NOBODY 65534
+/* Below nobody, as whom file servers and others run: they could send the exporter signals. */
+#define UNUSED_UID_MAX 65533
+#define UNUSED_UID_MIN 65000
 /* Not the group traced, which may connect to the daemon's socket. */
 #define NOGROUP 65534
 
 uid_t sandbox_find_user(void)
 {
+	char *name;
 	uid_t uid;
 
-	if ((account_user("traced", &uid) == 0 || account_user("nobody", &uid) == 0) && uid)
+	if (account_user("traced", &uid) == 0 && uid)
 		return uid;
-	return NOBODY;
+	for (uid = UNUSED_UID_MAX; uid > UNUSED_UID_MIN && (name = account_name(uid)); uid--)
+		free(name);
+	return uid;
 }
 
 static int sandbox_drop_capabilities(struct error *err)

@@ -37,5 +37,5 @@ struct sandbox {
 
 int sandbox_enter(const struct sandbox *s, struct error *err);
 
-/* The user for exporters: traced, or nobody if that does not exist. */
+/* The user for exporters: traced, or if that does not exist one that no account has. */
 uid_t sandbox_find_user(void);

@@ -240,7 +240,8 @@ static int session_make_spool(const struct session *s, struct spool *ret, struct
 {
 	const struct config *config = &s->manager->config;
 
-	return spool_create(ret, config->spool_dir, s->name, s->uid, config->min_free, err);
+	return spool_create(ret, config->spool_dir, s->name, s->uid,
+			    policy_min_free(s->manager, s->uid), err);
 }
 
 static int session_arm(struct session *s, struct start_plan *plan, struct error *err)

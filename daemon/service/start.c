@@ -13,6 +13,7 @@
 
 #define DURATION_MAX (INT64_MAX / 2)
 #define WHAT_MAX 4096
+#define ROOT_SESSIONS 4U
 
 void start_plan_deinit(struct start_plan *p)
 {
@@ -99,12 +100,19 @@ static int start_check_text(const char *text, const char *allowed, const char *w
 	return 0;
 }
 
-static int start_check_words(char *const *words, size_t count, const char *what, struct error *err)
+static int start_check_word(const char *word, size_t max, const char *what, struct error *err)
+{
+	return strlen(word) > max ? error_set(err, -E2BIG, "a %s of more than %zu bytes", what, max)
+				  : start_check_text(word, "", what, err);
+}
+
+static int start_check_words(char *const *words, size_t count, size_t max, const char *what,
+			     struct error *err)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count && r >= 0; i++)
-		r = start_check_text(words[i], "", what, err);
+		r = start_check_word(words[i], max, what, err);
 	return r;
 }
 
@@ -126,9 +134,7 @@ static int start_check_sql(const Traced__Control__Sql *sql, struct error *err)
 	int r = start && end ? 0 : error_set(err, -EINVAL, "SQL without its two events");
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts) && r >= 0; i++)
-		r = strlen(texts[i]) > START_SQL_MAX
-			    ? error_set(err, -E2BIG, "SQL of more than %d bytes", START_SQL_MAX)
-			    : start_check_text(texts[i], "", "SQL", err);
+		r = start_check_word(texts[i], START_SQL_MAX, "text of SQL", err);
 	return r;
 }
 
@@ -149,48 +155,53 @@ static int start_check_probes(const Traced__Control__Start *start, struct error 
 	return r;
 }
 
-static int start_check_texts(const Traced__Control__Start *start, struct error *err)
+static int start_check_events(const Traced__Control__Start *start, struct error *err)
 {
-	int r = start_check_text(start->profile, "", "name of the profile", err);
+	static const char what[] = "name of an event";
+	int r = start_check_word(start->sample_event, START_GLOB_MAX, what, err);
 
-	if (r >= 0)
-		r = start_check_text(start->clock, "", "name of the clock", err);
 	for (size_t i = 0; i < start->n_events && r >= 0; i++) {
-		r = start_check_text(start->events[i]->glob, "", "name of an event", err);
+		r = start_check_word(start->events[i]->glob, START_GLOB_MAX, what, err);
 		if (r >= 0)
 			r = start_check_text(start->events[i]->filter, "\t", "filter", err);
 	}
 	for (size_t i = 0; i < start->n_triggers && r >= 0; i++) {
-		r = start_check_text(start->triggers[i]->event, "", "name of an event", err);
+		r = start_check_word(start->triggers[i]->event, START_GLOB_MAX, what, err);
 		if (r >= 0)
 			r = start_check_text(start->triggers[i]->action, "\t", "trigger", err);
 	}
+	return r < 0 ? r : start_check_words(start->shed, start->n_shed, START_GLOB_MAX, what, err);
+}
+
+static int start_check_texts(const Traced__Control__Start *start, struct error *err)
+{
+	static const char function[] = "name of a function";
+	const struct {
+		char *const *words;
+		size_t count, max;
+		const char *what;
+	} lists[] = {
+		{ start->functions, start->n_functions, START_FUNCTION_MAX, function },
+		{ start->functions_not, start->n_functions_not, START_FUNCTION_MAX, function },
+		{ start->graph_roots, start->n_graph_roots, START_FUNCTION_MAX, function },
+		{ start->tracer_options, start->n_tracer_options, START_TEXT_MAX,
+		  "setting of a tracer" },
+		{ start->options, start->n_options, START_TEXT_MAX, "name of an option" },
+		{ start->hists, start->n_hists, START_TEXT_MAX, "histogram" },
+		{ start->polls, start->n_polls, START_TEXT_MAX, "name of a polled file" },
+		{ start->conditions, start->n_conditions, START_TEXT_MAX, "condition" },
+	};
+	int r = start_check_word(start->profile, START_TEXT_MAX, "name of the profile", err);
+
 	if (r >= 0)
-		r = start_check_text(start->sample_event, "", "name of an event", err);
+		r = start_check_word(start->clock, START_TEXT_MAX, "name of the clock", err);
 	if (r >= 0)
-		r = start_check_text(start->tracer, "", "name of the tracer", err);
+		r = start_check_word(start->tracer, START_TEXT_MAX, "name of the tracer", err);
 	if (r >= 0)
-		r = start_check_words(start->functions, start->n_functions, "name of a function",
+		r = start_check_events(start, err);
+	for (size_t i = 0; i < ARRAY_SIZE(lists) && r >= 0; i++)
+		r = start_check_words(lists[i].words, lists[i].count, lists[i].max, lists[i].what,
 				      err);
-	if (r >= 0)
-		r = start_check_words(start->functions_not, start->n_functions_not,
-				      "name of a function", err);
-	if (r >= 0)
-		r = start_check_words(start->graph_roots, start->n_graph_roots,
-				      "name of a function", err);
-	if (r >= 0)
-		r = start_check_words(start->tracer_options, start->n_tracer_options,
-				      "setting of a tracer", err);
-	if (r >= 0)
-		r = start_check_words(start->options, start->n_options, "name of an option", err);
-	if (r >= 0)
-		r = start_check_words(start->hists, start->n_hists, "histogram", err);
-	if (r >= 0)
-		r = start_check_words(start->shed, start->n_shed, "name of an event", err);
-	if (r >= 0)
-		r = start_check_words(start->polls, start->n_polls, "name of a polled file", err);
-	if (r >= 0)
-		r = start_check_words(start->conditions, start->n_conditions, "condition", err);
 	if (r >= 0)
 		r = start_check_probes(start, err);
 	for (size_t i = 0; i < start->n_sql && r >= 0; i++)
@@ -198,8 +209,17 @@ static int start_check_texts(const Traced__Control__Start *start, struct error *
 	return r;
 }
 
-static int start_check_counts(const struct manager *m, const Traced__Control__Start *start,
-			      struct error *err)
+/* -EUSERS. Root may exceed the limit a little: users together could reach it. */
+static int start_check_sessions(const struct manager *m, uid_t uid, struct error *err)
+{
+	if (m->session_count < m->config.sessions + (policy_trusts(uid) ? ROOT_SESSIONS : 0))
+		return 0;
+	error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
+	return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
+			       "[limits] of traced.conf");
+}
+
+static int start_check_counts(const Traced__Control__Start *start, struct error *err)
 {
 	if (start->n_events > START_EVENTS_MAX || start->n_shed > START_EVENTS_MAX ||
 	    start->n_triggers > START_EVENTS_MAX || start->n_pids > START_PIDS_MAX ||
@@ -240,11 +260,6 @@ static int start_check_counts(const struct manager *m, const Traced__Control__St
 		if (strlen(start->conditions[i]) > WATCH_TEXT_MAX)
 			return error_set(err, -E2BIG, "the condition has more than %d bytes",
 					 WATCH_TEXT_MAX);
-	if (m->session_count >= m->config.sessions) {
-		error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
-		return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
-				       "[limits] of traced.conf");
-	}
 	return 0;
 }
 
@@ -659,7 +674,9 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 	p.request.tgid = start->tgid;
 	p.request.streamed = start->stream;
 	p.request.follow_forks = start->follow_forks;
-	r = start_check_counts(m, start, err);
+	r = start_check_counts(start, err);
+	if (r >= 0)
+		r = start_check_sessions(m, uid, err);
 	if (r >= 0)
 		r = start_choose_buffer(&p, m, start, err);
 	if (r >= 0)

@@ -9,6 +9,10 @@
 #define START_WORDS_MAX 1024
 #define START_NAME_MAX 64
 #define START_SQL_MAX 4000
+/* Bytes of one text; of a glob of events; of a name or glob of functions. */
+#define START_TEXT_MAX 4096
+#define START_GLOB_MAX 256
+#define START_FUNCTION_MAX 1024
 
 struct start_plan {
 	struct capture_request request; /* the caller sets its name from `name` */

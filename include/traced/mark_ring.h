@@ -5,7 +5,8 @@
  *
  * The daemon writes the page, a file that everybody may map for reading. If a thread finds a
  * generation in it, it creates a ring (a sealed memfd) and sends its descriptor to the socket.
- * There is no reply: the thread starts to write at once. Each ring has one writer, the thread, and
+ * There is no reply: the thread starts to write at once, by the mapping that it has already: the
+ * daemon seals the memfd against others. Each ring has one writer, the thread, and
  * one reader, the daemon. Numbers have the machine's byte order.
  *
  * 	bytes 0 .. header	struct mark_ring

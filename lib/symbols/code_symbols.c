@@ -2,9 +2,12 @@
 #include "symbols/code_symbols.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/vec.h"
 #include "symbols/elf_file.h"
@@ -59,21 +62,41 @@ struct code_symbols *code_symbols_free(struct code_symbols *s)
 	return NULL;
 }
 
+/* To open a file of the kernel's own may do something: tracefs's "trace" stops a recording. */
+static bool code_file_is_kernels(int fd)
+{
+	static const long types[] = { PROC_SUPER_MAGIC, SYSFS_MAGIC,	    DEBUGFS_MAGIC,
+				      TRACEFS_MAGIC,	CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+				      SECURITYFS_MAGIC, EFIVARFS_MAGIC,	    PSTOREFS_MAGIC,
+				      BPF_FS_MAGIC };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
+		if (fs.f_type == (__typeof__(fs.f_type))types[i])
+			return true;
+	return false;
+}
+
+/* Looked at before it is opened: opening a FIFO would block, and a device may do anything. */
 int code_file_open(const char *path, enum code_file_kind kind)
 {
-	/* Opening a FIFO would block, and a device may do anything. */
-	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	_cleanup_close_ int fd = open(path, kind == CODE_FILE_MAP ? flags | O_NOFOLLOW : flags);
+	int flags = O_PATH | O_CLOEXEC, fd;
+	_cleanup_close_ int place = open(path, kind == CODE_FILE_MAP ? flags | O_NOFOLLOW : flags);
 	struct stat st;
+	char link[64];
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (place < 0 || fstat(place, &st) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || code_file_is_kernels(place))
 		return -EINVAL;
 	/* Anybody can create one in /tmp. */
 	if (kind == CODE_FILE_MAP && st.st_uid && st.st_uid != geteuid())
 		return -EPERM;
-	return TAKE_FD(fd);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 static int code_symbols_open(const struct code_symbols *s, const char *path,

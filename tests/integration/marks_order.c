@@ -128,7 +128,7 @@ int main(int argc, char **argv)
 	marker = open(argv[2], O_WRONLY | O_CLOEXEC);
 	fd = memfd_create("order", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (marker < 0 || fd < 0 || ftruncate(fd, header + RING) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
 		err(1, "%s", argv[2]);
 	ring = mmap(NULL, header + RING, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (ring == MAP_FAILED)

@@ -315,6 +315,11 @@ int tracefs_open(struct tracefs **ret, const char *root, struct error *err)
 	return *ret ? 0 : error_errno(err, -ENOMEM, "fake");
 }
 
+dev_t tracefs_device(const struct tracefs *fs _unused_)
+{
+	return 0;
+}
+
 int tracefs_dup(struct tracefs **ret, const struct tracefs *fs _unused_)
 {
 	return tracefs_open(ret, NULL, NULL);

@@ -32,7 +32,7 @@ struct fakes {
 	uint64_t held;		/* bytes that the rings of a flight recorder hold */
 	char last_mark[64];
 	size_t event_count;
-	char events[256];	  /* globs of the last request, with blanks */
+	char events[16384];	  /* globs of the last request, with blanks */
 	char only[64], never[64]; /* the first of its bounds */
 	bool hide_addresses;
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/log.h"
 #include "daemon/service/audit.h"
@@ -57,6 +58,24 @@ static void each_user_has_so_many_sessions(void **state)
 	client_close(&root);
 }
 
+static void users_together_leave_sessions_for_root(void **state)
+{
+	struct daemon *d = *state;
+	struct client users[2], root;
+
+	greet_as(d, &users[0], ALICE);
+	greet_as(d, &users[1], BOB);
+	greet_as(d, &root, 0);
+	d->manager->config.sessions = 2;
+	start_ok(d, &users[0], "a", false);
+	start_ok(d, &users[1], "b", false);
+	assert_error(start(d, &users[1], "c", false, false, 0), EUSERS, "2 sessions are the limit");
+	start_ok(d, &root, "c", false);
+	client_close(&users[0]);
+	client_close(&users[1]);
+	client_close(&root);
+}
+
 static Reply *start_buffer(struct daemon *d, struct client *c, uint64_t bytes)
 {
 	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
@@ -91,6 +110,31 @@ static void ring_buffers_are_counted_for_each_user(void **state)
 	done_with(reply);
 	client_close(&alice);
 	client_close(&bob);
+}
+
+/* A user may have many uids. */
+static void ring_buffers_of_all_users_are_counted(void **state)
+{
+	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
+	struct daemon *d = *state;
+	struct client c[3];
+	Reply *reply;
+
+	rules(d)->buffer_memory = cpus << 20;
+	for (uid_t i = 0; i < ARRAY_SIZE(c); i++)
+		greet_as(d, &c[i], ALICE + i);
+	for (size_t i = 0; i < 2; i++) {
+		reply = start_buffer(d, &c[i], 1 << 20);
+		assert_null(reply->error);
+		done_with(reply);
+	}
+	assert_error(start_buffer(d, &c[2], 4096), EDQUOT, "all users");
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 0;
+	reply = start_buffer(d, &c[2], 1 << 20);
+	assert_null(reply->error);
+	done_with(reply);
+	for (size_t i = 0; i < ARRAY_SIZE(c); i++)
+		client_close(&c[i]);
 }
 
 static Reply *start_recorder(struct daemon *d, struct client *c, char *name, uint64_t bytes)
@@ -159,6 +203,23 @@ static void a_flight_recorder_fits_into_its_spool(void **state)
 	reply = start_recorder(d, &root, (char *)"r", 8192);
 	assert_null(reply->error);
 	done_with(reply);
+	client_close(&alice);
+	client_close(&root);
+}
+
+/* A user's recording ends before root's would. */
+static void users_leave_free_space_for_root(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, root;
+	struct statvfs fs;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	assert_int_equal(statvfs(d->dir, &fs), 0);
+	d->manager->config.min_free = (uint64_t)fs.f_bavail * fs.f_frsize / 3 * 2;
+	assert_error(start(d, &alice, "a", false, false, 0), ENOSPC, "make room");
+	start_ok(d, &root, "b", false);
 	client_close(&alice);
 	client_close(&root);
 }
@@ -300,7 +361,7 @@ static void what_a_session_records_is_clipped(void **state)
 	struct daemon *d = *state;
 	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
 	REQUEST(begin, START, start, message);
-	char hist[1 << 15], *hists = hist;
+	char hist[3001], *hists[] = { hist, hist };
 	const char *what;
 	struct client alice;
 	Reply *reply;
@@ -309,8 +370,8 @@ static void what_a_session_records_is_clipped(void **state)
 	memset(hist, 'x', sizeof(hist) - 1);
 	hist[sizeof(hist) - 1] = '\0';
 	message.name = (char *)"a";
-	message.hists = &hists;
-	message.n_hists = 1;
+	message.hists = hists;
+	message.n_hists = ARRAY_SIZE(hists);
 	reply = ask(d, &alice, &begin, -1);
 	assert_null(reply->error);
 	done_with(reply);
@@ -363,8 +424,8 @@ static void filters_of_users_hide_addresses(void **state)
 }
 
 struct wish {
-	const char *tracer, *function, *option, *kprobe, *uprobe;
-	unsigned hz;
+	const char *tracer, *function, *option, *kprobe, *uprobe, *graph_root;
+	unsigned hz, depth;
 	bool top_level;
 	int pid, process;
 };
@@ -382,6 +443,9 @@ static Reply *wish_for(struct daemon *d, struct client *c, const struct wish *w)
 	message.n_functions = w->function != NULL;
 	message.options = &words[1];
 	message.n_options = w->option != NULL;
+	message.graph_roots = &(char *){ (char *)w->graph_root };
+	message.n_graph_roots = w->graph_root != NULL;
+	message.graph_depth = w->depth;
 	if (w->kprobe)
 		probe.definition = (char *)w->kprobe;
 	if (w->uprobe)
@@ -459,6 +523,9 @@ static void what_reaches_beyond_is_roots(void **state)
 		{ { .tracer = "function" }, "of all processes" },
 		{ { .function = "vfs_*:mod:ext4" }, "of all processes" },
 		{ { .tracer = "function_graph" }, "-F -- COMMAND" },
+		/* The kernel has one list for all. */
+		{ { .tracer = "function_graph", .graph_root = "vfs_read" }, "all recordings" },
+		{ { .tracer = "function_graph", .depth = 2 }, "all recordings" },
 	};
 	struct daemon *d = *state;
 	struct client alice, root;
@@ -475,11 +542,64 @@ static void what_reaches_beyond_is_roots(void **state)
 		const struct wish *w = &refused[i].wish;
 
 		if (w->kprobe || w->uprobe || strstr(refused[i].part, "triggers") ||
-		    strstr(refused[i].part, "other users"))
+		    strstr(refused[i].part, "other users") ||
+		    strstr(refused[i].part, "all recordings"))
 			assert_error(wish_for(d, &alice, w), EPERM, refused[i].part);
 		else
 			assert_granted(d, &alice, w);
 	}
+	client_close(&alice);
+	client_close(&root);
+}
+
+/* Matching costs the product of a glob and all names. */
+static void globs_are_bounded(void **state)
+{
+	Traced__Control__EventSpec specs[40], *list[ARRAY_SIZE(specs)];
+	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	char glob[258], function[1026], *functions[33];
+	REQUEST(lists, EVENTS, events, query);
+	REQUEST(request, START, start, message);
+	struct daemon *d = *state;
+	struct client alice, root;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &root, 0);
+	memset(glob, '*', sizeof(glob) - 1);
+	glob[sizeof(glob) - 1] = '\0';
+	query.glob = glob;
+	assert_error(ask(d, &root, &lists, -1), E2BIG, "256 bytes");
+	assert_error(start_filtered(d, &root, glob, ""), E2BIG, "256 bytes");
+	glob[256] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
+		traced__control__event_spec__init(&specs[i]);
+		specs[i].glob = glob;
+		list[i] = &specs[i];
+	}
+	message.events = list;
+	message.n_events = ARRAY_SIZE(specs);
+	assert_error(ask(d, &alice, &request, -1), E2BIG, "8192 bytes");
+	request.id = ++next_id;
+	done_with(ask(d, &root, &request, -1));
+	assert_int_equal(d->manager->session_count, 1);
+	/* Names without a wildcard cost little. */
+	memset(glob, 'x', 256);
+	request.id = ++next_id;
+	done_with(ask(d, &alice, &request, -1));
+	assert_int_equal(d->manager->session_count, 2);
+	memset(function, 'f', sizeof(function) - 1);
+	function[sizeof(function) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
+		functions[i] = function;
+	message.functions = functions;
+	message.n_functions = ARRAY_SIZE(functions);
+	assert_error(ask(d, &alice, &request, -1), E2BIG, "1024 bytes");
+	function[10] = '\0';
+	assert_error(ask(d, &alice, &request, -1), E2BIG, "32 names");
+	request.id = ++next_id;
+	done_with(ask(d, &root, &request, -1));
+	assert_int_equal(d->manager->session_count, 3);
 	client_close(&alice);
 	client_close(&root);
 }
@@ -697,7 +817,10 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(who_recorded_what_is_written_down),
 		SERVICE_TEST(each_user_has_so_many_sessions),
+		SERVICE_TEST(users_together_leave_sessions_for_root),
 		SERVICE_TEST(ring_buffers_are_counted_for_each_user),
+		SERVICE_TEST(ring_buffers_of_all_users_are_counted),
+		SERVICE_TEST(users_leave_free_space_for_root),
 		SERVICE_TEST(snapshots_to_failing_outputs_count),
 		SERVICE_TEST(a_flight_recorder_fits_into_its_spool),
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
@@ -709,6 +832,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(few_snapshots_are_written_at_once),
 		SERVICE_TEST(filters_of_users_hide_addresses),
 		SERVICE_TEST(what_reaches_beyond_is_roots),
+		SERVICE_TEST(globs_are_bounded),
 		SERVICE_TEST(sql_of_a_hostile_client_is_refused),
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),

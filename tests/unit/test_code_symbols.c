@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -139,6 +140,28 @@ static void other_files_are_not_opened(void **state _unused_)
 	assert_int_equal(unlink(fifo), 0);
 }
 
+/* To open it may do something already. A terminal's multiplexer makes a terminal. */
+static void what_is_no_program_is_not_opened(void **state _unused_)
+{
+	static const char *const paths[] = { "/dev/ptmx", "/proc/version", "/sys/kernel/notes",
+					     "/proc/kcore" };
+	int before = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	char event[4096];
+
+	assert_true(inotify_add_watch(before, "/dev", IN_OPEN) >= 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (access(paths[i], F_OK) == 0)
+			assert_int_equal(code_file_open(paths[i], CODE_FILE_ELF), -EINVAL);
+	assert_int_equal(code_file_open("/none", CODE_FILE_ELF), -ENOENT);
+	for (ssize_t n = read(before, event, sizeof(event)), at = 0; at < n;) {
+		const struct inotify_event *e = (const void *)&event[at];
+
+		assert_string_not_equal(e->name, "ptmx");
+		at += (ssize_t)(sizeof(*e) + e->len);
+	}
+	close_fd(before);
+}
+
 static void write_file(const char *path, const char *text)
 {
 	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -216,6 +239,7 @@ int main(void)
 		cmocka_unit_test(another_build_is_not_used),
 		cmocka_unit_test(a_folder_is_searched_first),
 		cmocka_unit_test(other_files_are_not_opened),
+		cmocka_unit_test(what_is_no_program_is_not_opened),
 		cmocka_unit_test(separate_files_come_from_an_opener),
 		cmocka_unit_test(compiled_code_has_names),
 	};

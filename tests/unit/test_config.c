@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/io.h"
 #include "daemon/capture/capture.h"
@@ -111,12 +112,24 @@ static void users_have_a_section(void **state)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf warnings = BUF_INIT;
 	_cleanup_config_ struct config c = { 0 };
+	struct statvfs fs;
 
 	assert_int_equal(config_init(&c), 0);
 	assert_int_equal(c.users.functions, USER_FUNCTIONS_OWN);
 	assert_false(user_list_has(&c.users.raw_addresses, 1000) || c.users.top_level);
 	assert_int_equal(c.spare, SPARE_AUTO);
 	assert_true(c.users.buffer_memory > 0);
+	config_deinit(&c);
+	/* A part of what is free, also if its folder is not there yet. */
+	put(f->dir, "traced.conf", "[daemon]\nspool_dir = /tmp/none/there\n");
+	assert_int_equal(load(f, &c, &warnings, &err), 0);
+	assert_int_equal(statvfs("/tmp", &fs), 0);
+	assert_in_range(c.users.spool_max, 16 << 20,
+			MAX((uint64_t)fs.f_blocks * fs.f_frsize / 8, (uint64_t)16 << 20));
+	config_deinit(&c);
+	put(f->dir, "traced.conf", "[users]\nspool_max = none\n");
+	assert_int_equal(load(f, &c, &warnings, &err), 0);
+	assert_int_equal(c.users.spool_max, 0);
 	config_deinit(&c);
 	put(f->dir, "traced.conf",
 	    "[users]\nclients = 2\nsessions = 3\nbuffer_memory = 64M\nspool_max = 1G\n"

@@ -197,8 +197,8 @@ static void check_honest(const struct recording *r)
 	assert_int_equal(p.marks, honest_made);
 }
 
-/* A whole ring of ours, with its header mapped. */
-static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
+/* A whole ring of ours, mapped. */
+static struct mark_ring *give_ring(int fd, uint32_t size)
 {
 	struct marks_message msg = marks_ring_message(size);
 	int ring = marks_memfd(msg.header + size, F_SEAL_SHRINK);
@@ -206,13 +206,10 @@ static struct mark_ring *give_ring(int fd, uint32_t size, int *ret_fd)
 
 	if (ring < 0)
 		_exit(1);
-	p = mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
+	p = mmap(NULL, msg.header + size, PROT_READ | PROT_WRITE, MAP_SHARED, ring, 0);
 	if (p == MAP_FAILED || marks_send(fd, &msg, ring) < 0)
 		_exit(1);
-	if (ret_fd)
-		*ret_fd = ring;
-	else
-		close(ring);
+	close(ring);
 	return p;
 }
 
@@ -255,7 +252,7 @@ static void flood(void)
 
 	look.type = MARKS_LOOK;
 	for (int i = 0; i < FLOOD_RINGS; i++)
-		rings[i] = give_ring(fd, MARK_RING_MAX, NULL);
+		rings[i] = give_ring(fd, MARK_RING_MAX);
 	for (;;) {
 		for (int i = 0; i < FLOOD_RINGS; i++)
 			__atomic_store_n(&rings[i]->head,
@@ -306,18 +303,17 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 static void write_garbage(void)
 {
 	unsigned seed = (unsigned)getpid();
-	char bytes[4096];
+	size_t header = (size_t)sysconf(_SC_PAGESIZE), part = MARK_RING_MIN / 16;
 
 	for (;;) {
-		int fd = marks_connect(), ring;
-		struct mark_ring *shared = give_ring(fd, MARK_RING_MIN, &ring);
+		int fd = marks_connect();
+		struct mark_ring *shared = give_ring(fd, MARK_RING_MIN);
 
 		for (int n = 0; n < 50; n++) {
-			for (size_t i = 0; i < sizeof(bytes); i++)
+			char *bytes = (char *)shared + header + (size_t)(n % 16) * part;
+
+			for (size_t i = 0; i < part; i++)
 				bytes[i] = (char)rand_r(&seed);
-			if (pwrite(ring, bytes, sizeof(bytes),
-				   4096 + (n % 16) * (off_t)sizeof(bytes)) < 0)
-				_exit(1);
 			shared->dropped = (uint32_t)rand_r(&seed);
 			shared->tail = (uint32_t)rand_r(&seed);
 			shared->closed = n == 49;
@@ -327,8 +323,7 @@ static void write_garbage(void)
 				shared->head += (uint32_t)rand_r(&seed) % 8192 & ~7U;
 			usleep(200);
 		}
-		munmap(shared, 4096);
-		close(ring);
+		munmap(shared, header + MARK_RING_MIN);
 		close(fd);
 	}
 }

@@ -114,6 +114,7 @@ static void test_refused_rings(void **state _unused_)
 	assert_int_equal(rings_after(m, &good, marks_memfd(whole - 1, F_SEAL_SHRINK)), 0);
 	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK | F_SEAL_WRITE)),
 			 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK | F_SEAL_SEAL)), 0);
 	assert_int_equal(rings_after(m, &good, open("/dev/zero", O_RDWR | O_CLOEXEC)), 0);
 	fd = open(marks_folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (fd >= 0) {
@@ -133,6 +134,31 @@ static void test_refused_rings(void **state _unused_)
 	bad = good;
 	bad.magic++;
 	assert_int_equal(rings_after(m, &bad, marks_memfd(whole, F_SEAL_SHRINK)), 0);
+}
+
+/* A hole that is punched makes whoever looks at its pages wait. */
+static void test_no_holes(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
+	struct marks_message msg = marks_ring_message(MARK_RING_MIN);
+	int fd = marks_memfd(msg.header + msg.size, F_SEAL_SHRINK), s = marks_connect();
+	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+	char *program = mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	assert_true(program != MAP_FAILED);
+	assert_int_equal(fallocate(fd, punch, 0, msg.header), 0);
+	marks_send(s, &msg, fd);
+	dispatch(m);
+	assert_int_equal(rings_of(m), 1);
+	if (!(fcntl(fd, F_GET_SEALS) & F_SEAL_FUTURE_WRITE))
+		skip(); /* before Linux 5.1 */
+	assert_int_equal(fallocate(fd, punch, 0, msg.header), -1);
+	assert_int_equal(errno, EPERM);
+	*program = 0;
+	munmap(program, msg.header);
+	close(fd);
+	close(s);
+	dispatch(m);
 }
 
 /* Heads that jump, go back, or point between records end the ring, and nothing else. */
@@ -175,7 +201,7 @@ static void test_limits(void **state _unused_)
 	struct marks_limits few = limits;
 	struct marks *m = marks_serve(&limits);
 	struct marks_count count;
-	int sockets[12];
+	int sockets[8 + 64 + 4]; /* root may have 64 more */
 
 	few.producers = 8;
 	marks_set_limits(m, &few);
@@ -183,7 +209,7 @@ static void test_limits(void **state _unused_)
 		sockets[i] = marks_connect();
 	dispatch(m);
 	marks_get_count(m, &count);
-	assert_int_equal(count.producers, 8);
+	assert_int_equal(count.producers, 8 + 64);
 	assert_int_equal(count.refused, 4);
 	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
 		close(sockets[i]);
@@ -275,6 +301,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_wakes_for_programs_alone),
 		cmocka_unit_test(test_refused_rings),
+		cmocka_unit_test(test_no_holes),
 		cmocka_unit_test(test_lying_heads),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_rings_beyond_the_limit),

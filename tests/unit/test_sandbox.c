@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/account.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "daemon/service/sandbox.h"
@@ -330,6 +331,17 @@ static void rights_are_gone_for_good(void **state _unused_)
 	close(ends[0]);
 }
 
+/* Processes of that user may send it signals: file servers often run as nobody. */
+static void its_user_is_nobody_elses(void **state _unused_)
+{
+	uid_t uid = sandbox_find_user();
+	_cleanup_free_ char *name = account_name(uid);
+
+	assert_true(uid != 0 && uid != 65534);
+	if (name)
+		assert_string_equal(name, "traced");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +353,7 @@ int main(void)
 		cmocka_unit_test(deaths_are_seen),
 		cmocka_unit_test(the_output_can_be_written),
 		cmocka_unit_test(rights_are_gone_for_good),
+		cmocka_unit_test(its_user_is_nobody_elses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -175,6 +175,13 @@ const char *tracefs_path(const struct tracefs *fs)
 	return fs->path;
 }
 
+dev_t tracefs_device(const struct tracefs *fs)
+{
+	struct stat st;
+
+	return fstat(fs->root, &st) < 0 ? 0 : st.st_dev;
+}
+
 int tracefs_root(const struct tracefs *fs)
 {
 	return fs->root;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -26,6 +27,8 @@ struct tracefs *tracefs_free(struct tracefs *fs);
 DEFINE_CLEANUP_FUNC(struct tracefs *, tracefs_free);
 /* The root's path, for messages. */
 const char *tracefs_path(const struct tracefs *fs);
+/* The device of its files, as in stat(2). 0: unknown. */
+dev_t tracefs_device(const struct tracefs *fs);
 
 /*
  * The kernel's events as "system:event", sorted. Borrowed until a later call finds that the list
