@@ -8,6 +8,7 @@ const FOUND_KINDS = ['threads', 'processes', 'slices', 'events', 'args'];
 class Search {
   constructor(model) {
     this.model = model;
+    this.places = null;
     this.clear();
   }
 
@@ -35,9 +36,8 @@ class Search {
     const events = {text: model.text, offset: model.offset, add: (i) => this.addEvent(i)};
     // In the text, backslashes may follow "<".
     yield* this.searchLines(events, escaped(query).replace(/</g, '<\\\\*'));
-    const places = new Places(model);
-    yield* places.find();
-    const elements = {text: model.more, offset: model.elements, add: (i) => this.addElement(i, wanted, places)};
+    if (!this.places) this.places = yield* Places.find(model);
+    const elements = {text: model.more, offset: model.elements, add: (i) => this.addElement(i, wanted)};
     yield* this.searchLines(elements, escaped(JSON.stringify(query).slice(1, -1).replace(/</g, '\\u003c')));
   }
 
@@ -91,10 +91,10 @@ class Search {
   }
 
   // The names of slices and tasks were searched already.
-  addElement(i, regexp, places) {
+  addElement(i, regexp) {
     const element = this.model.element(~i);
     if (!element || !element.args || !textsOf(element.args).some((text) => regexp.test(text))) return;
-    const place = places.of(element, ~i);
+    const place = this.places.of(element, ~i);
     if (place) this.add('args', {t: this.model.elementTime(element.ts), ref: ~i, place});
   }
 
@@ -155,18 +155,22 @@ class Places {
     this.steps = new Map(); // of flows, by element
   }
 
-  *find() {
-    for (const [begin, end] of this.model.ends) this.begins.set(end, begin);
+  static *find(model) {
+    const places = new Places(model);
+    for (const [begin, end] of model.ends) places.begins.set(end, begin);
     yield;
-    for (const steps of this.model.flows.byThread.values()) for (const step of steps) this.steps.set(step.ref, step);
+    for (const steps of model.flows.byThread.values()) for (const step of steps) places.steps.set(step.ref, step);
     yield;
-    for (const nest of this.model.nests()) {
-      for (const lane of nest.lanes) {
-        const {data: ref, length: n} = lane.ref;
-        for (let i = 0; i < n; i++) if (ref[i] < 0) this.drawn[~ref[i]] = 1;
+    for (const nest of model.nests()) {
+      for (const {ref} of nest.lanes) {
+        for (let i = 0; i < ref.length; i++) {
+          if (ref.data[i] < 0) places.drawn[~ref.data[i]] = 1;
+          if ((i & 0xffff) === 0xffff) yield;
+        }
         yield;
       }
     }
+    return places;
   }
 
   // Returns the place of an element; null: it has none.
