@@ -3,6 +3,7 @@
 """in_firefox.py BUILD_DIRECTORY [CASE...]: the page in Firefox without a screen; 77 where there is none."""
 
 import answers
+import edges
 import form
 import packed
 import pictures
@@ -35,5 +36,5 @@ def foreign_script(test, browser):
 if __name__ == "__main__":
     if program() is None:
         skip("needs firefox-esr")
-    run_cases("firefox", [painted, foreign_script, *answers.CASES, *questions.CASES, *form.CASES, *sums.CASES, *packed.CASES,
-                          *pictures.CASES], Firefox)
+    run_cases("firefox", [painted, foreign_script, *answers.CASES, *edges.CASES, *questions.CASES, *form.CASES, *sums.CASES,
+                          *packed.CASES, *pictures.CASES], Firefox)

@@ -4,35 +4,44 @@
 // The middle of a switch's details. A name has 15 characters at most, so none has all of this.
 const BETWEEN_NAMES = / prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=/;
 
+// Returns a switch's tasks and the first one's state; null: the text has none.
+function parseSwitch(text) {
+  const found = BETWEEN_NAMES.exec(text);
+  const nameAt = found ? found.index + found[0].length : -1;
+  const nextAt = text.lastIndexOf(' next_pid=');
+  if (!found || nextAt < nameAt) return null;
+  return {prev: +found[1], state: found[2], next: parseInt(text.slice(nextAt + 10), 10), name: text.slice(nameAt, nextAt)};
+}
+
 // In each function `this` is the model.
 const HANDLERS = {
   sched_switch({t, cpu, details}) {
-    const found = BETWEEN_NAMES.exec(details);
-    const nameAt = found ? found.index + found[0].length : -1;
-    const nextAt = details.lastIndexOf(' next_pid=');
-    if (!found || nextAt < nameAt) return;
-    const prev = +found[1];
-    const next = parseInt(details.slice(nextAt + 10), 10);
-    const letters = found[2];
+    const found = parseSwitch(details);
+    if (!found) return;
+    const {prev, next} = found;
     this.endRunning(cpu, t);
+    if (!Number.isNaN(cpu.unknownFrom)) this.learnTask(cpu, prev, t);
     // No event switched from cpu.tid to another task: its state is unknown from now on.
     if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
-    if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[letters[0]] ?? State.SLEEPING);
+    if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[found.state[0]] ?? State.SLEEPING);
     cpu.tid = next;
     cpu.since = t;
     if (next <= 0) return;
     const thread = this.thread(next);
-    if (!thread.name) thread.name = own(details.slice(nameAt, nextAt));
+    if (!thread.name) thread.name = own(found.name);
     thread.enter(t, State.RUNNING);
     thread.cpu = cpu;
   },
-  sched_waking({t, index, details}) {
-    const at = details.lastIndexOf(' pid=');
-    const tid = parseInt(details.slice(at + 5), 10);
-    if (at < 0 || !(tid > 0)) return;
-    const thread = this.thread(tid);
-    thread.wakes.push(index);
-    if (thread.current !== State.RUNNING) thread.enter(t, State.RUNNABLE);
+  sched_waking(event) {
+    const thread = woken(this, event);
+    // Events were lost: the thread ran and slept in between.
+    if (thread && thread.current === State.RUNNABLE && thread.gapsBefore < this.lossCount)
+      thread.enter(event.t, State.UNKNOWN);
+    if (thread) becomeRunnable(this, thread, event.t);
+  },
+  sched_wakeup(event) {
+    const thread = woken(this, event);
+    if (thread) becomeRunnable(this, thread, event.t);
   },
   tracing_mark_write({t, index, thread, details}) {
     const [letter, pid, name, value] = details.split('|');
@@ -80,8 +89,23 @@ const HANDLERS = {
     if (cpu) this.counter(`CPU ${cpu} idle state`, 'cpu').push(t, value === '4294967295' ? 0 : +value + 1, index);
   },
 };
-HANDLERS.sched_wakeup = HANDLERS.sched_waking;
-HANDLERS.sched_wakeup_new = HANDLERS.sched_waking;
+HANDLERS.sched_wakeup_new = HANDLERS.sched_wakeup;
+
+// Returns the thread that an event wakes, if the event names one.
+function woken(model, {index, details}) {
+  const at = details.lastIndexOf(' pid=');
+  const tid = parseInt(details.slice(at + 5), 10);
+  if (at < 0 || !(tid > 0)) return null;
+  const thread = model.thread(tid);
+  thread.wakes.push(index);
+  return thread;
+}
+
+function becomeRunnable(model, thread, t) {
+  if (thread.current === State.RUNNING || thread.current === State.RUNNABLE) return;
+  thread.enter(t, State.RUNNABLE);
+  thread.gapsBefore = model.lossCount;
+}
 
 // A thread is in one system call at a time. A new one ends the last, whose exit may be missing.
 function enterSyscall(model, t, index, thread, name) {

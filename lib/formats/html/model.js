@@ -22,6 +22,7 @@ class Thread {
     this.stateStart = new Column(Float64Array);
     this.state = new Column(Uint16Array);
     this.wakes = new Column(Uint32Array); // events that wake this thread
+    this.gapsBefore = 0; // of all CPUs, as it became runnable
     this.samples = new SampleColumns();
   }
 
@@ -33,6 +34,18 @@ class Thread {
     if (this.state.length ? this.current === state : state === State.UNKNOWN) return;
     this.stateStart.push(t);
     this.state.push(state);
+  }
+
+  // It ran since t: replaces its states from then on. Returns false if another CPU's events say otherwise.
+  runSince(t) {
+    let n = this.state.length;
+    while (n > 0 && this.stateStart.data[n - 1] >= t && this.state.data[n - 1] !== State.RUNNING) n--;
+    if (n > 0 && this.state.data[n - 1] === State.RUNNING) return false;
+    this.state.length = this.stateStart.length = n;
+    // When it began to run is not known.
+    if (this.current === State.RUNNABLE) this.state.data[n - 1] = State.UNKNOWN;
+    this.enter(t, State.RUNNING);
+    return true;
   }
 
   stateEnd(i, lastTime) {
@@ -62,9 +75,36 @@ class Cpu {
     this.time = new Column(Float64Array); // of `events`
     this.losses = []; // {from, to, count}; NaN: unknown
     this.lossPending = null;
+    this.beginning = {tid: -1, t: NaN}; // before the first switch or loss: the last task, and its first event
+    this.unknown = []; // {from, to}: times for which the running task is not known
+    this.unknownFrom = -Infinity; // NaN: it is known
     this.tid = -1; // unknown
     this.since = 0;
     this.last = NaN;
+  }
+}
+
+// Times in which events of any CPU are lost, in order and without overlaps.
+class Gaps {
+  constructor(cpus) {
+    this.from = new Column(Float64Array);
+    this.to = new Column(Float64Array);
+    const all = cpus.flatMap(({losses}) => losses.map(({from, to}) => ({from: from >= 0 ? from : -Infinity, to})));
+    for (const {from, to} of all.sort((a, b) => a.from - b.from)) {
+      const last = this.to.length - 1;
+      if (last >= 0 && from <= this.to.data[last]) {
+        this.to.data[last] = Math.max(this.to.data[last], to);
+        continue;
+      }
+      this.from.push(from);
+      this.to.push(to);
+    }
+  }
+
+  // Returns whether no event between two times is missing.
+  isWhole(from, to) {
+    const i = this.to.above(from);
+    return i >= this.to.length || this.from.data[i] >= to;
   }
 }
 
@@ -111,6 +151,7 @@ class Model {
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
     this.handlers = []; // by the number of an event's name
+    this.lossCount = 0; // gaps so far
   }
 
   intern(name) {
@@ -159,10 +200,12 @@ class Model {
     for (const cpu of this.cpus.values()) {
       this.endRunning(cpu, this.lastTime);
       if (cpu.lossPending) this.endLoss(cpu, this.lastTime);
+      if (!Number.isNaN(cpu.unknownFrom)) cpu.unknown.push({from: cpu.unknownFrom, to: Infinity});
       cpu.running.seal();
       yield* cpu.irq.seal(this.lastTime);
       yield* cpu.softirq.seal(this.lastTime);
     }
+    this.gaps = new Gaps([...this.cpus.values()]);
     for (const thread of this.threads.values()) {
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
@@ -223,6 +266,9 @@ class Model {
     this.endRunning(cpu, cpu.last);
     this.loseSight(cpu, cpu.last);
     cpu.tid = -1;
+    cpu.beginning = null;
+    if (Number.isNaN(cpu.unknownFrom)) cpu.unknownFrom = cpu.last;
+    this.lossCount++;
     cpu.irq.endAll(cpu.last);
     cpu.softirq.endAll(cpu.last);
     cpu.lossPending = {from, to: NaN, count: lost[2] === undefined ? NaN : +lost[2]};
@@ -234,9 +280,22 @@ class Model {
     if (thread && thread.cpu === cpu && thread.current === State.RUNNING) thread.enter(t, State.UNKNOWN);
   }
 
+  // A switch from `tid` at time t is a CPU's first one, or the first after a gap. In the first case the task ran since
+  // the CPU's first event, if all events until now are its own.
+  learnTask(cpu, tid, t) {
+    const {beginning} = cpu;
+    const from = beginning && beginning.tid === tid ? beginning.t : t;
+    cpu.beginning = null;
+    const ran = from < t && (tid === 0 || this.thread(tid).runSince(from));
+    if (ran && tid > 0) cpu.running.push(from, t, this.intern(''), tid);
+    cpu.unknown.push({from: cpu.unknownFrom, to: ran ? from : t});
+    cpu.unknownFrom = NaN;
+  }
+
   // An exiting thread's last switch ends all its slices.
   leave(thread, t, state) {
     thread.enter(t, state);
+    thread.gapsBefore = this.lossCount;
     if (state === State.DEAD) thread.nest.endAll(t);
   }
 
@@ -305,6 +364,7 @@ class Model {
     cpu.events.push(index);
     cpu.time.push(t);
     cpu.last = t;
+    if (cpu.beginning && cpu.beginning.tid !== tid) cpu.beginning = {tid, t};
     if (cpu.lossPending) this.endLoss(cpu, t);
     if (pid && !thread.pid) thread.pid = pid;
     if (!thread.name) thread.name = own(restore(s.slice(at, comm).trim()));
@@ -445,7 +505,7 @@ class Model {
         break;
       case 'C':
         for (const key in e.args) {
-          this.counter(e.name + (key === 'value' || key === 'name' ? '' : ` ${key}`), e.pid).push(t, +e.args[key], ref);
+          this.counter(counterLabel(e.name, key), e.pid).push(t, +e.args[key], ref);
         }
         break;
       case 'P':
@@ -565,6 +625,11 @@ class Model {
 // Removes the backslash that keeps the browser from ending the block at this text.
 function restore(text) {
   return text.includes('<\\') ? text.replace(/<\\(\\*(?:\/script|script|!--))/gi, '<$1') : text;
+}
+
+// A counter's name for one of an element's arguments.
+function counterLabel(name, key) {
+  return name + (key === 'value' || key === 'name' ? '' : ` ${key}`);
 }
 
 // Returns a copy of a part of a text. A browser's own part keeps the whole text in memory.

@@ -6,11 +6,15 @@ function runTime(thread) {
 }
 
 // Returns for how long a thread was runnable, without running, and its longest time of that kind.
-function delayOf(thread, lastTime) {
+// Waits in which events are lost do not count: the thread may have run in between.
+function delayOf({gaps, lastTime}, thread) {
   const delay = {ns: 0, count: 0, longest: -1, max: 0};
   for (let i = 0; i < thread.state.length; i++) {
     if (thread.state.data[i] !== State.RUNNABLE) continue;
-    const ns = thread.stateEnd(i, lastTime) - thread.stateStart.data[i];
+    const from = thread.stateStart.data[i];
+    const to = thread.stateEnd(i, lastTime);
+    if (!gaps.isWhole(from, to)) continue;
+    const ns = to - from;
     delay.ns += ns;
     delay.count++;
     if (ns > delay.max) Object.assign(delay, {max: ns, longest: i});
@@ -21,21 +25,21 @@ function delayOf(thread, lastTime) {
 // Each order compares threads by a number; of times, the greatest comes first and is noted in the row.
 const THREAD_ORDERS = [
   {name: 'run time', value: (thread) => -runTime(thread), note: duration},
-  {name: 'delay', value: (thread, lastTime) => -delayOf(thread, lastTime).ns, note: duration},
+  {name: 'delay', value: (thread, model) => -delayOf(model, thread).ns, note: duration},
   {name: 'pid', value: (thread) => thread.tid},
 ];
 
 // Each of several machines has its own list.
-function orderThreads(groups, order, lastTime) {
+function orderThreads(groups, order, model) {
   const hosts = [...new Set(groups.map(({host}) => host))];
   const of = (host) => groups.filter((group) => group.host === host);
-  return hosts.flatMap((host) => orderThreadsOf(host, of(host), order, lastTime));
+  return hosts.flatMap((host) => orderThreadsOf(host, of(host), order, model));
 }
 
-function orderThreadsOf(host, groups, order, lastTime) {
+function orderThreadsOf(host, groups, order, model) {
   const [cpus, ...processes] = groups;
   const threads = processes.flatMap((group) => group.rows.filter((row) => row.thread));
-  const values = new Map(threads.map((row) => [row, order.value(row.thread, lastTime)]));
+  const values = new Map(threads.map((row) => [row, order.value(row.thread, model)]));
   threads.sort((a, b) => values.get(a) - values.get(b) || a.thread.tid - b.thread.tid);
   for (const row of threads) row.note = order.note ? order.note(-values.get(row)) : '';
   const others = processes.map(({label, open, rows}) => ({

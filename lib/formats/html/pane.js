@@ -73,7 +73,7 @@ class Pane {
 
   putSummary(parent, thread) {
     const {model, why} = this.viewer;
-    const delay = delayOf(thread, model.lastTime);
+    const delay = delayOf(model, thread);
     const runs = why.runsOf(thread.tid);
     const longest = runs.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a), runs[0]);
     const list = make('dl', {parent});
@@ -94,11 +94,12 @@ class Pane {
     if (run) put(`Ran for ${duration(run.to - run.from)} on CPU ${this.ownCpu(run.cpu)}.`);
     if (wake) this.putWake(put, wake);
     else if (preempted) put('Preempted by ', this.threadLink(preempted.by, preempted.t), ` on CPU ${this.ownCpu(preempted.cpu)}.`);
-    else if (wait || here.state !== State.RUNNING) put('No event in the trace tells who woke it.');
+    else put('No event in the trace tells who woke it.');
     if (wait) {
       const end = ran ? [', then it ran on ', this.momentLink(tid, ran.from, `CPU ${this.ownCpu(ran.cpu)}`), '.'] : ['.'];
       put(`Runnable for ${duration(wait.to - wait.from)}`, ...end);
     }
+    if (!why.isWhole) put('Events are lost in this time: the thread may have run in between.');
     for (const [name, other] of [
       ['Previous', why.previous],
       ['Next', why.next],
@@ -139,7 +140,7 @@ class Pane {
       put('Only sched_wakeup was recorded. The waker may be another one; sched_waking tells surely.');
   }
 
-  putMeanwhile(parent, {cpu, rows, rest, isLost}) {
+  putMeanwhile(parent, {cpu, rows, idle, unknown}) {
     const table = make('table', {parent}, make('caption', {}, `CPU ${this.ownCpu(cpu)} meanwhile`));
     make('tr', {parent: table}, headCell(''), headCell('time'), headCell('count'));
     const put = (what, ns, count) =>
@@ -154,7 +155,8 @@ class Pane {
       const what = row.lane ? this.sliceLink(row) : this.threadLink(row.tid, row.first);
       put(what, row.ns, row.count.toLocaleString('en'));
     }
-    if (rest > 0) put(isLost ? 'idle, or events are lost' : 'idle', rest, '');
+    if (idle > 0) put('idle', idle, '');
+    if (unknown > 0) put('unknown', unknown, '');
   }
 
   putFlows(parent, steps) {

@@ -32,7 +32,7 @@ function putOverviewTable(viewer) {
     'threads by run time',
     ['thread', 'ran', 'runnable', 'longest delay'],
     threads.slice(0, TABLE_ROWS).map((thread) => {
-      const delay = delayOf(thread, model.lastTime);
+      const delay = delayOf(model, thread);
       return [model.threadName(thread.tid), duration(runTime(thread)), duration(delay.ns), duration(delay.max)];
     }),
   );

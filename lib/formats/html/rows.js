@@ -160,7 +160,7 @@ class Rows extends RowList {
   setOrder(order) {
     this.order = order;
     for (const row of this.byThread.values()) row.note = '';
-    this.ordered = order ? orderThreads(this.groups, order, this.model.lastTime) : this.groups;
+    this.ordered = order ? orderThreads(this.groups, order, this.model) : this.groups;
   }
 
   isWanted(row) {

@@ -2,16 +2,19 @@
 // Search in the whole trace: names of threads and processes, then slices, events, and arguments of elements.
 
 const FOUND_MAX = 200000;
+const FOUND_AT_ONCE = 256; // matches, each of which may need its element
 const FOUND_KINDS = ['threads', 'processes', 'slices', 'events', 'args'];
 
 class Search {
   constructor(model) {
     this.model = model;
+    this.places = null;
     this.clear();
   }
 
   clear() {
-    // {tid} of threads, {pid} of processes; {t, lane, index} of slices; {t, ref} of events and elements
+    // {tid} of threads, {pid} of processes; {t, lane, index} of slices; {t, ref} of events and elements. An element
+    // has a place: that of a slice, {ref}, of a flow's step, {step}, or of a counter, {counter}.
     this.groups = Object.fromEntries(FOUND_KINDS.map((kind) => [kind, []]));
     this.found = []; // of all kinds, those with a time
     this.current = -1;
@@ -25,20 +28,17 @@ class Search {
   *run(query) {
     this.clear();
     const {model} = this;
-    // In the text, backslashes may follow "<".
-    const pattern = query.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/</g, '<\\\\*');
-    this.searchTasks(new RegExp(pattern, 'i'));
+    const wanted = new RegExp(escaped(query), 'i');
+    this.searchTasks(wanted);
     yield;
-    yield* this.searchSlices(new RegExp(pattern, 'i'));
+    yield* this.searchSlices(wanted);
     this.groups.slices.sort((a, b) => a.t - b.t);
     const events = {text: model.text, offset: model.offset, add: (i) => this.addEvent(i)};
-    yield* this.searchLines(events, pattern);
-    const elements = {
-      text: model.more,
-      offset: model.elements,
-      add: (i) => this.addElement(i, new RegExp(pattern, 'i')),
-    };
-    yield* this.searchLines(elements, pattern);
+    // In the text, backslashes may follow "<".
+    yield* this.searchLines(events, escaped(query).replace(/</g, '<\\\\*'));
+    if (!this.places) this.places = yield* Places.find(model);
+    const elements = {text: model.more, offset: model.elements, add: (i) => this.addElement(i, wanted)};
+    yield* this.searchLines(elements, escaped(JSON.stringify(query).slice(1, -1).replace(/</g, '\\u003c')));
   }
 
   searchTasks(regexp) {
@@ -64,7 +64,7 @@ class Search {
     }
   }
 
-  // Finds lines of a text, which begin at the offsets.
+  // Finds lines of a text, which begin at the offsets. Other lines are in between.
   *searchLines({text, offset, add}, pattern) {
     const n = offset.length;
     for (let from = 0; from < n && !this.more; from += 4096) {
@@ -73,11 +73,14 @@ class Search {
       const piece = text.slice(start, to < n ? offset.data[to] : text.length);
       const regexp = new RegExp(pattern, 'gi');
       let line = from;
+      let count = 0;
       for (let found = regexp.exec(piece); found && !this.more; found = regexp.exec(piece)) {
         while (line + 1 < to && offset.data[line + 1] - start <= found.index) line++;
-        add(line);
-        if (line + 1 >= to) break;
-        regexp.lastIndex = offset.data[line + 1] - start;
+        const end = piece.indexOf('\n', found.index) + 1;
+        if (piece.lastIndexOf('\n', found.index) + 1 === offset.data[line] - start) add(line);
+        if (!end || line + 1 >= to) break;
+        regexp.lastIndex = end;
+        if (++count % FOUND_AT_ONCE === 0) yield;
       }
       yield;
     }
@@ -90,8 +93,9 @@ class Search {
   // The names of slices and tasks were searched already.
   addElement(i, regexp) {
     const element = this.model.element(~i);
-    if (element && element.ph !== 'M' && element.args && regexp.test(JSON.stringify(element.args)))
-      this.add('args', {t: this.model.elementTime(element.ts), ref: ~i});
+    if (!element || !element.args || !textsOf(element.args).some((text) => regexp.test(text))) return;
+    const place = this.places.of(element, ~i);
+    if (place) this.add('args', {t: this.model.elementTime(element.ts), ref: ~i, place});
   }
 
   add(kind, item) {
@@ -129,5 +133,63 @@ class Search {
       this.current = (this.current + way + count) % count;
     }
     return this.item(this.current);
+  }
+}
+
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+// Returns the names and values in arguments.
+function textsOf(args) {
+  if (args === null || typeof args !== 'object') return [String(args)];
+  return Object.entries(args).flatMap(([key, value]) => [key, ...textsOf(value)]);
+}
+
+// Tells where elements are shown.
+class Places {
+  constructor(model) {
+    this.model = model;
+    this.drawn = new Uint8Array(model.elements.length); // as slices, by number
+    this.begins = new Map(); // of slices, by the elements that end them
+    this.steps = new Map(); // of flows, by element
+  }
+
+  static *find(model) {
+    const places = new Places(model);
+    for (const [begin, end] of model.ends) places.begins.set(end, begin);
+    yield;
+    for (const steps of model.flows.byThread.values()) for (const step of steps) places.steps.set(step.ref, step);
+    yield;
+    for (const nest of model.nests()) {
+      for (const {ref} of nest.lanes) {
+        for (let i = 0; i < ref.length; i++) {
+          if (ref.data[i] < 0) places.drawn[~ref.data[i]] = 1;
+          if ((i & 0xffff) === 0xffff) yield;
+        }
+        yield;
+      }
+    }
+    return places;
+  }
+
+  // Returns the place of an element; null: it has none.
+  of(element, ref) {
+    const begin = element.ph === 'E' ? this.begins.get(ref) : ref;
+    if (begin !== undefined && this.drawn[~begin]) return {ref: begin};
+    if (element.ph === 'C') return this.ofCounter(element);
+    const step = this.steps.get(ref);
+    return step && innermost(this.model.thread(step.tid).nest, step.t) ? {step} : null;
+  }
+
+  ofCounter({name, pid, ts, args}) {
+    const {model} = this;
+    const t = model.elementTime(ts);
+    for (const key in args) {
+      const counter = model.counters.get(`${pid} ${counterLabel(name, key)}`);
+      const i = counter ? counter.time.seek(t) : 0;
+      if (counter && i < counter.time.length && counter.time.data[i] === t) return {counter};
+    }
+    return null;
   }
 }

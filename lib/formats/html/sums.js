@@ -108,11 +108,14 @@ class Sums {
     }
   }
 
+  // Events in the wait may be lost: then the thread may have run in between.
   addDelay(tid, t) {
+    const {gaps} = this.model;
     const {stateStart, state} = this.model.thread(tid);
     const i = stateStart.above(t) - 1;
     if (i < 1 || stateStart.data[i] !== t || state.data[i - 1] !== State.RUNNABLE) return;
     const began = stateStart.data[i - 1];
+    if (!gaps.isWhole(began, t)) return;
     this.add(this.tables.delays, tid, t - began, began, {tid});
   }
 
@@ -129,9 +132,12 @@ class Sums {
     const {from, to} = this;
     const {start, end, name} = lane;
     const place = row.thread ? {tid: row.thread.tid} : row.cpu ? {cpu: row.cpu.number} : {};
-    for (let i = Math.max(0, lane.at(from) - 1); i < lane.length && start.data[i] < to; i++) {
+    // Slices of no length that begin at `from` or at `to` are in the selection.
+    let i = start.seek(from);
+    if (i > 0 && end.data[i - 1] > from) i--;
+    for (; i < lane.length && start.data[i] <= to; i++) {
       if ((i & 0xfff) === 0) yield;
-      if (end.data[i] < from) continue;
+      if (start.data[i] === to && end.data[i] > to) continue;
       const first = Math.max(start.data[i], from);
       const last = Math.min(end.data[i], to);
       const inner = row.thread && below ? below.busyBefore(last) - below.busyBefore(first) : 0;

@@ -42,7 +42,7 @@ class Viewer {
     this.failed = ''; // why the trace can't be shown
     this.steps = [];
     this.arrows = [];
-    this.tools = {tellElement: (ref) => tellElement(this.model, ref), bucketFrom, TextPacker}; // for tests
+    this.tools = {tellElement: (ref) => tellElement(this.model, ref), absolute, bucketFrom, delayOf, TextPacker}; // for tests
   }
 
   async start() {
@@ -398,13 +398,21 @@ class Viewer {
   }
 
   // Shows a match of the search.
-  go({tid, pid, lane, index, ref}) {
+  go({t, tid, pid, lane, index, ref, place}) {
     this.walk.begin();
+    if (place) return this.goToPlace(place, t);
     if (lane) this.goToLane(lane, index);
     else if (ref >= 0) this.goToEvent(ref);
-    else if (ref < 0) this.goToElement(ref);
     else if (tid !== undefined) this.goToThread(tid);
     else this.goToProcess(pid);
+    return undefined;
+  }
+
+  goToPlace({ref, step, counter}, t) {
+    if (step) return this.goToStep(step);
+    if (!counter) return this.goToElement(ref);
+    const row = this.rows.reveal((r) => r.counter === counter);
+    return row && this.goToHit(this.painter.hitCounter(row, t));
   }
 
   goToProcess(pid) {

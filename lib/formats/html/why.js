@@ -88,27 +88,47 @@ class Why {
     const next = this.nextRun(tid, here.state === State.RUNNING ? here.from + 1 : here.to);
     const runs = this.runsOf(tid);
     const before = this.nextRun(tid, here.from) - 1;
-    const why = {here, wait, wake: null, preempted: null, previous: runs[before], next: runs[next], ran: null};
+    const why = {here, wait, wake: null, preempted: null, previous: null, next: null, ran: null, isWhole: true};
+    why.previous = this.isOneLife(thread, i, runs[before]) ? runs[before] : null;
+    why.next = this.isOneLife(thread, i, runs[next]) ? runs[next] : null;
+    const span = here.state === State.RUNNING ? wait : here.state === State.DEAD ? null : here;
+    if (span) why.isWhole = this.model.gaps.isWhole(span.from, (wait || here).to);
     if (here.state === State.RUNNING) why.run = this.runAt(tid, here.from);
     if (!wait) return why;
     const sleep = this.stretch(thread, wait.index - 1);
-    if (sleep && sleep.state === State.RUNNING) why.preempted = this.preemption(tid, wait.from);
-    else why.wake = this.wakeAt(thread, wait.from);
+    if (!sleep || sleep.state !== State.RUNNING) why.wake = this.wakeAt(thread, wait.from);
+    if (!why.wake) why.preempted = this.preemption(tid, wait.from);
     why.ran = runs[this.nextRun(tid, wait.to)] || null;
     if (why.ran && why.ran.from !== wait.to) why.ran = null;
     const cpu = why.ran ? why.ran.cpu : why.wake ? why.wake.target : why.preempted ? why.preempted.cpu : -1;
-    if (cpu >= 0) why.meanwhile = this.meanwhile(cpu, wait.from, wait.to);
+    if (this.model.cpus.has(cpu)) why.meanwhile = this.meanwhile(cpu, wait.from, wait.to);
     return why;
+  }
+
+  // Returns whether the thread did not exit between its state i and a run. Its id may be used again.
+  isOneLife({state, stateStart}, i, run) {
+    if (!run) return false;
+    const {data: start} = stateStart;
+    for (let k = i; k < state.length && start[k] < run.from; k++) if (state.data[k] === State.DEAD) return false;
+    for (let k = i - 1; k >= 0 && start[k] > run.from; k--) if (state.data[k] === State.DEAD) return false;
+    return true;
   }
 
   // A thread that stays runnable when it leaves its CPU was preempted by the next one.
   preemption(tid, t) {
-    const run = this.runAt(tid, t);
-    if (!run) return null;
-    const {running} = this.model.cpu(run.cpu);
-    const i = running.start.seek(t);
-    const by = i < running.length && running.start.data[i] === t ? running.ref.data[i] : 0;
-    return {cpu: run.cpu, by, t};
+    for (const {number, events, time} of this.model.cpus.values()) {
+      for (let i = time.seek(t); i < events.length && time.data[i] === t; i++) {
+        const found = this.parseSwitch(events.data[i]);
+        if (found && found.prev === tid) return {cpu: number, by: found.next, t};
+      }
+    }
+    return null;
+  }
+
+  // Returns the tasks of a switch; null: the event is another one.
+  parseSwitch(event) {
+    const {model} = this;
+    return model.names[model.eventName.data[event]] === 'sched_switch' ? parseSwitch(model.eventText(event)) : null;
   }
 
   // Returns the event that made a thread runnable at time t.
@@ -145,9 +165,9 @@ class Why {
     return {kind: kind === 'irq' ? 'interrupt' : 'softirq', name: slice ? this.model.names[slice.name] : ''};
   }
 
-  // Sums up who ran on a CPU between two times, longest first. The rest is idle, if no events are lost.
+  // Sums up who ran on a CPU between two times, longest first. The rest is idle, or the task is not known.
   meanwhile(cpu, from, to) {
-    const {running, irq, softirq, losses} = this.model.cpu(cpu);
+    const {running, irq, softirq, unknown} = this.model.cpu(cpu);
     const sums = new Map();
     const add = (key, about, start, end) => {
       const ns = Math.min(end, to) - Math.max(start, from);
@@ -158,9 +178,9 @@ class Why {
       sums.set(key, sum);
       return ns;
     };
-    let rest = to - from;
+    let idle = to - from;
     for (let i = Math.max(0, running.start.above(from) - 1); i < running.length && running.start.data[i] < to; i++)
-      rest -= add(running.ref.data[i], {tid: running.ref.data[i]}, running.start.data[i], running.end.data[i]);
+      idle -= add(running.ref.data[i], {tid: running.ref.data[i]}, running.start.data[i], running.end.data[i]);
     for (const [kind, nest] of [
       ['irq', irq],
       ['softirq', softirq],
@@ -172,8 +192,8 @@ class Why {
         }
       }
     }
-    const isLost = losses.some((loss) => !(loss.from > to) && loss.to >= from);
-    return {cpu, rows: [...sums.values()].sort((a, b) => b.ns - a.ns), rest, isLost};
+    const dark = unknown.reduce((sum, u) => sum + Math.max(0, Math.min(u.to, to) - Math.max(u.from, from)), 0);
+    return {cpu, rows: [...sums.values()].sort((a, b) => b.ns - a.ns), idle: idle - dark, unknown: dark};
   }
 
   // Returns the wake-ups by a thread within one of its runs.

@@ -41,8 +41,9 @@ function addTable(parent, caption, head, rows) {
 }
 
 function absolute(model, t) {
-  const seconds = Math.floor(t / 1e9);
-  return `${Math.max(model.base, 0) + seconds}.${String(Math.round(t - seconds * 1e9)).padStart(9, '0')} s`;
+  const ns = Math.round(t);
+  const seconds = Math.floor(ns / 1e9);
+  return `${Math.max(model.base, 0) + seconds}.${String(ns - seconds * 1e9).padStart(9, '0')} s`;
 }
 
 // Describes a hit: a title, lines of facts, and the trace's own text.

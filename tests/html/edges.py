@@ -1,0 +1,252 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""edges.py BUILD_DIRECTORY [CASE...]: what the page of a trace tells where the trace does not tell everything: at its
+edges, around gaps, and in names with characters that the file escapes; in Chromium without a screen; 77 where there is
+none. in_firefox.py runs it, too."""
+
+import json
+import time
+
+from answers import clear_search, details, mark_of, page_with, place_of, type_into
+from browser import run_cases
+from sums import select, table
+from viewer import equal
+
+from harness import check
+
+
+def line(comm, tid, cpu, us, text):
+    return f"{comm:>16}-{tid:<6} ({tid:>7}) [{cpu:03}] d..2.   100.{us:06}: {text}\n"
+
+
+def switch(cpu, us, prev, state, following):
+    """A task is ("name", tid)."""
+    return line(*prev, cpu, us, f"sched_switch: prev_comm={prev[0]} prev_pid={prev[1]} prev_prio=120 prev_state={state} ==> "
+                                f"next_comm={following[0]} next_pid={following[1]} next_prio=120")
+
+
+def waking(cpu, us, by, woken, target):
+    return line(*by, cpu, us, f"sched_waking: comm={woken[0]} pid={woken[1]} prio=120 target_cpu={target:03}")
+
+
+def mark(cpu, us, task, text):
+    return line(*task, cpu, us, f"tracing_mark_write: {text}")
+
+
+def lost(cpu, count=5):
+    return f"# CPU:{cpu} [LOST {count} EVENTS]\n"
+
+
+IDLE, A, B, T, HOG = ("<idle>", 0), ("alpha", 200), ("beta", 300), ("target", 5), ("hog", 400)
+
+
+def open_lines(test, browser, *lines, elements=()):
+    browser.open(page_with(test, "# tracer: nop\n#\n" + "".join(lines), list(elements)))
+
+
+def states(browser, tid):
+    """A thread's states: begin in microseconds, and its number."""
+    return browser.ask(f"(({{state, stateStart, state: {{length}}}}) => Array.from({{length}}, (_, i) => "
+                       f"[stateStart.data[i] / 1e3, state.data[i]]))(traceViewer.model.threads.get({tid}))")
+
+
+def runs(browser, cpu):
+    return browser.ask(f"(({{running: r}}) => Array.from({{length: r.length}}, (_, i) => "
+                       f"[r.ref.data[i], r.start.data[i] / 1e3, r.end.data[i] / 1e3]))(traceViewer.model.cpus.get({cpu}))")
+
+
+UNKNOWN, RUNNING, RUNNABLE, SLEEPING = range(4)
+
+
+def wake_for_a_silent_cpu(test, browser):
+    """The pane of a thread that was woken for a CPU of which the trace has no event."""
+    open_lines(test, browser, waking(0, 1000, A, T, 3), mark(0, 9000, A, "I|200|end"))
+    browser.click(*place_of(browser, 5, 4000))
+    said = details(browser)
+    check("Woken by alpha 200 on CPU 0" in said and "meanwhile" not in said, said)
+    equal(browser.ask("[...traceViewer.model.cpus.keys()]"), [0], "CPUs")
+    browser.ask("traceViewer.head.overview = null, traceViewer.dirty()")
+    browser.frame()
+    equal(browser.said, [], "the browser complains")
+
+
+def meanwhile(browser):
+    return browser.ask("[...([...document.querySelectorAll('#details table')].find((t) => t.caption.innerText.includes('meanwhile')) "
+                       "|| {rows: []}).rows].slice(1).map((r) => [...r.cells].slice(0, 2).map((c) => c.innerText))")
+
+
+def first_run(test, browser):
+    """The task of a CPU's first switch ran since the CPU's first event. Nothing is told of the time before."""
+    open_lines(test, browser, waking(1, 1000, A, T, 0), mark(0, 3000, HOG, "I|400|here"), switch(0, 5000, HOG, "R", T),
+               switch(0, 7000, T, "S", IDLE), mark(0, 9000, IDLE, "I|0|end"))
+    equal(runs(browser, 0), [[400, 3000, 5000], [5, 5000, 7000]], "runs")
+    equal(states(browser, 400), [[3000, RUNNING], [5000, RUNNABLE]], "states of the first task")
+    browser.click(*place_of(browser, 5, 2000))
+    equal(meanwhile(browser), [["hog 400", "2 ms"], ["unknown", "2 ms"]], "the CPU meanwhile")
+    # A wake-up of a thread that runs is no wait.
+    open_lines(test, browser, mark(0, 1000, HOG, "I|400|here"), waking(1, 2000, A, HOG, 0), switch(0, 5000, HOG, "S", IDLE),
+               mark(0, 9000, IDLE, "I|0|end"))
+    equal(states(browser, 400), [[1000, RUNNING], [5000, SLEEPING]], "states of a thread that is woken while it runs")
+    # Whether a thread that was woken before the CPU's first event waited until then is not told.
+    open_lines(test, browser, waking(1, 1000, A, HOG, 0), mark(0, 3000, HOG, "I|400|here"), switch(0, 5000, HOG, "S", IDLE),
+               mark(0, 9000, IDLE, "I|0|end"))
+    equal(states(browser, 400)[-2:], [[3000, RUNNING], [5000, SLEEPING]], "states of a thread that was woken before")
+    browser.ask("traceViewer.selectView()")
+    equal(table(browser, "delays", "(tid) => tid"), {}, "delays")
+    # Not after a gap: events of the CPU's first task are lost.
+    open_lines(test, browser, waking(1, 1000, A, T, 0), mark(0, 2000, HOG, "I|400|here"), lost(0), mark(0, 3000, HOG, "I|400|on"),
+               switch(0, 5000, HOG, "S", IDLE), switch(0, 6000, IDLE, "R", T), mark(0, 9000, T, "I|5|end"))
+    equal(runs(browser, 0), [[5, 6000, 9000]], "runs after a gap")
+    browser.click(*place_of(browser, 5, 2000))
+    equal(meanwhile(browser), [["idle", "1 ms"], ["unknown", "4 ms"]], "the CPU meanwhile, with a gap")
+    equal(browser.said, [], "the browser complains")
+
+
+DELAY = "const {model, tools} = traceViewer, d = tools.delayOf(model, model.threads.get(tid))"
+
+
+def delays(browser):
+    browser.ask("traceViewer.selectView()")
+    return {tid: row[:2] for tid, row in table(browser, "delays", "(tid) => tid").items()}
+
+
+def waits_with_gaps(test, browser):
+    """A wait in which events are lost on any CPU counts as no delay; the pane tells of the loss."""
+    lines = [switch(0, 1000, T, "S", HOG), switch(2, 1000, A, "S", IDLE), waking(1, 2000, B, T, 0), mark(2, 2500, IDLE, "I|0|x"), lost(2),
+             mark(2, 3000, IDLE, "I|0|y"), switch(0, 6000, HOG, "R", T), waking(1, 7000, B, A, 2), switch(2, 7500, IDLE, "R", A),
+             switch(0, 8000, T, "R", HOG), mark(0, 9000, HOG, "I|400|end")]
+    open_lines(test, browser, *lines)
+    equal(delays(browser), {200: [1, 500e3], 400: [1, 2e6]}, "delays")
+    equal(browser.ask(f"[5, 200].map((tid) => {{ {DELAY}; return [d.ns, d.longest]; }})"), [[1e6, 3], [500e3, 1]], "delays of threads")
+    browser.ask("traceViewer.clear()")
+    browser.click(*place_of(browser, 5, 4000))
+    check("Events are lost in this time" in details(browser), details(browser))
+    browser.click(*place_of(browser, 200, 7200))
+    check("Events are lost" not in details(browser), details(browser))
+    # After a gap another wake-up begins another wait.
+    open_lines(test, browser, switch(0, 1000, T, "S", HOG), waking(1, 2000, B, T, 0), mark(0, 2500, HOG, "I|400|x"), lost(0),
+               mark(0, 3000, HOG, "I|400|y"), waking(1, 5000, B, T, 0), switch(0, 6000, HOG, "R", T), mark(0, 9000, T, "I|5|end"))
+    equal(delays(browser), {5: [1, 1e6]}, "the delay after a gap")
+    equal(browser.said, [], "the browser complains")
+
+
+def many_gaps(test, browser):
+    """The sums of many threads take no longer with many gaps."""
+    lines = []
+    for i in range(15000):
+        lines += [waking(0, 10 * i, A, (f"t{i % 10000}", 1000 + i % 10000), 0), lost(1), mark(1, 10 * i + 5, B, "I|300|x")]
+    open_lines(test, browser, *lines)
+    before = time.monotonic()
+    browser.ask(f"[...traceViewer.model.threads.keys()].forEach((tid) => {{ {DELAY}; return d; }})")
+    check(time.monotonic() - before < 5, f"delays: {time.monotonic() - before} s")
+
+
+def who_woke_it(test, browser):
+    """The pane tells that the waker is unknown, and that a thread was preempted, without a state before it."""
+    open_lines(test, browser, switch(0, 1000, HOG, "R", T), switch(0, 4000, T, "S", IDLE), switch(0, 6000, IDLE, "R", HOG),
+               mark(0, 9000, HOG, "I|400|end"))
+    browser.click(*place_of(browser, 5, 2000))
+    check("No event in the trace tells who woke it." in details(browser), details(browser))
+    browser.click(*place_of(browser, 400, 3000))
+    check("Preempted by target 5 on CPU 0" in details(browser), details(browser))
+    browser.click(*place_of(browser, 400, 7000))
+    check("Preempted by target 5 on CPU 0" in details(browser), details(browser))
+    equal(browser.said, [], "the browser complains")
+
+
+def reused_id(test, browser):
+    """The runs of a thread that exited are not those of the next one with its id."""
+    open_lines(test, browser, switch(0, 1000, A, "S", T), switch(0, 2000, T, "X", IDLE), waking(1, 4000, B, T, 0),
+               switch(0, 5000, IDLE, "R", T), mark(0, 9000, T, "I|5|end"))
+    browser.click(*place_of(browser, 5, 7000))
+    check("Previous run: none" in details(browser), details(browser))
+    browser.click(*place_of(browser, 5, 1500))
+    check("Next run: none" in details(browser), details(browser))
+    equal(browser.said, [], "the browser complains")
+
+
+def element(phase, name, us, args=None, **more):
+    return {"name": name, "ph": phase, "cat": "x", "pid": 200, "tid": 200, "ts": 100000000 + us, **({"args": args} if args else {}), **more}
+
+
+FOUND = [
+    element("X", "slice", 2000, {"type": "std::vector<int>"}, dur=100),
+    element("X", "slice", 2200, {"path": "C:\\new\\table"}, dur=100),
+    element("X", "slice", 2400, {"says": 'a "word"'}, dur=100),
+    element("X", "slice", 2600, {"inner": {"list": [1, "deep<er>"]}}, dur=100),
+    element("B", "pair", 3000),
+    element("E", "pair", 3500, {"ret": "needle of E"}),
+    element("C", "level", 4000, {"value": 5, "unit": "needle of C"}),
+    element("s", "letter", 2050, {"why": "needle of s"}, id="0x1"),
+    element("f", "letter", 5000, {"why": "needle of f"}, id="0x1"),
+    element("c", "clock_sync", 4500, {"sync_id": "needle of c"}),
+    element("=", "same", 4600, {"linked_id": "needle of ="}, id="0x3"),
+    element("E", "lone", 4700, {"ret": "needle of a lone E"}),
+]
+
+
+def arguments(test, browser):
+    """Search finds arguments as they are shown, and lists those that it can go to."""
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"), mark(0, 9000, A, "I|200|end"), elements=FOUND)
+    for query in ("vector<int>", "VECTOR<", "C:\\new\\t", 'a "word"', "deep<er>"):
+        type_into(browser, "/", query)
+        equal(browser.ask("traceViewer.finder.search.groups.args.length"), 1, f"arguments with {query}")
+        browser.key("Enter")
+        equal(mark_of(browser)[0], "slice", f"Enter for {query}")
+        clear_search(browser)
+    type_into(browser, "/", "needle")
+    goes = []
+    for _ in range(browser.ask("traceViewer.finder.search.count")):
+        browser.ask("traceViewer.setMark(null)")
+        browser.key("Enter")
+        goes.append(mark_of(browser))
+    # The elements' order is that of the file.
+    equal(goes, [["slice", "alpha 200", 3000], ["counter", "level", 4000], ["slice", "alpha 200", 2000]], "what Enter goes to")
+    equal(browser.said, [], "the browser complains")
+
+
+def search_for_a_loss(test, browser):
+    """A line that is no event is not the event before it."""
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"), lost(0), mark(0, 2000, A, "I|200|LOST [again]"), lost(0), "EVENTS are lost\n",
+               mark(0, 9000, A, "I|200|end"))
+    for query, wanted in (("LOST", [2e6]), ("EVENTS", []), ("end", [9e6])):
+        equal(browser.ask(f"(() => {{ const {{search}} = traceViewer.finder; for (const _ of search.run({json.dumps(query)})); "
+                          "return search.groups.events.map(({t}) => t); })()"), wanted, f"events with {query}")
+
+
+def search_in_steps(test, browser):
+    """A search that matches each element stops for the next frame."""
+    elements = [element("X", "slice", 10 * i, {"why": f"because{i}"}, dur=5) for i in range(4000)]
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"), elements=elements)
+    most, found = browser.ask("""(() => { const {search} = traceViewer.finder; let most = 0, before = 0;
+        for (const _ of search.run('because')) { most = Math.max(most, search.count - before); before = search.count; }
+        return [most, search.count]; })()""")
+    equal(found, 4000, "matches")
+    check(most <= 256, f"{most} matches at a time")
+
+
+def instants_at_the_edges(test, browser):
+    """A selection has the instants at its begin and at its end, and no slice that ends as it begins."""
+    elements = [element("X", "before", 1000, dur=1000), element("i", "instant", 2000), element("i", "instant", 2000),
+                element("X", "within", 2000, dur=500), element("i", "instant", 5000), element("X", "after", 5000, dur=500)]
+    open_lines(test, browser, mark(0, 500, A, "I|200|begin"), mark(0, 9000, A, "I|200|end"), elements=elements)
+    select(browser, "{from: 2e6, to: 5e6, top: 0, bottom: 1e9}")
+    found = table(browser, "slices", "(i) => traceViewer.model.names[i]")
+    equal({name: row[:2] for name, row in found.items()}, {"instant": [3, 0], "within": [1, 500e3]}, "slices")
+    select(browser, "{from: 1.5e6, to: 5.2e6, top: 0, bottom: 1e9}")
+    found = table(browser, "slices", "(i) => traceViewer.model.names[i]")
+    equal({name: row[:2] for name, row in found.items()},
+          {"before": [1, 500e3], "instant": [3, 0], "within": [1, 500e3], "after": [1, 200e3]}, "slices that the edges cut")
+
+
+def rounded_times(test, browser):
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"))
+    equal(browser.ask("[999999999.7, 1e9, 1234567.4].map((t) => traceViewer.tools.absolute(traceViewer.model, t))"),
+          ["101.000000000 s", "101.000000000 s", "100.001234567 s"], "times")
+
+
+CASES = [wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, arguments, search_for_a_loss,
+         search_in_steps, instants_at_the_edges, rounded_times]
+
+if __name__ == "__main__":
+    run_cases("edges", CASES)
