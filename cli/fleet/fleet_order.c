@@ -205,6 +205,11 @@ static int ordering_temp_signed(const struct ordering *r, struct error *err)
 	return e < 0 ? e : TAKE_FD(fd);
 }
 
+static bool ordering_is_signed(const struct ordering *r, const struct buf *back)
+{
+	return back->len == r->signed_.len && !memcmp(back->data, r->signed_.data, back->len);
+}
+
 /* Whoever stores it is asked for it afterwards: an answer of PUT alone is not believed. */
 static int ordering_publish(const struct ordering *r, struct error *err)
 {
@@ -214,20 +219,30 @@ static int ordering_publish(const struct ordering *r, struct error *err)
 
 	if (e == 0)
 		e = curl_get(r->o->curl, r->o->url, ORDER_MAX, &back, err);
-	if (e == 0 &&
-	    (back.len != r->signed_.len || memcmp(back.data, r->signed_.data, back.len) != 0))
+	if (e == 0 && !ordering_is_signed(r, &back))
 		e = error_set(err, -EIO, "%s: the store accepted the order, but has another one",
 			      r->o->url);
 	return e;
 }
 
+/* A broker that lets nobody write there says so to its own log only. */
 static int ordering_tell_broker(const struct ordering *r, struct error *err)
 {
 	_cleanup_close_ int fd = ordering_temp_signed(r, err);
-	_cleanup_buf_ struct buf topic = BUF_INIT;
+	_cleanup_buf_ struct buf topic = BUF_INIT, back = BUF_INIT;
+	int e = fd;
 
 	broker_put_topic(r->o->fleet, r->o->group, &topic);
-	return fd < 0 ? fd : broker_publish(r->o->broker, buf_string(&topic) ?: "", fd, err);
+	if (!buf_string(&topic))
+		return error_errno(err, -ENOMEM, "the topic");
+	if (fd >= 0)
+		e = broker_publish(r->o->broker, topic.data, fd, err);
+	if (e == 0)
+		e = broker_order(r->o->broker, topic.data, &back, err);
+	if (e < 0 || ordering_is_signed(r, &back))
+		return e;
+	error_set(err, -EACCES, "the broker does not show the order on %s", topic.data);
+	return error_hint(err, "its ACL may let others write there");
 }
 
 static int ordering_check_options(const struct options *o, struct error *err)

@@ -432,6 +432,9 @@ def an_order_is_withdrawn(test):
         acl.write_text(acl.read_text().replace("pattern write", "pattern read"))
         broker.start()
         refuses("the broker still shows the order on traced/doors/all/orders", 9)
+        done = order_of(test, "--fleet", "doors", "--serial", 10, "-t", "300ms", "--report", "sched",
+                        "--broker", url, key="store/order.sec", env=env)
+        check(done.status == 1 and "does not show the order on traced/doors/all/orders" in done.err, f"{done}")
 
 
 def words_of_boards(test):
