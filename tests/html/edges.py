@@ -245,8 +245,61 @@ def rounded_times(test, browser):
           ["101.000000000 s", "101.000000000 s", "100.001234567 s"], "times")
 
 
+def deep_marks(test, browser):
+    """Marks that never end: each system call ends its own slice at once, and so many lanes are drawn."""
+    count = 30000
+    lines = []
+    for i in range(count):
+        lines += [mark(0, 1000 + i * 20, A, "B|200|open"), line(*A, 0, 1005 + i * 20, "sys_enter: NR 1 (1, 2)"),
+                  line(*A, 0, 1010 + i * 20, "sys_exit: NR 1 = 1")]
+    began = time.monotonic()
+    open_lines(test, browser, *lines)
+    drawn = browser.ask("(({nest}) => nest.lanes.reduce((sum, {length}) => sum + length, 0))(traceViewer.model.threads.get(200))")
+    left = browser.ask("traceViewer.model.notDrawn.get('B')")
+    equal([browser.ask("traceViewer.model.threads.get(200).nest.lanes.length"), drawn + left], [256, 2 * count], "lanes, slices")
+    check(time.monotonic() - began < 60, "the page takes too long")
+    equal(browser.said, [], "the browser complains")
+
+
+def a_flow_of_many_steps(test, browser):
+    """A slice that has all steps of a flow shows the flow once."""
+    common = {"pid": 200, "tid": 200, "cat": "x"}
+    steps = [{"name": "flow", "ph": "s" if i == 0 else "t", "id": "0x1", "ts": 100001100 + i, **common} for i in range(3000)]
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"), mark(0, 9000, A, "I|200|end"),
+               elements=[{"name": "all", "ph": "X", "ts": 100001000, "dur": 7000, **common}, *steps])
+    browser.ask("(({nest}) => traceViewer.setMark({kind: 'slice', row: traceViewer.rows.ofThread(200), lane: nest.lanes[0], index: 0, "
+                "ref: nest.lanes[0].ref.data[0], name: nest.lanes[0].name.data[0], from: nest.lanes[0].start.data[0], "
+                "to: nest.lanes[0].end.data[0], top: 0, height: 9}))(traceViewer.model.threads.get(200))")
+    equal(browser.ask("traceViewer.steps.length"), 3000, "steps")
+    equal(browser.ask("[traceViewer.arrows.length, [...document.querySelectorAll('#details caption')]"
+                      ".filter((c) => c.innerText.startsWith('flow')).length]"), [1000, 1], "arrows, tables")
+    equal(browser.said, [], "the browser complains")
+
+
+def a_name_behind_a_label(test, browser):
+    """With a machine's label the text has no columns: a name must not pass for the rest of a line."""
+    open_lines(test, browser, "controller:abcde-5[xx 9.:-77     (     77) [000] d..2.   100.001000: tracing_mark_write: I|77|x\n")
+    equal(browser.ask("[...traceViewer.model.threads.keys()].filter((tid) => tid)"), [77], "threads")
+    equal(browser.ask("traceViewer.model.threads.get(77).name"), "controller:abcde-5[xx 9.:", "the name")
+
+
+def a_gap_at_the_begin(test, browser):
+    """It begins with the trace. Many gaps within a pixel are painted once."""
+    open_lines(test, browser, lost(1), mark(0, 900000, A, "I|200|begin"), mark(1, 950000, B, "I|300|end"))
+    equal(browser.ask("traceViewer.model.cpus.get(1).losses.map(({from, to}) => [from, to].map((t) => t - traceViewer.model.firstTime))"),
+          [[0, 50e6]], "the gap")
+    open_lines(test, browser, *(text for i in range(4000) for text in (mark(0, 1000 + i * 20, A, "I|200|x"), lost(0))),
+               mark(0, 90000, A, "I|200|end"))
+    fills = browser.ask("""(() => { const v = traceViewer, c = v.painter.context, fill = c.fillRect; let fills = 0;
+        c.fillRect = (...a) => { fills++; fill.apply(c, a); };
+        const row = v.rows.ofCpu(0); v.painter.paintLosses(row, row.y); c.fillRect = fill; return fills; })()""")
+    check(0 < fills < 2000, f"{fills} rectangles")
+    equal(browser.said, [], "the browser complains")
+
+
 CASES = [wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, arguments, search_for_a_loss,
-         search_in_steps, instants_at_the_edges, rounded_times]
+         search_in_steps, instants_at_the_edges, rounded_times, deep_marks, a_flow_of_many_steps, a_name_behind_a_label,
+         a_gap_at_the_begin]
 
 if __name__ == "__main__":
     run_cases("edges", CASES)

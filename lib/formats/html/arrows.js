@@ -3,6 +3,7 @@
 
 const ARROW_BEND = 24; // pixels
 const ARROW_HEAD = 5;
+const ARROWS_MAX = 1000; // of a flow
 
 function paintArrows(painter, arrows, scroll) {
   const {context: c, theme, width, height} = painter;
@@ -73,7 +74,7 @@ function arrowsOf(rows, model, why, steps) {
     const {by, cpu, t} = why.preempted;
     add('wake', arrowEnd(rows, by, t, cpu), arrowEnd(rows, why.here.thread.tid, t, cpu));
   }
-  for (const step of steps)
-    for (const {kind, from, to} of Flows.arrows(step)) add(kind, flowEnd(rows, model, from), flowEnd(rows, model, to));
+  for (const chain of new Set(steps.map((step) => step.chain)))
+    for (const {from, to} of Flows.arrows(chain)) add('flow', flowEnd(rows, model, from), flowEnd(rows, model, to));
   return arrows;
 }

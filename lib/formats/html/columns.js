@@ -153,33 +153,41 @@ class Lane {
   }
 }
 
+const NEST_LANES = 256;
+
 // Slices that may nest: a list in any order, lanes once sealed. A slice with the end NaN ends with the trace.
 class Nest {
+  crowded = 0; // slices that found no lane
+
   constructor() {
     this.list = new Lane();
-    this.open = [];
+    this.open = new Map(); // by kind: indices of slices
     this.lanes = [];
   }
 
   begin(t, name, ref, kind) {
-    this.open.push({index: this.list.length, kind, name});
+    if (!this.open.has(kind)) this.open.set(kind, []);
+    this.open.get(kind).push(this.list.length);
     this.list.push(t, NaN, name, ref);
   }
 
   // Ends the last open slice of a kind. Returns its event or element; undefined: none is open.
   end(t, kind) {
-    for (let i = this.open.length - 1; i >= 0; i--) {
-      if (this.open[i].kind !== kind) continue;
-      const {index} = this.open[i];
-      this.list.end.data[index] = t;
-      this.open.splice(i, 1);
-      return this.list.ref.data[index];
-    }
-    return undefined;
+    const open = this.open.get(kind);
+    if (!open || !open.length) return undefined;
+    const index = open.pop();
+    this.list.end.data[index] = t;
+    return this.list.ref.data[index];
   }
 
   endAll(t) {
-    while (this.open.length) this.list.end.data[this.open.pop().index] = t;
+    for (const open of this.open.values()) for (const index of open) this.list.end.data[index] = t;
+    this.open.clear();
+  }
+
+  endWithTrace(lastTime) {
+    const {start, end, length} = this.list;
+    for (let i = 0; i < length; i++) if (!(end.data[i] >= start.data[i])) end.data[i] = lastTime;
   }
 
   *order() {
@@ -198,7 +206,7 @@ class Nest {
 
   *seal(lastTime) {
     const list = this.list;
-    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
+    this.endWithTrace(lastTime);
     const order = yield* this.order();
     const ends = [];
     for (let k = 0; k < order.length; k++) {
@@ -208,9 +216,10 @@ class Nest {
       while (depth > 0 && ends[depth - 1] <= start) depth--;
       ends.length = depth;
       ends.push(list.end.data[i]);
-      if (depth === this.lanes.length) this.lanes.push(new Lane());
-      this.lanes[depth].push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
       if ((k & 0x3fff) === 0x3fff) yield;
+      if (depth === this.lanes.length && depth < NEST_LANES) this.lanes.push(new Lane());
+      if (depth < NEST_LANES) this.lanes[depth].push(start, list.end.data[i], list.name.data[i], list.ref.data[i]);
+      else this.crowded++;
     }
     // Slices that were not nested may overlap within a lane. The earlier one is cut there.
     for (const lane of this.lanes) {
@@ -266,11 +275,9 @@ const ASYNC_LANES = 32;
 
 // Asynchronous slices do not nest: each one goes to the first free lane.
 class AsyncNest extends Nest {
-  crowded = 0; // slices that found no lane
-
   *seal(lastTime) {
     const list = this.list;
-    for (let i = 0; i < list.length; i++) if (!(list.end.data[i] >= list.start.data[i])) list.end.data[i] = lastTime;
+    this.endWithTrace(lastTime);
     for (const i of yield* this.order()) {
       const start = list.start.data[i];
       let lane = this.lanes.find((l) => l.end.data[l.length - 1] <= start);

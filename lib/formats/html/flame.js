@@ -4,6 +4,7 @@
 const FLAME_LINE = 18; // pixels
 const FLAME_LEAST = 0.4; // pixels: narrower functions are not drawn
 const HOTTEST_ROWS = 30;
+const CANVAS_MAX = 16384; // pixels: more than that browsers may not draw
 
 class Flame {
   constructor(parent, sums, dark) {
@@ -152,7 +153,7 @@ class Flame {
         const node = todo.pop();
         // A match contains what it calls.
         if (this.matches(node)) sum += node.total;
-        else todo.push(...node.sorted);
+        else for (const child of node.sorted) todo.push(child);
       }
       this.found.textContent = this.weight(sum);
     }
@@ -194,9 +195,9 @@ class Flame {
     const ratio = window.devicePixelRatio || 1;
     const height = (this.depth + 1) * FLAME_LINE;
     canvas.width = Math.round(width * ratio);
-    canvas.height = Math.min(16384, Math.round(height * ratio));
+    canvas.height = Math.min(CANVAS_MAX, Math.round(height * ratio));
     canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
+    canvas.style.height = `${canvas.height / ratio}px`;
     const c = canvas.getContext('2d');
     c.scale(ratio, ratio);
     c.font = FONT;
@@ -208,7 +209,7 @@ class Flame {
       const place = this.place(node, width);
       if (place.width < FLAME_LEAST) continue;
       this.paintNode(c, node, place);
-      todo.push(...node.sorted);
+      for (const child of node.sorted) todo.push(child);
     }
     canvas.setAttribute('aria-label', `flame graph of ${this.weight(root.total)}`);
   }
@@ -221,10 +222,9 @@ class Flame {
     c.fillStyle = this.color(node);
     c.fillRect(x, y, Math.max(0.5, width - 0.5), FLAME_LINE - 1);
     c.globalAlpha = 1;
-    const room = Math.floor((width - 8) / CHAR);
-    if (room < 3) return;
+    if (width - 8 < 3 * CHAR) return;
     c.fillStyle = this.dark ? '#eef1f5' : '#1c2430';
-    c.fillText(node.name.length > room ? `${node.name.slice(0, room - 1)}…` : node.name, x + 4, y + FLAME_LINE / 2);
+    c.fillText(fitText(c, node.name, width - 8), x + 4, y + FLAME_LINE / 2);
   }
 
   nodeAt({offsetX: x, offsetY: y}) {
@@ -243,8 +243,9 @@ class Flame {
 
   tell(node) {
     this.canvas.style.cursor = node ? 'pointer' : '';
+    const words = node && [node.name, node.module, this.weight(node.total), `alone ${this.weight(node.self)}`];
     this.line.textContent = node
-      ? [node.name, node.module, this.weight(node.total), `alone ${this.weight(node.self)}`].filter(Boolean).join(' · ')
+      ? plain(words.filter(Boolean).join(' · '))
       : 'orange: kernel, blue: programs; a click zooms in';
   }
 }

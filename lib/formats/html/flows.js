@@ -29,9 +29,9 @@ class Flows {
     });
   }
 
-  // Returns the arrows through all steps of a flow.
-  static arrows({chain}) {
-    const steps = [...chain].sort((a, b) => a.t - b.t);
-    return steps.slice(1).map((to, i) => ({kind: 'flow', from: steps[i], to}));
+  // Returns the arrows through the steps of a flow, the first ones of many.
+  static arrows(chain) {
+    const steps = [...chain].sort((a, b) => a.t - b.t).slice(0, ARROWS_MAX + 1);
+    return steps.slice(1).map((to, i) => ({from: steps[i], to}));
   }
 }

@@ -80,7 +80,7 @@ class Head {
     c.fillStyle = painter.theme.lost;
     for (const {losses} of cpus) {
       for (const loss of losses) {
-        const x = ((loss.from >= 0 ? loss.from : model.firstTime) - whole.from) / scale;
+        const x = (loss.from - whole.from) / scale;
         c.fillRect(x, 0, Math.max(2, (loss.to - whole.from) / scale - x), 4);
       }
     }

@@ -20,7 +20,7 @@ function makeLegend() {
   put('sleeping', 'sleeping');
   put('blocked', 'blocked (uninterruptible)');
   put('stopped', 'stopped');
-  put('unknown', 'unknown: no event tells');
+  put('unknown', 'unknown: no event says');
   put('lost', 'events are lost');
   put('tick', 'events and samples; the stronger, the more');
   put('found', 'matches of the search; arrows of flows');

@@ -73,7 +73,7 @@ class Cpu {
     this.softirq = new Nest();
     this.events = new Column(Uint32Array);
     this.time = new Column(Float64Array); // of `events`
-    this.losses = []; // {from, to, count}; NaN: unknown
+    this.losses = []; // {from, to, count}; a count of NaN: unknown
     this.lossPending = null;
     this.beginning = {tid: -1, t: NaN}; // before the first switch or loss: the last task, and its first event
     this.unknown = []; // {from, to}: times for which the running task is not known
@@ -89,7 +89,7 @@ class Gaps {
   constructor(cpus) {
     this.from = new Column(Float64Array);
     this.to = new Column(Float64Array);
-    const all = cpus.flatMap(({losses}) => losses.map(({from, to}) => ({from: from >= 0 ? from : -Infinity, to})));
+    const all = cpus.flatMap(({losses}) => losses.map(({from, to}) => ({from, to})));
     for (const {from, to} of all.sort((a, b) => a.from - b.from)) {
       const last = this.to.length - 1;
       if (last >= 0 && from <= this.to.data[last]) {
@@ -200,6 +200,8 @@ class Model {
     for (const cpu of this.cpus.values()) {
       this.endRunning(cpu, this.lastTime);
       if (cpu.lossPending) this.endLoss(cpu, this.lastTime);
+      // A gap before the CPU's first event.
+      for (const loss of cpu.losses) if (!(loss.from >= 0)) loss.from = this.firstTime;
       if (!Number.isNaN(cpu.unknownFrom)) cpu.unknown.push({from: cpu.unknownFrom, to: Infinity});
       cpu.running.seal();
       yield* cpu.irq.seal(this.lastTime);
@@ -232,6 +234,7 @@ class Model {
   countHidden() {
     for (const {async} of this.processes.values())
       for (const {crowded} of async.values()) this.leaveOut({ph: 'b'}, crowded);
+    for (const {nest} of this.threads.values()) this.leaveOut({ph: 'B'}, nest.crowded);
     for (const [tid, steps] of this.flows.byThread)
       for (const {phase, t} of steps) if (!innermost(this.thread(tid).nest, t)) this.leaveOut({ph: phase});
   }
@@ -332,17 +335,19 @@ class Model {
       i++;
       while (s.charCodeAt(i) === 32) i++;
     }
-    if (s.charCodeAt(i) !== 91) return false;
+    if (s.charCodeAt(i) !== 91 || !isDigit(s.charCodeAt(i + 1))) return false;
     for (i++; isDigit((c = s.charCodeAt(i))); i++) cpu = cpu * 10 + c - 48;
+    if (c !== 93) return false;
     i = s.indexOf(' ', i + 2); // skips "] " and the flags
     while (s.charCodeAt(i) === 32) i++;
     let seconds = 0;
     let fraction = 0;
     let digits = 0;
+    if (!isDigit(s.charCodeAt(i))) return false;
     for (; isDigit((c = s.charCodeAt(i))); i++) seconds = seconds * 10 + c - 48;
     if (c !== 46) return false;
     for (i++; isDigit((c = s.charCodeAt(i))); i++, digits++) fraction = fraction * 10 + c - 48;
-    if (c !== 58 || i >= end) return false;
+    if (c !== 58 || !digits || i >= end) return false;
     i += 2;
     const colon = s.indexOf(':', i);
     if (colon < 0 || colon >= end) return false;

@@ -19,8 +19,8 @@ class Place {
     const place = {view: null, moments: [], selection: null};
     for (const part of text.replace(/^#/, '').split('&')) {
       const [, key, value] = /^([vms])=(.*)$/.exec(part) || [];
-      const numbers = /^-?\d+(,-?\d+)*$/.test(value || '') ? value.split(',').map(Number) : [];
-      const [, time, name] = /^(-?\d+),(.*)$/.exec(value || '') || [];
+      const numbers = /^-?\d{1,16}(,-?\d{1,16})*$/.test(value || '') ? value.split(',').map(Number) : [];
+      const [, time, name] = /^(-?\d{1,16}),(.*)$/.exec(value || '') || [];
       if (key === 'v' && numbers.length === 2 && numbers[0] < numbers[1]) place.view = numbers;
       if (key === 's' && numbers.length === 4 && numbers[0] <= numbers[1]) place.selection = numbers;
       if (key === 'm' && time !== undefined && place.moments.length < MOMENTS_MAX)
@@ -79,7 +79,7 @@ class Moments {
       const chip = make('span', {parent: this.bar, className: 'moment'});
       const input = make('input', {
         parent: chip,
-        value: moment.name,
+        value: plain(moment.name),
         size: Math.max(2, moment.name.length),
         maxLength: MOMENT_NAME_MAX,
         onchange: () => {
@@ -197,7 +197,7 @@ class Moments {
       }
       const c = head.getContext('2d');
       c.font = `bold ${FONT}`;
-      const text = name.length > 16 ? `${name.slice(0, 15)}…` : name;
+      const text = shorten(plain(name), 16);
       const width = c.measureText(text).width + 8;
       c.fillRect(Math.round(x), HEAD - 14, width, 14);
       c.fillStyle = theme.back;

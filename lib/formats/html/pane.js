@@ -161,7 +161,7 @@ class Pane {
 
   putFlows(parent, steps) {
     const {model} = this.viewer;
-    for (const {chain} of steps) {
+    for (const chain of new Set(steps.map((step) => step.chain))) {
       const element = model.element(chain[0].ref);
       const table = make('table', {parent}, make('caption', {}, shorten(`flow ${element.name}`, NAME_SHOWN)));
       make('tr', {parent: table}, headCell(''), headCell('thread'), headCell('time'));

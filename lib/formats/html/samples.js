@@ -18,7 +18,7 @@ class Frames {
     return this.name.length;
   }
 
-  // Returns the number of an id. Its frame may follow later in the file. No id: -1.
+  // Returns the number of an id. Its frame may follow later in the file. -1: it has none.
   number(id) {
     if (id === undefined || id === null) return -1;
     const key = String(id);

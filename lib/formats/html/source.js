@@ -15,7 +15,7 @@ class TextBlock {
   constructor(packer) {
     this.packer = packer;
     this.pieces = []; // texts, or packed bytes
-    this.starts = []; // of the pieces, in characters of the block
+    this.starts = []; // where each piece begins, in characters of the block
     this.length = 0;
     this.rest = ''; // a line whose end is not here yet
   }

@@ -313,22 +313,24 @@ class Painter {
   }
 
   paintLosses(row, y) {
-    const {context: c, theme, model} = this;
+    const {context: c, theme} = this;
+    let painted = -1; // up to this pixel
     for (const loss of row.cpu.losses) {
-      const from = loss.from >= 0 ? loss.from : model.firstTime;
-      if (loss.to < this.from || from > this.to) continue;
-      const a = Math.max(LABELS_WIDTH - 4, this.x(from));
+      if (loss.to < this.from || loss.from > this.to || this.x(loss.to) < painted) continue;
+      const a = Math.max(LABELS_WIDTH - 4, this.x(loss.from), painted);
       const width = Math.max(3, Math.min(this.width + 4, this.x(loss.to)) - a);
+      painted = a + width;
       c.fillStyle = theme.back;
       c.globalAlpha = 0.55;
       c.fillRect(a, y, width, row.height);
       c.globalAlpha = 1;
       c.fillStyle = this.hatch;
       c.fillRect(a, y, width, row.height);
-      if (width < 120 || row.kind !== 'running') continue;
+      if (row.kind !== 'running' || width < 120) continue;
       const text = lossText(loss);
       c.font = `bold ${FONT}`;
       const room = c.measureText(text).width + 10;
+      if (width < room) continue;
       c.fillStyle = theme.back;
       c.fillRect(a + (width - room) / 2, y + 3, room, row.height - 6);
       c.fillStyle = theme.lost;
@@ -416,11 +418,8 @@ class Painter {
     const near = ((this.to - this.from) / (this.width - LABELS_WIDTH)) * 3;
     let inside = y + scroll - row.y;
     if (row.cpu) {
-      const loss = row.cpu.losses.find(
-        (l) => (l.from >= 0 ? l.from : this.model.firstTime) - near <= t && t <= l.to + near,
-      );
-      if (loss)
-        return {row, kind: 'loss', loss, from: Math.max(loss.from || 0, 0), to: loss.to, top: 0, height: row.height};
+      const loss = row.cpu.losses.find((l) => l.from - near <= t && t <= l.to + near);
+      if (loss) return {row, kind: 'loss', loss, from: loss.from, to: loss.to, top: 0, height: row.height};
     }
     if (row.kind === 'counter') return this.hitCounter(row, t);
     if (row.kind === 'events') {

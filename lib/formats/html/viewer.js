@@ -142,9 +142,19 @@ class Viewer {
     const offset = old ? panel.top - old.y : 0;
     rows.place();
     this.placeRows();
+    this.placeSelection();
     const shown = old && (rows.shown(old) || rows.all.find((row) => row.group && row.group === old.group));
     panel.top = shown ? shown.y + offset : 0;
     this.arrange();
+  }
+
+  // The selected rows may have moved, or be hidden.
+  placeSelection() {
+    const {selection} = this;
+    if (!selection || !selection.first) return;
+    const [first, last] = [selection.first, selection.last].map((row) => selection.list.shown(row.source || row));
+    if (first && last && first.y <= last.y) Object.assign(selection, {top: first.y, bottom: last.y + last.height});
+    else this.selection = null;
   }
 
   // Sets the visible time. It spans at least 200 ns, and at most the whole trace with its margins.
@@ -217,7 +227,8 @@ class Viewer {
     const first = panel.rows.at(ys[0]);
     const last = panel.rows.at(ys[1]) || panel.rows.all.at(-1);
     if (!first) return;
-    this.selection = {from: times[0], to: times[1], top: first.y, bottom: last.y + last.height, list: panel.rows};
+    const [from, to] = times;
+    this.selection = {from, to, top: first.y, bottom: last.y + last.height, list: panel.rows, first, last};
     this.dirty();
   }
 

@@ -30,7 +30,7 @@ class Walk {
     else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
-    else viewer.pane.say('The trace tells no waker: the path ends here.');
+    else viewer.pane.say('The trace has no waker here: the path ends.');
   }
 
   // Goes back; without a path to a thread that this run woke.
@@ -50,7 +50,7 @@ class Walk {
     const [wake] = run ? viewer.why.wakesBy(run) : [];
     if (next) viewer.goToStep(next);
     else if (wake) viewer.goToRun(wake.woken, wake.t);
-    else viewer.pane.say('The trace tells of no thread that this run woke.');
+    else viewer.pane.say('The trace has no thread that this run woke.');
   }
 
   follow(way) {
