@@ -75,12 +75,18 @@ def listed_and_exported(test):
 
 def decoder_of(process):
     """The status of the one child of tracectl, as words by name."""
-    def children():
-        return pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    def decoder():
+        # Programs that prepare its place come and go.
+        for child in pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+            try:
+                if pathlib.Path(f"/proc/{child}/comm").read_text() == "tracectl-decode\n":
+                    return int(child)
+            except (FileNotFoundError, ProcessLookupError):
+                pass
+        return None
 
-    settled("it decodes", lambda: len(children()) == 1 and
-            pathlib.Path(f"/proc/{children()[0]}/comm").read_text() == "tracectl-decode\n")
-    child = int(children()[0])
+    settled("it decodes", decoder)
+    child = decoder()
     # It waits for its output's reader.
     settled("it waits", lambda: "pipe" in pathlib.Path(f"/proc/{child}/wchan").read_text())
     status = pathlib.Path(f"/proc/{child}/status").read_text()

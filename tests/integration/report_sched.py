@@ -210,7 +210,8 @@ def delayed(test):
     check(delays[len(delays) // 10] > (BUSY_MS * 1000 - NOISE_US) * US, f"{delays}")
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
-    check(len(share) == 1 and share[0] > 800, f"{share}")
+    # Others may hold up both: the writer has most of the time all the same.
+    check(len(share) == 1 and share[0] > 500, f"{share}")
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] > ROUNDS / 2, rows)
