@@ -50,6 +50,7 @@ cat >/data/traced/traced.conf <<EOF
 socket = /data/traced/run/traced.sock
 state_dir = /data/traced/run
 spool_dir = /data/traced/spool
+spare = no
 [limits]
 min_free = 1M
 EOF

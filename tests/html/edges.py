@@ -278,9 +278,11 @@ def a_flow_of_many_steps(test, browser):
 
 def a_name_behind_a_label(test, browser):
     """With a machine's label the text has no columns: a name must not pass for the rest of a line."""
-    open_lines(test, browser, "controller:abcde-5[xx 9.:-77     (     77) [000] d..2.   100.001000: tracing_mark_write: I|77|x\n")
-    equal(browser.ask("[...traceViewer.model.threads.keys()].filter((tid) => tid)"), [77], "threads")
-    equal(browser.ask("traceViewer.model.threads.get(77).name"), "controller:abcde-5[xx 9.:", "the name")
+    for name in ("controller:abcde-5[xx 9.:", "controller-01:ab-5[0]x 9.9:", "controller-012:a-5[0]x 9.9:", "controller-012:x-5 [0] f 9.9:",
+                 "controller-012:x-5(1)[0]x 9.9:", "controller-0123:-5 (1) [0] 9.9:"):
+        open_lines(test, browser, f"{name}-77     (     77) [000] d..2.   100.001000: tracing_mark_write: I|77|x\n")
+        equal(browser.ask("[...traceViewer.model.threads.keys()].filter((tid) => tid)"), [77], "threads")
+        equal(browser.ask("traceViewer.model.threads.get(77).name"), name, "the name")
 
 
 def a_gap_at_the_begin(test, browser):

@@ -329,12 +329,13 @@ class Model {
     let cpu = 0;
     let c;
     for (i++; isDigit((c = s.charCodeAt(i))); i++) tid = tid * 10 + c - 48;
+    // "5 (1) [0]x 9.9:": no name has room for all of this.
+    if (s.charCodeAt(i) !== 32) return false;
     while (s.charCodeAt(i) === 32) i++;
-    if (s.charCodeAt(i) === 40) {
-      for (i++; (c = s.charCodeAt(i)) !== 41 && i < end; i++) if (isDigit(c)) pid = pid * 10 + c - 48;
-      i++;
-      while (s.charCodeAt(i) === 32) i++;
-    }
+    if (s.charCodeAt(i) !== 40) return false;
+    for (i++; (c = s.charCodeAt(i)) !== 41 && i < end; i++) if (isDigit(c)) pid = pid * 10 + c - 48;
+    if (s.charCodeAt(++i) !== 32) return false;
+    while (s.charCodeAt(i) === 32) i++;
     if (s.charCodeAt(i) !== 91 || !isDigit(s.charCodeAt(i + 1))) return false;
     for (i++; isDigit((c = s.charCodeAt(i))); i++) cpu = cpu * 10 + c - 48;
     if (c !== 93) return false;
