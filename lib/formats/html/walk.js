@@ -30,7 +30,7 @@ class Walk {
     else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
-    else viewer.pane.say('The trace has no waker here: the path ends.');
+    else viewer.pane.say('The trace has no waker: the path ends here.');
   }
 
   // Goes back; without a path to a thread that this run woke.
