@@ -169,7 +169,7 @@ def large_rings(test):
 
 
 ATTACKS = (
-    Attack("eight members who ask without end", members, lost=None, delay_s=20),
+    Attack("eight members who ask without end", members, lost=None, delay_s=10),
     Attack("queries without end, from 15 connections", queries),
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
     Attack("a snapshot of a large ring", snapshot, delay_s=0.3),

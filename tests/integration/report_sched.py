@@ -211,7 +211,7 @@ def delayed(test):
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
     # Others may hold up both: the writer has most of the time all the same.
-    check(len(share) == 1 and share[0] > 500, f"{share}")
+    check(len(share) == 1 and share[0] > 700, f"{share}")
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] > ROUNDS / 2, rows)
