@@ -34,7 +34,7 @@
 /* Shorter than the unit's TimeoutStopSec. */
 #define STOP_BOUND_US UINT64_C(60000000)
 /* Time for waiting clients to fetch a recording that the daemon ends. */
-#define CLAIM_BOUND_US UINT64_C(5000000)
+#define CLAIM_BOUND_US UINT64_C(15000000)
 /* How long clients and threads are busy with what precedes a start. */
 #define SETTLE_US 2000
 

@@ -17,7 +17,7 @@ struct block_row {
 	uint64_t max_at, cut, open;
 };
 
-/* A request that has not completed. */
+/* A request from its insertion to its completion. */
 struct block_request {
 	uint64_t inserted, inserted_mark; /* 0: unknown */
 	uint64_t issued, issued_mark;	  /* 0: it was not issued */
@@ -33,6 +33,7 @@ struct block_fields {
 struct block {
 	struct report report;
 	struct rows rows, requests; /* requests: by device and sector */
+	bool too_many;		    /* were under way at once: some issues are forgotten */
 	struct block_fields insert, issue, requeue, complete;
 };
 
@@ -98,8 +99,10 @@ static int block_on_issue(struct report *report, const struct trace_event *ev)
 
 	if (!q || !row)
 		return -ENOMEM;
-	if (q == b->requests.rest)
+	if (q == b->requests.rest) {
+		b->too_many = true;
 		return 0;
+	}
 	block_drop(b, q);
 	if (q->inserted && report_is_whole(report->env, q->inserted_mark))
 		r = histogram_add(&row->queue, report_elapsed(q->inserted, ev->rec.ts));
@@ -115,33 +118,34 @@ static int block_on_issue(struct report *report, const struct trace_event *ev)
 static int block_on_complete(struct report *report, const struct trace_event *ev)
 {
 	struct block *b = container_of(report, struct block, report);
-	struct block_request *q = block_request_get(b, &b->complete, ev);
+	struct block_request *q = block_request_get(b, &b->complete, ev), was = { 0 };
 	struct block_row *row;
 	uint64_t ns;
 
 	if (!q)
 		return -ENOMEM;
-	if (q == b->requests.rest)
-		return 0;
-	if (!q->issued) {
+	if (q != b->requests.rest)
+		was = *q;
+	rows_remove(&b->requests, q);
+	if (!was.issued) {
 		row = block_row_get(b, field_at_read(&b->complete.dev, &ev->rec),
 				    string_at_read(&b->complete.rwbs, &ev->rec));
 		if (!row)
 			return -ENOMEM;
-		row->cut += report->env->losses > 0;
-		row->open += !report->env->losses;
+		if (report->env->losses || b->too_many)
+			row->cut++;
+		else
+			row->open++;
 		return 0;
 	}
-	row = q->row;
-	ns = report_elapsed(q->issued, ev->rec.ts);
-	if (!report_is_whole(report->env, q->issued_mark)) {
-		q->issued = 0;
+	row = was.row;
+	if (!report_is_whole(report->env, was.issued_mark)) {
 		row->cut++;
 		return 0;
 	}
-	q->issued = 0;
+	ns = report_elapsed(was.issued, ev->rec.ts);
 	row->count++;
-	row->bytes += q->bytes;
+	row->bytes += was.bytes;
 	row->errors += field_at_read(&b->complete.error, &ev->rec) != 0;
 	return histogram_add_at(&row->time, ns, ev->rec.ts, &row->max_at);
 }

@@ -14,7 +14,7 @@
 #define NAME_MAX_BYTES 48
 #define VECTORS_MAX 64
 
-enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_THREAD, IRQ_RAISED };
+enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_THREAD };
 
 static const char *const irq_kind_names[] = { "irq", "softirq", "vector", "thread" };
 
@@ -34,9 +34,16 @@ struct irq_vector {
 	struct text name;
 };
 
+/* A softirq's raises on one CPU. */
+struct irq_raises {
+	uint64_t first; /* since it ran last; 0: none */
+	uint64_t sight; /* losses of the CPU when it ran last, plus 1; 0: it has not run */
+};
+
 struct irq_report {
 	struct report report;
 	struct rows rows;
+	struct rows raises; /* of struct irq_raises, by vector and CPU */
 	struct per_cpu open;
 	struct irq_events irq, softirq;
 	struct field_at vec_raise;
@@ -125,31 +132,45 @@ static int irq_on_exit(struct report *report, const struct trace_event *ev)
 		       (struct text){ "", 0 });
 }
 
+/* NULL: out of memory. */
+static struct irq_raises *irq_raises_get(struct irq_report *s, uint32_t cpu, uint64_t vec)
+{
+	return rows_get(&s->raises, (struct row_key){ vec, cpu });
+}
+
+/* Every raise since the softirq ran last was seen. */
+static bool irq_raises_are_whole(const struct irq_report *s, const struct irq_raises *raises,
+				 uint32_t cpu)
+{
+	return raises->sight == per_cpu_losses(&s->open, cpu) + 1 && raises != s->raises.rest;
+}
+
 static int irq_on_raise(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
 	uint64_t vec = field_at_read(&s->vec_raise, &ev->rec);
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_events_key(IRQ_RAISED, vec));
+	struct irq_raises *raises = irq_raises_get(s, ev->cpu, vec);
 
-	if (!i)
+	if (!raises)
 		return -ENOMEM;
-	/* Raised again before it runs: it waits since the first time, if nothing is missing. */
-	if (!i->since || i->losses != per_cpu_losses(&s->open, ev->cpu))
-		per_cpu_begin(&s->open, i, ev->cpu, ev->rec.ts);
+	/* Raised again before it runs, it waits since the first time. */
+	if (!raises->first && irq_raises_are_whole(s, raises, ev->cpu))
+		raises->first = ev->rec.ts;
 	return 0;
 }
 
 static int irq_end_raise(struct irq_report *s, const struct trace_event *ev, uint64_t vec,
 			 struct irq_row *row)
 {
-	struct cpu_interval *i = per_cpu_get(&s->open, ev->cpu, irq_events_key(IRQ_RAISED, vec));
-	uint64_t ns;
+	struct irq_raises *raises = irq_raises_get(s, ev->cpu, vec);
+	int r = 0;
 
-	if (!i)
+	if (!raises)
 		return -ENOMEM;
-	if (!i->since || per_cpu_end(&s->open, i, ev->cpu, ev->rec.ts, &ns) != INTERVAL_WHOLE)
-		return 0;
-	return histogram_add(&row->raise, ns);
+	if (raises->first && irq_raises_are_whole(s, raises, ev->cpu))
+		r = histogram_add(&row->raise, report_elapsed(raises->first, ev->rec.ts));
+	*raises = (struct irq_raises){ .sight = per_cpu_losses(&s->open, ev->cpu) + 1 };
+	return r;
 }
 
 static int irq_on_softirq(struct report *report, const struct trace_event *ev)
@@ -291,6 +312,7 @@ static int irq_open(struct report **ret, struct report_env *env)
 	s->report.env = env;
 	s->by_cpu = env->by && !strcmp(env->by, "cpu");
 	rows_init(&s->rows, sizeof(struct irq_row), irq_row_deinit);
+	rows_init(&s->raises, sizeof(struct irq_raises), NULL);
 	per_cpu_init(&s->open);
 	*ret = &s->report;
 	if (!irq_find_events(s, env))
@@ -410,6 +432,7 @@ static void irq_free(struct report *report)
 	struct irq_report *s = container_of(report, struct irq_report, report);
 
 	rows_deinit(&s->rows);
+	rows_deinit(&s->raises);
 	per_cpu_deinit(&s->open);
 	free(s);
 }

@@ -94,7 +94,7 @@ static int work_end_delay(struct work_report *w, struct work_row *row, uint64_t 
 		r = histogram_add(&row->delay, report_elapsed(queued->from, env->ts));
 	else
 		row->cut++;
-	queued->row = NULL;
+	rows_remove(&w->queued, queued);
 	return r;
 }
 

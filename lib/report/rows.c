@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <xxhash.h>
 
 #include "base/secret_hash.h"
@@ -84,10 +85,16 @@ static void *rows_new(struct rows *r)
 	return rows_at(r, r->count);
 }
 
+static struct row_slot *rows_slot(const struct rows *r, const struct row_key *key)
+{
+	const struct row_among among = row_among(r, key);
+
+	return row_slots_find(&r->slots, among.hash, &among);
+}
+
 void *rows_find(const struct rows *r, struct row_key key)
 {
-	const struct row_among among = row_among(r, &key);
-	const struct row_slot *slot = row_slots_find(&r->slots, among.hash, &among);
+	const struct row_slot *slot = rows_slot(r, &key);
 
 	return slot ? rows_at(r, slot->number - 1) : NULL;
 }
@@ -103,6 +110,34 @@ static _noinline_ void *rows_add(struct rows *r, const struct row_among *among)
 	r->slots.count++;
 	*slot = (struct row_slot){ among->hash, ++r->count };
 	return row;
+}
+
+static void rows_forget_recent(struct rows *r, void *row)
+{
+	void **recent = rows_recent(r, *row_key_of(row));
+
+	if (*recent == row)
+		*recent = NULL;
+}
+
+void rows_remove(struct rows *r, void *row)
+{
+	void *last = rows_at(r, r->count - 1);
+	struct row_slot *slot;
+
+	if (row == r->rest)
+		return;
+	rows_forget_recent(r, row);
+	slot = rows_slot(r, row_key_of(row));
+	if (row != last) {
+		rows_forget_recent(r, last);
+		rows_slot(r, row_key_of(last))->number = slot->number;
+		/* Looked up by its new place from now on. */
+		memcpy(row_key_of(row), row_key_of(last), r->size);
+	}
+	memset(row_key_of(last), 0, r->size);
+	row_slots_remove(&r->slots, slot);
+	r->count--;
 }
 
 void *rows_search(struct rows *r, struct row_key key)

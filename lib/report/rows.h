@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Blocks of one size, found by two numbers. They never move. */
+/* Blocks of one size, found by two numbers. They never move, but for rows_remove(). */
 #pragma once
 
 #include <stdbool.h>
@@ -72,6 +72,8 @@ static inline void *rows_get(struct rows *r, struct row_key key)
 
 	return likely(row && row_has_key(row, key)) ? row : rows_search(r, key);
 }
+/* Removes a block, for rows without deinit. The last one moves to its place; `rest` stays. */
+void rows_remove(struct rows *r, void *row);
 /* NULL: there is none. */
 void *rows_find(const struct rows *r, struct row_key key);
 #define ROWS_PER_CHUNK 64U

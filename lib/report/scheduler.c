@@ -337,7 +337,7 @@ static int scheduler_cut(struct scheduler *s, struct sched_task *t, uint32_t cpu
 	return scheduler_tell(s, t->state, &span, NULL);
 }
 
-static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
+static void scheduler_leave(struct scheduler *s, struct sched_task *prev, uint32_t cpu)
 {
 	if (!prev)
 		return;
@@ -346,6 +346,7 @@ static void scheduler_leave(struct scheduler *s, struct sched_task *prev)
 	prev->waker = -1;
 	prev->waker_task = NULL;
 	prev->ends = sched_task_dies(prev);
+	prev->cpu = cpu;
 	sched_task_enter(s, prev, prev->left_state ? SCHED_SLEEPS : SCHED_WAITS);
 }
 
@@ -407,7 +408,7 @@ static int scheduler_on_switch(struct report *report, const struct trace_event *
 		r = scheduler_end_run(s, c, ev->cpu, prev, next);
 	if (r < 0)
 		return r;
-	scheduler_leave(s, prev);
+	scheduler_leave(s, prev, ev->cpu);
 	if (next) {
 		r = scheduler_end_wait(s, next, ev->cpu);
 		sched_task_enter(s, next, SCHED_RUNS);
@@ -439,8 +440,9 @@ static int scheduler_end_sleep(struct scheduler *s, struct sched_task *t, uint32
 	struct sched_span span = { t,	  cpu,	t->since, s->env->ts, scheduler_span_state(s, t),
 				   false, false };
 
+	/* It has run since, nobody knows where. */
 	if (t->state == SCHED_WAITS)
-		return scheduler_cut(s, t, cpu);
+		return scheduler_cut(s, t, t->cpu);
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;
 	return scheduler_tell(s, SCHED_SLEEPS, &span, NULL);

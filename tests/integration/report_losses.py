@@ -182,14 +182,14 @@ class Wanted:
 
 
 def check_irq(text, rows):
-    wanted, begun, raised, seen = Wanted(), {}, {}, {}
+    wanted, begun, raised, ran, seen = Wanted(), {}, {}, {}, {}
     for e in text.events:
         if not is_interrupt(e.name):
             if e.name == "softirq_raise":
                 key = e.cpu, field(e, "vec")
-                # Raised again, it waits since the first time, if nothing is missing.
-                if key not in raised or not text.is_whole(raised[key].at, e.at, e.cpu):
-                    raised[key] = e
+                # Raised again, it waits since the first time. Which is the first is known only since it ran.
+                if key in ran and text.is_whole(ran[key].at, e.at, e.cpu):
+                    raised.setdefault(key, e)
             continue
         kind, _, edge = e.name.rpartition("_")
         if kind == "irq_handler":
@@ -206,8 +206,9 @@ def check_irq(text, rows):
                 wanted.cut[seen[where]] += 1
             begun[where], seen[where] = e, (name, number[0])
             wanted.keys.add(seen[where])
-            if kind == "softirq" and (before := raised.pop((e.cpu, field(e, "vec")), None)):
-                if text.is_whole(before.at, e.at, e.cpu):
+            if kind == "softirq":
+                before, ran[e.cpu, field(e, "vec")] = raised.pop((e.cpu, field(e, "vec")), None), e
+                if before and text.is_whole(before.at, e.at, e.cpu):
                     wanted.times[seen[where]]["raise"].append(e.ts - before.ts)
         elif where in begun:
             before = begun.pop(where)

@@ -46,6 +46,8 @@ class Oracle:
         self.current = {}  # by cpu: (tid, since)
         self.waiting = {}  # by tid: since
         self.running = set()
+        self.last = {}  # by tid: the CPU on which it ran last
+        self.migrations = collections.Counter()
 
     def switch(self, ns, cpu, prev, state, following):
         if cpu in self.current:
@@ -56,6 +58,7 @@ class Oracle:
                 self.runs[prev].append(ns - since)
         if prev:
             self.running.discard(prev)
+            self.last[prev] = cpu
             if state.rstrip("+") == "R":
                 self.waiting[prev] = ns
             else:
@@ -64,6 +67,8 @@ class Oracle:
             since = self.waiting.pop(following, None)
             if since is not None:
                 self.waits[following].append(ns - since)
+                self.migrations[following] += self.last.get(following, cpu) != cpu
+            self.last[following] = cpu
             self.running.add(following)
         self.current[cpu] = (following, ns)
 
@@ -109,6 +114,7 @@ def compare(test, path):
         if tid in oracle.odd or lives[tid] > 1 or row["cut"]:
             continue
         check(row["runs"] == len(oracle.runs[tid]), f"{row}: {len(oracle.runs[tid])} runs in the text")
+        check(row["migrations"] == oracle.migrations[tid], f"{row}: {oracle.migrations[tid]} migrations")
         near(row["runtime_ns"], sum(oracle.runs[tid]), row["runs"], f"runtime of {tid}")
         check(row["delay"]["count"] == len(oracle.waits[tid]), f"{row}: {len(oracle.waits[tid])} waits")
         near(row["delay"]["sum_ns"], sum(oracle.waits[tid]), len(oracle.waits[tid]), f"delay of {tid}")

@@ -37,7 +37,8 @@ static const char block_fields[] = "\tfield:u64 dev;\toffset:8;\tsize:8;\tsigned
 				   "\tfield:u64 error;\toffset:32;\tsize:8;\tsigned:0;\n"
 				   "\tfield:char rwbs[8];\toffset:40;\tsize:8;\tsigned:0;\n";
 
-/* Interrupt or operation n takes n + 1 ns; none is within another. */
+/* Interrupt or operation n takes n + 1 ns; none is within another, and each is of a sector of its
+ * own. */
 static void make_recording(struct maker *m, uint16_t begin, uint16_t end, const char *system,
 			   const char *const names[2], const char *fields)
 {
@@ -51,7 +52,7 @@ static void make_recording(struct maker *m, uint16_t begin, uint16_t end, const 
 		const struct {
 			uint64_t irq_or_dev, sector, bytes, error;
 			char operation[8];
-		} data = { begin == ID_IRQ_ENTRY ? key : 0, 7, 100, 0, { (char)('A' + key) } };
+		} data = { begin == ID_IRQ_ENTRY ? key : 0, key, 100, 0, { (char)('A' + key) } };
 
 		maker_event(m, ts, begin, 1, &data, sizeof(data));
 		ts += key + 1;
@@ -104,11 +105,34 @@ static void requests(void **state _unused_)
 		      "\"0,0\",\"A\",1,100,0,0,0,0,0,1,1,1,1,50000000001,0,0\r\n");
 }
 
+/* Requests that are under way at once: what is beyond the bound is not measured, and counted. */
+static void requests_at_once(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	maker_begin(&m, 4096);
+	maker_format(&m, "block", "block_rq_issue", ID_BLOCK_ISSUE, block_fields, "\"\"");
+	maker_format(&m, "block", "block_rq_complete", ID_BLOCK_COMPLETE, block_fields, "\"\"");
+	page_begin(&m, FIRST_TS);
+	for (uint64_t i = 0; i < 2 * KEYS; i++) {
+		const struct {
+			uint64_t dev, sector, bytes, error;
+			char operation[8];
+		} data = { 0, i % KEYS, 100, 0, "R" };
+
+		maker_event(&m, FIRST_TS + i, i < KEYS ? ID_BLOCK_ISSUE : ID_BLOCK_COMPLETE, 1,
+			    &data, sizeof(data));
+	}
+	maker_finish(&m);
+	assert_report(m.fd, "block", "\"0,0\",\"R\",3,300,0,0,0,0,0,6,6,6,6,50000000006,3,0\r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(requests),
+		cmocka_unit_test(requests_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
