@@ -122,17 +122,18 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 	return 0;
 }
 
-/* Keeps the last boot's events before the ring is used again. A failure does not stop the arming.
- */
-static void arm_save(struct recorder *r)
+/* Keeps the last boot's events before the ring is used again. */
+static int arm_keep(struct recorder *r, struct error *err)
 {
-	_cleanup_error_ struct error why = ERROR_INIT;
-	int e = recorder_save(r, &why);
+	int e;
 
-	if (e == 0)
+	free(r->state.saved);
+	r->state.saved = NULL;
+	e = boot_recorder_keep(&r->env, r->own.instance, &r->state, &r->config, &r->state.saved,
+			       err);
+	if (r->state.saved)
 		cli_warn("the last boot's events are kept: %s", r->state.saved);
-	else if (e != -ENODATA && e != -ENOENT && e != -ENOTTY)
-		cli_warn("cannot keep the last boot's events: %s", why.message);
+	return e;
 }
 
 static int run_arm(const struct options *o)
@@ -153,8 +154,8 @@ static int run_arm(const struct options *o)
 		puts("the boot recorder is armed already");
 		return CLI_WHOLE;
 	}
-	if (!r.state.of_this_boot)
-		arm_save(&r);
+	if (!r.state.of_this_boot && arm_keep(&r, &err) < 0)
+		return cli_fail(&err);
 	ring = (struct boot_ring){
 		.instance = r.own.instance,
 		.events = { (const char *const *)r.own.events.items, r.own.events.count },

@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "base/vec.h"
+#include "daemon/capture/boot_ring.h"
 #include "daemon/service/folder.h"
 #include "daemon/service/spool.h"
 
@@ -347,4 +348,20 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	if (r == 0)
 		boot_recorder_forget(config->spool_dir);
 	return r;
+}
+
+int boot_recorder_keep(const struct capture_env *env, const char *instance,
+		       const struct boot_recorder_state *state, const struct config *config,
+		       char **ret, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct boot_ring_state now;
+
+	/* Without a ring there is nothing to lose, and arming says what is missing. */
+	if (boot_ring_look(env, instance, &now, &why) < 0 || !now.events)
+		return 0;
+	if (boot_recorder_save(env, instance, state, config, ret, err) == 0)
+		return 0;
+	return error_prefix(
+		err, "the last boot's events stay in the ring, and this boot is not recorded");
 }

@@ -63,3 +63,10 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,
 		       char **ret, struct error *err);
+/*
+ * The same before the ring is used again. 0: it may be: its events are kept, or it had none, then
+ * *ret is NULL. Otherwise they are in the ring alone.
+ */
+int boot_recorder_keep(const struct capture_env *env, const char *instance,
+		       const struct boot_recorder_state *state, const struct config *config,
+		       char **ret, struct error *err);

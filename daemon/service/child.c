@@ -59,6 +59,18 @@ struct child *child_free(struct child *c)
 	return NULL;
 }
 
+int child_end(struct child *c)
+{
+	int fd = -EBADF;
+
+	if (c) {
+		c->pipe = loop_source_free(c->pipe);
+		fd = TAKE_FD(c->fd);
+	}
+	child_free(c);
+	return fd;
+}
+
 static Traced__Control__ExportResult *child_failed_result(int code, const char *message,
 							  const char *hint)
 {

@@ -47,6 +47,11 @@ int child_spawn(struct child **ret, struct loop *loop, const struct child_spec *
 /* Kills the child if it still lives, without calling done. */
 struct child *child_free(struct child *c);
 DEFINE_CLEANUP_FUNC(struct child *, child_free);
+/*
+ * Frees it, and returns the read end of a pipe, not blocking, that the process has open until it is
+ * gone. c NULL: -EBADF.
+ */
+int child_end(struct child *c);
 
 /* 0: unknown, as a service's process may not have begun. */
 pid_t child_pid(struct child *c);

@@ -13,6 +13,7 @@
 #include "daemon/service/draining.h"
 #include "daemon/service/export_result.h"
 #include "daemon/service/exporter.h"
+#include "daemon/service/leaving.h"
 #include "daemon/service/order.h"
 #include "daemon/service/policy.h"
 #include "formats/formats.h"
@@ -53,10 +54,15 @@ static void job_unwatch(struct job *j)
 		capture_watch(s->capture, false);
 }
 
+static struct spool *job_spool(struct job *j)
+{
+	return j->session ? &j->session->spool : &j->spool;
+}
+
 static void job_free_child(struct job *j)
 {
 	j->stall = stall_free(j->stall);
-	j->child = child_free(j->child);
+	leaving_add(j->manager->leaving, j->uid, child_end(TAKE_PTR(j->child)), job_spool(j)->fd);
 }
 
 /* The follow may be in one of its callbacks: job_free() frees it. */
@@ -273,11 +279,6 @@ void job_started(struct job *j)
 	j->kind = JOB_ATTACH;
 }
 
-static struct spool *job_spool(struct job *j)
-{
-	return j->session ? &j->session->spool : &j->spool;
-}
-
 /* Reports a failed export and where the recording is kept. The job is over. */
 static void job_export_failed(struct job *j, struct error *err)
 {
@@ -449,6 +450,8 @@ static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct 
 	_cleanup_close_ int stream = -EBADF;
 	int r = job_check_abandoned(j, err);
 
+	if (r == 0)
+		r = policy_check_exporters(j->manager, j->uid, err);
 	if (r < 0)
 		return r;
 	stream = j->part_fd >= 0 ? TAKE_FD(j->part_fd) : spool_reopen(job_spool(j), err);

@@ -16,6 +16,7 @@
 #include "daemon/service/child.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
+#include "daemon/service/leaving.h"
 #include "daemon/service/marking.h"
 #include "daemon/service/notify.h"
 #include "daemon/service/policy.h"
@@ -157,6 +158,8 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	r = worker_new(&m->worker, loop, NULL);
 	if (r >= 0)
 		r = closer_new(&m->closer);
+	if (r >= 0)
+		r = leaving_new(&m->leaving, loop);
 	if (r < 0)
 		return error_errno(err, r, "worker");
 	m->env = (struct capture_env){ .proc = "/proc",
@@ -199,6 +202,7 @@ struct manager *manager_free(struct manager *m)
 	retirement_submit_all(m);
 	/* Waits until the remaining instances are removed. */
 	worker_free(m->worker);
+	leaving_free(m->leaving);
 	/* After it nothing may be left to do: its threads may hang. */
 	closer_free(m->closer);
 	sparing_deinit(&m->sparing);

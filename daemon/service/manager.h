@@ -30,6 +30,7 @@
 #include "proto/control.pb-c.h"
 
 struct closer;
+struct leaving;
 struct connection;
 struct job;
 struct marks;
@@ -69,6 +70,7 @@ struct manager {
 	struct excerpt_memory excerpt;
 	struct worker *worker;
 	struct retirement_list retirements; /* that wait for a recording's thread */
+	struct leaving *leaving;	    /* exporters that are to end */
 	struct closer *closer;		    /* for all that clients and programs send */
 	struct tracefs *worker_tracefs;	    /* separate: see tracefs_dup() */
 	struct sparing sparing;

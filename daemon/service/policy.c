@@ -10,11 +10,15 @@
 #include "daemon/capture/plan/synthetic.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
+#include "daemon/service/leaving.h"
 #include "daemon/service/session.h"
 #include "formats/formats.h"
 
 /* In one request of a user. Matching costs their product with all that the kernel has. */
 #define USER_FUNCTIONS_MAX 32U
+/* Exporters that do not end: of one user, and of all but root. */
+#define USER_LEAVING_MAX 8U
+#define USERS_LEAVING_MAX 64U
 #define USER_GLOBS_BYTES_MAX 8192U
 
 /* All users together may have so many times what one may: a user can have many uids. */
@@ -351,6 +355,18 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	return r < 0 ? r : policy_set_bounds(p, &m->config.users, uid, err);
 }
 
+int policy_check_exporters(const struct manager *m, uid_t uid, struct error *err)
+{
+	unsigned users, own = leaving_count(m->leaving, uid, &users);
+
+	if (policy_trusts(uid) || (own < USER_LEAVING_MAX && users < USERS_LEAVING_MAX))
+		return 0;
+	if (own < USER_LEAVING_MAX)
+		return error_set(err, -EUSERS, "%u exporters of all users do not end", users);
+	error_set(err, -EUSERS, "%u of your exporters do not end", own);
+	return error_hint(err, "the file servers behind their outputs do not answer");
+}
+
 int policy_check_output(const struct manager *m, uid_t uid, const Traced__Control__Output *output,
 			bool counts_only, struct error *err)
 {
@@ -407,7 +423,7 @@ static uint64_t policy_spool_used(const struct manager *m, uid_t uid)
 	used += s->uid == uid && s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	TAILQ_FOREACH(j, &m->jobs, list)
 	used += j->uid == uid && j->spool.fd >= 0 ? spool_bytes(&j->spool) : 0;
-	return used;
+	return used + leaving_bytes(m->leaving, uid);
 }
 
 bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)

@@ -24,6 +24,8 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 #define LOOKS_MAX 8U
 /* -EBUSY: so many of them run. */
 int policy_check_looks(const struct manager *m, uid_t uid, struct error *err);
+/* -EUSERS: too many exporters of the user's do not end (leaving.h). */
+int policy_check_exporters(const struct manager *m, uid_t uid, struct error *err);
 /*
  * -EPERM: the output would contain kernel addresses. counts_only: the recording has histograms
  * alone, which the user may see.

@@ -24,7 +24,8 @@
  *
  * Invariants:
  * - No lane waits for another user's. A user all of whose threads are late is blocked: callers take
- *   nothing more of that user.
+ *   nothing more of that user. One person can have many uids: with USERS_LATE_MAX late threads of
+ *   all users, or that many lanes' descriptors waiting, all users but root are blocked.
  * - Connections have a lane of their own: a blocked user's new connections must still be closed.
  *   Nothing in them can hang forever, since FLUSH is sent only for descriptors in a table. A signal
  *   ends SO_LINGER, so a timer signals a thread that closes.
@@ -48,6 +49,8 @@
 
 #define LANE_THREADS 4
 #define WAITING_MAX 4096
+#define USERS_LATE_MAX 64
+#define USERS_WAITING_MAX (4 * (size_t)WAITING_MAX)
 #define LATE_NS NSEC_PER_SEC
 #define CROWDED_NS (50 * NSEC_PER_MSEC) /* another thread begins */
 #define NUDGE_NS (20 * NSEC_PER_MSEC)	/* interval of signals to a thread that closes */
@@ -201,16 +204,21 @@ static struct lane *closer_get_lane(struct closer *c, uid_t uid, enum closer_kin
 	return l;
 }
 
-/* True if each thread of the lane has been closing one descriptor for this long. */
-static bool lane_is_late(const struct lane *l, uint64_t ns)
+/* The threads of the lane that have been closing one descriptor for this long. */
+static unsigned lane_late_threads(const struct lane *l, uint64_t ns)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	unsigned late = 0;
 
 	for (unsigned i = 0; i < LANE_THREADS; i++)
 		late += l->since_ns[i] && now - l->since_ns[i] >= ns;
-	/* A thread that has not run yet has no place. */
-	return late == l->threads;
+	return late;
+}
+
+/* A thread that has not run yet is not late. */
+static bool lane_is_late(const struct lane *l, uint64_t ns)
+{
+	return lane_late_threads(l, ns) == l->threads;
 }
 
 static void lane_begin_thread(struct lane *l)
@@ -260,16 +268,24 @@ bool closer_is_blocked(struct closer *c, uid_t uid)
 {
 	const struct lane *l;
 	bool blocked = false;
+	unsigned late = 0;
+	size_t waiting = 0;
 
 	if (!c || uid == 0)
 		return false;
 	pthread_mutex_lock(&c->lock);
 	LIST_FOREACH(l, &c->lanes, list)
-	if (l->uid == uid && ((l->threads == LANE_THREADS && lane_is_late(l, LATE_NS)) ||
-			      l->count - l->first > WAITING_MAX))
-		blocked = true;
+	{
+		if (l->uid == 0)
+			continue;
+		late += lane_late_threads(l, LATE_NS);
+		waiting += l->count - l->first;
+		if (l->uid == uid && ((l->threads == LANE_THREADS && lane_is_late(l, LATE_NS)) ||
+				      l->count - l->first > WAITING_MAX))
+			blocked = true;
+	}
 	pthread_mutex_unlock(&c->lock);
-	return blocked;
+	return blocked || late >= USERS_LATE_MAX || waiting > USERS_WAITING_MAX;
 }
 
 static unsigned closer_threads(struct closer *c)

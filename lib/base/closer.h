@@ -29,5 +29,8 @@ DEFINE_CLEANUP_FUNC(struct closer *, closer_free);
  * closes it at once.
  */
 int closer_close(struct closer *c, uid_t uid, enum closer_kind kind, int fd);
-/* True while this user's descriptors do not close: take no more of them. Root is trusted. */
+/*
+ * True while this user's descriptors do not close, or too many of all users together: take no more
+ * of them. Root is trusted.
+ */
 bool closer_is_blocked(struct closer *c, uid_t uid);

@@ -344,6 +344,34 @@ static void arming(void **state)
 	assert_int_equal(boot_ring_look(&env, "other", &now, &err), -ENOTTY);
 }
 
+/* Events that cannot be kept stay in the ring; an empty ring, or none, keeps nobody from arming. */
+static void what_cannot_be_kept_stays(void **state)
+{
+	const struct fake_root *root = *state;
+	char proc[256], kernel[] = "Linux version 6.12";
+	struct boot_recorder_state s = { .kernel = kernel };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct config config = { 0 };
+	struct capture_env env;
+	char *path = NULL;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	fake_boot(root, "second\n", "Linux version 6.18\n");
+	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
+	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
+	env = (struct capture_env){ .tracefs = fs, .proc = proc };
+	assert_int_equal(boot_recorder_keep(&env, "traced_boot", &s, &config, &path, &err),
+			 -ENOEXEC);
+	assert_non_null(strstr(err.message, "stay in the ring"));
+	assert_non_null(strstr(err.message, "Linux version 6.12"));
+	check_file(root, RING "trace", "x\n");
+	fake_file(root, RING "per_cpu/cpu0/stats", "entries: 0\noverrun: 0\nread events: 0\n");
+	assert_int_equal(boot_recorder_keep(&env, "traced_boot", &s, &config, &path, &err), 0);
+	assert_int_equal(boot_recorder_keep(&env, "none", &s, &config, &path, &err), 0);
+	assert_null(path);
+}
+
 /* Whatever lies under the new file's name is not written into. */
 static void files_are_replaced(void **state)
 {
@@ -381,6 +409,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(several_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_are_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_cannot_be_kept_stays, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -19,6 +20,17 @@
 #define LINGER_S 20
 /* Far less than LINGER_S, and far more than a busy machine needs. */
 #define SOON_NS (5 * NSEC_PER_SEC)
+
+/* The closer's threads get no signals: they wait as for a file whose server does not answer. */
+static bool no_timers;
+
+int __real_timer_create(clockid_t clock, struct sigevent *event, timer_t *ret);
+int __wrap_timer_create(clockid_t clock, struct sigevent *event, timer_t *ret);
+
+int __wrap_timer_create(clockid_t clock, struct sigevent *event, timer_t *ret)
+{
+	return no_timers ? -1 : __real_timer_create(clock, event, ret);
+}
 
 /* A TCP socket with unsent data that nobody reads. Closing it takes LINGER_S. */
 static int lingering(int server, int *ret_peer)
@@ -158,6 +170,35 @@ static void test_many(void **state _unused_)
 	assert_int_equal(open_descriptors(), before);
 }
 
+/* Users of whom none is blocked alone can together hold up too many threads. */
+static void test_many_users(void **state _unused_)
+{
+	enum { USERS = 16, EACH = 4 };
+	const struct timespec step = { .tv_nsec = 10000000 };
+	_cleanup_(closer_freep) struct closer *c = NULL;
+	int server = listening(), peers[USERS * EACH];
+	uint64_t end = now_ns(CLOCK_MONOTONIC) + 4 * SOON_NS;
+
+	assert_int_equal(listen(server, USERS * EACH), 0);
+	assert_int_equal(closer_new(&c), 0);
+	no_timers = true;
+	for (unsigned i = 0; i < USERS * EACH; i++)
+		closer_close(c, STRANGER + i % USERS, CLOSER_FILE, lingering(server, &peers[i]));
+	/* A thread more begins with a user's next descriptor. */
+	while (!closer_is_blocked(c, STRANGER - 1) && now_ns(CLOCK_MONOTONIC) < end) {
+		for (unsigned i = 0; i < USERS; i++)
+			closer_close(c, STRANGER + i, CLOSER_FILE,
+				     open("/dev/null", O_RDONLY | O_CLOEXEC));
+		nanosleep(&step, NULL);
+	}
+	assert_true(closer_is_blocked(c, STRANGER - 1));
+	assert_false(closer_is_blocked(c, 0));
+	no_timers = false;
+	for (unsigned i = 0; i < USERS * EACH; i++)
+		close_fd(peers[i]);
+	close_fd(server);
+}
+
 static void test_without_a_closer(void **state _unused_)
 {
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -191,6 +232,7 @@ int main(void)
 		cmocka_unit_test(test_lingering_socket),
 		cmocka_unit_test(test_descriptor_in_a_connection),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_many_users),
 		cmocka_unit_test(test_without_a_closer),
 		cmocka_unit_test(test_types),
 	};
