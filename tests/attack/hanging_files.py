@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files of FUSE whose server never answers a FLUSH: each close() of them hangs, and no signal ends it."""
+"""Files of FUSE whose server never answers a FLUSH, or a WRITE: each close() or write() of them hangs, and no signal ends it."""
 
 import contextlib
 import ctypes
@@ -40,25 +40,25 @@ def answer(opcode, node, body):
         return struct.pack("<II", struct.unpack_from("<QQI", body)[2], 0)
     if opcode == READDIR:
         return b""
-    if opcode in (FLUSH, FORGET, INTERRUPT):
+    if opcode in (FORGET, INTERRUPT):
         return None
-    return 0 if opcode == RELEASE else 38
+    return 0 if opcode in (FLUSH, RELEASE) else 38
 
 
-def serve(device):
+def serve(device, unanswered):
     with contextlib.suppress(OSError):
         while True:
             request = os.read(device, 1 << 18)
             _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
             reply = answer(opcode, node, request[40:])
-            if reply is None:
+            if reply is None or opcode == unanswered:
                 continue
             error, payload = (-reply, b"") if isinstance(reply, int) else (0, reply)
             os.write(device, struct.pack("<IiQ", 16 + len(payload), error, unique) + payload)
 
 
 @contextlib.contextmanager
-def hanging_folder(test):
+def hanging_folder(test, unanswered=FLUSH):
     """A mount of FUSE. Its server ends with the context, and then all that hangs goes on."""
     need(os.path.exists("/dev/fuse"), "there is no /dev/fuse")
     folder = test.dir / "hanging"
@@ -69,7 +69,7 @@ def hanging_folder(test):
     need(mounted == 0, f"mount: {os.strerror(ctypes.get_errno())}")
     server = os.fork()
     if server == 0:
-        serve(device)
+        serve(device, unanswered)
         os._exit(0)
     os.close(device)
     try:
@@ -155,7 +155,37 @@ def as_output(test):
     return v.figures
 
 
+def given_up(test):
+    """A member gives recordings up while their exporters hang. The daemon starts no ninth one."""
+    admit_everybody(test)
+    members = []
+
+    def begin():
+        members.append(test.start("record", "--name", f"{test.name}-{len(members)}", "-t", "100ms", "-e", "sched:sched_switch",
+                                  "--format", "txt", "-o", "-", user=NOBODY, group=NOBODY, extra_groups=[],
+                                  preexec_fn=lambda: be_stdout(folder / "out.txt")))
+
+    with hanging_folder(test, WRITE) as folder:
+        for n in range(8):
+            begin()
+            settled("it is over", lambda n=n: f"{test.name}-{n}: its duration is over" in test.daemon.words())
+            time.sleep(0.2)
+            r = test.run("cancel", f"{test.name}-{n}", user=NOBODY, group=NOBODY, extra_groups=[])
+            check(r.status == 0, f"cancel: {r}")
+        with Victim(test) as v:
+            begin()
+            settled("it is refused", lambda: "8 of your exporters do not end" in test.daemon.words())
+            waited = wait_of_another(test)
+            v.finish()
+    for member in members:
+        member.kill()
+        member.communicate()
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
 ATTACKS = (
     Attack("files that hang when closed", received),
     Attack("an output that hangs when closed", as_output),
+    Attack("outputs that hang, and are given up", given_up),
 )
