@@ -299,7 +299,65 @@ def a_gap_at_the_begin(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, arguments, search_for_a_loss,
+GAP = """(() => { const {all} = traceViewer.rows; const i = all.findIndex((row, k) => k && row.y > all[k - 1].y + all[k - 1].height + 1);
+    return [i, all[i].y - 2]; })()"""
+
+
+def between_groups(test, browser):
+    """There is no row: a drag that begins or ends there has the rows that it was over, and the view stays there."""
+    threads = [line(f"task{n}", 500 + n, 0, 1000 + n, "tracing_mark_write: I|500|x").replace(f"({500 + n:>7})", f"({500 + n // 2 * 2:>7})")
+               for n in range(160)]
+    open_lines(test, browser, *threads, mark(0, 9000, A, "I|200|end"))
+    i, gap = browser.ask(GAP)
+    edge = browser.ask("traceViewer.canvas.getBoundingClientRect().top - traceViewer.panel.top")
+    middle = browser.ask(f"traceViewer.rows.all.map((row) => row.y + row.height / 2).slice({i - 1}, {i + 1})")
+    for begin, end, wanted in ((middle[0], gap, [i - 1, i - 1]), (gap, middle[1], [i, i]), (gap, middle[0], [i - 1, i - 1])):
+        browser.drag(500, edge + begin, 700, edge + end)
+        equal(browser.ask("[traceViewer.selection.first, traceViewer.selection.last].map((row) => traceViewer.rows.all.indexOf(row))"),
+              wanted, f"selected rows from {begin} to {end}")
+    for hide in ("", "v.rows.all.find((row) => row.y > v.panel.top).thread && (v.rows.inSight = {from: 0, to: 0}); "):
+        tops = browser.ask(f"(() => {{ const v = traceViewer; v.clear(); v.panel.top = {gap}; {hide}v.placeAgain(); return v.panel.top; }})()")
+        equal(tops, gap, "the view")
+    equal(browser.said, [], "the browser complains")
+
+
+def blank_rows_at_the_top(test, browser):
+    """The row at the top goes, because it has nothing in sight: the next one is at the top then, not the page's first."""
+    tasks = [(f"task{n}", 500 + n) for n in range(300)]
+    open_lines(test, browser, *(mark(0, 1000 + n * 1000, task, f"I|{task[1]}|x") for n, task in enumerate(tasks)))
+    top = browser.ask("""(() => { const v = traceViewer, rows = v.rows.all.filter(({thread}) => thread && thread.tid >= 540);
+        v.panel.top = rows[0].y; v.rows.inSight = {from: v.model.firstTime + 60e6, to: v.model.firstTime + 299e6}; v.placeAgain();
+        const tid = (row) => row.thread?.tid;
+        return [v.rows.shown(rows[0]) !== undefined, tid(v.rows.firstBelow(v.panel.top)), tid(v.rows.all.find(tid))]; })()""")
+    check(not top[0] and top[1] == top[2] > 540, f"the row at the top: {top}")
+
+
+def a_path_ends_by_hand(test, browser):
+    """A link in the pane, and following a thread, begin a new path: "]" does not lead back into the old one."""
+    open_lines(test, browser, waking(0, 1000, A, T, 0), switch(0, 2000, A, "S", T), switch(0, 4000, T, "S", A), switch(0, 5000, A, "S", T),
+               mark(0, 9000, A, "I|200|end"))
+    for go in ("document.querySelector('#details button.link').click()", "traceViewer.walk.follow(1)"):
+        browser.click(*place_of(browser, 5, 3000))
+        browser.ask("traceViewer.walk.path = [traceViewer.mark]")
+        browser.ask(go)
+        equal(browser.ask("traceViewer.walk.path"), [], f"the path after {go}")
+
+
+def asyncs_of_two_processes(test, browser):
+    """An id is of all processes, unless it is a local one."""
+    def one(phase, pid, us, **ident):
+        return {"name": "job", "cat": "c", "ph": phase, "ts": 100000000 + us, "pid": pid, "tid": pid, **ident}
+    open_lines(test, browser, mark(0, 1000, A, "I|200|begin"), mark(0, 9000, B, "I|300|end"),
+               elements=[one("b", 200, 2000, id="0x1"), one("e", 300, 4000, id="0x1"),
+                         one("b", 200, 5000, id2={"local": "0x2"}), one("e", 300, 6000, id2={"local": "0x2"}),
+                         one("b", 200, 7000, id2={"global": "0x3"}), one("e", 300, 8000, id2={"global": "0x3"})])
+    ends = browser.ask("[...traceViewer.model.nests()].flatMap((nest) => nest.lanes.flatMap(({start, end, name}) => "
+                       "Array.from({length: start.length}, (_, i) => traceViewer.model.names[name.data[i]] === 'job' "
+                       "? [[start.data[i], end.data[i]].map((t) => Math.round((t - traceViewer.model.firstTime) / 1e3))] : []).flat()))")
+    equal(sorted(ends)[0::2], [[1000, 3000], [6000, 7000]], f"ended slices of {ends}")
+
+
+CASES = [between_groups, blank_rows_at_the_top, a_path_ends_by_hand, asyncs_of_two_processes, wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, arguments, search_for_a_loss,
          search_in_steps, instants_at_the_edges, rounded_times, deep_marks, a_flow_of_many_steps, a_name_behind_a_label,
          a_gap_at_the_begin]
 

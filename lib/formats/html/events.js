@@ -48,8 +48,8 @@ const HANDLERS = {
     if (letter === 'B') thread.nest.begin(t, this.intern(details.split('|').slice(2).join('|')), index, Kind.MARK);
     else if (letter === 'E') thread.nest.end(t, Kind.MARK);
     else if (letter === 'C') this.counter(name, +pid).push(t, +value, index);
-    else if (letter === 'S') this.asyncBegin(t, +pid, own(name), value, index);
-    else if (letter === 'F') this.asyncEnd(t, +pid, name, value);
+    else if (letter === 'S') this.asyncBegin(t, +pid, own(name), `${pid} ${value}`, index);
+    else if (letter === 'F') this.asyncEnd(t, name, `${pid} ${value}`);
     else thread.nest.list.push(t, t, this.intern(details), index);
   },
   irq_handler_entry({t, index, cpu, details}) {

@@ -86,7 +86,9 @@ class Input {
   }
 
   onKey(event) {
-    if (event.target.matches('input, select, dialog') || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches('input, select, dialog') || event.ctrlKey || event.metaKey) return;
+    // Some keyboards need it for a bracket.
+    if (event.altKey && !'[]'.includes(event.key)) return;
     const key = event.key.toLowerCase();
     const action = this.actions.get(key);
     if (!action) return;

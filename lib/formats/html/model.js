@@ -388,7 +388,7 @@ class Model {
   }
 
   asyncBegin(t, pid, name, cookie, ref, track = name) {
-    const key = `${pid} ${track} ${cookie}`;
+    const key = `${track} ${cookie}`;
     const nest = this.asyncNest(pid, track);
     let open = this.asyncOpen.get(key);
     if (!open) this.asyncOpen.set(key, (open = []));
@@ -396,8 +396,8 @@ class Model {
     nest.list.push(t, NaN, this.intern(name), ref);
   }
 
-  asyncEnd(t, pid, track, cookie) {
-    const open = this.asyncOpen.get(`${pid} ${track} ${cookie}`);
+  asyncEnd(t, track, cookie) {
+    const open = this.asyncOpen.get(`${track} ${cookie}`);
     const last = open && open.pop();
     if (last) last.nest.list.end.data[last.index] = t;
     return Boolean(last);
@@ -482,6 +482,8 @@ class Model {
     if (!thread.pid) thread.pid = e.pid;
     const name = () => this.intern(String(e.name));
     const id = () => (e.id2 ? e.id2.local || e.id2.global : e.id);
+    // Of a local id the process is a part.
+    const cookie = () => `${e.id2 && e.id2.local ? e.pid : ''} ${e.name} ${id()}`;
     switch (e.ph) {
       case 'B':
         thread.nest.begin(t, name(), ref, Kind.ELEMENT);
@@ -500,11 +502,11 @@ class Model {
         break;
       case 'b':
       case 'S':
-        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, e.cat);
+        this.asyncBegin(t, e.pid, String(e.name), cookie(), ref, e.cat);
         break;
       case 'e':
       case 'F':
-        if (!this.asyncEnd(t, e.pid, e.cat, `${e.name} ${id()}`)) this.leaveOut(e);
+        if (!this.asyncEnd(t, e.cat, cookie())) this.leaveOut(e);
         break;
       case 'n':
         this.asyncNest(e.pid, e.cat).list.push(t, t, name(), ref);
@@ -523,16 +525,16 @@ class Model {
         this.flows.add(e.ph, t, thread.tid, ref, `${e.cat} ${e.name} ${id()}`);
         break;
       case 'N':
-        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} objects`);
+        this.asyncBegin(t, e.pid, String(e.name), cookie(), ref, `${e.cat} objects`);
         break;
       case 'D':
-        if (!this.asyncEnd(t, e.pid, `${e.cat} objects`, `${e.name} ${id()}`)) this.leaveOut(e);
+        if (!this.asyncEnd(t, `${e.cat} objects`, cookie())) this.leaveOut(e);
         break;
       case '(':
-        this.asyncBegin(t, e.pid, String(e.name), `${e.name} ${id()}`, ref, `${e.cat} contexts`);
+        this.asyncBegin(t, e.pid, String(e.name), cookie(), ref, `${e.cat} contexts`);
         break;
       case ')':
-        if (!this.asyncEnd(t, e.pid, `${e.cat} contexts`, `${e.name} ${id()}`)) this.leaveOut(e);
+        if (!this.asyncEnd(t, `${e.cat} contexts`, cookie())) this.leaveOut(e);
         break;
       case 'O':
         this.asyncNest(e.pid, `${e.cat} snapshots`).list.push(t, t, name(), ref);

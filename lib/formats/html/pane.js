@@ -32,18 +32,27 @@ class Pane {
     this.element.scrollTop = this.element.scrollHeight;
   }
 
+  // A selection by hand.
+  link(text, go) {
+    const onclick = () => {
+      this.viewer.walk.begin();
+      go();
+    };
+    return make('button', {className: 'link', onclick}, text);
+  }
+
   threadLink(tid, t) {
     if (!tid) return 'idle';
-    const onclick = () => (t === undefined ? this.viewer.goToThread(tid) : this.viewer.goToRun(tid, t));
-    return make('button', {className: 'link', onclick}, this.viewer.model.threadLabel(tid));
+    const go = () => (t === undefined ? this.viewer.goToThread(tid) : this.viewer.goToRun(tid, t));
+    return this.link(this.viewer.model.threadLabel(tid), go);
   }
 
   sliceLink({name, lane, index}) {
-    return make('button', {className: 'link', onclick: () => this.viewer.goToLane(lane, index)}, name);
+    return this.link(name, () => this.viewer.goToLane(lane, index));
   }
 
   momentLink(tid, t, text) {
-    return make('button', {className: 'link', onclick: () => this.viewer.goToRun(tid, t)}, text);
+    return this.link(text, () => this.viewer.goToRun(tid, t));
   }
 
   putFacts(parent, hit) {
@@ -166,11 +175,7 @@ class Pane {
       const table = make('table', {parent}, make('caption', {}, shorten(`flow ${element.name}`, NAME_SHOWN)));
       make('tr', {parent: table}, headCell(''), headCell('thread'), headCell('time'));
       for (const step of chain.slice(0, FLOWS_SHOWN)) {
-        const go = make(
-          'button',
-          {className: 'link', onclick: () => this.viewer.goToStep(step)},
-          duration(step.t - model.firstTime),
-        );
+        const go = this.link(duration(step.t - model.firstTime), () => this.viewer.goToStep(step));
         const phase = {s: 'begins', t: 'goes on', f: 'ends'}[step.phase];
         make(
           'tr',

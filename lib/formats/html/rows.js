@@ -24,6 +24,15 @@ class RowList {
     return this.all.find((row) => y >= row.y && y < row.y + row.height + 1);
   }
 
+  // Between groups there is no row. The first row that ends below y, and the last one that begins above it.
+  firstBelow(y) {
+    return this.all.find((row) => y < row.y + row.height + 1);
+  }
+
+  lastAbove(y) {
+    return this.all.filter((row) => row.y <= y).at(-1);
+  }
+
   // Returns the list's copy of a row; undefined if it is not visible.
   shown(row) {
     return this.places.get(row);

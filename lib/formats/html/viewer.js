@@ -110,6 +110,7 @@ class Viewer {
     const theme = new Theme(this.dark.matches);
     for (const panel of [this.panel, this.pins]) panel.painter.setTheme(theme);
     this.head.overview = null;
+    if (this.sums) this.tellSums();
     this.dirty();
   }
 
@@ -138,13 +139,18 @@ class Viewer {
   // Places the rows after a change of what is visible. The row at the top stays there.
   placeAgain() {
     const {rows, panel} = this;
-    const old = rows.at(panel.top);
-    const offset = old ? panel.top - old.y : 0;
+    const {top} = panel;
+    const old = rows.firstBelow(top);
+    const offset = old ? top - old.y : 0;
+    const after = old ? rows.all.slice(rows.all.indexOf(old)) : [];
     rows.place();
     this.placeRows();
     this.placeSelection();
-    const shown = old && (rows.shown(old) || rows.all.find((row) => row.group && row.group === old.group));
-    panel.top = shown ? shown.y + offset : 0;
+    // If it is hidden: its group's row, or the next row that is not.
+    const shown =
+      old && (rows.shown(old) || rows.all.find((row) => row.group && row.group === old.group));
+    const next = shown || after.find((row) => rows.shown(row));
+    panel.top = shown ? shown.y + offset : next ? next.y : top;
     this.arrange();
   }
 
@@ -224,11 +230,13 @@ class Viewer {
     if (start.x < LABELS_WIDTH) return;
     const times = [painter.t(start.x), painter.t(Math.max(x, LABELS_WIDTH))].sort((a, b) => a - b);
     const ys = [start.y + start.scroll, y + panel.top].sort((a, b) => a - b);
-    const first = panel.rows.at(ys[0]);
-    const last = panel.rows.at(ys[1]) || panel.rows.all.at(-1);
-    if (!first) return;
+    const first = panel.rows.firstBelow(ys[0]);
+    const last = panel.rows.lastAbove(ys[1]);
     const [from, to] = times;
-    this.selection = {from, to, top: first.y, bottom: last.y + last.height, list: panel.rows, first, last};
+    this.selection =
+      first && last && first.y <= last.y
+        ? {from, to, top: first.y, bottom: last.y + last.height, list: panel.rows, first, last}
+        : null;
     this.dirty();
   }
 
@@ -316,6 +324,9 @@ class Viewer {
     this.details.hidden = !selection;
     this.dirty();
     if (!selection) return;
+    this.details.replaceChildren(make('h2', {}, this.selectedWords()));
+    this.panel.place();
+    if (selection.last && selection.list === this.rows) this.panel.reveal(selection.last);
     const sums = new Sums(this.model, selection);
     const isWanted = () => this.selection === selection;
     const rows = selection.bottom >= EVERY_ROW ? this.rows.every() : (selection.list || this.rows).all;
@@ -332,9 +343,12 @@ class Viewer {
     return this.select({from: Math.max(from, firstTime), to: Math.min(to, lastTime), top: 0, bottom: EVERY_ROW});
   }
 
+  selectedWords() {
+    return `${duration(this.selection.to - this.selection.from)} selected`;
+  }
+
   tellSums() {
-    const {selection} = this;
-    this.details.replaceChildren(make('h2', {}, `${duration(selection.to - selection.from)} selected`));
+    this.details.replaceChildren(make('h2', {}, this.selectedWords()));
     this.sumsView.put(this.details, this.sums, this.dark.matches);
   }
 
@@ -377,6 +391,7 @@ class Viewer {
   goToThread(tid) {
     const row = this.rows.ofThread(tid);
     if (row) this.goToHit(this.rowHit(row));
+    else this.pane.say('The trace has no row of this thread.');
   }
 
   // Shows what a thread did at time t, in its own row or in the CPU's.

@@ -58,6 +58,7 @@ class Walk {
     const {mark} = viewer;
     const {tid} = mark ? placeOf(viewer, mark) : {};
     if (!tid) return;
+    this.begin();
     const runs = viewer.why.runsOf(tid);
     const next = viewer.why.nextRun(tid, mark.from + (way > 0 && mark.kind !== 'thread' ? 1 : 0));
     const run = runs[way > 0 ? next : next - 1];
