@@ -86,7 +86,15 @@ _BIND_ENCLOSING = 1 << 2
 
 
 def _bytes(text):
-    return text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
+    if isinstance(text, bytes):
+        return text
+    try:
+        text = str(text)
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        return text.encode("utf-8", "replace")
+    except Exception as error:  # of the value's own str()
+        return f"<{type(error).__name__}>".encode()
 
 
 def _fill(arg, key, value):
@@ -114,7 +122,7 @@ def _write(phase, name, category, args, **members):
         for arg, (key, value) in zip(array, args.items()):
             try:
                 _fill(arg, key, value)
-            except Exception as error:  # of the value's own str(), or of a list that holds itself
+            except Exception as error:  # of a list that holds itself
                 _fill(arg, key, f"<{type(error).__name__}>")
         mark.args, mark.arg_count = array, len(args)
     _library.traced_write(phase, mark)

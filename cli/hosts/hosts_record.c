@@ -343,14 +343,13 @@ static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at
 /* False: all have ended, or nothing can begin. */
 static bool hosts_check(struct hosts_recording *h)
 {
-	uint64_t at = now();
 	size_t ended = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
 		struct far *f = &h->far[i];
 
 		if (f->state != FAR_ENDED)
-			far_check_time(h, f, at);
+			far_check_time(h, f, now());
 		if (f->state != FAR_ENDED && f->process.out < 0 && f->process.err < 0)
 			far_end(h, f);
 		ended += f->state == FAR_ENDED;

@@ -20,7 +20,7 @@ struct leaving *leaving_free(struct leaving *l);
  * the caller's. Without memory it is not charged.
  */
 void leaving_add(struct leaving *l, uid_t uid, int end_fd, int spool_fd);
-/* Of this user, and of all users but root. */
+/* How many there are of this user; *ret_users: of all users but root. */
 unsigned leaving_count(const struct leaving *l, uid_t uid, unsigned *ret_users);
 /* Bytes of the user's spools that have no name any more. */
 uint64_t leaving_bytes(const struct leaving *l, uid_t uid);

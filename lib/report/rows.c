@@ -123,16 +123,15 @@ static void rows_forget_recent(struct rows *r, void *row)
 void rows_remove(struct rows *r, void *row)
 {
 	void *last = rows_at(r, r->count - 1);
-	struct row_slot *slot;
+	struct row_slot *slot = row == r->rest ? NULL : rows_slot(r, row_key_of(row));
+	struct row_slot *moves = slot ? rows_slot(r, row_key_of(last)) : NULL;
 
-	if (row == r->rest)
+	if (!moves)
 		return;
 	rows_forget_recent(r, row);
-	slot = rows_slot(r, row_key_of(row));
+	rows_forget_recent(r, last);
 	if (row != last) {
-		rows_forget_recent(r, last);
-		rows_slot(r, row_key_of(last))->number = slot->number;
-		/* Looked up by its new place from now on. */
+		moves->number = slot->number;
 		memcpy(row_key_of(row), row_key_of(last), r->size);
 	}
 	memset(row_key_of(last), 0, r->size);

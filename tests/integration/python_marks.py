@@ -31,6 +31,8 @@ began = traced.now()
 traced.begin("step", "app,io", none=None, yes=True, small=-(1 << 63), big=(1 << 64) - 1, huge=1 << 64, half=0.5,
              text="a\\udcff\\0\\u00e4", data=b"raw", nested={"list": [1, None]}, odd=Odd(), endless=holds_itself)
 traced.instant("here", scope="process")
+traced.instant("high \\ud800 surrogate", "\\ud801", **{"key\\ud802": "\\ud803"})
+traced.instant(Odd(), Odd())
 traced.flow_start("hand over", 7)
 traced.end(done=1)
 traced.complete("whole", began, why="late")
@@ -94,6 +96,8 @@ def every_call_is_in_the_json(test):
         "text": "a\ufffd\0\u00e4", "data": "raw", "nested": {"list": [1, None]}, "odd": "<ValueError>",
         "endless": "<ValueError>"}, named["step"])
     check(next(e for e in mine if e["ph"] == "E" and "args" in e)["args"] == {"done": 1}, "the end's argument")
+    check(named["high ? surrogate"]["args"] == {"key?": "?"}, named["high ? surrogate"])
+    check("<ValueError>" in named, sorted(named))
     check(named["here"]["ph"] == "i" and named["here"]["s"] == "p", named["here"])
     check(named["whole"]["ts"] <= named["step"]["ts"] and named["whole"]["dur"] > 0, named["whole"])
     flows = [e for e in mine if e.get("name") == "hand over"]

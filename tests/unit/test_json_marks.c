@@ -227,6 +227,15 @@ static void snapshots_have_no_id(void **state _unused_)
 	assert_string_equal(string_of(json_object_get(json_array_get(list, 1), "deep"), "id_"),
 			    "/x");
 	assert_true(warned(&c, "3 members 'id' of snapshots"));
+	converted_deinit(&c);
+	/* Names that are in use make way: no member hides another one. */
+	merge_events(&c, "{\"name\":\"o\",\"ph\":\"O\",\"id\":1,\"ts\":2000000,\"pid\":1,\"args\":{"
+			 "\"snapshot\":{\"id_\":2,\"id\":1,\"id__\":3,\"id_x\":4}}}");
+	snapshot = json_object_get(json_object_get(event_of(&c, "O", "o", 0), "args"), "snapshot");
+	assert_number(snapshot, "id_", 1);
+	assert_number(snapshot, "id__", 2);
+	assert_number(snapshot, "id___", 3);
+	assert_number(snapshot, "id_x", 4);
 }
 
 /* Linked ids are those of the marks that they link; readers know only plain ids of flows. */

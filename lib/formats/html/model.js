@@ -482,7 +482,7 @@ class Model {
     if (!thread.pid) thread.pid = e.pid;
     const name = () => this.intern(String(e.name));
     const id = () => (e.id2 ? e.id2.local || e.id2.global : e.id);
-    // Of a local id the process is a part.
+    // A local id is one of its process.
     const cookie = () => `${e.id2 && e.id2.local ? e.pid : ''} ${e.name} ${id()}`;
     switch (e.ph) {
       case 'B':

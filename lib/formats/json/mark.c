@@ -290,17 +290,29 @@ static bool json_mark_is_implicit_id(const struct value *v)
 	return slash && slash > v->text.data;
 }
 
+/* "id" and any number of "_". A longer one is left as it is. */
+static bool json_mark_is_id(struct text key, size_t room)
+{
+	if (!key.data || key.len < 2 || key.len >= room || memcmp(key.data, "id", 2) != 0)
+		return false;
+	for (uint32_t i = 2; i < key.len; i++)
+		if (key.data[i] != '_')
+			return false;
+	return true;
+}
+
 static void json_mark_change_snapshot(struct value *v, unsigned depth, void *userdata)
 {
+	static const char longer[] = "id______________________________";
 	struct snapshot_change *c = userdata;
 
 	if (!depth)
 		c->inside = text_equal(v->key, TEXT("snapshot"));
-	if (!depth || !c->inside || !v->key.data || !text_equal(v->key, TEXT("id")) ||
-	    (depth > 1 && json_mark_is_implicit_id(v)))
+	if (!depth || !c->inside || !json_mark_is_id(v->key, sizeof(longer) - 1) ||
+	    (depth > 1 && v->key.len == 2 && json_mark_is_implicit_id(v)))
 		return;
-	v->key = TEXT("id_");
-	c->renamed++;
+	c->renamed += v->key.len == 2;
+	v->key = (struct text){ longer, v->key.len + 1 };
 }
 
 static bool json_mark_is_dump(const struct mark *m)
