@@ -117,21 +117,33 @@ static void agent_refuse(struct agent *a, enum verdict verdict, uint64_t serial,
 		status_note(&a->status, serial, OUTCOME_REFUSED, verdict_name(verdict));
 }
 
-/* An order for later goes with its place's text. serial: of the next text, perhaps the same. */
+/*
+ * An order for later goes with its place's text, and does not come back. serial: of the next text,
+ * perhaps the same.
+ */
 static void agent_drop_later(struct agent *a, struct place *place, uint64_t serial)
 {
-	if (place->later && place->later != serial) {
-		log_notice("order %" PRIu64 " is withdrawn", place->later);
-		status_note(&a->status, place->later, OUTCOME_WITHDRAWN, NULL);
+	const struct state_taken *later = &place->later;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (later->serial && later->serial != serial) {
+		log_notice("order %" PRIu64 " is withdrawn", later->serial);
+		status_note(&a->status, later->serial, OUTCOME_WITHDRAWN, NULL);
+		if (state_pass_over(&a->state, later, &err) < 0)
+			agent_log_error(LOG_WARNING, "it may come back", later->serial, &err);
 	}
-	place->later = 0;
+	place->later.serial = 0;
 }
 
-static void agent_keep_later(struct agent *a, struct place *place, uint64_t serial)
+static void agent_keep_later(struct agent *a, struct place *place, const struct order *order,
+			     const unsigned char digest[DIGEST_SIZE])
 {
-	status_note(&a->status, serial, OUTCOME_LATER, NULL);
-	if (place)
-		place->later = serial;
+	status_note(&a->status, order->serial, OUTCOME_LATER, NULL);
+	if (!place)
+		return;
+	place->later.serial = order->serial;
+	snprintf(place->later.group, sizeof(place->later.group), "%s", order->group ?: STATE_ALL);
+	memcpy(place->later.digest, digest, DIGEST_SIZE);
 }
 
 enum verdict agent_take(struct agent *a, const char *data, size_t len, struct place *place)
@@ -157,7 +169,7 @@ enum verdict agent_take(struct agent *a, const char *data, size_t len, struct pl
 	else if (verdict == VERDICT_KNOWN)
 		agent_add_place(a, order.serial, place);
 	else if (verdict == VERDICT_LATER)
-		agent_keep_later(a, place, order.serial);
+		agent_keep_later(a, place, &order, digest);
 	else if (verdict >= VERDICT_FIRST_REFUSAL)
 		agent_refuse(a, verdict, order.serial, &err);
 	return verdict;

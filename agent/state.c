@@ -214,6 +214,29 @@ bool state_knows(const struct state *s, const char *group, uint64_t serial,
 	       memcmp(s->taken[i].digest, digest, DIGEST_SIZE) == 0;
 }
 
+static int state_too_many(struct error *err, const char *what)
+{
+	return error_set(err, -ENOSPC, "there were too many %s", what);
+}
+
+int state_pass_over(struct state *s, const struct state_taken *order, struct error *err)
+{
+	size_t i = state_find_group(s, order->group);
+	struct state next = *s;
+	int r;
+
+	if (i == STATE_GROUPS_MAX)
+		return state_too_many(err, "groups");
+	if (i < s->taken_count && s->taken[i].serial >= order->serial)
+		return 0;
+	next.taken_count = MAX(next.taken_count, i + 1);
+	next.taken[i] = *order;
+	r = state_write_taken(&next, err);
+	if (r >= 0)
+		*s = next;
+	return r;
+}
+
 int state_take(struct state *s, const char *group, uint64_t serial,
 	       const unsigned char digest[DIGEST_SIZE], uint64_t now, struct error *err)
 {
@@ -223,8 +246,7 @@ int state_take(struct state *s, const char *group, uint64_t serial,
 
 	/* A group is never forgotten: its orders of the past could be taken again. */
 	if (i == STATE_GROUPS_MAX || s->open_count == STATE_OPEN_MAX)
-		return error_set(err, -ENOSPC, "there were too many %s",
-				 i == STATE_GROUPS_MAX ? "groups" : "orders at once");
+		return state_too_many(err, i == STATE_GROUPS_MAX ? "groups" : "orders at once");
 	state_turn_day(&next, now);
 	next.orders++;
 	next.taken_count = MAX(next.taken_count, i + 1);

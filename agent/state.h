@@ -56,6 +56,8 @@ bool state_knows(const struct state *state, const char *group, uint64_t serial,
 /* Notes that an order is taken. It is on the disk when this returns 0. */
 int state_take(struct state *state, const char *group, uint64_t serial,
 	       const unsigned char digest[DIGEST_SIZE], uint64_t now, struct error *err);
+/* Notes that an order is not to be taken, unless a later one of its group was. */
+int state_pass_over(struct state *state, const struct state_taken *order, struct error *err);
 /* Notes that an order has ended: its results lie in the spool, or there are none. */
 int state_close(struct state *state, uint64_t serial, struct error *err);
 /* Notes an upload before it begins, because an interrupted one has cost its bytes, too. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "agent/upload.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/log.h"
 #include "fleet/result_name.h"
 
 #define FIRST_RETRY_NS (30 * NSEC_PER_SEC)
@@ -53,6 +55,16 @@ static int upload_send(struct http *http, const char *url, int fd, const struct 
 	return r;
 }
 
+/* A disk that is full gets room by uploads. They count all the same until the agent ends. */
+static void upload_note(struct state *state, const struct spool_entry *entry)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (state_add_upload(state, entry->size, now_ns(CLOCK_REALTIME) / NSEC_PER_SEC, &err) < 0)
+		log_warning("the upload of order %" PRIu64 " is not noted: %s", entry->serial,
+			    err.message);
+}
+
 static int upload_one(struct upload *u, struct http *http, const struct policy *policy,
 		      const struct spool *spool, const struct spool_entry *entry,
 		      struct state *state, struct http_reply *reply, struct error *err)
@@ -71,9 +83,8 @@ static int upload_one(struct upload *u, struct http *http, const struct policy *
 		u->present++;
 	if (r != 0)
 		return r;
-	r = state_add_upload(state, entry->size, now_ns(CLOCK_REALTIME) / NSEC_PER_SEC, err);
-	if (r >= 0)
-		r = upload_send(http, url.data, fd, entry, reply, err);
+	upload_note(state, entry);
+	r = upload_send(http, url.data, fd, entry, reply, err);
 	if (r >= 0)
 		r = upload_is_there(http, url.data, entry, reply, err);
 	if (r)

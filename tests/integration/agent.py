@@ -3,6 +3,7 @@
 """traced-agent, as a user without rights, between a store and the daemon: what it follows, what it refuses, what it
 sends, and what remains when it or the store ends in between."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -100,6 +101,28 @@ def the_store_goes_and_comes(test):
         settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
         m = agent.metrics()
         check(m["upload_failures_total"] >= 1 and m["uploads_total"] == 1 and m["uploads_present_total"] == 0, m)
+
+
+def a_full_disk(test):
+    """Uploads make room, although nothing can be noted before."""
+    with fleet(test) as (store, agent):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=1m,mode=700,uid={NOBODY},gid={NOBODY}", "none", agent.state], check=True)
+        try:
+            store.publish(store.sign(order(7, duration="10s")))
+            store.start()
+            agent.start()
+            agent.says("took order 7")
+            store.stop()
+            settled("a result", lambda: len(agent.waiting()) == 1)
+            with contextlib.suppress(OSError), open(agent.state / "filler", "wb", buffering=0) as filler:
+                while filler.write(bytes(4096)):
+                    pass
+            store.start()
+            settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+            agent.says("the upload of order 7 is not noted")
+            agent.stop()
+        finally:
+            subprocess.run(["umount", "-l", agent.state], check=True)
 
 
 def killed_before_the_upload(test):
@@ -314,7 +337,7 @@ def who_may_start_it(test):
 def main():
     test = Test("agent")
     test.make_daemon = Members
-    for function in (order_to_store, what_is_refused, the_store_goes_and_comes, killed_before_the_upload,
+    for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
                      one_result_is_refused, quotas_hold, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):

@@ -129,6 +129,11 @@ def withdrawn_before_its_time(test):
             settled(f"order {serial}", lambda: (serial, "later", None) in broker.outcomes())
             broker.publish(instead)
             settled(f"no order {serial}", lambda: (serial, "withdrawn", None) in broker.outcomes())
+        # It does not come back.
+        broker.publish(store.sign(order(10, not_before=later)))
+        broker.publish(store.sign(order(11, not_before=later)), "canary")
+        settled("order 11", lambda: (11, "later", None) in broker.outcomes())
+        check((10, "withdrawn", None) in broker.outcomes(), broker.outcomes())
         settled("order 9", lambda: (9, "done", None) in broker.outcomes())
         m = agent.metrics()
         check((m["orders_taken_total"], m["orders_withdrawn_total"]) == (1, 0), m)

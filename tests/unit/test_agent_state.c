@@ -41,12 +41,17 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 {
 	_cleanup_(state_deinit) struct state s = STATE_INIT;
 	unsigned char digest[DIGEST_SIZE] = { 1, 2, 3 };
+	struct state_taken passed = { "eu", 6, { 1, 2, 3 } };
 
 	assert_int_equal(load(&s), 0);
 	assert_int_equal(state_last_serial(&s), 0);
 	assert_int_equal(state_take(&s, STATE_ALL, UINT64_MAX, digest, NOW, NULL), 0);
+	assert_int_equal(state_take(&s, "eu", 4, digest, NOW, NULL), 0);
 	assert_int_equal(state_take(&s, "eu", 5, digest, NOW, NULL), 0);
-	assert_int_equal(state_take(&s, "eu", 6, digest, NOW, NULL), 0);
+	assert_int_equal(state_pass_over(&s, &passed, NULL), 0);
+	/* A later one was taken. */
+	passed.serial = 5;
+	assert_int_equal(state_pass_over(&s, &passed, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
 	assert_int_equal(state_add_upload(&s, 1000, NOW, NULL), 0);
 	/* Nothing more is written at the end, as with kill -9. */
