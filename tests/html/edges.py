@@ -338,7 +338,7 @@ def a_path_ends_by_hand(test, browser):
                mark(0, 9000, A, "I|200|end"))
     for go in ("document.querySelector('#details button.link').click()", "traceViewer.walk.follow(1)"):
         browser.click(*place_of(browser, 5, 3000))
-        browser.ask("traceViewer.walk.path = [traceViewer.mark]")
+        browser.ask("void (traceViewer.walk.path = [traceViewer.mark])")
         browser.ask(go)
         equal(browser.ask("traceViewer.walk.path"), [], f"the path after {go}")
 

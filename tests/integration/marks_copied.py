@@ -80,7 +80,7 @@ def no_write_fails(test):
             t.start()
         try:
             for _ in range(5):
-                result = test.run("record", "-q", "--name", test.name, "-t", "100ms", "-e", "sched", "-o", "x.txt")
+                result = test.run("record", "-q", "--name", test.name, "-t", "500ms", "-e", "sched", "-o", "x.txt")
                 check(result.status == 0, f"{result}")
                 check("hammer" in (test.dir / "x.txt").read_text(errors="replace"), "no mark was copied")
         finally:

@@ -15,7 +15,7 @@ WRITES = 8
 
 
 def check_irq(test, file, events):
-    begun, raised, wanted = {}, {}, collections.defaultdict(lambda: collections.defaultdict(list))
+    begun, raised, ran, wanted = {}, {}, set(), collections.defaultdict(lambda: collections.defaultdict(list))
     for e in events:
         if e.name == "irq_handler_entry":
             begun[e.cpu, "irq"] = (f"{field(e, 'irq')} {e.details.partition('name=')[2]}", "irq"), e.ts
@@ -23,10 +23,13 @@ def check_irq(test, file, events):
             key, ts = begun.pop((e.cpu, "irq"))
             wanted[key]["time"].append(e.ts - ts)
         elif e.name == "softirq_raise":
-            raised.setdefault((e.cpu, field(e, "vec")), e.ts)
+            # Before its first run nobody knows whether it was raised already.
+            if (e.cpu, field(e, "vec")) in ran:
+                raised.setdefault((e.cpu, field(e, "vec")), e.ts)
         elif e.name == "softirq_entry":
             key = re.search(r"action=(\w+)", e.details).group(1), "softirq"
             begun[e.cpu, "softirq"] = key, e.ts
+            ran.add((e.cpu, field(e, "vec")))
             if (e.cpu, field(e, "vec")) in raised:
                 wanted[key]["raise"].append(e.ts - raised.pop((e.cpu, field(e, "vec"))))
         elif e.name == "softirq_exit" and (e.cpu, "softirq") in begun:
