@@ -8,7 +8,7 @@
 #include "report/group.h"
 #include "report/scheduler.h"
 
-/* What one task ran on one CPU. */
+/* A task's time on one CPU. */
 struct cpus_share {
 	struct group group;
 	uint64_t time;

@@ -380,7 +380,7 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 	return head;
 }
 
-/* What the page without a name begins with. */
+/* The first line of the page that has no report's name: how much there is, and what was lost. */
 static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head)
 {
 	const struct report_options *o = s->env.options;

@@ -108,6 +108,13 @@ class Service:
         systemctl("stop", "traced.service", "traced.socket")
 
 
+def delay_alone(test):
+    """What the victim's command takes beyond its recording when nobody attacks: most of it is the export."""
+    with Victim(test) as v:
+        v.finish()
+    return v.figures.delay_s
+
+
 def systemctl(*words):
     return subprocess.run(["systemctl", *words], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout
 
@@ -249,4 +256,5 @@ def wait_of_another(test):
 
 
 __all__ = ["Attack", "Exceeded", "Figures", "HELLO", "MILLION", "NOBODY", "Service", "Stranger", "Victim",
-           "admit_everybody", "check", "connect", "frame", "interrupt", "limit", "memory_kb", "need", "report_attack", "settled", "wait_of_another"]
+           "admit_everybody", "check", "connect", "delay_alone", "frame", "interrupt", "limit", "memory_kb", "need",
+           "report_attack", "settled", "wait_of_another"]
