@@ -521,7 +521,7 @@ static void a_storm_of_forks(void **state _unused_)
 	begin(m, &r);
 	mark_honestly();
 	pid = become(storm, false);
-	for (int i = 0; i < 3000 && r.count < 151; i++)
+	for (int i = 0; i < 15000 && r.count < 151; i++)
 		serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
 	finish(pid);
 	serve(m, 20 * NSEC_PER_MSEC, NULL);
@@ -554,7 +554,7 @@ static void marks_before_exec(void **state _unused_)
 	marks_find_daemon();
 	begin(m, &r);
 	pid = become(exec_forever, false);
-	for (int i = 0; i < 500 && !marks_of(&r, pid).pid; i++)
+	for (int i = 0; i < 5000 && !marks_of(&r, pid).pid; i++)
 		serve(m, 20 * NSEC_PER_MSEC, NULL);
 	assert_int_equal(marks_of(&r, pid).marks, 1);
 	finish(pid);
