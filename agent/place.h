@@ -23,8 +23,8 @@ struct place {
 	enum place_news news;
 	struct buf text;   /* of PLACE_ORDER */
 	unsigned replaced; /* news that nobody has looked at */
-	struct state_taken
-		later; /* the order, if its not_before lies ahead; serial 0: it does not */
+	/* The order, if its not_before lies ahead; serial 0: it does not. */
+	struct state_taken later;
 	/* CLOCK_BOOTTIME: the next look, and the last one. A flood of news is looked at once a
 	 * second. */
 	uint64_t due_ns, looked_ns;

@@ -36,8 +36,8 @@ struct irq_vector {
 
 /* A softirq's raises on one CPU. */
 struct irq_raises {
-	uint64_t first; /* since it ran last; 0: none */
-	uint64_t sight; /* losses of the CPU when it ran last, plus 1; 0: it has not run */
+	uint64_t first;	      /* since it ran last; 0: none */
+	uint64_t losses_then; /* losses of the CPU when it ran last, plus 1; 0: it has not run */
 };
 
 struct irq_report {
@@ -142,7 +142,7 @@ static struct irq_raises *irq_raises_get(struct irq_report *s, uint32_t cpu, uin
 static bool irq_raises_are_whole(const struct irq_report *s, const struct irq_raises *raises,
 				 uint32_t cpu)
 {
-	return raises->sight == per_cpu_losses(&s->open, cpu) + 1 && raises != s->raises.rest;
+	return raises->losses_then == per_cpu_losses(&s->open, cpu) + 1 && raises != s->raises.rest;
 }
 
 static int irq_on_raise(struct report *report, const struct trace_event *ev)
@@ -169,7 +169,7 @@ static int irq_end_raise(struct irq_report *s, const struct trace_event *ev, uin
 		return -ENOMEM;
 	if (raises->first && irq_raises_are_whole(s, raises, ev->cpu))
 		r = histogram_add(&row->raise, report_elapsed(raises->first, ev->rec.ts));
-	*raises = (struct irq_raises){ .sight = per_cpu_losses(&s->open, ev->cpu) + 1 };
+	*raises = (struct irq_raises){ .losses_then = per_cpu_losses(&s->open, ev->cpu) + 1 };
 	return r;
 }
 

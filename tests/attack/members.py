@@ -173,6 +173,6 @@ ATTACKS = (
     Attack("eight members who ask without end", members, lost=None, delay_s=10),
     Attack("queries without end, from 15 connections", queries),
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
-    Attack("a snapshot of a large ring", snapshot, delay_s=0.5),
+    Attack("a snapshot of a large ring", snapshot, delay_s=0.3),
     Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
 )
