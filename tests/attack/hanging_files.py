@@ -3,12 +3,14 @@
 
 import contextlib
 import ctypes
+import mmap
 import os
 import signal
 import socket
 import stat
 import struct
 import time
+import zlib
 
 from attack import HELLO, NOBODY, Attack, Stranger, Victim, admit_everybody, check, connect, frame, need, settled, wait_of_another
 from descriptors import UNKNOWN_MESSAGE, send_with
@@ -30,7 +32,8 @@ def answer(opcode, node, body):
     if opcode == INIT:
         return struct.pack("<4I2H2I2H8I", 7, 31, 1 << 16, 0, 12, 9, 1 << 16, 1, 16, 0, *([0] * 8))
     if opcode in (LOOKUP, CREATE):
-        entry = struct.pack("<4Q2I", 2, 0, FOREVER, FOREVER, 0, 0) + attributes(2)
+        node = 2 + zlib.crc32(body[16 if opcode == CREATE else 0:])
+        entry = struct.pack("<4Q2I", node, 0, FOREVER, FOREVER, 0, 0) + attributes(node)
         return entry + (struct.pack("<QII", 1, 0, 0) if opcode == CREATE else b"")
     if opcode in (GETATTR, SETATTR):
         return struct.pack("<QII", FOREVER, 0, 0) + attributes(node)
@@ -45,12 +48,14 @@ def answer(opcode, node, body):
     return 0 if opcode in (FLUSH, RELEASE) else 38
 
 
-def serve(device, unanswered):
+def serve(device, unanswered, asked):
     with contextlib.suppress(OSError):
         while True:
             request = os.read(device, 1 << 18)
             _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
             reply = answer(opcode, node, request[40:])
+            if opcode == unanswered:
+                asked[0] += 1
             if reply is None or opcode == unanswered:
                 continue
             error, payload = (-reply, b"") if isinstance(reply, int) else (0, reply)
@@ -58,8 +63,9 @@ def serve(device, unanswered):
 
 
 @contextlib.contextmanager
-def hanging_folder(test, unanswered=FLUSH):
-    """A mount of FUSE. Its server ends with the context, and then all that hangs goes on."""
+def hanging_folder(test, unanswered=FLUSH, asked=None):
+    """A mount of FUSE. Its server counts in asked[0] what it does not answer, and ends with the
+    context: then all that hangs goes on."""
     need(os.path.exists("/dev/fuse"), "there is no /dev/fuse")
     folder = test.dir / "hanging"
     folder.mkdir()
@@ -69,7 +75,7 @@ def hanging_folder(test, unanswered=FLUSH):
     need(mounted == 0, f"mount: {os.strerror(ctypes.get_errno())}")
     server = os.fork()
     if server == 0:
-        serve(device, unanswered)
+        serve(device, unanswered, asked or [0])
         os._exit(0)
     os.close(device)
     try:
@@ -159,17 +165,19 @@ def given_up(test):
     """A member gives recordings up while their exporters hang. The daemon starts no ninth one."""
     admit_everybody(test)
     members = []
+    asked = mmap.mmap(-1, mmap.PAGESIZE)  # shared with the server
 
     def begin():
-        members.append(test.start("record", "--name", f"{test.name}-{len(members)}", "-t", "100ms", "-e", "sched:sched_switch",
+        # A file of its own: the kernel lets nobody open one that is being written.
+        n = len(members)
+        members.append(test.start("record", "--name", f"{test.name}-{n}", "-t", "100ms", "-e", "sched:sched_switch",
                                   "--format", "txt", "-o", "-", user=NOBODY, group=NOBODY, extra_groups=[],
-                                  preexec_fn=lambda: be_stdout(folder / "out.txt")))
+                                  preexec_fn=lambda: be_stdout(folder / f"out{n}.txt")))
 
-    with hanging_folder(test, WRITE) as folder:
+    with hanging_folder(test, WRITE, asked) as folder:
         for n in range(8):
             begin()
-            settled("it is over", lambda n=n: f"{test.name}-{n}: its duration is over" in test.daemon.words())
-            time.sleep(0.2)
+            settled("its exporter hangs", lambda n=n: asked[0] == n + 1)
             r = test.run("cancel", f"{test.name}-{n}", user=NOBODY, group=NOBODY, extra_groups=[])
             check(r.status == 0, f"cancel: {r}")
         with Victim(test) as v:

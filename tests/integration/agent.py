@@ -116,7 +116,7 @@ def let_a_result_wait(store, agent):
 def a_full_disk(test):
     """Uploads make room, although nothing can be noted before."""
     with fleet(test) as (store, agent):
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=1m,mode=700,uid={NOBODY},gid={NOBODY}", "none", agent.state], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size=16m,mode=700,uid={NOBODY},gid={NOBODY}", "none", agent.state], check=True)
         try:
             let_a_result_wait(store, agent)
             # A file that the agent replaces at that moment makes room once more.
