@@ -4,16 +4,17 @@
 
 #include "report/kind.h"
 
-extern const struct report_kind report_sched, report_timehist, report_runq, report_offcpu,
-	report_blame, report_irq, report_syscalls, report_block, report_net, report_workqueue,
-	report_timer, report_power, report_noise, report_timerlat, report_functions, report_marks,
-	report_critpath, report_hist, report_counts;
+extern const struct report_kind report_cpus, report_delays, report_sched, report_timehist,
+	report_runq, report_offcpu, report_blame, report_irq, report_syscalls, report_block,
+	report_net, report_workqueue, report_timer, report_power, report_noise, report_timerlat,
+	report_functions, report_marks, report_critpath, report_hist, report_counts;
 
 const struct report_kind *const report_kinds[] = {
-	&report_sched, &report_timehist, &report_runq,	&report_offcpu,	  &report_blame,
-	&report_irq,   &report_syscalls, &report_block, &report_net,	  &report_workqueue,
-	&report_timer, &report_power,	 &report_noise, &report_timerlat, &report_functions,
-	&report_marks, &report_critpath, &report_hist,	&report_counts,
+	&report_cpus,	  &report_delays,    &report_sched, &report_timehist, &report_runq,
+	&report_offcpu,	  &report_blame,     &report_irq,   &report_syscalls, &report_block,
+	&report_net,	  &report_workqueue, &report_timer, &report_power,    &report_noise,
+	&report_timerlat, &report_functions, &report_marks, &report_critpath, &report_hist,
+	&report_counts,
 };
 const size_t report_kind_count = ARRAY_SIZE(report_kinds);
 

@@ -72,6 +72,7 @@ struct report_about {
 	bool takes_hosts;      /* report_options.hosts */
 	bool takes_any;	       /* it is made of any events; `events` are the usual ones */
 	const char *events;    /* to record for it, for hints: "sched", or options: "-p NAME" */
+	const char *page_sort; /* column that sorts it if no report is named; NULL: as usual */
 	const char *const *by; /* choices for `by`, the usual first; NULL-terminated; NULL: none */
 };
 /* All reports, in the order of help. Valid forever. */

@@ -6,32 +6,14 @@
 #include <string.h>
 
 #include "base/secret_hash.h"
-#include "base/vec.h"
+#include "report/cpu_runs.h"
 #include "report/group.h"
 #include "report/scheduler.h"
-
-/* Runs that are kept for each CPU: at first, and at most; and those of all CPUs beyond the first.
- */
-#define BLAME_RUNS_LEAST 256U
-#define BLAME_RUNS_MOST 65536U
-#define BLAME_RUNS_ALL (16U * 1024 * 1024 / sizeof(struct blame_run))
 
 /* Waits and runs. */
 struct blame_task {
 	struct group group;
 	uint32_t number; /* from 1; 0: new */
-};
-
-struct blame_run {
-	const struct blame_task *runner;
-	uint64_t from, to;
-};
-
-/* A CPU's last whole runs; they do not overlap. */
-struct blame_cpu {
-	struct blame_run *runs; /* owned: cap of them, a power of two; NULL: none yet */
-	size_t cap;
-	uint64_t count; /* of all times; the newest is at (count - 1) % cap */
 };
 
 struct blame_pair {
@@ -51,9 +33,7 @@ struct blame {
 	uint64_t has_row[BLAME_BITS / 64]; /* bits by hashes of pairs; of several pairs, maybe */
 	const struct blame_task *idle;
 	struct blame_task unknown; /* ran when it is not known who did */
-	struct blame_cpu *cpus;	   /* owned */
-	uint32_t cpu_count;
-	size_t runs; /* room for them, in all CPUs */
+	struct cpu_runs runs;	   /* runners: struct blame_task */
 	enum grouping grouping;
 	uint64_t cut, open;
 	int index; /* of sched_task.row */
@@ -62,49 +42,6 @@ struct blame {
 #define BLAME_UNKNOWN (-1)
 
 static const char *const blame_by[] = { "thread", "comm", "process", NULL };
-
-static struct blame_cpu *blame_cpu_of(struct blame *b, uint32_t cpu)
-{
-	uint32_t from = b->cpu_count, cap = from;
-
-	if (cpu >= from) {
-		if (cpu >= REPORT_CPUS_MAX ||
-		    vec_reserve(b->cpus, b->cpu_count, cap, cpu + 1 - from) < 0)
-			return NULL;
-		b->cpu_count = cpu + 1;
-		memset(&b->cpus[from], 0, (cpu + 1 - from) * sizeof(*b->cpus));
-	}
-	return &b->cpus[cpu];
-}
-
-/* Makes room for the CPU's first runs, or for twice as many when it is full for the first time. */
-static int blame_reserve(struct blame *b, struct blame_cpu *c)
-{
-	const size_t more = c->cap ?: BLAME_RUNS_LEAST;
-	struct blame_run *runs;
-
-	if (c->count != c->cap)
-		return 0;
-	if (c->cap && (c->cap == BLAME_RUNS_MOST || b->runs + more > BLAME_RUNS_ALL))
-		return 0;
-	runs = reallocarray(c->runs, c->cap + more, sizeof(*runs));
-	if (!runs)
-		return -ENOMEM;
-	c->runs = runs;
-	c->cap += more;
-	b->runs += more;
-	return 0;
-}
-
-static int blame_keep(struct blame *b, uint32_t cpu, struct blame_run run)
-{
-	struct blame_cpu *c = blame_cpu_of(b, cpu);
-
-	if (!c || blame_reserve(b, c) < 0)
-		return -ENOMEM;
-	c->runs[c->count++ & (c->cap - 1)] = run;
-	return 0;
-}
 
 static struct blame_task *blame_task_get(struct blame *b, const struct task *task, int32_t tid)
 {
@@ -126,21 +63,21 @@ static int blame_on_ran(struct report *report, const struct sched_span *span,
 			const struct sched_task *next _unused_)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct blame_run run = { NULL, span->from, span->to };
+	struct cpu_run run = { NULL, span->from, span->to };
 
 	if (span->state != SPAN_WHOLE)
 		return 0;
 	run.runner = blame_task_of(b, span->task);
-	return run.runner ? blame_keep(b, span->cpu, run) : -ENOMEM;
+	return run.runner ? cpu_runs_keep(&b->runs, span->cpu, run) : -ENOMEM;
 }
 
 static int blame_on_idled(struct report *report, uint32_t cpu, uint64_t from, uint64_t to,
 			  enum span_state state)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct blame_run run = { b->idle, from, to };
+	struct cpu_run run = { b->idle, from, to };
 
-	return state == SPAN_WHOLE ? blame_keep(b, cpu, run) : 0;
+	return state == SPAN_WHOLE ? cpu_runs_keep(&b->runs, cpu, run) : 0;
 }
 
 /* Once others share a row, most pairs have none: that is known without a search in the rows. */
@@ -182,39 +119,27 @@ static int blame_add(struct blame *b, const struct blame_task *waiter,
 	return 0;
 }
 
-/* From the newest run back to the wait's begin. */
 static int blame_on_waited(struct report *report, const struct sched_span *span)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	const struct blame_task *waiter;
-	struct blame_cpu *c;
-	uint64_t left = span->to - span->from;
+	struct runs_within runs = runs_within(&b->runs, span->cpu, span->from, span->to);
+	const struct blame_task *waiter, *runner;
+	uint64_t ns;
 	int r = 0;
 
 	if (!sched_span_is_selected(report->env, span))
 		return 0;
 	b->cut += span->state == SPAN_CUT;
 	b->open += span->state == SPAN_OPEN;
-	if (span->state != SPAN_WHOLE || !left)
+	if (span->state != SPAN_WHOLE || !runs.left)
 		return 0;
 	waiter = blame_task_of(b, span->task);
-	c = blame_cpu_of(b, span->cpu);
-	if (!waiter || !c)
+	if (!waiter)
 		return -ENOMEM;
-	for (uint64_t i = 0; i < MIN(c->count, (uint64_t)c->cap) && r == 0; i++) {
-		const struct blame_run *run = &c->runs[(c->count - 1 - i) & (c->cap - 1)];
-		uint64_t from = MAX(run->from, span->from), to = MIN(run->to, span->to);
-
-		if (run->to <= span->from)
-			break;
-		/* Clocks that run backwards must not count time twice. */
-		if (from >= to || to - from > left)
-			continue;
-		left -= to - from;
-		r = blame_add(b, waiter, run->runner, to - from);
-	}
-	if (left && r == 0)
-		r = blame_add(b, waiter, &b->unknown, left);
+	while (r == 0 && (runner = runs_within_next(&runs, &ns)))
+		r = blame_add(b, waiter, runner, ns);
+	if (runs.left && r == 0)
+		r = blame_add(b, waiter, &b->unknown, runs.left);
 	return r;
 }
 
@@ -327,9 +252,7 @@ static void blame_free(struct report *report)
 {
 	struct blame *b = container_of(report, struct blame, report);
 
-	for (uint32_t i = 0; i < b->cpu_count; i++)
-		free(b->cpus[i].runs);
-	free(b->cpus);
+	cpu_runs_deinit(&b->runs);
 	rows_deinit(&b->tasks);
 	rows_deinit(&b->pairs);
 	free(b);

@@ -442,6 +442,7 @@ const struct report_kind report_irq = {
 		.name = "irq",
 		.summary = "how long interrupts and softirqs took",
 		.is_usual = true,
+		.page_sort = "time-max",
 		.events = "irq",
 		.by = irq_by,
 	},

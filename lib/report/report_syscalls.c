@@ -342,6 +342,7 @@ const struct report_kind report_syscalls = {
 		.name = "syscalls",
 		.summary = "how long system calls took, and how many failed",
 		.is_usual = true,
+		.page_sort = "time-max",
 		.events = "raw_syscalls",
 		.by = syscalls_by,
 	},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/vec.h"
 #include "export/selection.h"
 #include "report/scheduler.h"
@@ -379,6 +380,33 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 	return head;
 }
 
+/* The first line of the page that has no report's name: how much there is, and what was lost. */
+static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head)
+{
+	const struct report_options *o = s->env.options;
+	struct buf *out = &s->out->buf;
+
+	if (o->count || o->form != REPORT_TEXT)
+		return;
+	format_duration(head->span_ns, out);
+	buf_printf(out, ", %" PRIu64 " events, ", head->events);
+	if (head->lost)
+		buf_printf(out, "%" PRIu64 " lost", head->lost);
+	else
+		buf_puts(out, head->incomplete ? "incomplete" : "none lost");
+	buf_puts(out, "\n\n");
+}
+
+static int report_sink_write(struct sink_report *s, struct table *t,
+			     const struct report_about *about, bool first, struct error *err)
+{
+	struct report_options o = *s->env.options;
+
+	if (!o.count && !o.sort)
+		o.sort = about->page_sort;
+	return table_write(t, &o, first, &s->out->buf, err);
+}
+
 static int report_sink_close(struct sink *sink, const struct export_result *result,
 			     struct error *err)
 {
@@ -390,6 +418,8 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 
 	if (r < 0)
 		return report_sink_failed(r, err);
+	if (is_last)
+		report_sink_put_page_head(s, &head);
 	for (size_t i = 0; i < s->count && r == 0; i++) {
 		_cleanup_(table_freep) struct table *table = NULL;
 
@@ -409,7 +439,7 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		scheduler_note(s->env.scheduler, s->reports[i], table);
 		table_describe(table, s->reports[i]->by, head.span_ns);
 		table_spill(table, s->out);
-		r = table_write(table, s->env.options, first, &s->out->buf, err);
+		r = report_sink_write(s, table, &s->reports[i]->kind->about, first, err);
 		first = false;
 	}
 	if (r == 0 && is_last && s->env.options->form == REPORT_JSON)

@@ -36,8 +36,8 @@ enum { MACHINE_32 = 1, MACHINE_BIG = 2, REST_PIECES = 4, TWO_THREADS = 8, GRAPH 
 enum { PIECE_SUBBUF, PIECE_RECORDS, PIECE_TYPES = CHUNK_TYPES_END };
 
 /* For events of the heads below, with `functions` last: only some machines have its events. */
-static const char *const reports[] = { "sched", "timehist", "runq",	"offcpu",
-				       "blame", "marks",    "functions" };
+static const char *const reports[] = { "sched", "timehist", "runq",   "offcpu",	  "blame",
+				       "marks", "cpus",	    "delays", "functions" };
 
 static const char *const critpath = "critpath";
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 
 from harness import Test, check, chunks
@@ -41,6 +42,18 @@ def forms(test):
         check((a["task"], str(a["tid"]), str(a["runtime_ns"])) == (b["task"], b["tid"], b["runtime_ns"]), f"{a} {b}")
         check(str(a["delay"]["max_ns"]) == b["delay_max_ns"], f"{a} {b}")
         check(sum(n for _, n in a["delay"]["buckets"]) == a["delay"]["count"], a)
+
+
+def first_page(test):
+    """Without a name: how much there is, then the tables of the first questions."""
+    recorded(test)
+    r = test.run("report", "x.traced")
+    check(r.status == 0 and re.match(r"\S+ \S+, [0-9]+ events, none lost\n\ncpus\n", r.out), r)
+    check([line for line in r.out.splitlines() if line.isalpha()] == ["cpus", "delays", "sched"], r)
+    page = json.loads(test.run("report", "--json", "x.traced").out)["reports"]
+    alone = {name: json.loads(test.run("report", name, "--json", "--top", "10", "x.traced").out)["reports"][0]["rows"]
+             for name in ("cpus", "delays", "sched")}
+    check({table["name"]: table["rows"] for table in page} == alone, "the page's rows are not those of the reports")
 
 
 def choices(test):
@@ -280,6 +293,7 @@ def of_nothing(test):
 def main():
     test = Test("report_command")
     test.case("forms", forms)
+    test.case("first page", first_page)
     test.case("choices", choices)
     test.case("words", words)
     test.case("chosen events", chosen_events)

@@ -46,6 +46,8 @@ class Oracle:
         self.current = {}  # by cpu: (tid, since)
         self.waiting = {}  # by tid: since
         self.running = set()
+        self.on_cpus = collections.defaultdict(collections.Counter)  # by CPU and tid: ns; 0: idle
+        self.all_waits = []
         self.last = {}  # by tid: the CPU on which it ran last
         self.migrations = collections.Counter()
 
@@ -54,7 +56,9 @@ class Oracle:
             tid, since = self.current[cpu]
             if tid != prev:
                 self.odd |= {tid, prev}
-            elif prev:
+            else:
+                self.on_cpus[cpu][prev] += ns - since
+            if tid == prev != 0:
                 self.runs[prev].append(ns - since)
         if prev:
             self.running.discard(prev)
@@ -67,6 +71,7 @@ class Oracle:
             since = self.waiting.pop(following, None)
             if since is not None:
                 self.waits[following].append(ns - since)
+                self.all_waits.append(ns - since)
                 self.migrations[following] += self.last.get(following, cpu) != cpu
             self.last[following] = cpu
             self.running.add(following)
@@ -119,6 +124,7 @@ def compare(test, path):
         check(row["delay"]["count"] == len(oracle.waits[tid]), f"{row}: {len(oracle.waits[tid])} waits")
         near(row["delay"]["sum_ns"], sum(oracle.waits[tid]), len(oracle.waits[tid]), f"delay of {tid}")
         compared += 1
+    compare_page(test, path, oracle)
     rows = collections.defaultdict(list)
     for row in report(test, "timehist", path)["rows"]:
         rows[row["tid"]].append(row)
@@ -128,6 +134,24 @@ def compare(test, path):
             for row, run in zip(rows[tid], runs, strict=True):
                 near(row["run_ns"], run, 1, f"timehist of {tid}")
     return compared
+
+
+def compare_page(test, path, oracle):
+    """cpus and delays, if the kernel left out no switch."""
+    if oracle.odd:
+        return
+    rows = {row["cpu"]: row for row in report(test, "cpus", path)["rows"]}
+    check(set(rows) >= set(oracle.on_cpus), f"{set(rows)}, {set(oracle.on_cpus)} in the text")
+    for cpu, on_cpu in oracle.on_cpus.items():
+        row, busy = rows[cpu], sum(ns for tid, ns in on_cpu.items() if tid)
+        near(row["known_ns"] - row["idle_ns"], busy, row["runs"], f"{row}: busy")
+        near(row["idle_ns"], on_cpu[0], row["runs"] + 1, f"{row}: idle")
+        near(row["most_time_ns"], max((ns for tid, ns in on_cpu.items() if tid), default=0), row["runs"], f"{row}: most")
+        check(abs(row["busy_permille"] - 1000 * busy / (busy + on_cpu[0])) < 5, row)
+    delays = [row["delay_ns"] for row in report(test, "delays", path)["rows"]]
+    check(len(delays) == min(1000, len(oracle.all_waits)), f"{len(delays)} of {len(oracle.all_waits)} waits")
+    for found, wanted in zip(delays, sorted(oracle.all_waits, reverse=True)):
+        near(found, wanted, 1, "a delay")
 
 
 def record(test, *command):
@@ -214,6 +238,8 @@ def delayed(test):
     check(abs(delay - BUSY_MS * 1000 * US) < NOISE_US * US, f"the median delay is {delay} ns")
     # The writer may be held up between its look at the clock and its write.
     check(delays[len(delays) // 10] > (BUSY_MS * 1000 - NOISE_US) * US, f"{delays}")
+    rows = [row for row in report(test, "delays", "x.traced")["rows"] if row["task"] == "delayed" and row["delay_ns"] > 4000 * US]
+    check(len(rows) > ROUNDS / 2 and sum(row["most"] == "delayer" and row["waker"] == "delayer" for row in rows) > len(rows) * 0.7, rows)
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
     # Others may hold up both: the writer has most of the time all the same.

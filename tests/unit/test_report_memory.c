@@ -276,6 +276,8 @@ static void check_all(int capture, bool ends)
 		bool folds;
 		uint64_t sum; /* for each task */
 	} cases[] = {
+		{ "cpus", NULL, "runs", NULL, false, 0 },
+		{ "delays", NULL, "delay_ns", NULL, false, 0 },
 		{ "sched", "thread", "delay", "sum_ns", true, 1000 },
 		{ "sched", "process", "runtime_ns", NULL, true, 2000 },
 		{ "runq", "thread", "count", NULL, true, 1 },
