@@ -129,7 +129,7 @@ static const char *given(const char *arg)
 	return *arg ? arg : NULL;
 }
 
-/* Of this program: what getrusage() says remains from before execve(). */
+/* The peak since execve(); getrusage() keeps an earlier one. */
 static long peak_kib(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
