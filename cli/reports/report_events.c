@@ -58,15 +58,24 @@ static int report_events_take(struct report_events *e, const struct report_optio
 	return 0;
 }
 
+/* The length of the first word of a report's events: without them it has nothing. */
+static size_t report_events_first(const char *events)
+{
+	return strcspn(events, " ");
+}
+
 static bool report_events_is_system(const char *word)
 {
 	const struct report_about *all;
 	size_t count;
 
 	all = report_all(&count);
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(all[i].events, word))
+	for (size_t i = 0; i < count; i++) {
+		size_t first = report_events_first(all[i].events);
+
+		if (strlen(word) == first && !memcmp(word, all[i].events, first))
 			return true;
+	}
 	return false;
 }
 
@@ -85,14 +94,13 @@ static bool report_events_has(const char *glob, const char *system)
 
 static bool report_events_suffice(const struct options *o, const char *needed)
 {
-	const char *system = needed;
 	char first[64];
 
 	if (!strncmp(needed, TRACER, strlen(TRACER)))
 		return o->tracer && !strcmp(o->tracer, needed + strlen(TRACER));
 	if (!strncmp(needed, "--hist", 6))
 		return o->hists.count > 0 || o->counts_sql;
-	snprintf(first, sizeof(first), "%.*s", (int)strcspn(system, " "), system);
+	snprintf(first, sizeof(first), "%.*s", (int)report_events_first(needed), needed);
 	for (size_t i = 0; i < o->event_count; i++)
 		if (report_events_has(o->events[i].glob, first))
 			return true;

@@ -12,7 +12,6 @@
 #include "report/softirq.h"
 
 #define NAME_MAX_BYTES 48
-#define VECTORS_MAX 64
 
 enum irq_kind { IRQ_HANDLER, IRQ_SOFT, IRQ_VECTOR, IRQ_THREAD };
 
@@ -28,12 +27,6 @@ struct irq_row {
 	uint64_t max_at, cut, open;
 };
 
-/* The pair of events irq_vectors:NAME_entry and NAME_exit. */
-struct irq_vector {
-	uint16_t entry, exit;
-	struct text name;
-};
-
 /* A softirq's raises on one CPU. */
 struct irq_raises {
 	uint64_t first;	      /* since it ran last; 0: none */
@@ -47,8 +40,7 @@ struct irq_report {
 	struct per_cpu open;
 	struct irq_events irq, softirq;
 	struct field_at vec_raise;
-	struct irq_vector vectors[VECTORS_MAX];
-	size_t vector_count;
+	struct irq_vectors vectors;
 	bool by_cpu;
 };
 
@@ -194,16 +186,12 @@ static int irq_on_softirq_exit(struct report *report, const struct trace_event *
 static int irq_on_vector(struct report *report, const struct trace_event *ev)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
+	const struct irq_vector *v = irq_vectors_find(&s->vectors, ev->id);
 
-	for (size_t i = 0; i < s->vector_count; i++) {
-		const struct irq_vector *v = &s->vectors[i];
-
-		if (ev->id == v->entry)
-			return irq_begin(s, ev, IRQ_VECTOR, v->entry, v->name);
-		if (ev->id == v->exit)
-			return irq_end(s, ev, IRQ_VECTOR, v->entry, v->name);
-	}
-	return 0;
+	if (!v)
+		return 0;
+	return ev->id == v->entry ? irq_begin(s, ev, IRQ_VECTOR, v->entry, v->name)
+				  : irq_end(s, ev, IRQ_VECTOR, v->entry, v->name);
 }
 
 /* The row of an interrupt's thread; *ret NULL: the task is none. */
@@ -247,35 +235,6 @@ static int irq_on_thread_waited(struct report *report, const struct sched_span *
 	return histogram_add(&row->raise, span->to - span->from);
 }
 
-/* All pairs of irq_vectors:NAME_entry and NAME_exit. */
-static bool irq_find_vectors(struct irq_report *s, struct report_env *env)
-{
-	static const char suffix[] = "_entry";
-	const struct event *const *all;
-	size_t count;
-
-	all = event_table_all(env->info->events, &count);
-	for (size_t i = 0; i < count && s->vector_count < VECTORS_MAX; i++) {
-		struct irq_vector *v = &s->vectors[s->vector_count];
-		size_t len = strlen(all[i]->name);
-		const struct event *exit;
-		char name[64];
-
-		if (strcmp(all[i]->system, "irq_vectors") != 0 || len < sizeof(suffix) ||
-		    strcmp(all[i]->name + len - strlen(suffix), suffix) != 0)
-			continue;
-		len -= strlen(suffix);
-		snprintf(name, sizeof(name), "%.*s_exit", (int)MIN(len, sizeof(name)),
-			 all[i]->name);
-		if (!report_on(env, &s->report, "irq_vectors", name, irq_on_vector, &exit) ||
-		    !report_on(env, &s->report, "irq_vectors", all[i]->name, irq_on_vector, NULL))
-			continue;
-		*v = (struct irq_vector){ all[i]->id, exit->id, { all[i]->name, (uint32_t)len } };
-		s->vector_count++;
-	}
-	return s->vector_count > 0;
-}
-
 static bool irq_find_events(struct irq_report *s, struct report_env *env)
 {
 	const struct event *ev;
@@ -285,7 +244,8 @@ static bool irq_find_events(struct irq_report *s, struct report_env *env)
 		       irq_on_softirq_exit);
 	if (report_on(env, &s->report, "irq", "softirq_raise", irq_on_raise, &ev))
 		s->vec_raise = field_at_find(ev, "vec", env->big_endian);
-	return irq_find_vectors(s, env) || s->irq.has_entry || s->softirq.has_entry;
+	return irq_vectors_ask(&s->vectors, &s->report, irq_on_vector, irq_on_vector) ||
+	       s->irq.has_entry || s->softirq.has_entry;
 }
 
 static void irq_row_deinit(void *data)

@@ -4,9 +4,9 @@
  * any; otherwise from interrupts, softirqs and switches, as noise_stack.h counts them.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "report/irq_events.h"
 #include "report/noise.h"
 #include "report/scheduler.h"
 
@@ -141,40 +141,20 @@ static int noise_loss(struct report *report, uint32_t number)
 	return 0;
 }
 
-/* Interrupts have events in pairs: "NAME_entry", "NAME_exit". */
-static bool noise_open_pair(struct noise_report *n, const char *system, const char *entry,
-			    const char *exit, enum noise_source source)
-{
-	struct report_env *env = n->report.env;
-	const bool soft = source == NOISE_SOFTIRQ;
-	bool any = report_on(env, &n->report, system, entry,
-			     soft ? noise_on_softirq_entry : noise_on_irq_entry, NULL);
-
-	any = report_on(env, &n->report, system, exit,
-			soft ? noise_on_softirq_exit : noise_on_irq_exit, NULL) &&
-	      any;
-	n->recorded[source] |= any;
-	return any;
-}
-
 static bool noise_open_interrupts(struct noise_report *n)
 {
-	static const char *const vectors[] = {
-		"local_timer",	  "spurious_apic",	 "error_apic",	  "x86_platform_ipi",
-		"irq_work",	  "reschedule",		 "call_function", "call_function_single",
-		"threshold_apic", "deferred_error_apic", "thermal_apic",
-	};
-	bool any = noise_open_pair(n, "irq", "irq_handler_entry", "irq_handler_exit", NOISE_IRQ);
+	struct irq_events irq = { 0 }, soft = { 0 };
+	struct irq_vectors vectors = { 0 };
 
-	any |= noise_open_pair(n, "irq", "softirq_entry", "softirq_exit", NOISE_SOFTIRQ);
-	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
-		char entry[40], exit[40];
-
-		snprintf(entry, sizeof(entry), "%s_entry", vectors[i]);
-		snprintf(exit, sizeof(exit), "%s_exit", vectors[i]);
-		any |= noise_open_pair(n, "irq_vectors", entry, exit, NOISE_IRQ);
-	}
-	return any;
+	irq_events_ask(&irq, &n->report, "irq_handler", "irq", noise_on_irq_entry,
+		       noise_on_irq_exit);
+	irq_events_ask(&soft, &n->report, "softirq", "vec", noise_on_softirq_entry,
+		       noise_on_softirq_exit);
+	n->recorded[NOISE_IRQ] =
+		irq_vectors_ask(&vectors, &n->report, noise_on_irq_entry, noise_on_irq_exit) ||
+		(irq.has_entry && irq.has_exit);
+	n->recorded[NOISE_SOFTIRQ] = soft.has_entry && soft.has_exit;
+	return n->recorded[NOISE_IRQ] || n->recorded[NOISE_SOFTIRQ];
 }
 
 static int noise_open(struct report **ret, struct report_env *env)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The report `power`: idle states and frequencies of each CPU. */
+/* The report `power`: idle states and frequencies of each CPU, and what woke it up. */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "report/kind.h"
+#include "report/wakers.h"
 
 /* PWR_EVENT_EXIT of cpu_idle: the CPU runs again. */
 #define IDLE_EXIT UINT32_MAX
@@ -32,6 +32,8 @@ struct power_report {
 	struct report report;
 	struct rows rows; /* of struct power_row, by CPU, kind and state */
 	struct rows cpus; /* of struct power_cpu */
+	struct wakers wakers;
+	bool has_wakers;
 	struct field_at idle_state, idle_cpu, frequency, frequency_cpu;
 };
 
@@ -82,6 +84,17 @@ static int power_begin(struct power_report *p, struct power_now *now, enum power
 	return now->row ? 0 : -ENOMEM;
 }
 
+static int power_on_awake(struct power_report *p, uint32_t cpu, struct power_now *now)
+{
+	const bool was_seen = now->row;
+	int r = power_end(p, now, true);
+
+	return r < 0 || !was_seen || !p->has_wakers
+		       ? r
+		       : wakers_on_awake(&p->wakers, cpu,
+					 report_elapsed(now->from, p->report.env->ts));
+}
+
 static int power_on_idle(struct report *report, const struct trace_event *ev)
 {
 	struct power_report *p = container_of(report, struct power_report, report);
@@ -89,16 +102,19 @@ static int power_on_idle(struct report *report, const struct trace_event *ev)
 	uint32_t state = (uint32_t)field_at_read(&p->idle_state, &ev->rec);
 	struct power_cpu *cpu = power_cpu(p, number);
 	struct power_now *now;
+	int r = 0;
 
 	if (!cpu)
 		return -ENOMEM;
 	now = &cpu->now[POWER_IDLE];
 	if (state == IDLE_EXIT)
-		return power_end(p, now, true);
+		return power_on_awake(p, number, now);
 	/* Two entries without an exit: nobody knows how long the first state lasted. */
 	if (now->row)
 		now->row->open++;
-	return power_begin(p, now, POWER_IDLE, number, state);
+	if (p->has_wakers)
+		r = wakers_on_idle(&p->wakers, number);
+	return r < 0 ? r : power_begin(p, now, POWER_IDLE, number, state);
 }
 
 /* The events of a CPU's frequency may come from any CPU. */
@@ -119,12 +135,20 @@ static int power_on_frequency(struct report *report, const struct trace_event *e
 				   (uint32_t)field_at_read(&p->frequency, &ev->rec));
 }
 
+static int power_on_interrupt(struct report *report, const struct trace_event *ev)
+{
+	struct power_report *p = container_of(report, struct power_report, report);
+
+	return wakers_on_event(&p->wakers, ev);
+}
+
 static int power_loss(struct report *report, uint32_t number)
 {
 	struct power_report *p = container_of(report, struct power_report, report);
 	struct power_cpu *cpu = power_cpu(p, number);
+	int r = cpu ? power_end(p, &cpu->now[POWER_IDLE], false) : -ENOMEM;
 
-	return cpu ? power_end(p, &cpu->now[POWER_IDLE], false) : -ENOMEM;
+	return r < 0 || !p->has_wakers ? r : wakers_on_loss(&p->wakers, number);
 }
 
 static void power_row_deinit(void *data)
@@ -151,6 +175,7 @@ static int power_open(struct report **ret, struct report_env *env)
 	p->idle_cpu = field_at_find(idle, "cpu_id", env->big_endian);
 	p->frequency = field_at_find(frequency, "state", env->big_endian);
 	p->frequency_cpu = field_at_find(frequency, "cpu_id", env->big_endian);
+	p->has_wakers = wakers_init(&p->wakers, &p->report, power_on_interrupt) && idle;
 	return idle || frequency ? 0 : -ENODATA;
 }
 
@@ -175,6 +200,7 @@ static const struct column power_columns[] = {
 	COLUMN("cpu", COLUMN_NUMBER),
 	COLUMN("what", COLUMN_TEXT),
 	COLUMN("state", COLUMN_NUMBER),
+	COLUMN("source", COLUMN_TEXT),
 	COLUMN("count", COLUMN_COUNT),
 	COLUMN("total", COLUMN_TIME),
 	COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SPAN_SHARE, .of = "total"),
@@ -184,6 +210,18 @@ static const struct column power_columns[] = {
 	COLUMN("open", COLUMN_COUNT),
 };
 
+static void power_put_times(struct table *t, const struct histogram *time, uint64_t max_at,
+			    uint64_t cut, uint64_t open)
+{
+	table_put_count(t, time->count);
+	table_put_count(t, time->sum);
+	table_put_count(t, TABLE_DERIVED);
+	table_put_histogram(t, time);
+	table_put_count(t, max_at);
+	table_put_count(t, cut);
+	table_put_count(t, open);
+}
+
 static void power_put_row(struct table *t, const struct power_row *row)
 {
 	table_put_number(t, row->is_rest ? -1 : (int64_t)row->cpu);
@@ -191,13 +229,18 @@ static void power_put_row(struct table *t, const struct power_row *row)
 			  : row->what == POWER_IDLE ? TEXT("idle")
 						    : TEXT("frequency"));
 	table_put_number(t, row->is_rest ? -1 : (int64_t)row->state);
-	table_put_count(t, row->time.count);
-	table_put_count(t, row->time.sum);
-	table_put_count(t, TABLE_DERIVED);
-	table_put_histogram(t, &row->time);
-	table_put_count(t, row->max_at);
-	table_put_count(t, row->cut);
-	table_put_count(t, row->open);
+	table_put_text(t, TEXT(""));
+	power_put_times(t, &row->time, row->max_at, row->cut, row->open);
+}
+
+static void power_put_waker(struct table *t, const struct waker_row *row)
+{
+	table_put_number(t, row->is_rest ? -1 : (int64_t)row->cpu);
+	table_put_text(t, TEXT("wake-up"));
+	table_put_number(t, -1);
+	table_put_text(t,
+		       row->is_rest ? TEXT("(others)") : (struct text){ row->name, row->name_len });
+	power_put_times(t, &row->time, row->max_at, row->cut, row->open);
 }
 
 static int power_close(struct report *report, struct table **ret)
@@ -210,11 +253,16 @@ static int power_close(struct report *report, struct table **ret)
 		return r;
 	*ret = t;
 	power_end_all(p);
+	r = p->has_wakers ? wakers_end(&p->wakers) : 0;
 	for (uint32_t i = 0; i < p->rows.count; i++)
 		power_put_row(t, rows_at(&p->rows, i));
 	if (p->rows.rest)
 		power_put_row(t, p->rows.rest);
-	return 0;
+	for (uint32_t i = 0; i < p->wakers.rows.count; i++)
+		power_put_waker(t, rows_at(&p->wakers.rows, i));
+	if (p->wakers.rows.rest)
+		power_put_waker(t, p->wakers.rows.rest);
+	return r;
 }
 
 static void power_free(struct report *report)
@@ -223,14 +271,15 @@ static void power_free(struct report *report)
 
 	rows_deinit(&p->rows);
 	rows_deinit(&p->cpus);
+	wakers_deinit(&p->wakers);
 	free(p);
 }
 
 const struct report_kind report_power = {
 	.about = {
 		.name = "power",
-		.summary = "idle states and frequencies of each CPU",
-		.events = "power",
+		.summary = "idle states and frequencies of each CPU, and what woke it up",
+		.events = "power -e irq -e irq_vectors",
 	},
 	.open = power_open,
 	.loss = power_loss,

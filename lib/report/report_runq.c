@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* How scheduling delays are distributed: counts by powers of two. */
+/* How scheduling delays are distributed, in log-linear buckets. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +8,12 @@
 #include "report/group.h"
 #include "report/scheduler.h"
 
-/* Row 0 has delays of 0 ns, row n those from 2^(n-1) to 2^n - 1 ns. */
-#define RUNQ_BUCKETS 65U
+/*
+ * Each power of two has four rows, and each value below 8 ns one. No bucket of a histogram, which
+ * are made in the same way, is in two rows.
+ */
+#define RUNQ_SUB_BITS 2U
+#define RUNQ_BUCKETS ((65U - RUNQ_SUB_BITS) << RUNQ_SUB_BITS)
 
 struct runq_row {
 	struct group group;
@@ -84,19 +88,27 @@ static int runq_open(struct report **ret, struct report_env *env)
 
 static unsigned runq_bucket(uint64_t ns)
 {
-	return ns ? 64U - (unsigned)__builtin_clzll(ns) : 0;
+	unsigned shift =
+		ns >> RUNQ_SUB_BITS ? 63U - RUNQ_SUB_BITS - (unsigned)__builtin_clzll(ns) : 0;
+
+	return (shift << RUNQ_SUB_BITS) + (unsigned)(ns >> shift);
+}
+
+static uint64_t runq_bucket_from(unsigned bucket)
+{
+	unsigned shift = bucket >> RUNQ_SUB_BITS ? (bucket >> RUNQ_SUB_BITS) - 1 : 0;
+
+	return (uint64_t)(bucket - (shift << RUNQ_SUB_BITS)) << shift;
 }
 
 static void runq_put_bucket(struct runq *q, struct table *t, const struct runq_row *row,
 			    unsigned bucket, uint64_t count)
 {
-	uint64_t from = bucket ? UINT64_C(1) << (bucket - 1) : 0;
-
 	if (!q->is_one)
 		group_put(t, q->grouping, &row->group);
-	table_put_count(t, from);
+	table_put_count(t, runq_bucket_from(bucket));
 	/* The last value of the bucket. */
-	table_put_count(t, bucket ? from + (from - 1) : 0);
+	table_put_count(t, runq_bucket_from(bucket + 1) - 1);
 	table_put_count(t, count);
 	table_put_count(t, TABLE_DERIVED);
 }
@@ -109,7 +121,6 @@ static void runq_put_row(struct runq *q, struct table *t, const struct runq_row 
 
 	if (!h->count)
 		return;
-	/* No bucket of a histogram is in two powers of two. */
 	for (uint32_t i = 0; i < h->used; i++)
 		counts[runq_bucket(histogram_bucket_from((uint32_t)(h->buckets[i] >> 48)))] +=
 			h->buckets[i] & HISTOGRAM_COUNT_MAX;

@@ -93,8 +93,9 @@ def chosen_events(test):
     counts = json.loads(test.run("report", "counts", "--json", "x.traced").out)["reports"][0]["rows"]
     systems = {row["event"].partition(":")[0] for row in counts}
     check({"timer", "sched"} <= systems and not systems & {"irq", "block"}, systems)
-    r = test.run("record", "--name", test.name, "--report", "sched", "-e", "irq", "-t", "100ms")
-    check("there will be no events for the report sched\n  hint: add -e sched\n" in r.err, r)
+    for event in "irq", "power":
+        r = test.run("record", "--name", test.name, "--report", "sched", "-e", event, "-t", "100ms")
+        check("there will be no events for the report sched\n  hint: add -e sched\n" in r.err, r)
     for event in ("sched", "sched:sched_switch", "sched_switch", "s*:sched_switch"):
         r = test.run("record", "--name", test.name, "--report", "sched", "-e", event, "-t", "100ms")
         check(r.status == 0 and "there will be no" not in r.err, f"{event}: {r}")

@@ -10,6 +10,7 @@ import pathlib
 import re
 
 from harness import Test, check, need, top_level
+from wakers import Wakers
 
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data"
 LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+): ?(.*)$")
@@ -127,10 +128,20 @@ def check_power(test, file, events):
         states.pop(cpu, None)
         if states is frequency or state != 0xffffffff:
             states[cpu] = state, e.ts
-    rows = {(row["cpu"], row["what"], row["state"]): row for row in report(test, "power", file)}
-    check(set(wanted) <= set(rows), f"{sorted(wanted)} {sorted(rows)}")
+    rows = report(test, "power", file)
+    states = {(row["cpu"], row["what"], row["state"]): row for row in rows if row["what"] != "wake-up"}
+    check(set(wanted) <= set(states), f"{sorted(wanted)} {sorted(states)}")
     for key, times in wanted.items():
-        check_times(key, rows[key], "time", times)
+        check_times(key, states[key], "time", times)
+    wakers = Wakers()
+    for e in events:
+        wakers.event(e)
+    wakers.finish()
+    rows = {(row["cpu"], row["source"]): row for row in rows if row["what"] == "wake-up"}
+    check(set(rows) == set(wakers.times) | set(wakers.open), f"{set(wakers.times)} {set(rows)}")
+    for key, row in rows.items():
+        check_times(key, row, "time", [end.ts - begin.ts for begin, end in wakers.times[key]])
+        check(row["open"] == wakers.open[key] and row["cut"] == 0, row)
     return len(wanted)
 
 

@@ -15,6 +15,7 @@ import struct
 
 from harness import Test, check, need
 from report_kernel import US, function, is_interrupt
+from wakers import Wakers
 
 ROUNDS = 4
 LOSSES = 6
@@ -349,7 +350,28 @@ def check_power(text, rows):
         wanted.cut[cpu, "idle", state] += not text.is_whole(before.at, len(text.events), cpu)
     for cpu, (state, before) in frequency.items():
         wanted.cut[cpu, "frequency", state] += not text.is_whole(before.at, len(text.events))
-    return wanted.compare({(row["cpu"], row["what"], row["state"]): row for row in rows}, ("time",))
+    states = {(row["cpu"], row["what"], row["state"]): row for row in rows if row["what"] != "wake-up"}
+    wake_ups = {(row["cpu"], row["source"]): row for row in rows if row["what"] == "wake-up"}
+    return wanted.compare(states, ("time",)) + wakers_of(text).compare(wake_ups, ("time",))
+
+
+def wakers_of(text):
+    wanted, wakers, last = Wanted(), Wakers(), {}
+    for e in text.events:
+        if not text.is_whole(last.get(e.cpu, -1), e.at, e.cpu):
+            wakers.lose(e.cpu)
+        wakers.event(e)
+        last[e.cpu] = e.at
+    for cpu, at in last.items():
+        if not text.is_whole(at, len(text.events), cpu):
+            wakers.lose(cpu)
+    wakers.finish()
+    for key, pairs in wakers.times.items():
+        for begin, end in pairs:
+            wanted.add(key, "time", begin, end, True)
+    wanted.cut = wakers.cut
+    wanted.keys |= set(wakers.cut) | set(wakers.open)
+    return wanted
 
 
 SWITCH = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")

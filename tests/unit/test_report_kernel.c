@@ -258,11 +258,48 @@ static void idle_states_and_frequencies(void **state _unused_)
 	put(&m, T(100), ID_IDLE, 0, 3, 1, 0);
 	page_flush(&m, 0, 1);
 	assert_report(&m, "power",
-		      "0,\"idle\",2,1,50,495,50,50,50,50,1000000050,1,0\n"
-		      "1,\"frequency\",1000,1,20,198,20,20,20,20,1000000080,0,1\n"
-		      "1,\"idle\",1,1,10,99,10,10,10,10,1000000095,0,0\n"
-		      "1,\"frequency\",2000,0,0,0,0,0,0,0,0,1,0\n"
-		      "1,\"idle\",3,0,0,0,0,0,0,0,0,0,1\n");
+		      "0,\"idle\",2,\"\",1,50,495,50,50,50,50,1000000050,1,0\n"
+		      "0,\"wake-up\",-1,\"(unknown)\",1,50,495,50,50,50,50,1000000050,0,0\n"
+		      "1,\"frequency\",1000,\"\",1,20,198,20,20,20,20,1000000080,0,1\n"
+		      "1,\"idle\",1,\"\",1,10,99,10,10,10,10,1000000095,0,0\n"
+		      "1,\"wake-up\",-1,\"(unknown)\",1,10,99,10,10,10,10,1000000095,0,0\n"
+		      "1,\"frequency\",2000,\"\",0,0,0,0,0,0,0,0,1,0\n"
+		      "1,\"idle\",3,\"\",0,0,0,0,0,0,0,0,0,1\n");
+}
+
+/* The interrupt comes before the exit from idle, after it, or not before the next switch. */
+static void wake_ups_have_a_source(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_IDLE, 0, 1, 0, 0);
+	put(&m, T(10), ID_IRQ_ENTRY, 0, 9, 0, 0);
+	put(&m, T(11), ID_IRQ_EXIT, 0, 9, 0, 0);
+	/* Of an idle time, only the first one counts. */
+	put(&m, T(12), ID_IRQ_ENTRY, 0, 8, 0, 0);
+	put(&m, T(20), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	put(&m, T(30), ID_IDLE, 0, 1, 0, 0);
+	put(&m, T(60), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	put(&m, T(61), ID_IRQ_ENTRY, 0, 9, 0, 0);
+	put(&m, T(70), ID_IDLE, 0, 1, 0, 0);
+	put(&m, T(75), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	event_switch(&m, T(76), 0, "swapper", 0, 120, 7, "main");
+	put(&m, T(77), ID_IRQ_ENTRY, 7, 9, 0, 0);
+	put(&m, T(80), ID_IDLE, 0, 1, 0, 0);
+	put(&m, T(90), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	page_end(&m, 0);
+	page_begin(&m, T(100));
+	/* What woke it at 90 is lost. */
+	put(&m, T(100), ID_IRQ_ENTRY, 0, 9, 0, 0);
+	put(&m, T(110), ID_IDLE, 0, 1, 0, 0);
+	put(&m, T(120), ID_IDLE, 0, IDLE_EXIT, 0, 0);
+	page_flush(&m, LOSS, 0);
+	assert_report(&m, "power",
+		      "0,\"idle\",1,\"\",5,75,625,15,10,30,30,1000000060,0,0\n"
+		      "0,\"wake-up\",-1,\"9 \",2,50,416,25,20,30,30,1000000060,0,0\n"
+		      "0,\"wake-up\",-1,\"(unknown)\",1,5,41,5,5,5,5,1000000075,1,1\n");
 }
 
 /* A task of 60 ns is main; another one of 30 ns has 10 ns of interrupts, 6 of them in a softirq. */
@@ -632,6 +669,7 @@ int main(void)
 		cmocka_unit_test(timers_are_late_by_their_own_clock),
 		cmocka_unit_test(a_loss_cuts_runs_of_timers_on_its_cpu),
 		cmocka_unit_test(idle_states_and_frequencies),
+		cmocka_unit_test(wake_ups_have_a_source),
 		cmocka_unit_test(noise_is_what_is_not_the_main_task),
 		cmocka_unit_test(noise_of_the_osnoise_tracer),
 		cmocka_unit_test(latencies_of_each_cpu),

@@ -91,37 +91,50 @@ static void check_timehist(const struct machine_run *m, int fd)
 	json_decref(table);
 }
 
-/* Whole delays by powers of two: truth[n] has those of n significant bits. */
+/* The first value of a delay's row: a quarter of a power of two is one row. */
+static uint64_t runq_from(uint64_t ns)
+{
+	uint64_t octave = 4;
+
+	if (ns < octave)
+		return ns;
+	while (ns / 2 >= octave)
+		octave *= 2;
+	return octave + (ns - octave) / (octave / 4) * (octave / 4);
+}
+
+/* Whole delays in log-linear rows. */
 static void check_runq(const struct machine_run *m, int fd)
 {
 	json_t *table = report_of(fd, "runq", NULL, NULL), *rows = json_object_get(table, "rows");
-	uint64_t counts[65] = { 0 }, delay, cut, open, ends = 0, whole = 0;
+	uint64_t *delays = calloc(m->count, sizeof(*delays)), cut, open, ends = 0, whole = 0;
+	uint64_t counted = 0;
+
+	assert_non_null(delays);
 
 	for (size_t i = 0; i < m->count; i++) {
 		if (m->all[i].kind != SWITCH || !m->all[i].other || m->all[i].lost)
 			continue;
 		ends++;
-		delay = truth_before(m, i).delay;
-		if (delay == UINT64_MAX)
-			continue;
-		counts[delay ? 64 - __builtin_clzll(delay) : 0]++;
-		whole++;
+		delays[whole] = truth_before(m, i).delay;
+		whole += delays[whole] != UINT64_MAX;
 	}
 	for (size_t i = 0; i < json_array_size(rows); i++) {
 		const json_t *row = json_array_get(rows, i);
-		uint64_t from = number_of(row, "from_ns"), to = number_of(row, "to_ns");
+		uint64_t from = number_of(row, "from_ns"), to = number_of(row, "to_ns"), count = 0;
 
-		assert_true(!from || to == 2 * from - 1);
-		assert_int_equal(number_of(row, "count"),
-				 counts[from ? 64 - __builtin_clzll(from) : 0]);
-		whole -= number_of(row, "count");
+		for (uint64_t k = 0; k < whole; k++)
+			count += runq_from(delays[k]) == from && delays[k] <= to;
+		assert_int_equal(runq_from(to), from);
+		assert_int_equal(runq_from(to + 1), to + 1);
+		assert_int_equal(number_of(row, "count"), count);
+		counted += count;
 	}
-	assert_int_equal(whole, 0);
+	assert_int_equal(counted, whole);
 	counts_of(table, &cut, &open);
 	/* Each switch in ends one wait. Others are seen by their begin only. */
-	for (size_t i = 0; i < 65; i++)
-		whole += counts[i];
 	assert_true(whole + cut + open >= ends);
+	free(delays);
 	json_decref(table);
 }
 
