@@ -277,7 +277,7 @@ static void wake_ups_have_a_source(void **state _unused_)
 	put(&m, T(0), ID_IDLE, 0, 1, 0, 0);
 	put(&m, T(10), ID_IRQ_ENTRY, 0, 9, 0, 0);
 	put(&m, T(11), ID_IRQ_EXIT, 0, 9, 0, 0);
-	/* Of an idle time, only the first one counts. */
+	/* Only the first interrupt of an idle time counts. */
 	put(&m, T(12), ID_IRQ_ENTRY, 0, 8, 0, 0);
 	put(&m, T(20), ID_IDLE, 0, IDLE_EXIT, 0, 0);
 	put(&m, T(30), ID_IDLE, 0, 1, 0, 0);
@@ -291,7 +291,7 @@ static void wake_ups_have_a_source(void **state _unused_)
 	put(&m, T(90), ID_IDLE, 0, IDLE_EXIT, 0, 0);
 	page_end(&m, 0);
 	page_begin(&m, T(100));
-	/* What woke it at 90 is lost. */
+	/* The interrupt that woke it at 90 is lost. */
 	put(&m, T(100), ID_IRQ_ENTRY, 0, 9, 0, 0);
 	put(&m, T(110), ID_IDLE, 0, 1, 0, 0);
 	put(&m, T(120), ID_IDLE, 0, IDLE_EXIT, 0, 0);
