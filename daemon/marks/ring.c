@@ -27,8 +27,8 @@
  *   which has no privileges, checks each record.
  * - tail advances only after all bytes are in the buffer. If memory is short, the marks stay in
  *   the ring, and a full ring costs its own thread's marks only (`dropped`).
- * - No access can fail: the memfd is sealed against shrinking, it must be a regular file on
- *   tmpfs, and it is checked to be as long as the message says, before the first access.
+ * - No access can fail: the memfd is sealed against shrinking and growing, it must be a regular
+ *   file on tmpfs, and it is checked to be as long as the message says, before the first access.
  * - No access waits for a hole that the program punches: the daemon seals the memfd against that
  *   (F_SEAL_FUTURE_WRITE, Linux 5.1) once it has mapped the header.
  * - `dropped` is 64 bits here. The shared counter has 32, and only its change is added.
@@ -49,6 +49,9 @@
 #include "traced/mark_record.h"
 
 #define HEADER_MAX (64U << 10) /* the largest page size */
+#ifndef F_SEAL_EXEC	       /* Linux 6.3; MFD_NOEXEC_SEAL sets it */
+#define F_SEAL_EXEC 0x0020
+#endif
 
 static int marks_ring_check_message(const struct marks_message *m, struct error *err)
 {
@@ -63,8 +66,9 @@ static int marks_ring_check_message(const struct marks_message *m, struct error 
 }
 
 /*
- * Requires a file that cannot shrink and consists of plain memory, so that no access can fail. The
- * seals come first: other files, which have none, may block in fstat().
+ * Requires plain memory that cannot shrink, so that no access can fail, and not more of it than the
+ * ring: the kernel locks a memfd while it allocates its memory, and whoever seals it waits for so
+ * long. The seals come first: other files, which have none, may block in fstat().
  */
 static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 {
@@ -72,22 +76,21 @@ static int marks_ring_check_file(int fd, uint64_t size, struct error *err)
 	struct statfs fs;
 	struct stat st;
 
-	if (seals < 0 || !(seals & F_SEAL_SHRINK) || (seals & F_SEAL_SEAL))
-		return error_set(err, -EPERM,
-				 "a ring is not a memfd that is sealed against shrinking alone");
+	if (seals < 0 || (seals & ~F_SEAL_EXEC) != (F_SEAL_SHRINK | F_SEAL_GROW))
+		return error_set(err, -EPERM, "a ring is not a memfd whose size alone is sealed");
 	if (fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
 		return error_errno(err, -errno, "cannot inspect a ring's memfd");
 	if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC)
 		return error_set(err, -EPERM, "a ring is not in tmpfs memory");
-	if (st.st_size < 0 || (uint64_t)st.st_size < size)
-		return error_set(err, -EINVAL, "a ring is larger than its memfd");
+	if (st.st_size < 0 || (uint64_t)st.st_size != size)
+		return error_set(err, -EINVAL, "a ring has not the size of its memfd");
 	return 0;
 }
 
 /* The program writes by the mapping that it has. */
 static int marks_ring_seal(int fd, struct error *err)
 {
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_GROW) < 0 && errno != EINVAL)
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0 && errno != EINVAL)
 		return error_errno(err, -errno, "cannot seal a ring");
 	return 0;
 }

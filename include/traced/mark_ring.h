@@ -4,7 +4,8 @@
  * whether somebody records, a socket that receives rings, and the rings. Not installed.
  *
  * The daemon writes the page, a file that everybody may map for reading. If a thread finds a
- * generation in it, it creates a ring (a sealed memfd) and sends its descriptor to the socket.
+ * generation in it, it creates a ring and sends its descriptor to the socket: a memfd of the ring's
+ * size, which is sealed against growing and shrinking and nothing else.
  * There is no reply: the thread starts to write at once, by the mapping that it has already: the
  * daemon seals the memfd against others. Each ring has one writer, the thread, and
  * one reader, the daemon. Numbers have the machine's byte order.

@@ -2,9 +2,13 @@
 """Descriptors whose closing blocks."""
 
 import array
+import ctypes
+import fcntl
+import mmap
 import os
 import socket
 import struct
+import threading
 import time
 
 from attack import HELLO, Attack, Stranger, Victim, admit_everybody, connect, frame, wait_of_another
@@ -12,6 +16,9 @@ from attack import HELLO, Attack, Stranger, Victim, admit_everybody, connect, fr
 LINGER_S = 5
 # struct marks_message of include/traced/mark_ring.h, of a type that no library sends
 UNKNOWN_MESSAGE = struct.pack("<IHHIIiiII16s", 0x4b52414d, 99, 0, 0, 0, 0, 0, 0, 0, b"")
+RING_MAX = 16 << 20
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
+libc = ctypes.CDLL(None, use_errno=True)
 
 
 def lingering(count):
@@ -72,6 +79,38 @@ def give_to_marks(path):
     return kept, s
 
 
+def allocate_again(memory, size):
+    while True:
+        for mode in 0, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
+            libc.fallocate(memory, mode, ctypes.c_long(0), ctypes.c_long(size))
+
+
+def offer_busy_memory(path, ring, size, seals, threads):
+    """A ring in memory that is allocated again and again: the kernel locks it for so long."""
+    memory = os.memfd_create("ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(memory, size)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, seals)
+    for _ in range(threads):
+        threading.Thread(target=allocate_again, args=(memory, size), daemon=True).start()
+    time.sleep(0.01)
+    with connect(path, socket.SOCK_SEQPACKET) as s, open(memory, "rb", buffering=0) as file:
+        send_with(s, struct.pack("<IHHIIiiII16s", 0x4b52414d, 1, 1, mmap.PAGESIZE, ring, os.getpid(), os.getpid(), 0, 0, b""), [file])
+        time.sleep(0.2)
+
+
+def offer_again(*arguments):
+    """Each time in a process of its own, whose threads and memory end with it."""
+    for _ in range(3):
+        if os.fork() == 0:
+            while True:
+                if (child := os.fork()) == 0:
+                    offer_busy_memory(*arguments)
+                    os._exit(0)
+                os.waitpid(child, 0)
+    time.sleep(1)
+    return []
+
+
 def attack(test, function, *arguments):
     admit_everybody(test)
     with Victim(test) as v, Stranger(function, *arguments):
@@ -89,6 +128,15 @@ def part_of_a_request(test):
     return attack(test, give_to_service, test.daemon.socket, False)
 
 
+def busy_memory(test):
+    return attack(test, offer_again, test.daemon.socket.parent / "marks.sock", 1 << 16, 2 << 30, fcntl.F_SEAL_SHRINK, 1)
+
+
+def busy_ring(test):
+    return attack(test, offer_again, test.daemon.socket.parent / "marks.sock", RING_MAX, mmap.PAGESIZE + RING_MAX,
+                  fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW, 50)
+
+
 def mark(test):
     return attack(test, give_to_marks, test.daemon.socket.parent / "marks.sock")
 
@@ -97,4 +145,6 @@ ATTACKS = (
     Attack("lingering sockets with a request", request),
     Attack("lingering sockets with a part of a request", part_of_a_request),
     Attack("lingering sockets to marks.sock", mark),
+    Attack("a ring of marks in much memory that is busy", busy_memory, delay_s=0.5),
+    Attack("a ring of marks that many threads allocate", busy_ring),
 )

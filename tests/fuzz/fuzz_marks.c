@@ -31,7 +31,7 @@ static int stranger_init(struct stranger *s)
 
 	msg.header = s->page = (uint32_t)sysconf(_SC_PAGESIZE);
 	if (fd < 0 || ftruncate(fd, s->page + MARK_RING_MIN) < 0 ||
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) < 0)
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0)
 		return -1;
 	s->shared = mmap(NULL, s->page + MARK_RING_MIN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (s->shared == MAP_FAILED)

@@ -24,6 +24,7 @@ int marks_connect(void);
 ssize_t marks_send(int fd, const struct marks_message *msg, int ring);
 /* A message that offers a ring of this process. */
 struct marks_message marks_ring_message(uint32_t size);
+#define RING_SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 /* Negative: it cannot be made. */
 int marks_memfd(uint64_t size, int seals);
 

@@ -201,7 +201,7 @@ static void check_honest(const struct recording *r)
 static struct mark_ring *give_ring(int fd, uint32_t size)
 {
 	struct marks_message msg = marks_ring_message(size);
-	int ring = marks_memfd(msg.header + size, F_SEAL_SHRINK);
+	int ring = marks_memfd(msg.header + size, RING_SEALS);
 	void *p;
 
 	if (ring < 0)

@@ -75,7 +75,7 @@ static void test_rings_beyond_the_limit(void **state _unused_)
 	/* Root has no limits. */
 	TAILQ_FIRST(&m->producers)->user->uid = 1;
 	for (int i = 0; i < 3; i++) {
-		int fd = marks_memfd(whole, F_SEAL_SHRINK);
+		int fd = marks_memfd(whole, RING_SEALS);
 
 		marks_send(s, &msg, fd);
 		close(fd);
@@ -109,12 +109,14 @@ static void test_refused_rings(void **state _unused_)
 	const uint64_t whole = good.header + good.size;
 	int fd;
 
-	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK)), 1);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, RING_SEALS)), 1);
 	assert_int_equal(rings_after(m, &good, marks_memfd(whole, 0)), 0);
-	assert_int_equal(rings_after(m, &good, marks_memfd(whole - 1, F_SEAL_SHRINK)), 0);
-	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK | F_SEAL_WRITE)),
-			 0);
-	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK | F_SEAL_SEAL)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole - 1, RING_SEALS)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole + 1, RING_SEALS)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, F_SEAL_GROW)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, RING_SEALS | F_SEAL_WRITE)), 0);
+	assert_int_equal(rings_after(m, &good, marks_memfd(whole, RING_SEALS | F_SEAL_SEAL)), 0);
 	assert_int_equal(rings_after(m, &good, open("/dev/zero", O_RDWR | O_CLOEXEC)), 0);
 	fd = open(marks_folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (fd >= 0) {
@@ -123,17 +125,17 @@ static void test_refused_rings(void **state _unused_)
 	}
 	bad = good;
 	bad.size = MARK_RING_MIN + 8;
-	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, RING_SEALS)), 0);
 	bad.size = UINT32_MAX;
-	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, RING_SEALS)), 0);
 	bad = good;
 	bad.header = 0;
-	assert_int_equal(rings_after(m, &bad, marks_memfd(whole, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &bad, marks_memfd(whole, RING_SEALS)), 0);
 	bad.header = good.header + 1;
-	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &bad, marks_memfd(1 << 20, RING_SEALS)), 0);
 	bad = good;
 	bad.magic++;
-	assert_int_equal(rings_after(m, &bad, marks_memfd(whole, F_SEAL_SHRINK)), 0);
+	assert_int_equal(rings_after(m, &bad, marks_memfd(whole, RING_SEALS)), 0);
 }
 
 /* A hole that is punched makes whoever looks at its pages wait. */
@@ -141,7 +143,7 @@ static void test_no_holes(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
 	struct marks_message msg = marks_ring_message(MARK_RING_MIN);
-	int fd = marks_memfd(msg.header + msg.size, F_SEAL_SHRINK), s = marks_connect();
+	int fd = marks_memfd(msg.header + msg.size, RING_SEALS), s = marks_connect();
 	const int punch = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
 	char *program = mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -172,7 +174,7 @@ static void test_lying_heads(void **state _unused_)
 	marks_find_daemon();
 	marks_recording_begin(m, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
-		int fd = marks_memfd(msg.header + msg.size, F_SEAL_SHRINK), s = marks_connect();
+		int fd = marks_memfd(msg.header + msg.size, RING_SEALS), s = marks_connect();
 		struct mark_ring *shared =
 			mmap(NULL, msg.header, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		struct marks_count count;
