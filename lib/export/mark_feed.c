@@ -9,6 +9,12 @@
 #include "marks/crash_log.h"
 #include "marks/nesting.h"
 
+/* What a trace has once, although each file may have it: the first file's counts. */
+struct single_member {
+	struct text value; /* borrowed from a file; empty: none has it */
+	const char *file;
+};
+
 struct mark_feed {
 	const struct trace_info *info;
 	struct scratch scratch;
@@ -33,9 +39,7 @@ struct mark_feed {
 	bool have_log_mark;
 	struct nesting *nesting; /* owned */
 	uint64_t given, left_out, unopened, bound_max;
-	bool unit_ms;
-	const char *controller_key; /* borrowed from a file */
-	struct text power;	    /* the same */
+	struct single_member unit, controller_key, power;
 };
 
 struct mark_feed *mark_feed_free(struct mark_feed *m)
@@ -168,6 +172,34 @@ static uint64_t mark_feed_latest(const struct trace_info *info)
 	return end + bound + NSEC_PER_SEC;
 }
 
+static int single_member_take(struct single_member *m, const char *name, struct text value,
+			      const char *file, struct stream_index *index)
+{
+	if (!value.len || text_equal(value, m->value))
+		return 0;
+	if (m->value.len)
+		return stream_index_warn(
+			index, "%s: its %s is left out: a trace has one, and %s came first", file,
+			name, m->file);
+	*m = (struct single_member){ value, file };
+	return 0;
+}
+
+static int mark_feed_take_members(struct mark_feed *m, const struct mark_source *s,
+				  struct stream_index *index)
+{
+	const struct trace_file *f = &s->file;
+	const char *unit = !f->has_unit ? ""
+			   : f->unit_ms ? "ms"
+					: "ns",
+		   *key = f->controller_key ?: "";
+	const char *file = s->origin.name;
+
+	return single_member_take(&m->unit, "displayTimeUnit", (struct text){ unit, (uint32_t)strlen(unit) }, file, index)
+		?: single_member_take(&m->controller_key, "controllerTraceDataKey", (struct text){ key, (uint32_t)strlen(key) }, file, index)
+		?: single_member_take(&m->power, "powerTraceAsString", (struct text){ f->power.data, (uint32_t)f->power.len }, file, index);
+}
+
 /* Reads the files and fetches the first mark of each. */
 static int mark_feed_add_files(struct mark_feed *m, const struct export_options *options,
 			       const struct source_env *env, struct error *err)
@@ -178,12 +210,8 @@ static int mark_feed_add_files(struct mark_feed *m, const struct export_options 
 		struct mark_source *s = &m->sources[m->source_count++];
 
 		r = mark_source_read(s, (uint32_t)i, &options->merges[i], env, err);
-		if (s->file.has_unit)
-			m->unit_ms = s->file.unit_ms;
-		if (s->file.controller_key)
-			m->controller_key = s->file.controller_key;
-		if (r == 0 && s->file.power.len)
-			m->power = (struct text){ s->file.power.data, (uint32_t)s->file.power.len };
+		if (r == 0)
+			r = mark_feed_take_members(m, s, env->index);
 		if (r == 0 && mark_source_fetch(s, err) < 0)
 			return -EIO;
 		m->origins[i] = s->origin;
@@ -546,17 +574,17 @@ const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_c
 
 const char *mark_feed_controller_key(const struct mark_feed *m)
 {
-	return m->controller_key;
+	return m->controller_key.value.len ? m->controller_key.value.data : NULL;
 }
 
 struct text mark_feed_power(const struct mark_feed *m)
 {
-	return m->power;
+	return m->power.value;
 }
 
 bool mark_feed_unit_ms(const struct mark_feed *m)
 {
-	return m->unit_ms;
+	return text_equal(m->unit.value, TEXT("ms"));
 }
 
 void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret)

@@ -71,6 +71,6 @@ const struct mark_sync *mark_feed_syncs(const struct mark_feed *m, size_t *ret_c
 /* Facts about the recording's own rings. */
 void mark_feed_rings(const struct mark_feed *m, struct mark_rings_sum *ret);
 const char *mark_feed_controller_key(const struct mark_feed *m); /* or NULL */
-/* The power trace of the last file that has one, which Trace Viewer can read; or empty. */
+/* The power trace of the first file that has one, which Trace Viewer can read; or empty. */
 struct text mark_feed_power(const struct mark_feed *m);
 bool mark_feed_unit_ms(const struct mark_feed *m);

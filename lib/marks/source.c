@@ -157,6 +157,9 @@ static int source_warn_of_file(const struct mark_source *s, int code, const stru
 		r = stream_index_warn(
 			index, "%s: its displayTimeUnit is left out: it is neither ms nor ns",
 			s->origin.name);
+	if (r == 0 && f->no_text)
+		r = stream_index_warn(index, "%s: its %s is left out: it is no string",
+				      s->origin.name, f->no_text);
 	return r;
 }
 

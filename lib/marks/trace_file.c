@@ -278,26 +278,60 @@ static int file_read_other(struct file_reader *l, struct text key, int token, st
 	return 0;
 }
 
-static int file_read_power(struct file_reader *l, struct error *err)
-{
-	int token;
+/* Members of the format whose values are strings. */
+static const char power_key[] = "powerTraceAsString", unit_key[] = "displayTimeUnit",
+		  controller_key[] = "controllerTraceDataKey";
 
-	l->json.text_max = POWER_MAX;
-	token = json_read_next(&l->json, err);
-	l->json.text_max = STRING_MAX;
-	if (token != JSON_STRING)
-		return token < 0 ? token : json_read_skip(&l->json, token, err);
-	buf_clear(&l->file->power);
-	buf_append(&l->file->power, l->json.text.data, l->json.text.len);
-	return buf_error(&l->file->power) < 0 ? error_errno(err, -ENOMEM, "can't read it") : 0;
+static int file_take_unit(struct trace_file *f, const char *unit)
+{
+	f->unit_ms = !strcmp(unit, "ms");
+	f->has_unit = f->unit_ms || !strcmp(unit, "ns");
+	f->unknown_unit = !f->has_unit;
+	return 0;
 }
 
-static bool is_one_of_names(const char *key, const char *const *names)
+static int file_take_power(struct trace_file *f, const struct buf *power)
 {
-	for (; *names; names++)
-		if (strcmp(key, *names) == 0)
-			return true;
-	return false;
+	buf_clear(&f->power);
+	buf_append(&f->power, power->data, power->len);
+	return buf_error(&f->power);
+}
+
+static int file_take_controller(struct trace_file *f, const char *key)
+{
+	free(f->controller_key);
+	f->controller_key = strdup(key);
+	return f->controller_key ? 0 : -ENOMEM;
+}
+
+static int file_read_string(struct file_reader *l, const char *key, struct error *err)
+{
+	struct trace_file *f = l->file;
+	const char *text;
+	int token, r;
+
+	l->json.text_max = key == power_key ? POWER_MAX : STRING_MAX;
+	token = json_read_next(&l->json, err);
+	l->json.text_max = STRING_MAX;
+	if (token < 0)
+		return token;
+	if (token != JSON_STRING) {
+		f->no_text = f->no_text ?: key;
+		return json_read_skip(&l->json, token, err);
+	}
+	text = buf_string(&l->json.text) ?: "";
+	r = key == power_key  ? file_take_power(f, &l->json.text)
+	    : key == unit_key ? file_take_unit(f, text)
+			      : file_take_controller(f, text);
+	return r < 0 ? error_errno(err, r, "can't read it") : 0;
+}
+
+/* The name as it is in the list; NULL: it is not there. */
+static const char *find_name(const char *key, const char *const *names)
+{
+	while (*names && strcmp(key, *names) != 0)
+		names++;
+	return *names;
 }
 
 static int file_read_top_member(struct file_reader *l, struct error *err)
@@ -305,21 +339,22 @@ static int file_read_top_member(struct file_reader *l, struct error *err)
 	/* Members that hold traces in other formats. */
 	static const char *const traces[] = { "systemTraceEvents", "androidProcessDump",
 					      "cgroupDump", NULL };
+	static const char *const strings[] = { power_key, unit_key, controller_key, NULL };
 	_cleanup_free_ char *key = strdup(buf_string(&l->json.text) ?: "");
 	struct trace_file *f = l->file;
 	int token;
 
 	if (!key)
 		return error_errno(err, -ENOMEM, "can't read it");
-	if (is_one_of_names(key, traces)) {
+	if (find_name(key, traces)) {
 		f->kernel_text = true;
 		l->json.keep = false;
 		token = json_read_next(&l->json, err);
 		l->json.keep = true;
 		return token < 0 ? token : json_read_skip(&l->json, token, err);
 	}
-	if (!strcmp(key, "powerTraceAsString"))
-		return file_read_power(l, err);
+	if (find_name(key, strings))
+		return file_read_string(l, find_name(key, strings), err);
 	token = json_read_next(&l->json, err);
 	if (token < 0)
 		return token;
@@ -329,19 +364,6 @@ static int file_read_top_member(struct file_reader *l, struct error *err)
 		return file_read_elements(l, file_read_sample, err);
 	if (!strcmp(key, "stackFrames") && token == JSON_OBJECT)
 		return file_read_frames(l, err);
-	if (!strcmp(key, "displayTimeUnit") && token == JSON_STRING) {
-		const char *unit = buf_string(&l->json.text) ?: "";
-
-		f->unit_ms = !strcmp(unit, "ms");
-		f->has_unit = f->unit_ms || !strcmp(unit, "ns");
-		f->unknown_unit = !f->has_unit;
-		return 0;
-	}
-	if (!strcmp(key, "controllerTraceDataKey") && token == JSON_STRING) {
-		free(f->controller_key);
-		f->controller_key = strdup(buf_string(&l->json.text) ?: "");
-		return f->controller_key ? 0 : error_errno(err, -ENOMEM, "can't read it");
-	}
 	return file_read_other(l, (struct text){ key, (uint32_t)strlen(key) }, token, err);
 }
 

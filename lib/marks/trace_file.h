@@ -30,6 +30,7 @@ struct trace_file {
 	bool unknown_unit;    /* its displayTimeUnit is neither ms nor ns */
 	bool kernel_text;     /* it contains kernel text, which is dropped */
 	bool cut;	      /* the file is truncated */
+	const char *no_text;  /* the first member that should be a string and is none; NULL: none */
 	char *controller_key; /* controllerTraceDataKey; owned, or NULL */
 	struct buf power;     /* powerTraceAsString, as it came */
 	struct buf members;   /* other members of the object: values of an object */

@@ -28,6 +28,7 @@ static void make_recording(struct maker *m)
 /* Merges the files, whose clock is the trace's. */
 static void merge(struct converted *c, const char *const *texts, size_t count)
 {
+	static const char *const names[] = { "app.json", "app.2.json", "app.3.json", "app.4.json" };
 	_cleanup_(maker_deinit) struct maker m;
 	struct export_merge files[4];
 
@@ -35,7 +36,7 @@ static void merge(struct converted *c, const char *const *texts, size_t count)
 	for (size_t i = 0; i < count; i++)
 		files[i] = (struct export_merge){
 			.fd = memory_file(texts[i], strlen(texts[i])),
-			.name = "app.json",
+			.name = names[i],
 			.clock = MERGE_CLOCK_TRACE,
 		};
 	make_recording(&m);
@@ -409,6 +410,41 @@ static void power_traces_go_through(void **state _unused_)
 	}
 }
 
+/* A trace has one of each: the first file's. */
+static void files_with_the_same_members_are_told(void **state _unused_)
+{
+#define SYNC(id)                                                                                   \
+	"\"traceEvents\":[{\"name\":\"clock_sync\",\"ph\":\"c\",\"ts\":2000000,\"pid\":1,"         \
+	"\"args\":{\"sync_id\":\"" id "\"}}]"
+#define POWER(id) "\"powerTraceAsString\":\"# BattOr\\n0.00 1.0 4.0 <" id ">\\n\"," SYNC(id)
+	static const char *const files[] = {
+		"{" POWER("one") "}",
+		"{\"displayTimeUnit\":\"ms\",\"controllerTraceDataKey\":\"traceEvents\"," POWER(
+			"two") "}",
+		"{\"displayTimeUnit\":\"ns\",\"controllerTraceDataKey\":\"traceEvents\"," SYNC(
+			"three") "}",
+		"{\"powerTraceAsString\":[\"# BattOr\"]," SYNC("four") "}",
+	};
+	_cleanup_converted_ struct converted c = { 0 }, odd = { 0 };
+
+	merge(&c, files, ARRAY_SIZE(files));
+	assert_string_equal(string_of(c.json, "powerTraceAsString"),
+			    "# BattOr\n0.00 1.0 4.0 <one>\n");
+	assert_true(warned(&c, "app.2.json: its powerTraceAsString is left out: a trace has one, "
+			       "and app.json came first"));
+	assert_string_equal(string_of(c.json, "displayTimeUnit"), "ms");
+	assert_true(warned(&c, "app.3.json: its displayTimeUnit is left out: a trace has one, and "
+			       "app.2.json came first"));
+	assert_string_equal(string_of(c.json, "controllerTraceDataKey"), "traceEvents");
+	assert_false(warned(&c, "controllerTraceDataKey"));
+	assert_true(warned(&c, "app.4.json: its powerTraceAsString is left out: it is no string"));
+	merge(&odd, (const char *[]){ "{\"displayTimeUnit\":5," SYNC("one") "}" }, 1);
+	assert_true(warned(&odd, "app.json: its displayTimeUnit is left out: it is no string"));
+	assert_string_equal(string_of(odd.json, "displayTimeUnit"), "ns");
+#undef POWER
+#undef SYNC
+}
+
 /* Nothing is changed or lost in silence. */
 static void odd_values_are_kept_or_reported(void **state _unused_)
 {
@@ -468,6 +504,7 @@ int main(void)
 		cmocka_unit_test(samples_keep_their_process),
 		cmocka_unit_test(steps_are_slices),
 		cmocka_unit_test(power_traces_go_through),
+		cmocka_unit_test(files_with_the_same_members_are_told),
 		cmocka_unit_test(odd_values_are_kept_or_reported),
 		cmocka_unit_test(frames_count_as_they_are_written),
 	};
