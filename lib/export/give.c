@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "export/exporter.h"
+#include "marks/clock_map.h"
 #include "print/funcgraph.h"
 
 static int give_lost(struct exporter *x, const struct merge_item *item, struct error *err)
@@ -416,11 +417,21 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	return kind;
 }
 
+/* Once the stream tells it, which a followed one does before its last events are ripe. */
+static uint64_t give_find_end(const struct exporter *x)
+{
+	uint64_t bound, end = clock_map_end(&x->index.info, &bound);
+
+	return x->gate ? MIN(end, selection_to(x->gate)) : end;
+}
+
 int exporter_give_ripe(struct exporter *x, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 	int r;
 
+	if (x->rotates && !x->segment.end_ts)
+		x->segment.end_ts = give_find_end(x);
 	r = ledger_extend(&x->ledger, &x->index);
 	x->row = NULL;
 	if (r < 0)

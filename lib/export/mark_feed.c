@@ -163,13 +163,9 @@ static bool mark_feed_ring_is_first(const struct mark_feed *m, const struct mark
 /* Marks can't be later than the recording's end, plus the error of the clock tie. */
 static uint64_t mark_feed_latest(const struct trace_info *info)
 {
-	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
-	uint64_t bound, end;
+	uint64_t bound, end = clock_map_end(info, &bound);
 
-	if (!info->end || !info->end->boot_ns || clock_map_of(&map, info, CLOCK_BOOTTIME) < 0)
-		return UINT64_MAX;
-	end = clock_map_apply(&map, info->end->boot_ns, &bound);
-	return end + bound + NSEC_PER_SEC;
+	return end ? end + bound + NSEC_PER_SEC : UINT64_MAX;
 }
 
 static int single_member_take(struct single_member *m, const char *name, struct text value,

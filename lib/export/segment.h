@@ -46,7 +46,10 @@ struct segment {
 	bool full;		    /* says the sink: its readers can't open much more */
 	uint64_t from_bytes;
 	uint64_t first_ts; /* time of its first event; 0: none yet */
+	uint64_t end_ts;   /* the recording's end; 0: not known yet */
 };
+/* A rest of the recording below this part of a segment stays in it. */
+#define SEGMENT_REST 10
 
 static inline bool segment_wanted(const struct export_rotate *limit)
 {
@@ -68,23 +71,32 @@ static inline void segment_fill(struct segment *s)
 	s->watched = s->full = true;
 }
 
+static inline bool segment_rest_is_short(const struct segment *s, uint64_t ts)
+{
+	return s->end_ts && (ts >= s->end_ts || s->end_ts - ts < (ts - s->first_ts) / SEGMENT_REST);
+}
+
 /* Whether the event at ts belongs to the next segment. No segment is empty. */
 static inline bool segment_is_full(struct segment *s, const struct output *out,
 				   const struct sink *sink, uint64_t ts)
 {
-	uint64_t held;
+	uint64_t held, bytes = s->limit.bytes;
+	bool rest;
 
 	if (!s->first_ts) {
 		s->first_ts = ts;
 		return false;
 	}
-	if (s->full || (s->limit.ns && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns))
+	rest = ts > s->first_ts && segment_rest_is_short(s, ts);
+	if (s->full ||
+	    (s->limit.ns && !rest && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns))
 		return true;
 	/* A limit of bytes has one thread. Without it another one may be writing to the output. */
-	if (!s->limit.bytes)
+	if (!bytes)
 		return false;
+	bytes += rest ? bytes / SEGMENT_REST : 0;
 	held = out->buf.len + (sink->ops->held ? sink->ops->held(sink) : 0);
-	return out->bytes + output_expect(out, held) >= s->from_bytes + s->limit.bytes;
+	return out->bytes + output_expect(out, held) >= s->from_bytes + bytes;
 }
 
 /* -EINVAL: that format, in that trace clock (NULL: any), can't be split into files. */

@@ -387,3 +387,12 @@ void clock_map_sum(const struct clock_map *map, struct clock_sum *ret)
 		(double)(first->bound + last->bound) / (double)(last->to - first->to) * 1e9;
 	ret->drift_known = map->ticks || ret->drift_bound < CLOCK_DRIFT_MAX_PPM * 1e3;
 }
+
+uint64_t clock_map_end(const struct trace_info *info, uint64_t *ret_bound)
+{
+	_cleanup_(clock_map_deinit) struct clock_map map = { 0 };
+
+	if (!info->end || !info->end->boot_ns || clock_map_of(&map, info, CLOCK_BOOTTIME) < 0)
+		return 0;
+	return clock_map_apply(&map, info->end->boot_ns, ret_bound);
+}

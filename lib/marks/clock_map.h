@@ -59,6 +59,8 @@ bool clock_map_wants_marks(const struct trace_info *info);
 int clock_map_of(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
 /* The same for times as the machine recorded them, which info->moved has not moved yet. */
 int clock_map_of_recorded(struct clock_map *ret, const struct trace_info *info, clockid_t clock);
+/* The recording's end by the trace clock, with its error; 0: not known, or not yet. */
+uint64_t clock_map_end(const struct trace_info *info, uint64_t *ret_bound);
 
 /* True if a change over that span exceeds drift: the clock was set, or it stood still. */
 bool clock_is_step(uint64_t change, uint64_t span, uint64_t bound);

@@ -296,6 +296,15 @@ def two_recordings_share_a_name(test):
         check(events == outcome["events"], f"{events} events in the files of {outcome}")
 
 
+def the_last_file_is_no_sliver(test):
+    with load():
+        result = test.run("record", "--json", "-t", "2050ms", "-e", "sched", "--rotate", "2s", "-o", "x.txt")
+    check(result.status == 0, f"{result}")
+    outcome = json.loads(result.out)
+    check(outcome["files"] == ["x.0001.txt"] == test.files(), f"{outcome}")
+    check(read_all(test, [test.dir / "x.0001.txt"])[0] == outcome["events"], f"{outcome}")
+
+
 def an_abort_is_reported(test):
     """A second Ctrl-C aborts a recording, the first one a conversion."""
     process = test.start("record", "-e", "sched", "--rotate", "300ms", "-o", "x.txt")
@@ -435,6 +444,7 @@ def main():
     test.case("an abort leaves a hanging disk", an_abort_leaves_a_hanging_disk, daemon=True)
     test.case("--keep bounds the space", keep_bounds_the_space)
     test.case("two recordings share a name", two_recordings_share_a_name)
+    test.case("the last file is no sliver", the_last_file_is_no_sliver)
     test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)
     test.case("an abort is reported", an_abort_is_reported)
     test.case("a conversion is aborted", a_conversion_is_aborted)

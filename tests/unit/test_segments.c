@@ -392,6 +392,53 @@ static void each_text_has_its_head(void **state _unused_)
 	assert_int_equal(lines, EVENTS + EVENTS / 20 / CPUS);
 }
 
+static size_t count_files(const struct export_options *o, uint64_t end_ts, size_t *ret_last)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	_cleanup_segmented_ struct segmented *s = NULL;
+	_cleanup_(maker_deinit) struct maker m;
+
+	make_events(&m);
+	end.boot_ns = end_ts;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_END, &end.base), 0);
+	s = export_segments(m.fd, o);
+	assert_int_equal(s->out.code, 0);
+	assert_true(s->count);
+	*ret_last = s->files[s->count - 1].data.len;
+	return s->count;
+}
+
+/* The last file is no sliver: a tenth of the limit stays in the file before. */
+static void a_short_rest_stays_in_the_file_before(void **state _unused_)
+{
+	const uint64_t end = FIRST + EVENTS * STEP;
+	struct export_options o = { .format = "txt" };
+	unsigned joined = 0, left = 0;
+	size_t last, before;
+
+	for (o.rotate.bytes = 20000; o.rotate.bytes < 40000; o.rotate.bytes += 500) {
+		size_t count = count_files(&o, 0, &before);
+
+		if (before < o.rotate.bytes / 10) {
+			assert_int_equal(count_files(&o, end, &last), count - 1);
+			assert_in_range(last, o.rotate.bytes, o.rotate.bytes * 12 / 10);
+			joined++;
+		} else if (before > o.rotate.bytes / 5) {
+			assert_int_equal(count_files(&o, end, &last), count);
+			assert_int_equal(last, before);
+			left++;
+		}
+	}
+	assert_true(joined && left);
+	o.rotate = (struct export_rotate){ .ns = EVENTS / 7 * STEP };
+	assert_int_equal(count_files(&o, 0, &last), 8);
+	assert_int_equal(count_files(&o, end, &last), 7);
+	/* Hours without an event are a rest, too. */
+	assert_int_equal(count_files(&o, end + 3600 * UINT64_C(1000000000), &last), 8);
+	o.rotate.ns = EVENTS / 5 * STEP + EVENTS / 50 * STEP;
+	assert_int_equal(count_files(&o, end, &last), 5);
+}
+
 static void each_gzip_is_whole(void **state _unused_)
 {
 	const struct export_options o = { .format = "txt.gz", .rotate.ns = EVENTS / 4 * STEP };
@@ -703,6 +750,7 @@ int main(void)
 						with_function_tracer, without_tracer),
 		cmocka_unit_test(one_json_is_enough),
 		cmocka_unit_test(each_text_has_its_head),
+		cmocka_unit_test(a_short_rest_stays_in_the_file_before),
 		cmocka_unit_test(each_gzip_is_whole),
 		cmocka_unit_test(formats_in_one_file_are_refused),
 		cmocka_unit_test(an_empty_recording_is_one_file),
