@@ -9,7 +9,7 @@
 #include "marks/crash_log.h"
 #include "marks/nesting.h"
 
-/* What a trace has once, although each file may have it: the first file's counts. */
+/* A member that a trace has once, though each file may have it: the first file's counts. */
 struct single_member {
 	struct text value; /* borrowed from a file; empty: none has it */
 	const char *file;

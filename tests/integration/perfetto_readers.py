@@ -86,9 +86,9 @@ def scheduling(reader, path):
     check(reader.most_active() <= cpus, f"{reader.most_active()} tasks run at a time on {cpus} CPUs")
 
 
-def gaps(test):
+def gaps(test, *arguments):
     """A flood into the smallest buffers."""
-    path = record(test, "-e", "raw_syscalls", "-e", "sched", "-b", "64K", command=[
+    path = record(test, "-e", "raw_syscalls", "-e", "sched", "-b", "64K", *arguments, command=[
         "sh", "-c", "for i in 1 2 3; do python3 -c 'import os\nfor i in range(30000): os.getppid()' & done; wait"])
     reader = read(test, path)
     need(reader.losses, "nothing was lost")
@@ -224,6 +224,7 @@ def main():
     test.case("kernel threads", kernel_threads, daemon=True)
     test.case("samples", samples, daemon=True)
     test.case("gaps", gaps, daemon=True)
+    test.case("gaps, events in full", gaps, "--compact-sched=off", daemon=True)
     test.case("execs", execs, daemon=True)
     test.case("marks", marks, daemon=True)
     test.case("marks in a stream", marks, "--stream", daemon=True)

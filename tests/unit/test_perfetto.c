@@ -178,7 +178,7 @@ static void compact_sched_can_be_left(void **state _unused_)
 }
 
 /* Readers end the slice of the task that ran only with a switch away from it. */
-static void a_switch_left_out_by_the_kernel_is_written(void **state _unused_)
+static void check_switches_left_out(bool plain)
 {
 	static const struct {
 		uint64_t ts;
@@ -189,7 +189,8 @@ static void a_switch_left_out_by_the_kernel_is_written(void **state _unused_)
 		{ 103 * MS, 9, 8, "eight" },	 { 104 * MS, 8, 6, "six" },
 		{ 104 * MS, 6, 0, "swapper/0" },
 	};
-	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_perfetto_run_ struct perfetto_run r = { .out.options.perfetto.plain_sched =
+								 plain };
 	_cleanup_(maker_deinit) struct maker m;
 	const PB(FtraceEventBundle) * b;
 	size_t found = 0;
@@ -221,6 +222,12 @@ static void a_switch_left_out_by_the_kernel_is_written(void **state _unused_)
 		found++;
 	}
 	assert_int_equal(found, ARRAY_SIZE(expected));
+}
+
+static void a_switch_left_out_by_the_kernel_is_written(void **state _unused_)
+{
+	check_switches_left_out(false);
+	check_switches_left_out(true);
 }
 
 /* Addresses as the kernel shows them, never as they are. */

@@ -80,7 +80,7 @@ static bool bundle_place_field(const struct event *e, const char *name, uint32_t
 }
 
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
-			  bool big_endian)
+			  bool big_endian, bool plain)
 {
 	const struct event *sw, *wk;
 
@@ -88,9 +88,10 @@ void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *t
 		.switch_id = PF_NO_EVENT,
 		.waking_id = PF_NO_EVENT,
 		.swap = big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+		.plain = plain,
 	};
-	sw = table ? event_table_find_name(table, "sched", "sched_switch") : NULL;
-	wk = table ? event_table_find_name(table, "sched", "sched_waking") : NULL;
+	sw = event_table_find_name(table, "sched", "sched_switch");
+	wk = event_table_find_name(table, "sched", "sched_waking");
 	if (!sw)
 		return;
 	/* prev_state is a long. */
@@ -412,7 +413,7 @@ _hot_ int pf_bundle_add(struct pf_bundle *b, struct pf_schema *s, const struct p
 			const struct trace_event *ev)
 {
 	struct pf_event *e = s->events[ev->id];
-	bool alone = ev->rec.ts != b->end_ts;
+	bool alone = ev->rec.ts != b->end_ts && !l->plain;
 	int r;
 
 	if (unlikely(!e))

@@ -49,11 +49,11 @@ struct pf_sched_layout {
 		uint32_t comm, pid, prio, target_cpu, size;
 	} wk;
 	bool swap;
+	bool plain; /* no event is compact */
 };
 
-/* table NULL: no compact form at all. */
 void pf_sched_layout_init(struct pf_sched_layout *l, const struct event_table *table,
-			  bool big_endian);
+			  bool big_endian, bool plain);
 
 /* A name in a bundle's intern_table. */
 struct pf_comm {

@@ -269,8 +269,8 @@ static int perfetto_open(struct sink **ret, const struct sink_env *env, struct e
 		perfetto_free(&p->sink);
 		return error_errno(err, r, "can't write the trace");
 	}
-	pf_sched_layout_init(&p->layout, o->perfetto.plain_sched ? NULL : info->events,
-			     info->layout.big_endian);
+	pf_sched_layout_init(&p->layout, info->events, info->layout.big_endian,
+			     o->perfetto.plain_sched);
 	*ret = &p->sink;
 	return 0;
 }
