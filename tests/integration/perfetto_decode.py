@@ -311,7 +311,8 @@ def check_inferred_names(data, trace):
 SYMBOLS = {"workqueue_queue_work": "function", "workqueue_activate_work": "function",
            "workqueue_execute_start": "function", "workqueue_execute_end": "function",
            "funcgraph_entry": "func", "funcgraph_exit": "func", "hrtimer_expire_entry": "function",
-           "sched_blocked_reason": "caller"}
+           "sched_blocked_reason": "caller", "cpuhp_enter": "fun", "cpuhp_multi_enter": "fun",
+           "kfree_skb": "location", "mm_shrink_slab_start": "shrink", "mm_shrink_slab_end": "shrink"}
 
 
 def with_symbols(name, values, symbols):

@@ -201,18 +201,26 @@ static void bytes_are_bytes(void **state _unused_)
 	assert_memory_equal(e->buf.data, event.data, sizeof(event.data));
 }
 
-/* The reader names the slice after the function. */
-static void a_shrinker_is_a_function(void **state _unused_)
+/* The reader names a shrinker's slice after the function. */
+static void functions_are_interned(void **state _unused_)
 {
 	static const uint64_t event[] = { OUTER, 7 };
 	static const char fields[] = "\tfield:void * shrink;\toffset:8;\tsize:8;\tsigned:0;\n"
 				     "\tfield:long nr;\toffset:16;\tsize:8;\tsigned:1;\n";
-	_cleanup_perfetto_run_ struct perfetto_run start = { 0 }, other = { 0 };
+	static const char skb[] =
+		"\tfield:void * location;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:unsigned short protocol;\toffset:16;\tsize:2;\tsigned:0;\n";
+	_cleanup_perfetto_run_ struct perfetto_run start = { 0 }, dropped = { 0 }, other = { 0 };
 
 	fields_export(&start, "vmscan", "mm_shrink_slab_start", fields,
 		      "\"%pS %ld\", REC->shrink, REC->nr", event, sizeof(event));
 	assert_int_equal(fields_event(&start)->mm_shrink_slab_start->shrink, 1);
 	assert_true(perfetto_contains(&start, "outer"));
+	fields_export(&dropped, "skb", "kfree_skb", skb, "\"%pS %d\", REC->location, REC->protocol",
+		      event, sizeof(event));
+	assert_int_equal(fields_event(&dropped)->kfree_skb->location, 1);
+	assert_int_equal(fields_event(&dropped)->kfree_skb->protocol, 7);
+	assert_true(perfetto_contains(&dropped, "\x08\x01\x12\x05outer"));
 	/* This message has no symbol, and readers only store it: the generic form has it. */
 	fields_export(&other, "kmem", "kfree",
 		      "\tfield:unsigned long call_site;\toffset:8;\tsize:8;\tsigned:0;\n"
@@ -279,7 +287,7 @@ int main(void)
 		cmocka_unit_test(a_device_has_one_encoding),
 		cmocka_unit_test(an_address_of_a_socket_is_a_number),
 		cmocka_unit_test(bytes_are_bytes),
-		cmocka_unit_test(a_shrinker_is_a_function),
+		cmocka_unit_test(functions_are_interned),
 		cmocka_unit_test(a_string_of_the_kernel_is_its_text),
 		cmocka_unit_test(events_of_drivers_are_told_apart_by_their_system),
 		cmocka_unit_test(synthetic_events_have_messages_of_their_own),
