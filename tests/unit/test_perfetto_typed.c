@@ -75,6 +75,21 @@ static bool typed_system_has_messages(const struct pf_schema *s, const char *sys
 	return false;
 }
 
+static const char *typed_why_generic(const struct event *desc, const struct pf_message *m)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < desc->field_count; i++) {
+		if (!pf_message_find_field(m, desc->fields[i].name))
+			continue;
+		any = true;
+		if (event_symbol_kind(desc, &desc->fields[i]))
+			return "generic: the message has no symbols";
+	}
+	return any ? "generic: the message has another type"
+		   : "generic: the message is another event's";
+}
+
 static void typed_list_kernel(struct typed_list *l, const char *kernel)
 {
 	const struct event_table_env env = { .word_size = 8 };
@@ -88,13 +103,15 @@ static void typed_list_kernel(struct typed_list *l, const char *kernel)
 			 0);
 	for (unsigned id = 0; id < s->events_end; id++) {
 		const struct pf_event *e = s->events[id];
+		const struct pf_message *m =
+			e ? pf_message_find(e->desc->system, e->desc->name) : NULL;
 
 		if (!e || !strcmp(e->desc->system, "syscalls"))
 			continue;
 		if (!e->generic)
 			typed_list_fields(l, e);
-		else if (pf_message_find(e->desc->system, e->desc->name))
-			typed_list_add(l, "generic: symbols", e->desc, "");
+		else if (m)
+			typed_list_add(l, typed_why_generic(e->desc, m), e->desc, "");
 		else if (typed_system_has_messages(s, e->desc->system))
 			typed_list_add(l, "generic: no message", e->desc, "");
 	}
