@@ -5,7 +5,7 @@
 #include "base/table.h"
 #include "formats/perfetto/schema.h"
 #include "formats/perfetto/tasks.h"
-#include "trace/shares.h"
+#include "marks/value.h"
 
 enum pf_kind {
 	PF_UINT,
