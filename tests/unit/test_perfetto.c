@@ -329,12 +329,14 @@ static void the_old_form_names_its_fields(void **state _unused_)
 /* Readers reject a counter in atrace's form whose value is no whole number. */
 static void a_counter_has_fractions(void **state _unused_)
 {
-	static const char *const marks[] = { "C|7|load|1", "C|7|load|1.5", "C|7|load|2\n",
-					     "C|8|load|3", "C|7|load|1.5x" };
-	static const double expected[] = { 1.5, 2 };
+	static const char *const marks[] = { "C|7|load|1", "C|7|load|1.5",  "C|7|load|2\n",
+					     "C|8|load|3", "C|7|load|1.5x", "C|8|load|0.5" };
+	static const double expected[] = { 1.5, 2, 0.5 };
+	static const size_t at[] = { 1, 2, 5 };
 	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
 	_cleanup_(maker_deinit) struct maker m;
 	size_t found = 0, typed = 0;
+	uint64_t track = 0;
 
 	maker_init(&m, 8, false, 4096);
 	maker_head(&m);
@@ -353,8 +355,11 @@ static void a_counter_has_fractions(void **state _unused_)
 		if (p->data_case != DATA(TRACK_EVENT))
 			continue;
 		assert_true(found < ARRAY_SIZE(expected));
-		assert_int_equal(p->timestamp, 101 * S + 1 + found);
+		assert_int_equal(p->timestamp, 101 * S + at[found]);
 		assert_true(p->track_event->double_counter_value == expected[found]);
+		/* Those of another process are another counter. */
+		track = track ?: p->track_event->track_uuid;
+		assert_true((p->track_event->track_uuid == track) == (found < 2));
 		found++;
 	}
 	assert_int_equal(found, ARRAY_SIZE(expected));

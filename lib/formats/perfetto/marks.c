@@ -240,7 +240,7 @@ static int pf_mark_put_instant(struct pf_marks *m, const struct mark *mark, stru
 uint64_t pf_mark_id(char kind, const struct mark *mark, bool usually_local, struct text cat,
 		    struct text id)
 {
-	bool local = mark->id_kind == ID_LOCAL || (mark->id_kind == ID_PLAIN && usually_local);
+	bool local = mark->id_kind == ID_LOCAL || (mark->id_kind != ID_GLOBAL && usually_local);
 	uint64_t seed = pf_track_uuid(kind, local, local ? mark->pid : 0, cat, 0);
 
 	return pf_track_uuid(kind, 0, 0, id,
