@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "daemon/capture/tracefs/feature.h"
 #include "document.h"
 #include "event_fields.h"
 #include "event_list.h"
@@ -164,7 +165,8 @@ static int events_print_places(const struct tracefs *fs, const struct options *o
 		return cli_fail(&err);
 	if (p.untyped)
 		cli_warn("tracepoints and arguments are unknown: this kernel has "
-			 "no " KERNEL_TYPES_DIR "/" KERNEL_TYPES_OWN " (CONFIG_DEBUG_INFO_BTF)");
+			 "no " KERNEL_TYPES_DIR "/" KERNEL_TYPES_OWN " (%s)",
+			 feature_needs(FEATURE_PART, "types"));
 	if (o->json)
 		places_print_json(&p);
 	for (size_t i = 0; i < p.count && !o->json; i++) {

@@ -16,6 +16,7 @@
 #include "daemon/capture/plan/latency.h"
 #include "daemon/capture/plan/probe_kind.h"
 #include "daemon/capture/plan/request.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/setting.h"
 
 struct examination {
@@ -58,6 +59,16 @@ int doctor_add(struct doctor_report *r, const char *check, enum doctor_verdict v
 }
 
 #define found(x, ...) ((x)->failed |= doctor_add((x)->report, __VA_ARGS__) < 0)
+
+static void doctor_add_lacking(struct examination *x, const char *check,
+			       enum doctor_verdict verdict, enum feature_kind kind,
+			       const char *feature, const char *text)
+{
+	_cleanup_buf_ struct buf mend = BUF_INIT;
+
+	feature_put_mend(kind, feature, &mend);
+	found(x, check, verdict, buf_string(&mend), "%s", text);
+}
 
 /* Returns the file's text without its last newline, to be freed; NULL: unreadable. */
 static char *doctor_read(const char *root, const char *path)
@@ -107,9 +118,8 @@ static void doctor_check_tracefs(struct examination *x)
 	mounted = mounts && strstr(mounts, " tracefs ");
 	usual = mounted && strstr(mounts, " /sys/kernel/tracing tracefs ");
 	if (!known) {
-		found(x, "tracefs", DOCTOR_BAD,
-		      "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING",
-		      "this kernel has no tracefs");
+		doctor_add_lacking(x, "tracefs", DOCTOR_BAD, FEATURE_PART, "tracefs",
+				   "this kernel has no tracefs");
 		return;
 	}
 	if (tracefs_open(&x->fs, x->env->tracefs, &err) < 0) {
@@ -150,6 +160,14 @@ static bool doctor_has_file(const struct examination *x, const char *file)
 	return faccessat(tracefs_root(x->fs), file, F_OK, 0) == 0;
 }
 
+static void doctor_add_no_functions(struct examination *x, const char *mode)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "this kernel has no function tracer (lockdown: %s)", mode);
+	doctor_add_lacking(x, "lockdown", DOCTOR_NOTE, FEATURE_PART, "functions", text);
+}
+
 static void doctor_check_lockdown(struct examination *x)
 {
 	_cleanup_free_ char *text = doctor_read(x->env->sys, "kernel/security/lockdown");
@@ -176,8 +194,7 @@ static void doctor_check_lockdown(struct examination *x)
 		      "the kernel refuses function tracing, and has no kprobes (lockdown: %s)",
 		      mode);
 	else if (fd == -ENOENT && x->fs)
-		found(x, "lockdown", DOCTOR_NOTE, "boot a kernel with CONFIG_FUNCTION_TRACER",
-		      "this kernel has no function tracer (lockdown: %s)", mode);
+		doctor_add_no_functions(x, mode);
 	else if (fd >= 0)
 		found(x, "lockdown", DOCTOR_OK, NULL, "%s", text ? mode : "nothing is refused");
 	else
@@ -206,9 +223,8 @@ static void doctor_check_functions(struct examination *x)
 	if (graph)
 		found(x, "functions", DOCTOR_OK, NULL, "function and function_graph");
 	else
-		found(x, "functions", DOCTOR_NOTE,
-		      "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER",
-		      "no function_graph tracer; -p function works");
+		doctor_add_lacking(x, "functions", DOCTOR_NOTE, FEATURE_TRACER, "function_graph",
+				   "no function_graph tracer; -p function works");
 }
 
 /* The kinds of probes (--kprobe and the like). */
@@ -222,7 +238,8 @@ static void doctor_check_probes(struct examination *x)
 		if (probe_kind_exists(x->fs, x->env->proc, kind))
 			buf_printf(&has, "%s%ss", has.len ? ", " : "", kind->name);
 		else
-			buf_printf(&lacks, "; no %ss (%s)", kind->name, kind->config);
+			buf_printf(&lacks, "; no %ss (%s)", kind->name,
+				   feature_needs(FEATURE_PROBE, kind->name));
 	}
 	if (!buf_string(&has) || !buf_string(&lacks)) {
 		x->failed = true;
@@ -237,9 +254,14 @@ static void doctor_check_triggers(struct examination *x)
 	_cleanup_free_ char *text = doctor_read_tracefs(x, "events/sched/sched_switch/trigger");
 	const char *list = text ? strstr(text, "\n# ") : NULL;
 
-	if (list)
-		found(x, "triggers", DOCTOR_OK, NULL, "%.*s", (int)strcspn(list + 3, "\n"),
-		      list + 3);
+	if (!list)
+		return;
+	list += strlen("\n# ");
+	if (strstr(list, "stacktrace"))
+		found(x, "triggers", DOCTOR_OK, NULL, "%.*s", (int)strcspn(list, "\n"), list);
+	else
+		found(x, "triggers", DOCTOR_OK, NULL, "%.*s; no stacktrace (%s)",
+		      (int)strcspn(list, "\n"), list, feature_needs(FEATURE_TRIGGER, "stacktrace"));
 }
 
 /* Each event has a file "hist" where the kernel has histograms (CONFIG_HIST_TRIGGERS). */
@@ -248,16 +270,43 @@ static void doctor_check_histograms(struct examination *x)
 	if (!doctor_has_file(x, "events/sched/sched_switch"))
 		return;
 	if (!doctor_has_file(x, "events/sched/sched_switch/hist"))
-		found(x, "histograms", DOCTOR_NOTE, "boot a kernel with CONFIG_HIST_TRIGGERS",
-		      "this kernel has no histograms of events");
+		doctor_add_lacking(x, "histograms", DOCTOR_NOTE, FEATURE_PART, "histograms",
+				   "this kernel has no histograms of events");
 	else if (!doctor_has_file(x, "synthetic_events"))
-		found(x, "histograms", DOCTOR_NOTE, "boot a kernel with CONFIG_SYNTH_EVENTS",
-		      "histograms of events; no synthetic events");
+		doctor_add_lacking(x, "histograms", DOCTOR_NOTE, FEATURE_PART, "synthetic events",
+				   "histograms of events; no synthetic events");
 	else
 		found(x, "histograms", DOCTOR_OK, NULL,
 		      HAVE_LIBTRACEFS ? "histograms and synthetic events"
 				      : "histograms and synthetic events; this build has no "
 					"libtracefs, so no --sql");
+}
+
+/* How programs' marks reach other tracers, and a recording has what programs write to the kernel.
+ */
+static void doctor_check_marks(struct examination *x)
+{
+	static const struct {
+		const char *file, *name;
+		enum feature_kind kind;
+	} ways[] = {
+		{ "user_events_data", "user_events", FEATURE_PART },
+		{ "options/copy_trace_marker", "copy_trace_marker", FEATURE_OPTION },
+	};
+	_cleanup_buf_ struct buf has = BUF_INIT, lacks = BUF_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
+		if (doctor_has_file(x, ways[i].file))
+			buf_printf(&has, "%s%s", has.len ? ", " : "", ways[i].name);
+		else
+			buf_printf(&lacks, "; no %s (%s)", ways[i].name,
+				   feature_needs(ways[i].kind, ways[i].name));
+	if (!buf_string(&has) || !buf_string(&lacks)) {
+		x->failed = true;
+		return;
+	}
+	found(x, "marks", DOCTOR_OK, NULL, "libtraced%s%s%s", has.len ? ", " : "", has.data,
+	      lacks.data);
 }
 
 /* The kernel's tracers of latencies (-p). */
@@ -279,7 +328,8 @@ static void doctor_check_latencies(struct examination *x)
 		if (found_mask & 1U << i)
 			buf_printf(&has, "%s%s", has.len ? ", " : "", names[i]);
 		else
-			buf_printf(&lacks, "%s%s", lacks.len ? ", " : "", latency_config(names[i]));
+			buf_printf(&lacks, "%s%s", lacks.len ? ", " : "",
+				   feature_needs(FEATURE_TRACER, names[i]));
 	}
 	if (lacks.len)
 		buf_printf(&lacks, " would add %s", has.len ? "the others" : "them");
@@ -511,6 +561,7 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 		doctor_check_latencies(&x);
 		doctor_check_probes(&x);
 		doctor_check_triggers(&x);
+		doctor_check_marks(&x);
 		doctor_check_toplevel(&x);
 		doctor_check_instances(&x);
 		doctor_check_boot_ring(&x);

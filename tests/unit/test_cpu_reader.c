@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -336,6 +337,22 @@ static void offline_cpus_have_no_reader(void **state)
 	ring_close(&ring);
 }
 
+/* A kernel before 6.10: its files can't be mapped. */
+static void rings_that_cannot_be_mapped(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct ring ring;
+
+	fake_dir(&f->root, "per_cpu/cpu0");
+	assert_int_equal(mkfifo(fake_path(&f->root, "per_cpu/cpu0/trace_pipe_raw"), 0600), 0);
+	assert_int_equal(ring_open(&ring, BUFFER_MAIN, dup(f->dir), f->root.path, NULL,
+				   CAPTURE_READER_MMAP, &f->layout, &f->staging, &err),
+			 -EOPNOTSUPP);
+	assert_string_equal(err.hint, "boot Linux 6.10 or newer");
+	ring_close(&ring);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -352,6 +369,7 @@ int main(void)
 		TEST(without_a_pipe_splice_reads),
 		TEST(reader_page_lies_within_the_mapping),
 		TEST(offline_cpus_have_no_reader),
+		TEST(rings_that_cannot_be_mapped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

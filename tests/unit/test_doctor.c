@@ -100,6 +100,8 @@ static void kernel_without_tracefs(void **state)
 
 	fake_file(&f->root, "proc/filesystems", "nodev\tproc\n");
 	assert_int_equal(find(f, "tracefs")->verdict, DOCTOR_BAD);
+	assert_string_equal(find(f, "tracefs")->mend,
+			    "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
 }
 
 static void nothing_at_the_root(void **state)
@@ -146,6 +148,8 @@ static void functions(void **state)
 
 	fake_file(&f->root, "available_tracers", "function nop\n");
 	assert_int_equal(find(f, "functions")->verdict, DOCTOR_NOTE);
+	assert_string_equal(find(f, "functions")->mend,
+			    "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER");
 	fake_file(&f->root, "available_tracers", "blk function_graph function nop\n");
 	assert_string_equal(find(f, "functions")->text, "function and function_graph");
 }
@@ -174,6 +178,21 @@ static void probes(void **state)
 	assert_string_equal(find(f, "probes")->text, "kprobes, uprobes, fprobes, tprobes, eprobes");
 }
 
+static void marks(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(find(f, "marks")->text,
+			    "libtraced; no user_events (CONFIG_USER_EVENTS, Linux 6.4); no "
+			    "copy_trace_marker (Linux 6.16)");
+	fake_file(&f->root, "options/copy_trace_marker", "0\n");
+	assert_string_equal(find(f, "marks")->text,
+			    "libtraced, copy_trace_marker; no user_events (CONFIG_USER_EVENTS, "
+			    "Linux 6.4)");
+	fake_file(&f->root, "user_events_data", "");
+	assert_string_equal(find(f, "marks")->text, "libtraced, user_events, copy_trace_marker");
+}
+
 static void triggers(void **state)
 {
 	struct fixture *f = *state;
@@ -181,6 +200,10 @@ static void triggers(void **state)
 	fake_file(&f->root, "events/sched/sched_switch/trigger",
 		  "# Available triggers:\n# traceon traceoff stacktrace\n");
 	assert_string_equal(find(f, "triggers")->text, "traceon traceoff stacktrace");
+	fake_file(&f->root, "events/sched/sched_switch/trigger",
+		  "# Available triggers:\n# traceon traceoff\n");
+	assert_string_equal(find(f, "triggers")->text,
+			    "traceon traceoff; no stacktrace (CONFIG_STACKTRACE)");
 }
 
 static void lockdown(void **state)
@@ -194,6 +217,8 @@ static void lockdown(void **state)
 	assert_string_equal(find(f, "lockdown")->text, "integrity");
 	unlink(fake_path(&f->root, "available_filter_functions"));
 	assert_int_equal(find(f, "lockdown")->verdict, DOCTOR_NOTE);
+	assert_string_equal(find(f, "lockdown")->mend,
+			    "boot a kernel with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE");
 }
 
 static void hidden_symbols(void **state)
@@ -383,6 +408,7 @@ int main(void)
 		TEST(lockdown),
 		TEST(probes),
 		TEST(triggers),
+		TEST(marks),
 		TEST(hidden_symbols),
 		TEST(somebody_else_traces),
 		TEST(instances),

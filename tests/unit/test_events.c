@@ -129,6 +129,30 @@ static void event_names_are_suggested_too(void **state _unused_)
 	assert_non_null(strstr(err.hint, "'timer:timer_start'"));
 }
 
+static void a_system_that_the_kernel_lacks_is_named(void **state _unused_)
+{
+	static const char *const with[] = { "syscalls:sys_enter_read" };
+	static const char *const without[] = { "sched:sched_switch" };
+	static const struct {
+		const char *glob, *hint;
+	} table[] = {
+		{ "syscalls", "boot a kernel with CONFIG_FTRACE_SYSCALLS" },
+		{ "syscalls:sys_enter_openat", "boot a kernel with CONFIG_FTRACE_SYSCALLS" },
+		{ "osnoise:*", "boot a kernel with CONFIG_OSNOISE_TRACER" },
+	};
+	struct capture_event_spec spec = { .glob = "syscalls:sys_enter_raed" };
+	_cleanup_event_matches_ struct event_matches m = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	assert_int_equal(event_matches_find(&m, &spec, 1, NULL, with, 1, &err), -ENOENT);
+	assert_null(strstr(err.hint, "CONFIG_"));
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		spec.glob = table[i].glob;
+		assert_int_equal(event_matches_find(&m, &spec, 1, NULL, without, 1, &err), -ENOENT);
+		assert_string_equal(err.hint, table[i].hint);
+	}
+}
+
 static void typing_errors_get_a_hint(void **state _unused_)
 {
 	static const struct {
@@ -201,6 +225,7 @@ int main(void)
 		cmocka_unit_test(last_filter_counts),
 		cmocka_unit_test(one_glob_without_a_match_fails_all),
 		cmocka_unit_test(event_names_are_suggested_too),
+		cmocka_unit_test(a_system_that_the_kernel_lacks_is_named),
 		cmocka_unit_test(typing_errors_get_a_hint),
 		cmocka_unit_test(bounds_leave_events_out),
 	};

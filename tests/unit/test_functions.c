@@ -115,6 +115,39 @@ static void unknown_names_get_the_nearest(void **state)
 	assert_hint(f, "'func_stack_trace'");
 }
 
+static void what_the_kernel_lacks_is_named(void **state)
+{
+	static const struct {
+		const char *option, *hint;
+	} options[] = {
+		{ "stacktrace", "boot a kernel with CONFIG_STACKTRACE" },
+		{ "nofuncgraph-retval",
+		  "boot a kernel with CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5" },
+		{ "funcgraph-tail", "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER" },
+		{ "copy_trace_marker", "boot Linux 6.16 or newer" },
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		f->request.options = WORDS(options[i].option);
+		assert_int_equal(CHECK(.tracer = NULL), -ENOENT);
+		assert_string_equal(f->err.hint, options[i].hint);
+	}
+	f->request.options = (struct capture_words){ 0 };
+	fake_file(&f->root, "available_tracers", "function nop\n");
+	assert_int_equal(CHECK(.tracer = "function_graph"), -ENOENT);
+	assert_string_equal(f->err.hint, "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER; this "
+					 "one has: function nop");
+	fake_file(&f->root, "available_tracers", "function_graph nop\n");
+	assert_int_equal(CHECK(.tracer = "function"), -ENOENT);
+	assert_hint(f, "boot a kernel with CONFIG_FUNCTION_TRACER; ");
+	unlink(fake_path(&f->root, "available_filter_functions"));
+	assert_int_equal(CHECK(.only = WORDS("vfs_read:traceoff")), -ENOENT);
+	assert_string_equal(f->err.hint,
+			    "boot a kernel with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE; "
+			    "events can still be recorded");
+}
+
 static void requests_that_record_nothing_are_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -466,6 +499,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unknown_names_get_the_nearest, setup, teardown),
 		cmocka_unit_test_setup_teardown(requests_that_record_nothing_are_refused, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(what_the_kernel_lacks_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(stacks_of_everything_are_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(roots_in_use_are_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_plan_of_an_instance, setup, teardown),

@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "daemon/capture/plan/user_filter.h"
 #include "daemon/capture/tracefs/events.h"
+#include "daemon/capture/tracefs/feature.h"
 
 /* The kernel takes a trigger in one write of less than a page. */
 #define ACTION_LEN_MAX 3900
@@ -21,13 +22,10 @@ enum type { TYPE_ONOFF, TYPE_STACK, TYPE_ENABLE };
 static const struct command {
 	const char *name;
 	enum type type;
-	const char *config; /* kernels without it lack the command */
 } commands[] = {
-	{ "traceon", TYPE_ONOFF, NULL },
-	{ "traceoff", TYPE_ONOFF, NULL },
-	{ "stacktrace", TYPE_STACK, "CONFIG_STACKTRACE" },
-	{ "enable_event", TYPE_ENABLE, NULL },
-	{ "disable_event", TYPE_ENABLE, NULL },
+	{ "traceon", TYPE_ONOFF },	  { "traceoff", TYPE_ONOFF },
+	{ "stacktrace", TYPE_STACK },	  { "enable_event", TYPE_ENABLE },
+	{ "disable_event", TYPE_ENABLE },
 };
 
 struct action {
@@ -374,7 +372,7 @@ int event_trigger_explain(const struct plan_step *s, const struct tracefs *fs, s
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
 	_cleanup_buf_ struct buf set = BUF_INIT;
-	const char *list;
+	const char *list, *needs;
 	struct action a;
 
 	/* A file without triggers lists the commands. */
@@ -382,8 +380,9 @@ int event_trigger_explain(const struct plan_step *s, const struct tracefs *fs, s
 	    *set.data != '#' || action_parse(&a, s->value, NULL) < 0 ||
 	    strstr(set.data, a.command->name))
 		return 0;
+	needs = feature_needs(FEATURE_TRIGGER, a.command->name);
 	error_set(err, -EOPNOTSUPP, "this kernel has no trigger '%s'%s%s", a.command->name,
-		  a.command->config ? ": it lacks " : "", a.command->config ?: "");
+		  needs ? ": it lacks " : "", needs ?: "");
 	list = strstr(set.data, "\n# ");
 	return error_hint(err, "it has: %s", list ? list + 3 : "none");
 }

@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "daemon/capture/plan/latency.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -24,10 +25,25 @@ static bool functions_has_word(const char *word, const char *const *words, size_
 	return false;
 }
 
+static int functions_offer_tracer(const char *tracer, const char *const *names, size_t count,
+				  const char *list, struct error *err)
+{
+	_cleanup_buf_ struct buf has = BUF_INIT;
+	const char *best[NEAREST_MAX];
+
+	if (feature_needs(FEATURE_TRACER, tracer)) {
+		buf_printf(&has, "this one has: %s", list);
+		return feature_hint(err, FEATURE_TRACER, tracer, buf_string(&has));
+	}
+	if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
+		return error_hint(err, "did you mean '%s'? It has: %s", best[0], list);
+	return error_hint(err, "it has: %s; events can still be recorded", list);
+}
+
 static int functions_check_tracer(const struct tracefs *fs, const char *tracer, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	const char *names[64], *best[NEAREST_MAX];
+	const char *names[64];
 	_cleanup_free_ char *copy = NULL;
 	char *save = NULL;
 	size_t count = 0;
@@ -43,13 +59,7 @@ static int functions_check_tracer(const struct tracefs *fs, const char *tracer, 
 		names[count++] = p;
 	if (!functions_has_word(tracer, names, count)) {
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
-		if (!latency_config(tracer) && nearest_names(tracer, names, count, best) &&
-		    strcmp(best[0], "nop") != 0)
-			return error_hint(err, "did you mean '%s'? It has: %s", best[0], text.data);
-		if (latency_config(tracer))
-			return error_hint(err, "boot a kernel with %s; this one has: %s",
-					  latency_config(tracer), text.data);
-		return error_hint(err, "it has: %s; events can still be recorded", text.data);
+		return functions_offer_tracer(tracer, names, count, text.data, err);
 	}
 	if (strcmp(tracer, "function") == 0 || strcmp(tracer, "function_graph") == 0)
 		return 0;
@@ -255,6 +265,8 @@ static int functions_no_option(const char *option, const char *name, int dirfd, 
 	DIR *dir;
 
 	error_set(err, -ENOENT, "this kernel has no trace option '%s'", option);
+	if (feature_needs(FEATURE_OPTION, name))
+		return feature_hint(err, FEATURE_OPTION, name, NULL);
 	dir = fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, "."));
 	if (!dir || !names)
 		return -ENOENT;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/probes.h"
+#include "daemon/capture/tracefs/feature.h"
 
 #include <stdlib.h>
 
@@ -73,7 +74,7 @@ static int hist_check_kernel(const struct tracefs *fs, const char *event, struct
 	if (hist_exists(fs, KNOWN))
 		return error_set(err, -EOPNOTSUPP, "the kernel makes no histograms of %s", event);
 	error_set(err, -EOPNOTSUPP, "this kernel has no histograms of events");
-	return error_hint(err, "boot a kernel with CONFIG_HIST_TRIGGERS");
+	return feature_hint(err, FEATURE_PART, "histograms", NULL);
 }
 
 /* The events that a histogram may count. */

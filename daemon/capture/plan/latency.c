@@ -11,18 +11,12 @@
 #define THRESH_FILE "tracing_thresh"
 
 static const struct {
-	const char *tracer, *config;
+	const char *tracer;
 	bool recorded;
 } tracers[] = {
-	{ "timerlat", "CONFIG_TIMERLAT_TRACER", true },
-	{ "osnoise", "CONFIG_OSNOISE_TRACER", true },
-	{ "hwlat", "CONFIG_HWLAT_TRACER", true },
-	{ "wakeup", "CONFIG_SCHED_TRACER", false },
-	{ "wakeup_rt", "CONFIG_SCHED_TRACER", false },
-	{ "wakeup_dl", "CONFIG_SCHED_TRACER", false },
-	{ "irqsoff", "CONFIG_IRQSOFF_TRACER", false },
-	{ "preemptoff", "CONFIG_PREEMPT_TRACER", false },
-	{ "preemptirqsoff", "CONFIG_IRQSOFF_TRACER and CONFIG_PREEMPT_TRACER", false },
+	{ "timerlat", true }, { "osnoise", true },     { "hwlat", true },
+	{ "wakeup", false },  { "wakeup_rt", false },  { "wakeup_dl", false },
+	{ "irqsoff", false }, { "preemptoff", false }, { "preemptirqsoff", false },
 };
 
 /* Files take microseconds, except lists of CPUs. */
@@ -50,12 +44,12 @@ bool latency_is(const char *tracer)
 	return false;
 }
 
-const char *latency_config(const char *tracer)
+static bool latency_is_known(const char *tracer)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
 		if (strcmp(tracers[i].tracer, tracer) == 0)
-			return tracers[i].config;
-	return NULL;
+			return true;
+	return false;
 }
 
 int latency_check_name(const char *tracer, struct error *err)
@@ -63,7 +57,7 @@ int latency_check_name(const char *tracer, struct error *err)
 	if (latency_is(tracer))
 		return 0;
 	error_set(err, -EOPNOTSUPP, "traced does not support the tracer '%s'", tracer);
-	if (!latency_config(tracer))
+	if (!latency_is_known(tracer))
 		return error_hint(err, "use function, function_graph, timerlat, osnoise or hwlat; "
 				       "most of what other tracers show is in events, too");
 	/*

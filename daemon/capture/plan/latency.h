@@ -9,8 +9,6 @@
 #include "daemon/capture/plan/plan.h"
 
 bool latency_is(const char *tracer);
-/* The kernel's configuration for a tracer of latencies, recordable or not. NULL: another tracer. */
-const char *latency_config(const char *tracer);
 /* 0, or -EOPNOTSUPP with a hint at what shows the same. */
 int latency_check_name(const char *tracer, struct error *err);
 

@@ -10,18 +10,16 @@
 #define KALLSYMS_MAX (64U << 20)
 
 const struct probe_kind probe_kinds[PROBE_KINDS] = {
-	[PROBE_KPROBE] = { "kprobe", "kprobe_events", "pr", "p:NAME FUNCTION ARGUMENTS",
-			   "CONFIG_KPROBE_EVENTS", NULL, NULL, false },
+	[PROBE_KPROBE] = { "kprobe", "kprobe_events", "pr", "p:NAME FUNCTION ARGUMENTS", NULL, NULL,
+			   false },
 	[PROBE_UPROBE] = { "uprobe", "uprobe_events", "pr",
-			   "p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS", "CONFIG_UPROBE_EVENTS",
-			   NULL, NULL, true },
+			   "p:NAME /PATH/OF/PROGRAM:0xOFFSET ARGUMENTS", NULL, NULL, true },
 	[PROBE_FPROBE] = { "fprobe", "dynamic_events", "f", "f:NAME FUNCTION%return ARGUMENTS",
-			   "CONFIG_FPROBE_EVENTS, Linux 6.5", " f[:[<group>/]", NULL, false },
+			   " f[:[<group>/]", NULL, false },
 	[PROBE_TPROBE] = { "tprobe", "dynamic_events", "t", "t:NAME TRACEPOINT ARGUMENTS",
-			   "CONFIG_FPROBE_EVENTS, Linux 6.5", " t[:[<group>/]", NULL, false },
+			   " t[:[<group>/]", NULL, false },
 	[PROBE_EPROBE] = { "eprobe", "dynamic_events", "e", "e:NAME SYSTEM:EVENT ARGUMENTS",
-			   "CONFIG_EPROBE_EVENTS, Linux 5.15", " e[:[<group>/]",
-			   " eprobe_dyn_event_create\n", false },
+			   " e[:[<group>/]", " eprobe_dyn_event_create\n", false },
 };
 
 static bool file_has(int dir, const char *file, const char *text)

@@ -18,7 +18,6 @@ struct probe_kind {
 	const char *file;   /* where it is defined */
 	const char *types;  /* letters that a definition may begin with; the first is usual */
 	const char *usage;  /* an example's form */
-	const char *config; /* what a kernel that lacks it lacks */
 	const char *readme; /* text that tracefs' README has with it; NULL: the file says it */
 	const char *symbol; /* a function of the kernel with it; NULL: README says it */
 	bool user;	    /* in a program: the place begins with a path */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/capture/tracefs/events.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/function_list.h"
 
 #define NAME_LEN 48
@@ -315,7 +316,7 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		return error_errno(err, code, "cannot write to %s", s->file);
 	if (!probe_kind_exists(fs, NULL, kind)) {
 		error_set(err, -EOPNOTSUPP, "this kernel has no %ss (%s)", kind->name,
-			  kind->config);
+			  feature_needs(FEATURE_PROBE, kind->name));
 		return error_hint(err, "'tracectl doctor' tells which probes it has");
 	}
 	if (code == -EPERM || code == -EACCES) {
@@ -335,7 +336,7 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		  strerror(-code), buf_string(&log) ?: "");
 	if (kind->readme && code == -EINVAL && !log.len)
 		return error_hint(err, "the kernel gives no reason; one without %s says the same",
-				  kind->config);
+				  feature_needs(FEATURE_PROBE, kind->name));
 	if (kind == &probe_kinds[PROBE_TPROBE])
 		return error_hint(err, "'tracectl events --probe' lists the tracepoints");
 	if (strcmp(kind->name, "kprobe") == 0 || strcmp(kind->name, "fprobe") == 0)

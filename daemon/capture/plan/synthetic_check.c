@@ -12,6 +12,7 @@
 #include "daemon/capture/plan/user_filter.h"
 #include "daemon/capture/tracefs/event_field.h"
 #include "daemon/capture/tracefs/events.h"
+#include "daemon/capture/tracefs/feature.h"
 
 #define NAME_LEN_MAX 40
 #define KEYS_MAX 3	 /* TRACING_MAP_KEYS_MAX */
@@ -310,9 +311,8 @@ static int sql_check_kernel(const struct tracefs *fs, const struct capture_sql *
 	int folder;
 
 	if (faccessat(tracefs_root(fs), SYNTHETIC_EVENTS, F_OK, 0) < 0) {
-		error_set(err, -EOPNOTSUPP,
-			  "this kernel has no synthetic events "
-			  "(CONFIG_SYNTH_EVENTS)");
+		error_set(err, -EOPNOTSUPP, "this kernel has no synthetic events (%s)",
+			  feature_needs(FEATURE_PART, "synthetic events"));
 		return error_hint(err, "record the two events and convert; see 'tracectl doctor'");
 	}
 	folder = snprintf(path, sizeof(path), "events/%.*s/%s", (int)(colon - event), event,
@@ -322,7 +322,8 @@ static int sql_check_kernel(const struct tracefs *fs, const struct capture_sql *
 	snprintf(path + folder, sizeof(path) - (size_t)folder, "/hist");
 	if (faccessat(tracefs_root(fs), path, F_OK, 0) == 0)
 		return 0;
-	error_set(err, -EOPNOTSUPP, "this kernel has no histograms (CONFIG_HIST_TRIGGERS)");
+	error_set(err, -EOPNOTSUPP, "this kernel has no histograms (%s)",
+		  feature_needs(FEATURE_PART, "histograms"));
 	return error_hint(err, "record the two events and convert; see 'tracectl doctor'");
 }
 

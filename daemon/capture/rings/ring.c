@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include "base/io.h"
+#include "daemon/capture/tracefs/feature.h"
 
 static int count_cpus(int dir)
 {
@@ -97,9 +98,11 @@ int ring_open(struct ring *ring, enum subbufs_buffer buffer, int dir, const char
 		r = ring_open_reader(ring, cpu, s);
 		if (r == -ENOENT)
 			continue;
-		if (r < 0)
-			return error_errno(err, r, "cannot read the ring buffer of CPU %u by %s",
-					   cpu, kind ? cpu_reader_kind_name(kind) : "any means");
+		if (r == 0)
+			continue;
+		error_errno(err, r, "cannot read the ring buffer of CPU %u by %s", cpu,
+			    kind ? cpu_reader_kind_name(kind) : "any means");
+		return r == -EOPNOTSUPP ? feature_hint(err, FEATURE_PART, "mapped rings", NULL) : r;
 	}
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "proto/capture.pb-c.h"
 
 /* PERF_FORMAT_LOST: Linux 6.0. */
@@ -177,6 +178,9 @@ static int sampler_explain(const struct sampler *s, int r, struct error *err)
 		error_set(err, -EOPNOTSUPP, "this machine cannot sample by '%s'", s->event);
 		return error_hint(err, "virtual machines mostly lack hardware counters: "
 				       "--sample-event " SAMPLE_EVENT_DEFAULT);
+	case -ENOSYS:
+		error_set(err, -EOPNOTSUPP, "this kernel cannot sample");
+		return feature_hint(err, FEATURE_PART, "samples", NULL);
 	case -EACCES:
 	case -EPERM:
 		error_set(err, r, "the kernel does not permit sampling of all processes");

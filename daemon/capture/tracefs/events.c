@@ -8,6 +8,7 @@
 
 #include "base/event_glob.h"
 #include "base/nearest.h"
+#include "daemon/capture/tracefs/feature.h"
 
 #define NAME_MAX_LEN 256
 
@@ -119,6 +120,22 @@ static const char *event_other_way(const char *glob)
 	return NULL;
 }
 
+/* The kernel has none of the system's events, for a known reason: that is the hint. */
+static bool event_lacks_system(const char *glob, const char *const *names, size_t count,
+			       struct error *err)
+{
+	size_t len = strcspn(glob, ":");
+	_cleanup_free_ char *system = strndup(glob, len);
+
+	if (!system || !feature_needs(FEATURE_EVENTS, system))
+		return false;
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(names[i], system, len) == 0 && names[i][len] == ':')
+			return false;
+	feature_hint(err, FEATURE_EVENTS, system, NULL);
+	return true;
+}
+
 static int event_no_match(const char *glob, const char *const *names, size_t count,
 			  struct error *err)
 {
@@ -128,6 +145,8 @@ static int event_no_match(const char *glob, const char *const *names, size_t cou
 	size_t n;
 
 	error_set(err, -ENOENT, "no event of this kernel matches '%s'", glob);
+	if (event_lacks_system(glob, names, count, err))
+		return -ENOENT;
 	if (event_other_way(glob))
 		return error_hint(err, "%s", event_other_way(glob));
 	if (strchr(glob, ':')) {

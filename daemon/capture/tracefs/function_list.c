@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include "base/nearest.h"
+#include "daemon/capture/tracefs/feature.h"
 
 void function_list_deinit(struct function_list *l)
 {
@@ -25,8 +26,7 @@ static int function_list_refused(int code, struct error *err)
 	}
 	if (code == -ENOENT) {
 		error_set(err, code, "this kernel cannot trace functions");
-		return error_hint(
-			err, "boot one with CONFIG_DYNAMIC_FTRACE; events can still be recorded");
+		return feature_hint(err, FEATURE_PART, "functions", "events can still be recorded");
 	}
 	return error_errno(err, code, "cannot read available_filter_functions");
 }

@@ -12,6 +12,7 @@
 
 #include "base/io.h"
 #include "base/vec.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/setting.h"
 
 #define TRACEFS_MAGIC 0x74726163
@@ -97,7 +98,7 @@ static int tracefs_open_root(struct tracefs *fs, const char *root, struct error 
 	}
 	if (fs->root == -ENODEV) {
 		error_set(err, -ENODEV, "this kernel has no tracefs");
-		return error_hint(err, "boot a kernel with CONFIG_FTRACE and CONFIG_EVENT_TRACING");
+		return feature_hint(err, FEATURE_PART, "tracefs", NULL);
 	}
 	if (fs->root == -EPERM || fs->root == -EACCES) {
 		error_set(err, fs->root, "tracefs is not mounted, and this user may not mount it");
