@@ -321,6 +321,27 @@ static int boot_recorder_check_kernel(const struct boot_recorder_state *state, c
 	return error_hint(err, "start the kernel that crashed, not another one");
 }
 
+/*
+ * A save that failed may have taken events out of the ring. They are nowhere else, so their file
+ * stays. Returns the error's code.
+ */
+static int boot_recorder_half_saved(struct spool *spool, struct error *err)
+{
+	int r;
+
+	if (spool_bytes(spool)) {
+		r = error_prefix(err,
+				 "the events that were taken out of the ring are in %s, the others "
+				 "stay in the ring",
+				 spool->path);
+		spool_deinit(spool);
+	} else {
+		r = error_prefix(err, "the last boot's events stay in the ring");
+		spool_discard(spool);
+	}
+	return r;
+}
+
 int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,
 		       char **ret, struct error *err)
@@ -332,7 +353,7 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	if (r == 0)
 		r = spool_create(&spool, config->spool_dir, SPOOL_NAME, 0, config->min_free, err);
 	if (r < 0)
-		return r;
+		return error_prefix(err, "the last boot's events stay in the ring");
 	r = capture_extract_last_boot(env, instance, spool.fd, &stats, err);
 	if (r == 0 && fsync(spool.fd) < 0)
 		r = error_errno(err, -errno, "%s", spool.path);
@@ -340,14 +361,11 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 		*ret = strdup(spool.path);
 	if (r == 0 && !*ret)
 		r = error_errno(err, -ENOMEM, "%s", spool.path);
-	/* Events taken from the ring are nowhere else. */
-	if (r < 0 && !spool_bytes(&spool))
-		spool_discard(&spool);
-	else
-		spool_deinit(&spool);
-	if (r == 0)
-		boot_recorder_forget(config->spool_dir);
-	return r;
+	if (r < 0)
+		return boot_recorder_half_saved(&spool, err);
+	spool_deinit(&spool);
+	boot_recorder_forget(config->spool_dir);
+	return 0;
 }
 
 int boot_recorder_keep(const struct capture_env *env, const char *instance,
@@ -362,6 +380,5 @@ int boot_recorder_keep(const struct capture_env *env, const char *instance,
 		return 0;
 	if (boot_recorder_save(env, instance, state, config, ret, err) == 0)
 		return 0;
-	return error_prefix(
-		err, "the last boot's events stay in the ring, and this boot is not recorded");
+	return error_prefix(err, "this boot is not recorded");
 }

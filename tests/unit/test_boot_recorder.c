@@ -2,11 +2,13 @@
 /* The boot recorder's files: its configuration, its state, the boot loaders' command lines. */
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cmocka.h>
@@ -279,6 +281,11 @@ static void several_lines(void **state)
 }
 
 #define RING "instances/traced_boot/"
+#define HEADER_PAGE                                                                                \
+	"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"                                 \
+	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"                                \
+	"\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"                                 \
+	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n"
 
 static void make_ring(const struct fake_root *root, const char *info)
 {
@@ -372,6 +379,43 @@ static void what_cannot_be_kept_stays(void **state)
 	assert_null(path);
 }
 
+/* A file that cannot grow: the error says where the events are that left the ring. */
+static void a_save_that_fails_halfway(void **state)
+{
+	const struct rlimit little = { 100, RLIM_INFINITY };
+	const struct fake_root *root = *state;
+	struct boot_recorder_state s = { 0 };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char spool_dir[256];
+	struct config config = { .spool_dir = spool_dir };
+	struct rlimit usual;
+	char *path = NULL;
+	int r;
+
+	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(root, "spool"));
+	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
+	fake_file(root, RING "tracing_on", "0\n");
+	fake_file(root, RING "trace_pipe", "");
+	fake_file(root, RING "per_cpu/cpu0/trace_pipe_raw", "");
+	fake_file(root, "events/header_page", HEADER_PAGE);
+	fake_file(root, "events/header_event", "");
+	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+	r = boot_recorder_keep(&(struct capture_env){ .tracefs = fs, .proc = "/proc" },
+			       "traced_boot", &s, &config, &path, &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	assert_int_equal(r, -EFBIG);
+	assert_null(path);
+	assert_ptr_equal(strstr(err.message, "this boot is not recorded: the events that were "
+					     "taken out of the ring are in "),
+			 err.message);
+	assert_non_null(strstr(err.message, "/spool/"));
+	assert_non_null(strstr(err.message, ".traced, the others stay in the ring: "));
+}
+
 /* Whatever lies under the new file's name is not written into. */
 static void files_are_replaced(void **state)
 {
@@ -410,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(files_are_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_stays, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_save_that_fails_halfway, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
