@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "daemon/capture/names/metadata.h"
 #include "daemon/capture/plan/event_triggers.h"
+#include "daemon/capture/plan/function_names.h"
 #include "daemon/capture/plan/spare.h"
 
 /*
@@ -241,8 +242,9 @@ static int take_spare(struct capture_setup *setup, struct capture_spare **spare,
 	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
 }
 
-int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
-		const struct capture_request *request, struct error *err)
+static int capture_make(struct capture **ret, struct capture_spare **spare,
+			const struct capture_env *env, const struct capture_request *request,
+			struct error *err)
 {
 	_cleanup_(setup_events_deinit) struct setup_events events = { 0 };
 	_cleanup_(capture_freep) struct capture *c = NULL;
@@ -288,6 +290,16 @@ int capture_new(struct capture **ret, struct capture_spare **spare, const struct
 	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
+		const struct capture_request *request, struct error *err)
+{
+	_cleanup_function_names_ struct function_names names = { 0 };
+	struct capture_request named = *request;
+	int r = function_names_expand(&names, env->tracefs, &named.functions, err);
+
+	return r < 0 ? r : capture_make(ret, spare, env, &named, err);
 }
 
 struct capture *capture_free(struct capture *c)

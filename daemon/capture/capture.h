@@ -85,11 +85,16 @@ struct capture_overhead {
 
 /* Request for a tracer of the kernel. All 0: none. */
 struct capture_functions {
-	const char *tracer;	    /* "function", "timerlat", ...; NULL: none */
-	struct capture_words only;  /* globs, "GLOB:mod:MODULE", "GLOB:COMMAND" (traceoff, ...) */
-	struct capture_words never; /* globs */
+	const char *tracer; /* "function", "timerlat", ...; NULL: none */
+	/*
+	 * Globs, "GLOB:mod:MODULE", "GLOB:COMMAND" (traceoff, ...), and regular expressions
+	 * "/REGEX/", "/REGEX/:mod:MODULE".
+	 */
+	struct capture_words only;
+	struct capture_words never; /* globs, regular expressions */
 	struct capture_words roots; /* function_graph: only these functions' calls */
 	unsigned depth;		    /* function_graph: call depth; 0: unlimited */
+	unsigned names_max; /* words, with all that a regular expression matches; 0: usual */
 	struct capture_words settings; /* of latency tracers: latency.h */
 	unsigned stop_us;	       /* latency at which the kernel stops the tracing; 0: none */
 };

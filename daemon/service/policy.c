@@ -336,6 +336,7 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 				   &p->memory_bytes))
 		p->memory_bytes = UINT64_MAX;
 	p->request.copies_marks = policy_trusts(uid);
+	p->request.functions.names_max = policy_trusts(uid) ? 0 : USER_FUNCTIONS_MAX;
 	r = policy_check_ring(p, m, uid, err);
 	if (r < 0 || policy_trusts(uid))
 		return r;

@@ -80,6 +80,7 @@ int capture_new(struct capture **ret, struct capture_spare **spare,
 	note_first(fakes.only, sizeof(fakes.only), &request->bounds.only);
 	note_first(fakes.never, sizeof(fakes.never), &request->bounds.never);
 	fakes.hide_addresses = request->bounds.hide_addresses;
+	fakes.names_max = request->functions.names_max;
 	if (fakes.new_error)
 		return error_set(err, fakes.new_error, "no such event");
 	c = calloc(1, sizeof(*c));

@@ -35,6 +35,7 @@ struct fakes {
 	char events[16384];	  /* globs of the last request, with blanks */
 	char only[64], never[64]; /* the first of its bounds */
 	bool hide_addresses;
+	unsigned names_max; /* of functions */
 };
 extern struct fakes fakes;
 

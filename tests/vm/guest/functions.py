@@ -31,6 +31,12 @@ def functions(test):
     check(all(n.startswith("vfs_") for n in names) and "vfs_write" not in names, f"{names}")
 
 
+def by_expressions(test):
+    record(test, "-p", "function", "-l", "/^vfs_(read|open|statx)$/", "-l", "!/x$/", "-o", "out.txt")
+    names = set(re.findall(r": (\w+)(?:\.\S+)? <-", text_of(test)))
+    check(names == {"vfs_read", "vfs_open"}, f"{names}")
+
+
 def a_module_that_comes_late(test, *how):
     """The module's functions have names, though it was loaded after the kernel's were written."""
     # A filter waits for a module that this file knows.
@@ -204,6 +210,8 @@ def refusals(test):
     for arguments, words in (
             (["-p", "function", "-l", "vsf_*"], "vfs_*"),
             (["-p", "function", "-l", "vfs_raed"], "vfs_read"),
+            (["-p", "function", "-l", "/^vfs_(raed|raedv)$/"], "no function that matches"),
+            (["-p", "function", "-l", "/./"], "more than 1024 names"),
             (["-p", "function", "-l", "*:mod:no_such_module"], "no module"),
             (["-p", "function_graph", "-g", "vfs_raed"], "vfs_read"),
             (["-p", "functoin"], "function"),
@@ -240,6 +248,7 @@ def main():
     GRAPH_IN_INSTANCE = "function_graph" in (INSTANCES / "probe/available_tracers").read_text().split()
     (INSTANCES / "probe").rmdir()
     test.case("functions, and not others", functions, daemon=True)
+    test.case("functions by regular expressions", by_expressions, daemon=True)
     test.case("functions of a module that comes late", a_module_that_comes_late, daemon=True)
     test.case("functions of a module that comes late, streamed", a_module_that_comes_late, "--stream",
               daemon=True)

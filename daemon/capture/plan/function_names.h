@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Replaces regular expressions that select functions by the functions' names. */
+#pragma once
+
+#include "daemon/capture/capture.h"
+
+/* The kernel compares each name with all its functions, under a lock. */
+#define FUNCTION_NAMES_MAX 1024U
+
+struct function_names {
+	char **owned; /* names and "NAME:mod:MODULE" */
+	size_t owned_count, owned_cap;
+	const char **lists[3]; /* of only, never and roots; NULL: unchanged */
+	size_t total;
+};
+void function_names_deinit(struct function_names *n);
+#define _cleanup_function_names_ _cleanup_(function_names_deinit)
+
+/*
+ * Replaces each "[!]/REGEX/[:mod:MODULE]" of f by what it matches now; f then points into ret.
+ * Reads the kernel's list only if there is one. -ENOENT: one matches nothing; -E2BIG: there would
+ * be more words than f->names_max.
+ */
+int function_names_expand(struct function_names *ret, const struct tracefs *fs,
+			  struct capture_functions *f, struct error *err);
