@@ -99,7 +99,9 @@ static int recorder_save(struct recorder *r, struct error *err)
 int boot_recorder_find(const char *instance, char **ret, struct error *err)
 {
 	_cleanup_recorder_ struct recorder r = { 0 };
+	_cleanup_error_ struct error why = ERROR_INIT;
 	int e = recorder_load(&r, instance, err);
+	const bool kept = e == 0 && r.state.of_this_boot;
 
 	if (e == 0)
 		e = boot_recorder_open(&r, "extract --last-boot", err);
@@ -118,6 +120,8 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 		return error_hint(err, "the ring was empty when this boot began to record; "
 				       "'tracectl recover' lists earlier crashes");
 	}
+	if (kept && boot_recorder_renew(&r.env, r.state.saved, &why) < 0)
+		cli_warn("modules that were loaded late have no names: %s", why.message);
 	*ret = TAKE_PTR(r.state.saved);
 	return 0;
 }

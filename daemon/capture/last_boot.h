@@ -17,3 +17,9 @@ int last_boot_nothing(const char *instance, struct error *err);
 /* Appends the packed LastBoot message: info, modules, the kernel's place and pstore's files. */
 int last_boot_pack(const struct capture_env *env, struct buf *info, struct buf *out,
 		   struct error *err);
+/*
+ * Copies the stream `from` of the last boot, made in this boot, to `to`, with the modules and
+ * symbols as of now: the ring is emptied early, before most modules are loaded. -EPERM: the symbols
+ * are hidden.
+ */
+int last_boot_renew(const struct capture_env *env, int from, int to, struct error *err);

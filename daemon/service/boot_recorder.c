@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "base/vec.h"
 #include "daemon/capture/boot_ring.h"
+#include "daemon/capture/last_boot.h"
 #include "daemon/service/folder.h"
 #include "daemon/service/spool.h"
 
@@ -366,6 +367,38 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	spool_deinit(&spool);
 	boot_recorder_forget(config->spool_dir);
 	return 0;
+}
+
+static int renew_into(const struct capture_env *env, const char *path, const char *next,
+		      struct error *err)
+{
+	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_close_ int to = -EBADF;
+	int r;
+
+	if (from < 0)
+		return error_errno(err, -errno, "%s", path);
+	unlink(next);
+	to = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (to < 0)
+		return error_errno(err, -errno, "%s", next);
+	r = last_boot_renew(env, from, to, err);
+	if (r == 0 && (fsync(to) < 0 || rename(next, path) < 0))
+		r = error_errno(err, -errno, "%s", next);
+	if (r < 0)
+		unlink(next);
+	return r;
+}
+
+int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err)
+{
+	_cleanup_free_ char *next = NULL;
+
+	if (asprintf(&next, "%s.new", path) < 0) {
+		next = NULL;
+		return error_errno(err, -ENOMEM, "%s", path);
+	}
+	return renew_into(env, path, next, err);
 }
 
 int boot_recorder_keep(const struct capture_env *env, const char *instance,

@@ -56,6 +56,11 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 			     const char *instance, const char *proc, struct error *err);
 
 /*
+ * Replaces the file of the last boot's events, saved in this boot, by one with the symbols of the
+ * modules that are loaded now. On failure the file stays as it was.
+ */
+int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err);
+/*
  * Moves the last boot's events into a file of the spool, and removes the oldest of such files.
  * state: as loaded. Returns the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC:
  * another kernel filled the ring, whose events this one cannot describe.

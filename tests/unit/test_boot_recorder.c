@@ -18,6 +18,9 @@
 #include "daemon/service/boot_recorder.h"
 #include "fake_root.h"
 #include "kernel/boot_loader.h"
+#include "proto/capture.pb-c.h"
+#include "stream/reader.h"
+#include "stream/writer.h"
 
 static int setup(void **state)
 {
@@ -416,6 +419,81 @@ static void a_save_that_fails_halfway(void **state)
 	assert_non_null(strstr(err.message, ".traced, the others stay in the ring: "));
 }
 
+#define EARLY "ffffffff81000000 T _text\nffffffff81001000 T early\n"
+#define LATE EARLY "ffffffffc0001000 t late\t[xfs]\n"
+
+/* A stream of the last boot, saved before modules were loaded. */
+static void make_saved(const char *path)
+{
+	Traced__Capture__LastBoot m = TRACED__CAPTURE__LAST_BOOT__INIT;
+	_cleanup_close_ int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	uint8_t page[4096] = { 7 };
+	const struct iovec subbufs = { page, sizeof(page) };
+	struct stream_writer w;
+
+	m.text = 42;
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	assert_int_equal(stream_write_message(&w, CHUNK_LAST_BOOT, &m.base), 0);
+	assert_int_equal(stream_write_subbufs(&w, 3, BUFFER_MAIN, 0, &subbufs, 1), 0);
+	assert_int_equal(stream_write_packed(&w, CHUNK_KALLSYMS, EARLY, strlen(EARLY)), 0);
+	assert_int_equal(stream_write(&w, CHUNK_STATS, "x", 1), 0);
+}
+
+static void check_chunk(struct stream_reader *r, enum chunk_type type, uint32_t cpu,
+			struct buf *payload)
+{
+	struct chunk c;
+
+	assert_int_equal(stream_reader_next(r, &c, NULL), 1);
+	assert_int_equal(c.type, type);
+	assert_int_equal(c.cpu, cpu);
+	assert_int_equal(stream_reader_load(r, &c, payload, NULL), 0);
+	assert_non_null(buf_string(payload));
+}
+
+/* The names of modules that were loaded since the save; the rest is as it was. */
+static void modules_that_came_late(void **state)
+{
+	const struct fake_root *root = *state;
+	_cleanup_buf_ struct buf payload = BUF_INIT;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	Traced__Capture__LastBoot *m;
+	char proc[256], path[256];
+	struct stream_reader r;
+	int fd;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(path, sizeof(path), "%s", fake_path(root, "saved.traced"));
+	make_saved(path);
+	fake_file(root, "proc/modules", "xfs 4096 0 - Live 0xffffffffc0000000\n");
+	fake_file(root, "proc/kallsyms", LATE);
+	assert_int_equal(boot_recorder_renew(&(struct capture_env){ .proc = proc }, path, &err), 0);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	check_chunk(&r, CHUNK_LAST_BOOT, 0, &payload);
+	m = traced__capture__last_boot__unpack(NULL, payload.len, (uint8_t *)payload.data);
+	assert_non_null(m);
+	assert_int_equal(m->text, 42);
+	assert_int_equal(m->modules.len, strlen("xfs 4096 0 - Live 0xffffffffc0000000\n"));
+	traced__capture__last_boot__free_unpacked(m, NULL);
+	check_chunk(&r, CHUNK_SUBBUFS, 3, &payload);
+	assert_int_equal(payload.len, sizeof(struct subbufs_header) + 4096);
+	check_chunk(&r, CHUNK_KALLSYMS, 0, &payload);
+	assert_string_equal(payload.data, LATE);
+	check_chunk(&r, CHUNK_STATS, 0, &payload);
+	assert_int_equal(stream_reader_next(&r, &(struct chunk){ 0 }, NULL), 0);
+	close(fd);
+	/* Hidden symbols would take the names that are there. */
+	fake_file(root, "proc/kallsyms", "0000000000000000 T _text\n");
+	assert_int_equal(boot_recorder_renew(&(struct capture_env){ .proc = proc }, path, &err),
+			 -EPERM);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
+	check_chunk(&r, CHUNK_LAST_BOOT, 0, &payload);
+	close(fd);
+	assert_int_not_equal(access(fake_path(root, "saved.traced.new"), F_OK), 0);
+}
+
 /* Whatever lies under the new file's name is not written into. */
 static void files_are_replaced(void **state)
 {
@@ -455,6 +533,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_halfway, setup, teardown),
+		cmocka_unit_test_setup_teardown(modules_that_came_late, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
