@@ -138,6 +138,9 @@ static void what_the_kernel_lacks_is_named(void **state)
 	assert_int_equal(CHECK(.tracer = "function_graph"), -ENOENT);
 	assert_string_equal(f->err.hint, "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER; this "
 					 "one has: function nop");
+	/* A kernel that has it would not help. */
+	assert_int_equal(CHECK(.tracer = "wakeup"), -EOPNOTSUPP);
+	assert_hint(f, "--report runq");
 	fake_file(&f->root, "available_tracers", "function_graph nop\n");
 	assert_int_equal(CHECK(.tracer = "function"), -ENOENT);
 	assert_hint(f, "boot a kernel with CONFIG_FUNCTION_TRACER; ");

@@ -57,6 +57,9 @@ static int functions_check_tracer(const struct tracefs *fs, const char *tracer, 
 	for (char *p = strtok_r(copy, " \n", &save); p && count < ARRAY_SIZE(names);
 	     p = strtok_r(NULL, " \n", &save))
 		names[count++] = p;
+	/* Another kernel would not help. */
+	if (latency_is_known(tracer) && !latency_is(tracer))
+		return latency_check_name(tracer, err);
 	if (!functions_has_word(tracer, names, count)) {
 		error_set(err, -ENOENT, "this kernel has no tracer '%s'", tracer);
 		return functions_offer_tracer(tracer, names, count, text.data, err);

@@ -44,7 +44,7 @@ bool latency_is(const char *tracer)
 	return false;
 }
 
-static bool latency_is_known(const char *tracer)
+bool latency_is_known(const char *tracer)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(tracers); i++)
 		if (strcmp(tracers[i].tracer, tracer) == 0)

@@ -9,6 +9,8 @@
 #include "daemon/capture/plan/plan.h"
 
 bool latency_is(const char *tracer);
+/* True also of those that keep their worst case only, which cannot be recorded. */
+bool latency_is_known(const char *tracer);
 /* 0, or -EOPNOTSUPP with a hint at what shows the same. */
 int latency_check_name(const char *tracer, struct error *err);
 
