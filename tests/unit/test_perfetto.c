@@ -357,7 +357,7 @@ static void a_counter_has_fractions(void **state _unused_)
 		assert_true(found < ARRAY_SIZE(expected));
 		assert_int_equal(p->timestamp, 101 * S + at[found]);
 		assert_true(p->track_event->double_counter_value == expected[found]);
-		/* Those of another process are another counter. */
+		/* Values of another process are another counter. */
 		track = track ?: p->track_event->track_uuid;
 		assert_true((p->track_event->track_uuid == track) == (found < 2));
 		found++;
