@@ -47,6 +47,7 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 		.span_ns = m->span_ns,
 		.own_events = m->own_events,
 		.histograms = m->histograms,
+		.begins_apart_ns = m->begins_apart_ns,
 		.event_types = m->event_types,
 		.fallback_events = m->fallback_events,
 		.incomplete = m->incomplete,
@@ -310,6 +311,8 @@ static void outcome_print_json(const struct outcome *outcome)
 	document_uint(&j, "lost", r->lost);
 	document_bool(&j, "incomplete", r->incomplete);
 	document_uint(&j, "span_ns", r->span_ns);
+	if (r->begins_apart_ns)
+		document_uint(&j, "begins_apart_ns", r->begins_apart_ns);
 	document_uint(&j, "fallback_events", r->fallback_events);
 	document_uint(&j, "export_ns", r->export_ns);
 	document_uint(&j, "export_cpu_ns", r->cpu_ns);

@@ -99,6 +99,30 @@ static uint64_t join_part_begin(const struct host_part *p)
 	return p->origin.clock.by_wall ? first : MAX(first, p->origin.start);
 }
 
+/* The most by which the begins of two parts may differ: both clocks may be wrong. 0: unknown. */
+static uint64_t begins_apart(const struct export_part *a, const struct export_part *b)
+{
+	if (a->clock->by_wall || b->clock->by_wall)
+		return 0;
+	return MAX(a->first, b->first) - MIN(a->first, b->first) + a->clock->bound +
+	       b->clock->bound;
+}
+
+static uint64_t join_begins_apart(const struct export_part *parts, size_t count)
+{
+	uint64_t worst = 0;
+
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++) {
+			uint64_t apart = begins_apart(&parts[i], &parts[k]);
+
+			if (!apart)
+				return 0;
+			worst = MAX(worst, apart);
+		}
+	return worst;
+}
+
 /* A machine whose capture can't be read is left out, and that is reported. */
 static int join_export_all(struct join *j, struct export_part *parts, size_t *ret_count,
 			   struct export_result *ret, struct error *err)
@@ -148,6 +172,8 @@ static int join_decode(void *userdata, struct export_result *ret, struct error *
 	r = join_number(j, err);
 	if (r == 0)
 		r = join_export_all(j, parts, &count, ret, err);
+	if (r == 0)
+		ret->begins_apart_ns = join_begins_apart(parts, count);
 	return r < 0 ? r
 		     : export_join(j->dest->format, parts, count, destination_fd(j->dest), ret,
 				   err);
@@ -174,6 +200,16 @@ static void join_deinit(struct join *j)
 		input_beside_deinit(&j->parts[i].beside);
 		close_fd(j->parts[i].fd);
 	}
+}
+
+static void join_tell_begins(const struct export_result *r)
+{
+	const uint64_t ns = r->begins_apart_ns;
+
+	if (ns)
+		cli_warn("the machines' recordings begin within %" PRIu64 ".%03" PRIu64
+			 " us of one another",
+			 ns / 1000, ns % 1000);
 }
 
 int join_check_destination(const struct destination *d, struct error *err)
@@ -209,5 +245,7 @@ int join_captures(const struct options *o, struct host_input *inputs, size_t cou
 		return destination_fail(&dest, &err);
 	if (destination_commit(&dest, &outcome, &files, &err) < 0)
 		return cli_fail(&err);
+	if (!o->quiet)
+		join_tell_begins(&outcome.result);
 	return outcome_tell(&outcome, o);
 }

@@ -70,6 +70,7 @@ static void export_result_fill(Traced__Control__ExportResult *to, const struct e
 	to->span_ns = from->span_ns;
 	to->own_events = from->own_events;
 	to->histograms = from->histograms;
+	to->begins_apart_ns = from->begins_apart_ns;
 	to->clock = from->clock ?: (char *)"";
 	to->segment_ends = from->segment_ends;
 	to->n_segment_ends = from->segment_count;

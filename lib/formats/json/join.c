@@ -164,6 +164,8 @@ static int join_other_data(struct json_join *j, struct error *err)
 			r = join_settle(j, err);
 	}
 	buf_putc(b, ']');
+	if (j->result->begins_apart_ns)
+		json_put_u64_key(b, "begins_apart_ns", j->result->begins_apart_ns);
 	json_put_account(b, j->result);
 	buf_puts(b, "}}\n");
 	return r;
