@@ -14,8 +14,9 @@
 
 /* They read and write no file here. record has a way of its own. */
 static const struct command *const far_commands[] = {
-	&command_status, &command_list, &command_events, &command_doctor,  &command_stop,
-	&command_cancel, &command_mark, &command_sync,	 &command_profiles
+	&command_status,   &command_list,   &command_events, &command_doctor,
+	&command_stop,	   &command_cancel, &command_mark,   &command_sync,
+	&command_profiles, &command_report, &command_hist,   &command_top,
 };
 
 static bool command_is_far(const struct command *command)
@@ -24,6 +25,32 @@ static bool command_is_far(const struct command *command)
 		if (far_commands[i] == command)
 			return true;
 	return false;
+}
+
+/* These take their time, so all hosts run them at once. */
+static bool command_lasts(const struct command *command)
+{
+	return command == &command_hist || command == &command_top;
+}
+
+/* A far command ends with its time, or when nobody reads what it prints. */
+static int hosts_check_lasting(const struct command *command, size_t hosts, int argc, char **argv,
+			       struct error *err)
+{
+	_cleanup_options_ struct options o = { 0 };
+	int r = options_parse(&o, argc, argv, command, &(int){ 0 }, err);
+
+	if (r < 0 || o.help)
+		return r;
+	if (o.output) {
+		error_set(err, -EINVAL, "%s -H: -o would write a file on the host", command->name);
+		return error_hint(err, "tracectl -H HOST record -o FILE writes one here");
+	}
+	if (o.duration_ns || (hosts == 1 && (o.watch || command == &command_top)))
+		return 0;
+	error_set(err, -EINVAL, "%s -H%s: the time is missing", command->name,
+		  hosts > 1 ? " of several hosts" : "");
+	return error_hint(err, "-t 10s");
 }
 
 /* An output of a host on its way to ours. */
@@ -132,30 +159,65 @@ static int host_push(struct host_process *p, const struct options *o, struct err
 	return MIN(r, 0);
 }
 
-/* Returns the exit status of the command. */
-static int host_run_one(const struct options *o, const struct host_name *host, char **argv)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	struct host_process p;
-	int r = host_run(&p, host->spec, argv, &err), status;
+/* A command on its way to a host and back. */
+struct far_run {
+	struct host_process process;
+	struct error err; /* if it did not start */
+};
 
-	if (r < 0)
-		return cli_fail(&err);
-	if (o->push)
-		r = host_push(&p, o, &err);
-	status = host_pass_on(&p);
-	if (r == 0 && o->push && push_explain(status))
-		r = error_set(&err, -ENOEXEC, "%s", push_explain(status));
-	return r < 0 ? cli_fail((error_prefix(&err, "%s", host->label), &err)) : status;
+static void far_run_start(struct far_run *f, const struct options *o, const struct host_name *host,
+			  char **argv)
+{
+	*f = (struct far_run){ .err = ERROR_INIT };
+	if (host_run(&f->process, host->spec, argv, &f->err) < 0)
+		return;
+	if (o->push && host_push(&f->process, o, &f->err) < 0)
+		error_prefix(&f->err, "%s", host->label);
+	f->process.in = close_fd(f->process.in);
 }
 
-/* One host after the other. Of several statuses the first that is not 0. */
-static int hosts_run_each(const struct options *o, const struct host_list *hosts, int argc,
-			  char **argv)
+/* Returns the exit status of the command. */
+static int far_run_finish(struct far_run *f, const struct options *o, const struct host_name *host)
+{
+	int status = f->process.pid ? host_pass_on(&f->process) : CLI_FAILED;
+
+	if (!f->err.code && o->push && push_explain(status))
+		error_set(&f->err, -ENOEXEC, "%s: %s", host->label, push_explain(status));
+	if (f->err.code)
+		status = cli_fail(&f->err);
+	error_deinit(&f->err);
+	return status;
+}
+
+/* Prints one host after the other. Of several statuses the first that is not 0. */
+static int hosts_run_words(const struct options *o, const struct host_list *hosts, bool at_once,
+			   char **words)
+{
+	struct far_run runs[HOSTS_MAX];
+	int status = CLI_WHOLE;
+
+	for (size_t i = 0; at_once && i < hosts->count; i++)
+		far_run_start(&runs[i], o, &hosts->items[i], words);
+	for (size_t i = 0; i < hosts->count; i++) {
+		int one;
+
+		if (hosts->count > 1)
+			printf("%s%s:\n", i ? "\n" : "", hosts->items[i].label);
+		fflush(stdout);
+		if (!at_once)
+			far_run_start(&runs[i], o, &hosts->items[i], words);
+		one = far_run_finish(&runs[i], o, &hosts->items[i]);
+		status = status ?: one;
+	}
+	return status;
+}
+
+static int hosts_run_each(const struct options *o, const struct host_list *hosts, bool at_once,
+			  int argc, char **argv)
 {
 	static const char *const push_words[] = { PUSH_WORDS };
 	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
-	int status = CLI_WHOLE, count = 0;
+	int count = 0;
 
 	if (!far)
 		return CLI_FAILED;
@@ -167,16 +229,7 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 		far[count++] = (char *)o->socket;
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
-	for (size_t i = 0; i < hosts->count; i++) {
-		int one;
-
-		if (hosts->count > 1)
-			printf("%s%s:\n", i ? "\n" : "", hosts->items[i].label);
-		fflush(stdout);
-		one = host_run_one(o, &hosts->items[i], far);
-		status = status ?: one;
-	}
-	return status;
+	return hosts_run_words(o, hosts, at_once, far);
 }
 
 int hosts_run(const struct options *o, int argc, char **argv)
@@ -195,9 +248,12 @@ int hosts_run(const struct options *o, int argc, char **argv)
 	}
 	if (!command_is_far(command)) {
 		error_set(&err, -EINVAL, "%s does not work with -H", command->name);
-		error_hint(&err, "record, status, list, events, doctor, stop, cancel, mark, sync "
-				 "and profiles do");
+		error_hint(&err, "record, status, list, events, doctor, stop, cancel, mark, sync, "
+				 "profiles, report, hist and top do");
 		return cli_usage(&err);
 	}
-	return hosts_run_each(o, &hosts, argc, argv);
+	if (command_lasts(command) &&
+	    hosts_check_lasting(command, hosts.count, argc, argv, &err) < 0)
+		return cli_usage(&err);
+	return hosts_run_each(o, &hosts, command_lasts(command), argc, argv);
 }

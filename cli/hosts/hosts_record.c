@@ -26,6 +26,7 @@
 #include "input.h"
 #include "join.h"
 #include "push.h"
+#include "reports/report.h"
 #include "trace/host_clock.h"
 
 /* A host that is not ready by then has failed; and one that gets its program. */
@@ -435,13 +436,15 @@ static int hosts_loop(struct hosts_recording *h, struct error *err)
 	return 0;
 }
 
-/* Options that concern the file, and the recording's length, which we count. */
+/* Options that concern the file or the reports, and the recording's length, which we count. */
 static bool option_stays(int id)
 {
 	static const int near[] = { OPT_OUTPUT,	     OPT_FORMAT,	OPT_DURATION,
 				    OPT_GENERIC,     OPT_COMPACT_SCHED, OPT_COMPRESS,
 				    OPT_TGID,	     OPT_FUNCTION_VIEW, OPT_JSON_ARRAY,
 				    OPT_VERBOSE,     OPT_QUIET,		OPT_JSON,
+				    OPT_BY,	     OPT_SORT,		OPT_TOP,
+				    OPT_MIN,	     OPT_TASK,		OPT_CSV,
 				    OPT_HOST,	     OPT_HOSTS,		OPT_LABEL,
 				    OPT_REQUIRE_ALL, OPT_FAIL_ON_LOSS,	OPT_PUSH };
 
@@ -453,16 +456,16 @@ static bool option_stays(int id)
 
 static int refuse(const struct options *o, struct error *err)
 {
-	static const int none[] = { OPT_REPORT, OPT_ROTATE, OPT_KEEP,	     OPT_MERGE,
-				    OPT_RING,	OPT_STATUS, OPT_MERGE_CLOCK, OPT_SYNC_FILE,
-				    OPT_STREAM, OPT_CONTROL };
+	static const int none[] = { OPT_ROTATE,	     OPT_KEEP,	    OPT_MERGE,
+				    OPT_RING,	     OPT_STATUS,    OPT_STREAM,
+				    OPT_MERGE_CLOCK, OPT_SYNC_FILE, OPT_CONTROL };
 
 	for (size_t i = 0; i < o->typed_count; i++)
 		for (size_t k = 0; k < ARRAY_SIZE(none); k++)
 			if (o->typed[i].id == none[k])
 				return error_set(err, -EINVAL, "record -H: --%s does not work yet",
 						 option_specs[none[k]].name);
-	return 0;
+	return o->reports.count ? report_after_check(o, err) : 0;
 }
 
 struct far_words {
@@ -610,8 +613,9 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 			 err));
 	status = hosts_write_captures(h->o, inputs, count, h->count > 1, out, format, err);
 	if (status == CLI_WHOLE && failed) {
-		cli_warn("%zu of %zu hosts failed: the file lacks them, or a part of them", failed,
-			 h->count);
+		cli_warn("%zu of %zu hosts failed: %s them, or a part of them", failed, h->count,
+			 h->o->reports.count && !h->o->output ? "the reports lack"
+							      : "the file lacks");
 		status = CLI_MISSING;
 	}
 	return status;
@@ -648,7 +652,7 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	}
 	if (hosts->count > 1 && !format->recording && join_check(&o, out, &err) < 0)
 		return cli_usage(&err);
-	r = hosts_try_outputs(&o, hosts, out, format);
+	r = o.output || !o.reports.count ? hosts_try_outputs(&o, hosts, out, format) : 0;
 	if (r)
 		return r;
 	h.own_end = o.command != NULL;

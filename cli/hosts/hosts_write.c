@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "output/name.h"
 #include "output/path.h"
+#include "reports/report.h"
 
 /* out.traced as out.LABEL.traced. NULL: out of memory. */
 static char *labelled_name(const char *out, const char *label)
@@ -93,27 +94,69 @@ static int write_captures(const struct options *o, const struct host_input *inpu
 	return r;
 }
 
-/* One host's capture, by the usual way. */
-static int convert_one(const struct options *o, const struct host_input *in, const char *out)
+/* For commands that take a recording's path. */
+#define FD_PATH_BYTES 32
+
+static void put_fd_path(char path[FD_PATH_BYTES], int fd)
 {
-	char path[32];
+	snprintf(path, FD_PATH_BYTES, "/proc/self/fd/%d", fd);
+}
+
+/* One host's capture, by the usual way. */
+static int convert_one(const struct options *o, const struct host_input *in, const char *out,
+		       const struct export_format *format)
+{
+	char path[FD_PATH_BYTES];
 	char *args[] = { path, NULL };
 	struct options one = *o;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", in->fd);
+	put_fd_path(path, in->fd);
 	one.args = args;
 	one.arg_count = 1;
 	one.output = out;
 	one.hosts.count = 0;
+	if (!format->has_tables)
+		one.reports.count = 0;
 	return command_convert.run(&one);
+}
+
+static int write_files(const struct options *o, struct host_input *inputs, size_t count,
+		       bool several, const char *out, const struct export_format *format,
+		       struct error *err)
+{
+	if (format->recording)
+		return write_captures(o, inputs, count, several, out, err) < 0 ? cli_fail(err)
+									       : CLI_WHOLE;
+	return several ? join_captures(o, inputs, count, out) : convert_one(o, inputs, out, format);
+}
+
+static int write_reports(const struct options *o, const struct host_input *inputs, size_t count)
+{
+	char text[HOST_PARTS_MAX][FD_PATH_BYTES], *paths[HOST_PARTS_MAX];
+	struct options quiet = *o;
+
+	/* An output of several hosts has said how their clocks are tied. */
+	quiet.quiet |= o->output != NULL;
+	for (size_t i = 0; i < count; i++) {
+		put_fd_path(text[i], inputs[i].fd);
+		paths[i] = text[i];
+	}
+	return report_after_hosts(&quiet, paths, count);
 }
 
 int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
 			 bool several, const char *out, const struct export_format *format,
 			 struct error *err)
 {
-	if (format->recording)
-		return write_captures(o, inputs, count, several, out, err) < 0 ? cli_fail(err)
-									       : CLI_WHOLE;
-	return several ? join_captures(o, inputs, count, out) : convert_one(o, inputs, out);
+	struct options files = *o;
+	int status = CLI_WHOLE, reported;
+
+	if (!o->reports.count)
+		return write_files(o, inputs, count, several, out, format, err);
+	files.report_follows = true;
+	files.json = false;
+	if (o->output)
+		status = write_files(&files, inputs, count, several, out, format, err);
+	reported = write_reports(o, inputs, count);
+	return status ?: reported;
 }

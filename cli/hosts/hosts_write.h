@@ -14,7 +14,8 @@ int hosts_try_outputs(const struct options *o, const struct host_list *hosts, co
 		      const struct export_format *format);
 /*
  * Writes complete captures as the format. several: the command named several hosts, which become
- * one file, or a file each if they stay captures. Returns an exit status; errors are printed.
+ * one file, or a file each if they stay captures. Then prints o->reports; without o->output, only
+ * these. Returns an exit status; errors are printed.
  */
 int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
 			 bool several, const char *out, const struct export_format *format,

@@ -18,6 +18,7 @@ struct hosts_report {
 	struct net_traffic traffic;
 	struct host_part parts[HOST_PARTS_MAX];
 	size_t count;
+	bool together; /* one report of all; otherwise reports of each */
 };
 
 static const struct report_about *report_hosts_find(const char *name)
@@ -55,6 +56,8 @@ static int hosts_report_export(struct hosts_report *h, struct host_part *p,
 		return r;
 	h->hosts.label = p->origin.label;
 	h->hosts.is_last = p == &h->parts[h->count - 1];
+	if (!h->together && h->count > 1)
+		dprintf(STDOUT_FILENO, "%s%s:\n", p == h->parts ? "" : "\n", p->origin.label);
 	r = export_run(&report_sink_ops, p->input->fd, STDOUT_FILENO, &options, &result, err);
 	if (r < 0)
 		return error_prefix(err, "%s", p->origin.label);
@@ -64,6 +67,15 @@ static int hosts_report_export(struct hosts_report *h, struct host_part *p,
 	return r < 0 ? error_errno(err, r, "the outcome") : 0;
 }
 
+/* One machine's damaged recording leaves the others their reports. */
+static int hosts_report_leave_out(struct host_part *p, struct export_result *ret, struct error *err)
+{
+	if (err->code != EBADMSG && err->code != ENODATA && err->code != EINVAL)
+		return -err->code;
+	ret->incomplete = true;
+	return host_part_add_warning(ret, "left out", err->message ?: p->origin.label);
+}
+
 /* For root in a process of its own. */
 static int hosts_report_decode(void *userdata, struct export_result *ret, struct error *err)
 {
@@ -71,8 +83,11 @@ static int hosts_report_decode(void *userdata, struct export_result *ret, struct
 	int r = host_parts_open(h->parts, h->count, err);
 
 	host_parts_place(h->parts, h->count);
-	for (size_t i = 0; i < h->count && r == 0; i++)
+	for (size_t i = 0; i < h->count && r == 0; i++) {
 		r = hosts_report_export(h, &h->parts[i], ret, err);
+		if (r < 0 && !h->together && h->count > 1)
+			r = hosts_report_leave_out(&h->parts[i], ret, err);
+	}
 	return r;
 }
 
@@ -109,14 +124,18 @@ int report_hosts_run(const struct options *o, const struct report_options *repor
 	const struct options quiet = { .quiet = true, .fail_on_loss = o->fail_on_loss };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct host_input inputs[HOST_PARTS_MAX];
-	struct hosts_report h = { .o = o, .options = *reports };
+	const struct report_about *first =
+		reports->count == 1 ? report_hosts_find(*reports->names) : NULL;
+	struct hosts_report h = { .o = o,
+				  .options = *reports,
+				  .together = first && first->takes_hosts };
 	int r = hosts_report_check(o, count, &err);
 
 	if (r < 0)
 		return cli_usage(&err);
 	net_traffic_init(&h.traffic);
 	h.hosts.traffic = &h.traffic;
-	h.options.hosts = &h.hosts;
+	h.options.hosts = h.together ? &h.hosts : NULL;
 	r = hosts_report_open(&h, inputs, paths, count, &err);
 	if (r == 0) {
 		input_confine(-EBADF);

@@ -7,6 +7,9 @@
 
 /* How many of the last arguments are inputs; more than one only for reports that take several. */
 size_t report_hosts_inputs(const struct options *o);
-/* Writes the reports on these inputs. Returns the exit status. */
+/*
+ * Writes the reports on these inputs: one of all, if it is one that takes several; otherwise those
+ * of each. Returns the exit status.
+ */
 int report_hosts_run(const struct options *o, const struct report_options *reports,
 		     char *const *paths, size_t count);

@@ -212,24 +212,50 @@ static int report_check_output(const struct options *o, struct error *err)
 	return error_hint(err, "name a file: -o FILE");
 }
 
+/* The reports that --report names. */
+static int reporting_init_after(struct reporting *r, const struct options *o, struct error *err)
+{
+	int e = reporting_init(r, o, o->reports.items, o->reports.count, err);
+
+	r->path = o->output ?: "the recording";
+	r->reports.options.form = o->json ? REPORT_JSON : o->csv ? REPORT_CSV : REPORT_TEXT;
+	if (e == 0 && !o->control)
+		e = report_check_output(o, err);
+	return e < 0 ? e : report_options_check(&r->reports.options, err);
+}
+
+int report_after_check(const struct options *o, struct error *err)
+{
+	_cleanup_(reporting_deinit) struct reporting r;
+
+	return reporting_init_after(&r, o, err);
+}
+
+int report_after_hosts(const struct options *o, char *const *paths, size_t count)
+{
+	_cleanup_(reporting_deinit) struct reporting r;
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (reporting_init_after(&r, o, &err) < 0)
+		return cli_usage(&err);
+	return report_hosts_run(o, &r.reports.options, paths, count);
+}
+
 int report_after(const struct options *o, int (*work)(const struct options *o))
 {
 	_cleanup_(reporting_deinit) struct reporting r;
 	_cleanup_report_events_ struct report_events needed = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct options changed = *o;
-	int e = reporting_init(&r, o, o->reports.items, o->reports.count, &err);
 
-	r.path = o->output ?: "the recording";
-	r.reports.options.form = o->json ? REPORT_JSON : o->csv ? REPORT_CSV : REPORT_TEXT;
-	if (e < 0 || report_check_output(o, &err) < 0 ||
-	    report_options_check(&r.reports.options, &err) < 0)
+	if (reporting_init_after(&r, o, &err) < 0)
 		return cli_usage(&err);
 	if (report_events_choose(&needed, o, &r.reports.options, &changed) < 0) {
 		error_errno(&err, -ENOMEM, "--report");
 		return cli_fail(&err);
 	}
-	return reporting_record(&r, &changed, work);
+	/* The machine that gives the orders makes the reports. */
+	return o->control ? work(&changed) : reporting_record(&r, &changed, work);
 }
 
 static int report_fetch(const struct options *o)

@@ -154,7 +154,7 @@ struct export_result {
 	uint64_t events, lost, bytes;
 	uint64_t own_events; /* how many of these are the recorder's clock marks */
 	uint64_t span_ns;
-	/* Of several machines: the most by which the begins of any two may differ; 0: unknown. */
+	/* The most by which the begins of two machines' recordings may differ; 0: unknown. */
 	uint64_t begins_apart_ns;
 	uint64_t histograms; /* number of events whose histograms are in the file */
 	uint64_t marks;	     /* number of application marks in the file */

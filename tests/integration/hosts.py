@@ -115,7 +115,9 @@ def one_host(test):
     check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
     twice = run(test, {"a": "exec:true", "b": "exec:true"}, "status")
     check(twice.status == 2 and "called a and b" in twice.err, f"two names of one host: {twice}")
-    for words in (("top",), ("record", "--ring"), ("record", "-o", "x.nothing")):
+    for words in (("convert",), ("record", "--ring"), ("record", "-o", "x.nothing"), ("record", "--report", "nothing"),
+                  ("record", "--report", "sched", "-o", "-"), ("hist", "sched_switch", "--key", "next_comm"),
+                  ("hist", "sched_switch", "--key", "next_comm", "-t", "1s", "-o", "x.txt")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
     # A host cannot control the terminal.
@@ -253,6 +255,67 @@ def begins(test):
         check(r.status == 0, f"record: {r}")
     r = test.run("convert", "left.traced", "right.traced", "-o", "out.txt")
     check(r.status == 0 and 500_000 <= begins_apart(r) <= (time.monotonic() - began) * 1e6, f"convert: {r}")
+
+
+def of_hosts(text, labels):
+    """What each host printed, by label."""
+    parts = re.split(r"^(\w+):\n", "\n" + text, flags=re.M)
+    check(not parts[0].strip() and parts[1::2] == labels, f"labels: {text[:2000]}")
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def reports(test):
+    """report of a session and of a far file; record --report, with and without a file."""
+    hosts = {"a": far(test), "b": far(test, "nice")}
+    started = test.run("start", "--name", "long", "-e", "sched")
+    check(started.status == 0, f"start: {started}")
+    r = run(test, hosts, "report", "--session", "long", "sched")
+    for label, text in of_hosts(r.out, list(hosts)).items():
+        check(r.status == 0 and "python3" in text, f"report --session: {label}: {r}")
+    stopped = test.run("stop", "long", "-o", "long.traced")
+    check(stopped.status == 0, f"stop: {stopped}")
+    r = run(test, {"a": far(test)}, "report", "sched", "--json", test.dir / "long.traced")
+    check(r.status == 0 and json.loads(r.out)["reports"][0]["name"] == "sched", f"report of a far file: {r}")
+    r = run(test, hosts, "report", "sched", "no-such-file")
+    check(r.status == 1 and r.err.count("no-such-file") >= 2, f"report of no file: {r}")
+    # The far side chooses the events, and the tables are made here.
+    for words in ((), ("-o", "out.traced"), ("-o", "out.txt")):
+        r = run(test, {"a": far(test)}, "record", "--report", "sched,irq", "--top", "5", "-t", "500ms", *words)
+        check(r.status == 0 and "python3" in r.out and "a:\n" not in r.out, f"{words}: {r}")
+        r = run(test, hosts, "record", "--report", "sched", "-t", "500ms", *words)
+        for label, text in of_hosts(r.out, list(hosts)).items():
+            check(r.status == 0 and "python3" in text, f"{words} {label}: {r}")
+        check(set(bounds(r)) == set() if words == ("-o", "out.traced") else set(bounds(r)) == set(hosts), f"{words}: {r}")
+    check(test.files() == ["long.traced", "out.a.traced", "out.b.traced", "out.traced", "out.txt"], f"files: {test.files()}")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == set(hosts), f"hosts in the text: {seen}")
+    r = run(test, {"a": far(test)}, "record", "--report", "sched", "-t", "500ms", "-o", "page.html")
+    check(r.status == 0 and b'"report":{"format":"traced-report"' in (test.dir / "page.html").read_bytes(), f"a page: {r}")
+    r = run(test, {"a": far(test)}, "record", "--report", "sched", "--json", "-t", "500ms")
+    check(r.status == 0 and json.loads(r.out)["reports"][0]["name"] == "sched", f"record --report --json: {r}")
+    # One that fails leaves the others their reports.
+    r = run(test, {"bad": "exec:false", "good": far(test)}, "record", "--report", "sched", "-t", "500ms")
+    check(r.status == 3 and "the reports lack" in r.err and "python3" in r.out, f"one fails: {r}")
+
+
+def top_of_hosts(test):
+    hosts = {"a": far(test), "b": far(test, "nice")}
+    r = run(test, hosts, "top", "--batch", "-t", "2s", "sched")
+    for label, text in of_hosts(r.out, list(hosts)).items():
+        check(r.status == 0 and "python3" in text, f"top: {label}: {r}")
+    # All at once.
+    r = run(test, {name: "exec:date +%s%N; sleep 3; :" + " " * n for n, name in enumerate(hosts, 1)}, "top", "-t", "2s")
+    began = [int(text) for text in of_hosts(r.out, list(hosts)).values()]
+    check(r.status == 0 and abs(began[1] - began[0]) < 3e9, f"one after the other: {began}")
+    refused = run(test, hosts, "top", "--batch", "sched")
+    check(refused.status == 2 and "-t 10s" in refused.err, f"top of two hosts without a time: {refused}")
+    # top of one host runs until Ctrl-C, and leaves nothing there.
+    p = subprocess.Popen(command_line(test, {"a": far(test)}, "top", "--batch", "sched"), cwd=test.dir,
+                         env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    settled("top prints", lambda: b"python3" in p.stdout.readline())
+    p.send_signal(signal.SIGINT)
+    test.finish(p)
+    check_clean(test)
 
 
 def marks_are_moved(test):
@@ -859,7 +922,7 @@ def main():
 
 
 def cases(test):
-    for function in (one_host, machines, tasks_of_machines, in_json, begins, marks_are_moved, same_as_alone, clock_is_near,
+    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,

@@ -248,6 +248,27 @@ def as_sqlhist(test):
     synthetic_is_gone()
 
 
+def on_hosts(test):
+    """-H counts on all hosts at once, by SQL, too; record -H takes SQL as it is."""
+    hosts = [w for n in "ab" for w in ("--label", f"{n}=exec:env N={n} PATH={test.tracectl.parent}:{os.environ['PATH']}")]
+    process = test.start(*hosts, "hist", CALLS, "--key", "id", "--filter", f"common_pid == {os.getpid()}", "-t", "8s", "--json")
+    until = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < until:
+        os.getppid()
+        time.sleep(0.001)
+    done = test.finish(process)
+    documents = re.fullmatch(r"a:\n(.*)\nb:\n(.*)", done.out, re.S)
+    check(done.status == 0 and documents, f"{done}")
+    for document in documents.groups():
+        rows = {r["id"]: r["hitcount"] for r in json.loads(document)["reports"][0]["rows"]}
+        check(rows.get(110, 0) > 100, f"{rows}")
+    done = test.run(*hosts[:2], "hist", "-t", "5s", "--json", "--sql", WAKEUP.format(""), timeout=120)
+    check(done.status == 0 and json.loads(done.out)["reports"][0]["rows"], f"hist --sql: {done}")
+    done = test.run(*hosts[:2], "record", "-t", "5s", "-o", "out.txt", "--sql", WAKEUP.format(""), "--as", "wakeup", timeout=120)
+    check(done.status == 0 and re.search(r": wakeup: lat=\d+$", text_of(test), re.M), f"record --sql: {done}")
+    synthetic_is_gone()
+
+
 def killed_while_it_counts(test):
     before = settings()
     process = test.start("hist", "-t", "60s", "--name", "x", "--sql", WAKEUP.format(""))
@@ -432,6 +453,7 @@ def main():
     test.case("of two events, with a daemon", of_two_events, daemon=True)
     test.case("of two events and the events", of_two_events_and_the_events, daemon=True)
     test.case("as sqlhist", as_sqlhist, daemon=True)
+    test.case("on hosts", on_hosts, daemon=True)
     test.case("killed while it counts", killed_while_it_counts, daemon=True)
     test.case("an idle one is not read", an_idle_one_is_not_read, daemon=True)
     test.case("merged", merged, daemon=True)
