@@ -117,7 +117,8 @@ static int open_rings(struct capture *c, const struct capture_request *request,
 	described.pid_count = tasks->pid_count;
 	if (r == 0)
 		r = make_header(&c->setup, run->rings, &described, err);
-	if (!c->setup.counts_only)
+	/* Histograms of synthetic events begin with a mark. */
+	if (!c->setup.counts_only || c->setup.synthetics.count)
 		run->marker = tracefs_open_file(run->rings[BUFFER_MAIN].dir, O_WRONLY | O_TRUNC,
 						"trace_marker");
 	if (c->setup.copies_marks)
