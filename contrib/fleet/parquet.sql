@@ -4,9 +4,10 @@
 --
 --     duckdb < parquet.sql
 --
--- writes rows/report=R/fleet=F/serial=N/, anew. Each row of a report is a row; columns that its
--- report does not have are null. Fleet, serial and board are those of the path, which a store lets
--- only that board write: what a file says of itself counts for the rest.
+-- writes rows/report=R/fleet=F/serial=N/, anew, and prints the files that it skips. Each row of a
+-- report is a row; columns that its report does not have are null. Fleet, serial and board are those
+-- of the path, which a store lets only that board write: what a file says of itself counts for the
+-- rest. Needs DuckDB 1.3 or later.
 
 -- A bucket as the middle of its values (docs/report.md) and their count; none beyond 2^62 ns.
 CREATE OR REPLACE TEMP MACRO spread(d) AS CASE WHEN d IS NOT NULL THEN {
@@ -17,36 +18,46 @@ CREATE OR REPLACE TEMP MACRO spread(d) AS CASE WHEN d IS NOT NULL THEN {
               ELSE ((b[1] % 64 + 64) << (b[1] // 64 - 1)::INTEGER) + (1::BIGINT << (b[1] // 64 - 1)::INTEGER) // 2 END,
         'n': b[2]} FOR b IN d.buckets IF b[1] BETWEEN 0 AND 3711 AND b[2] > 0]} END;
 
+-- NULL for a file that is no report: truncated, not UTF-8, not JSON, or of another kind. What has
+-- another type than here is null.
+CREATE OR REPLACE TEMP MACRO report_of(content) AS json_transform(TRY_CAST(TRY(decode(content)) AS JSON), replace('{
+    "format": "VARCHAR",
+    "span_ns": "BIGINT", "events": "BIGINT", "lost": "BIGINT", "incomplete": "BOOLEAN",
+    "origin": "STRUCT(started TIMESTAMP, kernel VARCHAR, arch VARCHAR, groups VARCHAR[],
+                      labels MAP(VARCHAR, VARCHAR))",
+    "reports": "STRUCT(name VARCHAR, rows STRUCT(
+        task VARCHAR, tid BIGINT, process VARCHAR, pid BIGINT, cpu BIGINT,
+        name VARCHAR, kind VARCHAR, call VARCHAR, function VARCHAR, device VARCHAR,
+        operation VARCHAR, state VARCHAR, what VARCHAR,
+        count BIGINT, runs BIGINT, calls BIGINT, errors BIGINT, migrations BIGINT,
+        bytes BIGINT, runtime_ns BIGINT, total_ns BIGINT, noise_ns BIGINT, max_ns BIGINT,
+        cut BIGINT, open BIGINT,
+        delay STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                     p99_ns BIGINT, buckets BIGINT[][]),
+        time STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                    p99_ns BIGINT, buckets BIGINT[][]),
+        raise STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                     p99_ns BIGINT, buckets BIGINT[][]),
+        queue STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                     p99_ns BIGINT, buckets BIGINT[][]),
+        run STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                   p99_ns BIGINT, buckets BIGINT[][]),
+        late STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
+                    p99_ns BIGINT, buckets BIGINT[][]))[])[]"}', chr(10), ' '));
+
+CREATE OR REPLACE TEMP TABLE all_files AS
+SELECT filename, report_of(CASE WHEN size <= 67108864 THEN content END) AS r,
+       regexp_extract(filename, 'fleet=([^/]+)/order=([0-9]+)/board=([^/]+)/[^/]+$',
+                      ['fleet', 'serial', 'board']) AS place
+FROM read_blob('fleet=*/order=*/board=*/*.json');
+
 CREATE OR REPLACE TEMP TABLE files AS
-SELECT fleet, "order" AS serial, board, origin.started AS started, origin.kernel AS kernel,
-       origin.arch AS arch, origin.groups AS groups, origin.labels AS labels,
-       span_ns, events, lost, incomplete, reports
-FROM read_json('fleet=*/order=*/board=*/*.json', format = 'auto', maximum_object_size = 67108864,
-    hive_partitioning = true,
-    hive_types = {'fleet': VARCHAR, 'order': UBIGINT, 'board': VARCHAR},
-    columns = {
-        span_ns: 'BIGINT', events: 'BIGINT', lost: 'BIGINT', incomplete: 'BOOLEAN',
-        origin: 'STRUCT(started TIMESTAMP, kernel VARCHAR, arch VARCHAR, groups VARCHAR[],
-                        labels MAP(VARCHAR, VARCHAR))',
-        reports: 'STRUCT(name VARCHAR, rows STRUCT(
-            task VARCHAR, tid BIGINT, process VARCHAR, pid BIGINT, cpu BIGINT,
-            name VARCHAR, kind VARCHAR, call VARCHAR, "function" VARCHAR, device VARCHAR,
-            operation VARCHAR, state VARCHAR, what VARCHAR,
-            count BIGINT, runs BIGINT, calls BIGINT, errors BIGINT, migrations BIGINT,
-            bytes BIGINT, runtime_ns BIGINT, total_ns BIGINT, noise_ns BIGINT, max_ns BIGINT,
-            cut BIGINT, open BIGINT,
-            delay STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                         p99_ns BIGINT, buckets BIGINT[][]),
-            time STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                        p99_ns BIGINT, buckets BIGINT[][]),
-            raise STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                         p99_ns BIGINT, buckets BIGINT[][]),
-            queue STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                         p99_ns BIGINT, buckets BIGINT[][]),
-            run STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                       p99_ns BIGINT, buckets BIGINT[][]),
-            late STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                        p99_ns BIGINT, buckets BIGINT[][]))[])[]'});
+SELECT place.fleet AS fleet, TRY_CAST(place.serial AS UBIGINT) AS serial, place.board AS board,
+       r.origin.started AS started, r.origin.kernel AS kernel, r.origin.arch AS arch,
+       r.origin.groups AS groups, r.origin.labels AS labels, r.span_ns AS span_ns,
+       r.events AS events, r.lost AS lost, r.incomplete AS incomplete, r.reports AS reports
+FROM all_files
+WHERE r.format = 'traced-report' AND serial IS NOT NULL;
 
 COPY (
     WITH each_report AS (SELECT * EXCLUDE reports, unnest(reports) AS r FROM files),
@@ -63,3 +74,8 @@ COPY (
 -- A line for each board and order, also of boards without a row.
 COPY (SELECT * EXCLUDE reports FROM files)
 TO 'answers' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (fleet, serial), OVERWRITE true);
+
+-- Truncated files, and others that are no reports.
+SELECT regexp_replace(filename, '[^ -~]', '?', 'g') AS skipped FROM all_files
+WHERE r.format IS DISTINCT FROM 'traced-report' OR TRY_CAST(place.serial AS UBIGINT) IS NULL
+ORDER BY skipped;

@@ -97,9 +97,10 @@ def queries(test):
     results.mkdir()
     fill(results)
     test.duckdb = duckdb(test)
-    run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
     # Again: nothing is there twice.
-    run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
+    for _ in range(2):
+        skipped = run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
+        check(not skipped, f"skipped: {skipped}")
     check((results / "rows/report=sched/fleet=doors/serial=17").is_dir(), "no partition")
     names = {path.stem for path in (test.source / "contrib/fleet/queries").glob("*.sql")}
     known = {name: f for name, f in globals().items() if name in names}
@@ -110,6 +111,24 @@ def queries(test):
         if not expect(rows):
             wrong.append(f"{name}: {rows}")
     check(not wrong, "\n".join(wrong))
+
+
+def one_is_damaged(test):
+    """It is skipped, and named. Values of other types are null, the rest of their file counts."""
+    results = test.dir / "results"
+    results.mkdir()
+    fill(results)
+    good = reports({"sched": [task("odd", {1000: 1}), task("odd", {1000: 1}, runtime="long")]}, origin=origin(28))
+    put(results, "odd", good.replace(b'"events": 1000', b'"events": {}'), order=18)
+    damaged = [put(results, f"damaged-{n}", data, order=18) for n, data in enumerate(
+        (good[:-40], b"", b"[]", b'"x"', b"\xff" + good, b"[" * 100000, good + b"}", good.replace(b"traced-report", b"other")))]
+    test.duckdb = duckdb(test)
+    skipped = run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
+    check(sorted(r["skipped"] for r in skipped) == [str(path.relative_to(results)) for path in damaged], f"{skipped}")
+    rows = run(test, (test.source / "contrib/fleet/rows.sql").read_text() + "SELECT * FROM rows WHERE serial = 18 ORDER BY runtime_ns;")
+    check([(r["board"], r["task"], r["runtime_ns"], r["events"]) for r in rows] == [
+        ("odd", "odd", "1000", None), ("odd", "odd", None, None)], f"{rows}")
+    check(answers_by_order(query(test, "answers_by_order")[:2]), "the others' answers")
 
 
 def other_readers(test):
@@ -242,6 +261,7 @@ def far_boards(rows):
 def main():
     test = Test("fleet_sql", root=False)
     test.case("each query finds what was put there", queries)
+    test.case("one is damaged", one_is_damaged)
     test.case("another reader has the same rows", other_readers)
     test.end()
 
