@@ -354,10 +354,10 @@ static int agent_wait_ms(const struct agent *a)
 /* Reports orders of another agent's life. */
 static void agent_report_past(struct agent *a)
 {
-	uint64_t last = state_last_serial(&a->state);
 	_cleanup_error_ struct error err = ERROR_INIT;
+	uint64_t last = 0;
 
-	if (last)
+	while ((last = state_serial_after(&a->state, last)))
 		status_note(&a->status, last,
 			    spool_has(&a->spool, last) ? OUTCOME_UPLOADING : OUTCOME_ENDED, NULL);
 	while (a->state.open_count) {

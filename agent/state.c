@@ -205,6 +205,16 @@ uint64_t state_last_serial(const struct state *s)
 	return serial;
 }
 
+uint64_t state_serial_after(const struct state *s, uint64_t serial)
+{
+	uint64_t next = 0;
+
+	for (size_t i = 0; i < s->taken_count; i++)
+		if (s->taken[i].serial > serial && (!next || s->taken[i].serial < next))
+			next = s->taken[i].serial;
+	return next;
+}
+
 bool state_knows(const struct state *s, const char *group, uint64_t serial,
 		 const unsigned char digest[DIGEST_SIZE])
 {

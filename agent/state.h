@@ -50,6 +50,8 @@ void state_deinit(struct state *state);
 uint64_t state_serial(const struct state *state, const char *group);
 /* The highest of them. */
 uint64_t state_last_serial(const struct state *state);
+/* The lowest of the groups' last serials above that one; 0: none. */
+uint64_t state_serial_after(const struct state *state, uint64_t serial);
 /* True if this very order is the group's last one. */
 bool state_knows(const struct state *state, const char *group, uint64_t serial,
 		 const unsigned char digest[DIGEST_SIZE]);

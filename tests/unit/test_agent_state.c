@@ -60,6 +60,9 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 	assert_true(state_last_serial(&s) == UINT64_MAX && s.open_count == 3);
 	assert_true(state_serial(&s, STATE_ALL) == UINT64_MAX && state_serial(&s, "eu") == 6);
 	assert_int_equal(state_serial(&s, "us"), 0);
+	assert_int_equal(state_serial_after(&s, 0), 6);
+	assert_true(state_serial_after(&s, 6) == UINT64_MAX);
+	assert_int_equal(state_serial_after(&s, UINT64_MAX), 0);
 	assert_true(state_knows(&s, "eu", 6, digest));
 	assert_false(state_knows(&s, "eu", 5, digest));
 	digest[DIGEST_SIZE - 1] = 1;
