@@ -175,7 +175,7 @@ def machines(test):
 RANGE = 10_000_000  # of pids
 JSON_LINE = re.compile(r"\s*(.+)-(\d+) +(?:\( *(?:\d+|-+)\) )?\[(\d+)\] (\S+) +(\d+\.\d+): (.*)")
 PIDS = re.compile(r"(?<![^ _])(pid=|[BCSFE]\|)(\d+)")
-CPUS = re.compile(r"(?<![^ ])((?:target_|orig_|dest_)cpu=|cpu_id=)(\d+)")
+CPUS = re.compile(r"(?<![^ ])((?:target_|orig_|dest_)cpu=|cpu_id=|sched_wake_idle_without_ipi: cpu=)(\d+)")
 
 
 def own_lines(text, host=None):
