@@ -49,6 +49,16 @@ static int page_tables_read(struct page_tables *t)
 	return 0;
 }
 
+/* Without names the tables are the usual ones, and that is one of them. */
+static bool has_histograms(const struct report_options *o)
+{
+	size_t i = 0;
+
+	while (i < o->count && strcmp(o->names[i], "hist") != 0)
+		i++;
+	return i < o->count || !o->count;
+}
+
 int page_tables_make(struct page_tables *t, int stream_fd, struct export_options *options,
 		     struct error *err)
 {
@@ -72,6 +82,7 @@ int page_tables_make(struct page_tables *t, int stream_fd, struct export_options
 		return error_errno(err, r, "can't make the report");
 	options->tables = t->json.data;
 	options->tables_len = t->json.len;
+	options->tables_have_histograms = has_histograms(&t->reports.options);
 	return 0;
 }
 

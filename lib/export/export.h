@@ -115,6 +115,7 @@ struct export_options {
 	/* A report as JSON, for formats with export_format.has_tables; NULL: none. Borrowed. */
 	const char *tables;
 	size_t tables_len;
+	bool tables_have_histograms;	      /* those of the kernel */
 	const struct export_watch *watch;     /* for its sink of conditions only */
 	const struct export_symbols *symbols; /* NULL: program functions have no names */
 	/* Largest accepted error of a clock tie in ns, without a warning; 0: EXPORT_BOUND_NS. */

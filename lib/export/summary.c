@@ -211,7 +211,8 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 	/* Otherwise the other warnings explain the missing events. */
 	if (ret->events <= ret->own_events && !ret->histograms && !x->index.incomplete)
 		stream_index_warn(&x->index, EXPORT_NOTHING);
-	if (x->index.info.histogram_count && !x->ops->has_histograms)
+	if (x->index.info.histogram_count && !x->ops->has_histograms &&
+	    !x->options->tables_have_histograms)
 		stream_index_warn(&x->index,
 				  "histograms are left out: 'tracectl report hist' shows "
 				  "those of a .traced");

@@ -25,6 +25,7 @@ BLIND = {
 APART = 30  # least distance of two states' colours in CIELAB; 2.3 is just noticeable
 APART_SLICES = 10  # of two slices' colours
 CONTRAST = 4.5  # least contrast of a text on a slice, as WCAG 2 has it
+CONTRAST_SHAPES = 3  # of bars
 NAMES = {"German": "Größenänderung", "Chinese": "数据处理线程工作者", "Arabic": "خيط العمل", "Emoji": "🧵🧶"}
 
 
@@ -73,7 +74,8 @@ def colours(test, browser):
         pixels = browser.ask("traceViewer.painter.theme.palette.map((shades) => shades[255])")
         slices = {i: [pixel >> shift & 255 for shift in (0, 8, 16)] for i, pixel in enumerate(pixels)}
         check(len(slices) >= 12 and apart(slices)[0] > APART_SLICES, f"slices in the {name} page: {apart(slices)}")
-        style = variables(browser, "text", "back")
+        style = variables(browser, "text", "back", "accent", "raised")
+        check(contrast(style["accent"], style["raised"]) >= CONTRAST_SHAPES, f"bars of plots in the {name} page: {style}")
         for i, colour in slices.items():
             check(contrast(colour, style["text"]) >= CONTRAST, f"text on slice {i} {colour} in the {name} page")
             check(apart({i: colour, "background": style["back"]})[0] > APART_SLICES, f"slice {i} in the {name} page")

@@ -6,7 +6,9 @@ of the same recording; in Chromium without a screen; 77 where there is none. in_
 import base64
 import collections
 import contextlib
+import gzip
 import json
+import math
 import random
 import re
 import shutil
@@ -349,7 +351,6 @@ def plots(test, browser):
     captions = browser.ask("[...document.querySelectorAll('#report figcaption')].map((f) => f.innerText)")
     delays = sum(row["delay"]["count"] for row in wanted["sched"])
     check(f"delay of all rows · {delays:,}" in captions, f"{captions}, not {delays}")
-    check(f"distribution · {sum(row['count'] for row in wanted['runq']):,}" in captions, f"{captions}")
     titles = browser.ask("[...document.querySelectorAll('#report figure')[0].querySelectorAll('title')].map((t) => t.textContent)")
     equal(sum(int(re.search(r": ([\d,]+) ", t)[1].replace(",", "")) for t in titles), delays, "the bars' sum")
     name = browser.ask("(() => { const tr = document.querySelector('#report tr.plotted'); tr.click(); return tr.cells[0].innerText; })()")
@@ -360,6 +361,81 @@ def plots(test, browser):
         for bucket, _ in row["delay"]["buckets"]:
             least = browser.ask(f"traceViewer.tools.bucketFrom({bucket})")
             check(row["delay"]["min_ns"] * 0.98 <= least <= row["delay"]["max_ns"], f"bucket {bucket} begins at {least}: {row}")
+    equal(browser.said, [], "the browser complains")
+
+
+# The figures of the reports: caption, what a screen reader says, the bars' places and texts, and where the labels are.
+FIGURES = """[...document.querySelectorAll('#report figure')].map((f) => [f.innerText.split('\\n')[0],
+    f.querySelector('svg').getAttribute('aria-label'),
+    [...f.querySelectorAll('rect')].map((r) => [...['x', 'width', 'y', 'height'].map((key) => +r.getAttribute(key)), r.textContent]),
+    [...f.querySelectorAll('text')].map((t) => [t.getAttribute('text-anchor'), +t.getAttribute('x'), t.textContent])])"""
+
+
+def same_bars(figure, wanted, at):
+    """The bars are as high as the counts of `wanted`, by their bounds, and on an axis that `at` tells."""
+    caption, label, bars, labels = figure
+    wanted = sorted((bounds, count) for bounds, count in wanted.items() if count)
+    equal(len(bars), len(wanted), f"bars of {caption}")
+    check(f"{len(bars)} bars" in label and "The highest is" in label, label)
+    check(caption.endswith(f" · {sum(count for _, count in wanted):,}"), caption)
+    top, most = max(bar[3] for bar in bars), max(count for _, count in wanted)
+    first, last = at(wanted[0][0][0]), at(wanted[-1][0][1])
+    scale = (bars[-1][0] + bars[-1][1] + 1 - bars[0][0]) / (last - first)
+    for (x, width, y, height, text), ((from_, end), count) in zip(bars, wanted):
+        check(abs(height - max(1, count / most * top)) < 0.01, f"{caption}: {count} of {most} is {height} of {top} pixels high")
+        check(abs(y + height - bars[0][2] - bars[0][3]) < 0.01, f"{caption}: bars begin at different heights")
+        should = [bars[0][0] + (at(from_) - first) * scale, (at(end) - at(from_)) * scale - 1]
+        check(abs(x - should[0]) < 0.1 and abs(width - max(1, should[1])) < 0.1, f"{caption}: {from_} to {end} is at {x}, {width}, not {should}")
+        check(f": {count:,} (" in text, f"{text}: not {count}")
+    counts = [text for anchor, _, text in labels if anchor == "end"]
+    values = [x for anchor, x, _ in labels if anchor == "middle"]
+    check(not [text for *_, text in labels if text.startswith("-")], f"{caption}: {labels}")
+    check(counts[0] == "0" and len(counts) > 1, f"{caption}: counts on the axis {counts}")
+    check(len(values) > 1 and all(b - a >= 50 for a, b in zip(values, values[1:])), f"{caption}: values on the axis at {values}")
+
+
+def histograms_of_the_kernel(test):
+    """A recording with real texts of histograms by ranges: of powers of two, and of one width with a second key."""
+    text = gzip.decompress((test.source / "tests/data/6.12.117/hists.gz").read_bytes()).decode()
+    parts = [part.split("\n", 1)[1] for part in text.split("## ")
+             if part.startswith(("hist:keys=bytes_req.log2", "hist:keys=bytes_req.buckets", "hist:keys=call_site.sym:"))]
+    subprocess.run([test.build / "tests/unit/generate", "hists", "20000", test.dir / "x.traced"], input="\n".join(parts), text=True, check=True)
+
+
+def plots_of_ranges(test, browser):
+    """Histograms whose rows are ranges: `runq`, and the kernel's own."""
+    histograms_of_the_kernel(test)
+    for reports, is_missing in (("runq", True), ("runq,hist", False)):
+        r = test.run("convert", "--report", reports, "x.traced", "x.html")
+        check(r.status == 0 and ("histograms are left out" in r.err) == is_missing, r)
+    r = test.run("report", "--json", "--top", "1000", "runq,hist", "x.traced")
+    runq, by_call, by_log, by_width = (one["rows"] for one in json.loads(r.out)["reports"])
+    browser.open(test.dir / "x.html")
+    browser.key("t")
+    figures = browser.ask(FIGURES)
+    # A table without ranges has no plot; its shares are bars in the cells.
+    equal([caption.split(" · ")[0] for caption, *_ in figures], ["distribution", "bytes_req", "bytes_req"], "plots")
+    log = lambda value: math.log2(value) if value >= 1 else value - 1
+    check(len(runq) > 4 and len(by_log) > 8 and len(by_width) > 12, f"{len(runq)}, {len(by_log)}, {len(by_width)} rows")
+    same_bars(figures[0], {(row["from_ns"], row["to_ns"] + 1): row["count"] for row in runq}, log)
+    same_bars(figures[1], {(row["bytes_req"], row["bytes_req_to"] + 1): row["hitcount"] for row in by_log}, log)
+    sums = collections.Counter()
+    for row in by_width:
+        sums[row["bytes_req"], row["bytes_req_to"] + 1] += row["hitcount"]
+    same_bars(figures[2], sums, lambda value: value)
+    # A click on a row plots the histogram of its other key.
+    row = next(i for i, one in enumerate(by_width) if one["gfp_flags"] == 3264)
+    browser.ask(f"document.querySelectorAll('#report table')[3].rows[{row + 1}].click()")
+    figure = browser.ask(FIGURES)[2]
+    check(figure[0].startswith("bytes_req of 3264 · "), figure[0])
+    same_bars(figure, {(one["bytes_req"], one["bytes_req_to"] + 1): one["hitcount"] for one in by_width if one["gfp_flags"] == 3264},
+              lambda value: value)
+    shares = browser.ask("[...document.querySelectorAll('#report table')[1].querySelectorAll('td.share')].map((td) => "
+                         "[td.innerText, td.style.backgroundSize])")
+    equal(shares, [[f"{row['share_permille'] / 10:.1f} %", f"{row['share_permille'] / 10:g}% 100%"] for row in by_call], "bars of shares")
+    # All rows are in the tables, for those who see no plots.
+    equal(browser.ask("[...document.querySelectorAll('#report table')].map((t) => t.rows.length - 1)"),
+          [len(rows) for rows in (runq, by_call, by_log, by_width)], "rows of the tables")
     equal(browser.said, [], "the browser complains")
 
 
@@ -403,7 +479,7 @@ def seen_while_it_is_read(test, browser):
     check(all(f"\n{line}\n" in text for line in lines), f"{lines}")
 
 
-CASES = [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, pages, seen_while_it_is_read]
+CASES = [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, plots_of_ranges, pages, seen_while_it_is_read]
 
 if __name__ == "__main__":
     run_cases("sums", CASES)

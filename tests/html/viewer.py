@@ -200,18 +200,40 @@ def report(test, browser):
         at = table[0].index("task")
         equal([row[at] for row in table[1:]], [row["task"] for row in report["rows"]], f"tasks of {report['name']}")
     row = next(i for i, r in enumerate(wanted[0]["rows"]) if r["max_at_ns"] and r["tid"])
-    browser.ask(f"traceViewer.report.querySelector('table').rows[{row + 1}].querySelector('button').click()")
+    at = tables[0][0].index("max at")
+    browser.ask(f"traceViewer.report.querySelector('table').rows[{row + 1}].cells[{at}].querySelector('button').click()")
     middle, base, tid = browser.ask("""(() => { const v = traceViewer, p = v.painter;
         return [(p.from + p.to) / 2, v.model.base, v.rows.at(v.selection.top).thread.tid]; })()""")
     wanted = wanted[0]["rows"][row]
     check(abs(middle + base * 1e9 - wanted["max_at_ns"]) < 1000, f"centred at {middle + base * 1e9}, not {wanted['max_at_ns']}")
     equal(tid, wanted["tid"], "the row")
+    links_of_cells(browser, wanted)
     browser.key("t")
     check(browser.ask("traceViewer.report.hidden"), "the report is not hidden again")
     # A page without one has no such button.
     browser.open(page_with(test, LINES))
     check("report" not in browser.ask("document.querySelector('header').innerText"), "a button without a report")
     equal(browser.said, [], "the browser complains")
+
+
+def links_of_cells(browser, row):
+    """A click on a task, a thread's id or a CPU goes to its row, and does not choose the table's row for the plots."""
+    cell = "traceViewer.report.querySelectorAll('table')[{}].rows[{}].cells[{}].querySelector('button')"
+    heads = browser.ask("[...traceViewer.report.querySelectorAll('table')].map((t) => [...t.rows[0].cells].map((c) => c.innerText))")
+    for name in ("task", "tid"):
+        browser.ask("traceViewer.clear()")
+        i = browser.ask("[...traceViewer.report.querySelector('table').rows].findIndex((tr) => [...tr.cells].some((c, i) => "
+                        f"i === {heads[0].index('tid')} && c.innerText === '{row['tid']}'))")
+        browser.ask(f"{cell.format(0, i, heads[0].index(name))}.click()")
+        equal(browser.ask("[traceViewer.mark.kind, traceViewer.mark.row.thread.tid]"), ["thread", row["tid"]], f"a click on {name}")
+    cpu = browser.ask(f"(() => {{ const b = {cell.format(1, 1, heads[1].index('cpu'))}; b.click(); return +b.innerText; }})()")
+    is_ = browser.ask("(({selection: s, rows, whole, model}) => [rows.at(s.top).cpu.number, rows.at(s.top).height === s.bottom - s.top, "
+                      "s.from === model.firstTime && s.to === model.lastTime])(traceViewer)")
+    equal(is_, [cpu, True, True], "a click on a CPU")
+    check(not browser.ask("traceViewer.report.querySelector('.chosen')"), "a link chooses the row")
+    # The idle task has no row of its own: no link.
+    idle = browser.ask("[...traceViewer.report.querySelectorAll('td')].filter((td) => td.innerText === '-1' && td.querySelector('button')).length")
+    equal(idle, 0, "links without a thread")
 
 
 def dark_and_light(test, browser):

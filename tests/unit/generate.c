@@ -4,6 +4,7 @@
  *
  * KIND:
  * sched, syscalls, mixed: the records that Linux 6.18 writes for such a load, on two CPUs;
+ * hists: as mixed, with the kernel's histograms of kmem:kmalloc, whose text is read from stdin;
  * functions, graph: of the function tracers (6.12), with 200,000 symbols;
  * numbers: the smallest events;
  * losses: the same; before the first of every three pages the kernel lost five events, before the
@@ -26,6 +27,7 @@
 
 #include <cmocka.h>
 
+#include "base/buf.h"
 #include "base/io.h"
 #include "make_fields.h"
 #include "make_formats.h"
@@ -171,6 +173,17 @@ static void put_function_formats(struct generator *g)
 			   words[i / 8 % 8], words[i / 64 % 8], i);
 	assert_int_equal(stream_write_packed(&g->m.writer, CHUNK_KALLSYMS, text.data, text.len), 0);
 	buf_deinit(&text);
+}
+
+static void put_histograms(struct generator *g)
+{
+	Traced__Capture__Histogram m = TRACED__CAPTURE__HISTOGRAM__INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	assert_int_equal(read_to_end(STDIN_FILENO, STREAM_HISTOGRAM_MAX, &text), 0);
+	m.event = (char *)"kmem:kmalloc";
+	m.text = (ProtobufCBinaryData){ text.len, (uint8_t *)text.data };
+	assert_int_equal(stream_write_message(&g->m.writer, CHUNK_HISTOGRAM, &m.base), 0);
 }
 
 static uint64_t any_function(struct generator *g)
@@ -331,8 +344,8 @@ static void put_host(int fd, const char *label, uint64_t from, uint64_t to)
 
 int main(int argc, char **argv)
 {
-	static const char *const kinds[] = { "numbers",	 "losses", "fields", "kinds",	 "sched",
-					     "syscalls", "mixed",  "graph",  "functions" };
+	static const char *const kinds[] = { "numbers",	 "losses", "fields", "kinds",	  "sched",
+					     "syscalls", "mixed",  "graph",  "functions", "hists" };
 	struct generator g = { .ts = UINT64_C(100000000000), .random = RANDOM_FIRST };
 	const char *machine = argc >= 5 ? argv[4] : "64le";
 	bool known = false;
@@ -345,7 +358,8 @@ int main(int argc, char **argv)
 	if (argc < 4 || argc > 6 || !known || strlen(machine) != 4) {
 		fprintf(stderr,
 			"usage: %s "
-			"numbers|losses|fields|kinds|sched|syscalls|mixed|functions|graph|SHAPE "
+			"numbers|losses|fields|kinds|sched|syscalls|mixed|hists|functions|graph|"
+			"SHAPE "
 			"COUNT "
 			"FILE "
 			"[64le [LABEL]]\n",
@@ -376,6 +390,8 @@ int main(int argc, char **argv)
 		put_tasks(&g);
 	if (argc == 6)
 		maker_clocks(&g.m, g.ts, 0);
+	if (!strcmp(argv[1], "hists"))
+		put_histograms(&g);
 	put_all(&g, argv[1], strtoull(argv[2], NULL, 10));
 	if (argc == 6)
 		maker_clocks(&g.m, g.ts + 1, 2);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Histograms of a report's tables as plots: durations on a logarithmic axis.
+// Histograms of a report's tables as plots.
 
-const PLOT_WIDTH = 380;
-const PLOT_HEIGHT = 96;
-const PLOT_AXIS = 16; // pixels below the bars
+const PLOT_WIDTH = 420;
+const PLOT_HEIGHT = 130;
+const PLOT_LEFT = 44; // pixels for the counts
+const PLOT_TOP = 8;
+const PLOT_AXIS = 18; // pixels below the bars
+const LABEL_ROOM = 52; // pixels between two labels of an axis, at least
 const BARS_OCTAVE = 4;
 const EXACT_BUCKETS = 128; // docs/report.md: below, each value has a bucket; above, each power of two has 64
 
@@ -12,21 +15,98 @@ function bucketFrom(bucket) {
   return ((bucket & 63) + 64) * 2 ** ((bucket >>> 6) - 1);
 }
 
-// Collects values in bars of a quarter of an octave.
+function compact(number) {
+  return number.toLocaleString('en', {notation: 'compact', maximumSignificantDigits: 4});
+}
+
+// The least of 1, 2, 5, 10, 20 and so on that is not below a number; of fractions, too.
+function niceStep(least) {
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5, 10].map((n) => n * power).find((step) => step >= least * (1 - 1e-9));
+}
+
+// The bars of a plot: values from `from` to below `end`, and how many there are.
 class Bars {
-  constructor() {
-    this.counts = new Map();
+  constructor(text) {
+    this.text = text; // spells a value
+    this.all = new Map(); // by `from`
     this.total = 0;
   }
 
-  add(ns, count) {
-    const bar = Math.floor(Math.log2(Math.max(1, ns)) * BARS_OCTAVE + 1e-9);
-    this.counts.set(bar, (this.counts.get(bar) || 0) + count);
+  add(from, end, count) {
+    const bar = this.all.get(from) || {from, end, count: 0};
+    bar.count += count;
+    this.all.set(from, bar);
     this.total += count;
   }
 
+  // Collects a report's buckets in bars of a quarter of an octave.
   addHistogram({buckets}) {
-    for (const [bucket, count] of buckets) this.add(bucketFrom(bucket), count);
+    for (const [bucket, count] of buckets) {
+      const bar = Math.floor(Math.log2(Math.max(1, bucketFrom(bucket))) * BARS_OCTAVE + 1e-9);
+      this.add(2 ** (bar / BARS_OCTAVE), 2 ** ((bar + 1) / BARS_OCTAVE), count);
+    }
+  }
+
+  get used() {
+    return [...this.all.values()].filter(({count}) => count > 0).sort((a, b) => a.from - b.from);
+  }
+
+  say({from, end, count}) {
+    const part = ((count / this.total) * 100).toFixed(1);
+    return `${this.text(from)} to ${this.text(this.last(end))}: ${count.toLocaleString('en')} (${part} %)`;
+  }
+
+  // A time in ns is told by its bound, a number by the last one below it.
+  last(end) {
+    return this.text === duration ? end : end - 1;
+  }
+}
+
+// Converts values to pixels. Bars of one width have a linear axis, others a logarithmic one, on which 0 is an octave
+// below 1.
+class Axis {
+  constructor(bars) {
+    this.isLog = new Set(bars.map(({from, end}) => end - from)).size > 1;
+    const [low, high] = [bars[0].from, bars.at(-1).end].map((value) => this.at(value));
+    const margin = Math.max((high - low) * 0.03, high * 1e-12);
+    this.low = low - margin;
+    this.span = high - low + 2 * margin;
+  }
+
+  at(value) {
+    if (!this.isLog) return value;
+    return value < 1 ? value - 1 : Math.log2(value);
+  }
+
+  x(value) {
+    return PLOT_LEFT + ((this.at(value) - this.low) / this.span) * (PLOT_WIDTH - PLOT_LEFT);
+  }
+
+  value(at) {
+    if (!this.isLog) return at;
+    return at < 0 ? at + 1 : 2 ** at;
+  }
+
+  // Round values with room for their labels.
+  marks() {
+    const [from, to] = [this.low, this.low + this.span].map((at) => this.value(at));
+    const values = [];
+    if (this.isLog && this.span > 3) {
+      if (from <= 0) values.push(0);
+      const parts = this.span > 12 ? [1] : [1, 2, 5];
+      for (let power = 1; power <= to; power *= 10) values.push(...parts.map((part) => part * power));
+    } else {
+      const step = niceStep((to - from) / 5);
+      for (let value = Math.ceil(from / step) * step + 0; value <= to; value += step) values.push(value);
+    }
+    let last = -LABEL_ROOM;
+    return values.filter((value) => {
+      const x = this.x(value);
+      if (x < PLOT_LEFT || x > PLOT_WIDTH - 18 || x - last < LABEL_ROOM) return false;
+      last = x;
+      return true;
+    });
   }
 }
 
@@ -40,70 +120,90 @@ function svg(tag, attributes, parent, text = '') {
 
 function plotBars(parent, title, bars) {
   const figure = make('figure', {parent}, make('figcaption', {}, `${title} · ${bars.total.toLocaleString('en')}`));
-  const numbers = [...bars.counts.keys()];
-  if (!numbers.length) return;
-  const first = Math.min(...numbers) - 1;
-  const last = Math.max(...numbers) + 2;
-  const most = Math.max(...bars.counts.values());
-  const height = PLOT_HEIGHT - PLOT_AXIS;
-  const x = (bar) => ((bar - first) / (last - first)) * PLOT_WIDTH;
-  const plot = svg('svg', {width: PLOT_WIDTH, height: PLOT_HEIGHT, role: 'img', 'aria-label': title}, figure);
-  for (const [bar, count] of bars.counts) {
-    const size = Math.max(1, (count / most) * (height - 4));
-    const rect = svg(
-      'rect',
-      {x: x(bar) + 0.5, y: height - size, width: Math.max(1, x(bar + 1) - x(bar) - 1), height: size},
-      plot,
-    );
-    const [from, to] = [bar, bar + 1].map((b) => duration(2 ** (b / BARS_OCTAVE)));
-    const part = ((count / bars.total) * 100).toFixed(1);
-    svg('title', {}, rect, `${from} to ${to}: ${count.toLocaleString('en')} (${part} %)`);
+  const {used} = bars;
+  if (!used.length) return;
+  const axis = new Axis(used);
+  const most = used.reduce((a, b) => (b.count > a.count ? b : a));
+  const bottom = PLOT_HEIGHT - PLOT_AXIS;
+  const y = (count) => bottom - (count / most.count) * (bottom - PLOT_TOP);
+  const span = `${bars.text(used[0].from)} to ${bars.text(bars.last(used.at(-1).end))}`;
+  const label = plain(`${title}: ${used.length} bars from ${span}. The highest is ${bars.say(most)}`);
+  const plot = svg('svg', {width: PLOT_WIDTH, height: PLOT_HEIGHT, role: 'img', 'aria-label': label}, figure);
+  const step = Math.max(1, niceStep(most.count / 2));
+  for (let count = 0; count <= most.count; count += step) {
+    const at = Math.round(y(count)) + 0.5;
+    svg('line', {x1: PLOT_LEFT, x2: PLOT_WIDTH, y1: at, y2: at}, plot);
+    svg('text', {x: PLOT_LEFT - 5, y: at + 4, 'text-anchor': 'end'}, plot, compact(count));
   }
-  svg('line', {x1: 0, x2: PLOT_WIDTH, y1: height + 0.5, y2: height + 0.5}, plot);
-  for (let power = 0; power < 13; power++) {
-    const at = x(Math.log2(10 ** power) * BARS_OCTAVE);
-    if (at < 12 || at > PLOT_WIDTH - 16) continue;
-    svg('line', {x1: at, x2: at, y1: height, y2: height + 4}, plot);
-    svg('text', {x: at, y: PLOT_HEIGHT - 2, 'text-anchor': 'middle'}, plot, duration(10 ** power));
+  for (const bar of used) {
+    const [x, end] = [axis.x(bar.from), axis.x(bar.end)];
+    const height = Math.max(1, bottom - y(bar.count));
+    const rect = svg('rect', {x, y: bottom - height, width: Math.max(1, end - x - 1), height}, plot);
+    svg('title', {}, rect, bars.say(bar));
   }
+  for (const value of axis.marks()) {
+    const x = axis.x(value);
+    svg('line', {x1: x, x2: x, y1: bottom, y2: bottom + 4}, plot);
+    svg('text', {x, y: PLOT_HEIGHT - 3, 'text-anchor': 'middle'}, plot, bars.text(value, true));
+  }
+}
+
+// A range of a row is a column and the next one: "from" and "to" of durations, or "KEY" and "KEY-to" of a kernel's
+// histogram. Returns {title, from, to, count, groups, text}: names of members of a row; a row of the same `groups`
+// belongs to the same histogram.
+function rangesOf({columns, rows}) {
+  const keys = Object.keys(rows[0] || {});
+  const counts = columns.findIndex(({kind}) => kind === 'count');
+  if (keys.length !== columns.length) return [];
+  const isRange = (i) => {
+    const [a, b] = [columns[i], columns[i + 1]];
+    if (a.kind === 'time') return a.name === 'from' && b.name === 'to' && b.kind === 'time';
+    return a.kind === 'number' && b.kind === 'number' && b.name === `${a.name}-to`;
+  };
+  const number = (value, isShort) => (isShort ? compact(value) : value.toLocaleString('en'));
+  return keys.slice(0, Math.max(0, counts - 1)).flatMap((key, i) => {
+    if (!isRange(i)) return [];
+    const groups = keys.slice(0, counts).filter((_, k) => k !== i && k !== i + 1);
+    const isTime = columns[i].kind === 'time';
+    const title = isTime ? 'distribution' : columns[i].name;
+    return [{title, from: key, to: keys[i + 1], count: keys[counts], groups, text: isTime ? duration : number}];
+  });
 }
 
 // The plots of one report: of all its rows, or of one.
 class Plots {
-  constructor(parent, rows) {
-    this.rows = rows;
-    this.element = make('div', {parent, className: 'plots'});
+  constructor(report) {
+    this.rows = report.rows;
+    this.ranges = rangesOf(report);
+    this.columns = Object.keys(this.rows[0] || {}).filter((key) =>
+      this.rows.some((row) => isHistogram(row[key]) && row[key].buckets),
+    );
+    this.isEmpty = !this.ranges.length && !this.columns.length;
+    // Whether a row has a plot of its own.
+    this.hasParts = this.columns.length > 0 || this.ranges.some(({groups}) => groups.length);
+    this.element = make('div', {className: 'plots'});
     this.show(null);
   }
 
-  // Whether the report has something to plot.
-  static fits(rows) {
-    return rows.length > 0 && (Plots.isDistribution(rows[0]) || Plots.columns(rows).length > 0);
-  }
-
-  // A table like runq's is one histogram.
-  static isDistribution(row) {
-    return 'from_ns' in row && 'to_ns' in row && 'count' in row;
-  }
-
-  static columns(rows) {
-    return Object.keys(rows[0]).filter((key) => rows.some((row) => isHistogram(row[key]) && row[key].buckets));
-  }
-
   show(chosen) {
-    const rows = chosen ? [chosen] : this.rows;
     this.element.replaceChildren();
-    if (Plots.isDistribution(this.rows[0])) {
-      const bars = new Bars();
-      for (const {from_ns: from, to_ns: to, count} of this.rows) bars.add(Math.sqrt(Math.max(1, from) * to), count);
-      plotBars(this.element, 'distribution', bars);
-      return;
-    }
-    for (const column of Plots.columns(this.rows)) {
-      const bars = new Bars();
-      for (const row of rows) if (isHistogram(row[column]) && row[column].buckets) bars.addHistogram(row[column]);
-      const [name] = chosen ? Object.values(chosen) : ['all rows'];
-      plotBars(this.element, `${column.replace(/_/g, ' ')} of ${name}`, bars);
-    }
+    for (const range of this.ranges) this.putRange(range, chosen);
+    for (const column of this.columns) this.putColumn(column, chosen);
+  }
+
+  putRange({title, from, to, count, groups, text}, chosen) {
+    const bars = new Bars(text);
+    for (const row of this.rows)
+      if (!chosen || groups.every((key) => row[key] === chosen[key])) bars.add(row[from], row[to] + 1, row[count]);
+    const name = chosen && groups.length ? ` of ${groups.map((key) => chosen[key]).join(', ')}` : '';
+    plotBars(this.element, shorten(`${title}${name}`, NAME_SHOWN), bars);
+  }
+
+  putColumn(column, chosen) {
+    const bars = new Bars(duration);
+    for (const row of chosen ? [chosen] : this.rows)
+      if (isHistogram(row[column]) && row[column].buckets) bars.addHistogram(row[column]);
+    const [name] = chosen ? Object.values(chosen) : ['all rows'];
+    plotBars(this.element, shorten(`${column.replace(/_/g, ' ')} of ${name}`, NAME_SHOWN), bars);
   }
 }

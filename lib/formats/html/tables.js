@@ -32,11 +32,10 @@ function isMoment(key) {
 }
 
 class Tables {
-  // go(t, row) shows the time t of the trace, and what the table's row is about.
-  constructor(model, go) {
-    this.model = model;
-    this.go = go;
-    const report = model.about && model.about.report;
+  constructor(viewer) {
+    this.viewer = viewer;
+    const {about} = viewer.model;
+    const report = about && about.report;
     this.all = report && report.version === REPORT_VERSION ? report.reports : [];
   }
 
@@ -44,9 +43,11 @@ class Tables {
     for (const report of this.all) this.putReport(make('div', {parent}), report);
   }
 
-  putReport(parent, {name, rows, notes}) {
+  putReport(parent, report) {
+    const {name, rows, notes} = report;
     make('h2', {parent}, name);
-    const plots = Plots.fits(rows) ? new Plots(parent, rows) : null;
+    const plots = new Plots(report);
+    if (!plots.isEmpty) parent.append(plots.element);
     if (!rows.length) make('div', {parent}, 'no rows');
     else this.putRows(make('table', {parent}), rows, plots);
     for (const note of notes) make('div', {parent}, note);
@@ -57,17 +58,48 @@ class Tables {
     const head = make('tr', {parent: table});
     for (const [key, value] of Object.entries(rows[0]))
       for (const text of headsOf(key, value))
-        make('th', {parent: head, className: typeof value === 'string' ? '' : 'number'}, text);
+        make('th', {parent: head, className: typeof value === 'string' ? '' : 'number', scope: 'col'}, text);
     for (const row of rows) {
-      const tr = make('tr', {parent: table, className: plots ? 'plotted' : ''});
-      if (plots) tr.onclick = () => this.choose(table, tr, plots, row);
+      const tr = make('tr', {parent: table, className: plots.hasParts ? 'plotted' : ''});
+      if (plots.hasParts) tr.onclick = () => this.choose(table, tr, plots, row);
       for (const [key, value] of Object.entries(row)) {
         if (isMoment(key)) this.putMoment(tr, value, row);
-        else
-          for (const text of cellsOf(key, value))
-            make('td', {parent: tr, className: typeof value === 'string' ? '' : 'number'}, text);
+        else this.putCells(tr, key, value, row);
       }
     }
+  }
+
+  putCells(tr, key, value, row) {
+    const place = this.placeOf(key, row);
+    for (const text of cellsOf(key, value)) {
+      const td = make('td', {parent: tr, className: typeof value === 'string' ? '' : 'number'});
+      if (place) this.link(td, text, () => this.viewer.goToRow(place));
+      else td.append(plain(text));
+      if (key === 'share_permille') this.putShare(td, value);
+    }
+  }
+
+  // A bar behind the number.
+  putShare(td, permille) {
+    td.classList.add('share');
+    td.style.backgroundSize = `${permille / 10}% 100%`;
+  }
+
+  // Returns the thread or CPU that a cell names, if the picture has a row of it: {tid} or {cpu}.
+  placeOf(key, row) {
+    const {rows} = this.viewer;
+    if (/(^|_)cpu$/.test(key)) return rows.ofCpu(row[key]) ? {cpu: row[key]} : null;
+    const tid = /(^|_)tid$/.test(key) ? row[key] : key === 'task' ? row.tid : row[`${key}_tid`];
+    return rows.ofThread(tid) ? {tid} : null;
+  }
+
+  // A click on it does not choose the row.
+  link(parent, text, go) {
+    const onclick = (event) => {
+      event.stopPropagation();
+      go();
+    };
+    return make('button', {parent, onclick}, text);
   }
 
   choose(table, tr, plots, row) {
@@ -80,7 +112,8 @@ class Tables {
   putMoment(tr, ns, row) {
     const td = make('td', {parent: tr, className: 'number'});
     if (!ns) return;
-    const t = ns - Math.max(this.model.base, 0) * 1e9;
-    make('button', {parent: td, onclick: () => this.go(t, row)}, absolute(this.model, t));
+    const {model} = this.viewer;
+    const t = ns - Math.max(model.base, 0) * 1e9;
+    this.link(td, absolute(model, t), () => this.viewer.goToMoment(t, row));
   }
 }

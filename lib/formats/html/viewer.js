@@ -85,7 +85,7 @@ class Viewer {
     putAccount(model, make('span', {parent: header, className: 'about'}), showLines);
     this.bar = new RowBar(this, header);
     this.finder = new Finder(this, header, (item) => this.go(item));
-    this.tables = new Tables(model, (t, row) => this.goToMoment(t, row));
+    this.tables = new Tables(this);
     this.sumsView = new SumsView(model, (t, place) => this.goToMoment(t, place));
     if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
     this.help = makeHelp();
@@ -367,7 +367,7 @@ class Viewer {
     );
     this.placeRows();
     if (row) this.panel.reveal(row, true);
-    this.selection = row ? {from: t, to: t, top: row.y, bottom: row.y + row.height} : null;
+    this.selection = row ? this.selectionOf(row, t, t) : null;
     this.dirty();
   }
 
@@ -392,6 +392,22 @@ class Viewer {
     const row = this.rows.ofThread(tid);
     if (row) this.goToHit(this.rowHit(row));
     else this.pane.say('The trace has no row of this thread.');
+  }
+
+  // Sums up a thread or a CPU that the picture has a row of, and shows the row.
+  goToRow({tid, cpu}) {
+    this.walk.begin();
+    if (tid !== undefined) return this.goToThread(tid);
+    const {firstTime: from, lastTime: to} = this.model;
+    const wanted = this.rows.ofCpu(cpu);
+    const row = this.rows.reveal((r) => r === wanted);
+    this.placeRows();
+    this.select(this.selectionOf(row, from, to));
+    return this.panel.reveal(row, true);
+  }
+
+  selectionOf(row, from, to) {
+    return {from, to, top: row.y, bottom: row.y + row.height, list: this.rows, first: row, last: row};
   }
 
   // Shows what a thread did at time t, in its own row or in the CPU's.
