@@ -265,6 +265,50 @@ def moments(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
+def link_to_pinned_rows(test, browser):
+    """A link keeps the pinned rows, and a selection in them."""
+    browser.open(page_with(test, LINES))
+    browser.ask("(({rows}) => [rows.ofThread(202), rows.ofThread(200), rows.ofCpu(1)].forEach((row) => traceViewer.pin(row)))(traceViewer)")
+    browser.frame()
+    sums = "new Promise((done) => { const look = () => (traceViewer.sums ? done(1) : setTimeout(look, 10)); look(); })"
+    seen = """(({pins, selection: s, details, sums}) => [pins.rows.all.map((row) => row.label), s && [s.list === pins.rows, s.top, s.bottom],
+        details.innerText, sums && [...sums.tids]])(traceViewer)"""
+    x, y, end = browser.ask("(({pins, painter}) => [painter.x(2e6), pins.canvas.getBoundingClientRect().top + pins.rows.all[1].y + 5, "
+                            "painter.x(6e6)])(traceViewer)")
+    browser.drag(x, y, end, y)
+    browser.ask(sums)
+    was = browser.ask(seen)
+    equal([was[0], was[1][0], was[3]], [["app 202", "app 200", "CPU 1"], True, [200]], "what is selected")
+    browser.key("c")
+    browser.ask("new Promise((done) => setTimeout(done, 100))")
+    link = browser.ask("location.href")
+    browser.leave()
+    browser.open(link[len("file://"):])
+    browser.ask(sums)
+    equal(browser.ask(seen), was, "after a load of the link")
+    # Another link in the same page unpins them; a selection goes on with its row.
+    browser.ask("traceViewer.moments.restore()")
+    browser.ask("traceViewer.pin(traceViewer.rows.ofThread(202))")
+    top = browser.ask("[traceViewer.selection.top, traceViewer.pins.rows.shown(traceViewer.rows.ofThread(200)).y]")
+    equal(top[0], top[1], "the selection's place after a row above was unpinned")
+    browser.ask("location.hash = '#v=0,1000&s=0,500,20,60', new Promise((done) => setTimeout(done, 50))")
+    equal(browser.ask("(({pins, selection, rows}) => [pins.rows.all.length, selection.list === rows, rows.all.some((row) => row.pinned)])"
+                      "(traceViewer)"), [0, True, False], "after a link without pinned rows")
+    for broken in ("#k=-1,99999,1,1", "#k=x", "#k=" + ",".join(["1"] * 9999), "#s=1,2,3,4,5,6", "#s=1,2,3,4,1"):
+        browser.ask(f"location.hash = {json.dumps(broken)}, new Promise((done) => setTimeout(done, 50))")
+        check(browser.ask("traceViewer.pins.rows.all.length") < 2, f"pinned rows of {broken[:20]}")
+    equal(browser.said, [], "the browser complains")
+    browser.ask(f"location.hash = {json.dumps('#' + link.split('#')[1])}, new Promise((done) => setTimeout(done, 50))")
+    browser.frame()
+    # The rectangle is over the pinned row, and not over the row in the same place below.
+    blue = browser.ask("""(({pins, panel, selection}) => { const x = pins.painter.x((selection.from + selection.to) / 2), y = selection.top + 1;
+        const at = ({painter}) => painter.context.getImageData(x, y, 1, 1).data.join();
+        const now = [pins, panel].map(at);
+        traceViewer.selection = null; traceViewer.paint();
+        return [pins, panel].map((one, i) => at(one) !== now[i]); })(traceViewer)""")
+    equal(blue, [True, False], "whether the selection is painted")
+
+
 SEEN = """(() => { const v = traceViewer, p = v.painter, s = v.selection, f = v.model.firstTime;
     const round = (t) => Math.round(t - f) + f;
     return {view: [p.from, p.to].map(round), moments: v.moments.all.map((m) => [round(m.t), m.name]),
@@ -479,7 +523,7 @@ def seen_while_it_is_read(test, browser):
     check(all(f"\n{line}\n" in text for line in lines), f"{lines}")
 
 
-CASES = [flame_graph, sums_of_a_report, moments, picture_of_the_view, functions, plots, plots_of_ranges, pages, seen_while_it_is_read]
+CASES = [flame_graph, sums_of_a_report, moments, link_to_pinned_rows, picture_of_the_view, functions, plots, plots_of_ranges, pages, seen_while_it_is_read]
 
 if __name__ == "__main__":
     run_cases("sums", CASES)

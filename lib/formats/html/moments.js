@@ -5,10 +5,13 @@
 const MOMENTS_MAX = 26;
 const MOMENT_NAME_MAX = 60;
 
-// Places of the address: times are nanoseconds since the first event. "v=FROM,TO&m=TIME,NAME&m=...&s=FROM,TO,ROW,ROW"
+// Places of the address: times are nanoseconds since the first event. "v=FROM,TO&m=TIME,NAME&m=...&k=ROW,...&
+// s=FROM,TO,TOP,BOTTOM": pinned rows by their numbers, and a selection from pixel to pixel of the rows; with ",1" behind
+// it, of the pinned rows.
 class Place {
-  static spell({view, moments, selection}) {
+  static spell({view, moments, pins, selection}) {
     const parts = [`v=${view.map(Math.round).join(',')}`];
+    if (pins.length) parts.push(`k=${pins.join(',')}`);
     for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${encodeURIComponent(name)}`);
     if (selection) parts.push(`s=${selection.map(Math.round).join(',')}`);
     return `#${parts.join('&')}`;
@@ -16,13 +19,15 @@ class Place {
 
   // Returns what is well formed in the text; nothing else of it is used.
   static read(text) {
-    const place = {view: null, moments: [], selection: null};
+    const place = {view: null, moments: [], pins: [], selection: null};
     for (const part of text.replace(/^#/, '').split('&')) {
-      const [, key, value] = /^([vms])=(.*)$/.exec(part) || [];
+      const [, key, value] = /^([vkms])=(.*)$/.exec(part) || [];
       const numbers = /^-?\d{1,16}(,-?\d{1,16})*$/.test(value || '') ? value.split(',').map(Number) : [];
       const [, time, name] = /^(-?\d{1,16}),(.*)$/.exec(value || '') || [];
       if (key === 'v' && numbers.length === 2 && numbers[0] < numbers[1]) place.view = numbers;
-      if (key === 's' && numbers.length === 4 && numbers[0] <= numbers[1]) place.selection = numbers;
+      if (key === 'k') place.pins = numbers;
+      if (key === 's' && (numbers.length === 4 || numbers.length === 5) && numbers[0] <= numbers[1])
+        place.selection = numbers;
       if (key === 'm' && time !== undefined && place.moments.length < MOMENTS_MAX)
         place.moments.push({t: +time, name: Place.decode(name).slice(0, MOMENT_NAME_MAX)});
     }
@@ -104,12 +109,19 @@ class Moments {
   }
 
   spell() {
-    const {painter, selection, model} = this.viewer;
+    const {painter, pins, rows, selection, model} = this.viewer;
     const since = (t) => t - model.firstTime;
     return Place.spell({
       view: [since(painter.from), since(painter.to)],
       moments: this.all.map(({t, name}) => ({t: since(t), name})),
-      selection: selection && [since(selection.from), since(selection.to), selection.top, selection.bottom],
+      pins: pins.rows.rows.map((row) => rows.numbered.indexOf(row)),
+      selection: selection && [
+        since(selection.from),
+        since(selection.to),
+        selection.top,
+        selection.bottom,
+        ...(selection.list === pins.rows ? [1] : []),
+      ],
     });
   }
 
@@ -123,15 +135,24 @@ class Moments {
   restore() {
     const {viewer} = this;
     if (window.location.hash === this.kept || window.location.hash.length < 2) return;
-    const {view, moments, selection} = Place.read(window.location.hash);
+    const {view, moments, pins, selection} = Place.read(window.location.hash);
     const first = viewer.model.firstTime;
     if (view) viewer.show(first + view[0], first + view[1]);
     this.all = moments.map(({t, name}) => ({t: first + t, name})).sort((a, b) => a.t - b.t);
     this.put();
+    const {numbered} = viewer.rows;
+    viewer.pins.rows.set(pins.map((number) => numbered[number]).filter(Boolean));
     viewer.resize();
-    if (!selection) return;
-    const [from, to, top, bottom] = selection;
-    viewer.select({from: first + from, to: first + to, top, bottom});
+    viewer.select(selection && this.restoreSelection(selection));
+  }
+
+  restoreSelection([from, to, top, bottom, isPinned]) {
+    const {model, pins, rows} = this.viewer;
+    const list = isPinned ? pins.rows : rows;
+    const times = {from: model.firstTime + from, to: model.firstTime + to};
+    const [first, last] = [list.firstBelow(top), list.lastAbove(bottom - 1)];
+    const isHeld = first && last && bottom < EVERY_ROW;
+    return {...times, top, bottom, list, ...(isHeld ? {first, last} : {})};
   }
 
   async copyLink() {

@@ -59,6 +59,13 @@ class PinnedRows extends RowList {
     this.place();
   }
 
+  set(rows) {
+    for (const row of this.rows) row.pinned = false;
+    for (const row of rows) row.pinned = true;
+    this.rows = [...new Set(rows)];
+    this.place();
+  }
+
   toggle(row) {
     const at = this.rows.indexOf(row);
     if (at < 0) this.rows.push(row);

@@ -203,6 +203,11 @@ class Rows extends RowList {
     }
   }
 
+  // Rows have the same numbers in each page of a trace, whatever is visible, and in which order.
+  get numbered() {
+    return this.groups.flatMap(({rows}) => rows);
+  }
+
   // Returns the rows that the filter wants, also those of closed groups.
   every() {
     return (this.ordered || this.groups).flatMap(({rows}) => rows.filter((row) => this.isWanted(row)));

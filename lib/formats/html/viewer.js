@@ -265,6 +265,7 @@ class Viewer {
 
   pin(row) {
     this.pins.rows.toggle(row);
+    this.placeSelection();
     this.resize();
   }
 
