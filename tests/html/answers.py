@@ -270,6 +270,33 @@ def walk(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
+def wakes(test, browser):
+    """A selected event that wakes a thread has the wake-up's arrow, tells of the thread, and walks to both."""
+    browser.open(page_with(test))
+    browser.ask("traceViewer.show(2e6, 4e6)")
+    arrows = "traceViewer.arrows.map(({kind, from, to}) => [kind, from.row.label, from.t / 1e3, to.row.label, to.t / 1e3])"
+    event = """(() => { const v = traceViewer, row = v.rows.all.find((r) => r.kind === 'events' && r.cpu.number === 1);
+        return [v.painter.x(%s), v.canvas.getBoundingClientRect().top + row.y - v.panel.top + 5]; })()"""
+    browser.click(*browser.ask(event % "3e6"))
+    check("sched_waking" in details(browser) and "Wakes app 200, for CPU 0." in details(browser), details(browser))
+    equal(browser.ask(arrows), [["wake", "server 300", 3000, "app 200", 3000]], "the arrow of the wake-up")
+    browser.key("[")
+    equal(mark_of(browser), ["state", "server 300", 2200], "[ goes to the waker")
+    browser.key("]")
+    equal(mark_of(browser), ["event", "events", 3000], "] goes back")
+    browser.key("]")
+    equal(mark_of(browser), ["state", "app 200", 3000], "] goes to the woken thread")
+    # An interrupt's comes from the CPU.
+    browser.click(*browser.ask(event % "2.05e6"))
+    equal(browser.ask(arrows), [["wake", "CPU 1", 2050, "server 300", 2050]], "the arrow of an interrupt's wake-up")
+    browser.ask("[...document.querySelectorAll('#details .link')].find((b) => b.innerText === 'server 300').click()")
+    equal(mark_of(browser), ["state", "server 300", 2050], "the link")
+    # Other events have none.
+    browser.click(*browser.ask(event % "2.5e6"))
+    equal([mark_of(browser)[0], browser.ask(arrows)], ["event", []], "arrows of another event")
+    equal(browser.said, [], "the browser complains")
+
+
 def flows(test, browser):
     """Flows are arrows; what has no picture is listed by kind."""
     browser.open(page_with(test))
@@ -399,7 +426,7 @@ def each_element_is_drawn_or_listed(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
-CASES = [search, filter_and_order, pins, why, walk, flows, as_the_report, each_element_is_drawn_or_listed, forged_names]
+CASES = [search, filter_and_order, pins, why, walk, wakes, flows, as_the_report, each_element_is_drawn_or_listed, forged_names]
 
 
 if __name__ == "__main__":

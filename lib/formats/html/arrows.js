@@ -51,6 +51,11 @@ function arrowEnd(rows, tid, t, cpu, offset = 0.5) {
   return cpuRow ? {row: cpuRow, t, top: cpuRow.height / 2} : null;
 }
 
+// An interrupt has no thread: its arrow comes from the CPU.
+function wakerEnd(rows, {interrupt, tid, t, cpu}) {
+  return arrowEnd(rows, interrupt || !tid ? -1 : tid, t, cpu);
+}
+
 // Returns the place of a flow's step: the slice that encloses it.
 function flowEnd(rows, model, {tid, t}) {
   const row = rows.ofThread(tid);
@@ -65,10 +70,11 @@ function arrowsOf(rows, model, why, steps) {
   const add = (kind, from, to) => from && to && arrows.push({kind, from, to});
   if (why && why.wake) {
     const {wake, wait, here, ran} = why;
-    const {tid} = here.thread;
-    const from =
-      wake.interrupt || !wake.tid ? arrowEnd(rows, -1, wake.t, wake.cpu) : arrowEnd(rows, wake.tid, wake.t, wake.cpu);
-    add('wake', from, arrowEnd(rows, tid, wait.from, ran ? ran.cpu : wake.target));
+    add('wake', wakerEnd(rows, wake), arrowEnd(rows, here.thread.tid, wait.from, ran ? ran.cpu : wake.target));
+  }
+  if (why && why.wakes) {
+    const {woken, t, target} = why.wakes;
+    add('wake', wakerEnd(rows, why.wakes), arrowEnd(rows, woken, t, target));
   }
   if (why && why.preempted && why.preempted.by) {
     const {by, cpu, t} = why.preempted;

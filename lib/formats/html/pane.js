@@ -18,7 +18,8 @@ class Pane {
     const parts = make('div', {parent: this.element, className: 'parts'});
     this.putFacts(parts, hit);
     if (hit.kind === 'thread') this.putSummary(parts, hit.row.thread);
-    if (why) this.putWhy(parts, why);
+    if (why && why.here) this.putWhy(parts, why);
+    if (why && why.wakes) this.putWakes(parts, why.wakes);
     if (why && why.meanwhile) this.putMeanwhile(parts, why.meanwhile);
     if (steps.length) this.putFlows(parts, steps);
     if (text) make('pre', {parent: this.element}, shorten(text, TEXT_SHOWN));
@@ -147,6 +148,11 @@ class Pane {
     // The scheduler may finish a wake-up on another CPU than the waker's.
     if (wake.name === 'sched_wakeup')
       put('Only sched_wakeup was recorded. The waker may be another one; sched_waking tells surely.');
+  }
+
+  putWakes(parent, {woken, t, target}) {
+    const where = target < 0 ? '.' : `, for CPU ${this.ownCpu(target)}.`;
+    make('p', {parent}, 'Wakes ', this.threadLink(woken, t), where);
   }
 
   putMeanwhile(parent, {cpu, rows, idle, unknown}) {

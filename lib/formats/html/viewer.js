@@ -310,8 +310,10 @@ class Viewer {
     this.dirty();
   }
 
+  // Returns why a thread waited or ran, or of an event whom it wakes: {wakes}.
   explain({kind, row, ref, from, index}) {
     if (kind === 'state') return this.why.explain(row.thread, index);
+    if (kind === 'event') return {wakes: this.why.wakeOf(ref)};
     if (kind !== 'running') return null;
     const thread = this.model.threads.get(ref);
     const stretch = thread && this.why.stretchAt(thread, from);

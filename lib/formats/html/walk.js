@@ -28,6 +28,8 @@ class Walk {
     else if (why && why.wake && (why.wake.interrupt || !why.wake.tid))
       this.step(() => viewer.goToEvent(why.wake.event));
     else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
+    else if (why && why.wakes && !why.wakes.interrupt && why.wakes.tid)
+      this.step(() => viewer.goToRun(why.wakes.tid, why.wakes.t));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
     else viewer.pane.say('The trace has no waker: the path ends here.');
@@ -50,6 +52,7 @@ class Walk {
     const [wake] = run ? viewer.why.wakesBy(run) : [];
     if (next) viewer.goToStep(next);
     else if (wake) viewer.goToRun(wake.woken, wake.t);
+    else if (why && why.wakes) viewer.goToRun(why.wakes.woken, why.wakes.t);
     else viewer.pane.say('The trace has no thread that this run woke.');
   }
 

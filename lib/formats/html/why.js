@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Why a thread waits: who woke it, on which CPU it ran then, and who ran there before it.
 
+const WAKES = new Set(['sched_waking', 'sched_wakeup', 'sched_wakeup_new']);
+
 // Parses an event's line: its task, CPU and flags.
 function parseLine(line) {
   const found = AFTER_NAME.exec(line);
@@ -144,6 +146,12 @@ class Why {
     return null;
   }
 
+  // Parses an event that wakes a thread; null: it is another one.
+  wakeOf(event) {
+    const {model} = this;
+    return WAKES.has(model.names[model.eventName.data[event]]) ? this.parseWake(event) : null;
+  }
+
   parseWake(event) {
     const {model} = this;
     const line = model.eventText(event);
@@ -198,14 +206,10 @@ class Why {
 
   // Returns the wake-ups by a thread within one of its runs.
   wakesBy(run) {
-    const {model} = this;
-    const {events, time} = model.cpu(run.cpu);
+    const {events, time} = this.model.cpu(run.cpu);
     const wakes = [];
     for (let i = time.seek(run.from); i < events.length && time.data[i] <= run.to; i++) {
-      const event = events.data[i];
-      const name = model.names[model.eventName.data[event]];
-      if (name !== 'sched_waking' && name !== 'sched_wakeup' && name !== 'sched_wakeup_new') continue;
-      const wake = this.parseWake(event);
+      const wake = this.wakeOf(events.data[i]);
       if (!wake || wake.tid !== run.tid || wakes.some(({woken}) => woken === wake.woken)) continue;
       if (!wake.interrupt) wakes.push(wake);
     }
