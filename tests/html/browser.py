@@ -186,10 +186,19 @@ class Browser:
             self.mouse("Moved", x0 + (x1 - x0) * i / 4, y0 + (y1 - y0) * i / 4, button="left", buttons=1)
         self.mouse("Released", x1, y1, button="left", clickCount=1)
 
-    def key(self, key, text=None, up=True):
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **({"text": text} if text else {}))
+    def key(self, key, text=None, up=True, shift=False, down=True):
+        more = {"modifiers": 8} if shift else {}
+        # The browser itself closes dialogs, by the code.
+        if key == "Escape":
+            more["windowsVirtualKeyCode"] = 27
+        if down:
+            self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **({"text": text} if text else {}), **more)
         if up:
-            self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+            self.call("Input.dispatchKeyEvent", type="keyUp", key=key, **more)
+
+    def clipboard(self):
+        self.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+        return self.ask("navigator.clipboard.readText()")
 
     def type(self, text):
         self.call("Input.insertText", text=text)

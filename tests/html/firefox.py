@@ -18,7 +18,7 @@ PROGRAMS = ("firefox-esr", "firefox")
 START_S = 60
 # WebDriver's names of keys without a letter.
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
-        "ArrowDown": "\ue015"}
+        "ArrowDown": "\ue015", "Shift": "\ue008", "Control": "\ue009"}
 SETTINGS = {"marionette.port": 0, "app.update.enabled": False, "datareporting.policy.dataSubmissionEnabled": False,
             "toolkit.telemetry.reportingpolicy.firstRun": False, "browser.shell.checkDefaultBrowser": False,
             "network.captive-portal-service.enabled": False, "network.connectivity-service.enabled": False}
@@ -139,9 +139,18 @@ class Firefox:
     def act(self, *actions):
         self.call("WebDriver:PerformActions", actions=list(actions))
 
-    def key(self, key):
-        value = KEYS.get(key, key)
-        self.act({"type": "key", "id": "keys", "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}]})
+    def key(self, key, up=True, shift=False, down=True, ctrl=False):
+        values = [*([KEYS["Shift"]] if shift else []), *([KEYS["Control"]] if ctrl else []), KEYS.get(key, key)]
+        downs = [{"type": "keyDown", "value": value} for value in values] if down else []
+        ups = [{"type": "keyUp", "value": value} for value in reversed(values)] if up else []
+        self.act({"type": "key", "id": "keys", "actions": [*downs, *ups]})
+
+    def clipboard(self):
+        """A page can't read it without a question: it is pasted into the search."""
+        self.ask("traceViewer.finder.input.value = '', traceViewer.finder.input.focus(), 0")
+        self.key("v", ctrl=True)
+        self.frame()
+        return self.ask("((input) => { const {value} = input; input.value = ''; input.blur(); return value; })(traceViewer.finder.input)")
 
     def type(self, text):
         for letter in text:

@@ -5,6 +5,7 @@
 import answers
 import edges
 import form
+import keys
 import packed
 import pictures
 import questions
@@ -36,5 +37,5 @@ def foreign_script(test, browser):
 if __name__ == "__main__":
     if program() is None:
         skip("needs firefox-esr")
-    run_cases("firefox", [painted, foreign_script, *answers.CASES, *edges.CASES, *questions.CASES, *form.CASES, *sums.CASES,
+    run_cases("firefox", [painted, foreign_script, *answers.CASES, *edges.CASES, *questions.CASES, *form.CASES, *keys.CASES, *sums.CASES,
                           *packed.CASES, *pictures.CASES], Firefox)

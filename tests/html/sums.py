@@ -67,8 +67,8 @@ def paths_of_tree(browser, options):
     return sums
 
 
-def flame_graph(test, browser):
-    """The flame graph's sums are those of the folded stacks."""
+def with_samples(test):
+    """Makes m.html, m.json and m.folded of a recording with samples; returns these, their frames, and their threads."""
     recording(test)
     convert(test, "x.traced", "x.json")
     trace = json.loads((test.dir / "x.json").read_text())
@@ -78,6 +78,12 @@ def flame_graph(test, browser):
     merge = ["--merge", str(path), "--merge-clock", "boottime"]
     for name in ("m.html", "m.folded", "m.json"):
         convert(test, *merge, "x.traced", name)
+    return samples, frames, tids
+
+
+def flame_graph(test, browser):
+    """The flame graph's sums are those of the folded stacks."""
+    samples, frames, tids = with_samples(test)
     folded, tasks = collections.Counter(), collections.Counter()
     for line in (test.dir / "m.folded").read_text().splitlines():
         stack, n = line.rsplit(" ", 1)

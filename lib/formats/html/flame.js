@@ -78,6 +78,7 @@ class Flame {
   choose(key, value) {
     this.choice[key] = key === 'event' ? +value : value;
     this.zoomed = null;
+    this.back.hidden = true;
     this.build();
   }
 
