@@ -10,6 +10,7 @@ import re
 
 from answers import ELEMENTS, LINES, page_with, place_of
 from browser import Browser, run_cases
+from edges import mark
 from viewer import TEXT, equal
 
 from harness import check
@@ -202,6 +203,52 @@ def touch(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
+# The browser scrolls on for a moment.
+RESTED = """new Promise((done) => { let last = -1; const look = () => { const {top} = traceViewer.panel;
+    if (top === last) return done(1);
+    last = top;
+    return setTimeout(look, 100); }; look(); })"""
+
+
+def a_phone(test, browser):
+    """On a phone a finger scrolls the rows, and selects nothing; two fingers zoom the picture, not the page."""
+    browser.open(page_with(test, LINES + "".join(mark(0, 6000 + n, ("many", 1000 + n), f"I|{1000 + n}|x") for n in range(90))))
+    browser.resize(390, 844, True)
+    browser.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    state = """(({painter, panel, mark, selection}) => [[painter.from, painter.to],
+        [panel.top, visualViewport.scale, visualViewport.offsetTop, mark, selection]])(traceViewer)"""
+
+    def fingers(kind, *places):
+        browser.call("Input.dispatchTouchEvent", type=f"touch{kind}",
+                     touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)])
+        browser.frame()
+
+    try:
+        view, rest = browser.ask(state)
+        fingers("Start", (250, 600))
+        for step in range(1, 16):
+            fingers("Move", (250 + step // 4, 600 - 20 * step))
+        fingers("End")
+        browser.ask(RESTED)
+        scrolled = browser.ask(state)
+        check(scrolled[1][0] > 200 and scrolled[0] == view and scrolled[1][1:] == rest[1:], f"a finger upwards: {view} {rest} {scrolled}")
+        for canvas, y, slope in (("scroll canvas", 300, 0.5), ("head", 25, 0.05)):
+            y += browser.ask(f"document.querySelector('#{canvas}').getBoundingClientRect().top")
+            view, rest = browser.ask(state)
+            fingers("Start", (220, y))
+            fingers("Start", (220, y), (260, y + 10))
+            for step in range(1, 11):
+                fingers("Move", (220 - 8 * step, y - 8 * slope * step), (260 + 8 * step, y + 10 + 8 * slope * step))
+            fingers("End")
+            now = browser.ask(state)
+            check(abs((now[0][1] - now[0][0]) / (view[1] - view[0]) - 0.2) < 0.02, f"two fingers on {canvas}: {view} {now[0]}")
+            equal(now[1], rest, f"the page after two fingers on {canvas}")
+    finally:
+        browser.call("Emulation.setTouchEmulationEnabled", enabled=False)
+        browser.resize(1400, 900)
+    equal(browser.said, [], "the browser complains")
+
+
 PAINTED = """(() => { const p = traceViewer.painter, c = p.context, seen = [];
     const fillText = c.fillText;
     c.fillText = (text, x, y, most) => { seen.push([text, x, Math.min(c.measureText(text).width, most || 1e9)]);
@@ -377,4 +424,4 @@ def readers(test, browser):
 CASES = [colours, ruler, hover, languages, hostile_names, cut_in_the_middle, help_and_keys, policy]
 
 if __name__ == "__main__":
-    run_cases("form", [*CASES, errors, sizes, touch, readers])
+    run_cases("form", [*CASES, errors, sizes, touch, a_phone, readers])
