@@ -483,6 +483,14 @@ def plots_of_ranges(test, browser):
     shares = browser.ask("[...document.querySelectorAll('#report table')[1].querySelectorAll('td.share')].map((td) => "
                          "[td.innerText, td.style.backgroundSize])")
     equal(shares, [[f"{row['share_permille'] / 10:.1f} %", f"{row['share_permille'] / 10:g}% 100%"] for row in by_call], "bars of shares")
+    # A phone's screen has room for each plot. Firefox's windows are never so narrow.
+    sizes = "[...document.querySelectorAll('#report svg')].map((svg) => svg.getBoundingClientRect()).map((r) => [r.right, r.height / r.width])"
+    wide = browser.ask(sizes)
+    browser.resize(360, 640)
+    width = browser.ask("innerWidth")
+    for (_, shape), (right, is_) in zip(wide, browser.ask(sizes), strict=True):
+        check(right <= width and abs(is_ - shape) < 0.02, f"a plot ends at {right} of {width}, its shape was {shape}, is {is_}")
+    browser.resize(1400, 900)
     # All rows are in the tables, for those who see no plots.
     equal(browser.ask("[...document.querySelectorAll('#report table')].map((t) => t.rows.length - 1)"),
           [len(rows) for rows in (runq, by_call, by_log, by_width)], "rows of the tables")

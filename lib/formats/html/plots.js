@@ -128,7 +128,8 @@ function plotBars(parent, title, bars) {
   const y = (count) => bottom - (count / most.count) * (bottom - PLOT_TOP);
   const span = `${bars.text(used[0].from)} to ${bars.text(bars.last(used.at(-1).end))}`;
   const label = plain(`${title}: ${used.length} bars from ${span}. The highest is ${bars.say(most)}`);
-  const plot = svg('svg', {width: PLOT_WIDTH, height: PLOT_HEIGHT, role: 'img', 'aria-label': label}, figure);
+  const viewBox = `0 0 ${PLOT_WIDTH} ${PLOT_HEIGHT}`;
+  const plot = svg('svg', {width: PLOT_WIDTH, viewBox, role: 'img', 'aria-label': label}, figure);
   const step = Math.max(1, niceStep(most.count / 2));
   for (let count = 0; count <= most.count; count += step) {
     const at = Math.round(y(count)) + 0.5;
