@@ -56,7 +56,7 @@ static int hosts_report_export(struct hosts_report *h, struct host_part *p,
 		return r;
 	h->hosts.label = p->origin.label;
 	h->hosts.is_last = p == &h->parts[h->count - 1];
-	if (!h->together && h->count > 1)
+	if (!h->together && h->count > 1 && h->options.form == REPORT_TEXT)
 		dprintf(STDOUT_FILENO, "%s%s:\n", p == h->parts ? "" : "\n", p->origin.label);
 	r = export_run(&report_sink_ops, p->input->fd, STDOUT_FILENO, &options, &result, err);
 	if (r < 0)

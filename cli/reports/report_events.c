@@ -48,10 +48,11 @@ static int report_events_take(struct report_events *e, const struct report_optio
 			e->tracer = strsep(&rest, " ");
 			continue;
 		}
+		if (!HAS_VECTORS && !strcmp(word, "irq_vectors"))
+			continue;
 		while (i < e->count && strcmp(e->events[i].glob, word) != 0)
 			i++;
-		if (!*word || *word == '-' || i < e->count || i == REPORT_EVENTS_MAX ||
-		    (!HAS_VECTORS && !strcmp(word, "irq_vectors")))
+		if (!*word || *word == '-' || i < e->count || i == REPORT_EVENTS_MAX)
 			continue;
 		e->events[e->count++].glob = word;
 	}

@@ -28,7 +28,7 @@ CREATE OR REPLACE TEMP MACRO report_of(content) AS json_transform(TRY_CAST(TRY(d
     "reports": "STRUCT(name VARCHAR, rows STRUCT(
         task VARCHAR, tid BIGINT, process VARCHAR, pid BIGINT, cpu BIGINT,
         name VARCHAR, kind VARCHAR, call VARCHAR, function VARCHAR, device VARCHAR,
-        operation VARCHAR, state VARCHAR, what VARCHAR,
+        operation VARCHAR, state VARCHAR, what VARCHAR, source VARCHAR,
         count BIGINT, runs BIGINT, calls BIGINT, errors BIGINT, migrations BIGINT,
         bytes BIGINT, runtime_ns BIGINT, total_ns BIGINT, noise_ns BIGINT, max_ns BIGINT,
         cut BIGINT, open BIGINT,
@@ -64,7 +64,7 @@ COPY (
          each_row AS (SELECT * EXCLUDE r, r.name AS report, unnest(r.rows) AS r FROM each_report)
     SELECT report, fleet, serial, board, started, kernel, arch, groups, labels, span_ns, events, lost,
            incomplete, r.task, r.tid, r.process, r.pid, r.cpu, r.name, r.kind, r.call, r."function",
-           r.device, r.operation, r.state, r.what, r.count, r.runs, r.calls, r.errors,
+           r.device, r.operation, r.state, r.what, r.source, r.count, r.runs, r.calls, r.errors,
            r.migrations, r.bytes, r.runtime_ns, r.total_ns, r.noise_ns, r.max_ns, r.cut, r.open,
            spread(r.delay) AS delay, spread(r.time) AS time, spread(r.raise) AS raise,
            spread(r.queue) AS queue, spread(r.run) AS run, spread(r.late) AS late

@@ -33,7 +33,7 @@ static int renewal_write_modules(struct renewal *x, const struct chunk *chunk, s
 		return error_errno(err, r, "%s", path);
 	m = traced__capture__last_boot__unpack(NULL, payload.len, (const uint8_t *)payload.data);
 	if (!m)
-		return error_errno(err, -ENOMEM, "cannot describe the last boot");
+		return error_set(err, -EBADMSG, "the last boot's description is damaged");
 	old = m->modules;
 	m->modules = (ProtobufCBinaryData){ modules.len, (uint8_t *)modules.data };
 	r = stream_write_message(&x->writer, CHUNK_LAST_BOOT, &m->base);
@@ -46,17 +46,18 @@ static int renewal_write_modules(struct renewal *x, const struct chunk *chunk, s
 static int renewal_write_symbols(struct renewal *x, struct error *err)
 {
 	struct kernel_symbols symbols = KERNEL_SYMBOLS_INIT;
+	const uint64_t before = x->writer.bytes;
 	int r = 1;
 
 	if (x->has_symbols)
 		return 0;
 	while (r > 0)
 		r = kernel_symbols_step(&symbols, x->env->proc, true, &x->writer);
-	if (r == 0 && symbols.hidden)
+	if (r == 0 && (symbols.hidden || x->writer.bytes == before))
 		r = -EPERM;
 	kernel_symbols_deinit(&symbols);
 	x->has_symbols = true;
-	return r < 0 ? error_errno(err, r, "cannot write the kernel's symbols") : 0;
+	return r < 0 ? error_errno(err, r, "the kernel's symbols") : 0;
 }
 
 static int renewal_copy(struct renewal *x, const struct chunk *chunk, int to, struct error *err)

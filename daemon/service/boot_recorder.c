@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <ini.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "base/parse.h"
@@ -337,7 +339,10 @@ static int boot_recorder_half_saved(struct spool *spool, struct error *err)
 				 spool->path);
 		spool_deinit(spool);
 	} else {
-		r = error_prefix(err, "the last boot's events stay in the ring");
+		r = -err->code;
+		/* These say that there are none. */
+		if (r != -ENODATA && r != -ENOENT && r != -ENOTTY)
+			error_prefix(err, "the last boot's events stay in the ring");
 		spool_discard(spool);
 	}
 	return r;
@@ -374,10 +379,15 @@ static int renew_into(const struct capture_env *env, const char *path, const cha
 {
 	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	_cleanup_close_ int to = -EBADF;
+	struct stat locked, now;
 	int r;
 
-	if (from < 0)
+	/* Another one may write it at this moment, and then has done our work. */
+	if (from < 0 || flock(from, LOCK_EX) < 0 || fstat(from, &locked) < 0 ||
+	    stat(path, &now) < 0)
 		return error_errno(err, -errno, "%s", path);
+	if (locked.st_ino != now.st_ino)
+		return 0;
 	unlink(next);
 	to = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (to < 0)

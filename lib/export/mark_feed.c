@@ -181,19 +181,27 @@ static int single_member_take(struct single_member *m, const char *name, struct 
 	return 0;
 }
 
+static struct text member_text(const char *string)
+{
+	return (struct text){ string ?: "", string ? (uint32_t)strlen(string) : 0 };
+}
+
 static int mark_feed_take_members(struct mark_feed *m, const struct mark_source *s,
 				  struct stream_index *index)
 {
 	const struct trace_file *f = &s->file;
-	const char *unit = !f->has_unit ? ""
-			   : f->unit_ms ? "ms"
-					: "ns",
-		   *key = f->controller_key ?: "";
-	const char *file = s->origin.name;
+	const char *unit = f->unit_ms ? "ms" : "ns", *file = s->origin.name;
+	int r = single_member_take(&m->unit, "displayTimeUnit",
+				   member_text(f->has_unit ? unit : NULL), file, index);
 
-	return single_member_take(&m->unit, "displayTimeUnit", (struct text){ unit, (uint32_t)strlen(unit) }, file, index)
-		?: single_member_take(&m->controller_key, "controllerTraceDataKey", (struct text){ key, (uint32_t)strlen(key) }, file, index)
-		?: single_member_take(&m->power, "powerTraceAsString", (struct text){ f->power.data, (uint32_t)f->power.len }, file, index);
+	if (r == 0)
+		r = single_member_take(&m->controller_key, "controllerTraceDataKey",
+				       member_text(f->controller_key), file, index);
+	if (r == 0)
+		r = single_member_take(&m->power, "powerTraceAsString",
+				       (struct text){ f->power.data, (uint32_t)f->power.len }, file,
+				       index);
+	return r;
 }
 
 /* Reads the files and fetches the first mark of each. */

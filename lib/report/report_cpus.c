@@ -62,7 +62,7 @@ static int cpus_on_ran(struct report *report, const struct sched_span *span,
 	struct cpus *c = container_of(report, struct cpus, report);
 	struct cpus_cpu *cpu;
 
-	if (span->cpu == UINT32_MAX)
+	if (span->cpu == UINT32_MAX || !selection_has_cpu(report->env->selection, span->cpu))
 		return 0;
 	cpu = cpus_cpu_of(c, span->cpu);
 	if (!cpu)
@@ -80,8 +80,11 @@ static int cpus_on_idled(struct report *report, uint32_t number, uint64_t from, 
 			 enum span_state state)
 {
 	struct cpus *c = container_of(report, struct cpus, report);
-	struct cpus_cpu *cpu = cpus_cpu_of(c, number);
+	struct cpus_cpu *cpu;
 
+	if (!selection_has_cpu(report->env->selection, number))
+		return 0;
+	cpu = cpus_cpu_of(c, number);
 	if (!cpu)
 		return -ENOMEM;
 	cpu->cut += state == SPAN_CUT;
@@ -100,9 +103,12 @@ static int cpus_open(struct report **ret, struct report_env *env)
 	c->report.env = env;
 	rows_init(&c->shares, sizeof(struct cpus_share), NULL);
 	*ret = &c->report;
+	if (!scheduler_has_idle(env->scheduler))
+		return -ENODATA;
 	return MIN(scheduler_listen(env->scheduler,
 				    &(struct sched_listener){
 					    .report = &c->report,
+					    .wants_all = true,
 					    .ran = cpus_on_ran,
 					    .idled = cpus_on_idled,
 				    }),
@@ -168,6 +174,8 @@ static int cpus_close(struct report *report, struct table **ret)
 				cpus_put_row(*ret, i, &c->cpus[i], most[i]);
 	}
 	free(most);
+	if (r == 0)
+		group_note(*ret, GROUP_THREAD, &c->shares);
 	return r;
 }
 

@@ -134,7 +134,7 @@ static int delays_on_waited(struct report *report, const struct sched_span *span
 	most = delays_most(d, span, &delay.most_ns);
 	if (most) {
 		delay.most = report_task_name(most->task, most->tid);
-		delay.most_tid = most->tid;
+		delay.most_tid = most->is_folded || most->is_rest ? -1 : most->tid;
 	}
 	delays_keep(d, &delay);
 	return 0;
@@ -190,6 +190,8 @@ static int delays_close(struct report *report, struct table **ret)
 	if (t && (d->cut || d->open))
 		table_note(t, "waits without a row: cut %" PRIu64 ", open %" PRIu64, d->cut,
 			   d->open);
+	if (t)
+		group_note(t, GROUP_THREAD, &d->tasks);
 	if (t && !scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: waits are of preempted tasks only");
 	return r;

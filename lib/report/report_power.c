@@ -262,6 +262,8 @@ static int power_close(struct report *report, struct table **ret)
 		power_put_waker(t, rows_at(&p->wakers.rows, i));
 	if (p->wakers.rows.rest)
 		power_put_waker(t, p->wakers.rows.rest);
+	if (p->has_wakers && !p->wakers.sched_switch)
+		table_note(t, "no switches were recorded: a source may be a later interrupt");
 	return r;
 }
 
@@ -279,7 +281,7 @@ const struct report_kind report_power = {
 	.about = {
 		.name = "power",
 		.summary = "idle states and frequencies of each CPU, and what woke it up",
-		.events = "power -e irq -e irq_vectors",
+		.events = "power -e irq -e irq_vectors -e sched:sched_switch",
 	},
 	.open = power_open,
 	.loss = power_loss,

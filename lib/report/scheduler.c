@@ -96,6 +96,11 @@ bool scheduler_has_wakeups(const struct scheduler *s)
 	return s->has_wakeups;
 }
 
+bool scheduler_has_idle(const struct scheduler *s)
+{
+	return !s->recorded.some_tasks && !s->recorded.some_switches;
+}
+
 bool sched_span_is_selected(const struct report_env *env, const struct sched_span *span)
 {
 	return !env->selection || (selection_has_cpu(env->selection, span->cpu) &&
@@ -314,7 +319,7 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 		r = scheduler_tell_cut_run(s, c->lost, cpu);
 	if (!c->known)
 		span.state = c->seen ? SPAN_CUT : SPAN_OPEN;
-	else if (!prev && (s->recorded.some_tasks || s->recorded.some_switches))
+	else if (!prev && !scheduler_has_idle(s))
 		span.state = SPAN_CUT;
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;

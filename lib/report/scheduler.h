@@ -122,3 +122,5 @@ const struct report *scheduler_report(const struct scheduler *s);
 void scheduler_note(const struct scheduler *s, const struct report *listener, struct table *t);
 /* Whether wake-ups were recorded: without them no wait of a sleeping task is known. */
 bool scheduler_has_wakeups(const struct scheduler *s);
+/* False: only some tasks or switches are recorded, so nobody knows when a CPU was idle. */
+bool scheduler_has_idle(const struct scheduler *s);

@@ -148,6 +148,9 @@ def compare_page(test, path, oracle):
         near(row["idle_ns"], on_cpu[0], row["runs"] + 1, f"{row}: idle")
         near(row["most_time_ns"], max((ns for tid, ns in on_cpu.items() if tid), default=0), row["runs"], f"{row}: most")
         check(abs(row["busy_permille"] - 1000 * busy / (busy + on_cpu[0])) < 5, row)
+    # A CPU is as busy, whoever is looked at.
+    r = test.run("report", "cpus", "--json", "--comm", "no-such-task", path)
+    check({row["cpu"]: row for row in json.loads(r.out)["reports"][0]["rows"]} == rows, r)
     delays = [row["delay_ns"] for row in report(test, "delays", path)["rows"]]
     check(len(delays) == min(1000, len(oracle.all_waits)), f"{len(delays)} of {len(oracle.all_waits)} waits")
     for found, wanted in zip(delays, sorted(oracle.all_waits, reverse=True)):
@@ -356,6 +359,9 @@ def limited(test):
     finally:
         busy.kill()
         busy.wait()
+    # Nobody knows when a CPU was idle.
+    r = test.run("report", "p.traced")
+    check(r.status == 0 and "\nsched\n" in r.out and "\ncpus\n" not in r.out, r)
     table = report(test, "sched", "p.traced")
     check([row["tid"] for row in table["rows"]] == [busy.pid] and table["rows"][0]["runtime_ns"], table)
     check("only some tasks were recorded: the others are left out" in table["notes"], table)

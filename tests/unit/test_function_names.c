@@ -96,6 +96,8 @@ static void what_is_no_expression_is_refused(void **state _unused_)
 		{ "(a)\\1", "backslash" },
 		{ "a\\", "backslash" },
 		{ "[[:alpha:]]", "classes" },
+		{ "[z-a]", "reversed" },
+		{ "(((((((((((((((((a)))))))))))))))))", "too deep" },
 		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "too many" },
 	};
 	char nested[300];

@@ -268,8 +268,6 @@ static int functions_no_option(const char *option, const char *name, int dirfd, 
 	DIR *dir;
 
 	error_set(err, -ENOENT, "this kernel has no trace option '%s'", option);
-	if (feature_needs(FEATURE_OPTION, name))
-		return feature_hint(err, FEATURE_OPTION, name, NULL);
 	dir = fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, "."));
 	if (!dir || !names)
 		return -ENOENT;
@@ -280,6 +278,8 @@ static int functions_no_option(const char *option, const char *name, int dirfd, 
 	count = nearest_names(name, names, count, best);
 	if (count)
 		error_hint(err, "did you mean '%s'?", best[0]);
+	else if (feature_needs(FEATURE_OPTION, name))
+		feature_hint(err, FEATURE_OPTION, name, NULL);
 	else
 		error_hint(err, "'tracectl list options' lists them");
 	closedir(dir);

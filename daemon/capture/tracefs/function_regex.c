@@ -7,8 +7,9 @@
 /* What '^' and '$' take: no name has these bytes. */
 #define BEGIN 1
 #define END 2
-/* Bounds the recursion. */
 #define LEN_MAX 255
+/* Bounds the recursion: it runs on a thread's small stack. */
+#define DEPTH_MAX 16
 
 /* A part of the expression: the characters that it may begin and end with. */
 struct piece {
@@ -19,7 +20,9 @@ struct piece {
 struct regex_parser {
 	const char *at, *end;
 	struct function_regex *re;
+	unsigned depth;	   /* of groups */
 	const char *wrong; /* the first mistake */
+	int code;
 };
 
 static struct piece parse_alternatives(struct regex_parser *x);
@@ -27,6 +30,7 @@ static struct piece parse_alternatives(struct regex_parser *x);
 static struct piece regex_fail(struct regex_parser *x, const char *wrong)
 {
 	x->wrong = x->wrong ?: wrong;
+	x->code = x->code ?: -EINVAL;
 	x->at = x->end;
 	return (struct piece){ 0 };
 }
@@ -42,8 +46,10 @@ static struct piece parser_add(struct regex_parser *x, const bool set[static 256
 {
 	uint64_t bit;
 
-	if (x->re->count == REGEX_POSITIONS_MAX)
+	if (x->re->count == REGEX_POSITIONS_MAX) {
+		x->code = x->code ?: -E2BIG;
 		return regex_fail(x, "it has too many characters");
+	}
 	bit = UINT64_C(1) << x->re->count++;
 	for (size_t i = 0; i < 256; i++)
 		if (set[i])
@@ -51,7 +57,7 @@ static struct piece parser_add(struct regex_parser *x, const bool set[static 256
 	return (struct piece){ bit, bit, false };
 }
 
-static struct piece parser_add_byte(struct regex_parser *x, unsigned char c)
+static _noinline_ struct piece parser_add_byte(struct regex_parser *x, unsigned char c)
 {
 	bool set[256] = { false };
 
@@ -59,7 +65,8 @@ static struct piece parser_add_byte(struct regex_parser *x, unsigned char c)
 	return parser_add(x, set);
 }
 
-static struct piece parser_add_all_but(struct regex_parser *x, const bool set[static 256])
+static _noinline_ struct piece parser_add_all_but(struct regex_parser *x,
+						  const bool set[static 256])
 {
 	bool others[256];
 
@@ -69,7 +76,7 @@ static struct piece parser_add_all_but(struct regex_parser *x, const bool set[st
 }
 
 /* After the '['. */
-static struct piece parse_class(struct regex_parser *x)
+static _noinline_ struct piece parse_class(struct regex_parser *x)
 {
 	bool set[256] = { false }, negated = x->at < x->end && *x->at == '^';
 	const char *begin = x->at += negated;
@@ -83,6 +90,8 @@ static struct piece parse_class(struct regex_parser *x)
 			high = (unsigned char)x->at[2];
 			x->at += 2;
 		}
+		if (high < low)
+			return regex_fail(x, "a range in [] is reversed");
 		for (size_t i = low; i <= high; i++)
 			set[i] = true;
 		x->at++;
@@ -95,8 +104,13 @@ static struct piece parse_class(struct regex_parser *x)
 
 static struct piece parse_group(struct regex_parser *x)
 {
-	struct piece piece = parse_alternatives(x);
+	struct piece piece;
 
+	if (x->depth == DEPTH_MAX)
+		return regex_fail(x, "its groups are too deep");
+	x->depth++;
+	piece = parse_alternatives(x);
+	x->depth--;
 	if (x->at == x->end)
 		return regex_fail(x, "a '(' has no ')'");
 	x->at++;
@@ -187,7 +201,7 @@ int function_regex_compile(struct function_regex *ret, const char *text, size_t 
 			   struct error *err)
 {
 	struct function_regex re = { 0 };
-	struct regex_parser x = { text, text + len, &re, NULL };
+	struct regex_parser x = { .at = text, .end = text + len, .re = &re };
 	struct piece all;
 
 	if (len > LEN_MAX)
@@ -195,10 +209,10 @@ int function_regex_compile(struct function_regex *ret, const char *text, size_t 
 				 text);
 	all = parse_alternatives(&x);
 	if (!x.wrong && x.at < x.end)
-		x.wrong = "a ')' has no '('";
+		regex_fail(&x, "a ')' has no '('");
 	if (x.wrong) {
-		error_set(err, re.count == REGEX_POSITIONS_MAX ? -E2BIG : -EINVAL,
-			  "the regular expression '%.*s': %s", (int)len, text, x.wrong);
+		error_set(err, x.code, "the regular expression '%.*s': %s", (int)len, text,
+			  x.wrong);
 		return error_hint(err,
 				  "write it as in '/^vfs_(read|write)$/', with at most %d "
 				  "characters",

@@ -69,7 +69,7 @@ class Axis {
   constructor(bars) {
     this.isLog = new Set(bars.map(({from, end}) => end - from)).size > 1;
     const [low, high] = [bars[0].from, bars.at(-1).end].map((value) => this.at(value));
-    const margin = Math.max((high - low) * 0.03, high * 1e-12);
+    const margin = Math.max((high - low) * 0.03, Math.abs(low) * 1e-12, Math.abs(high) * 1e-12);
     this.low = low - margin;
     this.span = high - low + 2 * margin;
   }
@@ -98,7 +98,9 @@ class Axis {
       for (let power = 1; power <= to; power *= 10) values.push(...parts.map((part) => part * power));
     } else {
       const step = niceStep((to - from) / 5);
-      for (let value = Math.ceil(from / step) * step + 0; value <= to; value += step) values.push(value);
+      const first = Math.ceil(from / step);
+      // A step can be too small for the number that it is added to.
+      for (let i = 0; i < 20 && (first + i) * step <= to; i++) values.push((first + i) * step + 0);
     }
     let last = -LABEL_ROOM;
     return values.filter((value) => {
