@@ -16,6 +16,7 @@ from browser import LOADED
 
 PROGRAMS = ("firefox-esr", "firefox")
 START_S = 60
+SCRIPT_MS = 100000  # a busy machine draws slowly
 # WebDriver's names of keys without a letter.
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
         "ArrowDown": "\ue015", "Shift": "\ue008", "Control": "\ue009"}
@@ -56,7 +57,7 @@ class Firefox:
         self.input = self.socket.makefile("rb")
         self.id = 0
         self.receive()
-        self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {}})
+        self.call("WebDriver:NewSession", capabilities={"alwaysMatch": {"timeouts": {"script": SCRIPT_MS}}})
 
     def set(self, name, value):
         """Changes a setting of the browser."""
