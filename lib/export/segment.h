@@ -80,21 +80,21 @@ static inline bool segment_rest_is_short(const struct segment *s, uint64_t ts)
 static inline bool segment_is_full(struct segment *s, const struct output *out,
 				   const struct sink *sink, uint64_t ts)
 {
-	uint64_t held, bytes = s->limit.bytes;
-	bool rest;
+	uint64_t held, bytes = s->limit.bytes, ns = s->limit.ns;
 
 	if (!s->first_ts) {
 		s->first_ts = ts;
 		return false;
 	}
-	rest = ts > s->first_ts && segment_rest_is_short(s, ts);
-	if (s->full ||
-	    (s->limit.ns && !rest && ts >= s->first_ts && ts - s->first_ts >= s->limit.ns))
+	if (ts > s->first_ts && segment_rest_is_short(s, ts)) {
+		bytes += bytes / SEGMENT_REST;
+		ns += ns / SEGMENT_REST;
+	}
+	if (s->full || (ns && ts >= s->first_ts && ts - s->first_ts >= ns))
 		return true;
 	/* A limit of bytes has one thread. Without it another one may be writing to the output. */
 	if (!bytes)
 		return false;
-	bytes += rest ? bytes / SEGMENT_REST : 0;
 	held = out->buf.len + (sink->ops->held ? sink->ops->held(sink) : 0);
 	return out->bytes + output_expect(out, held) >= s->from_bytes + bytes;
 }
