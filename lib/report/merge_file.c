@@ -27,13 +27,17 @@ static ssize_t merge_file_read(void *userdata, void *data, size_t len)
 
 int merge_file_init(struct merge_file *f, struct report_merge *m, int fd, const char *name)
 {
-	*f = (struct merge_file){ .m = m, .fd = fd, .name = name, .left = UINT64_MAX };
+	*f = (struct merge_file){
+		.m = m, .fd = fd, .name = name, .left = UINT64_MAX, .refused = ERROR_INIT
+	};
 	return json_read_init(&f->json, merge_file_read, f, TEXT_MAX);
 }
 
 void merge_file_deinit(struct merge_file *f)
 {
 	json_read_deinit(&f->json);
+	buf_deinit(&f->left_out);
+	error_deinit(&f->refused);
 }
 
 int merge_bad(const struct merge_file *f, const char *what, struct error *err)

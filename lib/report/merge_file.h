@@ -12,6 +12,9 @@ struct merge_file {
 	int fd;
 	uint64_t left; /* bytes that may be read */
 	bool has_format, has_version, has_reports;
+	bool has_rows;	      /* a report of it is merged */
+	struct buf left_out;  /* names of reports that can't be */
+	struct error refused; /* why not the first of these */
 };
 
 int merge_file_init(struct merge_file *f, struct report_merge *m, int fd, const char *name);

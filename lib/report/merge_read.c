@@ -161,6 +161,19 @@ static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct
 	return r;
 }
 
+/* Whether its values can be added up. If not, its name is kept, and of the first one the reason. */
+static bool merge_adds_up(struct merge_file *f, const struct merge_description *d)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (merge_check_description(d, &err) != -EINVAL)
+		return true;
+	buf_printf(&f->left_out, "%s%s", f->left_out.len ? ", " : "", d->name);
+	if (!f->refused.message)
+		error_move(&f->refused, &err);
+	return false;
+}
+
 /* strings: those that were kept before the description's. */
 static int merge_begin_rows(struct merge_file *f, const struct merge_description *d, size_t strings,
 			    struct merged_table **ret, struct error *err)
@@ -183,7 +196,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 	const size_t strings = f->m->string_count;
 	struct merge_description d = { 0 };
 	struct merged_table *t = NULL;
-	bool has_notes = false, has_totals = false;
+	bool has_notes = false, has_totals = false, is_left_out = false;
 	int r;
 
 	while ((r = merge_next_key(f, err)) > 0) {
@@ -197,7 +210,12 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 			r = merge_read_name(f, &d.definition, err);
 		} else if (merge_key_is(f, "columns") && !t) {
 			r = merge_read_columns(f, &d, err);
-		} else if (merge_key_is(f, "rows")) {
+		} else if (merge_key_is(f, "rows") && !t && !merge_adds_up(f, &d)) {
+			is_left_out = true;
+			merge_drop_strings(f->m, strings);
+			r = merge_skip(f, err);
+		} else if (merge_key_is(f, "rows") && !is_left_out) {
+			f->has_rows = true;
 			r = merge_begin_rows(f, &d, strings, &t, err);
 			if (r == 0)
 				r = merge_read_rows(f, t, err);
@@ -213,7 +231,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	return r == 0 && !t ? merge_bad(f, "a report has no rows", err) : r;
+	return r == 0 && !t && !is_left_out ? merge_bad(f, "a report has no rows", err) : r;
 }
 
 static int merge_read_reports(struct merge_file *f, struct error *err)
@@ -310,6 +328,21 @@ static int merge_read_member(struct merge_file *f, struct error *err)
 	return merge_key_is(f, "reports") ? merge_read_reports(f, err) : merge_skip(f, err);
 }
 
+/* Reports of one file that can't be merged are told, unless it has no others. */
+static int merge_tell_left_out(struct merge_file *f, struct error *err)
+{
+	const char *names = buf_string(&f->left_out);
+
+	if (!names)
+		return error_errno(err, -ENOMEM, "can't read it");
+	if (*names && !f->has_rows)
+		return error_move(err, &f->refused);
+	if (*names)
+		table_note(f->m->tables[0].table, "%s: left out, as it can't be merged: %s",
+			   f->name, names);
+	return 0;
+}
+
 static int merge_read(struct merge_file *f, struct error *err)
 {
 	int r = merge_expect(f, JSON_OBJECT, "it is no object", err);
@@ -320,7 +353,7 @@ static int merge_read(struct merge_file *f, struct error *err)
 		r = json_read_next(&f->json, err);
 	if (r == 0 && !f->has_reports)
 		r = error_set(err, -EBADMSG, "it has no reports");
-	return r;
+	return r == 0 ? merge_tell_left_out(f, err) : r;
 }
 
 static int report_merge_read(struct report_merge *m, int fd, uint64_t size, const char *name,

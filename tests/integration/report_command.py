@@ -249,6 +249,21 @@ def merging(test):
     check(piped.out.replace("standard input: ", "b.json: ") == test.run("report", "--merge", "a.json", "b.json").out, piped)
 
 
+def merged_without_names(test):
+    """What can't be added up is left out, and told."""
+    recorded(test)
+    for name in "a.json", "b.json":
+        (test.dir / name).write_text(test.run("report", "--json", "x.traced").out)
+    r = test.run("report", "--json", "--merge", "a.json", "b.json")
+    check(r.status == 0, r)
+    (sched,) = (t for t in json.loads(r.out)["reports"] if t["name"] == "sched")
+    before = json.loads((test.dir / "a.json").read_text())["reports"]
+    check([t["name"] for t in before][:2] == ["cpus", "delays"], before)
+    (once,) = (t for t in before if t["name"] == "sched")
+    check(sum(row["runs"] for row in sched["rows"]) == 2 * sum(row["runs"] for row in once["rows"]) > 0, sched)
+    check("a.json: left out, as it can't be merged: cpus, delays" in r.out, r)
+
+
 def bad_merges(test):
     recorded(test)
     for name, by in (("a", "comm"), ("b", "cpu")):
@@ -306,6 +321,7 @@ def main():
     test.case("with a page", with_a_page)
     test.case("refusals", refusals)
     test.case("merging", merging)
+    test.case("merged without names", merged_without_names)
     test.case("bad merges", bad_merges)
     test.case("by root", by_root)
     test.end()
