@@ -49,7 +49,7 @@ static int page_tables_read(struct page_tables *t)
 	return 0;
 }
 
-/* Without names the tables are the usual ones, and that is one of them. */
+/* Without names, the page has the usual reports, and `hist` is one of them. */
 static bool has_histograms(const struct report_options *o)
 {
 	size_t i = 0;

@@ -98,8 +98,8 @@ static int waker_settle(struct wakers *w, struct waker_cpu *cpu, uint32_t number
 	return row ? histogram_add_at(&row->time, cpu->ns, cpu->at, &row->max_at) : -ENOMEM;
 }
 
-/* Nobody will know the waker of an idle time that was whole. */
-static int waker_give_up(struct wakers *w, struct waker_cpu *cpu, uint32_t number, bool is_cut)
+/* The waker of a whole idle time stays unknown. */
+static int waker_drop(struct wakers *w, struct waker_cpu *cpu, uint32_t number, bool is_cut)
 {
 	struct waker_row *row;
 
@@ -159,7 +159,7 @@ int wakers_on_awake(struct wakers *w, uint32_t number, uint64_t ns)
 int wakers_on_loss(struct wakers *w, uint32_t number)
 {
 	struct waker_cpu *cpu = waker_cpu(w, number);
-	int r = cpu ? waker_give_up(w, cpu, number, true) : -ENOMEM;
+	int r = cpu ? waker_drop(w, cpu, number, true) : -ENOMEM;
 
 	if (cpu)
 		cpu->is_sought = false;
@@ -173,7 +173,7 @@ int wakers_end(struct wakers *w)
 	for (uint32_t i = 0; i < w->cpus.count && r == 0; i++) {
 		struct waker_cpu *cpu = rows_at(&w->cpus, i);
 
-		r = waker_give_up(w, cpu, (uint32_t)row_key_of(cpu)->a, false);
+		r = waker_drop(w, cpu, (uint32_t)row_key_of(cpu)->a, false);
 	}
 	return r;
 }
