@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "hosts.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@
 
 /* Between two looks whether a silent host has ended. */
 #define LOOK_MS 200
+/* The most that users may have: what a host prints waits there until the hosts before it end. */
+#define PIPE_BYTES (1 << 20)
 
 /* They read and write no file here. record has a way of its own. */
 static const struct command *const far_commands[] = {
@@ -196,8 +199,10 @@ static int hosts_run_words(const struct options *o, const struct host_list *host
 	struct far_run runs[HOSTS_MAX];
 	int status = CLI_WHOLE;
 
-	for (size_t i = 0; at_once && i < hosts->count; i++)
+	for (size_t i = 0; at_once && i < hosts->count; i++) {
 		far_run_start(&runs[i], o, &hosts->items[i], words);
+		fcntl(runs[i].process.out, F_SETPIPE_SZ, PIPE_BYTES);
+	}
 	for (size_t i = 0; i < hosts->count; i++) {
 		int one;
 

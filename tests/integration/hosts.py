@@ -307,6 +307,9 @@ def top_of_hosts(test):
     r = run(test, {name: "exec:date +%s%N; sleep 3; :" + " " * n for n, name in enumerate(hosts, 1)}, "top", "-t", "2s")
     began = [int(text) for text in of_hosts(r.out, list(hosts)).values()]
     check(r.status == 0 and abs(began[1] - began[0]) < 3e9, f"one after the other: {began}")
+    # The second one prints more than a pipe holds by itself, and need not wait for the first.
+    r = run(test, {"a": "exec:sleep 8; :", "b": "exec:head -c 300000 /dev/zero | tr '\\0' x; touch done; :"}, "top", "-t", "2s")
+    check(r.status == 0 and (test.dir / "done").stat().st_mtime < time.time() - 2, r.err)
     refused = run(test, hosts, "top", "--batch", "sched")
     check(refused.status == 2 and "-t 10s" in refused.err, f"top of two hosts without a time: {refused}")
     # top of one host runs until Ctrl-C, and leaves nothing there.
