@@ -374,7 +374,7 @@ static void connect_often(void)
 		 * A program that connects faster than the daemon accepts waits, and keeps what it
 		 * has.
 		 */
-		for (int full = 0; n < ARRAY_SIZE(fds) && full < 20;) {
+		for (int full = 0; n < ARRAY_SIZE(fds) && full < 500;) {
 			fds[n] = marks_connect();
 			if (fds[n] >= 0) {
 				n++;
