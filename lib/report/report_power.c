@@ -175,7 +175,7 @@ static int power_open(struct report **ret, struct report_env *env)
 	p->idle_cpu = field_at_find(idle, "cpu_id", env->big_endian);
 	p->frequency = field_at_find(frequency, "state", env->big_endian);
 	p->frequency_cpu = field_at_find(frequency, "cpu_id", env->big_endian);
-	p->has_wakers = wakers_init(&p->wakers, &p->report, power_on_interrupt) && idle;
+	p->has_wakers = idle && wakers_init(&p->wakers, &p->report, power_on_interrupt);
 	return idle || frequency ? 0 : -ENODATA;
 }
 
