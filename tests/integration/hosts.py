@@ -266,12 +266,14 @@ def of_hosts(text, labels):
 
 def reports(test):
     """report of a session and of a far file; record --report, with and without a file."""
+    # A busy machine's tables may lack any given task.
+    rows = re.compile(r"^sched\ntask +tid +runtime .*\n\S", re.M)
     hosts = {"a": far(test), "b": far(test, "nice")}
     started = test.run("start", "--name", "long", "-e", "sched")
     check(started.status == 0, f"start: {started}")
     r = run(test, hosts, "report", "--session", "long", "sched")
     for label, text in of_hosts(r.out, list(hosts)).items():
-        check(r.status == 0 and "python3" in text, f"report --session: {label}: {r}")
+        check(r.status == 0 and rows.search(text), f"report --session: {label}: {r}")
     stopped = test.run("stop", "long", "-o", "long.traced")
     check(stopped.status == 0, f"stop: {stopped}")
     r = run(test, {"a": far(test)}, "report", "sched", "--json", test.dir / "long.traced")
@@ -281,10 +283,10 @@ def reports(test):
     # The far side chooses the events, and the tables are made here.
     for words in ((), ("-o", "out.traced"), ("-o", "out.txt")):
         r = run(test, {"a": far(test)}, "record", "--report", "sched,irq", "--top", "5", "-t", "500ms", *words)
-        check(r.status == 0 and "python3" in r.out and "a:\n" not in r.out, f"{words}: {r}")
+        check(r.status == 0 and rows.search(r.out) and "a:\n" not in r.out, f"{words}: {r}")
         r = run(test, hosts, "record", "--report", "sched", "-t", "500ms", *words)
         for label, text in of_hosts(r.out, list(hosts)).items():
-            check(r.status == 0 and "python3" in text, f"{words} {label}: {r}")
+            check(r.status == 0 and rows.search(text), f"{words} {label}: {r}")
         check(set(bounds(r)) == set() if words == ("-o", "out.traced") else set(bounds(r)) == set(hosts), f"{words}: {r}")
     check(test.files() == ["long.traced", "out.a.traced", "out.b.traced", "out.traced", "out.txt"], f"files: {test.files()}")
     seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
@@ -295,7 +297,7 @@ def reports(test):
     check(r.status == 0 and json.loads(r.out)["reports"][0]["name"] == "sched", f"record --report --json: {r}")
     # One that fails leaves the others their reports.
     r = run(test, {"bad": "exec:false", "good": far(test)}, "record", "--report", "sched", "-t", "500ms")
-    check(r.status == 3 and "the reports lack" in r.err and "python3" in r.out, f"one fails: {r}")
+    check(r.status == 3 and "the reports lack" in r.err and rows.search(r.out), f"one fails: {r}")
 
 
 def top_of_hosts(test):
