@@ -253,7 +253,7 @@ def walk(test, browser):
     browser.key("[")
     equal(mark_of(browser), ["event", "events", 2050], "[ goes to the interrupt's event")
     browser.key("[")
-    check("the path ends here" in details(browser), f"the end of the path: {details(browser)}")
+    check("The interrupt disk (irq 7) woke it: the path ends here." in details(browser), details(browser))
     browser.key("]")
     browser.key("]")
     equal(mark_of(browser), ["state", "app 200", 3000], "] goes back")

@@ -219,6 +219,10 @@ def flame_controls(test, browser):
         browser.frame()
         equal(browser.ask(f"[{FLAME}.zoomed.name, {FLAME}.back.hidden]"), [name, False], "zoomed in")
         equal(browser.ask(f"{FLAME}.drawn.find((d) => d.node === {FLAME}.zoomed).width"), browser.ask(f"{FLAME}.element.clientWidth"), "its width")
+        for is_dark in (True, False):
+            browser.dark(is_dark)
+            browser.frame()
+            equal(browser.ask(f"[{FLAME}.zoomed.name, {FLAME}.dark]"), [name, is_dark], "the zoom in another theme")
         press(browser, leave)
         equal(browser.ask(f"[{FLAME}.zoomed, {FLAME}.back.hidden]"), [None, True], f"zoomed out by {leave}")
     equal(browser.ask(f"document.querySelector('.flame button').getAttribute('aria-pressed')"), "false", "invert is not pressed")

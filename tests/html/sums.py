@@ -406,6 +406,14 @@ def plots(test, browser):
     name = browser.ask("(() => { const tr = document.querySelector('#report tr.plotted'); tr.click(); return tr.cells[0].innerText; })()")
     caption = browser.ask("document.querySelector('#report figcaption').innerText")
     equal(caption, f"delay of {name} · {wanted['sched'][0]['delay']['count']:,}", "one row's plot")
+    # By keys, too: the second row, again, and so all.
+    second = wanted["sched"][1]
+    for caption in (f"delay of {second['task']} · {second['delay']['count']:,}", f"delay of all rows · {delays:,}"):
+        browser.ask("document.querySelectorAll('#report tr.plotted')[1].lastChild.firstChild.focus()")
+        equal(browser.ask("document.activeElement.getAttribute('aria-label')"), f"plot {second['task']}", "the button's label")
+        browser.key("Enter", text="\r")
+        equal(browser.ask("document.querySelector('#report figcaption').innerText"), caption, "plotted by Enter")
+        equal(browser.ask("document.activeElement.getAttribute('aria-pressed')"), str("all" not in caption).lower(), "pressed")
     # A bucket's middle lies between its bounds in the kernel's unit: that of the row's only delay.
     for row in wanted["sched"]:
         for bucket, _ in row["delay"]["buckets"]:

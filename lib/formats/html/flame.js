@@ -31,6 +31,11 @@ class Flame {
     this.observer.disconnect();
   }
 
+  setTheme(dark) {
+    this.dark = dark;
+    this.paint();
+  }
+
   buildBar() {
     const {sums} = this;
     const bar = make('div', {parent: this.element, className: 'bar'});

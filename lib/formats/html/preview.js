@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The beginning of a long trace as a picture, while the rest is read.
 
-const PREVIEW_EVENTS = 30000;
+const PREVIEW_EVENTS = 10000;
 const PREVIEW_AFTER_MS = 150; // a short trace is shown at once
 
 class Preview {

@@ -28,6 +28,10 @@ class SumsView {
     this.flame = null;
   }
 
+  setTheme(dark) {
+    if (this.flame) this.flame.setTheme(dark);
+  }
+
   put(parent, sums, dark) {
     this.close();
     const tabs = make('div', {parent, className: 'tabs'});

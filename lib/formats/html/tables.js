@@ -53,12 +53,13 @@ class Tables {
     for (const note of notes) make('div', {parent}, note);
   }
 
-  // A click on a row plots its histograms alone, another one those of all rows.
+  // A click on a row, or its button, plots its histograms alone, another one those of all rows.
   putRows(table, rows, plots) {
     const head = make('tr', {parent: table});
     for (const [key, value] of Object.entries(rows[0]))
       for (const text of headsOf(key, value))
         make('th', {parent: head, className: typeof value === 'string' ? '' : 'number', scope: 'col'}, text);
+    if (plots.hasParts) make('th', {parent: head, scope: 'col'}, 'plot');
     for (const row of rows) {
       const tr = make('tr', {parent: table, className: plots.hasParts ? 'plotted' : ''});
       if (plots.hasParts) tr.onclick = () => this.choose(table, tr, plots, row);
@@ -66,6 +67,7 @@ class Tables {
         if (isMoment(key)) this.putMoment(tr, value, row);
         else this.putCells(tr, key, value, row);
       }
+      if (plots.hasParts) this.putPlotButton(tr, row);
     }
   }
 
@@ -77,6 +79,13 @@ class Tables {
       else td.append(plain(text));
       if (key === 'share_permille') this.putShare(td, value);
     }
+  }
+
+  // For keys. A click on it is one on the row.
+  putPlotButton(tr, row) {
+    const button = make('button', {parent: make('td', {parent: tr})}, 'plot');
+    button.setAttribute('aria-label', plain(`plot ${Object.values(row)[0]}`));
+    button.setAttribute('aria-pressed', 'false');
   }
 
   // A bar behind the number.
@@ -104,8 +113,12 @@ class Tables {
 
   choose(table, tr, plots, row) {
     const old = table.querySelector('.chosen');
-    if (old) old.classList.remove('chosen');
-    if (old !== tr) tr.classList.add('chosen');
+    const mark = (line, isChosen) => {
+      line.classList.toggle('chosen', isChosen);
+      line.lastChild.firstChild.setAttribute('aria-pressed', isChosen);
+    };
+    if (old) mark(old, false);
+    if (old !== tr) mark(tr, true);
     plots.show(old === tr ? null : row);
   }
 

@@ -110,7 +110,7 @@ class Viewer {
     const theme = new Theme(this.dark.matches);
     for (const panel of [this.panel, this.pins]) panel.painter.setTheme(theme);
     this.head.overview = null;
-    if (this.sums) this.tellSums();
+    this.sumsView.setTheme(this.dark.matches);
     this.dirty();
   }
 

@@ -32,7 +32,14 @@ class Walk {
       this.step(() => viewer.goToRun(why.wakes.tid, why.wakes.t));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
-    else viewer.pane.say('The trace has no waker: the path ends here.');
+    else viewer.pane.say(`${this.endOf(why)}: the path ends here.`);
+  }
+
+  endOf(why) {
+    const by = why && why.wakes && why.wakes.interrupt;
+    if (!by) return 'The trace has no waker';
+    const article = by.kind === 'softirq' ? 'A' : 'An';
+    return `${by.name ? 'The' : article} ${by.kind} ${by.name}`.trim() + ' woke it';
   }
 
   // Goes back; without a path to a thread that this run woke.
