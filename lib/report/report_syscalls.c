@@ -3,11 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#if HAVE_SECCOMP
-#include <seccomp.h>
-#endif
 
 #include "report/group.h"
+#include "trace/syscall_name.h"
 
 #define NAME_BYTES 48
 /* MAX_ERRNO of include/linux/err.h. */
@@ -37,47 +35,22 @@ struct syscalls {
 	bool by_call;
 	enum grouping grouping;			     /* unless by call */
 	struct field_at enter_id, exit_id, exit_ret; /* of raw_syscalls, or of all of syscalls */
-	uint32_t arch;				     /* of libseccomp; 0: unknown */
+	uint32_t names;				     /* syscall_table() */
 };
 
 static const char *const syscalls_by[] = { "call", "thread", "comm", "process", NULL };
-
-/* The kernel's names of machines that libseccomp calls otherwise. */
-static uint32_t syscalls_find_arch(const char *machine)
-{
-#if HAVE_SECCOMP
-	if (machine[0] == 'i' && !strcmp(machine + 2, "86"))
-		machine = "x86";
-	else if (!strncmp(machine, "arm", 3))
-		machine = "arm";
-	return seccomp_arch_resolve_name(machine);
-#else
-	(void)machine;
-	return 0;
-#endif
-}
 
 /* By the event's own name, or by the machine's table. */
 static void syscall_row_name(const struct syscalls *s, struct syscall_row *row,
 			     const struct event *ev, uint64_t nr)
 {
 	const char *own = strstr(ev->name, "enter_") ?: strstr(ev->name, "exit_");
+	_cleanup_free_ char *name = own ? NULL : syscall_name(s->names, nr);
 
-	if (own) {
-		snprintf(row->name, sizeof(row->name), "%s", strchr(own, '_') + 1);
-		return;
-	}
-	snprintf(row->name, sizeof(row->name), "syscall_%lld", (long long)nr);
-#if HAVE_SECCOMP
-	if (s->arch && nr <= INT32_MAX) {
-		_cleanup_free_ char *name = seccomp_syscall_resolve_num_arch(s->arch, (int)nr);
-
-		if (name)
-			snprintf(row->name, sizeof(row->name), "%s", name);
-	}
-#else
-	(void)s;
-#endif
+	if (own || name)
+		snprintf(row->name, sizeof(row->name), "%s", own ? strchr(own, '_') + 1 : name);
+	else
+		snprintf(row->name, sizeof(row->name), "syscall_%lld", (long long)nr);
 }
 
 static struct syscall_row *syscall_row_get(struct syscalls *s, const struct event *ev, int32_t tid,
@@ -239,7 +212,7 @@ static int syscalls_open(struct report **ret, struct report_env *env)
 	s->report.env = env;
 	s->by_call = !env->by || !strcmp(env->by, syscalls_by[0]);
 	s->grouping = grouping_find(env->by);
-	s->arch = syscalls_find_arch(env->info->header->machine ?: "");
+	s->names = syscall_table(env->info->header->machine ?: "");
 	rows_init(&s->rows, sizeof(struct syscall_row), syscall_row_deinit);
 	rows_init(&s->begun, sizeof(struct syscall_begun), NULL);
 	*ret = &s->report;

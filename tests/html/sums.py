@@ -152,7 +152,7 @@ def table(browser, name, label):
     """A table of the selection, by label: count, sum, p50, p99, longest, and the time of the longest."""
     rows = browser.ask(f"""[...traceViewer.sums.tables.{name}].map(([key, d]) => [({label})(key),
         [d.count, d.ns, d.quantile(0.5), d.quantile(0.99), d.max, d.at]])""")
-    return {key: row for key, row in rows}
+    return {tuple(key) if isinstance(key, list) else key: row for key, row in rows}
 
 
 def near(is_, should, what, rest=ROUNDING):
@@ -189,13 +189,13 @@ def same_as_report(browser, reports):
         near(irqs[row["name"]][1], row["total_ns"], f"{row}", ROUNDING * row["count"])
         near(irqs[row["name"]][4], row["time"]["max_ns"], f"{row}")
         compared["irq"] += 1
-    # The kernel's text has the number of a system call, the report its name.
-    calls = [found for key, found in table(browser, "syscalls", name).items() if key.startswith("NR ")]
+    # If raw_syscalls and syscalls were recorded, the page has a row for each, with one name, and the report the first.
+    calls = table(browser, "syscalls", f"(i) => [i, ({name})(i).replace(/^NR /, 'syscall_')]")
     for row in reports["syscalls"]:
         if row["cut"] or row["open"]:
             continue
-        same = [found for found in calls if found[0] == row["calls"] and abs(found[4] - row["time"]["max_ns"]) <= ROUNDING
-                and abs(found[1] - row["total_ns"]) <= ROUNDING * found[0]]
+        same = [found for (_, call), found in calls.items() if call == row["call"] and found[0] == row["calls"]
+                and abs(found[4] - row["time"]["max_ns"]) <= ROUNDING and abs(found[1] - row["total_ns"]) <= ROUNDING * found[0]]
         check(same, f"{row} is not in {calls}")
         compared["system call"] += 1
     return compared

@@ -84,11 +84,11 @@ def page_of(test, capture, name):
     return test.dir / name
 
 
-def page_with(test, lines, name="x.html"):
+def page_with(test, lines, name="x.html", more=MORE):
     """The page of a recording, with other lines."""
     path = page_of(test, "6.12.107/graph.traced.gz", name)
     page = path.read_text()
-    for begin, block in ((TEXT, lines), (MORE_BEGIN, MORE)):
+    for begin, block in ((TEXT, lines), (MORE_BEGIN, more)):
         at = page.index(begin) + len(begin)
         page = page[:at] + block + page[page.index("  </script>", at):]
     path.write_text(page)
@@ -234,6 +234,18 @@ def links_of_cells(browser, row):
     # The idle task has no row of its own: no link.
     idle = browser.ask("[...traceViewer.report.querySelectorAll('td')].filter((td) => td.innerText === '-1' && td.querySelector('button')).length")
     equal(idle, 0, "links without a thread")
+
+
+def names_of_system_calls(test, browser):
+    """They have the machine's names, and a mark keeps its own."""
+    lines = LINES.replace("B|200|outer", "B|200|NR 1")
+    for syscalls, name in (('{"0":"read","1":"write"}', "write"), ('{"0":"read"}', "NR 1"), ("[]", "NR 1"), ("null", "NR 1")):
+        more = MORE.replace('"otherData":{', f'"otherData":{{"syscalls":{syscalls},')
+        browser.open(page_with(test, lines, more=more))
+        nest = "traceViewer.model.threads.get({}).nest"
+        equal([slice[0] for lane_ in lane(browser, nest.format(202)) for slice in lane_], [name], "the system call")
+        check("NR 1" in str(lane(browser, nest.format(200))), "the mark")
+    equal(browser.said, [], "the browser complains")
 
 
 def dark_and_light(test, browser):
@@ -429,7 +441,7 @@ def picture(path, out, script=None):
 
 def main():
     if sys.argv[1:2] not in (["--picture"], ["--measure"]):
-        run_cases("viewer", [the_model, functions, click_and_type, report, dark_and_light, cut_anywhere, cut_functions, many,
+        run_cases("viewer", [the_model, functions, click_and_type, report, names_of_system_calls, dark_and_light, cut_anywhere, cut_functions, many,
                              pixels, painted_at_once, picture_of_the_document])
     elif program() is None:
         skip("needs chromium-headless-shell (scripts/deps test)")

@@ -74,7 +74,7 @@ const HANDLERS = {
     thread.nest.end(t, Kind.WORK);
   },
   sys_enter({t, index, thread, details}) {
-    enterSyscall(this, t, index, thread, details.slice(0, details.indexOf(' (')));
+    enterSyscall(this, t, index, thread, this.syscall(thread.tid, details.slice(0, details.indexOf(' ('))));
   },
   sys_exit({t, thread}) {
     thread.nest.end(t, Kind.SYSCALL);
@@ -110,7 +110,7 @@ function becomeRunnable(model, thread, t) {
 // A thread is in one system call at a time. A new one ends the last, whose exit may be missing.
 function enterSyscall(model, t, index, thread, name) {
   thread.nest.end(t, Kind.SYSCALL);
-  thread.nest.begin(t, model.intern(name), index, Kind.SYSCALL);
+  thread.nest.begin(t, name, index, Kind.SYSCALL);
 }
 
 // An architecture's interrupts without a number. Their tracepoints are X_entry and X_exit.
@@ -126,7 +126,7 @@ function findHandler(name) {
   const [, call, way] = /^sys_(enter|exit)_(.+)$/.exec(name) || [];
   if (call === 'enter') {
     return function begin({t, index, thread}) {
-      enterSyscall(this, t, index, thread, way);
+      enterSyscall(this, t, index, thread, this.intern(way));
     };
   }
   if (call === 'exit') return HANDLERS.sys_exit;

@@ -13,6 +13,7 @@ class Hosts {
       firstPid: +h.first_pid,
       firstCpu: +h.first_cpu,
       cpus: +h.cpus,
+      syscalls: h.recording && h.recording.syscalls,
       note: Number.isFinite(h.bound_ns) ? `± ${duration(h.bound_ns)}` : 'clock unknown',
       open: true,
     }));

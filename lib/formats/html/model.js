@@ -142,6 +142,7 @@ class Model {
     this.processes = new Map();
     this.counters = new Map();
     this.asyncOpen = new Map();
+    this.syscalls = new Map(); // by machine and number
     this.frames = new Frames();
     this.ends = new Map(); // from elements that begin slices to those that end them, if these have arguments
     this.about = null;
@@ -163,6 +164,26 @@ class Model {
       this.nameIds.set(name, id);
     }
     return id;
+  }
+
+  // A system call that has only a number gets its name when otherData is read. A slice of the same name is another one.
+  syscall(tid, number) {
+    const key = `${Math.floor(tid / HOST_PIDS)} ${number}`;
+    let call = this.syscalls.get(key);
+    if (!call) {
+      call = {name: this.names.length, tid, number};
+      this.names.push(own(number));
+      this.syscalls.set(own(key), call);
+    }
+    return call.name;
+  }
+
+  nameSyscalls() {
+    for (const {name, tid, number} of this.syscalls.values()) {
+      const {syscalls} = (this.hosts ? this.hosts.ofPid(tid) : this.about) || {};
+      const nr = number.slice('NR '.length);
+      if (syscalls && Object.hasOwn(syscalls, nr)) this.names[name] = String(syscalls[nr]);
+    }
   }
 
   get(map, key, Type) {
@@ -226,6 +247,7 @@ class Model {
       }
     }
     for (const counter of this.counters.values()) counter.seal();
+    this.nameSyscalls();
     this.asyncOpen = null;
     this.countHidden();
   }

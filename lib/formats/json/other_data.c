@@ -9,6 +9,10 @@
 #include "formats/json/mark.h"
 #include "marks/clock_map.h"
 #include "marks/value_json.h"
+#include "trace/syscall_name.h"
+
+/* Above the largest number on most machines: 32-bit Arm has a few more, mips begins at 4000. */
+#define SYSCALLS_MAX 512
 
 static const struct {
 	clockid_t id;
@@ -238,6 +242,30 @@ static void other_data_put_machine(struct buf *b, const struct trace_info *info)
 	json_put_string_key(b, "lockdown", h->lockdown);
 	json_put_u64_key(b, "kptr_restrict", h->kptr_restrict);
 	json_put_string_key(b, "ended", other_data_end_reason(info->end));
+}
+
+/* Text and events have the numbers alone. */
+static void other_data_put_syscalls(struct buf *b, const struct trace_info *info)
+{
+	uint32_t table;
+
+	if (!event_table_find_name(info->events, "raw_syscalls", "sys_enter"))
+		return;
+	table = syscall_table(info->header->machine ?: "");
+	if (!table)
+		return;
+	json_put_key(b, "syscalls");
+	buf_puts(b, "{");
+	for (uint64_t nr = 0; nr < SYSCALLS_MAX; nr++) {
+		_cleanup_free_ char *name = syscall_name(table, nr);
+		char key[24];
+
+		if (!name)
+			continue;
+		snprintf(key, sizeof(key), "%llu", (unsigned long long)nr);
+		json_put_string_key(b, key, name);
+	}
+	buf_puts(b, "}");
 }
 
 static void other_data_put_warnings(struct buf *b, const struct export_result *result)
@@ -485,6 +513,7 @@ void json_put_other_data(struct buf *b, const struct trace_info *info,
 			 const struct export_result *result)
 {
 	other_data_put_machine(b, info);
+	other_data_put_syscalls(b, info);
 	if (info->header->request)
 		other_data_put_request(b, info->header->request);
 	other_data_put_clocks(b, info);
