@@ -187,8 +187,8 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 			  "be one",
 			  x->ops->format.name);
 		return error_hint(err,
-				  "write a .dat: 'tracectl convert' and 'tracectl report' read "
-				  "it, too");
+				  "keep the whole recording: 'tracectl convert' to another "
+				  "format and 'tracectl report' take the same options");
 	}
 	r = moment_find(x, &w->from, 0, 0, &from, err);
 	/* Twice one mark: a slice from its begin to its end has its name at both. */

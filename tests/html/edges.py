@@ -162,7 +162,118 @@ def reused_id(test, browser):
     check("Previous run: none" in details(browser), details(browser))
     browser.click(*place_of(browser, 5, 1500))
     check("Next run: none" in details(browser), details(browser))
+    # Who wakes the next one did not wake the one that exited.
+    browser.click(*place_of(browser, 5, 3000))
+    said = details(browser)
+    check("Woken by" not in said and "Runnable" not in said and "meanwhile" not in said, said)
     equal(browser.said, [], "the browser complains")
+
+
+def losses_between_lines(test, browser):
+    """Losses without a line between them are one gap, with the sum of what they lost, at times before the base, too."""
+    first = {"name": "f", "ph": "B", "cat": "function", "pid": 200, "tid": 200, "ts": 101000000}
+    last = {**first, "ph": "E", "ts": 101000010}
+    for elements in ((), (first, last)):
+        open_lines(test, browser, mark(0, 1000, A, "I|200|a"), mark(0, 2000, A, "I|200|b"), lost(0, 10), lost(0, 20), lost(0, 30),
+                   mark(0, 4000, A, "I|200|c"), lost(1), lost(1), mark(0, 9000, A, "I|200|d"), elements=elements)
+        gaps = browser.ask("[...traceViewer.model.cpus.values()].map(({losses}) => losses.map(({from, to, count}) => "
+                           "[(from - traceViewer.model.firstTime) / 1e3, (to - traceViewer.model.firstTime) / 1e3, count]))")
+        end = 1000010 - 1000 if elements else 8000
+        equal(gaps, [[[1000, 3000, 60]], [[0, end, 10]]], f"gaps of a trace with {len(elements)} functions")
+    equal(browser.said, [], "the browser complains")
+
+
+def slices_with_losses(test, browser):
+    """A system call whose end may be lost is told as such."""
+    call = lambda us, what: line(*A, 0, us, what)
+    open_lines(test, browser, call(1000, "sys_enter: NR 1 (1, 2)"), call(2000, "sys_exit: NR 1 = 1"), call(3000, "sys_enter: NR 2 (1, 2)"),
+               lost(0), call(7000, "sys_enter: NR 3 (1, 2)"), call(8000, "sys_exit: NR 3 = 1"))
+    for i, is_cut in enumerate((False, True, False)):
+        browser.ask(f"traceViewer.goToLane(traceViewer.model.threads.get(200).nest.lanes[0], {i})")
+        check(("Events are lost in this time" in details(browser)) == is_cut, f"{i}: {details(browser)}")
+    browser.ask("traceViewer.selectView()")
+    check("Events are lost in this time" in details(browser), f"sums: {details(browser)}")
+    equal(browser.said, [], "the browser complains")
+
+
+def a_run_within_a_microsecond(test, browser):
+    """It counts, and so does the wait before it."""
+    open_lines(test, browser, waking(1, 1000, A, T, 0), switch(0, 3000, HOG, "R", T), switch(0, 3000, T, "S", IDLE), mark(0, 9000, IDLE, "I|0|end"))
+    equal(runs(browser, 0), [[5, 3000, 3000]], "runs")
+    equal(delays(browser)[5], [1, 2e6], "the wait")
+    equal(browser.said, [], "the browser complains")
+
+
+def wakers_that_leave_at_once(test, browser):
+    """The waker's next state may begin in the microsecond in which it wakes; the path goes on from its run."""
+    open_lines(test, browser, switch(1, 100, IDLE, "R", B), waking(1, 500, B, A, 0), switch(0, 1000, IDLE, "R", A), waking(0, 3000, A, T, 1),
+               switch(0, 3000, A, "S", IDLE), switch(1, 4000, B, "S", T), waking(1, 6000, T, A, 0), mark(0, 9000, IDLE, "I|0|end"))
+    wait = place_of(browser, 5, 3500)
+    browser.click(*wait)
+    browser.key("[")
+    equal(mark_of(browser), ["state", "alpha 200", 1000], "[ goes to the waker's run")
+    browser.key("[")
+    equal(mark_of(browser), ["state", "beta 300", 100], "[ again goes back in time")
+    browser.click(*wait)
+    browser.ask("[...document.querySelectorAll('#details button')].find((b) => b.innerText === 'alpha 200').click()")
+    equal(mark_of(browser), ["state", "alpha 200", 1000], "the link goes there, too")
+    # The idle task is a waker, too, where the path ends.
+    open_lines(test, browser, waking(0, 3000, IDLE, T, 1), switch(1, 4000, IDLE, "R", T), mark(0, 9000, A, "I|200|end"))
+    browser.click(*place_of(browser, 5, 3500))
+    browser.key("[")
+    browser.key("[")
+    check("The idle task woke it: the path ends here." in details(browser), details(browser))
+    equal(browser.said, [], "the browser complains")
+
+
+def many_flows(test, browser):
+    """A slice with many flows, and many steps of a long one: the pane, the arrows and the path are bounded."""
+    at = lambda phase, us, tid, id: {"name": "letter", "ph": phase, "cat": "x", "pid": 200, "tid": tid, "ts": 100000000 + us, "id": hex(id)}
+    one = lambda name, us, dur, tid: {"name": name, "ph": "X", "cat": "x", "pid": 200, "tid": tid, "ts": 100000000 + us, "dur": dur}
+    elements = [one("loop", 1000, 5000, 200), one("end", 7000, 1000, 300)]
+    elements += [at("s", 1000 + i / 100, 200, i) for i in range(5000)]
+    elements += [at("s", 1100, 200, 9999), *(at("t", 1200 + i / 100, 200, 9999) for i in range(20000)), at("f", 7500, 300, 9999)]
+    open_lines(test, browser, mark(0, 9000, A, "I|200|end"), elements=elements)
+    browser.ask("traceViewer.goToLane(traceViewer.model.threads.get(200).nest.lanes[0], 0)")
+    check("The first 30 of 5001 flows" in details(browser), details(browser)[:500])
+    equal(browser.ask("document.querySelectorAll('#details table').length"), 30, "tables")
+    check(browser.ask("traceViewer.arrows.length") < 500, "too many arrows")
+    began = browser.ask("performance.now()")
+    browser.key("[")
+    browser.key("]")
+    check(browser.ask("performance.now()") - began < 2000, "a step along flows takes long")
+    equal(browser.said, [], "the browser complains")
+
+
+def odd_links(test, browser):
+    """A moment's name is cut between characters, so that the link can be made again."""
+    path = page_with(test, "# tracer: nop\n#\n" + mark(0, 1000, A, "I|200|a") + mark(0, 9000, A, "I|200|end"), [])
+    browser.open(path)
+    browser.ask(f"location.hash = '#m=0,{59 * 'a'}%F0%9F%98%80b', new Promise((done) => setTimeout(done, 50))")
+    browser.key("m")
+    equal(browser.ask("traceViewer.moments.all.map(({name}) => name.length)").count(61), 1, "the name")
+    equal(browser.said, [], "the browser complains")
+
+
+def said_without_a_pane(test, browser):
+    """A match that no row shows is answered."""
+    open_lines(test, browser, switch(0, 1000, A, "S", IDLE), switch(0, 9000, IDLE, "R", A))
+    browser.ask("traceViewer.go({tid: 0})")
+    check(browser.ask("document.querySelector('#details').offsetHeight > 0") and "no row" in details(browser), details(browser))
+    equal(browser.said, [], "the browser complains")
+
+
+def many_pins(test, browser):
+    """More pinned rows than they have room for, and another height of the window."""
+    tasks = [(f"task{i}", 1000 + i) for i in range(60)]
+    open_lines(test, browser, *(mark(0, 1000 + i, task, f"I|{task[1]}|a") for i, task in enumerate(tasks)),
+               *(mark(0, 2000 + i, task, f"I|{task[1]}|b") for i, task in enumerate(tasks)))
+    browser.ask("traceViewer.rows.all.filter((row) => row.thread).forEach((row) => traceViewer.pin(row))")
+    for height in (700, 500, 900):
+        browser.resize(1200, height)
+        browser.frame()
+        browser.frame()
+    equal(browser.ask("[...document.querySelectorAll('.error, #error')].map((e) => e.innerText)"), [], "an error is shown")
 
 
 def element(phase, name, us, args=None, **more):
@@ -357,7 +468,8 @@ def asyncs_of_two_processes(test, browser):
     equal(sorted(ends)[0::2], [[1000, 3000], [6000, 7000]], f"ended slices of {ends}")
 
 
-CASES = [between_groups, blank_rows_at_the_top, a_path_ends_by_hand, asyncs_of_two_processes, wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, arguments, search_for_a_loss,
+CASES = [between_groups, blank_rows_at_the_top, a_path_ends_by_hand, asyncs_of_two_processes, wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, losses_between_lines,
+         slices_with_losses, a_run_within_a_microsecond, wakers_that_leave_at_once, many_flows, odd_links, said_without_a_pane, many_pins, arguments, search_for_a_loss,
          search_in_steps, instants_at_the_edges, rounded_times, deep_marks, a_flow_of_many_steps, a_name_behind_a_label,
          a_gap_at_the_begin]
 

@@ -99,7 +99,7 @@ def pane(test, browser):
                 for (let i = 0; i < cpu.running.length; i++) {{
                     const tid = cpu.running.ref.data[i];
                     if (tid > {first} && tid < {first} + 1e7 && rows.ofThread(tid)) {{
-                        traceViewer.goToRun(tid, cpu.running.start.data[i], true);
+                        traceViewer.goToRun(tid, cpu.running.start.data[i], {{onCpu: true}});
                         return [tid, cpu.number];
                     }}
                 }}

@@ -71,7 +71,7 @@ function putAccount(model, element, onList) {
   const size = `${(about ? about.events : n).toLocaleString('en')} events`;
   // A narrow window cuts the end.
   if (bad.length) element.append(make('b', {}, bad.join(' · ')), ' · ');
-  element.append([size, duration(model.lastTime - model.firstTime), ...kernels].filter(Boolean).join(' · '));
+  element.append([size, duration(model.lastTime - model.firstTime), ...kernels].filter(Boolean).map(plain).join(' · '));
   // Clock syncs concern other tools.
   const unseen = [...model.notDrawn].reduce((sum, [phase, count]) => sum + (phase === 'c' ? 0 : count), 0);
   if (unseen) element.append(` · ${unseen.toLocaleString('en')} without a picture`);
@@ -80,6 +80,6 @@ function putAccount(model, element, onList) {
     .filter(Boolean)
     .concat(describeNotDrawn(model), describeClocks(model), (about && about.warnings) || []);
   const lines = [element.textContent, ...more];
-  element.title = lines.join('\n');
+  element.title = lines.map(plain).join('\n');
   element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);
 }

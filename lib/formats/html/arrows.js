@@ -80,7 +80,7 @@ function arrowsOf(rows, model, why, steps) {
     const {by, cpu, t} = why.preempted;
     add('wake', arrowEnd(rows, by, t, cpu), arrowEnd(rows, why.here.thread.tid, t, cpu));
   }
-  for (const chain of new Set(steps.map((step) => step.chain)))
+  for (const chain of [...new Set(steps.map((step) => step.chain))].slice(0, FLOWS_SHOWN))
     for (const {from, to} of Flows.arrows(chain)) add('flow', flowEnd(rows, model, from), flowEnd(rows, model, to));
   return arrows;
 }

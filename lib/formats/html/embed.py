@@ -29,10 +29,20 @@ def shorten(script):
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
+def check_names(script):
+    """The scripts share one scope, in which a second function would replace the first in silence."""
+    names = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", script, re.M)
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        sys.exit(f"several scripts define {', '.join(twice)}")
+
+
 def main():
     page, style, *scripts = sys.argv[1:]
     style = "\n" + read(style)
-    script = "\n(() => {\n'use strict';\n" + "\n".join(shorten(read(script)) for script in scripts) + "})();\n"
+    scripts = [read(script) for script in scripts]
+    check_names("\n".join(scripts))
+    script = "\n(() => {\n'use strict';\n" + "\n".join(map(shorten, scripts)) + "})();\n"
     for text, end in ((style, "</style"), (script, "</script"), (script, "<!--")):
         if end in text.lower():
             sys.exit(f"'{end}' would end what is embedded")

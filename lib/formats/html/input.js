@@ -168,7 +168,7 @@ class Input {
     const {viewer} = this;
     const {start} = drag;
     const dx = x - start.x;
-    drag.moved ||= Math.abs(dx) > (drag.isTouch ? NEAR_TOUCH : NEAR);
+    drag.moved ||= Math.max(Math.abs(dx), Math.abs(y - start.y)) > (drag.isTouch ? NEAR_TOUCH : NEAR);
     if (!drag.moved || drag.isOver) return;
     if (drag.onOverview) {
       viewer.centre(viewer.overviewTime(x));

@@ -222,7 +222,7 @@ class Model {
       this.endRunning(cpu, this.lastTime);
       if (cpu.lossPending) this.endLoss(cpu, this.lastTime);
       // A gap before the CPU's first event.
-      for (const loss of cpu.losses) if (!(loss.from >= 0)) loss.from = this.firstTime;
+      for (const loss of cpu.losses) if (Number.isNaN(loss.from)) loss.from = this.firstTime;
       if (!Number.isNaN(cpu.unknownFrom)) cpu.unknown.push({from: cpu.unknownFrom, to: Infinity});
       cpu.running.seal();
       yield* cpu.irq.seal(this.lastTime);
@@ -286,17 +286,22 @@ class Model {
     const lost = /^# CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]$/.exec(line);
     if (!lost) return;
     const cpu = this.cpu(+lost[1]);
-    const from = cpu.last >= 0 ? cpu.last : NaN;
+    const count = lost[2] === undefined ? NaN : +lost[2];
+    this.lossCount++;
+    // No line tells the times between two losses: they are one gap. A function tracer's events are no lines.
+    if (cpu.lossPending) {
+      cpu.lossPending.count += count;
+      return;
+    }
     // The running task is known up to the last event before the loss.
     this.endRunning(cpu, cpu.last);
     this.loseSight(cpu, cpu.last);
     cpu.tid = -1;
     cpu.beginning = null;
     if (Number.isNaN(cpu.unknownFrom)) cpu.unknownFrom = cpu.last;
-    this.lossCount++;
     cpu.irq.endAll(cpu.last);
     cpu.softirq.endAll(cpu.last);
-    cpu.lossPending = {from, to: NaN, count: lost[2] === undefined ? NaN : +lost[2]};
+    cpu.lossPending = {from: cpu.last, to: NaN, count};
   }
 
   // Makes the state of the thread that ran on `cpu` unknown from t on.
@@ -331,7 +336,7 @@ class Model {
   }
 
   endRunning(cpu, t) {
-    if (cpu.tid > 0 && t > cpu.since) cpu.running.push(cpu.since, t, this.intern(''), cpu.tid);
+    if (cpu.tid > 0 && t >= cpu.since) cpu.running.push(cpu.since, t, this.intern(''), cpu.tid);
   }
 
   // Parses "comm-TID (TGID) [CPU] flags SECONDS.FRACTION: name: details". Returns false for any other line.
@@ -619,6 +624,19 @@ class Model {
 
   hostOfCpu(number) {
     return this.hosts && this.hosts.ofCpu(number);
+  }
+
+  // Without the owner, which is a process or `cpu`, as the row's place tells it.
+  ownCounterLabel({label, owner}) {
+    const [, number] = (owner === 'cpu' && /^CPU (\d+)/.exec(label)) || [];
+    return number ? label.replace(number, String(ownCpu(this.hostOfCpu(+number), +number))) : label;
+  }
+
+  counterName(counter) {
+    const {label, owner} = counter;
+    const [, number] = /^CPU (\d+)/.exec(label) || [];
+    if (owner === 'cpu') return withHost(this.hostOfCpu(+number), this.ownCounterLabel(counter));
+    return withHost(this.hostOfPid(owner), `${label} of ${this.processLabel(owner)}`);
   }
 
   threadLabel(tid) {

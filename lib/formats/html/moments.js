@@ -12,7 +12,7 @@ class Place {
   static spell({view, moments, pins, selection}) {
     const parts = [`v=${view.map(Math.round).join(',')}`];
     if (pins.length) parts.push(`k=${pins.join(',')}`);
-    for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${encodeURIComponent(name)}`);
+    for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\ufffd'))}`);
     if (selection) parts.push(`s=${selection.map(Math.round).join(',')}`);
     return `#${parts.join('&')}`;
   }
@@ -29,7 +29,7 @@ class Place {
       if (key === 's' && (numbers.length === 4 || numbers.length === 5) && numbers[0] <= numbers[1])
         place.selection = numbers;
       if (key === 'm' && time !== undefined && place.moments.length < MOMENTS_MAX)
-        place.moments.push({t: +time, name: Place.decode(name).slice(0, MOMENT_NAME_MAX)});
+        place.moments.push({t: +time, name: [...Place.decode(name)].slice(0, MOMENT_NAME_MAX).join('')});
     }
     return place;
   }

@@ -2,7 +2,8 @@
 // The pane of what is selected: what it is, where, and why it waited.
 
 const TEXT_SHOWN = 20000; // characters
-const FLOWS_SHOWN = 12; // steps
+const FLOWS_SHOWN = 30;
+const STEPS_SHOWN = 12; // of a flow
 
 class Pane {
   constructor(viewer, element) {
@@ -30,6 +31,7 @@ class Pane {
     if (this.said) this.said.remove();
     this.said = make('p', {parent: this.element}, text);
     this.said.setAttribute('role', 'status');
+    this.element.hidden = false;
     this.element.scrollTop = this.element.scrollHeight;
   }
 
@@ -42,9 +44,10 @@ class Pane {
     return make('button', {className: 'link', onclick}, text);
   }
 
-  threadLink(tid, t) {
+  // t: when it woke or preempted another thread, or was woken
+  threadLink(tid, t, isWaker = false) {
     if (!tid) return 'idle';
-    const go = () => (t === undefined ? this.viewer.goToThread(tid) : this.viewer.goToRun(tid, t));
+    const go = () => (t === undefined ? this.viewer.goToThread(tid) : this.viewer.goToRun(tid, t, {isWaker}));
     return this.link(this.viewer.model.threadLabel(tid), go);
   }
 
@@ -64,6 +67,8 @@ class Pane {
     put('time', `${duration(hit.from - model.firstTime)} · ${absolute(model, hit.from)}`);
     if (hit.to > hit.from) put('duration', duration(hit.to - hit.from));
     put('row', hit.row.label);
+    if (hit.kind === 'slice' && hit.row.thread && !model.gaps.isWhole(hit.from, hit.to))
+      put('losses', 'Events are lost in this time: this slice may have ended before, and another one begun.');
     if (hit.row.host) put('host', `${hit.row.host.label} · ${hit.row.host.clock}`);
     put('thread', tid === undefined ? 'none' : this.threadLink(tid));
     put('process', pid ? model.processLabel(pid) : 'none');
@@ -143,7 +148,7 @@ class Pane {
         '.',
       );
     } else {
-      put('Woken by ', this.threadLink(wake.tid, wake.t), `${at}.`);
+      put('Woken by ', this.threadLink(wake.tid, wake.t, true), `${at}.`);
     }
     // The scheduler may finish a wake-up on another CPU than the waker's.
     if (wake.name === 'sched_wakeup')
@@ -176,11 +181,13 @@ class Pane {
 
   putFlows(parent, steps) {
     const {model} = this.viewer;
-    for (const chain of new Set(steps.map((step) => step.chain))) {
+    const chains = [...new Set(steps.map((step) => step.chain))];
+    if (chains.length > FLOWS_SHOWN) make('p', {parent}, `The first ${FLOWS_SHOWN} of ${chains.length} flows:`);
+    for (const chain of chains.slice(0, FLOWS_SHOWN)) {
       const element = model.element(chain[0].ref);
       const table = make('table', {parent}, make('caption', {}, shorten(`flow ${element.name}`, NAME_SHOWN)));
       make('tr', {parent: table}, headCell(''), headCell('thread'), headCell('time'));
-      for (const step of chain.slice(0, FLOWS_SHOWN)) {
+      for (const step of chain.slice(0, STEPS_SHOWN)) {
         const go = this.link(duration(step.t - model.firstTime), () => this.viewer.goToStep(step));
         const phase = {s: 'begins', t: 'goes on', f: 'ends'}[step.phase];
         make(
@@ -191,8 +198,8 @@ class Pane {
           make('td', {className: 'number'}, go),
         );
       }
-      if (chain.length > FLOWS_SHOWN)
-        make('tr', {parent: table}, make('td', {}, `and ${chain.length - FLOWS_SHOWN} more`));
+      if (chain.length > STEPS_SHOWN)
+        make('tr', {parent: table}, make('td', {}, `and ${chain.length - STEPS_SHOWN} more`));
     }
   }
 }

@@ -85,7 +85,7 @@ class Rows extends RowList {
     for (const counter of model.counters.values()) {
       const [, number] = /^CPU (\d+)/.exec(counter.label) || [];
       if (counter.owner !== 'cpu' || model.hostOfCpu(+number) !== host) continue;
-      const label = counter.label.replace(/\d+/, String(ownCpu(host, +number)));
+      const label = model.ownCounterLabel(counter);
       group.rows.push({kind: 'counter', label, counter, host, lanes: [], height: 30});
     }
   }

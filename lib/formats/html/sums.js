@@ -160,6 +160,6 @@ class Sums {
     const last = counter.time.above(this.to);
     if (last <= first) return;
     counter.range(first, last < counter.time.length ? counter.time.data[last] : Infinity);
-    this.counters.push([counter.label, counter.least, counter.most, last - first]);
+    this.counters.push([this.model.counterName(counter), counter.least, counter.most, last - first]);
   }
 }

@@ -67,6 +67,8 @@ class SumsView {
     put('system calls', 'syscalls', 'sum count p50 p99 max', name);
     put('slices by name', 'slices', 'sum alone count p50 p99 max', name);
     this.putEvents(tables, sums);
+    if (!model.gaps.isWhole(sums.from, sums.to))
+      make('p', {parent: tables}, 'Events are lost in this time. Slices and system calls may have ended before they do here.');
     if (!sums.counters.length) return;
     const rows = sums.counters.map(([label, ...numbers]) => [label, ...numbers.map((n) => n.toLocaleString('en'))]);
     addTable(tables, 'counters', ['', 'least', 'most', 'values'], rows);

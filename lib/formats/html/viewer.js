@@ -81,7 +81,7 @@ class Viewer {
     const {model} = this;
     const header = make('header', {parent: document.body});
     make('h1', {parent: header}, titleOf(model));
-    document.title = titleOf(model);
+    document.title = plain(titleOf(model));
     putAccount(model, make('span', {parent: header, className: 'about'}), showLines);
     this.bar = new RowBar(this, header);
     this.finder = new Finder(this, header, (item) => this.go(item));
@@ -249,6 +249,7 @@ class Viewer {
     } else if (hit && hit.kind === 'label' && hit.onPin) {
       this.pin(hit.row);
     } else if (hit && hit.kind === 'label') {
+      this.selection = null;
       this.setMark(this.rowHit(hit.row));
     } else {
       this.selection = null;
@@ -413,15 +414,17 @@ class Viewer {
     return {from, to, top: row.y, bottom: row.y + row.height, list: this.rows, first: row, last: row};
   }
 
-  // Shows what a thread did at time t, in its own row or in the CPU's.
-  goToRun(tid, t, onCpu = false) {
+  // Shows what a thread did at time t, in its own row or in the CPU's; what woke another thread, if it is the waker.
+  goToRun(tid, t, {onCpu = false, isWaker = false} = {}) {
     const row = this.rows.ofThread(tid);
     const run = onCpu || !row || !row.strip ? this.why.runAt(tid, t) : null;
     if (run) {
       const {running} = this.model.cpu(run.cpu);
       this.goToHit(sliceHit(this.rows.ofCpu(run.cpu), 0, running.start.seek(run.from)));
     } else if (row && row.strip) {
-      this.goToHit(stateHit(this.model, row, Math.max(0, row.thread.stateStart.above(t) - 1)));
+      const {thread} = row;
+      const index = isWaker ? this.why.stateOfWaker(thread, t) : Math.max(0, thread.stateStart.above(t) - 1);
+      this.goToHit(stateHit(this.model, row, index));
     }
   }
 
@@ -482,7 +485,10 @@ class Viewer {
 const viewer = new Viewer();
 // For tests, and for the browser's console.
 Object.assign(window, {traceViewer: viewer});
-window.addEventListener('error', ({error, message}) => showError(error || message));
+window.addEventListener('error', ({error, message}) => {
+  // The pinned rows take their place from the others, whose size is told again, in the next frame.
+  if (error || !/^ResizeObserver loop/.test(message)) showError(error || message);
+});
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));
 function startViewer() {
   // The script is in the head.

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Walks along wake-ups and flows from what is selected, and along a thread's runs.
 
+const STEPS_TRIED = 100;
+
+// Returns what is found for the first step of a slice's flows that has one. A slice may have many steps of a long flow.
+function firstFound(steps, find) {
+  for (const step of steps.slice(0, STEPS_TRIED)) {
+    const found = find(step.chain, step);
+    if (found) return found;
+  }
+  return undefined;
+}
+
 class Walk {
   constructor(viewer) {
     this.viewer = viewer;
@@ -23,21 +34,21 @@ class Walk {
     const {viewer} = this;
     const {mark, whyMark: why, steps} = viewer;
     if (!mark) return;
-    const previous = steps.flatMap((step) => step.chain.filter(({t}) => t < step.t).slice(-1))[0];
+    const previous = firstFound(steps, (chain, step) => chain.findLast(({t}) => t < step.t));
     if (previous) this.step(() => viewer.goToStep(previous));
     else if (why && why.wake && (why.wake.interrupt || !why.wake.tid))
       this.step(() => viewer.goToEvent(why.wake.event));
-    else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t));
+    else if (why && why.wake) this.step(() => viewer.goToRun(why.wake.tid, why.wake.t, {isWaker: true}));
     else if (why && why.wakes && !why.wakes.interrupt && why.wakes.tid)
-      this.step(() => viewer.goToRun(why.wakes.tid, why.wakes.t));
+      this.step(() => viewer.goToRun(why.wakes.tid, why.wakes.t, {isWaker: true}));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
     else viewer.pane.say(`${this.endOf(why)}: the path ends here.`);
   }
 
   endOf(why) {
-    const by = why && why.wakes && why.wakes.interrupt;
-    if (!by) return 'The trace has no waker';
+    const {interrupt: by, tid} = (why && why.wakes) || {};
+    if (!by) return tid === 0 ? 'The idle task woke it' : 'The trace has no waker';
     const article = by.kind === 'softirq' ? 'A' : 'An';
     return `${by.name ? 'The' : article} ${by.kind} ${by.name}`.trim() + ' woke it';
   }
@@ -54,7 +65,7 @@ class Walk {
       return;
     }
     if (!mark) return;
-    const next = steps.flatMap((step) => step.chain.filter(({t}) => t > step.t).slice(0, 1))[0];
+    const next = firstFound(steps, (chain, step) => chain.find(({t}) => t > step.t));
     const run = why && why.run;
     const [wake] = run ? viewer.why.wakesBy(run) : [];
     if (next) viewer.goToStep(next);
@@ -72,7 +83,7 @@ class Walk {
     const runs = viewer.why.runsOf(tid);
     const next = viewer.why.nextRun(tid, mark.from + (way > 0 && mark.kind !== 'thread' ? 1 : 0));
     const run = runs[way > 0 ? next : next - 1];
-    if (run) viewer.goToRun(tid, run.from, mark.row.kind === 'running');
+    if (run) viewer.goToRun(tid, run.from, {onCpu: mark.row.kind === 'running'});
     else viewer.pane.say(`The trace has no ${way > 0 ? 'later' : 'earlier'} run of this thread.`);
   }
 }

@@ -77,6 +77,15 @@ class Why {
     return this.stretch(thread, thread.stateStart.above(t) - 1);
   }
 
+  // Returns the index of a thread's state at time t, at which it wakes another one. The text's times are whole
+  // microseconds, so the waker's next state may begin then, too.
+  stateOfWaker({state, stateStart}, t) {
+    const last = Math.max(0, stateStart.above(t) - 1);
+    let i = last;
+    while (i > 0 && state.data[i] !== State.RUNNING && stateStart.data[i] === t) i--;
+    return state.data[i] === State.RUNNING ? i : last;
+  }
+
   // Explains one state of a thread. `wait` is the runnable stretch before its run, `sleep` that before the wait.
   explain(thread, i) {
     const here = this.stretch(thread, i);
@@ -85,7 +94,8 @@ class Why {
     if (here.state === State.RUNNABLE) wait = here;
     else if (here.state === State.RUNNING) wait = this.stretch(thread, i - 1);
     else wait = this.stretch(thread, i + 1);
-    if (wait && wait.state !== State.RUNNABLE) wait = null;
+    // Who wakes a thread that exited wakes another one with its id.
+    if (here.state === State.DEAD || (wait && wait.state !== State.RUNNABLE)) wait = null;
     const tid = thread.tid;
     const next = this.nextRun(tid, here.state === State.RUNNING ? here.from + 1 : here.to);
     const runs = this.runsOf(tid);
