@@ -112,7 +112,9 @@ class Sums {
   addDelay(tid, t) {
     const {gaps} = this.model;
     const {stateStart, state} = this.model.thread(tid);
-    const i = stateStart.above(t) - 1;
+    let i = stateStart.above(t) - 1;
+    // It may have left the CPU in the same microsecond.
+    while (i > 0 && stateStart.data[i] === t && state.data[i] !== State.RUNNING) i--;
     if (i < 1 || stateStart.data[i] !== t || state.data[i - 1] !== State.RUNNABLE) return;
     const began = stateStart.data[i - 1];
     if (!gaps.isWhole(began, t)) return;
