@@ -171,7 +171,7 @@ def reused_id(test, browser):
 
 def losses_between_lines(test, browser):
     """Losses without a line between them are one gap, with the sum of what they lost, at times before the base, too."""
-    first = {"name": "f", "ph": "B", "cat": "function", "pid": 200, "tid": 200, "ts": 101000000}
+    first = {"name": "f", "ph": "B", "cat": "func", "pid": 200, "tid": 200, "ts": 101000000}
     last = {**first, "ph": "E", "ts": 101000010}
     for elements in ((), (first, last)):
         open_lines(test, browser, mark(0, 1000, A, "I|200|a"), mark(0, 2000, A, "I|200|b"), lost(0, 10), lost(0, 20), lost(0, 30),
@@ -193,6 +193,33 @@ def slices_with_losses(test, browser):
         check(("Events are lost in this time" in details(browser)) == is_cut, f"{i}: {details(browser)}")
     browser.ask("traceViewer.selectView()")
     check("Events are lost in this time" in details(browser), f"sums: {details(browser)}")
+    equal(browser.said, [], "the browser complains")
+
+
+def marks_behind_the_recording(test, browser):
+    """A mark after the kernel's last event: what the kernel did until then is not known."""
+    for late in ({"name": "late", "ph": "i", "s": "t"}, {"name": "late", "ph": "X", "dur": 9e5}):
+        open_lines(test, browser, switch(0, 1000, IDLE, "R", A), waking(0, 3000, A, T, 1), line(*A, 0, 4000, "sys_enter: NR 1 (1, 2)"),
+                   elements=[{**late, "cat": "x", "pid": 200, "tid": 200, "ts": 100000000 + (900000 if "s" in late else 3500)}])
+        equal(runs(browser, 0), [[200, 1000, 4000]], "runs")
+        equal([states(browser, tid) for tid in (200, 5)], [[[1000, RUNNING], [4000, UNKNOWN]], [[3000, RUNNABLE], [4000, UNKNOWN]]], "states")
+        equal(browser.ask("traceViewer.model.cpus.get(0).unknown.at(-1).from"), 4e6, "from when on the task is not known")
+        browser.ask("traceViewer.selectView()")
+        equal(table(browser, "cpu", "(tid) => tid")[200][1], 3e6, "run time")
+        equal(table(browser, "syscalls", "(i) => traceViewer.model.names[i]")["NR 1"][1], 0, "the system call")
+    equal(browser.said, [], "the browser complains")
+
+
+def odd_arguments(test, browser):
+    """Objects as a return value and as arguments are spelled; a long name is cut."""
+    open_lines(test, browser, mark(0, 1000, A, "I|200|a"), mark(0, 9000, A, "I|200|end"), elements=[
+        {**element("X", "odd", 2000, {"ret": {"toString": 1}, "arguments": {"x": {"toString": 2}}}), "dur": 100},
+        element("b", "a", 3000, id="0x1", cat="long" * 20000), element("e", "a", 4000, id="0x1", cat="long" * 20000)])
+    browser.ask("traceViewer.goToLane(traceViewer.model.threads.get(200).nest.lanes[0], 1)")
+    check('returned {"toString":1}' in details(browser) and 'x = {"toString":2}' in details(browser), details(browser))
+    browser.ask("traceViewer.goToLane([...traceViewer.model.processes.get(200).async.values()][0].lanes[0], 0)")
+    row = browser.ask("[...document.querySelectorAll('#details dt')].find((e) => e.innerText === 'row').nextSibling.innerText")
+    check(row.startswith("longlong") and len(row) < 1000, f"{len(row)} characters")
     equal(browser.said, [], "the browser complains")
 
 
@@ -469,7 +496,7 @@ def asyncs_of_two_processes(test, browser):
 
 
 CASES = [between_groups, blank_rows_at_the_top, a_path_ends_by_hand, asyncs_of_two_processes, wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, losses_between_lines,
-         slices_with_losses, a_run_within_a_microsecond, wakers_that_leave_at_once, many_flows, odd_links, said_without_a_pane, many_pins, arguments, search_for_a_loss,
+         slices_with_losses, marks_behind_the_recording, odd_arguments, a_run_within_a_microsecond, wakers_that_leave_at_once, many_flows, odd_links, said_without_a_pane, many_pins, arguments, search_for_a_loss,
          search_in_steps, instants_at_the_edges, rounded_times, deep_marks, a_flow_of_many_steps, a_name_behind_a_label,
          a_gap_at_the_begin]
 

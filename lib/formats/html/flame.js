@@ -139,7 +139,7 @@ class Flame {
       make(
         'tr',
         {parent: table},
-        make('td', {}, make('button', {onclick: show}, f.name)),
+        make('td', {}, make('button', {onclick: show}, shortName(f.name))),
         make('td', {className: 'number'}, this.weight(f.self)),
         make('td', {className: 'number'}, this.weight(f.total)),
         make('td', {}, f.module),

@@ -24,6 +24,7 @@ class Thread {
     this.wakes = new Column(Uint32Array); // events that wake this thread
     this.gapsBefore = 0; // of all CPUs, as it became runnable
     this.samples = new SampleColumns();
+    this.lastFunction = NaN; // when a function tracer saw it last
   }
 
   get current() {
@@ -46,6 +47,12 @@ class Thread {
     if (this.current === State.RUNNABLE) this.state.data[n - 1] = State.UNKNOWN;
     this.enter(t, State.RUNNING);
     return true;
+  }
+
+  // The kernel's recording ends: nothing is known of the time after.
+  leave(t) {
+    this.enter(t, State.UNKNOWN);
+    for (const kind of [Kind.SYSCALL, Kind.WORK]) this.nest.end(t, kind);
   }
 
   stateEnd(i, lastTime) {
@@ -182,7 +189,7 @@ class Model {
     for (const {name, tid, number} of this.syscalls.values()) {
       const {syscalls} = (this.hosts ? this.hosts.ofPid(tid) : this.about) || {};
       const nr = number.slice('NR '.length);
-      if (syscalls && Object.hasOwn(syscalls, nr)) this.names[name] = String(syscalls[nr]);
+      if (syscalls && typeof syscalls[nr] === 'string') this.names[name] = syscalls[nr];
     }
   }
 
@@ -218,18 +225,24 @@ class Model {
 
   *seal() {
     if (!(this.firstTime <= this.lastTime)) this.firstTime = this.lastTime = 0;
+    const ends = this.kernelEnds();
+    const endOf = (host) => ends.get(host) ?? this.lastTime;
     for (const cpu of this.cpus.values()) {
-      this.endRunning(cpu, this.lastTime);
-      if (cpu.lossPending) this.endLoss(cpu, this.lastTime);
+      const end = endOf(this.hostOfCpu(cpu.number));
+      this.endRunning(cpu, end);
+      if (cpu.lossPending) this.endLoss(cpu, end);
+      if (Number.isNaN(cpu.unknownFrom) && end < this.lastTime) cpu.unknownFrom = end;
       // A gap before the CPU's first event.
       for (const loss of cpu.losses) if (Number.isNaN(loss.from)) loss.from = this.firstTime;
       if (!Number.isNaN(cpu.unknownFrom)) cpu.unknown.push({from: cpu.unknownFrom, to: Infinity});
       cpu.running.seal();
-      yield* cpu.irq.seal(this.lastTime);
-      yield* cpu.softirq.seal(this.lastTime);
+      yield* cpu.irq.seal(end);
+      yield* cpu.softirq.seal(end);
     }
     this.gaps = new Gaps([...this.cpus.values()]);
     for (const thread of this.threads.values()) {
+      const end = endOf(this.hostOfPid(thread.tid));
+      if (end < this.lastTime) thread.leave(end);
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
       thread.samples.seal();
@@ -250,6 +263,15 @@ class Model {
     this.nameSyscalls();
     this.asyncOpen = null;
     this.countHidden();
+  }
+
+  // Returns the last event's time of each machine's kernel. Marks may be later, and so may another machine.
+  kernelEnds() {
+    const ends = new Map();
+    const put = (host, t) => Number.isNaN(t) || ends.get(host) >= t || ends.set(host, t);
+    for (const {number, last} of this.cpus.values()) put(this.hostOfCpu(number), last);
+    for (const {tid, lastFunction} of this.threads.values()) put(this.hostOfPid(tid), lastFunction);
+    return ends;
   }
 
   // Counts what has no place in a row, once all slices are known.
@@ -507,6 +529,7 @@ class Model {
     if (!Number.isFinite(t)) return this.leaveOut(e);
     const thread = this.thread(e.tid);
     if (!thread.pid) thread.pid = e.pid;
+    if (e.cat === 'func') thread.lastFunction = Math.round(t + (e.dur || 0) * 1e3);
     const name = () => this.intern(String(e.name));
     const id = () => (e.id2 ? e.id2.local || e.id2.global : e.id);
     // A local id is one of its process.

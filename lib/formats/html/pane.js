@@ -66,7 +66,7 @@ class Pane {
     const put = (name, ...values) => make('div', {parent: list}, make('dt', {}, name), make('dd', {}, ...values));
     put('time', `${duration(hit.from - model.firstTime)} · ${absolute(model, hit.from)}`);
     if (hit.to > hit.from) put('duration', duration(hit.to - hit.from));
-    put('row', hit.row.label);
+    put('row', shortName(hit.row.label));
     if (hit.kind === 'slice' && hit.row.thread && !model.gaps.isWhole(hit.from, hit.to))
       put('losses', 'Events are lost in this time: this slice may have ended before, and another one begun.');
     if (hit.row.host) put('host', `${hit.row.host.label} · ${hit.row.host.clock}`);

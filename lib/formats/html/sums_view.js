@@ -94,7 +94,7 @@ class SumsView {
         head.append(this.headOf(column, order, choose));
       }
       for (const [of, durations] of all.slice(0, TABLE_ROWS)) {
-        const tr = make('tr', {parent: table}, make('td', {}, labelOf(of)));
+        const tr = make('tr', {parent: table}, make('td', {}, shortName(labelOf(of))));
         for (const column of keys) make('td', {parent: tr, className: 'number'}, this.cell(column, durations, span));
       }
       if (all.length > TABLE_ROWS) make('tr', {parent: table}, make('td', {}, `and ${all.length - TABLE_ROWS} more`));

@@ -91,13 +91,14 @@ function tellRunning(model, hit, lines) {
 
 // A function's arguments and return value have names of their own.
 function tellArguments(args) {
+  const spell = (value) => (typeof value === 'object' ? JSON.stringify(value) : value);
   return Object.entries(args || {}).map(([key, value]) => {
-    if (key === 'ret') return `returned ${value}`;
+    if (key === 'ret') return `returned ${spell(value)}`;
     if (key === 'arguments' && value && typeof value === 'object')
       return `arguments: ${Object.entries(value)
-        .map(([name, v]) => `${name} = ${v}`)
+        .map(([name, v]) => `${name} = ${spell(v)}`)
         .join(', ')}`;
-    return `${key}: ${typeof value === 'object' ? JSON.stringify(value) : value}`;
+    return `${key}: ${spell(value)}`;
   });
 }
 
