@@ -191,6 +191,9 @@ class Browser:
         # The browser itself closes dialogs, by the code.
         if key == "Escape":
             more["windowsVirtualKeyCode"] = 27
+        # And presses buttons by the text.
+        if key == "Enter":
+            text = "\r"
         if down:
             self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **({"text": text} if text else {}), **more)
         if up:

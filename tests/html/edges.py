@@ -162,7 +162,7 @@ def reused_id(test, browser):
     check("Previous run: none" in details(browser), details(browser))
     browser.click(*place_of(browser, 5, 1500))
     check("Next run: none" in details(browser), details(browser))
-    # Who wakes the next one did not wake the one that exited.
+    # The exited thread is not woken: the next one is.
     browser.click(*place_of(browser, 5, 3000))
     said = details(browser)
     check("Woken by" not in said and "Runnable" not in said and "meanwhile" not in said, said)
@@ -193,6 +193,21 @@ def slices_with_losses(test, browser):
         check(("Events are lost in this time" in details(browser)) == is_cut, f"{i}: {details(browser)}")
     browser.ask("traceViewer.selectView()")
     check("Events are lost in this time" in details(browser), f"sums: {details(browser)}")
+    equal(browser.said, [], "the browser complains")
+
+
+def missing_switches(test, browser):
+    """A kernel left out the switch from idle: the task's events tell since when it ran; before, nothing is known."""
+    open_lines(test, browser, switch(0, 1000, HOG, "S", IDLE), mark(0, 1500, IDLE, "I|0|a"), waking(1, 2000, A, T, 0),
+               mark(0, 4000, T, "I|5|b"), mark(0, 5000, T, "I|5|c"), switch(0, 6000, T, "S", IDLE), mark(0, 8000, IDLE, "I|0|d"),
+               switch(0, 9000, B, "S", HOG), mark(0, 9500, HOG, "I|400|end"))
+    equal(runs(browser, 0), [[5, 4000, 6000], [400, 9000, 9500]], "runs")
+    equal(states(browser, 5), [[2000, UNKNOWN], [4000, RUNNING], [6000, SLEEPING]], "states of the woken task")
+    equal(states(browser, 300), [[9000, SLEEPING]], "states of a task whose run is not known")
+    equal(browser.ask("traceViewer.model.cpus.get(0).unknown.slice(1).map(({from, to}) => [from / 1e3, to / 1e3])"),
+          [[1500, 4000], [8000, 9000]], "times without a task")
+    equal(delays(browser), {}, "delays")
+    check("2 switches between tasks are missing" in browser.ask("document.querySelector('header .about').title"), "the account")
     equal(browser.said, [], "the browser complains")
 
 
@@ -496,7 +511,7 @@ def asyncs_of_two_processes(test, browser):
 
 
 CASES = [between_groups, blank_rows_at_the_top, a_path_ends_by_hand, asyncs_of_two_processes, wake_for_a_silent_cpu, first_run, waits_with_gaps, many_gaps, who_woke_it, reused_id, losses_between_lines,
-         slices_with_losses, marks_behind_the_recording, odd_arguments, a_run_within_a_microsecond, wakers_that_leave_at_once, many_flows, odd_links, said_without_a_pane, many_pins, arguments, search_for_a_loss,
+         slices_with_losses, missing_switches, marks_behind_the_recording, odd_arguments, a_run_within_a_microsecond, wakers_that_leave_at_once, many_flows, odd_links, said_without_a_pane, many_pins, arguments, search_for_a_loss,
          search_in_steps, instants_at_the_edges, rounded_times, deep_marks, a_flow_of_many_steps, a_name_behind_a_label,
          a_gap_at_the_begin]
 

@@ -39,6 +39,11 @@ function titleOf({about}) {
   return title || 'trace';
 }
 
+function describeMissed({missed}) {
+  const count = missed.toLocaleString('en');
+  return missed ? [`${count} ${missed === 1 ? 'switch between tasks is' : 'switches between tasks are'} missing`] : [];
+}
+
 // Elements without a picture, by kind.
 function describeNotDrawn({notDrawn}) {
   const kinds = new Map();
@@ -78,7 +83,7 @@ function putAccount(model, element, onList) {
   const more = cpus
     .map((cpu) => describeLosses(cpu, cpu.label))
     .filter(Boolean)
-    .concat(describeNotDrawn(model), describeClocks(model), (about && about.warnings) || []);
+    .concat(describeMissed(model), describeNotDrawn(model), describeClocks(model), (about && about.warnings) || []);
   const lines = [element.textContent, ...more];
   element.title = lines.map(plain).join('\n');
   element.onclick = () => onList([titleOf(model), ...lines.flatMap((line) => line.split(' · '))]);

@@ -21,8 +21,6 @@ const HANDLERS = {
     const {prev, next} = found;
     this.endRunning(cpu, t);
     if (!Number.isNaN(cpu.unknownFrom)) this.learnTask(cpu, prev, t);
-    // No event switched from cpu.tid to another task: its state is unknown from now on.
-    if (cpu.tid > 0 && cpu.tid !== prev) this.loseSight(cpu, t);
     if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[found.state[0]] ?? State.SLEEPING);
     cpu.tid = next;
     cpu.since = t;

@@ -82,7 +82,7 @@ class Cpu {
     this.time = new Column(Float64Array); // of `events`
     this.losses = []; // {from, to, count}; a count of NaN: unknown
     this.lossPending = null;
-    this.beginning = {tid: -1, t: NaN}; // before the first switch or loss: the last task, and its first event
+    this.beginning = {tid: -1, t: NaN}; // until a switch, if no events are lost: the last task, and its first event
     this.unknown = []; // {from, to}: times for which the running task is not known
     this.unknownFrom = -Infinity; // NaN: it is known
     this.tid = -1; // unknown
@@ -160,6 +160,7 @@ class Model {
     this.cut = false;
     this.handlers = []; // by the number of an event's name
     this.lossCount = 0; // gaps so far
+    this.missed = 0; // switches that the kernel left out
   }
 
   intern(name) {
@@ -315,15 +316,26 @@ class Model {
       cpu.lossPending.count += count;
       return;
     }
-    // The running task is known up to the last event before the loss.
-    this.endRunning(cpu, cpu.last);
-    this.loseSight(cpu, cpu.last);
-    cpu.tid = -1;
+    this.forgetTask(cpu);
     cpu.beginning = null;
-    if (Number.isNaN(cpu.unknownFrom)) cpu.unknownFrom = cpu.last;
     cpu.irq.endAll(cpu.last);
     cpu.softirq.endAll(cpu.last);
     cpu.lossPending = {from: cpu.last, to: NaN, count};
+  }
+
+  // The running task is known up to the CPU's last event.
+  forgetTask(cpu) {
+    this.endRunning(cpu, cpu.last);
+    this.loseSight(cpu, cpu.last);
+    cpu.tid = -1;
+    if (Number.isNaN(cpu.unknownFrom)) cpu.unknownFrom = cpu.last;
+  }
+
+  // An event is another task's than the one that was switched to: some kernels leave out switches.
+  missSwitch(cpu) {
+    this.forgetTask(cpu);
+    cpu.beginning = {tid: -1, t: NaN};
+    this.missed++;
   }
 
   // Makes the state of the thread that ran on `cpu` unknown from t on.
@@ -332,8 +344,8 @@ class Model {
     if (thread && thread.cpu === cpu && thread.current === State.RUNNING) thread.enter(t, State.UNKNOWN);
   }
 
-  // A switch from `tid` at time t is a CPU's first one, or the first after a gap. In the first case the task ran since
-  // the CPU's first event, if all events until now are its own.
+  // A switch from `tid` at time t is a CPU's first one, or the first after a gap or after a switch that is missing. If
+  // there is no gap, the task ran since the last event that was not its own.
   learnTask(cpu, tid, t) {
     const {beginning} = cpu;
     const from = beginning && beginning.tid === tid ? beginning.t : t;
@@ -411,6 +423,7 @@ class Model {
     const index = this.time.length;
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
+    if (cpu.tid >= 0 && cpu.tid !== tid) this.missSwitch(cpu);
     this.see(t);
     this.time.push(t);
     this.offset.push(start + at);

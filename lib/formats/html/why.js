@@ -94,7 +94,7 @@ class Why {
     if (here.state === State.RUNNABLE) wait = here;
     else if (here.state === State.RUNNING) wait = this.stretch(thread, i - 1);
     else wait = this.stretch(thread, i + 1);
-    // Who wakes a thread that exited wakes another one with its id.
+    // A wake-up after an exit is another thread's, with the same id.
     if (here.state === State.DEAD || (wait && wait.state !== State.RUNNABLE)) wait = null;
     const tid = thread.tid;
     const next = this.nextRun(tid, here.state === State.RUNNING ? here.from + 1 : here.to);
