@@ -11,7 +11,7 @@
 uint32_t syscall_table(const char *machine)
 {
 #if HAVE_SECCOMP
-	if (machine[0] == 'i' && !strcmp(machine + 2, "86"))
+	if (machine[0] == 'i' && machine[1] && !strcmp(machine + 2, "86"))
 		machine = "x86";
 	else if (!strncmp(machine, "arm", 3))
 		machine = "arm";

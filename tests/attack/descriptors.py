@@ -145,6 +145,6 @@ ATTACKS = (
     Attack("lingering sockets with a request", request),
     Attack("lingering sockets with a part of a request", part_of_a_request),
     Attack("lingering sockets to marks.sock", mark),
-    Attack("a ring of marks in much memory that is busy", busy_memory, delay_s=0.5),
+    Attack("a ring of marks in much memory that is busy", busy_memory, delay_s=2),
     Attack("a ring of marks that many threads allocate", busy_ring),
 )

@@ -278,8 +278,9 @@ def errors(test):
     # A part stays empty although something ran before it.
     r = test.run("convert", path, "x.json", "--from", "+1h")
     check(r.status == 1 and "not one event" in r.err and "x.json" not in test.files(), r)
-    r = test.run("convert", path, "x.traced", "--to", "+1ms")
-    check(r.status == 1 and "write a .dat" in r.err, r)
+    for to in ("x.traced", "x.dat"):
+        r = test.run("convert", path, to, "--to", "+1ms")
+        check(r.status == 1 and "keep the whole recording" in r.err and to not in test.files(), r)
 
 
 def main():

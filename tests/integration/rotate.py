@@ -297,12 +297,20 @@ def two_recordings_share_a_name(test):
 
 
 def the_last_file_is_no_sliver(test):
+    """A rest below a tenth of a file stays in it. A part of a recording has an exact end."""
     with load():
-        result = test.run("record", "--json", "-t", "2050ms", "-e", "sched", "--rotate", "2s", "-o", "x.txt")
+        result = test.run("record", "-t", "1s", "-e", "sched", "-o", "x.traced")
     check(result.status == 0, f"{result}")
-    outcome = json.loads(result.out)
-    check(outcome["files"] == ["x.0001.txt"] == test.files(), f"{outcome}")
-    check(read_all(test, [test.dir / "x.0001.txt"])[0] == outcome["events"], f"{outcome}")
+    for period, count in (("490ms", 1), ("400ms", 2), ("245ms", 2), ("200ms", 3)):
+        result = test.run("convert", "--json", "--to", "+500ms", "--rotate", period, "x.traced", "-o", "x.txt")
+        check(result.status == 0, f"{result}")
+        outcome = json.loads(result.out)
+        files = [path for path in test.files() if path != "x.traced"]
+        check(outcome["files"] == files and len(files) == count, f"{period}: {outcome}")
+        events, _ = read_all(test, [test.dir / path for path in files])
+        check(events == outcome["events"], f"{period}: {outcome}")
+        for path in files:
+            (test.dir / path).unlink()
 
 
 def an_abort_is_reported(test):

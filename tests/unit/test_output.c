@@ -195,9 +195,44 @@ static void a_pipe_does_not_answer(void **state _unused_)
 	close(ends[1]);
 }
 
+/* Files of 1000 ns of a recording with an event every 10 ns, from 1000 ns to its end. */
+static unsigned files_until(uint64_t end, bool is_known)
+{
+	static const struct output out;
+	struct segment s = { .limit = { .ns = 1000 }, .end_ts = is_known ? end : 0 };
+	unsigned count = 1;
+
+	segment_begin(&s, &out);
+	for (uint64_t ts = 1000; ts <= end; ts += 10) {
+		if (!segment_is_full(&s, &out, NULL, ts))
+			continue;
+		count++;
+		segment_begin(&s, &out);
+		assert_false(segment_is_full(&s, &out, NULL, ts));
+	}
+	return count;
+}
+
+static void a_short_rest_stays_in_its_file(void **state _unused_)
+{
+	static const struct {
+		uint64_t end;
+		unsigned known, unknown;
+	} cases[] = {
+		{ 1990, 1, 1 }, { 2000, 1, 2 }, { 2090, 1, 2 }, { 2110, 2, 2 },
+		{ 2500, 2, 2 }, { 3090, 2, 3 }, { 3110, 3, 3 }, { 4090, 3, 4 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(files_until(cases[i].end, true), cases[i].known);
+		assert_int_equal(files_until(cases[i].end, false), cases[i].unknown);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_short_rest_stays_in_its_file),
 		cmocka_unit_test(all_that_is_wanted_is_in_the_file),
 		cmocka_unit_test(compressed_output_can_be_read),
 		cmocka_unit_test(an_error_is_kept),

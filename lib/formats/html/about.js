@@ -41,7 +41,7 @@ function titleOf({about}) {
 
 function describeMissed({missed}) {
   const count = missed.toLocaleString('en');
-  return missed ? [`${count} ${missed === 1 ? 'switch between tasks is' : 'switches between tasks are'} missing`] : [];
+  return missed ? [`${count} ${missed === 1 ? 'switch between tasks is' : 'switches between tasks are'} not in the trace`] : [];
 }
 
 // Elements without a picture, by kind.

@@ -48,6 +48,14 @@ class RowBar {
     this.viewer.placeAgain();
   }
 
+  // An order that does not exist is that by process.
+  restore(filter, order) {
+    this.filter.value = filter;
+    this.order.value = THREAD_ORDERS.some(({name}) => name === order) ? order : '';
+    this.apply();
+    this.sort();
+  }
+
   toggleBlank() {
     this.hides = !this.hides;
     this.hideBlank();

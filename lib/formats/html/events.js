@@ -22,6 +22,7 @@ const HANDLERS = {
     this.endRunning(cpu, t);
     if (!Number.isNaN(cpu.unknownFrom)) this.learnTask(cpu, prev, t);
     if (prev > 0) this.leave(this.thread(prev), t, STATE_OF_LETTER[found.state[0]] ?? State.SLEEPING);
+    cpu.leaving = prev;
     cpu.tid = next;
     cpu.since = t;
     if (next <= 0) return;

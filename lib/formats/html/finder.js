@@ -10,7 +10,7 @@ class Finder {
     this.go = go;
     this.search = new Search(viewer.model);
     this.input = make('input', {parent, type: 'search', placeholder: 'search  /', spellcheck: false, id: 'search'});
-    this.input.setAttribute('aria-label', 'search names, slices, events and arguments');
+    this.input.setAttribute('aria-label', 'search times, names, slices, events and arguments');
     this.count = make('span', {parent, className: 'count'});
     this.count.setAttribute('role', 'status');
     this.list = make('section', {parent: document.body, id: 'found', hidden: true});
@@ -118,6 +118,7 @@ class Finder {
     if (tid !== undefined) return {title: model.threadName(tid), note: this.noteOfThread(tid)};
     if (pid !== undefined) return {title: model.processLabel(pid), note: ''};
     const note = duration(t - model.firstTime);
+    if (!lane && ref === undefined) return {title: note, note: absolute(model, t)};
     if (lane)
       return {title: model.names[lane.name.data[index]], note: `${note}, ${duration(lane.end.data[index] - t)}`};
     if (ref >= 0) return {title: shorten(model.eventText(ref).replace(/^.*? \d+\.\d+: /, ''), NAME_SHOWN), note};

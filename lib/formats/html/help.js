@@ -20,9 +20,9 @@ function makeLegend() {
   put('sleeping', 'sleeping');
   put('blocked', 'blocked (uninterruptible)');
   put('stopped', 'stopped');
-  put('unknown', 'unknown: no event says');
+  put('unknown', 'unknown: the trace does not tell');
   put('lost', 'events are lost');
-  put('tick', 'events and samples; the stronger, the more');
+  put('tick', 'events and samples: the stronger, the more there are');
   put('found', 'matches of the search; arrows of flows');
   put('accent', 'the selection; arrows of wake-ups; counters');
   put('slice', 'slices: each name, and on CPUs each thread, has a colour in all rows');

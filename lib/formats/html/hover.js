@@ -9,13 +9,21 @@ class Hover {
     this.pointer = null;
     this.hit = null;
     this.row = null;
+    this.rests = false;
     this.tip = make('div', {parent: document.body, id: 'tip', hidden: true});
   }
 
   point(pointer) {
+    this.rests = false;
     this.pointer = pointer && {panel: this.viewer.panel, ...pointer};
     this.sight = null;
     this.viewer.dirty();
+  }
+
+  // The view goes to another place: a tooltip there would cover it, until the pointer moves.
+  rest() {
+    this.rests = true;
+    this.tip.hidden = true;
   }
 
   // Finds the item again if the pointer or the view has moved.
@@ -28,8 +36,8 @@ class Hover {
     const found = pointer && pointer.panel.hit(pointer.x, pointer.y);
     this.row = found ? found.row : null;
     this.hit = found && found.from !== undefined ? found : null;
-    this.tip.hidden = !this.hit;
-    if (this.hit) this.tell(this.hit, pointer);
+    this.tip.hidden = !this.hit || this.rests;
+    if (!this.tip.hidden) this.tell(this.hit, pointer);
   }
 
   tell(hit, {pageX, pageY}) {

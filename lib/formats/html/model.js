@@ -11,6 +11,7 @@ const AFTER_NAME = /-(\d+) +\([ \d-]+\) +\[(\d+)\] +(?:(\S+) +)?\d+\.\d+: /;
 // An end event ends only slices of its own kind.
 const Kind = {MARK: 0, SYSCALL: 1, WORK: 2, ELEMENT: 3, IRQ: 4};
 const TID_LIMIT = 1 << 22;
+const LEAVING_NS = 20e3;
 
 class Thread {
   constructor(tid) {
@@ -24,7 +25,7 @@ class Thread {
     this.wakes = new Column(Uint32Array); // events that wake this thread
     this.gapsBefore = 0; // of all CPUs, as it became runnable
     this.samples = new SampleColumns();
-    this.lastFunction = NaN; // when a function tracer saw it last
+    this.lastSeen = -Infinity; // by a function tracer, or in a sample
   }
 
   get current() {
@@ -43,16 +44,34 @@ class Thread {
     while (n > 0 && this.stateStart.data[n - 1] >= t && this.state.data[n - 1] !== State.RUNNING) n--;
     if (n > 0 && this.state.data[n - 1] === State.RUNNING) return false;
     this.state.length = this.stateStart.length = n;
-    // When it began to run is not known.
-    if (this.current === State.RUNNABLE) this.state.data[n - 1] = State.UNKNOWN;
+    this.doubtWait();
     this.enter(t, State.RUNNING);
     return true;
   }
 
-  // The kernel's recording ends: nothing is known of the time after.
+  // When it began to run is not known.
+  doubtWait() {
+    if (this.current === State.RUNNABLE) this.state.data[this.state.length - 1] = State.UNKNOWN;
+  }
+
+  see(t) {
+    if (t > this.lastSeen) this.lastSeen = t;
+  }
+
+  // The kernel's recording ends: nothing is known of the time after, unless it exited.
   leave(t) {
-    this.enter(t, State.UNKNOWN);
-    for (const kind of [Kind.SYSCALL, Kind.WORK]) this.nest.end(t, kind);
+    if (this.current !== State.DEAD) this.enter(t, State.UNKNOWN);
+    for (const kind of [Kind.SYSCALL, Kind.WORK]) while (this.nest.end(t, kind) !== undefined);
+  }
+
+  // Returns the index of its state at time t: that in which it ran, if there is one. The text's times are whole
+  // microseconds, so its next state may begin then, too.
+  runningAt(t) {
+    const {state, stateStart} = this;
+    const last = Math.max(0, stateStart.above(t) - 1);
+    let i = last;
+    while (i > 0 && state.data[i] !== State.RUNNING && stateStart.data[i] === t) i--;
+    return state.data[i] === State.RUNNING ? i : last;
   }
 
   stateEnd(i, lastTime) {
@@ -85,6 +104,7 @@ class Cpu {
     this.beginning = {tid: -1, t: NaN}; // until a switch, if no events are lost: the last task, and its first event
     this.unknown = []; // {from, to}: times for which the running task is not known
     this.unknownFrom = -Infinity; // NaN: it is known
+    this.leaving = -1; // the task before `tid`
     this.tid = -1; // unknown
     this.since = 0;
     this.last = NaN;
@@ -159,8 +179,8 @@ class Model {
     this.notDrawn = new Map(); // elements without a picture: how many, by phase
     this.cut = false;
     this.handlers = []; // by the number of an event's name
-    this.lossCount = 0; // gaps so far
-    this.missed = 0; // switches that the kernel left out
+    this.lossCount = 0; // losses so far
+    this.missed = 0; // switches that are not in the trace
   }
 
   intern(name) {
@@ -269,9 +289,9 @@ class Model {
   // Returns the last event's time of each machine's kernel. Marks may be later, and so may another machine.
   kernelEnds() {
     const ends = new Map();
-    const put = (host, t) => Number.isNaN(t) || ends.get(host) >= t || ends.set(host, t);
+    const put = (host, t) => Number.isFinite(t) && !(ends.get(host) >= t) && ends.set(host, t);
     for (const {number, last} of this.cpus.values()) put(this.hostOfCpu(number), last);
-    for (const {tid, lastFunction} of this.threads.values()) put(this.hostOfPid(tid), lastFunction);
+    for (const {tid, lastSeen} of this.threads.values()) put(this.hostOfPid(tid), lastSeen);
     return ends;
   }
 
@@ -331,7 +351,7 @@ class Model {
     if (Number.isNaN(cpu.unknownFrom)) cpu.unknownFrom = cpu.last;
   }
 
-  // An event is another task's than the one that was switched to: some kernels leave out switches.
+  // An event is another task's than the one that was switched to: some kernels leave out switches, and so do filters.
   missSwitch(cpu) {
     this.forgetTask(cpu);
     cpu.beginning = {tid: -1, t: NaN};
@@ -352,6 +372,7 @@ class Model {
     cpu.beginning = null;
     const ran = from < t && (tid === 0 || this.thread(tid).runSince(from));
     if (ran && tid > 0) cpu.running.push(from, t, this.intern(''), tid);
+    if (!ran && tid > 0) this.thread(tid).doubtWait();
     cpu.unknown.push({from: cpu.unknownFrom, to: ran ? from : t});
     cpu.unknownFrom = NaN;
   }
@@ -423,7 +444,9 @@ class Model {
     const index = this.time.length;
     const cpu = this.cpu(cpuNumber);
     const thread = this.thread(tid);
-    if (cpu.tid >= 0 && cpu.tid !== tid) this.missSwitch(cpu);
+    // The kernel leaves the task a little after the switch's event.
+    const isLeaving = tid === cpu.leaving && t - cpu.since < LEAVING_NS;
+    if (cpu.tid >= 0 && cpu.tid !== tid && !isLeaving) this.missSwitch(cpu);
     this.see(t);
     this.time.push(t);
     this.offset.push(start + at);
@@ -525,6 +548,7 @@ class Model {
     const {weight} = e;
     if (!Number.isFinite(t)) return;
     this.see(t);
+    if (e.cpu >= 0) this.thread(e.tid).see(t);
     this.thread(e.tid).samples.push(
       t,
       ref,
@@ -542,7 +566,8 @@ class Model {
     if (!Number.isFinite(t)) return this.leaveOut(e);
     const thread = this.thread(e.tid);
     if (!thread.pid) thread.pid = e.pid;
-    if (e.cat === 'func') thread.lastFunction = Math.round(t + (e.dur || 0) * 1e3);
+    // Functions' ends have no category, marks always.
+    if (e.cat === 'func' || (e.ph === 'E' && !e.cat)) thread.see(Math.round(t + (e.dur || 0) * 1e3));
     const name = () => this.intern(String(e.name));
     const id = () => (e.id2 ? e.id2.local || e.id2.global : e.id);
     // A local id is one of its process.

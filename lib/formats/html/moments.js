@@ -4,34 +4,44 @@
 
 const MOMENTS_MAX = 26;
 const MOMENT_NAME_MAX = 60;
+const FILTER_MAX = 1000;
 
 // Places of the address: times are nanoseconds since the first event. "v=FROM,TO&m=TIME,NAME&m=...&k=ROW,...&
-// s=FROM,TO,TOP,BOTTOM": pinned rows by their numbers, and a selection from pixel to pixel of the rows; with ",1" behind
-// it, of the pinned rows.
+// f=WORDS&o=ORDER&s=FROM,TO,TOP,BOTTOM": pinned rows by their numbers, the filter and the order of the rows, and a
+// selection from pixel to pixel of the rows; with ",1" behind it, of the pinned rows.
 class Place {
-  static spell({view, moments, pins, selection}) {
+  static spell({view, moments, pins, filter, order, selection}) {
     const parts = [`v=${view.map(Math.round).join(',')}`];
     if (pins.length) parts.push(`k=${pins.join(',')}`);
-    for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${encodeURIComponent(name.replace(/\p{Surrogate}/gu, '\ufffd'))}`);
+    for (const {t, name} of moments) parts.push(`m=${Math.round(t)},${Place.encode(name)}`);
+    if (filter) parts.push(`f=${Place.encode(filter)}`);
+    if (order) parts.push(`o=${Place.encode(order)}`);
     if (selection) parts.push(`s=${selection.map(Math.round).join(',')}`);
     return `#${parts.join('&')}`;
   }
 
   // Returns what is well formed in the text; nothing else of it is used.
   static read(text) {
-    const place = {view: null, moments: [], pins: [], selection: null};
+    const place = {view: null, moments: [], pins: [], filter: '', order: '', selection: null};
     for (const part of text.replace(/^#/, '').split('&')) {
-      const [, key, value] = /^([vkms])=(.*)$/.exec(part) || [];
+      const [, key, value] = /^([vkmfos])=(.*)$/.exec(part) || [];
       const numbers = /^-?\d{1,16}(,-?\d{1,16})*$/.test(value || '') ? value.split(',').map(Number) : [];
       const [, time, name] = /^(-?\d{1,16}),(.*)$/.exec(value || '') || [];
       if (key === 'v' && numbers.length === 2 && numbers[0] < numbers[1]) place.view = numbers;
       if (key === 'k') place.pins = numbers;
+      if (key === 'f') place.filter = Place.decode(value).slice(0, FILTER_MAX);
+      if (key === 'o') place.order = Place.decode(value);
       if (key === 's' && (numbers.length === 4 || numbers.length === 5) && numbers[0] <= numbers[1])
         place.selection = numbers;
       if (key === 'm' && time !== undefined && place.moments.length < MOMENTS_MAX)
         place.moments.push({t: +time, name: [...Place.decode(name)].slice(0, MOMENT_NAME_MAX).join('')});
     }
     return place;
+  }
+
+  // Half a character can't be encoded.
+  static encode(text) {
+    return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
   }
 
   static decode(text) {
@@ -109,12 +119,14 @@ class Moments {
   }
 
   spell() {
-    const {painter, pins, rows, selection, model} = this.viewer;
+    const {painter, pins, rows, selection, model, bar} = this.viewer;
     const since = (t) => t - model.firstTime;
     return Place.spell({
       view: [since(painter.from), since(painter.to)],
       moments: this.all.map(({t, name}) => ({t: since(t), name})),
       pins: pins.rows.rows.map((row) => rows.numbered.indexOf(row)),
+      filter: rows.filter ? bar.filter.value : '',
+      order: bar.order.value,
       selection: selection && [
         since(selection.from),
         since(selection.to),
@@ -135,13 +147,14 @@ class Moments {
   restore() {
     const {viewer} = this;
     if (window.location.hash === this.kept || window.location.hash.length < 2) return;
-    const {view, moments, pins, selection} = Place.read(window.location.hash);
+    const {view, moments, pins, filter, order, selection} = Place.read(window.location.hash);
     const first = viewer.model.firstTime;
     if (view) viewer.show(first + view[0], first + view[1]);
     this.all = moments.map(({t, name}) => ({t: first + t, name})).sort((a, b) => a.t - b.t);
     this.put();
     const {numbered} = viewer.rows;
     viewer.pins.rows.set(pins.map((number) => numbered[number]).filter(Boolean));
+    viewer.bar.restore(filter, order);
     viewer.resize();
     viewer.select(selection && this.restoreSelection(selection));
   }

@@ -22,6 +22,14 @@ function delayOf({gaps, lastTime}, thread) {
   return delay;
 }
 
+// Returns for how long a thread was in a state.
+function timeIn({lastTime}, thread, state) {
+  let ns = 0;
+  for (let i = 0; i < thread.state.length; i++)
+    if (thread.state.data[i] === state) ns += thread.stateEnd(i, lastTime) - thread.stateStart.data[i];
+  return ns;
+}
+
 // Each order compares threads by a number; of times, the greatest comes first and is noted in the row.
 const THREAD_ORDERS = [
   {name: 'run time', value: (thread) => -runTime(thread), note: duration},

@@ -28,6 +28,7 @@ class Pane {
 
   // Adds a sentence below the others, as an answer to a key.
   say(text) {
+    if (this.element.hidden) this.element.replaceChildren();
     if (this.said) this.said.remove();
     this.said = make('p', {parent: this.element}, text);
     this.said.setAttribute('role', 'status');
@@ -64,16 +65,19 @@ class Pane {
     const {tid, pid, cpu} = placeOf(this.viewer, hit);
     const list = make('dl', {parent});
     const put = (name, ...values) => make('div', {parent: list}, make('dt', {}, name), make('dd', {}, ...values));
-    put('time', `${duration(hit.from - model.firstTime)} · ${absolute(model, hit.from)}`);
-    if (hit.to > hit.from) put('duration', duration(hit.to - hit.from));
+    const isThread = hit.kind === 'thread';
+    if (!isThread) put('time', `${duration(hit.from - model.firstTime)} · ${absolute(model, hit.from)}`);
+    if (hit.to > hit.from && !isThread) put('duration', duration(hit.to - hit.from));
     put('row', shortName(hit.row.label));
-    if (hit.kind === 'slice' && hit.row.thread && !model.gaps.isWhole(hit.from, hit.to))
+    // Elements X are whole.
+    const hasEnd = hit.to > hit.from && (hit.ref >= 0 || (model.element(hit.ref) || {}).ph === 'B');
+    if (hit.kind === 'slice' && hit.row.thread && hasEnd && !model.gaps.isWhole(hit.from, hit.to))
       put('losses', 'Events are lost in this time: this slice may have ended before, and another one begun.');
     if (hit.row.host) put('host', `${hit.row.host.label} · ${hit.row.host.clock}`);
     put('thread', tid === undefined ? 'none' : this.threadLink(tid));
     put('process', pid ? model.processLabel(pid) : 'none');
     const isAway = hit.kind === 'state' && hit.state !== State.RUNNING;
-    put('CPU', cpu === undefined ? 'none' : `${this.ownCpu(cpu)}${isAway ? ', where it ran last' : ''}`);
+    if (!isThread) put('CPU', cpu === undefined ? 'none' : `${this.ownCpu(cpu)}${isAway ? ', where it ran last' : ''}`);
   }
 
   // The CPU's number on its machine.
@@ -98,6 +102,10 @@ class Pane {
     put('runnable', `${duration(delay.ns)}, ${delay.count.toLocaleString('en')} times`);
     if (delay.longest >= 0)
       put('longest delay', this.momentLink(thread.tid, thread.stateStart.data[delay.longest], duration(delay.max)));
+    for (const state of [State.SLEEPING, State.BLOCKED, State.STOPPED]) {
+      const ns = timeIn(model, thread, state);
+      if (ns) put(STATE_NAMES[state], duration(ns));
+    }
     put('on CPUs', [...new Set(runs.map((run) => this.ownCpu(run.cpu)))].sort((a, b) => a - b).join(', ') || 'none');
   }
 
@@ -126,14 +134,16 @@ class Pane {
           this.momentLink(tid, other.from, `CPU ${this.ownCpu(other.cpu)}, ${duration(other.to - other.from)}`),
         );
     }
+    const {walk} = this.viewer;
+    const key = (name, onclick) => make('button', {onclick}, make('kbd', {}, name));
     make(
       'p',
       {parent: box, className: 'hint'},
-      make('kbd', {}, '['),
+      key('[', () => walk.toWaker()),
       ' to the waker ',
-      make('kbd', {}, ']'),
+      key(']', () => walk.back()),
       ' back, or to the woken thread ',
-      make('kbd', {}, 'f'),
+      key('f', () => walk.follow(1)),
       ' next run',
     );
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-// Search in the whole trace: names of threads and processes, then slices, events, and arguments of elements.
+// Search in the whole trace: a time; names of threads and processes, then slices, events, and arguments of elements.
 
 const FOUND_MAX = 200000;
 const FOUND_AT_ONCE = 256; // matches, each of which may need its element
-const FOUND_KINDS = ['threads', 'processes', 'slices', 'events', 'args'];
+const FOUND_KINDS = ['times', 'threads', 'processes', 'slices', 'events', 'args'];
 
 class Search {
   constructor(model) {
@@ -13,7 +13,7 @@ class Search {
   }
 
   clear() {
-    // {tid} of threads, {pid} of processes; {t, lane, index} of slices; {t, ref} of events and elements. An element
+    // {t} of a time; {tid} of threads, {pid} of processes; {t, lane, index} of slices; {t, ref} of events and elements. An element
     // has a place: that of a slice, {ref}, of a flow's step, {step}, or of a counter, {counter}.
     this.groups = Object.fromEntries(FOUND_KINDS.map((kind) => [kind, []]));
     this.found = []; // of all kinds, those with a time
@@ -29,6 +29,7 @@ class Search {
     this.clear();
     const {model} = this;
     const wanted = new RegExp(escaped(query), 'i');
+    this.groups.times = timesOf(model, query).map((t) => ({t}));
     this.searchTasks(wanted);
     yield;
     yield* this.searchSlices(wanted);
@@ -134,6 +135,18 @@ class Search {
     }
     return this.item(this.current);
   }
+}
+
+const UNITS = {ns: 1, us: 1e3, µs: 1e3, μs: 1e3, ms: 1e6, s: 1e9};
+
+// Returns the times that people may mean: "12.5 ms" since the trace's begin, or "47826.190001" with or without " s", as
+// the kernel's text and the page have it.
+function timesOf(model, query) {
+  const [, whole, part = '', unit] = /^\s*\+?(\d{1,12})(?:\.(\d{1,9}))?\s*([nuµμm]?s)?\s*$/.exec(query) || [];
+  const times = [];
+  if (unit) times.push(model.firstTime + Number(`${whole}.${part}`) * UNITS[unit]);
+  if (part && (!unit || unit === 's')) times.push((Number(whole) - Math.max(model.base, 0)) * 1e9 + Number(part.padEnd(9, '0')));
+  return times.filter((t) => t >= model.firstTime && t <= model.lastTime);
 }
 
 function escaped(text) {

@@ -111,10 +111,9 @@ class Sums {
   // Events in the wait may be lost: then the thread may have run in between.
   addDelay(tid, t) {
     const {gaps} = this.model;
-    const {stateStart, state} = this.model.thread(tid);
-    let i = stateStart.above(t) - 1;
-    // It may have left the CPU in the same microsecond.
-    while (i > 0 && stateStart.data[i] === t && state.data[i] !== State.RUNNING) i--;
+    const thread = this.model.thread(tid);
+    const {stateStart, state} = thread;
+    const i = thread.runningAt(t);
     if (i < 1 || stateStart.data[i] !== t || state.data[i - 1] !== State.RUNNABLE) return;
     const began = stateStart.data[i - 1];
     if (!gaps.isWhole(began, t)) return;

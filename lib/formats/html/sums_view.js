@@ -112,7 +112,7 @@ class SumsView {
 
   cell(column, d, span) {
     const value = SUMS_COLUMNS[column].value(d);
-    if (column === 'part') return `${((value / span) * 100).toFixed(1)} %`;
+    if (column === 'part') return span ? `${((value / span) * 100).toFixed(1)} %` : '';
     if (column === 'count') return value.toLocaleString('en');
     if (column !== 'max') return duration(value);
     return make('button', {title: absolute(this.model, d.at), onclick: () => this.go(d.at, d.place)}, duration(value));

@@ -228,7 +228,9 @@ class Viewer {
     const {painter} = this;
     const {panel} = start;
     if (start.x < LABELS_WIDTH) return;
-    const times = [painter.t(start.x), painter.t(Math.max(x, LABELS_WIDTH))].sort((a, b) => a - b);
+    const {firstTime, lastTime} = this.model;
+    const inside = (t) => Math.min(Math.max(t, firstTime), lastTime);
+    const times = [start.x, Math.max(x, LABELS_WIDTH)].map((at) => inside(painter.t(at))).sort((a, b) => a - b);
     const ys = [start.y + start.scroll, y + panel.top].sort((a, b) => a - b);
     const first = panel.rows.firstBelow(ys[0]);
     const last = panel.rows.lastAbove(ys[1]);
@@ -317,7 +319,7 @@ class Viewer {
     if (kind === 'event') return {wakes: this.why.wakeOf(ref)};
     if (kind !== 'running') return null;
     const thread = this.model.threads.get(ref);
-    const stretch = thread && this.why.stretchAt(thread, from);
+    const stretch = thread && this.why.stretch(thread, thread.runningAt(from));
     return stretch && stretch.state === State.RUNNING ? this.why.explain(thread, stretch.index) : null;
   }
 
@@ -378,6 +380,7 @@ class Viewer {
   // Shows a hit: its time, and its row in the middle.
   goToHit(hit) {
     if (!hit) return;
+    this.hover.rest();
     const row = this.rows.reveal((r) => r === hit.row);
     if (!row) return;
     this.placeRows();
@@ -420,10 +423,12 @@ class Viewer {
     const run = onCpu || !row || !row.strip ? this.why.runAt(tid, t) : null;
     if (run) {
       const {running} = this.model.cpu(run.cpu);
-      this.goToHit(sliceHit(this.rows.ofCpu(run.cpu), 0, running.start.seek(run.from)));
+      let i = running.start.seek(run.from);
+      while (running.ref.data[i] !== tid && running.start.data[i + 1] === run.from) i++;
+      this.goToHit(sliceHit(this.rows.ofCpu(run.cpu), 0, i));
     } else if (row && row.strip) {
       const {thread} = row;
-      const index = isWaker ? this.why.stateOfWaker(thread, t) : Math.max(0, thread.stateStart.above(t) - 1);
+      const index = isWaker ? thread.runningAt(t) : Math.max(0, thread.stateStart.above(t) - 1);
       this.goToHit(stateHit(this.model, row, index));
     }
   }
@@ -445,6 +450,15 @@ class Viewer {
     if (slice) this.goToLane(slice.lane, slice.index);
   }
 
+  // Shows a time that was searched for.
+  goToTime(t) {
+    const span = Math.min(this.painter.to - this.painter.from, MOMENT_SPAN);
+    this.show(t - span / 2, t + span / 2);
+    this.setMark(null);
+    this.selection = {from: t, to: t, top: 0, bottom: EVERY_ROW};
+    this.dirty();
+  }
+
   // Shows a match of the search.
   go({t, tid, pid, lane, index, ref, place}) {
     this.walk.begin();
@@ -452,6 +466,7 @@ class Viewer {
     if (lane) this.goToLane(lane, index);
     else if (ref >= 0) this.goToEvent(ref);
     else if (tid !== undefined) this.goToThread(tid);
+    else if (pid === undefined) this.goToTime(t);
     else this.goToProcess(pid);
     return undefined;
   }
@@ -486,7 +501,7 @@ const viewer = new Viewer();
 // For tests, and for the browser's console.
 Object.assign(window, {traceViewer: viewer});
 window.addEventListener('error', ({error, message}) => {
-  // The pinned rows take their place from the others, whose size is told again, in the next frame.
+  // The pinned rows take their place from the others, so the browser reports these in the next frame.
   if (error || !/^ResizeObserver loop/.test(message)) showError(error || message);
 });
 window.addEventListener('unhandledrejection', ({reason}) => showError(reason));

@@ -43,7 +43,8 @@ class Walk {
       this.step(() => viewer.goToRun(why.wakes.tid, why.wakes.t, {isWaker: true}));
     else if (why && why.preempted && why.preempted.by)
       this.step(() => viewer.goToRun(why.preempted.by, why.preempted.t));
-    else viewer.pane.say(`${this.endOf(why)}: the path ends here.`);
+    else if (why || steps.length) viewer.pane.say(`${this.endOf(why)}: the path ends here.`);
+    else viewer.pane.say('Select a state of a thread, a run or a wake-up: the pane then names its cause.');
   }
 
   endOf(why) {

@@ -73,19 +73,6 @@ class Why {
     return {thread, index: i, state: thread.state.data[i], from, to: thread.stateEnd(i, this.model.lastTime)};
   }
 
-  stretchAt(thread, t) {
-    return this.stretch(thread, thread.stateStart.above(t) - 1);
-  }
-
-  // Returns the index of a thread's state at time t, at which it wakes another one. The text's times are whole
-  // microseconds, so the waker's next state may begin then, too.
-  stateOfWaker({state, stateStart}, t) {
-    const last = Math.max(0, stateStart.above(t) - 1);
-    let i = last;
-    while (i > 0 && state.data[i] !== State.RUNNING && stateStart.data[i] === t) i--;
-    return state.data[i] === State.RUNNING ? i : last;
-  }
-
   // Explains one state of a thread. `wait` is the runnable stretch before its run, `sleep` that before the wait.
   explain(thread, i) {
     const here = this.stretch(thread, i);
