@@ -72,7 +72,7 @@ def record(test, *arguments, during=some_files, status=0):
     """A recording that ends by Ctrl-C after during(), and restores all settings."""
     before = settings()
     process = test.start("record", "--name", test.name, *arguments)
-    until = time.monotonic() + 180
+    until = time.monotonic() + 400
     try:
         while process.poll() is None and time.monotonic() < until and not is_recording(test):
             # An emulated machine takes long to ask a daemon.
