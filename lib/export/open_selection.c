@@ -186,9 +186,8 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 			  "a .%s holds whole sub-buffers: a part of a recording can't "
 			  "be one",
 			  x->ops->format.name);
-		return error_hint(err,
-				  "keep the whole recording: 'tracectl convert' to another "
-				  "format and 'tracectl report' take the same options");
+		return error_hint(err, "keep the whole recording: 'tracectl convert' to another "
+				       "format and 'tracectl report' take the same options");
 	}
 	r = moment_find(x, &w->from, 0, 0, &from, err);
 	/* Twice one mark: a slice from its begin to its end has its name at both. */
