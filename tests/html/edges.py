@@ -295,16 +295,17 @@ def many_flows(test, browser):
     """A slice with many flows, and many steps of a long one: the pane, the arrows and the path are bounded."""
     at = lambda phase, us, tid, id: {"name": "letter", "ph": phase, "cat": "x", "pid": 200, "tid": tid, "ts": 100000000 + us, "id": hex(id)}
     one = lambda name, us, dur, tid: {"name": name, "ph": "X", "cat": "x", "pid": 200, "tid": tid, "ts": 100000000 + us, "dur": dur}
-    elements = [one("loop", 1000, 5000, 200), one("end", 7000, 1000, 300)]
+    elements = [one("before", 500, 100, 300), one("loop", 1000, 5000, 200), one("end", 7000, 1000, 300), at("s", 550, 300, 8888)]
     elements += [at("s", 1000 + i / 100, 200, i) for i in range(5000)]
-    elements += [at("s", 1100, 200, 9999), *(at("t", 1200 + i / 100, 200, 9999) for i in range(20000)), at("f", 7500, 300, 9999)]
+    elements += [at("t", 1060, 200, 8888), at("s", 1100, 200, 9999), *(at("t", 1200 + i / 100, 200, 9999) for i in range(20000)), at("f", 7500, 300, 9999)]
     open_lines(test, browser, mark(0, 9000, A, "I|200|end"), elements=elements)
     browser.ask("traceViewer.goToLane(traceViewer.model.threads.get(200).nest.lanes[0], 0)")
-    check("The first 30 of 5001 flows" in details(browser), details(browser)[:500])
+    check("The first 30 of 5002 flows" in details(browser), details(browser)[:500])
     equal(browser.ask("document.querySelectorAll('#details table').length"), 30, "tables")
     check(browser.ask("traceViewer.arrows.length") < 500, "too many arrows")
     began = browser.ask("performance.now()")
     browser.key("[")
+    equal(mark_of(browser)[2], 500, "[ goes to the flow that began before")
     browser.key("]")
     check(browser.ask("performance.now()") - began < 10000, "a step along flows takes long")
     equal(browser.said, [], "the browser complains")

@@ -59,7 +59,7 @@ class Thread {
   }
 
   // The kernel's recording ends: nothing is known of the time after, unless it exited.
-  leave(t) {
+  endRecording(t) {
     if (this.current !== State.DEAD) this.enter(t, State.UNKNOWN);
     for (const kind of [Kind.SYSCALL, Kind.WORK]) while (this.nest.end(t, kind) !== undefined);
   }
@@ -263,7 +263,7 @@ class Model {
     this.gaps = new Gaps([...this.cpus.values()]);
     for (const thread of this.threads.values()) {
       const end = endOf(this.hostOfPid(thread.tid));
-      if (end < this.lastTime) thread.leave(end);
+      if (end < this.lastTime) thread.endRecording(end);
       yield* thread.nest.seal(this.lastTime);
       thread.seal(this.lastTime);
       thread.samples.seal();

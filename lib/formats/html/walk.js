@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // Walks along wake-ups and flows from what is selected, and along a thread's runs.
 
-const STEPS_TRIED = 100;
+const STEPS_TRIED = 1e6; // of all flows together
 
 // Returns what is found for the first step of a slice's flows that has one. A slice may have many steps of a long flow.
 function firstFound(steps, find) {
-  for (const step of steps.slice(0, STEPS_TRIED)) {
+  let left = STEPS_TRIED;
+  for (const step of steps) {
+    if ((left -= step.chain.length) < 0) break;
     const found = find(step.chain, step);
     if (found) return found;
   }
