@@ -71,6 +71,13 @@ def errors(text, one, other):
             if b is not None and len(times[other][what]) == 1]
 
 
+def largest(wrong):
+    """The largest error of the clocks. Neighbours share it; but one event's two stamps can be 0.1 ms apart, if the
+    hypervisor stops the CPU between them. So the median of nine neighbours counts."""
+    check(len(wrong) >= 9, f"only {len(wrong)} events are in both")
+    return max((statistics.median(wrong[i:i + 9]) for i in range(len(wrong) - 8)), key=abs)
+
+
 def varint(data, at):
     value = shift = 0
     while True:
@@ -236,7 +243,7 @@ def in_json(test):
     wrong = [x for x in errors(text, "left", "right") if abs(x) < SAME_EVENT_S]
     check(len(wrong) > 20, f"only {len(wrong)} events are in both")
     limit = sum(known.values()) / 1e6 + 2e-6
-    check(max(map(abs, wrong)) <= limit, f"{max(map(abs, wrong)) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+    check(abs(largest(wrong)) <= limit, f"{largest(wrong) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
 
 
 def begins(test):
@@ -439,8 +446,7 @@ def same_kernel(test, host, offset_s, drift_ppm):
     check(len(wrong) > 0.9 * len(apart), f"{len(apart) - len(wrong)} of {len(apart)} events are elsewhere")
     # The relay's clock drifts for as long as it has run.
     slack = abs(drift_ppm) * 1e-6 * took
-    check(max(map(abs, wrong)) <= limit + slack,
-          f"{max(wrong, key=abs) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
+    check(abs(largest(wrong)) <= limit + slack, f"{largest(wrong) * 1e6:.1f} us wrong, known within {limit * 1e6:.1f} us")
     order = [float(m[2]) for m in LINE.finditer(text)]
     check(order == sorted(order), "the lines are not in order")
     print(f"   known within {limit * 1e6:.0f} us, median error {statistics.median(wrong) * 1e6:.1f} us", flush=True)
