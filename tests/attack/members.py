@@ -104,21 +104,30 @@ def members(test):
     return f
 
 
-def delayed_beside(test, function, *arguments):
-    """Figures of a recording beside a member. Another client's wait is the median of several."""
-    with Victim(test) as v, Stranger(function, *arguments):
+def delayed_beside(test, count, function, *arguments):
+    """Figures of a recording beside so many processes of a member. Another client's wait is the median of several."""
+    with contextlib.ExitStack() as member, Victim(test) as v:
+        for _ in range(count):
+            member.enter_context(Stranger(function, *arguments))
         waited = statistics.median(wait_of_another(test) for _ in range(7))
         v.finish()
+    print(f"beside {count} of {function.__name__}: the recording {v.figures.delay_s:.2f} s late, another waited "
+          f"{waited:.2f} s", flush=True)
     v.figures.delay_s = max(v.figures.delay_s, waited)
     return v.figures
 
 
 def queries(test):
+    """The one who asks keeps two CPUs busy, its own and the daemon's: as two busy loops do."""
     admit_everybody(test)
-    base = delayed_beside(test, burn)
-    f = delayed_beside(test, keep_asking, test.daemon.socket)
-    limit(f.delay_s <= base.delay_s + 0.3,
-          f"a delay of {f.delay_s:.1f} s, and beside a busy loop {base.delay_s:.1f} s")
+    base, found = [], []
+    for _ in range(3):
+        base.append(delayed_beside(test, 2, burn))
+        found.append(delayed_beside(test, 1, keep_asking, test.daemon.socket))
+    usual = statistics.median(f.delay_s for f in base)
+    f = sorted(found, key=lambda f: f.delay_s)[1]
+    f.lost = max(f.lost for f in found)
+    limit(f.delay_s <= usual + 0.3, f"a delay of {f.delay_s:.1f} s, and beside busy loops {usual:.1f} s")
     return f
 
 
