@@ -13,7 +13,7 @@ from browser import Browser, run_cases
 from edges import mark
 from viewer import TEXT, equal
 
-from harness import check
+from harness import check, settled
 
 STATES = ("running", "runnable", "sleeping", "blocked", "stopped")
 # Machado, Oliveira and Fernandes 2009: linear RGB as it is seen without one kind of cones.
@@ -156,6 +156,20 @@ def hover(test, browser):
     browser.mouse("Moved", 600, 10)
     browser.frame()
     equal(browser.ask(tip), "", "the tooltip of a pointer that left")
+    equal(browser.said, [], "the browser complains")
+
+
+def pins_to_touch(test, browser):
+    """Where nothing can be pointed at, each row shows its pin."""
+    count = """(() => { const {painter, rows} = traceViewer, {paintPin} = painter; let n = 0;
+        painter.paintPin = () => n++; traceViewer.paint(); painter.paintPin = paintPin;
+        return [n, rows.all.filter(({kind}) => kind !== 'group').length]; })()"""
+    browser.open(page_with(test))
+    equal(browser.ask(count)[0], 0, "pins of a mouse that points at no row")
+    browser.call("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    pins, rows = browser.ask(count)
+    equal(pins, rows, "pins on a touch screen")
+    browser.call("Emulation.setTouchEmulationEnabled", enabled=False)
     equal(browser.said, [], "the browser complains")
 
 
@@ -373,11 +387,24 @@ def help_and_keys(test, browser):
     for word in ("W S", "[ ]", "follow", "Esc", "wheel", "touch", "runnable", "blocked", "events are lost"):
         check(word in text, f"'{word}' is not in the help: {text}")
     listed = browser.ask("[...traceViewer.input.actions.keys()]")
-    described = browser.ask("[...traceViewer.help.querySelectorAll('kbd')].map((k) => k.innerText).join(' ')").lower().split()
+    described = browser.ask("[...traceViewer.help.querySelectorAll('kbd, button')].map((k) => k.innerText).join(' ')").lower().split()
     spelled = {"arrowleft": "←", "arrowright": "→", "escape": "esc"}
     for key in listed:
         check(spelled.get(key, key).lower() in described, f"key {key} is not in the help: {described}")
     browser.ask("traceViewer.help.close()")
+    # A screen without keys has the help's buttons.
+    span = "traceViewer.painter.to - traceViewer.painter.from"
+    for name, done in (("m", "traceViewer.moments.all.length === 1"), ("v", "Boolean(traceViewer.sums)"),
+                       ("Esc", "traceViewer.selection === null"), ("/", "document.activeElement.type === 'search'"),
+                       ("0", f"{span} === traceViewer.whole.to - traceViewer.whole.from")):
+        browser.ask("traceViewer.show(5e6, 6e6), traceViewer.help.showModal()")
+        browser.ask(f"[...traceViewer.help.querySelectorAll('button')].find((b) => b.innerText === '{name}').click()")
+        settled(f"the help's button {name}", lambda done=done: browser.ask(done))
+        check(not browser.ask("traceViewer.help.open"), f"the help is open after its button {name}")
+    for name, word, key in (("f", "follow", 1), ("F", "follow", -1), ("[", "toWaker", None), ("]", "back", None)):
+        browser.ask(f"window.called = 'no', traceViewer.walk.{word} = (way = null) => (window.called = way)")
+        browser.ask(f"[...traceViewer.help.querySelectorAll('button')].find((b) => b.innerText === '{name}').click()")
+        equal(browser.ask("window.called"), key, f"the help's button {name}")
     equal(browser.said, [], "the browser complains")
 
 
@@ -424,4 +451,4 @@ def readers(test, browser):
 CASES = [colours, ruler, hover, languages, hostile_names, cut_in_the_middle, help_and_keys, policy]
 
 if __name__ == "__main__":
-    run_cases("form", [*CASES, errors, sizes, touch, a_phone, readers])
+    run_cases("form", [*CASES, errors, sizes, touch, pins_to_touch, a_phone, readers])

@@ -167,6 +167,25 @@ def copied_link(test, browser):
     equal(browser.said, [], "the browser complains")
 
 
+def picture_of_moments(test, browser):
+    """Moments' names and times are a line at the top of the picture that P saves."""
+    browser.open(page_with(test))
+    size = "(({width, height}) => [width, height])(traceViewer.moments.picture())"
+    width, height = browser.ask(size)
+    for us in (2000, 5000):
+        browser.mouse("Moved", *place_of(browser, 200, us))
+        browser.key("m")
+    browser.frame()
+    equal(browser.ask("[(traceViewer.panel.canvas.height + traceViewer.head.canvas.height) / traceViewer.painter.ratio, "
+                      "traceViewer.moments.words()]"),
+          [browser.ask(size)[1] / browser.ask("traceViewer.painter.ratio") - 22, "A: 1 ms   + 3 ms   B: 4 ms"], "the line")
+    texts = browser.ask("""(() => { const {prototype} = CanvasRenderingContext2D, {fillText} = prototype, seen = [];
+        prototype.fillText = function (text, x, y) { if (this.canvas !== traceViewer.canvas && y === 11) seen.push(text); };
+        traceViewer.moments.picture(); prototype.fillText = fillText; return seen; })()""")
+    check("A: 1 ms   + 3 ms   B: 4 ms" in texts, f"the picture's texts: {texts}")
+    equal(browser.said, [], "the browser complains")
+
+
 FLAME = "traceViewer.sumsView.flame"
 TOP_LEVEL = f"{FLAME}.root.sorted.map(({{name, total}}) => [name, total])"
 
@@ -271,7 +290,7 @@ def names_of(sample, frames):
     return text
 
 
-CASES = [held_keys, arrow_keys, shift_f, escape, z_and_0, copied_link, flame_controls]
+CASES = [held_keys, arrow_keys, shift_f, escape, z_and_0, copied_link, picture_of_moments, flame_controls]
 
 if __name__ == "__main__":
     run_cases("keys", CASES)

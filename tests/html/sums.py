@@ -414,6 +414,18 @@ def plots(test, browser):
         browser.key("Enter")
         equal(browser.ask("document.querySelector('#report figcaption').innerText"), caption, "plotted by Enter")
         equal(browser.ask("document.activeElement.getAttribute('aria-pressed')"), str("all" not in caption).lower(), "pressed")
+    # A click on a heading sorts by its column.
+    heads = browser.ask("[...document.querySelectorAll('#report table th')].map((th) => th.innerText)")
+    for head, value in (("delay max", lambda row: -(row["delay"]["max_ns"] or 0)), ("runs", lambda row: -row["runs"]),
+                        ("task", lambda row: row["task"].lower())):
+        browser.ask(f"document.querySelectorAll('#report table')[0].querySelectorAll('th button')[{heads.index(head)}].click()")
+        tasks = browser.ask("[...document.querySelectorAll('#report table')[0].rows].slice(1).map((tr) => tr.cells[0].innerText)")
+        values = {row["task"]: value(row) for row in wanted["sched"]}
+        equal(sorted(tasks), sorted(values), f"tasks sorted by {head}")
+        if head != "task":
+            equal([values[task] for task in tasks], sorted(values.values()), f"the order by {head}")
+        sorts = browser.ask("[...document.querySelectorAll('#report table th[aria-sort]')].map((th) => [th.innerText, th.getAttribute('aria-sort')])")
+        equal(sorts, [[head, "ascending" if head == "task" else "descending"]], "the sorted column")
     # A bucket's middle lies between its bounds in the kernel's unit: that of the row's only delay.
     for row in wanted["sched"]:
         for bucket, _ in row["delay"]["buckets"]:

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 // The help: what the colours mean, and what keys and pointer do.
 
-function makeHelp() {
+function makeHelp(viewer) {
   const help = make('dialog', {parent: document.body, id: 'help'});
   help.append(make('h2', {}, 'Colours'), makeLegend(), make('h2', {}, 'Keys and pointer'));
   const keys = make('table', {parent: help});
-  const entries = KEYS.filter(({label}) => label).map(({label, text}) => [label, text]);
-  for (const [key, text] of [...entries, ...POINTER_HELP])
-    make('tr', {parent: keys}, make('td', {}, make('kbd', {}, key)), make('td', {}, text));
+  const put = (input, text) => make('tr', {parent: keys}, make('td', {}, ...input), make('td', {}, text));
+  for (const entry of KEYS) put(keysOf(entry, viewer, help), entry.text);
+  for (const [way, text] of POINTER_HELP) put([make('kbd', {}, way)], text);
   help.onclick = () => help.close();
   return help;
+}
+
+// Buttons that do what the keys do, for screens without keys. Held keys only show: fingers zoom and move.
+function keysOf({label, keys, held, run}, viewer, help) {
+  if (held) return [make('kbd', {}, label)];
+  return label.split(' ').flatMap((name, i) => {
+    const onclick = () => {
+      // Closing gives the focus back, which the action may take.
+      help.close();
+      run(viewer, {key: keys[i] || keys[0], shiftKey: name !== name.toLowerCase()});
+    };
+    return [make('button', {onclick}, name), ' '];
+  });
 }
 
 function makeLegend() {

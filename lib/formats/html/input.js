@@ -5,12 +5,16 @@ const HOLD_MS = 450; // a finger that rests so long selects
 const NEAR = 3; // pixels: less is a click
 const NEAR_TOUCH = 8;
 
-// Actions by key; a held key acts in each frame. The help lists these.
+// Actions by key; a held key acts in each frame. The help lists these, and runs one whose key is clicked there.
 const KEYS = [
   {label: 'W S', text: 'zoom in and out', keys: ['w', 's'], held: true},
   {label: 'A D', text: 'move left and right', keys: ['a', 'd'], held: true},
-  {label: '← →', text: 'move left and right by a step', keys: ['arrowleft'], run: (v) => v.pan(-0.15)},
-  {keys: ['arrowright'], run: (v) => v.pan(0.15)},
+  {
+    label: '← →',
+    text: 'move left and right by a step',
+    keys: ['arrowleft', 'arrowright'],
+    run: (v, {key}) => v.pan(key === 'arrowleft' ? -0.15 : 0.15),
+  },
   {label: 'v', text: 'sum up the time in view, in all rows', keys: ['v'], run: (v) => v.selectView()},
   {label: 'z', text: 'zoom to the selection', keys: ['z'], run: (v) => v.showSelected()},
   {label: '0', text: 'show the whole trace', keys: ['0'], run: (v) => v.show(v.whole.from, v.whole.to)},
@@ -24,15 +28,14 @@ const KEYS = [
   {
     label: '[ ]',
     text: 'to the waker; back, or to the thread that was woken',
-    keys: ['['],
-    run: (v) => v.walk.toWaker(),
+    keys: ['[', ']'],
+    run: (v, {key}) => (key === '[' ? v.walk.toWaker() : v.walk.back()),
   },
-  {keys: [']'], run: (v) => v.walk.back()},
   {
     label: 'f F',
     text: 'follow the thread: its next run, its previous run',
     keys: ['f'],
-    run: (v, e) => v.walk.follow(e.shiftKey ? -1 : 1),
+    run: (v, {shiftKey}) => v.walk.follow(shiftKey ? -1 : 1),
   },
   {label: 'k', text: 'keep the row at the top, or no longer', keys: ['k'], run: (v) => v.pinSelected()},
   {label: 'b', text: 'hide rows that are blank in view, or show them', keys: ['b'], run: (v) => v.bar.toggleBlank()},
@@ -86,7 +89,7 @@ class Input {
   }
 
   onKey(event) {
-    if (event.target.matches('input, select, dialog') || event.ctrlKey || event.metaKey) return;
+    if (event.target.closest('input, select, dialog') || event.ctrlKey || event.metaKey) return;
     // Some keyboards need it for a bracket.
     if (event.altKey && !'[]'.includes(event.key)) return;
     const key = event.key.toLowerCase();
@@ -99,7 +102,7 @@ class Input {
     }
     // A space or Enter on a button is the browser's.
     event.preventDefault();
-    action.run(this.viewer, event);
+    action.run(this.viewer, {key, shiftKey: event.shiftKey});
   }
 
   moveByKeys(ms) {

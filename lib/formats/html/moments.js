@@ -5,6 +5,7 @@
 const MOMENTS_MAX = 26;
 const MOMENT_NAME_MAX = 60;
 const FILTER_MAX = 1000;
+const MOMENTS_LINE = 22; // pixels of a picture
 
 // Places of the address: times are nanoseconds since the first event. "v=FROM,TO&m=TIME,NAME&m=...&k=ROW,...&
 // f=WORDS&o=ORDER&s=FROM,TO,TOP,BOTTOM": pinned rows by their numbers, the filter and the order of the rows, and a
@@ -179,20 +180,46 @@ class Moments {
     }
   }
 
-  // Returns a picture of the overview, the ruler and the rows as they are seen.
+  // Returns a picture of the overview, the ruler and the rows as they are seen, below the moments' times.
   picture() {
-    const {head, pins, panel} = this.viewer;
+    const {head, pins, panel, painter} = this.viewer;
     const canvases = [head.canvas, ...(pins.height ? [pins.canvas] : []), panel.canvas];
-    const height = canvases.reduce((sum, canvas) => sum + canvas.height, 0);
+    const line = this.all.length ? Math.round(MOMENTS_LINE * painter.ratio) : 0;
+    const height = canvases.reduce((sum, canvas) => sum + canvas.height, line);
     const picture = make('canvas', {width: panel.canvas.width, height});
     const c = picture.getContext('2d');
     this.viewer.paint();
-    let y = 0;
+    if (line) this.paintLine(c);
+    let y = line;
     for (const canvas of canvases) {
       c.drawImage(canvas, 0, y);
       y += canvas.height;
     }
     return picture;
+  }
+
+  paintLine(c) {
+    const {theme, ratio, width} = this.viewer.painter;
+    c.save();
+    c.scale(ratio, ratio);
+    c.fillStyle = theme.raised;
+    c.fillRect(0, 0, width, MOMENTS_LINE);
+    c.font = FONT;
+    c.textBaseline = 'middle';
+    c.fillStyle = theme.text;
+    c.fillText(fitText(c, this.words(), width - 16), 8, MOMENTS_LINE / 2);
+    c.restore();
+  }
+
+  // What the bar says.
+  words() {
+    const {firstTime} = this.viewer.model;
+    return this.all
+      .map(({t, name}, i) => {
+        const between = i ? `   + ${duration(t - this.all[i - 1].t)}   ` : '';
+        return `${between}${plain(name)}: ${duration(t - firstTime)}`;
+      })
+      .join('');
   }
 
   savePicture() {

@@ -14,12 +14,22 @@ function isHistogram(value) {
   return value !== null && typeof value === 'object';
 }
 
+function averageOf({count, sum_ns: sum}) {
+  return count ? sum / count : 0;
+}
+
+// Returns the number by which a cell is sorted: what is not known comes last.
+function rankOf(value, part) {
+  if (value === null) return -1;
+  if (!isHistogram(value)) return +value;
+  return part ? value[`${PARTS[part - 1]}_ns`] : averageOf(value);
+}
+
 // One cell of a report's table: a text, or several of a histogram.
 function cellsOf(key, value) {
   if (value === null) return ['?'];
   if (isHistogram(value)) {
-    const avg = value.count ? value.sum_ns / value.count : 0;
-    return [avg, ...PARTS.map((part) => value[`${part}_ns`])].map((ns) => (value.count ? duration(ns) : ''));
+    return [averageOf(value), ...PARTS.map((part) => value[`${part}_ns`])].map((ns) => (value.count ? duration(ns) : ''));
   }
   if (typeof value === 'string') return [value];
   if (key.endsWith('_ns')) return [duration(value)];
@@ -56,19 +66,35 @@ class Tables {
   // A click on a row, or its button, plots its histograms alone, another one those of all rows.
   putRows(table, rows, plots) {
     const head = make('tr', {parent: table});
-    for (const [key, value] of Object.entries(rows[0]))
-      for (const text of headsOf(key, value))
-        make('th', {parent: head, className: typeof value === 'string' ? '' : 'number', scope: 'col'}, text);
-    if (plots.hasParts) make('th', {parent: head, scope: 'col'}, 'plot');
-    for (const row of rows) {
-      const tr = make('tr', {parent: table, className: plots.hasParts ? 'plotted' : ''});
-      if (plots.hasParts) tr.onclick = () => this.choose(table, tr, plots, row);
-      for (const [key, value] of Object.entries(row)) {
-        if (isMoment(key)) this.putMoment(tr, value, row);
-        else this.putCells(tr, key, value, row);
-      }
-      if (plots.hasParts) this.putPlotButton(tr, row);
+    const lines = rows.map((row) => ({row, tr: this.putRow(table, row, plots)}));
+    for (const [key, value] of Object.entries(rows[0])) {
+      headsOf(key, value).forEach((text, part) => {
+        const th = make('th', {parent: head, className: typeof value === 'string' ? '' : 'number', scope: 'col'});
+        make('button', {parent: th, onclick: () => this.sort(table, th, lines, key, part)}, text);
+      });
     }
+    if (plots.hasParts) make('th', {parent: head, scope: 'col'}, 'plot');
+  }
+
+  putRow(table, row, plots) {
+    const tr = make('tr', {parent: table, className: plots.hasParts ? 'plotted' : ''});
+    if (plots.hasParts) tr.onclick = () => this.choose(table, tr, plots, row);
+    for (const [key, value] of Object.entries(row)) {
+      if (isMoment(key)) this.putMoment(tr, value, row);
+      else this.putCells(tr, key, value, row);
+    }
+    if (plots.hasParts) this.putPlotButton(tr, row);
+    return tr;
+  }
+
+  // Sorts by a column: texts by the alphabet, numbers from the greatest.
+  sort(table, th, lines, key, part) {
+    const isText = typeof lines[0].row[key] === 'string';
+    const value = ({row}) => rankOf(row[key], part);
+    const compare = (a, b) => (isText ? String(a.row[key]).localeCompare(String(b.row[key])) : value(b) - value(a));
+    for (const other of th.parentNode.children) other.removeAttribute('aria-sort');
+    th.setAttribute('aria-sort', isText ? 'ascending' : 'descending');
+    table.append(...lines.sort(compare).map(({tr}) => tr));
   }
 
   putCells(tr, key, value, row) {

@@ -10,6 +10,7 @@ const LABELS_MOST = 230; // pixels
 let LABELS_WIDTH = LABELS_MOST; // less on narrow screens
 const FONT = '11px system-ui, sans-serif';
 const PIN_WIDTH = 14; // pixels of a label's right end
+const TOUCH = matchMedia('(pointer: coarse)'); // nothing is pointed at before it is touched
 const LINE_MIN = 7; // pixels: the least height of a lane or strip
 
 // Returns 0xAABBGGRR, a pixel of image data on a little-endian machine.
@@ -377,7 +378,7 @@ class Painter {
     const middle = y + Math.min(row.height / 2, 11);
     let right = LABELS_WIDTH - 6;
     c.textBaseline = 'middle';
-    if (!isGroup && (isPointed || (row.source || row).pinned)) {
+    if (!isGroup && (isPointed || TOUCH.matches || (row.source || row).pinned)) {
       right -= PIN_WIDTH;
       this.paintPin(right + PIN_WIDTH / 2, middle, (row.source || row).pinned);
     }

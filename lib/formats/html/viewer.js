@@ -88,7 +88,7 @@ class Viewer {
     this.tables = new Tables(this);
     this.sumsView = new SumsView(model, (t, place) => this.goToMoment(t, place));
     if (this.tables.all.length) make('button', {parent: header, onclick: () => this.toggleTables()}, 'report');
-    this.help = makeHelp();
+    this.help = makeHelp(this);
     const title = 'colours and keys (?)';
     make('button', {parent: header, title, onclick: () => this.help.showModal()}, '?');
     this.head = new Head(this);
