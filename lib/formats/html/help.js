@@ -13,8 +13,8 @@ function makeHelp(viewer) {
 }
 
 // Buttons that do what the keys do, for screens without keys. Held keys only show: fingers zoom and move.
-function keysOf({label, keys, held, run}, viewer, help) {
-  if (held) return [make('kbd', {}, label)];
+function keysOf({label, keys, run = null}, viewer, help) {
+  if (!run) return [make('kbd', {}, label)];
   return label.split(' ').flatMap((name, i) => {
     const onclick = () => {
       // Closing gives the focus back, which the action may take.
