@@ -200,15 +200,17 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 	if (r < 0)
 		return r;
 	r = selection_new(&x->selection, w, &x->index.info, from, to, err);
+	if (r < 0)
+		return r;
 	x->env.selection = x->selection;
 	if (x->ops->format.samples_only)
-		return r;
+		return 0;
 	x->gate = x->selection;
 	if (x->ops->selects)
 		selection_only_times(x->selection);
 	x->ledger.part = (struct ledger_part){ true, w->to.kind != MOMENT_NONE,
 					       x->ops->selects ? NULL : w->cpus };
-	return r;
+	return 0;
 }
 
 int exporter_explain_nothing(struct exporter *x, struct error *err)

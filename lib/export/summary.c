@@ -189,9 +189,15 @@ static void summary_warn_of_part(struct exporter *x, const struct export_result 
 	_cleanup_buf_ struct buf what = BUF_INIT;
 	uint64_t events = 0, marks = x->marks ? mark_feed_left_out(x->marks) : 0;
 
+	selection_describe(x->gate, &what);
+	/* A sink that selects does not count what it leaves out. */
+	if (x->ops->selects) {
+		stream_index_warn(&x->index, "this is a part of the recording (%s)",
+				  buf_string(&what) ?: "");
+		return;
+	}
 	for (size_t i = 0; i < ret->ledger_count; i++)
 		events += ret->ledger[i].left_out;
-	selection_describe(x->gate, &what);
 	stream_index_warn(&x->index,
 			  "a part of the recording (%s): %" PRIu64 " event%s and %" PRIu64
 			  " mark%s are left out",

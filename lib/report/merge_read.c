@@ -298,6 +298,18 @@ static int merge_read_first(struct merge_file *f, struct error *err)
 	return r;
 }
 
+/* A sum that has a part is no whole. */
+static int merge_read_part(struct merge_file *f, struct error *err)
+{
+	struct tables_head *head = &f->m->head;
+	const char *part;
+	int r = merge_read_name(f, &part, err);
+
+	if (r == 0 && part)
+		head->part = !head->part || !strcmp(head->part, part) ? part : "several parts";
+	return r;
+}
+
 static int merge_read_member(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;
@@ -325,6 +337,8 @@ static int merge_read_member(struct merge_file *f, struct error *err)
 		head->incomplete |= r == JSON_TRUE;
 		return r < 0 ? r : json_read_skip(&f->json, r, err);
 	}
+	if (merge_key_is(f, "part"))
+		return merge_read_part(f, err);
 	return merge_key_is(f, "reports") ? merge_read_reports(f, err) : merge_skip(f, err);
 }
 

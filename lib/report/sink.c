@@ -411,7 +411,8 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 			     struct error *err)
 {
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
-	const struct tables_head head = report_sink_head(s, result);
+	struct tables_head head = report_sink_head(s, result);
+	_cleanup_buf_ struct buf part = BUF_INIT;
 	const bool is_last = report_sink_is_last(s);
 	bool first = true;
 	int r = scheduler_close(s->env.scheduler);
@@ -442,8 +443,12 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		r = report_sink_write(s, table, &s->reports[i]->kind->about, first, err);
 		first = false;
 	}
-	if (r == 0 && is_last && s->env.options->form == REPORT_JSON)
+	if (r == 0 && is_last && s->env.options->form == REPORT_JSON) {
+		if (s->env.selection)
+			selection_describe(s->env.selection, &part);
+		head.part = part.len ? buf_string(&part) : NULL;
 		tables_end_json(&head, &s->out->buf);
+	}
 	if (r == 0) {
 		r = output_flush(s->out, true);
 		if (r < 0)

@@ -164,6 +164,7 @@ struct tables_head {
 	const char *clock;
 	uint64_t first_ns, span_ns, events, lost;
 	bool incomplete;
+	const char *part; /* of the recording; NULL: the whole */
 };
 #define TABLES_FORMAT "traced-report"
 #define TABLES_VERSION "1"

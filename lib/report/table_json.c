@@ -24,6 +24,8 @@ void tables_end_json(const struct tables_head *head, struct buf *out)
 	json_put_u64_key(out, "events", head->events);
 	json_put_u64_key(out, "lost", head->lost);
 	json_put_bool_key(out, "incomplete", head->incomplete);
+	if (head->part)
+		json_put_string_key(out, "part", head->part);
 	buf_puts(out, "}\n");
 }
 
@@ -231,9 +233,11 @@ static void csv_put_cell(const struct column *c, const union cell_value *v, stru
 		cell_put_number(out, v->number);
 		break;
 	case COLUMN_HISTOGRAM:
-		for (size_t part = 0; part < HISTOGRAM_PARTS; part++)
-			buf_printf(out, "%s%" PRIu64, part ? "," : "",
-				   histogram_part_of(v->histogram, part));
+		for (size_t part = 0; part < HISTOGRAM_PARTS; part++) {
+			buf_puts(out, part ? "," : "");
+			if (v->histogram->count)
+				buf_printf(out, "%" PRIu64, histogram_part_of(v->histogram, part));
+		}
 		break;
 	default:
 		if (v->count != TABLE_UNKNOWN)

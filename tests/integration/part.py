@@ -193,8 +193,20 @@ def reports(test):
     whole = part_of(test, path)
     begin, end = whole[1000].us, whole[-1000].us
     r = test.run("report", "counts", "--json", "--from", seconds(begin), "--to", seconds(end), "--cpus", "1", path)
-    check(r.status == 0 and "left out" in r.err, r)
-    found = {row["event"]: row["count"] for row in json.loads(r.out)["reports"][0]["rows"]}
+    check(r.status == 0 and "this is a part of the recording" in r.err, r)
+    document = json.loads(r.out)
+    found = {row["event"]: row["count"] for row in document["reports"][0]["rows"]}
+    # It says of what it is, and so does a sum with a whole one.
+    # A time without all digits stands for its half microsecond before and after.
+    check(document["part"] == f"from {seconds(begin - 1)}500, to {seconds(end - 1)}500, CPUs 1", document["part"])
+    (test.dir / "part.json").write_text(r.out)
+    (test.dir / "whole.json").write_text(test.run("report", "counts", "--json", path).out)
+    (test.dir / "other.json").write_text(test.run("report", "counts", "--json", "--to", seconds(begin), path).out)
+    check("part" not in json.loads((test.dir / "whole.json").read_text()), "a whole recording's report names a part")
+    for files, said in ((("whole", "part"), document["part"]), (("part", "part"), document["part"]), (("other", "part"), "several parts"),
+                        (("whole", "whole"), None)):
+        r = test.run("report", "--json", "--merge", *(test.dir / f"{name}.json" for name in files))
+        check(json.loads(r.out).get("part") == said, f"the part of {files}: {r}")
     wanted = {}
     for line in whole:
         if begin <= line.us < end and line.cpu == 1:
@@ -275,6 +287,11 @@ def errors(test):
         r = test.run("convert", path, "x.txt", *arguments)
         check(r.status == status and said in r.err, f"{arguments}: {r}")
         check("x.txt" not in test.files(), f"{arguments}: {test.files()}")
+        # Tasks follow from all events.
+        if said.startswith("not one event"):
+            continue
+        r = test.run("report", "sched", path, *arguments)
+        check(r.status == status and said in r.err and not r.out, f"report {arguments}: {r}")
     # A part stays empty although something ran before it.
     r = test.run("convert", path, "x.json", "--from", "+1h")
     check(r.status == 1 and "not one event" in r.err and "x.json" not in test.files(), r)

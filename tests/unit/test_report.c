@@ -346,6 +346,22 @@ static void csv_quotes(void **state _unused_)
 		"\"a,\"\"x\"\"\",7,3000000000,300,300,300,300\r\n");
 }
 
+static void an_empty_distribution_has_empty_cells(void **state _unused_)
+{
+	struct histogram h = { 0 };
+	_cleanup_(table_freep) struct table *t = NULL;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+
+	assert_int_equal(table_new(&t, "test", columns, ARRAY_SIZE(columns), "time"), 0);
+	table_put_text(t, TEXT("a"));
+	table_put_number(t, 1);
+	table_put_count(t, 1);
+	table_put_histogram(t, &h);
+	assert_int_equal(
+		table_write(t, &(struct report_options){ .form = REPORT_CSV }, true, &out, NULL), 0);
+	assert_non_null(strstr(buf_string(&out), "\r\n\"a\",1,1,,,,\r\n"));
+}
+
 /* The cells behind a text that could not be kept must not be taken for others. */
 static void a_table_without_a_text_is_not_written(void **state _unused_)
 {
@@ -411,6 +427,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_column_is_named),
 		cmocka_unit_test(json_has_all),
 		cmocka_unit_test(csv_quotes),
+		cmocka_unit_test(an_empty_distribution_has_empty_cells),
 		cmocka_unit_test(a_table_without_a_text_is_not_written),
 		cmocka_unit_test(shares_are_bounded),
 		cmocka_unit_test(options_are_checked),
