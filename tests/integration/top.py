@@ -424,6 +424,10 @@ def snapshot(test):
         check(has_gap(test.dir / name), "all is in it")
         names = {row["task"] for row in document["reports"][0]["rows"]}
         check({"burner", "caller"} <= names, names)
+        for to in ("x.json", "x.html"):
+            r = test.run("convert", name, to)
+            check(r.status == 3 and "INCOMPLETE" in r.err, r)
+            check("burner" in (test.dir / to).read_text(), f"{to} has no task")
 
 
 def main():

@@ -358,7 +358,8 @@ static void an_empty_distribution_has_empty_cells(void **state _unused_)
 	table_put_count(t, 1);
 	table_put_histogram(t, &h);
 	assert_int_equal(
-		table_write(t, &(struct report_options){ .form = REPORT_CSV }, true, &out, NULL), 0);
+		table_write(t, &(struct report_options){ .form = REPORT_CSV }, true, &out, NULL),
+		0);
 	assert_non_null(strstr(buf_string(&out), "\r\n\"a\",1,1,,,,\r\n"));
 }
 
