@@ -120,7 +120,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 		return error_hint(err, "the ring was empty when this boot began to record; "
 				       "'tracectl recover' lists earlier crashes");
 	}
-	if (kept && boot_recorder_renew(&r.env, r.state.saved, &why) < 0)
+	if (kept && boot_recorder_renew(&r.env, &r.config, r.state.saved, &why) < 0)
 		cli_warn("modules that were loaded late have no names: %s", why.message);
 	*ret = TAKE_PTR(r.state.saved);
 	return 0;

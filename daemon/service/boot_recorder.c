@@ -374,12 +374,23 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	return 0;
 }
 
-static int renew_into(const struct capture_env *env, const char *path, const char *next,
-		      struct error *err)
+static int renew_error_full(const char *path, uint64_t min_free, struct error *err)
+{
+	_cleanup_buf_ struct buf size = BUF_INIT;
+
+	format_bytes(min_free, &size);
+	error_set(err, -ENOSPC, "%s cannot be written again: %s must stay free", path,
+		  buf_string(&size) ?: "min_free");
+	return error_hint(err, "make room, or set min_free in traced.conf");
+}
+
+static int renew_into(const struct capture_env *env, uint64_t min_free, const char *path,
+		      const char *next, struct error *err)
 {
 	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	_cleanup_close_ int to = -EBADF;
 	struct stat locked, now;
+	uint64_t room;
 	int r;
 
 	/* Another one may write it at this moment, and then has done our work. */
@@ -388,11 +399,16 @@ static int renew_into(const struct capture_env *env, const char *path, const cha
 		return error_errno(err, -errno, "%s", path);
 	if (locked.st_ino != now.st_ino)
 		return 0;
+	room = spool_room(from, min_free);
+	if (room < (uint64_t)locked.st_size)
+		return renew_error_full(path, min_free, err);
 	unlink(next);
 	to = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (to < 0)
+	if (to < 0 || flock(to, LOCK_EX) < 0)
 		return error_errno(err, -errno, "%s", next);
-	r = last_boot_renew(env, from, to, err);
+	r = last_boot_renew(env, from, to, room, err);
+	if (r == -EDQUOT)
+		r = renew_error_full(path, min_free, err);
 	if (r == 0 && (fsync(to) < 0 || rename(next, path) < 0))
 		r = error_errno(err, -errno, "%s", next);
 	if (r < 0)
@@ -400,15 +416,16 @@ static int renew_into(const struct capture_env *env, const char *path, const cha
 	return r;
 }
 
-int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err)
+int boot_recorder_renew(const struct capture_env *env, const struct config *config,
+			const char *path, struct error *err)
 {
 	_cleanup_free_ char *next = NULL;
 
-	if (asprintf(&next, "%s.new", path) < 0) {
+	if (asprintf(&next, "%s" SPOOL_UNFINISHED, path) < 0) {
 		next = NULL;
 		return error_errno(err, -ENOMEM, "%s", path);
 	}
-	return renew_into(env, path, next, err);
+	return renew_into(env, config->min_free, path, next, err);
 }
 
 int boot_recorder_keep(const struct capture_env *env, const char *instance,
@@ -418,6 +435,7 @@ int boot_recorder_keep(const struct capture_env *env, const char *instance,
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct boot_ring_state now;
 
+	spool_remove_unfinished(config->spool_dir);
 	/* Without a ring there is nothing to lose, and arming says what is missing. */
 	if (boot_ring_look(env, instance, &now, &why) < 0 || !now.events)
 		return 0;

@@ -57,9 +57,11 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 
 /*
  * Replaces the file of the last boot's events, saved in this boot, by one with the symbols of the
- * modules that are loaded now. On failure the file stays as it was.
+ * modules that are loaded now. On failure the file stays as it was. -ENOSPC: fewer than the
+ * configuration's min_free bytes would stay free.
  */
-int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err);
+int boot_recorder_renew(const struct capture_env *env, const struct config *config,
+			const char *path, struct error *err);
 /*
  * Moves the last boot's events into a file of the spool, and removes the oldest of such files.
  * state: as loaded. Returns the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC:
@@ -70,7 +72,8 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       char **ret, struct error *err);
 /*
  * The same before the ring is used again. 0: it may be: its events are kept, or it had none, then
- * *ret is NULL. Otherwise they are in the ring alone.
+ * *ret is NULL. Otherwise they are in the ring alone. First removes what a killed
+ * boot_recorder_renew() left.
  */
 int boot_recorder_keep(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,
