@@ -248,9 +248,9 @@ static int options_check_start(const struct options *o, struct error *err)
 int options_check(const struct options *o, const struct command *command, struct error *err)
 {
 	if (o->command && !command->takes_command) {
-		error_set(err, -EINVAL, "tracectl %s runs no command, but '%s' follows --",
+		error_set(err, -EINVAL, "%s: it runs no command, but '%.200s' follows --",
 			  command->name, o->command[0]);
-		return -EINVAL;
+		return error_hint(err, "tracectl record -- COMMAND runs one");
 	}
 	if (o->arg_count > command->args_max) {
 		error_set(err, -EINVAL, "%s: '%s' is one argument too many", command->name,

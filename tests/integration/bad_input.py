@@ -74,13 +74,24 @@ TABLE = [
     ("a program's probe without an offset", R + ["--uprobe", "p:x /bin/sh"], 1, ["no offset"],
      "readelf"),
     ("SQL on events that are not there", R + ["--sql", "SELECT x FROM y"], 1,
-     [r"'sql1': event not found\n +SELECT x FROM y\n +\^\n"], "SELECT"),
+     [r"'sql1': event not found\n +SELECT x FROM y\n {20}\^\n"], "'tracectl events'"),
     ("SQL on one event", R + ["--sql", "SELECT pid FROM sched_waking"], 1, ["second event"], "JOIN"),
     ("SQL of nested conditions", R + ["--sql", "SELECT a FROM sched_waking WHERE " + "!(" * 1900], 1,
      [r"syntax error\n.*\n +\^\n"], "SELECT"),
     ("SQL in other letters", R + ["--sql", "SELECT \u00e9", "--as", "x"], 1,
-     [r"SQL of 'x' .* not ASCII\n +SELECT \u00e9\n {13}\^\n"], None),
-    ("SQL without end", R + ["--sql", "S" * 10000], 1, ["more than 4000 bytes"], None),
+     [r"SQL of 'x' .* not ASCII\n +SELECT \u00e9\n {13}\^\n"], "quotes"),
+    ("SQL without end", R + ["--sql", "S" * 10000], 1, ["more than 4000 bytes"], "fewer conditions"),
+    ("SQL of nothing", R + ["--sql", " \n"], 1, ["the SQL of 'sql1' is empty"], "SELECT"),
+    ("SQL with an open quote", R + [
+        "--sql", "SELECT start.pid, 'x FROM sched_waking AS start"], 1,
+     [r"syntax error: a quote has no end\n +SELECT[^\n]*\n {24}\^\n"], "SELECT"),
+    ("SQL of a field that isn't there", R + [
+        "--sql", "SELECT start.nofield FROM sched_waking AS start JOIN sched_switch AS end "
+        "ON start.pid = end.next_pid"], 1, [r"Field 'nofield' not part of event sched_waking\n.*\n {13}\^\n"],
+     "'tracectl events -v sched_waking'"),
+    ("a command of a histogram", ["hist", "sched:sched_switch", "--key", "next_pid", "--", "true"], 2,
+     ["tracectl: hist: it runs no command, but 'true' follows --"], "tracectl record --"),
+    ("a histogram of an event without a name", ["hist", ""], 2, ["the event's name is empty"], "'tracectl events'"),
     ("SQL of the second event alone", R + [
         "--sql", "SELECT end.next_pid FROM sched_waking AS start JOIN sched_switch AS end "
         "ON start.pid = end.next_pid"], 1, ["nothing of the first event"], "select a field"),
@@ -91,7 +102,7 @@ TABLE = [
      ["EVENT and --sql exclude each other"], "--sql"),
     ("buckets of no key", ["hist", "sched_switch", "--buckets", "log2"], 2, ["--buckets has no key before it"], "--key"),
     ("a histogram of SQL on no event", ["hist", "--sql", "SELECT x FROM y", "-t", "1s"], 1,
-     [r"'sql1': event not found\n +SELECT x FROM y\n +\^\n"], "SELECT"),
+     [r"'sql1': event not found\n +SELECT x FROM y\n {20}\^\n"], "'tracectl events'"),
     ("a name without SQL", R + ["--as", "x"], 2, ["no --sql before it"], "--sql before it"),
     ("a view that isn't one", R + ["--function-view=slice"], 2, ["'slice'", "instants, slices"], ""),
     ("a view of functions in a text",
@@ -528,7 +539,8 @@ def locked_down_kernel(test):
 
 
 PARSED_BY_LIBTRACEFS = {"SQL on events that are not there", "SQL on one event", "SQL of nested conditions",
-                        "SQL of the second event alone", "a histogram of SQL on no event"}
+                        "SQL of the second event alone", "a histogram of SQL on no event",
+                        "SQL with an open quote", "SQL of a field that isn't there"}
 
 
 def main():
