@@ -32,12 +32,13 @@ int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path
 			      struct error *err);
 /* Appends the file's text. Its values must be valid. 0 or -ENOMEM. */
 int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out);
-/* Whether the kernel takes the name in trace_instance=. */
-bool boot_recorder_name_valid(const char *name);
-/* -EINVAL: not a size, or none for a ring. */
-int boot_recorder_check_size(uint64_t bytes, struct error *err);
+/* `key`, which begins the messages of these, is the value's name. */
+/* -EINVAL: the kernel would not take the name in trace_instance=. */
+int boot_recorder_check_name(const char *key, const char *name, struct error *err);
+/* -EINVAL: not a size of a ring. */
+int boot_recorder_check_size(const char *key, uint64_t bytes, struct error *err);
 /* -EINVAL: not a glob of events' names. */
-int boot_recorder_check_event(const char *glob, struct error *err);
+int boot_recorder_check_event(const char *key, const char *glob, struct error *err);
 
 /* The state file of an instance, in the spool's folder. Strings are owned; NULL: unknown. */
 struct boot_recorder_state {

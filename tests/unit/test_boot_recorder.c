@@ -135,6 +135,27 @@ static void faulty_configurations(void **state)
 	}
 }
 
+/* What 'enable' accepts, the configuration's file must hold. */
+static void the_longest_event(void **state)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { .size = 1 << 20 },
+								   again = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char event[130] = "";
+
+	memset(event, 'x', 128);
+	assert_int_equal(boot_recorder_check_event("-e", event, &err), 0);
+	c.instance = strdup("my_ring");
+	assert_non_null(c.instance);
+	assert_int_equal(string_list_add_words(&c.events, event), 0);
+	assert_int_equal(boot_recorder_config_print(&c, &text), 0);
+	assert_int_equal(load(*state, buf_string(&text), &again, &err), 0);
+	assert_string_equal(again.events.items[0], event);
+	event[128] = 'x';
+	assert_int_equal(boot_recorder_check_event("-e", event, &err), -EINVAL);
+}
+
 static void fake_boot(const struct fake_root *root, const char *id, const char *kernel)
 {
 	fake_file(root, "proc/sys/kernel/random/boot_id", id);
@@ -609,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(faulty_configurations, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_longest_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_boot_leaves, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_kernels_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
