@@ -52,7 +52,8 @@ void hint_stray_word(const struct options *o, const struct command *command, str
 	const char *more = o->arg_count > command->args_max + 1 ? " ..." : "";
 	uint64_t ns;
 
-	if (!command->options.has[OPT_EVENT])
+	/* The words of others stand for actions. */
+	if (!command->options.has[OPT_EVENT] || command->words)
 		error_hint(err, "tracectl %s %s", command->name, command->synopsis);
 	else if (o->duration_ns && hint_is_unit(word))
 		error_hint(err, "write TIME as one word: -t 1%s", word);

@@ -43,6 +43,10 @@ static int hist_check_event(const struct options *o, struct error *err)
 	}
 	if (o->sql_count)
 		return 0;
+	if (!*o->args[0]) {
+		error_set(err, -EINVAL, "hist: the event's name is empty");
+		return error_hint(err, "'tracectl events' lists all events");
+	}
 	if (o->lone_buckets.modifier) {
 		error_set(err, -EINVAL, "--buckets has no key before it");
 		return error_hint(err, "--key latency --buckets 100us");

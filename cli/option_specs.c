@@ -413,11 +413,11 @@ static int add_trigger(struct options *o, const char *value, struct error *err)
 	struct trigger_option *t;
 
 	if (!colon && !o->event_count && !o->probe_count) {
-		error_set(err, -EINVAL, "'%s' has no event before it", value);
+		error_set(err, -EINVAL, "'%.200s' has no event before it", value);
 		return error_hint(err,
 				  "a trigger applies to the -e or the probe before it, or "
-				  "names its event: 'sched:sched_switch: %s'",
-				  value);
+				  "names its event: 'sched:sched_switch: %.200s'",
+				  *value ? value : "stacktrace");
 	}
 	t = vec_add_exact(o->triggers, o->trigger_count);
 	if (!t)

@@ -217,7 +217,7 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 		}
 	}
 	if (r == 0 && o->lone_filter && (!command || command_takes(command, OPT_EVENT))) {
-		error_set(err, -EINVAL, "-f '%s' has no event before it", o->lone_filter);
+		error_set(err, -EINVAL, "-f '%.200s' has no event before it", o->lone_filter);
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
@@ -248,9 +248,9 @@ static int options_check_start(const struct options *o, struct error *err)
 int options_check(const struct options *o, const struct command *command, struct error *err)
 {
 	if (o->command && !command->takes_command) {
-		error_set(err, -EINVAL, "tracectl %s runs no command, but '%s' follows --",
+		error_set(err, -EINVAL, "%s: it runs no command, but '%.200s' follows --",
 			  command->name, o->command[0]);
-		return -EINVAL;
+		return error_hint(err, "tracectl record -- COMMAND runs one");
 	}
 	if (o->arg_count > command->args_max) {
 		error_set(err, -EINVAL, "%s: '%s' is one argument too many", command->name,

@@ -59,8 +59,8 @@ static int recorder_load(struct recorder *r, const char *instance, struct error 
 	r->configured = e == 0;
 	if (!instance)
 		return recorder_load_state(r, err);
-	if (!boot_recorder_name_valid(instance))
-		return error_set(err, -EINVAL, "--instance: '%s' is not a name", instance);
+	if (boot_recorder_check_name("--instance", instance, err) < 0)
+		return -EINVAL;
 	free(r->own.instance);
 	r->own.instance = strdup(instance);
 	if (!r->own.instance)
@@ -72,7 +72,7 @@ static int recorder_check_root(const char *what, struct error *err)
 {
 	if (geteuid() == 0)
 		return 0;
-	error_set(err, -EPERM, "only root may use the boot recorder's ring");
+	error_set(err, -EPERM, "only root may use the boot recorder");
 	return error_hint(err, "sudo tracectl %s", what);
 }
 
@@ -100,6 +100,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 {
 	_cleanup_recorder_ struct recorder r = { 0 };
 	_cleanup_error_ struct error why = ERROR_INIT;
+	struct boot_ring_state ring;
 	int e = recorder_load(&r, instance, err);
 	const bool kept = e == 0 && r.state.of_this_boot;
 
@@ -108,7 +109,9 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 	if (e < 0)
 		return e;
 	if (!r.state.of_this_boot) {
-		e = recorder_save(&r, err);
+		e = boot_ring_look(&r.env, r.own.instance, &ring, err);
+		if (e == 0)
+			e = recorder_save(&r, err);
 		r.state.armed = false;
 		if (e == 0)
 			e = recorder_save_state(&r, err);
@@ -120,7 +123,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 		return error_hint(err, "the ring was empty when this boot began to record; "
 				       "'tracectl recover' lists earlier crashes");
 	}
-	if (kept && boot_recorder_renew(&r.env, r.state.saved, &why) < 0)
+	if (kept && boot_recorder_renew(&r.env, &r.config, r.state.saved, &why) < 0)
 		cli_warn("modules that were loaded late have no names: %s", why.message);
 	*ret = TAKE_PTR(r.state.saved);
 	return 0;
@@ -197,14 +200,13 @@ static int enable_choose(const struct options *o, struct boot_recorder_config *c
 {
 	static const char usual[] = "sched irq";
 
-	if (o->instance && !boot_recorder_name_valid(o->instance))
-		return error_set(err, -EINVAL, "--instance: '%s' is not a name", o->instance);
+	if ((o->instance && boot_recorder_check_name("--instance", o->instance, err) < 0) ||
+	    (o->tracer && boot_recorder_check_name("--tracer", o->tracer, err) < 0))
+		return -EINVAL;
 	c->instance = strdup(o->instance ?: BOOT_RECORDER_INSTANCE);
 	c->tracer = o->tracer ? strdup(o->tracer) : NULL;
 	if (!c->instance || (o->tracer && !c->tracer))
 		return error_errno(err, -ENOMEM, "cannot configure");
-	if (o->tracer && !boot_recorder_name_valid(o->tracer))
-		return error_set(err, -EINVAL, "--tracer: '%s' is not a name", o->tracer);
 	c->size = (o->size ?: UINT64_C(32) << 20) & ~UINT64_C(0xffff);
 	for (size_t i = 0; i < o->event_count; i++)
 		if (string_list_add_words(&c->events, o->events[i].glob) < 0)
@@ -212,16 +214,18 @@ static int enable_choose(const struct options *o, struct boot_recorder_config *c
 	if (!o->event_count && !o->tracer && string_list_add_words(&c->events, usual) < 0)
 		return error_errno(err, -ENOMEM, "cannot configure");
 	for (size_t i = 0; i < c->events.count; i++)
-		if (boot_recorder_check_event(c->events.items[i], err) < 0)
+		if (boot_recorder_check_event("-e", c->events.items[i], err) < 0)
 			return -EINVAL;
-	return boot_recorder_check_size(c->size, err);
+	return boot_recorder_check_size("--size", c->size, err);
 }
 
 static int enable_write(const char *text, const char *words, struct error *err)
 {
 	_cleanup_buf_ struct buf next = BUF_INIT;
-	int r = make_dir(TRACED_SYSCONFDIR "/traced", 0755, err);
+	int r = recorder_check_root("boot-recorder enable --write", err);
 
+	if (r == 0)
+		r = make_dir(TRACED_SYSCONFDIR "/traced", 0755, err);
 	if (r == 0)
 		r = boot_loader_add("", words, &next, err);
 	if (r == 0)
@@ -337,7 +341,7 @@ static int boot_recorder_run(const struct options *o)
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
 		if (strcmp(o->args[0], words[i]) == 0)
 			return actions[i](o);
-	error_set(&err, -EINVAL, "boot-recorder: '%s' is no action", o->args[0]);
+	error_set(&err, -EINVAL, "boot-recorder: '%.100s' is no action", o->args[0]);
 	error_hint(&err, "enable, disable, status, arm or disarm");
 	return cli_usage(&err);
 }

@@ -372,9 +372,10 @@ static int sql_check_text(char *sql, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf place = BUF_INIT;
 
-	if (strlen(sql) > SQL_LEN_MAX)
-		return error_set(err, -E2BIG, "the SQL of '%s' has more than %d bytes", name,
-				 SQL_LEN_MAX);
+	if (strlen(sql) > SQL_LEN_MAX) {
+		error_set(err, -E2BIG, "the SQL of '%s' has more than %d bytes", name, SQL_LEN_MAX);
+		return error_hint(err, "select less, or give it fewer conditions");
+	}
 	for (char *p = sql; *p; p++) {
 		if (strchr("\n\r\t", *p))
 			*p = ' ';
@@ -382,11 +383,15 @@ static int sql_check_text(char *sql, const char *name, struct error *err)
 		if ((unsigned char)*p >= ' ' && (unsigned char)*p < 0x7f)
 			continue;
 		buf_put_caret(&place, sql, p);
-		return error_set(err, -EINVAL,
-				 "the SQL of '%s' has a character that is not ASCII%s", name,
-				 buf_string(&place) ?: "");
+		error_set(err, -EINVAL, "the SQL of '%s' has a character that is not ASCII%s", name,
+			  buf_string(&place) ?: "");
+		return error_hint(err, "names of events and fields are ASCII, and so are the "
+				       "quotes: \" and '");
 	}
-	return 0;
+	if (sql[strspn(sql, " ")])
+		return 0;
+	error_set(err, -EINVAL, "the SQL of '%s' is empty", name);
+	return error_hint(err, SQL_EXAMPLE);
 }
 
 static int sql_check_option_name(const char *name, struct error *err)

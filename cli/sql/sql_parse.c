@@ -14,6 +14,7 @@
 #include "base/caret.h"
 #include "base/io.h"
 #include "daemon/service/sandbox.h"
+#include "sql.h"
 
 #define RESULT_MAX (64U << 10)
 #define MEMORY_MAX (256U << 20)
@@ -111,12 +112,55 @@ static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 	_exit(buf_error(&out) == 0 && write_full(pipe, out.data, out.len) == 0 ? 0 : 1);
 }
 
+/* The first quote without its end; NULL: there is none. */
+static const char *sql_find_open_quote(const char *sql)
+{
+	for (const char *p = sql + strcspn(sql, "'\""); *p; p += strcspn(p, "'\"")) {
+		const char *end = strchr(p + 1, *p);
+
+		if (!end)
+			return p;
+		p = end + 1;
+	}
+	return NULL;
+}
+
+/* Events that other SQL of the request makes have no list of fields. */
+static bool sql_is_own_event(const struct sql_work *w, const char *event)
+{
+	const size_t len = strlen(event);
+
+	for (size_t i = 0; i < w->count; i++) {
+		const char *name = strstr(w->formats[i].text, "name: ");
+
+		if (name && strcmp(w->formats[i].system, SQL_OWN_SYSTEM) == 0 &&
+		    strncmp(name + strlen("name: "), event, len) == 0 &&
+		    name[strlen("name: ") + len] == '\n')
+			return true;
+	}
+	return false;
+}
+
+static int sql_hint(const struct sql_work *w, const char *why, struct error *err)
+{
+	static const char no_field[] = " not part of event ";
+	const char *event = strstr(why, no_field);
+
+	if (strcmp(why, "event not found") == 0)
+		return error_hint(err, "'tracectl events' lists the kernel's events");
+	if (event && !sql_is_own_event(w, event + strlen(no_field)))
+		return error_hint(err, "'tracectl events -v %.100s' lists its fields",
+				  event + strlen(no_field));
+	return error_hint(err, SQL_EXAMPLE);
+}
+
 /* libtracefs ends its message so: LINE, blanks and a caret, "ERROR: 'WORD'", the reason. */
-static int sql_take_wrong(const char *name, const char *sql, const char *text, struct error *err)
+static int sql_take_wrong(const struct sql_work *w, const char *text, struct error *err)
 {
 	const char *caret = strchr(text, '\n'), *reason = caret ? strchr(caret + 1, '\n') : NULL;
 	_cleanup_buf_ struct buf place = BUF_INIT, why = BUF_INIT;
 	size_t column = caret ? strspn(caret + 1, " ") : 0;
+	const char *at = w->sql + MIN(column, strlen(w->sql)), *quote = NULL, *said;
 
 	/* The word may have any character, so take what follows the last line break. */
 	if (reason) {
@@ -128,14 +172,16 @@ static int sql_take_wrong(const char *name, const char *sql, const char *text, s
 			if (*p == '\n')
 				reason = p + 1;
 		buf_append(&why, reason, (size_t)(end - reason));
-		buf_put_caret(&place, sql, sql + MIN(column, strlen(sql)));
 	}
-	error_set(err, -EINVAL, "the SQL of '%s': %.200s%s", name,
-		  why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it",
-		  buf_string(&place) ?: "");
-	return error_hint(err, "write it as in: SELECT start.pid, (end.TIMESTAMP_USECS - "
-			       "start.TIMESTAMP_USECS) AS lat FROM sched_waking AS start JOIN "
-			       "sched_switch AS end ON start.pid = end.next_pid");
+	said = why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it";
+	/* libtracefs points behind the word that follows the quote. */
+	if (strcmp(said, "syntax error") == 0)
+		quote = sql_find_open_quote(w->sql);
+	if (reason)
+		buf_put_caret(&place, w->sql, quote ?: at);
+	error_set(err, -EINVAL, "the SQL of '%s': %.200s%s%s", w->name, said,
+		  quote ? ": a quote has no end" : "", buf_string(&place) ?: "");
+	return sql_hint(w, said, err);
 }
 
 static int sql_take(const struct sql_work *w, const struct buf *result, int status, struct buf *out,
@@ -152,7 +198,7 @@ static int sql_take(const struct sql_work *w, const struct buf *result, int stat
 		buf_puts(out, text);
 		return 0;
 	case SQL_WRONG:
-		return sql_take_wrong(w->name, w->sql, text, err);
+		return sql_take_wrong(w, text, err);
 	case SQL_MOUNT:
 		error_set(err, -ENOENT, "libtracefs finds no mounted tracefs");
 		return error_hint(err, "mount -t tracefs nodev /sys/kernel/tracing");

@@ -15,6 +15,10 @@ struct sql_format {
 	char *text;   /* owned */
 };
 
+#define SQL_EXAMPLE                                                                                \
+	"write it as in: SELECT start.pid, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "  \
+	"FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid"
+
 /*
  * Appends what libtracefs would type into a shell: the lines of tracefs_synth_echo_cmd(), or, if
  * counts, for SQL of one event the line of tracefs_hist_echo_cmd().

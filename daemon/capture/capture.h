@@ -94,7 +94,11 @@ struct capture_functions {
 	struct capture_words never; /* globs, regular expressions */
 	struct capture_words roots; /* function_graph: only these functions' calls */
 	unsigned depth;		    /* function_graph: call depth; 0: unlimited */
-	unsigned names_max; /* words, with all that a regular expression matches; 0: usual */
+	/*
+	 * Words, with all that regular expressions match. 0: any number of words, and those match
+	 * up to FUNCTION_NAMES_MAX.
+	 */
+	unsigned names_max;
 	struct capture_words settings; /* of latency tracers: latency.h */
 	unsigned stop_us;	       /* latency at which the kernel stops the tracing; 0: none */
 };

@@ -62,12 +62,17 @@ static int renewal_write_symbols(struct renewal *x, struct error *err)
 
 static int renewal_copy(struct renewal *x, const struct chunk *chunk, int to, struct error *err)
 {
-	int r = copy_range(to, x->reader.fd, chunk->offset, x->reader.offset - chunk->offset);
+	uint64_t len = x->reader.offset - chunk->offset;
+	int r = -EDQUOT;
 
+	if (!x->writer.limit || len + x->writer.bytes <= x->writer.limit)
+		r = copy_range(to, x->reader.fd, chunk->offset, len);
+	x->writer.bytes += len;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }
 
-int last_boot_renew(const struct capture_env *env, int from, int to, struct error *err)
+int last_boot_renew(const struct capture_env *env, int from, int to, uint64_t limit,
+		    struct error *err)
 {
 	struct renewal x = { .env = env };
 	struct chunk chunk;
@@ -75,7 +80,7 @@ int last_boot_renew(const struct capture_env *env, int from, int to, struct erro
 
 	if (r < 0)
 		return r;
-	r = stream_writer_init(&x.writer, to, 0);
+	r = stream_writer_init(&x.writer, to, limit);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
 	while ((r = stream_reader_next(&x.reader, &chunk, err)) > 0) {

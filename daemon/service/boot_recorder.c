@@ -21,6 +21,8 @@
 #define SIZE_DEFAULT (UINT64_C(32) << 20)
 /* Less than a sub-buffer for each CPU of a large machine is of no use. */
 #define SIZE_MIN (UINT64_C(1) << 20)
+/* inih reads 200 characters of a line. */
+#define GLOB_MAX 128
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
 
 void boot_recorder_config_deinit(struct boot_recorder_config *c)
@@ -32,27 +34,37 @@ void boot_recorder_config_deinit(struct boot_recorder_config *c)
 }
 
 /* '@', '^' and ',' have a meaning in trace_instance=. */
-bool boot_recorder_name_valid(const char *name)
+int boot_recorder_check_name(const char *key, const char *name, struct error *err)
 {
 	size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				  "0123456789_-.");
 
-	return len && !name[len] && len <= BOOT_RECORDER_NAME_MAX && *name != '.';
+	if (len && !name[len] && len <= BOOT_RECORDER_NAME_MAX && *name != '.')
+		return 0;
+	error_set(err, -EINVAL, "%s: '%.100s' is not a name", key, name);
+	return error_hint(err, "1 to %d letters, digits, '_', '-' and '.', without '.' first",
+			  BOOT_RECORDER_NAME_MAX);
 }
 
-int boot_recorder_check_size(uint64_t bytes, struct error *err)
+int boot_recorder_check_size(const char *key, uint64_t bytes, struct error *err)
 {
 	if (bytes >= SIZE_MIN && bytes <= SIZE_MAX_BYTES)
 		return 0;
-	return error_set(err, -EINVAL, "size: it must be between 1M and 1T");
+	error_set(err, -EINVAL, "%s: a ring has between 1M and 1T", key);
+	return error_hint(err, "32M is usual");
 }
 
-int boot_recorder_check_event(const char *glob, struct error *err)
+int boot_recorder_check_event(const char *key, const char *glob, struct error *err)
 {
-	if (!glob[strspn(glob, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	if (strlen(glob) <= GLOB_MAX &&
+	    !glob[strspn(glob, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 			       "0123456789_-.:*?[]!^")])
 		return 0;
-	return error_set(err, -EINVAL, "events: '%s' is no pattern of events' names", glob);
+	error_set(err, -EINVAL, "%s: '%.100s' is no pattern of events' names", key, glob);
+	return error_hint(err,
+			  "write it as in 'sched', 'sched:sched_switch' or 'irq:softirq_*', "
+			  "in up to %d characters",
+			  GLOB_MAX);
 }
 
 struct config_source {
@@ -64,10 +76,8 @@ struct config_source {
 static bool config_take_name(struct config_source *s, char **field, const char *key,
 			     const char *value)
 {
-	if (!boot_recorder_name_valid(value)) {
-		error_set(&s->why, -EINVAL, "%s: '%s' is not a name", key, value);
+	if (boot_recorder_check_name(key, value, &s->why) < 0)
 		return false;
-	}
 	free(*field);
 	*field = strdup(value);
 	s->no_memory |= !*field;
@@ -78,7 +88,8 @@ static bool config_take_size(struct config_source *s, const char *value)
 {
 	uint64_t bytes;
 
-	if (parse_size(value, &bytes, &s->why) < 0 || boot_recorder_check_size(bytes, &s->why) < 0)
+	if (parse_size(value, &bytes, &s->why) < 0 ||
+	    boot_recorder_check_size("size", bytes, &s->why) < 0)
 		return false;
 	s->config->size = bytes;
 	return true;
@@ -91,7 +102,7 @@ static void config_take_events(struct config_source *s, const char *value)
 
 	s->no_memory |= string_list_add_words(events, value) < 0;
 	while (!s->no_memory && i < events->count &&
-	       boot_recorder_check_event(events->items[i], &s->why) == 0)
+	       boot_recorder_check_event("events", events->items[i], &s->why) == 0)
 		i++;
 }
 
@@ -156,7 +167,6 @@ int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf 
 	buf_printf(out, "# Written by 'tracectl boot-recorder enable'.\n[boot-recorder]\n");
 	buf_printf(out, "instance = %s\nsize = %lluK\n", c->instance,
 		   (unsigned long long)(c->size / 1024));
-	/* inih reads 200 characters of a line. */
 	for (size_t i = 0; i < c->events.count; i++)
 		buf_printf(out, "events = %s\n", c->events.items[i]);
 	if (c->tracer)
@@ -374,12 +384,23 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	return 0;
 }
 
-static int renew_into(const struct capture_env *env, const char *path, const char *next,
-		      struct error *err)
+static int renew_error_full(const char *path, uint64_t min_free, struct error *err)
+{
+	_cleanup_buf_ struct buf size = BUF_INIT;
+
+	format_bytes(min_free, &size);
+	error_set(err, -ENOSPC, "%s cannot be written again: %s must stay free", path,
+		  buf_string(&size) ?: "min_free");
+	return error_hint(err, "make room, or set min_free in traced.conf");
+}
+
+static int renew_into(const struct capture_env *env, uint64_t min_free, const char *path,
+		      const char *next, struct error *err)
 {
 	_cleanup_close_ int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	_cleanup_close_ int to = -EBADF;
 	struct stat locked, now;
+	uint64_t room;
 	int r;
 
 	/* Another one may write it at this moment, and then has done our work. */
@@ -388,11 +409,16 @@ static int renew_into(const struct capture_env *env, const char *path, const cha
 		return error_errno(err, -errno, "%s", path);
 	if (locked.st_ino != now.st_ino)
 		return 0;
+	room = spool_room(from, min_free);
+	if (room < (uint64_t)locked.st_size)
+		return renew_error_full(path, min_free, err);
 	unlink(next);
 	to = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (to < 0)
+	if (to < 0 || flock(to, LOCK_EX) < 0)
 		return error_errno(err, -errno, "%s", next);
-	r = last_boot_renew(env, from, to, err);
+	r = last_boot_renew(env, from, to, room, err);
+	if (r == -EDQUOT)
+		r = renew_error_full(path, min_free, err);
 	if (r == 0 && (fsync(to) < 0 || rename(next, path) < 0))
 		r = error_errno(err, -errno, "%s", next);
 	if (r < 0)
@@ -400,15 +426,16 @@ static int renew_into(const struct capture_env *env, const char *path, const cha
 	return r;
 }
 
-int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err)
+int boot_recorder_renew(const struct capture_env *env, const struct config *config,
+			const char *path, struct error *err)
 {
 	_cleanup_free_ char *next = NULL;
 
-	if (asprintf(&next, "%s.new", path) < 0) {
+	if (asprintf(&next, "%s" SPOOL_UNFINISHED, path) < 0) {
 		next = NULL;
 		return error_errno(err, -ENOMEM, "%s", path);
 	}
-	return renew_into(env, path, next, err);
+	return renew_into(env, config->min_free, path, next, err);
 }
 
 int boot_recorder_keep(const struct capture_env *env, const char *instance,
@@ -418,6 +445,7 @@ int boot_recorder_keep(const struct capture_env *env, const char *instance,
 	_cleanup_error_ struct error why = ERROR_INIT;
 	struct boot_ring_state now;
 
+	spool_remove_unfinished(config->spool_dir);
 	/* Without a ring there is nothing to lose, and arming says what is missing. */
 	if (boot_ring_look(env, instance, &now, &why) < 0 || !now.events)
 		return 0;

@@ -32,12 +32,13 @@ int boot_recorder_config_load(struct boot_recorder_config *ret, const char *path
 			      struct error *err);
 /* Appends the file's text. Its values must be valid. 0 or -ENOMEM. */
 int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf *out);
-/* Whether the kernel takes the name in trace_instance=. */
-bool boot_recorder_name_valid(const char *name);
-/* -EINVAL: not a size, or none for a ring. */
-int boot_recorder_check_size(uint64_t bytes, struct error *err);
+/* `key`, which begins the messages of these, is the value's name. */
+/* -EINVAL: the kernel would not take the name in trace_instance=. */
+int boot_recorder_check_name(const char *key, const char *name, struct error *err);
+/* -EINVAL: not a size of a ring. */
+int boot_recorder_check_size(const char *key, uint64_t bytes, struct error *err);
 /* -EINVAL: not a glob of events' names. */
-int boot_recorder_check_event(const char *glob, struct error *err);
+int boot_recorder_check_event(const char *key, const char *glob, struct error *err);
 
 /* The state file of an instance, in the spool's folder. Strings are owned; NULL: unknown. */
 struct boot_recorder_state {
@@ -57,9 +58,11 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 
 /*
  * Replaces the file of the last boot's events, saved in this boot, by one with the symbols of the
- * modules that are loaded now. On failure the file stays as it was.
+ * modules that are loaded now. On failure the file stays as it was. -ENOSPC: fewer than the
+ * configuration's min_free bytes would stay free.
  */
-int boot_recorder_renew(const struct capture_env *env, const char *path, struct error *err);
+int boot_recorder_renew(const struct capture_env *env, const struct config *config,
+			const char *path, struct error *err);
 /*
  * Moves the last boot's events into a file of the spool, and removes the oldest of such files.
  * state: as loaded. Returns the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC:
@@ -70,7 +73,8 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       char **ret, struct error *err);
 /*
  * The same before the ring is used again. 0: it may be: its events are kept, or it had none, then
- * *ret is NULL. Otherwise they are in the ring alone.
+ * *ret is NULL. Otherwise they are in the ring alone. First removes what a killed
+ * boot_recorder_renew() left.
  */
 int boot_recorder_keep(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,

@@ -304,6 +304,7 @@ void manager_recover(struct manager *m)
 			  "undid %d change%s that an earlier run left in the kernel", r,
 			  r == 1 ? "" : "s");
 	manager_log_kept(buf_string(&kept), &fields);
+	spool_remove_unfinished(m->config.spool_dir);
 	spool_find_leftovers(m->config.spool_dir, manager_on_leftover, m);
 }
 

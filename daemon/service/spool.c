@@ -186,6 +186,14 @@ static void spool_look_at(int dirfd, const char *dir, const char *name,
 							  .reported = !(st.st_mode & S_IWUSR) });
 }
 
+/* Hidden files have no such name. */
+static bool name_ends(const char *name, const char *suffix)
+{
+	size_t len = strlen(name), end = strlen(suffix);
+
+	return *name != '.' && len > end && strcmp(name + len - end, suffix) == 0;
+}
+
 void spool_mark_reported(const char *path)
 {
 	chmod(path, 0400);
@@ -200,15 +208,43 @@ int spool_find_leftovers(const char *dir,
 
 	if (!d)
 		return errno == ENOENT ? 0 : -errno;
-	while ((e = readdir(d))) {
-		size_t len = strlen(e->d_name);
-
-		if (len > strlen(SUFFIX) && e->d_name[0] != '.' &&
-		    strcmp(e->d_name + len - strlen(SUFFIX), SUFFIX) == 0)
+	while ((e = readdir(d)))
+		if (name_ends(e->d_name, SUFFIX))
 			spool_look_at(dirfd(d), dir, e->d_name, found, userdata);
-	}
 	closedir(d);
 	return 0;
+}
+
+static void spool_remove_unlocked(int dirfd, const char *name)
+{
+	_cleanup_close_ int fd =
+		openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 || fstat(fd, &st) < 0 ||
+	    !S_ISREG(st.st_mode))
+		return;
+	if (st.st_size || st.st_mtime + EMPTY_GRACE_S < time(NULL))
+		unlinkat(dirfd, name, 0);
+}
+
+void spool_remove_unfinished(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+
+	while (d && (e = readdir(d)))
+		if (name_ends(e->d_name, SUFFIX SPOOL_UNFINISHED))
+			spool_remove_unlocked(dirfd(d), e->d_name);
+	if (d)
+		closedir(d);
+}
+
+uint64_t spool_room(int fd, uint64_t min_free)
+{
+	uint64_t bytes = 0;
+
+	return spool_free_bytes(fd, &bytes) < 0 || bytes < min_free ? 0 : bytes - min_free;
 }
 
 struct sum {

@@ -12,6 +12,9 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+/* Ends the name of a file that will replace the one without it. */
+#define SPOOL_UNFINISHED ".new"
+
 struct spool {
 	int fd;		     /* for writing; owned; -EBADF: no file */
 	char *path;	     /* owned */
@@ -61,6 +64,13 @@ struct spool_leftover {
 int spool_find_leftovers(const char *dir,
 			 void (*found)(void *userdata, const struct spool_leftover *leftover),
 			 void *userdata);
+/*
+ * Removes the files of dir (*.traced.new) that a killed boot_recorder_renew() left behind. It holds
+ * a lock on the file that it writes.
+ */
+void spool_remove_unfinished(const char *dir);
+/* Bytes that may be written to fd's filesystem so that min_free bytes stay free; 0: none. */
+uint64_t spool_room(int fd, uint64_t min_free);
 /* Total size of this user's leftovers in dir. */
 uint64_t spool_bytes_of(const char *dir, uid_t uid);
 /* Remembers that a leftover was reported, by making the file read-only. */

@@ -102,8 +102,10 @@ static int start_check_text(const char *text, const char *allowed, const char *w
 
 static int start_check_word(const char *word, size_t max, const char *what, struct error *err)
 {
-	return strlen(word) > max ? error_set(err, -E2BIG, "a %s of more than %zu bytes", what, max)
-				  : start_check_text(word, "", what, err);
+	if (strlen(word) <= max)
+		return start_check_text(word, "", what, err);
+	error_set(err, -E2BIG, "the %s is longer than %zu bytes: '%.40s...'", what, max, word);
+	return error_hint(err, "give a shorter one");
 }
 
 static int start_check_words(char *const *words, size_t count, size_t max, const char *what,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/last_boot.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 
 /* Kernels have a few hundred. */
 #define MODULES_MAX 4096
+/* Bytes of names of modules that are gone. */
+#define GONE_MAX 200
 /* A kernel's own addresses are in the upper half. */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
@@ -71,35 +74,50 @@ static bool take_delta(struct line *l, uint64_t *ret)
 	return true;
 }
 
-/* The address that /proc/modules has for a module: "NAME SIZE REFS DEPS STATE 0xADDRESS". */
-static bool find_module(const ProtobufCBinaryData *modules, const struct line *name, uint64_t *ret)
+/*
+ * The address that /proc/modules has for a module: "NAME SIZE REFS DEPS STATE 0xADDRESS". Returns
+ * 1; 0: its address is hidden; -ENOENT: it is not loaded.
+ */
+static int find_module(const ProtobufCBinaryData *modules, const struct line *name, uint64_t *ret)
 {
 	struct line text = { (const char *)modules->data,
 			     (const char *)modules->data + modules->len };
 	size_t len = (size_t)(name->end - name->p);
 	struct line l;
 
-	if (!modules->len)
-		return false;
-	while (next_line(&text, &l)) {
+	while (modules->len && next_line(&text, &l)) {
 		if ((size_t)(l.end - l.p) <= len || memcmp(l.p, name->p, len) != 0 ||
 		    l.p[len] != ' ')
 			continue;
 		for (l.p += len; l.p < l.end; l.p++)
 			if (take_word(&l, " 0x"))
 				return take_number(&l, 16, ret) && *ret >= KERNEL_HALF;
+		return 0;
 	}
-	return false;
+	return -ENOENT;
+}
+
+/* Names beyond GONE_MAX are only counted. */
+static int last_boot_add_gone(struct last_boot *b, const struct line *name)
+{
+	if (b->gone_count++ && b->gone.len > GONE_MAX)
+		return 0;
+	buf_printf(&b->gone, "%s%.*s", b->gone.len ? ", " : "",
+		   (int)MIN(name->end - name->p, (ptrdiff_t)GONE_MAX), name->p);
+	return buf_error(&b->gone);
 }
 
 static int last_boot_add_module(struct last_boot *b, const Traced__Capture__LastBoot *message,
 				const struct line *name, uint64_t then)
 {
 	uint64_t now;
+	int r;
 
-	if (b->module_count >= MODULES_MAX || name->p == name->end ||
-	    !find_module(&message->modules, name, &now))
+	if (b->module_count >= MODULES_MAX || name->p == name->end)
 		return 0;
+	r = find_module(&message->modules, name, &now);
+	if (r <= 0)
+		return r < 0 ? last_boot_add_gone(b, name) : 0;
 	return vec_push(
 		b->modules, b->module_count, b->module_cap,
 		(struct moved_module){ name->p, (size_t)(name->end - name->p), now - then });
@@ -166,6 +184,7 @@ int last_boot_read(struct last_boot *ret, const Traced__Capture__LastBoot *messa
 void last_boot_deinit(struct last_boot *b)
 {
 	free(b->modules);
+	buf_deinit(&b->gone);
 	*b = (struct last_boot){ 0 };
 }
 

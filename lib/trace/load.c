@@ -257,6 +257,17 @@ static int loader_add_polls(struct loader *l, const struct chunk *chunk, struct 
 								     .length = chunk->length });
 }
 
+static int loader_warn_gone(struct loader *l)
+{
+	struct last_boot *b = &l->last_boot;
+
+	return stream_index_warn(l->index,
+				 "functions of %zu module%s that the crashed boot had have no "
+				 "names: %s. Load %s with modprobe and extract again",
+				 b->gone_count, b->gone_count == 1 ? "" : "s",
+				 buf_string(&b->gone) ?: "?", b->gone_count == 1 ? "it" : "them");
+}
+
 /* It precedes the addresses that it moves. */
 static int loader_add_last_boot(struct loader *l)
 {
@@ -271,11 +282,11 @@ static int loader_add_last_boot(struct loader *l)
 	if (r < 0)
 		return r;
 	l->kallsyms.moved = &l->last_boot;
-	return l->last_boot.known
-		       ? 0
-		       : stream_index_warn(l->index,
-					   "kernel functions have no names: the kernel does not "
-					   "say where they were before it started anew");
+	if (!l->last_boot.known)
+		return stream_index_warn(l->index,
+					 "kernel functions have no names: the kernel does not "
+					 "say where they were before it started anew");
+	return l->last_boot.gone_count ? loader_warn_gone(l) : 0;
 }
 
 /* Adds a chunk whose payload is loaded. */

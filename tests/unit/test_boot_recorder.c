@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -15,6 +16,7 @@
 
 #include "base/io.h"
 #include "daemon/capture/boot_ring.h"
+#include "daemon/capture/last_boot.h"
 #include "daemon/service/boot_recorder.h"
 #include "fake_root.h"
 #include "kernel/boot_loader.h"
@@ -131,6 +133,27 @@ static void faulty_configurations(void **state)
 		if (!strstr(err.message, faults[i].message))
 			fail_msg("%s lacks %s", err.message, faults[i].message);
 	}
+}
+
+/* What 'enable' accepts, the configuration's file must hold. */
+static void the_longest_event(void **state)
+{
+	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { .size = 1 << 20 },
+								   again = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	char event[130] = "";
+
+	memset(event, 'x', 128);
+	assert_int_equal(boot_recorder_check_event("-e", event, &err), 0);
+	c.instance = strdup("my_ring");
+	assert_non_null(c.instance);
+	assert_int_equal(string_list_add_words(&c.events, event), 0);
+	assert_int_equal(boot_recorder_config_print(&c, &text), 0);
+	assert_int_equal(load(*state, buf_string(&text), &again, &err), 0);
+	assert_string_equal(again.events.items[0], event);
+	event[128] = 'x';
+	assert_int_equal(boot_recorder_check_event("-e", event, &err), -EINVAL);
 }
 
 static void fake_boot(const struct fake_root *root, const char *id, const char *kernel)
@@ -358,15 +381,16 @@ static void arming(void **state)
 static void what_cannot_be_kept_stays(void **state)
 {
 	const struct fake_root *root = *state;
-	char proc[256], kernel[] = "Linux version 6.12";
+	char proc[256], spool_dir[256], kernel[] = "Linux version 6.12";
 	struct boot_recorder_state s = { .kernel = kernel };
 	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct config config = { 0 };
+	struct config config = { .spool_dir = spool_dir };
 	struct capture_env env;
 	char *path = NULL;
 
 	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(root, "spool"));
 	fake_boot(root, "second\n", "Linux version 6.18\n");
 	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
 	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
@@ -458,6 +482,7 @@ static void modules_that_came_late(void **state)
 	_cleanup_buf_ struct buf payload = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 	Traced__Capture__LastBoot *m;
+	struct config config = { 0 };
 	char proc[256], path[256];
 	struct stream_reader r;
 	int fd;
@@ -467,7 +492,8 @@ static void modules_that_came_late(void **state)
 	make_saved(path);
 	fake_file(root, "proc/modules", "xfs 4096 0 - Live 0xffffffffc0000000\n");
 	fake_file(root, "proc/kallsyms", LATE);
-	assert_int_equal(boot_recorder_renew(&(struct capture_env){ .proc = proc }, path, &err), 0);
+	assert_int_equal(
+		boot_recorder_renew(&(struct capture_env){ .proc = proc }, &config, path, &err), 0);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
 	check_chunk(&r, CHUNK_LAST_BOOT, 0, &payload);
@@ -485,13 +511,94 @@ static void modules_that_came_late(void **state)
 	close(fd);
 	/* Hidden symbols would take the names that are there. */
 	fake_file(root, "proc/kallsyms", "0000000000000000 T _text\n");
-	assert_int_equal(boot_recorder_renew(&(struct capture_env){ .proc = proc }, path, &err),
-			 -EPERM);
+	assert_int_equal(
+		boot_recorder_renew(&(struct capture_env){ .proc = proc }, &config, path, &err),
+		-EPERM);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	assert_int_equal(stream_reader_init(&r, fd, NULL), 0);
 	check_chunk(&r, CHUNK_LAST_BOOT, 0, &payload);
 	close(fd);
 	assert_int_not_equal(access(fake_path(root, "saved.traced.new"), F_OK), 0);
+}
+
+static void check_unchanged(const struct fake_root *root, off_t size)
+{
+	struct stat st;
+
+	assert_int_equal(stat(fake_path(root, "saved.traced"), &st), 0);
+	assert_int_equal(st.st_size, size);
+	assert_int_not_equal(access(fake_path(root, "saved.traced.new"), F_OK), 0);
+}
+
+/* The second file of the last boot's events leaves min_free, too. */
+static void free_space_is_left(void **state)
+{
+	const struct fake_root *root = *state;
+	struct config config = { .min_free = UINT64_MAX };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char proc[256], path[256];
+	struct capture_env env = { .proc = proc };
+	struct stat st;
+	int from, to;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(path, sizeof(path), "%s", fake_path(root, "saved.traced"));
+	make_saved(path);
+	fake_file(root, "proc/modules", "xfs 4096 0 - Live 0xffffffffc0000000\n");
+	fake_file(root, "proc/kallsyms", LATE);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(boot_recorder_renew(&env, &config, path, &err), -ENOSPC);
+	assert_non_null(strstr(err.message, "saved.traced cannot be written again: "));
+	assert_non_null(strstr(err.hint, "min_free"));
+	check_unchanged(root, st.st_size);
+	/* The symbols and modules of now make the file larger. */
+	for (off_t limit = 1; limit <= st.st_size; limit += 8) {
+		struct stat now;
+
+		from = open(path, O_RDONLY | O_CLOEXEC);
+		to = open(fake_path(root, "limited"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+		assert_int_equal(last_boot_renew(&env, from, to, (uint64_t)limit, &err), -EDQUOT);
+		assert_int_equal(fstat(to, &now), 0);
+		assert_true(now.st_size <= MAX(limit, (off_t)STREAM_MAGIC_SIZE));
+		close(from);
+		close(to);
+	}
+}
+
+/* A renewal that was killed leaves a file, which the next start removes. */
+static void unfinished_files_are_removed(void **state)
+{
+	static const struct timespec old[2] = { { 1, 0 }, { 1, 0 } };
+	const struct fake_root *root = *state;
+	char spool_dir[256];
+	struct config config = { .spool_dir = spool_dir };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char *path = NULL;
+	int live;
+
+	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(root, "spool"));
+	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
+	fake_file(root, RING "per_cpu/cpu0/stats", "entries: 0\noverrun: 0\nread events: 0\n");
+	fake_file(root, "spool/killed.traced.new", "x");
+	fake_file(root, "spool/live.traced.new", "x");
+	fake_file(root, "spool/young.traced.new", "");
+	fake_file(root, "spool/old.traced.new", "");
+	fake_file(root, "spool/other.new", "x");
+	assert_int_equal(utimensat(AT_FDCWD, fake_path(root, "spool/old.traced.new"), old, 0), 0);
+	live = open(fake_path(root, "spool/live.traced.new"), O_RDWR | O_CLOEXEC);
+	assert_int_equal(flock(live, LOCK_EX), 0);
+	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
+	assert_int_equal(boot_recorder_keep(&(struct capture_env){ .tracefs = fs, .proc = "/proc" },
+					    "traced_boot", &(struct boot_recorder_state){ 0 },
+					    &config, &path, &err),
+			 0);
+	assert_int_not_equal(access(fake_path(root, "spool/killed.traced.new"), F_OK), 0);
+	assert_int_not_equal(access(fake_path(root, "spool/old.traced.new"), F_OK), 0);
+	assert_int_equal(access(fake_path(root, "spool/live.traced.new"), F_OK), 0);
+	assert_int_equal(access(fake_path(root, "spool/young.traced.new"), F_OK), 0);
+	assert_int_equal(access(fake_path(root, "spool/other.new"), F_OK), 0);
+	close(live);
 }
 
 /* Whatever lies under the new file's name is not written into. */
@@ -523,6 +630,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(many_events, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_configuration, setup, teardown),
 		cmocka_unit_test_setup_teardown(faulty_configurations, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_longest_event, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_boot_leaves, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_kernels_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
@@ -534,6 +642,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_halfway, setup, teardown),
 		cmocka_unit_test_setup_teardown(modules_that_came_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(free_space_is_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(unfinished_files_are_removed, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,16 @@ static int expanded(struct fixture *f, const struct capture_functions *functions
 }
 #define EXPAND(...) expanded(f, &(struct capture_functions){ __VA_ARGS__ })
 
+static void make_functions(const struct fixture *f, unsigned count)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	for (unsigned i = 0; i < count; i++)
+		buf_printf(&text, "many_%u\n", i);
+	assert_non_null(buf_string(&text));
+	fake_file(&f->root, "available_filter_functions", text.data);
+}
+
 static void check_words(const struct capture_words *words, const struct capture_words *wanted)
 {
 	assert_int_equal(words->count, wanted->count);
@@ -228,6 +238,28 @@ static void names_have_a_bound(void **state)
 			 -E2BIG);
 }
 
+/* The words of a request have no bound but the length of its frame. */
+static void an_expression_does_not_limit_plain_names(void **state)
+{
+	static const char *plain[FUNCTION_NAMES_MAX + 100];
+	const struct capture_words words = { plain, ARRAY_SIZE(plain) };
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		plain[i] = "ksys_read";
+	assert_int_equal(EXPAND(.only = words, .never = WORDS("/^vfs_/")), 0);
+	check_words(&f->functions.only, &words);
+	check_words(&f->functions.never, &WORDS("vfs_read", "vfs_write", "vfs_readv"));
+	assert_int_equal(EXPAND(.only = WORDS("/^vfs_/"), .never = words), 0);
+	/* Names that expressions match have the usual bound. */
+	make_functions(f, FUNCTION_NAMES_MAX + 1);
+	assert_int_equal(EXPAND(.only = WORDS("/^many_.*[1-9]$/", "/^many_.*0$/")), -E2BIG);
+	assert_non_null(strstr(f->err.message, "'/^many_.*0$/'"));
+	assert_non_null(strstr(f->err.message, "more than 1024"));
+	make_functions(f, FUNCTION_NAMES_MAX);
+	assert_int_equal(EXPAND(.only = words, .never = WORDS("/^many_/")), 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -238,6 +270,7 @@ int main(void)
 		TEST(names_take_the_place_of_expressions),
 		TEST(unusable_expressions_are_refused),
 		TEST(names_have_a_bound),
+		TEST(an_expression_does_not_limit_plain_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -165,6 +165,9 @@ static void requests_that_record_nothing_are_refused(void **state)
 	assert_int_equal(CHECK(.only = WORDS("vfs_*")), -EINVAL);
 	assert_int_equal(CHECK(.never = WORDS("vfs_*")), -EINVAL);
 	assert_int_equal(CHECK(.tracer = "function", .depth = 1), -EINVAL);
+	assert_string_equal(f->err.message, "--max-graph-depth needs the function_graph tracer");
+	assert_int_equal(CHECK(.tracer = "function", .roots = WORDS("vfs_*")), -EINVAL);
+	assert_string_equal(f->err.message, "-g needs the function_graph tracer");
 	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_read ksys_read")), -EINVAL);
 	assert_int_equal(CHECK(.only = WORDS("schedule:snapshot")), -EOPNOTSUPP);
 }
@@ -432,6 +435,9 @@ static void wrong_settings_are_refused(void **state)
 	assert_int_equal(CHECK(.tracer = "timerlat", .only = WORDS("vfs_*")), -EINVAL);
 	assert_int_equal(CHECK(.tracer = "function", .stop_us = 50), -EINVAL);
 	assert_hint(f, "-p timerlat");
+	assert_string_equal(f->err.message, "--stop-us needs a tracer of latencies");
+	assert_int_equal(CHECK(.settings = WORDS("period=1ms")), -EINVAL);
+	assert_string_equal(f->err.message, "--tracer-option needs a tracer of latencies");
 	assert_int_equal(CHECK(.tracer = "hwlat", .stop_us = 50), -EINVAL);
 	assert_int_equal(CHECK(.tracer = "irqsoff"), -EOPNOTSUPP);
 	assert_non_null(strstr(f->err.message, "as text only"));

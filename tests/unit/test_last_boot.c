@@ -258,6 +258,40 @@ static void an_unknown_place_is_told(void **state _unused_)
 	maker_deinit(&m);
 }
 
+/* A module that is not loaded now has no symbols in the recording. */
+static void modules_that_are_gone_are_named(void **state _unused_)
+{
+	_cleanup_exported_ struct exported e = { .options = { .format = "txt" } };
+	Traced__Capture__LastBoot boot = message_of(
+		"ffffffff81000000\t[kernel]\nffffffffc0002000\tdummy\n"
+		"ffffffffc0100000\tother\nffffffffc0200000\tgone\nffffffffc0300000\tmore\n");
+	struct maker m;
+
+	make_crash(&m, &boot);
+	export_whole(&e, m.fd);
+	assert_true(e.result.warning_count > 0);
+	assert_string_equal(e.result.warnings[0],
+			    "functions of 2 modules that the crashed boot had have no names: gone, "
+			    "more. Load them with modprobe and extract again");
+	maker_deinit(&m);
+}
+
+static void many_names_are_cut(void **state _unused_)
+{
+	_cleanup_buf_ struct buf info = BUF_INIT;
+	Traced__Capture__LastBoot message;
+	struct last_boot b;
+
+	for (unsigned i = 0; i < 1000; i++)
+		buf_printf(&info, "ffffffffc0%06x\tgone_%u\n", i * 4096, i);
+	assert_non_null(buf_string(&info));
+	message = message_of(info.data);
+	assert_int_equal(last_boot_read(&b, &message), 0);
+	assert_int_equal(b.gone_count, 1000);
+	assert_true(b.gone.len > 200 && b.gone.len < 250);
+	last_boot_deinit(&b);
+}
+
 /* A crash tears a sub-buffer whose memory was not all written. */
 enum tear { TEAR_NOTHING, TEAR_LENGTH, TEAR_HOLE, TEAR_COMMIT, TEAR_KINDS };
 
@@ -336,6 +370,8 @@ int main(void)
 		cmocka_unit_test(lines_of_the_log),
 		cmocka_unit_test(a_crash_in_the_output),
 		cmocka_unit_test(an_unknown_place_is_told),
+		cmocka_unit_test(modules_that_are_gone_are_named),
+		cmocka_unit_test(many_names_are_cut),
 		cmocka_unit_test(a_torn_subbuffer_costs_itself),
 	};
 

@@ -66,6 +66,8 @@ static void errors_have_a_caret(void **state _unused_)
 		{ "SELECT", "syntax error", "\n  SELECT\n" },
 		{ "", "syntax error", "\n  \n  ^" },
 		{ "'\"`", "syntax error", "\n  '\"`\n" },
+		{ "SELECT a FROM b WHERE c ~ \"x", "a quote has no end",
+		  "\n  SELECT a FROM b WHERE c ~ \"x\n                            ^" },
 		{ "SELECT pid FROM sched_waking", "needs a second event", "FROM sched_waking\n" },
 		{ "SELECT start.pid" JOIN " WHERE start.prio = 0 or 1", "syntax error", " or 1\n" },
 	};

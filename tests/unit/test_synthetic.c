@@ -280,6 +280,7 @@ static void what_the_kernel_lacks_is_named(void **state)
 	unlink(fake_path(&f->root, "synthetic_events"));
 	assert_int_equal(check(f, &usual, 1, &err), -EOPNOTSUPP);
 	assert_non_null(strstr(err.message, "CONFIG_SYNTH_EVENTS"));
+	assert_non_null(strstr(err.hint, "-e sched:sched_waking -e sched:sched_switch"));
 }
 
 static int check_as_user(struct fixture *f, const struct capture_sql *sql,

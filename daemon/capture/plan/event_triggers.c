@@ -74,10 +74,11 @@ static int action_unknown(const char *text, size_t len, struct error *err)
 				       "traceoff; 'tracectl start --ring --on' takes many");
 	}
 	if (strcmp(name, "hist") == 0 || strcmp(name, "enable_hist") == 0 ||
-	    strcmp(name, "disable_hist") == 0)
-		return error_set(err, -EOPNOTSUPP,
-				 "the trigger '%.200s': its result would not be in the recording",
-				 text);
+	    strcmp(name, "disable_hist") == 0) {
+		error_set(err, -EOPNOTSUPP,
+			  "the trigger '%.200s': its result would not be in the recording", text);
+		return error_hint(err, "--hist 'EVENT:keys=FIELD' records a histogram");
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		names[i] = commands[i].name;
 	error_set(err, -EINVAL, "events have no trigger '%.100s'", name);
@@ -136,8 +137,11 @@ static int action_parse(struct action *ret, const char *text, struct error *err)
 	const char *p = text + len;
 	int r;
 
-	if (strlen(text) > ACTION_LEN_MAX)
-		return error_set(err, -E2BIG, "the trigger '%.100s...' is too long", text);
+	if (strlen(text) > ACTION_LEN_MAX) {
+		error_set(err, -E2BIG, "the trigger '%.100s...' has more than %d bytes", text,
+			  ACTION_LEN_MAX);
+		return error_hint(err, "give its filter fewer conditions");
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (strlen(commands[i].name) == len && strncmp(commands[i].name, text, len) == 0)
 			a.command = &commands[i];
@@ -195,9 +199,10 @@ int event_triggers_check(const struct capture_env *env, const struct capture_req
 		const struct capture_trigger *t = &request->triggers[i];
 		struct action a;
 
-		if (!t->event && (!t->probe || t->probe > request->probe_count))
-			return error_set(err, -EINVAL, "the trigger '%.200s' has no event",
-					 t->action);
+		if (!(t->event && *t->event) && (!t->probe || t->probe > request->probe_count)) {
+			error_set(err, -EINVAL, "the trigger '%.200s' has no event", t->action);
+			return error_hint(err, "write it as in 'sched:sched_switch: stacktrace'");
+		}
 		r = action_parse(&a, t->action, err);
 		if (r == 0)
 			r = check_version(env, &a, err);

@@ -154,6 +154,17 @@ static void explain_add_fields(const struct plan_step *s, const struct tracefs *
 		plan_put_fields(format.data, filter, out);
 }
 
+/*
+ * A filter that cannot be parsed fails with -EINVAL, but with -1 to -3 for unbalanced parentheses
+ * and quotes. A refusal for lack of rights leaves no message in error_log.
+ */
+static bool explain_is_unparsed(const struct plan_step *s, const struct tracefs *fs, int code)
+{
+	_cleanup_free_ char *log = code == -EPERM ? tracefs_last_error(fs, s->instance) : NULL;
+
+	return log || code == -EINVAL || code == -ENOENT || code == -ESRCH;
+}
+
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
 			  struct error *err)
 {
@@ -167,6 +178,8 @@ static int explain_filter(const struct plan_step *s, const struct tracefs *fs, i
 		return error_errno(err, code, "cannot write %s", s->file);
 	*slash = ':';
 	*end = '\0';
+	if (code == -EPERM || code == -ESRCH)
+		code = -EINVAL;
 	explain_add_error_log(s, fs, &log);
 	explain_add_fields(s, fs, s->value, &fields);
 	error_set(err, code, "the kernel refuses the %s '%s' for event %s%s", what, s->value, event,
@@ -269,7 +282,7 @@ int plan_explain(const struct plan_step *s, const struct tracefs *fs, int code, 
 	} else if (s->kind == PLAN_TRIGGER && event_trigger_explain(s, fs, err) < 0) {
 		return -err->code;
 	} else if ((s->kind == PLAN_TRIGGER || setting_file_ends(s->file, "/filter")) &&
-		   (code == -EINVAL || code == -ENOENT)) {
+		   explain_is_unparsed(s, fs, code)) {
 		return explain_filter(s, fs, code, err);
 	} else if (setting_file_ends(s->file, "trace_clock") && code == -EINVAL) {
 		return explain_clock(s, fs, code, err);

@@ -23,12 +23,13 @@ static bool word_is_regex(const char *word)
 	return word[*word == '!'] == '/';
 }
 
-static bool words_have_regex(const struct capture_words *words)
+static size_t words_count_plain(const struct capture_words *words)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < words->count; i++)
-		if (word_is_regex(words->items[i]))
-			return true;
-	return false;
+		n += !word_is_regex(words->items[i]);
+	return n;
 }
 
 struct expansion {
@@ -139,12 +140,16 @@ int function_names_expand(struct function_names *ret, const struct tracefs *fs,
 {
 	struct capture_words *const words[] = { &f->only, &f->never, &f->roots };
 	_cleanup_function_list_ struct function_list functions = { 0 };
-	size_t max = f->names_max ?: FUNCTION_NAMES_MAX;
-	bool any = false;
+	size_t plain = 0, all = 0, max;
+	bool any;
 	int r = 0;
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
-		any |= words_have_regex(words[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		plain += words_count_plain(words[i]);
+		all += words[i]->count;
+	}
+	any = plain < all;
+	max = f->names_max ?: FUNCTION_NAMES_MAX + plain;
 	if (any)
 		r = function_list_read(&functions, fs, err);
 	for (size_t i = 0; any && r == 0 && i < ARRAY_SIZE(words); i++)

@@ -4,7 +4,10 @@
 
 #include "daemon/capture/capture.h"
 
-/* The kernel compares each name with all its functions, under a lock. */
+/*
+ * Names that expressions match, in all: the kernel compares each with all its functions, under a
+ * lock.
+ */
 #define FUNCTION_NAMES_MAX 1024U
 
 struct function_names {
@@ -19,7 +22,7 @@ void function_names_deinit(struct function_names *n);
 /*
  * Replaces each "[!]/REGEX/[:mod:MODULE]" of f by what it matches now; f then points into ret.
  * Reads the kernel's list only if there is one. -ENOENT: one matches nothing; -E2BIG: there would
- * be more words than f->names_max.
+ * be more words than f->names_max, or expressions match more than FUNCTION_NAMES_MAX.
  */
 int function_names_expand(struct function_names *ret, const struct tracefs *fs,
 			  struct capture_functions *f, struct error *err);

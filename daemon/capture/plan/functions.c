@@ -353,7 +353,8 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 		return error_hint(err, "choose -p function or -p function_graph");
 	}
 	if (!graph && (f->roots.count || f->depth)) {
-		error_set(err, -EINVAL, "-g and --max-graph-depth need the function_graph tracer");
+		error_set(err, -EINVAL, "%s needs the function_graph tracer",
+			  f->roots.count ? "-g" : "--max-graph-depth");
 		return error_hint(err, "add -p function_graph");
 	}
 	r = latency_check(fs, f, err);

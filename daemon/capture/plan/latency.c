@@ -149,7 +149,8 @@ int latency_check(const struct tracefs *fs, const struct capture_functions *f, s
 	if (!f->tracer || !latency_is(f->tracer)) {
 		if (!f->settings.count && !f->stop_us)
 			return 0;
-		error_set(err, -EINVAL, "--tracer-option and --stop-us need a tracer of latencies");
+		error_set(err, -EINVAL, "%s needs a tracer of latencies",
+			  f->settings.count ? "--tracer-option" : "--stop-us");
 		return error_hint(err, "add -p timerlat, -p osnoise or -p hwlat");
 	}
 	if (f->only.count || f->never.count) {

@@ -110,9 +110,11 @@ int kernel_check(const char *proc, struct error *err)
 
 static int request_check_filter(const char *filter, const char *of, struct error *err)
 {
-	return !filter || strlen(filter) <= FILTER_LEN_MAX
-		       ? 0
-		       : error_set(err, -E2BIG, "the filter for '%.200s' is too long", of);
+	if (!filter || strlen(filter) <= FILTER_LEN_MAX)
+		return 0;
+	error_set(err, -E2BIG, "the filter for '%.200s' has more than %d bytes", of,
+		  FILTER_LEN_MAX);
+	return error_hint(err, "give it fewer conditions");
 }
 
 static int request_check_filters(const struct capture_request *request, struct error *err)

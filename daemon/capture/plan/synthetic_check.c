@@ -302,6 +302,17 @@ static int sql_check_request(const struct capture_request *request, struct error
 			  "clock");
 }
 
+static int sql_lacks(const char *part, const struct capture_sql *sql, struct error *err)
+{
+	error_set(err, -EOPNOTSUPP, "this kernel has no %s (%s)", part,
+		  feature_needs(FEATURE_PART, part));
+	/* Other SQL makes the event. */
+	if (*sql->start.event == ':' || *sql->end.event == ':')
+		return error_hint(err, "boot a kernel that has them");
+	return error_hint(err, "boot a kernel that has them, or record both events: -e %s -e %s",
+			  sql->start.event, sql->end.event);
+}
+
 static int sql_check_kernel(const struct tracefs *fs, const struct capture_sql *sql,
 			    struct error *err)
 {
@@ -310,21 +321,15 @@ static int sql_check_kernel(const struct tracefs *fs, const struct capture_sql *
 	char path[512];
 	int folder;
 
-	if (faccessat(tracefs_root(fs), SYNTHETIC_EVENTS, F_OK, 0) < 0) {
-		error_set(err, -EOPNOTSUPP, "this kernel has no synthetic events (%s)",
-			  feature_needs(FEATURE_PART, "synthetic events"));
-		return error_hint(err, "record the two events and convert; see 'tracectl doctor'");
-	}
+	if (faccessat(tracefs_root(fs), SYNTHETIC_EVENTS, F_OK, 0) < 0)
+		return sql_lacks("synthetic events", sql, err);
 	folder = snprintf(path, sizeof(path), "events/%.*s/%s", (int)(colon - event), event,
 			  colon + 1);
 	if (colon == event || faccessat(tracefs_root(fs), path, F_OK, 0) < 0)
 		return 0;
 	snprintf(path + folder, sizeof(path) - (size_t)folder, "/hist");
-	if (faccessat(tracefs_root(fs), path, F_OK, 0) == 0)
-		return 0;
-	error_set(err, -EOPNOTSUPP, "this kernel has no histograms (%s)",
-		  feature_needs(FEATURE_PART, "histograms"));
-	return error_hint(err, "record the two events and convert; see 'tracectl doctor'");
+	return faccessat(tracefs_root(fs), path, F_OK, 0) < 0 ? sql_lacks("histograms", sql, err)
+							      : 0;
 }
 
 int synthetic_check(const struct tracefs *fs, const struct capture_request *request,
