@@ -127,8 +127,18 @@ int32_t funcgraph_depth(const struct event *ev, const struct record *rec)
 	return funcgraph_get_depth(ev->funcgraph, rec);
 }
 
-char *funcgraph_put_retval(char *to, uint64_t retval, unsigned word_size, bool hex)
+/* Whatever the function's type: a function may return the place of the kernel's own data. */
+static uint64_t funcgraph_hide(const struct printer *p, uint64_t retval)
 {
+	const bool is_address =
+		p->table->env.word_size == 8 ? number_is_address(retval) : (int32_t)retval < 0;
+
+	return is_address ? printer_pointer(p, retval) : retval;
+}
+
+char *funcgraph_put_retval(const struct printer *p, char *to, uint64_t retval, bool hex)
+{
+	const unsigned word_size = p->table->env.word_size;
 	uint64_t code = 0;
 
 	if (retval && !hex) {
@@ -138,7 +148,7 @@ char *funcgraph_put_retval(char *to, uint64_t retval, unsigned word_size, bool h
 			code = 0;
 	}
 	if (!code)
-		return format_hex(stpcpy(to, "0x"), retval);
+		return format_hex(stpcpy(to, "0x"), funcgraph_hide(p, retval));
 	*to++ = '-';
 	return format_dec(to, -code);
 }

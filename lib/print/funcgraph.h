@@ -6,6 +6,8 @@
 
 enum funcgraph_kind { FUNCGRAPH_ENTRY, FUNCGRAPH_EXIT };
 
+struct printer;
+
 struct number_at {
 	uint32_t offset, size; /* size 0: no such field */
 };
@@ -54,6 +56,6 @@ int32_t funcgraph_depth(const struct event *ev, const struct record *rec);
 
 /*
  * Writes a return value as print_graph_retval() does: an error code in decimals, any other value in
- * hexadecimals. Returns the end, at most 20 bytes on.
+ * hexadecimals, addresses hashed. Returns the end, at most 20 bytes on.
  */
-char *funcgraph_put_retval(char *to, uint64_t retval, unsigned word_size, bool hex);
+char *funcgraph_put_retval(const struct printer *p, char *to, uint64_t retval, bool hex);

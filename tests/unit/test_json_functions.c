@@ -491,6 +491,28 @@ static void returned_values_are_shown(void **state _unused_)
 		      "7   10300+50 leaf ret=-12\n");
 }
 
+/* A function may return the place of the kernel's own data. */
+static void returned_addresses_are_hidden(void **state _unused_)
+{
+	static const char *const formats[] = { "txt", "json", "html", "pftrace" };
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(formats); i++) {
+		const bool raw = i % 2;
+		_cleanup_exported_ struct exported e = { .options.format = formats[i / 2],
+							 .options.raw_addresses = raw };
+		struct maker m;
+
+		make_returned_values(&m, "6.18.0");
+		event_graph_entry(&m, 10600, 7, LEAF, 0);
+		event_graph_retval(&m, 10700, 7, LEAF, 0, 50, 0xffffffff81234568);
+		maker_finish(&m);
+		export_whole(&e, m.fd);
+		assert_true(!memmem(e.file.data, e.file.len, "ffffffff81234568", 16) == !raw);
+		assert_non_null(memmem(e.file.data, e.file.len, "0x2a", 4));
+		maker_deinit(&m);
+	}
+}
+
 static void make_values(struct maker *m, const char *release, bool caller_has_args)
 {
 	static const char lines[] = "enum 2 ONE=1 MINUS=-7\n"
@@ -630,6 +652,7 @@ int main(void)
 	const struct CMUnitTest once[] = {
 		cmocka_unit_test(recorded_graphs_are_as_in_the_text),
 		cmocka_unit_test(returned_values_are_shown),
+		cmocka_unit_test(returned_addresses_are_hidden),
 		cmocka_unit_test(a_view_has_its_words),
 	};
 	const struct CMUnitTest each_way[] = {

@@ -309,7 +309,7 @@ static char *element_put_args(struct function_writer *w, struct buf *out, char *
 		to = stpcpy(to, "\"exit\":\"missing\",");
 	if (e->flags & FUNCTION_RETVAL) {
 		to = stpcpy(to, "\"ret\":\"");
-		to = funcgraph_put_retval(to, e->arg, w->info->header->word_size,
+		to = funcgraph_put_retval(w->printer, to, e->arg,
 					  w->info->text.graph & GRAPH_RETVAL_HEX);
 		to = stpcpy(to, "\",");
 	}

@@ -64,7 +64,7 @@ static void calls_put_arguments(struct pf_calls *c, const struct funcgraph *entr
 static void calls_put_retval(struct pf_calls *c, const struct funcgraph *exit)
 {
 	char value[32];
-	char *end = funcgraph_put_retval(value, exit->retval, c->info->header->word_size,
+	char *end = funcgraph_put_retval(c->printer, value, exit->retval,
 					 c->info->text.graph & GRAPH_RETVAL_HEX);
 
 	value_put_text(&c->args, &TEXT("ret"), (struct text){ value, (uint32_t)(end - value) });

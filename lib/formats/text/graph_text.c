@@ -232,7 +232,7 @@ static void graph_put_retval(const struct graph_text *g, uint64_t retval, struct
 	buf_puts(out, g->form.old_retval ? " = " : " ret=");
 	p = buf_reserve(out, 32);
 	if (p)
-		out->len += (size_t)(funcgraph_put_retval(p, retval, g->info->header->word_size,
+		out->len += (size_t)(funcgraph_put_retval(g->printer, p, retval,
 							  g->form.flags & GRAPH_RETVAL_HEX) -
 				     p);
 }
