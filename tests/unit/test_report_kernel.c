@@ -298,8 +298,8 @@ static void wake_ups_have_a_source(void **state _unused_)
 	page_flush(&m, LOSS, 0);
 	assert_report(&m, "power",
 		      "0,\"idle\",1,\"\",5,75,625,15,10,30,30,1000000060,0,0\n"
-		      "0,\"wake-up\",-1,\"9 \",2,50,416,25,20,30,30,1000000060,0,0\n"
-		      "0,\"wake-up\",-1,\"(unknown)\",1,5,41,5,5,5,5,1000000075,1,1\n");
+		      "0,\"wake-up\",-1,\"9 \",2,50,417,25,20,30,30,1000000060,0,0\n"
+		      "0,\"wake-up\",-1,\"(unknown)\",1,5,42,5,5,5,5,1000000075,1,1\n");
 }
 
 /* A task of 60 ns is main; another one of 30 ns has 10 ns of interrupts, 6 of them in a softirq. */
