@@ -40,7 +40,9 @@ enum {
 	ID_CALL_ENTER,
 	ID_CALL_ENTER_AGAIN,
 	ID_CALL_EXIT,
+	ID_BLOCK_INSERT,
 	ID_BLOCK_ISSUE,
+	ID_BLOCK_REQUEUE,
 	ID_BLOCK_COMPLETE,
 };
 
@@ -74,6 +76,8 @@ static const struct {
 	{ "syscalls", "sys_enter_call", ID_CALL_ENTER, WORD("__syscall_nr") },
 	{ "syscalls", "sys_enter_call", ID_CALL_ENTER_AGAIN, WORD("__syscall_nr") },
 	{ "syscalls", "sys_exit_call", ID_CALL_EXIT, WORDS2("__syscall_nr", "ret") },
+	{ "block", "block_rq_insert", ID_BLOCK_INSERT, WORDS2("dev", "sector") },
+	{ "block", "block_rq_requeue", ID_BLOCK_REQUEUE, WORDS2("dev", "sector") },
 	{ "block", "block_rq_issue", ID_BLOCK_ISSUE, WORDS2("dev", "sector") WORD3("bytes") },
 	{ "block", "block_rq_complete", ID_BLOCK_COMPLETE, WORDS2("dev", "sector") WORD3("error") },
 	{ "osnoise", "irq_noise", ID_IRQ_NOISE, WORDS2("start", "duration") },
@@ -509,6 +513,41 @@ static void only_atrace_text_is_a_slice(void **state _unused_)
 			fail_msg("a slice: %s", others[i]);
 }
 
+/* Its completion may be lost, so the request that is queued after the loss may be another one. */
+static void a_loss_cuts_requests_that_are_queued_again(void **state _unused_)
+{
+	for (uint16_t id = ID_BLOCK_INSERT; id <= ID_BLOCK_REQUEUE; id += 2) {
+		_cleanup_(maker_deinit) struct maker m;
+
+		begin(&m);
+		page_begin(&m, T(0));
+		put(&m, T(0), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+		page_end(&m, 0);
+		page_begin(&m, T(20));
+		put(&m, T(20), id, 7, 1, 8, 0);
+		put(&m, T(30), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+		put(&m, T(35), ID_BLOCK_COMPLETE, 7, 1, 8, 0);
+		page_flush(&m, LOSS, 0);
+		assert_report(&m, "block",
+			      "\"0,1\",\"\",1,512,0,10,10,10,10,5,5,5,5,1000000035,1,0\n");
+	}
+}
+
+/* Without one it is the same request. */
+static void a_requeued_request_counts_once(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+	put(&m, T(20), ID_BLOCK_REQUEUE, 7, 1, 8, 0);
+	put(&m, T(30), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+	put(&m, T(35), ID_BLOCK_COMPLETE, 7, 1, 8, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "block", "\"0,1\",\"\",1,512,0,10,10,10,10,5,5,5,5,1000000035,0,0\n");
+}
+
 /* Pairs that begin on one page and end on another one, which is earlier. */
 static void a_clock_that_steps_back_makes_no_time(void **state _unused_)
 {
@@ -679,6 +718,8 @@ int main(void)
 		cmocka_unit_test(a_loss_cuts_slices),
 		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
+		cmocka_unit_test(a_loss_cuts_requests_that_are_queued_again),
+		cmocka_unit_test(a_requeued_request_counts_once),
 		cmocka_unit_test(a_clock_that_steps_back_makes_no_time),
 		cmocka_unit_test(an_event_counts_once),
 		cmocka_unit_test(threads_of_interrupts_wait_and_run),
