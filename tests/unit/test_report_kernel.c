@@ -457,6 +457,41 @@ static void a_loss_cuts_slices(void **state _unused_)
 		      "\"open\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,0,1\n");
 }
 
+/*
+ * The thread makes a mark after the loss: it runs, though its switch in is lost. It is switched out
+ * later, a wake-up while it runs changes nothing, and only then does the other CPU's switch show
+ * that it left that one.
+ */
+static void a_slice_after_a_loss_is_whole(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	const struct {
+		char comm[16];
+		uint32_t pid, prio, cpu;
+	} waking = { "t", 7, 120, 1 };
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 9, "x", 1, 120, 7, "t");
+	page_end(&m, 0);
+	page_begin(&m, T(60));
+	event_switch(&m, T(60), 9, "x", 1, 120, 0, "swapper");
+	page_flush(&m, LOSS, 0);
+	page_begin(&m, T(2));
+	event_switch(&m, T(2), 9, "x", 1, 120, 8, "y");
+	page_end(&m, 0);
+	page_begin(&m, T(70));
+	mark(&m, T(70), 7, "B|7|whole");
+	maker_event(&m, T(75), ID_WAKING, 8, &waking, sizeof(waking));
+	event_switch(&m, T(80), 7, "t", 1, 120, 8, "y");
+	event_switch(&m, T(90), 8, "y", 1, 120, 7, "t");
+	mark(&m, T(95), 7, "E");
+	page_flush(&m, LOSS, 1);
+	assert_report(&m, "marks",
+		      "\"whole\",\"thread\",1,25,25,25,25,25,25,15,0,10,1000000095,0,0\n");
+}
+
 /* libtraced writes a mark with both times at its end: the inner one first. */
 static void complete_marks_may_come_late(void **state _unused_)
 {
@@ -716,6 +751,7 @@ int main(void)
 		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
 		cmocka_unit_test(slices_know_whether_their_thread_ran),
 		cmocka_unit_test(a_loss_cuts_slices),
+		cmocka_unit_test(a_slice_after_a_loss_is_whole),
 		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
 		cmocka_unit_test(a_loss_cuts_requests_that_are_queued_again),
