@@ -330,6 +330,43 @@ static void noise_is_what_is_not_the_main_task(void **state _unused_)
 	assert_report(&m, "noise", "0,100,30,700,20,,,1,4,1,6,1,20,2,1\n");
 }
 
+/*
+ * With PREEMPT_RT a thread can be switched out in a softirq: that is the thread's time, and neither
+ * cut nor open. The 6 ns of the interrupt in it are no time of the thread, which has 14 ns.
+ */
+static void a_softirq_that_a_switch_interrupts_is_its_threads(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "swapper", 0, 120, 7, "main");
+	event_switch(&m, T(60), 7, "main", 1, 120, 8, "ksoftirqd/0");
+	put(&m, T(62), ID_SOFTIRQ_ENTRY, 8, 1, 0, 0);
+	put(&m, T(64), ID_IRQ_ENTRY, 8, 9, 0, 0);
+	put(&m, T(70), ID_IRQ_EXIT, 8, 9, 0, 0);
+	event_switch(&m, T(72), 8, "ksoftirqd/0", 0, 120, 7, "main");
+	event_switch(&m, T(82), 7, "main", 1, 120, 8, "ksoftirqd/0");
+	put(&m, T(85), ID_SOFTIRQ_EXIT, 8, 1, 0, 0);
+	event_switch(&m, T(90), 8, "ksoftirqd/0", 1, 120, 0, "swapper");
+	page_flush(&m, 0, 0);
+	assert_report(&m, "noise", "0,90,20,778,8,,,1,6,0,0,2,14,0,0\n");
+}
+
+/* The recording ends in the task, in the softirq and in the interrupt. */
+static void interrupts_of_a_task_at_the_end_are_open(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "swapper", 0, 120, 7, "main");
+	put(&m, T(60), ID_SOFTIRQ_ENTRY, 7, 1, 0, 0);
+	put(&m, T(64), ID_IRQ_ENTRY, 7, 9, 0, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "noise", "0,64,0,1000,0,,,0,0,0,0,0,0,0,3\n");
+}
+
 static void noise_of_the_osnoise_tracer(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
@@ -745,6 +782,8 @@ int main(void)
 		cmocka_unit_test(idle_states_and_frequencies),
 		cmocka_unit_test(wake_ups_have_a_source),
 		cmocka_unit_test(noise_is_what_is_not_the_main_task),
+		cmocka_unit_test(a_softirq_that_a_switch_interrupts_is_its_threads),
+		cmocka_unit_test(interrupts_of_a_task_at_the_end_are_open),
 		cmocka_unit_test(noise_of_the_osnoise_tracer),
 		cmocka_unit_test(latencies_of_each_cpu),
 		cmocka_unit_test(functions_have_times_and_self_times),
