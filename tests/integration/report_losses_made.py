@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The reports noise, block and marks under losses, as report_losses.py has the others. No recording of tests/data has
+"""The reports noise, block, marks and counts under losses, as report_losses.py has the others. No recording of tests/data has
 requests to disks or slices, nor softirqs that a switch interrupts. So recordings are made here: two CPUs, a few threads,
 and times of whole microseconds, as the text has them."""
 
 import collections
+import json
 import random
 import re
 import struct
@@ -411,12 +412,31 @@ def of_made(test, name, compare):
     check(min(found.values()) > SEEDS, found)
 
 
+LOST = ("events were lost, and nobody knows which: rows have the recorded ones only; "
+        "the recording's message, and \"lost\" in JSON, say how many")
+
+
+def counts(test):
+    """Rows are what was recorded, and a note says that this is not all."""
+    path, text_path = made(test, 0)
+    table = report(test, "counts", path)
+    found = {row["event"].partition(":")[2].replace("print", "0"): row["count"] for row in table["rows"]}
+    check(found == collections.Counter(e.name for e in Text(text_path).events), found)
+    check(table["notes"] == [LOST], table["notes"])
+    for kind, is_lost in (("losses", True), ("numbers", False)):
+        subprocess.run([test.build / "tests/unit/generate", kind, "5000", path], check=True)
+        document = json.loads(test.run("report", "counts", "--json", path).out)
+        check((document["lost"] > 0) == is_lost and document["reports"][0]["notes"] == [LOST] * is_lost, document)
+        check((LOST in test.run("report", "counts", path).out) == is_lost, kind)
+
+
 def main():
     test = Test("report_losses_made", root=False)
     test.case("noise of recordings", of_report, "noise", 1)
     test.case("noise, exactly", of_made, "noise", lambda text, rows: check_noise(text, rows, 0))
     test.case("block", of_made, "block", check_block)
     test.case("marks", of_made, "marks", check_marks)
+    test.case("counts", counts)
     test.end()
 
 
