@@ -173,10 +173,14 @@ static int verb_watch(struct call *call, struct session *s, struct error *err)
 		return error_set(err, -EINVAL, "session \"%s\" does not record now", s->name);
 	if (s->ring) {
 		error_set(err, -EINVAL,
-			  "session \"%s\" is a flight recorder: its events stay in "
-			  "the kernel",
+			  "session \"%s\" is a flight recorder: following it would take its "
+			  "events out of the ring",
 			  s->name);
-		return error_hint(err, "tracectl report --session %s takes them", s->name);
+		return error_hint(err,
+				  "tracectl report --session %s shows what the ring has, and "
+				  "empties it; tracectl top without --session records events of "
+				  "its own",
+				  s->name);
 	}
 	r = verb_new_job(call, JOB_ATTACH, s, call->request->attach->output, &j, err);
 	if (r < 0)

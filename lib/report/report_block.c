@@ -65,18 +65,6 @@ static struct block_request *block_request_get(struct block *b, const struct blo
 							field_at_read(&f->sector, &ev->rec) });
 }
 
-static int block_on_insert(struct report *report, const struct trace_event *ev)
-{
-	struct block *b = container_of(report, struct block, report);
-	struct block_request *q = block_request_get(b, &b->insert, ev);
-
-	if (!q)
-		return -ENOMEM;
-	q->inserted = ev->rec.ts;
-	q->inserted_mark = report_mark(report->env);
-	return 0;
-}
-
 /* A request whose completion was not seen. */
 static void block_drop(struct block *b, struct block_request *q)
 {
@@ -87,6 +75,26 @@ static void block_drop(struct block *b, struct block_request *q)
 	else
 		q->row->cut++;
 	q->issued = 0;
+}
+
+/* The request is in the queue. After a loss, one that was issued before may be another one. */
+static void block_queue(struct block *b, struct block_request *q, const struct trace_event *ev)
+{
+	if (!report_is_whole(b->report.env, q->issued_mark))
+		block_drop(b, q);
+	q->inserted = ev->rec.ts;
+	q->inserted_mark = report_mark(b->report.env);
+}
+
+static int block_on_insert(struct report *report, const struct trace_event *ev)
+{
+	struct block *b = container_of(report, struct block, report);
+	struct block_request *q = block_request_get(b, &b->insert, ev);
+
+	if (!q)
+		return -ENOMEM;
+	block_queue(b, q, ev);
+	return 0;
 }
 
 static int block_on_issue(struct report *report, const struct trace_event *ev)
@@ -158,9 +166,8 @@ static int block_on_requeue(struct report *report, const struct trace_event *ev)
 
 	if (!q)
 		return -ENOMEM;
+	block_queue(b, q, ev);
 	q->issued = 0;
-	q->inserted = ev->rec.ts;
-	q->inserted_mark = report_mark(report->env);
 	return 0;
 }
 

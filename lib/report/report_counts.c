@@ -73,7 +73,10 @@ static int counts_close(struct report *report, struct table **ret)
 			counts_put_row(*ret, event_table_find(env->info->events, (uint16_t)id), id,
 				       &c->rows[id]);
 	if (env->losses && !env->goes_on)
-		table_note(*ret, "events were lost: the recording's message says how many");
+		table_note(*ret,
+			   "events were lost, and nobody knows which: rows have the recorded "
+			   "ones only; the recording's message, and \"lost\" in JSON, say how "
+			   "many");
 	return 0;
 }
 

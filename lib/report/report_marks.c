@@ -165,6 +165,11 @@ static int marks_on_waited(struct report *report, const struct sched_span *span)
 	return slices_waited(&container_of(report, struct marks_report, report)->slices, span);
 }
 
+static int marks_on_slept(struct report *report, const struct sched_span *span)
+{
+	return slices_slept(&container_of(report, struct marks_report, report)->slices, span);
+}
+
 static void marks_row_deinit(void *data)
 {
 	struct slice_row *row = data;
@@ -193,6 +198,7 @@ static int marks_open(struct report **ret, struct report_env *env)
 						 .report = &m->report,
 						 .ran = marks_on_ran,
 						 .waited = marks_on_waited,
+						 .slept = marks_on_slept,
 					 });
 }
 

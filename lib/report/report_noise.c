@@ -47,7 +47,7 @@ static int noise_enter(struct report *report, const struct trace_event *ev,
 	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
 
 	if (cpu)
-		cpu->cut += noise_stack_enter(&cpu->stack, source, ev->rec.ts);
+		cpu->cut += noise_stack_enter(&cpu->stack, source, ev->pid, ev->rec.ts);
 	return cpu ? 0 : -ENOMEM;
 }
 
@@ -62,6 +62,8 @@ static int noise_leave(struct report *report, const struct trace_event *ev,
 		return -ENOMEM;
 	if (noise_stack_leave(&cpu->stack, source, ev->rec.ts, &ns))
 		noise_sum_add(&cpu->sums[source], ns);
+	else if (noise_stack_leave_switched(&cpu->stack, source, ev->pid))
+		return 0;
 	else if (cpu->stack.lost)
 		cpu->cut++;
 	else
@@ -102,7 +104,7 @@ static int noise_on_ran(struct report *report, const struct sched_span *span,
 	if (!cpu || !task)
 		return -ENOMEM;
 	task->cpu = cpu;
-	within = noise_stack_take(&cpu->stack);
+	within = noise_stack_taken(&cpu->stack);
 	cpu->cut += span->state == SPAN_CUT;
 	cpu->open += span->state == SPAN_OPEN;
 	if (span->state == SPAN_WHOLE)
@@ -111,22 +113,16 @@ static int noise_on_ran(struct report *report, const struct sched_span *span,
 	return 0;
 }
 
-static int noise_on_idled(struct report *report, uint32_t number, uint64_t from _unused_,
-			  uint64_t to _unused_, enum span_state state _unused_)
-{
-	struct noise_report *n = container_of(report, struct noise_report, report);
-	struct noise_cpu *cpu = noise_cpu(n, number);
-
-	if (cpu)
-		noise_stack_take(&cpu->stack);
-	return cpu ? 0 : -ENOMEM;
-}
-
+/* The scheduler has seen the switch before, and passed on the run that it ended. */
 static int noise_on_switch(struct report *report, const struct trace_event *ev)
 {
 	struct noise_report *n = container_of(report, struct noise_report, report);
 
-	return noise_cpu_pass(n, ev) ? 0 : -ENOMEM;
+	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
+
+	if (cpu)
+		noise_stack_switch(&cpu->stack);
+	return cpu ? 0 : -ENOMEM;
 }
 
 static int noise_loss(struct report *report, uint32_t number)
@@ -174,7 +170,6 @@ static int noise_open(struct report **ret, struct report_env *env)
 	r = scheduler_listen(env->scheduler, &(struct sched_listener){
 						     .report = &n->report,
 						     .ran = noise_on_ran,
-						     .idled = noise_on_idled,
 					     });
 	if (r < 0)
 		return r == -ENODATA && any ? 0 : r;

@@ -56,7 +56,7 @@ static struct slice_times slice_change_until(const struct slice_change *c, uint6
 static struct slice_times slice_times_now(const struct slices *s, const struct slice_thread *t,
 					  uint64_t ts)
 {
-	const struct sched_task *task = scheduler_find(s->env->scheduler, t->tid);
+	const struct sched_task *task = t->runs ? NULL : scheduler_find(s->env->scheduler, t->tid);
 	struct slice_change now = t->last;
 
 	if (task && now.ts && task->since > now.ts && task->since <= ts &&
@@ -245,6 +245,23 @@ static void slices_see_losses(struct slices *s)
 	s->losses = s->env->losses;
 }
 
+/*
+ * A thread that makes a mark runs. If a loss took its switch in, the spans that this loss cuts are
+ * known as cut later, within the new slice.
+ */
+static void slice_thread_resume(struct slices *s, struct slice_thread *t, uint64_t ts)
+{
+	const struct sched_task *task = scheduler_find(s->env->scheduler, t->tid);
+
+	if (!s->has_sched || t->runs || (task && task->state == SCHED_RUNS))
+		return;
+	if (task && task->state != SCHED_UNKNOWN && !t->unsure &&
+	    report_is_whole(s->env, task->mark))
+		return;
+	t->runs = true;
+	slice_thread_change(s, t, ts, SCHED_RUNS);
+}
+
 /* Makes room for one more slice. False: there is none. */
 static bool slice_thread_reach(struct slices *s, struct slice_thread *t)
 {
@@ -268,6 +285,8 @@ void slices_begin(struct slices *s, struct slice_thread *t, struct slice_row *ro
 	uint32_t at;
 
 	slices_see_losses(s);
+	if (!end)
+		slice_thread_resume(s, t, ts);
 	if (!slice_thread_reach(s, t)) {
 		row->cut++;
 		return;
@@ -335,7 +354,7 @@ static int slices_see(struct slices *s, const struct sched_span *span, struct sl
 	slices_see_losses(s);
 	*ret = t == s->threads.rest ? NULL : t;
 	t->tid = span->task->tid;
-	t->cuts += span->state == SPAN_CUT;
+	t->cuts += span->state == SPAN_CUT && !t->runs;
 	return 0;
 }
 
@@ -362,10 +381,15 @@ static void slice_thread_forget(struct slices *s, struct slice_thread *t, uint64
 int slices_ran(struct slices *s, const struct sched_span *span)
 {
 	struct slice_thread *t;
-	int r = slices_see(s, span, &t);
+	int r;
 
-	if (r < 0 || !t)
+	/* This run was before a loss: the thread has had events since. */
+	if (span->late && span->task->state != SCHED_UNKNOWN)
+		return 0;
+	r = slices_see(s, span, &t);
+	if (r < 0 || !t || (span->late && t->runs))
 		return r;
+	t->runs = t->unsure = false;
 	if (span->state == SPAN_WHOLE && span->from > t->last.ts)
 		slice_thread_change(s, t, span->from, SCHED_RUNS);
 	slice_thread_change(s, t, span->to, SCHED_SLEEPS);
@@ -382,8 +406,20 @@ int slices_waited(struct slices *s, const struct sched_span *span)
 
 	if (r < 0 || !t)
 		return r;
+	t->unsure = span->state != SPAN_WHOLE;
 	if (span->state == SPAN_WHOLE && span->from >= t->last.ts)
 		slice_thread_change(s, t, span->from, SCHED_WAITS);
 	slice_thread_change(s, t, span->to, SCHED_RUNS);
 	return slice_thread_settle(s, t, span->to);
+}
+
+int slices_slept(struct slices *s, const struct sched_span *span)
+{
+	struct slice_thread *t =
+		rows_get(&s->threads, (struct row_key){ (uint32_t)span->task->tid, 0 });
+
+	if (!t)
+		return -ENOMEM;
+	t->unsure = span->state != SPAN_WHOLE;
+	return 0;
 }

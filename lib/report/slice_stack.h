@@ -62,6 +62,8 @@ struct slice_thread {
 	uint32_t done_count, done_cap;
 	uint64_t done_from; /* slices that began up to here are forgotten; 0: none */
 	uint64_t cuts;	    /* spans that were cut */
+	bool runs;	    /* it made a mark, and its switch in is lost; until its switch out */
+	bool unsure;	    /* the span before the wait that goes on is unknown: it may run */
 };
 
 struct slices {
@@ -92,3 +94,4 @@ int slices_close(struct slices *s, uint64_t ts);
 /* For struct sched_listener. */
 int slices_ran(struct slices *s, const struct sched_span *span);
 int slices_waited(struct slices *s, const struct sched_span *span);
+int slices_slept(struct slices *s, const struct sched_span *span);

@@ -107,10 +107,10 @@ int table_put_row(struct table *t, const union cell_value *values);
 /* Tells the choice of `by`, or NULL, which is borrowed, and the recording's span. */
 void table_describe(struct table *t, const char *by, uint64_t span_ns);
 
-/* part of whole, 1000 at most; 0 of nothing. */
+/* part of whole, rounded to nearest, 1000 at most; 0 of nothing. */
 static inline uint64_t report_permille(uint64_t part, uint64_t whole)
 {
-	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole) : 0;
+	return whole ? (uint64_t)((double)MIN(part, whole) * 1000 / (double)whole + 0.5) : 0;
 }
 
 /* The definition says what is counted: it must be equal for tables to be merged. Borrowed. */

@@ -565,8 +565,11 @@ def report(test, name, path):
 
 def lossy(test, source, seed):
     data = source.read_bytes()
-    stream = Stream(gzip.decompress(data) if source.suffix == ".gz" else data)
-    stream.lose(random.Random(f"{source}{seed}"), LOSSES)
+    return lose(test, Stream(gzip.decompress(data) if source.suffix == ".gz" else data), random.Random(f"{source}{seed}"))
+
+
+def lose(test, stream, rng):
+    stream.lose(rng, LOSSES)
     path = test.dir / "lossy.traced"
     stream.write(path)
     r = test.run("convert", "-q", path, "lossy.txt")
@@ -583,7 +586,7 @@ def recordings(test, name):
     return found + ([data / "6.18.44/sched.traced"] if name == "mixed" else [])
 
 
-def of_report(test, name):
+def of_report(test, name, rounds=ROUNDS):
     """Recordings that have no event of it are those of ABSENT."""
     cut, kernels = 0, set()
     for source in recordings(test, "mixed"):
@@ -592,7 +595,7 @@ def of_report(test, name):
             rows = test.run("report", name, "--json", source)
             check(rows.status == 1 or not json.loads(rows.out)["reports"][0]["rows"], f"{kernel} has events of {name}")
             continue
-        for seed in range(ROUNDS):
+        for seed in range(rounds):
             path, text_path = lossy(test, source, seed)
             text = Text(text_path)
             check(text.gaps, f"{source}: no loss")
@@ -616,7 +619,7 @@ def functions(test):
 
 
 def nothing(test):
-    """No recording of tests/data has a request to a disk, nor slices of marks."""
+    """No recording of tests/data has a request to a disk, nor slices of marks: report_losses_made.py makes some."""
     for source in recordings(test, "mixed"):
         for name in ("block", "marks"):
             r = test.run("report", name, "--json", source)

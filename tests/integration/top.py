@@ -157,7 +157,9 @@ def session_refusals(test):
     name = f"{test.name}-ring"
     check(test.run("start", "-q", "--ring", "--name", name, "-e", "sched").status == 0, "start")
     for arguments, status, says in (
-            (["--session", name], 1, "is a flight recorder"),
+            (["--session", name], 1, f'session "{name}" is a flight recorder: following it would take its events out of the ring\n'
+             f"  hint: tracectl report --session {name} shows what the ring has, and empties it; "
+             "tracectl top without --session records events of its own"),
             (["--session", "none-such"], 1, "there is no session"),
             (["--session", name, "-e", "irq"], 2, "exclude each other"),
             (["--session", name, "-b", "1M"], 2, "--session and --buffer exclude each other"),

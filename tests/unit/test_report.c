@@ -392,6 +392,44 @@ static void shares_are_bounded(void **state _unused_)
 	assert_int_equal(report_permille(UINT64_MAX, UINT64_MAX), 1000);
 }
 
+/* 0.88 % is 0.9 %; sixteen times 6.25 % is sixteen times 6.3 %. */
+static void shares_are_rounded(void **state _unused_)
+{
+	static const struct column of_bytes[] = {
+		COLUMN("name", COLUMN_TEXT),
+		COLUMN("bytes", COLUMN_BYTES),
+		COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "bytes"),
+	};
+	static const struct {
+		enum report_form form;
+		const char *few, *most;
+	} wanted[] = {
+		{ REPORT_TEXT, " 0.9 %\n", " 99.1 %\n" },
+		{ REPORT_JSON, "\"share_permille\":9}", "\"share_permille\":991}" },
+		{ REPORT_CSV, ",9\r\n", ",991\r\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		const struct report_options o = { .form = wanted[i].form };
+		_cleanup_(table_freep) struct table *t = NULL;
+		_cleanup_buf_ struct buf out = BUF_INIT;
+
+		assert_int_equal(table_new(&t, "test", of_bytes, ARRAY_SIZE(of_bytes), "bytes"), 0);
+		table_put_text(t, TEXT("few"));
+		table_put_count(t, 88);
+		table_put_count(t, TABLE_DERIVED);
+		table_put_text(t, TEXT("most"));
+		table_put_count(t, 9912);
+		table_put_count(t, TABLE_DERIVED);
+		assert_int_equal(table_write(t, &o, true, &out, NULL), 0);
+		assert_non_null(strstr(buf_string(&out), wanted[i].few));
+		assert_non_null(strstr(buf_string(&out), wanted[i].most));
+	}
+	assert_int_equal(report_permille(1, 16), 63);
+	assert_int_equal(report_permille(4, 10000), 0);
+	assert_int_equal(report_permille(9996, 10000), 1000);
+}
+
 static void options_are_checked(void **state _unused_)
 {
 	static const char *const unknown[] = { "sched", "nothing" }, *const known[] = { "sched" };
@@ -431,6 +469,7 @@ int main(void)
 		cmocka_unit_test(an_empty_distribution_has_empty_cells),
 		cmocka_unit_test(a_table_without_a_text_is_not_written),
 		cmocka_unit_test(shares_are_bounded),
+		cmocka_unit_test(shares_are_rounded),
 		cmocka_unit_test(options_are_checked),
 	};
 

@@ -40,7 +40,9 @@ enum {
 	ID_CALL_ENTER,
 	ID_CALL_ENTER_AGAIN,
 	ID_CALL_EXIT,
+	ID_BLOCK_INSERT,
 	ID_BLOCK_ISSUE,
+	ID_BLOCK_REQUEUE,
 	ID_BLOCK_COMPLETE,
 };
 
@@ -74,6 +76,8 @@ static const struct {
 	{ "syscalls", "sys_enter_call", ID_CALL_ENTER, WORD("__syscall_nr") },
 	{ "syscalls", "sys_enter_call", ID_CALL_ENTER_AGAIN, WORD("__syscall_nr") },
 	{ "syscalls", "sys_exit_call", ID_CALL_EXIT, WORDS2("__syscall_nr", "ret") },
+	{ "block", "block_rq_insert", ID_BLOCK_INSERT, WORDS2("dev", "sector") },
+	{ "block", "block_rq_requeue", ID_BLOCK_REQUEUE, WORDS2("dev", "sector") },
 	{ "block", "block_rq_issue", ID_BLOCK_ISSUE, WORDS2("dev", "sector") WORD3("bytes") },
 	{ "block", "block_rq_complete", ID_BLOCK_COMPLETE, WORDS2("dev", "sector") WORD3("error") },
 	{ "osnoise", "irq_noise", ID_IRQ_NOISE, WORDS2("start", "duration") },
@@ -298,8 +302,8 @@ static void wake_ups_have_a_source(void **state _unused_)
 	page_flush(&m, LOSS, 0);
 	assert_report(&m, "power",
 		      "0,\"idle\",1,\"\",5,75,625,15,10,30,30,1000000060,0,0\n"
-		      "0,\"wake-up\",-1,\"9 \",2,50,416,25,20,30,30,1000000060,0,0\n"
-		      "0,\"wake-up\",-1,\"(unknown)\",1,5,41,5,5,5,5,1000000075,1,1\n");
+		      "0,\"wake-up\",-1,\"9 \",2,50,417,25,20,30,30,1000000060,0,0\n"
+		      "0,\"wake-up\",-1,\"(unknown)\",1,5,42,5,5,5,5,1000000075,1,1\n");
 }
 
 /* A task of 60 ns is main; another one of 30 ns has 10 ns of interrupts, 6 of them in a softirq. */
@@ -324,6 +328,43 @@ static void noise_is_what_is_not_the_main_task(void **state _unused_)
 	put(&m, T(105), ID_IRQ_ENTRY, 0, 9, 0, 0);
 	page_flush(&m, LOSS, 0);
 	assert_report(&m, "noise", "0,100,30,700,20,,,1,4,1,6,1,20,2,1\n");
+}
+
+/*
+ * With PREEMPT_RT a thread can be switched out in a softirq: that is the thread's time, and neither
+ * cut nor open. The 6 ns of the interrupt in it are no time of the thread, which has 14 ns.
+ */
+static void a_softirq_that_a_switch_interrupts_is_its_threads(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "swapper", 0, 120, 7, "main");
+	event_switch(&m, T(60), 7, "main", 1, 120, 8, "ksoftirqd/0");
+	put(&m, T(62), ID_SOFTIRQ_ENTRY, 8, 1, 0, 0);
+	put(&m, T(64), ID_IRQ_ENTRY, 8, 9, 0, 0);
+	put(&m, T(70), ID_IRQ_EXIT, 8, 9, 0, 0);
+	event_switch(&m, T(72), 8, "ksoftirqd/0", 0, 120, 7, "main");
+	event_switch(&m, T(82), 7, "main", 1, 120, 8, "ksoftirqd/0");
+	put(&m, T(85), ID_SOFTIRQ_EXIT, 8, 1, 0, 0);
+	event_switch(&m, T(90), 8, "ksoftirqd/0", 1, 120, 0, "swapper");
+	page_flush(&m, 0, 0);
+	assert_report(&m, "noise", "0,90,20,778,8,,,1,6,0,0,2,14,0,0\n");
+}
+
+/* The recording ends in the task, in the softirq and in the interrupt. */
+static void interrupts_of_a_task_at_the_end_are_open(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 0, "swapper", 0, 120, 7, "main");
+	put(&m, T(60), ID_SOFTIRQ_ENTRY, 7, 1, 0, 0);
+	put(&m, T(64), ID_IRQ_ENTRY, 7, 9, 0, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "noise", "0,64,0,1000,0,,,0,0,0,0,0,0,0,3\n");
 }
 
 static void noise_of_the_osnoise_tracer(void **state _unused_)
@@ -453,6 +494,41 @@ static void a_loss_cuts_slices(void **state _unused_)
 		      "\"open\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,0,1\n");
 }
 
+/*
+ * The thread makes a mark after the loss: it runs, though its switch in is lost. It is switched out
+ * later, a wake-up while it runs changes nothing, and only then does the other CPU's switch show
+ * that it left that one.
+ */
+static void a_slice_after_a_loss_is_whole(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	const struct {
+		char comm[16];
+		uint32_t pid, prio, cpu;
+	} waking = { "t", 7, 120, 1 };
+
+	begin(&m);
+	maker_kernel_formats(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 9, "x", 1, 120, 7, "t");
+	page_end(&m, 0);
+	page_begin(&m, T(60));
+	event_switch(&m, T(60), 9, "x", 1, 120, 0, "swapper");
+	page_flush(&m, LOSS, 0);
+	page_begin(&m, T(2));
+	event_switch(&m, T(2), 9, "x", 1, 120, 8, "y");
+	page_end(&m, 0);
+	page_begin(&m, T(70));
+	mark(&m, T(70), 7, "B|7|whole");
+	maker_event(&m, T(75), ID_WAKING, 8, &waking, sizeof(waking));
+	event_switch(&m, T(80), 7, "t", 1, 120, 8, "y");
+	event_switch(&m, T(90), 8, "y", 1, 120, 7, "t");
+	mark(&m, T(95), 7, "E");
+	page_flush(&m, LOSS, 1);
+	assert_report(&m, "marks",
+		      "\"whole\",\"thread\",1,25,25,25,25,25,25,15,0,10,1000000095,0,0\n");
+}
+
 /* libtraced writes a mark with both times at its end: the inner one first. */
 static void complete_marks_may_come_late(void **state _unused_)
 {
@@ -507,6 +583,41 @@ static void only_atrace_text_is_a_slice(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (parsed(others[i], &s))
 			fail_msg("a slice: %s", others[i]);
+}
+
+/* Its completion may be lost, so the request that is queued after the loss may be another one. */
+static void a_loss_cuts_requests_that_are_queued_again(void **state _unused_)
+{
+	for (uint16_t id = ID_BLOCK_INSERT; id <= ID_BLOCK_REQUEUE; id += 2) {
+		_cleanup_(maker_deinit) struct maker m;
+
+		begin(&m);
+		page_begin(&m, T(0));
+		put(&m, T(0), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+		page_end(&m, 0);
+		page_begin(&m, T(20));
+		put(&m, T(20), id, 7, 1, 8, 0);
+		put(&m, T(30), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+		put(&m, T(35), ID_BLOCK_COMPLETE, 7, 1, 8, 0);
+		page_flush(&m, LOSS, 0);
+		assert_report(&m, "block",
+			      "\"0,1\",\"\",1,512,0,10,10,10,10,5,5,5,5,1000000035,1,0\n");
+	}
+}
+
+/* Without one it is the same request. */
+static void a_requeued_request_counts_once(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin(&m);
+	page_begin(&m, T(0));
+	put(&m, T(0), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+	put(&m, T(20), ID_BLOCK_REQUEUE, 7, 1, 8, 0);
+	put(&m, T(30), ID_BLOCK_ISSUE, 7, 1, 8, 512);
+	put(&m, T(35), ID_BLOCK_COMPLETE, 7, 1, 8, 0);
+	page_flush(&m, 0, 0);
+	assert_report(&m, "block", "\"0,1\",\"\",1,512,0,10,10,10,10,5,5,5,5,1000000035,0,0\n");
 }
 
 /* Pairs that begin on one page and end on another one, which is earlier. */
@@ -671,14 +782,19 @@ int main(void)
 		cmocka_unit_test(idle_states_and_frequencies),
 		cmocka_unit_test(wake_ups_have_a_source),
 		cmocka_unit_test(noise_is_what_is_not_the_main_task),
+		cmocka_unit_test(a_softirq_that_a_switch_interrupts_is_its_threads),
+		cmocka_unit_test(interrupts_of_a_task_at_the_end_are_open),
 		cmocka_unit_test(noise_of_the_osnoise_tracer),
 		cmocka_unit_test(latencies_of_each_cpu),
 		cmocka_unit_test(functions_have_times_and_self_times),
 		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
 		cmocka_unit_test(slices_know_whether_their_thread_ran),
 		cmocka_unit_test(a_loss_cuts_slices),
+		cmocka_unit_test(a_slice_after_a_loss_is_whole),
 		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
+		cmocka_unit_test(a_loss_cuts_requests_that_are_queued_again),
+		cmocka_unit_test(a_requeued_request_counts_once),
 		cmocka_unit_test(a_clock_that_steps_back_makes_no_time),
 		cmocka_unit_test(an_event_counts_once),
 		cmocka_unit_test(threads_of_interrupts_wait_and_run),
