@@ -330,6 +330,33 @@ def top_of_hosts(test):
     check_clean(test)
 
 
+def left_at(test, first, rest, *words):
+    """Ctrl-C while the first host hangs, once every other one has ended."""
+    hosts = {"hung": f"exec:echo $$ >hung; {first}", **{n: f"exec:{c}; touch {n}; :" for n, c in rest.items()}}
+    p = subprocess.Popen(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        settled("the others end", lambda: all((test.dir / n).exists() for n in rest))
+        time.sleep(0.5)
+        p.send_signal(signal.SIGINT)
+        return test.finish(p)
+    finally:
+        settled("its process is known", lambda: (test.dir / "hung").exists() and (test.dir / "hung").read_text())
+        os.kill(int((test.dir / "hung").read_text()), signal.SIGKILL)
+
+
+def first_is_last(test):
+    """Later hosts need not wait for the first one, however much they print, and Ctrl-C shows what they did."""
+    waits = "n=0; while [ ! -e done ] && [ $((n += 1)) -lt 150 ]; do sleep 0.1; done; test -e done && :"
+    much = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 2000000 /dev/zero | tr '\\0' e >&2; touch done; :"
+    r = run(test, {"a": f"exec:{waits}", "b": f"exec:{much}"}, "top", "-t", "2s")
+    check(r.status == 0, f"the second one waits for the first: {r.status}")
+    check(r.out == "a:\n\nb:\n" + 3000000 * "x" and r.err == 2000000 * "e", f"{len(r.out)}, {len(r.err)} bytes")
+    r = left_at(test, "echo one; exec sleep 100;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
+    check(r.status == -signal.SIGINT and r.err == "three\n", f"status or messages: {r}")
+    check(of_hosts(r.out, ["hung", "b", "c"]) == {"hung": "one\n\n", "b": "two\n\n", "c": "four\n"}, f"output: {r}")
+
+
 def marks_are_moved(test):
     """Marks and samples are where the kernel's events of their threads are, on each machine's clock."""
     need(not test.is_sanitized(), "a sanitizer's library would have to come first")
@@ -933,7 +960,7 @@ def main():
 
 
 def cases(test):
-    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, marks_are_moved, same_as_alone, clock_is_near,
+    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
