@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "far_run.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -30,6 +31,11 @@ struct far_run {
 	struct host_process process;
 	struct error err; /* if it did not start */
 	struct passing outputs[2];
+	struct push push;
+	uint64_t limit_ns; /* CLOCK_MONOTONIC; of the program's way there */
+	/* Its messages, while they may ask for the program. */
+	unsigned char line[128];
+	size_t len;
 	bool shown; /* its turn has come */
 	bool ended; /* a process that it left behind may hold the pipes */
 };
@@ -101,59 +107,26 @@ static bool passing_may_read(const struct passing *p, bool shown)
 	return shown || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
 }
 
-/* Reads a byte of the host's messages. False: there are no more. */
-static bool host_read_message(struct host_process *p, unsigned char *ret)
-{
-	struct pollfd fd = { .fd = p->err, .events = POLLIN };
-	bool ended;
-	int n;
-
-	do {
-		ended = host_has_ended(p);
-		n = poll(&fd, 1, ended ? 0 : LOOK_MS);
-	} while (n <= 0 && !ended);
-	return n > 0 && read(p->err, ret, 1) == 1;
-}
-
-/* Sends the program when the host asks for it. Passes on the messages before. */
-static int host_push(struct host_process *p, const struct options *o, struct error *err)
-{
-	_cleanup_(push_deinit) struct push push = PUSH_INIT(o);
-	struct passing others = { .fd = p->err, .to = stderr, .kept = -EBADF };
-	unsigned char line[128];
-	size_t len = 0;
-	int r = 0;
-
-	while (r == 0 && host_read_message(p, line + len)) {
-		unsigned char c = line[len++];
-
-		if (c != '\n' && len < sizeof(line))
-			continue;
-		line[len - 1] = '\0';
-		r = push_take_line(&push, (const char *)line, p->in, err);
-		line[len - 1] = c;
-		if (r == 0)
-			passing_put(&others, line, len, true);
-		len = 0;
-	}
-	passing_put(&others, line, len, true);
-	while (r >= 0 && push.fd >= 0)
-		r = push_go_on(&push, p->in, err);
-	return MIN(r, 0);
-}
-
-/* kept: its output is printed later. */
 static void far_run_start(struct far_run *f, const struct options *o, const struct host_name *name,
-			  bool kept, char **words)
+			  char **words)
 {
-	*f = (struct far_run){ .name = name, .err = ERROR_INIT };
+	*f = (struct far_run){ .name = name,
+			       .err = ERROR_INIT,
+			       .push = PUSH_INIT(o),
+			       .limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS };
 	host_run(&f->process, name->spec, words, &f->err);
-	if (f->process.pid && o->push && host_push(&f->process, o, &f->err) < 0)
-		error_prefix(&f->err, "%s", name->label);
-	f->process.in = close_fd(f->process.in);
+	if (o->push)
+		fcntl(f->process.in, F_SETFL, O_NONBLOCK);
+	else
+		f->process.in = close_fd(f->process.in);
 	f->outputs[0] = (struct passing){ .fd = f->process.out, .to = stdout, .kept = -EBADF };
 	f->outputs[1] = (struct passing){ .fd = f->process.err, .to = stderr, .kept = -EBADF };
-	for (size_t i = 0; kept && i < ARRAY_SIZE(f->outputs); i++)
+}
+
+/* Another one's turn is before. */
+static void far_run_keep(struct far_run *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
 		f->outputs[i].kept = input_create_temp();
 }
 
@@ -168,18 +141,111 @@ static void far_run_show(struct far_run *f, bool labelled, bool before)
 		passing_show(&f->outputs[i]);
 }
 
-/* Takes what is ready. */
-static void far_run_take(struct far_run *f, const struct pollfd *ready)
+/* Ends its input. r: 0 or -errno, with f->err. */
+static void far_run_end_push(struct far_run *f, int r)
+{
+	f->push.wanted = false;
+	push_deinit(&f->push);
+	f->process.in = close_fd(f->process.in);
+	if (r < 0)
+		error_prefix(&f->err, "%s", f->name->label);
+}
+
+static void far_run_take_line(struct far_run *f, size_t size)
+{
+	struct passing *p = &f->outputs[1];
+	unsigned char *last = &f->line[size - 1], c = *last;
+	int r;
+
+	*last = '\0';
+	r = push_take_line(&f->push, (const char *)f->line, f->process.in, &f->err);
+	*last = c;
+	if (r > 0)
+		f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
+	if (r < 0)
+		far_run_end_push(f, r);
+	if (r == 0 && !passing_put(p, f->line, size, f->shown))
+		p->fd = close_fd(p->fd);
+	f->len -= size;
+	memmove(f->line, f->line + size, f->len);
+}
+
+/* Reads messages until one of them asks for the program. */
+static void far_run_read_lines(struct far_run *f)
+{
+	struct passing *p = &f->outputs[1];
+	ssize_t n = read(p->fd, f->line + f->len, sizeof(f->line) - f->len);
+	const unsigned char *end;
+
+	if (n < 0 && errno == EINTR)
+		return;
+	f->len += n > 0 ? (size_t)n : 0;
+	while (f->push.wanted && p->fd >= 0 &&
+	       ((end = memchr(f->line, '\n', f->len)) || f->len == sizeof(f->line)))
+		far_run_take_line(f, end ? (size_t)(end - f->line) + 1 : f->len);
+	if (n <= 0)
+		far_run_end_push(f, 0);
+	if (!f->push.wanted && p->fd >= 0 && !passing_put(p, f->line, f->len, f->shown))
+		n = 0;
+	if (n <= 0)
+		p->fd = close_fd(p->fd);
+}
+
+/* Sends a piece of the program. */
+static void far_run_go_on(struct far_run *f)
+{
+	int r = push_go_on(&f->push, f->process.in, &f->err);
+
+	if (r < 0 || f->push.fd < 0)
+		far_run_end_push(f, r);
+}
+
+static void far_run_close(struct far_run *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
+		f->outputs[i].fd = close_fd(f->outputs[i].fd);
+}
+
+static void far_run_check_time(struct far_run *f)
+{
+	const uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (f->process.in < 0)
+		return;
+	/* It may have asked already. */
+	if (f->push.wanted && !passing_may_read(&f->outputs[1], f->shown))
+		f->limit_ns = now + PUSH_NS;
+	if (now < f->limit_ns)
+		return;
+	error_set(&f->err, -ETIMEDOUT, "the program is not there after %d s",
+		  (int)(PUSH_NS / NSEC_PER_SEC));
+	far_run_end_push(f, -ETIMEDOUT);
+	host_end(&f->process);
+	far_run_close(f);
+}
+
+/* Descriptors of a host: its outputs, and its input. */
+#define FAR_RUN_FDS 3
+
+/* Moves what is ready. */
+static void far_run_move(struct far_run *f, const struct pollfd *ready)
 {
 	bool silent = f->ended;
 
 	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++) {
 		silent = silent && ready[i].fd == f->outputs[i].fd && !ready[i].revents;
-		if (ready[i].revents)
+		if (!ready[i].revents)
+			continue;
+		if (i == 1 && f->push.wanted)
+			far_run_read_lines(f);
+		else
 			passing_read(&f->outputs[i], f->shown);
 	}
-	for (size_t i = 0; silent && i < ARRAY_SIZE(f->outputs); i++)
-		f->outputs[i].fd = close_fd(f->outputs[i].fd);
+	if (ready[2].revents && f->push.fd >= 0)
+		far_run_go_on(f);
+	if (silent)
+		far_run_close(f);
+	far_run_check_time(f);
 	f->ended = f->ended || host_has_ended(&f->process);
 }
 
@@ -191,8 +257,9 @@ static bool far_run_is_closed(const struct far_run *f)
 /* Returns the exit status of the command. */
 static int far_run_finish(struct far_run *f, const struct options *o)
 {
-	int status = f->process.pid ? host_wait(&f->process) : CLI_FAILED;
+	int status = host_wait(&f->process);
 
+	far_run_end_push(f, 0);
 	if (!f->err.code && o->push && push_explain(status))
 		error_set(&f->err, -ENOEXEC, "%s: %s", f->name->label, push_explain(status));
 	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
@@ -217,6 +284,8 @@ static int far_run_poll(const struct far_run *f, struct pollfd *ret)
 		ret[i] = (struct pollfd){ .fd = may_read ? p->fd : -EBADF, .events = POLLIN };
 		waits |= p->fd >= 0 && !may_read;
 	}
+	ret[2] =
+		(struct pollfd){ .fd = f->push.fd < 0 ? -EBADF : f->process.in, .events = POLLOUT };
 	if (waits || f->ended == far_run_is_closed(f))
 		return LOOK_MS;
 	return f->ended ? 0 : LOOK_SOON_MS;
@@ -224,7 +293,7 @@ static int far_run_poll(const struct far_run *f, struct pollfd *ret)
 
 static void far_runs_wait(struct far_run *runs, size_t count)
 {
-	struct pollfd fds[HOSTS_MAX][ARRAY_SIZE(runs->outputs)];
+	struct pollfd fds[HOSTS_MAX][FAR_RUN_FDS];
 	int wait_ms = LOOK_MS;
 
 	for (size_t i = 0; i < count; i++) {
@@ -232,31 +301,10 @@ static void far_runs_wait(struct far_run *runs, size_t count)
 
 		wait_ms = MIN(wait_ms, one_ms);
 	}
-	if (poll(*fds, (nfds_t)(count * ARRAY_SIZE(*fds)), wait_ms) < 0)
+	if (poll(*fds, (nfds_t)(count * FAR_RUN_FDS), wait_ms) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
-		far_run_take(&runs[i], fds[i]);
-}
-
-/* Returns the first status that is not 0. */
-static int far_runs_print(struct far_run *runs, size_t count, const struct options *o,
-			  bool labelled, bool before)
-{
-	int status = CLI_WHOLE;
-
-	for (size_t turn = 0; turn < count; turn++) {
-		struct far_run *f = &runs[turn];
-		int one;
-
-		far_run_show(f, labelled, before || turn);
-		while (!interrupted && !(f->ended && far_run_is_closed(f)))
-			far_runs_wait(runs + turn, count - turn);
-		if (interrupted)
-			continue;
-		one = far_run_finish(f, o);
-		status = status ?: one;
-	}
-	return status;
+		far_run_move(&runs[i], fds[i]);
 }
 
 static void far_run_on_interrupt(int sig)
@@ -277,19 +325,28 @@ static void far_run_catch_interrupts(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-int far_run_all(const struct options *o, const struct host_list *hosts, bool at_once, char **words)
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words)
 {
 	struct far_run runs[HOSTS_MAX];
-	const size_t step = at_once ? hosts->count : 1;
+	const size_t count = hosts->count;
 	int status = CLI_WHOLE;
 
-	for (size_t i = 0; i < hosts->count && !interrupted; i += step) {
+	for (size_t i = 0; i < count; i++) {
+		far_run_start(&runs[i], o, &hosts->items[i], words);
+		if (i)
+			far_run_keep(&runs[i]);
+	}
+	far_run_catch_interrupts();
+	for (size_t turn = 0; turn < count; turn++) {
+		struct far_run *f = &runs[turn];
 		int one;
 
-		for (size_t k = i; k < i + step; k++)
-			far_run_start(&runs[k], o, &hosts->items[k], k > i, words);
-		far_run_catch_interrupts();
-		one = far_runs_print(runs + i, step, o, hosts->count > 1, i > 0);
+		far_run_show(f, count > 1, turn > 0);
+		while (!interrupted && !(f->ended && far_run_is_closed(f)))
+			far_runs_wait(f, count - turn);
+		if (interrupted)
+			continue;
+		one = far_run_finish(f, o);
 		status = status ?: one;
 	}
 	if (interrupted)

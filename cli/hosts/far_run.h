@@ -5,8 +5,8 @@
 #include "host.h"
 
 /*
- * Runs the words on the hosts, all of them at once or one after the other, and prints their output
- * host by host. Returns the first exit status that is not 0. An interrupt ends this process, after
- * it has printed what has come from all hosts.
+ * Runs the words on all hosts at once, and prints their output host by host. Returns the first exit
+ * status that is not 0. An interrupt ends this process, after it has printed what has come from all
+ * hosts.
  */
-int far_run_all(const struct options *o, const struct host_list *hosts, bool at_once, char **words);
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words);

@@ -23,7 +23,7 @@ static bool command_is_far(const struct command *command)
 	return false;
 }
 
-/* These take their time, so all hosts run them at once. */
+/* Commands that need a time. */
 static bool command_lasts(const struct command *command)
 {
 	return command == &command_hist || command == &command_top;
@@ -49,8 +49,8 @@ static int hosts_check_lasting(const struct command *command, size_t hosts, int 
 	return error_hint(err, "-t 10s");
 }
 
-static int hosts_run_each(const struct options *o, const struct host_list *hosts, bool at_once,
-			  int argc, char **argv)
+static int hosts_run_each(const struct options *o, const struct host_list *hosts, int argc,
+			  char **argv)
 {
 	static const char *const push_words[] = { PUSH_WORDS };
 	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
@@ -66,7 +66,7 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 		far[count++] = (char *)o->socket;
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
-	return far_run_all(o, hosts, at_once, far);
+	return far_run_all(o, hosts, far);
 }
 
 int hosts_run(const struct options *o, int argc, char **argv)
@@ -92,5 +92,5 @@ int hosts_run(const struct options *o, int argc, char **argv)
 	if (command_lasts(command) &&
 	    hosts_check_lasting(command, hosts.count, argc, argv, &err) < 0)
 		return cli_usage(&err);
-	return hosts_run_each(o, &hosts, command_lasts(command), argc, argv);
+	return hosts_run_each(o, &hosts, argc, argv);
 }

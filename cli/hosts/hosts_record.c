@@ -29,9 +29,8 @@
 #include "reports/report.h"
 #include "trace/host_clock.h"
 
-/* A host that is not ready by then has failed; and one that gets its program. */
+/* A host that is not ready by then has failed; one that gets its program has PUSH_NS. */
 #define ARM_NS (15 * NSEC_PER_SEC)
-#define PUSH_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
 /* Exchanges before the start, and the longest wait for them. */

@@ -14,7 +14,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/io.h"
 
+/* A host that has not got the program by then has failed. */
+#define PUSH_NS (120 * NSEC_PER_SEC)
 /* The far shell's descriptor of the file. */
 #define PUSH_FD 3
 /* Words before the command line: PUSH_WORDS tracectl status */

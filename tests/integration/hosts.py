@@ -355,6 +355,8 @@ def first_is_last(test):
     r = left_at(test, "echo one; exec sleep 100;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
     check(r.status == -signal.SIGINT and r.err == "three\n", f"status or messages: {r}")
     check(of_hosts(r.out, ["hung", "b", "c"]) == {"hung": "one\n\n", "b": "two\n\n", "c": "four\n"}, f"output: {r}")
+    r = left_at(test, "exec sleep 100;", {"b": "echo two"}, "status")
+    check(of_hosts(r.out, ["hung", "b"])["b"] == "two\n", f"a command that takes no time: {r}")
 
 
 def marks_are_moved(test):
@@ -830,6 +832,34 @@ def pushed(test):
         bare.check_clean()
 
 
+MEETING_HEAD = """#!/bin/sh
+: >{folder}/meets.$$
+n=0
+while [ $(/bin/ls {folder} | {grep} -c meets) -lt 4 ]; do [ $((n += 1)) -lt 150 ] || exit 1; {sleep} 0.1; done
+exec {head} "$@"
+"""
+
+
+def pushed_at_once(test):
+    """No host is pushed to alone, and one that hangs then holds no other."""
+    folder = test.dir / "daemon"
+    head = MEETING_HEAD.format(folder=folder, **{tool: shutil.which(tool) for tool in ("grep", "sleep", "head")})
+    bares = {f"h{n}": Bare(test, name=f"h{n}", head=head) for n in range(4)}
+    r = run(test, {name: bare.host for name, bare in bares.items()}, push(test), "status", "--json")
+    for name, text in of_hosts(r.out, list(bares)).items():
+        check(r.status == 0 and "sessions" in json.loads(text), f"{name}: {r}")
+    bare = Bare(test)
+    rest = {"b": f'{bare.host.removeprefix("exec:")} "$@"'}
+    for asks in ("", f"echo @push {os.uname().machine} >&2; "):
+        r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "status", "--json")
+        check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
+        check("sessions" in json.loads(of_hosts(r.out, ["hung", "b"])["b"]), f"'{asks}': {r}")
+        (test.dir / "b").unlink()
+        (test.dir / "hung").unlink()
+    for bare in (*bares.values(), bare):
+        bare.check_clean()
+
+
 def pushed_alone(test):
     """As root, without a daemon; nothing else is changed there, neither."""
     script = test.dir / "daemon" / "alone"
@@ -963,7 +993,7 @@ def cases(test):
     for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
-                     without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
+                     without_ties, by_ssh, pushed, pushed_at_once, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
 
