@@ -6,6 +6,7 @@ of the clock ties."""
 
 import collections
 import contextlib
+import csv
 import gzip
 import json
 import os
@@ -303,8 +304,28 @@ def reports(test):
     r = run(test, {"a": far(test)}, "record", "--report", "sched", "--json", "-t", "500ms")
     check(r.status == 0 and json.loads(r.out)["reports"][0]["name"] == "sched", f"record --report --json: {r}")
     # One that fails leaves the others their reports.
-    r = run(test, {"bad": "exec:false", "good": far(test)}, "record", "--report", "sched", "-t", "500ms")
-    check(r.status == 3 and "the reports lack" in r.err and rows.search(r.out), f"one fails: {r}")
+    bad = {"bad": "exec:false", "good": far(test)}
+    r = run(test, bad, "record", "--report", "sched", "-t", "500ms")
+    check(r.status == 3 and "the reports lack" in r.err and rows.search(of_hosts(r.out, ["good"])["good"]), f"one fails: {r}")
+    # Programs find each host's tables by its label, whatever became of the others.
+    for all_of, labels in ((hosts, ["a", "b"]), (bad, ["good"])):
+        r = run(test, all_of, "record", "--report", "sched,irq", "--json", "-t", "500ms")
+        found = json.loads(r.out)
+        check((found["format"], found["version"]) == ("traced-report-hosts", 1), f"JSON of hosts: {r}")
+        check([h["host"] for h in found["hosts"]] == labels, f"JSON of hosts: {r}")
+        for host in found["hosts"]:
+            check(host["format"] == "traced-report" and [t["name"] for t in host["reports"]] == ["sched", "irq"]
+                  and host["reports"][0]["rows"], f"JSON of {host['host']}: {r}")
+        (test.dir / "one.json").write_text(json.dumps(found["hosts"][0]))
+        merged = test.run("report", "--merge", "one.json", "--json")
+        check(merged.status == 0 and "host" not in json.loads(merged.out), f"merge: {merged}")
+        r = run(test, all_of, "record", "--report", "sched,irq", "--csv", "-t", "500ms")
+        tables = [list(csv.DictReader(part.splitlines())) for part in r.out.replace("\r\n", "\n").split("\n\n")]
+        check(len(tables) == 2 * len(labels), f"CSV of hosts: {r}")
+        for number, table in enumerate(tables):
+            of_rows = {row["host"] for row in table}
+            # There need not be an interrupt.
+            check(of_rows == {labels[number // 2]} or (number % 2 and not of_rows), f"CSV of {labels[number // 2]}: {r}")
 
 
 def top_of_hosts(test):
