@@ -20,8 +20,9 @@
 struct passing {
 	int fd; /* -EBADF: it has ended */
 	FILE *to;
-	int kept;  /* nameless file for what comes before its turn; negative: none */
-	int error; /* -errno: why a part is missing */
+	int kept;	   /* nameless file for what comes before its turn; negative: none */
+	int error;	   /* -errno: why a part is missing */
+	const char *label; /* before each line; NULL: none */
 	unsigned char last;
 };
 
@@ -63,14 +64,40 @@ static bool passing_print(struct passing *p, const unsigned char *piece, size_t 
 	return fwrite(piece, 1, len, p->to) == len && fflush(p->to) == 0;
 }
 
+/* last: the byte before the piece; 0: it is the first one. */
+static void passing_label(const struct passing *p, unsigned char last, const unsigned char *piece,
+			  size_t len, struct buf *out)
+{
+	while (len) {
+		const unsigned char *end = memchr(piece, '\n', len);
+		size_t n = end ? (size_t)(end - piece) + 1 : len;
+
+		if (!last || last == '\n')
+			buf_printf(out, "%s: ", p->label);
+		buf_append(out, piece, n);
+		last = piece[n - 1];
+		piece += n;
+		len -= n;
+	}
+}
+
 /* False: nothing more can be taken. */
 static bool passing_put(struct passing *p, unsigned char *piece, size_t len, bool shown)
 {
+	_cleanup_buf_ struct buf labelled = BUF_INIT;
+	const unsigned char last = p->last;
+
 	passing_tame(p, piece, len);
+	if (p->label) {
+		passing_label(p, last, piece, len, &labelled);
+		p->error = buf_error(&labelled);
+		piece = (unsigned char *)labelled.data;
+		len = labelled.len;
+	}
 	if (shown)
-		return passing_print(p, piece, len);
-	p->error = write_full(p->kept, piece, len);
-	return p->error == 0;
+		return !p->error && passing_print(p, piece, len);
+	p->error = p->error ?: write_full(p->kept, piece, len);
+	return !p->error;
 }
 
 static void passing_read(struct passing *p, bool shown)
@@ -107,8 +134,9 @@ static bool passing_may_read(const struct passing *p, bool shown)
 	return shown || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
 }
 
+/* labelled: so are its messages. */
 static void far_run_start(struct far_run *f, const struct options *o, const struct host_name *name,
-			  char **words)
+			  bool labelled, char **words)
 {
 	*f = (struct far_run){ .name = name,
 			       .err = ERROR_INIT,
@@ -120,7 +148,10 @@ static void far_run_start(struct far_run *f, const struct options *o, const stru
 	else
 		f->process.in = close_fd(f->process.in);
 	f->outputs[0] = (struct passing){ .fd = f->process.out, .to = stdout, .kept = -EBADF };
-	f->outputs[1] = (struct passing){ .fd = f->process.err, .to = stderr, .kept = -EBADF };
+	f->outputs[1] = (struct passing){ .fd = f->process.err,
+					  .to = stderr,
+					  .kept = -EBADF,
+					  .label = labelled ? name->label : NULL };
 }
 
 /* Another one's turn is before. */
@@ -332,7 +363,7 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 	int status = CLI_WHOLE;
 
 	for (size_t i = 0; i < count; i++) {
-		far_run_start(&runs[i], o, &hosts->items[i], words);
+		far_run_start(&runs[i], o, &hosts->items[i], count > 1, words);
 		if (i)
 			far_run_keep(&runs[i]);
 	}

@@ -128,6 +128,10 @@ def one_host(test):
                   ("hist", "sched_switch", "--key", "next_comm", "-t", "1s", "-o", "x.txt")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    # Messages say whose they are, since the tables' labels may be in a file.
+    r = run(test, {"a": "exec:echo out; printf 'one\\n\\ntwo\\n' >&2; :", "b": "exec:printf thr >&2; sleep 0.3; echo ee >&2; exit 3; :"},
+            "status")
+    check(r.status == 3 and r.err == "a: one\na: \na: two\nb: three\n" and r.out == "a:\nout\n\nb:\n", f"messages: {r}")
     # A host cannot control the terminal.
     tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
                 "status")
@@ -372,9 +376,9 @@ def first_is_last(test):
     much = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 2000000 /dev/zero | tr '\\0' e >&2; touch done; :"
     r = run(test, {"a": f"exec:{waits}", "b": f"exec:{much}"}, "top", "-t", "2s")
     check(r.status == 0, f"the second one waits for the first: {r.status}")
-    check(r.out == "a:\n\nb:\n" + 3000000 * "x" and r.err == 2000000 * "e", f"{len(r.out)}, {len(r.err)} bytes")
+    check(r.out == "a:\n\nb:\n" + 3000000 * "x" and r.err == "b: " + 2000000 * "e", f"{len(r.out)}, {len(r.err)} bytes")
     r = left_at(test, "echo one; exec sleep 100;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
-    check(r.status == -signal.SIGINT and r.err == "three\n", f"status or messages: {r}")
+    check(r.status == -signal.SIGINT and r.err == "b: three\n", f"status or messages: {r}")
     check(of_hosts(r.out, ["hung", "b", "c"]) == {"hung": "one\n\n", "b": "two\n\n", "c": "four\n"}, f"output: {r}")
     r = left_at(test, "exec sleep 100;", {"b": "echo two"}, "status")
     check(of_hosts(r.out, ["hung", "b"])["b"] == "two\n", f"a command that takes no time: {r}")
