@@ -289,10 +289,16 @@ static bool far_run_is_closed(const struct far_run *f)
 static int far_run_finish(struct far_run *f, const struct options *o)
 {
 	int status = host_wait(&f->process);
+	const char *why = push_explain(status, o->push);
 
 	far_run_end_push(f, 0);
-	if (!f->err.code && o->push && push_explain(status))
-		error_set(&f->err, -ENOEXEC, "%s: %s", f->name->label, push_explain(status));
+	if (!f->err.code && o->push && why)
+		error_set(&f->err, -ENOEXEC, "%s: %s", f->name->label, why);
+	else if (!f->err.code && why)
+		cli_warn("%s: %s", f->name->label, why);
+	else if (!f->err.code && status > CLI_MISSING && !ferror(stdout))
+		cli_warn("%s: the connection or the command ended with status %d", f->name->label,
+			 status);
 	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
 		if (!f->err.code && f->outputs[i].error < 0)
 			error_errno(&f->err, f->outputs[i].error, "%s: its output is cut: %s",

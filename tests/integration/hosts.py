@@ -132,6 +132,14 @@ def one_host(test):
     r = run(test, {"a": "exec:echo out; printf 'one\\n\\ntwo\\n' >&2; :", "b": "exec:printf thr >&2; sleep 0.3; echo ee >&2; exit 3; :"},
             "status")
     check(r.status == 3 and r.err == "a: one\na: \na: two\nb: three\n" and r.out == "a:\nout\n\nb:\n", f"messages: {r}")
+    # A host that says nothing is named, too.
+    silent = {"a": "exec:kill -9 $$;", "b": "exec:no-such-program 2>/dev/null", "c": "exec:exit 9;"}
+    r = run(test, silent, "status")
+    check(r.status == 137 and "a: the connection or the command ended with status 137" in r.err
+          and "b: it did not start: is tracectl in its PATH?" in r.err and "c: " in r.err, f"silent: {r}")
+    r = subprocess.run(["sh", "-c", '"$@" | head -1', "sh", *command_line(test, {"a": "exec:yes; :"}, "status")],
+                       capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    check(r.stdout == "y\n" and not r.stderr, f"the reader leaves: {r}")
     # A host cannot control the terminal.
     tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
                 "status")
