@@ -136,6 +136,13 @@ static uint64_t input_room(int fd, uint64_t *ret_left)
 	return free > *ret_left ? free - *ret_left : 0;
 }
 
+bool input_temp_has_room(int fd, uint64_t len)
+{
+	uint64_t left;
+
+	return input_room(fd, &left) >= len;
+}
+
 static int input_no_room(uint64_t least, struct error *err)
 {
 	_cleanup_buf_ struct buf left = BUF_INIT;

@@ -2,6 +2,7 @@
 /* Opens files that commands read. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -16,6 +17,8 @@ enum input_kind {
 const char *input_temp_place(void);
 /* An unnamed file there, or -errno. */
 int input_create_temp(void);
+/* Whether it may grow by len bytes; some room is left to others. */
+bool input_temp_has_room(int fd, uint64_t len);
 /* -EISDIR, -EINVAL: an endless or unsuitable file. path: for messages. */
 int input_check(const struct stat *st, const char *path, struct error *err);
 /*

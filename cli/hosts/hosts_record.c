@@ -29,9 +29,8 @@
 #include "reports/report.h"
 #include "trace/host_clock.h"
 
-/* A host that is not ready by then has failed; and one that gets its program. */
+/* A host that is not ready by then has failed; one that gets its program has PUSH_NS. */
 #define ARM_NS (15 * NSEC_PER_SEC)
-#define PUSH_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
 /* Exchanges before the start, and the longest wait for them. */
@@ -262,10 +261,8 @@ static void far_end(struct hosts_recording *h, struct far *f)
 
 	f->process.in = close_fd(f->process.in);
 	status = host_wait(&f->process);
-	if (f->state < FAR_RECORDING && h->o->push && push_explain(status))
-		far_fail(f, "%s", push_explain(status));
-	else if (f->state < FAR_RECORDING && status == 127)
-		far_fail(f, "it did not start: is tracectl in its PATH? Or send it: --push");
+	if (f->state < FAR_RECORDING && push_explain(status, h->o->push))
+		far_fail(f, "%s", push_explain(status, h->o->push));
 	else if (f->state < FAR_RECORDING)
 		far_fail(f, "it failed before the start (exit status %d)", status);
 	else if (status != CLI_WHOLE && status != CLI_MISSING && !h->own_end)

@@ -130,7 +130,8 @@ static int write_files(const struct options *o, struct host_input *inputs, size_
 	return several ? join_captures(o, inputs, count, out) : convert_one(o, inputs, out, format);
 }
 
-static int write_reports(const struct options *o, const struct host_input *inputs, size_t count)
+static int write_reports(const struct options *o, const struct host_input *inputs, size_t count,
+			 bool several)
 {
 	char text[HOST_PARTS_MAX][FD_PATH_BYTES], *paths[HOST_PARTS_MAX];
 	struct options quiet = *o;
@@ -141,7 +142,7 @@ static int write_reports(const struct options *o, const struct host_input *input
 		put_fd_path(text[i], inputs[i].fd);
 		paths[i] = text[i];
 	}
-	return report_after_hosts(&quiet, paths, count);
+	return report_after_hosts(&quiet, paths, count, several);
 }
 
 int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
@@ -157,6 +158,6 @@ int hosts_write_captures(const struct options *o, struct host_input *inputs, siz
 	files.json = false;
 	if (o->output)
 		status = write_files(&files, inputs, count, several, out, format, err);
-	reported = write_reports(o, inputs, count);
+	reported = write_reports(o, inputs, count, several);
 	return status ?: reported;
 }

@@ -141,8 +141,12 @@ void push_deinit(struct push *p)
 	p->fd = close_fd(p->fd);
 }
 
-const char *push_explain(int status)
+const char *push_explain(int status, bool pushed)
 {
+	if (!pushed)
+		return status == 127
+			       ? "it did not start: is tracectl in its PATH? Or send it: --push"
+			       : NULL;
 	return status == 127
 		       ? "the pushed program did not start: it needs a shell, mktemp, head and "
 			 "/proc there"

@@ -14,7 +14,10 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/io.h"
 
+/* A host that has not got the program by then has failed. */
+#define PUSH_NS (120 * NSEC_PER_SEC)
 /* The far shell's descriptor of the file. */
 #define PUSH_FD 3
 /* Words before the command line: PUSH_WORDS tracectl status */
@@ -37,5 +40,6 @@ int push_take_line(struct push *p, const char *line, int to, struct error *err);
 /* Sends a piece of it, if the pipe has room, as long as p->fd is open. 0 or -errno. */
 int push_go_on(struct push *p, int to, struct error *err);
 void push_deinit(struct push *p);
-/* Why the program did not start, by the exit status; or NULL. */
-const char *push_explain(int status);
+/* Why the program did not start, by the exit status; or NULL. pushed: it was to come with --push.
+ */
+const char *push_explain(int status, bool pushed);

@@ -10,6 +10,7 @@
 #include "host_parts.h"
 #include "outcome.h"
 #include "report/net_traffic.h"
+#include "report/table.h"
 
 struct hosts_report {
 	const struct options *o;
@@ -19,6 +20,7 @@ struct hosts_report {
 	struct host_part parts[HOST_PARTS_MAX];
 	size_t count;
 	bool together; /* one report of all; otherwise reports of each */
+	bool labelled;
 };
 
 static const struct report_about *report_hosts_find(const char *name)
@@ -56,11 +58,15 @@ static int hosts_report_export(struct hosts_report *h, struct host_part *p,
 		return r;
 	h->hosts.label = p->origin.label;
 	h->hosts.is_last = p == &h->parts[h->count - 1];
-	if (!h->together && h->count > 1 && h->options.form == REPORT_TEXT)
-		dprintf(STDOUT_FILENO, "%s%s:\n", p == h->parts ? "" : "\n", p->origin.label);
+	h->options.host = h->labelled ? p->origin.label : NULL;
+	if (h->labelled && h->options.form != REPORT_JSON && p != h->parts)
+		dprintf(STDOUT_FILENO, "\n");
+	if (h->labelled && h->options.form == REPORT_TEXT)
+		dprintf(STDOUT_FILENO, "%s:\n", p->origin.label);
 	r = export_run(&report_sink_ops, p->input->fd, STDOUT_FILENO, &options, &result, err);
 	if (r < 0)
 		return error_prefix(err, "%s", p->origin.label);
+	h->options.is_further = h->labelled;
 	if (!h->o->quiet)
 		cli_warn("%s: %s", p->origin.label, p->tie);
 	r = host_part_add_result(ret, p->origin.label, &result);
@@ -80,14 +86,20 @@ static int hosts_report_leave_out(struct host_part *p, struct export_result *ret
 static int hosts_report_decode(void *userdata, struct export_result *ret, struct error *err)
 {
 	struct hosts_report *h = userdata;
+	const bool is_list = h->labelled && h->options.form == REPORT_JSON;
 	int r = host_parts_open(h->parts, h->count, err);
 
 	host_parts_place(h->parts, h->count);
+	if (r == 0 && is_list)
+		dprintf(STDOUT_FILENO, "{\"format\":\"" TABLES_HOSTS_FORMAT
+				       "\",\"version\":" TABLES_VERSION ",\"hosts\":[\n");
 	for (size_t i = 0; i < h->count && r == 0; i++) {
 		r = hosts_report_export(h, &h->parts[i], ret, err);
-		if (r < 0 && !h->together && h->count > 1)
+		if (r < 0 && h->labelled)
 			r = hosts_report_leave_out(&h->parts[i], ret, err);
 	}
+	if (r == 0 && is_list)
+		dprintf(STDOUT_FILENO, "]}\n");
 	return r;
 }
 
@@ -118,7 +130,7 @@ static int hosts_report_check(const struct options *o, size_t count, struct erro
 }
 
 int report_hosts_run(const struct options *o, const struct report_options *reports,
-		     char *const *paths, size_t count)
+		     char *const *paths, size_t count, bool several)
 {
 	_cleanup_outcome_ struct outcome outcome = { .path = "the recordings" };
 	const struct options quiet = { .quiet = true, .fail_on_loss = o->fail_on_loss };
@@ -133,6 +145,7 @@ int report_hosts_run(const struct options *o, const struct report_options *repor
 
 	if (r < 0)
 		return cli_usage(&err);
+	h.labelled = several && !h.together;
 	net_traffic_init(&h.traffic);
 	h.hosts.traffic = &h.traffic;
 	h.options.hosts = h.together ? &h.hosts : NULL;

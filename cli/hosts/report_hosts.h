@@ -9,7 +9,7 @@
 size_t report_hosts_inputs(const struct options *o);
 /*
  * Writes the reports on these inputs: one of all, if it is one that takes several; otherwise those
- * of each. Returns the exit status.
+ * of each, with its label if the command named several hosts. Returns the exit status.
  */
 int report_hosts_run(const struct options *o, const struct report_options *reports,
-		     char *const *paths, size_t count);
+		     char *const *paths, size_t count, bool several);

@@ -231,14 +231,14 @@ int report_after_check(const struct options *o, struct error *err)
 	return reporting_init_after(&r, o, err);
 }
 
-int report_after_hosts(const struct options *o, char *const *paths, size_t count)
+int report_after_hosts(const struct options *o, char *const *paths, size_t count, bool several)
 {
 	_cleanup_(reporting_deinit) struct reporting r;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	if (reporting_init_after(&r, o, &err) < 0)
 		return cli_usage(&err);
-	return report_hosts_run(o, &r.reports.options, paths, count);
+	return report_hosts_run(o, &r.reports.options, paths, count, several);
 }
 
 int report_after(const struct options *o, int (*work)(const struct options *o))
@@ -352,7 +352,7 @@ static int report_run(const struct options *o)
 		return cli_usage(&err);
 	}
 	if (inputs > 1)
-		return report_hosts_run(o, &r.reports.options, o->args + names, inputs);
+		return report_hosts_run(o, &r.reports.options, o->args + names, inputs, true);
 	r.in = input_open(r.path, &err);
 	if (r.in < 0) {
 		reporting_explain_input(r.path, &err);

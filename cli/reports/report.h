@@ -13,7 +13,10 @@
 int report_after(const struct options *o, int (*work)(const struct options *o));
 /* Checks the options of report_after(). 0 or -errno. */
 int report_after_check(const struct options *o, struct error *err);
-/* The reports that o->reports names, on what hosts recorded. Returns the exit status. */
-int report_after_hosts(const struct options *o, char *const *paths, size_t count);
+/*
+ * The reports that o->reports names, on what hosts recorded. several: the command named several
+ * hosts. Returns the exit status.
+ */
+int report_after_hosts(const struct options *o, char *const *paths, size_t count, bool several);
 /* Adds up the reports in the files of --merge and the arguments. Returns the exit status. */
 int report_merge_files(const struct options *o, const struct report_options *options);

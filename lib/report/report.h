@@ -52,6 +52,9 @@ struct report_options {
 	const char *task;	    /* a tid, or a name; NULL: none */
 	bool is_terminal;	    /* for people: bars in histograms */
 	struct report_hosts *hosts; /* NULL: it is one machine's recording */
+	/* If reports of several machines follow one another: its label; borrowed. Else NULL. */
+	const char *host;
+	bool is_further; /* it is not the first of them */
 };
 
 extern const struct sink_ops report_sink_ops;

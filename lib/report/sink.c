@@ -283,7 +283,9 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 	if (r == 0)
 		r = report_sink_open_all(s, err);
 	if (r == 0 && report_sink_is_last(s) && s->env.options->form == REPORT_JSON)
-		tables_begin_json(&(struct tables_head){ .clock = env->info->header->trace_clock },
+		tables_begin_json(&(struct tables_head){ .clock = env->info->header->trace_clock,
+							 .host = s->env.options->host,
+							 .is_further = s->env.options->is_further },
 				  &s->out->buf);
 	return r;
 }

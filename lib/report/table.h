@@ -161,13 +161,16 @@ int table_write(struct table *t, const struct report_options *o, bool first, str
 
 /* A JSON's members beside its tables. */
 struct tables_head {
-	const char *clock;
+	const char *clock, *host; /* host: a label, or NULL */
+	bool is_further;	  /* behind another one's */
 	uint64_t first_ns, span_ns, events, lost;
 	bool incomplete;
 	const char *part; /* of the recording; NULL: the whole */
 };
 #define TABLES_FORMAT "traced-report"
 #define TABLES_VERSION "1"
-/* Around the tables that are written as JSON. Only the clock has to be known at the begin. */
+/* Reports of several machines: docs/report.md. */
+#define TABLES_HOSTS_FORMAT "traced-report-hosts"
+/* Around the tables that are written as JSON. Counts and times need not be known at the begin. */
 void tables_begin_json(const struct tables_head *head, struct buf *out);
 void tables_end_json(const struct tables_head *head, struct buf *out);

@@ -9,7 +9,10 @@
 
 void tables_begin_json(const struct tables_head *head, struct buf *out)
 {
+	buf_puts(out, head->is_further ? ",\n" : "");
 	buf_puts(out, "{\"format\":\"" TABLES_FORMAT "\",\"version\":" TABLES_VERSION);
+	if (head->host)
+		json_put_string_key(out, "host", head->host);
 	json_put_string_key(out, "clock", head->clock);
 	json_put_key(out, "reports");
 	buf_putc(out, '[');
@@ -207,6 +210,8 @@ static void csv_put_text(struct text text, struct buf *out)
 
 static void csv_begin(struct table *t, struct buf *out)
 {
+	if (t->options->host)
+		buf_puts(out, "host,");
 	for (size_t i = 0; i < t->column_count; i++) {
 		const struct column *c = &t->columns[i];
 		size_t parts = c->kind == COLUMN_HISTOGRAM ? HISTOGRAM_PARTS : 1;
@@ -248,6 +253,12 @@ static void csv_put_cell(const struct column *c, const union cell_value *v, stru
 static void csv_put_row(struct table *t, const union cell_value *values, bool first _unused_,
 			struct buf *out)
 {
+	const char *host = t->options->host;
+
+	if (host) {
+		csv_put_text((struct text){ host, (uint32_t)strlen(host) }, out);
+		buf_putc(out, ',');
+	}
 	for (size_t i = 0; i < t->column_count; i++) {
 		buf_puts(out, i ? "," : "");
 		csv_put_cell(&t->columns[i], &values[i], out);

@@ -6,6 +6,7 @@ of the clock ties."""
 
 import collections
 import contextlib
+import csv
 import gzip
 import json
 import os
@@ -127,6 +128,18 @@ def one_host(test):
                   ("hist", "sched_switch", "--key", "next_comm", "-t", "1s", "-o", "x.txt")):
         refused = run(test, {"a": far(test)}, *words)
         check(refused.status == 2 and refused.err, f"{words} is not refused: {refused}")
+    # Messages say whose they are, since the tables' labels may be in a file.
+    r = run(test, {"a": "exec:echo out; printf 'one\\n\\ntwo\\n' >&2; :", "b": "exec:printf thr >&2; sleep 0.3; echo ee >&2; exit 3; :"},
+            "status")
+    check(r.status == 3 and r.err == "a: one\na: \na: two\nb: three\n" and r.out == "a:\nout\n\nb:\n", f"messages: {r}")
+    # A host that says nothing is named, too.
+    silent = {"a": "exec:kill -9 $$;", "b": "exec:no-such-program 2>/dev/null", "c": "exec:exit 9;"}
+    r = run(test, silent, "status")
+    check(r.status == 137 and "a: the connection or the command ended with status 137" in r.err
+          and "b: it did not start: is tracectl in its PATH?" in r.err and "c: " in r.err, f"silent: {r}")
+    r = subprocess.run(["sh", "-c", '"$@" | head -1', "sh", *command_line(test, {"a": "exec:yes; :"}, "status")],
+                       capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    check(r.stdout == "y\n" and not r.stderr, f"the reader leaves: {r}")
     # A host cannot control the terminal.
     tamed = run(test, {"a": r"exec:printf 'a\033[2J\302\233b\303\251\tc\n' >&2; printf '\033]0;x\a\n'; exit 4;"},
                 "status")
@@ -303,8 +316,28 @@ def reports(test):
     r = run(test, {"a": far(test)}, "record", "--report", "sched", "--json", "-t", "500ms")
     check(r.status == 0 and json.loads(r.out)["reports"][0]["name"] == "sched", f"record --report --json: {r}")
     # One that fails leaves the others their reports.
-    r = run(test, {"bad": "exec:false", "good": far(test)}, "record", "--report", "sched", "-t", "500ms")
-    check(r.status == 3 and "the reports lack" in r.err and rows.search(r.out), f"one fails: {r}")
+    bad = {"bad": "exec:false", "good": far(test)}
+    r = run(test, bad, "record", "--report", "sched", "-t", "500ms")
+    check(r.status == 3 and "the reports lack" in r.err and rows.search(of_hosts(r.out, ["good"])["good"]), f"one fails: {r}")
+    # Programs find each host's tables by its label, whatever became of the others.
+    for all_of, labels in ((hosts, ["a", "b"]), (bad, ["good"])):
+        r = run(test, all_of, "record", "--report", "sched,irq", "--json", "-t", "500ms")
+        found = json.loads(r.out)
+        check((found["format"], found["version"]) == ("traced-report-hosts", 1), f"JSON of hosts: {r}")
+        check([h["host"] for h in found["hosts"]] == labels, f"JSON of hosts: {r}")
+        for host in found["hosts"]:
+            check(host["format"] == "traced-report" and [t["name"] for t in host["reports"]] == ["sched", "irq"]
+                  and host["reports"][0]["rows"], f"JSON of {host['host']}: {r}")
+        (test.dir / "one.json").write_text(json.dumps(found["hosts"][0]))
+        merged = test.run("report", "--merge", "one.json", "--json")
+        check(merged.status == 0 and "host" not in json.loads(merged.out), f"merge: {merged}")
+        r = run(test, all_of, "record", "--report", "sched,irq", "--csv", "-t", "500ms")
+        tables = [list(csv.DictReader(part.splitlines())) for part in r.out.replace("\r\n", "\n").split("\n\n")]
+        check(len(tables) == 2 * len(labels), f"CSV of hosts: {r}")
+        for number, table in enumerate(tables):
+            of_rows = {row["host"] for row in table}
+            # There need not be an interrupt.
+            check(of_rows == {labels[number // 2]} or (number % 2 and not of_rows), f"CSV of {labels[number // 2]}: {r}")
 
 
 def top_of_hosts(test):
@@ -328,6 +361,35 @@ def top_of_hosts(test):
     p.send_signal(signal.SIGINT)
     test.finish(p)
     check_clean(test)
+
+
+def left_at(test, first, rest, *words):
+    """Ctrl-C while the first host hangs, once every other one has ended."""
+    hosts = {"hung": f"exec:echo $$ >hung; {first}", **{n: f"exec:{c}; touch {n}; :" for n, c in rest.items()}}
+    p = subprocess.Popen(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        settled("the others end", lambda: all((test.dir / n).exists() for n in rest))
+        time.sleep(0.5)
+        p.send_signal(signal.SIGINT)
+        return test.finish(p)
+    finally:
+        settled("its process is known", lambda: (test.dir / "hung").exists() and (test.dir / "hung").read_text())
+        os.kill(int((test.dir / "hung").read_text()), signal.SIGKILL)
+
+
+def first_is_last(test):
+    """Later hosts need not wait for the first one, however much they print, and Ctrl-C shows what they did."""
+    waits = "n=0; while [ ! -e done ] && [ $((n += 1)) -lt 150 ]; do sleep 0.1; done; test -e done && :"
+    much = "head -c 3000000 /dev/zero | tr '\\0' x; head -c 2000000 /dev/zero | tr '\\0' e >&2; touch done; :"
+    r = run(test, {"a": f"exec:{waits}", "b": f"exec:{much}"}, "top", "-t", "2s")
+    check(r.status == 0, f"the second one waits for the first: {r.status}")
+    check(r.out == "a:\n\nb:\n" + 3000000 * "x" and r.err == "b: " + 2000000 * "e", f"{len(r.out)}, {len(r.err)} bytes")
+    r = left_at(test, "echo one; exec sleep 100;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
+    check(r.status == -signal.SIGINT and r.err == "b: three\n", f"status or messages: {r}")
+    check(of_hosts(r.out, ["hung", "b", "c"]) == {"hung": "one\n\n", "b": "two\n\n", "c": "four\n"}, f"output: {r}")
+    r = left_at(test, "exec sleep 100;", {"b": "echo two"}, "status")
+    check(of_hosts(r.out, ["hung", "b"])["b"] == "two\n", f"a command that takes no time: {r}")
 
 
 def marks_are_moved(test):
@@ -803,6 +865,34 @@ def pushed(test):
         bare.check_clean()
 
 
+MEETING_HEAD = """#!/bin/sh
+: >{folder}/meets.$$
+n=0
+while [ $(/bin/ls {folder} | {grep} -c meets) -lt 4 ]; do [ $((n += 1)) -lt 150 ] || exit 1; {sleep} 0.1; done
+exec {head} "$@"
+"""
+
+
+def pushed_at_once(test):
+    """No host is pushed to alone, and one that hangs then holds no other."""
+    folder = test.dir / "daemon"
+    head = MEETING_HEAD.format(folder=folder, **{tool: shutil.which(tool) for tool in ("grep", "sleep", "head")})
+    bares = {f"h{n}": Bare(test, name=f"h{n}", head=head) for n in range(4)}
+    r = run(test, {name: bare.host for name, bare in bares.items()}, push(test), "status", "--json")
+    for name, text in of_hosts(r.out, list(bares)).items():
+        check(r.status == 0 and "sessions" in json.loads(text), f"{name}: {r}")
+    bare = Bare(test)
+    rest = {"b": f'{bare.host.removeprefix("exec:")} "$@"'}
+    for asks in ("", f"echo @push {os.uname().machine} >&2; "):
+        r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "status", "--json")
+        check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
+        check("sessions" in json.loads(of_hosts(r.out, ["hung", "b"])["b"]), f"'{asks}': {r}")
+        (test.dir / "b").unlink()
+        (test.dir / "hung").unlink()
+    for bare in (*bares.values(), bare):
+        bare.check_clean()
+
+
 def pushed_alone(test):
     """As root, without a daemon; nothing else is changed there, neither."""
     script = test.dir / "daemon" / "alone"
@@ -933,10 +1023,10 @@ def main():
 
 
 def cases(test):
-    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, marks_are_moved, same_as_alone, clock_is_near,
+    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
-                     without_ties, by_ssh, pushed, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
+                     without_ties, by_ssh, pushed, pushed_at_once, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
 

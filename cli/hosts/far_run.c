@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "far_run.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/io.h"
+#include "base/vec.h"
+#include "input.h"
+#include "push.h"
+
+/* Between two looks whether a silent host has ended; and one that has closed its outputs. */
+#define LOOK_MS 200
+#define LOOK_SOON_MS 10
+#define PIECE (64U << 10)
+
+/* An output of a host on its way to ours. */
+struct passing {
+	int fd; /* -EBADF: it has ended */
+	FILE *to;
+	int kept;	   /* nameless file for what comes before its turn; negative: none */
+	int error;	   /* -errno: why a part is missing */
+	const char *label; /* before each line; NULL: none */
+	unsigned char last;
+};
+
+/* A command on its way to a host and back. */
+struct far_run {
+	const struct host_name *name;
+	struct host_process process;
+	struct error err; /* if it did not start */
+	struct passing outputs[2];
+	struct push push;
+	uint64_t limit_ns; /* CLOCK_MONOTONIC; of the program's way there */
+	/* Its messages, while they may ask for the program. */
+	unsigned char line[128];
+	size_t len;
+	bool shown; /* its turn has come */
+	bool ended; /* a process that it left behind may hold the pipes */
+};
+
+static volatile sig_atomic_t interrupted;
+
+/*
+ * Whoever has the host could otherwise control the terminal. U+0080 to U+009F, which begin with
+ * 0xc2, are control characters, too.
+ */
+static void passing_tame(struct passing *p, unsigned char *piece, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		const unsigned char c = piece[i];
+
+		if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
+		    (p->last == 0xc2 && c >= 0x80 && c < 0xa0))
+			piece[i] = '?';
+		p->last = c;
+	}
+}
+
+static bool passing_print(struct passing *p, const unsigned char *piece, size_t len)
+{
+	return fwrite(piece, 1, len, p->to) == len && fflush(p->to) == 0;
+}
+
+/* last: the byte before the piece; 0: it is the first one. */
+static void passing_label(const struct passing *p, unsigned char last, const unsigned char *piece,
+			  size_t len, struct buf *out)
+{
+	while (len) {
+		const unsigned char *end = memchr(piece, '\n', len);
+		size_t n = end ? (size_t)(end - piece) + 1 : len;
+
+		if (!last || last == '\n')
+			buf_printf(out, "%s: ", p->label);
+		buf_append(out, piece, n);
+		last = piece[n - 1];
+		piece += n;
+		len -= n;
+	}
+}
+
+/* False: nothing more can be taken. */
+static bool passing_put(struct passing *p, unsigned char *piece, size_t len, bool shown)
+{
+	_cleanup_buf_ struct buf labelled = BUF_INIT;
+	const unsigned char last = p->last;
+
+	passing_tame(p, piece, len);
+	if (p->label) {
+		passing_label(p, last, piece, len, &labelled);
+		p->error = buf_error(&labelled);
+		piece = (unsigned char *)labelled.data;
+		len = labelled.len;
+	}
+	if (shown)
+		return !p->error && passing_print(p, piece, len);
+	p->error = p->error ?: write_full(p->kept, piece, len);
+	return !p->error;
+}
+
+static void passing_read(struct passing *p, bool shown)
+{
+	unsigned char piece[PIECE];
+	ssize_t n = read(p->fd, piece, sizeof(piece));
+
+	if (n < 0 && errno == EINTR)
+		return;
+	if (n <= 0 || !passing_put(p, piece, (size_t)n, shown))
+		p->fd = close_fd(p->fd);
+}
+
+/* Prints what has come before its turn. */
+static void passing_show(struct passing *p)
+{
+	unsigned char piece[PIECE];
+	off_t at = 0;
+	ssize_t n;
+
+	while (p->kept >= 0 && (n = pread_full(p->kept, piece, sizeof(piece), at)) > 0) {
+		at += n;
+		if (passing_print(p, piece, (size_t)n))
+			continue;
+		p->fd = close_fd(p->fd);
+		break;
+	}
+	p->kept = close_fd(p->kept);
+}
+
+/* Without room for it, the output waits in its pipe. */
+static bool passing_may_read(const struct passing *p, bool shown)
+{
+	return shown || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
+}
+
+/* labelled: so are its messages. */
+static void far_run_start(struct far_run *f, const struct options *o, const struct host_name *name,
+			  bool labelled, char **words)
+{
+	*f = (struct far_run){ .name = name,
+			       .err = ERROR_INIT,
+			       .push = PUSH_INIT(o),
+			       .limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS };
+	host_run(&f->process, name->spec, words, &f->err);
+	if (o->push)
+		fcntl(f->process.in, F_SETFL, O_NONBLOCK);
+	else
+		f->process.in = close_fd(f->process.in);
+	f->outputs[0] = (struct passing){ .fd = f->process.out, .to = stdout, .kept = -EBADF };
+	f->outputs[1] = (struct passing){ .fd = f->process.err,
+					  .to = stderr,
+					  .kept = -EBADF,
+					  .label = labelled ? name->label : NULL };
+}
+
+/* Another one's turn is before. */
+static void far_run_keep(struct far_run *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
+		f->outputs[i].kept = input_create_temp();
+}
+
+/* Its turn has come. before: another one's was before. */
+static void far_run_show(struct far_run *f, bool labelled, bool before)
+{
+	if (labelled)
+		printf("%s%s:\n", before ? "\n" : "", f->name->label);
+	fflush(stdout);
+	f->shown = true;
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
+		passing_show(&f->outputs[i]);
+}
+
+/* Ends its input. r: 0 or -errno, with f->err. */
+static void far_run_end_push(struct far_run *f, int r)
+{
+	f->push.wanted = false;
+	push_deinit(&f->push);
+	f->process.in = close_fd(f->process.in);
+	if (r < 0)
+		error_prefix(&f->err, "%s", f->name->label);
+}
+
+static void far_run_take_line(struct far_run *f, size_t size)
+{
+	struct passing *p = &f->outputs[1];
+	unsigned char *last = &f->line[size - 1], c = *last;
+	int r;
+
+	*last = '\0';
+	r = push_take_line(&f->push, (const char *)f->line, f->process.in, &f->err);
+	*last = c;
+	if (r > 0)
+		f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
+	if (r < 0)
+		far_run_end_push(f, r);
+	if (r == 0 && !passing_put(p, f->line, size, f->shown))
+		p->fd = close_fd(p->fd);
+	f->len -= size;
+	memmove(f->line, f->line + size, f->len);
+}
+
+/* Reads messages until one of them asks for the program. */
+static void far_run_read_lines(struct far_run *f)
+{
+	struct passing *p = &f->outputs[1];
+	ssize_t n = read(p->fd, f->line + f->len, sizeof(f->line) - f->len);
+	const unsigned char *end;
+
+	if (n < 0 && errno == EINTR)
+		return;
+	f->len += n > 0 ? (size_t)n : 0;
+	while (f->push.wanted && p->fd >= 0 &&
+	       ((end = memchr(f->line, '\n', f->len)) || f->len == sizeof(f->line)))
+		far_run_take_line(f, end ? (size_t)(end - f->line) + 1 : f->len);
+	if (n <= 0)
+		far_run_end_push(f, 0);
+	if (!f->push.wanted && p->fd >= 0 && !passing_put(p, f->line, f->len, f->shown))
+		n = 0;
+	if (n <= 0)
+		p->fd = close_fd(p->fd);
+}
+
+/* Sends a piece of the program. */
+static void far_run_go_on(struct far_run *f)
+{
+	int r = push_go_on(&f->push, f->process.in, &f->err);
+
+	if (r < 0 || f->push.fd < 0)
+		far_run_end_push(f, r);
+}
+
+static void far_run_close(struct far_run *f)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
+		f->outputs[i].fd = close_fd(f->outputs[i].fd);
+}
+
+static void far_run_check_time(struct far_run *f)
+{
+	const uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (f->process.in < 0)
+		return;
+	/* It may have asked already. */
+	if (f->push.wanted && !passing_may_read(&f->outputs[1], f->shown))
+		f->limit_ns = now + PUSH_NS;
+	if (now < f->limit_ns)
+		return;
+	error_set(&f->err, -ETIMEDOUT, "the program is not there after %d s",
+		  (int)(PUSH_NS / NSEC_PER_SEC));
+	far_run_end_push(f, -ETIMEDOUT);
+	host_end(&f->process);
+	far_run_close(f);
+}
+
+/* Descriptors of a host: its outputs, and its input. */
+#define FAR_RUN_FDS 3
+
+/* Moves what is ready. */
+static void far_run_move(struct far_run *f, const struct pollfd *ready)
+{
+	bool silent = f->ended;
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++) {
+		silent = silent && ready[i].fd == f->outputs[i].fd && !ready[i].revents;
+		if (!ready[i].revents)
+			continue;
+		if (i == 1 && f->push.wanted)
+			far_run_read_lines(f);
+		else
+			passing_read(&f->outputs[i], f->shown);
+	}
+	if (ready[2].revents && f->push.fd >= 0)
+		far_run_go_on(f);
+	if (silent)
+		far_run_close(f);
+	far_run_check_time(f);
+	f->ended = f->ended || host_has_ended(&f->process);
+}
+
+static bool far_run_is_closed(const struct far_run *f)
+{
+	return f->outputs[0].fd < 0 && f->outputs[1].fd < 0;
+}
+
+/* Returns the exit status of the command. */
+static int far_run_finish(struct far_run *f, const struct options *o)
+{
+	int status = host_wait(&f->process);
+	const char *why = push_explain(status, o->push);
+
+	far_run_end_push(f, 0);
+	if (!f->err.code && o->push && why)
+		error_set(&f->err, -ENOEXEC, "%s: %s", f->name->label, why);
+	else if (!f->err.code && why)
+		cli_warn("%s: %s", f->name->label, why);
+	else if (!f->err.code && status > CLI_MISSING && !ferror(stdout))
+		cli_warn("%s: the connection or the command ended with status %d", f->name->label,
+			 status);
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
+		if (!f->err.code && f->outputs[i].error < 0)
+			error_errno(&f->err, f->outputs[i].error, "%s: its output is cut: %s",
+				    f->name->label, input_temp_place());
+	if (f->err.code)
+		status = cli_fail(&f->err);
+	error_deinit(&f->err);
+	return status;
+}
+
+/* Fills in the poll; returns its longest time in ms. */
+static int far_run_poll(const struct far_run *f, struct pollfd *ret)
+{
+	bool waits = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++) {
+		const struct passing *p = &f->outputs[i];
+		const bool may_read = p->fd >= 0 && passing_may_read(p, f->shown);
+
+		ret[i] = (struct pollfd){ .fd = may_read ? p->fd : -EBADF, .events = POLLIN };
+		waits |= p->fd >= 0 && !may_read;
+	}
+	ret[2] =
+		(struct pollfd){ .fd = f->push.fd < 0 ? -EBADF : f->process.in, .events = POLLOUT };
+	if (waits || f->ended == far_run_is_closed(f))
+		return LOOK_MS;
+	return f->ended ? 0 : LOOK_SOON_MS;
+}
+
+static void far_runs_wait(struct far_run *runs, size_t count)
+{
+	struct pollfd fds[HOSTS_MAX][FAR_RUN_FDS];
+	int wait_ms = LOOK_MS;
+
+	for (size_t i = 0; i < count; i++) {
+		int one_ms = far_run_poll(&runs[i], fds[i]);
+
+		wait_ms = MIN(wait_ms, one_ms);
+	}
+	if (poll(*fds, (nfds_t)(count * FAR_RUN_FDS), wait_ms) < 0)
+		return;
+	for (size_t i = 0; i < count; i++)
+		far_run_move(&runs[i], fds[i]);
+}
+
+static void far_run_on_interrupt(int sig)
+{
+	interrupted = sig;
+}
+
+/* A second interrupt ends us at once. */
+static void far_run_catch_interrupts(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	const struct sigaction action = { .sa_handler = far_run_on_interrupt,
+					  .sa_flags = (int)SA_RESETHAND };
+	struct sigaction old;
+
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
+		if (!sigaction(signals[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(signals[i], &action, NULL);
+}
+
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words)
+{
+	struct far_run runs[HOSTS_MAX];
+	const size_t count = hosts->count;
+	int status = CLI_WHOLE;
+
+	for (size_t i = 0; i < count; i++) {
+		far_run_start(&runs[i], o, &hosts->items[i], count > 1, words);
+		if (i)
+			far_run_keep(&runs[i]);
+	}
+	far_run_catch_interrupts();
+	for (size_t turn = 0; turn < count; turn++) {
+		struct far_run *f = &runs[turn];
+		int one;
+
+		far_run_show(f, count > 1, turn > 0);
+		while (!interrupted && !(f->ended && far_run_is_closed(f)))
+			far_runs_wait(f, count - turn);
+		if (interrupted)
+			continue;
+		one = far_run_finish(f, o);
+		status = status ?: one;
+	}
+	if (interrupted)
+		raise(interrupted);
+	return status;
+}
