@@ -10,8 +10,8 @@
  * regular expression) with a text in quotes. CPU and COMM are the event's CPU and its task's name.
  * An event that no filter names is left out.
  *
- * The syntax is that of `trace-cmd report -F`, but names of events are globs. libtraceevent, which evaluates it there, is not
- * used: docs/architecture.md, Decisions.
+ * The syntax is that of `trace-cmd report -F`, but names of events are globs. libtraceevent, which
+ * evaluates it there, is not used: docs/architecture.md, Decisions.
  */
 #pragma once
 

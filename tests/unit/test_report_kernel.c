@@ -160,7 +160,7 @@ static void work_is_timed_from_queue_to_end(void **state _unused_)
 	page_flush(&m, 0, 0);
 	assert_report(&m, "workqueue",
 		      "\"first\",2,35,17,5,30,30,6,2,10,10,1000000040,0,0\n"
-		      "\"second\",1,0,0,0,0,0,0,0,0,0,0,0,2\n");
+		      "\"second\",1,0,,,,,,,,,0,0,2\n");
 }
 
 static void a_loss_cuts_work_on_any_cpu(void **state _unused_)
@@ -190,7 +190,7 @@ static void a_loss_cuts_work_on_any_cpu(void **state _unused_)
 	page_flush(&m, LOSS, 1);
 	assert_report(&m, "workqueue",
 		      "\"first\",3,23,11,3,20,20,8,7,10,10,1000000030,2,0\n"
-		      "\"second\",0,0,0,0,0,0,0,0,0,0,0,1,0\n");
+		      "\"second\",0,0,,,,,,,,,0,1,0\n");
 }
 
 static void timers_are_late_by_their_own_clock(void **state _unused_)
@@ -211,7 +211,7 @@ static void timers_are_late_by_their_own_clock(void **state _unused_)
 	page_flush(&m, 0, 0);
 	assert_report(&m, "timer",
 		      "\"first\",\"hrtimer\",2,1,0,14,7,4,10,10,3,3,3,3,0,1000000020,0,1\n"
-		      "\"second\",\"hrtimer\",0,1,1,0,0,0,0,0,0,0,0,0,0,0,0,0\n");
+		      "\"second\",\"hrtimer\",0,1,1,0,,,,,,,,,0,0,0,0\n");
 }
 
 static void a_loss_cuts_runs_of_timers_on_its_cpu(void **state _unused_)
@@ -232,9 +232,9 @@ static void a_loss_cuts_runs_of_timers_on_its_cpu(void **state _unused_)
 	put(&m, T(30), ID_TIMER_EXIT, 0, 0x40, 0, 0);
 	page_flush(&m, 0, 1);
 	assert_report(&m, "timer",
-		      "\"second\",\"hrtimer\",1,0,0,18,18,18,18,18,0,0,0,0,0,1000000030,1,0\n"
-		      "\"first\",\"hrtimer\",1,1,0,0,0,0,0,0,10,10,10,10,0,0,1,0\n"
-		      "\"?\",\"hrtimer\",0,0,0,0,0,0,0,0,0,0,0,0,0,0,1,0\n");
+		      "\"second\",\"hrtimer\",1,0,0,18,18,18,18,18,,,,,0,1000000030,1,0\n"
+		      "\"first\",\"hrtimer\",1,1,0,0,,,,,10,10,10,10,0,0,1,0\n"
+		      "\"?\",\"hrtimer\",0,0,0,0,,,,,,,,,0,0,1,0\n");
 }
 
 #define IDLE_EXIT 0xffffffff
@@ -267,8 +267,8 @@ static void idle_states_and_frequencies(void **state _unused_)
 		      "1,\"frequency\",1000,\"\",1,20,198,20,20,20,20,1000000080,0,1\n"
 		      "1,\"idle\",1,\"\",1,10,99,10,10,10,10,1000000095,0,0\n"
 		      "1,\"wake-up\",-1,\"(unknown)\",1,10,99,10,10,10,10,1000000095,0,0\n"
-		      "1,\"frequency\",2000,\"\",0,0,0,0,0,0,0,0,1,0\n"
-		      "1,\"idle\",3,\"\",0,0,0,0,0,0,0,0,0,1\n");
+		      "1,\"frequency\",2000,\"\",0,0,0,,,,,0,1,0\n"
+		      "1,\"idle\",3,\"\",0,0,0,,,,,0,0,1\n");
 }
 
 /* The interrupt comes before the exit from idle, after it, or not before the next switch. */
@@ -397,8 +397,8 @@ static void latencies_of_each_cpu(void **state _unused_)
 	put(&m, T(20), ID_TIMERLAT, 0, 0, 30, 0);
 	page_flush(&m, 0, 1);
 	assert_report(&m, "timerlat",
-		      "0,2,20,30,20,40,40,1000000010,1,60,60,60,60,60,1000000001,0,0,0,0,0\n"
-		      "1,1,30,30,30,30,30,1000000020,0,,0,0,0,0,0,0,0,0,0,0\n");
+		      "0,2,20,30,20,40,40,1000000010,1,60,60,60,60,60,1000000001,0,,,,\n"
+		      "1,1,30,30,30,30,30,1000000020,0,,,,,,0,0,,,,\n");
 }
 
 static void functions_have_times_and_self_times(void **state _unused_)
@@ -490,8 +490,8 @@ static void a_loss_cuts_slices(void **state _unused_)
 	page_flush(&m, LOSS, 0);
 	assert_report(&m, "marks",
 		      "\"whole\",\"thread\",1,5,5,5,5,5,5,5,0,0,1000000005,0,0\n"
-		      "\"cut\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,1,0\n"
-		      "\"open\",\"thread\",0,0,0,0,0,0,0,0,0,0,0,0,1\n");
+		      "\"cut\",\"thread\",0,0,0,,,,,0,0,0,0,1,0\n"
+		      "\"open\",\"thread\",0,0,0,,,,,0,0,0,0,0,1\n");
 }
 
 /*
@@ -627,13 +627,13 @@ static void a_clock_that_steps_back_makes_no_time(void **state _unused_)
 		const char *report, *rows;
 		uint16_t begin, end;
 	} pairs[] = {
-		{ "workqueue", "\"first\",1,0,0,0,0,0,0,0,0,0,1000000005,0,0\n", ID_WORK_START,
+		{ "workqueue", "\"first\",1,0,0,0,0,0,,,,,1000000005,0,0\n", ID_WORK_START,
 		  ID_WORK_END },
-		{ "irq", "\"16 \",\"irq\",1,0,0,0,0,0,1000000005,0,0,0,0,0,0\n", ID_IRQ_ENTRY,
+		{ "irq", "\"16 \",\"irq\",1,0,0,0,0,0,1000000005,,,,,0,0\n", ID_IRQ_ENTRY,
 		  ID_IRQ_EXIT },
 		{ "syscalls", "\"call\",1,0,0,0,0,0,0,1000000005,0,0\n", ID_CALL_ENTER,
 		  ID_CALL_EXIT },
-		{ "block", "\"0,16\",\"\",1,0,1,0,0,0,0,0,0,0,0,1000000005,0,0\n", ID_BLOCK_ISSUE,
+		{ "block", "\"0,16\",\"\",1,0,1,,,,,0,0,0,0,1000000005,0,0\n", ID_BLOCK_ISSUE,
 		  ID_BLOCK_COMPLETE },
 	};
 
@@ -681,7 +681,7 @@ static void threads_of_interrupts_wait_and_run(void **state _unused_)
 	page_flush(&m, 0, 0);
 	assert_report(&m, "irq",
 		      "\"irq/16-x\",\"thread\",2,25,12,5,20,20,1000000030,8,8,8,8,0,0\n"
-		      "\"16 \",\"irq\",1,3,3,3,3,3,1000000003,0,0,0,0,0,0\n");
+		      "\"16 \",\"irq\",1,3,3,3,3,3,1000000003,,,,,0,0\n");
 }
 
 static void a_loss_cuts_threads_of_interrupts(void **state _unused_)
@@ -700,8 +700,8 @@ static void a_loss_cuts_threads_of_interrupts(void **state _unused_)
 	event_switch(&m, T(30), 60, "irq/16-x", 1, 120, 5, "usual");
 	page_flush(&m, LOSS, 0);
 	assert_report(&m, "irq",
-		      "\"irq/16-x\",\"thread\",1,20,20,20,20,20,1000000030,0,0,0,0,1,0\n"
-		      "\"16 \",\"irq\",1,1,1,1,1,1,1000000001,0,0,0,0,0,0\n");
+		      "\"irq/16-x\",\"thread\",1,20,20,20,20,20,1000000030,,,,,1,0\n"
+		      "\"16 \",\"irq\",1,1,1,1,1,1,1000000001,,,,,0,0\n");
 }
 
 /* A kernel_stack of up to three places. */
@@ -757,7 +757,7 @@ static void a_loss_takes_the_stack(void **state _unused_)
 	put_stack(&m, T(20), 7, FIRST, UINT64_MAX, 0);
 	wake(&m, T(40), 9, 7);
 	page_flush(&m, LOSS, 0);
-	assert_report_by(&m, "offcpu", "stack", "\"?\",\"?\",\"\",0,0,0,0,0,0,0,1,0\n");
+	assert_report_by(&m, "offcpu", "stack", "\"?\",\"?\",\"\",0,0,,,,,0,1,0\n");
 }
 
 static void an_event_counts_once(void **state _unused_)

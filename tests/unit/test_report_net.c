@@ -253,8 +253,8 @@ static void several(void **unused _unused_)
 	r.cookie = 7;
 	event_probe(&r, 96, SERVER, CLIENT, 1, 40, 40);
 	assert_rows(&r, NULL,
-		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\",2,40,0,0,0,0,0,0,0,0,2,0\r\n"
-		    "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\",5,26,0,0,0,0,0,0,0,0,5,0\r\n");
+		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\",2,40,0,,,,,0,0,0,2,0\r\n"
+		    "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\",5,26,0,,,,,0,0,0,5,0\r\n");
 }
 
 static void not_recorded(void **unused _unused_)
@@ -265,8 +265,8 @@ static void not_recorded(void **unused _unused_)
 	event_probe(&r, 10, SERVER, OTHER, 10, 0, 0);
 	event_socket(&r, 20, ID_RESEND, SERVER, OTHER, ESTABLISHED, 0);
 	assert_rows(&r, NULL,
-		    "\"tcp\",\"10.0.0.3:9\",\"10.0.0.2:80\",1,10,0,0,0,0,0,0,0,0,1,0\r\n"
-		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.3:9\",0,0,0,0,0,0,0,0,0,1,0,0\r\n");
+		    "\"tcp\",\"10.0.0.3:9\",\"10.0.0.2:80\",1,10,0,,,,,0,0,0,1,0\r\n"
+		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.3:9\",0,0,0,,,,,0,0,1,0,0\r\n");
 }
 
 /* Bytes that come after a retransmission may be old ones. One that failed sent nothing. */

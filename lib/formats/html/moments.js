@@ -211,7 +211,7 @@ class Moments {
     c.restore();
   }
 
-  // What the bar says.
+  // Returns what the bar says.
   words() {
     const {firstTime} = this.viewer.model;
     return this.all
