@@ -15,6 +15,10 @@ from harness import Daemon, Test, check, settled
 LINE = re.compile(r"\s*.{16}-(\d+)\s+\(\s*([\d-]+)\)\s+\[\d+\]\s+\S+\s+[\d.]+: (\w+)(.*)")
 # Events of a start and an end, and the share for the sub-buffers that are moved meanwhile.
 OWN, SHARE = 40, 0.01
+# The client starts the command once tracing is on, and the recording's thread is told how it ended.
+OWN_OF_COMMAND = 130
+COMMAND_MS = 15
+TIME = re.compile(r" ([\d.]+): \w+: ")
 # With all events, a system call leaves several of them, and so does each page that is moved. Large rings
 # need not be read meanwhile. An idle machine makes at most so many events; the share is for a busy one.
 OWN_OF_ALL, SHARE_OF_ALL, IDLE_OF_ALL, LARGE = 80, 0.35, 3000, ["-b", "64M"]
@@ -33,20 +37,22 @@ def cpu_ns(pid):
     return total
 
 
-def children(pid):
-    return [int(p) for p in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+def daemons(pid):
+    """Private ones that the process started."""
+    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(p) for p in children if pathlib.Path(f"/proc/{p}/comm").read_text() == "traced\n"]
 
 
 def record(test, *arguments):
     """Returns the events of tracectl and traced, all events, and the CPU time of the start."""
     out = test.dir / "out.traced"
     before = cpu_ns(test.daemon.process.pid) if test.daemon else 0
-    process = test.start("record", "-q", "--tgid", "--name", test.name, *arguments, "-o", out)
+    process = test.start("record", "-q", "--tgid", "--name", test.name, "-o", out, *arguments)
     # Without a question to the daemon: its answer would be in the recording.
     settled("the recording", lambda: test.is_on(test.name) or process.poll() is not None)
     time.sleep(SETTLED_S)
     try:
-        pids = [process.pid] + ([test.daemon.process.pid] if test.daemon else children(process.pid))
+        pids = [process.pid] + ([test.daemon.process.pid] if test.daemon else daemons(process.pid))
         cpu = sum(map(cpu_ns, pids)) - before
     except FileNotFoundError:
         pids = []
@@ -76,6 +82,22 @@ def few_events_of_its_own(test, arguments, own_max, share_max, idle=0):
         if len(own) <= own_max + (count * share_max if count > idle else 0):
             return
     check(False, f"{len(own)} of {count} events are its own: {own[:100]}")
+
+
+def the_command_begins_soon(test):
+    """From the first event of the recording to the command's exec: what a start without one takes, too."""
+    for _ in range(TRIES):
+        done = test.run("record", "-q", "-e", "raw_syscalls", "-e", "sched", "-o", "out.txt", "--", "true")
+        check(done.status == 0, str(done))
+        times = [(float(m[1]), "sched_process_exec: filename=" in line and line.split("filename=")[1].split()[0].endswith("/true"))
+                 for line in (test.dir / "out.txt").read_text().splitlines() if (m := TIME.search(line))]
+        begins = [t for t, is_exec in times if is_exec]
+        check(times and len(begins) == 1, f"{len(times)} events, {len(begins)} of the command's exec")
+        ms = (begins[0] - times[0][0]) * 1e3
+        print(f"the command's exec is {ms:.1f} ms after the first event")
+        if ms <= COMMAND_MS:
+            return
+    check(False, f"{ms:.1f} ms")
 
 
 def begin_with_spare(test):
@@ -147,9 +169,12 @@ def a_final_snapshot_is_quiet(test):
 def main():
     test = Test("quiet")
     calls = ["-e", "raw_syscalls", "-e", "sched", "-t", "1s"]
+    command = [*calls[:-2], "--", "sleep", "1"]
     everything = ["-e", "*:*", "-t", "300ms", *LARGE]
     for label, daemon in (("with a daemon", True), ("without a daemon", False)):
         test.case(f"system calls {label}", few_events_of_its_own, calls, OWN, SHARE, daemon=daemon)
+        test.case(f"a command {label}", few_events_of_its_own, command, OWN_OF_COMMAND, SHARE, daemon=daemon)
+        test.case(f"the command begins soon {label}", the_command_begins_soon, daemon=daemon)
         test.case(f"all events {label}", few_events_of_its_own, everything, OWN_OF_ALL, SHARE_OF_ALL,
                   IDLE_OF_ALL, daemon=daemon)
     test.case("a start with a spare", a_start_with_a_spare, 3.5, daemon=True)
