@@ -118,7 +118,7 @@ def of_a_session(test):
     name = f"{test.name}-other"
     r = test.run("start", "-q", "--name", name, "-e", "sched")
     check(r.status == 0, r)
-    subprocess.run([shutil.copy("/bin/true", test.dir / "before")], check=True)
+    subprocess.run([shutil.copy("/bin/true", test.dir / "before-top")], check=True)
     for _ in range(2):
         began = time.monotonic()
         with Load(test, burner=BURNER):
@@ -129,7 +129,7 @@ def of_a_session(test):
         check(len(parts) >= 2, r)
         rows = [set(tables.get("sched", {})) for _, tables in parts]
         check(sum("burner" in names for names in rows) >= len(parts) // 2, rows)
-        check(not any("before" in names for names in rows), rows)
+        check(not any("before-top" in names for names in rows), rows)
         check(all("syscalls" not in tables for _, tables in parts), [list(tables) for _, tables in parts])
         spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
         # One that comes late makes the next one shorter.
@@ -141,7 +141,7 @@ def of_a_session(test):
     process.send_signal(signal.SIGSTOP)
     r = test.run("report", "sched", "--session", name, "--json", "--by", "comm")
     check(r.status == 0 and r.err == "", r)
-    check("before" in {row["comm"] for row in json.loads(r.out)["reports"][0]["rows"]}, r)
+    check("before-top" in {row["comm"] for row in json.loads(r.out)["reports"][0]["rows"]}, r)
     r = test.run("stop", "-q", name, "-o", "all.traced")
     check(r.status == 0 and r.err == "", r)
     process.send_signal(signal.SIGCONT)
@@ -150,7 +150,7 @@ def of_a_session(test):
     r = test.run("report", "sched", "--json", "--by", "comm", "all.traced")
     check(r.status == 0 and r.err == "", r)
     rows = {row["comm"]: row["runs"] for row in json.loads(r.out)["reports"][0]["rows"]}
-    check("burner" in rows and "before" in rows, rows)
+    check("burner" in rows and "before-top" in rows, rows)
 
 
 def session_refusals(test):
