@@ -12,7 +12,7 @@ import sys
 
 TYPES = {"string": "STRING", "bytes": "BYTES", "uint32": "UINT32", "int32": "NUMBER",
          "int64": "NUMBER", "uint64": "NUMBER", "bool": "NUMBER"}
-FIELD = re.compile(r"(optional|repeated) (\w+) (\w+) = (\d+);")
+FIELD = re.compile(r"(optional|repeated)\s+(\w+)\s+(\w+)\s+=\s+(\d+);")
 
 
 class Names:
@@ -38,7 +38,7 @@ def main():
                 for name, body in re.findall(r"^message (\w+) \{([^{}]*)\}", text, re.M)}
     events = re.search(r"oneof event \{([^}]*)\}", text)[1]
     events = sorted((name, message, int(number))
-                    for message, name, number in re.findall(r"(\w+) (\w+) = (\d+);", events)
+                    for message, name, number in re.findall(r"(\w+)\s+(\w+)\s+=\s+(\d+);", events)
                     if message in messages and name != "generic")
     names, message_rows, field_rows = Names(), [], []
     for name, message, number in events:

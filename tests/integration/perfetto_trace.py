@@ -3,12 +3,14 @@
 """The Perfetto trace beside the text of the same capture: the same events, in
 the same order, with the same values."""
 
+import collections
 import re
 import subprocess
 
 from harness import Test, check
-from perfetto_decode import (BOOTTIME, Decoder, check_inferred_names, compare, perfetto_events,
-                             text_events, varint)
+from perfetto_decode import (BOOTTIME, Decoder, check_inferred_names, compact_events, compare,
+                             perfetto_events, text_events, varint)
+from perfetto_infer import IN_INTERRUPT
 
 
 LOAD = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do ls -l /usr/lib >/dev/null; sync /tmp; "
@@ -39,6 +41,23 @@ def sched_and_irq(test):
     check(compared > switches * 5, f"only {compared} values compared")
     gaps = [p.ftrace_events.cpu for p in trace.packet if p.ftrace_events.lost_events]
     check(not gaps, f"gaps on the CPUs {gaps}: {test.run('convert', '-v', 'x.traced', 'y.txt')}")
+
+
+def irq_contexts(test):
+    """The interrupt flags of compact wakings are those of the text's flags column."""
+    text, path = record(test, "-e", "sched:sched_switch", "-e", "sched:sched_waking")
+    letters = {0x18: "HZ", 0x10: "sz", 0x08: "hZ", 0: ".z"}
+    columns = {}
+    for cpu, column, time in re.findall(r"\[(\d+)\] \S\S(\S)\S+ +(\d+\.\d{6}): sched_waking: ", text.read_text()):
+        columns.setdefault((int(cpu), int(time.replace(".", ""))), set()).add(column)
+    seen = collections.Counter()
+    for bundle in (p.ftrace_events for p in Decoder(test.dir, test.source).decode(path).packet):
+        wakings = [e[0] for e in compact_events(bundle.compact_sched) if e[2] == "sched_waking"]
+        for ts, flags in zip(wakings, bundle.compact_sched.waking_common_flags, strict=True):
+            column = columns[bundle.cpu, (ts + 500) // 1000]
+            check(column & set(letters[flags & IN_INTERRUPT]), f"flags {flags:#x} of a waking at {ts}, {column} in the text")
+            seen.update(column if len(column) == 1 else ())
+    check(seen["."] > 10 and seen["h"] + seen["s"] + seen["H"] > 10, f"only {seen}")
 
 
 def renames(test):
@@ -127,7 +146,7 @@ def prefixes(test):
 
 def main():
     test = Test("perfetto")
-    for case in (sched_and_irq, renames, many_events, rare_packets, losses, prefixes):
+    for case in (sched_and_irq, irq_contexts, renames, many_events, rare_packets, losses, prefixes):
         test.case(case.__name__.replace("_", " "), case)
     test.end()
 

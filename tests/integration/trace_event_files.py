@@ -140,6 +140,19 @@ def marks_of_segments(test):
     check(begun > 40 + 50, f"{begun}: nothing begins again")
 
 
+def ends_with_other_names(test):
+    """A merged file's E ends the innermost B of its thread, whatever name and category it has."""
+    capture = mixed(test)
+    start = float(lines_of(convert(test, capture))[0].split(": ")[0].split()[-1]) * 1e6
+    events = [{"name": name, "ph": ph, "cat": cat, "pid": 9, "tid": 9, "ts": start + i}
+              for i, (ph, name, cat) in enumerate((("B", "outer", "c"), ("B", "inner", "c"), ("E", "outer", "c"),
+                                                   ("E", "inner", "other")))]
+    (test.dir / "app.json").write_text(json.dumps(events))
+    trace = convert(test, capture, "--merge", "app.json", "--merge-clock", "boottime")
+    own = [(e["ph"], e["name"]) for e in own_events(trace) if e["pid"] == 9]
+    check(own == [("B", "outer"), ("B", "inner"), ("E", "inner"), ("E", "outer")], f"{own}")
+
+
 def beyond_what_a_viewer_opens(test):
     subprocess.run([test.build / "tests/unit/generate", "sched", "3600000", test.dir / "x.traced"], check=True)
     (test.dir / "out.0002.json").write_text("{}")
@@ -268,6 +281,7 @@ def main():
     test.case("earlier exports", earlier_exports)
     test.case("each segment opens alone", each_segment_opens_alone)
     test.case("marks of segments", marks_of_segments)
+    test.case("ends with other names", ends_with_other_names)
     test.case("beyond what a viewer opens", beyond_what_a_viewer_opens)
     test.end()
 

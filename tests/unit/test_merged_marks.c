@@ -238,7 +238,7 @@ static void examples_are_taken(void **state _unused_)
 }
 
 /*
- * An end takes its category and, unless it has one, its name from what is open: readers find the
+ * An end takes its category and its name from what is open, whatever its own are: readers find the
  * slice by them.
  */
 static void ends_end_what_is_open(void **state _unused_)
@@ -261,7 +261,7 @@ static void ends_end_what_is_open(void **state _unused_)
 	assert_non_null(end);
 	assert_true(json_number_value(json_object_get(end, "ts")) == 3);
 	assert_string_equal(json_string_value(json_object_get(end, "cat")), "x");
-	assert_string_equal(json_string_value(json_object_get(end, "name")), "other");
+	assert_string_equal(json_string_value(json_object_get(end, "name")), "a");
 	assert_true(json_number_value(json_object_get(find_event(&m, "c", "E"), "ts")) == 7);
 	assert_true(json_number_value(json_object_get(find_event(&m, "b", "E"), "ts")) == 8);
 	assert_int_equal(m.out.result.marks, 6);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Packets of a Perfetto trace about the recording: ties of clocks, the head, the end. */
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -173,6 +175,7 @@ static void the_head_tells_what_was_recorded_how(void **state _unused_)
 	config = packet(&r, DATA(TRACE_CONFIG), 0)->trace_config;
 	assert_int_equal(config->duration_ms, 1500);
 	assert_string_equal(config->unique_session_name, "mine");
+	assert_int_equal(config->n_data_sources, 1);
 	assert_string_equal(config->data_sources[0]->config->name, "linux.ftrace");
 	ftrace = config->data_sources[0]->config->ftrace_config;
 	assert_int_equal(ftrace->n_ftrace_events, 1);
@@ -192,6 +195,58 @@ static void the_head_tells_what_was_recorded_how(void **state _unused_)
 	assert_int_equal(info->cpus[1]->n_frequencies, 2);
 	assert_int_equal(info->cpus[1]->frequencies[1], 3200000);
 	assert_string_equal(info->cpus[1]->processor, "a fast one");
+}
+
+static void poll(Traced__Capture__Header *h)
+{
+	static char *polls[] = { (char *)"meminfo,psi@250ms stat", (char *)"process-memory@2s" };
+	static Traced__Capture__Request request;
+
+	describe(h);
+	request = *h->request;
+	request.polls = polls;
+	request.n_polls = ARRAY_SIZE(polls);
+	h->request = &request;
+}
+
+static void the_head_names_the_sources_of_polls_and_samples(void **state _unused_)
+{
+	Traced__Capture__Sampler sampler = TRACED__CAPTURE__SAMPLER__INIT;
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+	const PB(TraceConfig) * config;
+	const PB(SysStatsConfig) * stats;
+	const PB(PerfEventConfig) * perf;
+
+	maker_init(&m, 8, false, 4096);
+	m.header = poll;
+	maker_head(&m);
+	sampler.event = (char *)"cycles";
+	sampler.hz = 997;
+	sampler.clock = CLOCK_BOOTTIME;
+	sampler.type = PERF_TYPE_HARDWARE;
+	sampler.config = PERF_COUNT_HW_CPU_CYCLES;
+	sampler.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+	assert_int_equal(stream_write_message(&m.writer, CHUNK_SAMPLER, &sampler.base), 0);
+	perfetto_export(&r, m.fd);
+	config = packet(&r, DATA(TRACE_CONFIG), 0)->trace_config;
+	assert_int_equal(config->n_data_sources, 4);
+	assert_string_equal(config->data_sources[1]->config->name, "linux.sys_stats");
+	stats = config->data_sources[1]->config->sys_stats_config;
+	assert_int_equal(stats->meminfo_period_ms, 250);
+	assert_int_equal(stats->psi_period_ms, 250);
+	assert_int_equal(stats->stat_period_ms, 1000);
+	assert_false(stats->has_vmstat_period_ms);
+	assert_string_equal(config->data_sources[2]->config->name, "linux.process_stats");
+	assert_int_equal(config->data_sources[2]->config->process_stats_config->proc_stats_poll_ms,
+			 2000);
+	assert_string_equal(config->data_sources[3]->config->name, "linux.perf");
+	perf = config->data_sources[3]->config->perf_event_config;
+	assert_int_equal(perf->timebase->frequency, 997);
+	assert_string_equal(perf->timebase->name, "cycles");
+	assert_int_equal(perf->timebase->counter, 10);
+	assert_null(perf->timebase->raw_event);
+	assert_true(perf->callstack_sampling->kernel_frames);
 }
 
 static void the_end_tells_the_counts(void **state _unused_)
@@ -467,6 +522,7 @@ int main(void)
 		cmocka_unit_test(the_process_tree_has_names_with_their_times),
 		cmocka_unit_test(a_task_is_described_after_its_birth),
 		cmocka_unit_test(the_head_tells_what_was_recorded_how),
+		cmocka_unit_test(the_head_names_the_sources_of_polls_and_samples),
 		cmocka_unit_test(the_end_tells_the_counts),
 		cmocka_unit_test(a_flight_recorder_tells_since_when_it_is_complete),
 		cmocka_unit_test(a_sync_has_a_track_at_its_time),

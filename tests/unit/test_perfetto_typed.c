@@ -253,12 +253,84 @@ static void what_is_left_has_no_message(void **state _unused_)
 	assert_true(count > 50);
 }
 
+static const struct pf_message *typed_find_number(unsigned number)
+{
+	for (size_t i = 0; i < pf_message_count; i++)
+		if (pf_messages[i].number == number)
+			return &pf_messages[i];
+	return NULL;
+}
+
+/* Names of messages here that begin with the event's system, unlike upstream's. */
+static const char *typed_name_here(const char *upstream)
+{
+	static const char *const renamed[][2] = {
+		{ "tracing_mark_write", "mdss_tracing_mark_write" },
+		{ "zero", "systrace_0" },
+		{ "rss_stat_throttled", "synthetic_rss_stat_throttled" },
+		{ "suspend_resume_minimal", "synthetic_suspend_resume_minimal" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(renamed); i++)
+		if (!strcmp(renamed[i][0], upstream))
+			return renamed[i][1];
+	return upstream;
+}
+
+/* perfetto_left.txt has the event with this upstream name, EVENT or SYSTEM_EVENT. */
+static bool typed_left_has(const char *left, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *left; left += strcspn(left, "\n") + 1) {
+		size_t line = strcspn(left, "\n"), system = strcspn(left, ":");
+
+		if (system >= line)
+			continue;
+		if (line - system - 1 == len && !memcmp(left + system + 1, name, len))
+			return true;
+		if (line == len && !memcmp(left, name, system) && name[system] == '_' &&
+		    !memcmp(left + system + 1, name + system + 1, len - system - 1))
+			return true;
+	}
+	return false;
+}
+
+/* perfetto_upstream.txt: NAME NUMBER in each line that is no comment. */
+static void each_event_of_upstream_is_typed_or_left(void **state _unused_)
+{
+	_cleanup_buf_ struct buf list = BUF_INIT, left = BUF_INIT;
+	unsigned typed = 0;
+
+	fixture_read_gz(PERFETTO_LISTS "/perfetto_upstream.txt", &list);
+	fixture_read_gz(PERFETTO_LISTS "/perfetto_left.txt", &left);
+	buf_string(&left);
+	for (char *line, *rest = (char *)(uintptr_t)buf_string(&list);
+	     (line = strsep(&rest, "\n"));) {
+		const char *name = strsep(&line, " ");
+		const struct pf_message *m;
+
+		/* The generic message is for events of any name: the table lacks it. */
+		if (!*name || *name == '#' || !strcmp(name, "generic"))
+			continue;
+		assert_non_null(line);
+		m = typed_find_number((unsigned)strtoul(line, NULL, 10));
+		if (m)
+			assert_string_equal(pf_message_names + m->name, typed_name_here(name));
+		else if (!typed_left_has((const char *)left.data, name))
+			fail_msg("%s is neither typed nor in perfetto_left.txt", name);
+		typed += m != NULL;
+	}
+	assert_int_equal(typed, pf_message_count);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_have_upstreams_numbers),
 		cmocka_unit_test(what_stays_generic_is_listed),
 		cmocka_unit_test(what_is_left_has_no_message),
+		cmocka_unit_test(each_event_of_upstream_is_typed_or_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

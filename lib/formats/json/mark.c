@@ -484,10 +484,9 @@ static int json_mark_put_event(struct json_marks *j, struct buf *out, const stru
 
 	json_put_comma(out);
 	buf_puts(out, "\n{");
-	/* Some readers find the slice that an end closes by its name. */
+	/* Some readers find the slice that an end closes by its name: an end's own may differ. */
 	json_mark_put_text(out, "name",
-			   m->phase == PHASE_END && !m->part[PART_NAME].len ? m->begun
-									    : m->part[PART_NAME]);
+			   m->phase == PHASE_END && m->begun.data ? m->begun : m->part[PART_NAME]);
 	json_put_string_key(out, "ph", (char[]){ (char)m->phase, '\0' });
 	/* Streaming readers drop events without a category. */
 	json_mark_put_text(out, "cat", cat.len ? cat : TEXT("default"));

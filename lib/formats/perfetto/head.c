@@ -4,6 +4,7 @@
 
 #include "base/io.h"
 #include "base/search.h"
+#include "formats/perfetto/config.h"
 #include "formats/perfetto/message.h"
 #include "formats/perfetto/packet.h"
 #include "formats/perfetto/ties.h"
@@ -97,72 +98,6 @@ static int pf_head_put_cpu_info(const struct trace_info *info, struct buf *out)
 	message.cpus = list;
 	packet.field = PACKET_CPU_INFO;
 	packet.message = &message.base;
-	return pf_put_packet(&packet, out);
-}
-
-/* Expresses the request as Perfetto's configuration, as far as possible. */
-static void pf_head_fill_ftrace_config(PB(FtraceConfig) * ftrace,
-				       PB(FtraceConfig__CompactSchedConfig) * sched,
-				       const struct trace_info *info,
-				       const struct perfetto_options *o)
-{
-	const Traced__Capture__Header *h = info->header;
-
-	ftrace->has_buffer_size_kb = h->request->buffer_bytes != 0;
-	ftrace->buffer_size_kb = (uint32_t)(h->request->buffer_bytes >> 10);
-	sched->has_enabled = true;
-	sched->enabled = !o->plain_sched;
-	ftrace->compact_sched = sched;
-	ftrace->has_symbolize_ksyms = true;
-	ftrace->symbolize_ksyms = event_table_has_symbols(info->events);
-	ftrace->has_denser_generic_event_encoding = true;
-	ftrace->denser_generic_event_encoding = !o->legacy_generic;
-	ftrace->has_enable_function_graph = ftrace->enable_function_graph =
-		strcmp(h->tracer, "function_graph") == 0;
-	ftrace->has_preserve_ftrace_buffer = ftrace->preserve_ftrace_buffer = h->request->ring;
-	ftrace->has_use_monotonic_raw_clock = ftrace->use_monotonic_raw_clock =
-		strcmp(h->trace_clock, "mono_raw") == 0;
-	ftrace->n_tids_to_trace = h->request->n_pids;
-	ftrace->tids_to_trace = (uint32_t *)h->request->pids;
-}
-
-static int pf_head_put_config(const struct trace_info *info, const struct perfetto_options *o,
-			      struct buf *out)
-{
-	PB(FtraceConfig) ftrace = PERFETTO__PROTOS__FTRACE_CONFIG__INIT;
-	PB(FtraceConfig__CompactSchedConfig)
-	sched = PERFETTO__PROTOS__FTRACE_CONFIG__COMPACT_SCHED_CONFIG__INIT;
-	PB(DataSourceConfig) config = PERFETTO__PROTOS__DATA_SOURCE_CONFIG__INIT;
-	PB(TraceConfig__DataSource) source = PERFETTO__PROTOS__TRACE_CONFIG__DATA_SOURCE__INIT;
-	PB(TraceConfig) trace = PERFETTO__PROTOS__TRACE_CONFIG__INIT;
-	struct pf_packet packet = { 0 };
-	const Traced__Capture__Request *request = info->header->request;
-	_cleanup_free_ char **events = NULL;
-
-	if (!request)
-		return 0;
-	events = calloc(request->n_events + 1, sizeof(*events));
-	if (!events)
-		return -ENOMEM;
-	for (size_t i = 0; i < request->n_events; i++)
-		events[i] = request->events[i]->glob;
-	ftrace.n_ftrace_events = request->n_events;
-	ftrace.ftrace_events = events;
-	pf_head_fill_ftrace_config(&ftrace, &sched, info, o);
-	config.name = (char *)(uintptr_t) "linux.ftrace";
-	config.ftrace_config = &ftrace;
-	source.config = &config;
-	trace.n_data_sources = 1;
-	trace.data_sources = (PB(TraceConfig__DataSource) *[]){ &source };
-	trace.has_duration_ms = request->duration_ns != 0;
-	trace.duration_ms = (uint32_t)(request->duration_ns / NSEC_PER_MSEC);
-	if (*request->name)
-		trace.unique_session_name = request->name;
-	trace.has_compression_type = o->compression == PERFETTO_DEFLATE;
-	trace.compression_type =
-		PERFETTO__PROTOS__TRACE_CONFIG__COMPRESSION_TYPE__COMPRESSION_TYPE_DEFLATE;
-	packet.field = PACKET_TRACE_CONFIG;
-	packet.message = &trace.base;
 	return pf_put_packet(&packet, out);
 }
 
@@ -377,7 +312,7 @@ int pf_put_head(const struct sink_env *env, uint32_t segment, uint64_t until, ui
 	if (r >= 0)
 		r = pf_head_put_system_info(info, out);
 	if (r >= 0)
-		r = pf_head_put_config(info, &env->options->perfetto, out);
+		r = pf_put_config(info, &env->options->perfetto, out);
 	if (r >= 0)
 		r = pf_head_put_cpu_info(info, out);
 	if (r >= 0)
