@@ -11,7 +11,7 @@
 #include "input.h"
 #include "push.h"
 
-/* Between two looks whether a silent host has ended; and one that has closed its outputs. */
+/* Interval of checks whether a host has ended: a silent one, and one that closed its outputs. */
 #define LOOK_MS 200
 #define LOOK_SOON_MS 10
 #define PIECE (64U << 10)
@@ -20,7 +20,7 @@
 struct passing {
 	int fd; /* -EBADF: it has ended */
 	FILE *to;
-	int kept;	   /* nameless file for what comes before its turn; negative: none */
+	int kept;	   /* nameless file for what comes before it is shown; negative: none */
 	int error;	   /* -errno: why a part is missing */
 	const char *label; /* before each line; NULL: none */
 	unsigned char last;
@@ -37,7 +37,7 @@ struct far_run {
 	/* Its messages, while they may ask for the program. */
 	unsigned char line[128];
 	size_t len;
-	bool shown; /* its turn has come */
+	bool shown;
 	bool ended; /* a process that it left behind may hold the pipes */
 };
 
@@ -111,7 +111,7 @@ static void passing_read(struct passing *p, bool shown)
 		p->fd = close_fd(p->fd);
 }
 
-/* Prints what has come before its turn. */
+/* Prints what has come so far. */
 static void passing_show(struct passing *p)
 {
 	unsigned char piece[PIECE];
@@ -154,14 +154,14 @@ static void far_run_start(struct far_run *f, const struct options *o, const stru
 					  .label = labelled ? name->label : NULL };
 }
 
-/* Another one's turn is before. */
+/* Keeps its output in files until it is shown: hosts are shown one after the other. */
 static void far_run_keep(struct far_run *f)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(f->outputs); i++)
 		f->outputs[i].kept = input_create_temp();
 }
 
-/* Its turn has come. before: another one's was before. */
+/* Shows its output from now on. before: another host was shown before. */
 static void far_run_show(struct far_run *f, bool labelled, bool before)
 {
 	if (labelled)
@@ -195,8 +195,10 @@ static void far_run_take_line(struct far_run *f, size_t size)
 		f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
 	if (r < 0)
 		far_run_end_push(f, r);
-	if (r == 0 && !passing_put(p, f->line, size, f->shown))
+	if (r == 0 && !passing_put(p, f->line, size, f->shown)) {
 		p->fd = close_fd(p->fd);
+		far_run_end_push(f, 0);
+	}
 	f->len -= size;
 	memmove(f->line, f->line + size, f->len);
 }
@@ -227,6 +229,7 @@ static void far_run_go_on(struct far_run *f)
 {
 	int r = push_go_on(&f->push, f->process.in, &f->err);
 
+	f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
 	if (r < 0 || f->push.fd < 0)
 		far_run_end_push(f, r);
 }
@@ -243,7 +246,7 @@ static void far_run_check_time(struct far_run *f)
 
 	if (f->process.in < 0)
 		return;
-	/* It may have asked already. */
+	/* Its request may be unread: its messages wait until it is shown. */
 	if (f->push.wanted && !passing_may_read(&f->outputs[1], f->shown))
 		f->limit_ns = now + PUSH_NS;
 	if (now < f->limit_ns)
@@ -323,22 +326,40 @@ static int far_run_poll(const struct far_run *f, struct pollfd *ret)
 	}
 	ret[2] =
 		(struct pollfd){ .fd = f->push.fd < 0 ? -EBADF : f->process.in, .events = POLLOUT };
-	if (waits || f->ended == far_run_is_closed(f))
+	if (waits || f->ended == far_run_is_closed(f) || !f->shown)
 		return LOOK_MS;
 	return f->ended ? 0 : LOOK_SOON_MS;
 }
 
-static void far_runs_wait(struct far_run *runs, size_t count)
+/* As poll(2), which counts entries without a descriptor against the limit of descriptors. */
+static int poll_open(struct pollfd *fds, size_t count, int wait_ms)
+{
+	struct pollfd open[HOSTS_MAX * FAR_RUN_FDS];
+	nfds_t n = 0;
+	int r;
+
+	for (size_t i = 0; i < count; i++)
+		if (fds[i].fd >= 0)
+			open[n++] = fds[i];
+	r = poll(open, n, wait_ms);
+	while (count-- && n)
+		if (fds[count].fd >= 0)
+			fds[count].revents = open[--n].revents;
+	return r;
+}
+
+/* most_ms: waits no longer. */
+static void far_runs_wait(struct far_run *runs, size_t count, int most_ms)
 {
 	struct pollfd fds[HOSTS_MAX][FAR_RUN_FDS];
-	int wait_ms = LOOK_MS;
+	int wait_ms = most_ms;
 
 	for (size_t i = 0; i < count; i++) {
 		int one_ms = far_run_poll(&runs[i], fds[i]);
 
 		wait_ms = MIN(wait_ms, one_ms);
 	}
-	if (poll(*fds, (nfds_t)(count * FAR_RUN_FDS), wait_ms) < 0)
+	if (poll_open(*fds, count * FAR_RUN_FDS, wait_ms) < 0)
 		return;
 	for (size_t i = 0; i < count; i++)
 		far_run_move(&runs[i], fds[i]);
@@ -353,8 +374,9 @@ static void far_run_on_interrupt(int sig)
 static void far_run_catch_interrupts(void)
 {
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+	/* A write of what has come goes on; poll() ends. */
 	const struct sigaction action = { .sa_handler = far_run_on_interrupt,
-					  .sa_flags = (int)SA_RESETHAND };
+					  .sa_flags = (int)SA_RESETHAND | SA_RESTART };
 	struct sigaction old;
 
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
@@ -368,19 +390,21 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 	const size_t count = hosts->count;
 	int status = CLI_WHOLE;
 
+	far_run_catch_interrupts();
 	for (size_t i = 0; i < count; i++) {
 		far_run_start(&runs[i], o, &hosts->items[i], count > 1, words);
 		if (i)
 			far_run_keep(&runs[i]);
 	}
-	far_run_catch_interrupts();
 	for (size_t turn = 0; turn < count; turn++) {
 		struct far_run *f = &runs[turn];
 		int one;
 
+		/* What is in its pipes now is printed also if an interrupt has come. */
+		far_runs_wait(f, 1, 0);
 		far_run_show(f, count > 1, turn > 0);
 		while (!interrupted && !(f->ended && far_run_is_closed(f)))
-			far_runs_wait(f, count - turn);
+			far_runs_wait(f, count - turn, LOOK_MS);
 		if (interrupted)
 			continue;
 		one = far_run_finish(f, o);

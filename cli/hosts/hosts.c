@@ -23,7 +23,7 @@ static bool command_is_far(const struct command *command)
 	return false;
 }
 
-/* Commands that need a time. */
+/* Commands that need -t. */
 static bool command_lasts(const struct command *command)
 {
 	return command == &command_hist || command == &command_top;

@@ -59,7 +59,7 @@ static int hosts_report_export(struct hosts_report *h, struct host_part *p,
 	h->hosts.label = p->origin.label;
 	h->hosts.is_last = p == &h->parts[h->count - 1];
 	h->options.host = h->labelled ? p->origin.label : NULL;
-	if (h->labelled && h->options.form != REPORT_JSON && p != h->parts)
+	if (h->options.is_further && h->options.form != REPORT_JSON)
 		dprintf(STDOUT_FILENO, "\n");
 	if (h->labelled && h->options.form == REPORT_TEXT)
 		dprintf(STDOUT_FILENO, "%s:\n", p->origin.label);

@@ -124,7 +124,8 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 				       "'tracectl recover' lists earlier crashes");
 	}
 	if (kept && boot_recorder_renew(&r.env, &r.config, r.state.saved, &why) < 0)
-		cli_warn("modules that were loaded late have no names: %s", why.message);
+		cli_warn("modules that were loaded late have no names: %s%s%s", why.message,
+			 why.hint ? "; " : "", why.hint ?: "");
 	*ret = TAKE_PTR(r.state.saved);
 	return 0;
 }

@@ -20,6 +20,7 @@ struct report_env {
 	bool is_first;		     /* no table comes before that of the report that opens */
 	const char *by;		     /* the choice made; NULL: the report has none */
 	struct selection *selection; /* tasks, CPUs and events to report on; NULL: all */
+	bool is_part;		     /* somebody asked for a part of the recording */
 	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */
 	struct dispatch *dispatch;   /* of events, for report_on() */
 	struct printer *printer;     /* names of functions */

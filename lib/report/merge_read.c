@@ -298,7 +298,7 @@ static int merge_read_first(struct merge_file *f, struct error *err)
 	return r;
 }
 
-/* A sum that has a part is no whole. */
+/* The sum of a part and a whole recording is a part. */
 static int merge_read_part(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;

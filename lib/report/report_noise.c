@@ -117,7 +117,6 @@ static int noise_on_ran(struct report *report, const struct sched_span *span,
 static int noise_on_switch(struct report *report, const struct trace_event *ev)
 {
 	struct noise_report *n = container_of(report, struct noise_report, report);
-
 	struct noise_cpu *cpu = noise_cpu_pass(n, ev);
 
 	if (cpu)

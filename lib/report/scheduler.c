@@ -222,6 +222,11 @@ uint32_t scheduler_tasks(const struct scheduler *s)
 	return s->tasks.count;
 }
 
+bool scheduler_is_partial(const struct scheduler *s)
+{
+	return s->recorded.is_partial;
+}
+
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid)
 {
 	struct sched_task *t = rows_find(&s->tasks, (struct row_key){ (uint32_t)tid, 0 });

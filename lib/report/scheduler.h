@@ -89,6 +89,8 @@ bool sched_task_dies(const struct sched_task *t);
 char sched_task_letter(const struct sched_task *t);
 /* Tasks that are known so far. */
 uint32_t scheduler_tasks(const struct scheduler *s);
+/* Whether a filter, or a choice of tasks or CPUs, kept events out of the recording. */
+bool scheduler_is_partial(const struct scheduler *s);
 /* The thread's state now; NULL: it had no event of the scheduler. */
 struct sched_task *scheduler_find(struct scheduler *s, int32_t tid);
 /* The task that woke this one up last. NULL: it is unknown. */

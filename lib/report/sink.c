@@ -255,6 +255,7 @@ int report_sink_init(struct sink_report *s, const struct sink_env *env, struct e
 		.options = env->options->report,
 		.watch = env->options->watch,
 		.selection = env->selection,
+		.is_part = env->selection && !env->options->selection.is_whole,
 		.out = env->out,
 		.dispatch = &s->dispatch,
 		.big_endian = env->info->layout.big_endian,
@@ -446,7 +447,7 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		first = false;
 	}
 	if (r == 0 && is_last && s->env.options->form == REPORT_JSON) {
-		if (s->env.selection)
+		if (s->env.is_part)
 			selection_describe(s->env.selection, &part);
 		head.part = part.len ? buf_string(&part) : NULL;
 		tables_end_json(&head, &s->out->buf);

@@ -246,14 +246,16 @@ static void slices_see_losses(struct slices *s)
 }
 
 /*
- * A thread that makes a mark runs. If a loss took its switch in, the spans that this loss cuts are
- * known as cut later, within the new slice.
+ * A thread that makes a mark runs. If a loss took its switch in, the scheduler reports that as a
+ * cut span only later. It must not cut this slice, which began after the loss. What was not
+ * recorded is no loss: its spans are cut for good.
  */
 static void slice_thread_resume(struct slices *s, struct slice_thread *t, uint64_t ts)
 {
 	const struct sched_task *task = scheduler_find(s->env->scheduler, t->tid);
 
-	if (!s->has_sched || t->runs || (task && task->state == SCHED_RUNS))
+	if (!s->has_sched || scheduler_is_partial(s->env->scheduler) || t->runs ||
+	    (task && task->state == SCHED_RUNS))
 		return;
 	if (task && task->state != SCHED_UNKNOWN && !t->unsure &&
 	    report_is_whole(s->env, task->mark))

@@ -162,7 +162,7 @@ int table_write(struct table *t, const struct report_options *o, bool first, str
 /* A JSON's members beside its tables. */
 struct tables_head {
 	const char *clock, *host; /* host: a label, or NULL */
-	bool is_further;	  /* behind another one's */
+	bool is_further;	  /* not the first host of the document */
 	uint64_t first_ns, span_ns, events, lost;
 	bool incomplete;
 	const char *part; /* of the recording; NULL: the whole */

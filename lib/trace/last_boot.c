@@ -100,7 +100,8 @@ static int find_module(const ProtobufCBinaryData *modules, const struct line *na
 /* Names beyond GONE_MAX are only counted. */
 static int last_boot_add_gone(struct last_boot *b, const struct line *name)
 {
-	if (b->gone_count++ && b->gone.len > GONE_MAX)
+	b->gone_is_cut = b->gone_count++ && b->gone.len > GONE_MAX;
+	if (b->gone_is_cut)
 		return 0;
 	buf_printf(&b->gone, "%s%.*s", b->gone.len ? ", " : "",
 		   (int)MIN(name->end - name->p, (ptrdiff_t)GONE_MAX), name->p);

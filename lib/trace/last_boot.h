@@ -31,6 +31,7 @@ struct last_boot {
 	size_t module_count, module_cap;
 	size_t gone_count; /* modules of then that are not loaded now */
 	struct buf gone;   /* the first of their names: "a, b" */
+	bool gone_is_cut;  /* there are more */
 };
 
 /* Borrows message. Lines that make no sense are skipped. 0 or -ENOMEM. */

@@ -261,11 +261,13 @@ static int loader_warn_gone(struct loader *l)
 {
 	struct last_boot *b = &l->last_boot;
 
-	return stream_index_warn(l->index,
-				 "functions of %zu module%s that the crashed boot had have no "
-				 "names: %s. Load %s with modprobe and extract again",
-				 b->gone_count, b->gone_count == 1 ? "" : "s",
-				 buf_string(&b->gone) ?: "?", b->gone_count == 1 ? "it" : "them");
+	return stream_index_warn(
+		l->index,
+		"%zu module%s of the crashed boot %s not loaded now, so their "
+		"functions have no names: %s%s. Load %s with modprobe and extract again",
+		b->gone_count, b->gone_count == 1 ? "" : "s", b->gone_count == 1 ? "is" : "are",
+		buf_string(&b->gone) ?: "?", b->gone_is_cut ? ", ..." : "",
+		b->gone_count == 1 ? "it" : "them");
 }
 
 /* It precedes the addresses that it moves. */

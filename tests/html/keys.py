@@ -171,13 +171,13 @@ def picture_of_moments(test, browser):
     """Moments' names and times are a line at the top of the picture that P saves."""
     browser.open(page_with(test))
     size = "(({width, height}) => [width, height])(traceViewer.moments.picture())"
-    width, height = browser.ask(size)
+    canvases = "(traceViewer.panel.canvas.height + traceViewer.head.canvas.height)"
+    equal(browser.ask(size)[1], browser.ask(canvases), "the height without moments")
     for us in (2000, 5000):
         browser.mouse("Moved", *place_of(browser, 200, us))
         browser.key("m")
     browser.frame()
-    equal(browser.ask("[(traceViewer.panel.canvas.height + traceViewer.head.canvas.height) / traceViewer.painter.ratio, "
-                      "traceViewer.moments.words()]"),
+    equal(browser.ask(f"[{canvases} / traceViewer.painter.ratio, traceViewer.moments.words()]"),
           [browser.ask(size)[1] / browser.ask("traceViewer.painter.ratio") - 22, "A: 1 ms   + 3 ms   B: 4 ms"], "the line")
     texts = browser.ask("""(() => { const {prototype} = CanvasRenderingContext2D, {fillText} = prototype, seen = [];
         prototype.fillText = function (text, x, y) { if (this.canvas !== traceViewer.canvas && y === 11) seen.push(text); };

@@ -365,12 +365,14 @@ def top_of_hosts(test):
 
 def left_at(test, first, rest, *words):
     """Ctrl-C while the first host hangs, once every other one has ended."""
+    for name in ("hung", *rest):
+        (test.dir / name).unlink(missing_ok=True)
     hosts = {"hung": f"exec:echo $$ >hung; {first}", **{n: f"exec:{c}; touch {n}; :" for n, c in rest.items()}}
     p = subprocess.Popen(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
+        # What is in the pipes then is printed, too.
         settled("the others end", lambda: all((test.dir / n).exists() for n in rest))
-        time.sleep(0.5)
         p.send_signal(signal.SIGINT)
         return test.finish(p)
     finally:
@@ -887,8 +889,6 @@ def pushed_at_once(test):
         r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "status", "--json")
         check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
         check("sessions" in json.loads(of_hosts(r.out, ["hung", "b"])["b"]), f"'{asks}': {r}")
-        (test.dir / "b").unlink()
-        (test.dir / "hung").unlink()
     for bare in (*bares.values(), bare):
         bare.check_clean()
 

@@ -271,8 +271,8 @@ static void modules_that_are_gone_are_named(void **state _unused_)
 	export_whole(&e, m.fd);
 	assert_true(e.result.warning_count > 0);
 	assert_string_equal(e.result.warnings[0],
-			    "functions of 2 modules that the crashed boot had have no names: gone, "
-			    "more. Load them with modprobe and extract again");
+			    "2 modules of the crashed boot are not loaded now, so their functions "
+			    "have no names: gone, more. Load them with modprobe and extract again");
 	maker_deinit(&m);
 }
 
@@ -289,6 +289,7 @@ static void many_names_are_cut(void **state _unused_)
 	assert_int_equal(last_boot_read(&b, &message), 0);
 	assert_int_equal(b.gone_count, 1000);
 	assert_true(b.gone.len > 200 && b.gone.len < 250);
+	assert_true(b.gone_is_cut);
 	last_boot_deinit(&b);
 }
 

@@ -87,14 +87,22 @@ static const struct {
 #define T(ns) (1 * S + (ns))
 #define LOSS 3
 
-static void begin(struct maker *m)
+/* header: NULL, or changes it. */
+static void begin_with(struct maker *m, void (*header)(Traced__Capture__Header *h))
 {
-	maker_begin(m, 4096);
+	maker_init(m, 8, false, 4096);
+	m->header = header;
+	maker_head(m);
 	for (size_t i = 0; i < ARRAY_SIZE(formats); i++)
 		maker_format(m, formats[i].system, formats[i].name, formats[i].id,
 			     formats[i].fields, "\"\"");
 	maker_symbols(m, "ffffffff81000000 T first\nffffffff81001000 T second\n"
 			 "ffffffff81002000 T third\nffffffff81003000 T end\n");
+}
+
+static void begin(struct maker *m)
+{
+	begin_with(m, NULL);
 }
 
 #define FIRST UINT64_C(0xffffffff81000000)
@@ -494,6 +502,18 @@ static void a_loss_cuts_slices(void **state _unused_)
 		      "\"open\",\"thread\",0,0,0,,,,,0,0,0,0,0,1\n");
 }
 
+static void wake(struct maker *m, uint64_t ts, int32_t waker, int32_t tid)
+{
+	_cleanup_buf_ struct buf data = BUF_INIT;
+	char comm[16] = "task";
+
+	buf_append(&data, comm, sizeof(comm));
+	maker_u32(m, &data, (uint32_t)tid);
+	maker_u32(m, &data, 120);
+	maker_u32(m, &data, 0);
+	maker_event(m, ts, ID_WAKING, waker, data.data, data.len);
+}
+
 /*
  * The thread makes a mark after the loss: it runs, though its switch in is lost. It is switched out
  * later, a wake-up while it runs changes nothing, and only then does the other CPU's switch show
@@ -502,10 +522,6 @@ static void a_loss_cuts_slices(void **state _unused_)
 static void a_slice_after_a_loss_is_whole(void **state _unused_)
 {
 	_cleanup_(maker_deinit) struct maker m;
-	const struct {
-		char comm[16];
-		uint32_t pid, prio, cpu;
-	} waking = { "t", 7, 120, 1 };
 
 	begin(&m);
 	maker_kernel_formats(&m);
@@ -520,13 +536,45 @@ static void a_slice_after_a_loss_is_whole(void **state _unused_)
 	page_end(&m, 0);
 	page_begin(&m, T(70));
 	mark(&m, T(70), 7, "B|7|whole");
-	maker_event(&m, T(75), ID_WAKING, 8, &waking, sizeof(waking));
+	wake(&m, T(75), 8, 7);
 	event_switch(&m, T(80), 7, "t", 1, 120, 8, "y");
 	event_switch(&m, T(90), 8, "y", 1, 120, 7, "t");
 	mark(&m, T(95), 7, "E");
 	page_flush(&m, LOSS, 1);
 	assert_report(&m, "marks",
 		      "\"whole\",\"thread\",1,25,25,25,25,25,25,15,0,10,1000000095,0,0\n");
+}
+
+/* -e sched:sched_switch -f 'prev_pid == 7' */
+static void tell_filter(Traced__Capture__Header *h)
+{
+	static Traced__Capture__EventSpec event = TRACED__CAPTURE__EVENT_SPEC__INIT;
+	static Traced__Capture__EventSpec *const events[] = { &event };
+	static Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
+
+	event.glob = (char *)"sched:sched_switch";
+	event.filter = (char *)"prev_pid == 7";
+	request.events = (Traced__Capture__EventSpec **)events;
+	request.n_events = 1;
+	h->request = &request;
+}
+
+/* The thread's switch in is missing, but it is not lost: nothing is known of its time. */
+static void a_filter_on_switches_cuts_slices(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+
+	begin_with(&m, tell_filter);
+	maker_kernel_formats(&m);
+	page_begin(&m, T(0));
+	event_switch(&m, T(0), 7, "t", 1, 120, 9, "x");
+	wake(&m, T(5), 9, 7);
+	mark(&m, T(10), 7, "B|7|cut");
+	event_switch(&m, T(20), 7, "t", 1, 120, 9, "x");
+	wake(&m, T(25), 9, 7);
+	mark(&m, T(40), 7, "E");
+	page_flush(&m, 0, 0);
+	assert_report(&m, "marks", "\"cut\",\"thread\",0,0,0,,,,,0,0,0,0,1,0\n");
 }
 
 /* libtraced writes a mark with both times at its end: the inner one first. */
@@ -649,18 +697,6 @@ static void a_clock_that_steps_back_makes_no_time(void **state _unused_)
 		page_flush(&m, 0, 0);
 		assert_report(&m, pairs[i].report, pairs[i].rows);
 	}
-}
-
-static void wake(struct maker *m, uint64_t ts, int32_t waker, int32_t tid)
-{
-	_cleanup_buf_ struct buf data = BUF_INIT;
-	char comm[16] = "task";
-
-	buf_append(&data, comm, sizeof(comm));
-	maker_u32(m, &data, (uint32_t)tid);
-	maker_u32(m, &data, 120);
-	maker_u32(m, &data, 0);
-	maker_event(m, ts, ID_WAKING, waker, data.data, data.len);
 }
 
 /* A preempted thread was not raised, and a thread of another name is none of an interrupt. */
@@ -791,6 +827,7 @@ int main(void)
 		cmocka_unit_test(slices_know_whether_their_thread_ran),
 		cmocka_unit_test(a_loss_cuts_slices),
 		cmocka_unit_test(a_slice_after_a_loss_is_whole),
+		cmocka_unit_test(a_filter_on_switches_cuts_slices),
 		cmocka_unit_test(complete_marks_may_come_late),
 		cmocka_unit_test(only_atrace_text_is_a_slice),
 		cmocka_unit_test(a_loss_cuts_requests_that_are_queued_again),

@@ -154,15 +154,26 @@ static void explain_add_fields(const struct plan_step *s, const struct tracefs *
 		plan_put_fields(format.data, filter, out);
 }
 
+static bool filter_is_unbalanced(const char *filter)
+{
+	int depth = 0;
+
+	for (; *filter; filter++)
+		depth += (*filter == '(') - (*filter == ')');
+	return depth != 0;
+}
+
 /*
  * A filter that cannot be parsed fails with -EINVAL, but with -1 to -3 for unbalanced parentheses
- * and quotes. A refusal for lack of rights leaves no message in error_log.
+ * and quotes. A refusal for lack of rights leaves no message in error_log; before Linux 6.2,
+ * neither does a filter of a trigger.
  */
 static bool explain_is_unparsed(const struct plan_step *s, const struct tracefs *fs, int code)
 {
 	_cleanup_free_ char *log = code == -EPERM ? tracefs_last_error(fs, s->instance) : NULL;
 
-	return log || code == -EINVAL || code == -ENOENT || code == -ESRCH;
+	return log || (code == -EPERM && filter_is_unbalanced(s->value)) || code == -EINVAL ||
+	       code == -ENOENT || code == -ESRCH;
 }
 
 static int explain_filter(const struct plan_step *s, const struct tracefs *fs, int code,
@@ -234,7 +245,7 @@ static int explain_hist(const struct plan_step *s, const struct tracefs *fs, int
 	const char *filter = strstr(s->value, " if ");
 
 	explain_add_error_log(s, fs, &log);
-	/* The kernel logs no mistakes in filters of triggers. */
+	/* Before 6.2 the kernel logs no mistakes in filters of triggers. */
 	if (filter)
 		explain_add_fields(s, fs, filter + strlen(" if "), &fields);
 	hists_explain(s, buf_string(&log), code, err);

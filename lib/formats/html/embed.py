@@ -27,7 +27,7 @@ def shorten(text):
     """A script or a style without lines that are only a comment, and without indentation. No text of ours has several
     lines."""
     lines = (line.strip() for line in text.split("\n"))
-    return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
 
 
 def check_names(script):
@@ -40,7 +40,7 @@ def check_names(script):
 
 def main():
     page, style, *scripts = sys.argv[1:]
-    style = "\n" + shorten(read(style)) + "\n"
+    style = "\n" + shorten(re.sub(r"/\*.*?\*/", "", read(style), flags=re.S)) + "\n"
     scripts = [read(script) for script in scripts]
     check_names("\n".join(scripts))
     script = "\n(() => {\n'use strict';\n" + "\n".join(map(shorten, scripts)) + "})();\n"

@@ -20,7 +20,7 @@ function averageOf({count, sum_ns: sum}) {
 
 // Returns the number by which a cell is sorted: what is not known comes last.
 function rankOf(value, part) {
-  if (value === null) return -1;
+  if (value === null) return -Number.MAX_VALUE;
   if (!isHistogram(value)) return +value;
   return part ? value[`${PARTS[part - 1]}_ns`] : averageOf(value);
 }

@@ -99,7 +99,7 @@ static void config_add_polls(struct config_list *l, struct config_polls *c,
 {
 	struct poll_plan plan = { 0 };
 
-	/* A group that a newer traced wrote is left out. */
+	/* A text with a group that only a newer traced knows is left out. */
 	for (size_t i = 0; i < request->n_polls; i++)
 		poll_plan_add(&plan, request->polls[i], NULL);
 	perfetto__protos__data_source_config__init(&c->system.config);
