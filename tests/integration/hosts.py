@@ -325,6 +325,7 @@ def reports(test):
         found = json.loads(r.out)
         check((found["format"], found["version"]) == ("traced-report-hosts", 1), f"JSON of hosts: {r}")
         check([h["host"] for h in found["hosts"]] == labels, f"JSON of hosts: {r}")
+        check(not any("part" in h for h in found["hosts"]), f"nobody asked for a part: {r}")
         for host in found["hosts"]:
             check(host["format"] == "traced-report" and [t["name"] for t in host["reports"]] == ["sched", "irq"]
                   and host["reports"][0]["rows"], f"JSON of {host['host']}: {r}")
