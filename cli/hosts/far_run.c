@@ -400,7 +400,7 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 		struct far_run *f = &runs[turn];
 		int one;
 
-		/* What is in its pipes now is printed also if an interrupt has come. */
+		/* Its pipes are read also if an interrupt has come. */
 		far_runs_wait(f, 1, 0);
 		far_run_show(f, count > 1, turn > 0);
 		while (!interrupted && !(f->ended && far_run_is_closed(f)))

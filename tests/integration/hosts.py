@@ -372,7 +372,7 @@ def left_at(test, first, rest, *words):
     p = subprocess.Popen(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
-        # What is in the pipes then is printed, too.
+        # Their pipes are read, and that is printed.
         settled("the others end", lambda: all((test.dir / n).exists() for n in rest))
         p.send_signal(signal.SIGINT)
         return test.finish(p)
