@@ -331,7 +331,7 @@ static int far_run_poll(const struct far_run *f, struct pollfd *ret)
 	return f->ended ? 0 : LOOK_SOON_MS;
 }
 
-/* As poll(2), which counts entries without a descriptor against the limit of descriptors. */
+/* Does poll(2) for open descriptors only: the kernel counts the others against their limit, too. */
 static int poll_open(struct pollfd *fds, size_t count, int wait_ms)
 {
 	struct pollfd open[HOSTS_MAX * FAR_RUN_FDS];
