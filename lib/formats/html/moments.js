@@ -189,7 +189,7 @@ class Moments {
     const picture = make('canvas', {width: panel.canvas.width, height});
     const c = picture.getContext('2d');
     this.viewer.paint();
-    if (line) this.paintLine(c);
+    if (line) this.paintTimes(c);
     let y = line;
     for (const canvas of canvases) {
       c.drawImage(canvas, 0, y);
@@ -198,7 +198,7 @@ class Moments {
     return picture;
   }
 
-  paintLine(c) {
+  paintTimes(c) {
     const {theme, ratio, width} = this.viewer.painter;
     c.save();
     c.scale(ratio, ratio);
