@@ -4,29 +4,46 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
 
-/* Looks up the program as execvp(3) does. */
-static int child_look_up(const char *name, struct error *err)
+/* Shells use it, too; and a program may. */
+#define EXEC_FAILED 127
+
+/* Others in PATH may be folders. Sets errno. */
+static bool child_is_program(const char *file)
+{
+	struct stat st;
+
+	if (access(file, X_OK) < 0 || stat(file, &st) < 0)
+		return false;
+	errno = EACCES;
+	return S_ISREG(st.st_mode);
+}
+
+/* Looks up the program as execvp(3) does, so that this is not done while the recording runs. */
+static int child_look_up(const char *name, char **ret, struct error *err)
 {
 	const char *path = getenv("PATH") ?: "/usr/local/bin:/usr/bin:/bin";
 	int r = -ENOENT;
 
 	if (strchr(name, '/')) {
-		if (!access(name, X_OK))
-			return 0;
-		return error_errno(err, -errno, "%s", name);
+		*ret = child_is_program(name) ? strdup(name) : NULL;
+		return *ret ? 0 : error_errno(err, -errno, "%s", name);
 	}
 	while (path) {
 		_cleanup_free_ char *file = NULL;
 		size_t len = strcspn(path, ":");
 
-		if (asprintf(&file, "%.*s%s%s", (int)len, path, len ? "/" : "", name) < 0)
+		/* With a slash, execvp() searches no more. */
+		if (asprintf(&file, "%.*s/%s", len ? (int)len : 1, len ? path : ".", name) < 0)
 			return error_errno(err, -ENOMEM, "%s", name);
-		if (!access(file, X_OK))
+		if (child_is_program(file)) {
+			*ret = TAKE_PTR(file);
 			return 0;
+		}
 		if (errno == EACCES)
 			r = -EACCES;
 		path = path[len] ? path + len + 1 : NULL;
@@ -38,36 +55,49 @@ static int child_look_up(const char *name, struct error *err)
 	return error_errno(err, r, "%s", name);
 }
 
-void child_reset_signals(void)
+static void child_reset_handlers(void)
+{
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+}
+
+static void child_unblock_signals(void)
 {
 	sigset_t none;
 
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-_Noreturn static void child_main(int go_fd, int exec_fd, char *const *argv)
+void child_reset_signals(void)
+{
+	child_reset_handlers();
+	child_unblock_signals();
+}
+
+_Noreturn static void child_main(int go_fd, int exec_fd, const char *file, char *const *argv)
 {
 	char go;
 	int r;
 
+	/* Little is left to do after the go. Until then signals are for the parent. */
+	child_reset_handlers();
 	if (read_full(go_fd, &go, 1) != 1)
-		_exit(127);
-	child_reset_signals();
-	execvp(argv[0], argv);
+		_exit(EXEC_FAILED);
+	child_unblock_signals();
+	execvp(file, argv);
 	r = errno;
 	write_full(exec_fd, &r, sizeof(r));
-	_exit(127);
+	_exit(EXEC_FAILED);
 }
 
 int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err)
 {
 	_cleanup_close_ int go_r = -EBADF, go_w = -EBADF, exec_r = -EBADF, exec_w = -EBADF;
+	_cleanup_free_ char *file = NULL;
 	int pair[2], r;
 
-	r = child_look_up(argv[0], err);
+	r = child_look_up(argv[0], &file, err);
 	if (r < 0)
 		return r;
 	if (pipe2(pair, O_CLOEXEC) < 0)
@@ -89,29 +119,30 @@ int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error 
 		close(exec_r);
 		if (to_stderr)
 			dup2(STDERR_FILENO, STDOUT_FILENO);
-		child_main(go_r, exec_w, argv);
+		child_main(go_r, exec_w, file, argv);
 	}
+	c->name = argv[0];
 	c->go_fd = TAKE_FD(go_w);
 	c->exec_fd = TAKE_FD(exec_r);
 	return 0;
 }
 
-int child_release(struct child *c, const char *name, struct error *err)
+int child_release(struct child *c, struct error *err)
 {
-	int r, why;
-	ssize_t n;
+	int r = c->released ? 0 : write_full(c->go_fd, "", 1);
 
-	if (c->go_fd < 0)
+	c->released = true;
+	return r < 0 ? error_errno(err, r, "%s", c->name) : 0;
+}
+
+int child_check_exec(struct child *c, struct error *err)
+{
+	int why;
+
+	if (!WIFEXITED(c->status) || WEXITSTATUS(c->status) != EXEC_FAILED ||
+	    read_full(c->exec_fd, &why, sizeof(why)) != sizeof(why))
 		return 0;
-	r = write_full(c->go_fd, "", 1);
-	c->go_fd = close_fd(c->go_fd);
-	if (r < 0)
-		return error_errno(err, r, "%s", name);
-	n = read_full(c->exec_fd, &why, sizeof(why));
-	c->exec_fd = close_fd(c->exec_fd);
-	if (n == sizeof(why))
-		return error_errno(err, -why, "%s", name);
-	return 0;
+	return error_errno(err, -why, "%s", c->name);
 }
 
 bool child_reap(struct child *c)
@@ -123,7 +154,7 @@ bool child_reap(struct child *c)
 
 void child_deinit(struct child *c)
 {
-	bool held = c->go_fd >= 0;
+	bool held = c->go_fd >= 0 && !c->released;
 
 	close_fd(c->go_fd);
 	close_fd(c->exec_fd);

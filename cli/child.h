@@ -11,9 +11,11 @@
 #include "base/error.h"
 
 struct child {
-	pid_t pid;   /* 0: no child */
-	int go_fd;   /* write a byte to start it */
-	int exec_fd; /* reports why exec failed; closed by a successful exec */
+	pid_t pid;	  /* 0: no child */
+	const char *name; /* the command's; borrowed */
+	int go_fd;	  /* write a byte to start it */
+	int exec_fd;	  /* reports why exec failed; closed by a successful exec */
+	bool released;
 	bool ended;
 	int status; /* status of waitpid() */
 };
@@ -26,8 +28,10 @@ void child_reset_signals(void);
  * output to our standard error (ours carries the trace).
  */
 int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err);
-/* Lets the child exec and waits for that. */
-int child_release(struct child *c, const char *name, struct error *err);
+/* Lets the child exec. To wait for that would be in the recording. */
+int child_release(struct child *c, struct error *err);
+/* After its end: why there was no exec. */
+int child_check_exec(struct child *c, struct error *err);
 /* True if it has ended; call after SIGCHLD. */
 bool child_reap(struct child *c);
 /* Ends a child that is still held; leaves a running one alone. */

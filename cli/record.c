@@ -222,7 +222,7 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 		return r;
 	}
 	if (rec->child.pid) {
-		r = child_release(&rec->child, rec->o->command[0], err);
+		r = child_release(&rec->child, err);
 		if (r < 0)
 			record_cancel(rec);
 		return r;
@@ -359,6 +359,7 @@ static int record_on_interrupt(struct recording *rec, struct error *err)
 static int record_on_signal(struct recording *rec, struct error *err)
 {
 	struct signalfd_siginfo info;
+	int r;
 
 	if (read(rec->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
@@ -367,6 +368,11 @@ static int record_on_signal(struct recording *rec, struct error *err)
 	if (!rec->child.pid || rec->child.ended || !child_reap(&rec->child))
 		return 0;
 	progress_clear(&rec->progress);
+	r = child_check_exec(&rec->child, err);
+	if (r < 0) {
+		record_cancel(rec);
+		return r;
+	}
 	record_tell_child(rec);
 	return record_send_stop(rec, err);
 }
@@ -378,22 +384,14 @@ static int record_on_order(struct recording *rec, struct error *err)
 	return rec->orders.gone ? record_give_up(rec, err) : 0;
 }
 
-/* Handles all replies that have arrived. */
-static int record_receive_all(struct recording *rec, struct error *err)
+static int record_receive(struct recording *rec, struct error *err)
 {
-	while (rec->phase != PHASE_DONE) {
-		_cleanup_reply_ Traced__Control__Reply *reply = NULL;
-		int r = control_client_receive(rec->link.client, 0, &reply, err);
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r = control_client_receive(rec->link.client, 0, &reply, err);
 
-		if (r < 0)
-			return link_explain(&rec->link, r, err);
-		if (r == 0)
-			return 0;
-		r = record_on_reply(rec, &reply, err);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	if (r < 0)
+		return link_explain(&rec->link, r, err);
+	return r ? record_on_reply(rec, &reply, err) : 0;
 }
 
 static int recording_run(struct recording *rec, struct error *err)
@@ -408,32 +406,29 @@ static int recording_run(struct recording *rec, struct error *err)
 	r = record_send_start(rec, err);
 	if (r < 0)
 		return r;
-	for (;;) {
-		r = record_receive_all(rec, err);
-		/* It came together with "go". */
-		if (r == 0 && rec->orders.stop)
-			r = record_send_stop(rec, err);
-		if (r < 0 || rec->phase == PHASE_DONE)
-			return r;
+	while (rec->phase != PHASE_DONE) {
 		fds[2].fd = rec->orders.fd;
 		r = poll(fds, ARRAY_SIZE(fds), record_status_ms(rec));
 		if (r < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
-		if (r > 0 && fds[0].revents) {
-			/* Handle what the daemon sent before the connection broke. */
-			r = record_receive_all(rec, err);
-			if (r == 0 && rec->phase != PHASE_DONE)
-				r = record_on_signal(rec, err);
-		} else if (r > 0 && fds[2].revents) {
+		/* First what the daemon sent: it may have ended the recording. */
+		if (r > 0 && fds[1].revents)
+			r = record_receive(rec, err);
+		else if (r > 0 && fds[0].revents)
+			r = record_on_signal(rec, err);
+		else if (r > 0)
 			r = record_on_order(rec, err);
-		} else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id) {
+		else if (r == 0 && rec->phase == PHASE_RECORDING && !rec->status_id)
 			r = record_send_status(rec, err);
-		} else {
+		else
 			r = 0;
-		}
+		/* It came together with "go". */
+		if (r == 0 && rec->orders.stop)
+			r = record_send_stop(rec, err);
 		if (r < 0)
 			return r;
 	}
+	return 0;
 }
 
 /* From here on signals are read from a descriptor. The child gets them unblocked. */

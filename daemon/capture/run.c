@@ -13,6 +13,12 @@
  */
 #define TICK_NS NSEC_PER_SEC
 #define STREAMED_TICK_NS (500 * NSEC_PER_MSEC)
+/*
+ * A recording that fills no more sub-buffers than these in a tick doubles the next one, up to this:
+ * what the recorder does itself would be most of the trace. Poll calls for it if a ring fills.
+ */
+#define QUIET_SUBBUFS 16
+#define QUIET_TICK_NS (32 * NSEC_PER_SEC)
 #define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* if poll does not report full rings */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)
@@ -283,7 +289,8 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 		return error_errno(err, r, "cannot start a thread to poll files");
 	/* The cost of a recording with a limit is judged at each tick. */
 	run->tick_ns = c->setup.streamed || run->overhead.permille ? STREAMED_TICK_NS : TICK_NS;
-	run->next_tick = run->start_boot_ns + run->tick_ns;
+	run->wait_ns = run->tick_ns;
+	run->next_tick = run->start_boot_ns + run->wait_ns;
 	run->next_stats = run->start_boot_ns + STATS_NS;
 	run->next_clocks = run->start_boot_ns + CLOCKS_NS;
 	return 0;
@@ -395,8 +402,23 @@ static bool run_is_followed(const struct capture *c)
 	return c->setup.streamed || atomic_load(&c->run.watched);
 }
 
+/* True if little was recorded since the last tick, and nobody waits for what a tick does. */
+static bool run_is_quiet(struct capture *c)
+{
+	const struct capture_setup *setup = &c->setup;
+	struct capture_run *run = &c->run;
+	uint64_t before = run->subbufs_before;
+
+	run->subbufs_before = 0;
+	for (int b = 0; b < BUFFER_COUNT; b++)
+		run->subbufs_before += run->rings[b].subbufs;
+	return run->subbufs_before - before <= QUIET_SUBBUFS && run->tick_ns == TICK_NS &&
+	       !run_is_followed(c) && !setup->stops && !run->poller && !run->sampler.hz &&
+	       run->names_done && (setup->has_tasks || setup->counts_only);
+}
+
 /* Handles new CPUs, counts, clocks, and task scans if there is no tasks' ring. */
-static int run_periodic(struct capture *c, uint64_t now)
+static int run_periodic(struct capture *c, uint64_t now, bool quiet)
 {
 	const struct capture_setup *setup = &c->setup;
 	struct capture_run *run = &c->run;
@@ -407,7 +429,7 @@ static int run_periodic(struct capture *c, uint64_t now)
 		if (!setup->ring_mode)
 			ring_watch(&run->rings[b], run->epfd);
 	}
-	if (now >= run->next_stats) {
+	if (!quiet && now >= run->next_stats) {
 		/* `off` is set before tracing goes off. */
 		if (capture_was_turned_off(c) && !atomic_load(&run->off))
 			capture_warn_of_off(c);
@@ -487,20 +509,32 @@ int capture_background_slice(struct capture *c)
 static void run_refresh_rings(struct capture *c, uint64_t now)
 {
 	struct capture_run *run = &c->run;
+	bool lacking = false;
 
 	if (now < run->next_tick)
 		return;
 	for (int b = 0; b < BUFFER_COUNT; b++)
-		ring_refresh(&run->rings[b], &run->staging);
-	run->next_tick = now + STATS_NS;
+		lacking |= ring_refresh(&run->rings[b], &run->staging);
+	run->next_tick = now + (lacking || c->setup.stops ? STATS_NS : QUIET_TICK_NS);
+}
+
+static uint64_t run_next_wait(const struct capture_run *run, bool quiet, bool followed)
+{
+	if (quiet)
+		return MIN(run->wait_ns * 2, QUIET_TICK_NS);
+	return followed ? MIN(run->tick_ns, STREAMED_TICK_NS) : run->tick_ns;
 }
 
 static int run_dispatch(struct capture *c, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	struct capture_run *run = &c->run;
-	bool tick = now >= run->next_tick, followed = run_is_followed(c);
+	bool followed = run_is_followed(c), tick, quiet;
 	int more, r;
+
+	if (followed)
+		run->next_tick = MIN(run->next_tick, now + STREAMED_TICK_NS);
+	tick = now >= run->next_tick;
 
 	/* The space of all that is read later can be returned. */
 	if (c->setup.streamed && run->names_done && !run->flush.count) {
@@ -516,15 +550,16 @@ static int run_dispatch(struct capture *c, struct error *err)
 	if (more < 0)
 		return more;
 	if (tick) {
+		quiet = run_is_quiet(c);
 		r = sampler_drain(&run->sampler, &run->writer);
 		if (r == 0)
-			r = run_periodic(c, now);
+			r = run_periodic(c, now, quiet);
 		if (r == 0)
 			r = capture_keep_overhead(c, now, err);
 		if (r < 0)
 			return r;
-		run->next_tick =
-			now + (followed ? MIN(run->tick_ns, STREAMED_TICK_NS) : run->tick_ns);
+		run->wait_ns = run_next_wait(run, quiet, followed);
+		run->next_tick = now + run->wait_ns;
 	}
 	/* An exporter that follows needs symbols before the first FLUSH, whatever events come. */
 	if (followed) {

@@ -66,6 +66,8 @@ struct capture_run {
 	size_t sync_count, syncs_written;
 
 	uint64_t start_boot_ns, tick_ns, next_tick, next_stats, next_clocks, next_hists;
+	uint64_t wait_ns;	 /* between the last tick and the next */
+	uint64_t subbufs_before; /* taken up to the last tick */
 	struct overhead overhead;
 	uint64_t cpu_ns; /* CPU time spent so far */
 };

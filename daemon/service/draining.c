@@ -28,8 +28,9 @@
 #define FLUSHES_MAX (UINT64_C(64) << 20)
 /* Retry interval of a paused recording: others may free space, too. */
 #define PAUSE_US (1 * USEC_PER_SEC)
-/* The loop looks at the space after so much was written, or so much time. */
+/* The loop looks at the space after so much was written, or less after some time. */
 #define TELL_BYTES (UINT64_C(1) << 20)
+#define TELL_SOME_BYTES (UINT64_C(64) << 10)
 #define TELL_NS (500 * NSEC_PER_MSEC)
 /* The thread looks again so much later, if the recording had not started at its first look. */
 #define FIRST_NS (1500 * NSEC_PER_MSEC)
@@ -129,10 +130,10 @@ int draining_count_held(struct draining *d, uint64_t *ret)
 /* The thread's news for the loop. */
 static bool draining_has_news(struct draining *d, uint64_t flushes, uint64_t bytes)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t now = now_ns(CLOCK_MONOTONIC), news = bytes - d->told_bytes;
 
-	if (flushes == atomic_load(&d->flushes) && bytes - d->told_bytes < d->tell_bytes &&
-	    (bytes == d->told_bytes || now - d->told_ns < TELL_NS))
+	if (flushes == atomic_load(&d->flushes) && news < d->tell_bytes &&
+	    (news < TELL_SOME_BYTES || now - d->told_ns < TELL_NS))
 		return false;
 	atomic_store(&d->flushes, flushes);
 	d->told_bytes = bytes;
@@ -375,6 +376,12 @@ int draining_begin(struct draining *d)
 					   (capture_started_ns(d->capture) + d->duration_ns) /
 						   NSEC_PER_USEC)
 			   : 0;
+}
+
+void draining_watch(struct draining *d, bool watched)
+{
+	capture_watch(d->capture, watched);
+	worker_wake(d->worker);
 }
 
 void draining_turn_off(struct draining *d)

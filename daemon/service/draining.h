@@ -26,6 +26,8 @@ struct session;
 int draining_prepare(struct session *s, struct error *err);
 /* The capture has started: ends it after its duration. 0 or -errno. */
 int draining_begin(struct draining *d);
+/* capture_watch(), without delay. */
+void draining_watch(struct draining *d, bool watched);
 /* Turns tracing off, unless the thread is busy: then it does so itself. */
 void draining_turn_off(struct draining *d);
 /*

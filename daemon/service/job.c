@@ -50,8 +50,8 @@ static void job_unwatch(struct job *j)
 		return;
 	TAILQ_REMOVE(&s->watchers, j, of_watched);
 	j->watched = NULL;
-	if (s->capture && TAILQ_EMPTY(&s->watchers))
-		capture_watch(s->capture, false);
+	if (s->draining && TAILQ_EMPTY(&s->watchers))
+		draining_watch(s->draining, false);
 }
 
 static struct spool *job_spool(struct job *j)
@@ -530,7 +530,7 @@ int job_watch(struct job *j, struct session *s, struct error *err)
 	j->description = session_describe(s);
 	j->watched = s;
 	TAILQ_INSERT_TAIL(&s->watchers, j, of_watched);
-	capture_watch(s->capture, true);
+	draining_watch(s->draining, true);
 	manager_changed(j->manager);
 	return 0;
 }

@@ -386,11 +386,13 @@ void session_armed(struct session *s, struct capture *capture, int stream_fd, st
 	session_pass(s, SESSION_ARMED);
 	audit_started(s);
 	manager_changed(s->manager);
-	s->settles = s->settles && !s->end_wanted && session_settle_first(s) >= 0;
-	if (s->settles)
-		session_answer_start(s);
-	else
+	s->settles = s->settles && !s->end_wanted;
+	if (s->end_wanted || session_settle_first(s) < 0) {
+		s->settles = false;
 		session_record(s);
+	} else if (s->settles) {
+		session_answer_start(s);
+	}
 }
 
 void session_remember(struct session *s)

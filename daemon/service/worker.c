@@ -210,6 +210,11 @@ void worker_pause(struct worker *w, bool paused)
 	worker_signal(w->wake_fd);
 }
 
+void worker_wake(struct worker *w)
+{
+	worker_signal(w->wake_fd);
+}
+
 void worker_tell(struct worker *w)
 {
 	atomic_store(&w->told, true);

@@ -44,6 +44,8 @@ int worker_new(struct worker **ret, struct loop *loop, const struct duty *duty);
 void worker_submit(struct worker *w, struct work *work);
 /* Suspends the duty, or resumes it at once. A run that has begun still ends. */
 void worker_pause(struct worker *w, bool paused);
+/* Runs the duty at once, unless it is suspended. */
+void worker_wake(struct worker *w);
 /* From the duty: calls `told` from the loop. */
 void worker_tell(struct worker *w);
 /*

@@ -153,6 +153,21 @@ def of_a_session(test):
     check("burner" in rows and "before-top" in rows, rows)
 
 
+def of_a_quiet_session(test):
+    """Its rings are looked at more and more rarely: after eight seconds, the next time is eight later."""
+    name = f"{test.name}-other"
+    r = test.run("start", "-q", "--name", name, "-e", "printk:console")
+    check(r.status == 0, r)
+    time.sleep(8)
+    began = time.monotonic()
+    process = test.start("top", "-q", "--batch", "--session", name)
+    first, took = process.stdout.readline(), time.monotonic() - began
+    process.send_signal(signal.SIGINT)
+    r = test.finish(process)
+    check(r.status == 0 and b"events/s" in first and took < 5, f"{took} s: {first} {r}")
+    check(test.run("cancel", name).status == 0, "cancel")
+
+
 def session_refusals(test):
     name = f"{test.name}-ring"
     check(test.run("start", "-q", "--ring", "--name", name, "-e", "sched").status == 0, "start")
@@ -446,6 +461,7 @@ def main():
     test.case("refusals", refusals)
     test.case("decay", decay)
     test.case("of a session", of_a_session, daemon=True)
+    test.case("of a quiet session", of_a_quiet_session, daemon=True)
     test.case("session refusals", session_refusals, daemon=True)
     test.case("session cancelled", session_cancelled, daemon=True)
     test.case("page", page)

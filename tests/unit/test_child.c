@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -34,9 +36,51 @@ static void is_held_until_released(void **state _unused_)
 	assert_true(c.pid > 0);
 	nanosleep(&pause, NULL);
 	assert_false(child_reap(&c));
-	assert_int_equal(child_release(&c, "sh", NULL), 0);
+	assert_int_equal(child_release(&c, NULL), 0);
 	await(&c);
 	assert_int_equal(WEXITSTATUS(c.status), 7);
+}
+
+/* The lookup is done before the release; a folder in PATH is no program. */
+static void is_found_in_path(void **state _unused_)
+{
+	char *const argv[] = { (char *)"child-of-path", NULL };
+	char first[] = "/tmp/test-child.XXXXXX", second[] = "/tmp/test-child.XXXXXX";
+	_cleanup_child_ struct child c = CHILD_INIT;
+	char path[128], folder[64], program[64];
+	const char *before = getenv("PATH");
+
+	assert_non_null(mkdtemp(first));
+	assert_non_null(mkdtemp(second));
+	snprintf(folder, sizeof(folder), "%s/child-of-path", first);
+	snprintf(program, sizeof(program), "%s/child-of-path", second);
+	assert_int_equal(mkdir(folder, 0755), 0);
+	assert_int_equal(symlink("/bin/false", program), 0);
+	snprintf(path, sizeof(path), "%s:%s", first, second);
+	setenv("PATH", path, true);
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
+	setenv("PATH", before, true);
+	assert_int_equal(child_release(&c, NULL), 0);
+	await(&c);
+	assert_int_equal(WEXITSTATUS(c.status), 1);
+	assert_int_equal(child_check_exec(&c, NULL), 0);
+	unlink(program);
+	rmdir(folder);
+	rmdir(first);
+	rmdir(second);
+}
+
+/* A program may end with the status that stands for a failed exec. */
+static void ends_with_127(void **state _unused_)
+{
+	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"exit 127", NULL };
+	_cleanup_child_ struct child c = CHILD_INIT;
+
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
+	assert_int_equal(child_release(&c, NULL), 0);
+	await(&c);
+	assert_int_equal(WEXITSTATUS(c.status), 127);
+	assert_int_equal(child_check_exec(&c, NULL), 0);
 }
 
 static void goes_away_if_never_released(void **state _unused_)
@@ -80,9 +124,10 @@ static void a_failing_exec_is_reported(void **state _unused_)
 	assert_int_equal(fchmod(fd, 0700), 0);
 	close(fd);
 	assert_int_equal(child_hold(&c, argv, false, &err), 0);
-	assert_int_equal(child_release(&c, path, &err), -ENOENT);
-	assert_non_null(strstr(err.message, path));
+	assert_int_equal(child_release(&c, &err), 0);
 	await(&c);
+	assert_int_equal(child_check_exec(&c, &err), -ENOENT);
+	assert_non_null(strstr(err.message, path));
 	unlink(path);
 }
 
@@ -96,7 +141,7 @@ static void runs_with_signals_as_usual(void **state _unused_)
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, &old);
 	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
-	assert_int_equal(child_release(&c, "sh", NULL), 0);
+	assert_int_equal(child_release(&c, NULL), 0);
 	await(&c);
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	assert_true(WIFSIGNALED(c.status));
@@ -107,6 +152,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_held_until_released),
+		cmocka_unit_test(is_found_in_path),
+		cmocka_unit_test(ends_with_127),
 		cmocka_unit_test(goes_away_if_never_released),
 		cmocka_unit_test(an_absent_program_is_found_before_the_fork),
 		cmocka_unit_test(a_failing_exec_is_reported),

@@ -328,11 +328,12 @@ static void offline_cpus_have_no_reader(void **state)
 	assert_true(ring.cpus[2].online && ring.cpus[2].reader.fd >= 0);
 	/* A CPU goes online. */
 	fake_file(&f->root, "sys/devices/system/cpu/online", "0-2\n");
-	ring_refresh(&ring, &f->staging);
+	assert_true(ring_refresh(&ring, &f->staging));
 	assert_true(ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);
 	/* It goes offline: its reader stays, for what its ring still holds. */
 	fake_file(&f->root, "sys/devices/system/cpu/online", "0\n");
-	ring_refresh(&ring, &f->staging);
+	assert_false(ring_refresh(&ring, &f->staging));
+	ring_read_online(&ring);
 	assert_true(!ring.cpus[1].online && ring.cpus[1].reader.fd >= 0);
 	ring_close(&ring);
 }

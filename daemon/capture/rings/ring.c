@@ -33,7 +33,7 @@ static int count_cpus(int dir)
 	return any ? (int)highest + 1 : -ENOENT;
 }
 
-static void ring_read_online(struct ring *ring)
+void ring_read_online(struct ring *ring)
 {
 	_cleanup_(cpu_set_deinit) struct cpu_set set = { 0 };
 	char text[4096];
@@ -49,7 +49,7 @@ static void ring_read_online(struct ring *ring)
 		ring->cpus[cpu].online = !known || cpu_set_has(&set, cpu);
 }
 
-/* The file stays open: each tick reads it again. */
+/* The file stays open: it is read again. */
 static void ring_open_online(struct ring *ring, const char *sys)
 {
 	char path[256];
@@ -139,18 +139,25 @@ int ring_is_on(const struct ring *ring)
 	return pread(ring->switch_fd, &on, 1, 0) < 1 ? -errno : on != '0';
 }
 
-void ring_refresh(struct ring *ring, const struct staging *s)
+static bool ring_lacks(const struct ring *ring, unsigned cpu)
 {
-	ring_read_online(ring);
-	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
-		struct ring_cpu *c = &ring->cpus[cpu];
+	return ring->cpus[cpu].reader.fd < 0 && (!ring->wanted || cpu_set_has(ring->wanted, cpu));
+}
 
-		if (!c->online || c->reader.fd >= 0 ||
-		    (ring->wanted && !cpu_set_has(ring->wanted, cpu)))
-			continue;
+bool ring_refresh(struct ring *ring, const struct staging *s)
+{
+	bool lacking = false;
+
+	for (unsigned cpu = 0; cpu < ring->cpu_count && !lacking; cpu++)
+		lacking = ring_lacks(ring, cpu);
+	if (!lacking)
+		return false;
+	ring_read_online(ring);
+	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++)
 		/* If it fails (not ready yet, or no memory), the next tick tries again. */
-		ring_open_reader(ring, cpu, s);
-	}
+		if (ring->cpus[cpu].online && ring_lacks(ring, cpu))
+			ring_open_reader(ring, cpu, s);
+	return true;
 }
 
 int ring_watch(struct ring *ring, int epfd)

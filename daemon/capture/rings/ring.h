@@ -49,8 +49,10 @@ int ring_switch(const struct ring *ring, bool on);
 /* Returns 1 if tracing is on, 0 if it is off, or -errno. */
 int ring_is_on(const struct ring *ring);
 
-/* Updates the set of online CPUs; opens readers for new ones. */
-void ring_refresh(struct ring *ring, const struct staging *s);
+/* Updates which CPUs are online. */
+void ring_read_online(struct ring *ring);
+/* Opens readers for CPUs that came online. Returns true if a CPU that is wanted had none before. */
+bool ring_refresh(struct ring *ring, const struct staging *s);
 /* Adds the readers' descriptors to an epoll set, data.u64 = buffer << 32 | cpu. */
 int ring_watch(struct ring *ring, int epfd);
 

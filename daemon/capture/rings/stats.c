@@ -62,6 +62,7 @@ int ring_count(struct ring *ring)
 {
 	if (ring->unread)
 		return 0;
+	ring_read_online(ring);
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		char path[64];
