@@ -33,8 +33,7 @@ struct far_run {
 	struct error err; /* if it did not start */
 	struct passing outputs[2];
 	struct push push;
-	uint64_t limit_ns; /* CLOCK_MONOTONIC; of the program's way there */
-	/* Its messages, while they may ask for the program. */
+	/* Its messages, while they may be about the program. */
 	unsigned char line[128];
 	size_t len;
 	bool shown;
@@ -138,10 +137,8 @@ static bool passing_may_read(const struct passing *p, bool shown)
 static void far_run_start(struct far_run *f, const struct options *o, const struct host_name *name,
 			  bool labelled, char **words)
 {
-	*f = (struct far_run){ .name = name,
-			       .err = ERROR_INIT,
-			       .push = PUSH_INIT(o),
-			       .limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS };
+	*f = (struct far_run){ .name = name, .err = ERROR_INIT, .push = PUSH_INIT(o) };
+	push_renew(&f->push);
 	host_run(&f->process, name->spec, words, &f->err);
 	if (o->push)
 		fcntl(f->process.in, F_SETFL, O_NONBLOCK);
@@ -191,8 +188,6 @@ static void far_run_take_line(struct far_run *f, size_t size)
 	*last = '\0';
 	r = push_take_line(&f->push, (const char *)f->line, f->process.in, &f->err);
 	*last = c;
-	if (r > 0)
-		f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
 	if (r < 0)
 		far_run_end_push(f, r);
 	if (r == 0 && !passing_put(p, f->line, size, f->shown)) {
@@ -203,7 +198,7 @@ static void far_run_take_line(struct far_run *f, size_t size)
 	memmove(f->line, f->line + size, f->len);
 }
 
-/* Reads messages until one of them asks for the program. */
+/* Reads messages until the program is there. */
 static void far_run_read_lines(struct far_run *f)
 {
 	struct passing *p = &f->outputs[1];
@@ -229,9 +224,10 @@ static void far_run_go_on(struct far_run *f)
 {
 	int r = push_go_on(&f->push, f->process.in, &f->err);
 
-	f->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_NS;
-	if (r < 0 || f->push.fd < 0)
+	if (r < 0)
 		far_run_end_push(f, r);
+	else if (f->push.fd < 0)
+		f->process.in = close_fd(f->process.in);
 }
 
 static void far_run_close(struct far_run *f)
@@ -242,17 +238,15 @@ static void far_run_close(struct far_run *f)
 
 static void far_run_check_time(struct far_run *f)
 {
-	const uint64_t now = now_ns(CLOCK_MONOTONIC);
-
-	if (f->process.in < 0)
+	if (!f->push.wanted)
 		return;
-	/* Its request may be unread: its messages wait until it is shown. */
-	if (f->push.wanted && !passing_may_read(&f->outputs[1], f->shown))
-		f->limit_ns = now + PUSH_NS;
-	if (now < f->limit_ns)
+	/* Its lines may be unread: its messages wait until it is shown. */
+	if (!passing_may_read(&f->outputs[1], f->shown))
+		push_renew(&f->push);
+	if (now_ns(CLOCK_MONOTONIC) < f->push.limit_ns)
 		return;
-	error_set(&f->err, -ETIMEDOUT, "the program is not there after %d s",
-		  (int)(PUSH_NS / NSEC_PER_SEC));
+	error_set(&f->err, -ETIMEDOUT, "nothing of the program went there for %d s",
+		  PUSH_SILENCE_S);
 	far_run_end_push(f, -ETIMEDOUT);
 	host_end(&f->process);
 	far_run_close(f);

@@ -29,7 +29,7 @@
 #include "reports/report.h"
 #include "trace/host_clock.h"
 
-/* A host that is not ready by then has failed; one that gets its program has PUSH_NS. */
+/* A host that is not ready by then has failed. The way of a program has a limit of its own. */
 #define ARM_NS (15 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
@@ -57,7 +57,6 @@ struct far {
 	size_t line_len;
 	unsigned messages;
 	struct push push;
-	uint64_t limit_ns;	     /* CLOCK_MONOTONIC; when it must be ready */
 	uint64_t armed_ns, heard_ns; /* CLOCK_MONOTONIC */
 	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
 	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
@@ -169,8 +168,6 @@ static bool far_push(struct far *f, const char *line)
 	int r = line ? push_take_line(&f->push, line, f->process.in, &err)
 		     : push_go_on(&f->push, f->process.in, &err);
 
-	if (r > 0)
-		f->limit_ns = now() + PUSH_NS;
 	if (r < 0)
 		far_fail(f, "%s%s%s", err.message ?: "out of memory", err.hint ? "; " : "",
 			 err.hint ?: "");
@@ -183,7 +180,7 @@ static void far_take_line(struct far *f, const char *line)
 
 	if (far_push(f, line))
 		return;
-	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && f->push.fd < 0) {
+	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
 		f->state = FAR_ARMED;
 		f->armed_ns = f->ask_at = now();
 	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64, &number, &time) == 2) {
@@ -327,7 +324,7 @@ static bool hosts_try_go(struct hosts_recording *h)
 
 static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at)
 {
-	if (f->state == FAR_ARMING && at > f->limit_ns)
+	if (f->state == FAR_ARMING && at > MAX(h->began_ns + ARM_NS, f->push.limit_ns))
 		far_fail(f, "it is not ready after %" PRIu64 " s",
 			 (uint64_t)((at - h->began_ns) / NSEC_PER_SEC));
 	if (h->stop_ns && at - f->heard_ns > SILENCE_NS)
@@ -532,7 +529,6 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 		*f = (struct far){ .name = &hosts->items[h->count],
 				   .process = HOST_PROCESS_INIT,
 				   .push = PUSH_INIT(h->o),
-				   .limit_ns = h->began_ns + ARM_NS,
 				   .file = input_create_temp() };
 		if (f->file < 0)
 			return error_errno(err, f->file, "cannot create a temporary file in %s",

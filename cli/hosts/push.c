@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <endian.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,12 +16,16 @@
 #define FOLDER TRACED_DATADIR "/traced/push"
 #define PROGRAM "traced-multi"
 #define ASKED "@push "
+#define GOT "@got "
+#define GOT_ALL GOT "all"
 #define MACHINE_MAX 32
 #define PIECE (64U << 10)
+/* Fewer bytes in PUSH_SILENCE_S are no progress. */
+#define STEP (16U << 10)
 
 /*
  * One line, as some login shells want it. A file of ":" tells whether programs can run there. What
- * came too short is not run.
+ * came too short is not run. The reports of what has come hold no descriptor of the program.
  */
 const char push_script[] =
 	"no() { rm -rf \"$d\"; echo \"$1\" >&2; exit 1; }; "
@@ -32,9 +37,12 @@ const char push_script[] =
 	"rm -rf \"$d\"; [ \"$ok\" ] && break; done; "
 	"trap - HUP INT TERM; umask \"$u\"; "
 	"[ \"$ok\" ] || no \"no folder for a temporary program: set TMPDIR there\"; "
-	"echo \"@push $(uname -m)\" >&2; read -r n || exit 1; head -c \"$n\" >/proc/self/fd/3; "
+	"echo \"@push $(uname -m)\" >&2; read -r n || exit 1; "
+	"while sleep 1 2>/dev/null 3<&-; do echo \"@got $(wc -c </proc/self/fd/3)\" >&2 || exit; "
+	"done >/dev/null & p=$!; "
+	"head -c \"$n\" >/proc/self/fd/3; { kill $p; wait $p; } 2>/dev/null; "
 	"[ $(wc -c <&3) -eq \"$n\" ] || no \"the program came in part\"; "
-	"exec /proc/self/fd/3 \"$@\"";
+	"echo \"@got all\" >&2; exec /proc/self/fd/3 \"$@\"";
 
 /* Kernels' names of machines, and ours of the programs for them. */
 static const struct machine {
@@ -100,6 +108,29 @@ static int program_open(const char *from, const struct machine *m, off_t *ret_si
 	return TAKE_FD(fd);
 }
 
+void push_renew(struct push *p)
+{
+	p->limit_ns = now_ns(CLOCK_MONOTONIC) + PUSH_SILENCE_S * NSEC_PER_SEC;
+}
+
+/* Returns whether it is a report of what has come. Less than a step gives no more time. */
+static bool push_take_report(struct push *p, const char *line)
+{
+	uint64_t got;
+
+	if (!strcmp(line, GOT_ALL)) {
+		p->wanted = false;
+		return true;
+	}
+	if (sscanf(line, GOT "%" SCNu64, &got) != 1)
+		return false;
+	if (got <= p->size && got >= p->got + STEP) {
+		p->got = got;
+		push_renew(p);
+	}
+	return true;
+}
+
 int push_take_line(struct push *p, const char *line, int to, struct error *err)
 {
 	const struct machine *m;
@@ -107,16 +138,19 @@ int push_take_line(struct push *p, const char *line, int to, struct error *err)
 	off_t size = 0;
 	int r;
 
+	if (p->wanted && p->size)
+		return push_take_report(p, line);
 	if (!p->wanted || strncmp(line, ASKED, strlen(ASKED)) != 0)
 		return 0;
-	p->wanted = false;
 	m = machine_find(line + strlen(ASKED), err);
 	if (!m)
 		return -ENOENT;
 	p->fd = program_open(p->from, m, &size, err);
 	if (p->fd < 0)
 		return p->fd;
-	snprintf(header, sizeof(header), "%llu\n", (unsigned long long)size);
+	p->size = (uint64_t)size;
+	push_renew(p);
+	snprintf(header, sizeof(header), "%" PRIu64 "\n", p->size);
 	r = write_full(to, header, strlen(header));
 	/* push_go_on() notices a broken pipe, too. */
 	return r < 0 && r != -EPIPE ? error_errno(err, r, "can't send the program") : 1;
@@ -130,8 +164,10 @@ int push_go_on(struct push *p, int to, struct error *err)
 		return 0;
 	if (n < 0 && errno != EPIPE)
 		return error_errno(err, -errno, "can't send the program");
+	push_renew(p);
 	/* A host that takes no more says why, by its messages or its exit status. */
-	if (n <= 0)
+	p->sent += n > 0 ? (uint64_t)n : 0;
+	if (n <= 0 || p->sent >= p->size)
 		push_deinit(p);
 	return 0;
 }

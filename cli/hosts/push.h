@@ -4,7 +4,7 @@
  *
  *     far: PUSH_SCRIPT makes a file, removes its name and folder, says "@push MACHINE"
  *     near: the program's size in a line, then the program
- *     far: becomes the program
+ *     far: says "@got BYTES" once a second, then "@got all", and becomes the program
  *
  * So the file is gone whatever happens later, also if both sides are killed.
  */
@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/io.h"
 
-/* A host that has not got the program by then has failed. */
-#define PUSH_NS (120 * NSEC_PER_SEC)
+/* A host has failed that takes none of the program for so long. */
+#define PUSH_SILENCE_S 15
 /* The far shell's descriptor of the file. */
 #define PUSH_FD 3
 /* Words before the command line: PUSH_WORDS tracectl status */
@@ -25,16 +25,21 @@
 extern const char push_script[];
 
 struct push {
-	bool wanted;	  /* and not yet asked for */
-	const char *from; /* value of --push; NULL: the usual folder */
-	int fd;		  /* the program, while it is sent; else -EBADF */
+	bool wanted;	    /* and not yet there: each line may be about it */
+	const char *from;   /* value of --push; NULL: the usual folder */
+	int fd;		    /* the program, while it is sent; else -EBADF */
+	uint64_t size;	    /* of the program; 0: not yet asked for */
+	uint64_t sent, got; /* got: what the far side has reported */
+	uint64_t limit_ns;  /* CLOCK_MONOTONIC: the host has failed, if it is wanted by then */
 };
 #define PUSH_INIT(options)                                                                         \
 	((struct push){ .wanted = (options)->push, .from = (options)->push_from, .fd = -EBADF })
+/* Something happens: moves the limit. */
+void push_renew(struct push *p);
 
 /*
  * A line of the far side's messages. If it asks for the program: finds that and sends its size to
- * `to`, a pipe. Returns whether it does, or -errno.
+ * `to`, a pipe. Returns 0 if it is a line for people, 1 if not, or -errno.
  */
 int push_take_line(struct push *p, const char *line, int to, struct error *err);
 /* Sends a piece of it, if the pipe has room, as long as p->fd is open. 0 or -errno. */

@@ -788,7 +788,7 @@ def by_ssh(test):
 
 
 # The shell script of cli/hosts/push.c uses no other tools.
-TOOLS = ("sh", "mktemp", "chmod", "rm", "uname", "head", "wc")
+TOOLS = ("sh", "mktemp", "chmod", "rm", "uname", "head", "wc", "sleep")
 SLOW_HEAD = """#!/usr/bin/python3
 import os, sys, time
 left = int(sys.argv[2])
@@ -796,6 +796,26 @@ while left and (piece := os.read(0, min(left, 4096))):
     os.write(1, piece)
     left -= len(piece)
     time.sleep(0.01)
+"""
+
+# Takes a part, and ends with its input.
+STUCK_HEAD = """#!/usr/bin/python3
+import os, select
+os.write(1, os.read(0, 4096))
+left = select.poll()
+left.register(0, select.POLLHUP)
+left.poll()
+"""
+# A slow link behind large buffers: all of the program has left, and arrives bit by bit.
+LATE_HEAD = """#!/usr/bin/python3
+import os, sys, time
+left = int(sys.argv[2])
+data = bytearray()
+while len(data) < left and (piece := os.read(0, left - len(data))):
+    data += piece
+for n in range(40):
+    os.write(1, data[left * n // 40:left * (n + 1) // 40])
+    time.sleep(0.5)
 """
 
 
@@ -847,7 +867,7 @@ def pushed(test):
     busybox = shutil.which("busybox")
     # A folder that runs nothing: the next one is used.
     barred = "unshare -m --propagation private sh -c 'mount -t tmpfs -o noexec none {} && exec \"$@\"' sh"
-    bares = [Bare(test, name="system")]
+    bares = [Bare(test, name="system"), Bare(test, name="bash", sh="#!/bin/sh\nexec /bin/bash \"$@\"\n")]
     if busybox:
         bares.append(Bare(test, name="busybox", all=busybox))
     bares.append(Bare(test, barred.format(test.dir / "daemon" / "noexec" / "tmp"), name="noexec"))
@@ -861,8 +881,9 @@ def pushed(test):
         r = run(test, {"a": bare.host}, push(test), "profiles")
         check("planted" not in r.out, f"a profile from the temporary folder: {r}")
         r = run(test, {"a": bare.host, "b": bare.host + " A=b"}, push(test), "record", "-t", "300ms", "-o", "out.txt")
+        check(r.status == 0, f"record: {r}")
         seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
-        check(r.status == 0 and seen == {"a", "b"}, f"hosts in the text: {seen} {r}")
+        check(seen == {"a", "b"}, f"hosts in the text: {seen} {r}")
         failed = run(test, {"a": bare.host}, push(test), "cancel", "no-such-session")
         check(failed.status == 1 and "no-such-session" in failed.err, f"a failure: {failed}")
         bare.check_clean()
@@ -891,6 +912,41 @@ def pushed_at_once(test):
         check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
         check("sessions" in json.loads(of_hosts(r.out, ["hung", "b"])["b"]), f"'{asks}': {r}")
     for bare in (*bares.values(), bare):
+        bare.check_clean()
+
+
+def pushed_hangs(test):
+    """A host that asks for the program and takes none of it, or a part, fails alone and soon."""
+    good = Bare(test, name="good")
+    part = Bare(test, name="part", head=STUCK_HEAD)
+    hosts = {"good": good.host, "none": f"exec:echo @push {os.uname().machine} >&2; exec sleep 1000; :",
+             # Its buffers have room for all of it.
+             "all": f"exec:echo @push {os.uname().machine} >&2; tail -c 1 >&2; exec sleep 1000; :", "part": part.host}
+    for words in (("record", "-t", "300ms", "-o", "out.txt"), ("list", "clocks")):
+        began = time.monotonic()
+        r = run(test, hosts, push(test), *words, timeout=300)
+        took = time.monotonic() - began
+        check(all(f"{name}: " in r.err for name in ("none", "all", "part")) and "good: it" not in r.err, f"{words}: {r}")
+        check(took < 60, f"{words}: after {took:.1f} s")
+        check(r.status == (3 if "record" in words else 1), f"{words}: {r}")
+        for bare in (good, part):
+            bare.check_clean()
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"good"}, f"hosts in the text: {seen}")
+
+
+def pushed_slowly(test):
+    """A link that is slow for longer than a host may be silent."""
+    bares = [Bare(test, name=name, head=LATE_HEAD) for name in ("status", "record")]
+    began = time.monotonic()
+    commands = [subprocess.Popen(command_line(test, {"a": bare.host}, push(test), *words), cwd=test.dir, env=test.environment(),
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                for bare, words in zip(bares, (("status", "--json"), ("record", "-t", "300ms", "-o", "out.txt")))]
+    status, record = [test.finish(p) for p in commands]
+    took = time.monotonic() - began
+    check(status.status == 0 and not status.err and "sessions" in json.loads(status.out), f"status: {status}")
+    check(record.status == 0 and "@" not in record.err and took > 18, f"record: {took:.1f} s {record}")
+    for bare in bares:
         bare.check_clean()
 
 
@@ -1027,7 +1083,7 @@ def cases(test):
     for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
-                     without_ties, by_ssh, pushed, pushed_at_once, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
+                     without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
 
