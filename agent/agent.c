@@ -12,6 +12,7 @@
 #include "agent/broker.h"
 #include "agent/judge.h"
 #include "agent/metrics.h"
+#include "agent/outcomes.h"
 #include "base/io.h"
 #include "base/visible.h"
 
@@ -203,6 +204,14 @@ static void agent_poll(struct agent *a, struct poll *poll)
 	}
 }
 
+static void agent_save_outcomes(const struct agent *a)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (outcomes_save(&a->status, a->state.dirfd, &err) < 0)
+		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
+}
+
 /* The order needs nothing more but, perhaps, the upload of its results. */
 static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, const char *reason)
 {
@@ -210,6 +219,8 @@ static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, con
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	status_note(&a->status, serial, outcome, reason);
+	/* Before it is closed: an agent that is killed in between does not call it interrupted. */
+	agent_save_outcomes(a);
 	if (state_close(&a->state, serial, &err) < 0)
 		agent_log_error(LOG_WARNING, "order", serial, &err);
 	jobs_remove(&a->jobs, i);
@@ -263,12 +274,18 @@ static void agent_record(struct agent *a)
 /* The results of some orders have left the spool. */
 static void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
 {
+	bool any = false;
+
 	for (size_t i = a->status.count; i-- > 0;) {
 		const struct status_order *order = &a->status.orders[i];
 
-		if (order->outcome == OUTCOME_UPLOADING && !spool_has(&a->spool, order->serial))
-			status_note(&a->status, order->serial, outcome, reason);
+		if (order->outcome != OUTCOME_UPLOADING || spool_has(&a->spool, order->serial))
+			continue;
+		status_note(&a->status, order->serial, outcome, reason);
+		any = true;
 	}
+	if (any)
+		agent_save_outcomes(a);
 }
 
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
@@ -351,24 +368,43 @@ static int agent_wait_ms(const struct agent *a)
 	return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC + 1);
 }
 
+/* Closes orders that another agent's life left open. */
+static void agent_report_open(struct agent *a)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	/* One that was noted but not closed is over. */
+	while (a->state.open_count) {
+		uint64_t serial = a->state.open[0];
+
+		if (!status_find(&a->status, serial)) {
+			a->interrupted++;
+			log_warning("order %" PRIu64 " was interrupted; it is not taken again",
+				    serial);
+			status_note(&a->status, serial, OUTCOME_INTERRUPTED, NULL);
+			agent_save_outcomes(a);
+		}
+		if (state_close(&a->state, serial, &err) < 0)
+			agent_log_error(LOG_WARNING, "order", serial, &err);
+	}
+}
+
 /* Reports orders of another agent's life. */
 static void agent_report_past(struct agent *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 	uint64_t last = 0;
 
+	if (outcomes_load(&a->status, a->state.dirfd, &err) < 0)
+		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
+	agent_report_open(a);
+	/* Without a note, only results that wait tell more than that it ended. */
 	while ((last = state_serial_after(&a->state, last)))
-		status_note(&a->status, last,
-			    spool_has(&a->spool, last) ? OUTCOME_UPLOADING : OUTCOME_ENDED, NULL);
-	while (a->state.open_count) {
-		uint64_t serial = a->state.open[0];
-
-		a->interrupted++;
-		log_warning("order %" PRIu64 " was interrupted; it is not taken again", serial);
-		status_note(&a->status, serial, OUTCOME_INTERRUPTED, NULL);
-		if (state_close(&a->state, serial, &err) < 0)
-			agent_log_error(LOG_WARNING, "order", serial, &err);
-	}
+		if (spool_has(&a->spool, last))
+			status_note(&a->status, last, OUTCOME_UPLOADING, NULL);
+		else if (!status_find(&a->status, last))
+			status_note(&a->status, last, OUTCOME_ENDED, NULL);
+	agent_note_results(a, OUTCOME_ENDED, NULL);
 }
 
 /* A fleet that starts at once must not poll at once. */

@@ -17,6 +17,16 @@ static const char *const names[OUTCOME_COUNT] = {
 	[OUTCOME_ENDED] = "ended",
 };
 
+const char *outcome_name(enum outcome outcome)
+{
+	return names[outcome];
+}
+
+bool outcome_is_past(enum outcome outcome)
+{
+	return outcome > OUTCOME_RECORDING;
+}
+
 const struct status_order *status_find(const struct status *s, uint64_t serial)
 {
 	for (size_t i = 0; i < s->count; i++)

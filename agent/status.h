@@ -23,6 +23,9 @@ enum outcome {
 	OUTCOME_ENDED,
 	OUTCOME_COUNT,
 };
+const char *outcome_name(enum outcome outcome);
+/* False: the order is still to come, or is recorded: an agent that ends interrupts it. */
+bool outcome_is_past(enum outcome outcome);
 
 struct status_order {
 	uint64_t serial; /* 0: not known */

@@ -63,11 +63,58 @@ def orders_of_topics(test):
         check(not any(value for name, value in m.items() if "refused" in name), m)
         # A restarted agent knows them.
         connected(broker, agent)
-        settled("the last order of each group", lambda: broker.outcomes() == [(5, "ended", None), (7, "ended", None)])
+        settled("the last order of each group", lambda: sorted(broker.outcomes()) == [(5, "done", None), (7, "done", None)])
         agent.stop(signal.SIGKILL)
         settled("the last will", lambda: broker.status()["state"] == "dead")
         m = agent.metrics()
         check(store.requests("PUT") == [201, 201, 201], store.requests("PUT"))
+
+
+def outcomes_outlive_it(test):
+    """An agent that was killed tells again what became of its orders, until the last eight; none is taken twice."""
+    with brokered(test) as (store, broker, agent):
+        def restart():
+            agent.stop(signal.SIGKILL)
+            settled("the last will", lambda: broker.status()["state"] == "dead")
+            connected(broker, agent)
+
+        connected(broker, agent)
+        broker.publish(store.sign(order(5)))
+        settled("order 5", lambda: broker.outcomes() == [(5, "done", None)])
+        broker.publish(store.sign(some_day(6)), "canary")
+        agent.says("took order 6")
+        broker.publish(b"", "canary")
+        settled("order 6", lambda: broker.outcomes()[-1:] == [(6, "withdrawn", None)])
+        broker.publish(store.sign(order(7, events="sched:no_such_event")))
+        settled("order 7", lambda: broker.outcomes()[-1:] and broker.outcomes()[-1][:2] == (7, "failed"))
+        known = broker.outcomes()
+        check(known[-1][2], "no reason")
+        restart()
+        settled("what it knew", lambda: broker.outcomes() == known)
+        # One that it records when it is killed.
+        broker.publish(store.sign(order(8, duration="10m")))
+        settled("order 8", lambda: (8, "recording", None) in broker.outcomes())
+        for _ in range(2):
+            restart()
+            settled("that, too", lambda: broker.outcomes() == [*known, (8, "interrupted", None)])
+        # One whose results wait, then are gone.
+        store.stop()
+        broker.publish(store.sign(order(9)))
+        settled("order 9", lambda: (9, "uploading", None) in broker.outcomes() and agent.waiting())
+        restart()
+        settled("it waits", lambda: (9, "uploading", None) in broker.outcomes())
+        store.start()
+        settled("it is done", lambda: (9, "done", None) in broker.outcomes())
+        restart()
+        settled("it is still done", lambda: sorted(broker.outcomes()) == sorted([*known, (8, "interrupted", None), (9, "done", None)]))
+        # Damage is said, and stops nothing.
+        agent.stop(signal.SIGKILL)
+        (agent.state / "outcomes").write_bytes(b"\0\xff nonsense\n")
+        connected(broker, agent)
+        agent.says("the file outcomes is damaged")
+        settled("the last order", lambda: broker.outcomes() == [(9, "ended", None)])
+        m = agent.metrics()
+        check(m["orders_taken_total"] == m["recordings_total"] == 0 and len(store.results(5)) == len(store.results(9)) == 1, m)
 
 
 def url_and_broker(test):
@@ -381,7 +428,7 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once,
+    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once,
                      it_expires_before_its_turn, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)

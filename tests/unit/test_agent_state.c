@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "agent/backoff.h"
+#include "agent/outcomes.h"
 #include "agent/spool.h"
 #include "agent/state.h"
 #include "agent/upload.h"
@@ -268,6 +269,35 @@ static void a_full_spool_drops_the_oldest(void **state _unused_)
 	assert_int_equal(s.bytes, 20);
 }
 
+static void outcomes_outlive_the_agent(void **state _unused_)
+{
+	_cleanup_close_ int fd = open(".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	struct status s = { 0 }, again = { 0 };
+	static const char *const damaged[] = { "8 done",       "8 done \nx\n", "8 nothing \n", "-",
+					       "8 waiting \n", "done 8 \n",    "8 done\n" };
+
+	assert_int_equal(outcomes_load(&again, fd, NULL), 0);
+	status_note(&s, 5, OUTCOME_LATER, NULL);
+	status_note(&s, 6, OUTCOME_RECORDING, NULL);
+	status_note(&s, 7, OUTCOME_FAILED, "a reason, with\nwords");
+	status_note(&s, UINT64_MAX, OUTCOME_DONE, NULL);
+	assert_int_equal(outcomes_save(&s, fd, NULL), 0);
+	assert_int_equal(outcomes_load(&again, fd, NULL), 0);
+	assert_int_equal(again.count, 2);
+	assert_int_equal(again.orders[0].serial, 7);
+	assert_int_equal(again.orders[0].outcome, OUTCOME_FAILED);
+	assert_string_equal(again.orders[0].reason, s.orders[2].reason);
+	assert_true(again.orders[1].serial == UINT64_MAX && !again.orders[1].reason[0]);
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		put_text("outcomes", damaged[i]);
+		again = (struct status){ 0 };
+		assert_int_equal(outcomes_load(&again, fd, &err), -EBADMSG);
+		assert_true(again.count <= 1 && (!again.count || again.orders[0].serial == 8));
+	}
+}
+
 static void failures_double_the_wait(void **state _unused_)
 {
 	struct backoff b = { 0 };
@@ -302,6 +332,7 @@ int main(void)
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
 		OWN_FOLDER(a_full_spool_drops_the_oldest),
+		OWN_FOLDER(outcomes_outlive_the_agent),
 		cmocka_unit_test(failures_double_the_wait),
 	};
 
