@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sodium.h>
 #include <string.h>
 #include <strings.h>
 
@@ -167,6 +168,55 @@ static CURLcode http_set_up(struct http *h, const char *url)
 	return r;
 }
 
+/* The hash of size bytes of fd as S3 wants it; fd -1: of no bytes. */
+static int http_hash(int fd, uint64_t size, char ret[crypto_hash_sha256_BYTES * 2 + 1])
+{
+	unsigned char hash[crypto_hash_sha256_BYTES], piece[16384];
+	crypto_hash_sha256_state state;
+	ssize_t n = 0;
+
+	crypto_hash_sha256_init(&state);
+	for (uint64_t at = 0; at < size; at += (uint64_t)n) {
+		n = pread_full(fd, piece, (size_t)MIN(size - at, (uint64_t)sizeof(piece)),
+			       (off_t)at);
+		if (n <= 0)
+			return n < 0 ? (int)n : -ENODATA;
+		crypto_hash_sha256_update(&state, piece, (size_t)n);
+	}
+	crypto_hash_sha256_final(&state, hash);
+	sodium_bin2hex(ret, crypto_hash_sha256_BYTES * 2 + 1, hash, sizeof(hash));
+	return 0;
+}
+
+/*
+ * Signs the request with S3's key, if there is one. libcurl 7.88 does not know that S3 wants the
+ * body's hash. ret_headers: freed by the caller, after the request.
+ */
+static CURLcode http_sign(struct http *h, int fd, uint64_t size, struct curl_slist **ret_headers)
+{
+	static const char name[] = "x-amz-content-sha256: ";
+	char provider[96], header[sizeof(name) + crypto_hash_sha256_BYTES * 2] = "";
+	CURLcode r;
+
+	if (!h->policy->s3_region)
+		return CURLE_OK;
+	memcpy(header, name, sizeof(name));
+	if (http_hash(fd, size, header + sizeof(name) - 1) < 0)
+		return CURLE_READ_ERROR;
+	*ret_headers = curl_slist_append(NULL, header);
+	if (!*ret_headers)
+		return CURLE_OUT_OF_MEMORY;
+	snprintf(provider, sizeof(provider), "aws:amz:%s:s3", h->policy->s3_region);
+	r = curl_easy_setopt(h->curl, CURLOPT_HTTPHEADER, *ret_headers);
+	if (r == CURLE_OK)
+		r = curl_easy_setopt(h->curl, CURLOPT_AWS_SIGV4, provider);
+	if (r == CURLE_OK)
+		r = curl_easy_setopt(h->curl, CURLOPT_USERNAME, h->policy->s3_key.id);
+	if (r == CURLE_OK)
+		r = curl_easy_setopt(h->curl, CURLOPT_PASSWORD, h->policy->s3_key.secret);
+	return r;
+}
+
 static int http_failed(const struct http *h, const char *url, CURLcode code, struct error *err)
 {
 	return error_set(err, -EIO, "%s: %s", url,
@@ -221,19 +271,27 @@ int http_get(struct http *h, const char *url, const char *etag, struct buf *body
 
 int http_head(struct http *h, const char *url, struct http_reply *ret, struct error *err)
 {
+	struct curl_slist *headers = NULL;
 	CURLcode set_up = http_set_up(h, url);
+	int r;
 
 	if (set_up == CURLE_OK)
 		set_up = curl_easy_setopt(h->curl, CURLOPT_NOBODY, 1L);
 	if (set_up == CURLE_OK)
 		set_up = curl_easy_setopt(h->curl, CURLOPT_TIMEOUT, ANSWER_S);
-	return http_perform(h, url, set_up, ret, err);
+	if (set_up == CURLE_OK)
+		set_up = http_sign(h, -EBADF, 0, &headers);
+	r = http_perform(h, url, set_up, ret, err);
+	curl_slist_free_all(headers);
+	return r;
 }
 
 int http_put(struct http *h, const char *url, int fd, uint64_t size, struct http_reply *ret,
 	     struct error *err)
 {
+	struct curl_slist *headers = NULL;
 	CURLcode set_up = http_set_up(h, url);
+	int r;
 
 	h->fd = fd;
 	h->at = 0;
@@ -249,5 +307,9 @@ int http_put(struct http *h, const char *url, int fd, uint64_t size, struct http
 	if (set_up == CURLE_OK)
 		set_up = curl_easy_setopt(h->curl, CURLOPT_TIMEOUT,
 					  ANSWER_S + (long)(size / SLOW_UPLOAD_BYTES_A_S));
-	return http_perform(h, url, set_up, ret, err);
+	if (set_up == CURLE_OK)
+		set_up = http_sign(h, fd, size, &headers);
+	r = http_perform(h, url, set_up, ret, err);
+	curl_slist_free_all(headers);
+	return r;
 }

@@ -33,6 +33,7 @@ struct http *http_free(struct http *http);
  */
 int http_get(struct http *http, const char *url, const char *etag, struct buf *body, size_t max,
 	     struct http_reply *ret, struct error *err);
+/* These are of results: they are signed if the policy has a key for S3. */
 int http_head(struct http *http, const char *url, struct http_reply *ret, struct error *err);
 /* Sends size bytes of fd from its beginning. */
 int http_put(struct http *http, const char *url, int fd, uint64_t size, struct http_reply *ret,

@@ -93,6 +93,8 @@ static const struct setting settings[] = {
 	{ "orders", "keep_alive", offsetof(struct policy, keep_alive_ns), keys_set_duration },
 	{ "orders", "validity_max", offsetof(struct policy, validity_ns), keys_set_duration },
 	{ "results", "url", offsetof(struct policy, results_url), policy_set_url },
+	{ "results", "s3_region", offsetof(struct policy, s3_region), keys_set_name },
+	{ "results", "s3_key", offsetof(struct policy, s3_key_file), setting_path },
 	{ "results", "spool_max", offsetof(struct policy, spool_max), setting_size },
 	{ "tls", "ca", offsetof(struct policy, ca), setting_path },
 	{ "tls", "certificate", offsetof(struct policy, certificate), setting_path },
@@ -146,6 +148,8 @@ static int policy_check(const struct policy *p, const char *path, struct error *
 		return error_set(err, -EINVAL, "%s: the key %s is missing", path, missing);
 	if (!p->certificate != !p->key)
 		return error_set(err, -EINVAL, "%s: [tls] has a certificate or a key alone", path);
+	if (!p->s3_region != !p->s3_key_file)
+		return error_set(err, -EINVAL, "%s: [results] has s3_region or s3_key alone", path);
 	if (p->interval_ns < INTERVAL_MIN)
 		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
 	if (p->keep_alive_ns < KEEP_ALIVE_MIN || p->keep_alive_ns > KEEP_ALIVE_MAX)
@@ -194,6 +198,8 @@ int policy_load(struct policy *ret, const char *path, uid_t owner, struct error 
 		r = policy_check(&p, path, err);
 	if (r >= 0)
 		r = policy_add_labels(&p, err);
+	if (r >= 0 && p.s3_key_file)
+		r = s3_key_load(&p.s3_key, p.s3_key_file, owner, err);
 	if (r < 0)
 		return r;
 	*ret = p;
@@ -211,6 +217,9 @@ void policy_deinit(struct policy *p)
 	free(p->broker.host);
 	free(p->keys);
 	free(p->results_url);
+	free(p->s3_region);
+	free(p->s3_key_file);
+	s3_key_deinit(&p->s3_key);
 	free(p->ca);
 	free(p->certificate);
 	free(p->key);

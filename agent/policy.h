@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/s3_key.h"
 #include "base/error.h"
 #include "settings/string_list.h"
 
@@ -32,6 +33,9 @@ struct policy {
 	uint64_t validity_ns;	/* how far expires may lie ahead */
 	/* [results] */
 	char *results_url;
+	char *s3_region; /* NULL: results are not signed for S3 */
+	char *s3_key_file;
+	struct s3_key s3_key;
 	uint64_t spool_max; /* bytes of results that wait */
 	/* [tls] */
 	char *ca, *certificate, *key; /* files; NULL: the system's authorities; no certificate */

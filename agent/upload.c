@@ -17,13 +17,20 @@ static int upload_url(const struct policy *policy, const struct spool_entry *ent
 		      struct error *err)
 {
 	size_t len = strlen(policy->results_url);
+	_cleanup_buf_ struct buf folder = BUF_INIT;
 
 	while (len && policy->results_url[len - 1] == '/')
 		len--;
 	buf_printf(ret, "%.*s/", (int)len, policy->results_url);
-	result_folder_put(policy->fleet, entry->serial, policy->id, ret);
+	result_folder_put(policy->fleet, entry->serial, policy->id, &folder);
+	/* S3 signs the path with '=' escaped, and libcurl signs it as it is. */
+	for (const char *c = buf_string(&folder); c && *c; c++)
+		if (*c == '=' && policy->s3_region)
+			buf_puts(ret, "%3D");
+		else
+			buf_putc(ret, *c);
 	buf_printf(ret, "/%s", entry->remote);
-	return buf_string(ret) ? 0 : error_errno(err, -ENOMEM, "the URL");
+	return !buf_error(&folder) && buf_string(ret) ? 0 : error_errno(err, -ENOMEM, "the URL");
 }
 
 static int upload_fail(const char *url, const char *verb, const struct http_reply *reply,

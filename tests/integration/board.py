@@ -41,8 +41,8 @@ class Agent:
         os.chown(test.daemon.socket, 0, GROUP)
         test.daemon.socket.chmod(0o660)
 
-    def write(self, store, orders=("/orders/doors",), results="/results", broker=None, certificate="client", further=""):
-        """orders: paths of URLs. broker: its address. further: lines of [orders]."""
+    def write(self, store, orders=("/orders/doors",), results="/results", broker=None, certificate="client", further="", of_results=""):
+        """orders: paths of URLs. broker: its address. further: lines of [orders], of_results: of [results]."""
         urls = " ".join(store.url + path for path in orders)
         os.chown(store.dir / f"{certificate}.key", NOBODY, NOBODY)
         self.config.write_text(f"""
@@ -59,6 +59,7 @@ keys = {store.dir}/keys
 interval = 400ms
 [results]
 url = {store.url}{results}
+{of_results}
 [tls]
 ca = {store.dir}/ca.pem
 certificate = {store.dir}/{certificate}.pem

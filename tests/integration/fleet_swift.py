@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 
-from board import Members, fleet
+from board import GROUP, Members, fleet
 from fleet_data import name_of, reports
 from harness import PATIENCE_S, Test, check, need, settled
 from store import free_port, listens, order, run
@@ -50,6 +50,7 @@ max_bucket_listing = 2
 [filter:tempauth]
 use = egg:swift#tempauth
 user_test_tester = testing .admin
+user_test_boards = s3cret/with+signs= .admin
 [filter:slo]
 use = egg:swift#slo
 [app:proxy-server]
@@ -197,10 +198,56 @@ def from_a_board_to_its_operator(test):
         check(done.status == 1 and "403" in done.err and not list((test.dir / "other").iterdir()), f"{done}")
 
 
+def with_a_key_of_its_own(test):
+    """The agent signs what it sends; without the right key nothing is stored, and the key shows up nowhere."""
+    with swift_fleet(test) as (swift, store, agent, _):
+        key = test.dir / "s3-key"
+        secret = "s3cret/with+signs="
+
+        def give(text, mode=0o640):
+            key.write_text(text)
+            os.chown(key, 0, GROUP)
+            key.chmod(mode)
+
+        def keys(secret):
+            return f"[default]\naws_access_key_id = test:boards\naws_secret_access_key = {secret}\n"
+
+        def start():
+            agent.write(store, results="/fleet/results", of_results=f"s3_region = eu-west-1\ns3_key = {key}")
+            agent.start()
+
+        give(keys("guessed"))
+        store.publish(store.sign(order(7, capture="yes")))
+        start()
+        agent.says("no upload: HEAD .*: status 403")
+        agent.stop()
+        check(len(agent.waiting()) == 2 and not store.requests("PUT", "/fleet/"), f"{agent.waiting()}")
+        for text, mode, why in ((keys(secret), 0o644, "can be read by everybody"), (keys(secret), 0o660, "can be changed"),
+                                (keys(""), 0o640, "needs aws_access_key_id"), (keys(secret) + "other = x\n", 0o640, "no such key")):
+            give(text, mode)
+            start()
+            agent.says(why)
+            check(agent.process.wait(PATIENCE_S) == 1, agent.words())
+            agent.process = None
+        give(keys(secret))
+        start()
+        settled(f"two results: {agent.words()} {swift.words('proxy')}", lambda: not agent.waiting())
+        check(secret.encode() not in open(f"/proc/{agent.process.pid}/cmdline", "rb").read(), "it is in the command line")
+        m = agent.metrics()
+        check((m["uploads_total"], m["uploads_present_total"]) == (2, 0), m)
+        check(store.requests("PUT", "/fleet/") == [200, 200], store.requests("PUT", "/fleet/"))
+        check(secret not in agent.log.read_text() and "guessed" not in agent.log.read_text(), "the key is in the journal")
+        # The names are as without a key.
+        words = ["--fleet", "doors", "--s3", "--url", f"{store.url}/fleet/results", "--curl", configure_curl(test, store, "testing")]
+        done = test.run("fleet", "fetch", "7", "got", "--capture", *words)
+        check(done.status == 0 and "2 fetched, 0 were there, 0 missing, 0 refused" in done.err, f"{done}")
+
+
 def main():
     Test.make_daemon = Members
     test = Test("fleet_swift")
-    test.case("from a board to its operator", from_a_board_to_its_operator, daemon=True)
+    for function in (from_a_board_to_its_operator, with_a_key_of_its_own):
+        test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 
 
