@@ -21,8 +21,9 @@ class Broker:
         need(self.program and shutil.which("mosquitto_pub"), "mosquitto and its clients are needed")
         self.store = store
         self.dir = store.dir
-        self.port, self.operators_port = free_port(), free_port()
-        self.address = f"mqtts://127.0.0.1:{self.port}"
+        self.host = store.address
+        self.port, self.operators_port = free_port(self.host), free_port(self.host)
+        self.address = f"mqtts://{self.host}:{self.port}"
         store.authorize("operators-ca")
         store.certify("operator", "operators-ca")
         for name in ("broker", "door-17", "door-18"):
@@ -33,8 +34,8 @@ class Broker:
             (self.dir / name).write_bytes((CONTRIB / name).read_bytes())
             (self.dir / name).chmod(0o600)
         for old, new in (("/etc/mosquitto", str(self.dir)), ("/var/lib/mosquitto", str(self.dir)),
-                         ("listener 8883", f"listener {self.port} 127.0.0.1"),
-                         ("listener 8884", f"listener {self.operators_port} 127.0.0.1")):
+                         ("listener 8883", f"listener {self.port} {self.host}"),
+                         ("listener 8884", f"listener {self.operators_port} {self.host}")):
             check(old in text, f"no {old} in {CONTRIB}")
             text = text.replace(old, new)
         (self.dir / "mosquitto.conf").write_text(f"user root\nlog_dest file {self.dir}/broker.log\nlog_type all\n{text}")
@@ -44,7 +45,7 @@ class Broker:
         self.process = subprocess.Popen([self.program, "-c", self.dir / "mosquitto.conf"], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         settled("mosquitto listens", lambda: self.process.poll() is not None or
-                listens(self.port) and listens(self.operators_port))
+                listens(self.port, self.host) and listens(self.operators_port, self.host))
         check(self.process.poll() is None, f"mosquitto ended: {self.words()}")
 
     def stop(self, how=signal.SIGTERM):
@@ -60,7 +61,7 @@ class Broker:
 
     def client(self, program, *words, name="operator", port=None, **kwargs):
         ca = self.dir / "ca.pem"
-        return subprocess.run([f"mosquitto_{program}", "-V", "5", "-h", "127.0.0.1", "-p", str(port or self.operators_port),
+        return subprocess.run([f"mosquitto_{program}", "-V", "5", "-h", self.host, "-p", str(port or self.operators_port),
                                "--cafile", ca, "--cert", self.dir / f"{name}.pem", "--key", self.dir / f"{name}.key",
                                *words], capture_output=True, timeout=PATIENCE_S, check=False, **kwargs)
 

@@ -5,8 +5,10 @@
 import contextlib
 import json
 import os
+import pathlib
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -15,7 +17,7 @@ from board import Members, fleet
 from broker import Broker
 from false_store import FalseStore
 from fleet_data import name_of, put, reports
-from harness import PATIENCE_S, Test, check, settled
+from harness import PATIENCE_S, Test, check, need, settled
 
 ESCAPE = "\x1b]0;owned\x07"
 
@@ -585,6 +587,20 @@ def watched(test):
         check(done.status == 2 and "--watch needs --broker" in done.err, f"{done}")
 
 
+def the_demo(test):
+    """contrib/fleet/demo plays a fleet of five boards, and leaves nothing on the machine's network."""
+    need(shutil.which("ip") and shutil.which("mosquitto", path="/usr/sbin:/usr/bin"), "ip and mosquitto are needed")
+    demo = pathlib.Path(__file__).resolve().parents[2] / "contrib/fleet/demo"
+    links = subprocess.run(["ip", "link"], capture_output=True, check=True).stdout
+    done = subprocess.run([demo, test.build], capture_output=True, timeout=240, check=False, text=True, cwd=test.dir,
+                          env=test.environment(TMPDIR=str(test.dir)))
+    check(done.returncode == 0, f"{done}")
+    for text in ("5 boards in 5 network namespaces of their own\n", "5 of 5 boards are through\n", "10 fetched, 0 were there"):
+        check(text in done.stdout + done.stderr, f"no {text!r}: {done}")
+    check(not list(test.dir.iterdir()), f"left: {list(test.dir.iterdir())}")
+    check(subprocess.run(["ip", "link"], capture_output=True, check=True).stdout == links, "the machine's network is changed")
+
+
 def main():
     Test.make_daemon = Members
     test = Test("fleet")
@@ -604,6 +620,7 @@ def main():
     test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
     test.case("what boards say is watched", watched, daemon=True)
+    test.case("the demo", the_demo)
     test.end()
 
 

@@ -28,7 +28,7 @@ http {{
     scgi_temp_path {dir}/temp;
     client_max_body_size 64m;
     server {{
-        listen 127.0.0.1:{port} ssl;
+        listen {address}:{port} ssl;
         ssl_certificate {dir}/server.pem;
         ssl_certificate_key {dir}/server.key;
         ssl_client_certificate {dir}/ca.pem;
@@ -61,31 +61,32 @@ def run(*command, **kwargs):
     check(done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}")
 
 
-def free_port():
+def free_port(address="127.0.0.1"):
     with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
+        s.bind((address, 0))
         return s.getsockname()[1]
 
 
-def listens(port):
+def listens(port, address="127.0.0.1"):
     with socket.socket() as s:
-        return s.connect_ex(("127.0.0.1", port)) == 0
+        return s.connect_ex((address, port)) == 0
 
 
 class Store:
     """nginx, in a folder of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, address="127.0.0.1"):
         self.nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
         self.signify = shutil.which("signify-openbsd")
         need(self.nginx and self.signify and shutil.which("openssl"), "nginx, signify-openbsd and openssl are needed")
         self.dir = folder
         for name in ("www/orders", "www/results", "keys"):
             (folder / name).mkdir(parents=True)
-        self.port = free_port()
-        self.url = f"https://127.0.0.1:{self.port}"
-        (folder / "nginx.conf").write_text(CONFIGURATION.format(dir=folder, port=self.port))
-        (folder / "san").write_text("subjectAltName = IP:127.0.0.1\n")
+        self.address = address
+        self.port = free_port(address)
+        self.url = f"https://{address}:{self.port}"
+        (folder / "nginx.conf").write_text(CONFIGURATION.format(dir=folder, address=address, port=self.port))
+        (folder / "san").write_text(f"subjectAltName = IP:{address}\n")
         self.authorize("ca")
         self.certify("server")
         self.certify("client")
@@ -115,7 +116,7 @@ class Store:
         check(self.process.poll() is None, f"nginx ended: {(self.dir / 'error.log').read_text()}")
 
     def listens(self):
-        return listens(self.port)
+        return listens(self.port, self.address)
 
     def stop(self):
         if self.process:
