@@ -30,11 +30,20 @@ void agent_log_error(int level, const char *what, uint64_t serial, const struct 
 		  serial, buf_string(&text) ?: "", err->hint ? "; " : "", err->hint ?: "");
 }
 
+static int agent_prepare_meanwhile(void *data, struct pollfd *fds);
+static bool agent_step_meanwhile(void *data, const struct pollfd *fds);
+
 int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct error *err)
 {
 	int r;
 
-	*a = (struct agent){ .state = STATE_INIT, .spool = SPOOL_INIT, .recorder = RECORDER_INIT };
+	*a = (struct agent){
+		.state = STATE_INIT,
+		.spool = SPOOL_INIT,
+		.recorder = RECORDER_INIT,
+		.meanwhile = { agent_prepare_meanwhile, agent_step_meanwhile, a },
+		.signal_fd = -EBADF,
+	};
 	r = sodium_init() < 0 ? error_set(err, -EIO, "libsodium does not start") : 0;
 	if (r >= 0)
 		r = policy_load(&a->policy, policy_file, owner, err);
@@ -47,7 +56,7 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 	if (r >= 0)
 		r = recorder_open(&a->recorder, a->state.dirfd, err);
 	if (r >= 0)
-		r = http_new(&a->http, &a->policy, err);
+		r = http_new(&a->http, &a->policy, &a->meanwhile, err);
 	if (r >= 0 && a->policy.broker.host)
 		r = mqtt_new(&a->mqtt, &a->policy, err);
 	return r;
@@ -64,6 +73,7 @@ void agent_deinit(struct agent *a)
 	jobs_deinit(&a->jobs);
 	public_keys_deinit(&a->keys);
 	policy_deinit(&a->policy);
+	a->signal_fd = close_fd(a->signal_fd);
 }
 
 static enum verdict agent_judge(struct agent *a, const char *data, size_t len, struct order *ret,
@@ -327,8 +337,8 @@ static void agent_upload(struct agent *a)
 	agent_note_results(a, OUTCOME_DONE, NULL);
 }
 
-/* Does what is due. broker: what poll() found on its descriptor. */
-static void agent_step(struct agent *a, short broker)
+/* Does what is due and needs no request. broker: what poll() found on its descriptor. */
+static void agent_step_locally(struct agent *a, short broker)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
 	const struct job *next;
@@ -341,31 +351,85 @@ static void agent_step(struct agent *a, short broker)
 	next = jobs_next(&a->jobs);
 	if (next && !a->recorder.pid && now >= next->start_ns)
 		agent_record(a);
-	for (size_t i = 0; i < a->policy.orders_urls.count; i++)
-		if (!a->recorder.pid && now >= a->polls[i].backoff.next_ns)
-			agent_poll(a, &a->polls[i]);
-	if (a->spool.bytes && now >= a->upload.backoff.next_ns)
-		agent_upload(a);
 	agent_metrics_tick(a);
 }
 
-static int agent_wait_ms(const struct agent *a)
+/* Does what is due by requests. */
+static void agent_step_remotely(struct agent *a)
 {
-	uint64_t now = now_ns(CLOCK_BOOTTIME), next = now + WAIT_MAX_MS * NSEC_PER_MSEC;
-	const struct job *job = jobs_next(&a->jobs);
+	for (size_t i = 0; i < a->policy.orders_urls.count && !a->is_ending; i++)
+		if (!a->recorder.pid && now_ns(CLOCK_BOOTTIME) >= a->polls[i].backoff.next_ns)
+			agent_poll(a, &a->polls[i]);
+	if (a->spool.bytes && !a->is_ending && now_ns(CLOCK_BOOTTIME) >= a->upload.backoff.next_ns)
+		agent_upload(a);
+}
 
-	next = MIN(next, agent_broker_next_ns(a));
+/* When something that needs no request is due. */
+static uint64_t agent_next_local_ns(const struct agent *a)
+{
+	const struct job *job = jobs_next(&a->jobs);
+	uint64_t next = agent_broker_next_ns(a);
+
 	if (a->policy.metrics)
 		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
 	if (a->recorder.pid)
 		next = MIN(next, a->recorder.deadline_ns);
 	else if (job)
 		next = MIN(next, job->start_ns);
+	return next;
+}
+
+static uint64_t agent_next_remote_ns(const struct agent *a)
+{
+	uint64_t next = UINT64_MAX;
+
 	for (size_t i = 0; i < a->policy.orders_urls.count && !a->recorder.pid; i++)
 		next = MIN(next, a->polls[i].backoff.next_ns);
 	if (a->spool.bytes)
 		next = MIN(next, a->upload.backoff.next_ns);
+	return next;
+}
+
+static int agent_wait_ms(uint64_t next)
+{
+	uint64_t now = now_ns(CLOCK_BOOTTIME);
+
+	next = MIN(next, now + WAIT_MAX_MS * NSEC_PER_MSEC);
 	return next <= now ? 0 : (int)((next - now) / NSEC_PER_MSEC + 1);
+}
+
+static void agent_fill_fds(const struct agent *a, struct pollfd *fds)
+{
+	fds[0] = (struct pollfd){ .fd = a->signal_fd, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = -1 };
+	if (a->mqtt)
+		fds[1].fd = mqtt_fd(a->mqtt, &fds[1].events);
+}
+
+static void agent_take_signals(struct agent *a)
+{
+	struct signalfd_siginfo info;
+
+	while (read(a->signal_fd, &info, sizeof(info)) == sizeof(info))
+		a->is_ending |= info.ssi_signo != SIGCHLD;
+}
+
+static int agent_prepare_meanwhile(void *data, struct pollfd *fds)
+{
+	const struct agent *a = data;
+
+	agent_fill_fds(a, fds);
+	return agent_wait_ms(agent_next_local_ns(a));
+}
+
+static bool agent_step_meanwhile(void *data, const struct pollfd *fds)
+{
+	struct agent *a = data;
+
+	agent_take_signals(a);
+	if (!a->is_ending)
+		agent_step_locally(a, fds[1].revents);
+	return !a->is_ending;
 }
 
 /* Closes orders that another agent's life left open. */
@@ -419,20 +483,8 @@ static void agent_plan_polls(struct agent *a)
 	}
 }
 
-/* True if a signal asks for the end. */
-static bool agent_take_signals(int fd)
-{
-	struct signalfd_siginfo info;
-	bool ends = false;
-
-	while (read(fd, &info, sizeof(info)) == sizeof(info))
-		ends = ends || info.ssi_signo != SIGCHLD;
-	return ends;
-}
-
 int agent_run(struct agent *a, struct error *err)
 {
-	_cleanup_close_ int fd = -EBADF;
 	sigset_t set;
 
 	sigemptyset(&set);
@@ -441,21 +493,20 @@ int agent_run(struct agent *a, struct error *err)
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return error_errno(err, -errno, "signals");
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (fd < 0)
+	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (a->signal_fd < 0)
 		return error_errno(err, -errno, "signals");
 	agent_report_past(a);
 	agent_plan_polls(a);
-	for (;;) {
-		struct pollfd fds[] = { { .fd = fd, .events = POLLIN }, { .fd = -1 } };
+	while (!a->is_ending) {
+		struct pollfd fds[HTTP_FDS];
+		uint64_t next = MIN(agent_next_local_ns(a), agent_next_remote_ns(a));
 
-		if (a->mqtt)
-			fds[1].fd = mqtt_fd(a->mqtt, &fds[1].events);
-		if (poll(fds, ARRAY_SIZE(fds), agent_wait_ms(a)) < 0 && errno != EINTR)
+		agent_fill_fds(a, fds);
+		if (poll(fds, HTTP_FDS, agent_wait_ms(next)) < 0 && errno != EINTR)
 			return error_errno(err, -errno, "poll");
-		if (agent_take_signals(fd))
-			break;
-		agent_step(a, fds[1].revents);
+		if (agent_step_meanwhile(a, fds))
+			agent_step_remotely(a);
 	}
 	recorder_stop(&a->recorder);
 	agent_broker_end(a);

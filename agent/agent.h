@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The agent's life: look for orders, judge them, note that they are taken, wait for their start,
- * record, upload. Orders are recorded one after another; no URL is asked meanwhile. An order is
- * taken at most once: an agent that is killed in between reports it as interrupted.
+ * record, upload. Orders are recorded one after another; no URL is asked meanwhile. Requests are
+ * made one after another, and everything else goes on while one lasts. An order is taken at most
+ * once: an agent that is killed in between reports it as interrupted.
  */
 #pragma once
 
@@ -24,6 +25,9 @@ struct agent {
 	struct spool spool;
 	struct recorder recorder;
 	struct http *http;
+	struct http_meanwhile meanwhile; /* while it waits for an answer */
+	int signal_fd;
+	bool is_ending;			    /* a signal asks for it */
 	struct mqtt *mqtt;		    /* NULL: the policy has no broker */
 	struct poll polls[POLICY_URLS_MAX]; /* as many as the policy has URLs */
 	struct upload upload;

@@ -3,7 +3,6 @@
 
 #include <curl/curl.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sodium.h>
 #include <string.h>
 #include <strings.h>
@@ -16,14 +15,16 @@
 /* A transfer slower than that ends. */
 #define SLOW_BYTES_A_S 64L
 #define SLOW_S 60L
-/* And an upload that takes longer than at that speed: the agent does nothing else meanwhile. */
+/* And an upload that takes longer than at that speed: others wait behind it. */
 #define SLOW_UPLOAD_BYTES_A_S 1024
 /* An upload's answer may have so many bytes; nobody reads them. */
 #define DISCARD_MAX (64U << 10)
 
 struct http {
+	CURLM *multi;
 	CURL *curl;
 	const struct policy *policy;
+	const struct http_meanwhile *meanwhile;
 	char message[CURL_ERROR_SIZE];
 	/* The request in progress: */
 	struct http_reply *reply;
@@ -33,15 +34,18 @@ struct http {
 	uint64_t at, size;
 };
 
-int http_new(struct http **ret, const struct policy *policy, struct error *err)
+int http_new(struct http **ret, const struct policy *policy, const struct http_meanwhile *meanwhile,
+	     struct error *err)
 {
 	struct http *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return error_errno(err, -ENOMEM, "HTTPS");
 	h->policy = policy;
-	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(h->curl = curl_easy_init())) {
-		free(h);
+	h->meanwhile = meanwhile;
+	if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(h->curl = curl_easy_init()) ||
+	    !(h->multi = curl_multi_init())) {
+		http_free(h);
 		return error_set(err, -ENOMEM, "libcurl does not start");
 	}
 	*ret = h;
@@ -53,6 +57,7 @@ struct http *http_free(struct http *h)
 	if (!h)
 		return NULL;
 	curl_easy_cleanup(h->curl);
+	curl_multi_cleanup(h->multi);
 	curl_global_cleanup();
 	free(h);
 	return NULL;
@@ -110,16 +115,6 @@ static size_t http_take_header(char *line, size_t size, size_t count, void *user
 	return len;
 }
 
-static int http_is_stopped(void *userdata _unused_, curl_off_t dltotal _unused_,
-			   curl_off_t dlnow _unused_, curl_off_t ultotal _unused_,
-			   curl_off_t ulnow _unused_)
-{
-	sigset_t pending;
-
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
-}
-
 /* A child shall not have our connections. */
 static int http_take_socket(void *userdata _unused_, curl_socket_t fd,
 			    curlsocktype purpose _unused_)
@@ -162,8 +157,6 @@ static CURLcode http_set_up(struct http *h, const char *url)
 	SET(CURLOPT_HEADERFUNCTION, http_take_header);
 	SET(CURLOPT_HEADERDATA, h);
 	SET(CURLOPT_SOCKOPTFUNCTION, http_take_socket);
-	SET(CURLOPT_XFERINFOFUNCTION, http_is_stopped);
-	SET(CURLOPT_NOPROGRESS, 0L);
 #undef SET
 	return r;
 }
@@ -223,6 +216,42 @@ static int http_failed(const struct http *h, const char *url, CURLcode code, str
 			 h->message[0] ? h->message : curl_easy_strerror(code));
 }
 
+_Static_assert(CURL_WAIT_POLLIN == POLLIN && CURL_WAIT_POLLOUT == POLLOUT, "as poll() has them");
+
+/* Waits for the transfer or for what else there is to do. False: the transfer shall end. */
+static bool http_wait(struct http *h)
+{
+	const struct http_meanwhile *m = h->meanwhile;
+	struct pollfd fds[HTTP_FDS];
+	struct curl_waitfd wait[HTTP_FDS];
+	int ms = m->prepare(m->data, fds);
+
+	for (size_t i = 0; i < HTTP_FDS; i++)
+		wait[i] = (struct curl_waitfd){ .fd = fds[i].fd, .events = fds[i].events };
+	if (curl_multi_poll(h->multi, wait, HTTP_FDS, ms, NULL) != CURLM_OK)
+		return false;
+	for (size_t i = 0; i < HTTP_FDS; i++)
+		fds[i].revents = wait[i].revents;
+	return m->step(m->data, fds);
+}
+
+static CURLcode http_transfer(struct http *h)
+{
+	CURLcode r = CURLE_ABORTED_BY_CALLBACK;
+	const CURLMsg *message;
+	int running, left;
+
+	if (curl_multi_add_handle(h->multi, h->curl) != CURLM_OK)
+		return CURLE_FAILED_INIT;
+	while (curl_multi_perform(h->multi, &running) == CURLM_OK && running && http_wait(h))
+		;
+	message = curl_multi_info_read(h->multi, &left);
+	if (message && message->msg == CURLMSG_DONE)
+		r = message->data.result;
+	curl_multi_remove_handle(h->multi, h->curl);
+	return r;
+}
+
 static int http_perform(struct http *h, const char *url, CURLcode set_up, struct http_reply *ret,
 			struct error *err)
 {
@@ -233,7 +262,7 @@ static int http_perform(struct http *h, const char *url, CURLcode set_up, struct
 	h->reply = ret;
 	h->message[0] = '\0';
 	if (r == CURLE_OK)
-		r = curl_easy_perform(h->curl);
+		r = http_transfer(h);
 	h->reply = NULL;
 	h->body = NULL;
 	if (r != CURLE_OK)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Requests over HTTPS, by libcurl: no redirects, no other protocol, no answer beyond its limit. A
- * request ends early when SIGTERM or SIGINT is pending, which the caller has blocked.
+ * Requests over HTTPS, by libcurl: no redirects, no other protocol, no answer beyond its limit.
+ * While one lasts, its caller's other business goes on.
  */
 #pragma once
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +17,16 @@
 
 struct http;
 
+/* The business that goes on meanwhile. Neither function may make a request. */
+struct http_meanwhile {
+	/* Names HTTP_FDS descriptors to poll as well. Returns the longest wait in ms. */
+	int (*prepare)(void *data, struct pollfd *fds);
+	/* After each poll. False: ends the request. */
+	bool (*step)(void *data, const struct pollfd *fds);
+	void *data;
+};
+#define HTTP_FDS 2
+
 struct http_reply {
 	long status;
 	uint64_t length;	  /* Content-Length; UINT64_MAX: not known */
@@ -23,8 +34,9 @@ struct http_reply {
 	char etag[HTTP_ETAG_MAX]; /* empty: none, or too long */
 };
 
-/* policy: borrowed. */
-int http_new(struct http **ret, const struct policy *policy, struct error *err);
+/* policy, meanwhile: borrowed. */
+int http_new(struct http **ret, const struct policy *policy, const struct http_meanwhile *meanwhile,
+	     struct error *err);
 struct http *http_free(struct http *http);
 
 /*

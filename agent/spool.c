@@ -165,6 +165,9 @@ int spool_next(struct spool *s, const char *after, struct spool_entry *ret)
 
 	*ret = (struct spool_entry){ 0 };
 	r = spool_walk(s, spool_keep_first, &search);
+	/* Somebody else may have removed files. */
+	if (r >= 0 && !ret->name[0] && !*after)
+		s->bytes = 0;
 	if (r < 0 || ret->name[0] || !*after)
 		return r < 0 ? r : ret->name[0] != '\0';
 	return spool_next(s, "", ret);
@@ -198,8 +201,9 @@ int spool_open_entry(const struct spool *s, const struct spool_entry *entry)
 
 int spool_remove(struct spool *s, const struct spool_entry *entry)
 {
-	if (unlinkat(s->dirfd, entry->name, 0) < 0 && errno != ENOENT)
-		return -errno;
+	/* It may have given way to a newer one while it was sent. */
+	if (unlinkat(s->dirfd, entry->name, 0) < 0)
+		return errno == ENOENT ? 0 : -errno;
 	s->bytes -= MIN(s->bytes, entry->size);
 	return 0;
 }

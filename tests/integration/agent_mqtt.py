@@ -218,6 +218,35 @@ def refused(test):
         check(m["orders_taken_total"] == 2 and m["broker_connections_total"] >= 2, m)
 
 
+def orders_during_an_upload(test):
+    """A store that hangs holds up neither orders, nor statuses, nor the connection, nor the agent's end."""
+    def hang(connection, _):
+        while connection.recv(1 << 16):
+            pass
+
+    with brokered(test) as (store, broker, agent):
+        silent = FalseBroker(store.dir, hang)
+        text = agent.config.read_text()
+        agent.config.write_text(text.replace(f"{store.url}/results", silent.address.replace("mqtts", "https") + "/results"))
+        connected(broker, agent)
+        broker.publish(store.sign(order(7)))
+        settled("a request", lambda: silent.count)
+        began = time.monotonic()
+        broker.publish(store.sign(order(8)))
+        settled("order 8", lambda: (8, "uploading", None) in broker.outcomes())
+        took = time.monotonic() - began
+        check(took < 30, f"order 8 was recorded after {took:.1f} s")
+        # Twice the keep-alive time, after which the broker ends a silent connection.
+        time.sleep(max(0, 12 - took))
+        check(silent.count == 1 and broker.status()["state"] == "alive", f"{silent.count} requests, {broker.status()}")
+        began = time.monotonic()
+        m = agent.metrics()
+        check(time.monotonic() - began < 10, f"it ended after {time.monotonic() - began:.1f} s")
+        check((m["broker_connections_total"], m["broker_failures_total"], m["recordings_total"]) == (1, 0, 2), m)
+        check(len(agent.waiting()) == 2, agent.waiting())
+        silent.stop()
+
+
 def many_at_once(test):
     """As many as may wait do; more are refused, with a reason."""
     with brokered(test) as (store, broker, agent):
@@ -428,7 +457,7 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, many_at_once,
+    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, orders_during_an_upload, many_at_once,
                      it_expires_before_its_turn, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
