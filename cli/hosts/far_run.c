@@ -5,9 +5,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "base/vec.h"
+#include "far_json.h"
 #include "input.h"
 #include "push.h"
 
@@ -22,6 +24,7 @@ struct passing {
 	FILE *to;
 	int kept;	   /* nameless file for what comes before it is shown; negative: none */
 	int error;	   /* -errno: why a part is missing */
+	bool collected;	   /* all of it is kept, for a document */
 	const char *label; /* before each line; NULL: none */
 	unsigned char last;
 };
@@ -93,7 +96,7 @@ static bool passing_put(struct passing *p, unsigned char *piece, size_t len, boo
 		piece = (unsigned char *)labelled.data;
 		len = labelled.len;
 	}
-	if (shown)
+	if (shown && !p->collected)
 		return !p->error && passing_print(p, piece, len);
 	p->error = p->error ?: write_full(p->kept, piece, len);
 	return !p->error;
@@ -117,6 +120,8 @@ static void passing_show(struct passing *p)
 	off_t at = 0;
 	ssize_t n;
 
+	if (p->collected)
+		return;
 	while (p->kept >= 0 && (n = pread_full(p->kept, piece, sizeof(piece), at)) > 0) {
 		at += n;
 		if (passing_print(p, piece, (size_t)n))
@@ -130,7 +135,7 @@ static void passing_show(struct passing *p)
 /* Without room for it, the output waits in its pipe. */
 static bool passing_may_read(const struct passing *p, bool shown)
 {
-	return shown || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
+	return (shown && !p->collected) || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
 }
 
 /* labelled: so are its messages. */
@@ -161,7 +166,7 @@ static void far_run_keep(struct far_run *f)
 /* Shows its output from now on. before: another host was shown before. */
 static void far_run_show(struct far_run *f, bool labelled, bool before)
 {
-	if (labelled)
+	if (labelled && !f->outputs[0].collected)
 		printf("%s%s:\n", before ? "\n" : "", f->name->label);
 	fflush(stdout);
 	f->shown = true;
@@ -306,6 +311,23 @@ static int far_run_finish(struct far_run *f, const struct options *o)
 	return status;
 }
 
+/* Adds what the host printed to the document. Returns the exit status. */
+static int far_run_put_json(struct far_run *f, int status, struct buf *document)
+{
+	struct passing *p = &f->outputs[0];
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct stat st;
+
+	if (far_json_put(document, f->name->label, status, p->kept, &err) < 0 &&
+	    fstat(p->kept, &st) == 0 && st.st_size) {
+		cli_warn("%s: its output is no JSON: %s", f->name->label,
+			 err.message ?: "out of memory");
+		status = status ?: CLI_FAILED;
+	}
+	p->kept = close_fd(p->kept);
+	return status;
+}
+
 /* Fills in the poll; returns its longest time in ms. */
 static int far_run_poll(const struct far_run *f, struct pollfd *ret)
 {
@@ -378,17 +400,22 @@ static void far_run_catch_interrupts(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-int far_run_all(const struct options *o, const struct host_list *hosts, char **words)
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words, bool json)
 {
+	_cleanup_buf_ struct buf document = BUF_INIT;
 	struct far_run runs[HOSTS_MAX];
 	const size_t count = hosts->count;
 	int status = CLI_WHOLE;
 
+	json = json && count > 1;
 	far_run_catch_interrupts();
+	if (json)
+		far_json_begin(&document);
 	for (size_t i = 0; i < count; i++) {
 		far_run_start(&runs[i], o, &hosts->items[i], count > 1, words);
-		if (i)
+		if (i || json)
 			far_run_keep(&runs[i]);
+		runs[i].outputs[0].collected = json;
 	}
 	for (size_t turn = 0; turn < count; turn++) {
 		struct far_run *f = &runs[turn];
@@ -402,7 +429,14 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 		if (interrupted)
 			continue;
 		one = far_run_finish(f, o);
+		if (json)
+			one = far_run_put_json(f, one, &document);
 		status = status ?: one;
+	}
+	if (json) {
+		far_json_end(&document);
+		fwrite(document.data, 1, document.len, stdout);
+		fflush(stdout);
 	}
 	if (interrupted)
 		raise(interrupted);

@@ -5,8 +5,8 @@
 #include "host.h"
 
 /*
- * Runs the words on all hosts at once, and prints their output host by host. Returns the first exit
- * status that is not 0. An interrupt ends this process, after it has printed what has come from all
- * hosts.
+ * Runs the words on all hosts at once, and prints their output host by host. json: as one document,
+ * if there are several (far_json.h). Returns the first exit status that is not 0. An interrupt ends
+ * this process, after it has printed what has come from all hosts.
  */
-int far_run_all(const struct options *o, const struct host_list *hosts, char **words);
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words, bool json);

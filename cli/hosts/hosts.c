@@ -49,8 +49,18 @@ static int hosts_check_lasting(const struct command *command, size_t hosts, int 
 	return error_hint(err, "-t 10s");
 }
 
-static int hosts_run_each(const struct options *o, const struct host_list *hosts, int argc,
-			  char **argv)
+/* The host judges the other options: its version may have more. */
+static bool hosts_want_json(const struct command *command, int argc, char **argv)
+{
+	_cleanup_options_ struct options o = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	options_parse(&o, argc, argv, command, &(int){ 0 }, &err);
+	return o.json;
+}
+
+static int hosts_run_each(const struct options *o, const struct host_list *hosts,
+			  const struct command *command, int argc, char **argv)
 {
 	static const char *const push_words[] = { PUSH_WORDS };
 	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
@@ -66,7 +76,7 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 		far[count++] = (char *)o->socket;
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
-	return far_run_all(o, hosts, far);
+	return far_run_all(o, hosts, far, hosts_want_json(command, argc, argv));
 }
 
 int hosts_run(const struct options *o, int argc, char **argv)
@@ -92,5 +102,5 @@ int hosts_run(const struct options *o, int argc, char **argv)
 	if (command_lasts(command) &&
 	    hosts_check_lasting(command, hosts.count, argc, argv, &err) < 0)
 		return cli_usage(&err);
-	return hosts_run_each(o, &hosts, argc, argv);
+	return hosts_run_each(o, &hosts, command, argc, argv);
 }

@@ -160,6 +160,41 @@ def one_host(test):
     check(test.files() == ["command.json", "one.json"], f"files: {test.files()}")
 
 
+def one_document(test):
+    """--json of several hosts is one document, whatever one of them prints; its status is that of the first failure."""
+    def ask(hosts, *words):
+        r = run(test, hosts, *words, "--json")
+        document = json.loads(r.out)
+        check(list(document) == ["hosts"] and [h["label"] for h in document["hosts"]] == list(hosts), f"{words}: {r}")
+        return r, {h["label"]: h for h in document["hosts"]}
+
+    hosts = {"a": far(test), "b": far(test, "nice")}
+    for words, member in ((("status",), "sessions"), (("list", "clocks"), None), (("doctor",), None), (("profiles",), None),
+                          (("--push=" + str(test.build / "cli/traced-multi"), "status"), "sessions")):
+        r, of = ask(hosts, *words)
+        for label, host in of.items():
+            check(host["output"] and host["status"] in (0, 1) and (not member or member in host["output"]), f"{words}: {label}: {r}")
+    # One host prints what it alone would.
+    r = run(test, {"a": far(test)}, "status", "--json")
+    check(r.status == 0 and "sessions" in json.loads(r.out), f"one host: {r}")
+    r, of = ask({"a": far(test), "b": "exec:echo why >&2; exit 4;", "c": "exec:exit 5;"}, "status")
+    check(r.status == 4 and "sessions" in of["a"]["output"] and "b: why\n" in r.err, f"failures: {r}")
+    check([(of[name]["status"], of[name]["output"]) for name in "bc"] == [(4, None), (5, None)], f"failures: {r}")
+    # Output that is no JSON is left out, and reported.
+    values = {"whole": r'{"a": [1, -2.5e3, true, false, null, "\u00e4\n\"\\\\"], "b": {}, "c": []}', "text": '"a"', "number": "17"}
+    lies = {"cut": '{"a": [1, 2', "two": "{} {}", "words": "no sessions", "comma": '{"a": 1,}', "deep": 1000 * "[", "byte": '"\\377\\001"'}
+    r, of = ask({name: f"exec:printf %b '{text}'; :" if name == "byte" else f"exec:cat <<'E'\n{text}\nE\n:"
+                 for name, text in {**values, **lies}.items()}, "status")
+    for name, text in values.items():
+        check(of[name] == {"label": name, "status": 0, "output": json.loads(text)}, f"{name}: {of[name]}")
+    for name in lies:
+        check(of[name]["output"] is None and f"{name}: its output is no JSON: " in r.err or name == "byte", f"{name}: {of[name]} {r.err}")
+    check(r.status == 1, f"{r}")
+    # Ctrl-C leaves a whole document of those that have ended.
+    r = left_at(test, "exec sleep 100;", {"b": "echo 17"}, "status", "--json")
+    check(r.status == -signal.SIGINT and json.loads(r.out) == {"hosts": []}, f"{r}")
+
+
 def machines(test):
     hosts = {"left": far(test), "right": far(test, "nice")}
     r = run(test, hosts, "record", "-t", "1s", "-o", "out.pftrace")
@@ -903,14 +938,14 @@ def pushed_at_once(test):
     head = MEETING_HEAD.format(folder=folder, **{tool: shutil.which(tool) for tool in ("grep", "sleep", "head")})
     bares = {f"h{n}": Bare(test, name=f"h{n}", head=head) for n in range(4)}
     r = run(test, {name: bare.host for name, bare in bares.items()}, push(test), "status", "--json")
-    for name, text in of_hosts(r.out, list(bares)).items():
-        check(r.status == 0 and "sessions" in json.loads(text), f"{name}: {r}")
+    for host in json.loads(r.out)["hosts"]:
+        check(r.status == 0 and "sessions" in host["output"], f"{host['label']}: {r}")
     bare = Bare(test)
     rest = {"b": f'{bare.host.removeprefix("exec:")} "$@"'}
     for asks in ("", f"echo @push {os.uname().machine} >&2; "):
-        r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "status", "--json")
+        r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "list", "clocks")
         check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
-        check("sessions" in json.loads(of_hosts(r.out, ["hung", "b"])["b"]), f"'{asks}': {r}")
+        check("boot" in of_hosts(r.out, ["hung", "b"])["b"], f"'{asks}': {r}")
     for bare in (*bares.values(), bare):
         bare.check_clean()
 
@@ -1080,7 +1115,7 @@ def main():
 
 
 def cases(test):
-    for function in (one_host, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
+    for function in (one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
                      clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
