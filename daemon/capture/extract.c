@@ -207,7 +207,7 @@ static int extraction_write_mappings(struct extraction *x)
 	if (!on || x->last_boot || mapping_scan_start(&scan, x->env->proc, true) < 0)
 		return 0;
 	do {
-		r = mapping_scan_step(&scan, &x->writer);
+		r = mapping_scan_step(&scan, true, &x->writer);
 	} while (r > 0);
 	return r;
 }

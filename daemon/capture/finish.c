@@ -65,7 +65,7 @@ static int finish_scans(struct capture *c)
 	int r;
 
 	do {
-		r = capture_background_slice(c);
+		r = capture_background_slice(c, true);
 	} while (r > 0);
 	return r;
 }

@@ -113,7 +113,7 @@ int capture_flush(struct capture *c, struct error *err)
 {
 	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID), now = now_ns(CLOCK_BOOTTIME);
 	struct capture_run *run = &c->run;
-	int r = run->running ? capture_background_slice(c) : 0;
+	int r = run->running ? capture_background_slice(c, false) : 0;
 
 	if (r == 0 && run->running) {
 		/* No tick comes meanwhile, and a new CPU's events are older than the FLUSH. */

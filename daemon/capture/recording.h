@@ -38,8 +38,11 @@ void capture_scan_mappings(struct capture *c);
 void capture_sync_start(struct capture *c);
 /* Has histograms of events by SQL count, by a mark that stays in the ring. */
 int capture_start_counting(struct capture *c);
-/* Does one slice of names, tasks or symbols. Returns 1 if there is more. */
-int capture_background_slice(struct capture *c);
+/*
+ * Does one slice of mappings, names, tasks or symbols. Returns 1 if there is more. If it may not
+ * block, a process that does not tell its mappings at once is asked again later.
+ */
+int capture_background_slice(struct capture *c, bool block);
 /*
  * Keeps the recording below its CPU limit; call at each tick. -ETIME: the recording has to end.
  */

@@ -22,7 +22,8 @@
 #define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* if poll does not report full rings */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)
-#define BUDGET_PER_CPU 256 /* sub-buffers per dispatch */
+#define BUDGET_PER_CPU 256		       /* sub-buffers per dispatch */
+#define MAPPINGS_AGAIN_NS (10 * NSEC_PER_MSEC) /* after a process did not answer at once */
 
 int run_init(struct capture_run *run, const struct capture_overhead *overhead, struct error *err)
 {
@@ -221,7 +222,7 @@ static int prepare_names(struct capture *c)
 
 	if (r == 0 && c->setup.wants_mappings && !run->sampler.hz)
 		capture_scan_mappings(c);
-	while (r == 0 && (r = capture_background_slice(c)) > 0)
+	while (r == 0 && (r = capture_background_slice(c, true)) > 0)
 		r = 0;
 	/* The next dispatch reports it. */
 	run->full |= r == -EDQUOT;
@@ -313,9 +314,12 @@ uint64_t capture_bytes(const struct capture *c)
 
 uint64_t capture_deadline(const struct capture *c)
 {
-	if (!c->run.running)
+	const struct capture_run *run = &c->run;
+	uint64_t at = MIN(run->next_tick, targets_deadline(run->targets));
+
+	if (!run->running)
 		return UINT64_MAX;
-	return MIN(c->run.next_tick, targets_deadline(c->run.targets));
+	return run->mappings.inquiry ? MIN(at, now_ns(CLOCK_BOOTTIME) + MAPPINGS_AGAIN_NS) : at;
 }
 
 /*
@@ -460,6 +464,18 @@ static void run_trim_heap(void)
 #endif
 }
 
+/* names/inquiry.c does not wait for every process. */
+static void run_warn_of_unread(struct capture *c, size_t *unread, const char *what)
+{
+	if (*unread)
+		report_warn(
+			&c->report,
+			"%s of %zu process%s are missing: a process or its user kept the kernel "
+			"from reading them",
+			what, *unread, *unread == 1 ? "" : "es");
+	*unread = 0;
+}
+
 static void run_end_names(struct capture *c)
 {
 	_cleanup_buf_ struct buf gone = BUF_INIT;
@@ -468,6 +484,7 @@ static void run_end_names(struct capture *c)
 	run->names_done = true;
 	overhead_restart(&run->overhead);
 	run_trim_heap();
+	run_warn_of_unread(c, &run->names.scan.unread, "command lines");
 	if (run->names.stage != NAMES_DONE)
 		return;
 	if (kernel_symbols_find_gone(&run->names.symbols, &gone) == 0 && gone.len)
@@ -482,14 +499,18 @@ static void run_end_names(struct capture *c)
 					"some addresses have no names");
 }
 
-int capture_background_slice(struct capture *c)
+int capture_background_slice(struct capture *c, bool block)
 {
 	struct capture_run *run = &c->run;
 	int r;
 
 	/* Mappings first: processes may end soon. */
 	if (run->mappings.processes) {
-		r = mapping_scan_step(&run->mappings, &run->writer);
+		r = mapping_scan_step(&run->mappings, block, &run->writer);
+		if (r == -EAGAIN)
+			return 0;
+		if (!run->mappings.processes)
+			run_warn_of_unread(c, &run->mappings.unread, "mappings");
 		return r < 0 ? r : 1;
 	}
 	if (run->names_done && names_lack_symbols(&run->names))
@@ -567,7 +588,7 @@ static int run_dispatch(struct capture *c, struct error *err)
 		run->names.seen = NULL;
 		run->seen.off = true;
 	}
-	r = capture_background_slice(c);
+	r = capture_background_slice(c, false);
 	if (r < 0)
 		return r;
 	more |= r;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Files of FUSE whose server never answers a FLUSH, or a WRITE: each close() or write() of them hangs, and no signal ends it."""
+"""Files of FUSE whose server never answers a FLUSH, a WRITE or a READ: each close(), write() or read() of them hangs, and no signal
+ends it."""
 
 import contextlib
 import ctypes
@@ -12,11 +13,14 @@ import struct
 import time
 import zlib
 
-from attack import HELLO, NOBODY, Attack, Stranger, Victim, admit_everybody, check, connect, frame, need, settled, wait_of_another
+from attack import (HELLO, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, frame, need, report_attack,
+                    settled, wait_of_another)
 from descriptors import UNKNOWN_MESSAGE, send_with
 
-LOOKUP, FORGET, GETATTR, SETATTR, OPEN, WRITE, RELEASE, FLUSH, INIT, OPENDIR, READDIR, CREATE, INTERRUPT = \
-    1, 2, 3, 4, 14, 16, 18, 25, 26, 27, 28, 35, 36
+LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, RELEASE, FLUSH, INIT, OPENDIR, READDIR, CREATE, INTERRUPT = \
+    1, 2, 3, 4, 14, 15, 16, 18, 25, 26, 27, 28, 35, 36
+DIRECT, KEEP_CACHE = 1, 2  # flags of an open file
+PAGE = 4096
 ROOT = 1
 FOREVER = 1 << 30
 libc = ctypes.CDLL(None, use_errno=True)
@@ -24,7 +28,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def attributes(node):
     mode = stat.S_IFDIR | 0o777 if node == ROOT else stat.S_IFREG | 0o666
-    return struct.pack("<6Q10I", node, 0, 0, 0, 0, 0, 0, 0, 0, mode, 1, NOBODY, NOBODY, 0, 4096, 0)
+    return struct.pack("<6Q10I", node, 0 if node == ROOT else PAGE, 0, 0, 0, 0, 0, 0, 0, mode, 1, NOBODY, NOBODY, 0, 4096, 0)
 
 
 def answer(opcode, node, body):
@@ -37,8 +41,12 @@ def answer(opcode, node, body):
         return entry + (struct.pack("<QII", 1, 0, 0) if opcode == CREATE else b"")
     if opcode in (GETATTR, SETATTR):
         return struct.pack("<QII", FOREVER, 0, 0) + attributes(node)
-    if opcode in (OPEN, OPENDIR):
+    if opcode == OPENDIR:
         return struct.pack("<QII", 1, 0, 0)
+    if opcode == OPEN:
+        # With DIRECT, a file's pages are dropped when it is mapped: that waits for a page that is being read.
+        writable = struct.unpack_from("<I", body)[0] & os.O_ACCMODE
+        return struct.pack("<QII", 1, KEEP_CACHE if writable else DIRECT | KEEP_CACHE, 0)
     if opcode == WRITE:
         return struct.pack("<II", struct.unpack_from("<QQI", body)[2], 0)
     if opcode == READDIR:
@@ -120,6 +128,46 @@ def received(test):
     return v.figures
 
 
+def hold_memory(folder):
+    """Maps a file while another process reads it, for ever: the kernel has the lock of this one's memory then."""
+    fd = os.open(folder / "mapped", os.O_RDWR)
+    if os.fork() == 0:
+        os.pread(fd, PAGE, 0)
+    time.sleep(0.3)
+    direct = os.open(folder / "mapped", os.O_RDONLY)
+    report_attack()
+    mmap.mmap(direct, PAGE, mmap.MAP_PRIVATE, mmap.PROT_READ)
+
+
+def map_unread(folder):
+    """Maps a file that was never read: the kernel reads its build id when it is asked for."""
+    return mmap.mmap(os.open(folder / "mapped", os.O_RDWR), PAGE, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC)
+
+
+def beside_held(test, hold, *options):
+    """Another's recording beside processes of three users about which the kernel can't be asked. Also another test's `ps` may
+    hang, so it is short."""
+    with contextlib.ExitStack() as strangers:
+        folder = strangers.enter_context(hanging_folder(test, READ))
+        for uid in (NOBODY, NOBODY - 1, NOBODY - 2):
+            strangers.enter_context(Stranger(hold, folder, uid=uid))
+        began = time.monotonic()
+        r = test.run("record", "-q", "-e", "sched:sched_switch", *options, "-o", "other.traced", "--", "true")
+        waited = time.monotonic() - began
+        check(r.status == 0, f"another's recording: {r}")
+    return Figures(delay_s=waited)
+
+
+def as_memory(test):
+    """Command lines that can't be read."""
+    return beside_held(test, hold_memory)
+
+
+def as_build_id(test):
+    """Build ids that can't be read."""
+    return beside_held(test, map_unread, "--sample", "100hz")
+
+
 def be_stdout(path):
     """Opens path as standard output, without any close of it, which would hang."""
     os.close(1)
@@ -196,4 +244,6 @@ ATTACKS = (
     Attack("files that hang when closed", received),
     Attack("an output that hangs when closed", as_output),
     Attack("outputs that hang, and are given up", given_up),
+    Attack("command lines that can't be read", as_memory, delay_s=3),
+    Attack("build ids that can't be read", as_build_id, delay_s=3),
 )

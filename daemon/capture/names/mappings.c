@@ -9,19 +9,17 @@
 
 #include "base/io.h"
 #include "base/vec.h"
+#include "daemon/capture/names/tasks.h"
 #include "proto/capture.pb-c.h"
 
-#define PROCESSES_PER_SLICE 24
 #define MAPS_MAX (4U << 20) /* bytes of one process's maps text */
 #define MAPPINGS_MAX 16384  /* executable mappings of one process */
-/*
- * Any user's processes are read here, so the bytes of each are limited. A slice ends with the
- * process that takes it beyond SLICE_BYTES.
- */
+/* Any user's processes are read here, so the bytes of each are limited. */
 #define PROCESS_BYTES_MAX (1U << 20)
-#define SLICE_BYTES (4U << 20)
 #define MAPPING_BYTES 64 /* besides the path */
 #define BUILD_ID_MAX 20
+/* A caller that may not block waits so long for a slice: most take less. */
+#define SHORT_WAIT_NS (5 * NSEC_PER_MSEC)
 
 /* Linux 6.11, <linux/fs.h>: queries the mapping at an address, or the next one. */
 struct map_query {
@@ -34,34 +32,12 @@ struct map_query {
 #define QUERY_EXECUTABLE 0x04
 #define QUERY_NEXT 0x10
 
-/* One slice: the message and the memory that it points to. */
-struct mapping_slice {
-	Traced__Capture__Mappings message;
-	Traced__Capture__ProcessMappings **processes;
-	size_t bytes, process_bytes; /* process_bytes: of the current process */
-	size_t mapping_cap;	     /* of its mappings */
+/* One process: the message and what it takes. */
+struct process_maps {
+	Traced__Capture__ProcessMappings *process;
+	bool all; /* not only executable mappings */
+	size_t bytes, cap;
 };
-
-static void mapping_slice_deinit(struct mapping_slice *s)
-{
-	for (size_t i = 0; i < s->message.n_processes; i++)
-		traced__capture__process_mappings__free_unpacked(s->processes[i], NULL);
-	free(s->processes);
-}
-
-static Traced__Capture__ProcessMappings *mapping_slice_add_process(struct mapping_slice *s,
-								   int32_t pid)
-{
-	Traced__Capture__ProcessMappings *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	traced__capture__process_mappings__init(p);
-	p->pid = pid;
-	s->processes[s->message.n_processes++] = p;
-	s->mapping_cap = 0;
-	return p;
-}
 
 /* Copies bytes that protobuf-c will free; len 0: leaves it empty. */
 static int mapping_copy_bytes(ProtobufCBinaryData *to, const void *data, size_t len)
@@ -77,18 +53,17 @@ static int mapping_copy_bytes(ProtobufCBinaryData *to, const void *data, size_t 
 	return 0;
 }
 
-static int mapping_slice_add(struct mapping_slice *s, uint64_t start, uint64_t end, uint64_t offset,
-			     const char *path, const void *build_id, size_t build_id_len)
+static int process_maps_add(struct process_maps *l, uint64_t start, uint64_t end, uint64_t offset,
+			    const char *path, const void *build_id, size_t build_id_len)
 {
-	Traced__Capture__ProcessMappings *p = s->processes[s->message.n_processes - 1];
+	Traced__Capture__ProcessMappings *p = l->process;
 	size_t bytes = strlen(path) + MAPPING_BYTES;
 	Traced__Capture__Mapping *m;
 
-	if (p->n_mappings >= MAPPINGS_MAX || s->process_bytes + bytes > PROCESS_BYTES_MAX)
+	if (p->n_mappings >= MAPPINGS_MAX || l->bytes + bytes > PROCESS_BYTES_MAX)
 		return 0;
-	s->process_bytes += bytes;
-	s->bytes += bytes;
-	if (vec_reserve(p->mappings, p->n_mappings, s->mapping_cap, 1) < 0)
+	l->bytes += bytes;
+	if (vec_reserve(p->mappings, p->n_mappings, l->cap, 1) < 0)
 		return -ENOMEM;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -103,7 +78,7 @@ static int mapping_slice_add(struct mapping_slice *s, uint64_t start, uint64_t e
 }
 
 /* -ENOTTY: the kernel is older than 6.11. */
-static int mapping_query(struct mapping_slice *s, int maps)
+static int mapping_query(struct process_maps *l, int maps)
 {
 	uint8_t build_id[BUILD_ID_MAX];
 	char name[PATH_MAX];
@@ -115,7 +90,7 @@ static int mapping_query(struct mapping_slice *s, int maps)
 
 		q = (struct map_query){
 			.size = sizeof(q),
-			.flags = (s->message.all ? 0 : QUERY_EXECUTABLE) | QUERY_NEXT,
+			.flags = (l->all ? 0 : QUERY_EXECUTABLE) | QUERY_NEXT,
 			.address = at,
 			.name_size = sizeof(name),
 			.name = (uintptr_t)name,
@@ -124,8 +99,8 @@ static int mapping_query(struct mapping_slice *s, int maps)
 		};
 		if (ioctl(maps, MAP_QUERY, &q) < 0)
 			return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-		r = mapping_slice_add(s, q.start, q.end, q.offset, q.name_size ? name : "",
-				      build_id, q.build_id_size);
+		r = process_maps_add(l, q.start, q.end, q.offset, q.name_size ? name : "", build_id,
+				     q.build_id_size);
 		if (r < 0 || q.end <= at)
 			return r;
 		at = q.end;
@@ -134,7 +109,7 @@ static int mapping_query(struct mapping_slice *s, int maps)
 }
 
 /* "START-END PERMISSIONS OFFSET DEVICE INODE   PATH" */
-static int mapping_parse_line(struct mapping_slice *s, const char *line)
+static int mapping_parse_line(struct process_maps *l, const char *line)
 {
 	uint64_t start, end, offset;
 	char perms[5];
@@ -142,16 +117,16 @@ static int mapping_parse_line(struct mapping_slice *s, const char *line)
 
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, perms,
 		   &offset, &path) < 4 ||
-	    !path || (perms[2] != 'x' && !s->message.all))
+	    !path || (perms[2] != 'x' && !l->all))
 		return 0;
-	return mapping_slice_add(s, start, end, offset, line + path, NULL, 0);
+	return process_maps_add(l, start, end, offset, line + path, NULL, 0);
 }
 
-static int mapping_parse(struct mapping_slice *s, int dir, const char *path)
+static int mapping_parse(struct process_maps *l, int process)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	char *next, *line;
-	int r = read_file_at(dir, path, MAPS_MAX, &text);
+	int r = read_file_at(process, "maps", MAPS_MAX, &text);
 
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
@@ -159,31 +134,38 @@ static int mapping_parse(struct mapping_slice *s, int dir, const char *path)
 	if (!next)
 		return -ENOMEM;
 	while (r == 0 && (line = strsep(&next, "\n")))
-		r = mapping_parse_line(s, line);
+		r = mapping_parse_line(l, line);
 	return r;
 }
 
-static int mapping_read_process(struct mapping_slice *s, int proc, const char *name)
+static void mapping_discard(void *process)
 {
-	_cleanup_close_ int maps = -EBADF;
-	Traced__Capture__ProcessMappings *p;
-	char path[64];
+	traced__capture__process_mappings__free_unpacked(process, NULL);
+}
+
+/* Out of memory, or the process has ended, or is a kernel thread: NULL. */
+static void *mapping_read_process(int process, bool all)
+{
+	_cleanup_close_ int maps = openat(process, "maps", O_RDONLY | O_CLOEXEC);
+	struct process_maps l = { .all = all };
 	int r;
 
-	snprintf(path, sizeof(path), "%.20s/maps", name);
-	maps = openat(proc, path, O_RDONLY | O_CLOEXEC);
-	/* The process has ended, or is a kernel thread. */
 	if (maps < 0)
-		return 0;
-	p = mapping_slice_add_process(s, atoi(name));
-	if (!p)
-		return -ENOMEM;
-	s->process_bytes = 0;
-	r = mapping_query(s, maps);
-	if (r < 0 && r != -ENOMEM && !p->n_mappings)
-		r = mapping_parse(s, proc, path);
-	return r == -ENOMEM ? r : 0;
+		return NULL;
+	l.process = calloc(1, sizeof(*l.process));
+	if (!l.process)
+		return NULL;
+	traced__capture__process_mappings__init(l.process);
+	r = mapping_query(&l, maps);
+	if (r < 0 && r != -ENOMEM && !l.process->n_mappings)
+		r = mapping_parse(&l, process);
+	if (r != -ENOMEM)
+		return l.process;
+	mapping_discard(l.process);
+	return NULL;
 }
+
+static const struct inquiry_kind mappings = { mapping_read_process, mapping_discard };
 
 int mapping_scan_start(struct mapping_scan *s, const char *proc, bool all)
 {
@@ -195,43 +177,86 @@ int mapping_scan_start(struct mapping_scan *s, const char *proc, bool all)
 	return 0;
 }
 
-int mapping_scan_step(struct mapping_scan *s, struct stream_writer *w)
+/* Asks about the next processes. */
+static int mapping_scan_ask(struct mapping_scan *s)
 {
-	_cleanup_(mapping_slice_deinit) struct mapping_slice slice = { 0 };
 	struct dirent *e = NULL;
+
+	s->inquiry = inquiry_new(&mappings, s->all);
+	if (!s->inquiry)
+		return -ENOMEM;
+	s->boot_ns = now_ns(CLOCK_BOOTTIME);
+	s->count = 0;
+	while (s->count < MAPPING_SLICE && (e = readdir(s->processes))) {
+		uid_t uid = 0;
+		int process;
+
+		if (e->d_name[0] < '1' || e->d_name[0] > '9')
+			continue;
+		process = openat(s->proc, e->d_name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (process < 0)
+			continue;
+		task_read_uid(process, &uid);
+		s->pids[s->count++] = atoi(e->d_name);
+		inquiry_add(s->inquiry, process, uid);
+	}
+	s->last = !e;
+	inquiry_begin(s->inquiry);
+	return 0;
+}
+
+static int mapping_scan_write(struct mapping_scan *s, struct stream_writer *w)
+{
+	Traced__Capture__ProcessMappings *processes[MAPPING_SLICE];
+	Traced__Capture__Mappings m = TRACED__CAPTURE__MAPPINGS__INIT;
+	_cleanup_free_ uint8_t *packed = NULL;
+	int r = -ENOMEM;
+
+	m.processes = processes;
+	m.all = s->all;
+	m.boot_ns = s->boot_ns;
+	for (size_t i = 0; i < s->count; i++) {
+		processes[m.n_processes] = inquiry_take(s->inquiry, i);
+		if (processes[m.n_processes])
+			processes[m.n_processes++]->pid = s->pids[i];
+	}
+	s->unread += inquiry_unanswered(s->inquiry);
+	packed = malloc(traced__capture__mappings__get_packed_size(&m) + 1);
+	if (packed)
+		r = m.n_processes ? stream_write_packed(w, CHUNK_MAPPINGS, packed,
+							traced__capture__mappings__pack(&m, packed))
+				  : 0;
+	for (size_t i = 0; i < m.n_processes; i++)
+		mapping_discard(processes[i]);
+	return r;
+}
+
+int mapping_scan_step(struct mapping_scan *s, bool block, struct stream_writer *w)
+{
 	int r = 0;
 
 	if (!s->processes)
 		return 0;
-	traced__capture__mappings__init(&slice.message);
-	slice.processes = calloc(PROCESSES_PER_SLICE, sizeof(*slice.processes));
-	slice.message.processes = slice.processes;
-	if (!slice.processes)
-		return -ENOMEM;
-	slice.message.all = s->all;
-	slice.message.boot_ns = now_ns(CLOCK_BOOTTIME);
-	while (r == 0 && slice.message.n_processes < PROCESSES_PER_SLICE &&
-	       slice.bytes < SLICE_BYTES && (e = readdir(s->processes)))
-		if (e->d_name[0] > '0' && e->d_name[0] <= '9')
-			r = mapping_read_process(&slice, s->proc, e->d_name);
-	if (r == 0 && slice.message.n_processes) {
-		_cleanup_free_ uint8_t *packed = NULL;
-		size_t len = traced__capture__mappings__get_packed_size(&slice.message);
-
-		packed = malloc(len + 1);
-		if (!packed)
-			return -ENOMEM;
-		traced__capture__mappings__pack(&slice.message, packed);
-		r = stream_write_packed(w, CHUNK_MAPPINGS, packed, len);
-	}
-	if (r < 0 || !e)
-		mapping_scan_end(s);
-	return r < 0 ? r : e != NULL;
+	if (!s->inquiry)
+		r = mapping_scan_ask(s);
+	if (r == 0 && !inquiry_wait(s->inquiry, block ? UINT64_MAX : SHORT_WAIT_NS))
+		return -EAGAIN;
+	if (r == 0)
+		r = mapping_scan_write(s, w);
+	s->inquiry = inquiry_free(s->inquiry);
+	if (r == 0 && !s->last)
+		return 1;
+	mapping_scan_end(s);
+	return r;
 }
 
 void mapping_scan_end(struct mapping_scan *s)
 {
+	size_t unread = s->unread;
+
+	inquiry_free(s->inquiry);
 	if (s->processes)
 		closedir(s->processes);
 	*s = MAPPING_SCAN_INIT;
+	s->unread = unread;
 }

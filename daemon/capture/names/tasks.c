@@ -6,6 +6,7 @@
 #include "base/io.h"
 #include "base/secret_hash.h"
 #include "base/vec.h"
+#include "daemon/capture/names/inquiry.h"
 #include "daemon/capture/tracefs/tracefs.h"
 #include "proto/capture.pb-c.h"
 
@@ -170,7 +171,12 @@ struct task_slice {
 	uint64_t boot_ns; /* taken before the first task is read: later renames have later time
 			     stamps */
 	int error;	  /* of the last write */
+	/* Command lines that are to be read, and the indices of their tasks. */
+	struct inquiry *lines;
+	size_t line_tasks[INQUIRY_MAX], line_count;
+	size_t unread; /* command lines that their processes held up */
 };
+static_assert(SLICE_TASKS <= INQUIRY_MAX, "a slice has room for each process");
 
 static Traced__Capture__Task *task_slice_add(struct task_slice *s)
 {
@@ -206,8 +212,62 @@ static void task_slice_clear(struct task_slice *s)
 	s->boot_ns = now_ns(CLOCK_BOOTTIME);
 }
 
+/*
+ * Reads the begin of a file of procfs, which gives all that fits at once. Returns the number of
+ * bytes, or -1: the task has ended.
+ */
+static ssize_t task_read_file(int dir, const char *path, char *to, size_t size)
+{
+	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+
+	return fd < 0 ? -1 : read(fd, to, size);
+}
+
+/* Without the zeros at its end. */
+struct cmdline {
+	size_t len;
+	char text[];
+};
+
+static void *cmdline_read(int process, bool all _unused_)
+{
+	struct cmdline *c;
+	char text[CMDLINE_MAX];
+	ssize_t n = task_read_file(process, "cmdline", text, sizeof(text));
+
+	while (n > 0 && text[n - 1] == '\0')
+		n--;
+	c = n > 0 ? malloc(sizeof(*c) + (size_t)n) : NULL;
+	if (!c)
+		return NULL;
+	c->len = (size_t)n;
+	memcpy(c->text, text, c->len);
+	return c;
+}
+
+static const struct inquiry_kind cmdlines = { cmdline_read, free };
+
+static void task_slice_read_cmdlines(struct task_slice *s)
+{
+	if (!s->lines)
+		return;
+	inquiry_begin(s->lines);
+	inquiry_wait(s->lines, UINT64_MAX);
+	for (size_t i = 0; i < s->line_count; i++) {
+		_cleanup_free_ struct cmdline *c = inquiry_take(s->lines, i);
+
+		if (c)
+			task_slice_set_bytes(s, &s->tasks[s->line_tasks[i]].cmdline, c->text,
+					     c->len);
+	}
+	s->unread += inquiry_unanswered(s->lines);
+	s->lines = inquiry_free(s->lines);
+	s->line_count = 0;
+}
+
 static void task_slice_deinit(struct task_slice *s)
 {
+	inquiry_free(s->lines);
 	task_slice_clear(s);
 	free(s->tasks);
 }
@@ -223,6 +283,7 @@ static int task_slice_write(struct task_slice *s)
 		return -ENOMEM;
 	if (!s->count)
 		return 0;
+	task_slice_read_cmdlines(s);
 	list = calloc(s->count, sizeof(*list));
 	if (!list)
 		return -ENOMEM;
@@ -238,18 +299,7 @@ static int task_slice_write(struct task_slice *s)
 	return s->error;
 }
 
-/*
- * Reads the begin of a file of procfs, which gives all that fits at once. Returns the number of
- * bytes, or -1: the task has ended.
- */
-static ssize_t task_read_file(int dir, const char *path, char *to, size_t size)
-{
-	_cleanup_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-
-	return fd < 0 ? -1 : read(fd, to, size);
-}
-
-static void task_read_uid(int process, uint32_t *ret_uid)
+void task_read_uid(int process, uint32_t *ret_uid)
 {
 	char text[1024]; /* the line is the ninth; before it only the name may be long */
 	ssize_t n = task_read_file(process, "status", text, sizeof(text) - 1);
@@ -263,15 +313,15 @@ static void task_read_uid(int process, uint32_t *ret_uid)
 		*ret_uid = (uint32_t)strtoul(p + 5, NULL, 10);
 }
 
-static void task_slice_read_cmdline(struct task_slice *s, int process, Traced__Capture__Task *task)
+/* It is read with the slice's others. Takes process, the folder of the task that was added last. */
+static void task_slice_want_cmdline(struct task_slice *s, int process, uid_t uid)
 {
-	char text[CMDLINE_MAX];
-	ssize_t n = task_read_file(process, "cmdline", text, sizeof(text));
-
-	while (n > 0 && text[n - 1] == '\0')
-		n--;
-	if (n > 0)
-		task_slice_set_bytes(s, &task->cmdline, text, (size_t)n);
+	if (!s->lines)
+		s->lines = inquiry_new(&cmdlines, false);
+	if (s->lines && inquiry_add(s->lines, process, uid) == 0)
+		s->line_tasks[s->line_count++] = s->count - 1;
+	else
+		close_fd(process);
 }
 
 /* Reads the stat file in the folder dir. False: the task has ended, or the file is damaged. */
@@ -307,10 +357,9 @@ static Traced__Capture__Task *task_slice_add_task(struct task_slice *s, const st
 	return task;
 }
 
-/* Adds the threads other than the first. */
-static void task_slice_add_threads(struct task_slice *s, int process, int32_t tgid, uint32_t uid)
+/* Adds the threads other than the first. Takes fd, the folder of all. */
+static void task_slice_add_threads(struct task_slice *s, int fd, int32_t tgid, uint32_t uid)
 {
-	int fd = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *threads = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 
@@ -335,6 +384,7 @@ static void task_slice_add_threads(struct task_slice *s, int process, int32_t tg
 static void task_slice_add_process(struct task_slice *s, int proc, const char *pid)
 {
 	_cleanup_close_ int process = -EBADF;
+	int threads = -EBADF;
 	Traced__Capture__Task *task;
 	struct task_stat st;
 	uint32_t uid = 0;
@@ -348,10 +398,12 @@ static void task_slice_add_process(struct task_slice *s, int proc, const char *p
 		task_read_uid(process, &uid);
 	}
 	task = task_slice_add_task(s, &st, st.tid, uid);
-	if (task && !st.kthread)
-		task_slice_read_cmdline(s, process, task);
 	if (!st.kthread && st.threads != 1)
-		task_slice_add_threads(s, process, st.tid, uid);
+		threads = openat(process, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (task && !st.kthread)
+		task_slice_want_cmdline(s, TAKE_FD(process), uid);
+	if (threads >= 0)
+		task_slice_add_threads(s, threads, st.tid, uid);
 }
 
 int task_scan_step(struct task_scan *s, struct stream_writer *w)
@@ -361,6 +413,7 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 	};
 	unsigned visited = 0;
 	struct dirent *e = NULL;
+	size_t unread;
 	int r;
 
 	if (!s->processes)
@@ -372,9 +425,11 @@ int task_scan_step(struct task_scan *s, struct stream_writer *w)
 		}
 	r = task_slice_write(&slice);
 	s->tasks += slice.written;
+	unread = s->unread += slice.unread;
 	if (r == 0 && e)
 		return 1;
 	task_scan_end(s);
+	s->unread = unread;
 	return r;
 }
 

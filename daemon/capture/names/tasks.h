@@ -21,6 +21,7 @@ struct task_scan {
 	int proc; /* the procfs folder */
 	DIR *processes;
 	unsigned tasks;		    /* written so far */
+	size_t unread;		    /* command lines that processes held up; stays after the end */
 	struct task_memory *memory; /* borrowed; NULL: write all tasks */
 };
 #define TASK_SCAN_INIT ((struct task_scan){ .proc = -EBADF })
@@ -29,6 +30,9 @@ int task_scan_start(struct task_scan *s, const char *proc, struct task_memory *m
 /* Writes a TASKS chunk of the next processes. 1: more to do; 0: done; or -errno. */
 int task_scan_step(struct task_scan *s, struct stream_writer *w);
 void task_scan_end(struct task_scan *s);
+
+/* The user who runs the process with this folder in procfs. Leaves *ret_uid if it has ended. */
+void task_read_uid(int process, uint32_t *ret_uid);
 
 /* Writes the kernel's saved_cmdlines (lines "PID NAME") as a TASKS chunk of origin 1. */
 int tasks_write_saved(const char *text, struct stream_writer *w);
