@@ -264,7 +264,9 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 		return r;
 	status = reply->status;
 	for (size_t i = 0; i < status->n_sessions; i++) {
-		if (link_is_companion(status, status->sessions[i]->name))
+		/* Root sees other users' sessions as UID/NAME. */
+		if (link_is_companion(status, status->sessions[i]->name) ||
+		    strchr(status->sessions[i]->name, '/'))
 			continue;
 		only = status->sessions[i]->name;
 		buf_printf(&names, "%s%s", count++ ? ", " : "", only);

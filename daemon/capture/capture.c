@@ -239,7 +239,7 @@ static int take_spare(struct capture_setup *setup, struct capture_spare **spare,
 	int r = 0;
 
 	if (!(find_spare(spare, request) && capture_spare_take(TAKE_PTR(*spare), setup)))
-		r = setup_name_instances(setup, request->name);
+		r = setup_name_instances(setup, request->name, request->owner);
 	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
 }
 

@@ -130,6 +130,7 @@ struct capture_sql {
 
 struct capture_request {
 	const char *name; /* session name: [A-Za-z0-9_.-]{1,64} */
+	uid_t owner;	  /* two users may have sessions of one name */
 	const struct capture_event_spec *events;
 	size_t event_count;
 	struct capture_event_bounds bounds; /* limits what the specs may match */

@@ -250,12 +250,12 @@ int manager_worker_env(struct manager *m, struct capture_env *ret, struct error 
 	return 0;
 }
 
-struct session *manager_find_session(struct manager *m, const char *name)
+struct session *manager_find_session(struct manager *m, uid_t uid, const char *name)
 {
 	struct session *s;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
-	if (strcmp(s->name, name) == 0)
+	if (s->uid == uid && strcmp(s->name, name) == 0)
 		return s;
 	return NULL;
 }

@@ -132,4 +132,5 @@ int manager_worker_env(struct manager *m, struct capture_env *ret, struct error 
 void manager_changed(struct manager *m);
 /* Something is in `over`: the loop frees it soon. */
 void manager_reap_later(struct manager *m);
-struct session *manager_find_session(struct manager *m, const char *name);
+/* A name belongs to its user: others may have sessions of the same name. */
+struct session *manager_find_session(struct manager *m, uid_t uid, const char *name);

@@ -250,6 +250,7 @@ static int session_arm(struct session *s, struct start_plan *plan, struct error 
 	int r;
 
 	plan->request.name = plan->name;
+	plan->request.owner = s->uid;
 	/* A followed recording limits its backlog, not its stream. */
 	plan->request.stream_limit = stream_max && !s->streamed ? stream_max + STREAM_SLACK : 0;
 	if (!s->ring) {

@@ -59,7 +59,7 @@ static bool start_name_is_valid(const char *name)
 	       !name[strspn(name, allowed)];
 }
 
-static int start_choose_name(struct start_plan *p, struct manager *m, const char *wanted,
+static int start_choose_name(struct start_plan *p, struct manager *m, uid_t uid, const char *wanted,
 			     struct error *err)
 {
 	char made_up[32];
@@ -69,7 +69,7 @@ static int start_choose_name(struct start_plan *p, struct manager *m, const char
 		return error_hint(err, "letters, digits, _ . - and at most %d of them",
 				  START_NAME_MAX);
 	}
-	if (*wanted && manager_find_session(m, wanted)) {
+	if (*wanted && manager_find_session(m, uid, wanted)) {
 		error_set(err, -EEXIST, "session \"%s\" exists already", wanted);
 		return error_hint(err, "choose another name, or end it: tracectl stop %s", wanted);
 	}
@@ -79,7 +79,7 @@ static int start_choose_name(struct start_plan *p, struct manager *m, const char
 	}
 	do {
 		snprintf(made_up, sizeof(made_up), "session-%u", ++m->last_name);
-	} while (manager_find_session(m, made_up));
+	} while (manager_find_session(m, uid, made_up));
 	p->name = strdup(made_up);
 	return p->name ? 0 : error_errno(err, -ENOMEM, "session");
 }
@@ -684,7 +684,7 @@ int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 	if (r >= 0)
 		r = start_check_texts(start, err);
 	if (r >= 0)
-		r = start_choose_name(&p, m, start->name, err);
+		r = start_choose_name(&p, m, uid, start->name, err);
 	if (r >= 0)
 		r = start_choose_duration(&p, m, uid, start->duration_ns, err);
 	if (r >= 0)

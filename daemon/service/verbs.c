@@ -30,24 +30,53 @@ static bool verb_is_own(const struct call *call, const struct session *s)
 	return call->connection->uid == 0 || call->connection->uid == s->uid;
 }
 
+/* A name is the caller's own. Root calls another user's session UID/NAME, as its list does. */
+static struct session *verb_find(const struct call *call, const char *name)
+{
+	const char *slash = strchr(name, '/');
+	uid_t uid = call->connection->uid;
+
+	if (slash) {
+		char *end;
+		unsigned long n = strtoul(name, &end, 10);
+
+		if (*name < '0' || *name > '9' || end != slash || n > UINT32_MAX)
+			return NULL;
+		uid = (uid_t)n;
+		name = slash + 1;
+	}
+	return manager_find_session(call->manager, uid, name);
+}
+
+static const struct session *verb_find_others(const struct call *call, const char *name)
+{
+	const struct session *s;
+
+	TAILQ_FOREACH(s, &call->manager->sessions, list)
+	if (strcmp(s->name, name) == 0)
+		return s;
+	return NULL;
+}
+
 /* Finds one of the caller's own sessions. -ENOENT: no such session; -EPERM: another user's. */
 static int verb_find_own(const struct call *call, const char *name, struct session **ret,
 			 struct error *err)
 {
-	struct session *s = manager_find_session(call->manager, name);
+	struct session *s = verb_find(call, name);
+	const struct session *other = s ?: verb_find_others(call, name);
 
-	if (!s) {
+	if (s && verb_is_own(call, s)) {
+		*ret = s;
+		return 0;
+	}
+	if (!other) {
 		error_set(err, -ENOENT, "there is no session \"%s\"", name);
-		error_hint(err, "'tracectl list' shows all sessions");
-		return -ENOENT;
+		return error_hint(err, "'tracectl list' shows all sessions");
 	}
-	if (!verb_is_own(call, s)) {
-		error_set(err, -EPERM, "session \"%s\" is another user's", name);
-		error_hint(err, "ask uid %u, or root", s->uid);
-		return -EPERM;
-	}
-	*ret = s;
-	return 0;
+	error_set(err, -EPERM, "session \"%s\" is another user's", name);
+	if (call->connection->uid == 0)
+		return error_hint(err, "you may call it %u/%s", other->uid, name);
+	return error_hint(err, "ask uid %u, or root", other->uid);
 }
 
 static void verb_reply_done(const struct call *call, unsigned count)
@@ -274,18 +303,17 @@ typedef int (*session_act)(struct session *s, void *data, struct error *err);
 static int verb_for_recording(const struct call *call, const char *name, const char *what,
 			      session_act act, void *data, struct error *err)
 {
-	struct session *s;
+	struct session *s, *only = NULL;
 	int count = 0, r = 0;
 
 	if (*name) {
-		r = verb_find_own(call, name, &s, err);
+		r = verb_find_own(call, name, &only, err);
 		if (r < 0)
 			return r;
 	}
 	TAILQ_FOREACH(s, &call->manager->sessions, list)
 	{
-		if (!session_records(s) || !verb_is_own(call, s) ||
-		    (*name && strcmp(name, s->name) != 0))
+		if (!session_records(s) || !verb_is_own(call, s) || (only && s != only))
 			continue;
 		r = act(s, data, err);
 		count += r >= 0;
@@ -371,6 +399,23 @@ static int verb_extract(struct call *call, struct error *err)
 	return r;
 }
 
+/* The name is the one by which verb_find() finds it. */
+static Traced__Control__Session *verb_describe(const struct call *call, struct session *s)
+{
+	Traced__Control__Session *d = session_describe(s);
+	char *name;
+
+	if (!d || s->uid == call->connection->uid)
+		return d;
+	if (asprintf(&name, "%u/%s", s->uid, s->name) < 0) {
+		traced__control__session__free_unpacked(d, NULL);
+		return NULL;
+	}
+	free(d->name);
+	d->name = name;
+	return d;
+}
+
 static int verb_status(struct call *call, struct error *err)
 {
 	const Traced__Control__StatusQuery *query = call->request->status;
@@ -378,11 +423,11 @@ static int verb_status(struct call *call, struct error *err)
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	_cleanup_free_ Traced__Control__Session **sessions = NULL;
 	struct manager *m = call->manager;
-	struct session *s;
+	struct session *s, *only = NULL;
 	int r = 0;
 
 	if (*query->session) {
-		r = verb_find_own(call, query->session, &s, err);
+		r = verb_find_own(call, query->session, &only, err);
 		if (r < 0)
 			return r;
 	}
@@ -391,10 +436,9 @@ static int verb_status(struct call *call, struct error *err)
 		return error_errno(err, -ENOMEM, "status");
 	TAILQ_FOREACH(s, &m->sessions, list)
 	{
-		if (!verb_is_own(call, s) ||
-		    (*query->session && strcmp(query->session, s->name) != 0))
+		if (!verb_is_own(call, s) || (only && s != only))
 			continue;
-		sessions[status.n_sessions] = session_describe(s);
+		sessions[status.n_sessions] = verb_describe(call, s);
 		if (sessions[status.n_sessions])
 			status.n_sessions++;
 		else

@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import time
 
-from attack import (HELLO, MILLION, Attack, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, limit,
+from attack import (HELLO, MILLION, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, limit,
                     memory_kb, report_attack, wait_of_another)
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
@@ -178,10 +178,28 @@ def large_rings(test):
     return v.figures
 
 
+def name_of_another(test):
+    """A member has sessions of all names that root's schedule uses."""
+    admit_everybody(test)
+    began = time.monotonic()
+    taken = test.run("start", "-q", "--name", "nightly", "-e", "sched", user=NOBODY, group=NOBODY, extra_groups=[])
+    check(taken.status == 0, f"the member's recording: {taken}")
+    none = test.run("stop", "-q", "-o", "taken.traced")
+    check(none.status == 1 and not (test.dir / "taken.traced").exists(), f"root stops the member's: {none}")
+    wrong = test.run("stop", "-q", "nightly", "-o", "taken.traced")
+    check(wrong.status == 1 and f"{NOBODY}/nightly" in wrong.err, f"root stops the member's: {wrong}")
+    for command in (("start", "-q", "--name", "nightly", "-e", "sched"), ("stop", "-q", "nightly", "-o", "own.traced"),
+                    ("cancel", "-q", f"{NOBODY}/nightly")):
+        r = test.run(*command)
+        check(r.status == 0, f"root's {command[0]}: {r}")
+    return Figures(delay_s=time.monotonic() - began)
+
+
 ATTACKS = (
     Attack("eight members who ask without end", members, lost=None, delay_s=10),
     Attack("queries without end, from 15 connections", queries),
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
     Attack("a snapshot of a large ring", snapshot, delay_s=0.3),
     Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
+    Attack("a session with the name of root's", name_of_another, delay_s=5),
 )

@@ -20,7 +20,7 @@ def write(text):
 
 
 def instance_of(test):
-    return INSTANCES / next(i for i in test.instances() if i.endswith(f"-{test.name}"))
+    return INSTANCES / next(i for i in test.instances() if i.endswith((f"-{test.name}", f"+{test.name}")))
 
 
 def recorded(test, to, *arguments):
@@ -58,7 +58,7 @@ def users_have_none(test):
     result = test.run("start", "--name", test.name, "-e", "sched", wrap=as_nobody())
     check(result.status == 0, f"{result}")
     check((instance_of(test) / OPTION).read_text().strip() == "0", "a user gets marks that may be root's alone")
-    result = test.run("cancel", test.name)
+    result = test.run("cancel", f"65534/{test.name}")
     check(result.status == 0, f"{result}")
 
 

@@ -26,6 +26,55 @@ static void greet_as(struct daemon *d, struct client *c, uid_t uid)
 	TAILQ_LAST(&d->manager->connections, connection_list)->uid = uid;
 }
 
+static void assert_status(struct daemon *d, struct client *c, const char *names)
+{
+	Reply *reply = ask(d, c, status_request(), -1);
+	char text[256] = "";
+
+	assert_null(reply->error);
+	for (size_t i = 0; i < reply->status->n_sessions; i++) {
+		strcat(text, reply->status->sessions[i]->name);
+		strcat(text, " ");
+	}
+	assert_string_equal(text, names);
+	done_with(reply);
+}
+
+/* Nobody's session stands in the way of another's, and nobody takes one by mistake. */
+static void names_belong_to_their_users(void **state)
+{
+	struct daemon *d = *state;
+	struct client alice, bob, root;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	greet_as(d, &root, 0);
+	start_ok(d, &alice, "a", false);
+	start_ok(d, &bob, "b", false);
+	assert_error(start(d, &alice, "a", false, false, 0), EEXIST, "exists already");
+	assert_error(ask(d, &alice, cancel_request("b"), -1), EPERM, "ask uid 1001");
+	assert_error(ask(d, &alice, cancel_request("1001/b"), -1), EPERM, "ask uid 1001");
+	assert_error(ask(d, &alice, cancel_request("c"), -1), ENOENT, "tracectl list");
+	assert_error(ask(d, &root, cancel_request("a"), -1), EPERM, "you may call it 1000/a");
+	start_ok(d, &root, "a", false);
+	start_ok(d, &bob, "a", false);
+	assert_status(d, &alice, "a ");
+	assert_status(d, &bob, "b a ");
+	assert_status(d, &root, "1000/a 1001/b a 1001/a ");
+	done_with(ask(d, &root, cancel_request("a"), -1));
+	assert_status(d, &root, "1000/a 1001/b 1001/a ");
+	done_with(ask(d, &root, cancel_request("1001/a"), -1));
+	done_with(ask(d, &alice, cancel_request("1000/a"), -1));
+	assert_status(d, &root, "1001/b ");
+	for (const char *const *wrong = (const char *const[]){ "/b", "x/b", "1001x/b", "-1/b",
+							       "99999999999/b", "1001/", NULL };
+	     *wrong; wrong++)
+		assert_error(ask(d, &root, cancel_request(*wrong), -1), ENOENT, "no session");
+	client_close(&alice);
+	client_close(&bob);
+	client_close(&root);
+}
+
 static struct user_rules *rules(struct daemon *d)
 {
 	return &d->manager->config.users;
@@ -748,7 +797,7 @@ static void who_recorded_what_is_written_down(void **state)
 	start_ok(d, &alice, "a", false);
 	done_with(ask(d, &alice, stop_request("a", "txt"), out));
 	start_ok(d, &alice, "b", true);
-	session_cancel(manager_find_session(d->manager, "b"), "cancelled");
+	session_cancel(manager_find_session(d->manager, ALICE, "b"), "cancelled");
 	rules(d)->sessions = 1;
 	start_ok(d, &alice, "c", false);
 	done_with(start(d, &alice, "d", false, false, 0));
@@ -818,6 +867,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(who_recorded_what_is_written_down),
+		SERVICE_TEST(names_belong_to_their_users),
 		SERVICE_TEST(each_user_has_so_many_sessions),
 		SERVICE_TEST(users_together_leave_sessions_for_root),
 		SERVICE_TEST(ring_buffers_are_counted_for_each_user),

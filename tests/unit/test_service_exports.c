@@ -192,7 +192,8 @@ static void a_slow_export_holds_nobody_up(void **state)
 	start_ok(d, &c, "slow", false);
 	start_ok(d, &other, "a", false);
 	tell(&c, stop_request("slow", "hang"), out);
-	turn_until(d, manager_find_session(d->manager, "slow")->state == SESSION_EXPORTING);
+	turn_until(d,
+		   manager_find_session(d->manager, geteuid(), "slow")->state == SESSION_EXPORTING);
 	/* To want nothing of it takes nothing from who waits. */
 	reply = ask(d, &other, stop_request("slow", NULL), -1);
 	assert_null(reply->error);
@@ -309,7 +310,7 @@ static void conditions_are_only_watched_while_it_records(void **state)
 		/* Only an attachment can follow. */
 		output->stream = !i;
 		assert_error(ask(d, &c, request, out), EINVAL, why);
-		assert_true(session_records(manager_find_session(d->manager, "a")));
+		assert_true(session_records(manager_find_session(d->manager, geteuid(), "a")));
 	}
 	client_close(&c);
 	close(out);
@@ -333,7 +334,7 @@ static void a_stream_is_written_while_it_records(void **state)
 		feed();
 		turn(d, 20);
 	}
-	s = manager_find_session(d->manager, "a");
+	s = manager_find_session(d->manager, geteuid(), "a");
 	assert_non_null(s);
 	assert_true(session_records(s));
 	for (int i = 0; i < 100 && !s->spool.holes; i++) {
@@ -420,7 +421,7 @@ static void a_stop_has_the_error_of_the_files(void **state)
 	greet(d, &other);
 	start_streamed(d, &c, "a");
 	tell(&c, follow_request("a", "late"), out);
-	turn_until(d, session_is_followed(manager_find_session(d->manager, "a")));
+	turn_until(d, session_is_followed(manager_find_session(d->manager, geteuid(), "a")));
 	reply = ask(d, &other, stop_request("a", NULL), -1);
 	assert_null(reply->error);
 	assert_int_equal(reply->finished->result->error->code, ENOSPC);
@@ -446,7 +447,7 @@ static void a_stop_does_not_wait_for_a_pipe(void **state)
 	greet(d, &other);
 	start_streamed(d, &c, "a");
 	tell(&c, follow_request("a", "hang"), ends[1]);
-	turn_until(d, session_is_followed(manager_find_session(d->manager, "a")));
+	turn_until(d, session_is_followed(manager_find_session(d->manager, geteuid(), "a")));
 	reply = ask(d, &other, stop_request("a", NULL), -1);
 	assert_null(reply->error);
 	assert_null(reply->finished->result);
@@ -473,7 +474,7 @@ static void who_leaves_with_two_requests_of_a_stream_leaves_none(void **state)
 	for (int i = 0; i < 3; i++)
 		tell(&other, attach_request("a", NULL), -1);
 	turn(d, 20);
-	assert_true(session_is_followed(manager_find_session(d->manager, "a")));
+	assert_true(session_is_followed(manager_find_session(d->manager, geteuid(), "a")));
 	client_close(&other);
 	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
 	assert_int_equal(spool_files(d, true), 1);
@@ -495,7 +496,7 @@ static void a_paused_recording_goes_on_or_ends(void **state)
 	start_streamed(d, &c, "a");
 	tell(&c, follow_request("a", "hang"), ends[1]);
 	turn(d, 20);
-	s = manager_find_session(d->manager, "a");
+	s = manager_find_session(d->manager, geteuid(), "a");
 	assert_true(session_is_followed(s));
 	assert_int_equal(ftruncate(s->spool.fd, 20 << 20), 0);
 	for (int keeps = 0; keeps < 2; keeps++) {
@@ -527,7 +528,7 @@ static void a_full_stream_waits_for_its_follower(void **state)
 
 	greet(d, &c);
 	start_streamed(d, &c, "a");
-	s = manager_find_session(d->manager, "a");
+	s = manager_find_session(d->manager, geteuid(), "a");
 	d->manager->config.min_free = UINT64_MAX / 2;
 	feed();
 	turn_until(d, draining_is_paused(s->draining));

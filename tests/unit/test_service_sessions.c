@@ -292,7 +292,7 @@ static void an_end_frees_nothing_before_the_loop_goes_on(void **state)
 	start_ok(d, &c, "a", true);
 	tell(&c, attach_request("a", NULL), -1);
 	turn_until(d, m->job_count == 1);
-	s = manager_find_session(m, "a");
+	s = manager_find_session(m, geteuid(), "a");
 	j = TAILQ_FIRST(&s->jobs);
 	turn_until(d, TAILQ_EMPTY(&m->over.jobs));
 	session_cancel(s, "a test ends it");
@@ -300,7 +300,7 @@ static void an_end_frees_nothing_before_the_loop_goes_on(void **state)
 	assert_true(j->over && !j->session && !j->connection);
 	assert_ptr_equal(TAILQ_FIRST(&m->over.sessions), s);
 	assert_ptr_equal(TAILQ_FIRST(&m->over.jobs), j);
-	assert_null(manager_find_session(m, "a"));
+	assert_null(manager_find_session(m, geteuid(), "a"));
 	/* A second end changes nothing. */
 	session_cancel(s, "a test ends it again");
 	session_end(s, CAPTURE_END_STOPPED);

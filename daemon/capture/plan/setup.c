@@ -59,9 +59,14 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
 }
 
-int setup_name_instances(struct capture_setup *s, const char *name)
+int setup_name_instances(struct capture_setup *s, const char *name, uid_t owner)
 {
-	snprintf(s->instance, sizeof(s->instance), CAPTURE_INSTANCE_PREFIX "%d-%s", getpid(), name);
+	char user[16] = "";
+
+	if (owner)
+		snprintf(user, sizeof(user), "%u+", owner);
+	snprintf(s->instance, sizeof(s->instance), CAPTURE_INSTANCE_PREFIX "%d-%s%s", getpid(),
+		 user, name);
 	return (size_t)snprintf(s->tasks, sizeof(s->tasks), "%s-tasks", s->instance) <
 			       sizeof(s->tasks)
 		       ? 0

@@ -57,8 +57,8 @@ void setup_events_deinit(struct setup_events *e);
 /* Takes what the request asks for. Changes nothing in the kernel. */
 int setup_init(struct capture_setup *s, const struct capture_env *env,
 	       const struct capture_request *request, struct error *err);
-/* Names the instances, unless they come from a spare. 0 or -ENAMETOOLONG. */
-int setup_name_instances(struct capture_setup *s, const char *name);
+/* Names the instances, unless they come from a spare. owner: a uid. 0 or -ENAMETOOLONG. */
+int setup_name_instances(struct capture_setup *s, const char *name, uid_t owner);
 /*
  * Makes the journal and the probes, and finds the request's events. The probes come first, so that
  * their events exist when the globs are matched.
