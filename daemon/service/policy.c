@@ -20,6 +20,9 @@
 #define USER_LEAVING_MAX 8U
 #define USERS_LEAVING_MAX 64U
 #define USER_GLOBS_BYTES_MAX 8192U
+/* Recordings that failed exports left in the spool: of one user, and of all but root. */
+#define USER_KEPT_MAX 32U
+#define USERS_KEPT_MAX 256U
 
 /* All users together may have so many times what one may: a user can have many uids. */
 #define USERS_MEMORY 2U
@@ -114,14 +117,36 @@ static int policy_check_memory(const struct start_plan *p, const struct manager 
 	return policy_hint_key(err, "ask for less (-b)", "buffer_memory");
 }
 
+/* Each request looks at all of them, and only root can remove one. */
+static int policy_check_kept(const struct spool_total *kept, struct error *err)
+{
+	if (kept->count >= USER_KEPT_MAX)
+		error_set(err, -EDQUOT,
+			  "%u of your recordings could not be written out and are kept, which is "
+			  "the limit",
+			  kept->count);
+	else if (kept->users >= USERS_KEPT_MAX)
+		error_set(err, -EDQUOT,
+			  "%u recordings of all users could not be written out and are kept, "
+			  "which is the limit",
+			  kept->users);
+	else
+		return 0;
+	return error_hint(err, "root can write them out and remove them: tracectl recover");
+}
+
 static int policy_check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
 			      struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct spool_total kept;
+	int r;
 
-	if (!m->config.users.spool_max)
-		return 0;
-	p->spool_elsewhere = spool_bytes_of(m->config.spool_dir, uid);
+	spool_total_of(m->config.spool_dir, uid, &kept);
+	r = policy_check_kept(&kept, err);
+	if (r < 0 || !m->config.users.spool_max)
+		return r;
+	p->spool_elsewhere = kept.bytes;
 	if (!policy_spool_exceeded(m, uid, p->spool_elsewhere, 100))
 		return 0;
 	policy_put_bytes(&text, "", m->config.users.spool_max);
@@ -459,12 +484,18 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 	const struct manager *m = s->manager;
 	uint64_t max = m->config.users.spool_max, used, held;
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	struct spool_total kept;
+	int r;
 
-	if (!max || policy_trusts(s->uid))
+	if (policy_trusts(s->uid))
 		return 0;
+	spool_total_of(m->config.spool_dir, s->uid, &kept);
+	r = policy_check_kept(&kept, err);
+	if (r < 0 || !max)
+		return r;
 	if (draining_count_held(s->draining, &held) < 0 || held > s->memory_bytes)
 		held = s->memory_bytes;
-	used = spool_bytes_of(m->config.spool_dir, s->uid) + policy_spool_used(m, s->uid);
+	used = kept.bytes + policy_spool_used(m, s->uid);
 	if (used <= max && held <= max - used)
 		return 0;
 	policy_put_bytes(&text, "the ring buffers may hold ", held);

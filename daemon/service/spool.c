@@ -249,20 +249,32 @@ uint64_t spool_room(int fd, uint64_t min_free)
 
 struct sum {
 	uid_t uid;
-	uint64_t bytes;
+	struct spool_total *total;
 };
 
-static void spool_add_bytes(void *userdata, const struct spool_leftover *found)
+static void spool_count(void *userdata, const struct spool_leftover *found)
 {
 	struct sum *sum = userdata;
 
-	if (found->uid == sum->uid)
-		sum->bytes += found->bytes;
+	sum->total->users += found->uid != 0;
+	if (found->uid != sum->uid)
+		return;
+	sum->total->bytes += found->bytes;
+	sum->total->count++;
+}
+
+void spool_total_of(const char *dir, uid_t uid, struct spool_total *ret)
+{
+	struct sum sum = { .uid = uid, .total = ret };
+
+	*ret = (struct spool_total){ 0 };
+	spool_find_leftovers(dir, spool_count, &sum);
 }
 
 uint64_t spool_bytes_of(const char *dir, uid_t uid)
 {
-	struct sum sum = { .uid = uid };
+	struct spool_total total;
 
-	return spool_find_leftovers(dir, spool_add_bytes, &sum) < 0 ? 0 : sum.bytes;
+	spool_total_of(dir, uid, &total);
+	return total.bytes;
 }

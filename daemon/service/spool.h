@@ -71,7 +71,14 @@ int spool_find_leftovers(const char *dir,
 void spool_remove_unfinished(const char *dir);
 /* Bytes that may be written to fd's filesystem so that min_free bytes stay free; 0: none. */
 uint64_t spool_room(int fd, uint64_t min_free);
-/* Total size of this user's leftovers in dir. */
+
+/* Leftovers in a folder. */
+struct spool_total {
+	uint64_t bytes; /* of one user */
+	unsigned count; /* of one user */
+	unsigned users; /* how many all users other than root have */
+};
+void spool_total_of(const char *dir, uid_t uid, struct spool_total *ret);
 uint64_t spool_bytes_of(const char *dir, uid_t uid);
 /* Remembers that a leftover was reported, by making the file read-only. */
 void spool_mark_reported(const char *path);

@@ -236,6 +236,36 @@ static void snapshots_to_failing_outputs_count(void **state)
 	close(out);
 }
 
+/* The bytes of kept recordings are not all that counts: each request looks at all of them. */
+static void kept_recordings_are_few(void **state)
+{
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct daemon *d = *state;
+	struct client alice, bob;
+	Reply *reply = NULL;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	for (int i = 0; i < 32; i++) {
+		start_ok(d, &alice, "a", false);
+		assert_error(ask(d, &alice, stop_request("a", "fail"), out), ENOSPC, "1000+a-");
+	}
+	assert_error(start(d, &alice, "a", false, false, 0), EDQUOT, "32 of your recordings");
+	start_ok(d, &bob, "a", false);
+	/* A flight recorder's snapshots are kept as well. */
+	reply = start_recorder(d, &bob, (char *)"r", 8192);
+	assert_null(reply->error);
+	done_with(reply);
+	for (int i = 0; i < 32; i++)
+		assert_error(ask(d, &bob, snapshot_request("r", "fail"), out), ENOSPC, "1001+r-");
+	assert_error(ask(d, &bob, snapshot_request("r", "txt"), out), EDQUOT, "tracectl recover");
+	spool_files(d, true);
+	start_ok(d, &alice, "a", false);
+	client_close(&alice);
+	client_close(&bob);
+	close(out);
+}
+
 static void a_flight_recorder_fits_into_its_spool(void **state)
 {
 	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L);
@@ -874,6 +904,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(ring_buffers_of_all_users_are_counted),
 		SERVICE_TEST(users_leave_free_space_for_root),
 		SERVICE_TEST(snapshots_to_failing_outputs_count),
+		SERVICE_TEST(kept_recordings_are_few),
 		SERVICE_TEST(a_flight_recorder_fits_into_its_spool),
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
 		SERVICE_TEST(a_users_time_is_bounded),
