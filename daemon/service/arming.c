@@ -29,7 +29,6 @@ struct retirement {
 	TAILQ_ENTRY(retirement) list; /* in manager->retirements, if it waits */
 	bool waits;		      /* for its thread's end */
 	struct manager *manager;
-	char *name;
 	/* From retirement_submit() on. */
 	struct capture *capture;
 	struct draining *draining;
@@ -87,7 +86,6 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 	a->session = s;
 	a->spare = &s->manager->sparing.spare;
 	start_plan_move(&a->plan, plan);
-	a->work.name = a->plan.name;
 	*ret = TAKE_PTR(a);
 	worker_submit(s->manager->worker, &(*ret)->work);
 	return 0;
@@ -118,21 +116,14 @@ static void retirement_done(struct work *w)
 	sparing_refresh(m);
 }
 
-struct retirement *retirement_new(struct manager *m, uid_t uid, const char *name)
+struct retirement *retirement_new(struct manager *m, uid_t uid)
 {
 	struct retirement *r = calloc(1, sizeof(*r));
-	char *copy = strdup(name);
 
-	if (!r || !copy) {
-		free(copy);
-		free(r);
+	if (!r)
 		return NULL;
-	}
 	r->manager = m;
-	r->name = copy;
-	r->work = (struct work){
-		.run = retirement_run, .done = retirement_done, .uid = uid, .name = copy
-	};
+	r->work = (struct work){ .run = retirement_run, .done = retirement_done, .uid = uid };
 	return r;
 }
 
@@ -177,8 +168,5 @@ void retirement_submit_all(struct manager *m)
 
 void retirement_free(struct retirement *r)
 {
-	if (!r)
-		return;
-	free(r->name);
 	free(r);
 }

@@ -299,7 +299,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->manager = m;
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->watchers);
-	s->retirement = s->name ? retirement_new(m, s->uid, s->name) : NULL;
+	s->retirement = s->name ? retirement_new(m, s->uid) : NULL;
 	r = s->retirement ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
 	if (r < 0) {
 		spool_discard(&s->spool);

@@ -19,7 +19,21 @@
 /* How late the duty may be, so that wake-ups coincide. */
 #define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
 
+/*
+ * A user who needed the thread for longer than others comes after them. Users within the same
+ * SHARE_STEP_NS take turns; what was needed counts half after SHARE_HALF_NS.
+ */
+#define SHARE_STEP_NS (100 * NSEC_PER_MSEC)
+#define SHARE_HALF_NS (5 * NSEC_PER_SEC)
+#define SHARES_MAX 64
+
 TAILQ_HEAD(work_list, work);
+
+/* The time for which one user's works ran. */
+struct share {
+	uid_t uid;
+	uint64_t ns, at_ns; /* ns as of at_ns, CLOCK_MONOTONIC; at_ns 0: free */
+};
 
 struct worker {
 	struct loop_source *source;
@@ -33,7 +47,9 @@ struct worker {
 	void *on_end_data;
 	pthread_mutex_t lock; /* protects the lists */
 	struct work_list todo, done;
-	uid_t last_uid; /* whose work ran last; the thread's own */
+	/* The thread's own. */
+	uid_t last_uid; /* whose work ran last */
+	struct share shares[SHARES_MAX];
 };
 
 static void worker_signal(int fd)
@@ -53,27 +69,70 @@ static void worker_clear(int fd)
 	(void)n;
 }
 
-static bool worker_is_first_of_name(struct worker *w, const struct work *work)
+static uint64_t share_now(const struct share *s, uint64_t now)
 {
-	const struct work *other;
+	uint64_t halves = s->at_ns ? (now - s->at_ns) / SHARE_HALF_NS : 64;
 
-	if (!work->name)
-		return true;
-	for (other = TAILQ_FIRST(&w->todo); other != work; other = TAILQ_NEXT(other, list))
-		if (other->name && strcmp(other->name, work->name) == 0)
-			return false;
-	return true;
+	return halves < 64 ? s->ns >> halves : 0;
 }
 
-/* The next user's first work: users follow one another in order of their numbers. */
+/* In steps. Root waits for nobody's turn but one that has begun. */
+static uint64_t worker_share(const struct worker *w, uid_t uid, uint64_t now)
+{
+	for (size_t i = 0; uid && i < SHARES_MAX; i++)
+		if (w->shares[i].uid == uid)
+			return share_now(&w->shares[i], now) / SHARE_STEP_NS;
+	return 0;
+}
+
+/* The user with the least share loses its place to a new one. */
+static void worker_count_share(struct worker *w, uid_t uid, uint64_t ns)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	struct share *s = &w->shares[0];
+
+	for (size_t i = 0; i < SHARES_MAX; i++) {
+		if (w->shares[i].uid == uid) {
+			s = &w->shares[i];
+			break;
+		}
+		if (share_now(&w->shares[i], now) < share_now(s, now))
+			s = &w->shares[i];
+	}
+	ns += s->uid == uid ? share_now(s, now) : 0;
+	*s = (struct share){ .uid = uid, .ns = ns, .at_ns = now };
+}
+
+static void worker_run(struct worker *w, struct work *work)
+{
+	uint64_t began = now_ns(CLOCK_MONOTONIC);
+	uid_t uid = work->uid;
+
+	work->run(work);
+	if (uid)
+		worker_count_share(w, uid, now_ns(CLOCK_MONOTONIC) - began);
+}
+
+static bool worker_comes_first(const struct worker *w, const struct work *a, const struct work *b)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	uint64_t share_a = worker_share(w, a->uid, now), share_b = worker_share(w, b->uid, now);
+
+	return share_a != share_b ? share_a < share_b
+				  : a->uid - w->last_uid - 1 < b->uid - w->last_uid - 1;
+}
+
+/*
+ * The first work of the user with the least share. Users with equal ones follow one another in
+ * order of their numbers.
+ */
 static struct work *worker_take(struct worker *w)
 {
 	struct work *work, *best = NULL;
 
 	pthread_mutex_lock(&w->lock);
 	TAILQ_FOREACH(work, &w->todo, list)
-	if ((!best || work->uid - w->last_uid - 1 < best->uid - w->last_uid - 1) &&
-	    worker_is_first_of_name(w, work))
+	if (!best || worker_comes_first(w, work, best))
 		best = work;
 	if (best) {
 		TAILQ_REMOVE(&w->todo, best, list);
@@ -123,7 +182,7 @@ static void *worker_main(void *userdata)
 		struct work *work = worker_take(w);
 
 		if (work) {
-			work->run(work);
+			worker_run(w, work);
 			worker_give(w, work);
 		} else if (ending) {
 			atomic_store(&w->ended, true);

@@ -17,8 +17,7 @@
 
 struct work {
 	TAILQ_ENTRY(work) list;
-	uid_t uid;	  /* for whom: users take turns */
-	const char *name; /* works of one name run in order of submission; NULL: as no other */
+	uid_t uid; /* for whom: users take turns, and each one's works stay in order */
 	void (*run)(struct work *w);  /* in the worker's thread */
 	void (*done)(struct work *w); /* in the loop's thread, afterwards; the work belongs to the
 					 caller again */

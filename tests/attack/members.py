@@ -178,6 +178,40 @@ def large_rings(test):
     return v.figures
 
 
+def record_all_events(tracectl, environment, name):
+    """The kernel takes seconds to turn all events on, and as long to turn them off."""
+    reported = False
+    while True:
+        subprocess.run([*map(str, tracectl), "record", "-q", "-e", "*:*", "-b", "64K", "-t", "100ms", "--name", name, "-o", "/dev/null",
+                        "--format", "txt"], env=environment, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        if not reported:
+            report_attack()
+        reported = True
+
+
+def wait_beside(test, function, arguments):
+    """The longest of three short recordings of another member beside four users who run function."""
+    with contextlib.ExitStack() as members:
+        for uid in range(FIRST_UID, FIRST_UID + 4):
+            members.enter_context(Stranger(function, *arguments(uid), uid=uid))
+        waits = []
+        for _ in range(3):
+            began = time.monotonic()
+            r = test.run("record", "-q", "-e", "sched:sched_switch", "-o", "/dev/null", "--format", "txt", "--", "true", user=NOBODY,
+                         group=NOBODY, extra_groups=[])
+            waits.append(time.monotonic() - began)
+            check(r.status == 0, f"another's recording: {r}")
+    return max(waits)
+
+
+def all_events(test):
+    admit_everybody(test)
+    base = wait_beside(test, burn, lambda uid: ())
+    waited = wait_beside(test, record_all_events, lambda uid: (test.arguments("")[:-1], test.environment(), f"all-{uid}"))
+    print(f"another's recording took {waited:.1f} s; beside four busy loops {base:.1f} s", flush=True)
+    return Figures(delay_s=waited)
+
+
 def name_of_another(test):
     """A member has sessions of all names that root's schedule uses."""
     admit_everybody(test)
@@ -201,5 +235,6 @@ ATTACKS = (
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
     Attack("a snapshot of a large ring", snapshot, delay_s=0.3),
     Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
+    Attack("all events, by four members without end", all_events, delay_s=15),
     Attack("a session with the name of root's", name_of_another, delay_s=5),
 )
