@@ -17,6 +17,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/service/job.h"
+#include "daemon/service/loop_late.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
 #include "daemon/service/worker.h"
@@ -168,6 +169,8 @@ static uint64_t draining_run(struct worker *w, void *userdata)
 	bool flushes_only;
 	int r;
 
+	/* Here, as the loop may wait for this lock, or hold it. */
+	loop_late_look();
 	if (atomic_load(&d->result) < 0)
 		return UINT64_MAX;
 	draining_lock(d);

@@ -14,6 +14,8 @@
 
 #include "base/io.h"
 #include "daemon/service/loop.h"
+#include "daemon/service/loop_late.h"
+#include "occurrences.h"
 
 #define SHORT_US 20000
 #define LONG_US (60 * USEC_PER_SEC)
@@ -442,7 +444,11 @@ static void on_slow_call(void *userdata)
 	const struct timespec time = { .tv_nsec = 150 * 1000 * 1000 };
 
 	loop_doing("the request", "stop of uid 7");
+	loop_late_look();
 	nanosleep(&time, NULL);
+	/* Another thread calls it like this. */
+	loop_late_look();
+	loop_late_look();
 	on_call(userdata);
 }
 
@@ -465,7 +471,10 @@ static void test_a_long_callback_is_logged(void **state)
 	assert_true(dup2(kept, STDERR_FILENO) >= 0);
 	buf_reserve(&text, 1000);
 	text.len = (size_t)pread_full(file, text.data, 1000, 0);
-	/* Other programs may make it longer. */
+	loop_late_look();
+	/* Once while it runs, and once afterwards. Other programs may make it longer. */
+	assert_int_equal(occurrences(buf_string(&text), "the event loop has been busy for "), 1);
+	assert_non_null(strstr(text.data, " ms with the request stop of uid 7\n"));
 	assert_non_null(strstr(buf_string(&text), "the event loop took "));
 	assert_non_null(strstr(text.data, " ms for the request stop of uid 7\n"));
 	loop_source_free(a.source);
