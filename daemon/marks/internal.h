@@ -49,7 +49,8 @@ struct member {
 	uint32_t version, clock;
 	char comm[17];
 	uint64_t boot_ns;
-	uint64_t announced;	   /* one bit per sink slot: its PRODUCER chunk is written */
+	uint64_t announced; /* one bit per sink slot: its PRODUCER chunk is written */
+	uint64_t stale; /* one bit per sink slot: it may have marks from before the sink's begin */
 	uint64_t reported_dropped; /* dropped count in the last chunk */
 };
 

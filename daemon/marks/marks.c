@@ -62,6 +62,11 @@ static void member_write(struct marks_sink *sink, struct member *r, const struct
 
 	if (sink->failed)
 		return;
+	if (r->stale & bit) {
+		r->stale &= ~bit;
+		sink->late++;
+		return;
+	}
 	if (!(r->announced & bit))
 		e = member_announce(r, sink);
 	if (e >= 0) {
@@ -111,13 +116,20 @@ static struct member *member_after(struct marks *m, struct member *r)
 	return r;
 }
 
+/* To discard marks costs nothing. */
+static bool member_must_wait(struct marks *m, struct member *r)
+{
+	return !LIST_EMPTY(&m->sinks) && !user_may_take(m, r->producer->user);
+}
+
 /*
- * Continues where the last drain ended. budget UINT64_MAX: drains everything. Returns 1 if the
+ * Continues where the last drain ended. budget UINT64_MAX: visits all rings. Returns 1 if the
  * budget was used up.
  */
 static int marks_drain_rings(struct marks *m, uint64_t budget)
 {
-	struct member *r = m->next ?: member_after(m, NULL), *next;
+	struct member *first = budget == UINT64_MAX ? NULL : m->next;
+	struct member *r = first ?: member_after(m, NULL), *next;
 	uint64_t taken = 0;
 
 	m->next = NULL;
@@ -126,7 +138,7 @@ static int marks_drain_rings(struct marks *m, uint64_t budget)
 		int64_t n;
 
 		next = member_after(m, r);
-		if (budget != UINT64_MAX && !user_may_take(m, r->producer->user))
+		if (member_must_wait(m, r))
 			continue;
 		n = member_drain(r);
 		if (n < 0)
@@ -223,11 +235,17 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	marks_drain_rings(m, UINT64_MAX);
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
+	sink->late = 0;
 	bit = UINT64_C(1) << sink->slot;
 	m->slots |= bit;
 	TAILQ_FOREACH(p, &m->producers, list)
 	TAILQ_FOREACH(r, &p->rings, list)
-	r->announced &= ~bit;
+	{
+		r->announced &= ~bit;
+		r->stale &= ~bit;
+		if (member_must_wait(m, r) && marks_ring_waiting(&r->ring) != 0)
+			r->stale |= bit;
+	}
 	LIST_INSERT_HEAD(&m->sinks, sink, list);
 	sink->generation = marks_page_begin(&m->page);
 	marks_want_drain(m, TICK_NS);
@@ -247,12 +265,18 @@ static void marks_read_messages(struct marks *m)
 
 void marks_end(struct marks *m, struct marks_sink *sink)
 {
+	struct producer *p;
+	struct member *r;
+
 	if (!sink->generation)
 		return;
 	if (LIST_FIRST(&m->sinks) == sink && !LIST_NEXT(sink, list))
 		marks_page_end(&m->page);
 	marks_read_messages(m);
 	marks_drain_rings(m, UINT64_MAX);
+	TAILQ_FOREACH(p, &m->producers, list)
+	TAILQ_FOREACH(r, &p->rings, list)
+	sink->late += member_must_wait(m, r) && marks_ring_waiting(&r->ring) != 0;
 	LIST_REMOVE(sink, list);
 	m->slots &= ~(UINT64_C(1) << sink->slot);
 	sink->generation = 0;

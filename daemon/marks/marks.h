@@ -36,6 +36,7 @@ struct marks_sink {
 	LIST_ENTRY(marks_sink) list;
 	uint32_t generation; /* 0: not taking marks */
 	unsigned slot;
+	unsigned late; /* rings above their user's rate at the begin or end: marks are missing */
 	int failed;
 };
 
@@ -71,9 +72,14 @@ uint64_t marks_deadline(const struct marks *m);
  */
 int marks_drain(struct marks *m);
 
-/* Adds a sink for all later marks. -EUSERS: too many sinks. */
+/*
+ * Adds a sink for all later marks. -EUSERS: too many sinks. Rings are read to their end first; of a
+ * user above its rate only as far as that allows. That user's next marks are missing then, as no
+ * mark is in a recording that began later.
+ */
 int marks_begin(struct marks *m, struct marks_sink *sink);
-/* Removes a sink after a last drain of the rings. Does nothing for a sink that was not added. */
+/* Removes a sink after a last drain of the rings, as at the begin. Does nothing for a sink that was
+ * not added. */
 void marks_end(struct marks *m, struct marks_sink *sink);
 
 void marks_get_count(const struct marks *m, struct marks_count *ret);

@@ -146,6 +146,7 @@ static void marking_note_refused(struct session *s)
 	char text[160];
 
 	marks_get_count(s->manager->marks, &count);
+	count.refused += s->marks.late;
 	if (count.refused == s->marks_refused)
 		return;
 	snprintf(text, sizeof(text),

@@ -92,6 +92,7 @@ def hanging_folder(test, unanswered=FLUSH, asked=None):
         os.kill(server, signal.SIGKILL)
         os.waitpid(server, 0)
         libc.umount2(os.fsencode(folder), 2)
+        folder.rmdir()
 
 
 def give(folder, control, marks):

@@ -570,6 +570,69 @@ static void marks_before_exec(void **state _unused_)
 	end(m, &r);
 }
 
+/* Neither the begin nor the end of a recording reads more of a flood than its rate allows. */
+static void a_flood_does_not_delay_the_end(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = NULL;
+	struct recording r, later;
+	uint64_t before;
+	pid_t pid;
+
+	if (getuid() != 0)
+		skip();
+	m = marks_serve(&limits);
+	honest_made = 0;
+	marks_find_daemon();
+	begin(m, &r);
+	pid = become(flood, true);
+	for (int i = 0; i < 100 && marks_of(&r, pid).bytes < FLOOD_RINGS * MARK_RING_MAX; i++)
+		serve(m, 100 * NSEC_PER_MSEC, mark_honestly);
+	before = marks_of(&r, pid).bytes;
+	begin(m, &later);
+	assert_in_range(marks_of(&r, pid).bytes - before, 0, 2 * MARK_RING_MAX);
+	mark_honestly();
+	before = marks_of(&r, pid).bytes;
+	marks_end(m, &r.sink);
+	assert_in_range(marks_of(&r, pid).bytes - before, 0, 2 * MARK_RING_MAX);
+	assert_in_range(r.sink.late, 1, FLOOD_RINGS);
+	check_honest(&r);
+	/* The later recording has no marks that were made before it. */
+	for (int i = 0; i < 100 && later.sink.late == 0; i++)
+		serve(m, 100 * NSEC_PER_MSEC, NULL);
+	assert_in_range(later.sink.late, 1, FLOOD_RINGS);
+	finish(pid);
+	end(m, &later);
+	free(r.processes);
+}
+
+/* Root's programs have no limit; then a drain ends before it has visited all rings. */
+static void the_end_visits_all_rings(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = NULL;
+	struct recording r;
+	pid_t pid;
+	int more = 0;
+
+	if (getuid() != 0)
+		skip();
+	m = marks_serve(&limits);
+	honest_made = 0;
+	marks_find_daemon();
+	begin(m, &r);
+	serve(m, 20 * NSEC_PER_MSEC, mark_honestly);
+	pid = become(flood, false);
+	for (int i = 0; i < 500 && !more; i++) {
+		serve(m, 10 * NSEC_PER_MSEC, NULL);
+		more = marks_drain(m);
+	}
+	assert_true(more);
+	mark_honestly();
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	finish(pid);
+	free(r.processes);
+}
+
 static int setup(void **state)
 {
 	made = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -580,6 +643,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_is_taken_at_its_rate),
+		cmocka_unit_test(a_flood_does_not_delay_the_end),
+		cmocka_unit_test(the_end_visits_all_rings),
 		cmocka_unit_test(garbage_is_its_makers_own),
 		cmocka_unit_test(thousands_of_connections),
 		cmocka_unit_test(killed_in_mid_write),
