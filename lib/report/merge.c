@@ -307,12 +307,12 @@ int merge_add_row(struct report_merge *m, struct merged_table *merged, struct me
 	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows") : 0;
 }
 
-/* Entries with the same keys are one row now. */
-static void merge_put_totals(const struct merged_table *t)
+/* Entries of a kernel's histogram with the same keys are one row now. */
+static void merge_count_entries(struct table *t)
 {
-	table_total(t->table, "hits", t->hits);
-	table_total(t->table, "entries", t->table->cell_count / t->table->column_count);
-	table_total(t->table, "dropped", t->dropped);
+	for (size_t i = 0; i < t->total_count; i++)
+		if (!strcmp(t->totals[i].name, "entries"))
+			t->totals[i].value = t->cell_count / t->column_count;
 }
 
 int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,
@@ -328,8 +328,7 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 		struct merged_table *t = &m->tables[i];
 
 		t->table->span_ns = m->head.span_ns;
-		if (t->has_totals)
-			merge_put_totals(t);
+		merge_count_entries(t->table);
 		if (t->files < m->files)
 			table_note(t->table, "only %zu of %zu files have this report", t->files,
 				   m->files);

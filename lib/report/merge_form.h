@@ -12,8 +12,6 @@ struct merged_table {
 	struct rows rows;	    /* of struct merged_row, by table_key() */
 	size_t files;		    /* that have the report */
 	size_t last;		    /* number of the last one of them, from 1 */
-	bool has_totals;	    /* of a histogram of the kernel */
-	uint64_t hits, dropped;
 };
 
 struct merged_row {

@@ -126,15 +126,41 @@ static int merge_add_sum(struct merge_file *f, uint64_t *sum, struct error *err)
 	return r;
 }
 
-static int merge_read_totals(struct merge_file *f, struct merged_table *t, struct error *err)
+/* The name as a table may keep it; NULL: no total. */
+static const char *merge_total_name(const struct merge_file *f)
+{
+	static const char *const names[TABLE_TOTALS_MAX] = { "hits", "entries", "dropped", "cut",
+							     "open" };
+
+	for (size_t i = 0; i < TABLE_TOTALS_MAX; i++)
+		if (merge_key_is(f, names[i]))
+			return names[i];
+	return NULL;
+}
+
+static int merge_read_total(struct merge_file *f, struct table *t, struct error *err)
+{
+	const char *name = merge_total_name(f);
+	uint64_t sum = 0;
+	int r;
+
+	if (!name)
+		return merge_skip(f, err);
+	for (size_t i = 0; i < t->total_count; i++)
+		if (t->totals[i].name == name)
+			sum = t->totals[i].value;
+	r = merge_add_sum(f, &sum, err);
+	if (r == 0)
+		table_total(t, name, sum);
+	return r;
+}
+
+static int merge_read_totals(struct merge_file *f, struct table *t, struct error *err)
 {
 	int r = merge_expect(f, JSON_OBJECT, "expected totals", err);
 
-	t->has_totals = true;
 	while (r >= 0 && (r = merge_next_key(f, err)) > 0)
-		r = merge_key_is(f, "hits")	 ? merge_add_sum(f, &t->hits, err)
-		    : merge_key_is(f, "dropped") ? merge_add_sum(f, &t->dropped, err)
-						 : merge_skip(f, err);
+		r = merge_read_total(f, t, err);
 	return r;
 }
 
@@ -220,7 +246,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 			if (r == 0)
 				r = merge_read_rows(f, t, err);
 		} else if (merge_key_is(f, "totals") && t && !has_totals) {
-			r = merge_read_totals(f, t, err);
+			r = merge_read_totals(f, t->table, err);
 			has_totals = true;
 		} else if (merge_key_is(f, "notes") && t && !has_notes) {
 			r = merge_read_notes(f, t, err);

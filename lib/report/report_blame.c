@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The tasks that ran on a CPU while another one waited for it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,9 +239,7 @@ static int blame_close(struct report *report, struct table **ret)
 	if (b->pairs.rest)
 		blame_put_pair(b, t, b->pairs.rest);
 	group_note(t, b->grouping, &b->tasks);
-	if (b->cut || b->open)
-		table_note(t, "waits that are not counted: cut %" PRIu64 ", open %" PRIu64, b->cut,
-			   b->open);
+	table_total_cut(t, "waits that are not counted", b->cut, b->open);
 	if (!scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: waits are of preempted tasks only");
 	return 0;

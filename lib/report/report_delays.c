@@ -187,9 +187,8 @@ static int delays_close(struct report *report, struct table **ret)
 	}
 	if (t && d->waits > d->count)
 		table_note(t, "of %" PRIu64 " waits these are the longest", d->waits);
-	if (t && (d->cut || d->open))
-		table_note(t, "waits without a row: cut %" PRIu64 ", open %" PRIu64, d->cut,
-			   d->open);
+	if (t)
+		table_total_cut(t, "waits without a row", d->cut, d->open);
 	if (t)
 		group_note(t, GROUP_THREAD, &d->tasks);
 	if (t && !scheduler_has_wakeups(report->env->scheduler))

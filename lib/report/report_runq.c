@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* How scheduling delays are distributed, in log-linear buckets. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,9 +150,7 @@ static int runq_close(struct report *report, struct table **ret)
 	if (q->rows.rest)
 		runq_put_row(q, t, q->rows.rest);
 	group_note(t, q->grouping, &q->rows);
-	if (q->cut || q->open)
-		table_note(t, "delays that are not counted: cut %" PRIu64 ", open %" PRIu64, q->cut,
-			   q->open);
+	table_total_cut(t, "delays that are not counted", q->cut, q->open);
 	if (!scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: delays are of preempted tasks only");
 	return 0;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Each run of each task, in order of time, with what came before it. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "report/scheduler.h"
@@ -161,6 +160,7 @@ static int timehist_open(struct report **ret, struct report_env *env)
 	r = table_new(&h->table, "timehist", timehist_columns, TIMEHIST_COLUMNS, NULL);
 	if (r < 0)
 		return r;
+	table_total_cut(h->table, "", 0, 0);
 	table_bound(h->table, env->options, TIMEHIST_ROWS_MAX, env->is_first ? env->out : NULL);
 	h->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &h->report,
@@ -175,9 +175,7 @@ static int timehist_close(struct report *report, struct table **ret)
 {
 	struct timehist *h = container_of(report, struct timehist, report);
 
-	if (h->cut || h->open)
-		table_note(h->table, "runs without a row: cut %" PRIu64 ", open %" PRIu64, h->cut,
-			   h->open);
+	table_total_cut(h->table, "runs without a row", h->cut, h->open);
 	*ret = TAKE_PTR(h->table);
 	return 0;
 }

@@ -22,6 +22,7 @@ struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
 	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
 	struct sched_task *lost; /* ran when events were lost; NULL: none */
+	bool lost_idle;		 /* was idle when events were lost */
 	bool known;		 /* runs is right */
 	bool seen;		 /* it had a switch, or lost events */
 	uint64_t since;
@@ -307,7 +308,23 @@ static void scheduler_lose_run(struct sched_cpu *c, uint32_t cpu)
 		t->state = SCHED_UNKNOWN;
 		t->mark = UINT64_MAX;
 	}
-	*c = (struct sched_cpu){ .seen = true, .lost = t ?: c->lost };
+	*c = (struct sched_cpu){ .seen = true,
+				 .lost = t ?: c->lost,
+				 .lost_idle = c->known ? !t : c->lost_idle };
+}
+
+static int scheduler_tell_idle(struct scheduler *s, uint32_t cpu, uint64_t from,
+			       enum span_state state)
+{
+	const uint64_t to = s->env->ts;
+	int r = 0;
+
+	from = state == SPAN_WHOLE ? MIN(from, to) : to;
+	for (size_t i = 0; i < s->listener_count && r == 0; i++)
+		if (s->listeners[i].idled &&
+		    (s->listeners[i].wants_all || selection_has_cpu(s->env->selection, cpu)))
+			r = s->listeners[i].idled(s->listeners[i].report, cpu, from, to, state);
+	return r;
 }
 
 /* The CPU's task, or its idle task, ran until now. Losses of other CPUs don't matter to it. */
@@ -322,21 +339,19 @@ static int scheduler_end_run(struct scheduler *s, struct sched_cpu *c, uint32_t 
 		scheduler_lose_run(c, cpu);
 	if (c->lost && c->lost != prev)
 		r = scheduler_tell_cut_run(s, c->lost, cpu);
+	if (c->lost_idle && prev && r == 0)
+		r = scheduler_tell_idle(s, cpu, 0, SPAN_CUT);
 	if (!c->known)
 		span.state = c->seen ? SPAN_CUT : SPAN_OPEN;
 	else if (!prev && !scheduler_has_idle(s))
 		span.state = SPAN_CUT;
+	if (r < 0)
+		return r;
+	if (!prev)
+		return scheduler_tell_idle(s, cpu, span.from, span.state);
 	if (span.state != SPAN_WHOLE)
 		span.from = span.to;
-	if (prev)
-		return r ?: scheduler_tell(s, SCHED_RUNS, &span, next);
-	span.from = MIN(span.from, span.to);
-	for (size_t i = 0; i < s->listener_count && r == 0; i++)
-		if (s->listeners[i].idled &&
-		    (s->listeners[i].wants_all || selection_has_cpu(s->env->selection, cpu)))
-			r = s->listeners[i].idled(s->listeners[i].report, cpu, span.from, span.to,
-						  span.state);
-	return r;
+	return scheduler_tell(s, SCHED_RUNS, &span, next);
 }
 
 /* The task goes on with another state, and the event that ended this one is missing. */
@@ -603,14 +618,22 @@ int scheduler_close(struct scheduler *s)
 {
 	int r = 0;
 
-	for (uint32_t i = 0; i < s->cpu_count && r == 0; i++)
-		if (s->cpus[i].lost)
-			r = scheduler_tell_cut_run(s, s->cpus[i].lost, i);
+	for (uint32_t i = 0; i < s->cpu_count && r == 0; i++) {
+		const struct sched_cpu *c = &s->cpus[i];
+
+		if (c->lost)
+			r = scheduler_tell_cut_run(s, c->lost, i);
+		if (r == 0 && (c->lost_idle || (c->known && !c->runs)))
+			r = scheduler_tell_idle(s, i, 0, c->lost_idle ? SPAN_CUT : SPAN_OPEN);
+	}
 	for (uint32_t i = 0; i < s->tasks.count && r == 0; i++) {
 		struct sched_task *t = rows_at(&s->tasks, i);
 		struct sched_span span = { t,	      t->cpu, s->env->ts, s->env->ts,
 					   SPAN_OPEN, false,  false };
 
+		/* Its end may be lost. Losses of other CPUs don't matter to a run. */
+		if (t->state != SCHED_RUNS && !report_is_whole(s->env, t->mark))
+			span.state = SPAN_CUT;
 		if (t->state != SCHED_UNKNOWN && !t->ends)
 			r = scheduler_tell(s, t->state, &span, NULL);
 	}

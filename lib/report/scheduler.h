@@ -104,7 +104,7 @@ struct sched_task *scheduler_running(struct scheduler *s, uint32_t cpu);
 struct sched_task *scheduler_left(struct scheduler *s, uint32_t cpu);
 
 int scheduler_loss(struct scheduler *s, uint32_t cpu);
-/* After the last event: all spans that go on are SPAN_OPEN. */
+/* After the last event: spans that go on are SPAN_OPEN, or SPAN_CUT if events were lost in them. */
 int scheduler_close(struct scheduler *s);
 /* Passes on the parts of all runs up to now, as `part`. Waits and sleeps count when they end. */
 int scheduler_split(struct scheduler *s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/table.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,8 +110,23 @@ bool table_is_empty(const struct table *t)
 
 void table_total(struct table *t, const char *name, uint64_t value)
 {
-	if (t->total_count < TABLE_TOTALS_MAX)
-		t->totals[t->total_count++] = (struct table_total){ name, value };
+	size_t i = 0;
+
+	while (i < t->total_count && strcmp(t->totals[i].name, name) != 0)
+		i++;
+	if (i == TABLE_TOTALS_MAX)
+		return;
+	t->totals[i] = (struct table_total){ name, value };
+	t->total_count = MAX(t->total_count, i + 1);
+}
+
+void table_total_cut(struct table *t, const char *what, uint64_t cut, uint64_t open)
+{
+	table_total(t, "cut", cut);
+	table_total(t, "open", open);
+	t->has_noted_totals = true;
+	if (cut || open)
+		table_note(t, "%s: cut %" PRIu64 ", open %" PRIu64, what, cut, open);
 }
 
 void table_sort_by_keys(struct table *t)

@@ -129,9 +129,15 @@ bool table_has_column(const struct table *t, const char *name);
 /* True if it has no row. */
 bool table_is_empty(const struct table *t);
 
-/* A total of all rows, shown or not, below the table and in JSON. name is borrowed. */
-#define TABLE_TOTALS_MAX 4
+/*
+ * A total of all rows, shown or not: below the table, in JSON, and in the last row of CSV. name is
+ * borrowed. A table whose rows are written as they come has the names before its first row; the
+ * last value of a name counts.
+ */
+#define TABLE_TOTALS_MAX 5
 void table_total(struct table *t, const char *name, uint64_t value);
+/* The totals `cut` and `open` of a table whose rows can't have them. what: for people. */
+void table_total_cut(struct table *t, const char *what, uint64_t cut, uint64_t open);
 /* Without a column to sort by, rows are sorted by their keys. */
 void table_sort_by_keys(struct table *t);
 /* Its counts are of all the time so far, not of one window. */

@@ -41,7 +41,8 @@ struct table {
 		uint64_t value;
 	} totals[TABLE_TOTALS_MAX];
 	size_t total_count;
-	union cell *cells; /* owned; of all rows */
+	bool has_noted_totals; /* for people, a note has them */
+	union cell *cells;     /* owned; of all rows */
 	size_t cell_count, cell_cap;
 	uint32_t *order; /* owned; rows as they are shown */
 	size_t shown, rows;

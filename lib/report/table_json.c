@@ -225,6 +225,8 @@ static void csv_begin(struct table *t, struct buf *out)
 				buf_puts(out, column_unit(c));
 		}
 	}
+	for (size_t i = 0; i < t->total_count; i++)
+		buf_printf(out, ",%s", t->totals[i].name);
 	buf_puts(out, "\r\n");
 }
 
@@ -250,24 +252,42 @@ static void csv_put_cell(const struct column *c, const union cell_value *v, stru
 	}
 }
 
-static void csv_put_row(struct table *t, const union cell_value *values, bool first _unused_,
-			struct buf *out)
+static void csv_put_host(const struct table *t, struct buf *out)
 {
 	const char *host = t->options->host;
 
-	if (host) {
-		csv_put_text((struct text){ host, (uint32_t)strlen(host) }, out);
-		buf_putc(out, ',');
-	}
+	if (!host)
+		return;
+	csv_put_text((struct text){ host, (uint32_t)strlen(host) }, out);
+	buf_putc(out, ',');
+}
+
+static void csv_put_row(struct table *t, const union cell_value *values, bool first _unused_,
+			struct buf *out)
+{
+	csv_put_host(t, out);
 	for (size_t i = 0; i < t->column_count; i++) {
 		buf_puts(out, i ? "," : "");
 		csv_put_cell(&t->columns[i], &values[i], out);
 	}
+	for (size_t i = 0; i < t->total_count; i++)
+		buf_putc(out, ',');
 	buf_puts(out, "\r\n");
 }
 
-static void csv_end(const struct table *t _unused_, struct buf *out _unused_)
+/* Totals have a row of their own, as they are known behind all others. */
+static void csv_end(const struct table *t, struct buf *out)
 {
+	if (!t->total_count)
+		return;
+	csv_put_host(t, out);
+	for (size_t i = 0; i < t->column_count; i++)
+		for (size_t cells = t->columns[i].kind == COLUMN_HISTOGRAM ? HISTOGRAM_PARTS : 1;
+		     cells; cells--)
+			buf_putc(out, ',');
+	for (size_t i = 0; i < t->total_count; i++)
+		buf_printf(out, "%s%" PRIu64, i ? "," : "", t->totals[i].value);
+	buf_puts(out, "\r\n");
 }
 
 const struct table_form table_form_csv = { csv_begin, csv_put_row, csv_end };

@@ -231,11 +231,13 @@ static void aligned_put_row(struct table *t, const union cell_value *values, boo
 
 static void aligned_end(const struct table *t, struct buf *out)
 {
-	for (size_t i = 0; i < t->total_count; i++) {
+	const size_t totals = t->has_noted_totals ? 0 : t->total_count;
+
+	for (size_t i = 0; i < totals; i++) {
 		buf_printf(out, "%s%s ", i ? ", " : "", t->totals[i].name);
 		format_count(t->totals[i].value, out);
 	}
-	if (t->total_count)
+	if (totals)
 		buf_putc(out, '\n');
 	buf_append(out, t->notes.data, t->notes.len);
 }

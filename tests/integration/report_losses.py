@@ -24,6 +24,7 @@ MISSED = 1 << 31
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31
 # System calls that events of their own trace have no colon.
 LINE = re.compile(r"^ *(.*)-(\d+) +\[(\d+)\] \S+ +(\d+)\.(\d{6}): (\w+)[:(] ?(.*)$")
+SWITCH = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")
 LOST = re.compile(r"^CPU:(\d+) \[LOST( \d+)? EVENTS\]$")
 
 # Recordings of tests/data without any event of a report: their kernels, or what was recorded, have none.
@@ -219,7 +220,7 @@ def check_irq(text, rows):
             key = seen.setdefault(where, (number[1] if number[0] != "irq" else f"{number[1]} ", number[0]))
             wanted.keys.add(key)
             wanted.cut[key] += not text.is_whole(-1, e.at, e.cpu)
-    # Threads of interrupts follow from the scheduler's events: check_sched().
+    # Threads of interrupts follow from the scheduler's events: report_losses_sched.py.
     rows = [row for row in rows if row["kind"] != "thread"]
     return wanted.compare({(row["name"], row["kind"]): row for row in rows}, ("time", "raise"))
 
@@ -374,178 +375,6 @@ def wakers_of(text):
     return wanted
 
 
-SWITCH = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+) ")
-WAKES = {"sched_waking", "sched_wakeup", "sched_wakeup_new"}
-
-
-class Life:
-    """What is known of a task: its state since an event; None: nothing."""
-
-    def __init__(self):
-        self.state = self.since = None
-        self.preempted = self.woken = False
-        self.sure = True
-
-    def enter(self, state, e, sure=True):
-        self.state, self.since, self.sure = state, e, sure
-
-
-class Scheduler:
-    """Spans of all tasks, by the rules of docs/report.md."""
-
-    def __init__(self, text):
-        self.text = text
-        self.lives = collections.defaultdict(Life)
-        self.current = {}  # by CPU: the task, and the switch that began its run
-        self.spans = collections.defaultdict(list)  # by (tid, kind): times
-        self.cut = collections.Counter()  # by (tid, kind)
-        self.has_waking = any(e.name == "sched_waking" for e in text.events)
-        for e in text.events:
-            if e.name == "sched_switch":
-                self.switch(e)
-            elif e.name in WAKES:
-                self.wake(e, self.lives[int(re.search(r" pid=(\d+) prio=", e.details)[1])],
-                          int(re.search(r" pid=(\d+) prio=", e.details)[1]))
-            elif e.name == "sched_process_exec":
-                self.exec(e)
-        for cpu, (tid, since) in self.current.items():
-            if tid and not text.is_whole(since.at, len(text.events), cpu):
-                self.cut[tid, "run"] += 1
-
-    def whole(self, life, e):
-        return life.sure and self.text.is_whole(life.since.at if life.since else -1, e.at)
-
-    def end(self, tid, kind, life, e):
-        if not self.whole(life, e):
-            self.cut[tid, kind] += 1
-        elif life.since:
-            self.spans[tid, kind].append(e.ts - life.since.ts)
-
-    def end_run(self, e, prev):
-        """Only what its CPU lost matters to a run. A kernel that leaves out a switch loses it, too."""
-        before, since = self.current.get(e.cpu, (None, None))
-        if since is None:
-            if prev and not self.text.is_whole(-1, e.at, e.cpu):
-                self.cut[prev, "run"] += 1
-        elif self.text.is_whole(since.at, e.at, e.cpu) and before == prev:
-            if prev:
-                self.spans[prev, "run"].append(e.ts - since.ts)
-        else:
-            for tid in {before, prev} - {0}:
-                self.cut[tid, "run"] += 1
-            # Nobody knows what it did since.
-            if before and before != prev and self.lives[before].state == "run" and self.lives[before].cpu == e.cpu:
-                self.lives[before].enter(None, None, sure=False)
-
-    def switch(self, e):
-        prev, state, following = SWITCH.search(e.details).groups()
-        prev, following, state = int(prev), int(following), state.rstrip("+")
-        if prev and self.lives[prev].state in ("wait", "sleep"):
-            self.cut[prev, self.lives[prev].state] += 1
-        self.end_run(e, prev)
-        if prev:
-            life = self.lives[prev]
-            life.preempted = state == "R"
-            life.enter("wait" if state == "R" else "sleep", e)
-            if state in ("X", "Z"):
-                del self.lives[prev]
-        if following:
-            self.run(e, following, self.lives[following])
-        self.current[e.cpu] = following, e
-
-    def lose_runs(self, e, life):
-        """A task whose CPU lost events in its run may have left it."""
-        if life.state == "run" and not self.text.is_whole(life.since.at, e.at, life.cpu) and self.gap_ended(life, e):
-            life.enter(None, None, sure=False)
-
-    def gap_ended(self, life, e):
-        return any(on == life.cpu and life.since.at < after <= e.at for on, _, after in self.text.gaps)
-
-    def run(self, e, tid, life):
-        self.lose_runs(e, life)
-        if life.state == "run":
-            self.cut[tid, "wait"] += 1
-        elif life.state == "sleep":
-            if not self.whole(life, e):
-                self.cut[tid, "sleep"] += 1
-                self.cut[tid, "wait"] += 1
-        else:
-            self.end(tid, "wait", life, e)
-        life.enter("run", e)
-        life.cpu = e.cpu
-
-    def wake(self, e, life, tid):
-        self.lose_runs(e, life)
-        if e.name == "sched_wakeup_new" and (life.state or life.since):
-            life = self.lives[tid] = Life()
-        if life.state == "run":
-            return
-        if life.state == "wait" and self.whole(life, e) and (e.name != "sched_waking" or life.preempted or not life.woken):
-            return
-        late = e.name == "sched_wakeup" and self.has_waking and not self.whole(life, e)
-        if e.name != "sched_wakeup_new" and not (late and life.state == "wait"):
-            if life.state == "wait":
-                self.cut[tid, "wait"] += 1
-            else:
-                self.end(tid, "sleep", life, e)
-        life.preempted, life.woken = False, e.name == "sched_waking"
-        life.enter("wait", e, sure=not late)
-
-    def exec(self, e):
-        pid, old = map(int, re.search(r" pid=(\d+) old_pid=(\d+)", e.details).groups())
-        if pid == old or old not in self.lives:
-            return
-        self.lives[pid] = Life()
-        self.lives[pid].enter("run", e)
-        self.lives[pid].cpu = e.cpu
-        del self.lives[old]
-        if self.current.get(e.cpu, (None,))[0] == old:
-            self.current[e.cpu] = pid, self.current[e.cpu][1]
-
-
-def by_tid(rows, value):
-    found = collections.Counter()
-    for row in rows:
-        found[row["tid"]] += value(row)
-    return found
-
-
-def check_sched(test, text, rows, path):
-    s = Scheduler(text)
-    for kind, count, total in (("run", "runs", lambda row: row["runtime_ns"]), ("wait", None, lambda row: row["delay"]["sum_ns"])):
-        counts = by_tid(rows, lambda row, c=count: row[c] if c else row["delay"]["count"])
-        sums = by_tid(rows, total)
-        for tid in set(counts) | {tid for tid, k in s.spans if k == kind}:
-            wanted = s.spans[tid, kind]
-            check(counts[tid] == len(wanted), f"{kind} of {tid}: {counts[tid]}, not {len(wanted)}")
-            check(abs(sums[tid] - sum(wanted)) <= US * len(wanted), f"{kind} of {tid}: {sums[tid]}, not {sum(wanted)}")
-    cut = by_tid(rows, lambda row: row["cut"])
-    for tid in set(cut) | {tid for tid, _ in s.cut}:
-        wanted = s.cut[tid, "run"] + s.cut[tid, "wait"]
-        check(cut[tid] == wanted, f"cut of {tid}: {cut[tid]}, not {s.cut[tid, 'run']} runs and {s.cut[tid, 'wait']} waits")
-    check_beside(test, path, s)
-    return sum(cut.values())
-
-
-def check_beside(test, path, s):
-    """Reports of the same spans: offcpu, runq, blame."""
-    rows = report(test, "offcpu", path)["rows"]
-    for key, wanted in (("count", {t: len(v) for (t, k), v in s.spans.items() if k == "sleep"}),
-                        ("cut", {t: n for (t, k), n in s.cut.items() if k == "sleep"})):
-        found = by_tid(rows, lambda row, key=key: row[key])
-        for tid in set(found) | set(wanted):
-            check(found[tid] == wanted.get(tid, 0), f"offcpu of {tid}: {found[tid]} {key}, not {wanted.get(tid, 0)}")
-    waits = [ns for (_, kind), spans in s.spans.items() if kind == "wait" for ns in spans]
-    runq, blame = report(test, "runq", path), report(test, "blame", path)
-    check(sum(row["count"] for row in runq["rows"]) == len(waits), f"runq: {len(waits)} waits")
-    off = abs(sum(row["time_ns"] for row in blame["rows"]) - sum(waits))
-    check(off <= US * len(waits), f"blame: {off} ns off")
-    cut = sum(n for (_, kind), n in s.cut.items() if kind == "wait")
-    for table in (runq, blame):
-        noted = sum(int(n) for note in table["notes"] for n in re.findall(r"cut (\d+)", note))
-        check(noted == cut, f"{cut} waits are cut: {table['notes']}")
-
-
 def check_functions(text_path, rows):
     """A call counts if its exit is there: the kernel prints its time then."""
     lines = text_path.read_text(errors="replace").splitlines()
@@ -586,7 +415,7 @@ def recordings(test, name):
     return found + ([data / "6.18.44/sched.traced"] if name == "mixed" else [])
 
 
-def of_report(test, name, rounds=ROUNDS):
+def of_report(test, name, compare=None, rounds=ROUNDS):
     """Recordings that have no event of it are those of ABSENT."""
     cut, kernels = 0, set()
     for source in recordings(test, "mixed"):
@@ -601,12 +430,12 @@ def of_report(test, name, rounds=ROUNDS):
             check(text.gaps, f"{source}: no loss")
             rows = report(test, name, path)["rows"]
             try:
-                cut += check_sched(test, text, rows, path) if name == "sched" else CHECKS[name](text, rows)
+                cut += compare(test, path, text, rows) if compare else CHECKS[name](text, rows)
             except Exception as e:
                 raise type(e)(f"{kernel}, round {seed}: {e}") from e
         kernels.add(kernel)
     print(f"  {name}: {len(kernels)} kernels, {cut} intervals are cut")
-    check(len(kernels) >= (4 if name in ("sched", "irq") else 3) and cut, f"{kernels}: {cut} cut")
+    check(len(kernels) >= (4 if compare or name == "irq" else 3) and cut, f"{kernels}: {cut} cut")
 
 
 def functions(test):
@@ -629,7 +458,7 @@ def nothing(test):
 
 def main():
     test = Test("report_losses", root=False)
-    for name in ("sched", *CHECKS):
+    for name in CHECKS:
         test.case(name, of_report, name)
     test.case("functions", functions)
     test.case("nothing of disks and marks", nothing)

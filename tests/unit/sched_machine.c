@@ -224,18 +224,10 @@ uint64_t number_of(const json_t *row, const char *key)
 
 void counts_of(const json_t *table, uint64_t *cut, uint64_t *open)
 {
-	const json_t *notes = json_object_get(table, "notes");
+	const json_t *totals = json_object_get(table, "totals");
 
-	*cut = *open = 0;
-	for (size_t i = 0; i < json_array_size(notes); i++) {
-		const char *at = strstr(json_string_value(json_array_get(notes, i)), ": cut ");
-		unsigned long c, o;
-
-		if (at && sscanf(at, ": cut %lu, open %lu", &c, &o) == 2) {
-			*cut = c;
-			*open = o;
-		}
-	}
+	*cut = number_of(totals, "cut");
+	*open = number_of(totals, "open");
 }
 
 bool is_whole(const struct machine_run *m, size_t from, size_t to, int cpu)
