@@ -147,7 +147,7 @@ static void outcome_tell_file(const struct outcome *outcome)
 	if (cpus)
 		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
 	/* The lines below say what is missing. */
-	if (!r->lost && !r->incomplete)
+	if (!r->lost && !r->incomplete && !export_result_gaps(r))
 		buf_puts(&line, ", none lost");
 	cli_line(stderr, "%s", buf_string(&line) ?: outcome->path);
 }
@@ -401,11 +401,16 @@ static void outcome_tell_nothing(const struct outcome *outcome, const struct opt
 static void outcome_tell_missing(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
+	const uint64_t gaps = export_result_gaps(r);
 
 	if (!outcome->ended_early && r->incomplete)
 		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
 	if (r->lost)
 		outcome_tell_loss(outcome);
+	else if (gaps)
+		cli_warn("events were lost at %" PRIu64 " place%s, nobody knows how many: the gaps "
+			 "are marked in the trace",
+			 gaps, gaps == 1 ? "" : "s");
 	if (outcome_is_nothing(r))
 		outcome_tell_nothing(outcome, o);
 }
@@ -441,7 +446,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		outcome_tell_how_to_open(outcome);
 	if (!o->quiet && !o->json && !nothing)
 		outcome_tell_clock(outcome);
-	return missing || (o->fail_on_loss && r->lost) ? CLI_MISSING : CLI_WHOLE;
+	return missing || (o->fail_on_loss && (r->lost || export_result_gaps(r))) ? CLI_MISSING : CLI_WHOLE;
 }
 
 /* Measured: characters for time, task and event name, and per byte of the record. */

@@ -7,6 +7,15 @@
 #include "export/exporter.h"
 #include "samples/sample_reader.h"
 
+uint64_t export_result_gaps(const struct export_result *r)
+{
+	uint64_t gaps = 0;
+
+	for (size_t i = 0; i < r->ledger_count; i++)
+		gaps += r->ledger[i].gaps;
+	return gaps;
+}
+
 void export_result_deinit(struct export_result *r)
 {
 	for (size_t i = 0; i < r->warning_count; i++)

@@ -321,8 +321,12 @@ _hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, str
 	s->env.ts = ev->rec.ts;
 	report_sink_see_losses(s);
 	/* A task's runs and waits follow from what all tasks did. */
-	if (unlikely(s->env.selection) && !selection_has_kind(s->env.selection, ev))
-		only = scheduler_report(s->env.scheduler);
+	if (unlikely(s->env.selection)) {
+		const bool selected = selection_has_kind(s->env.selection, ev);
+
+		s->has_selected |= selected;
+		only = selected ? NULL : scheduler_report(s->env.scheduler);
+	}
 	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev, only);
 	if (unlikely(s->dispatch.all) && r == 0)
 		r = dispatch_call(&s->dispatch, s->dispatch.all, ev, only);
@@ -352,6 +356,8 @@ int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *e
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r = 0;
 
+	if (s->env.selection)
+		s->has_selected |= selection_has_mark(s->env.selection, mark, true);
 	report_sink_see_losses(s);
 	for (size_t i = 0; i < s->count && r == 0; i++)
 		if (s->reports[i]->kind->mark)
@@ -384,7 +390,8 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 }
 
 /* The first line of the page that has no report's name: how much there is, and what was lost. */
-static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head)
+static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head,
+				      uint64_t gaps)
 {
 	const struct report_options *o = s->env.options;
 	struct buf *out = &s->out->buf;
@@ -395,9 +402,23 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	buf_printf(out, ", %" PRIu64 " events, ", head->events);
 	if (head->lost)
 		buf_printf(out, "%" PRIu64 " lost", head->lost);
+	else if (gaps)
+		buf_printf(out, "lost at %" PRIu64 " place%s, nobody knows how many", gaps,
+			   gaps == 1 ? "" : "s");
 	else
 		buf_puts(out, head->incomplete ? "incomplete" : "none lost");
 	buf_puts(out, "\n\n");
+}
+
+/* What was chosen is all that was asked for: a table of nothing would hide a wrong name. */
+static int report_sink_explain_nothing(const struct sink_report *s, struct error *err)
+{
+	_cleanup_buf_ struct buf part = BUF_INIT;
+
+	selection_describe(s->env.selection, &part);
+	error_set(err, -ENODATA, "not one event of the recording is in that part (%s)",
+		  buf_string(&part) ?: "?");
+	return error_hint(err, "'tracectl report counts IN' lists the recording's events");
 }
 
 static int report_sink_write(struct sink_report *s, struct table *t,
@@ -422,8 +443,10 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 
 	if (r < 0)
 		return report_sink_failed(r, err);
+	if (s->env.is_part && !s->has_selected)
+		return report_sink_explain_nothing(s, err);
 	if (is_last)
-		report_sink_put_page_head(s, &head);
+		report_sink_put_page_head(s, &head, export_result_gaps(result));
 	for (size_t i = 0; i < s->count && r == 0; i++) {
 		_cleanup_(table_freep) struct table *table = NULL;
 

@@ -98,7 +98,7 @@ static int table_derive_share(struct table *t, const struct column *c, const str
 
 static uint64_t table_per_second(uint64_t count, uint64_t ns)
 {
-	double rate = ns ? (double)count * NSEC_PER_SEC / (double)ns : 0;
+	double rate = ns ? (double)count * NSEC_PER_SEC / (double)ns + 0.5 : 0;
 
 	return rate < (double)INT64_MAX ? (uint64_t)rate : INT64_MAX;
 }

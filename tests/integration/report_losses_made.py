@@ -430,6 +430,42 @@ def counts(test):
         check((LOST in test.run("report", "counts", path).out) == is_lost, kind)
 
 
+def uncounted(test):
+    """Gaps whose events nobody counted are losses, too."""
+    path, text_path = made(test, 0)
+    gaps = len(Text(text_path).gaps)
+    said = f"lost at {gaps} places, nobody knows how many"
+    r = test.run("report", path)
+    check(r.out.splitlines()[0].endswith(f" events, {said}"), r.out[:200])
+    check(f"events were {said}" in r.err, r)
+    r = test.run("convert", path, "out.txt")
+    check(f"events were {said}" in r.err and "none lost" not in r.err, r)
+    check(test.run("report", "--fail-on-loss", path).status == 3, "a loss is no failure")
+    # A part before them has all of its events.
+    r = test.run("report", "--fail-on-loss", "--to", "+20us", path)
+    check(r.status == 0 and ", none lost" in r.out, r)
+
+
+def per_second(test):
+    path, _ = made(test, 0)
+    document = json.loads(test.run("report", "counts", "--json", path).out)
+    rows = document["reports"][0]["rows"]
+    exact = [row["count"] * 1e9 / document["span_ns"] for row in rows]
+    check(any(rate % 1 > 0.5 for rate in exact), exact)
+    check([row["per_second"] for row in rows] == [int(rate + 0.5) for rate in exact], rows)
+
+
+def nothing_chosen(test):
+    """A part without an event is no empty table."""
+    path, _ = made(test, 0)
+    for part, what in ((("-e", "nosuch"), "events nosuch"), (("--comm", "nobody"), "name nobody"), (("--cpus", "77"), "CPUs 77"),
+                       (("--filter", "sched_switch: prev_prio == 7"), "filter sched_switch: prev_prio == 7")):
+        for name in (("counts",), ("timehist", "--csv"), ("sched", "--json"), ()):
+            r = test.run("report", *name, *part, path)
+            check(r.status == 1 and not r.out and f"not one event of the recording is in that part ({what})" in r.err, r)
+    check(test.run("report", "counts", "-e", "sched_switch", path).status == 0, "events that are there")
+
+
 def main():
     test = Test("report_losses_made", root=False)
     test.case("noise of recordings", of_report, "noise", None, 1)
@@ -437,6 +473,9 @@ def main():
     test.case("block", of_made, "block", check_block)
     test.case("marks", of_made, "marks", check_marks)
     test.case("counts", counts)
+    test.case("losses that nobody counted", uncounted)
+    test.case("events per second", per_second)
+    test.case("a part without events", nothing_chosen)
     test.end()
 
 
