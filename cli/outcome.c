@@ -446,7 +446,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		outcome_tell_how_to_open(outcome);
 	if (!o->quiet && !o->json && !nothing)
 		outcome_tell_clock(outcome);
-	return missing || (o->fail_on_loss && (r->lost || export_result_gaps(r))) ? CLI_MISSING : CLI_WHOLE;
+	return missing || (o->fail_on_loss && (r->lost || export_result_gaps(r))) ? CLI_MISSING
+										  : CLI_WHOLE;
 }
 
 /* Measured: characters for time, task and event name, and per byte of the record. */

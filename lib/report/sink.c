@@ -410,7 +410,7 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	buf_puts(out, "\n\n");
 }
 
-/* What was chosen is all that was asked for: a table of nothing would hide a wrong name. */
+/* An empty table would hide that a name is wrong. */
 static int report_sink_explain_nothing(const struct sink_report *s, struct error *err)
 {
 	_cleanup_buf_ struct buf part = BUF_INIT;
