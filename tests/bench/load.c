@@ -2,7 +2,8 @@
 /*
  * A bounded load for the benchmarks, all on the last CPU that it may use. "getppid N" makes N
  * system calls from one thread; "pingpong N" passes a byte N times to another process and back: two
- * switches and two wake-ups each time; "paced N S" does that N times a second for S seconds. Writes
+ * switches and two wake-ups each time; "paced N S" does that N times a second for S seconds. "calls
+ * N S" makes system calls from one thread so that N events of raw_syscalls come each second. Writes
  * CLOCK_MONOTONIC at its start and its end, in ns, to FILE.
  */
 #include <errno.h>
@@ -48,6 +49,25 @@ static int spin_getppid(uint64_t count)
 	while (count--)
 		syscall(SYS_getppid);
 	return 0;
+}
+
+/*
+ * Each call is two events, and in each thousandth of a second the last call sleeps. Returns the
+ * number of calls.
+ */
+static uint64_t pace_calls(uint64_t rate, double seconds)
+{
+	const uint64_t start = now_ns(), each = rate / 2000;
+	uint64_t tick;
+
+	for (tick = 1; (double)tick <= seconds * 1000; tick++) {
+		uint64_t due = start + tick * 1000000;
+		struct timespec ts = { (time_t)(due / 1000000000), (long)(due % 1000000000) };
+
+		spin_getppid(each - 1);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+	}
+	return (tick - 1) * each;
 }
 
 static int echo(int in, int out)
@@ -103,15 +123,16 @@ static int pingpong(uint64_t count, uint64_t rate)
 
 int main(int argc, char **argv)
 {
-	bool paced = argc == 5 && strcmp(argv[1], "paced") == 0;
-	uint64_t start, count;
+	bool calls = argc == 5 && strcmp(argv[1], "calls") == 0;
+	bool paced = calls || (argc == 5 && strcmp(argv[1], "paced") == 0);
+	uint64_t start, count, made = 0;
 	FILE *times;
-	int r;
+	int r = 0;
 
 	times = argc == 4 || paced ? fopen(argv[argc - 1], "w") : NULL;
 	if (!times) {
 		fprintf(stderr, "Usage: %s getppid|pingpong COUNT FILE\n", argv[0]);
-		fprintf(stderr, "       %s paced RATE SECONDS FILE\n", argv[0]);
+		fprintf(stderr, "       %s paced|calls RATE SECONDS FILE\n", argv[0]);
 		return 2;
 	}
 	count = strtoull(argv[2], NULL, 10);
@@ -121,7 +142,9 @@ int main(int argc, char **argv)
 		r = spin_getppid(count);
 	else if (strcmp(argv[1], "pingpong") == 0)
 		r = pingpong(count, 0);
-	else if (paced)
+	else if (calls && count >= 2000)
+		made = pace_calls(count, strtod(argv[3], NULL));
+	else if (paced && !calls)
 		r = pingpong((uint64_t)((double)count * strtod(argv[3], NULL)), count);
 	else
 		return 2;
@@ -129,6 +152,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-r));
 		return 1;
 	}
-	fprintf(times, "%" PRIu64 " %" PRIu64 "\n", start, now_ns());
+	fprintf(times, "%" PRIu64 " %" PRIu64, start, now_ns());
+	if (calls)
+		fprintf(times, " %" PRIu64, made);
+	fputc('\n', times);
 	return fclose(times) ? 1 : 0;
 }

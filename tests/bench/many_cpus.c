@@ -22,7 +22,8 @@ int main(int argc, char **argv)
 
 	if (fd < 0) {
 		fprintf(stderr,
-			"Usage: %s CPUS MILLIONS FILE [numbers|sched|mixed|functions|phases]\n",
+			"Usage: %s CPUS MILLIONS FILE "
+			"[numbers|sched|mixed|irqs|calls|functions|phases]\n",
 			argv[0]);
 		return 2;
 	}

@@ -47,8 +47,6 @@
 /* Traced functions: a few are called again and again. */
 #define FUNCTIONS 3000
 
-enum { ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
-
 struct generator {
 	struct maker m;
 	uint64_t ts, random;
@@ -66,14 +64,7 @@ static uint64_t next_random(struct generator *g)
 static void put_kernel_formats(struct generator *g)
 {
 	maker_kernel_formats(&g->m);
-	maker_format(&g->m, "irq", "irq_handler_entry", ID_IRQ_ENTRY,
-		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
-		     "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n",
-		     "\"irq=%d name=%s\", REC->irq, __get_str(name)");
-	maker_format(&g->m, "irq", "irq_handler_exit", ID_IRQ_EXIT,
-		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
-		     "\tfield:int ret;\toffset:12;\tsize:4;\tsigned:1;\n",
-		     "\"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"");
+	maker_irq_formats(&g->m);
 }
 
 static void task_name(int32_t tid, char out[static 16])
@@ -142,20 +133,6 @@ static void put_exit(struct generator *g)
 	uint64_t r[2] = { next_random(g) % 300, next_random(g) % 4096 };
 
 	maker_event(&g->m, g->ts, ID_EXIT, g->running[g->cpu], r, sizeof(r));
-}
-
-static void put_irq(struct generator *g, bool entry)
-{
-	struct {
-		uint32_t irq, name;
-		char text[12];
-	} r = { 24, 16 | 8 << 16, "virtio0" };
-	uint32_t e[2] = { 24, 1 };
-
-	if (entry)
-		maker_event(&g->m, g->ts, ID_IRQ_ENTRY, g->running[g->cpu], &r, sizeof(r));
-	else
-		maker_event(&g->m, g->ts, ID_IRQ_EXIT, g->running[g->cpu], e, sizeof(e));
 }
 
 static void put_function_formats(struct generator *g)
@@ -263,7 +240,7 @@ static void put_one(struct generator *g, const char *kind, uint64_t i)
 	else if (!strcmp(kind, "syscalls"))
 		i % 2 ? put_exit(g) : put_enter(g);
 	else if (i % 10 < 2)
-		put_irq(g, i % 10 == 0);
+		event_irq(&g->m, g->ts, g->running[g->cpu], 24, i % 10 == 0);
 	else if (i % 10 < 6)
 		i % 2 ? put_exit(g) : put_enter(g);
 	else

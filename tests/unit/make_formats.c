@@ -155,3 +155,29 @@ void event_graph_words(struct maker *m, uint64_t ts, int32_t pid, uint16_t id, u
 		maker_u64(m, &b, words[i]);
 	maker_event(m, ts, id, pid, b.data, b.len);
 }
+
+void maker_irq_formats(struct maker *m)
+{
+	maker_format(m, "irq", "irq_handler_entry", ID_IRQ_ENTRY,
+		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n",
+		     "\"irq=%d name=%s\", REC->irq, __get_str(name)");
+	maker_format(m, "irq", "irq_handler_exit", ID_IRQ_EXIT,
+		     "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
+		     "\tfield:int ret;\toffset:12;\tsize:4;\tsigned:1;\n",
+		     "\"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"");
+}
+
+void event_irq(struct maker *m, uint64_t ts, int32_t pid, uint32_t irq, bool entry)
+{
+	struct {
+		uint32_t irq, name;
+		char text[12];
+	} r = { irq, 16 | 8 << 16, "virtio0" };
+	uint32_t e[2] = { irq, 1 };
+
+	if (entry)
+		maker_event(m, ts, ID_IRQ_ENTRY, pid, &r, sizeof(r));
+	else
+		maker_event(m, ts, ID_IRQ_EXIT, pid, e, sizeof(e));
+}

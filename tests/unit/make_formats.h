@@ -15,11 +15,16 @@ enum {
 	ID_FREE = 104,
 	ID_WAKING = 300,
 	ID_ENTER,
-	ID_EXIT
+	ID_EXIT,
+	ID_IRQ_ENTRY,
+	ID_IRQ_EXIT
 };
 
 /* sched_waking, sys_enter, sys_exit. */
 void maker_kernel_formats(struct maker *m);
+/* irq_handler_entry and irq_handler_exit, and their events. */
+void maker_irq_formats(struct maker *m);
+void event_irq(struct maker *m, uint64_t ts, int32_t pid, uint32_t irq, bool entry);
 /* sched_process_free, and its event. */
 void maker_free_format(struct maker *m);
 void event_free(struct maker *m, uint64_t ts, int32_t tid, const char *comm);

@@ -95,6 +95,21 @@ static void put_mixed(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
 		maker_event(m, ts, ID_EXIT, task(cpu, n + 1), exit, sizeof(exit));
 }
 
+static void put_irq(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
+{
+	event_irq(m, ts, task(cpu, i / 50), 24 + cpu % 8, i % 2 == 0);
+}
+
+static void put_call(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
+{
+	uint64_t n = i / 2 % 300, enter[7] = { n, 3, 0, 4096 }, exit[2] = { n, 1 };
+
+	if (i % 2 == 0)
+		maker_event(m, ts, ID_ENTER, task(cpu, i / 50), enter, sizeof(enter));
+	else
+		maker_event(m, ts, ID_EXIT, task(cpu, i / 50), exit, sizeof(exit));
+}
+
 #define MARK_MAX 3900
 
 static void put_mark(struct maker *m, unsigned cpu, uint64_t i, uint64_t ts)
@@ -172,6 +187,8 @@ static const struct many_kind {
 	{ "numbers", 20, put_number, NULL },
 	{ "sched", 76, put_sched, sched_formats },
 	{ "mixed", 76, put_mixed, maker_kernel_formats },
+	{ "irqs", 36, put_irq, maker_irq_formats },
+	{ "calls", 76, put_call, sched_formats },
 	{ "marks", 3960, put_mark, NULL },
 	{ "hits", 32, put_hit, function_formats },
 	{ "functions", 88, put_function, function_formats },

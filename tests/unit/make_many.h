@@ -3,9 +3,9 @@
  * A capture in which all CPUs write in turn, each 100 ns after the CPU before it: the most work per
  * event for the merge.
  *
- * Kinds: numbers, the smallest events; sched; mixed with system calls; marks, as long as a
- * sub-buffer allows; hits, of 20,000 functions; functions, of as many, with stacks that fill a
- * Perfetto trace; phases, one kind after the other.
+ * Kinds: numbers, the smallest events; sched; mixed with system calls; irqs; calls, of the system;
+ * marks, as long as a sub-buffer allows; hits, of 20,000 functions; functions, of as many, with
+ * stacks that fill a Perfetto trace; phases, one kind after the other.
  */
 #pragma once
 
