@@ -251,6 +251,9 @@ static int call_close(struct report *report, struct table **ret)
 		call_put_row(t, report->env, rows_at(&c->rows, i));
 	if (c->rows.rest)
 		call_put_row(t, report->env, c->rows.rest);
+	/* Each recording has the formats of these events. */
+	if (!c->rows.count)
+		table_note(t, "no calls were recorded: tracectl record -p function_graph");
 	return 0;
 }
 

@@ -80,6 +80,8 @@ def words(test):
         check(r.status == 2 and "--summary is of the report timehist" in r.err, f"{arguments}: {r}")
     r = test.run("report", "timehist", "--summary")
     check(r.status == 2 and "the recording is missing" in r.err, r)
+    r = test.run("report", "functions", "x.traced")
+    check(r.status == 0 and "no calls were recorded: tracectl record -p function_graph\n" in r.out, r)
     for arguments in (["report", "sched", "x.traced"], ["convert", "x.traced", "x.txt"]):
         r = test.run(*arguments, "--comm", "no-such-task")
         check(r.status == 1 and "not one event" in r.err and "its events are from" not in r.err, r)
