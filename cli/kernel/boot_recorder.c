@@ -331,17 +331,44 @@ static int run_status(const struct options *o)
 }
 
 static const char *const words[] = { "enable", "disable", "status", "arm", "disarm", NULL };
-static int (*const actions[])(const struct options *o) = { run_enable, run_disable, run_status,
-							   run_arm, run_disarm };
+static const struct action {
+	int (*run)(const struct options *o);
+	struct option_set options;
+} actions[] = {
+	{ run_enable, OPTION_SET(OPTION(SIZE), OPTION(EVENT), OPTION(TRACER), OPTION(INSTANCE),
+				 OPTION(WRITE)) },
+	{ run_disable, OPTION_SET(OPTION(INSTANCE)) },
+	{ run_status, OPTION_SET(OPTION(INSTANCE), OPTION(JSON)) },
+	{ run_arm, OPTION_SET(OPTION(INSTANCE)) },
+	{ run_disarm, OPTION_SET(OPTION(INSTANCE)) },
+};
 _Static_assert(ARRAY_SIZE(words) == ARRAY_SIZE(actions) + 1, "a word for each action");
+
+static int action_check(const struct action *a, const struct options *o, struct error *err)
+{
+	for (size_t i = 0; i < o->typed_count; i++) {
+		const int id = o->typed[i].id;
+
+		if (a->options.has[id] || id == OPT_SOCKET)
+			continue;
+		error_set(err, -EINVAL, "boot-recorder %s takes no --%s", o->args[0],
+			  option_specs[id].name);
+		if (actions->options.has[id])
+			return error_hint(err, "'boot-recorder enable' takes it");
+		return error_hint(err, "'boot-recorder status' takes it");
+	}
+	return 0;
+}
 
 static int boot_recorder_run(const struct options *o)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-		if (strcmp(o->args[0], words[i]) == 0)
-			return actions[i](o);
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++) {
+		if (strcmp(o->args[0], words[i]) != 0)
+			continue;
+		return action_check(&actions[i], o, &err) < 0 ? cli_usage(&err) : actions[i].run(o);
+	}
 	error_set(&err, -EINVAL, "boot-recorder: '%.100s' is no action", o->args[0]);
 	error_hint(&err, "enable, disable, status, arm or disarm");
 	return cli_usage(&err);

@@ -247,6 +247,12 @@ TABLE = [
      ["-e: 'x{100}' is no pattern of events' names"], "up to 128 characters"),
     ("an action of the boot recorder with an argument", ["boot-recorder", "status", "x"], 2,
      ["'x' is one argument too many"], r"tracectl boot-recorder enable\|"),
+    ("an event for the boot recorder's state", ["boot-recorder", "status", "--json", "-e", "sched"], 2,
+     ["boot-recorder status takes no --event"], "'boot-recorder enable' takes it"),
+    ("JSON of what arms the boot recorder", ["boot-recorder", "arm", "--json"], 2,
+     ["boot-recorder arm takes no --json"], "'boot-recorder status' takes it"),
+    ("a boot recorder disabled by writing", ["boot-recorder", "disable", "--write"], 2,
+     ["boot-recorder disable takes no --write"], "'boot-recorder enable' takes it"),
     ("no action of the boot recorder", ["boot-recorder", "x" * 10000], 2, ["'x{100}' is no action"], "enable, disable"),
     ("a device to be merged", R + ["--merge", "/dev/zero"], 1, ["--merge: /dev/zero is a device"], None),
 ]

@@ -411,6 +411,14 @@ static void latencies_need_no_functions(void **state)
 
 	assert_int_equal(CHECK(.tracer = "timerlat"), -ENOENT);
 	assert_hint(f, "CONFIG_TIMERLAT_TRACER");
+	/* A name that no kernel has. */
+	assert_int_equal(CHECK(.tracer = "timerlatt"), -ENOENT);
+	assert_hint(f, "did you mean 'timerlat'? For that, boot a kernel with "
+		       "CONFIG_TIMERLAT_TRACER; this one has: ");
+	assert_int_equal(CHECK(.tracer = "functoin"), -ENOENT);
+	assert_hint(f, "did you mean 'function'? It has: ");
+	assert_int_equal(CHECK(.tracer = "nopp"), -ENOENT);
+	assert_hint(f, "events can still be recorded");
 	setup_latencies(f);
 	unlink(fake_path(&f->root, "available_filter_functions"));
 	assert_int_equal(CHECK(.tracer = "timerlat", .stop_us = 50,

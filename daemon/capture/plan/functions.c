@@ -25,25 +25,34 @@ static bool functions_has_word(const char *word, const char *const *words, size_
 	return false;
 }
 
-static int functions_offer_tracer(const char *tracer, const char *const *names, size_t count,
-				  const char *list, struct error *err)
+#define TRACERS_MAX 64
+
+/* names: those of the kernel, with room for those that only other kernels have. */
+static int functions_offer_tracer(const char *tracer, const char *names[static TRACERS_MAX],
+				  size_t count, const char *list, struct error *err)
 {
-	_cleanup_buf_ struct buf has = BUF_INIT;
+	const size_t known =
+		count + feature_names(FEATURE_TRACER, names + count, TRACERS_MAX - count);
+	_cleanup_buf_ struct buf has = BUF_INIT, mend = BUF_INIT;
 	const char *best[NEAREST_MAX];
 
 	if (feature_needs(FEATURE_TRACER, tracer)) {
 		buf_printf(&has, "this one has: %s", list);
 		return feature_hint(err, FEATURE_TRACER, tracer, buf_string(&has));
 	}
-	if (nearest_names(tracer, names, count, best) && strcmp(best[0], "nop") != 0)
+	if (!nearest_names(tracer, names, known, best) || strcmp(best[0], "nop") == 0)
+		return error_hint(err, "it has: %s; events can still be recorded", list);
+	if (functions_has_word(best[0], names, count))
 		return error_hint(err, "did you mean '%s'? It has: %s", best[0], list);
-	return error_hint(err, "it has: %s; events can still be recorded", list);
+	feature_put_mend(FEATURE_TRACER, best[0], &mend);
+	return error_hint(err, "did you mean '%s'? For that, %s; this one has: %s", best[0],
+			  buf_string(&mend) ?: "", list);
 }
 
 static int functions_check_tracer(const struct tracefs *fs, const char *tracer, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	const char *names[64];
+	const char *names[TRACERS_MAX];
 	_cleanup_free_ char *copy = NULL;
 	char *save = NULL;
 	size_t count = 0;
@@ -54,7 +63,7 @@ static int functions_check_tracer(const struct tracefs *fs, const char *tracer, 
 	copy = buf_string(&text) ? strdup(text.data) : NULL;
 	if (!copy)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (char *p = strtok_r(copy, " \n", &save); p && count < ARRAY_SIZE(names);
+	for (char *p = strtok_r(copy, " \n", &save); p && count < TRACERS_MAX;
 	     p = strtok_r(NULL, " \n", &save))
 		names[count++] = p;
 	/* Another kernel would not help. */

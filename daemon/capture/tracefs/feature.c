@@ -52,6 +52,16 @@ const char *feature_needs(enum feature_kind kind, const char *name)
 	return NULL;
 }
 
+size_t feature_names(enum feature_kind kind, const char **names, size_t size)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(features) && count < size; i++)
+		if (features[i].kind == kind)
+			names[count++] = features[i].name;
+	return count;
+}
+
 void feature_put_mend(enum feature_kind kind, const char *name, struct buf *out)
 {
 	const char *needs = feature_needs(kind, name);

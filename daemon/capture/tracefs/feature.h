@@ -19,6 +19,8 @@ enum feature_kind {
  * 6.16". NULL: the table does not have it.
  */
 const char *feature_needs(enum feature_kind kind, const char *name);
+/* Fills names with up to size of the table's names of this kind (no globs). Returns the count. */
+size_t feature_names(enum feature_kind kind, const char **names, size_t size);
 /* Appends the sentence "boot a kernel with ..."; nothing if the table does not have the feature. */
 void feature_put_mend(enum feature_kind kind, const char *name, struct buf *out);
 /* Makes that sentence the error's hint, followed by `more` after "; " if that is not NULL. */
