@@ -20,7 +20,7 @@ int last_boot_pack(const struct capture_env *env, struct buf *info, struct buf *
 /*
  * Copies the stream `from` of the last boot, made in this boot, to `to`, with the modules and
  * symbols as of now: the ring is emptied early, before most modules are loaded. -EPERM: the symbols
- * are hidden. -EDQUOT: more than limit bytes (0: no limit).
+ * are hidden. -ENOBUFS: more than limit bytes (0: no limit).
  */
 int last_boot_renew(const struct capture_env *env, int from, int to, uint64_t limit,
 		    struct error *err);

@@ -66,7 +66,7 @@ static int renewal_copy(struct renewal *x, const struct chunk *chunk, int to, st
 	int r = -EDQUOT;
 
 	if (!x->writer.limit || len + x->writer.bytes <= x->writer.limit)
-		r = copy_range(to, x->reader.fd, chunk->offset, len);
+		r = x->writer.failed = copy_range(to, x->reader.fd, chunk->offset, len);
 	x->writer.bytes += len;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }
@@ -91,7 +91,7 @@ int last_boot_renew(const struct capture_env *env, int from, int to, uint64_t li
 		else
 			r = renewal_copy(&x, &chunk, to, err);
 		if (r < 0)
-			return r;
+			break;
 	}
-	return r;
+	return r == -EDQUOT && !x.writer.failed ? -ENOBUFS : r;
 }

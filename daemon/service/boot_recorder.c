@@ -417,8 +417,10 @@ static int renew_into(const struct capture_env *env, uint64_t min_free, const ch
 	if (to < 0 || flock(to, LOCK_EX) < 0)
 		return error_errno(err, -errno, "%s", next);
 	r = last_boot_renew(env, from, to, room, err);
-	if (r == -EDQUOT)
+	if (r == -ENOBUFS)
 		r = renew_error_full(path, min_free, err);
+	else if (r < 0)
+		error_prefix(err, "%s cannot be written again", path);
 	if (r == 0 && (fsync(to) < 0 || rename(next, path) < 0))
 		r = error_errno(err, -errno, "%s", next);
 	if (r < 0)

@@ -8,10 +8,8 @@
 
 #include "base/vec.h"
 
-/* Kernels have a few hundred. */
+/* Lines that name modules; kernels have a few hundred. */
 #define MODULES_MAX 4096
-/* Bytes of names of modules that are gone. */
-#define GONE_MAX 200
 /* A kernel's own addresses are in the upper half. */
 #define KERNEL_HALF (UINT64_C(1) << 63)
 
@@ -97,31 +95,21 @@ static int find_module(const ProtobufCBinaryData *modules, const struct line *na
 	return -ENOENT;
 }
 
-/* Names beyond GONE_MAX are only counted. */
-static int last_boot_add_gone(struct last_boot *b, const struct line *name)
-{
-	b->gone_is_cut = b->gone_count++ && b->gone.len > GONE_MAX;
-	if (b->gone_is_cut)
-		return 0;
-	buf_printf(&b->gone, "%s%.*s", b->gone.len ? ", " : "",
-		   (int)MIN(name->end - name->p, (ptrdiff_t)GONE_MAX), name->p);
-	return buf_error(&b->gone);
-}
-
 static int last_boot_add_module(struct last_boot *b, const Traced__Capture__LastBoot *message,
 				const struct line *name, uint64_t then)
 {
+	struct moved_module m = { name->p, (size_t)(name->end - name->p), 0 };
 	uint64_t now;
 	int r;
 
-	if (b->module_count >= MODULES_MAX || name->p == name->end)
+	if (b->listed >= MODULES_MAX || !m.name_len)
 		return 0;
+	b->listed++;
 	r = find_module(&message->modules, name, &now);
-	if (r <= 0)
-		return r < 0 ? last_boot_add_gone(b, name) : 0;
-	return vec_push(
-		b->modules, b->module_count, b->module_cap,
-		(struct moved_module){ name->p, (size_t)(name->end - name->p), now - then });
+	if (r < 0)
+		return vec_push(b->gone, b->gone_count, b->gone_cap, m);
+	m.by = r > 0 ? now - then : 0;
+	return r > 0 ? vec_push(b->modules, b->module_count, b->module_cap, m) : 0;
 }
 
 /* "ADDRESS\t[kernel]" or "ADDRESS\tMODULE" */
@@ -158,6 +146,19 @@ static int compare_modules(const void *a, const void *b)
 	return compare_names(x->name, x->name_len, y->name, y->name_len);
 }
 
+/* Sorts by name. A module that came again has a line for each of its places: one of them stays. */
+static void sort_modules(struct moved_module *modules, size_t *count)
+{
+	size_t kept = 0;
+
+	if (*count)
+		qsort(modules, *count, sizeof(*modules), compare_modules);
+	for (size_t i = 0; i < *count; i++)
+		if (!kept || compare_modules(&modules[kept - 1], &modules[i]) != 0)
+			modules[kept++] = modules[i];
+	*count = kept;
+}
+
 int last_boot_read(struct last_boot *ret, const Traced__Capture__LastBoot *message)
 {
 	struct last_boot b = { .text = message->text, .end = message->end };
@@ -176,8 +177,8 @@ int last_boot_read(struct last_boot *ret, const Traced__Capture__LastBoot *messa
 		last_boot_deinit(&b);
 		return r;
 	}
-	if (b.module_count)
-		qsort(b.modules, b.module_count, sizeof(*b.modules), compare_modules);
+	sort_modules(b.modules, &b.module_count);
+	sort_modules(b.gone, &b.gone_count);
 	*ret = b;
 	return 0;
 }
@@ -185,7 +186,7 @@ int last_boot_read(struct last_boot *ret, const Traced__Capture__LastBoot *messa
 void last_boot_deinit(struct last_boot *b)
 {
 	free(b->modules);
-	buf_deinit(&b->gone);
+	free(b->gone);
 	*b = (struct last_boot){ 0 };
 }
 

@@ -29,9 +29,9 @@ struct last_boot {
 	uint64_t text, end;	      /* the kernel now; 0: unknown */
 	struct moved_module *modules; /* owned; in order of name */
 	size_t module_count, module_cap;
-	size_t gone_count; /* modules of then that are not loaded now */
-	struct buf gone;   /* the first of their names: "a, b" */
-	bool gone_is_cut;  /* there are more */
+	struct moved_module *gone; /* owned; not loaded now; in order of name */
+	size_t gone_count, gone_cap;
+	size_t listed; /* lines that named modules */
 };
 
 /* Borrows message. Lines that make no sense are skipped. 0 or -ENOMEM. */

@@ -257,17 +257,25 @@ static int loader_add_polls(struct loader *l, const struct chunk *chunk, struct 
 								     .length = chunk->length });
 }
 
+/* Bytes of names of modules that are gone. */
+#define GONE_MAX 200
+
 static int loader_warn_gone(struct loader *l)
 {
-	struct last_boot *b = &l->last_boot;
+	const struct last_boot *b = &l->last_boot;
+	const bool one = b->gone_count == 1;
+	_cleanup_buf_ struct buf names = BUF_INIT;
+	size_t i;
 
+	for (i = 0; i < b->gone_count && names.len <= GONE_MAX; i++)
+		buf_printf(&names, "%s%.*s", i ? ", " : "",
+			   (int)MIN(b->gone[i].name_len, (size_t)GONE_MAX), b->gone[i].name);
 	return stream_index_warn(
 		l->index,
-		"%zu module%s of the crashed boot %s not loaded now, so their "
-		"functions have no names: %s%s. Load %s with modprobe and extract again",
-		b->gone_count, b->gone_count == 1 ? "" : "s", b->gone_count == 1 ? "is" : "are",
-		buf_string(&b->gone) ?: "?", b->gone_is_cut ? ", ..." : "",
-		b->gone_count == 1 ? "it" : "them");
+		"%zu module%s of the crashed boot %s not loaded now, so %s functions have no "
+		"names: %s%s. Load %s with modprobe and extract again",
+		b->gone_count, one ? "" : "s", one ? "is" : "are", one ? "its" : "their",
+		buf_string(&names) ?: "?", i < b->gone_count ? ", ..." : "", one ? "it" : "them");
 }
 
 /* It precedes the addresses that it moves. */

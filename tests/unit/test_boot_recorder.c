@@ -24,6 +24,44 @@
 #include "stream/reader.h"
 #include "stream/writer.h"
 
+/* Calls that still write; later ones exceed a quota of the filesystem. -1: there is none. */
+static int quota = -1;
+
+static bool quota_exceeded(void)
+{
+	if (quota != 0) {
+		quota -= quota > 0;
+		return false;
+	}
+	errno = EDQUOT;
+	return true;
+}
+
+ssize_t __real_writev(int fd, const struct iovec *parts, int count);
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count);
+ssize_t __real_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, size_t len,
+			       unsigned flags);
+ssize_t __wrap_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, size_t len,
+			       unsigned flags);
+ssize_t __real_sendfile64(int out, int in, off_t *at, size_t len);
+ssize_t __wrap_sendfile64(int out, int in, off_t *at, size_t len);
+
+ssize_t __wrap_writev(int fd, const struct iovec *parts, int count)
+{
+	return quota_exceeded() ? -1 : __real_writev(fd, parts, count);
+}
+
+ssize_t __wrap_copy_file_range(int in, off_t *in_at, int out, off_t *out_at, size_t len,
+			       unsigned flags)
+{
+	return quota_exceeded() ? -1 : __real_copy_file_range(in, in_at, out, out_at, len, flags);
+}
+
+ssize_t __wrap_sendfile64(int out, int in, off_t *at, size_t len)
+{
+	return quota_exceeded() ? -1 : __real_sendfile64(out, in, at, len);
+}
+
 static int setup(void **state)
 {
 	struct fake_root *root = calloc(1, sizeof(*root));
@@ -557,12 +595,46 @@ static void free_space_is_left(void **state)
 
 		from = open(path, O_RDONLY | O_CLOEXEC);
 		to = open(fake_path(root, "limited"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-		assert_int_equal(last_boot_renew(&env, from, to, (uint64_t)limit, &err), -EDQUOT);
+		assert_int_equal(last_boot_renew(&env, from, to, (uint64_t)limit, &err), -ENOBUFS);
 		assert_int_equal(fstat(to, &now), 0);
 		assert_true(now.st_size <= MAX(limit, (off_t)STREAM_MAGIC_SIZE));
 		close(from);
 		close(to);
 	}
+}
+
+/* A quota of the filesystem is not min_free. */
+static void a_quota_is_exceeded(void **state)
+{
+	const struct fake_root *root = *state;
+	struct config config = { 0 };
+	char proc[256], path[256];
+	struct capture_env env = { .proc = proc };
+	struct stat st;
+	int calls = 0, r;
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(path, sizeof(path), "%s", fake_path(root, "saved.traced"));
+	make_saved(path);
+	fake_file(root, "proc/modules", "xfs 4096 0 - Live 0xffffffffc0000000\n");
+	fake_file(root, "proc/kallsyms", LATE);
+	assert_int_equal(stat(path, &st), 0);
+	do {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		quota = calls++;
+		r = boot_recorder_renew(&env, &config, path, &err);
+		quota = -1;
+		if (r == 0)
+			break;
+		assert_int_equal(r, -EDQUOT);
+		assert_non_null(strstr(err.message, "saved.traced cannot be written again: "));
+		assert_non_null(strstr(err.message, "Disk quota exceeded"));
+		assert_null(err.hint);
+		check_unchanged(root, st.st_size);
+	} while (calls < 100);
+	/* The head, the modules, the sub-buffers, the symbols, the counts. */
+	assert_int_equal(calls, 6);
 }
 
 /* A renewal that was killed leaves a file, which the next start removes. */
@@ -643,6 +715,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_save_that_fails_halfway, setup, teardown),
 		cmocka_unit_test_setup_teardown(modules_that_came_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(free_space_is_left, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_quota_is_exceeded, setup, teardown),
 		cmocka_unit_test_setup_teardown(unfinished_files_are_removed, setup, teardown),
 	};
 
