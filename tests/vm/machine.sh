@@ -60,6 +60,7 @@ machine_image() {
     esac
   done
   install -m 0755 "$vm_here/guest/$1" "$root/init"
+  cp "$vm_here/guest/crash.sh" "$root"
   (cd "$root" && find . | "$(vm_indexed busybox | cut -d' ' -f2)" cpio -o -H newc -R 0:0 2>/dev/null) >"$2"
   rm -rf "$root"
 }
