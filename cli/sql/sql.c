@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sql.h"
 
-#include <ctype.h>
 #include <string.h>
 
-#include "base/caret.h"
 #include "base/vec.h"
 #include "kernel/kernel_source.h"
 
-#define SQL_LEN_MAX 4000
 /* Formats that one SQL text may need: words that are events' names, too. */
 #define FORMATS_MAX 64
 
@@ -116,18 +113,13 @@ static int sql_events_read_format(struct sql_events *e, const char *name, struct
 		       : 0;
 }
 
-static bool is_sql_word_char(char c)
-{
-	return isalnum((unsigned char)c) || c == '_';
-}
-
 /* True if the text has the word, alone or between dots: "sched_waking", "sched.sched_waking". */
 static bool sql_has_word(const char *sql, const char *word)
 {
 	size_t len = strlen(word);
 
 	for (const char *p = sql; (p = strstr(p, word)); p++)
-		if ((p == sql || !is_sql_word_char(p[-1])) && !is_sql_word_char(p[len]))
+		if ((p == sql || !sql_is_word_char(p[-1])) && !sql_is_word_char(p[len]))
 			return true;
 	return false;
 }
@@ -365,45 +357,6 @@ static int sql_count_last(struct sql_request *s, const struct options *o, struct
 	if (r == 0 && buf_string(&hist))
 		s->hist = sql_keep(s, hist.data, hist.len);
 	return r < 0 || s->hist ? r : error_set(err, -ENOMEM, "out of memory");
-}
-
-/* Blanks in place of line breaks and tabs keep the places of errors. */
-static int sql_check_text(char *sql, const char *name, struct error *err)
-{
-	_cleanup_buf_ struct buf place = BUF_INIT;
-
-	if (strlen(sql) > SQL_LEN_MAX) {
-		error_set(err, -E2BIG, "the SQL of '%s' has more than %d bytes", name, SQL_LEN_MAX);
-		return error_hint(err, "select less, or give it fewer conditions");
-	}
-	for (char *p = sql; *p; p++) {
-		if (strchr("\n\r\t", *p))
-			*p = ' ';
-		/* libtracefs would read beyond the end of some texts, so it gets ASCII alone. */
-		if ((unsigned char)*p >= ' ' && (unsigned char)*p < 0x7f)
-			continue;
-		buf_put_caret(&place, sql, p);
-		error_set(err, -EINVAL, "the SQL of '%s' has a character that is not ASCII%s", name,
-			  buf_string(&place) ?: "");
-		return error_hint(err, "names of events and fields are ASCII, and so are the "
-				       "quotes: \" and '");
-	}
-	if (sql[strspn(sql, " ")])
-		return 0;
-	error_set(err, -EINVAL, "the SQL of '%s' is empty", name);
-	return error_hint(err, SQL_EXAMPLE);
-}
-
-static int sql_check_option_name(const char *name, struct error *err)
-{
-	size_t len = 0;
-
-	while (is_sql_word_char(name[len]))
-		len++;
-	if (len && !name[len] && len <= 40 && !isdigit((unsigned char)*name))
-		return 0;
-	error_set(err, -EINVAL, "'%.60s' is not a valid name of an event by SQL", name);
-	return error_hint(err, "1 to 40 letters, digits and underscores, not a digit first");
 }
 
 static int sql_request_add(struct sql_request *s, const struct options *o,

@@ -31,6 +31,13 @@ int sql_hist_of_event(const struct options *o, const char *event, const char *fi
 /* -EINVAL: SQL of two events has a CAST. */
 int sql_check_casts(const char *name, const char *sql, struct error *err);
 
+/* In sql_check.c. Replaces line breaks and tabs by blanks, so that errors keep their places. */
+int sql_check_text(char *sql, const char *name, struct error *err);
+int sql_check_option_name(const char *name, struct error *err);
+bool sql_is_word_char(char c);
+/* The first selected field that no format has, of SQL that is checked; NULL: there is none. */
+const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count);
+
 /*
  * In sql_formats.c. The formats of events that do not exist yet, but that later SQL of the same
  * recording may name. NULL: out of memory.

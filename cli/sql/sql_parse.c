@@ -141,6 +141,8 @@ static bool sql_is_own_event(const struct sql_work *w, const char *event)
 	return false;
 }
 
+#define SQL_NO_FIELD "there is no such field"
+
 static int sql_hint(const struct sql_work *w, const char *why, struct error *err)
 {
 	static const char no_field[] = " not part of event ";
@@ -148,6 +150,8 @@ static int sql_hint(const struct sql_work *w, const char *why, struct error *err
 
 	if (strcmp(why, "event not found") == 0)
 		return error_hint(err, "'tracectl events' lists the kernel's events");
+	if (strcmp(why, SQL_NO_FIELD) == 0)
+		return error_hint(err, "'tracectl events -v EVENT' lists an event's fields");
 	if (event && !sql_is_own_event(w, event + strlen(no_field)))
 		return error_hint(err, "'tracectl events -v %.100s' lists its fields",
 				  event + strlen(no_field));
@@ -160,7 +164,8 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 	const char *caret = strchr(text, '\n'), *reason = caret ? strchr(caret + 1, '\n') : NULL;
 	_cleanup_buf_ struct buf place = BUF_INIT, why = BUF_INIT;
 	size_t column = caret ? strspn(caret + 1, " ") : 0;
-	const char *at = w->sql + MIN(column, strlen(w->sql)), *quote = NULL, *said;
+	const char *at = w->sql + MIN(column, strlen(w->sql)), *quote = NULL, *unknown = NULL;
+	const char *said;
 
 	/* The word may have any character, so take what follows the last line break. */
 	if (reason) {
@@ -174,11 +179,16 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 		buf_append(&why, reason, (size_t)(end - reason));
 	}
 	said = why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it";
+	/* Some messages lack an argument, and an unknown field of one event has none. */
+	if (!reason)
+		unknown = sql_find_unknown(w->sql, w->formats, w->count);
+	if (unknown || strstr(said, "(null)"))
+		said = SQL_NO_FIELD;
 	/* libtracefs points behind the word that follows the quote. */
 	if (strcmp(said, "syntax error") == 0)
 		quote = sql_find_open_quote(w->sql);
-	if (reason)
-		buf_put_caret(&place, w->sql, quote ?: at);
+	if (reason || unknown)
+		buf_put_caret(&place, w->sql, quote ?: unknown ?: at);
 	error_set(err, -EINVAL, "the SQL of '%s': %.200s%s%s", w->name, said,
 		  quote ? ": a quote has no end" : "", buf_string(&place) ?: "");
 	return sql_hint(w, said, err);

@@ -81,6 +81,27 @@ TABLE = [
     ("SQL in other letters", R + ["--sql", "SELECT \u00e9", "--as", "x"], 1,
      [r"SQL of 'x' .* not ASCII\n +SELECT \u00e9\n {13}\^\n"], "quotes"),
     ("SQL without end", R + ["--sql", "S" * 10000], 1, ["more than 4000 bytes"], "fewer conditions"),
+    ("SQL with a control character", R + ["--sql", "SELECT\x01x"], 1,
+     [r"has the control character 0x01\n +SELECT\\x01x\n {12}\^\n"], "leave it out"),
+    ("SQL with a name without end", R + ["--sql", "SELECT start.pid AS " + "x" * 3000], 1,
+     [r"SQL of 'sql1': a name has more than 80 characters\n +SELECT start.pid AS x+\n {26}\^\n"], "shorter"),
+    ("SQL with a field twice", R + [
+        "--sql", "SELECT start.pid AS a, start.pid AS b FROM sched_waking AS start JOIN sched_switch AS end "
+        "ON start.pid = end.next_pid"], 1,
+     [r"a field is selected twice\n +SELECT start.pid AS a, s[^\n]*\n {29}\^\n"], "once"),
+    ("SQL of one event with a field twice", ["hist", "-t", "1s", "--sql",
+                                             "SELECT CAST(common_pid AS comm), CAST(common_pid AS hex) "
+                                             "FROM sched_waking"], 1,
+     [r"a field is selected twice\n +SELECT CAST\(common_pid AS comm\), C[^\n]*\n {44}\^\n"], "once"),
+    ("SQL of one event without the field", ["hist", "-t", "1s", "--sql",
+                                            "SELECT prio, CAST(nofield AS hex) FROM sched_waking"], 1,
+     [r"there is no such field\n +SELECT prio, CAST\(n[^\n]*\n {24}\^\n"], "'tracectl events -v"),
+    ("SQL of one event on a field that isn't there", ["hist", "-t", "1s", "--sql",
+                                                      "SELECT prio FROM sched_waking WHERE nofield == 1"], 1,
+     [r"there is no such field\n +SELECT prio FROM[^\n]*\n {42}\^\n"], "'tracectl events -v"),
+    ("SQL with a name twice", R + [
+        "--sql", "SELECT start.pid AS a, start.prio AS a FROM sched_waking AS start JOIN sched_switch AS end "
+        "ON start.pid = end.next_pid"], 1, ["two fields have the same name: 'a'"], "AS OTHER"),
     ("SQL of nothing", R + ["--sql", " \n"], 1, ["the SQL of 'sql1' is empty"], "SELECT"),
     ("SQL with an open quote", R + [
         "--sql", "SELECT start.pid, 'x FROM sched_waking AS start"], 1,

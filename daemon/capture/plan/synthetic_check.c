@@ -220,20 +220,18 @@ static int sql_check_fields(const struct sql_checker *c)
 	return (int)count;
 }
 
-static int sql_check_arguments(const struct sql_checker *c)
+static int sql_check_arguments(const struct sql_checker *c, int fields)
 {
 	const char *at = c->sql->arguments;
-	int fields = sql_check_fields(c), count = 0;
 	struct synthetic_piece p;
+	int count = 0;
 
-	while (fields > 0 && synthetic_next_piece(&at, ',', &p)) {
+	while (synthetic_next_piece(&at, ',', &p)) {
 		if (!sql_is_name(p.text, p.len) ||
 		    !sql_has_variable(c->sql->end.variables, p.text, p.len))
 			return sql_wrong(c, "no variable of the second event", &p);
 		count++;
 	}
-	if (fields < 0)
-		return fields;
 	return fields && fields == count ? 0
 					 : sql_wrong(c, "fields and values differ in number", NULL);
 }
@@ -260,7 +258,7 @@ static int sql_check_filter(const struct sql_checker *c, const char *filter)
 int synthetic_check_pieces(const struct capture_sql *sql, struct error *err)
 {
 	const struct sql_checker c = { sql, err };
-	int r = sql_check_name(&c), keys;
+	int r = sql_check_name(&c), keys, fields;
 
 	if (r == 0 && (!sql_is_event(sql->start.event) || !sql_is_event(sql->end.event)))
 		r = sql_wrong(&c, "it names no event", NULL);
@@ -270,12 +268,15 @@ int synthetic_check_pieces(const struct capture_sql *sql, struct error *err)
 	r = keys < 0 ? keys : sql_check_keys(&c, sql->end.keys);
 	if (r >= 0 && r != keys)
 		r = sql_wrong(&c, "the events have different numbers of keys", NULL);
+	/* The names of variables are made of those of fields. */
+	if (r >= 0)
+		r = fields = sql_check_fields(&c);
 	if (r >= 0)
 		r = sql_check_variables(&c, sql->end.variables, true);
 	if (r >= 0)
 		r = sql_check_variables(&c, sql->start.variables, false);
 	if (r >= 0)
-		r = sql_check_arguments(&c);
+		r = sql_check_arguments(&c, fields);
 	if (r >= 0)
 		r = sql_check_filter(&c, sql->start.filter);
 	return r < 0 ? r : sql_check_filter(&c, sql->end.filter);
