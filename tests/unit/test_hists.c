@@ -134,6 +134,7 @@ static void mistakes_have_a_caret(void **state)
 	assert_refused(f, "kmalloc if keys=1", -EINVAL, " if", "':keys='");
 	assert_refused(f, "", -EINVAL, "", "':keys='");
 	assert_refused(f, "kmalloc:vals=node", -EINVAL, "", "no keys");
+	assert_refused(f, ":keys=node", -EINVAL, ":keys", "the event's name is missing");
 	assert_refused(f, "kmalloc:keys=", -EINVAL, "", "name of a field is missing");
 	assert_refused(f, "kmalloc:keys=node,", -EINVAL, "", "name of a field is missing");
 	assert_refused(f, "kmalloc:keys=node.", -EINVAL, "", "modifier of the field is missing");

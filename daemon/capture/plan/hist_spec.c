@@ -130,6 +130,8 @@ static bool spec_take_event(struct spec_parser *x)
 
 	while (colon > x->p && *colon != ':')
 		colon--;
+	if (*equals == '=' && *x->p == ':' && colon == x->p)
+		return spec_fail(x, x->p, "the event's name is missing");
 	if (*equals != '=' || colon == x->p)
 		return spec_fail(x, equals, "':keys=' and a field are missing behind the event");
 	x->spec->event_len = (size_t)(colon - x->p);
