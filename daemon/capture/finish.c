@@ -163,13 +163,14 @@ static int finish_end_stream(struct capture *c, enum capture_end reason, bool on
 		r = finish_rings(run, on);
 	if (r == 0 && !run->full)
 		finish_symbols(c);
-	if (run->full || r == -EDQUOT)
+	/* A filesystem may have a quota, too. */
+	if ((run->full || r == -EDQUOT) && !run->writer.failed)
 		report_warn_missing(
 			&c->report,
 			"the stream reached its limit: the end of the recording is missing");
-	else if (r < 0)
+	else if (run->full || r < 0)
 		report_warn_missing(&c->report, "the end of the recording is missing: %s",
-				    strerror(-r));
+				    strerror(-(run->writer.failed ?: r)));
 	/* The stream limit reserves room for the closing chunks. */
 	e = finish_write_end(c, reason);
 	return r < 0 ? r : e;

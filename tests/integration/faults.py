@@ -189,6 +189,22 @@ def recordings(test, faults):
     findings.tell()
 
 
+def a_quota(test, faults):
+    """A quota of the spool's filesystem is reported as that, and not as a limit that traced.conf sets."""
+    arguments = ("record", "--name", f"{test.name}-quota", "-t", "20ms", "-b", "64K", "-e", "sched:sched_switch",
+                 "-o", test.dir / "out.json")
+    r, counts = faults.run(None, *arguments)
+    check(r.status == 0, f"{r}")
+    writes, reported = counts["traced", "write"], 0
+    for n in range(max(writes - 20, 1), writes + 1):
+        r, _ = faults.run(f"traced write {n} {errno.EDQUOT}", *arguments)
+        check("reached its limit" not in r.err, f"write {n} of {writes}: {r}")
+        reported += "the end of the recording is missing: Disk quota exceeded" in r.err
+        for s in (test.top / "spool").iterdir():
+            s.unlink()
+    check(reported, f"none of the last writes of {writes} was one of the recording's end")
+
+
 def serve(test, faults, fault, config, output):
     """A daemon that prepares instances, and one recording of it: neither leaves anything. Returns
     the counts."""
@@ -236,6 +252,7 @@ def main():
     test.case("faults of a conversion", conversions, faults, source)
     if os.geteuid() == 0:
         test.case("faults of a recording", recordings, faults)
+        test.case("a quota", a_quota, faults)
         test.case("faults of a daemon that has a spare", spares, faults)
     print(f"{faults.ran} runs")
     test.end()
