@@ -19,6 +19,7 @@ RUN = ("SELECT start.pid, start.lat AS waited, (end.TIMESTAMP_USECS - start.TIME
 OPENED = ("--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32")
 OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - start.TIMESTAMP) AS ns "
         "FROM opened AS start JOIN was_opened AS end ON start.common_pid = end.common_pid")
+KILLS = 8  # of a recording that is made
 
 
 def synthetic_events():
@@ -211,6 +212,39 @@ def two_at_once(test):
     nothing_is_left()
 
 
+def kill_and_start_again(test):
+    test.daemon.process.kill()
+    test.daemon.process.wait()
+    test.daemon.log.close()
+    test.daemon = type(test.daemon)(test)
+    check(test.run("status").status == 0, "the next daemon does not answer")
+    nothing_is_left()
+
+
+def killed_at_each_step(test):
+    """Kills the daemon at moments from the request to the recording, of a request with all that the kernel is to
+    make. The next start removes it."""
+    before = settings()
+    words = ("start", "--name", "x", *OPENED, "--sql", WAKEUP, "--as", "wakeup", "--sql", OPEN, "--hist",
+             "kmem:kmalloc:keys=bytes_req", "-e", "irq", "--trigger", "stacktrace:3")
+    began = time.monotonic()
+    done = test.run(*words)
+    took = time.monotonic() - began
+    check(done.status == 0, f"start: {done}")
+    kill_and_start_again(test)
+    put_back(before)
+    half_made = 0
+    for step in range(KILLS):
+        process = test.start(*words)
+        time.sleep(took * (step + 0.5) / KILLS)
+        half_made += process.poll() is None and settings() != before
+        kill_and_start_again(test)
+        test.finish(process)
+        put_back(before)
+        check(not [i for i in INSTANCES.iterdir() if i.name.endswith("-x")], f"an instance is left by kill {step}")
+    check(half_made, "no kill met a half-made recording")
+
+
 def killed(test):
     """The next start removes the event, its triggers and the instance of a killed recorder."""
     before = settings()
@@ -218,12 +252,7 @@ def killed(test):
                     "--sql", OPEN)
     check(done.status == 0, f"start: {done}")
     check(synthetic_events().count("\n") == 3, f"the kernel has {synthetic_events()}")
-    test.daemon.process.kill()
-    test.daemon.process.wait()
-    test.daemon.log.close()
-    test.daemon = type(test.daemon)(test)
-    check(test.run("status").status == 0, "the next daemon does not answer")
-    nothing_is_left()
+    kill_and_start_again(test)
     put_back(before)
     check(not [i for i in INSTANCES.iterdir() if i.name.endswith("-x")], "an instance is left")
 
@@ -294,6 +323,7 @@ def main():
     test.case("chained", chained, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
     test.case("killed", killed, daemon=True)
+    test.case("killed at each step", killed_at_each_step, daemon=True)
     test.case("refusals", refusals, daemon=True)
     test.case("a user", a_user, daemon=True)
     test.case("a private daemon", equals_brute_force)
