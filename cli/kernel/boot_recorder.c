@@ -144,6 +144,15 @@ static int arm_keep(struct recorder *r, struct error *err)
 	return e;
 }
 
+static struct boot_ring ring_of(const struct boot_recorder_config *c)
+{
+	return (struct boot_ring){
+		.instance = c->instance,
+		.events = { (const char *const *)c->events.items, c->events.count },
+		.tracer = c->tracer,
+	};
+}
+
 static int run_arm(const struct options *o)
 {
 	_cleanup_recorder_ struct recorder r = { 0 };
@@ -164,11 +173,7 @@ static int run_arm(const struct options *o)
 	}
 	if (!r.state.of_this_boot && arm_keep(&r, &err) < 0)
 		return cli_fail(&err);
-	ring = (struct boot_ring){
-		.instance = r.own.instance,
-		.events = { (const char *const *)r.own.events.items, r.own.events.count },
-		.tracer = r.own.tracer,
-	};
+	ring = ring_of(&r.own);
 	/* From here on the ring is of this boot, whatever happens next. */
 	r.state.armed = false;
 	if (recorder_save_state(&r, &err) < 0 || boot_ring_arm(&r.env, &ring, &missing, &err) < 0)
@@ -238,6 +243,21 @@ static int enable_write(const char *text, const char *words, struct error *err)
 	return r;
 }
 
+/* Names of modules that come later, or of another kernel, may be meant: this only warns. */
+static void enable_warn(const struct boot_recorder_config *c)
+{
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	const struct boot_ring ring = ring_of(c);
+	_cleanup_buf_ struct buf missing = BUF_INIT;
+
+	if (tracefs_open(&fs, NULL, NULL) < 0 ||
+	    boot_ring_find_missing(&(struct capture_env){ .tracefs = fs }, &ring, &missing, NULL) <
+		    0)
+		return;
+	if (missing.len)
+		cli_warn("no event or tracer of this kernel matches:%s", buf_string(&missing) ?: "");
+}
+
 static int run_enable(const struct options *o)
 {
 	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
@@ -246,6 +266,7 @@ static int run_enable(const struct options *o)
 
 	if (enable_choose(o, &c, &err) < 0)
 		return cli_usage(&err);
+	enable_warn(&c);
 	buf_printf(&words,
 		   "reserve_mem=%lluK:" ALIGNMENT ":traced trace_instance=%s^traceoff@traced",
 		   (unsigned long long)(c.size / 1024), c.instance);

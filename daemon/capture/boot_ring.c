@@ -79,6 +79,7 @@ static bool event_matches(const char *glob, const char *event)
 	return event_glob_has(glob, system, colon + 1);
 }
 
+/* A negative dir only looks. */
 static int boot_ring_enable(const struct capture_env *env, int dir, const char *glob,
 			    struct buf *missing, struct error *err)
 {
@@ -90,7 +91,7 @@ static int boot_ring_enable(const struct capture_env *env, int dir, const char *
 		if (!event_matches(glob, events[i]))
 			continue;
 		found++;
-		r = boot_ring_enable_event(dir, events[i], err);
+		r = dir < 0 ? 0 : boot_ring_enable_event(dir, events[i], err);
 	}
 	if (r == 0 && !found)
 		buf_printf(missing, " %s", glob);
@@ -115,6 +116,28 @@ int boot_ring_arm(const struct capture_env *env, const struct boot_ring *ring, s
 	if (r < 0)
 		boot_ring_clear(dir, NULL);
 	return r;
+}
+
+int boot_ring_find_missing(const struct capture_env *env, const struct boot_ring *ring,
+			   struct buf *missing, struct error *err)
+{
+	_cleanup_buf_ struct buf tracers = BUF_INIT;
+	char *save = NULL, *p;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ring->events.count; i++)
+		r = boot_ring_enable(env, -EBADF, ring->events.items[i], missing, err);
+	if (r < 0 || !ring->tracer)
+		return r;
+	r = tracefs_list(env->tracefs, TRACEFS_TRACERS, &tracers);
+	if (r < 0 || !buf_string(&tracers))
+		return error_errno(err, r < 0 ? r : -ENOMEM, "available_tracers");
+	for (p = strtok_r(tracers.data, " ", &save); p && strcmp(p, ring->tracer) != 0;
+	     p = strtok_r(NULL, " ", &save))
+		;
+	if (!p)
+		buf_printf(missing, " %s", ring->tracer);
+	return 0;
 }
 
 int boot_ring_disarm(const struct capture_env *env, const char *instance, struct error *err)

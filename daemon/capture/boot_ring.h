@@ -26,6 +26,9 @@ struct boot_ring_state {
  */
 int boot_ring_arm(const struct capture_env *env, const struct boot_ring *ring, struct buf *missing,
 		  struct error *err);
+/* Appends globs that match no event, and the tracer if this kernel lacks it, likewise. */
+int boot_ring_find_missing(const struct capture_env *env, const struct boot_ring *ring,
+			   struct buf *missing, struct error *err);
 /* Turns it off and empties it. */
 int boot_ring_disarm(const struct capture_env *env, const char *instance, struct error *err);
 /* -ENOENT: no such instance. -ENOTTY: it is not persistent. */
