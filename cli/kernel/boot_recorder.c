@@ -255,7 +255,8 @@ static void enable_warn(const struct boot_recorder_config *c)
 		    0)
 		return;
 	if (missing.len)
-		cli_warn("no event or tracer of this kernel matches:%s", buf_string(&missing) ?: "");
+		cli_warn("no event or tracer of this kernel matches:%s",
+			 buf_string(&missing) ?: "");
 }
 
 static int run_enable(const struct options *o)

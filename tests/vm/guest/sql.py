@@ -212,10 +212,13 @@ def two_at_once(test):
     nothing_is_left()
 
 
-def kill_and_start_again(test):
+def kill_and_start_again(test, client=None):
     test.daemon.process.kill()
     test.daemon.process.wait()
     test.daemon.log.close()
+    if client:
+        # It must not find the next daemon.
+        test.finish(client)
     test.daemon = type(test.daemon)(test)
     check(test.run("status").status == 0, "the next daemon does not answer")
     nothing_is_left()
@@ -238,8 +241,7 @@ def killed_at_each_step(test):
         process = test.start(*words)
         time.sleep(took * (step + 0.5) / KILLS)
         half_made += process.poll() is None and settings() != before
-        kill_and_start_again(test)
-        test.finish(process)
+        kill_and_start_again(test, process)
         put_back(before)
         check(not [i for i in INSTANCES.iterdir() if i.name.endswith("-x")], f"an instance is left by kill {step}")
     check(half_made, "no kill met a half-made recording")
