@@ -277,8 +277,8 @@ static int functions_no_option(const char *option, const char *name, int dirfd, 
 	DIR *dir;
 
 	error_set(err, -ENOENT, "this kernel has no trace option '%s'", option);
-	dir = fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, "."));
-	if (!dir || !names)
+	dir = names ? fdopendir(tracefs_open_file(dirfd, O_RDONLY | O_DIRECTORY, ".")) : NULL;
+	if (!dir)
 		return -ENOENT;
 	while ((e = readdir(dir)) && count < 512)
 		if (e->d_name[0] != '.')
