@@ -224,7 +224,7 @@ def as_sqlhist(test):
     document, crossed, _ = hist_sql(test, "--sql", "SELECT CAST(common_pid AS comm), CAST(id AS syscall) "
                                     f"FROM sys_enter WHERE common_pid = {os.getpid()}")
     table = document["reports"][0]
-    check(table["name"] == "hist raw_syscalls:sys_enter by common_pid, id", table["name"])
+    check(table["name"] == f"hist raw_syscalls:sys_enter by common_pid, id if common_pid == {os.getpid()}", table["name"])
     check(crossed and not any(crossed) and document["events"] == 0, f"events crossed: {crossed}")
     check(whole(table) and all(str(os.getpid()) in r["common_pid"] for r in table["rows"]), f"{table}")
     document, crossed, _ = hist_sql(test, "--sql", WAKEUP.format("end.next_prio AS prio, "), "--as", "wakeup", "--sql",
@@ -394,11 +394,13 @@ def refusals(test):
             ("sched_*:keys=next_pid", 1, "name one of them"),
             ("sched_switch:keys=next_pid if no_such == 1", 1, "no_such"),
             ("sched_switch:keys=next_pid:onmax($x).snapshot()", 1, "its parts are"),
-            ("sched_switch:keys=" + "x" * 9000, 1, "there is no such field"),
+            ("sched_switch:keys=" + "x" * 900, 1, "there is no such field"),
+            ("sched_switch:keys=" + "x" * 9000, 1, "longer than 4096 bytes"),
             ('sched_switch:keys=next_pid if next_comm == "\u00e9" && (', 1, "refuses")):
         done = test.run("record", "-t", "100ms", "--hist", hist, "-o", "out.traced")
         check(done.status == status and words in done.err, f"{hist[:100]}: {done}")
-        check("^" in done.err or words in ("name one of them", "no_such", "refuses"), f"{hist[:100]}: {done}")
+        check("^" in done.err or words in ("name one of them", "no_such", "refuses", "longer than 4096 bytes"),
+              f"{hist[:100]}: {done}")
     done = test.run("record", "-t", "100ms", "--hist", "sched_switch:keys=next_pid", "-P", str(os.getpid()),
                     "-o", "out.traced")
     check(done.status == 1 and "a choice of tasks" in done.err, f"{done}")
