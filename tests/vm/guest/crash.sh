@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# shellcheck shell=sh
 # Functions for the guests of tests/vm/crash.
 ring=/sys/kernel/tracing/instances/traced_boot
 
