@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { ID_IRQ_ENTRY = 350, ID_IRQ_EXIT };
+
 void maker_kernel_formats(struct maker *m)
 {
 	maker_format(m, "sched", "sched_waking", ID_WAKING,

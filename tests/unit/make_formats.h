@@ -16,8 +16,6 @@ enum {
 	ID_WAKING = 300,
 	ID_ENTER,
 	ID_EXIT,
-	ID_IRQ_ENTRY,
-	ID_IRQ_EXIT
 };
 
 /* sched_waking, sys_enter, sys_exit. */
