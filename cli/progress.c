@@ -24,6 +24,16 @@ void progress_text(struct progress *p, const char *text)
 	p->shown = true;
 }
 
+void progress_record(struct progress *p, uint64_t duration_ns)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	buf_puts(&line, "recording for ");
+	format_duration(duration_ns, &line);
+	buf_puts(&line, "; Ctrl-C ends it early");
+	progress_text(p, buf_string(&line) ?: "");
+}
+
 void progress_session(struct progress *p, const Traced__Control__Session *s)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;

@@ -16,6 +16,8 @@ struct progress {
 
 /* wanted: not -q. out: the output, which may be the same terminal; negative: none. */
 void progress_init(struct progress *p, bool wanted, int out);
+/* While a recording runs: it says how long, once. */
+void progress_record(struct progress *p, uint64_t duration_ns);
 void progress_session(struct progress *p, const Traced__Control__Session *session);
 void progress_text(struct progress *p, const char *text);
 /* Clears the line, before other messages. */

@@ -28,7 +28,7 @@
 #include "reports/report.h"
 #include "start_request.h"
 
-/* Interval for checking the size if no progress is shown. */
+/* Interval for checking the size. */
 #define SIZE_MS 2000
 
 enum phase { PHASE_ARMING, PHASE_RECORDING, PHASE_WRITING, PHASE_DONE };
@@ -69,11 +69,9 @@ static bool record_may_overflow(const struct recording *rec)
 	return rec->dest.format->one_string && rec->dest.in_place;
 }
 
-/* Interval for polling the session's state; -1: never. */
+/* Interval for polling the session's state; -1: never. Each time is in the recording. */
 static int record_status_ms(const struct recording *rec)
 {
-	if (rec->progress.on)
-		return PROGRESS_MS;
 	return record_may_overflow(rec) ? SIZE_MS : -1;
 }
 
@@ -235,6 +233,8 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	}
 	if (!rec->o->duration_ns && !rec->o->quiet)
 		cli_warn("recording into %s until Ctrl-C", rec->dest.file.path ?: rec->dest.path);
+	else
+		progress_record(&rec->progress, rec->o->duration_ns);
 	return 0;
 }
 
@@ -297,10 +297,8 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 	if (m->id == rec->status_id) {
 		rec->status_id = 0;
 		if (rec->phase == PHASE_RECORDING &&
-		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions) {
+		    m->body_case == TRACED__CONTROL__REPLY__BODY_STATUS && m->status->n_sessions)
 			record_watch_size(rec, m->status->sessions[0]);
-			progress_session(&rec->progress, m->status->sessions[0]);
-		}
 		return 0;
 	}
 	/*
