@@ -98,15 +98,26 @@ static uint64_t agent_delay(const struct order *o, uint64_t now)
 	       NSEC_PER_MSEC;
 }
 
+void agent_save_outcomes(const struct agent *a)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (outcomes_save(&a->status, a->state.dirfd, &err) < 0)
+		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
+}
+
 static void agent_add_job(struct agent *a, struct order *order, uint64_t now,
 			  const struct place *place)
 {
 	struct job job = { .order = *order,
 			   .start_ns = now_ns(CLOCK_BOOTTIME) + agent_delay(order, now),
 			   .place = place };
+	bool was_refused = status_find(&a->status, order->serial);
 
 	log_notice("took order %" PRIu64, order->serial);
 	status_note(&a->status, order->serial, OUTCOME_WAITING, NULL);
+	if (was_refused)
+		agent_save_outcomes(a);
 	*order = (struct order){ 0 };
 	jobs_add(&a->jobs, &job);
 }
@@ -212,14 +223,6 @@ static void agent_poll(struct agent *a, struct poll *poll)
 		if (verdict != VERDICT_LATER && verdict != VERDICT_STATE)
 			poll_handled(poll);
 	}
-}
-
-static void agent_save_outcomes(const struct agent *a)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-
-	if (outcomes_save(&a->status, a->state.dirfd, &err) < 0)
-		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
 }
 
 /* The order needs nothing more but, perhaps, the upload of its results. */
@@ -437,7 +440,7 @@ static void agent_report_open(struct agent *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	/* One that was noted but not closed is over. */
+	/* An order with a saved outcome is over, even if it was not closed. */
 	while (a->state.open_count) {
 		uint64_t serial = a->state.open[0];
 
@@ -462,7 +465,7 @@ static void agent_report_past(struct agent *a)
 	if (outcomes_load(&a->status, a->state.dirfd, &err) < 0)
 		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
 	agent_report_open(a);
-	/* Without a note, only results that wait tell more than that it ended. */
+	/* Without a saved outcome, its results wait, or it is only known that it ended. */
 	while ((last = state_serial_after(&a->state, last)))
 		if (spool_has(&a->spool, last))
 			status_note(&a->status, last, OUTCOME_UPLOADING, NULL);

@@ -48,6 +48,8 @@ enum verdict agent_take(struct agent *agent, const char *data, size_t len, struc
 void agent_refuse_size(struct agent *agent, struct place *place);
 /* The place shows its orders no longer: they are not followed, and one is ended. */
 void agent_withdraw(struct agent *agent, struct place *place);
+/* Keeps the outcomes of past orders for the agent's next life. */
+void agent_save_outcomes(const struct agent *agent);
 /* serial: 0: none. */
 void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err);
 /* Runs until SIGTERM or SIGINT. */

@@ -39,6 +39,8 @@ static void agent_send_status(struct agent *a, const char *state)
 	status_put(&text, &a->status, state, now, a->spool.bytes);
 	if (!buf_string(&text))
 		return;
+	/* What it shows is known after a restart. */
+	agent_save_outcomes(a);
 	a->status.has_changed = false;
 	a->status.sent_ns = now_ns(CLOCK_BOOTTIME);
 	if (mqtt_send_status(a->mqtt, text.data, text.len, &err) < 0)

@@ -9,10 +9,10 @@
 
 #include "base/io.h"
 
-/* Shells use it, too; and a program may. */
+/* Shells return it for a failed exec, too, and a program may return it. */
 #define EXEC_FAILED 127
 
-/* Others in PATH may be folders. Sets errno. */
+/* A file that can be executed, not a folder. Sets errno if not. */
 static bool child_is_program(const char *file)
 {
 	struct stat st;
@@ -80,7 +80,7 @@ _Noreturn static void child_main(int go_fd, int exec_fd, const char *file, char 
 	char go;
 	int r;
 
-	/* Little is left to do after the go. Until then signals are for the parent. */
+	/* The rest, after the go, is in the recording. Signals stay blocked until then. */
 	child_reset_handlers();
 	if (read_full(go_fd, &go, 1) != 1)
 		_exit(EXEC_FAILED);

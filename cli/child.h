@@ -28,9 +28,9 @@ void child_reset_signals(void);
  * output to our standard error (ours carries the trace).
  */
 int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err);
-/* Lets the child exec. To wait for that would be in the recording. */
+/* Lets the child exec, without waiting for that: it would be in the recording. */
 int child_release(struct child *c, struct error *err);
-/* After its end: why there was no exec. */
+/* After child_reap(): 0, or why the exec failed. */
 int child_check_exec(struct child *c, struct error *err);
 /* True if it has ended; call after SIGCHLD. */
 bool child_reap(struct child *c);

@@ -408,7 +408,7 @@ static void outcome_tell_missing(const struct outcome *outcome, const struct opt
 	if (r->lost)
 		outcome_tell_loss(outcome);
 	else if (gaps)
-		cli_warn("events were lost at %" PRIu64 " place%s, nobody knows how many: the gaps "
+		cli_warn("events were lost at %" PRIu64 " place%s (count unknown): the gaps "
 			 "are marked in the trace",
 			 gaps, gaps == 1 ? "" : "s");
 	if (outcome_is_nothing(r))

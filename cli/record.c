@@ -69,7 +69,7 @@ static bool record_may_overflow(const struct recording *rec)
 	return rec->dest.format->one_string && rec->dest.in_place;
 }
 
-/* Interval for polling the session's state; -1: never. Each time is in the recording. */
+/* Interval for polling the session's state; -1: never. Each poll is in the recording. */
 static int record_status_ms(const struct recording *rec)
 {
 	return record_may_overflow(rec) ? SIZE_MS : -1;
@@ -518,6 +518,8 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	}
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
+	else if (rec.child.pid && child_check_exec(&rec.child, &err) < 0)
+		cli_warn("%s", err.message);
 	return record_status(&rec, destination_finish(&rec.dest, o, rec.finished));
 }
 

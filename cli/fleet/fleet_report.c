@@ -4,6 +4,7 @@
  * boards that are far from the rest. The files come from a store, so they are parsed as `report
  * --merge` does, from a copy of the bytes that were compared with their names.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -280,9 +281,10 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	if (r < 0)
 		return r;
 	ret->bytes = out.len;
-	ret->lost = report_merge_lost(merge);
-	ret->incomplete = report_merge_is_incomplete(merge) || s->notes.len;
-	r = write_full(STDOUT_FILENO, out.data, out.len);
+	r = report_merge_tell(merge, ret);
+	ret->incomplete |= s->notes.len != 0;
+	if (r == 0)
+		r = write_full(STDOUT_FILENO, out.data, out.len);
 	return r < 0 ? error_errno(err, r, "can't write the report") : 0;
 }
 
@@ -324,6 +326,7 @@ int fleet_report(const struct options *o)
 							   .fd = -EBADF };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	uint64_t gaps;
 
 	if (o->arg_count != 2) {
 		error_set(&err, -EINVAL, "fleet report takes one folder");
@@ -340,7 +343,11 @@ int fleet_report(const struct options *o)
 	input_confine(-EBADF);
 	if (confined_run(surveying_work, &s, &result, &err) < 0)
 		return cli_fail(&err);
+	gaps = export_result_gaps(&result);
 	if (result.lost)
-		cli_warn("events were lost on the boards: %llu", (unsigned long long)result.lost);
+		cli_warn("events were lost on the boards: %" PRIu64, result.lost);
+	else if (gaps)
+		cli_warn("events were lost on the boards at %" PRIu64 " place%s (count unknown)",
+			 gaps, gaps == 1 ? "" : "s");
 	return results.refused || result.incomplete ? CLI_MISSING : CLI_WHOLE;
 }

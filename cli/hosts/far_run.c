@@ -17,6 +17,8 @@
 #define LOOK_MS 200
 #define LOOK_SOON_MS 10
 #define PIECE (64U << 10)
+/* How long a host may take to ask for the program: people type passwords. */
+#define ASK_S 120
 
 /* An output of a host on its way to ours. */
 struct passing {
@@ -96,6 +98,9 @@ static bool passing_put(struct passing *p, unsigned char *piece, size_t len, boo
 		piece = (unsigned char *)labelled.data;
 		len = labelled.len;
 	}
+	/* It is this host's turn: nothing else makes room. */
+	if (shown && p->collected && !p->error)
+		p->error = p->kept < 0 ? p->kept : input_temp_has_room(p->kept, len) ? 0 : -ENOSPC;
 	if (shown && !p->collected)
 		return !p->error && passing_print(p, piece, len);
 	p->error = p->error ?: write_full(p->kept, piece, len);
@@ -135,7 +140,7 @@ static void passing_show(struct passing *p)
 /* Without room for it, the output waits in its pipe. */
 static bool passing_may_read(const struct passing *p, bool shown)
 {
-	return (shown && !p->collected) || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
+	return shown || (p->kept >= 0 && input_temp_has_room(p->kept, PIECE));
 }
 
 /* labelled: so are its messages. */
@@ -143,7 +148,7 @@ static void far_run_start(struct far_run *f, const struct options *o, const stru
 			  bool labelled, char **words)
 {
 	*f = (struct far_run){ .name = name, .err = ERROR_INIT, .push = PUSH_INIT(o) };
-	push_renew(&f->push);
+	f->push.limit_ns = now_ns(CLOCK_MONOTONIC) + ASK_S * NSEC_PER_SEC;
 	host_run(&f->process, name->spec, words, &f->err);
 	if (o->push)
 		fcntl(f->process.in, F_SETFL, O_NONBLOCK);
@@ -250,8 +255,11 @@ static void far_run_check_time(struct far_run *f)
 		push_renew(&f->push);
 	if (now_ns(CLOCK_MONOTONIC) < f->push.limit_ns)
 		return;
-	error_set(&f->err, -ETIMEDOUT, "nothing of the program went there for %d s",
-		  PUSH_SILENCE_S);
+	if (f->push.size)
+		error_set(&f->err, -ETIMEDOUT, "nothing of the program went there for %d s",
+			  PUSH_SILENCE_S);
+	else
+		error_set(&f->err, -ETIMEDOUT, "it did not ask for the program for %d s", ASK_S);
 	far_run_end_push(f, -ETIMEDOUT);
 	host_end(&f->process);
 	far_run_close(f);
@@ -276,8 +284,10 @@ static void far_run_move(struct far_run *f, const struct pollfd *ready)
 	}
 	if (ready[2].revents && f->push.fd >= 0)
 		far_run_go_on(f);
-	if (silent)
+	if (silent) {
+		far_run_end_push(f, 0);
 		far_run_close(f);
+	}
 	far_run_check_time(f);
 	f->ended = f->ended || host_has_ended(&f->process);
 }
@@ -437,6 +447,10 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 		far_json_end(&document);
 		fwrite(document.data, 1, document.len, stdout);
 		fflush(stdout);
+		if (buf_error(&document) < 0) {
+			cli_warn("out of memory: the document is cut");
+			status = CLI_FAILED;
+		}
 	}
 	if (interrupted)
 		raise(interrupted);

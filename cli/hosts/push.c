@@ -120,6 +120,7 @@ static bool push_take_report(struct push *p, const char *line)
 
 	if (!strcmp(line, GOT_ALL)) {
 		p->wanted = false;
+		push_renew(p);
 		return true;
 	}
 	if (sscanf(line, GOT "%" SCNu64, &got) != 1)

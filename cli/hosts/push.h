@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/io.h"
 
-/* A host has failed that takes none of the program for so long. */
+/* A host that makes no progress for so long has failed. */
 #define PUSH_SILENCE_S 15
 /* The far shell's descriptor of the file. */
 #define PUSH_FD 3
@@ -34,7 +34,7 @@ struct push {
 };
 #define PUSH_INIT(options)                                                                         \
 	((struct push){ .wanted = (options)->push, .from = (options)->push_from, .fd = -EBADF })
-/* Something happens: moves the limit. */
+/* Renews the limit; call at progress. */
 void push_renew(struct push *p);
 
 /*

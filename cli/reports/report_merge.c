@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `tracectl report --merge`: adds up reports that --json wrote. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -74,9 +75,9 @@ static int merging_work(void *userdata, struct export_result *ret, struct error 
 	if (r < 0)
 		return r;
 	ret->bytes = out.len;
-	ret->lost = report_merge_lost(merge);
-	ret->incomplete = report_merge_is_incomplete(merge);
-	r = write_full(STDOUT_FILENO, out.data, out.len);
+	r = report_merge_tell(merge, ret);
+	if (r == 0)
+		r = write_full(STDOUT_FILENO, out.data, out.len);
 	return r < 0 ? error_errno(err, r, "can't write the report") : 0;
 }
 
@@ -85,6 +86,7 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 	_cleanup_(report_merging_deinit) struct merging m = { .options = options };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	uint64_t gaps;
 
 	if (merging_open(&m, o, &err) < 0)
 		return cli_fail(&err);
@@ -93,8 +95,13 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 		return cli_fail(&err);
 	if (result.incomplete)
 		cli_warn("a merged report is of an INCOMPLETE recording");
+	gaps = export_result_gaps(&result);
 	if (result.lost)
-		cli_warn("events were lost in the recordings: %llu",
-			 (unsigned long long)result.lost);
-	return result.incomplete || (o->fail_on_loss && result.lost) ? CLI_MISSING : CLI_WHOLE;
+		cli_warn("events were lost in the recordings: %" PRIu64, result.lost);
+	else if (gaps)
+		cli_warn("events were lost in the recordings at %" PRIu64
+			 " place%s (count unknown)",
+			 gaps, gaps == 1 ? "" : "s");
+	return result.incomplete || (o->fail_on_loss && (result.lost || gaps)) ? CLI_MISSING
+									       : CLI_WHOLE;
 }

@@ -7,7 +7,7 @@
 #include "sql.h"
 
 #define SQL_LEN_MAX 4000
-/* libtracefs makes longer ones of them, which traced takes up to 100 characters. */
+/* libtracefs derives longer names from these; traced takes up to 100 characters. */
 #define WORD_LEN_MAX 80
 
 bool sql_is_word_char(char c)
@@ -34,7 +34,7 @@ static int sql_check_char(const char *sql, const char *at, const char *name, str
 			       "quotes: \" and '");
 }
 
-/* Texts in quotes have another limit. */
+/* Names, but no texts in quotes. */
 static int sql_check_words(const char *sql, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf place = BUF_INIT;
@@ -68,12 +68,20 @@ static const char *sql_item_field(const char **item)
 	if (strncasecmp(*item, cast, strlen(cast)) == 0) {
 		open = *item + strlen(cast) + strspn(*item + strlen(cast), " ");
 		if (*open == '(')
-			*item = open + 1 + strspn(open + 1, " ");
+			*item = open + 1;
 	}
-	return *item + strcspn(*item, " ,()");
+	*item += strspn(*item, "( ");
+	return *item + strcspn(*item, " ,()+-");
 }
 
-/* libtracefs does not end on a field that is selected twice. */
+/* Of a sum or a difference libtracefs makes a field of its own. */
+static bool sql_item_is_sum(const char *field_end)
+{
+	field_end += strspn(field_end, " ");
+	return *field_end == '+' || *field_end == '-';
+}
+
+/* libtracefs loops on a field that is selected twice. */
 static int sql_check_list(const char *sql, const char *name, struct error *err)
 {
 	const char *list = sql + MIN(strspn(sql, " ") + strlen("SELECT"), strlen(sql));
@@ -87,6 +95,7 @@ static int sql_check_list(const char *sql, const char *name, struct error *err)
 			const char *same = next, *same_end = sql_item_field(&same);
 
 			if (end > field && same_end - same == end - field &&
+			    !sql_item_is_sum(end) && !sql_item_is_sum(same_end) &&
 			    memcmp(same, field, (size_t)(end - field)) == 0) {
 				buf_put_caret(&place, sql, field);
 				error_set(err, -EINVAL,
@@ -136,12 +145,15 @@ int sql_check_option_name(const char *name, struct error *err)
 	return error_hint(err, "1 to 40 letters, digits and underscores, not a digit first");
 }
 
-/* Whether an event's format has "field:TYPE NAME;" or "field:TYPE NAME[16];". */
+/* Whether an event's format has "field:TYPE NAME;" or "field:TYPE NAME[16];". TYPE may end in "[]".
+ */
 static bool sql_format_has(const char *format, const char *name, size_t len)
 {
 	for (const char *p = format; (p = strstr(p, "\tfield:")); p++) {
-		const char *end = p + strcspn(p, ";[");
+		const char *end = p + strcspn(p, ";");
+		const char *bracket = end[-1] == ']' ? memrchr(p, '[', (size_t)(end - p)) : NULL;
 
+		end = bracket ?: end;
 		if ((size_t)(end - p) > len && memcmp(end - len, name, len) == 0 &&
 		    !sql_is_word_char(end[-1 - (ptrdiff_t)len]))
 			return true;
@@ -166,7 +178,8 @@ const char *sql_find_unknown(const char *sql, const struct sql_format *formats, 
 		if (!found)
 			return field;
 		list = strchr(list, ',');
-		list += list != NULL;
+		if (list)
+			list++;
 	}
 	return NULL;
 }

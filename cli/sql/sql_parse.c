@@ -179,7 +179,8 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 		buf_append(&why, reason, (size_t)(end - reason));
 	}
 	said = why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it";
-	/* Some messages lack an argument, and an unknown field of one event has none. */
+	/* libtracefs prints "(null)" for some fields, and says nothing of one that one event lacks.
+	 */
 	if (!reason)
 		unknown = sql_find_unknown(w->sql, w->formats, w->count);
 	if (unknown || strstr(said, "(null)"))

@@ -19,7 +19,8 @@
  */
 #define QUIET_SUBBUFS 16
 #define QUIET_TICK_NS (32 * NSEC_PER_SEC)
-#define FAST_TICK_NS (30 * NSEC_PER_MSEC) /* if poll does not report full rings */
+#define LACKING_TICK_NS (8 * NSEC_PER_SEC) /* if a CPU may come online */
+#define FAST_TICK_NS (30 * NSEC_PER_MSEC)  /* if poll does not report full rings */
 #define STATS_NS (2 * NSEC_PER_SEC)
 #define CLOCKS_NS (5 * NSEC_PER_SEC)
 #define BUDGET_PER_CPU 256		       /* sub-buffers per dispatch */
@@ -428,15 +429,16 @@ static int run_periodic(struct capture *c, uint64_t now, bool quiet)
 	struct capture_run *run = &c->run;
 	int r = 0;
 
+	run->lacking = false;
 	for (int b = 0; b < BUFFER_COUNT; b++) {
-		ring_refresh(&run->rings[b], &run->staging);
+		run->lacking |= ring_refresh(&run->rings[b], &run->staging);
 		if (!setup->ring_mode)
 			ring_watch(&run->rings[b], run->epfd);
 	}
+	/* Also if it is quiet: that may be why. `off` is set before tracing goes off. */
+	if (now >= run->next_stats && capture_was_turned_off(c) && !atomic_load(&run->off))
+		capture_warn_of_off(c);
 	if (!quiet && now >= run->next_stats) {
-		/* `off` is set before tracing goes off. */
-		if (capture_was_turned_off(c) && !atomic_load(&run->off))
-			capture_warn_of_off(c);
 		/*
 		 * A followed recording writes its counts with a flush, so that they match the
 		 * stream.
@@ -521,8 +523,12 @@ int capture_background_slice(struct capture *c, bool block)
 			run_end_names(c);
 		return r;
 	}
-	if (run->rescan.processes)
-		return task_scan_step(&run->rescan, &run->writer);
+	if (run->rescan.processes) {
+		r = task_scan_step(&run->rescan, &run->writer);
+		if (!run->rescan.processes)
+			run_warn_of_unread(c, &run->rescan.unread, "command lines");
+		return r;
+	}
 	return 0;
 }
 
@@ -530,19 +536,19 @@ int capture_background_slice(struct capture *c, bool block)
 static void run_refresh_rings(struct capture *c, uint64_t now)
 {
 	struct capture_run *run = &c->run;
-	bool lacking = false;
 
 	if (now < run->next_tick)
 		return;
+	run->lacking = false;
 	for (int b = 0; b < BUFFER_COUNT; b++)
-		lacking |= ring_refresh(&run->rings[b], &run->staging);
-	run->next_tick = now + (lacking || c->setup.stops ? STATS_NS : QUIET_TICK_NS);
+		run->lacking |= ring_refresh(&run->rings[b], &run->staging);
+	run->next_tick = now + (run->lacking || c->setup.stops ? STATS_NS : QUIET_TICK_NS);
 }
 
 static uint64_t run_next_wait(const struct capture_run *run, bool quiet, bool followed)
 {
 	if (quiet)
-		return MIN(run->wait_ns * 2, QUIET_TICK_NS);
+		return MIN(run->wait_ns * 2, run->lacking ? LACKING_TICK_NS : QUIET_TICK_NS);
 	return followed ? MIN(run->tick_ns, STREAMED_TICK_NS) : run->tick_ns;
 }
 

@@ -68,6 +68,7 @@ struct capture_run {
 	uint64_t start_boot_ns, tick_ns, next_tick, next_stats, next_clocks, next_hists;
 	uint64_t wait_ns;	 /* between the last tick and the next */
 	uint64_t subbufs_before; /* taken up to the last tick */
+	bool lacking;		 /* a CPU may come online */
 	struct overhead overhead;
 	uint64_t cpu_ns; /* CPU time spent so far */
 };

@@ -52,6 +52,7 @@ struct member {
 	uint64_t announced; /* one bit per sink slot: its PRODUCER chunk is written */
 	uint64_t stale; /* one bit per sink slot: it may have marks from before the sink's begin */
 	uint64_t reported_dropped; /* dropped count in the last chunk */
+	bool skipped;		   /* by the last drain: its user is above its rate */
 };
 
 struct source {

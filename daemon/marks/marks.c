@@ -138,7 +138,8 @@ static int marks_drain_rings(struct marks *m, uint64_t budget)
 		int64_t n;
 
 		next = member_after(m, r);
-		if (member_must_wait(m, r))
+		r->skipped = member_must_wait(m, r);
+		if (r->skipped)
 			continue;
 		n = member_drain(r);
 		if (n < 0)
@@ -243,7 +244,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	{
 		r->announced &= ~bit;
 		r->stale &= ~bit;
-		if (member_must_wait(m, r) && marks_ring_waiting(&r->ring) != 0)
+		if (r->skipped && marks_ring_waiting(&r->ring) != 0)
 			r->stale |= bit;
 	}
 	LIST_INSERT_HEAD(&m->sinks, sink, list);
@@ -276,7 +277,7 @@ void marks_end(struct marks *m, struct marks_sink *sink)
 	marks_drain_rings(m, UINT64_MAX);
 	TAILQ_FOREACH(p, &m->producers, list)
 	TAILQ_FOREACH(r, &p->rings, list)
-	sink->late += member_must_wait(m, r) && marks_ring_waiting(&r->ring) != 0;
+	sink->late += r->skipped && marks_ring_waiting(&r->ring) != 0;
 	LIST_REMOVE(sink, list);
 	m->slots &= ~(UINT64_C(1) << sink->slot);
 	sink->generation = 0;

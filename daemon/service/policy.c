@@ -125,11 +125,11 @@ static int policy_check_kept(const struct spool_total *kept, struct error *err)
 			  "%u of your recordings could not be written out and are kept, which is "
 			  "the limit",
 			  kept->count);
-	else if (kept->users >= USERS_KEPT_MAX)
+	else if (kept->all_users >= USERS_KEPT_MAX)
 		error_set(err, -EDQUOT,
 			  "%u recordings of all users could not be written out and are kept, "
 			  "which is the limit",
-			  kept->users);
+			  kept->all_users);
 	else
 		return 0;
 	return error_hint(err, "root can write them out and remove them: tracectl recover");
@@ -490,7 +490,9 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 	if (policy_trusts(s->uid))
 		return 0;
 	spool_total_of(m->config.spool_dir, s->uid, &kept);
-	r = policy_check_kept(&kept, err);
+	/* Others' recordings hinder no snapshot, and a recorder's end keeps what it holds. */
+	kept.all_users = 0;
+	r = session_records(s) ? policy_check_kept(&kept, err) : 0;
 	if (r < 0 || !max)
 		return r;
 	if (draining_count_held(s->draining, &held) < 0 || held > s->memory_bytes)

@@ -256,7 +256,7 @@ static void spool_count(void *userdata, const struct spool_leftover *found)
 {
 	struct sum *sum = userdata;
 
-	sum->total->users += found->uid != 0;
+	sum->total->all_users += found->uid != 0;
 	if (found->uid != sum->uid)
 		return;
 	sum->total->bytes += found->bytes;

@@ -74,9 +74,9 @@ uint64_t spool_room(int fd, uint64_t min_free);
 
 /* Leftovers in a folder. */
 struct spool_total {
-	uint64_t bytes; /* of one user */
-	unsigned count; /* of one user */
-	unsigned users; /* how many all users other than root have */
+	uint64_t bytes;	    /* of one user */
+	unsigned count;	    /* of one user */
+	unsigned all_users; /* the count of all users other than root */
 };
 void spool_total_of(const char *dir, uid_t uid, struct spool_total *ret);
 uint64_t spool_bytes_of(const char *dir, uid_t uid);

@@ -20,8 +20,8 @@
 #define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
 
 /*
- * A user who needed the thread for longer than others comes after them. Users within the same
- * SHARE_STEP_NS take turns; what was needed counts half after SHARE_HALF_NS.
+ * Users who kept the thread busy for longer come later. Users within the same SHARE_STEP_NS take
+ * turns; what was needed counts half after SHARE_HALF_NS.
  */
 #define SHARE_STEP_NS (100 * NSEC_PER_MSEC)
 #define SHARE_HALF_NS (5 * NSEC_PER_SEC)
@@ -76,7 +76,14 @@ static uint64_t share_now(const struct share *s, uint64_t now)
 	return halves < 64 ? s->ns >> halves : 0;
 }
 
-/* In steps. Root waits for nobody's turn but one that has begun. */
+/* What is left of the half-life goes on: else many short works would add up for ever. */
+static void share_add(struct share *s, uint64_t ns, uint64_t now)
+{
+	s->ns = share_now(s, now) + ns;
+	s->at_ns += (now - s->at_ns) / SHARE_HALF_NS * SHARE_HALF_NS;
+}
+
+/* In steps. Root's is always 0. */
 static uint64_t worker_share(const struct worker *w, uid_t uid, uint64_t now)
 {
 	for (size_t i = 0; uid && i < SHARES_MAX; i++)
@@ -99,8 +106,9 @@ static void worker_count_share(struct worker *w, uid_t uid, uint64_t ns)
 		if (share_now(&w->shares[i], now) < share_now(s, now))
 			s = &w->shares[i];
 	}
-	ns += s->uid == uid ? share_now(s, now) : 0;
-	*s = (struct share){ .uid = uid, .ns = ns, .at_ns = now };
+	if (s->uid != uid || !s->at_ns)
+		*s = (struct share){ .uid = uid, .at_ns = now };
+	share_add(s, ns, now);
 }
 
 static void worker_run(struct worker *w, struct work *work)

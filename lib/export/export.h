@@ -176,7 +176,7 @@ struct export_result {
 	size_t fallback_count;
 };
 void export_result_deinit(struct export_result *r);
-/* Places where events were lost; of some nobody knows how many. */
+/* Places where events were lost, counted or not. */
 uint64_t export_result_gaps(const struct export_result *r);
 #define _cleanup_export_result_ _cleanup_(export_result_deinit)
 

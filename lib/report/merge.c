@@ -341,14 +341,16 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 	return r;
 }
 
-uint64_t report_merge_lost(const struct report_merge *m)
+int report_merge_tell(const struct report_merge *m, struct export_result *ret)
 {
-	return m->head.lost;
-}
-
-bool report_merge_is_incomplete(const struct report_merge *m)
-{
-	return m->head.incomplete;
+	ret->lost = m->head.lost;
+	ret->incomplete = m->head.incomplete;
+	ret->ledger = calloc(1, sizeof(*ret->ledger));
+	if (!ret->ledger)
+		return -ENOMEM;
+	ret->ledger_count = 1;
+	ret->ledger[0].gaps = m->head.gaps;
+	return 0;
 }
 
 static int merge_sum_column(const struct table *t, size_t column, struct histogram *ret)

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/buf.h"
+#include "export/export.h"
 #include "report/histogram.h"
 #include "report/report.h"
 
@@ -58,6 +59,5 @@ int report_merge_visit_forms(const struct report_merge *m,
 int report_merge_write(struct report_merge *m, const struct report_options *o, struct buf *out,
 		       struct error *err);
 
-/* Events that were lost in all recordings, and whether one of these is incomplete. */
-uint64_t report_merge_lost(const struct report_merge *m);
-bool report_merge_is_incomplete(const struct report_merge *m);
+/* Tells what was lost in all recordings, and whether one of these is incomplete. 0 or -ENOMEM. */
+int report_merge_tell(const struct report_merge *m, struct export_result *ret);

@@ -129,10 +129,10 @@ static int merge_add_sum(struct merge_file *f, uint64_t *sum, struct error *err)
 /* The name as a table may keep it; NULL: no total. */
 static const char *merge_total_name(const struct merge_file *f)
 {
-	static const char *const names[TABLE_TOTALS_MAX] = { "hits", "entries", "dropped", "cut",
-							     "open" };
+	static const char *const names[] = { "hits", "entries", "dropped", "cut", "open" };
 
-	for (size_t i = 0; i < TABLE_TOTALS_MAX; i++)
+	static_assert(ARRAY_SIZE(names) <= TABLE_TOTALS_MAX, "a table has room for these");
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (merge_key_is(f, names[i]))
 			return names[i];
 	return NULL;
@@ -358,6 +358,8 @@ static int merge_read_member(struct merge_file *f, struct error *err)
 		return merge_add_sum(f, &head->events, err);
 	if (merge_key_is(f, "lost"))
 		return merge_add_sum(f, &head->lost, err);
+	if (merge_key_is(f, "gaps"))
+		return merge_add_sum(f, &head->gaps, err);
 	if (merge_key_is(f, "incomplete")) {
 		r = json_read_next(&f->json, err);
 		head->incomplete |= r == JSON_TRUE;

@@ -35,7 +35,7 @@ struct report_hosts {
 	bool is_last;		     /* it is the last one */
 	struct net_traffic *traffic; /* of report net; owned by whoever exports */
 	/* The sums of the exports until now. */
-	uint64_t first_ns, last_ns, events, lost;
+	uint64_t first_ns, last_ns, events, lost, gaps;
 	bool incomplete;
 };
 

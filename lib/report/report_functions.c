@@ -252,7 +252,7 @@ static int call_close(struct report *report, struct table **ret)
 	if (c->rows.rest)
 		call_put_row(t, report->env, c->rows.rest);
 	/* Each recording has the formats of these events. */
-	if (!c->rows.count)
+	if (!c->rows.count && !report->env->is_part)
 		table_note(t, "no calls were recorded: tracectl record -p function_graph");
 	return 0;
 }

@@ -356,12 +356,15 @@ int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *e
 	struct sink_report *s = container_of(sink, struct sink_report, sink);
 	int r = 0;
 
-	if (s->env.selection)
-		s->has_selected |= selection_has_mark(s->env.selection, mark, true);
 	report_sink_see_losses(s);
-	for (size_t i = 0; i < s->count && r == 0; i++)
-		if (s->reports[i]->kind->mark)
-			r = s->reports[i]->kind->mark(s->reports[i], mark);
+	for (size_t i = 0; i < s->count && r == 0; i++) {
+		if (!s->reports[i]->kind->mark)
+			continue;
+		/* Frames and metadata have no time, and are in each part. */
+		s->has_selected |= s->env.selection && mark->ts &&
+				   selection_has_mark(s->env.selection, mark, true);
+		r = s->reports[i]->kind->mark(s->reports[i], mark);
+	}
 	return report_sink_failed(r, err);
 }
 
@@ -374,6 +377,7 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 				    .span_ns = result->span_ns,
 				    .events = result->events,
 				    .lost = result->lost,
+				    .gaps = export_result_gaps(result),
 				    .incomplete = result->incomplete };
 
 	if (!h)
@@ -385,13 +389,13 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 	head.span_ns = h->last_ns - h->first_ns;
 	head.events = h->events += head.events;
 	head.lost = h->lost += head.lost;
+	head.gaps = h->gaps += head.gaps;
 	head.incomplete = h->incomplete |= head.incomplete;
 	return head;
 }
 
 /* The first line of the page that has no report's name: how much there is, and what was lost. */
-static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head,
-				      uint64_t gaps)
+static void report_sink_put_page_head(const struct sink_report *s, const struct tables_head *head)
 {
 	const struct report_options *o = s->env.options;
 	struct buf *out = &s->out->buf;
@@ -402,9 +406,9 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	buf_printf(out, ", %" PRIu64 " events, ", head->events);
 	if (head->lost)
 		buf_printf(out, "%" PRIu64 " lost", head->lost);
-	else if (gaps)
-		buf_printf(out, "lost at %" PRIu64 " place%s, nobody knows how many", gaps,
-			   gaps == 1 ? "" : "s");
+	else if (head->gaps)
+		buf_printf(out, "lost at %" PRIu64 " place%s (count unknown)", head->gaps,
+			   head->gaps == 1 ? "" : "s");
 	else
 		buf_puts(out, head->incomplete ? "incomplete" : "none lost");
 	buf_puts(out, "\n\n");
@@ -446,7 +450,7 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 	if (s->env.is_part && !s->has_selected)
 		return report_sink_explain_nothing(s, err);
 	if (is_last)
-		report_sink_put_page_head(s, &head, export_result_gaps(result));
+		report_sink_put_page_head(s, &head);
 	for (size_t i = 0; i < s->count && r == 0; i++) {
 		_cleanup_(table_freep) struct table *table = NULL;
 

@@ -170,6 +170,7 @@ struct tables_head {
 	const char *clock, *host; /* host: a label, or NULL */
 	bool is_further;	  /* not the first host of the document */
 	uint64_t first_ns, span_ns, events, lost;
+	uint64_t gaps; /* places where events were lost, counted or not */
 	bool incomplete;
 	const char *part; /* of the recording; NULL: the whole */
 };

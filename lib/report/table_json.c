@@ -26,6 +26,7 @@ void tables_end_json(const struct tables_head *head, struct buf *out)
 	json_put_u64_key(out, "span_ns", head->span_ns);
 	json_put_u64_key(out, "events", head->events);
 	json_put_u64_key(out, "lost", head->lost);
+	json_put_u64_key(out, "gaps", head->gaps);
 	json_put_bool_key(out, "incomplete", head->incomplete);
 	if (head->part)
 		json_put_string_key(out, "part", head->part);
@@ -275,7 +276,7 @@ static void csv_put_row(struct table *t, const union cell_value *values, bool fi
 	buf_puts(out, "\r\n");
 }
 
-/* Totals have a row of their own, as they are known behind all others. */
+/* Totals have a row of their own: they are known only after the last one. */
 static void csv_end(const struct table *t, struct buf *out)
 {
 	if (!t->total_count)

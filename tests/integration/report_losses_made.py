@@ -434,13 +434,18 @@ def uncounted(test):
     """Gaps whose events nobody counted are losses, too."""
     path, text_path = made(test, 0)
     gaps = len(Text(text_path).gaps)
-    said = f"lost at {gaps} places, nobody knows how many"
+    said = f"lost at {gaps} places (count unknown)"
     r = test.run("report", path)
     check(r.out.splitlines()[0].endswith(f" events, {said}"), r.out[:200])
     check(f"events were {said}" in r.err, r)
     r = test.run("convert", path, "out.txt")
     check(f"events were {said}" in r.err and "none lost" not in r.err, r)
     check(test.run("report", "--fail-on-loss", path).status == 3, "a loss is no failure")
+    r = test.run("report", "sched", "--json", path)
+    check(json.loads(r.out)["gaps"] == gaps, r)
+    (test.dir / "one.json").write_text(r.out)
+    r = test.run("report", "--fail-on-loss", "--merge", "one.json", "one.json")
+    check(r.status == 3 and f"lost in the recordings at {2 * gaps} places (count unknown)" in r.err, r)
     # A part before them has all of its events.
     r = test.run("report", "--fail-on-loss", "--to", "+20us", path)
     check(r.status == 0 and ", none lost" in r.out, r)

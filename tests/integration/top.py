@@ -154,11 +154,11 @@ def of_a_session(test):
 
 
 def of_a_quiet_session(test):
-    """Its rings are looked at more and more rarely: after eight seconds, the next time is eight later."""
+    """Its rings are looked at more and more rarely: after nine seconds, the next time is six later or more."""
     name = f"{test.name}-other"
     r = test.run("start", "-q", "--name", name, "-e", "printk:console")
     check(r.status == 0, r)
-    time.sleep(8)
+    time.sleep(9.5)
     began = time.monotonic()
     process = test.start("top", "-q", "--batch", "--session", name)
     first, took = process.stdout.readline(), time.monotonic() - began

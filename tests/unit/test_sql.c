@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -208,6 +209,46 @@ static void assert_hist(const struct options *o, const Traced__Control__Sql *sql
 	assert_string_equal(buf_string(&out), expected);
 }
 
+/* A field beside its differences is no field that is selected twice. */
+static void a_field_is_selected_twice(void **state _unused_)
+{
+	static const struct {
+		const char *list;
+		int code;
+	} cases[] = {
+		{ "end.TIMESTAMP - start.TIMESTAMP AS ns, end.TIMESTAMP AS at", 0 },
+		{ "(end.TIMESTAMP - start.TIMESTAMP) AS ns, end.TIMESTAMP AS at", 0 },
+		{ "end.a - start.a AS x, end.a + start.a AS y", 0 },
+		{ "start.pid, (start.pid) AS b", -EINVAL },
+		{ "start.pid, end.pid, start.pid AS b", -EINVAL },
+		{ "CAST(pid AS hex), CAST( (pid) AS comm)", -EINVAL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		char sql[256];
+
+		snprintf(sql, sizeof(sql), "SELECT %s" JOIN, cases[i].list);
+		assert_int_equal(sql_check_text(sql, "x", &err), cases[i].code);
+		if (cases[i].code)
+			assert_non_null(strstr(err.message, "selected twice"));
+	}
+}
+
+static void an_unknown_field_is_found(void **state _unused_)
+{
+	static const struct sql_format exec = {
+		(char *)"sched",
+		(char *)"name: sched_process_exec\nID: 302\nformat:\n" COMMON
+			"\tfield:__data_loc char[] filename;\toffset:8;\tsize:4;\tsigned:0;\n"
+			"\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n\n"
+	};
+	const char *sql = "SELECT filename, comm, CAST(nofield AS hex) FROM sched_process_exec";
+
+	assert_ptr_equal(sql_find_unknown(sql, &exec, 1), strstr(sql, "nofield"));
+	assert_null(sql_find_unknown("SELECT filename, comm FROM x", &exec, 1));
+}
+
 static void selected_fields_are_keys(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -291,6 +332,8 @@ int main(void)
 #else
 		cmocka_unit_test(without_libtracefs_it_is_refused),
 #endif
+		cmocka_unit_test(a_field_is_selected_twice),
+		cmocka_unit_test(an_unknown_field_is_found),
 		cmocka_unit_test(selected_fields_are_keys),
 		cmocka_unit_test(fields_are_chosen),
 		cmocka_unit_test(one_events_fields_are_the_selected_ones),

@@ -4,20 +4,20 @@
  *
  * The problem: to read /proc/PID/cmdline, the kernel takes the lock of the process's memory. The
  * process holds that lock while mmap(2) waits for a file's server, which may never answer (FUSE,
- * NFS). For the build id of a mapped file, the kernel reads the file from such a server. Who asks
- * waits as long, and with it all that it does for others.
+ * NFS). For the build id of a mapped file, the kernel reads the file from such a server. The reader
+ * waits as long, and so does everything behind it.
  *
- * So a thread asks. A thread that hangs is left alone with its question, and another one asks the
- * rest. Its question belongs to it, so nothing that it touches is freed under it.
+ * So a thread asks. The caller abandons a thread that hangs, and starts another one for the other
+ * questions. The question belongs to its thread, so nothing that it touches is freed under it.
  *
  * Invariants:
- * - A user whose questions took PATIENCE_NS together is late: for the next LATE_NS, and for as long
- *   as one of them hangs, none of this user is asked. So many processes that answer slowly cost no
- *   more than one that never answers.
- * - One person can have many uids: once the questions of all users other than root took
- *   USERS_LATE * PATIENCE_NS together, or USERS_MAX users took their time, only root's are asked.
- * - So users keep all inquiries waiting no longer than that in LATE_NS, and USERS_LATE threads hang
- *   (a few more if several inquiries begin at once).
+ * - A user for whose processes the thread slept PATIENCE_NS together is late: for the next LATE_NS,
+ *   and for as long as one of them hangs, none of this user is asked. So many processes that answer
+ *   slowly cost no more than one that never answers. A thread that is preempted waits for nobody.
+ * - One person can have many uids: once the thread slept USERS_LATE * PATIENCE_NS for all users
+ *   other than root, only root's are asked for the next LATE_NS.
+ * - So users keep all inquiries waiting no longer than that, and the last question's PATIENCE_NS,
+ *   in LATE_NS. USERS_LATE threads hang (a few more if several inquiries begin at once).
  *
  * A SIGKILL ends the wait for the lock, but not that for a server which has read its request. Then
  * this process stays after its end until the server answers or ends, as with base/closer.c.
@@ -27,6 +27,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/io.h"
@@ -34,7 +35,6 @@
 
 #define PATIENCE_NS (200 * NSEC_PER_MSEC)
 #define LATE_NS (10 * NSEC_PER_SEC)
-#define PROMPT_NS (10 * NSEC_PER_MSEC) /* an answer within this time is not counted */
 #define USERS_LATE 4
 #define USERS_MAX 32
 #define STACK_BYTES (128U << 10)
@@ -51,85 +51,89 @@ struct inquiry {
 	const struct inquiry_kind *kind;
 	bool all;
 	unsigned references;
-	unsigned turn; /* of the thread that asks now; the others are alone */
-	bool asking;   /* the current question has begun */
+	unsigned asker; /* number of the thread that asks now; the others are abandoned */
+	bool asking;	/* the current question has begun */
 	uint64_t since_ns;
 	size_t count, next, unanswered;
-	pthread_cond_t moved;
+	pthread_cond_t changed;
 	struct question questions[INQUIRY_MAX];
 };
 
 /* A thread's own. */
 struct asker {
 	struct inquiry *inquiry;
-	unsigned turn;
+	unsigned number;
 };
 
 struct late_user {
 	uid_t uid;
-	unsigned hanging;      /* threads that are alone with one of its processes */
-	uint64_t since_ns, ns; /* waited for them since then; 0: nothing */
+	unsigned hanging;      /* threads that were abandoned with one of its processes */
+	uint64_t since_ns, ns; /* waited for them since then, or late since then; 0: nothing */
 };
 
 /* Protects all inquiries that have begun, and the users. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct late_user late_users[USERS_MAX], late_root;
+static struct late_user late_users[USERS_MAX], late_root, late_all; /* late_all: without root */
 
-static bool late_user_is_over(const struct late_user *u, uint64_t now)
+static bool late_user_has_expired(const struct late_user *u, uint64_t now)
 {
 	return !u->hanging && (!u->ns || now - u->since_ns >= LATE_NS);
 }
 
-/* NULL: it is not in the table, and with `add` there is no room. */
+/* NULL: it is not in the table. With `add`, the one that was waited for least gives way to it. */
 static struct late_user *late_user_find(uid_t uid, bool add)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	struct late_user *found = NULL, *unused = NULL;
+	struct late_user *least = uid ? NULL : &late_root;
 
+	if (!uid && !late_user_has_expired(&late_root, now))
+		return &late_root;
 	for (size_t i = 0; uid && i < USERS_MAX; i++) {
-		if (late_user_is_over(&late_users[i], now))
-			unused = &late_users[i];
-		else if (late_users[i].uid == uid)
-			found = &late_users[i];
-	}
-	if (!uid && late_user_is_over(&late_root, now))
-		unused = &late_root;
-	else if (!uid)
-		found = &late_root;
-	if (found || !add || !unused)
-		return found;
-	*unused = (struct late_user){ .uid = uid, .since_ns = now };
-	return unused;
-}
+		struct late_user *u = &late_users[i];
 
-static bool late_users_are_many(void)
-{
-	uint64_t now = now_ns(CLOCK_MONOTONIC), ns = 0;
-	size_t users = 0;
-
-	for (size_t i = 0; i < USERS_MAX; i++) {
-		if (late_user_is_over(&late_users[i], now))
-			continue;
-		ns += late_users[i].ns;
-		users++;
+		if (late_user_has_expired(u, now))
+			*u = (struct late_user){ 0 };
+		else if (u->uid == uid)
+			return u;
+		if (!u->hanging && (!least || u->ns < least->ns))
+			least = u;
 	}
-	return ns >= USERS_LATE * PATIENCE_NS || users == USERS_MAX;
+	if (!add || !least)
+		return NULL;
+	*least = (struct late_user){ .uid = uid, .since_ns = now };
+	return least;
 }
 
 static bool user_is_late(uid_t uid)
 {
 	const struct late_user *u = late_user_find(uid, false);
 
-	return (u && (u->hanging || u->ns >= PATIENCE_NS)) || (uid && late_users_are_many());
+	if (u && (u->hanging || u->ns >= PATIENCE_NS))
+		return true;
+	return uid && late_all.ns >= USERS_LATE * PATIENCE_NS &&
+	       !late_user_has_expired(&late_all, now_ns(CLOCK_MONOTONIC));
 }
 
-/* Returns NULL if there is no room, or nothing to count. */
-static struct late_user *user_count_late(uid_t uid, uint64_t ns)
+/* Who reaches `most` is late from now on. */
+static void late_user_count(struct late_user *u, uint64_t ns, uint64_t most)
 {
-	struct late_user *u = ns < PROMPT_NS ? NULL : late_user_find(uid, true);
+	if (u->ns < most && u->ns + ns >= most)
+		u->since_ns = now_ns(CLOCK_MONOTONIC);
+	u->ns += ns;
+}
 
+/* Returns NULL if there is no room. */
+static struct late_user *user_count_wait(uid_t uid, uint64_t ns)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+	struct late_user *u = late_user_find(uid, true);
+
+	if (uid && late_user_has_expired(&late_all, now))
+		late_all = (struct late_user){ .since_ns = now };
+	if (uid)
+		late_user_count(&late_all, ns, USERS_LATE * PATIENCE_NS);
 	if (u)
-		u->ns += ns;
+		late_user_count(u, ns, PATIENCE_NS);
 	return u;
 }
 
@@ -145,7 +149,7 @@ struct inquiry *inquiry_new(const struct inquiry_kind *kind, bool all)
 	i->references = 1;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&i->moved, &attr);
+	pthread_cond_init(&i->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	return i;
 }
@@ -168,7 +172,7 @@ static void inquiry_release(struct inquiry *i)
 		if (i->questions[n].answer)
 			i->kind->discard(i->questions[n].answer);
 	}
-	pthread_cond_destroy(&i->moved);
+	pthread_cond_destroy(&i->changed);
 	free(i);
 }
 
@@ -185,6 +189,14 @@ static void inquiry_skip_late(struct inquiry *i)
 		inquiry_skip(i);
 }
 
+/* How often this thread has slept. A thread that is preempted does not wait for the process. */
+static long asker_sleeps(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) == 0 ? u.ru_nvcsw : 0;
+}
+
 /* The lock is held, except while it asks. */
 static void asker_ask(const struct asker *a)
 {
@@ -192,17 +204,22 @@ static void asker_ask(const struct asker *a)
 	struct question *q = &i->questions[i->next];
 	int process = q->process;
 	uint64_t began = now_ns(CLOCK_MONOTONIC);
+	long sleeps;
+	bool has_slept;
 	void *answer;
 
 	q->process = -EBADF;
 	i->asking = true;
 	i->since_ns = began;
 	pthread_mutex_unlock(&lock);
+	sleeps = asker_sleeps();
 	answer = i->kind->ask(process, i->all);
+	has_slept = asker_sleeps() != sleeps;
 	close_fd(process);
 	pthread_mutex_lock(&lock);
-	if (i->turn == a->turn) {
-		user_count_late(q->uid, now_ns(CLOCK_MONOTONIC) - began);
+	if (i->asker == a->number) {
+		if (has_slept)
+			user_count_wait(q->uid, now_ns(CLOCK_MONOTONIC) - began);
 		q->answer = answer;
 		i->asking = false;
 		i->next++;
@@ -220,13 +237,13 @@ static void *asker_run(void *userdata)
 	struct inquiry *i = a->inquiry;
 
 	pthread_mutex_lock(&lock);
-	while (i->turn == a->turn) {
+	while (i->asker == a->number) {
 		inquiry_skip_late(i);
 		if (i->next == i->count)
 			break;
 		asker_ask(a);
 	}
-	pthread_cond_signal(&i->moved);
+	pthread_cond_signal(&i->changed);
 	inquiry_release(i);
 	pthread_mutex_unlock(&lock);
 	free(a);
@@ -241,7 +258,7 @@ static void inquiry_begin_thread(struct inquiry *i)
 
 	i->since_ns = now_ns(CLOCK_MONOTONIC);
 	if (a) {
-		*a = (struct asker){ i, i->turn };
+		*a = (struct asker){ i, i->asker };
 		i->references++;
 		if (thread_begin(&thread, STACK_BYTES, asker_run, a) == 0) {
 			pthread_detach(thread);
@@ -263,18 +280,17 @@ void inquiry_begin(struct inquiry *i)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Leaves the thread alone, if it asks, with its question. */
-static void inquiry_leave_thread(struct inquiry *i)
+/* Abandons the thread, if it asks, with its question. */
+static void inquiry_abandon_thread(struct inquiry *i)
 {
 	struct question *q = &i->questions[i->next];
 
 	if (i->asking)
-		q->late = user_count_late(q->uid,
-					  MAX(now_ns(CLOCK_MONOTONIC) - i->since_ns, PROMPT_NS));
+		q->late = user_count_wait(q->uid, now_ns(CLOCK_MONOTONIC) - i->since_ns);
 	if (i->asking && q->late)
 		q->late->hanging++;
 	i->asking = false;
-	i->turn++;
+	i->asker++;
 }
 
 static void inquiry_go_on(struct inquiry *i)
@@ -284,7 +300,7 @@ static void inquiry_go_on(struct inquiry *i)
 		i->since_ns = now_ns(CLOCK_MONOTONIC);
 		return;
 	}
-	inquiry_leave_thread(i);
+	inquiry_abandon_thread(i);
 	inquiry_skip(i);
 	inquiry_skip_late(i);
 	if (i->next < i->count)
@@ -305,7 +321,7 @@ bool inquiry_wait(struct inquiry *i, uint64_t ns)
 		if (now >= i->since_ns + PATIENCE_NS)
 			inquiry_go_on(i);
 		else
-			pthread_cond_timedwait(&i->moved, &lock, &end);
+			pthread_cond_timedwait(&i->changed, &lock, &end);
 		now = now_ns(CLOCK_MONOTONIC);
 	}
 	over = i->next == i->count;
@@ -334,7 +350,7 @@ struct inquiry *inquiry_free(struct inquiry *i)
 	if (!i)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	inquiry_leave_thread(i);
+	inquiry_abandon_thread(i);
 	inquiry_release(i);
 	pthread_mutex_unlock(&lock);
 	return NULL;

@@ -18,13 +18,13 @@ struct inquiry_kind {
 struct inquiry;
 
 struct inquiry *inquiry_new(const struct inquiry_kind *kind, bool all);
-/* Call before inquiry_begin(). Takes the descriptor, unless it fails: INQUIRY_MAX are asked. */
+/* Before inquiry_begin(). Takes the descriptor; not with -E2BIG: it has INQUIRY_MAX questions. */
 int inquiry_add(struct inquiry *i, int process, uid_t uid);
 /* A thread asks. kind and what it uses must stay for ever. */
 void inquiry_begin(struct inquiry *i);
 /*
  * Waits for its end, for `ns` at most. True: it is over. UINT64_MAX: waits no longer than all users
- * may keep it waiting; inquiry.c says how long.
+ * may keep it waiting (inquiry.c says how long), as long as its thread gets the CPU.
  */
 bool inquiry_wait(struct inquiry *i, uint64_t ns);
 /* Once it is over: the answer of the n-th question, which the caller owns from now on. */
