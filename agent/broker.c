@@ -39,7 +39,7 @@ static void agent_send_status(struct agent *a, const char *state)
 	status_put(&text, &a->status, state, now, a->spool.bytes);
 	if (!buf_string(&text))
 		return;
-	/* What it shows is known after a restart. */
+	/* An agent that starts shows the same. */
 	agent_save_outcomes(a);
 	a->status.has_changed = false;
 	a->status.sent_ns = now_ns(CLOCK_BOOTTIME);

@@ -74,7 +74,7 @@ static const char *sql_item_field(const char **item)
 	return *item + strcspn(*item, " ,()+-");
 }
 
-/* Of a sum or a difference libtracefs makes a field of its own. */
+/* libtracefs makes a field of its own of a sum or a difference. */
 static bool sql_item_is_sum(const char *field_end)
 {
 	field_end += strspn(field_end, " ");

@@ -76,7 +76,7 @@ static uint64_t share_now(const struct share *s, uint64_t now)
 	return halves < 64 ? s->ns >> halves : 0;
 }
 
-/* What is left of the half-life goes on: else many short works would add up for ever. */
+/* A half-life that has begun goes on: else many short works would add up for ever. */
 static void share_add(struct share *s, uint64_t ns, uint64_t now)
 {
 	s->ns = share_now(s, now) + ns;

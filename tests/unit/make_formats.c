@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { ID_IRQ_ENTRY = 350, ID_IRQ_EXIT };
+enum { ID_IRQ_ENTRY = 303, ID_IRQ_EXIT };
 
 void maker_kernel_formats(struct maker *m)
 {

@@ -114,7 +114,7 @@ static bool user_is_late(uid_t uid)
 	       !late_user_has_expired(&late_all, now_ns(CLOCK_MONOTONIC));
 }
 
-/* Who reaches `most` is late from now on. */
+/* With `most` the user is late, from now on. */
 static void late_user_count(struct late_user *u, uint64_t ns, uint64_t most)
 {
 	if (u->ns < most && u->ns + ns >= most)
