@@ -21,7 +21,7 @@ static int upload_url(const struct policy *policy, const struct spool_entry *ent
 
 	while (len && policy->results_url[len - 1] == '/')
 		len--;
-	buf_printf(ret, "%.*s/", (int)len, policy->results_url);
+	buf_printf(&folder, "%.*s/", (int)len, policy->results_url);
 	result_folder_put(policy->fleet, entry->serial, policy->id, &folder);
 	/* S3 signs the path with '=' escaped, and libcurl signs it as it is. */
 	for (const char *c = buf_string(&folder); c && *c; c++)

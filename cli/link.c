@@ -251,7 +251,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	_cleanup_buf_ struct buf names = BUF_INIT;
 	const Traced__Control__Status *status;
-	const char *only = NULL;
+	const char *only = NULL, *others = NULL;
 	size_t count = 0;
 	int r;
 
@@ -264,16 +264,23 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 		return r;
 	status = reply->status;
 	for (size_t i = 0; i < status->n_sessions; i++) {
-		/* Root sees other users' sessions as UID/NAME. */
-		if (link_is_companion(status, status->sessions[i]->name) ||
-		    strchr(status->sessions[i]->name, '/'))
+		if (link_is_companion(status, status->sessions[i]->name))
 			continue;
+		/* Root sees other users' sessions as UID/NAME. */
+		if (strchr(status->sessions[i]->name, '/')) {
+			others = status->sessions[i]->name;
+			continue;
+		}
 		only = status->sessions[i]->name;
 		buf_printf(&names, "%s%s", count++ ? ", " : "", only);
 	}
 	if (count == 1) {
 		*ret = strdup(only);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "session");
+	}
+	if (!count && others) {
+		error_set(err, -ENOENT, "only other users' sessions are recording");
+		return error_hint(err, "name one, for example %s", others);
 	}
 	if (!count) {
 		error_set(err, -ENOENT, "no session is recording");

@@ -436,8 +436,10 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 		far_run_show(f, count > 1, turn > 0);
 		while (!interrupted && !(f->ended && far_run_is_closed(f)))
 			far_runs_wait(f, count - turn, LOOK_MS);
-		if (interrupted)
+		if (interrupted) {
+			far_runs_wait(f, 1, 0);
 			continue;
+		}
 		one = far_run_finish(f, o);
 		if (json)
 			one = far_run_put_json(f, one, &document);

@@ -375,7 +375,7 @@ static int action_check(const struct action *a, const struct options *o, struct 
 			continue;
 		error_set(err, -EINVAL, "boot-recorder %s takes no --%s", o->args[0],
 			  option_specs[id].name);
-		if (actions->options.has[id])
+		if (actions[0].options.has[id])
 			return error_hint(err, "'boot-recorder enable' takes it");
 		return error_hint(err, "'boot-recorder status' takes it");
 	}

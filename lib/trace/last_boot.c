@@ -146,13 +146,22 @@ static int compare_modules(const void *a, const void *b)
 	return compare_names(x->name, x->name_len, y->name, y->name_len);
 }
 
-/* Sorts by name. A module that came again has a line for each of its places: one of them stays. */
+/* The later line comes first. */
+static int compare_lines(const void *a, const void *b)
+{
+	const struct moved_module *x = a, *y = b;
+	int r = compare_modules(a, b);
+
+	return r ? r : (x->name < y->name) - (x->name > y->name);
+}
+
+/* Sorts by name. A module that came again has a line for each of its places: the last one stays. */
 static void sort_modules(struct moved_module *modules, size_t *count)
 {
 	size_t kept = 0;
 
 	if (*count)
-		qsort(modules, *count, sizeof(*modules), compare_modules);
+		qsort(modules, *count, sizeof(*modules), compare_lines);
 	for (size_t i = 0; i < *count; i++)
 		if (!kept || compare_modules(&modules[kept - 1], &modules[i]) != 0)
 			modules[kept++] = modules[i];

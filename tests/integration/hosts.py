@@ -188,10 +188,14 @@ def one_document(test):
     for name, text in values.items():
         check(of[name] == {"label": name, "status": 0, "output": json.loads(text)}, f"{name}: {of[name]}")
     for name in lies:
-        check(of[name]["output"] is None and f"{name}: its output is no JSON: " in r.err or name == "byte", f"{name}: {of[name]} {r.err}")
+        # A byte that is no UTF-8 is replaced.
+        if name == "byte":
+            check("\ufffd" in of[name]["output"], f"{of[name]}")
+        else:
+            check(of[name]["output"] is None and f"{name}: its output is no JSON: " in r.err, f"{name}: {of[name]} {r.err}")
     check(r.status == 1, f"{r}")
     # Ctrl-C leaves a whole document of those that have ended.
-    r = left_at(test, "exec sleep 100;", {"b": "echo 17"}, "status", "--json")
+    r = left_at(test, "", {"b": "echo 17"}, "status", "--json")
     check(r.status == -signal.SIGINT and json.loads(r.out) == {"hosts": []}, f"{r}")
 
 
@@ -400,15 +404,15 @@ def top_of_hosts(test):
 
 
 def left_at(test, first, rest, *words):
-    """Ctrl-C while the first host hangs, once every other one has ended."""
+    """Ctrl-C while the first host hangs, behind the command `first`, once every other one has ended."""
     for name in ("hung", *rest):
         (test.dir / name).unlink(missing_ok=True)
-    hosts = {"hung": f"exec:echo $$ >hung; {first}", **{n: f"exec:{c}; touch {n}; :" for n, c in rest.items()}}
+    hosts = {"hung": f"exec:{first} echo $$ >hung; exec sleep 100;", **{n: f"exec:{c}; touch {n}; :" for n, c in rest.items()}}
     p = subprocess.Popen(command_line(test, hosts, *words), cwd=test.dir, env=test.environment(),
                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         # Their pipes are read, and that is printed.
-        settled("the others end", lambda: all((test.dir / n).exists() for n in rest))
+        settled("the others end", lambda: all((test.dir / n).exists() for n in ("hung", *rest)))
         p.send_signal(signal.SIGINT)
         return test.finish(p)
     finally:
@@ -423,10 +427,10 @@ def first_is_last(test):
     r = run(test, {"a": f"exec:{waits}", "b": f"exec:{much}"}, "top", "-t", "2s")
     check(r.status == 0, f"the second one waits for the first: {r.status}")
     check(r.out == "a:\n\nb:\n" + 3000000 * "x" and r.err == "b: " + 2000000 * "e", f"{len(r.out)}, {len(r.err)} bytes")
-    r = left_at(test, "echo one; exec sleep 100;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
+    r = left_at(test, "echo one;", {"b": "echo two; echo three >&2", "c": "echo four"}, "top", "-t", "2s")
     check(r.status == -signal.SIGINT and r.err == "b: three\n", f"status or messages: {r}")
     check(of_hosts(r.out, ["hung", "b", "c"]) == {"hung": "one\n\n", "b": "two\n\n", "c": "four\n"}, f"output: {r}")
-    r = left_at(test, "exec sleep 100;", {"b": "echo two"}, "status")
+    r = left_at(test, "", {"b": "echo two"}, "status")
     check(of_hosts(r.out, ["hung", "b"])["b"] == "two\n", f"a command that takes no time: {r}")
 
 
@@ -608,7 +612,8 @@ def marks_and_samples(test):
                 times[names[packet.track_event.name_iid]] = packet.timestamp / 1e9
         events = [e.timestamp for p in of_machine for e in p.ftrace_events.event]
         for kind in ("perf_sample", "sys_stats", "track_event"):
-            late = [ts for ts in kinds[kind] if not min(events) - 1e8 < ts < max(events) + 1e8]
+            # Half of the offset: a busy machine makes the first reading late, and the first event.
+            late = [ts for ts in kinds[kind] if not min(events) - 2e8 < ts < max(events) + 2e8]
             check(not late, f"{len(late)} of {len(kinds[kind])} {kind} of {label} are outside of its events")
         made.append({name: ts for name, ts in times.items() if name.startswith("mark ")})
     apart = [made[1][name] - made[0][name] + offset_s for name in made[0] if name in made[1]]
@@ -943,7 +948,7 @@ def pushed_at_once(test):
     bare = Bare(test)
     rest = {"b": f'{bare.host.removeprefix("exec:")} "$@"'}
     for asks in ("", f"echo @push {os.uname().machine} >&2; "):
-        r = left_at(test, f"{asks}exec sleep 100;", rest, push(test), "list", "clocks")
+        r = left_at(test, asks, rest, push(test), "list", "clocks")
         check(r.status == -signal.SIGINT and not r.err, f"'{asks}': {r}")
         check("boot" in of_hosts(r.out, ["hung", "b"])["b"], f"'{asks}': {r}")
     for bare in (*bares.values(), bare):
@@ -961,7 +966,7 @@ def pushed_hangs(test):
         began = time.monotonic()
         r = run(test, hosts, push(test), *words, timeout=300)
         took = time.monotonic() - began
-        check(all(f"{name}: " in r.err for name in ("none", "all", "part")) and "good: it" not in r.err, f"{words}: {r}")
+        check(all(f"{name}: " in r.err for name in ("none", "all", "part")) and not re.search("^good: ", r.err, re.M), f"{words}: {r}")
         check(took < 60, f"{words}: after {took:.1f} s")
         check(r.status == (3 if "record" in words else 1), f"{words}: {r}")
         for bare in (good, part):
@@ -977,7 +982,7 @@ def pushed_slowly(test):
     commands = [subprocess.Popen(command_line(test, {"a": bare.host}, push(test), *words), cwd=test.dir, env=test.environment(),
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
                 for bare, words in zip(bares, (("status", "--json"), ("record", "-t", "300ms", "-o", "out.txt")))]
-    status, record = [test.finish(p) for p in commands]
+    status, record = [test.finish(p, timeout=200) for p in commands]
     took = time.monotonic() - began
     check(status.status == 0 and not status.err and "sessions" in json.loads(status.out), f"status: {status}")
     check(record.status == 0 and "@" not in record.err and took > 18, f"record: {took:.1f} s {record}")

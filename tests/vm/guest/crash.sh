@@ -15,8 +15,8 @@ outcome() { # what command...
 }
 
 nothing_is_there() {
-  tracectl extract --last-boot -o /tmp/cold.txt
-  [ $? -eq 1 ] && grep -q 'there is nothing from the last boot' /tmp/log && [ ! -e /tmp/cold.txt ]
+  tracectl extract --last-boot -o /tmp/cold.txt >/tmp/said 2>&1
+  [ $? -eq 1 ] && grep -q 'there is nothing from the last boot' /tmp/said && [ ! -e /tmp/cold.txt ]
 }
 
 doctor_says() { # word
