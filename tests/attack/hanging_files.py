@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import mmap
 import os
+import re
 import signal
 import socket
 import stat
@@ -155,7 +156,10 @@ def beside_held(test, hold, *options):
         began = time.monotonic()
         r = test.run("record", "-q", "-e", "sched:sched_switch", *options, "-o", "other.traced", "--", "true")
         waited = time.monotonic() - began
+        # The unit does not permit it by default.
+        need("does not permit sampling" not in r.err, "the daemon may not sample")
         check(r.status == 0, f"another's recording: {r}")
+        check(re.search(r"of \d+ processes are missing", r.err), f"nothing was held up: {r}")
     return Figures(delay_s=waited)
 
 
@@ -166,6 +170,7 @@ def as_memory(test):
 
 def as_build_id(test):
     """Build ids that can't be read."""
+    need(tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 11), "build ids are read from the files")
     return beside_held(test, map_unread, "--sample", "100hz")
 
 
