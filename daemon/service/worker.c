@@ -77,7 +77,7 @@ static uint64_t share_now(const struct share *s, uint64_t now)
 }
 
 /* A half-life that has begun goes on: else many short works would add up for ever. */
-static void share_add(struct share *s, uint64_t ns, uint64_t now)
+static void share_count(struct share *s, uint64_t ns, uint64_t now)
 {
 	s->ns = share_now(s, now) + ns;
 	s->at_ns += (now - s->at_ns) / SHARE_HALF_NS * SHARE_HALF_NS;
@@ -108,7 +108,7 @@ static void worker_count_share(struct worker *w, uid_t uid, uint64_t ns)
 	}
 	if (s->uid != uid || !s->at_ns)
 		*s = (struct share){ .uid = uid, .at_ns = now };
-	share_add(s, ns, now);
+	share_count(s, ns, now);
 }
 
 static void worker_run(struct worker *w, struct work *work)
