@@ -152,11 +152,11 @@ def main():
     calls = ["raw_syscalls", "sched"]
     for label, daemon in (("with a daemon", True), ("without a daemon", False)):
         for what, events, arguments, most in (
-                ("a second", calls, ["-t", "1s"], 40),
-                ("twenty seconds", ["sched"], ["-t", "20s"], 40),
+                ("a second", calls, ["-t", "1s"], 24),
+                ("twenty seconds", ["sched"], ["-t", "20s"], 32),
                 ("a command", calls, ["--", "sleep", "1"], 80),
                 # A system call leaves several of them.
-                ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 60)):
+                ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
             if daemon or what != "twenty seconds":
                 test.case(f"{what} {label}", few_events_of_its_own, events, arguments, most, daemon=daemon)
     test.case("a start with a spare", a_start_with_a_spare, 3.5, daemon=True)
