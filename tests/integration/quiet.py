@@ -153,7 +153,7 @@ def main():
     for label, daemon in (("with a daemon", True), ("without a daemon", False)):
         for what, events, arguments, most in (
                 ("a second", calls, ["-t", "1s"], 24),
-                ("twenty seconds", ["sched"], ["-t", "20s"], 32),
+                ("twenty seconds", ["sched"], ["-t", "20s"], 40),
                 ("a command", calls, ["--", "sleep", "1"], 80),
                 # A system call leaves several of them.
                 ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
