@@ -16,6 +16,7 @@
  *   slowly cost no more than one that never answers. A thread that is preempted waits for nobody.
  * - One person can have many uids: once the thread slept USERS_LATE * PATIENCE_NS for all users
  *   other than root, only root's are asked for the next LATE_NS.
+ * - Root's processes are left out only while USERS_LATE of them hang.
  * - So users keep all inquiries waiting no longer than that, and the last question's PATIENCE_NS,
  *   in LATE_NS. USERS_LATE threads hang (a few more if several inquiries begin at once).
  *
@@ -108,9 +109,12 @@ static bool user_is_late(uid_t uid)
 {
 	const struct late_user *u = late_user_find(uid, false);
 
+	/* Root's processes are slow on a busy machine, not hostile. */
+	if (!uid)
+		return u && u->hanging >= USERS_LATE;
 	if (u && (u->hanging || u->ns >= PATIENCE_NS))
 		return true;
-	return uid && late_all.ns >= USERS_LATE * PATIENCE_NS &&
+	return late_all.ns >= USERS_LATE * PATIENCE_NS &&
 	       !late_user_has_expired(&late_all, now_ns(CLOCK_MONOTONIC));
 }
 
