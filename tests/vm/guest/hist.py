@@ -257,10 +257,11 @@ def on_hosts(test):
         os.getppid()
         time.sleep(0.001)
     done = test.finish(process)
-    documents = re.fullmatch(r"a:\n(.*)\nb:\n(.*)", done.out, re.S)
-    check(done.status == 0 and documents, f"{done}")
-    for document in documents.groups():
-        rows = {r["id"]: r["hitcount"] for r in json.loads(document)["reports"][0]["rows"]}
+    check(done.status == 0, f"{done}")
+    documents = json.loads(done.out)["hosts"]
+    check([d["label"] for d in documents] == ["a", "b"], f"{done}")
+    for document in documents:
+        rows = {r["id"]: r["hitcount"] for r in document["output"]["reports"][0]["rows"]}
         check(rows.get(110, 0) > 100, f"{rows}")
     done = test.run(*hosts[:2], "hist", "-t", "5s", "--json", "--sql", WAKEUP.format(""), timeout=120)
     check(done.status == 0 and json.loads(done.out)["reports"][0]["rows"], f"hist --sql: {done}")
