@@ -407,19 +407,29 @@ static bool run_is_followed(const struct capture *c)
 	return c->setup.streamed || atomic_load(&c->run.watched);
 }
 
+static uint64_t run_taken(const struct capture_run *run)
+{
+	uint64_t taken = 0;
+
+	for (int b = 0; b < BUFFER_COUNT; b++)
+		taken += run->rings[b].subbufs;
+	return taken;
+}
+
+static bool run_took_little(const struct capture_run *run)
+{
+	return run_taken(run) - run->subbufs_before <= QUIET_SUBBUFS;
+}
+
 /* True if little was recorded since the last tick, and nobody waits for what a tick does. */
-static bool run_is_quiet(struct capture *c)
+static bool run_is_quiet(const struct capture *c)
 {
 	const struct capture_setup *setup = &c->setup;
-	struct capture_run *run = &c->run;
-	uint64_t before = run->subbufs_before;
+	const struct capture_run *run = &c->run;
 
-	run->subbufs_before = 0;
-	for (int b = 0; b < BUFFER_COUNT; b++)
-		run->subbufs_before += run->rings[b].subbufs;
-	return run->subbufs_before - before <= QUIET_SUBBUFS && run->tick_ns == TICK_NS &&
-	       !run_is_followed(c) && !setup->stops && !run->poller && !run->sampler.hz &&
-	       run->names_done && (setup->has_tasks || setup->counts_only);
+	return run_took_little(run) && run->tick_ns == TICK_NS && !run_is_followed(c) &&
+	       !setup->stops && !run->poller && !run->sampler.hz && run->names_done &&
+	       (setup->has_tasks || setup->counts_only);
 }
 
 /* Handles new CPUs, counts, clocks, and task scans if there is no tasks' ring. */
@@ -587,6 +597,10 @@ static int run_dispatch(struct capture *c, struct error *err)
 			return r;
 		run->wait_ns = run_next_wait(run, quiet, followed);
 		run->next_tick = now + run->wait_ns;
+		run->subbufs_before = run_taken(run);
+	} else if (!run_took_little(run)) {
+		/* The quiet is over, and a long wait with it. */
+		run->next_tick = MIN(run->next_tick, now + run->tick_ns);
 	}
 	/* An exporter that follows needs symbols before the first FLUSH, whatever events come. */
 	if (followed) {

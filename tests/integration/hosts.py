@@ -194,6 +194,10 @@ def one_document(test):
         else:
             check(of[name]["output"] is None and f"{name}: its output is no JSON: " in r.err, f"{name}: {of[name]} {r.err}")
     check(r.status == 1, f"{r}")
+    # Without a place for their outputs it ends, and says so.
+    r = run(test, hosts, "list", "clocks", "--json", env=test.environment(TMPDIR=str(test.dir / "absent")))
+    check(r.status == 1 and r.err.count("its output is cut") == 2, f"{r}")
+    check([h["output"] for h in json.loads(r.out)["hosts"]] == [None, None], f"{r}")
     # Ctrl-C leaves a whole document of those that have ended.
     r = left_at(test, "", {"b": "echo 17"}, "status", "--json")
     check(r.status == -signal.SIGINT and json.loads(r.out) == {"hosts": []}, f"{r}")
