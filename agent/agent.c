@@ -98,10 +98,11 @@ static uint64_t agent_delay(const struct order *o, uint64_t now)
 	       NSEC_PER_MSEC;
 }
 
-void agent_save_outcomes(const struct agent *a)
+void agent_save_outcomes(struct agent *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
 
+	a->has_unsaved = false;
 	if (outcomes_save(&a->status, a->state.dirfd, &err) < 0)
 		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
 }
@@ -135,8 +136,10 @@ static void agent_refuse(struct agent *a, enum verdict verdict, uint64_t serial,
 {
 	agent_log_error(LOG_WARNING, "refused order", serial, err);
 	/* An older order's outcome says more than that its serial came again. */
-	if (verdict != VERDICT_REPLAYED || !status_find(&a->status, serial))
-		status_note(&a->status, serial, OUTCOME_REFUSED, verdict_name(verdict));
+	if (verdict == VERDICT_REPLAYED && status_find(&a->status, serial))
+		return;
+	status_note(&a->status, serial, OUTCOME_REFUSED, verdict_name(verdict));
+	a->has_unsaved = true;
 }
 
 /*
@@ -151,6 +154,7 @@ static void agent_drop_later(struct agent *a, struct place *place, uint64_t seri
 	if (later->serial && later->serial != serial) {
 		log_notice("order %" PRIu64 " is withdrawn", later->serial);
 		status_note(&a->status, later->serial, OUTCOME_WITHDRAWN, NULL);
+		a->has_unsaved = true;
 		if (state_pass_over(&a->state, later, &err) < 0)
 			agent_log_error(LOG_WARNING, "it may come back", later->serial, &err);
 	}

@@ -28,6 +28,7 @@ struct agent {
 	struct http_meanwhile meanwhile; /* while it waits for an answer */
 	int signal_fd;
 	bool is_ending;			    /* a signal asks for it */
+	bool has_unsaved;		    /* outcomes; the next status saves them */
 	struct mqtt *mqtt;		    /* NULL: the policy has no broker */
 	struct poll polls[POLICY_URLS_MAX]; /* as many as the policy has URLs */
 	struct upload upload;
@@ -49,7 +50,7 @@ void agent_refuse_size(struct agent *agent, struct place *place);
 /* The place shows its orders no longer: they are not followed, and one is ended. */
 void agent_withdraw(struct agent *agent, struct place *place);
 /* Keeps the outcomes of past orders for the agent's next life. */
-void agent_save_outcomes(const struct agent *agent);
+void agent_save_outcomes(struct agent *agent);
 /* serial: 0: none. */
 void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err);
 /* Runs until SIGTERM or SIGINT. */

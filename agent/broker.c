@@ -40,7 +40,8 @@ static void agent_send_status(struct agent *a, const char *state)
 	if (!buf_string(&text))
 		return;
 	/* An agent that starts shows the same. */
-	agent_save_outcomes(a);
+	if (a->has_unsaved)
+		agent_save_outcomes(a);
 	a->status.has_changed = false;
 	a->status.sent_ns = now_ns(CLOCK_BOOTTIME);
 	if (mqtt_send_status(a->mqtt, text.data, text.len, &err) < 0)
