@@ -54,12 +54,68 @@ static int cpu_runs_reserve(struct cpu_runs *r, struct cpu_run_ring *ring)
 	return 0;
 }
 
-int cpu_runs_keep(struct cpu_runs *r, uint32_t cpu, struct cpu_run run)
+int cpu_runs_keep(struct cpu_runs *r, uint32_t cpu, const void *runner, uint64_t from, uint64_t to)
 {
 	struct cpu_run_ring *ring = cpu_runs_of(r, cpu);
+	struct cpu_run run = { runner, from, to, 0 };
 
 	if (!ring || cpu_runs_reserve(r, ring) < 0)
 		return -ENOMEM;
-	ring->runs[ring->count++ & (ring->cap - 1)] = run;
+	if (ring->count) {
+		const struct cpu_run *last = cpu_run_ago(ring, 0);
+
+		run.from = MAX(from, last->to);
+		run.before = last->before + (last->to - last->from);
+	}
+	if (run.from < run.to)
+		ring->runs[ring->count++ & (ring->cap - 1)] = run;
 	return 0;
+}
+
+/* The number of runs that ended after a time. The newest are tried first: most waits are short. */
+static uint64_t cpu_runs_after(const struct cpu_run_ring *ring, uint64_t time)
+{
+	const uint64_t kept = cpu_runs_kept(ring);
+	uint64_t low = 0, high = MIN(kept, 1U);
+
+	while (low < high && cpu_run_ago(ring, high - 1)->to > time) {
+		low = high;
+		high = MIN(2 * high, kept);
+	}
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (cpu_run_ago(ring, middle)->to > time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* How long the runs up to a time took, of which this one is the last. */
+static uint64_t cpu_run_time_until(const struct cpu_run *run, uint64_t time)
+{
+	return run->before + (MIN(run->to, time) - MIN(run->from, time));
+}
+
+uint64_t runs_within_rest(struct runs_within *w, uint64_t *ret_ns)
+{
+	const struct cpu_run_ring *ring = w->ring;
+	uint64_t first, count;
+
+	*ret_ns = 0;
+	if (!ring || w->from >= w->to)
+		return 0;
+	first = cpu_runs_after(ring, w->from);
+	while (w->next < first && cpu_run_ago(ring, w->next)->from >= w->to)
+		w->next++;
+	if (w->next >= first)
+		return 0;
+	*ret_ns = cpu_run_time_until(cpu_run_ago(ring, w->next), w->to) -
+		  cpu_run_time_until(cpu_run_ago(ring, first - 1), w->from);
+	w->left -= *ret_ns;
+	count = first - w->next;
+	w->next = first;
+	return count;
 }

@@ -13,15 +13,17 @@
 struct blame_task {
 	struct group group;
 	uint32_t number; /* from 1; 0: new */
+	bool has_row;	 /* of a pair in which it waits */
 };
 
 struct blame_pair {
-	const struct blame_task *waiter, *runner; /* NULL: pairs beyond the limit share this one */
+	struct blame_task *waiter;
+	const struct blame_task *runner; /* NULL, both: pairs beyond the limit share this one */
 	uint64_t count, time;
 };
 
 /* Pairs that were found last, by their numbers. A power of two. */
-#define BLAME_RECENT 4096U
+#define BLAME_RECENT (2 * ROWS_PAIRS_MAX)
 /* Eight for each pair that can have a row. */
 #define BLAME_BITS (8 * ROWS_PAIRS_MAX)
 
@@ -62,25 +64,23 @@ static int blame_on_ran(struct report *report, const struct sched_span *span,
 			const struct sched_task *next _unused_)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct cpu_run run = { NULL, span->from, span->to };
+	const struct blame_task *runner;
 
 	if (span->state != SPAN_WHOLE)
 		return 0;
-	run.runner = blame_task_of(b, span->task);
-	return run.runner ? cpu_runs_keep(&b->runs, span->cpu, run) : -ENOMEM;
+	runner = blame_task_of(b, span->task);
+	return runner ? cpu_runs_keep(&b->runs, span->cpu, runner, span->from, span->to) : -ENOMEM;
 }
 
 static int blame_on_idled(struct report *report, uint32_t cpu, uint64_t from, uint64_t to,
 			  enum span_state state)
 {
 	struct blame *b = container_of(report, struct blame, report);
-	struct cpu_run run = { b->idle, from, to };
-
-	return state == SPAN_WHOLE ? cpu_runs_keep(&b->runs, cpu, run) : 0;
+	return state == SPAN_WHOLE ? cpu_runs_keep(&b->runs, cpu, b->idle, from, to) : 0;
 }
 
 /* Once others share a row, most pairs have none: that is known without a search in the rows. */
-static struct blame_pair *blame_pair_search(struct blame *b, const struct blame_task *waiter,
+static struct blame_pair *blame_pair_search(struct blame *b, struct blame_task *waiter,
 					    const struct blame_task *runner)
 {
 	const struct row_key key = { waiter->number, runner->number };
@@ -94,16 +94,17 @@ static struct blame_pair *blame_pair_search(struct blame *b, const struct blame_
 	if (pair && pair != b->pairs.rest) {
 		pair->waiter = waiter;
 		pair->runner = runner;
+		waiter->has_row = true;
 		*word |= mask;
 	}
 	return pair;
 }
 
-static int blame_add(struct blame *b, const struct blame_task *waiter,
-		     const struct blame_task *runner, uint64_t ns)
+static int blame_add(struct blame *b, struct blame_task *waiter, const struct blame_task *runner,
+		     uint64_t ns)
 {
 	struct blame_pair **recent =
-		&b->recent[(waiter->number * 61 + runner->number) % BLAME_RECENT];
+		&b->recent[(waiter->number * 509 + runner->number) % BLAME_RECENT];
 	struct blame_pair *pair = *recent;
 
 	if (unlikely(!pair || pair->waiter != waiter || pair->runner != runner)) {
@@ -118,11 +119,22 @@ static int blame_add(struct blame *b, const struct blame_task *waiter,
 	return 0;
 }
 
+/* Others share the row of all its pairs: nobody needs to know who ran. */
+static void blame_add_to_rest(struct blame *b, struct runs_within *runs)
+{
+	struct blame_pair *rest = b->pairs.rest;
+	uint64_t ns, count = runs_within_rest(runs, &ns);
+
+	rest->count += count + (runs->left != 0);
+	rest->time += ns + runs->left;
+}
+
 static int blame_on_waited(struct report *report, const struct sched_span *span)
 {
 	struct blame *b = container_of(report, struct blame, report);
 	struct runs_within runs = runs_within(&b->runs, span->cpu, span->from, span->to);
-	const struct blame_task *waiter, *runner;
+	const struct blame_task *runner;
+	struct blame_task *waiter;
 	uint64_t ns;
 	int r = 0;
 
@@ -135,6 +147,10 @@ static int blame_on_waited(struct report *report, const struct sched_span *span)
 	waiter = blame_task_of(b, span->task);
 	if (!waiter)
 		return -ENOMEM;
+	if (b->pairs.rest && !waiter->has_row) {
+		blame_add_to_rest(b, &runs);
+		return 0;
+	}
 	while (r == 0 && (runner = runs_within_next(&runs, &ns)))
 		r = blame_add(b, waiter, runner, ns);
 	if (runs.left && r == 0)

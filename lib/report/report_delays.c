@@ -50,12 +50,12 @@ static int delays_on_ran(struct report *report, const struct sched_span *span,
 			 const struct sched_task *next _unused_)
 {
 	struct delays *d = container_of(report, struct delays, report);
-	struct cpu_run run = { NULL, span->from, span->to };
+	const struct group *runner;
 
 	if (span->state != SPAN_WHOLE)
 		return 0;
-	run.runner = delays_task(d, span->task);
-	return run.runner ? cpu_runs_keep(&d->runs, span->cpu, run) : -ENOMEM;
+	runner = delays_task(d, span->task);
+	return runner ? cpu_runs_keep(&d->runs, span->cpu, runner, span->from, span->to) : -ENOMEM;
 }
 
 /* The task that ran longest in the wait. NULL: nobody is known to have run. */
