@@ -18,6 +18,7 @@
 
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/raw_clone.h"
 #include "daemon/service/sandbox.h"
 
 /*
@@ -258,7 +259,7 @@ static int child_drop_others(unsigned first)
 	sigemptyset(&go);
 	sigaddset(&go, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &go, &old);
-	other = (pid_t)syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	other = raw_clone(CLONE_FILES | SIGCHLD);
 	if (other < 0)
 		return -errno;
 	if (other == 0) {

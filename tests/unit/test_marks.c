@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "base/io.h"
+#include "base/raw_clone.h"
 #include "marks_end.h"
 #include "traced/mark_record.h"
 #include "traced/traced.h"
@@ -397,7 +398,7 @@ static void test_fork(void **state _unused_)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	/* A child that does not know the library, and one that the library can't see. */
-	pid = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	pid = raw_clone(SIGCHLD);
 	if (!pid) {
 		TRACED_INSTANT("test", "grandchild", TRACED_SCOPE_PROCESS);
 		_exit(0);
