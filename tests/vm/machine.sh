@@ -52,7 +52,7 @@ machine_image() {
   cp "$busybox/usr/bin/busybox" "$build/cli/tracectl" "$build/daemon/traced" "$root/bin"
   cp "$build/cli/traced-multi" "$root"
   for name in virtio virtio_ring virtio_mmio virtio_pci_modern_dev virtio_pci_legacy_dev virtio_pci virtio_ccw \
-    virtio_blk; do
+    virtio_blk virtio_console; do
     file=$(find "$kernel" -name "$name.ko*" | head -n 1)
     case $file in
       *.xz) xz -dc "$file" >"$root/modules/$name.ko" ;;
@@ -60,7 +60,7 @@ machine_image() {
     esac
   done
   install -m 0755 "$vm_here/guest/$1" "$root/init"
-  cp "$vm_here/guest/crash.sh" "$root"
+  cp "$vm_here/guest/crash.sh" "$vm_here/guest/begin.sh" "$root"
   (cd "$root" && find . | "$(vm_indexed busybox | cut -d' ' -f2)" cpio -o -H newc -R 0:0 2>/dev/null) >"$2"
   rm -rf "$root"
 }
