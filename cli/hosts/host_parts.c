@@ -105,8 +105,10 @@ void host_parts_place(struct host_part *parts, size_t count)
 		if (c->drift_known)
 			snprintf(drift, sizeof(drift), "%+.3f ppm", c->drift / 1000);
 		snprintf(p->tie, sizeof(p->tie),
-			 "clock tied within %" PRIu64 ".%03" PRIu64 " us, drift %s",
-			 c->bound / 1000, c->bound % 1000, c->drift_known ? drift : "unknown");
+			 "clock tied within %" PRIu64 ".%03" PRIu64 " us by %s, drift %s",
+			 c->bound / 1000, c->bound % 1000,
+			 c->by_utc ? "the machines' synchronised clocks" : "exchanges",
+			 c->drift_known ? drift : "unknown");
 	}
 }
 

@@ -28,6 +28,7 @@
 #include "push.h"
 #include "reports/report.h"
 #include "trace/host_clock.h"
+#include "true_time.h"
 
 /* A host that is not ready by then has failed. The way of a program has a limit of its own. */
 #define ARM_NS (15 * NSEC_PER_SEC)
@@ -60,8 +61,7 @@ struct far {
 	uint64_t armed_ns, heard_ns; /* CLOCK_MONOTONIC */
 	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
 	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
-	struct host_tie *ties;
-	size_t tie_count, tie_cap;
+	struct host_ties ties, utc_ties;
 	bool failed;
 };
 
@@ -90,7 +90,8 @@ static void hosts_recording_deinit(struct hosts_recording *h)
 		far_close(&h->far[i]);
 		host_end(&h->far[i].process);
 		close_fd(h->far[i].file);
-		free(h->far[i].ties);
+		free(h->far[i].ties.items);
+		free(h->far[i].utc_ties.items);
 	}
 	free(h->far);
 	close_fd(h->signal_fd);
@@ -144,20 +145,31 @@ static void far_ask(struct far *f)
 	f->ask_at = now() + (f->asks < TIES_FIRST ? ASK_SOON_NS : ASK_NS);
 }
 
-static void far_take_clock(struct far *f, uint64_t number, uint64_t time)
+static int far_add_ties(struct far *f, uint64_t back, const struct true_time *far)
 {
-	uint64_t back = now_ns(CLOCK_BOOTTIME);
-	struct host_tie tie = { .far = time,
+	struct host_tie tie = { .far = far->boot,
 				.near = f->asked_ns + (back - f->asked_ns) / 2,
 				.bound = (back - f->asked_ns + 1) / 2 };
+	struct true_time near;
+	int r = host_ties_add(&f->ties, &tie);
+
+	if (r < 0 || !far->utc)
+		return r;
+	true_time_read(&near);
+	return true_time_tie(&tie, &near, far) ? host_ties_add(&f->utc_ties, &tie) : 0;
+}
+
+static void far_take_clock(struct far *f, uint64_t number, const struct true_time *far)
+{
+	uint64_t back = now_ns(CLOCK_BOOTTIME);
 
 	if (!f->asked || number != f->asked)
 		return;
 	f->asked = 0;
 	/* Clocks do not stand still or go back between two questions. */
-	if (f->tie_count && time <= f->ties[f->tie_count - 1].far)
+	if (f->ties.count && far->boot <= f->ties.items[f->ties.count - 1].far)
 		far_fail(f, "its clock goes back");
-	else if (host_ties_add(&f->ties, &f->tie_count, &f->tie_cap, &tie) < 0)
+	else if (far_add_ties(f, back, far) < 0)
 		far_fail(f, "out of memory");
 }
 
@@ -176,15 +188,17 @@ static bool far_push(struct far *f, const char *line)
 
 static void far_take_line(struct far *f, const char *line)
 {
-	uint64_t number, time;
+	struct true_time time = { 0 };
+	uint64_t number;
 
 	if (far_push(f, line))
 		return;
 	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
 		f->state = FAR_ARMED;
 		f->armed_ns = f->ask_at = now();
-	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64, &number, &time) == 2) {
-		far_take_clock(f, number, time);
+	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &number,
+			  &time.boot, &time.utc, &time.bound) >= 2) {
+		far_take_clock(f, number, &time);
 	} else if (*line && f->messages < MESSAGES_MAX) {
 		_cleanup_free_ char *text = NULL;
 		const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line;
@@ -303,7 +317,7 @@ static void hosts_stop(struct hosts_recording *h)
 static bool far_is_ready(const struct far *f, uint64_t at)
 {
 	return f->failed || (f->state == FAR_ARMED &&
-			     (f->tie_count >= TIES_FIRST || at - f->armed_ns > TIES_FIRST_NS));
+			     (f->ties.count >= TIES_FIRST || at - f->armed_ns > TIES_FIRST_NS));
 }
 
 /* Begins once all are ready. False: there is nothing to begin. */
@@ -580,7 +594,7 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct host_input 
 		if (!f->bytes)
 			continue;
 		snprintf(origin.label, sizeof(origin.label), "%s", f->name->label);
-		if (host_origin_append(f->file, &origin, f->ties, f->tie_count, &err) < 0)
+		if (host_origin_append(f->file, &origin, &f->ties, &f->utc_ties, &err) < 0)
 			far_fail(f, "%s", err.message ?: "its capture is damaged");
 		else
 			inputs[count++] = (struct host_input){ f->file, f->name->label };

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "true_time.h"
 
 /* One write for a line: ssh and pipes pass it on whole. */
 _printf_(1, 2) static void answer(const char *fmt, ...)
@@ -27,13 +28,25 @@ _printf_(1, 2) static void answer(const char *fmt, ...)
 		write_full(STDERR_FILENO, line, MIN((size_t)n, sizeof(line) - 1));
 }
 
+static void answer_clock(uint64_t number)
+{
+	struct true_time t;
+
+	true_time_read(&t);
+	if (t.utc)
+		answer("@clock %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", number, t.boot,
+		       t.utc, t.bound);
+	else
+		answer("@clock %" PRIu64 " %" PRIu64 "\n", number, t.boot);
+}
+
 static void orders_obey(struct orders *o, const char *line)
 {
 	uint64_t number;
 	char end;
 
 	if (sscanf(line, "clock %" SCNu64 "%c", &number, &end) == 1)
-		answer("@clock %" PRIu64 " %" PRIu64 "\n", number, now_ns(CLOCK_BOOTTIME));
+		answer_clock(number);
 	else if (!strcmp(line, "go"))
 		o->go = !o->stop;
 	else if (!strcmp(line, "stop"))

@@ -24,17 +24,17 @@
 #define HOST_BOUND_MAX_NS (60 * NSEC_PER_SEC)
 #define HOST_CHUNK_MAX (1U << 20)
 
-int host_ties_add(struct host_tie **ties, size_t *count, size_t *cap, const struct host_tie *tie)
+int host_ties_add(struct host_ties *ties, const struct host_tie *tie)
 {
+	struct host_tie *t = ties->items;
 	size_t kept = 0;
 
-	if (*count == HOST_TIES_MAX) {
-		for (size_t i = 0; i + 1 < *count; i += 2)
-			(*ties)[kept++] = (*ties)[i].bound < (*ties)[i + 1].bound ? (*ties)[i]
-										  : (*ties)[i + 1];
-		*count = kept;
+	if (ties->count == HOST_TIES_MAX) {
+		for (size_t i = 0; i + 1 < ties->count; i += 2)
+			t[kept++] = t[i].bound < t[i + 1].bound ? t[i] : t[i + 1];
+		ties->count = kept;
 	}
-	return vec_push(*ties, *count, *cap, *tie);
+	return vec_push(ties->items, ties->count, ties->cap, *tie);
 }
 
 uint64_t host_clock_apply(const struct host_clock *c, uint64_t far)
@@ -226,20 +226,59 @@ int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t c
 	return 0;
 }
 
+/* At both ends of the recording the lines differ by no more than both bounds allow. */
+static bool clocks_agree(const struct host_clock *a, const struct host_clock *b, uint64_t from,
+			 uint64_t to)
+{
+	const uint64_t at[] = { from, to };
+
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		uint64_t x = host_clock_apply(a, at[i]), y = host_clock_apply(b, at[i]);
+
+		if (MAX(x, y) - MIN(x, y) > a->bound + b->bound)
+			return false;
+	}
+	return true;
+}
+
+int host_clock_choose(struct host_clock *ret, const struct host_ties *exchanges,
+		      const struct host_ties *utc, uint64_t from, uint64_t to)
+{
+	int r = host_clock_fit(ret, exchanges->items, exchanges->count, from, to);
+	struct host_clock by_utc;
+
+	if (r == 0 && host_clock_fit(&by_utc, utc->items, utc->count, from, to) == 0 &&
+	    by_utc.bound < ret->bound && clocks_agree(&by_utc, ret, from, to)) {
+		*ret = by_utc;
+		ret->by_utc = true;
+	}
+	return r;
+}
+
+static int ties_unpack(struct host_ties *ret, Traced__Capture__Tie *const *ties, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < MIN(count, (size_t)HOST_TIES_MAX); i++)
+		r = host_ties_add(ret, &(struct host_tie){ ties[i]->far_ns, ties[i]->near_ns,
+							   ties[i]->bound_ns });
+	return r;
+}
+
 static void origin_take_host(struct host_origin *ret, const Traced__Capture__Host *m)
 {
-	_cleanup_free_ struct host_tie *ties = NULL;
-	size_t count = MIN(m->n_ties, (size_t)HOST_TIES_MAX);
+	struct host_ties ties = { 0 }, utc = { 0 };
 
 	snprintf(ret->label, sizeof(ret->label), "%s", m->label);
 	ret->start = m->start_ns;
-	if (m->timeline.len != HOST_TIMELINE_BYTES || !(ties = calloc(count + 1, sizeof(*ties))))
+	if (m->timeline.len != HOST_TIMELINE_BYTES)
 		return;
 	memcpy(ret->timeline, m->timeline.data, HOST_TIMELINE_BYTES);
-	for (size_t i = 0; i < count; i++)
-		ties[i] = (struct host_tie){ m->ties[i]->far_ns, m->ties[i]->near_ns,
-					     m->ties[i]->bound_ns };
-	ret->tied = host_clock_fit(&ret->clock, ties, count, ret->first, ret->last) == 0;
+	ret->tied = ties_unpack(&ties, m->ties, m->n_ties) == 0 &&
+		    ties_unpack(&utc, m->utc_ties, m->n_utc_ties) == 0 &&
+		    host_clock_choose(&ret->clock, &ties, &utc, ret->first, ret->last) == 0;
+	free(ties.items);
+	free(utc.items);
 }
 
 static void origin_take_clocks(struct host_origin *ret, const Traced__Capture__Clocks *m)
@@ -318,33 +357,53 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 	return 0;
 }
 
-static int append_message(struct stream_writer *w, const struct host_origin *origin,
-			  const struct host_tie *ties, size_t count)
+struct packed_ties {
+	Traced__Capture__Tie *items, **list; /* owned */
+};
+
+static void packed_ties_deinit(struct packed_ties *p)
 {
-	_cleanup_free_ Traced__Capture__Tie *messages = calloc(count + 1, sizeof(*messages));
-	_cleanup_free_ Traced__Capture__Tie **list = calloc(count + 1, sizeof(*list));
+	free(p->items);
+	free(p->list);
+}
+
+static int ties_pack(struct packed_ties *ret, const struct host_ties *ties)
+{
+	ret->items = calloc(ties->count + 1, sizeof(*ret->items));
+	ret->list = calloc(ties->count + 1, sizeof(*ret->list));
+	if (!ret->items || !ret->list)
+		return -ENOMEM;
+	for (size_t i = 0; i < ties->count; i++) {
+		ret->list[i] = &ret->items[i];
+		traced__capture__tie__init(ret->list[i]);
+		ret->items[i].far_ns = ties->items[i].far;
+		ret->items[i].near_ns = ties->items[i].near;
+		ret->items[i].bound_ns = ties->items[i].bound;
+	}
+	return 0;
+}
+
+static int append_message(struct stream_writer *w, const struct host_origin *origin,
+			  const struct host_ties *ties, const struct host_ties *utc)
+{
+	_cleanup_(packed_ties_deinit) struct packed_ties packed = { 0 }, packed_utc = { 0 };
 	Traced__Capture__Host host = TRACED__CAPTURE__HOST__INIT;
 
-	if (!messages || !list)
+	if (ties_pack(&packed, ties) < 0 || ties_pack(&packed_utc, utc) < 0)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		traced__capture__tie__init(&messages[i]);
-		messages[i].far_ns = ties[i].far;
-		messages[i].near_ns = ties[i].near;
-		messages[i].bound_ns = ties[i].bound;
-		list[i] = &messages[i];
-	}
 	host.label = (char *)origin->label;
 	host.start_ns = origin->start;
 	host.timeline.data = (uint8_t *)origin->timeline;
 	host.timeline.len = HOST_TIMELINE_BYTES;
-	host.n_ties = count;
-	host.ties = list;
+	host.n_ties = ties->count;
+	host.ties = packed.list;
+	host.n_utc_ties = utc->count;
+	host.utc_ties = packed_utc.list;
 	return stream_write_message(w, CHUNK_HOST, &host.base);
 }
 
-int host_origin_append(int fd, const struct host_origin *origin, const struct host_tie *ties,
-		       size_t count, struct error *err)
+int host_origin_append(int fd, const struct host_origin *origin, const struct host_ties *ties,
+		       const struct host_ties *utc, struct error *err)
 {
 	struct stream_writer w = { .fd = fd };
 	struct stream_reader reader;
@@ -359,7 +418,7 @@ int host_origin_append(int fd, const struct host_origin *origin, const struct ho
 	end = (off_t)reader.offset;
 	if (ftruncate(fd, end) < 0 || lseek(fd, end, SEEK_SET) < 0)
 		return error_errno(err, -errno, "can't complete the capture");
-	r = append_message(&w, origin, ties, count);
+	r = append_message(&w, origin, ties, utc);
 	return r < 0 ? error_errno(err, r, "can't complete the capture") : 0;
 }
 

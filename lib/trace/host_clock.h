@@ -10,6 +10,9 @@
  * tie. Its largest value at both ends of the part, and what a quartz may wander within the part, is
  * the bound. So it is never smaller than the error, however the exchanges were delayed, if within a
  * part the rate of neither clock changes by more than HOST_WANDER_PPM.
+ *
+ * If both machines know how far their CLOCK_REALTIME is from UTC, each exchange also makes a tie
+ * whose bound is the sum of both errors, however long the exchange took.
  */
 #pragma once
 
@@ -28,6 +31,11 @@ struct host_tie {
 	uint64_t bound;	    /* ns: largest error of `near` */
 };
 
+struct host_ties {
+	struct host_tie *items; /* owned; in order of time */
+	size_t count, cap;
+};
+
 /* near = ((far * mult) >> shift) + offset */
 struct host_clock {
 	uint32_t mult, shift;
@@ -36,6 +44,7 @@ struct host_clock {
 	double drift;	  /* ppb: how much faster the asking machine's clock runs */
 	bool drift_known; /* otherwise 0 is taken for it, and the bound allows for another one */
 	bool by_wall;	  /* tied by both machines' time of day: the bound is unknown */
+	bool by_utc;	  /* tied by both machines' synchronised clocks */
 };
 
 /* A stream's words on its machine. */
@@ -53,13 +62,19 @@ struct host_origin {
 };
 
 /* Keeps a tie; of too many, every second one. 0 or -ENOMEM. */
-int host_ties_add(struct host_tie **ties, size_t *count, size_t *cap, const struct host_tie *tie);
+int host_ties_add(struct host_ties *ties, const struct host_tie *tie);
 /*
  * from, to: the recording's begin and end, by the recorded machine. -ENODATA: no tie; -EBADMSG:
  * the ties contradict each other.
  */
 int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t count, uint64_t from,
 		   uint64_t to);
+/*
+ * Fits exchanges, and ties by both machines' synchronised clocks, each for itself. The latter count
+ * if their bound is smaller and the exchanges do not contradict them. utc may be empty.
+ */
+int host_clock_choose(struct host_clock *ret, const struct host_ties *exchanges,
+		      const struct host_ties *utc, uint64_t from, uint64_t to);
 uint64_t host_clock_apply(const struct host_clock *c, uint64_t far);
 
 /* Labels are printed and name files: other characters than letters, digits, ".-_" become "_". */
@@ -69,8 +84,8 @@ void host_label_tidy(char *label);
 int host_origin_read(struct host_origin *ret, int fd, struct error *err);
 /* Appends the chunk HOST, with the origin's label, timeline and start, behind the last whole chunk;
  * the file ends there. 0 or -errno. */
-int host_origin_append(int fd, const struct host_origin *origin, const struct host_tie *ties,
-		       size_t count, struct error *err);
+int host_origin_append(int fd, const struct host_origin *origin, const struct host_ties *ties,
+		       const struct host_ties *utc, struct error *err);
 
 /* Moves all times of a loaded stream. -EINVAL: its trace clock is not "boot". */
 int host_clock_move(const struct host_clock *c, struct trace_info *info, struct error *err);

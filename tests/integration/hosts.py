@@ -27,7 +27,7 @@ from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
 RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
-TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us, drift (?:([+-]\d+\.\d+) ppm|unknown)")
+TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us by ([^,]*), drift (?:([+-]\d+\.\d+) ppm|unknown)")
 LINE = re.compile(r"^(\S+) +\S.*-\d+ +\[\d+\] \S+ +(\d+\.\d+): (\w+: .*)$", re.M)
 
 
@@ -533,10 +533,10 @@ def tasks_of_machines(test):
         check(len(rows) > 10 and not twice, f"machine {machine}: threads {twice} of {len(rows)} appear twice")
 
 
-def same_kernel(test, host, offset_s, drift_ppm):
+def same_kernel(test, host, offset_s, drift_ppm, env=None):
     hosts = {"near": far(test), "other": host}
     began = time.monotonic()
-    r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced")
+    r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced", env=env)
     took = time.monotonic() - began
     check(r.status == 0 and test.files() == ["out.near.traced", "out.other.traced"], f"{test.files()} {r}")
     r = test.run("convert", "out.near.traced", "out.other.traced", "-o", "out.txt")
@@ -558,6 +558,7 @@ def same_kernel(test, host, offset_s, drift_ppm):
     order = [float(m[2]) for m in LINE.finditer(text)]
     check(order == sorted(order), "the lines are not in order")
     print(f"   known within {limit * 1e6:.0f} us, median error {statistics.median(wrong) * 1e6:.1f} us", flush=True)
+    return {m[1]: m[3] for m in TIED.finditer(r.err)}
 
 
 def clock_is_near(test):
@@ -574,6 +575,30 @@ def clock_is_jittered(test):
 
 def clock_drifts(test):
     same_kernel(test, relay(test, "--offset", 0.3, "--drift", 80, "--jitter", 1), 0.3, 80)
+
+
+def synchronised(test, us):
+    """The environment of a machine whose time daemon states that its clock is wrong by `us` at most."""
+    library = test.build / "tests/integration/synced_clock.so"
+    need(library.exists(), "not with sanitizers")
+    return test.environment(LD_PRELOAD=str(library), SYNCED_CLOCK=str(us))
+
+
+def clocks_are_synchronised(test):
+    """They are tied more exactly than by exchanges that take long."""
+    by = same_kernel(test, relay(test, "--offset", 0.3, "--delay", 5), 0.3, 0, synchronised(test, 200))
+    check(by["other"] == "the machines' synchronised clocks", by)
+
+
+def one_is_not_synchronised(test):
+    by = same_kernel(test, f"exec:env SYNCED_CLOCK=0 {relay(test, '--delay', 5)[5:]}", 0, 0, synchronised(test, 200))
+    check(by["other"] == "exchanges", by)
+
+
+def one_is_synchronised_wrongly(test):
+    """Its time daemon is wrong by a second, which the exchanges rule out."""
+    by = same_kernel(test, relay(test, "--delay", 5, "--utc-offset", 1), 0, 0, synchronised(test, 200))
+    check(by["other"] == "exchanges", by)
 
 
 MARKS = """
@@ -1125,7 +1150,8 @@ def main():
 
 def cases(test):
     for function in (one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
-                     clock_is_another, clock_is_jittered, clock_drifts, marks_and_samples, eight, one_fails,
+                     clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
+                     one_is_synchronised_wrongly, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
                      pushed_cut):

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""hosts_relay.py [--offset S] [--drift PPM] [--jitter MS] [--flip BYTE] [--cut S] [--cut-early S] -- COMMAND: a
-way to a host, as a bad network has it. Its clock, which the answers show, is another one than the kernel's."""
+"""hosts_relay.py [--offset S] [--drift PPM] [--delay MS] [--jitter MS] [--utc-offset S] [--flip BYTE] [--cut S]
+[--cut-early S] -- COMMAND: a way to a host, as a bad network has it. Its clock, which the answers show, is another one
+than the kernel's, and its time of day may be wrong."""
 import argparse
 import os
 import random
@@ -14,7 +15,9 @@ import time
 parser = argparse.ArgumentParser()
 parser.add_argument("--offset", type=float, default=0)
 parser.add_argument("--drift", type=float, default=0)
+parser.add_argument("--delay", type=float, default=0)
 parser.add_argument("--jitter", type=float, default=0)
+parser.add_argument("--utc-offset", type=float, default=0)
 parser.add_argument("--flip", type=int, default=-1)
 parser.add_argument("--cut", type=float, default=0)
 parser.add_argument("--cut-early", type=float, default=0)
@@ -26,6 +29,7 @@ child = subprocess.Popen(o.command, stdin=subprocess.PIPE, stdout=subprocess.PIP
 
 def wait():
     """Mostly short, now and then long, and not the same in both directions."""
+    time.sleep(o.delay / 1000)
     if o.jitter:
         time.sleep(random.expovariate(1) * o.jitter / 1000 * (10 if random.random() < 0.1 else 1))
 
@@ -43,11 +47,12 @@ def orders():
 
 def answers():
     for line in iter(child.stderr.readline, b""):
-        m = re.fullmatch(rb"@clock (\d+) (\d+)\n", line)
+        m = re.fullmatch(rb"@clock (\d+) (\d+)(?: (\d+) (\d+))?\n", line)
         if m:
             t = int(m[2])
             t += int(o.offset * 1e9 + (t - began) * o.drift * 1e-6)
-            line = b"@clock %s %d\n" % (m[1], t)
+            line = b"@clock %s %d" % (m[1], t)
+            line += b" %d %s\n" % (int(m[3]) + int(o.utc_offset * 1e9), m[4]) if m[3] else b"\n"
         wait()
         os.write(2, line)
 

@@ -74,10 +74,9 @@ static struct world random_world(void)
 }
 
 /* Exchanges in the rhythm of `tracectl -H`. */
-static size_t exchange(const struct world *w, struct host_tie **ties, size_t *cap)
+static void exchange(const struct world *w, struct host_ties *ret)
 {
 	uint64_t at = w->begin, step = 5000000;
-	size_t count = 0;
 
 	while (at < w->begin + w->length) {
 		uint64_t there = at + random_delay(w->delay_out, w->jitter);
@@ -85,11 +84,15 @@ static size_t exchange(const struct world *w, struct host_tie **ties, size_t *ca
 		struct host_tie tie = { far_of(w, there), at + (back - at) / 2,
 					(back - at + 1) / 2 };
 
-		assert_int_equal(host_ties_add(ties, &count, cap, &tie), 0);
-		step = count < 12 ? 5000000 : 100000000;
+		assert_int_equal(host_ties_add(ret, &tie), 0);
+		step = ret->count < 12 ? 5000000 : 100000000;
 		at = back + step;
 	}
-	return count;
+}
+
+static void ties_deinit(struct host_ties *ties)
+{
+	free(ties->items);
 }
 
 static void test_error_is_within_the_bound(void **state _unused_)
@@ -98,12 +101,12 @@ static void test_error_is_within_the_bound(void **state _unused_)
 
 	for (seed = 1; seed <= RUNS; seed += 1) {
 		uint64_t run = seed;
-		_cleanup_free_ struct host_tie *ties = NULL;
+		_cleanup_(ties_deinit) struct host_ties ties = { 0 };
 		struct world w = random_world();
 		struct host_clock clock;
-		size_t cap = 0, count = exchange(&w, &ties, &cap);
 
-		assert_int_equal(host_clock_fit(&clock, ties, count, far_of(&w, w.begin),
+		exchange(&w, &ties);
+		assert_int_equal(host_clock_fit(&clock, ties.items, ties.count, far_of(&w, w.begin),
 						far_of(&w, w.begin + w.length)),
 				 0);
 		for (int i = 0; i <= 40; i++) {
@@ -125,7 +128,7 @@ static void test_error_is_within_the_bound(void **state _unused_)
 
 static void test_drift_is_found(void **state _unused_)
 {
-	_cleanup_free_ struct host_tie *ties = NULL;
+	_cleanup_(ties_deinit) struct host_ties ties = { 0 };
 	struct world w = { .begin = 5 * NSEC_PER_SEC,
 			   .length = 60 * NSEC_PER_SEC,
 			   .offset = 12345678901,
@@ -134,9 +137,9 @@ static void test_drift_is_found(void **state _unused_)
 			   .delay_back = 20000,
 			   .jitter = 10000 };
 	struct host_clock clock;
-	size_t cap = 0, count = exchange(&w, &ties, &cap);
 
-	assert_int_equal(host_clock_fit(&clock, ties, count, far_of(&w, w.begin),
+	exchange(&w, &ties);
+	assert_int_equal(host_clock_fit(&clock, ties.items, ties.count, far_of(&w, w.begin),
 					far_of(&w, w.begin + w.length)),
 			 0);
 	/* The far clock runs faster, so the near one slower. */
@@ -218,19 +221,117 @@ static void test_lies_are_found(void **state _unused_)
 
 static void test_many_ties_are_thinned(void **state _unused_)
 {
-	_cleanup_free_ struct host_tie *ties = NULL;
-	size_t count = 0, cap = 0;
+	_cleanup_(ties_deinit) struct host_ties ties = { 0 };
 
 	for (uint64_t i = 1; i <= 3 * HOST_TIES_MAX; i++) {
 		struct host_tie tie = { i * 100, i * 100 + 7, i % 2 ? 1000 : 10 };
 
-		assert_int_equal(host_ties_add(&ties, &count, &cap, &tie), 0);
-		assert_true(count <= HOST_TIES_MAX);
+		assert_int_equal(host_ties_add(&ties, &tie), 0);
+		assert_true(ties.count <= HOST_TIES_MAX);
 	}
-	for (size_t i = 1; i < count; i++)
-		assert_true(ties[i].far > ties[i - 1].far);
+	for (size_t i = 1; i < ties.count; i++)
+		assert_true(ties.items[i].far > ties.items[i - 1].far);
 	/* The better one of each pair stayed. */
-	assert_int_equal(ties[0].bound, 10);
+	assert_int_equal(ties.items[0].bound, 10);
+}
+
+/* 10 s by exchanges that are wrong by 2 ms and may be wrong by 5 ms; utc is right. */
+#define PAIRS 100
+struct pair {
+	struct host_tie exchange_items[PAIRS], utc_items[PAIRS];
+	struct host_ties exchanges, utc;
+	uint64_t from, to;
+};
+
+static void pair_init(struct pair *p, uint64_t utc_bound)
+{
+	p->from = NSEC_PER_SEC;
+	for (size_t i = 0; i < PAIRS; i++) {
+		uint64_t far = p->to = p->from + i * 100000000, near = far + 7 * NSEC_PER_SEC;
+
+		p->exchange_items[i] = (struct host_tie){ far, near + 2000000, 5000000 };
+		p->utc_items[i] = (struct host_tie){ far, near, utc_bound };
+	}
+	p->exchanges = (struct host_ties){ p->exchange_items, PAIRS, PAIRS };
+	p->utc = (struct host_ties){ p->utc_items, PAIRS, PAIRS };
+}
+
+static struct host_clock pair_choose(const struct pair *p)
+{
+	struct host_clock clock;
+
+	assert_int_equal(host_clock_choose(&clock, &p->exchanges, &p->utc, p->from, p->to), 0);
+	return clock;
+}
+
+static void test_the_better_bound_counts(void **state _unused_)
+{
+	struct host_clock clock;
+	struct pair p;
+
+	pair_init(&p, 40000);
+	clock = pair_choose(&p);
+	assert_true(clock.by_utc && clock.bound < 60000);
+	assert_int_equal(host_clock_apply(&clock, p.from), p.from + 7 * NSEC_PER_SEC);
+	/* Worse than the exchanges. */
+	pair_init(&p, 9000000);
+	clock = pair_choose(&p);
+	assert_true(!clock.by_utc && clock.bound >= 5000000 && clock.bound < 5100000);
+	/* One machine was not synchronised. */
+	pair_init(&p, 40000);
+	p.utc.count = 0;
+	assert_false(pair_choose(&p).by_utc);
+}
+
+static void test_clocks_that_are_not_true_do_not_count(void **state _unused_)
+{
+	struct pair p;
+
+	/* The exchanges rule out what they say, from the begin or at the end. */
+	pair_init(&p, 40000);
+	for (size_t i = 0; i < PAIRS; i++)
+		p.utc_items[i].near -= 10000000;
+	assert_false(pair_choose(&p).by_utc);
+	pair_init(&p, 40000);
+	for (size_t i = 0; i < PAIRS; i++)
+		p.utc_items[i].near += i * 80000;
+	assert_false(pair_choose(&p).by_utc);
+	/* One was set in between. */
+	pair_init(&p, 40000);
+	for (size_t i = PAIRS / 2; i < PAIRS; i++)
+		p.utc_items[i].near += 1000000;
+	assert_false(pair_choose(&p).by_utc);
+	/* Exchanges that contradict each other: the machine lies. */
+	pair_init(&p, 40000);
+	p.exchange_items[PAIRS / 2].near += 20000000;
+	assert_int_equal(
+		host_clock_choose(&(struct host_clock){ 0 }, &p.exchanges, &p.utc, p.from, p.to),
+		-EBADMSG);
+}
+
+/* A stream with ties of both kinds. */
+static void test_both_ties_are_stored(void **state _unused_)
+{
+	struct host_origin origin = { .label = "pump" }, got;
+	Traced__Capture__ClockReading reading = TRACED__CAPTURE__CLOCK_READING__INIT,
+				      *readings = &reading;
+	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
+	_cleanup_close_ int fd = memfd_create("stream", MFD_CLOEXEC);
+	struct stream_writer w;
+	struct pair p;
+
+	pair_init(&p, 40000);
+	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
+	reading.clock = CLOCK_BOOTTIME;
+	clocks.readings = &readings;
+	clocks.n_readings = 1;
+	reading.boot_before_ns = reading.boot_after_ns = p.from;
+	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
+	reading.boot_before_ns = reading.boot_after_ns = p.to;
+	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
+	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(got.tied && got.clock.by_utc && got.clock.bound < 60000);
 }
 
 /* The origin of a stream with one reading of the time of day. */
@@ -276,6 +377,9 @@ int main(void)
 		cmocka_unit_test(test_too_steep_a_line_is_no_drift),
 		cmocka_unit_test(test_lies_are_found),
 		cmocka_unit_test(test_many_ties_are_thinned),
+		cmocka_unit_test(test_the_better_bound_counts),
+		cmocka_unit_test(test_clocks_that_are_not_true_do_not_count),
+		cmocka_unit_test(test_both_ties_are_stored),
 		cmocka_unit_test(test_wall_clocks_are_checked),
 	};
 
