@@ -3,20 +3,72 @@
 
 #include <string.h>
 
+#include "base/buf.h"
+
+struct action {
+	const char *word;
+	int (*run)(const struct options *o);
+	struct option_set options; /* of command_fleet's */
+};
+
+static const struct action actions[] = {
+	{ "order", fleet_order,
+	  OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(LABEL),
+		     OPTION(WINDOW), OPTION(EXPIRES), OPTION(SERIAL), OPTION(CAPTURE),
+		     OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL), OPTION(BROKER),
+		     OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
+		     OPTION(REPORT), OPTION(OUTPUT), OPTION(QUIET)) },
+	{ "withdraw", fleet_withdraw,
+	  OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(BROKER), OPTION(QUIET)) },
+	{ "status", fleet_status,
+	  OPTION_SET(OPTION(FLEET), OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(BROKER),
+		     OPTION(WATCH), OPTION(JSON), OPTION(QUIET)) },
+	{ "fetch", fleet_fetch,
+	  OPTION_SET(OPTION(FLEET), OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(CAPTURE),
+		     OPTION(MAX_SIZE), OPTION(QUIET)) },
+	{ "report", fleet_report,
+	  OPTION_SET(OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)) },
+	{ "open", fleet_open, OPTION_SET(OPTION(SERIAL), OPTION(OUTPUT), OPTION(QUIET)) },
+};
+
 static const char *const words[] = {
 	"order", "withdraw", "status", "fetch", "report", "open", NULL
 };
 
+/* The actions that take an option, as a list for a hint. */
+static void actions_list(int id, struct buf *out)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
+		if (actions[i].options.has[id])
+			buf_printf(out, "%sfleet %s", out->len ? ", " : "", actions[i].word);
+}
+
+static int action_check_options(const struct action *a, const struct options *o, struct error *err)
+{
+	for (size_t i = 0; i < o->typed_count; i++) {
+		const int id = o->typed[i].id;
+		_cleanup_buf_ struct buf takers = BUF_INIT;
+
+		/* Others stand before the command. */
+		if (a->options.has[id] || !command_fleet.options.has[id])
+			continue;
+		actions_list(id, &takers);
+		error_set(err, -EINVAL, "fleet %s: unknown option --%s", a->word,
+			  option_specs[id].name);
+		return error_hint(err, "--%s is an option of: %s", option_specs[id].name,
+				  buf_string(&takers) ?: "");
+	}
+	return 0;
+}
+
 static int fleet_run(const struct options *o)
 {
-	static int (*const actions[])(const struct options *) = { fleet_order,	fleet_withdraw,
-								  fleet_status, fleet_fetch,
-								  fleet_report, fleet_open };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(actions); i++)
-		if (strcmp(o->args[0], words[i]) == 0)
-			return actions[i](o);
+		if (strcmp(o->args[0], actions[i].word) == 0)
+			return action_check_options(&actions[i], o, &err) < 0 ? cli_usage(&err)
+									      : actions[i].run(o);
 	error_set(&err, -EINVAL, "fleet: '%s' is no action", o->args[0]);
 	error_hint(&err, "order, withdraw, status, fetch, report or open");
 	return cli_usage(&err);

@@ -114,6 +114,28 @@ def which_boards_are_far(test):
     succeeds(test.run("fleet", "report", test.dir / "fleet=doors/order=18"))
 
 
+def stray_words(test):
+    """An option that the action does not take is refused, and so is an argument too many."""
+    place = ("--fleet", "doors", "--url", "https://store.invalid")
+    for words, why, hint in (
+            (("status", 17, *place, "--share", 1), "fleet status: unknown option --share", "--share is an option of: fleet order"),
+            (("fetch", 17, "to", *place, "-e", "sched:*"), "fleet fetch: unknown option --event", "fleet order"),
+            (("report", test.dir, "--group", "a"), "fleet report: unknown option --group", "fleet order, fleet withdraw"),
+            (("open", test.dir, "door-1", "--json"), "fleet open: unknown option --json", "fleet status, fleet report"),
+            (("withdraw", 17, "--fleet", "doors", "--broker", "mqtt://store.invalid", "--s3"),
+             "fleet withdraw: unknown option --s3", "fleet status, fleet fetch"),
+            (("order", *place, "--secret-key", "no.sec", "-t", "1s", "--report", "sched", "--watch"),
+             "fleet order: unknown option --watch", "fleet status"),
+            (("status", 17, 18, *place), "fleet status takes an order", "tracectl fleet status 17"),
+            (("report", test.dir, test.dir), "fleet report takes one folder", "tracectl fleet report"),
+            (("open", test.dir, "door-1", "door-2"), "'door-2' is one argument too many", "")):
+        done = test.run("fleet", *words)
+        check(done.status == 2 and why in done.err and hint in done.err and not done.out, f"{words}: {done}")
+    # Options before the command are others.
+    put(test.dir, "door-1", reports(sched({1: 1})))
+    succeeds(test.run("--socket", "/nowhere", "fleet", "report", test.dir, "--top", 1))
+
+
 def files_that_lie(test):
     """What is not what its name says is refused, and so is what no board's name can be; the rest is reported."""
     for n in range(1, 5):
@@ -607,6 +629,7 @@ def main():
     test.case("an order has the words of record", what_an_order_says)
     test.case("what is no order is not signed", what_is_no_order)
     test.case("boards that are far from the rest come first", which_boards_are_far)
+    test.case("stray words are refused", stray_words)
     test.case("files that are not what their names say are refused", files_that_lie)
     test.case("a board with other columns is left out", boards_that_differ)
     test.case("from an order to a page", from_order_to_page, daemon=True)
