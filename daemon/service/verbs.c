@@ -102,14 +102,27 @@ static int verb_check_live(const struct session *s, const Traced__Control__Outpu
 	return error_set(err, -EINVAL, "session \"%s\" can't be followed", s->name);
 }
 
-/* A followed recording discards what is written, so it cannot have a second output. */
-static int verb_check_unfollowed(const struct session *s, const Traced__Control__Output *output,
-				 struct error *err)
+/* The name by which verb_find() finds it for the caller. NULL: out of memory. */
+static char *verb_name_of(const struct call *call, const struct session *s)
 {
+	char *name;
+
+	if (s->uid == call->connection->uid)
+		return strdup(s->name);
+	return asprintf(&name, "%u/%s", s->uid, s->name) < 0 ? NULL : name;
+}
+
+/* A followed recording discards what is written, so it cannot have a second output. */
+static int verb_check_unfollowed(const struct call *call, const struct session *s,
+				 const Traced__Control__Output *output, struct error *err)
+{
+	_cleanup_free_ char *name = NULL;
+
 	if (!output || !session_is_followed(s))
 		return 0;
+	name = verb_name_of(call, s);
 	error_set(err, -EBUSY, "session \"%s\" is being written while it records", s->name);
-	return error_hint(err, "end it without -o: tracectl stop %s", s->name);
+	return error_hint(err, "end it without -o: tracectl stop %s", name ?: s->name);
 }
 
 /* s: the session that is written; NULL: none. */
@@ -164,7 +177,7 @@ static int verb_stop(struct call *call, struct error *err)
 
 	r = verb_find_own(call, stop->session, &s, err);
 	if (r >= 0)
-		r = verb_check_unfollowed(s, stop->output, err);
+		r = verb_check_unfollowed(call, s, stop->output, err);
 	/* Refused, the recorder goes on: its end would be lost. */
 	if (r >= 0 && s->ring && session_records(s) && stop->output)
 		r = policy_check_snapshot(s, err);
@@ -231,7 +244,7 @@ static int verb_attach(struct call *call, struct error *err)
 	if (r >= 0 && attach->output && attach->output->from_now)
 		return verb_watch(call, s, err);
 	if (r >= 0)
-		r = verb_check_unfollowed(s, attach->output, err);
+		r = verb_check_unfollowed(call, s, attach->output, err);
 	if (r >= 0)
 		r = verb_check_live(s, attach->output, err);
 	if (r < 0)
@@ -263,8 +276,10 @@ static int verb_snapshot(struct call *call, struct error *err)
 	if (s->state == SESSION_ARMING)
 		return error_set(err, -EAGAIN, "session \"%s\" does not record yet", s->name);
 	if (!session_records(s)) {
+		_cleanup_free_ char *name = verb_name_of(call, s);
+
 		error_set(err, -EINVAL, "session \"%s\" does not record any more", s->name);
-		return error_hint(err, "tracectl stop %s -o FILE fetches it", s->name);
+		return error_hint(err, "tracectl stop %s -o FILE fetches it", name ?: s->name);
 	}
 	r = verb_check_spool(s, err);
 	if (r < 0)
@@ -399,7 +414,6 @@ static int verb_extract(struct call *call, struct error *err)
 	return r;
 }
 
-/* The name is the one by which verb_find() finds it. */
 static Traced__Control__Session *verb_describe(const struct call *call, struct session *s)
 {
 	Traced__Control__Session *d = session_describe(s);
@@ -407,7 +421,8 @@ static Traced__Control__Session *verb_describe(const struct call *call, struct s
 
 	if (!d || s->uid == call->connection->uid)
 		return d;
-	if (asprintf(&name, "%u/%s", s->uid, s->name) < 0) {
+	name = verb_name_of(call, s);
+	if (!name) {
 		traced__control__session__free_unpacked(d, NULL);
 		return NULL;
 	}

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "daemon/service/connection.h"
+#include "daemon/service/session.h"
 
 static void a_mark_fails_only_if_nobody_took_it(void **state)
 {
@@ -144,6 +145,28 @@ static void others_keep_their_hands_off(void **state)
 	}
 	client_close(&owner);
 	client_close(&other);
+	close(out);
+}
+
+/* Root finds another user's session by that user's number, which the hints have, too. */
+static void hints_have_the_name_for_root(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client owner, root;
+
+	greet(d, &owner);
+	greet(d, &root);
+	TAILQ_FIRST(&d->manager->connections)->uid = 1000;
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 0;
+	done_with(start(d, &owner, "a", true, false, 20));
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions)->state == SESSION_STOPPED);
+	assert_error(ask(d, &root, snapshot_request("1000/a", "txt"), out), EINVAL,
+		     "tracectl stop 1000/a -o");
+	assert_error(ask(d, &owner, snapshot_request("a", "txt"), out), EINVAL,
+		     "tracectl stop a -o");
+	client_close(&owner);
+	client_close(&root);
 	close(out);
 }
 
@@ -326,6 +349,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_sync_tells_when_it_was_done),
 		SERVICE_TEST(a_lack_of_descriptors_passes),
 		SERVICE_TEST(others_keep_their_hands_off),
+		SERVICE_TEST(hints_have_the_name_for_root),
 		SERVICE_TEST(hostile_clients_hurt_only_themselves),
 		SERVICE_TEST(what_the_kernel_offers),
 		SERVICE_TEST(who_does_not_read_is_not_served),

@@ -344,7 +344,14 @@ static void a_stream_is_written_while_it_records(void **state)
 	assert_true(s->spool.holes > 0 &&
 		    s->spool.given_back == STREAM_MAGIC_SIZE + s->spool.holes);
 	assert_error(ask(d, &other, attach_request("a", "txt"), unused), EBUSY, "while it records");
-	assert_error(ask(d, &other, stop_request("a", "txt"), unused), EBUSY, "while it records");
+	assert_error(ask(d, &other, stop_request("a", "txt"), unused), EBUSY, "tracectl stop a");
+	/* Root calls it by its user's number. */
+	s->uid = 1000;
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 0;
+	assert_error(ask(d, &other, stop_request("1000/a", "txt"), unused), EBUSY,
+		     "tracectl stop 1000/a");
+	s->uid = geteuid();
+	TAILQ_LAST(&d->manager->connections, connection_list)->uid = geteuid();
 	/* It waits for the file, and has its result. */
 	reply = ask(d, &other, stop_request("a", NULL), -1);
 	assert_null(reply->error);
