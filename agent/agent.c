@@ -19,6 +19,7 @@
 /* tracectl's exit status for a recording with a loss, which its results count. */
 #define STATUS_LOSSES 3
 #define WAIT_MAX_MS 3600000
+#define GAVE_WAY "its results gave way to newer ones"
 
 void agent_log_error(int level, const char *what, uint64_t serial, const struct error *err)
 {
@@ -291,17 +292,7 @@ static void agent_record(struct agent *a)
 /* The results of some orders have left the spool. */
 static void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
 {
-	bool any = false;
-
-	for (size_t i = a->status.count; i-- > 0;) {
-		const struct status_order *order = &a->status.orders[i];
-
-		if (order->outcome != OUTCOME_UPLOADING || spool_has(&a->spool, order->serial))
-			continue;
-		status_note(&a->status, order->serial, outcome, reason);
-		any = true;
-	}
-	if (any)
+	if (outcomes_note_results(&a->status, &a->spool, a->upload.sending, outcome, reason))
 		agent_save_outcomes(a);
 }
 
@@ -331,17 +322,19 @@ static void agent_collect(struct agent *a, int status)
 		log_notice("recorded order %" PRIu64, order->serial);
 		agent_close_job(a, 0, OUTCOME_UPLOADING, NULL);
 	}
-	agent_note_results(a, OUTCOME_FAILED, "its results gave way to newer ones");
+	agent_note_results(a, OUTCOME_FAILED, GAVE_WAY);
 	a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
 }
 
 static void agent_upload(struct agent *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = upload_next(&a->upload, a->http, &a->policy, &a->spool, &a->state, &err);
 
-	if (upload_next(&a->upload, a->http, &a->policy, &a->spool, &a->state, &err) < 0)
+	if (r < 0)
 		agent_log_error(LOG_WARNING, "no upload", 0, &err);
-	agent_note_results(a, OUTCOME_DONE, NULL);
+	/* A result that gave way while it was sent is lost if it did not arrive. */
+	agent_note_results(a, r > 0 ? OUTCOME_DONE : OUTCOME_FAILED, r > 0 ? NULL : GAVE_WAY);
 }
 
 /* Does what is due and needs no request. broker: what poll() found on its descriptor. */

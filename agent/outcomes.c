@@ -60,3 +60,20 @@ int outcomes_load(struct status *s, int state_fd, struct error *err)
 		return error_set(err, -EBADMSG, "the file " OUTCOMES " is damaged");
 	return 0;
 }
+
+bool outcomes_note_results(struct status *s, const struct spool *spool, uint64_t sending,
+			   enum outcome outcome, const char *reason)
+{
+	bool any = false;
+
+	for (size_t i = s->count; i-- > 0;) {
+		const struct status_order *order = &s->orders[i];
+
+		if (order->outcome != OUTCOME_UPLOADING || order->serial == sending ||
+		    spool_has(spool, order->serial))
+			continue;
+		status_note(s, order->serial, outcome, reason);
+		any = true;
+	}
+	return any;
+}

@@ -122,7 +122,9 @@ int upload_next(struct upload *u, struct http *http, const struct policy *policy
 		strcpy(u->failed, entry.name);
 		return 0;
 	}
+	u->sending = entry.serial;
 	r = upload_one(u, http, policy, spool, &entry, state, &reply, err);
+	u->sending = 0;
 	if (r > 0) {
 		r = spool_remove(spool, &entry);
 		if (r < 0)

@@ -16,6 +16,7 @@
 struct upload {
 	char failed[SPOOL_NAME_MAX]; /* the last file that failed, or exceeds today's bytes; empty:
 					none */
+	uint64_t sending;	     /* the order whose result is being sent; 0: none */
 	struct backoff backoff;
 	uint64_t done, failures;
 	uint64_t present;     /* was there already */

@@ -171,6 +171,44 @@ static void what_cannot_be_removed_is_told(void **state _unused_)
 	assert_int_equal(unlinkat(s.dirfd, "stays", AT_REMOVEDIR), 0);
 }
 
+static void put_result(struct spool *s, uint64_t serial, const char *content, uint64_t max)
+{
+	put_text("result", content);
+	assert_int_equal(spool_add(s, AT_FDCWD, "result", serial, "json", max, NULL), 0);
+}
+
+static enum outcome outcome_of(const struct status *status, uint64_t serial)
+{
+	return status_find(status, serial)->outcome;
+}
+
+/* Newer results need the room of one that is being sent: the store still gets it. */
+static void a_result_that_is_sent_has_not_failed(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	struct status status = { .count = 0 };
+	struct spool_entry entry;
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	for (uint64_t serial = 5; serial <= 7; serial++)
+		status_note(&status, serial, OUTCOME_UPLOADING, NULL);
+	put_result(&s, 5, "five", 8);
+	put_result(&s, 6, "six", 8);
+	/* Order 5 is being sent; both give way. */
+	put_result(&s, 7, "seventh", 8);
+	assert_true(outcomes_note_results(&status, &s, 5, OUTCOME_FAILED, "gave way"));
+	assert_int_equal(outcome_of(&status, 5), OUTCOME_UPLOADING);
+	assert_int_equal(outcome_of(&status, 6), OUTCOME_FAILED);
+	assert_int_equal(outcome_of(&status, 7), OUTCOME_UPLOADING);
+	assert_false(outcomes_note_results(&status, &s, 5, OUTCOME_FAILED, "gave way"));
+	/* It has arrived. */
+	assert_true(outcomes_note_results(&status, &s, 0, OUTCOME_DONE, NULL));
+	assert_int_equal(outcome_of(&status, 5), OUTCOME_DONE);
+	assert_int_equal(outcome_of(&status, 7), OUTCOME_UPLOADING);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
+	assert_int_equal(spool_remove(&s, &entry), 0);
+}
+
 static void one_agent_has_the_folder(void **state _unused_)
 {
 	_cleanup_(state_deinit) struct state s = STATE_INIT;
@@ -333,6 +371,7 @@ int main(void)
 		OWN_FOLDER(damage_is_not_a_new_board),
 		OWN_FOLDER(what_cannot_be_removed_is_told),
 		OWN_FOLDER(what_exceeds_today_is_passed_over),
+		OWN_FOLDER(a_result_that_is_sent_has_not_failed),
 		OWN_FOLDER(one_agent_has_the_folder),
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
