@@ -15,9 +15,11 @@
 #include "agent/origin.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "fleet/rows.h"
 
 #define FOLDER "recording"
 #define REPORTS "reports.json"
+#define ROWS "reports.ndjson.zst"
 #define CAPTURE "capture.traced"
 /* For setup, export and reports. */
 #define GRACE_NS (600 * NSEC_PER_SEC)
@@ -235,6 +237,20 @@ static int recorder_add_origin(struct recorder *r, const struct order *o,
 	return e < 0 ? error_errno(err, e, REPORTS) : 0;
 }
 
+/* The store gets the reports as rows. */
+static int recorder_pack(struct recorder *r, struct error *err)
+{
+	_cleanup_close_ int from = openat(r->dirfd, REPORTS, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_close_ int to =
+		openat(r->dirfd, ROWS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int e;
+
+	if (from < 0 || to < 0)
+		return error_errno(err, -errno, ROWS);
+	e = rows_pack(from, to, err);
+	return e < 0 ? error_prefix(err, REPORTS) : 0;
+}
+
 static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
 				 uint64_t serial, const struct policy *policy, struct spool *spool,
 				 struct error *err)
@@ -259,7 +275,10 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 	if (o->reports.count)
 		reports = recorder_add_origin(r, o, policy, err);
 	if (o->reports.count && reports == 0)
-		reports = recorder_collect_file(r, REPORTS, "json", o->serial, policy, spool, err);
+		reports = recorder_pack(r, err);
+	if (o->reports.count && reports == 0)
+		reports =
+			recorder_collect_file(r, ROWS, "ndjson.zst", o->serial, policy, spool, err);
 	if (o->capture)
 		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
 						reports < 0 ? &second : err);

@@ -149,7 +149,8 @@ static void fetching_keep(struct fetching *f, const char *name)
 	result.path = part;
 	result_name_parse(name, &result.name);
 	fd = fleet_result_open_at(f->folder, &result, &err);
-	if (fd >= 0 && renameat(f->folder, part, f->folder, name) == 0) {
+	if (fd >= 0 && fleet_result_check_rows(&result, fd, &err) == 0 &&
+	    renameat(f->folder, part, f->folder, name) == 0) {
 		f->fetched++;
 	} else if (fd == -ENOENT) {
 		f->missing++;

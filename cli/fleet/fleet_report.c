@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "confined.h"
 #include "fleet.h"
+#include "fleet/rows.h"
 #include "fleet_results.h"
 #include "input.h"
 #include "report/merge.h"
@@ -33,6 +34,7 @@ struct surveying {
 	const struct report_options *options;
 	struct fleet_results *results;
 	int fd;			   /* the results' content */
+	int json_fd;		   /* that of one whose reports are rows */
 	bool *is_out;		   /* owned; of each result */
 	struct buf notes;	   /* why they are: strings */
 	struct outliers *outliers; /* owned */
@@ -47,11 +49,27 @@ static void surveying_deinit(struct surveying *s)
 	outliers_free(s->outliers);
 	free(s->forms);
 	close_fd(s->fd);
+	close_fd(s->json_fd);
 }
 
 static bool is_board_of(const struct fleet_result *a, const struct fleet_result *b)
 {
 	return !strcmp(a->name.board, b->name.board);
+}
+
+static int surveying_add_rows(struct surveying *s, struct report_merge *merge,
+			      const struct fleet_result *result, struct error *err)
+{
+	uint64_t size;
+	int r = 0;
+
+	if (lseek(s->json_fd, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", result->path);
+	r = rows_unpack(s->fd, result->size, s->json_fd, FLEET_FILE_MAX, &size, err);
+	if (r < 0)
+		return error_prefix(err, "%s", result->name.board);
+	lseek(s->json_fd, 0, SEEK_SET);
+	return report_merge_add_part(merge, s->json_fd, size, result->name.board, err);
 }
 
 static int surveying_add(struct surveying *s, struct report_merge *merge, size_t i,
@@ -61,6 +79,8 @@ static int surveying_add(struct surveying *s, struct report_merge *merge, size_t
 
 	if (lseek(s->fd, (off_t)result->offset, SEEK_SET) < 0)
 		return error_errno(err, -errno, "%s", result->path);
+	if (result->name.is_packed)
+		return surveying_add_rows(s, merge, result, err);
 	return report_merge_add_part(merge, s->fd, result->size, result->name.board, err);
 }
 
@@ -305,8 +325,9 @@ static int surveying_open(struct surveying *s, const char *folder, struct error 
 					  (unsigned long long)items[0].name.order);
 		}
 	s->fd = input_create_temp();
-	if (s->fd < 0)
-		return error_errno(err, s->fd, "%s", input_temp_place());
+	s->json_fd = input_create_temp();
+	if (s->fd < 0 || s->json_fd < 0)
+		return error_errno(err, MIN(s->fd, s->json_fd), "%s", input_temp_place());
 	r = fleet_results_gather(s->results, s->fd, err);
 	if (r < 0)
 		return r;
@@ -321,9 +342,9 @@ int fleet_report(const struct options *o)
 {
 	_cleanup_fleet_results_ struct fleet_results results = { 0 };
 	_cleanup_(named_reports_deinit) struct named_reports reports = { 0 };
-	_cleanup_(surveying_deinit) struct surveying s = { .options = &reports.options,
-							   .results = &results,
-							   .fd = -EBADF };
+	_cleanup_(surveying_deinit) struct surveying s = {
+		.options = &reports.options, .results = &results, .fd = -EBADF, .json_fd = -EBADF
+	};
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	uint64_t gaps;

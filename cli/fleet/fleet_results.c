@@ -10,6 +10,8 @@
 #include "base/io.h"
 #include "base/vec.h"
 #include "cli.h"
+#include "confined.h"
+#include "fleet/rows.h"
 #include "fleet_hash.h"
 
 #define PIECE (64U << 10)
@@ -25,7 +27,7 @@ static bool finding_has_suffix(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
-	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".traced"));
+	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".zst") || !strcmp(dot, ".traced"));
 }
 
 static int finding_take(struct finding *f, const char *path)
@@ -183,6 +185,35 @@ int fleet_result_open_at(int dir_fd, const struct fleet_result *result, struct e
 		return (int)size;
 	lseek(fd, 0, SEEK_SET);
 	return TAKE_FD(fd);
+}
+
+struct rows_check {
+	int fd;
+	uint64_t size;
+};
+
+static int rows_check_work(void *userdata, struct export_result *ret _unused_, struct error *err)
+{
+	const struct rows_check *c = userdata;
+	uint64_t size;
+
+	return rows_unpack(c->fd, c->size, -EBADF, FLEET_FILE_MAX, &size, err);
+}
+
+int fleet_result_check_rows(const struct fleet_result *result, int fd, struct error *err)
+{
+	_cleanup_export_result_ struct export_result unused = { 0 };
+	struct rows_check c = { .fd = fd };
+	struct stat st;
+	int r;
+
+	if (!result->name.is_packed)
+		return 0;
+	if (fstat(fd, &st) < 0)
+		return error_errno(err, -errno, "%s", result->path);
+	c.size = (uint64_t)st.st_size;
+	r = confined_run(rows_check_work, &c, &unused, err);
+	return r < 0 ? error_prefix(err, "%s", result->path) : 0;
 }
 
 /* Appends a result at *end of the file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Results of boards in a folder, as a store has them: fleet=F/order=N/board=B/HASH.json. */
+/* Results of boards in a folder, as a store has them: fleet=F/order=N/board=B/HASH.ndjson.zst. */
 #pragma once
 
 #include "base/error.h"
@@ -33,3 +33,8 @@ void fleet_results_deinit(struct fleet_results *results);
 int fleet_results_gather(struct fleet_results *results, int fd, struct error *err);
 /* Opens one, and compares its content with its name. -EBADMSG: it differs. */
 int fleet_result_open_at(int dir_fd, const struct fleet_result *result, struct error *err);
+/*
+ * Whether reports as rows are whole, from fd's begin on; for root in a process without rights.
+ * Otherwise a single file would end a query over all.
+ */
+int fleet_result_check_rows(const struct fleet_result *result, int fd, struct error *err);

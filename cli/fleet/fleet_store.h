@@ -22,7 +22,7 @@ int fleet_store_init(struct fleet_store *ret, const struct options *o, const cha
 void fleet_store_deinit(struct fleet_store *store);
 
 /*
- * Asks the store what it has. ret: names like "fleet=F/order=N/board=B/HASH.json". folder: for
+ * Asks the store what it has. ret: names like "fleet=F/order=N/board=B/HASH.traced". folder: for
  * nginx's answers meanwhile.
  */
 int fleet_store_list(struct fleet_store *store, int folder, struct listing *ret, struct error *err);

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: LGPL-2.1-or-later
--- Makes rows of boards' reports, as Parquet that DuckDB, ClickHouse, Spark and Trino read. In the
--- folder that has fleet=*/:
+-- Makes Parquet of the rows of boards' reports, which DuckDB, ClickHouse, Spark and Trino read. In
+-- the folder that has fleet=*/:
 --
 --     duckdb < parquet.sql
 --
@@ -18,64 +18,73 @@ CREATE OR REPLACE TEMP MACRO spread(d) AS CASE WHEN d IS NOT NULL THEN {
               ELSE ((b[1] % 64 + 64) << (b[1] // 64 - 1)::INTEGER) + (1::BIGINT << (b[1] // 64 - 1)::INTEGER) // 2 END,
         'n': b[2]} FOR b IN d.buckets IF b[1] BETWEEN 0 AND 3711 AND b[2] > 0]} END;
 
--- NULL for a file that is no report: truncated, not UTF-8, not JSON, or of another kind. What has
--- another type than here is null.
-CREATE OR REPLACE TEMP MACRO report_of(content) AS json_transform(TRY_CAST(TRY(decode(content)) AS JSON), replace('{
-    "format": "VARCHAR",
-    "span_ns": "BIGINT", "events": "BIGINT", "lost": "BIGINT", "incomplete": "BOOLEAN",
-    "origin": "STRUCT(started TIMESTAMP, kernel VARCHAR, arch VARCHAR, groups VARCHAR[],
-                      labels MAP(VARCHAR, VARCHAR))",
-    "reports": "STRUCT(name VARCHAR, rows STRUCT(
-        task VARCHAR, tid BIGINT, process VARCHAR, pid BIGINT, cpu BIGINT,
-        name VARCHAR, kind VARCHAR, call VARCHAR, function VARCHAR, device VARCHAR,
-        operation VARCHAR, state VARCHAR, what VARCHAR, source VARCHAR,
-        count BIGINT, runs BIGINT, calls BIGINT, errors BIGINT, migrations BIGINT,
-        bytes BIGINT, runtime_ns BIGINT, total_ns BIGINT, noise_ns BIGINT, max_ns BIGINT,
-        cut BIGINT, open BIGINT,
-        delay STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                     p99_ns BIGINT, buckets BIGINT[][]),
-        time STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                    p99_ns BIGINT, buckets BIGINT[][]),
-        raise STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                     p99_ns BIGINT, buckets BIGINT[][]),
-        queue STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                     p99_ns BIGINT, buckets BIGINT[][]),
-        run STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                   p99_ns BIGINT, buckets BIGINT[][]),
-        late STRUCT(count BIGINT, sum_ns BIGINT, min_ns BIGINT, max_ns BIGINT, p50_ns BIGINT,
-                    p99_ns BIGINT, buckets BIGINT[][]))[])[]"}', chr(10), ' '));
-
-CREATE OR REPLACE TEMP TABLE all_files AS
-SELECT filename, report_of(CASE WHEN size <= 67108864 THEN content END) AS r,
+-- A line is a row, or says something of its file or report (docs/fleet.md). What is no JSON is null,
+-- and so is a value that has another type than here.
+CREATE OR REPLACE TEMP TABLE lines AS
+SELECT filename,
        regexp_extract(filename, 'fleet=([^/]+)/order=([0-9]+)/board=([^/]+)/[^/]+$',
-                      ['fleet', 'serial', 'board']) AS place
-FROM read_blob('fleet=*/order=*/board=*/*.json');
+                      ['fleet', 'serial', 'board']) AS place,
+       json IS NOT NULL AS is_json,
+       json_transform(json, '{
+           "format": "VARCHAR", "table": "VARCHAR", "report": "VARCHAR", "first_ns": "BIGINT",
+           "span_ns": "BIGINT", "events": "BIGINT", "lost": "BIGINT", "incomplete": "BOOLEAN",
+           "origin": {"started": "TIMESTAMP", "kernel": "VARCHAR", "arch": "VARCHAR",
+                      "groups": ["VARCHAR"], "labels": "MAP(VARCHAR, VARCHAR)"},
+           "task": "VARCHAR", "tid": "BIGINT", "process": "VARCHAR", "pid": "BIGINT",
+           "cpu": "BIGINT", "name": "VARCHAR", "kind": "VARCHAR", "call": "VARCHAR",
+           "function": "VARCHAR", "device": "VARCHAR", "operation": "VARCHAR",
+           "state": "VARCHAR", "what": "VARCHAR", "source": "VARCHAR", "count": "BIGINT",
+           "runs": "BIGINT", "calls": "BIGINT", "errors": "BIGINT", "migrations": "BIGINT",
+           "bytes": "BIGINT", "runtime_ns": "BIGINT", "total_ns": "BIGINT",
+           "noise_ns": "BIGINT", "max_ns": "BIGINT", "cut": "BIGINT", "open": "BIGINT",
+           "delay": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]},
+           "time": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]},
+           "raise": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]},
+           "queue": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]},
+           "run": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]},
+           "late": {"count": "BIGINT", "sum_ns": "BIGINT", "min_ns": "BIGINT", "max_ns": "BIGINT",
+                    "p50_ns": "BIGINT", "p99_ns": "BIGINT", "buckets": [["BIGINT"]]}}') AS r
+FROM read_ndjson_objects('fleet=*/order=*/board=*/*.ndjson.zst', compression = 'zstd',
+                         filename = true, ignore_errors = true, maximum_object_size = 67108864);
 
+-- Files that begin and end as reports do, and are JSON in between.
 CREATE OR REPLACE TEMP TABLE files AS
-SELECT place.fleet AS fleet, TRY_CAST(place.serial AS UBIGINT) AS serial, place.board AS board,
-       r.origin.started AS started, r.origin.kernel AS kernel, r.origin.arch AS arch,
-       r.origin.groups AS groups, r.origin.labels AS labels, r.span_ns AS span_ns,
-       r.events AS events, r.lost AS lost, r.incomplete AS incomplete, r.reports AS reports
-FROM all_files
-WHERE r.format = 'traced-report' AND serial IS NOT NULL;
+SELECT filename, any_value(place.fleet) AS fleet, any_value(TRY_CAST(place.serial AS UBIGINT)) AS serial,
+       any_value(place.board) AS board, any_value(r) FILTER (r.first_ns IS NOT NULL) AS last
+FROM lines
+GROUP BY filename
+HAVING bool_and(is_json) AND count(*) FILTER (r.format = 'traced-report') = 1
+       AND count(*) FILTER (r.first_ns IS NOT NULL) = 1 AND any_value(TRY_CAST(place.serial AS UBIGINT)) IS NOT NULL;
+
+CREATE OR REPLACE TEMP TABLE boards AS
+SELECT filename, fleet, serial, board, last.origin.started AS started, last.origin.kernel AS kernel,
+       last.origin.arch AS arch, last.origin.groups AS groups, last.origin.labels AS labels,
+       last.span_ns AS span_ns, last.events AS events, last.lost AS lost,
+       last.incomplete AS incomplete
+FROM files;
 
 COPY (
-    WITH each_report AS (SELECT * EXCLUDE reports, unnest(reports) AS r FROM files),
-         each_row AS (SELECT * EXCLUDE r, r.name AS report, unnest(r.rows) AS r FROM each_report)
-    SELECT report, fleet, serial, board, started, kernel, arch, groups, labels, span_ns, events, lost,
+    SELECT r.report AS report, fleet, serial, board, started, kernel, arch, groups, labels, span_ns, events, lost,
            incomplete, r.task, r.tid, r.process, r.pid, r.cpu, r.name, r.kind, r.call, r."function",
            r.device, r.operation, r.state, r.what, r.source, r.count, r.runs, r.calls, r.errors,
            r.migrations, r.bytes, r.runtime_ns, r.total_ns, r.noise_ns, r.max_ns, r.cut, r.open,
            spread(r.delay) AS delay, spread(r.time) AS time, spread(r.raise) AS raise,
            spread(r.queue) AS queue, spread(r.run) AS run, spread(r.late) AS late
-    FROM each_row
+    FROM lines JOIN boards USING (filename)
+    WHERE r.report IS NOT NULL
 ) TO 'rows' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (report, fleet, serial), OVERWRITE true);
 
 -- A line for each board and order, also of boards without a row.
-COPY (SELECT * EXCLUDE reports FROM files)
+COPY (SELECT * EXCLUDE filename FROM boards)
 TO 'answers' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (fleet, serial), OVERWRITE true);
 
 -- Truncated files, and others that are no reports.
-SELECT regexp_replace(filename, '[^ -~]', '?', 'g') AS skipped FROM all_files
-WHERE r.format IS DISTINCT FROM 'traced-report' OR TRY_CAST(place.serial AS UBIGINT) IS NULL
+SELECT regexp_replace(file, '[^ -~]', '?', 'g') AS skipped
+FROM glob('fleet=*/order=*/board=*/*.ndjson.zst')
+WHERE file NOT IN (SELECT filename FROM files)
 ORDER BY skipped;

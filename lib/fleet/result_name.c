@@ -38,7 +38,8 @@ static bool result_take_file(const char *part, struct result_name *ret)
 
 	if (suffix - part != RESULT_HASH_LEN)
 		return false;
-	if (!strcmp(suffix, ".json"))
+	ret->is_packed = !strcmp(suffix, ".ndjson.zst");
+	if (ret->is_packed || !strcmp(suffix, ".json"))
 		ret->kind = RESULT_REPORTS;
 	else if (!strcmp(suffix, ".traced"))
 		ret->kind = RESULT_CAPTURE;

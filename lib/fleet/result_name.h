@@ -13,10 +13,10 @@
 
 #define RESULT_HASH_SIZE 32 /* BLAKE2b-256 */
 #define RESULT_HASH_LEN (2 * RESULT_HASH_SIZE)
-#define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".traced"))
+#define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".ndjson.zst"))
 
 enum result_kind {
-	RESULT_REPORTS, /* HASH.json */
+	RESULT_REPORTS, /* HASH.ndjson.zst (fleet/rows.h), or HASH.json */
 	RESULT_CAPTURE, /* HASH.traced */
 };
 
@@ -25,6 +25,7 @@ struct result_name {
 	uint64_t order;
 	char file[RESULT_FILE_MAX];
 	enum result_kind kind;
+	bool is_packed; /* reports: as rows */
 };
 
 /*

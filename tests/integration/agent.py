@@ -15,6 +15,7 @@ import time
 from board import Members, fleet
 from false_store import ENDLESS, FalseStore
 from harness import NOBODY, PATIENCE_S, Result, Test, check, settled
+from fleet_data import lines_of
 from store import order, some_day
 
 
@@ -28,10 +29,14 @@ def order_to_store(test):
                                        capture="yes", duration="1s", filter="prev_pid != 0")))
         settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2 and not agent.waiting())
         for path in store.results(7):
-            check(path.stem == hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest(), path)
-        report, capture = sorted(store.results(7), key=lambda p: p.suffix)
-        rows = json.loads(report.read_text())["reports"][0]["rows"]
-        check(rows, "no rows")
+            check(path.name.split(".")[0] == hashlib.blake2b(path.read_bytes(), digest_size=32).hexdigest(), path)
+        capture, report = sorted(store.results(7), key=lambda p: p.suffix)
+        check(report.name.endswith(".ndjson.zst"), report)
+        lines = lines_of(report)
+        rows = [line for line in lines if line.get("report") == "sched"]
+        check(rows and all("task" in row and "delay" in row for row in rows), f"rows: {rows[:3]}")
+        check(lines[0]["format"] == "traced-report" and lines[1]["table"] == "sched" and lines[-2]["end"] == "sched" and (
+            lines[-1]["origin"]["order"] == 7) and len(lines) == len(rows) + 4, [lines[0], lines[1], lines[-2:]])
         again = json.loads(test.run("report", "sched", "--json", capture).out)["reports"][0]["rows"]
         check(len(again) == len(rows), f"{len(again)} rows of the capture, {len(rows)}")
         lines = test.run("convert", capture, "-o", "-", "--format", "txt").out.splitlines()
@@ -227,7 +232,7 @@ def one_result_is_refused(test):
         for serial in (7, 8):
             store.publish(store.sign(order(serial)))
             agent.says(f"recorded order {serial}")
-        settled("order 8", lambda: list(store.dir.glob("www/partly/*/order=8/*/*.json")))
+        settled("order 8", lambda: list(store.dir.glob("www/partly/*/order=8/*/*.ndjson.zst")))
         settled("more tries", lambda: store.requests("HEAD", "order=7").count(403) >= 2)
         settled("only order 7 waits", lambda: [name[:20] for name in agent.waiting()] == [f"{7:020}"])
 

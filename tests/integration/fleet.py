@@ -16,7 +16,7 @@ import time
 from board import Members, fleet
 from broker import Broker
 from false_store import FalseStore
-from fleet_data import name_of, put, reports
+from fleet_data import as_lines, lines_of, name_of, packed, put, put_rows, reports
 from harness import PATIENCE_S, Test, check, need, settled
 
 ESCAPE = "\x1b]0;owned\x07"
@@ -196,16 +196,43 @@ def from_order_to_page(test):
         check(done.status == 0 and "1 fetched, 1 were there" in done.err, f"{done}")
         got = sorted((test.dir / "got/fleet=doors/order=7/board=door-17").iterdir())
         check([p.read_bytes() for p in got] == [p.read_bytes() for p in store.results(7)], got)
-        origin = json.loads(next(p for p in got if p.suffix == ".json").read_text())["origin"]
+        origin = lines_of(next(p for p in got if p.name.endswith(".ndjson.zst")))[-1]["origin"]
         check(origin["board"] == "door-17" and origin["order"] == 7 and origin["kernel"] == os.uname().release and (
             origin["labels"]["type"] == "door-3" and origin["groups"] == ["canary"]), origin)
         done = succeeds(test.run("fleet", "report", "got"))
         check("boards: 1" in done.out and "\nsched\n" in done.out, f"{done}")
-        succeeds(test.run("report", "--merge", *[p for p in got if p.suffix == ".json"]))
         page = succeeds(test.run("fleet", "open", "got", "door-17", "-q")).out.strip()
         check(open(page, encoding="utf-8").read(15).lower().startswith("<!doctype html"), page)
         done = test.run("fleet", "open", "got", "door-18")
         check(done.status == 1 and "no recording of door-18" in done.err, f"{done}")
+
+
+def rows_are_reports(test):
+    """A board's rows are what its report in JSON says; damaged ones leave out their board, and are not fetched."""
+    good = [reports(sched({20000 * n: 10}, tid=n), lost=n) for n in range(1, 4)]
+    for n, data in enumerate(good):
+        put(test.dir / "json", f"door-{n}", data)
+        put_rows(test.dir / "rows", f"door-{n}", data)
+    said = [succeeds(test.run("fleet", "report", test.dir / name, "--json")) for name in ("json", "rows")]
+    check(said[0].out == said[1].out and said[0].err == said[1].err, f"{said}")
+    lines, damaged = as_lines(good[0]), []
+    for data in (packed(lines)[:-5], packed(lines[:-5]), lines, b"", packed(b"\n" * (65 << 20)), packed(b"x" * (65 << 20)),
+                 packed(lines.replace(b'"task"', b'task')), packed(lines) + b"x"):
+        damaged.append(put(test.dir / "rows", f"odd-{len(damaged)}", data, suffix="ndjson.zst"))
+    done = test.run("fleet", "report", test.dir / "rows", "--json")
+    check(done.status == 3 and json.loads(done.out)["reports"][1:] == json.loads(said[0].out)["reports"][1:], f"{done}")
+    notes = json.loads(done.out)["reports"][0]["notes"]
+    check(sum("left out: odd-" in note for note in notes) == len(damaged), notes)
+    with fleet(test) as (store, _):
+        shutil.copytree(test.dir / "rows", store.dir / "www/results", dirs_exist_ok=True)
+        store.start()
+        done = test.run("fleet", "fetch", 17, "got", "--fleet", "doors", "--url", f"{store.url}/results", "--curl",
+                        curl_file(test, store))
+        # A later check reads the JSON.
+        refused = [path.name for path in damaged if path.name not in (damaged[6].name,)]
+        check(done.status == 3 and "4 fetched, 0 were there, 0 missing, 7 refused" in done.err and all(
+            name in done.err for name in refused), f"{done}")
+        check(not list((test.dir / "got").rglob("*.part")), "a part stays")
 
 
 def a_store_that_lists_lies(test):
@@ -633,6 +660,7 @@ def main():
     test.case("files that are not what their names say are refused", files_that_lie)
     test.case("a board with other columns is left out", boards_that_differ)
     test.case("from an order to a page", from_order_to_page, daemon=True)
+    test.case("rows are reports", rows_are_reports, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
     test.case("sizes of a store's lists are checked", sizes_of_lists, daemon=True)

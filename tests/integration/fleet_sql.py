@@ -4,10 +4,11 @@
 npm."""
 
 import json
+import re
 import shutil
 import subprocess
 
-from fleet_data import put, reports
+from fleet_data import as_lines, packed, put, put_rows, reports
 from harness import Test, check, need
 
 PACKAGES = ["@duckdb/node-api@1.4.4-r.1", "hyparquet@1.33.0", "hyparquet-compressors@1.1.2"]
@@ -77,7 +78,7 @@ def fill(folder):
             timer = [{"function": "tick", "kind": "hrtimer", "count": 7, "late": {7000: 6, 70000: 1}, "run": {100: 7}},
                      {"function": "old", "kind": "timer", "count": 1}]
             work = [{"function": "flush", "count": 2, "total_ns": 400, "run": {200: 2}, "delay": {10: 2}, "cut": int(n == 4)}]
-            put(folder, f"door-{n}",
+            put_rows(folder, f"door-{n}",
                 reports({"sched": sched, "irq": irq, "syscalls": syscalls, "block": block, "timer": timer,
                          "workqueue": work},
                         events=1000, lost=250 if n == 4 else 0, incomplete=n == 4,
@@ -85,7 +86,7 @@ def fill(folder):
                                       type="lift" if n == 6 else "door")),
                 order=order)
     # A board that answers without any row, and says that it is another one.
-    put(folder, "door-7", reports({}, origin={**origin(28), "board": "door-1"}))
+    put_rows(folder, "door-7", reports({}, origin={**origin(28), "board": "door-1"}))
 
 
 def near(value, expected):
@@ -119,9 +120,12 @@ def one_is_damaged(test):
     results.mkdir()
     fill(results)
     good = reports({"sched": [task("odd", {1000: 1}), task("odd", {1000: 1}, runtime="long")]}, origin=origin(28))
-    put(results, "odd", good.replace(b'"events": 1000', b'"events": {}'), order=18)
-    damaged = [put(results, f"damaged-{n}", data, order=18) for n, data in enumerate(
-        (good[:-40], b"", b"[]", b'"x"', b"\xff" + good, b"[" * 100000, good + b"}", good.replace(b"traced-report", b"other")))]
+    put_rows(results, "odd", good.replace(b'"events": 1000', b'"events": {}'), order=18)
+    lines = as_lines(good)
+    first, *_, last = lines.splitlines(keepends=True)
+    damaged = [put(results, f"damaged-{n:02}", packed(data), order=18, suffix="ndjson.zst") for n, data in enumerate(
+        (lines[:-40], b"", b"\n", b"[]", b'"x"', b"\xff" + lines, b"[" * 100000, lines + b"}", lines + last, first + lines,
+         lines.replace(b"traced-report", b"other"), lines.replace(b'"odd"', b'"\xff"'), lines[len(first):]))]
     test.duckdb = duckdb(test)
     skipped = run(test, (test.source / "contrib/fleet/parquet.sql").read_text())
     check(sorted(r["skipped"] for r in skipped) == [str(path.relative_to(results)) for path in damaged], f"{skipped}")
@@ -129,6 +133,18 @@ def one_is_damaged(test):
     check([(r["board"], r["task"], r["runtime_ns"], r["events"]) for r in rows] == [
         ("odd", "odd", "1000", None), ("odd", "odd", None, None)], f"{rows}")
     check(answers_by_order(query(test, "answers_by_order")[:2]), "the others' answers")
+
+
+def rows_alone(test):
+    """The query of docs/fleet.md that reads rows without Parquet."""
+    results = test.dir / "results"
+    results.mkdir()
+    fill(results)
+    test.duckdb = duckdb(test)
+    text = (test.source / "docs/fleet.md").read_text()
+    sql = re.search(r"^    (SELECT filename, .*?;)$", text, re.M | re.S)[1]
+    rows = run(test, sql)
+    check(len(rows) == 10 and rows[0]["task"] == "door" and "board=door-6/" in rows[0]["filename"], rows)
 
 
 def other_readers(test):
@@ -262,6 +278,7 @@ def main():
     test = Test("fleet_sql", root=False)
     test.case("each query finds what was put there", queries)
     test.case("one is damaged", one_is_damaged)
+    test.case("rows without Parquet", rows_alone)
     test.case("another reader has the same rows", other_readers)
     test.end()
 
