@@ -41,6 +41,9 @@ static void a_path_names_a_result(void **state _unused_)
 	assert_true(result_name_parse("fleet=f/order=18446744073709551615/board=b/" HASH ".traced",
 				      &name));
 	assert_int_equal(name.kind, RESULT_CAPTURE);
+	assert_true(result_name_parse("fleet=f/order=1/board=b/" HASH ".ndjson.zst", &name));
+	assert_true(name.kind == RESULT_REPORTS && name.is_packed);
+	assert_string_equal(name.file, HASH ".ndjson.zst");
 }
 
 static void other_paths_name_none(void **state _unused_)
@@ -51,6 +54,8 @@ static void other_paths_name_none(void **state _unused_)
 		HASH ".json",
 		"fleet=f/order=1/board=b/",
 		"fleet=f/order=1/board=b/" HASH ".html",
+		"fleet=f/order=1/board=b/" HASH ".ndjson",
+		"fleet=f/order=1/board=b/" HASH ".zst",
 		"fleet=f/order=1/board=b/" HASH,
 		"fleet=f/order=1/board=b/x" HASH ".json",
 		"fleet=f/order=1/board=b/0" HASH ".json",
