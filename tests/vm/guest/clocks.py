@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """In a guest: the clock is set by an hour during a recording; with the word "sleep" the machine
 sleeps (S3) instead. Applications' marks by that clock are where the kernel's own marks say they
-were."""
+were. A clock that the kernel calls synchronised ties machines that exchanges tie worse."""
 
 import ctypes
 import json
@@ -21,6 +21,9 @@ ALARM = pathlib.Path("/sys/class/rtc/rtc0/wakealarm")
 MARK = re.compile(r" (\d+\.\d+): tracing_mark_write: B\|\d+\|(before|after) (\w+)$", re.M)
 SLACK_US = 1000
 ADJ_SETOFFSET = 0x100
+ADJ_MAXERROR, ADJ_ESTERROR, ADJ_STATUS = 0x4, 0x8, 0x10
+STA_UNSYNC = 0x40
+RELAY = pathlib.Path(__file__).resolve().parents[2] / "integration/hosts_relay.py"
 
 
 class Application:
@@ -70,9 +73,19 @@ def end_of(document, clock):
 def set_by(seconds):
     """In one call: an emulated CPU may stand still between a reading and a setting."""
     # struct timex: modes at its begin, time in the middle.
-    timex = bytearray(struct.pack("I68xqq120x", ADJ_SETOFFSET, seconds, 0))
+    adjust(struct.pack("I68xqq120x", ADJ_SETOFFSET, seconds, 0))
+
+
+def adjust(timex):
+    timex = bytearray(timex)
     set_it = ctypes.CDLL(None, use_errno=True).adjtimex
     check(set_it((ctypes.c_char * len(timex)).from_buffer(timex)) >= 0, os.strerror(ctypes.get_errno()))
+
+
+def synchronise(status, max_us, estimated_us):
+    """As a time daemon states it."""
+    modes = ADJ_MAXERROR | ADJ_ESTERROR | ADJ_STATUS
+    adjust(struct.pack("I4xqqqqi164x", modes, 0, 0, max_us, estimated_us, status))
 
 
 def is_set(test, *steps):
@@ -125,6 +138,26 @@ def sleeps(test):
         check(end.get("stepped_ns", 0) < -10**9, f"the machine has not slept: {end}")
 
 
+def ties(test):
+    """Over a way of 50 ms. The kernel adds 500 us to the error each second."""
+    path = f"PATH={test.tracectl.parent}:{os.environ['PATH']}"
+    host = f"other=exec:/usr/bin/env python3 {RELAY} --delay 50 -- env {path}"
+    done = test.run("--label", f"near=exec:env {path}", "--label", host, "record", "-t", "2s", "-e",
+                    "sched:sched_process_exit", "-o", "out.txt", timeout=120)
+    return dict(re.findall(r"(near|other): clock tied within \d+\.\d+ us by ([^,]+),", done.err)), done
+
+
+def is_synchronised(test):
+    for status, max_us, estimated_us, by in ((0, 200, 20, "the machines' synchronised clocks"), (STA_UNSYNC, 200, 20, "exchanges"),
+                                             (0, 0, 0, "exchanges")):
+        synchronise(status, max_us, estimated_us)
+        try:
+            found, done = ties(test)
+        finally:
+            synchronise(STA_UNSYNC, 16000000, 16000000)
+        check(found.get("other") == by, f"{status} {max_us}: {done}")
+
+
 def main():
     test = of_a_guest("clocks")
     if "sleep" in sys.argv[2:]:
@@ -136,6 +169,7 @@ def main():
         test.case("the clock is set an hour forth", is_set, 3600)
         test.case("the clock is set an hour back", is_set, -3600)
         test.case("the clock is set forth and back", is_set, 3600, -3600)
+        test.case("the clock is synchronised", is_synchronised, daemon=True)
     test.end()
 
 
