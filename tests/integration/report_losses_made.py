@@ -473,7 +473,7 @@ def nothing_chosen(test):
 
 def main():
     test = Test("report_losses_made", root=False)
-    test.case("noise of recordings", of_report, "noise", None, 1)
+    test.case("noise of recordings", of_report, "noise", 1)
     test.case("noise, exactly", of_made, "noise", lambda text, rows: check_noise(text, rows, 0))
     test.case("block", of_made, "block", check_block)
     test.case("marks", of_made, "marks", check_marks)

@@ -12,7 +12,7 @@ import re
 
 from harness import Test, check
 from report_kernel import US
-from report_losses import SWITCH, Text, of_report, report
+from report_losses import ROUNDS, SWITCH, Text, lossy, recordings, report
 from report_losses_made import END, SEEDS, made
 
 WAKES = {"sched_waking", "sched_wakeup", "sched_wakeup_new"}
@@ -176,8 +176,8 @@ def within(found, wanted, slack, what):
     check(abs(found - wanted) <= slack, f"{what}: {found}, not {wanted}")
 
 
-def check_sched(test, path, text, rows, slack=US):
-    s = Scheduler(text)
+def check_sched(s, tables, slack):
+    rows = tables["sched"]["rows"]
     for kind, count, total in (("run", "runs", lambda row: row["runtime_ns"]), ("wait", None, lambda row: row["delay"]["sum_ns"])):
         counts = by_tid(rows, lambda row, c=count: row[c] if c else row["delay"]["count"])
         sums = by_tid(rows, total)
@@ -190,19 +190,18 @@ def check_sched(test, path, text, rows, slack=US):
         for (tid, kind), n in counts.items():
             wanted[tid] += n * (kind != "sleep")
         same(by_tid(rows, lambda row, name=name: row[name]), wanted, name)
-    check_beside(test, path, s, slack)
+    check_beside(s, tables, slack)
     return sum(row["cut"] for row in rows)
 
 
-def check_beside(test, path, s, slack):
+def check_beside(s, tables, slack):
     """Reports of the same spans."""
-    rows = report(test, "offcpu", path)["rows"]
+    rows = tables["offcpu"]["rows"]
     for key, wanted in (("count", {t: len(v) for (t, k), v in s.spans.items() if k == "sleep"}),
                         ("cut", {t: n for (t, k), n in s.cut.items() if k == "sleep"}),
                         ("open", {t: n for (t, k), n in s.open.items() if k == "sleep"})):
         same(by_tid(rows, lambda row, key=key: row[key]), collections.Counter(wanted), f"offcpu: {key}")
     waits = [ns for (_, kind), spans in s.spans.items() if kind == "wait" for ns in spans]
-    tables = {name: report(test, name, path) for name in TOTALS}
     check(sum(row["count"] for row in tables["runq"]["rows"]) == len(waits), f"runq: {len(waits)} waits")
     within(sum(row["time_ns"] for row in tables["blame"]["rows"]), sum(waits), slack * len(waits), "blame")
     runs = [ns for (_, kind), spans in s.spans.items() if kind == "run" for ns in spans]
@@ -243,7 +242,8 @@ def most_of(runs, begin=0, end=END):
     return times, max(times.values(), default=0)
 
 
-def check_cpus(test, path, text, rows, slack=US):
+def check_cpus(s, tables, slack):
+    text, rows = s.text, tables["cpus"]["rows"]
     cpus = {e.cpu for e in text.events if e.name == "sched_switch"}
     check({row["cpu"] for row in rows} == cpus, f"{rows}: not {cpus}")
     for row in rows:
@@ -262,9 +262,10 @@ def check_cpus(test, path, text, rows, slack=US):
     return sum(row["cut"] for row in rows)
 
 
-def check_delays(test, path, text, rows, slack=US):
+def check_delays(s, tables, slack):
     """All waits, as there are less than a thousand."""
-    s, runs = Scheduler(text), {cpu: cpu_of(text, cpu)[1] for cpu in {e.cpu for e in text.events}}
+    text, rows = s.text, tables["delays"]["rows"]
+    runs = {cpu: cpu_of(text, cpu)[1] for cpu in {e.cpu for e in text.events}}
     check(len(s.waits) <= 1000, f"{len(s.waits)} waits")
     # Several waits may end at the same microsecond, but not of one task.
     wanted = {(e.ts // US, tid): (begin, e, preempted) for tid, begin, e, preempted in s.waits}
@@ -284,20 +285,40 @@ def check_delays(test, path, text, rows, slack=US):
 
 
 CHECKS = {"sched": check_sched, "cpus": check_cpus, "delays": check_delays}
+REPORTS = sorted({*CHECKS, *TOTALS, "offcpu"})
 
 
-def of_made(test, name):
-    cut = 0
-    for seed in range(SEEDS):
-        path, text_path = made(test, seed)
-        text = Text(text_path)
-        check(text.gaps, "no loss")
+def compare(test, path, text_path, slack):
+    """How many intervals are cut, by the check."""
+    text = Text(text_path)
+    check(text.gaps, "no loss")
+    r = test.run("report", *REPORTS, "--json", path)
+    check(r.status in (0, 3), r)
+    tables = {table["name"]: table for table in json.loads(r.out)["reports"]}
+    s = Scheduler(text)
+    return collections.Counter({name: compare_one(s, tables, slack) for name, compare_one in CHECKS.items()})
+
+
+def of_recordings(test):
+    cut, kernels = collections.Counter(), recordings(test, "mixed")
+    for source, seed in itertools.product(kernels, range(ROUNDS)):
         try:
-            cut += CHECKS[name](test, path, text, report(test, name, path)["rows"], 0)
+            cut += compare(test, *lossy(test, source, seed), US)
+        except Exception as e:
+            raise type(e)(f"{source.parent.name}, round {seed}: {e}") from e
+    print(f"  {len(kernels)} kernels, cut are {dict(cut)}")
+    check(len(kernels) >= 4 and all(cut[name] for name in CHECKS), f"{kernels}: {cut}")
+
+
+def of_made(test):
+    cut = collections.Counter()
+    for seed in range(SEEDS):
+        try:
+            cut += compare(test, *made(test, seed), 0)
         except Exception as e:
             raise type(e)(f"seed {seed}: {e}") from e
-    print(f"  {name}: {cut} are cut")
-    check(cut > SEEDS, f"{cut} are cut")
+    print(f"  cut are {dict(cut)}")
+    check(all(cut[name] > SEEDS for name in CHECKS), f"{cut}")
 
 
 def forms(test):
@@ -331,9 +352,8 @@ def forms(test):
 
 def main():
     test = Test("report_losses_sched", root=False)
-    for name, compare in CHECKS.items():
-        test.case(f"{name} of recordings", of_report, name, compare)
-        test.case(f"{name}, exactly", of_made, name)
+    test.case("of recordings", of_recordings)
+    test.case("exactly", of_made)
     test.case("cut and open in each form", forms)
     test.end()
 
