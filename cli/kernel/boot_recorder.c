@@ -88,12 +88,25 @@ static int boot_recorder_open(struct recorder *r, const char *what, struct error
 	return e;
 }
 
-static int recorder_save(struct recorder *r, struct error *err)
+typedef int recorder_save_fn(const struct capture_env *env, const char *instance,
+			     const struct boot_recorder_state *state, const struct config *config,
+			     char **ret, struct error *err);
+
+static int recorder_save(struct recorder *r, recorder_save_fn *save, struct error *err)
 {
+	int e;
+
 	free(r->state.saved);
 	r->state.saved = NULL;
-	return boot_recorder_save(&r->env, r->own.instance, &r->state, &r->config, &r->state.saved,
-				  err);
+	e = save(&r->env, r->own.instance, &r->state, &r->config, &r->state.saved, err);
+	if (e < 0 || !r->state.begun)
+		return e;
+	if (r->state.saved && strcmp(r->state.saved, r->state.begun) != 0)
+		cli_warn("an earlier save was killed; the events that it took are in %s",
+			 r->state.begun);
+	free(r->state.begun);
+	r->state.begun = NULL;
+	return 0;
 }
 
 int boot_recorder_find(const char *instance, char **ret, struct error *err)
@@ -111,7 +124,7 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 	if (!r.state.of_this_boot) {
 		e = boot_ring_look(&r.env, r.own.instance, &ring, err);
 		if (e == 0)
-			e = recorder_save(&r, err);
+			e = recorder_save(&r, boot_recorder_save, err);
 		r.state.armed = false;
 		if (e == 0)
 			e = recorder_save_state(&r, err);
@@ -133,12 +146,8 @@ int boot_recorder_find(const char *instance, char **ret, struct error *err)
 /* Keeps the last boot's events before the ring is used again. */
 static int arm_keep(struct recorder *r, struct error *err)
 {
-	int e;
+	int e = recorder_save(r, boot_recorder_keep, err);
 
-	free(r->state.saved);
-	r->state.saved = NULL;
-	e = boot_recorder_keep(&r->env, r->own.instance, &r->state, &r->config, &r->state.saved,
-			       err);
 	if (r->state.saved)
 		cli_warn("the last boot's events are kept: %s", r->state.saved);
 	return e;

@@ -345,12 +345,13 @@ int capture_extract(const struct capture_env *env, const char *instance, int str
 		    struct capture_stats *ret, struct error *err);
 
 /*
- * The same for a persistent instance: only events from before the machine's last start.
- * -ENODATA: there are none. -ENOTTY: the instance is not persistent. -EBUSY: it already
+ * The same for a persistent instance: only events from before the machine's last start. Their
+ * formats and symbols come first. ret_taken: whether events may have left the ring, set on failure,
+ * too. -ENODATA: there are none. -ENOTTY: the instance is not persistent. -EBUSY: it already
  * records this boot.
  */
 int capture_extract_last_boot(const struct capture_env *env, const char *instance, int stream_fd,
-			      struct capture_stats *ret, struct error *err);
+			      bool *ret_taken, struct error *err);
 
 /*
  * Undoes what crashed recordings left behind: every journal in state_dir whose owner is gone.

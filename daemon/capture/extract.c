@@ -24,6 +24,7 @@ struct extraction {
 	struct stream_writer writer;
 	struct buf header, header_page;
 	bool last_boot;	 /* what is known of this boot is not written: tasks, clocks, times */
+	bool taken;	 /* events may have left the ring */
 	struct buf boot; /* the packed LastBoot */
 	int guard; /* holds trace_pipe open: since Linux 6.6 the kernel admits a single reader */
 	uint64_t start_boot_ns, cpu_began;
@@ -168,15 +169,22 @@ static int extraction_count_rest(struct extraction *x)
 	return 0;
 }
 
-static int extraction_write_tail(struct extraction *x)
+static int extraction_write_formats(struct extraction *x)
 {
-	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
-	struct rusage u;
 	int r;
 
 	do {
 		r = names_step(&x->names, &x->writer);
 	} while (r > 0);
+	return r;
+}
+
+static int extraction_write_tail(struct extraction *x)
+{
+	Traced__Capture__End end = TRACED__CAPTURE__END__INIT;
+	struct rusage u;
+	int r = x->last_boot ? 0 : extraction_write_formats(x);
+
 	if (r == 0)
 		r = extraction_write_names(x);
 	if (r == 0)
@@ -279,6 +287,9 @@ static int extraction_transfer(struct extraction *x, int fd, struct capture_stat
 
 	if (r == 0)
 		r = extraction_write_mappings(x);
+	/* Events are gone from the ring once they are read: without formats they would be lost. */
+	if (r == 0 && x->last_boot)
+		r = extraction_write_formats(x);
 	if (r == 0)
 		r = ring_count(&x->ring);
 	before = extraction_count_read(&x->ring);
@@ -286,6 +297,7 @@ static int extraction_transfer(struct extraction *x, int fd, struct capture_stat
 		extraction_forget_times(x);
 	if (r == 0)
 		r = ring_write_stats(&x->ring, &x->writer, CLOCK_PHASE_START);
+	x->taken = r == 0;
 	if (r == 0)
 		r = extraction_drain(x);
 	if (r == 0)
@@ -306,7 +318,7 @@ static int extraction_transfer(struct extraction *x, int fd, struct capture_stat
 }
 
 static int extract(const struct capture_env *env, const char *instance, bool last_boot,
-		   int stream_fd, struct capture_stats *ret, struct error *err)
+		   int stream_fd, struct capture_stats *ret, bool *ret_taken, struct error *err)
 {
 	_cleanup_(extraction_deinit) struct extraction x = {
 		.env = env,
@@ -329,17 +341,21 @@ static int extract(const struct capture_env *env, const char *instance, bool las
 	if (r < 0)
 		return r;
 	r = extraction_transfer(&x, stream_fd, ret);
+	*ret_taken = x.taken;
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
 }
 
 int capture_extract(const struct capture_env *env, const char *instance, int stream_fd,
 		    struct capture_stats *ret, struct error *err)
 {
-	return extract(env, instance, false, stream_fd, ret, err);
+	bool taken;
+
+	return extract(env, instance, false, stream_fd, ret, &taken, err);
 }
 
 int capture_extract_last_boot(const struct capture_env *env, const char *instance, int stream_fd,
-			      struct capture_stats *ret, struct error *err)
+			      bool *ret_taken, struct error *err)
 {
-	return extract(env, instance, true, stream_fd, ret, err);
+	*ret_taken = false;
+	return extract(env, instance, true, stream_fd, NULL, ret_taken, err);
 }

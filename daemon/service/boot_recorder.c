@@ -178,6 +178,7 @@ void boot_recorder_state_deinit(struct boot_recorder_state *s)
 {
 	free(s->kernel);
 	free(s->saved);
+	free(s->begun);
 	*s = (struct boot_recorder_state){ 0 };
 }
 
@@ -238,6 +239,7 @@ int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_
 	const char *lines[8], *found;
 	char *save = NULL;
 	size_t count = 0;
+	struct stat file;
 	int r = state_read(spool_dir, instance, &text);
 
 	*ret = s;
@@ -255,6 +257,12 @@ int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_
 	s.of_this_boot = boot && found && strcmp(boot, found) == 0;
 	found = state_find(lines, count, "armed");
 	s.armed = found && strcmp(found, "yes") == 0;
+	found = state_find(lines, count, "begun");
+	if (s.of_this_boot && found) {
+		s.of_this_boot = false;
+		if (stat(found, &file) == 0 && file.st_size && state_copy(&s.begun, found) < 0)
+			return -ENOMEM;
+	}
 	if (state_copy(&s.kernel, state_find(lines, count, "kernel")) < 0 ||
 	    state_copy(&s.saved, state_find(lines, count, "saved")) < 0)
 		return -ENOMEM;
@@ -274,8 +282,8 @@ int boot_recorder_state_save(const struct boot_recorder_state *s, const char *sp
 
 	if (r < 0)
 		return r;
-	buf_printf(&text, "boot %s\nkernel %s\narmed %s\nsaved %s\nend .\n", boot ?: "",
-		   kernel ?: "", s->armed ? "yes" : "no", s->saved ?: "");
+	buf_printf(&text, "boot %s\nkernel %s\narmed %s\nsaved %s\nbegun %s\nend .\n", boot ?: "",
+		   kernel ?: "", s->armed ? "yes" : "no", s->saved ?: "", s->begun ?: "");
 	r = !path || buf_error(&text) ? -ENOMEM
 				      : replace_file(path, text.data, text.len, 0600, true);
 	return r < 0 ? error_errno(err, r, "cannot write %s", path ?: "its state") : 0;
@@ -338,11 +346,11 @@ static int boot_recorder_check_kernel(const struct boot_recorder_state *state, c
  * A save that failed may have taken events out of the ring. They are nowhere else, so their file
  * stays. Returns the error's code.
  */
-static int boot_recorder_half_saved(struct spool *spool, struct error *err)
+static int boot_recorder_half_saved(struct spool *spool, bool taken, struct error *err)
 {
 	int r;
 
-	if (spool_bytes(spool)) {
+	if (taken) {
 		r = error_prefix(err,
 				 "the events that were taken out of the ring are in %s, the others "
 				 "stay in the ring",
@@ -358,19 +366,41 @@ static int boot_recorder_half_saved(struct spool *spool, struct error *err)
 	return r;
 }
 
+/* The file of a killed save, if that left no event in the ring. 0 or -ENOMEM. */
+static int boot_recorder_find_begun(const struct capture_env *env, const char *instance,
+				    const struct boot_recorder_state *state, char **ret)
+{
+	struct boot_ring_state ring;
+
+	if (state->begun && boot_ring_look(env, instance, &ring, NULL) == 0 && !ring.events)
+		return state_copy(ret, state->begun);
+	return 0;
+}
+
 int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,
 		       char **ret, struct error *err)
 {
-	struct capture_stats stats = { 0 };
 	struct spool spool = SPOOL_INIT;
-	int r = boot_recorder_check_kernel(state, env->proc, err);
+	bool taken = false;
+	char *begun = NULL;
+	int r = boot_recorder_find_begun(env, instance, state, &begun);
 
+	if (r < 0)
+		return error_errno(err, r, "%s", state->begun);
+	if (begun) {
+		*ret = begun;
+		return 0;
+	}
+	r = boot_recorder_check_kernel(state, env->proc, err);
 	if (r == 0)
 		r = spool_create(&spool, config->spool_dir, SPOOL_NAME, 0, config->min_free, err);
 	if (r < 0)
 		return error_prefix(err, "the last boot's events stay in the ring");
-	r = capture_extract_last_boot(env, instance, spool.fd, &stats, err);
+	r = boot_recorder_state_save(&(struct boot_recorder_state){ .begun = spool.path },
+				     config->spool_dir, instance, env->proc, err);
+	if (r == 0)
+		r = capture_extract_last_boot(env, instance, spool.fd, &taken, err);
 	if (r == 0 && fsync(spool.fd) < 0)
 		r = error_errno(err, -errno, "%s", spool.path);
 	if (r == 0)
@@ -378,7 +408,7 @@ int boot_recorder_save(const struct capture_env *env, const char *instance,
 	if (r == 0 && !*ret)
 		r = error_errno(err, -ENOMEM, "%s", spool.path);
 	if (r < 0)
-		return boot_recorder_half_saved(&spool, err);
+		return boot_recorder_half_saved(&spool, taken, err);
 	spool_deinit(&spool);
 	boot_recorder_forget(config->spool_dir);
 	return 0;
@@ -449,7 +479,7 @@ int boot_recorder_keep(const struct capture_env *env, const char *instance,
 
 	spool_remove_unfinished(config->spool_dir);
 	/* Without a ring there is nothing to lose, and arming says what is missing. */
-	if (boot_ring_look(env, instance, &now, &why) < 0 || !now.events)
+	if (boot_ring_look(env, instance, &now, &why) < 0 || (!now.events && !state->begun))
 		return 0;
 	if (boot_recorder_save(env, instance, state, config, ret, err) == 0)
 		return 0;

@@ -46,6 +46,8 @@ struct boot_recorder_state {
 	bool armed;   /* in that boot */
 	char *kernel; /* text of /proc/version then: the kernel that fills the ring */
 	char *saved;  /* the recording of the boot before it; NULL: there was nothing */
+	char *begun;  /* the recording of a save in this boot that was killed; NULL: none. Then
+			 of_this_boot is false. */
 };
 void boot_recorder_state_deinit(struct boot_recorder_state *s);
 #define _cleanup_boot_recorder_state_ _cleanup_(boot_recorder_state_deinit)
@@ -65,8 +67,10 @@ int boot_recorder_renew(const struct capture_env *env, const struct config *conf
 			const char *path, struct error *err);
 /*
  * Moves the last boot's events into a file of the spool, and removes the oldest of such files.
- * state: as loaded. Returns the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC:
- * another kernel filled the ring, whose events this one cannot describe.
+ * state: as loaded. Before it takes events it saves a state that names the file, so a save that is
+ * killed is found. If a killed save left none in the ring, the result is that one's file. Returns
+ * the path, to be freed, in *ret. -ENODATA: there are none. -ENOEXEC: another kernel filled the
+ * ring, whose events this one cannot describe.
  */
 int boot_recorder_save(const struct capture_env *env, const char *instance,
 		       const struct boot_recorder_state *state, const struct config *config,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The boot recorder's files: its configuration, its state, the boot loaders' command lines. */
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -9,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,8 +29,14 @@
 /* Calls that still write; later ones exceed a quota of the filesystem. -1: there is none. */
 static int quota = -1;
 
+/* Calls that still write; the next one kills the process. -1: there is none. */
+static int writes_left = -1;
+
 static bool quota_exceeded(void)
 {
+	if (writes_left == 0)
+		raise(SIGKILL);
+	writes_left -= writes_left > 0;
 	if (quota != 0) {
 		quota -= quota > 0;
 		return false;
@@ -444,41 +452,154 @@ static void what_cannot_be_kept_stays(void **state)
 	assert_null(path);
 }
 
-/* A file that cannot grow: the error says where the events are that left the ring. */
-static void a_save_that_fails_halfway(void **state)
-{
-	const struct rlimit little = { 100, RLIM_INFINITY };
-	const struct fake_root *root = *state;
-	struct boot_recorder_state s = { 0 };
-	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
-	_cleanup_error_ struct error err = ERROR_INIT;
-	char spool_dir[256];
-	struct config config = { .spool_dir = spool_dir };
-	struct rlimit usual;
-	char *path = NULL;
-	int r;
+/* A sub-buffer with 8 bytes of data, in words. */
+static const uint64_t full_subbuf[512] = { 42, 8, 0x5ec0de };
 
-	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(root, "spool"));
+static void make_full_ring(const struct fake_root *root)
+{
 	make_ring(root, "text delta:\t0\ndata delta:\t0\n");
 	fake_file(root, RING "tracing_on", "0\n");
 	fake_file(root, RING "trace_pipe", "");
-	fake_file(root, RING "per_cpu/cpu0/trace_pipe_raw", "");
+	fake_data(root, RING "per_cpu/cpu0/trace_pipe_raw", full_subbuf, sizeof(full_subbuf));
 	fake_file(root, "events/header_page", HEADER_PAGE);
 	fake_file(root, "events/header_event", "");
-	assert_int_equal(tracefs_open(&fs, root->path, &err), 0);
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
-	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-	r = boot_recorder_keep(&(struct capture_env){ .tracefs = fs, .proc = "/proc" },
-			       "traced_boot", &s, &config, &path, &err);
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
-	assert_int_equal(r, -EFBIG);
-	assert_null(path);
-	assert_ptr_equal(strstr(err.message, "this boot is not recorded: the events that were "
-					     "taken out of the ring are in "),
-			 err.message);
-	assert_non_null(strstr(err.message, "/spool/"));
-	assert_non_null(strstr(err.message, ".traced, the others stay in the ring: "));
+	fake_file(root, "events/sched/sched_switch/format", "name: sched_switch\nID: 7\n");
+	fake_boot(root, "second\n", "Linux version 6.18\n");
+}
+
+/* The number of chunks of a type in a recording. */
+static unsigned count_chunks(const char *path, enum chunk_type type)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stream_reader r;
+	unsigned found = 0;
+	struct chunk c;
+
+	if (stream_reader_init(&r, fd, NULL) < 0)
+		return 0;
+	while (stream_reader_next(&r, &c, NULL) > 0)
+		found += c.type == type;
+	return found;
+}
+
+/* A file that cannot grow: the error says where the events are that left the ring. */
+static void a_save_that_fails_halfway(void **state)
+{
+	const struct fake_root *root = *state;
+	char proc[256], spool_dir[256];
+	struct config config = { .spool_dir = spool_dir };
+	unsigned before = 0, halfway = 0;
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	struct capture_env env = { .proc = proc };
+
+	snprintf(proc, sizeof(proc), "%s", fake_path(root, "proc"));
+	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(root, "spool"));
+	make_full_ring(root);
+	assert_int_equal(tracefs_open(&fs, root->path, NULL), 0);
+	env.tracefs = fs;
+	for (;;) {
+		_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		int r;
+
+		quota = (int)(before + halfway);
+		r = boot_recorder_keep(&env, "traced_boot", &s, &config, &path, &err);
+		quota = -1;
+		if (r == 0)
+			break;
+		assert_int_equal(r, -EDQUOT);
+		assert_null(path);
+		assert_int_equal(boot_recorder_state_load(&s, spool_dir, "traced_boot", proc), 0);
+		if (!s.begun) {
+			assert_ptr_equal(strstr(err.message, "this boot is not recorded: the last "
+							     "boot's events stay in the ring: "),
+					 err.message);
+			before++;
+			continue;
+		}
+		assert_ptr_equal(strstr(err.message, "this boot is not recorded: the events that "
+						     "were taken out of the ring are in "),
+				 err.message);
+		assert_non_null(strstr(err.message, s.begun));
+		assert_non_null(strstr(err.message, ".traced, the others stay in the ring: "));
+		assert_int_equal(count_chunks(s.begun, CHUNK_FORMAT), 1);
+		halfway++;
+	}
+	assert_true(before >= 3 && halfway >= 2);
+}
+
+/* As tracectl does it, except that the process ends before it saves the state, or writes. */
+static bool keep_and_die(const struct capture_env *env, const struct config *config, int writes)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct boot_recorder_state s = { 0 };
+		char *path = NULL;
+
+		writes_left = writes;
+		_exit(boot_recorder_keep(env, "traced_boot", &s, config, &path, &err) < 0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFSIGNALED(status))
+		return true;
+	assert_int_equal(WEXITSTATUS(status), 0);
+	return false;
+}
+
+/* Returns whether the save was killed. */
+static bool check_killed_save(int writes)
+{
+	_cleanup_boot_recorder_state_ struct boot_recorder_state s = { 0 };
+	_cleanup_(tracefs_freep) struct tracefs *fs = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *path = NULL;
+	char proc[256], spool_dir[256];
+	struct config config = { .spool_dir = spool_dir };
+	struct capture_env env = { .proc = proc };
+	struct fake_root root;
+	char files[300];
+	glob_t saved;
+	bool killed;
+	int found;
+
+	fake_root_init(&root);
+	snprintf(proc, sizeof(proc), "%s", fake_path(&root, "proc"));
+	snprintf(spool_dir, sizeof(spool_dir), "%s", fake_path(&root, "spool"));
+	make_full_ring(&root);
+	assert_int_equal(tracefs_open(&fs, root.path, &err), 0);
+	env.tracefs = fs;
+	killed = keep_and_die(&env, &config, writes);
+	assert_int_equal(boot_recorder_state_load(&s, spool_dir, "traced_boot", proc), 0);
+	assert_false(s.of_this_boot);
+	/* The kernel removes from the ring what is read. */
+	snprintf(files, sizeof(files), "%s/*.traced", spool_dir);
+	found = glob(files, 0, NULL, &saved);
+	if (found == 0 && count_chunks(saved.gl_pathv[0], CHUNK_SUBBUFS)) {
+		fake_file(&root, RING "per_cpu/cpu0/stats", "entries: 0\nread events: 7\n");
+		fake_file(&root, RING "per_cpu/cpu0/trace_pipe_raw", "");
+	}
+	globfree(&saved);
+	assert_int_equal(boot_recorder_keep(&env, "traced_boot", &s, &config, &path, &err), 0);
+	assert_non_null(path);
+	assert_int_equal(count_chunks(path, CHUNK_SUBBUFS), 1);
+	assert_int_equal(count_chunks(path, CHUNK_FORMAT), 1);
+	fake_root_deinit(&root);
+	return killed;
+}
+
+/* The next try finds the events, and what describes them, whenever a save is killed. */
+static void a_save_that_is_killed(void **state _unused_)
+{
+	int writes = 0;
+
+	while (check_killed_save(writes))
+		writes++;
+	/* The head, the format, the counts, the sub-buffer, the counts, the end at least. */
+	assert_true(writes >= 6);
 }
 
 #define EARLY "ffffffff81000000 T _text\nffffffff81001000 T early\n"
@@ -713,6 +834,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_cannot_be_kept_stays, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_save_that_fails_halfway, setup, teardown),
+		cmocka_unit_test(a_save_that_is_killed),
 		cmocka_unit_test_setup_teardown(modules_that_came_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(free_space_is_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_quota_is_exceeded, setup, teardown),
