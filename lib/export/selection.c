@@ -225,6 +225,17 @@ bool selection_has_all_kinds(const struct selection *s)
 		      !w->event_count && !w->filter);
 }
 
+bool selection_knows_kind(const struct selection *s)
+{
+	if (!s || !s->wanted->event_count)
+		return true;
+	for (uint32_t id = 0; id < EVENT_IDS; id++)
+		if (selection_wants_event(s->wanted,
+					  event_table_find(s->info->events, (uint16_t)id)))
+			return true;
+	return false;
+}
+
 bool selection_has_kind(struct selection *s, const struct trace_event *ev)
 {
 	const struct event_filter *filter = s->wanted->filter;

@@ -69,6 +69,8 @@ DEFINE_CLEANUP_FUNC(struct selection *, selection_free);
 
 /* Each is true without a selection (s NULL). */
 bool selection_has_all_kinds(const struct selection *s);
+/* False: no event that the recording describes has one of the wanted names. */
+bool selection_knows_kind(const struct selection *s);
 bool selection_has_time(const struct selection *s, uint64_t ts);
 bool selection_has_cpu(const struct selection *s, uint32_t cpu);
 bool selection_has_task(struct selection *s, int32_t tid, uint64_t ts);

@@ -21,6 +21,7 @@ struct report_env {
 	const char *by;		     /* the choice made; NULL: the report has none */
 	struct selection *selection; /* tasks, CPUs and events to report on; NULL: all */
 	bool is_part;		     /* somebody asked for a part of the recording */
+	bool has_selected;	     /* an event or mark is in that part */
 	struct scheduler *scheduler; /* what tasks did; reports may listen: scheduler.h */
 	struct dispatch *dispatch;   /* of events, for report_on() */
 	struct printer *printer;     /* names of functions */

@@ -272,6 +272,26 @@ static bool report_sink_is_last(const struct sink_report *s)
 	return !s->env.options->hosts || s->env.options->hosts->is_last;
 }
 
+/* An empty table would hide that a name is wrong. */
+static int report_sink_explain_nothing(const struct sink_report *s, struct error *err)
+{
+	_cleanup_buf_ struct buf part = BUF_INIT;
+
+	selection_describe(s->env.selection, &part);
+	error_set(err, -ENODATA, "not one event of the recording is in that part (%s)",
+		  buf_string(&part) ?: "?");
+	return error_hint(err, "'tracectl report counts IN' lists the recording's events");
+}
+
+/* Marks are selected by other things than the names of events. */
+static bool report_sink_takes_marks(const struct sink_report *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->reports[i]->kind->mark)
+			return true;
+	return false;
+}
+
 static int report_sink_open(struct sink **ret, const struct sink_env *env, struct error *err)
 {
 	struct sink_report *s = calloc(1, sizeof(*s));
@@ -283,6 +303,9 @@ static int report_sink_open(struct sink **ret, const struct sink_env *env, struc
 	r = report_sink_init(s, env, err);
 	if (r == 0)
 		r = report_sink_open_all(s, err);
+	if (r == 0 && s->env.is_part && !selection_knows_kind(s->env.selection) &&
+	    !report_sink_takes_marks(s))
+		r = report_sink_explain_nothing(s, err);
 	if (r == 0 && report_sink_is_last(s) && s->env.options->form == REPORT_JSON)
 		tables_begin_json(&(struct tables_head){ .clock = env->info->header->trace_clock,
 							 .host = s->env.options->host,
@@ -324,7 +347,7 @@ _hot_ int report_sink_event(struct sink *sink, const struct trace_event *ev, str
 	if (unlikely(s->env.selection)) {
 		const bool selected = selection_has_kind(s->env.selection, ev);
 
-		s->has_selected |= selected;
+		s->env.has_selected |= selected;
 		only = selected ? NULL : scheduler_report(s->env.scheduler);
 	}
 	r = dispatch_call(&s->dispatch, s->dispatch.first[ev->id], ev, only);
@@ -361,8 +384,8 @@ int report_sink_mark(struct sink *sink, const struct mark *mark, struct error *e
 		if (!s->reports[i]->kind->mark)
 			continue;
 		/* Frames and metadata have no time, and are in each part. */
-		s->has_selected |= s->env.selection && mark->ts &&
-				   selection_has_mark(s->env.selection, mark, true);
+		s->env.has_selected |= s->env.selection && mark->ts &&
+				       selection_has_mark(s->env.selection, mark, true);
 		r = s->reports[i]->kind->mark(s->reports[i], mark);
 	}
 	return report_sink_failed(r, err);
@@ -414,17 +437,6 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	buf_puts(out, "\n\n");
 }
 
-/* An empty table would hide that a name is wrong. */
-static int report_sink_explain_nothing(const struct sink_report *s, struct error *err)
-{
-	_cleanup_buf_ struct buf part = BUF_INIT;
-
-	selection_describe(s->env.selection, &part);
-	error_set(err, -ENODATA, "not one event of the recording is in that part (%s)",
-		  buf_string(&part) ?: "?");
-	return error_hint(err, "'tracectl report counts IN' lists the recording's events");
-}
-
 static int report_sink_write(struct sink_report *s, struct table *t,
 			     const struct report_about *about, bool first, struct error *err)
 {
@@ -447,7 +459,7 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 
 	if (r < 0)
 		return report_sink_failed(r, err);
-	if (s->env.is_part && !s->has_selected)
+	if (s->env.is_part && !s->env.has_selected)
 		return report_sink_explain_nothing(s, err);
 	if (is_last)
 		report_sink_put_page_head(s, &head);

@@ -30,8 +30,7 @@ struct sink_report {
 	struct dispatch dispatch;
 	struct report **reports; /* owned, as they are */
 	size_t count, cap;
-	size_t tables;	   /* of reports that have events */
-	bool has_selected; /* an event or mark is in the part that was chosen */
+	size_t tables; /* of reports that have events */
 };
 
 /* Initializes what all sinks of reports have. Call report_sink_deinit() also if it fails. */

@@ -15,11 +15,17 @@ void table_bound(struct table *t, const struct report_options *o, size_t max, st
 	t->options = o;
 	t->streams = out && !o->sort && !o->match && o->form != REPORT_FRAME;
 	t->output = t->streams ? out : NULL;
+	t->hold_max = max;
 	if (t->streams)
 		max = SIZE_MAX;
 	t->max = o->top ? MIN((size_t)o->top, max) : max;
 	/* table_write() refuses an unknown column. */
 	t->sorts = o->sort && table_has_column(t, o->sort);
+}
+
+void table_hold(struct table *t, const bool *release)
+{
+	t->release = release;
 }
 
 /* The column whose values sort the rows; NULL: texts or ids do, or the parts of a histogram. */
@@ -56,6 +62,12 @@ static bool table_comes_behind(const struct table *t, const union cell_value *va
 	return t->least && table_sort_value(values[t->least - t->columns].count) <= t->least_value;
 }
 
+static void table_read_row(const struct table *t, size_t row, union cell_value *values)
+{
+	for (size_t i = 0; i < t->column_count; i++)
+		values[i] = table_value_at(t, row, i);
+}
+
 static int table_stream_row(struct table *t, const union cell_value *values)
 {
 	struct buf *out = &t->output->buf;
@@ -63,6 +75,24 @@ static int table_stream_row(struct table *t, const union cell_value *values)
 	if (!t->streamed)
 		table_begin(t, true, out);
 	return table_write_row(t, values, !t->streamed++, out);
+}
+
+/* Writes the rows that waited. */
+static int table_stream_kept(struct table *t)
+{
+	union cell_value values[COLUMNS_MAX];
+	int r;
+
+	if (!t->cell_count)
+		return 0;
+	r = table_arrange(t, t->options, NULL);
+	for (size_t row = 0; row < t->shown && r == 0; row++) {
+		table_read_row(t, row, values);
+		r = table_stream_row(t, values);
+	}
+	t->cell_count = 0;
+	buf_clear(&t->texts);
+	return r;
 }
 
 static void table_keep_row(struct table *t, const union cell_value *values)
@@ -91,8 +121,7 @@ static int table_prune(struct table *t)
 	t->left_out += t->rows - t->shown;
 	table_note_least(t);
 	for (size_t row = 0; row < t->shown; row++) {
-		for (size_t i = 0; i < t->column_count; i++)
-			values[i] = table_value_at(t, row, i);
+		table_read_row(t, row, values);
 		table_keep_row(kept, values);
 	}
 	if (kept->failed || buf_error(&kept->texts) < 0)
@@ -109,13 +138,16 @@ static int table_prune(struct table *t)
 int table_put_row(struct table *t, const union cell_value *values)
 {
 	const size_t rows = t->cell_count / t->column_count;
+	int r;
 
 	if ((!t->sorts && rows + t->streamed == t->max) || table_comes_behind(t, values)) {
 		t->left_out++;
 		return 0;
 	}
-	if (t->streams)
-		return table_stream_row(t, values);
+	if (t->streams && (!t->release || *t->release || t->streamed || rows == t->hold_max)) {
+		r = table_stream_kept(t);
+		return r ?: table_stream_row(t, values);
+	}
 	table_keep_row(t, values);
 	return t->sorts && rows >= MAX(2 * t->max, PRUNE_ROWS_LEAST) ? table_prune(t) : 0;
 }

@@ -54,6 +54,8 @@ struct table {
 	struct buf cell;			      /* for the form's use */
 	size_t max;				      /* rows to keep; 0: all */
 	bool streams;				      /* rows are written as they come */
+	const bool *release;	    /* borrowed; rows are written once it is true; NULL: at once */
+	size_t hold_max;	    /* rows that wait for that */
 	bool sorts;		    /* the rows that are kept depend on the order */
 	const struct column *least; /* rows of least_value or less in it are not kept; or NULL */
 	uint64_t least_value;

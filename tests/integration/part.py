@@ -292,6 +292,15 @@ def errors(test):
             continue
         r = test.run("report", "sched", path, *arguments)
         check(r.status == status and said in r.err and not r.out, f"report {arguments}: {r}")
+    # Rows that come as the recording is read wait for an event of the part, up to 100,000.
+    for events, wrong in ((200_000, ["--filter", "sched_switch: prev_prio == 7"]), (400_000, ["-e", "no_such_event"])):
+        path = generated(test, events=events)
+        for form in ([], ["--csv"], ["--json"]):
+            r = test.run("report", "timehist", path, *wrong, *form)
+            check(r.status == 1 and not r.out and "not one event" in r.err, f"timehist {wrong}: {r}")
+    whole, part = (test.run("report", "timehist", path, *only).out for only in ([], ["-e", "sched_waking"]))
+    check(len(whole) > 1_000_000 and part == whole, f"{len(part)} of {len(whole)} bytes")
+    path = generated(test, events=2000)
     # A part stays empty although something ran before it.
     r = test.run("convert", path, "x.json", "--from", "+1h")
     check(r.status == 1 and "not one event" in r.err and "x.json" not in test.files(), r)

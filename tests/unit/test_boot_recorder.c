@@ -529,7 +529,7 @@ static void a_save_that_fails_halfway(void **state)
 	assert_true(before >= 3 && halfway >= 2);
 }
 
-/* As tracectl does it, except that the process ends before it saves the state, or writes. */
+/* Saves in a process that ends before the state is saved, or before a write. */
 static bool keep_and_die(const struct capture_env *env, const struct config *config, int writes)
 {
 	pid_t child = fork();

@@ -592,7 +592,7 @@ static void a_flood_does_not_delay_the_end(void **state _unused_)
 
 	if (getuid() != 0)
 		skip();
-	/* So slow that no more may be read because reading took long. */
+	/* A rate so low that a long read allows no more bytes. */
 	slow.rate_per_user = MARK_RING_MAX;
 	m = marks_serve(&slow);
 	honest_made = 0;

@@ -338,6 +338,58 @@ static void columns_grow(void **state _unused_)
 	output_end(&out);
 }
 
+/* The text of 50 rows, of which those up to `released` wait, 20 at most. */
+static void write_held_rows(struct report_options o, uint64_t released, struct buf *text)
+{
+	_cleanup_(table_freep) struct table *t = NULL;
+	bool release = false;
+	struct output out;
+
+	output_begin(&out);
+	assert_int_equal(table_new(&t, "test", columns, ARRAY_SIZE(columns), NULL), 0);
+	table_bound(t, &o, 20, &out);
+	if (released)
+		table_hold(t, &release);
+	for (uint64_t i = 1; i <= 50; i++) {
+		const union cell_value values[] = { { .count = i },
+						    { .text = TEXT("name") },
+						    { .count = i } };
+
+		release = i >= released;
+		assert_int_equal(table_put_row(t, values), 0);
+		/* The first ones of --top are fewer than those that may wait. */
+		if (!o.top || (!release && i <= 20))
+			assert_int_equal(out.buf.len == 0, !release && i <= 20);
+	}
+	release = true;
+	assert_int_equal(table_write(t, &o, true, &out.buf, NULL), 0);
+	assert_int_equal(output_flush(&out, true), 0);
+	memory_file_read(out.file.fd, text);
+	output_end(&out);
+}
+
+static void rows_that_wait(void **state _unused_)
+{
+	static const uint64_t released[] = { 1, 2, 20, 21, 22, 50, 51 };
+
+	for (int form = REPORT_TEXT; form <= REPORT_CSV; form++)
+		for (uint64_t top = 0; top <= 60; top += 12) {
+			const struct report_options o = { .form = (enum report_form)form,
+							  .top = top };
+			_cleanup_buf_ struct buf wanted = BUF_INIT;
+
+			if (form == REPORT_FRAME)
+				continue;
+			write_held_rows(o, 0, &wanted);
+			for (size_t i = 0; i < ARRAY_SIZE(released); i++) {
+				_cleanup_buf_ struct buf text = BUF_INIT;
+
+				write_held_rows(o, released[i], &text);
+				assert_string_equal(buf_string(&text), buf_string(&wanted));
+			}
+		}
+}
+
 static void a_failure_ends_the_rows(void **state _unused_)
 {
 	const struct report_options o = { .form = REPORT_CSV };
@@ -367,6 +419,7 @@ int main(void)
 		cmocka_unit_test(the_largest_rows_are_kept),
 		cmocka_unit_test(rows_are_written_as_they_come),
 		cmocka_unit_test(columns_grow),
+		cmocka_unit_test(rows_that_wait),
 		cmocka_unit_test(a_failure_ends_the_rows),
 	};
 
