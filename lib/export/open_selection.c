@@ -172,6 +172,22 @@ static int moment_find(struct exporter *x, const struct moment *m, uint64_t none
 	return 0;
 }
 
+/* "--from -10s" of less than 10 seconds leaves nothing out, as if the option were not there. */
+static int moment_warn_if_short(struct exporter *x, uint64_t from, struct error *err)
+{
+	_cleanup_buf_ struct buf length = BUF_INIT;
+	uint64_t first;
+	int r = moment_find_event(x, false, &first, err);
+
+	if (r < 0 || from >= first)
+		return r;
+	format_duration(x->options->selection.from.ns, &length);
+	return stream_index_warn(&x->index,
+				 "the recording is shorter than %s: the part begins with its first "
+				 "event",
+				 buf_string(&length) ?: "that");
+}
+
 int exporter_open_selection(struct exporter *x, struct error *err)
 {
 	const struct export_selection *w = &x->options->selection;
@@ -190,6 +206,8 @@ int exporter_open_selection(struct exporter *x, struct error *err)
 				       "format and 'tracectl report' take the same options");
 	}
 	r = moment_find(x, &w->from, 0, 0, &from, err);
+	if (r == 0 && w->from.kind == MOMENT_BEFORE_END)
+		r = moment_warn_if_short(x, from, err);
 	/* Twice one mark: a slice from its begin to its end has its name at both. */
 	twice = w->from.kind == MOMENT_MARK && w->to.kind == MOMENT_MARK &&
 		!strcmp(w->from.mark, w->to.mark);

@@ -374,7 +374,7 @@ void selection_describe(const struct selection *s, struct buf *out)
 {
 	const struct export_selection *w = s->wanted;
 
-	if (s->from)
+	if (s->from || w->from.kind)
 		selection_put_time(s, out, "from", s->from);
 	if (s->to != UINT64_MAX)
 		selection_put_time(s, out, "to", s->to);

@@ -292,6 +292,13 @@ def errors(test):
             continue
         r = test.run("report", "sched", path, *arguments)
         check(r.status == status and said in r.err and not r.out, f"report {arguments}: {r}")
+    # A part that is longer than the recording.
+    for late, short in (("-10s", True), ("-1h", True), ("-10us", False)):
+        for command in (["convert", path, "x.txt"], ["report", "counts", path]):
+            r = test.run(*command, "--from", late)
+            said = "the recording is shorter than " in r.err and ": the part begins with its first event" in r.err
+            check(r.status == 0 and said == short and "(from " in r.err, f"{late}: {r}")
+    (test.dir / "x.txt").unlink()
     # Rows that come as the recording is read wait for an event of the part, up to 100,000.
     for events, wrong in ((200_000, ["--filter", "sched_switch: prev_prio == 7"]), (400_000, ["-e", "no_such_event"])):
         path = generated(test, events=events)
