@@ -13,6 +13,7 @@ struct merge_file {
 	uint64_t left; /* bytes that may be read */
 	bool has_format, has_version, has_reports;
 	bool has_rows;	      /* a report of it is merged */
+	uint64_t cut, open;   /* totals of the report that is read; 0: none */
 	struct buf left_out;  /* names of reports that can't be */
 	struct error refused; /* why not the first of these */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Reads a report's JSON: members come in the order in which table_json.c writes them. */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/visible.h"
@@ -141,7 +142,7 @@ static const char *merge_total_name(const struct merge_file *f)
 static int merge_read_total(struct merge_file *f, struct table *t, struct error *err)
 {
 	const char *name = merge_total_name(f);
-	uint64_t sum = 0;
+	uint64_t value, sum = 0;
 	int r;
 
 	if (!name)
@@ -149,10 +150,15 @@ static int merge_read_total(struct merge_file *f, struct table *t, struct error 
 	for (size_t i = 0; i < t->total_count; i++)
 		if (t->totals[i].name == name)
 			sum = t->totals[i].value;
-	r = merge_add_sum(f, &sum, err);
-	if (r == 0)
-		table_total(t, name, sum);
-	return r;
+	r = merge_read_u64(f, &value, err);
+	if (r < 0)
+		return r;
+	if (strcmp(name, "cut") == 0)
+		f->cut = value;
+	else if (strcmp(name, "open") == 0)
+		f->open = value;
+	table_total(t, name, value > UINT64_MAX - sum ? UINT64_MAX : sum + value);
+	return 0;
 }
 
 static int merge_read_totals(struct merge_file *f, struct table *t, struct error *err)
@@ -162,6 +168,16 @@ static int merge_read_totals(struct merge_file *f, struct table *t, struct error
 	while (r >= 0 && (r = merge_next_key(f, err)) > 0)
 		r = merge_read_total(f, t, err);
 	return r;
+}
+
+/* A note of this file's totals, as of table_total_cut(): the merged table has their sums. */
+static bool merge_is_total(const struct merge_file *f, const char *note)
+{
+	char wanted[64];
+	int len = snprintf(wanted, sizeof(wanted), ": cut %" PRIu64 ", open %" PRIu64, f->cut,
+			   f->open);
+
+	return strlen(note) > (size_t)len && !strcmp(note + strlen(note) - len, wanted);
 }
 
 static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct error *err)
@@ -179,6 +195,9 @@ static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct
 		if (r != JSON_STRING)
 			return merge_bad(f, "expected a note", err);
 		r = 0;
+		if (i < NOTES_MAX && buf_string(&f->json.text) &&
+		    merge_is_total(f, f->json.text.data))
+			continue;
 		if (i < NOTES_MAX && buf_string(&f->json.text))
 			buf_visible(&note, buf_string(&f->json.text), VISIBLE_MAX);
 		if (i < NOTES_MAX)
@@ -225,6 +244,7 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 	bool has_notes = false, has_totals = false, is_left_out = false;
 	int r;
 
+	f->cut = f->open = 0;
 	while ((r = merge_next_key(f, err)) > 0) {
 		if (merge_key_is(f, "name") && !t) {
 			r = merge_read_name(f, &d.name, err);

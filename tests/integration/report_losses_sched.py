@@ -342,9 +342,11 @@ def forms(test):
         merged = json.loads(test.run("report", "--json", "--merge", *order).out)["reports"]
         for table in merged:
             check(table["totals"] == sums[table["name"]], f"{table['name']}: {table['totals']}")
+            check(table["notes"] == [], f"{table['name']}: {table['notes']}")
         text = test.run("report", "--merge", *order).out
         for name in ("runq", "blame"):
             check(f"\ncut {sums[name]['cut']}, open {sums[name]['open']}\n" in text, text)
+        check(text.count("cut ") == 2, text)
     # A table may have no row.
     last = list(csv.DictReader(io.StringIO(test.run("report", "timehist", "--csv", "--min", "1h", path).out)))
     check([row["cut"] for row in last] == [str(report(test, "timehist", path)["totals"]["cut"])], last)
