@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Every example of README.md and tracectl(1) that begins with tracectl is run as
 it stands (long times made short), beside a daemon; each has to succeed. The programs
-of docs/marks.md are built and recorded by the commands that stand below them."""
+of docs/marks.md are built and recorded by the commands that stand below them. Examples of documents
+about SQL and histograms in the kernel are run, too, but the kernel may refuse them."""
 
 import json
 import re
+import shlex
 import subprocess
 
 from harness import Test, check, need
@@ -21,6 +23,24 @@ def examples(path):
             line = line.strip().removeprefix("# ").removeprefix("$ ")
             if line.startswith("tracectl "):
                 yield line
+
+
+def several_lines(path):
+    """The same, of which an example may go on over lines, in quotes or behind a backslash."""
+    fenced, begun = False, ""
+    for line in path.read_text().splitlines():
+        if line.startswith("```"):
+            fenced = not fenced
+        elif begun or ((fenced or line.startswith("    ")) and line.strip().removeprefix("# ").startswith("tracectl ")):
+            begun += line.strip().removeprefix("# ") + "\n"
+            try:
+                shlex.split(begun)
+            except ValueError:
+                continue
+            if not begun.endswith("\\\n"):
+                yield begun
+                begun = ""
+    check(not begun, f"{path.name}: {begun} has no end")
 
 
 def run(test, line, **env):
@@ -58,6 +78,16 @@ def run_lines(test, lines):
         print(f"  {line}", flush=True)
 
 
+def of_the_kernel(test, name):
+    """The kernel may lack histograms, but no example is a misuse."""
+    lines = list(several_lines(test.source / "docs" / name))
+    check(len(lines) >= 2, f"hardly an example in {name}: {lines}")
+    for line in lines:
+        done = run(test, re.sub(r"-t \d+0s\b", "-t 1s", line))
+        check(done.returncode in (0, 1), f"{line}\nexit status {done.returncode}\n{done.stderr.decode(errors='replace')}")
+        check(done.returncode == 0 or b"CONFIG_" in done.stderr or b"x.traced" in done.stderr, f"{line}\n{done}")
+
+
 def programs(test):
     need(not test.is_sanitized(), "a sanitizer's library would have to come first")
     text = (test.source / "docs" / "marks.md").read_text()
@@ -82,6 +112,8 @@ def main():
     test = Test("examples")
     for name in ("README.md", "man/tracectl.1.scd"):
         test.case(f"examples of {name}", run_all, test.source / name, daemon=True)
+    for name in ("sql.md", "hist.md"):
+        test.case(f"examples of docs/{name}", of_the_kernel, name, daemon=True)
     test.case("programs of docs/marks.md", programs, daemon=True)
     test.end()
 
