@@ -177,10 +177,13 @@ def of_a_probe(test):
 
 def refusals(test):
     switch = ["-e", "sched:sched_switch"]
+    # Since Linux 6.2 the kernel logs the errors of a trigger's filter.
+    release = tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups()))
+    filtered = ["refuses the trigger"] + [r"\^"] * (release >= (6, 2))
     for arguments, words in (
-            (["--trigger", "stacktrace if prev_stat & 2"], ["refuses the trigger", r"\^", "did you mean 'prev_state'"]),
-            (["--trigger", "stacktrace:3 if prev_stat & 2"], ["refuses the trigger", r"\^", "did you mean 'prev_state'"]),
-            (["--trigger", "stacktrace if prev_state & "], ["refuses the trigger", r"\^"]),
+            (["--trigger", "stacktrace if prev_stat & 2"], [*filtered, "did you mean 'prev_state'"]),
+            (["--trigger", "stacktrace:3 if prev_stat & 2"], [*filtered, "did you mean 'prev_state'"]),
+            (["--trigger", "stacktrace if prev_state & "], filtered),
             (["--trigger", 'stacktrace if prev_comm == "' + "x" * 3000 + '"'], ["refuses the trigger"]),
             (["--trigger", "stacktrace if " + "(" * 3800], ["refuses the trigger"]),
             (["--trigger", "traceof"], ["did you mean .*'traceoff'"]),
