@@ -243,64 +243,173 @@ static int take_spare(struct capture_setup *setup, struct capture_spare **spare,
 	return r < 0 ? error_errno(err, r, "cannot set up the recording") : 0;
 }
 
-static int capture_make(struct capture **ret, struct capture_spare **spare,
-			const struct capture_env *env, const struct capture_request *request,
-			struct error *err)
-{
-	_cleanup_(setup_events_deinit) struct setup_events events = { 0 };
-	_cleanup_(capture_freep) struct capture *c = NULL;
-	struct capture_spare *found = find_spare(spare, request);
-	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r = request_check(env, request, found ? capture_spare_bytes(found) : 0, err);
+/* Arming needs it until it is over. */
+struct capture_making {
+	struct capture_spare **spare;
+	const struct capture_env *env;
+	struct function_names names;
+	struct capture_request request; /* with the names in place of regular expressions */
+	struct setup_events events;
+	size_t stage;
+};
 
-	if (r < 0)
-		return r;
-	c = malloc(sizeof(*c));
-	if (!c)
+static struct capture_making *making_free(struct capture_making *m)
+{
+	if (!m)
+		return NULL;
+	setup_events_deinit(&m->events);
+	function_names_deinit(&m->names);
+	free(m);
+	return NULL;
+}
+
+int capture_begin(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
+		  const struct capture_request *request, struct error *err)
+{
+	struct capture_making *m = calloc(1, sizeof(*m));
+	struct capture *c = malloc(sizeof(*c));
+
+	if (!c || !m) {
+		free(c);
+		free(m);
 		return error_set(err, -ENOMEM, "out of memory");
-	*c = (struct capture){ .setup = SETUP_INIT, .run = RUN_INIT };
-	r = setup_init(&c->setup, env, request, err);
+	}
+	m->spare = spare;
+	m->env = env;
+	m->request = *request;
+	*c = (struct capture){ .making = m, .setup = SETUP_INIT, .run = RUN_INIT };
+	*ret = c;
+	return 0;
+}
+
+static int stage_names(struct capture *c, uint64_t until_ns, struct error *err)
+{
+	struct capture_making *m = c->making;
+
+	return function_names_expand(&m->names, m->env->tracefs, &m->request.functions, until_ns,
+				     err);
+}
+
+static int stage_check(struct capture *c, uint64_t until_ns _unused_, struct error *err)
+{
+	const struct capture_making *m = c->making;
+	const struct capture_request *request = &m->request;
+	struct capture_spare *found = find_spare(m->spare, request);
+	int r = request_check(m->env, request, found ? capture_spare_bytes(found) : 0, err);
+
+	if (r == 0)
+		r = setup_init(&c->setup, m->env, request, err);
 	if (r == 0)
 		r = run_init(&c->run, &request->overhead, err);
+	return r < 0 ? r : take_spare(&c->setup, m->spare, request, err);
+}
+
+static int stage_probes(struct capture *c, uint64_t until_ns _unused_, struct error *err)
+{
+	struct capture_making *m = c->making;
+
+	return setup_plan_probes(&c->setup, &m->request, &m->events, err);
+}
+
+static int stage_apply(struct capture *c, uint64_t until_ns, struct error *err)
+{
+	return setup_apply_slice(&c->setup, until_ns, err);
+}
+
+static int stage_plan(struct capture *c, uint64_t until_ns _unused_, struct error *err)
+{
+	struct capture_making *m = c->making;
+	int r = setup_find_events(&c->setup, &m->request, &m->events, err);
+
 	if (r == 0)
-		r = take_spare(&c->setup, spare, request, err);
+		r = targets_new(&c->run.targets, c->setup.env.proc, &m->request, err);
 	if (r == 0)
-		r = setup_find_events(&c->setup, request, &events, err);
+		r = targets_fill(c->run.targets, &m->events.request, err);
 	if (r == 0)
-		r = targets_new(&c->run.targets, env->proc, request, err);
+		r = overhead_find(&c->run.overhead, &m->events.matches, err);
+	return r < 0 ? r : setup_plan(&c->setup, &m->events, &c->report, err);
+}
+
+static int stage_open(struct capture *c, uint64_t until_ns _unused_, struct error *err)
+{
+	const struct setup_events *events = &c->making->events;
+	const struct capture_request *request = &c->making->request;
+	int r = setup_verify(&c->setup, events, &c->report, err);
+
 	if (r == 0)
-		r = targets_fill(c->run.targets, &events.request, err);
-	if (r == 0)
-		r = overhead_find(&c->run.overhead, &events.matches, err);
-	if (r == 0)
-		r = setup_apply(&c->setup, &events, &c->report, err);
-	if (r == 0)
-		r = open_rings(c, request, &events.request, err);
+		r = open_rings(c, request, &events->request, err);
 	if (r == 0)
 		r = targets_begin(c->run.targets, c->run.rings[BUFFER_MAIN].dir, !c->setup.main,
 				  &c->report, err);
 	if (r == 0)
 		r = open_sampler(&c->run, request, err);
 	if (r == 0)
-		r = open_poller(c, request, &events.request, err);
+		r = open_poller(c, request, &events->request, err);
 	if (r == 0)
-		r = init_names(c, &events, err);
-	if (r < 0)
-		return r;
-	check_size(c, request);
+		r = init_names(c, events, err);
+	if (r == 0)
+		check_size(c, request);
+	return r;
+}
+
+/*
+ * Slices end after so long. Not in the top-level buffer: nobody may look whether it is free while
+ * it is half set up, or half undone.
+ */
+#define SLICE_NS (50 * NSEC_PER_MSEC)
+
+uint64_t capture_slice_end(const struct capture *c)
+{
+	bool whole = c->making ? c->making->request.top_level : !c->setup.main;
+
+	return whole ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) + SLICE_NS;
+}
+
+int capture_arm(struct capture *c, struct error *err)
+{
+	static int (*const stages[])(struct capture * c, uint64_t until_ns, struct error * err) = {
+		stage_names, stage_check, stage_probes, stage_apply,
+		stage_plan,  stage_apply, stage_open,
+	};
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID), until_ns = capture_slice_end(c);
+	int r = 0;
+
+	while (c->making && r == 0) {
+		r = stages[c->making->stage](c, until_ns, err);
+		if (r == 0 && ++c->making->stage == ARRAY_SIZE(stages))
+			c->making = making_free(c->making);
+		else if (r == 0)
+			r = now_ns(CLOCK_MONOTONIC) >= until_ns;
+	}
 	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	*ret = TAKE_PTR(c);
-	return 0;
+	return r;
 }
 
 int capture_new(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
 		const struct capture_request *request, struct error *err)
 {
-	_cleanup_function_names_ struct function_names names = { 0 };
-	struct capture_request named = *request;
-	int r = function_names_expand(&names, env->tracefs, &named.functions, err);
+	_cleanup_(capture_freep) struct capture *c = NULL;
+	int r = capture_begin(&c, spare, env, request, err);
 
-	return r < 0 ? r : capture_make(ret, spare, env, &named, err);
+	while (r == 0 && c->making)
+		r = MIN(capture_arm(c, err), 0);
+	if (r == 0)
+		*ret = TAKE_PTR(c);
+	return r;
+}
+
+bool capture_undo(struct capture *c)
+{
+	uint64_t until_ns = capture_slice_end(c);
+
+	if (setup_undo_triggers(&c->setup, until_ns))
+		return true;
+	if (c->run.running && !atomic_load(&c->run.off))
+		capture_set_tracing(c, false);
+	/* Open files hold the instances. */
+	run_deinit(&c->run);
+	c->run = RUN_INIT;
+	return setup_undo_plan(&c->setup, until_ns);
 }
 
 struct capture *capture_free(struct capture *c)
@@ -311,6 +420,7 @@ struct capture *capture_free(struct capture *c)
 		capture_set_tracing(c, false);
 	run_deinit(&c->run);
 	setup_deinit(&c->setup);
+	making_free(c->making);
 	report_deinit(&c->report);
 	free(c);
 	return NULL;

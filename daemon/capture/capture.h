@@ -5,13 +5,15 @@
  * thread at a time per capture.
  *
  * Life of a capture:
- * - capture_new validates, creates the instances and applies the plan, all journalled.
+ * - capture_begin; then capture_arm validates, creates the instances and applies the plan, all
+ *   journalled, in slices. capture_new does both.
  * - capture_prepare writes header and names to the stream: what is read before the kernel records
  *   is in no trace.
  * - capture_start turns tracing on.
  * - capture_dispatch runs whenever capture_fd is readable or capture_deadline has passed.
  * - capture_stop turns tracing off, drains the rings and writes END.
  * - capture_free removes the instances and the journal. Alone, at any point, it undoes everything.
+ *   capture_undo does it in slices before.
  */
 #pragma once
 
@@ -225,8 +227,18 @@ int capture_new(struct capture **ret, struct capture_spare **spare, const struct
 		const struct capture_request *request, struct error *err);
 
 /*
- * Does the slow part of a start, in any thread. stream_fd is borrowed until capture_start, which
- * gets the same file; -1 in ring mode. Without it capture_start does this part.
+ * The same in parts, between which other captures may be armed and undone. spare, env and request
+ * are borrowed until capture_arm() is over.
+ */
+int capture_begin(struct capture **ret, struct capture_spare **spare, const struct capture_env *env,
+		  const struct capture_request *request, struct error *err);
+/* Some 50 ms of arming. 1: call it again. After an error, only undo and free the capture. */
+int capture_arm(struct capture *c, struct error *err);
+
+/*
+ * Does the slow part of a start, in any thread, in slices. 1: call it again. stream_fd is borrowed
+ * until capture_start, which gets the same file; -1 in ring mode. Without it capture_start does
+ * this part.
  */
 int capture_prepare(struct capture *c, int stream_fd, struct error *err);
 /* Turns tracing on. stream_fd is borrowed until capture_stop; -1 in ring mode. */
@@ -334,6 +346,11 @@ int capture_note(struct capture *c, const char *text);
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret);
 
+/*
+ * Some 50 ms of what capture_free() undoes in the kernel. True: call it again. At the end, and at
+ * any time before, the capture may only be freed.
+ */
+bool capture_undo(struct capture *c);
 struct capture *capture_free(struct capture *c);
 DEFINE_CLEANUP_FUNC(struct capture *, capture_free);
 

@@ -16,12 +16,17 @@
 #include "daemon/capture/report.h"
 #include "daemon/capture/run.h"
 
+struct capture_making;
+
 struct capture {
+	struct capture_making *making; /* NULL: capture_arm() is over */
 	struct capture_setup setup;
 	struct capture_run run;
 	struct capture_report report;
 };
 
+/* When a slice ends that begins now: CLOCK_MONOTONIC, ns. */
+uint64_t capture_slice_end(const struct capture *c);
 /* Writes the head of every stream: header and layout. */
 int capture_begin_stream(struct capture *c, int fd);
 /* Turns tracing on or off in both instances. */

@@ -230,27 +230,45 @@ static int prepare_names(struct capture *c)
 	return r == -EDQUOT ? 0 : r;
 }
 
+/* A slice. The tasks' ring is still off: it would not last from one slice to the next. */
+static int prepare_formats(struct capture *c, uint64_t until_ns)
+{
+	int r;
+
+	do
+		r = names_step_formats(&c->run.names, &c->run.writer);
+	while (r > 0 && now_ns(CLOCK_MONOTONIC) < until_ns);
+	c->run.full |= r == -EDQUOT;
+	return r == -EDQUOT ? 0 : r;
+}
+
 int capture_prepare(struct capture *c, int stream_fd, struct error *err)
 {
-	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID);
-	int r;
+	uint64_t began = now_ns(CLOCK_THREAD_CPUTIME_ID), until_ns = capture_slice_end(c);
+	int r = 0;
 
 	if (c->setup.ring_mode)
 		return 0;
-	r = capture_begin_stream(c, stream_fd);
+	if (!c->run.preparing)
+		r = capture_begin_stream(c, stream_fd);
+	c->run.preparing = true;
+	if (r == 0)
+		r = prepare_formats(c, until_ns);
 	if (r == 0)
 		r = prepare_names(c);
 	c->run.prepared = r == 0;
 	c->run.cpu_ns += now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
-	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : 0;
+	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
 }
 
 int capture_start(struct capture *c, int stream_fd, struct error *err)
 {
 	struct capture_run *run = &c->run;
 	uint64_t began;
-	int r = run->prepared ? 0 : capture_prepare(c, stream_fd, err);
+	int r = 0;
 
+	while (r >= 0 && !run->prepared && !c->setup.ring_mode)
+		r = capture_prepare(c, stream_fd, err);
 	if (r < 0)
 		return r;
 	began = now_ns(CLOCK_THREAD_CPUTIME_ID);

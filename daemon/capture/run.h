@@ -52,7 +52,7 @@ struct capture_run {
 	struct mapping_scan mappings;
 
 	struct stream_writer writer;
-	bool prepared, running, streaming;
+	bool preparing, prepared, running, streaming;
 	atomic_bool off; /* we turn tracing off, or have done so */
 	bool off_before; /* somebody else had done so */
 	bool hit;	 /* the kernel ended it, which is not reported yet */

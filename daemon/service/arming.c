@@ -2,6 +2,7 @@
 #include "daemon/service/arming.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -14,10 +15,12 @@ struct arming {
 	struct manager *manager;
 	struct session *session;       /* used by the loop only; NULL: the session is over */
 	struct retirement *retirement; /* owned; used by the loop, if the session is over */
+	atomic_bool forgotten; /* the session is over: the worker undoes what it has armed */
 	/* Used by the worker until it is done. */
 	struct start_plan plan;
 	struct capture_env env;
 	struct capture *capture;
+	bool failed;   /* the capture is being undone */
 	int stream_fd; /* a copy of the spool's, which the loop may close meanwhile; -EBADF: none */
 	struct error err;
 	struct capture_spare **spare; /* used by the worker only */
@@ -35,15 +38,34 @@ struct retirement {
 	int stream_fd;
 };
 
-static void arming_run(struct work *w)
+/* A slice. 1: there is more; negative: arming failed. */
+static int arming_go_on(struct arming *a)
+{
+	bool had_spare = *a->spare;
+	int r = 0;
+
+	if (!a->capture)
+		r = capture_begin(&a->capture, a->spare, &a->env, &a->plan.request, &a->err);
+	if (r == 0 && atomic_load(&a->forgotten))
+		r = -ECANCELED;
+	if (r == 0)
+		r = capture_arm(a->capture, &a->err);
+	a->spare_taken |= had_spare && !*a->spare;
+	return r ? r : capture_prepare(a->capture, a->stream_fd, &a->err);
+}
+
+static bool arming_run(struct work *w)
 {
 	struct arming *a = container_of(w, struct arming, work);
-	bool had_spare = *a->spare;
+	int r = a->failed ? -ECANCELED : arming_go_on(a);
 
-	if (capture_new(&a->capture, a->spare, &a->env, &a->plan.request, &a->err) == 0 &&
-	    capture_prepare(a->capture, a->stream_fd, &a->err) < 0)
-		a->capture = capture_free(a->capture);
-	a->spare_taken = had_spare && !*a->spare;
+	if (r >= 0)
+		return r > 0;
+	a->failed = true;
+	if (a->capture && capture_undo(a->capture))
+		return true;
+	a->capture = capture_free(a->capture);
+	return false;
 }
 
 static void arming_done(struct work *w)
@@ -95,14 +117,18 @@ void arming_forget(struct arming *a, struct retirement *r)
 {
 	a->session = NULL;
 	a->retirement = r;
+	atomic_store(&a->forgotten, true);
 }
 
-static void retirement_run(struct work *w)
+static bool retirement_run(struct work *w)
 {
 	struct retirement *r = container_of(w, struct retirement, work);
 
 	draining_join(r->draining);
+	if (r->capture && capture_undo(r->capture))
+		return true;
 	capture_free(r->capture);
+	return false;
 }
 
 static void retirement_done(struct work *w)

@@ -445,7 +445,7 @@ static void taking_take_part(struct taking *t)
 	} while (t->result > 0);
 }
 
-static void taking_run(struct work *w)
+static bool taking_run(struct work *w)
 {
 	struct taking *t = container_of(w, struct taking, work);
 	struct draining *d = t->draining;
@@ -456,6 +456,7 @@ static void taking_run(struct work *w)
 		t->result = capture_snapshot(d->capture, t->stream_fd, t->reason, &t->err);
 	if (t->ends && t->result >= 0)
 		t->result = capture_stop(d->capture, t->reason, &t->err);
+	return false;
 }
 
 static void taking_on_done(struct work *w)

@@ -39,7 +39,7 @@ static void sparing_make(struct sparing *s, struct refresh *r)
 	s->buffer_bytes = r->buffer_bytes;
 }
 
-static void refresh_run(struct work *w)
+static bool refresh_run(struct work *w)
 {
 	struct refresh *r = container_of(w, struct refresh, work);
 	struct sparing *s = r->sparing;
@@ -50,6 +50,7 @@ static void refresh_run(struct work *w)
 		sparing_make(s, r);
 	r->there = s->spare != NULL;
 	r->bytes = r->there ? capture_spare_bytes(s->spare) : 0;
+	return false;
 }
 
 /* A spare nobody asked for fails quietly: the next recording will report the cause. */

@@ -20,8 +20,9 @@
 #define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
 
 /*
- * Users who kept the thread busy for longer come later. Users within the same SHARE_STEP_NS take
- * turns; what was needed counts half after SHARE_HALF_NS.
+ * Users who kept the thread busy for longer come later, and so does a work that has run for longer
+ * than its user's share tells: a share ages while its user waits. Users within the same
+ * SHARE_STEP_NS take turns; what was needed counts half after SHARE_HALF_NS.
  */
 #define SHARE_STEP_NS (100 * NSEC_PER_MSEC)
 #define SHARE_HALF_NS (5 * NSEC_PER_SEC)
@@ -111,27 +112,45 @@ static void worker_count_share(struct worker *w, uid_t uid, uint64_t ns)
 	share_count(s, ns, now);
 }
 
-static void worker_run(struct worker *w, struct work *work)
+static bool worker_run(struct worker *w, struct work *work)
 {
 	uint64_t began = now_ns(CLOCK_MONOTONIC);
 	uid_t uid = work->uid;
+	bool more = work->run(work);
+	uint64_t ns = now_ns(CLOCK_MONOTONIC) - began;
 
-	work->run(work);
+	work->ns += ns;
 	if (uid)
-		worker_count_share(w, uid, now_ns(CLOCK_MONOTONIC) - began);
+		worker_count_share(w, uid, ns);
+	return more;
+}
+
+static uint64_t worker_rank(const struct worker *w, const struct work *work, uint64_t now)
+{
+	return work->uid ? MAX(worker_share(w, work->uid, now), work->ns / SHARE_STEP_NS) : 0;
 }
 
 static bool worker_comes_first(const struct worker *w, const struct work *a, const struct work *b)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
-	uint64_t share_a = worker_share(w, a->uid, now), share_b = worker_share(w, b->uid, now);
+	uint64_t rank_a = worker_rank(w, a, now), rank_b = worker_rank(w, b, now);
 
-	return share_a != share_b ? share_a < share_b
-				  : a->uid - w->last_uid - 1 < b->uid - w->last_uid - 1;
+	return rank_a != rank_b ? rank_a < rank_b
+				: a->uid - w->last_uid - 1 < b->uid - w->last_uid - 1;
+}
+
+static bool worker_has_earlier(const struct worker *w, const struct work *work)
+{
+	const struct work *earlier;
+
+	TAILQ_FOREACH(earlier, &w->todo, list)
+	if (earlier == work || earlier->uid == work->uid)
+		return earlier != work;
+	return false;
 }
 
 /*
- * The first work of the user with the least share. Users with equal ones follow one another in
+ * The first work of the user with the lowest rank. Users with equal ones follow one another in
  * order of their numbers.
  */
 static struct work *worker_take(struct worker *w)
@@ -140,7 +159,7 @@ static struct work *worker_take(struct worker *w)
 
 	pthread_mutex_lock(&w->lock);
 	TAILQ_FOREACH(work, &w->todo, list)
-	if (!best || worker_comes_first(w, work, best))
+	if (!worker_has_earlier(w, work) && (!best || worker_comes_first(w, work, best)))
 		best = work;
 	if (best) {
 		TAILQ_REMOVE(&w->todo, best, list);
@@ -148,6 +167,14 @@ static struct work *worker_take(struct worker *w)
 	}
 	pthread_mutex_unlock(&w->lock);
 	return best;
+}
+
+/* It stays the first of its user's works. */
+static void worker_return(struct worker *w, struct work *work)
+{
+	pthread_mutex_lock(&w->lock);
+	TAILQ_INSERT_HEAD(&w->todo, work, list);
+	pthread_mutex_unlock(&w->lock);
 }
 
 static void worker_give(struct worker *w, struct work *work)
@@ -190,8 +217,10 @@ static void *worker_main(void *userdata)
 		struct work *work = worker_take(w);
 
 		if (work) {
-			worker_run(w, work);
-			worker_give(w, work);
+			if (worker_run(w, work))
+				worker_return(w, work);
+			else
+				worker_give(w, work);
 		} else if (ending) {
 			atomic_store(&w->ended, true);
 			worker_signal(w->done_fd);
@@ -323,7 +352,8 @@ struct worker *worker_free(struct worker *w)
 void worker_submit(struct worker *w, struct work *work)
 {
 	if (!worker_start_thread(w)) {
-		work->run(work);
+		while (work->run(work))
+			;
 		worker_give(w, work);
 		return;
 	}

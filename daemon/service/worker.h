@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 #include <sys/types.h>
@@ -17,8 +18,10 @@
 
 struct work {
 	TAILQ_ENTRY(work) list;
-	uid_t uid; /* for whom: users take turns, and each one's works stay in order */
-	void (*run)(struct work *w);  /* in the worker's thread */
+	uid_t uid;   /* for whom: users take turns, and each one's works stay in order */
+	uint64_t ns; /* the worker's: for how long it has run */
+	/* In the worker's thread. True: there is more, for a later call. Others come in between. */
+	bool (*run)(struct work *w);
 	void (*done)(struct work *w); /* in the loop's thread, afterwards; the work belongs to the
 					 caller again */
 };

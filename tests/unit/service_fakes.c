@@ -17,6 +17,7 @@ struct fakes fakes = { .data_fd = -1 };
 
 struct capture {
 	int fd, stream_fd;
+	unsigned slices, due; /* armed and not undone; to be armed */
 	uint64_t bytes, started;
 };
 
@@ -61,15 +62,14 @@ uint64_t capture_spare_bytes(const struct capture_spare *s)
 	return 4096 * s->number;
 }
 
-int capture_new(struct capture **ret, struct capture_spare **spare,
-		const struct capture_env *env _unused_, const struct capture_request *request,
-		struct error *err)
+int capture_begin(struct capture **ret, struct capture_spare **spare,
+		  const struct capture_env *env _unused_, const struct capture_request *request,
+		  struct error *err)
 {
 	struct capture *c;
 
 	fakes.spares_taken += *spare != NULL;
 	*spare = capture_spare_free(*spare);
-	usleep(__atomic_load_n(&fakes.arming_ms, __ATOMIC_SEQ_CST) * 1000);
 	fakes.events[0] = '\0';
 	fakes.event_count = request->event_count;
 	for (size_t i = 0; i < request->event_count; i++) {
@@ -81,18 +81,32 @@ int capture_new(struct capture **ret, struct capture_spare **spare,
 	note_first(fakes.never, sizeof(fakes.never), &request->bounds.never);
 	fakes.hide_addresses = request->bounds.hide_addresses;
 	fakes.names_max = request->functions.names_max;
-	if (fakes.new_error)
-		return error_set(err, fakes.new_error, "no such event");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_errno(err, -ENOMEM, "fake");
 	c->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	c->stream_fd = -1;
+	c->due = __atomic_load_n(&fakes.arming_ms, __ATOMIC_SEQ_CST);
 	close_fd(fakes.data_fd);
 	fakes.data_fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
 	__atomic_add_fetch(&fakes.captures, 1, __ATOMIC_SEQ_CST);
 	*ret = c;
 	return 0;
+}
+
+/* In slices of a millisecond. */
+int capture_arm(struct capture *c, struct error *err)
+{
+	if (c->slices >= c->due)
+		return fakes.new_error ? error_set(err, fakes.new_error, "no such event") : 0;
+	c->slices++;
+	usleep(1000);
+	return 1;
+}
+
+bool capture_undo(struct capture *c)
+{
+	return c->slices && c->slices--;
 }
 
 static int put(struct capture *c, int fd, const char *text)

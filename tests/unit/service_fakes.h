@@ -9,7 +9,7 @@
 
 struct fakes {
 	int captures;	    /* that exist now; the worker counts */
-	unsigned arming_ms; /* capture_new takes so long */
+	unsigned arming_ms; /* arming takes so long */
 	/* capture_snapshot and capture_stop wait while it is closed. */
 	_Atomic bool gate_closed;
 	_Atomic unsigned at_gate; /* their calls that wait now */

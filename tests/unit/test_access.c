@@ -777,6 +777,31 @@ static void a_reload_while_arming_changes_nothing(void **state)
 	client_close(&alice);
 }
 
+static void another_records_while_a_long_one_is_armed(void **state)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+	struct daemon *d = *state;
+	struct client alice, bob;
+	struct session *s;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	/* It would outlast the test's time. */
+	__atomic_store_n(&fakes.arming_ms, 1000000, __ATOMIC_SEQ_CST);
+	tell(&alice, &request, -1);
+	turn_until(d, captures() == 1);
+	s = TAILQ_FIRST(&d->manager->sessions);
+	__atomic_store_n(&fakes.arming_ms, 0, __ATOMIC_SEQ_CST);
+	start_ok(d, &bob, "b", false);
+	assert_int_equal(s->state, SESSION_ARMING);
+	/* Nobody waits for it any more: what is armed is undone. */
+	client_close(&alice);
+	await_captures(d, 1);
+	client_close(&bob);
+	await_captures(d, 0);
+}
+
 static void clients_of_one_user_leave_room_for_others(void **state)
 {
 	struct daemon *d = *state;
@@ -920,6 +945,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(functions_of_ones_own_processes),
 		SERVICE_TEST(events_are_bounded_for_users),
 		SERVICE_TEST(a_reload_while_arming_changes_nothing),
+		SERVICE_TEST(another_records_while_a_long_one_is_armed),
 		SERVICE_TEST(refusals_of_one_user_hide_no_others),
 		SERVICE_TEST(clients_of_one_user_leave_room_for_others),
 	};

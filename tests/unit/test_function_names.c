@@ -169,7 +169,7 @@ static int expanded(struct fixture *f, const struct capture_functions *functions
 {
 	function_names_deinit(&f->names);
 	f->functions = *functions;
-	return function_names_expand(&f->names, f->fs, &f->functions, &f->err);
+	return function_names_expand(&f->names, f->fs, &f->functions, UINT64_MAX, &f->err);
 }
 #define EXPAND(...) expanded(f, &(struct capture_functions){ __VA_ARGS__ })
 

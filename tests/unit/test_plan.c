@@ -292,6 +292,140 @@ static void a_system_that_is_on_is_found_again(void **state _unused_)
 	plan_deinit(&p);
 }
 
+static void a_slice_ends_with_a_step(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
+	plan_write(&p, NULL, "tracing_on", "0");
+	assert_int_equal(plan_apply_slice(&p, f->fs, &f->journal, 0, NULL), 1);
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0\n");
+	/* The next step's line is not in the journal before the step's slice. */
+	assert_string_equal(fake_text(&f->root, "state/traced-1-unit.journal"),
+			    "instance traced-1-unit\n");
+	assert_int_equal(plan_apply_slice(&p, f->fs, &f->journal, 0, NULL), 1);
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "100");
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "1\n");
+	assert_int_equal(plan_apply_slice(&p, f->fs, &f->journal, 0, NULL), 0);
+	assert_string_equal(fake_text(&f->root, "tracing_on"), "0");
+	assert_true(plan_undo_slice(&p, f->fs, 0));
+	assert_true(plan_undo_slice(&p, f->fs, 0));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_false(plan_undo_slice(&p, f->fs, 0));
+	assert_false(exists(f, "instances/traced-1-unit"));
+	plan_deinit(&p);
+}
+
+static void a_refusal_leaves_the_undoing_to_slices(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	plan_write(&p, NULL, "no_such_file", "1");
+	assert_int_equal(plan_apply_slice(&p, f->fs, &f->journal, UINT64_MAX, NULL), -ENOENT);
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_false(plan_undo_slice(&p, f->fs, UINT64_MAX));
+	assert_false(exists(f, "instances/traced-1-unit"));
+	plan_deinit(&p);
+}
+
+static void slices_pass_what_cannot_be_undone(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_set(&p, NULL, "tracing_thresh", "100", NULL);
+	plan_instance(&p, "traced-1-unit");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	fake_file(&f->root, "instances/traced-1-unit/file", "");
+	assert_true(plan_undo_slice(&p, f->fs, 0));
+	assert_false(plan_undo_slice(&p, f->fs, 0));
+	assert_string_equal(fake_text(&f->root, "tracing_thresh"), "0");
+	assert_int_equal(plan_undo(&p, f->fs), -ENOTEMPTY);
+	unlink(fake_path(&f->root, "instances/traced-1-unit/file"));
+	/* Another try. */
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	assert_false(exists(f, "instances/traced-1-unit"));
+	plan_deinit(&p);
+}
+
+#define MANY 40
+
+/* The step that writes the file; or an empty one. */
+static const struct plan_step *find_step(const struct plan *p, const char *file)
+{
+	static const struct plan_step none;
+
+	for (size_t i = 0; i < p->count; i++)
+		if (p->steps[i].file && strcmp(p->steps[i].file, file) == 0)
+			return &p->steps[i];
+	return &none;
+}
+
+static void plan_many(struct plan *p, const char *system, size_t count)
+{
+	const struct capture_event_spec spec = { .glob = "*:*" };
+	const struct capture_request request = { .events = &spec, .event_count = 1 };
+	struct event_match items[MANY];
+	char names[MANY][32];
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s:e%02zu", system, i);
+		items[i] = (struct event_match){ .name = names[i],
+						 .spec = &spec,
+						 .whole_system = true };
+	}
+	assert_int_equal(request_plan(p, &request,
+				      &(struct event_matches){ .items = items, .count = count },
+				      "traced-1-unit", NULL, NULL),
+			 0);
+}
+
+/* No call of the kernel takes long: neither the writes nor, with all events off, the removal. */
+static void many_events_are_enabled_and_disabled_one_by_one(void **state _unused_)
+{
+	struct plan few = { 0 }, many = { 0 }, calls = { 0 };
+
+	plan_many(&few, "irq", 20);
+	assert_non_null(find_step(&few, "events/irq/enable")->file);
+	assert_null(find_step(&few, "events/irq/enable")->old);
+	plan_many(&many, "xfs", MANY);
+	assert_null(find_step(&many, "events/xfs/enable")->file);
+	assert_int_equal(find_step(&many, "events/xfs/e39/enable")->by, 0);
+	assert_string_equal(find_step(&many, "events/xfs/e39/enable")->old, "0");
+	plan_many(&calls, "syscalls", MANY);
+	assert_string_equal(find_step(&calls, "events/syscalls/enable")->old, "0");
+	plan_deinit(&few);
+	plan_deinit(&many);
+	plan_deinit(&calls);
+}
+
+static void events_go_off_before_their_instance(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	fake_file(&f->root, "system", "");
+	fake_file(&f->root, "event", "untouched");
+	plan_instance(&p, "traced-1-unit");
+	plan_write(&p, NULL, "system", "1")->old = strdup("0");
+	plan_write(&p, NULL, "event", "1")->old = strdup("0");
+	p.steps[2].by = 2;
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	assert_true(plan_undo_slice(&p, f->fs, 0));
+	assert_true(plan_undo_slice(&p, f->fs, 0));
+	assert_string_equal(fake_text(&f->root, "event"), "untouched");
+	assert_string_equal(fake_text(&f->root, "system"), "0");
+	assert_true(exists(f, "instances/traced-1-unit"));
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	plan_deinit(&p);
+}
+
 static void instance_that_is_there_is_not_removed(void **state)
 {
 	struct fixture *f = *state;
@@ -606,6 +740,11 @@ int main(void)
 		TEST(what_was_applied_is_not_planned_again),
 		TEST(what_was_written_over_is_planned_again),
 		TEST(a_system_that_is_on_is_found_again),
+		TEST(a_slice_ends_with_a_step),
+		TEST(a_refusal_leaves_the_undoing_to_slices),
+		TEST(slices_pass_what_cannot_be_undone),
+		TEST(many_events_are_enabled_and_disabled_one_by_one),
+		TEST(events_go_off_before_their_instance),
 		TEST(instance_that_is_there_is_not_removed),
 		TEST(instance_removed_by_others_is_fine),
 		TEST(journal_of_the_living_is_left_alone),

@@ -27,6 +27,7 @@ struct labour {
 	struct work work;
 	struct fixture *f;
 	char letter;
+	unsigned slices; /* 0: it is one */
 };
 
 static int setup(void **state)
@@ -51,7 +52,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void labour_run(struct work *w)
+static bool labour_run(struct work *w)
 {
 	struct labour *l = container_of(w, struct labour, work);
 
@@ -60,12 +61,13 @@ static void labour_run(struct work *w)
 
 		l->f->runs++;
 		poll(&fd, 1, -1);
-		return;
+		return false;
 	}
 	/* A capital letter takes long. */
 	if (l->letter >= 'A' && l->letter <= 'Z')
 		nanosleep(&(struct timespec){ .tv_nsec = 120 * NSEC_PER_MSEC }, NULL);
 	l->f->ran[strlen(l->f->ran)] = l->letter;
+	return l->slices && --l->slices;
 }
 
 static void labour_done(struct work *w)
@@ -154,6 +156,58 @@ static void who_took_long_comes_later(void **state)
 	open_gate(f);
 	turn_until_done(f, 8);
 	assert_string_equal(f->ran, "STxyzab");
+}
+
+/* Users come between two slices of another's work, and the user's own next work comes after it. */
+static void slices_let_others_in_between(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[6];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'A', 1000);
+	l[1].slices = 3;
+	submit(f, &l[2], 'b', 1000);
+	submit(f, &l[3], 'x', 1001);
+	submit(f, &l[4], 'y', 1001);
+	submit(f, &l[5], '0', 0);
+	open_gate(f);
+	turn_until_done(f, 6);
+	assert_string_equal(f->ran, "Ax0yAAb");
+}
+
+/* Even if its user's share has aged meanwhile. */
+static void a_work_that_took_long_comes_later(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[5];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 1000);
+	submit(f, &l[2], 'b', 1000);
+	l[1].work.ns = NSEC_PER_SEC;
+	submit(f, &l[3], 'x', 1001);
+	submit(f, &l[4], 'y', 1001);
+	open_gate(f);
+	turn_until_done(f, 5);
+	assert_string_equal(f->ran, "xyab");
+}
+
+static void all_slices_are_done_before_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[2];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 0);
+	l[1].slices = 3;
+	open_gate(f);
+	f->worker = worker_free(f->worker);
+	assert_string_equal(f->ran, "aaa");
+	assert_int_equal(f->done, 2);
 }
 
 static void all_work_is_done_before_the_end(void **state)
@@ -254,6 +308,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WORKER_TEST(users_take_turns),
 		WORKER_TEST(who_took_long_comes_later),
+		WORKER_TEST(slices_let_others_in_between),
+		WORKER_TEST(a_work_that_took_long_comes_later),
+		WORKER_TEST(all_slices_are_done_before_the_end),
 		WORKER_TEST(all_work_is_done_before_the_end),
 		WORKER_TEST(the_end_is_told_after_all_work),
 		WORKER_TEST(a_duty_runs_in_time_and_when_there_is_something),

@@ -192,6 +192,11 @@ static int formats_step(struct names *n, struct stream_writer *w)
 	return n->next_event < n->event_count;
 }
 
+int names_step_formats(struct names *n, struct stream_writer *w)
+{
+	return n->unwanted ? 0 : formats_step(n, w);
+}
+
 static int printk_step(struct names *n, struct stream_writer *w)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;

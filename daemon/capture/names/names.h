@@ -63,6 +63,8 @@ void names_rewind(struct names *n);
  * its result is no longer needed.
  */
 int names_step(struct names *n, struct stream_writer *w);
+/* The same for the events' formats alone, which names_step() then leaves out. */
+int names_step_formats(struct names *n, struct stream_writer *w);
 /*
  * After names_step returned 0: true if symbols need not wait any longer, or an event that needs
  * them has been seen since. names_step then writes them, as of now.

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "base/io.h"
 #include "base/vec.h"
-#include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/function_regex.h"
 
 void function_names_deinit(struct function_names *n)
@@ -14,6 +14,7 @@ void function_names_deinit(struct function_names *n)
 	free(n->owned);
 	for (size_t i = 0; i < ARRAY_SIZE(n->lists); i++)
 		free(n->lists[i]);
+	function_list_deinit(&n->functions);
 	*n = (struct function_names){ 0 };
 }
 
@@ -117,42 +118,64 @@ static int expansion_add_regex(struct expansion *e, const char *text, struct err
 			       "only while they are loaded");
 }
 
-static int expand_words(struct function_names *names, size_t which, struct capture_words *words,
-			const struct function_list *functions, size_t max, struct error *err)
+static int expand_words(struct function_names *names, struct capture_words *words,
+			uint64_t until_ns, struct error *err)
 {
-	struct expansion e = { names, functions, NULL, 0, max };
-	int r = 0;
+	const char **list = names->lists[names->which];
+	struct expansion e;
 
-	e.list = names->lists[which] = calloc(max + 1, sizeof(*e.list));
-	if (!e.list)
+	if (!list)
+		list = calloc(names->max + 1, sizeof(*list));
+	if (!list)
 		return error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < words->count && r == 0; i++)
-		r = word_is_regex(words->items[i])
-			    ? expansion_add_regex(&e, words->items[i], err)
-			    : expansion_add(&e, words->items[i], words->items[i], err);
-	if (r == 0)
-		*words = (struct capture_words){ e.list, e.count };
-	return r;
+	names->lists[names->which] = list;
+	e = (struct expansion){ names, &names->functions, list, names->count, names->max };
+	while (names->taken < words->count) {
+		const char *word = words->items[names->taken++];
+		int r = word_is_regex(word) ? expansion_add_regex(&e, word, err)
+					    : expansion_add(&e, word, word, err);
+
+		names->count = e.count;
+		if (r < 0)
+			return r;
+		if (now_ns(CLOCK_MONOTONIC) >= until_ns)
+			return 1;
+	}
+	*words = (struct capture_words){ e.list, e.count };
+	return 0;
 }
 
-int function_names_expand(struct function_names *ret, const struct tracefs *fs,
-			  struct capture_functions *f, struct error *err)
+/* Returns 1 if there are regular expressions. */
+static int expand_begin(struct function_names *names, struct capture_words *const *words,
+			const struct tracefs *fs, size_t names_max, struct error *err)
 {
-	struct capture_words *const words[] = { &f->only, &f->never, &f->roots };
-	_cleanup_function_list_ struct function_list functions = { 0 };
-	size_t plain = 0, all = 0, max;
-	bool any;
-	int r = 0;
+	size_t plain = 0, all = 0;
+	int r;
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names->lists); i++) {
 		plain += words_count_plain(words[i]);
 		all += words[i]->count;
 	}
-	any = plain < all;
-	max = f->names_max ?: FUNCTION_NAMES_MAX + plain;
-	if (any)
-		r = function_list_read(&functions, fs, err);
-	for (size_t i = 0; any && r == 0 && i < ARRAY_SIZE(words); i++)
-		r = expand_words(ret, i, words[i], &functions, max, err);
-	return r;
+	if (plain == all)
+		return 0;
+	r = function_list_read(&names->functions, fs, err);
+	names->max = names_max ?: FUNCTION_NAMES_MAX + plain;
+	return r < 0 ? r : 1;
+}
+
+int function_names_expand(struct function_names *ret, const struct tracefs *fs,
+			  struct capture_functions *f, uint64_t until_ns, struct error *err)
+{
+	struct capture_words *const words[] = { &f->only, &f->never, &f->roots };
+	int r = ret->max ? 1 : expand_begin(ret, words, fs, f->names_max, err);
+
+	while (r > 0 && ret->which < ARRAY_SIZE(words)) {
+		r = expand_words(ret, words[ret->which], until_ns, err);
+		if (r)
+			return r;
+		ret->which++;
+		ret->count = ret->taken = 0;
+		r = 1;
+	}
+	return MIN(r, 0);
 }

@@ -18,6 +18,8 @@
  * Five kinds of steps, by what undoes them:
  * - PLAN_INSTANCE creates an instance; removing it undoes the step and all writes within it.
  * - PLAN_WRITE writes within our own instance. It ends with the instance and needs no journal.
+ *   Many enabled events are disabled one by one before: removal would disable them all in one
+ *   call, for seconds.
  * - PLAN_SET writes a setting that outlives us. Its old value is read first and restored.
  * - PLAN_ADD adds a line to a shared file (a probe); another line removes it.
  * - PLAN_TRIGGER adds a trigger to an event of our own instance; the same line after '!' removes
@@ -38,12 +40,14 @@
  *   crash restores only settings that still have it; the others were changed by somebody.
  * - Undo continues after an error. A step that could not be undone stays `done`, and its journal
  *   stays for the next start.
+ * - Both loops can stop after any step and go on later, so that the worker serves other users
+ *   between two slices. No single step takes long.
  *
  * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
  * that takes it adds the rest. plan_find_done() leaves out steps that already stand: writing a
  * clock or a size makes the kernel wait for all CPUs, even if nothing changes. For the same reason
- * whole systems of events are enabled by one write; the single events follow only if the kernel
- * refuses it (.by).
+ * whole systems of events are enabled by one write, unless they have many events; the single events
+ * follow only if the kernel refuses it (.by).
  *
  * Old values cannot be written back as they were read: tracefs reads back another syntax than it
  * accepts. setting_text() converts them.
@@ -54,6 +58,7 @@
 
 #include <fcntl.h>
 
+#include "base/io.h"
 #include "base/vec.h"
 #include "daemon/capture/tracefs/setting.h"
 
@@ -176,14 +181,15 @@ struct plan_step *plan_trigger(struct plan *p, const char *instance, const char 
 	return s;
 }
 
-static int step_write(const struct plan_step *s, const struct tracefs *fs)
+/* 1: until_ns is over, and the step is not. */
+static int step_write(const struct plan_step *s, const struct tracefs *fs, uint64_t until_ns)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, s->instance);
 
 	if (dir < 0)
 		return dir;
 	if (strcmp(s->file, "buffer_size_kb") == 0)
-		return tracefs_resize_buffers(dir, strtoull(s->value, NULL, 10));
+		return tracefs_resize_buffers(dir, strtoull(s->value, NULL, 10), until_ns);
 	return s->append ? tracefs_append(dir, s->file, s->value)
 			 : tracefs_write(dir, s->file, s->value);
 }
@@ -209,7 +215,7 @@ static int step_set(struct plan_step *s, const struct tracefs *fs, struct journa
 		return r;
 	/* Set before the write: a refused write may have taken effect in part. */
 	s->done = true;
-	r = s->value ? step_write(s, fs) : 0;
+	r = s->value ? step_write(s, fs, UINT64_MAX) : 0;
 	/* The value of `trace` is empty: that file's text is events, and no setting. */
 	return r < 0 || !s->value || !*s->value ? r : journal_wrote(j, fs, s->file);
 }
@@ -253,7 +259,8 @@ static int step_make_instance(struct plan_step *s, const struct tracefs *fs)
 	return 0;
 }
 
-static int step_apply(struct plan_step *s, const struct tracefs *fs, struct journal *j)
+static int step_apply(struct plan_step *s, const struct tracefs *fs, struct journal *j,
+		      uint64_t until_ns)
 {
 	int r;
 
@@ -268,18 +275,31 @@ static int step_apply(struct plan_step *s, const struct tracefs *fs, struct jour
 	case PLAN_TRIGGER:
 		return step_trigger(s, fs, j);
 	case PLAN_WRITE:
-		return step_write(s, fs);
+		return step_write(s, fs, until_ns);
 	}
 	return -EINVAL;
 }
 
-static int step_undo(struct plan_step *s, const struct tracefs *fs)
+/* The instance's removal undoes the write in any case. */
+static void step_write_old(const struct plan_step *s, const struct tracefs *fs)
+{
+	_cleanup_close_ int dir = s->old ? tracefs_open_instance(fs, s->instance) : -EBADF;
+
+	if (dir >= 0)
+		tracefs_write(dir, s->file, s->old);
+}
+
+static int step_undo(struct plan_step *s, const struct tracefs *fs, uint64_t until_ns)
 {
 	int r = 0;
 
+	if (s->kind == PLAN_INSTANCE && tracefs_shrink_instance(fs, s->instance, until_ns))
+		return 1;
 	step_release(s);
 	if (s->kind == PLAN_INSTANCE)
 		r = tracefs_remove_instance(fs, s->instance);
+	else if (s->kind == PLAN_WRITE)
+		step_write_old(s, fs);
 	else if (s->kind == PLAN_SET)
 		r = tracefs_write(tracefs_root(fs), s->file, s->old);
 	else if (s->kind == PLAN_ADD)
@@ -290,17 +310,25 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs)
 	return r == -ENOENT ? 0 : r;
 }
 
-int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err)
+/* True if the step that makes s unnecessary is done. */
+static bool step_is_covered(const struct plan *p, const struct plan_step *s)
+{
+	return s->by && p->steps[s->by - 1].done;
+}
+
+int plan_apply_slice(struct plan *p, const struct tracefs *fs, struct journal *j, uint64_t until_ns,
+		     struct error *err)
 {
 	if (p->failed)
 		return error_set(err, -ENOMEM, "out of memory");
 	p->tried = p->count;
 	for (size_t i = 0; i < p->count; i++) {
 		struct plan_step *s = &p->steps[i];
-		int r = 0;
+		bool due = !s->done && !s->refused && !step_is_covered(p, s);
+		int r = due ? step_apply(s, fs, j, until_ns) : 0;
 
-		if (!s->done && !s->refused && (!s->by || !p->steps[s->by - 1].done))
-			r = step_apply(s, fs, j);
+		if (r > 0)
+			return 1;
 		if (r < 0)
 			s->refused = r;
 		if (r < 0 && !s->optional) {
@@ -308,31 +336,53 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 				journal_explain_full(j, err);
 			else
 				plan_explain(s, fs, r, err);
-			plan_undo(p, fs);
 			return r;
 		}
 		s->done |= !s->refused;
+		if (due && i + 1 < p->count && now_ns(CLOCK_MONOTONIC) >= until_ns)
+			return 1;
 	}
 	return 0;
 }
 
-int plan_undo(struct plan *p, const struct tracefs *fs)
+int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err)
 {
-	int failed = 0;
+	int r = plan_apply_slice(p, fs, j, UINT64_MAX, err);
 
+	if (r < 0)
+		plan_undo(p, fs);
+	return r;
+}
+
+bool plan_undo_slice(struct plan *p, const struct tracefs *fs, uint64_t until_ns)
+{
 	for (size_t i = p->count; i-- > 0;) {
+		struct plan_step *s = &p->steps[i];
 		int r;
 
-		if (!p->steps[i].done)
+		if (!s->done || s->stuck)
 			continue;
-		r = step_undo(&p->steps[i], fs);
-		if (r < 0) {
-			failed = failed ?: r;
-			continue;
-		}
-		p->steps[i].done = false;
+		r = step_is_covered(p, s) ? 0 : step_undo(s, fs, until_ns);
+		if (r > 0)
+			return true;
+		s->stuck = r;
+		s->done = r < 0;
+		if (i && now_ns(CLOCK_MONOTONIC) >= until_ns)
+			return true;
 	}
-	return failed;
+	return false;
+}
+
+int plan_undo(struct plan *p, const struct tracefs *fs)
+{
+	/* A step that failed in a slice is tried again. */
+	for (size_t i = 0; i < p->count; i++)
+		p->steps[i].stuck = 0;
+	plan_undo_slice(p, fs, UINT64_MAX);
+	for (size_t i = p->count; i-- > 0;)
+		if (p->steps[i].stuck)
+			return p->steps[i].stuck;
+	return 0;
 }
 
 void plan_end(struct plan *p, const struct tracefs *fs, struct journal *j)

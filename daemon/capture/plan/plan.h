@@ -32,11 +32,16 @@ struct plan_step {
 	bool done;
 	bool outdated; /* a later step writes another value to the same file */
 	int refused;   /* negative errno */
+	int stuck;     /* negative errno of an undo that failed */
 	size_t by; /* number, from 1, of a step that makes this one unnecessary if done; 0: none */
 	char *instance; /* NULL: the top level */
 	char *file;
-	char *value;	 /* PLAN_SET: NULL writes nothing, only puts back */
-	char *old;	 /* PLAN_SET: value to restore; NULL: plan_apply reads it */
+	char *value; /* PLAN_SET: NULL writes nothing, only puts back */
+	/*
+	 * PLAN_SET: value to restore; NULL: plan_apply reads it. PLAN_WRITE: value to write before
+	 * the instance is removed, if its removal would take long; NULL: none.
+	 */
+	char *old;
 	const void *tag; /* the caller's */
 	/*
 	 * PLAN_INSTANCE: descriptor + 1 of a file in it that is kept open; 0: none. It stops
@@ -79,8 +84,16 @@ struct plan_step *plan_trigger(struct plan *p, const char *instance, const char 
  * undoes all steps done.
  */
 int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, struct error *err);
+/*
+ * A slice of plan_apply(), which ends with the first step that ends after until_ns
+ * (CLOCK_MONOTONIC). 1: there is more. After a refusal the caller undoes the steps done.
+ */
+int plan_apply_slice(struct plan *p, const struct tracefs *fs, struct journal *j, uint64_t until_ns,
+		     struct error *err);
 /* Returns 0, or the first error after trying everything. */
 int plan_undo(struct plan *p, const struct tracefs *fs);
+/* A slice of plan_undo(), which remembers errors. True: there is more. */
+bool plan_undo_slice(struct plan *p, const struct tracefs *fs, uint64_t until_ns);
 /*
  * Undoes the plan and drops the journal, or keeps the journal if something could not be undone.
  * Frees both.

@@ -252,12 +252,37 @@ static bool glob_is_exact(const char *glob)
 	return strchr(glob, ':') && !strpbrk(glob, "*?[");
 }
 
+/*
+ * The kernel enables at most so many events in one call. Each takes a millisecond, ten on a busy
+ * machine, and other recordings wait for the worker meanwhile. All system calls share two
+ * tracepoints.
+ */
+#define EVENTS_AT_ONCE 32
+#define SYSTEM_CALLS "syscalls:"
+
+static bool matches_share_system(const struct event_matches *m, size_t a, size_t b)
+{
+	const char *name = m->items[a].name;
+
+	return strncmp(name, m->items[b].name, strcspn(name, ":") + 1) == 0;
+}
+
 static bool starts_whole_system(const struct event_matches *m, size_t i)
 {
-	const char *name = m->items[i].name;
-	size_t len = strcspn(name, ":") + 1;
+	return m->items[i].whole_system && (!i || !matches_share_system(m, i, i - 1));
+}
 
-	return m->items[i].whole_system && (!i || strncmp(m->items[i - 1].name, name, len) != 0);
+/* i: the first event of its system. */
+static bool system_takes_one_write(const struct event_matches *m, size_t i)
+{
+	size_t end = i + 1;
+
+	if (!m->items[i].whole_system)
+		return false;
+	while (end < m->count && matches_share_system(m, i, end))
+		end++;
+	return end - i <= EVENTS_AT_ONCE ||
+	       strncmp(m->items[i].name, SYSTEM_CALLS, strlen(SYSTEM_CALLS)) == 0;
 }
 
 /*
@@ -275,6 +300,15 @@ static size_t plan_system(struct plan *plan, const char *name, const char *insta
 		return 0;
 	s->optional = true;
 	return (size_t)(s - plan->steps) + 1;
+}
+
+/* Has a write to `enable` undone before the instance is removed. */
+static void plan_disable(struct plan *plan, struct plan_step *s)
+{
+	if (s->old)
+		return;
+	s->old = strdup("0");
+	plan->failed |= !s->old;
 }
 
 /*
@@ -297,15 +331,11 @@ static void plan_events_off(struct plan *plan, const struct event_matches *match
 	}
 }
 
-static void plan_events(struct plan *plan, const struct event_matches *matches,
-			const char *instance)
+static void plan_filters(struct plan *plan, const struct event_matches *matches,
+			 const char *instance)
 {
 	char path[512];
-	size_t system = 0;
 
-	if (!instance)
-		plan_events_off(plan, matches);
-	/* All filters first: a bad one fails before any event is enabled. */
 	for (size_t i = 0; i < matches->count; i++) {
 		if (!matches->items[i].filter)
 			continue;
@@ -315,18 +345,37 @@ static void plan_events(struct plan *plan, const struct event_matches *matches,
 		else
 			plan_set(plan, NULL, path, matches->items[i].filter, "0");
 	}
+}
+
+static void plan_events(struct plan *plan, const struct event_matches *matches,
+			const char *instance)
+{
+	bool many = instance && matches->count > EVENTS_AT_ONCE;
+	char path[512];
+	size_t system = 0;
+
+	if (!instance)
+		plan_events_off(plan, matches);
+	/* All filters first: a bad one fails before any event is enabled. */
+	plan_filters(plan, matches, instance);
 	for (size_t i = 0; i < matches->count; i++) {
 		struct plan_step *s;
 
-		if (starts_whole_system(matches, i))
-			system = plan_system(plan, matches->items[i].name, instance);
+		if (!i || !matches_share_system(matches, i, i - 1))
+			system = system_takes_one_write(matches, i)
+					 ? plan_system(plan, matches->items[i].name, instance)
+					 : 0;
+		if (many && system)
+			plan_disable(plan, &plan->steps[system - 1]);
 		event_file(matches->items[i].name, "enable", path, sizeof(path));
 		s = plan_write(plan, instance, path, "1");
 		if (!s)
 			return;
 		s->tag = &matches->items[i];
 		s->optional = !glob_is_exact(matches->items[i].spec->glob);
-		s->by = matches->items[i].whole_system ? system : 0;
+		s->by = system;
+		if (many)
+			plan_disable(plan, s);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 void setup_events_deinit(struct setup_events *e)
 {
+	tracefs_free(e->listed);
 	event_matches_deinit(&e->matches);
 	trigger_targets_deinit(&e->targets);
 	probe_list_deinit(&e->probes);
@@ -102,23 +103,27 @@ static int add_own_events(const struct capture_setup *s, const struct capture_re
 	return 0;
 }
 
-/* Makes the probes and the list of all events to record. */
-static int make_probes(struct capture_setup *s, const struct capture_request *request,
-		       struct setup_events *e, struct error *err)
+int setup_plan_probes(struct capture_setup *s, const struct capture_request *request,
+		      struct setup_events *e, struct error *err)
 {
 	char group[PROBE_GROUP_LEN + 1];
-	int r;
+	int r = 0;
 
 	snprintf(group, sizeof(group), PROBE_GROUP_PREFIX "%02x%02x%02x%02x", s->uuid[0],
 		 s->uuid[1], s->uuid[2], s->uuid[3]);
-	r = probes_plan(&s->plan, request, group, &e->probes, err);
+	/* The journal of a spare is made already. */
+	if (s->journal.fd < 0)
+		r = journal_create(&s->journal, s->env.state_dir, s->instance, err);
+	if (r == 0)
+		r = probes_plan(&s->plan, request, group, &e->probes, err);
 	if (r == 0)
 		r = synthetic_plan(&s->plan, request, group, &e->probes, &s->synthetics, err);
-	if (r == 0)
-		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
-	if (r < 0)
-		return r;
-	return add_own_events(s, request, e, err);
+	return r;
+}
+
+int setup_apply_slice(struct capture_setup *s, uint64_t until_ns, struct error *err)
+{
+	return plan_apply_slice(&s->plan, s->env.tracefs, &s->journal, until_ns, err);
 }
 
 static bool has_event(const char *const *names, size_t count, const char *wanted)
@@ -148,15 +153,13 @@ int setup_find_events(struct capture_setup *s, const struct capture_request *req
 {
 	const char *const *names;
 	size_t count;
-	int r = 0;
+	int r = tracefs_dup(&ret->listed, s->env.tracefs);
 
-	/* The journal of a spare is made already. */
-	if (s->journal.fd < 0)
-		r = journal_create(&s->journal, s->env.state_dir, s->instance, err);
+	if (r < 0)
+		return error_errno(err, r, "cannot list the events");
+	r = add_own_events(s, request, ret, err);
 	if (r == 0)
-		r = make_probes(s, request, ret, err);
-	if (r == 0)
-		r = tracefs_events(s->env.tracefs, &names, &count, err);
+		r = tracefs_events(ret->listed, &names, &count, err);
 	if (r < 0)
 		return r;
 	r = synthetic_check_user(s->env.tracefs, request, &s->synthetics, err);
@@ -193,10 +196,9 @@ static int verify_options(const struct capture_setup *s, const struct capture_re
 		       : functions_verify(request, dir, err);
 }
 
-int setup_apply(struct capture_setup *s, const struct setup_events *e,
-		struct capture_report *report, struct error *err)
+int setup_plan(struct capture_setup *s, const struct setup_events *e, struct capture_report *report,
+	       struct error *err)
 {
-	unsigned refused;
 	int r;
 
 	if (e->matches.left_out)
@@ -212,10 +214,15 @@ int setup_apply(struct capture_setup *s, const struct setup_events *e,
 	if (r == 0)
 		r = synthetic_plan_triggers(&s->plan, &e->request, &s->synthetics,
 					    e->request.clock ?: DEFAULT_CLOCK, s->main, err);
-	if (r == 0)
-		r = plan_apply(&s->plan, s->env.tracefs, &s->journal, err);
-	if (r == 0)
-		r = request_verify(&s->plan, s->env.tracefs, &e->request, &refused, err);
+	return r;
+}
+
+int setup_verify(struct capture_setup *s, const struct setup_events *e,
+		 struct capture_report *report, struct error *err)
+{
+	unsigned refused;
+	int r = request_verify(&s->plan, s->env.tracefs, &e->request, &refused, err);
+
 	if (r == 0)
 		r = verify_options(s, &e->request, err);
 	if (r < 0)
@@ -231,6 +238,17 @@ int setup_arm(struct capture_setup *s, bool after, struct error *err)
 {
 	return plan_apply(after ? &s->triggers.after : &s->triggers.before, s->env.tracefs,
 			  &s->journal, err);
+}
+
+bool setup_undo_triggers(struct capture_setup *s, uint64_t until_ns)
+{
+	return plan_undo_slice(&s->triggers.after, s->env.tracefs, until_ns) ||
+	       plan_undo_slice(&s->triggers.before, s->env.tracefs, until_ns);
+}
+
+bool setup_undo_plan(struct capture_setup *s, uint64_t until_ns)
+{
+	return plan_undo_slice(&s->plan, s->env.tracefs, until_ns);
 }
 
 void setup_deinit(struct capture_setup *s)

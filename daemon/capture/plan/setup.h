@@ -42,9 +42,10 @@ struct capture_setup {
 
 /*
  * The request's events, needed only until the recording is set up. The matches point into the
- * request and into the kernel's event list, which may change.
+ * request and into the kernel's event list.
  */
 struct setup_events {
+	struct tracefs *listed;		  /* owns the list, which other recordings do not change */
 	struct capture_request request;	  /* with the probes' events added */
 	struct capture_event_spec *specs; /* owned: request.events */
 	struct probe_list probes;
@@ -60,15 +61,25 @@ int setup_init(struct capture_setup *s, const struct capture_env *env,
 /* Names the instances, unless they come from a spare. owner: a uid. 0 or -ENAMETOOLONG. */
 int setup_name_instances(struct capture_setup *s, const char *name, uid_t owner);
 /*
- * Makes the journal and the probes, and finds the request's events. The probes come first, so that
- * their events exist when the globs are matched.
+ * The steps of setting up, in order. Makes the journal, and plans the probes and events by SQL.
+ * They come first, so that their events exist when the globs are matched.
  */
+int setup_plan_probes(struct capture_setup *s, const struct capture_request *request,
+		      struct setup_events *ret, struct error *err);
+/* A slice of what is planned, up to until_ns (CLOCK_MONOTONIC). 1: there is more. */
+int setup_apply_slice(struct capture_setup *s, uint64_t until_ns, struct error *err);
 int setup_find_events(struct capture_setup *s, const struct capture_request *request,
 		      struct setup_events *ret, struct error *err);
-/* Makes the instances and applies the request to them. */
-int setup_apply(struct capture_setup *s, const struct setup_events *e,
-		struct capture_report *report, struct error *err);
+/* Plans the instances and all that the request sets in them; setup_apply_slice() follows again. */
+int setup_plan(struct capture_setup *s, const struct setup_events *e, struct capture_report *report,
+	       struct error *err);
+/* Tells what the kernel refused. */
+int setup_verify(struct capture_setup *s, const struct setup_events *e,
+		 struct capture_report *report, struct error *err);
 /* Sets triggers of events, right before tracing is turned on, or right after it. */
 int setup_arm(struct capture_setup *s, bool after, struct error *err);
+/* Slices of setup_deinit(), up to until_ns. True: there is more. */
+bool setup_undo_triggers(struct capture_setup *s, uint64_t until_ns);
+bool setup_undo_plan(struct capture_setup *s, uint64_t until_ns);
 /* Undoes everything in the kernel. */
 void setup_deinit(struct capture_setup *s);

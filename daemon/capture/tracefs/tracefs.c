@@ -326,7 +326,7 @@ static uint64_t tracefs_buffer_kb(int dirfd)
 	return strtoull(size.data, NULL, 10);
 }
 
-int tracefs_resize_buffers(int dirfd, uint64_t kb)
+int tracefs_resize_buffers(int dirfd, uint64_t kb, uint64_t until_ns)
 {
 	uint64_t slice = tracefs_slice_kb(), now = tracefs_buffer_kb(dirfd);
 	char text[32];
@@ -340,6 +340,8 @@ int tracefs_resize_buffers(int dirfd, uint64_t kb)
 		r = tracefs_write(dirfd, "buffer_size_kb", text);
 		if (r < 0 || now == kb)
 			return r;
+		if (now_ns(CLOCK_MONOTONIC) >= until_ns)
+			return 1;
 	}
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)kb);
 	return tracefs_write(dirfd, "buffer_size_kb", text);
@@ -359,13 +361,12 @@ static void tracefs_end_copies(const struct tracefs *fs, const char *instance)
 		tracefs_write(dir, "options/copy_trace_marker", "0");
 }
 
-/* Removal frees all memory at once. */
-static void tracefs_shrink_instance(const struct tracefs *fs, const char *instance)
+bool tracefs_shrink_instance(const struct tracefs *fs, const char *instance, uint64_t until_ns)
 {
 	_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
 
-	if (dir >= 0 && tracefs_buffer_kb(dir) > tracefs_slice_kb())
-		tracefs_resize_buffers(dir, tracefs_slice_kb());
+	return dir >= 0 && tracefs_buffer_kb(dir) > tracefs_slice_kb() &&
+	       tracefs_resize_buffers(dir, tracefs_slice_kb(), until_ns) > 0;
 }
 
 /*
@@ -378,7 +379,7 @@ int tracefs_remove_instance(const struct tracefs *fs, const char *instance)
 	int r;
 
 	tracefs_end_copies(fs, instance);
-	tracefs_shrink_instance(fs, instance);
+	tracefs_shrink_instance(fs, instance, UINT64_MAX);
 	r = tracefs_try_remove_instance(fs, instance);
 
 	for (int tries = 0; r == -EBUSY && tries < REMOVAL_TRIES; tries++) {

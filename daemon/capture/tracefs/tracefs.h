@@ -55,6 +55,11 @@ bool tracefs_has_event(const struct tracefs *fs, const char *event);
 /* Returns a descriptor of an instance's directory (NULL: the top level), or -errno. */
 int tracefs_open_instance(const struct tracefs *fs, const char *instance);
 int tracefs_make_instance(const struct tracefs *fs, const char *instance);
+/*
+ * Makes the rings small, in slices up to until_ns (CLOCK_MONOTONIC): removal frees all their memory
+ * at once. True: there is more to free.
+ */
+bool tracefs_shrink_instance(const struct tracefs *fs, const char *instance, uint64_t until_ns);
 /* -EBUSY: somebody has one of its files open; -ENOENT: no such instance. */
 int tracefs_try_remove_instance(const struct tracefs *fs, const char *instance);
 /* The same, but waits up to a second for readers that are just closing. */
@@ -78,9 +83,9 @@ int tracefs_read(int dirfd, const char *file, struct buf *out);
 int tracefs_read_u64(int dirfd, const char *file, uint64_t *ret);
 /*
  * Sets the size of each CPU's buffer, in slices: the kernel holds a lock for each, which all users
- * of tracefs need.
+ * of tracefs need. 1: until_ns (CLOCK_MONOTONIC) is over, and the size is not reached.
  */
-int tracefs_resize_buffers(int dirfd, uint64_t kb);
+int tracefs_resize_buffers(int dirfd, uint64_t kb, uint64_t until_ns);
 /*
  * Returns the last message of the instance's error_log, the one with the caret, verbatim; to be
  * freed; NULL if there is none.
