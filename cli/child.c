@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
@@ -55,24 +57,14 @@ static int child_look_up(const char *name, char **ret, struct error *err)
 	return error_errno(err, r, "%s", name);
 }
 
-static void child_reset_handlers(void)
-{
-	signal(SIGPIPE, SIG_DFL);
-	signal(SIGXFSZ, SIG_DFL);
-}
-
-static void child_unblock_signals(void)
+void child_reset_signals(void)
 {
 	sigset_t none;
 
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-void child_reset_signals(void)
-{
-	child_reset_handlers();
-	child_unblock_signals();
 }
 
 _Noreturn static void child_main(int go_fd, int exec_fd, const char *file, char *const *argv)
@@ -80,15 +72,28 @@ _Noreturn static void child_main(int go_fd, int exec_fd, const char *file, char 
 	char go;
 	int r;
 
-	/* The rest, after the go, is in the recording. Signals stay blocked until then. */
-	child_reset_handlers();
+	/* The rest, after the go, is in the recording. */
+	child_reset_signals();
 	if (read_full(go_fd, &go, 1) != 1)
 		_exit(EXEC_FAILED);
-	child_unblock_signals();
 	execvp(file, argv);
 	r = errno;
 	write_full(exec_fd, &r, sizeof(r));
 	_exit(EXEC_FAILED);
+}
+
+static int child_pidfd(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -EBADF : fd;
+}
+
+bool child_can_be_watched(void)
+{
+	_cleanup_close_ int fd = child_pidfd(getpid());
+
+	return fd >= 0;
 }
 
 int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error *err)
@@ -100,8 +105,8 @@ int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error 
 	r = child_look_up(argv[0], &file, err);
 	if (r < 0)
 		return r;
-	if (pipe2(pair, O_CLOEXEC) < 0)
-		return error_errno(err, -errno, "pipe");
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(err, -errno, "socketpair");
 	go_r = pair[0];
 	go_w = pair[1];
 	if (pipe2(pair, O_CLOEXEC) < 0)
@@ -123,6 +128,7 @@ int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error 
 	}
 	c->name = argv[0];
 	c->go_fd = TAKE_FD(go_w);
+	c->end_fd = child_pidfd(c->pid);
 	c->exec_fd = TAKE_FD(exec_r);
 	return 0;
 }
@@ -156,7 +162,11 @@ void child_deinit(struct child *c)
 {
 	bool held = c->go_fd >= 0 && !c->released;
 
+	/* The daemon may have this socket, too. */
+	if (held)
+		shutdown(c->go_fd, SHUT_RDWR);
 	close_fd(c->go_fd);
+	close_fd(c->end_fd);
 	close_fd(c->exec_fd);
 	if (held && c->pid > 0 && !c->ended)
 		waitpid(c->pid, NULL, 0);

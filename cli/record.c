@@ -45,6 +45,7 @@ struct recording {
 	unsigned interrupts;
 	bool size_told;
 	bool stream;
+	bool hands_over; /* the daemon lets the command go, and notices its end */
 	int signal_fd;
 	uint64_t start_id, attach_id, status_id, stop_id;
 	char *session;
@@ -75,11 +76,10 @@ static int record_status_ms(const struct recording *rec)
 	return record_may_overflow(rec) ? SIZE_MS : -1;
 }
 
-static int record_send(struct recording *rec, Traced__Control__Request *request, bool output,
-		       uint64_t *ret_id, struct error *err)
+static int record_send_with(struct recording *rec, Traced__Control__Request *request,
+			    const int *fds, size_t fd_count, uint64_t *ret_id, struct error *err)
 {
-	int64_t id = control_client_send(rec->link.client, request, rec->dest.fds,
-					 output ? rec->dest.fd_count : 0, err);
+	int64_t id = control_client_send(rec->link.client, request, fds, fd_count, err);
 
 	if (id < 0)
 		return link_explain(&rec->link, (int)id, err);
@@ -87,12 +87,21 @@ static int record_send(struct recording *rec, Traced__Control__Request *request,
 	return 0;
 }
 
-/* Nobody waits for the recording's begin: no command, and no person who reads of it. */
+static int record_send(struct recording *rec, Traced__Control__Request *request, bool output,
+		       uint64_t *ret_id, struct error *err)
+{
+	return record_send_with(rec, request, rec->dest.fds, output ? rec->dest.fd_count : 0,
+				ret_id, err);
+}
+
+/* Nobody here waits for the recording's begin: no process, and no person who reads of it. */
 static bool record_sits_still(const struct recording *rec)
 {
 	const struct options *o = rec->o;
 
-	return !rec->child.pid && !rec->mode && !o->control && (o->duration_ns || o->quiet);
+	if (rec->mode || o->control || rec->stream)
+		return false;
+	return o->command ? rec->hands_over : o->duration_ns || o->quiet;
 }
 
 static int record_send_start(struct recording *rec, struct error *err)
@@ -117,9 +126,11 @@ static int record_send_start(struct recording *rec, struct error *err)
 	/* A request less: an exchange of messages is visible in the recording. */
 	start.message.attach = !rec->stream;
 	start.message.settle = record_sits_still(rec);
+	start.message.held = rec->hands_over;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	return record_send(rec, &request, false, &rec->start_id, err);
+	return record_send_with(rec, &request, (int[]){ rec->child.go_fd, rec->child.end_fd },
+				rec->hands_over ? 2 : 0, &rec->start_id, err);
 }
 
 static int record_send_attach(struct recording *rec, struct error *err)
@@ -219,6 +230,10 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 		record_cancel(rec);
 		return r;
 	}
+	if (rec->hands_over) {
+		rec->child.released = true;
+		return 0;
+	}
 	if (rec->child.pid) {
 		r = child_release(&rec->child, err);
 		if (r < 0)
@@ -251,7 +266,7 @@ static bool record_ended_early(const struct recording *rec, const Traced__Contro
 	    !attached->finished->session)
 		return false;
 	s = attached->finished->session;
-	if (s->at_threshold)
+	if (s->at_threshold || s->command_exited)
 		return false;
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }
@@ -290,6 +305,32 @@ static int record_on_streamed(struct recording *rec, Traced__Control__Reply **re
 	return 0;
 }
 
+static void record_tell_child(struct recording *rec)
+{
+	const char *name = rec->o->command[0];
+	int status = rec->child.status;
+
+	if (WIFSIGNALED(status))
+		cli_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));
+}
+
+static int record_on_command_end(struct recording *rec, struct error *err)
+{
+	int r;
+
+	progress_clear(&rec->progress);
+	r = child_check_exec(&rec->child, err);
+	if (r < 0) {
+		record_cancel(rec);
+		return r;
+	}
+	record_tell_child(rec);
+	return record_send_stop(rec, err);
+}
+
 static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
@@ -309,7 +350,8 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 		if (m->error && m->error->code == ECANCELED)
 			return control_error(m->error, err);
 		rec->dest.ended_early = record_ended_early(rec, m);
-		return record_send_stop(rec, err);
+		return rec->hands_over && child_reap(&rec->child) ? record_on_command_end(rec, err)
+								  : record_send_stop(rec, err);
 	}
 	if (rec->stream && (m->id == rec->attach_id || m->id == rec->stop_id))
 		return record_on_streamed(rec, reply, err);
@@ -329,18 +371,6 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 	return 0;
 }
 
-static void record_tell_child(struct recording *rec)
-{
-	const char *name = rec->o->command[0];
-	int status = rec->child.status;
-
-	if (WIFSIGNALED(status))
-		cli_warn("%s was ended by signal %d (%s)", name, WTERMSIG(status),
-			 strsignal(WTERMSIG(status)));
-	else if (WEXITSTATUS(status))
-		cli_warn("%s ended with exit status %d", name, WEXITSTATUS(status));
-}
-
 static int record_on_interrupt(struct recording *rec, struct error *err)
 {
 	rec->interrupts++;
@@ -357,7 +387,6 @@ static int record_on_interrupt(struct recording *rec, struct error *err)
 static int record_on_signal(struct recording *rec, struct error *err)
 {
 	struct signalfd_siginfo info;
-	int r;
 
 	if (read(rec->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
@@ -365,14 +394,7 @@ static int record_on_signal(struct recording *rec, struct error *err)
 		return record_on_interrupt(rec, err);
 	if (!rec->child.pid || rec->child.ended || !child_reap(&rec->child))
 		return 0;
-	progress_clear(&rec->progress);
-	r = child_check_exec(&rec->child, err);
-	if (r < 0) {
-		record_cancel(rec);
-		return r;
-	}
-	record_tell_child(rec);
-	return record_send_stop(rec, err);
+	return record_on_command_end(rec, err);
 }
 
 /* An order to stop, also of a recording that is being written, is no second one. */
@@ -429,8 +451,11 @@ static int recording_run(struct recording *rec, struct error *err)
 	return 0;
 }
 
-/* From here on signals are read from a descriptor. The child gets them unblocked. */
-static int record_open_signals(struct error *err)
+/*
+ * From here on signals are read from a descriptor. The child gets them unblocked. Its end would
+ * wake us for nothing if the daemon notices it.
+ */
+static int record_open_signals(bool of_child, struct error *err)
 {
 	sigset_t set;
 	int fd;
@@ -439,7 +464,8 @@ static int record_open_signals(struct error *err)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
+	if (of_child)
+		sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return fd < 0 ? error_errno(err, -errno, "signalfd") : fd;
@@ -501,7 +527,9 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
 		      record_is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet, destination_fd(&rec.dest));
-	rec.signal_fd = record_open_signals(&err);
+	rec.hands_over =
+		o->command && !mode && !o->control && !rec.stream && child_can_be_watched();
+	rec.signal_fd = record_open_signals(!rec.hands_over, &err);
 	if (rec.signal_fd < 0)
 		return cli_fail(&err);
 	if (o->command && child_hold(&rec.child, o->command, !strcmp(rec.dest.path, "-"), &err) < 0)

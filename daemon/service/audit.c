@@ -89,6 +89,7 @@ const char *audit_reason(enum capture_end reason)
 	static const char *const names[] = {
 		[CAPTURE_END_STOPPED] = "stopped",
 		[CAPTURE_END_DURATION] = "its duration is over",
+		[CAPTURE_END_COMMAND_EXITED] = "its command has ended",
 		[CAPTURE_END_SHUTDOWN] = "the daemon stops",
 		[CAPTURE_END_NO_SPACE] = "out of space",
 		[CAPTURE_END_FAILED] = "failed",

@@ -121,7 +121,9 @@ static void connection_on_flush(void *userdata)
 
 void connection_flush(struct connection *c)
 {
-	frame_flush(&c->io);
+	/* Otherwise the loop would look once more for nothing. */
+	if (!c->failed && frame_flush(&c->io) == 0)
+		loop_source_enable(c->flush, false);
 }
 
 /* Replies that are not read take memory: a user's connections share one limit. */
@@ -274,12 +276,18 @@ static void connection_on_socket(void *userdata, int fd _unused_, uint32_t reven
 		return; /* connection_on_flush will run */
 	if (revents & EPOLLOUT)
 		r = connection_send(c);
-	if (r >= 0 && (revents & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
+	if (r < 0) {
+		connection_drop(c, r);
+	} else if (!(revents & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
+		return;
+	} else if (turns_at_once(&c->manager->turns, c->uid)) {
+		connection_serve(c);
+	} else {
 		turns_wait(&c->manager->turns, c);
 		r = connection_watch(c);
+		if (r < 0)
+			connection_drop(c, r);
 	}
-	if (r < 0)
-		connection_drop(c, r);
 }
 
 static void connection_on_hello_timeout(void *userdata)

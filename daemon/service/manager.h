@@ -55,7 +55,8 @@ struct manager_options {
 
 struct turns {
 	struct connection_list waiting; /* in order of their arrival */
-	uid_t last_uid;			/* who was served last */
+	uid_t last_uid;			/* who was served last, and when */
+	uint64_t served_ns;
 	struct loop_source *source;
 };
 

@@ -139,6 +139,7 @@ static void session_over(struct session *s, enum session_event event)
 		job_over(j);
 	session_dismiss_watchers(s);
 	s->begin = loop_source_free(s->begin);
+	command_forget(&s->command, m->closer, s->uid);
 	draining_end(s->draining);
 	marking_end(s);
 	metrics_session_over(s);
@@ -261,8 +262,16 @@ static int session_arm(struct session *s, struct start_plan *plan, struct error 
 	return arming_start(&s->arming, s, plan, err);
 }
 
+static void session_on_command(void *userdata, int fd _unused_, uint32_t revents _unused_)
+{
+	struct session *s = userdata;
+
+	session_end(s, CAPTURE_END_COMMAND_EXITED);
+	command_forget(&s->command, s->manager->closer, s->uid);
+}
+
 int session_start(struct session **ret, struct connection *client,
-		  const Traced__Control__Start *start, struct error *err)
+		  const Traced__Control__Start *start, int *fds, size_t fd_count, struct error *err)
 {
 	struct manager *m = client->manager;
 	_cleanup_(start_plan_deinit) struct start_plan plan = { 0 };
@@ -276,6 +285,7 @@ int session_start(struct session **ret, struct connection *client,
 	if (!s)
 		return error_errno(err, -ENOMEM, "session");
 	s->spool = SPOOL_INIT;
+	s->command = COMMAND_INIT;
 	s->stream_fd = -EBADF;
 	s->client = start->detached ? NULL : client;
 	s->uid = client->uid;
@@ -300,8 +310,14 @@ int session_start(struct session **ret, struct connection *client,
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->watchers);
 	s->retirement = s->name ? retirement_new(m, s->uid) : NULL;
-	r = s->retirement ? session_arm(s, &plan, err) : error_errno(err, -ENOMEM, "session");
+	r = s->retirement ? 0 : error_errno(err, -ENOMEM, "session");
+	if (r == 0 && start->held)
+		r = command_take(&s->command, s->uid, fds, fd_count, m->loop, session_on_command, s,
+				 err);
+	if (r == 0)
+		r = session_arm(s, &plan, err);
 	if (r < 0) {
+		command_forget(&s->command, m->closer, s->uid);
 		spool_discard(&s->spool);
 		return r;
 	}
@@ -351,6 +367,7 @@ static void session_record(struct session *s)
 		return;
 	}
 	marking_begin(s);
+	command_release(&s->command);
 	session_answer_start(s);
 	if (s->end_wanted)
 		session_end(s, s->end_reason);
@@ -497,6 +514,7 @@ static void session_finish(struct session *s, enum capture_end reason)
 	draining_turn_off(s->draining);
 	s->end_reason = reason;
 	session_pass(s, SESSION_ENDED);
+	command_forget(&s->command, s->manager->closer, s->uid);
 	draining_end(s->draining);
 	marking_end(s);
 	session_remember(s);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "daemon/marks/marks.h"
+#include "daemon/service/command.h"
 #include "daemon/service/draining.h"
 #include "daemon/service/manager.h"
 #include "daemon/service/spool.h"
@@ -44,8 +45,9 @@ struct session {
 	char comm[32];
 	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;
-	bool settles;	   /* the reply to Start comes before tracing is on */
-	bool at_threshold; /* the kernel ended it, at stop_us or by a trigger */
+	struct command command; /* recorded; its end ends the recording */
+	bool settles;		/* the reply to Start comes before tracing is on */
+	bool at_threshold;	/* the kernel ended it, at stop_us or by a trigger */
 	uint64_t duration_ns, buffer_bytes;
 	bool counts_only;	  /* histograms and no events */
 	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
@@ -76,11 +78,12 @@ struct session {
 };
 
 /*
- * Arms and then starts a session. start is copied. A session that is not detached ends when its
- * client leaves.
+ * Arms and then starts a session. start is copied; descriptors that it takes from fds become
+ * -EBADF. A session that is not detached ends when its client leaves.
  */
 int session_start(struct session **ret, struct connection *client,
-		  const Traced__Control__Start *start, struct error *err);
+		  const Traced__Control__Start *start, int *fds, size_t fd_count,
+		  struct error *err);
 /* For manager_reap(): releases the memory of a session that is over. */
 struct session *session_free(struct session *s);
 DEFINE_CLEANUP_FUNC(struct session *, session_free);

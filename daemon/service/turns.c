@@ -6,7 +6,11 @@
  */
 #include "daemon/service/turns.h"
 
+#include "base/io.h"
 #include "daemon/service/connection.h"
+
+/* A daemon that served nobody for this time is idle. */
+#define IDLE_NS (10 * NSEC_PER_MSEC)
 
 /* Users follow one another in order of their numbers. */
 static struct connection *turns_next(const struct turns *t)
@@ -27,10 +31,22 @@ static void turns_on_timer(void *userdata)
 	if (!c)
 		return;
 	t->last_uid = c->uid;
+	t->served_ns = now_ns(CLOCK_MONOTONIC);
 	turns_leave(t, c);
 	if (!TAILQ_EMPTY(&t->waiting))
 		loop_timer_in(t->source, 0);
 	connection_serve(c);
+}
+
+bool turns_at_once(struct turns *t, uid_t uid)
+{
+	uint64_t now = now_ns(CLOCK_MONOTONIC);
+
+	if (!TAILQ_EMPTY(&t->waiting) || now - t->served_ns < IDLE_NS)
+		return false;
+	t->last_uid = uid;
+	t->served_ns = now;
+	return true;
 }
 
 int turns_init(struct turns *t, struct loop *loop)

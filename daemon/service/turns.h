@@ -9,6 +9,11 @@
 
 int turns_init(struct turns *t, struct loop *loop);
 void turns_deinit(struct turns *t);
+/*
+ * True if nobody waits or was served lately: the caller serves its connection at once. A turn takes
+ * system calls, which are in the recordings.
+ */
+bool turns_at_once(struct turns *t, uid_t uid);
 /* The connection has something to read: it is served in its turn. */
 void turns_wait(struct turns *t, struct connection *c);
 /* The connection waits no more. */

@@ -158,7 +158,7 @@ static int verb_start(struct call *call, struct error *err)
 	r = verb_new_job(call, JOB_START, NULL, NULL, &j, err);
 	if (r < 0)
 		return r;
-	r = session_start(&s, call->connection, start, err);
+	r = session_start(&s, call->connection, start, call->fds, call->fd_count, err);
 	if (r < 0) {
 		job_over(j);
 		return r;

@@ -7,7 +7,6 @@
 #include "control/frame.h"
 
 #include <endian.h>
-#include <fcntl.h>
 #include <sys/socket.h>
 
 #include "base/vec.h"
@@ -21,27 +20,19 @@ void frame_io_init(struct frame_io *io, int fd)
 	*io = (struct frame_io){ .fd = fd, .max_in = CONTROL_FRAME_MAX };
 }
 
-static void frame_close_fds(int *fds, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		fds[i] = close_fd(fds[i]);
-}
-
 void frame_io_deinit(struct frame_io *io)
 {
 	buf_deinit(&io->in);
 	buf_deinit(&io->out);
 	for (size_t i = 0; i < io->fd_count; i++)
 		closer_close(io->closer, io->uid, CLOSER_FILE, io->fds[i]);
-	for (size_t i = 0; i < io->pending_count; i++)
-		frame_close_fds(io->pending[i].fds, io->pending[i].count);
 	free(io->pending);
 	*io = (struct frame_io){ .fd = -EBADF };
 }
 
 static int frame_queue_fds(struct frame_io *io, const int *fds, size_t count)
 {
-	struct frame_fds entry = { .offset = io->out.len };
+	struct frame_fds entry = { .offset = io->out.len, .count = count };
 
 	if (!count)
 		return 0;
@@ -51,17 +42,7 @@ static int frame_queue_fds(struct frame_io *io, const int *fds, size_t count)
 		return -ENOBUFS;
 	if (vec_reserve_exact(io->pending, io->pending_count, 1) < 0)
 		return -ENOMEM;
-	for (; entry.count < count; entry.count++) {
-		int fd = fcntl(fds[entry.count], F_DUPFD_CLOEXEC, 3);
-
-		if (fd < 0) {
-			int r = -errno;
-
-			frame_close_fds(entry.fds, entry.count);
-			return r;
-		}
-		entry.fds[entry.count] = fd;
-	}
+	memcpy(entry.fds, fds, count * sizeof(*fds));
 	io->pending[io->pending_count++] = entry;
 	return 0;
 }
@@ -142,10 +123,8 @@ static ssize_t frame_send_some(struct frame_io *io)
 	n = sendmsg(io->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0)
 		return -errno;
-	if (riders) {
-		frame_close_fds(riders->fds, riders->count);
+	if (riders)
 		vec_remove(io->pending, io->pending_count, 0, 1);
-	}
 	return n;
 }
 

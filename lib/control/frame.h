@@ -15,14 +15,14 @@
 #include "base/closer.h"
 #include "base/error.h"
 
-#define CONTROL_VERSION 1
+#define CONTROL_VERSION 2
 #define CONTROL_FRAME_MAX (4U << 20)  /* bytes of one message */
 #define CONTROL_QUEUE_MAX (16U << 20) /* bytes queued for one peer */
 #define CONTROL_FDS_MAX 18	      /* descriptors per frame */
 #define CONTROL_SOCKET TRACED_RUN_DIR "/traced.sock"
 #define CONTROL_GROUP "traced" /* its members may use the socket */
 
-/* Descriptors to send with their frame. */
+/* Descriptors to send with their frame; borrowed. */
 struct frame_fds {
 	size_t offset; /* of the frame in out */
 	int fds[CONTROL_FDS_MAX];
@@ -48,7 +48,10 @@ struct frame_io {
 void frame_io_init(struct frame_io *io, int fd);
 void frame_io_deinit(struct frame_io *io);
 
-/* Queues a message; duplicates fds. -ENOBUFS: the peer does not read. -EMSGSIZE: too long. */
+/*
+ * Queues a message; fds must stay open until it is sent. -ENOBUFS: the peer does not read.
+ * -EMSGSIZE: too long.
+ */
 int frame_queue(struct frame_io *io, const ProtobufCMessage *message, const int *fds,
 		size_t fd_count);
 /* Bytes queued but not sent. */

@@ -154,7 +154,7 @@ def main():
         for what, events, arguments, most in (
                 ("a second", calls, ["-t", "1s"], 24),
                 ("twenty seconds", ["sched"], ["-t", "20s"], 40),
-                ("a command", calls, ["--", "sleep", "1"], 80),
+                ("a command", calls, ["--", "sleep", "1"], 26),
                 # A system call leaves several of them.
                 ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
             if daemon or what != "twenty seconds":

@@ -2,8 +2,12 @@
 /* The beginning and the end of recordings. */
 #include "service_harness.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "daemon/service/job.h"
 #include "daemon/service/session.h"
@@ -472,6 +476,155 @@ static void who_is_told_before_the_start_may_go(void **state)
 	assert_int_equal(spool_files(d, false), 0);
 }
 
+/* Sends a Start of a held command with these descriptors. */
+static void tell_held(struct client *c, const int *fds, size_t fd_count)
+{
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+
+	start.name = (char *)"a";
+	start.attach = start.settle = start.held = true;
+	assert_int_equal(frame_queue(&c->io, &request.base, fds, fd_count), 0);
+	assert_int_equal(frame_flush(&c->io), 0);
+}
+
+/* A process that a client holds: it ends after the go, or without it by another status. */
+struct held {
+	pid_t pid;
+	int go, end;
+};
+
+static void hold(struct held *h)
+{
+	int pair[2];
+	char go;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	h->pid = fork();
+	assert_true(h->pid >= 0);
+	if (!h->pid) {
+		close(pair[1]);
+		_exit(read(pair[0], &go, 1) == 1 ? 0 : 1);
+	}
+	close(pair[0]);
+	h->go = pair[1];
+	h->end = (int)syscall(SYS_pidfd_open, h->pid, 0);
+	if (h->end < 0)
+		skip();
+}
+
+/* Returns its exit status. */
+static int held_status(struct held *h)
+{
+	int status;
+
+	close(h->go);
+	close(h->end);
+	assert_int_equal(waitpid(h->pid, &status, 0), h->pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void a_recording_begins_and_ends_with_its_command(void **state)
+{
+	struct daemon *d = *state;
+	struct session *s;
+	struct client c;
+	struct held h;
+	Reply *reply;
+
+	greet(d, &c);
+	hold(&h);
+	d->manager->settle_us = 100000;
+	tell_held(&c, (int[]){ h.go, h.end }, 2);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	done_with(reply);
+	/* Held until the recording has begun. */
+	s = TAILQ_FIRST(&d->manager->sessions);
+	assert_non_null(s->begin);
+	assert_int_equal(waitpid(h.pid, NULL, WNOHANG), 0);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	assert_true(reply->finished->session->command_exited);
+	done_with(reply);
+	assert_int_equal(held_status(&h), 0);
+	client_close(&c);
+	await_captures(d, 0);
+}
+
+static void a_command_is_not_released_without_a_recording(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	struct held h;
+
+	greet(d, &c);
+	hold(&h);
+	fakes.start_error = -ENOMEM;
+	tell_held(&c, (int[]){ h.go, h.end }, 2);
+	done_with(hear(d, &c));
+	assert_error(hear(d, &c), ECANCELED, "can't start");
+	fakes.start_error = 0;
+	await_captures(d, 0);
+	assert_int_equal(held_status(&h), 1);
+	client_close(&c);
+}
+
+/* It may end while the recording is prepared. */
+static void a_held_command_may_be_killed(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+	struct held h;
+	Reply *reply;
+
+	greet(d, &c);
+	hold(&h);
+	shutdown(h.go, SHUT_RDWR);
+	d->manager->settle_us = 100000;
+	tell_held(&c, (int[]){ h.go, h.end }, 2);
+	done_with(hear(d, &c));
+	reply = hear(d, &c);
+	assert_true(reply->finished->session->command_exited);
+	done_with(reply);
+	assert_int_equal(held_status(&h), 1);
+	client_close(&c);
+	await_captures(d, 0);
+}
+
+static void descriptors_of_a_command_are_checked(void **state)
+{
+	struct daemon *d = *state;
+	int file = memfd_create("file", MFD_CLOEXEC), pipes[2], datagrams[2];
+	struct client c;
+	struct held h;
+
+	greet(d, &c);
+	hold(&h);
+	assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, datagrams), 0);
+	tell_held(&c, NULL, 0);
+	assert_error(hear(d, &c), EINVAL, "two descriptors");
+	tell_held(&c, &h.go, 1);
+	assert_error(hear(d, &c), EINVAL, "two descriptors");
+	for (size_t i = 0; i < 3; i++) {
+		tell_held(&c, (int[]){ ((int[]){ file, pipes[1], datagrams[0] })[i], h.end }, 2);
+		assert_error(hear(d, &c), EBADF, "unix stream socket");
+	}
+	tell_held(&c, (int[]){ h.go, file }, 2);
+	assert_error(hear(d, &c), EBADF, "pidfd");
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	assert_int_equal(held_status(&h), 1);
+	for (int i = 0; i < 2; i++) {
+		close(pipes[i]);
+		close(datagrams[i]);
+	}
+	close(file);
+	client_close(&c);
+}
+
 static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 {
 	struct daemon *d = *state;
@@ -533,6 +686,10 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_stop_before_the_start_ends_it_at_once),
 		SERVICE_TEST(a_start_may_fail_after_the_reply),
 		SERVICE_TEST(who_is_told_before_the_start_may_go),
+		SERVICE_TEST(a_recording_begins_and_ends_with_its_command),
+		SERVICE_TEST(a_command_is_not_released_without_a_recording),
+		SERVICE_TEST(a_held_command_may_be_killed),
+		SERVICE_TEST(descriptors_of_a_command_are_checked),
 		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
 		SERVICE_TEST(arming_that_fails_is_told_to_all),
 	};
