@@ -66,6 +66,7 @@ static const struct {
 	{ "gid_t", 4, false },
 	{ "pid_t", 4, true },
 	{ "gfp_t", 4, false },
+	{ "OM_uint32", 4, false }, /* of GSS-API, in kernels before 5.14 */
 	{ "slab_flags_t", 4, false },
 	{ "vm_fault_t", 4, false },
 	{ "vm_flags_t", WORD, false },

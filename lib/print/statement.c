@@ -15,11 +15,13 @@ static const struct {
 	{ "kvm_mmu_page_role", "word", 0, 32 },
 	{ "kvm_mmu_page_role", "level", 0, 4 },
 	{ "kvm_mmu_page_role", "has_4_byte_gpte", 4, 1 },
+	{ "kvm_mmu_page_role", "gpte_is_8_bytes", 4, 1 }, /* before 5.18 */
 	{ "kvm_mmu_page_role", "quadrant", 5, 2 },
 	{ "kvm_mmu_page_role", "direct", 7, 1 },
 	{ "kvm_mmu_page_role", "access", 8, 3 },
 	{ "kvm_mmu_page_role", "invalid", 11, 1 },
 	{ "kvm_mmu_page_role", "efer_nx", 12, 1 },
+	{ "kvm_mmu_page_role", "nxe", 12, 1 }, /* before 5.14 */
 	{ "kvm_mmu_page_role", "cr0_wp", 13, 1 },
 	{ "kvm_mmu_page_role", "smep_andnot_wp", 14, 1 },
 	{ "kvm_mmu_page_role", "smap_andnot_wp", 15, 1 },

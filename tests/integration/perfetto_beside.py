@@ -12,7 +12,8 @@ FORMATS, ADDRESSES, REST, FLAGS, LOST_COUNT = range(74726, 74731)  # of a bundle
 NUMBER, ADDRESS, ADDRESS_LIST, NUMBER_LIST, BYTES = range(1, 6)
 KINDS = range(1, 8)  # those from BYTES on are a length and bytes
 FIELD = re.compile(r"field:[^;]*?(\w+)(?:\[[^\]]*\])?;\toffset:(\d+);")
-LINE = re.compile(r"^ *.*-\d+ +\[(\d+)\] (\S{5}) +\d+\.\d{6}: ")
+# Kernels before 5.15 print four letters, without the one of migration.
+LINE = re.compile(r"^ *.*-\d+ +\[(\d+)\] (\S{4,5}) +\d+\.\d{6}: ")
 LOST = re.compile(r"^CPU:(\d+) \[LOST (?:(\d+) )?EVENTS\]$")
 FLAGS_KINDS = 64
 
@@ -139,7 +140,8 @@ def read_text(text):
 
 def check_flags(shown, flags):
     preempt = flags >> 8
-    check(shown[3:] == "".join(f"{n:x}" if n else "." for n in (preempt & 15, preempt >> 4)),
+    counts = (preempt & 15, preempt >> 4) if len(shown) == 5 else (preempt,)
+    check(shown[3:] == "".join(f"{n:x}" if n else "." for n in counts),
           f"{shown}, but the preemption count {preempt:#x}")
     check((shown[2] != ".") == bool(flags & 0x58), f"{shown}, but flags {flags:#x}")
     check(shown[0] not in "dD" or flags & 1, f"{shown}, but flags {flags:#x}")

@@ -376,12 +376,15 @@ def wakers_of(text):
 
 
 def check_functions(text_path, rows):
-    """A call counts if its exit is there: the kernel prints its time then."""
+    """A call counts if its exit is there: the kernel prints its time then, cut to seven digits."""
     lines = text_path.read_text(errors="replace").splitlines()
-    times = [round(float(found[1]) * 1000) for line in lines
+    times = [found[1] for line in lines
              if (found := re.match(r"^ *\d+\) +(?:[$@*#!+] )? *([\d.]+) us +\| ", line))]
     check(sum(row["count"] for row in rows) == len(times), f"{len(times)} calls returned")
-    check(sum(row["total_ns"] for row in rows) == sum(times), "their time differs")
+    least = sum(round(float(t) * 1000) for t in times)
+    cut = sum(10 ** (3 - len(t.partition(".")[2])) - 1 for t in times)
+    total = sum(row["total_ns"] for row in rows)
+    check(least <= total <= least + cut, f"their time differs: {total} ns, in the text {least} to {least + cut} ns")
     check(all(row["self_ns"] <= row["total_ns"] for row in rows), rows)
     return sum(row["cut"] for row in rows)
 
@@ -448,9 +451,12 @@ def functions(test):
 
 
 def nothing(test):
-    """No recording of tests/data has a request to a disk, nor slices of marks: report_losses_made.py makes some."""
+    """Hardly a recording of tests/data has a request to a disk, none has slices of marks: report_losses_made.py
+    makes some."""
     for source in recordings(test, "mixed"):
         for name in ("block", "marks"):
+            if name == "block" and source.parent.name not in ABSENT["block"]:
+                continue
             r = test.run("report", name, "--json", source)
             rows = json.loads(r.out)["reports"][0]["rows"] if r.status == 0 else []
             check(not any(row["count"] for row in rows), f"{source} has intervals of {name}: compare them")

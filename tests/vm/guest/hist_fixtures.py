@@ -65,7 +65,9 @@ def texts(test, out):
             print(f"{trigger}: {error}: {(instance / 'error_log').read_text()}")
         finally:
             instance.rmdir()
-    write_gz(out / "hists.gz", text)
+    # Debian 11's kernel has no histograms.
+    if text:
+        write_gz(out / "hists.gz", text)
 
 
 def main():
