@@ -185,13 +185,18 @@ static char *metadata_read_chosen(int dir, const char *path)
 	return text ? strdup(setting_chosen(text)) : NULL;
 }
 
-/* Reads only the comment lines of `trace`: the rest is long if the buffer is full. */
+/*
+ * Reads only the comment lines of `trace`: the rest is long if the buffer is full. One CPU's file
+ * has the same ones. To open that of all, the kernel visits each page of each CPU's ring.
+ */
 static char *metadata_read_trace_header(int dir)
 {
-	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "trace");
+	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "per_cpu/cpu0/trace");
 	char text[8192], *p = text;
 	ssize_t n;
 
+	if (fd < 0)
+		fd = tracefs_open_file(dir, O_RDONLY, "trace");
 	if (fd < 0)
 		return strdup("");
 	n = read(fd, text, sizeof(text) - 1);

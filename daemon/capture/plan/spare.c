@@ -20,19 +20,31 @@ struct capture_spare {
 /* Session names cannot contain '+'. */
 #define SPARE_NAME CAPTURE_INSTANCE_PREFIX "%d-spare+%u"
 
+/*
+ * Reads what one read(2) gives. A spare's files are short. To tell their end the kernel would
+ * compute the text again, for events/enable from all events.
+ */
+static int spare_read_file(int dir, const char *path, char *to, size_t size)
+{
+	_cleanup_close_ int fd = tracefs_open_file(dir, O_RDONLY, "%s", path);
+	ssize_t n = fd < 0 ? fd : read(fd, to, size - 1);
+
+	to[MAX(n, 0)] = '\0';
+	return n < 0 ? (fd < 0 ? fd : -errno) : 0;
+}
+
 /* Events already in the rings would be taken for the recording's. */
 static void spare_read_rings(int dir, struct buf *out)
 {
 	const long cpus = sysconf(_SC_NPROCESSORS_CONF); /* read once: sysconf reads a file */
 
 	for (long cpu = 0; cpu < cpus; cpu++) {
-		_cleanup_buf_ struct buf text = BUF_INIT;
 		struct cpu_counts counts = { 0 };
-		char path[64];
+		char path[64], text[1024];
 
 		snprintf(path, sizeof(path), "per_cpu/cpu%ld/stats", cpu);
-		if (tracefs_read(dir, path, &text) == 0 && buf_string(&text))
-			cpu_counts_parse(&counts, text.data);
+		if (spare_read_file(dir, path, text, sizeof(text)) == 0)
+			cpu_counts_parse(&counts, text);
 		buf_printf(out, "%llu ", (unsigned long long)(counts.entries + counts.overrun));
 	}
 }
@@ -50,9 +62,10 @@ static int spare_read_instance(const struct tracefs *fs, const char *instance, s
 		return dir;
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
 		/* A kernel may lack some files: the error is part of the state. */
-		int r = tracefs_read(dir, files[i], out);
+		char text[4096];
+		int r = spare_read_file(dir, files[i], text, sizeof(text));
 
-		buf_printf(out, "\n%d ", r);
+		buf_printf(out, "%s\n%d ", text, r);
 	}
 	spare_read_rings(dir, out);
 	return 0;
