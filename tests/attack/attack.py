@@ -29,7 +29,7 @@ while True:
     due = max(due + 0.001, time.monotonic() - 0.001)
     time.sleep(max(0, due - time.monotonic()))
 """
-HELLO = bytes.fromhex("08011202") + b"\x08\x01"
+HELLO = b"\x08\x01\x12\x02\x08\x02"  # of the protocol's version 2
 TIMEOUT_S = 30  # of the victim, which takes three seconds
 
 
