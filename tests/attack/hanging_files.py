@@ -18,11 +18,13 @@ from attack import (HELLO, NOBODY, Attack, Figures, Stranger, Victim, admit_ever
                     settled, wait_of_another)
 from descriptors import UNKNOWN_MESSAGE, send_with
 
-LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, RELEASE, FLUSH, INIT, OPENDIR, READDIR, CREATE, INTERRUPT = \
-    1, 2, 3, 4, 14, 15, 16, 18, 25, 26, 27, 28, 35, 36
+LOOKUP, FORGET, GETATTR, SETATTR, OPEN, READ, WRITE, RELEASE, FLUSH, INIT, OPENDIR, READDIR, CREATE, INTERRUPT, POLL = \
+    1, 2, 3, 4, 14, 15, 16, 18, 25, 26, 27, 28, 35, 36, 40
 DIRECT, KEEP_CACHE = 1, 2  # flags of an open file
 PAGE = 4096
 ROOT = 1
+# Start, 2: events "sched:sched_switch", and held
+START_HELD = b"\x08\x02\x1a\x19\x12\x14\x0a\x12sched:sched_switch\xd0\x02\x01"
 FOREVER = 1 << 30
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -126,6 +128,28 @@ def received(test):
             v.finish()
     if v.figures.lost is not None:
         check(r.status == 1 and "do not close" in r.err, f"the stranger is served: {r}")
+    v.figures.delay_s = max(v.figures.delay_s, waited)
+    return v.figures
+
+
+def hold_command(folder, path):
+    """A held command of which the kernel can't be asked whether it has ended."""
+    go, _ = pair = socket.socketpair()
+    fd = os.open(folder / "command", os.O_RDWR | os.O_CREAT)
+    s = connect(path)
+    s.sendall(frame(HELLO))
+    s.recv(1 << 16)
+    send_with(s, frame(START_HELD), [go, open(fd, "rb", buffering=0, closefd=False)])
+    check(b"pidfd" in s.recv(1 << 16), "the file is not refused")
+    return pair, fd, s
+
+
+def as_command(test):
+    admit_everybody(test)
+    with hanging_folder(test, POLL) as folder, Victim(test) as v:
+        with Stranger(hold_command, folder, test.daemon.socket):
+            waited = wait_of_another(test)
+            v.finish()
     v.figures.delay_s = max(v.figures.delay_s, waited)
     return v.figures
 
@@ -248,6 +272,7 @@ def given_up(test):
 
 ATTACKS = (
     Attack("files that hang when closed", received),
+    Attack("a command that hangs when polled", as_command),
     Attack("an output that hangs when closed", as_output),
     Attack("outputs that hang, and are given up", given_up),
     Attack("command lines that can't be read", as_memory, delay_s=3),
