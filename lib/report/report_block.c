@@ -26,7 +26,7 @@ struct block_request {
 };
 
 struct block_fields {
-	struct field_at dev, sector, bytes, error;
+	struct field_at dev, sector, sectors, bytes, error;
 	struct string_at rwbs;
 };
 
@@ -57,12 +57,27 @@ static struct block_row *block_row_get(struct block *b, uint64_t dev, struct tex
 	return row;
 }
 
+/*
+ * A request without a place on the disk, as a flush: its position is -1. The events before its
+ * completion have sector 0 instead, and no length.
+ */
+#define NO_SECTOR UINT64_MAX
+
+static bool block_has_no_length(const struct block_fields *f, const struct trace_event *ev)
+{
+	return f->sectors.size && !field_at_read(&f->sectors, &ev->rec);
+}
+
 /* NULL: out of memory. The block `rest` stands for requests beyond the bound: don't use it. */
 static struct block_request *block_request_get(struct block *b, const struct block_fields *f,
 					       const struct trace_event *ev)
 {
-	return rows_get(&b->requests, (struct row_key){ field_at_read(&f->dev, &ev->rec),
-							field_at_read(&f->sector, &ev->rec) });
+	struct row_key key = { field_at_read(&f->dev, &ev->rec),
+			       field_at_read(&f->sector, &ev->rec) };
+
+	if (block_has_no_length(f, ev))
+		key.b = NO_SECTOR;
+	return rows_get(&b->requests, key);
 }
 
 /* A request whose completion was not seen. */
@@ -126,10 +141,15 @@ static int block_on_issue(struct report *report, const struct trace_event *ev)
 static int block_on_complete(struct report *report, const struct trace_event *ev)
 {
 	struct block *b = container_of(report, struct block, report);
-	struct block_request *q = block_request_get(b, &b->complete, ev), was = { 0 };
+	struct block_request *q, was = { 0 };
 	struct block_row *row;
 	uint64_t ns;
 
+	/* A write that only asked for a flush ends after it, and was never issued itself. */
+	if (block_has_no_length(&b->complete, ev) &&
+	    field_at_read(&b->complete.sector, &ev->rec) != NO_SECTOR)
+		return 0;
+	q = block_request_get(b, &b->complete, ev);
 	if (!q)
 		return -ENOMEM;
 	if (q != b->requests.rest)
@@ -176,6 +196,7 @@ static struct block_fields block_fields_of(const struct event *ev, bool big)
 	struct block_fields f = {
 		.dev = field_at_find(ev, "dev", big),
 		.sector = field_at_find(ev, "sector", big),
+		.sectors = field_at_find(ev, "nr_sector", big),
 		.bytes = field_at_find(ev, "bytes", big),
 		.error = field_at_find(ev, "error", big),
 		.rwbs = string_at_find(ev, "rwbs", big),
