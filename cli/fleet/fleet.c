@@ -49,7 +49,7 @@ static int action_check_options(const struct action *a, const struct options *o,
 		const int id = o->typed[i].id;
 		_cleanup_buf_ struct buf takers = BUF_INIT;
 
-		/* Others stand before the command. */
+		/* Options before the command belong to tracectl. */
 		if (a->options.has[id] || !command_fleet.options.has[id])
 			continue;
 		actions_list(id, &takers);

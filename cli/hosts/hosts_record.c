@@ -190,14 +190,16 @@ static void far_take_line(struct far *f, const char *line)
 {
 	struct true_time time = { 0 };
 	uint64_t number;
+	int count;
 
 	if (far_push(f, line))
 		return;
 	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
 		f->state = FAR_ARMED;
 		f->armed_ns = f->ask_at = now();
-	} else if (sscanf(line, "@clock %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &number,
-			  &time.boot, &time.utc, &time.bound) >= 2) {
+	} else if ((count = sscanf(line, "@clock %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+				   &number, &time.boot, &time.utc, &time.bound)) >= 2) {
+		time.utc = count < 4 ? 0 : time.utc;
 		far_take_clock(f, number, &time);
 	} else if (*line && f->messages < MESSAGES_MAX) {
 		_cleanup_free_ char *text = NULL;

@@ -24,8 +24,11 @@ void true_time_take(struct true_time *ret, const struct timex *t, int state, uin
 		return;
 	ret->utc = (uint64_t)t->time.tv_sec * NSEC_PER_SEC +
 		   (uint64_t)t->time.tv_usec * (t->status & STA_NANO ? 1 : 1000);
-	/* Both are cut to whole us. */
-	ret->bound = ((uint64_t)t->maxerror + 2) * 1000 + (after - before + 1) / 2;
+	/*
+	 * maxerror, and the time without STA_NANO, are cut to whole us. The kernel raises maxerror
+	 * once a second; meanwhile the clock may err by 15 ppm (PHI in RFC 5905) more.
+	 */
+	ret->bound = ((uint64_t)t->maxerror + 2 + 15) * 1000 + (after - before + 1) / 2;
 }
 
 void true_time_read(struct true_time *ret)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How far a machine's CLOCK_REALTIME is from UTC, if a time daemon states it to the kernel
+ * The error of a machine's CLOCK_REALTIME, as its time daemon states it to the kernel
  * (adjtimex(2)). Two machines that know this are tied without an exchange.
  */
 #pragma once

@@ -172,7 +172,7 @@ static int moment_find(struct exporter *x, const struct moment *m, uint64_t none
 	return 0;
 }
 
-/* "--from -10s" of less than 10 seconds leaves nothing out, as if the option were not there. */
+/* "--from -10s" of events within 10 seconds leaves none out, as if the option were not there. */
 static int moment_warn_if_short(struct exporter *x, uint64_t from, struct error *err)
 {
 	_cleanup_buf_ struct buf length = BUF_INIT;
@@ -182,10 +182,11 @@ static int moment_warn_if_short(struct exporter *x, uint64_t from, struct error 
 	if (r < 0 || from >= first)
 		return r;
 	format_duration(x->options->selection.from.ns, &length);
-	return stream_index_warn(&x->index,
-				 "the recording is shorter than %s: the part begins with its first "
-				 "event",
-				 buf_string(&length) ?: "that");
+	return stream_index_warn(
+		&x->index,
+		"the recording's events span less than %s: none is left out before "
+		"them",
+		buf_string(&length) ?: "that");
 }
 
 int exporter_open_selection(struct exporter *x, struct error *err)

@@ -61,6 +61,8 @@ int cpu_runs_keep(struct cpu_runs *r, uint32_t cpu, const void *runner, uint64_t
 
 	if (!ring || cpu_runs_reserve(r, ring) < 0)
 		return -ENOMEM;
+	if (ring->count && cpu_run_ago(ring, 0)->to > to)
+		ring->count = 0;
 	if (ring->count) {
 		const struct cpu_run *last = cpu_run_ago(ring, 0);
 
@@ -93,7 +95,7 @@ static uint64_t cpu_runs_after(const struct cpu_run_ring *ring, uint64_t time)
 	return low;
 }
 
-/* How long the runs up to a time took, of which this one is the last. */
+/* The CPU's run time until a time that lies in this run, or behind it. */
 static uint64_t cpu_run_time_until(const struct cpu_run *run, uint64_t time)
 {
 	return run->before + (MIN(run->to, time) - MIN(run->from, time));

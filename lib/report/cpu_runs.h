@@ -25,7 +25,10 @@ struct cpu_runs {
 };
 
 void cpu_runs_deinit(struct cpu_runs *r);
-/* A run begins when the one before it ended, even where clocks ran backwards. 0 or -ENOMEM. */
+/*
+ * A run begins when the one before it ended. If it also ended before that, a clock ran backwards,
+ * and the runs before it are forgotten. 0 or -ENOMEM.
+ */
 int cpu_runs_keep(struct cpu_runs *r, uint32_t cpu, const void *runner, uint64_t from, uint64_t to);
 
 /* The runs in a wait, the newest first. */

@@ -170,7 +170,7 @@ static int merge_read_totals(struct merge_file *f, struct table *t, struct error
 	return r;
 }
 
-/* A note of this file's totals, as of table_total_cut(): the merged table has their sums. */
+/* The note repeats this file's totals (table_total_cut()), whose sums the merged table has. */
 static bool merge_is_total(const struct merge_file *f, const char *note)
 {
 	char wanted[64];

@@ -13,7 +13,7 @@
 struct blame_task {
 	struct group group;
 	uint32_t number; /* from 1; 0: new */
-	bool has_row;	 /* of a pair in which it waits */
+	bool has_row;	 /* a pair in which it waits has a row */
 };
 
 struct blame_pair {
@@ -119,7 +119,7 @@ static int blame_add(struct blame *b, struct blame_task *waiter, const struct bl
 	return 0;
 }
 
-/* Others share the row of all its pairs: nobody needs to know who ran. */
+/* All its pairs share the row of the others: only the sum matters. */
 static void blame_add_to_rest(struct blame *b, struct runs_within *runs)
 {
 	struct blame_pair *rest = b->pairs.rest;

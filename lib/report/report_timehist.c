@@ -162,7 +162,7 @@ static int timehist_open(struct report **ret, struct report_env *env)
 		return r;
 	table_total_cut(h->table, "", 0, 0);
 	table_bound(h->table, env->options, TIMEHIST_ROWS_MAX, env->is_first ? env->out : NULL);
-	/* If nothing is selected, an error is all. */
+	/* Without a selected event the report is an error, and no row may be out by then. */
 	table_hold(h->table, env->is_part ? &env->has_selected : NULL);
 	h->index = scheduler_listen(env->scheduler, &(struct sched_listener){
 							    .report = &h->report,

@@ -101,7 +101,10 @@ union cell_value {
  * that o asks for. A note counts the others.
  */
 void table_bound(struct table *t, const struct report_options *o, size_t max, struct output *out);
-/* The next one of table_bound(): up to `max` rows wait for *release before they are written. */
+/*
+ * After table_bound(): up to its `max` rows wait until *release, which is borrowed until the last
+ * row is put. More than that are written without.
+ */
 void table_hold(struct table *t, const bool *release);
 /* Values of all columns; no histograms. Returns 0, or -errno if the output failed. */
 int table_put_row(struct table *t, const union cell_value *values);

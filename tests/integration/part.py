@@ -296,7 +296,7 @@ def errors(test):
     for late, short in (("-10s", True), ("-1h", True), ("-10us", False)):
         for command in (["convert", path, "x.txt"], ["report", "counts", path]):
             r = test.run(*command, "--from", late)
-            said = "the recording is shorter than " in r.err and ": the part begins with its first event" in r.err
+            said = "the recording's events span less than " in r.err and "none is left out before them" in r.err
             check(r.status == 0 and said == short and "(from " in r.err, f"{late}: {r}")
     (test.dir / "x.txt").unlink()
     # Rows that come as the recording is read wait for an event of the part, up to 100,000.
@@ -305,6 +305,8 @@ def errors(test):
         for form in ([], ["--csv"], ["--json"]):
             r = test.run("report", "timehist", path, *wrong, *form)
             check(r.status == 1 and not r.out and "not one event" in r.err, f"timehist {wrong}: {r}")
+    r = test.run("report", "timehist", path, "--filter", "sched_switch: prev_prio == 7")
+    check(r.status == 1 and r.out and "not one event" in r.err, f"more rows than wait: {r.status}, {r.err}")
     whole, part = (test.run("report", "timehist", path, *only).out for only in ([], ["-e", "sched_waking"]))
     check(len(whole) > 1_000_000 and part == whole, f"{len(part)} of {len(whole)} bytes")
     path = generated(test, events=2000)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Runs of a wait, told one by one and all at once. */
+/* Runs of a wait, one by one and all at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,13 +22,13 @@ static uint64_t walk(struct runs_within *w, uint64_t *ret_ns)
 	return count;
 }
 
-/* After `told` runs were told one by one. */
-static void check_wait(const struct cpu_runs *r, uint64_t from, uint64_t to, unsigned told)
+/* After so many runs were taken one by one. */
+static void check_wait(const struct cpu_runs *r, uint64_t from, uint64_t to, unsigned taken)
 {
 	struct runs_within one = runs_within(r, 1, from, to), all = one;
 	uint64_t one_ns, all_ns, ns;
 
-	for (unsigned i = 0; i < told; i++)
+	for (unsigned i = 0; i < taken; i++)
 		assert_int_equal(!runs_within_next(&one, &ns), !runs_within_next(&all, &ns));
 	assert_int_equal(walk(&one, &one_ns), runs_within_rest(&all, &all_ns));
 	assert_int_equal(one_ns, all_ns);
@@ -88,12 +88,29 @@ static void time_counts_once(void **state _unused_)
 	cpu_runs_deinit(&r);
 }
 
+/* One wrong time costs the runs before it, not those that follow. */
+static void a_time_far_ahead_is_forgotten(void **state _unused_)
+{
+	struct cpu_runs r = { 0 };
+	struct runs_within w;
+	uint64_t ns;
+
+	assert_int_equal(cpu_runs_keep(&r, 1, &r, 100, UINT64_MAX - 1), 0);
+	for (uint64_t i = 0; i < 2; i++)
+		assert_int_equal(cpu_runs_keep(&r, 1, &r, 200 + 10 * i, 210 + 10 * i), 0);
+	w = runs_within(&r, 1, 0, 1000);
+	assert_int_equal(runs_within_rest(&w, &ns), 2);
+	assert_int_equal(ns, 20);
+	cpu_runs_deinit(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_at_once_is_the_sum),
 		cmocka_unit_test(a_cpu_without_runs),
 		cmocka_unit_test(time_counts_once),
+		cmocka_unit_test(a_time_far_ahead_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

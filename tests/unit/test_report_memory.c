@@ -352,6 +352,24 @@ static void pairs_of_tasks(void **state _unused_)
 	}
 }
 
+/* Thousands of tasks wait for one CPU: most pairs share a row, which has the sum of the others. */
+static void pairs_that_share_a_row(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	json_t *blame, *sched;
+
+	if (SANITIZED)
+		skip();
+	maker_init(&m, 8, false, 4096);
+	many_put(&m, many_find("sched"), 1, 1000000);
+	check(m.fd, "blame", "thread", MEMORY_MAX_KIB, &blame);
+	check(m.fd, "sched", "thread", MEMORY_MAX_KIB, &sched);
+	assert_true(count_of(blame, "waiter", "(others)") > 1000000);
+	assert_int_equal(sum_of(blame, "time_ns", NULL), sum_of(sched, "delay", "sum_ns"));
+	json_decref(blame);
+	json_decref(sched);
+}
+
 #define RUNS_KEPT 100000
 
 /* Two of three events are switches of tasks, whose rows are written, or of which some are kept. */
@@ -386,9 +404,8 @@ static void rows_of_runs(void **state _unused_)
 int main(int argc, char *argv[])
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tasks_that_end),
-		cmocka_unit_test(tasks_that_stay),
-		cmocka_unit_test(pairs_of_tasks),
+		cmocka_unit_test(tasks_that_end), cmocka_unit_test(tasks_that_stay),
+		cmocka_unit_test(pairs_of_tasks), cmocka_unit_test(pairs_that_share_a_row),
 		cmocka_unit_test(rows_of_runs),
 	};
 
