@@ -90,7 +90,7 @@ static int host_add(struct host_list *l, const char *spec, const char *label, st
 	return h->spec && (!label || h->label) ? 0 : error_errno(err, -ENOMEM, "%s", spec);
 }
 
-/* NAME=HOST. Of a host without a name '=' is a part, as in exec:env A=b. */
+/* NAME=HOST. Of a command without a name '=' is a part, as in exec:env A=b. */
 static int host_add_line(struct host_list *l, const char *line, bool named, struct error *err)
 {
 	size_t len = strcspn(line, "=");
@@ -98,7 +98,7 @@ static int host_add_line(struct host_list *l, const char *line, bool named, stru
 
 	if (!label)
 		return error_errno(err, -ENOMEM, "%s", line);
-	if (line[len] && (named || label_is_valid(label)))
+	if (line[len] && (named || label_is_valid(label) || !spec_is(line, EXEC)))
 		return host_add(l, line + len + 1, label, err);
 	if (!named)
 		return host_add(l, line, NULL, err);
@@ -109,6 +109,7 @@ static int host_add_line(struct host_list *l, const char *line, bool named, stru
 static int host_add_file(struct host_list *l, const char *path, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned number = 0;
 	char *rest, *line;
 	int r = read_file_at(AT_FDCWD, path, HOSTS_FILE_MAX, &text);
 
@@ -117,7 +118,10 @@ static int host_add_file(struct host_list *l, const char *path, struct error *er
 	rest = buf_string(&text);
 	if (!rest)
 		return error_errno(err, -ENOMEM, "%s", path);
+	if (strlen(rest) < text.len)
+		return error_set(err, -EINVAL, "%s is no text: it has a NUL", path);
 	for (r = 0; r == 0 && (line = strsep(&rest, "\n"));) {
+		number++;
 		while (isspace((unsigned char)*line))
 			line++;
 		for (size_t n = strlen(line); n && isspace((unsigned char)line[n - 1]); n--)
@@ -125,7 +129,7 @@ static int host_add_file(struct host_list *l, const char *path, struct error *er
 		if (*line && *line != '#')
 			r = host_add_line(l, line, false, err);
 	}
-	return r < 0 ? error_prefix(err, "%s", path) : 0;
+	return r < 0 ? error_prefix(err, "%s:%u", path, number) : 0;
 }
 
 static int host_list_name_all(struct host_list *l, struct error *err)

@@ -303,6 +303,18 @@ static int exporter_late_loss(void *sink, uint32_t cpu, uint64_t last_ts, uint64
 	return s->ops->loss(s, cpu, last_ts, UINT64_MAX, count, err);
 }
 
+/* What the format misses may be in the part of the stream that is missing. */
+static int exporter_explain_open(const struct exporter *x, int r, struct error *err)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+
+	if (r != -ENODATA || !x->index.incomplete)
+		return r;
+	/* Its hint says what to record. */
+	error_move(&why, err);
+	return error_set(err, r, "the stream is incomplete: %s", why.message ?: "no events");
+}
+
 static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct export_result *ret,
 			     struct error *err)
 {
@@ -322,7 +334,7 @@ static int exporter_run_sink(struct exporter *x, int out_fd, int more, struct ex
 	x->env.out = &x->out;
 	r = x->ops->open(&x->sink, &x->env, err);
 	if (r < 0)
-		return r;
+		return exporter_explain_open(x, r, err);
 	x->sink->ops = x->ops;
 	segment_begin(&x->segment, &x->out);
 	if (x->marks && mark_feed_see_tasks(x->marks, &x->index, &x->reader) < 0)

@@ -116,6 +116,24 @@ def begins_apart(result):
     return float(stated[0])
 
 
+def files_of_hosts(test):
+    """Lines that are no hosts are refused, with their place."""
+    file = test.dir / "hosts"
+    for text, status, says in (
+            (b"# mine\n\n a=exec:echo A;:\nexec:echo B=1;:\n", 0, ""),
+            (b"a=exec:echo A;:\0\nb=exec:echo B;:\n", 2, "hosts is no text: it has a NUL"),
+            (b"# mine\nx y=exec:true\n", 2, "hosts:2: 'x y' can't name a host"),
+            (b"a=exec:true\n=exec:true\n", 2, "hosts:2: '' can't name a host"),
+            (b"\xef\xbb\xbfa=root@b\n", 2, "hosts:1: '"),
+            (b"a=-b\n", 2, "hosts:1: '-b' is not a host")):
+        file.write_bytes(text)
+        r = subprocess.run([test.tracectl, "--hosts", "hosts", "status"], cwd=test.dir, capture_output=True, text=True,
+                           timeout=PATIENCE_S, check=False)
+        check(r.returncode == status and says in r.stderr, f"{text}: {r}")
+        check(status or r.stdout.count("\n") == 5, f"{text}: {r}")
+    file.unlink()
+
+
 def one_host(test):
     status = run(test, {"a": far(test)}, "status", "--json")
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
@@ -1149,13 +1167,13 @@ def main():
 
 
 def cases(test):
-    for function in (one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts, first_is_last, marks_are_moved, same_as_alone, clock_is_near,
-                     clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
+    for function in (files_of_hosts, one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts,
+                     first_is_last, marks_are_moved, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
                      one_is_synchronised_wrongly, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
-                     without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone, pushed_unprivileged, pushed_refused, pushed_killed,
-                     pushed_cut):
-        test.case(function.__name__.replace("_", " "), function, daemon=function != pushed_alone)
+                     without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone,
+                     pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
+        test.case(function.__name__.replace("_", " "), function, daemon=function not in (files_of_hosts, pushed_alone))
 
 
 if __name__ == "__main__":

@@ -119,6 +119,12 @@ def inputs(test):
         (test.dir / "cut.traced").write_bytes(data[:size])
         r = test.run("report", "sched", "cut.traced")
         check(r.status == 3 and "INCOMPLETE" in r.err, r)
+    # Before the formats of events.
+    (test.dir / "cut.traced").write_bytes(data[:20000])
+    for name in ("sched", "timehist"):
+        r = test.run("report", name, "cut.traced")
+        check(r.status == 1 and f"the stream is incomplete: the recording has no events for the report {name}\n" in r.err
+              and "tracectl record" not in r.err, r)
 
 
 def without_a_file(test):
