@@ -53,12 +53,21 @@ def own_events(test, events, *arguments):
     return [line.strip() for line in text.splitlines() if not line.startswith("#")]
 
 
-def few_events_of_its_own(test, events, arguments, most):
+def cpu_times():
+    """Of all CPUs since the start: idle, and all."""
+    times = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return times[3] + times[4], sum(times)
+
+
+def few_events_of_its_own(test, events, arguments, most, most_if_busy):
+    """Events that the filter rejects leave gaps. On a busy machine these fill sub-buffers, which wake the recorder."""
     for _ in range(TRIES):
+        idle, all_of_it = cpu_times()
         own = own_events(test, events, *arguments)
+        idle, all_of_it = (after - before for after, before in zip(cpu_times(), (idle, all_of_it)))
         check(own, "no events")
-        print(f"{len(own)} events are the recorder's own")
-        if len(own) <= most + DISTURBANCE:
+        print(f"{len(own)} events are the recorder's own, the CPUs were idle for {idle / all_of_it:.0%}")
+        if len(own) <= (most if idle > all_of_it / 2 else most_if_busy) + DISTURBANCE:
             return
     check(False, "\n".join([f"{len(own)} events are the recorder's own:", *own]))
 
@@ -151,14 +160,14 @@ def main():
     rename_programs(test)
     calls = ["raw_syscalls", "sched"]
     for label, daemon in (("with a daemon", True), ("without a daemon", False)):
-        for what, events, arguments, most in (
-                ("a second", calls, ["-t", "1s"], 24),
-                ("twenty seconds", ["sched"], ["-t", "20s"], 40),
-                ("a command", calls, ["--", "sleep", "1"], 26),
+        for what, events, arguments, most, most_if_busy in (
+                ("a second", calls, ["-t", "1s"], 24, 24),
+                ("twenty seconds", ["sched"], ["-t", "20s"], 40, 160),
+                ("a command", calls, ["--", "sleep", "1"], 30, 30),
                 # A system call leaves several of them.
-                ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
+                ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75, 75)):
             if daemon or what != "twenty seconds":
-                test.case(f"{what} {label}", few_events_of_its_own, events, arguments, most, daemon=daemon)
+                test.case(f"{what} {label}", few_events_of_its_own, events, arguments, most, most_if_busy, daemon=daemon)
     test.case("a start with a spare", a_start_with_a_spare, 3.5, daemon=True)
     test.case("a start without a daemon", a_private_start, 7.5)
     test.case("a final snapshot is quiet", a_final_snapshot_is_quiet, daemon=True)
