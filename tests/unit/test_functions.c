@@ -509,6 +509,73 @@ static void hwlat_takes_its_threshold_last(void **state)
 	assert_int_equal(f->plan.steps[2].kind, PLAN_SET);
 }
 
+/* Two requests pass the check, and then are applied in slices, the first one's before the other. */
+static int apply_two(struct fixture *f, unsigned slices, struct plan *other)
+{
+	struct journal j[2] = { { .fd = -EBADF }, { .fd = -EBADF } };
+	int r = 1;
+
+	error_deinit(&f->err);
+	f->err = ERROR_INIT;
+	fake_dir(&f->root, "state");
+	functions_plan(&f->plan, &f->request, "traced-1-unit");
+	functions_plan(other, &f->request, "traced-1-other");
+	journal_create(&j[0], fake_path(&f->root, "state"), "traced-1-unit", NULL);
+	journal_create(&j[1], fake_path(&f->root, "state"), "traced-1-other", NULL);
+	while (r > 0 && slices--)
+		r = plan_apply_slice(&f->plan, f->env.tracefs, &j[0], 0, &f->err);
+	assert_true(r >= 0);
+	r = plan_apply(other, f->env.tracefs, &j[1], &f->err);
+	assert_int_equal(plan_undo(&f->plan, f->env.tracefs), 0);
+	assert_int_equal(plan_undo(other, f->env.tracefs), 0);
+	plan_deinit(other);
+	journal_drop(&j[0]);
+	journal_drop(&j[1]);
+	return r;
+}
+
+static void roots_are_free_when_they_are_set(void **state)
+{
+	struct plan other = { 0 };
+	struct fixture *f = *state;
+
+	for (int i = 0; i < 2; i++) {
+		fake_file(&f->root,
+			  i ? "instances/traced-1-other/current_tracer"
+			    : "instances/traced-1-unit/current_tracer",
+			  "nop\n");
+		fake_file(&f->root,
+			  i ? "instances/traced-1-other/set_ftrace_notrace_pid"
+			    : "instances/traced-1-unit/set_ftrace_notrace_pid",
+			  "");
+	}
+	f->request.functions = (struct capture_functions){
+		.tracer = "function_graph",
+		.roots = WORDS("vfs_read"),
+	};
+	assert_int_equal(apply_two(f, 1, &other), -EBUSY);
+	assert_non_null(strstr(f->err.message, "set_graph_function"));
+	assert_string_equal(fake_text(&f->root, "set_graph_function"), "");
+}
+
+static void settings_are_free_when_they_are_set(void **state)
+{
+	struct plan other = { 0 };
+	struct fixture *f = *state;
+
+	setup_latencies(f);
+	fake_file(&f->root, "instances/traced-1-unit/current_tracer", "nop\n");
+	fake_file(&f->root, "instances/traced-1-other/current_tracer", "nop\n");
+	f->request.functions = (struct capture_functions){
+		.tracer = "timerlat",
+		.settings = WORDS("period=100us", "cpus=0,2"),
+	};
+	/* The settings and the tracer are one slice, however short it should be. */
+	assert_int_equal(apply_two(f, 1, &other), -EBUSY);
+	assert_non_null(strstr(f->err.message, "timerlat"));
+	assert_string_equal(fake_text(&f->root, "osnoise/cpus"), "0-3");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +603,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(settings_of_latencies_are_restored, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(hwlat_takes_its_threshold_last, setup, teardown),
+		cmocka_unit_test_setup_teardown(roots_are_free_when_they_are_set, setup, teardown),
+		cmocka_unit_test_setup_teardown(settings_are_free_when_they_are_set, setup,
+						teardown),
 		cmocka_unit_test(settings_in_the_words_that_set_them),
 	};
 

@@ -319,32 +319,24 @@ static int functions_check_options(const struct tracefs *fs, const struct captur
 	return 0;
 }
 
+#define GRAPH_ROOTS "set_graph_function"
+#define GRAPH_DEPTH "max_graph_depth"
+
 /* Graph roots and depth are global, not per instance. */
-static int functions_check_graph_free(const struct tracefs *fs, const struct capture_functions *f,
-				      struct error *err)
+static int functions_check_graph_free(const struct tracefs *fs, const char *file, struct error *err)
 {
-	static const char *const files[] = { "set_graph_function", "max_graph_depth" };
-	const bool wanted[] = { f->roots.count > 0, f->depth > 0 };
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	int r = tracefs_read(tracefs_root(fs), file, &text);
 
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
-		_cleanup_buf_ struct buf text = BUF_INIT;
-		int r;
-
-		if (!wanted[i])
-			continue;
-		r = tracefs_read(tracefs_root(fs), files[i], &text);
-		if (r < 0)
-			return tracefs_unreadable(err, r, files[i]);
-		if (!buf_string(&text))
-			return error_set(err, -ENOMEM, "out of memory");
-		if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)
-			continue;
-		error_set(err, -EBUSY,
-			  "somebody else has set %s, which is global to all recordings", files[i]);
-		return error_hint(err, "wait for its end, or clear it: echo %s > %s/%s",
-				  i ? "0" : "", tracefs_path(fs), files[i]);
-	}
-	return 0;
+	if (r < 0)
+		return tracefs_unreadable(err, r, file);
+	if (!buf_string(&text))
+		return error_set(err, -ENOMEM, "out of memory");
+	if (text.data[0] == '#' || !text.data[0] || strcmp(text.data, "0") == 0)
+		return 0;
+	error_set(err, -EBUSY, "somebody else has set %s, which is global to all recordings", file);
+	return error_hint(err, "wait for its end, or clear it: echo %s > %s/%s",
+			  strcmp(file, GRAPH_DEPTH) == 0 ? "0" : "", tracefs_path(fs), file);
 }
 
 int functions_check(const struct capture_env *env, const struct capture_request *request,
@@ -373,7 +365,20 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 		r = functions_check_selection(fs, f, err);
 	if (r == 0)
 		r = functions_check_options(fs, request, err);
-	return r < 0 ? r : functions_check_graph_free(fs, f, err);
+	if (r == 0 && f->roots.count)
+		r = functions_check_graph_free(fs, GRAPH_ROOTS, err);
+	if (r == 0 && f->depth)
+		r = functions_check_graph_free(fs, GRAPH_DEPTH, err);
+	return r;
+}
+
+/* file: global, and refused if somebody else has set it. */
+static void plan_graph(struct plan *plan, const char *file, const char *value)
+{
+	struct plan_step *s = plan_set(plan, NULL, file, value, NULL);
+
+	if (s)
+		s->check = functions_check_graph_free;
 }
 
 static void plan_words(struct plan *plan, const struct capture_words *words, const char *instance,
@@ -392,7 +397,7 @@ static void plan_words(struct plan *plan, const struct capture_words *words, con
 	if (!buf_string(&text))
 		plan->failed = true;
 	else if (global)
-		plan_set(plan, NULL, file, text.data, NULL);
+		plan_graph(plan, file, text.data);
 	else
 		plan_put(plan, instance, file, text.data);
 }
@@ -528,22 +533,25 @@ static void plan_function_pids(struct plan *plan, const struct capture_request *
 void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance)
 {
 	const struct capture_functions *f = &request->functions;
+	size_t first;
 	char depth[16];
 
 	plan_words(plan, &f->only, instance, "set_ftrace_filter", false);
 	plan_words(plan, &f->never, instance, "set_ftrace_notrace", false);
-	plan_words(plan, &f->roots, instance, "set_graph_function", true);
+	plan_words(plan, &f->roots, instance, GRAPH_ROOTS, true);
 	if (f->depth) {
 		snprintf(depth, sizeof(depth), "%u", f->depth);
-		plan_set(plan, NULL, "max_graph_depth", depth, NULL);
+		plan_graph(plan, GRAPH_DEPTH, depth);
 	}
 	if (f->tracer && !latency_is(f->tracer))
 		plan_function_pids(plan, request, instance);
+	first = plan->count;
 	latency_plan_before(plan, f);
 	plan_options(plan, &request->options, instance);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
 	latency_plan_after(plan, f);
+	latency_plan_unused(plan, f, first);
 	/* Triggers come after the tracer: they act as soon as they are set. */
 	plan_triggers(plan, &f->only, instance, false);
 }

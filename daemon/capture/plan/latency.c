@@ -118,7 +118,7 @@ static int setting_parse(const char *tracer, const char *text, const struct sett
 }
 
 /* Refuses new settings while anybody's tracer uses the old ones. */
-static int check_unused(const struct tracefs *fs, struct error *err)
+static int check_unused(const struct tracefs *fs, const char *file _unused_, struct error *err)
 {
 	char **names = NULL;
 	size_t count = 0;
@@ -170,7 +170,7 @@ int latency_check(const struct tracefs *fs, const struct capture_functions *f, s
 		if (r < 0)
 			return r;
 	}
-	return f->settings.count || f->stop_us ? check_unused(fs, err) : 0;
+	return f->settings.count || f->stop_us ? check_unused(fs, NULL, err) : 0;
 }
 
 /* hwlat replaces the threshold when it is turned on, and restores it when it ends. */
@@ -209,4 +209,13 @@ void latency_plan_before(struct plan *plan, const struct capture_functions *f)
 void latency_plan_after(struct plan *plan, const struct capture_functions *f)
 {
 	plan_settings(plan, f, true);
+}
+
+void latency_plan_unused(struct plan *plan, const struct capture_functions *f, size_t first)
+{
+	if ((!f->settings.count && !f->stop_us) || first >= plan->count)
+		return;
+	plan->steps[first].check = check_unused;
+	for (size_t i = first; i < plan->count; i++)
+		plan->steps[i].joined = true;
 }

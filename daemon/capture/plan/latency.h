@@ -22,3 +22,8 @@ int latency_check(const struct tracefs *fs, const struct capture_functions *f, s
 /* Plans the settings, once checked: those before the tracer is turned on, and those after. */
 void latency_plan_before(struct plan *plan, const struct capture_functions *f);
 void latency_plan_after(struct plan *plan, const struct capture_functions *f);
+/*
+ * Has the steps from `first` on, which set the settings and turn the tracer on, refused if another
+ * such tracer runs by then. No other recording begins between them.
+ */
+void latency_plan_unused(struct plan *plan, const struct capture_functions *f, size_t first);

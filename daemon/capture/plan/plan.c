@@ -325,8 +325,11 @@ int plan_apply_slice(struct plan *p, const struct tracefs *fs, struct journal *j
 	for (size_t i = 0; i < p->count; i++) {
 		struct plan_step *s = &p->steps[i];
 		bool due = !s->done && !s->refused && !step_is_covered(p, s);
-		int r = due ? step_apply(s, fs, j, until_ns) : 0;
+		int r = due && s->check ? s->check(fs, s->file, err) : 0;
 
+		if (r < 0)
+			return r;
+		r = due ? step_apply(s, fs, j, until_ns) : 0;
 		if (r > 0)
 			return 1;
 		if (r < 0)
@@ -339,7 +342,7 @@ int plan_apply_slice(struct plan *p, const struct tracefs *fs, struct journal *j
 			return r;
 		}
 		s->done |= !s->refused;
-		if (due && i + 1 < p->count && now_ns(CLOCK_MONOTONIC) >= until_ns)
+		if (due && !s->joined && i + 1 < p->count && now_ns(CLOCK_MONOTONIC) >= until_ns)
 			return 1;
 	}
 	return 0;

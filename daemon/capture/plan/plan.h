@@ -31,6 +31,7 @@ struct plan_step {
 	bool append;   /* PLAN_WRITE: keep the file's content */
 	bool done;
 	bool outdated; /* a later step writes another value to the same file */
+	bool joined;   /* no slice ends between it and the next step */
 	int refused;   /* negative errno */
 	int stuck;     /* negative errno of an undo that failed */
 	size_t by; /* number, from 1, of a step that makes this one unnecessary if done; 0: none */
@@ -42,6 +43,11 @@ struct plan_step {
 	 * the instance is removed, if its removal would take long; NULL: none.
 	 */
 	char *old;
+	/*
+	 * Whether nobody else uses what it sets, right before the step; NULL: not asked. Another
+	 * plan may have been applied since the request was checked.
+	 */
+	int (*check)(const struct tracefs *fs, const char *file, struct error *err);
 	const void *tag; /* the caller's */
 	/*
 	 * PLAN_INSTANCE: descriptor + 1 of a file in it that is kept open; 0: none. It stops
