@@ -20,12 +20,14 @@
 #define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
 
 /*
- * Users who kept the thread busy for longer come later, and so does a work that has run for longer
- * than its user's share tells: a share ages while its user waits. Users within the same
- * SHARE_STEP_NS take turns; what was needed counts half after SHARE_HALF_NS.
+ * Users who kept the thread busy for longer come later. A work that has itself run long also comes
+ * later: its user's share ages while it waits. After WORK_WAIT times what it ran it comes as a new
+ * one does. Users within the same SHARE_STEP_NS take turns; a share counts half after
+ * SHARE_HALF_NS.
  */
 #define SHARE_STEP_NS (100 * NSEC_PER_MSEC)
 #define SHARE_HALF_NS (5 * NSEC_PER_SEC)
+#define WORK_WAIT 5
 #define SHARES_MAX 64
 
 TAILQ_HEAD(work_list, work);
@@ -127,12 +129,14 @@ static bool worker_run(struct worker *w, struct work *work)
 
 static uint64_t worker_rank(const struct worker *w, const struct work *work, uint64_t now)
 {
-	return work->uid ? MAX(worker_share(w, work->uid, now), work->ns / SHARE_STEP_NS) : 0;
+	uint64_t own = work->ns - MIN(work->ns, (now - work->at_ns) / WORK_WAIT);
+
+	return work->uid ? MAX(worker_share(w, work->uid, now), own / SHARE_STEP_NS) : 0;
 }
 
-static bool worker_comes_first(const struct worker *w, const struct work *a, const struct work *b)
+static bool worker_comes_first(const struct worker *w, const struct work *a, const struct work *b,
+			       uint64_t now)
 {
-	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	uint64_t rank_a = worker_rank(w, a, now), rank_b = worker_rank(w, b, now);
 
 	return rank_a != rank_b ? rank_a < rank_b
@@ -156,10 +160,12 @@ static bool worker_has_earlier(const struct worker *w, const struct work *work)
 static struct work *worker_take(struct worker *w)
 {
 	struct work *work, *best = NULL;
+	uint64_t now;
 
 	pthread_mutex_lock(&w->lock);
+	now = now_ns(CLOCK_MONOTONIC);
 	TAILQ_FOREACH(work, &w->todo, list)
-	if (!worker_has_earlier(w, work) && (!best || worker_comes_first(w, work, best)))
+	if (!worker_has_earlier(w, work) && (!best || worker_comes_first(w, work, best, now)))
 		best = work;
 	if (best) {
 		TAILQ_REMOVE(&w->todo, best, list);
@@ -173,6 +179,7 @@ static struct work *worker_take(struct worker *w)
 static void worker_return(struct worker *w, struct work *work)
 {
 	pthread_mutex_lock(&w->lock);
+	work->at_ns = now_ns(CLOCK_MONOTONIC);
 	TAILQ_INSERT_HEAD(&w->todo, work, list);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -358,6 +365,7 @@ void worker_submit(struct worker *w, struct work *work)
 		return;
 	}
 	pthread_mutex_lock(&w->lock);
+	work->at_ns = now_ns(CLOCK_MONOTONIC);
 	TAILQ_INSERT_TAIL(&w->todo, work, list);
 	pthread_mutex_unlock(&w->lock);
 	worker_signal(w->wake_fd);

@@ -16,7 +16,7 @@ struct fixture {
 	struct loop *loop;
 	struct worker *worker;
 	int gate;	  /* the first work waits until it is readable */
-	char ran[32];	  /* a letter for each work, by the thread */
+	char ran[64];	  /* a letter for each work, by the thread */
 	unsigned done;	  /* works, by the loop */
 	atomic_uint runs; /* of the duty, and of works at the gate */
 	unsigned told, done_at_end;
@@ -63,6 +63,8 @@ static bool labour_run(struct work *w)
 		poll(&fd, 1, -1);
 		return false;
 	}
+	if (l->letter == '.')
+		nanosleep(&(struct timespec){ .tv_nsec = 30 * NSEC_PER_MSEC }, NULL);
 	/* A capital letter takes long. */
 	if (l->letter >= 'A' && l->letter <= 'Z')
 		nanosleep(&(struct timespec){ .tv_nsec = 120 * NSEC_PER_MSEC }, NULL);
@@ -195,6 +197,24 @@ static void a_work_that_took_long_comes_later(void **state)
 	assert_string_equal(f->ran, "xyab");
 }
 
+/* Others without end, each of a new user. */
+static void a_work_that_took_long_comes_in_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct labour l[41];
+
+	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
+	close_gate(f, &l[0]);
+	submit(f, &l[1], 'a', 2020);
+	l[1].work.ns = 100 * NSEC_PER_MSEC;
+	for (unsigned i = 2; i < ARRAY_SIZE(l); i++)
+		submit(f, &l[i], '.', 2001 + i);
+	open_gate(f);
+	turn_until_done(f, ARRAY_SIZE(l));
+	/* It has waited for half a second when 2020's turn comes. */
+	assert_int_equal(strcspn(f->ran, "a"), 17);
+}
+
 static void all_slices_are_done_before_the_end(void **state)
 {
 	struct fixture *f = *state;
@@ -310,6 +330,7 @@ int main(void)
 		WORKER_TEST(who_took_long_comes_later),
 		WORKER_TEST(slices_let_others_in_between),
 		WORKER_TEST(a_work_that_took_long_comes_later),
+		WORKER_TEST(a_work_that_took_long_comes_in_the_end),
 		WORKER_TEST(all_slices_are_done_before_the_end),
 		WORKER_TEST(all_work_is_done_before_the_end),
 		WORKER_TEST(the_end_is_told_after_all_work),
