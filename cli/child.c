@@ -2,6 +2,7 @@
 #include "child.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,6 +14,8 @@
 
 /* Shells return it for a failed exec, too, and a program may return it. */
 #define EXEC_FAILED 127
+/* How long a child that has closed its files may take to end. */
+#define EXIT_MS 100
 
 /* A file that can be executed, not a folder. Sets errno if not. */
 static bool child_is_program(const char *file)
@@ -158,17 +161,27 @@ bool child_reap(struct child *c)
 	return c->ended;
 }
 
+/*
+ * The daemon may have this socket, too, and may have let the child go already. Then it runs the
+ * command, and is left alone. Without an end_fd the daemon has nothing.
+ */
+static void child_end_held(const struct child *c)
+{
+	struct pollfd end = { .fd = c->end_fd, .events = POLLIN };
+	int why;
+
+	shutdown(c->go_fd, SHUT_RDWR);
+	read_full(c->exec_fd, &why, sizeof(why));
+	if (c->end_fd < 0 || poll(&end, 1, EXIT_MS) > 0)
+		waitpid(c->pid, NULL, 0);
+}
+
 void child_deinit(struct child *c)
 {
-	bool held = c->go_fd >= 0 && !c->released;
-
-	/* The daemon may have this socket, too. */
-	if (held)
-		shutdown(c->go_fd, SHUT_RDWR);
+	if (c->go_fd >= 0 && !c->released && !c->ended)
+		child_end_held(c);
 	close_fd(c->go_fd);
 	close_fd(c->end_fd);
 	close_fd(c->exec_fd);
-	if (held && c->pid > 0 && !c->ended)
-		waitpid(c->pid, NULL, 0);
 	*c = CHILD_INIT;
 }

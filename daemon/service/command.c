@@ -25,9 +25,14 @@ static bool command_is_go(int fd, uid_t uid)
 	       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_len) == 0 && peer.uid == uid;
 }
 
-/* Polling another file could block. */
-static bool command_is_pidfd(int fd)
+/*
+ * Polling another file could block. A filter of system calls may refuse each of these calls with
+ * -EPERM, so a socket has to be told from a pidfd first.
+ */
+static bool command_is_pidfd(int fd, int socket)
 {
+	if (syscall(SYS_pidfd_send_signal, socket, 0, NULL, 0) == 0 || errno != EBADF)
+		return false;
 	return syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) == 0 || errno == EPERM ||
 	       errno == ESRCH;
 }
@@ -41,7 +46,7 @@ int command_take(struct command *c, uid_t uid, int *fds, size_t fd_count, struct
 		return error_set(err, -EINVAL, "a held command needs two descriptors");
 	if (!command_is_go(fds[0], uid))
 		return error_set(err, -EBADF, "a held command waits at a unix stream socket");
-	if (!command_is_pidfd(fds[1]))
+	if (!command_is_pidfd(fds[1], fds[0]))
 		return error_set(err, -EBADF, "a held command is named by a pidfd");
 	r = loop_add_io(loop, &c->end, fds[1], EPOLLIN, ended, userdata);
 	if (r < 0)
@@ -61,6 +66,9 @@ void command_release(const struct command *c)
 void command_forget(struct command *c, struct closer *closer, uid_t uid)
 {
 	c->end = loop_source_free(c->end);
+	/* A held child ends even if the descriptor is closed late. A byte that was sent stays. */
+	if (c->go_fd >= 0)
+		shutdown(c->go_fd, SHUT_RDWR);
 	c->go_fd = closer_close(closer, uid, CLOSER_FILE, c->go_fd);
 	c->end_fd = closer_close(closer, uid, CLOSER_FILE, c->end_fd);
 }

@@ -672,6 +672,9 @@ static void session_drop(struct session *s, int level, const char *why, const ch
 		error_hint(&err, "%s", hint);
 		err.hint_needs_output = true;
 	}
+	/* The worker undoes it later: tracing ends first. */
+	if (s->draining && session_records(s))
+		draining_turn_off(s->draining);
 	if (s->draining) {
 		session_remember(s);
 		audit_ended(s, why);

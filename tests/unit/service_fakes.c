@@ -182,6 +182,7 @@ int capture_flush(struct capture *c, struct error *err _unused_)
 
 void capture_turn_off(struct capture *c _unused_)
 {
+	fakes.turned_off++;
 }
 
 static void pass_gate(void)

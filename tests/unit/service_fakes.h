@@ -27,6 +27,7 @@ struct fakes {
 	 * own: the worker may be closing the capture's.
 	 */
 	int data_fd;
+	unsigned turned_off;
 	unsigned marks;
 	unsigned marks_refused; /* of the next ones */
 	uint64_t held;		/* bytes that the rings of a flight recorder hold */

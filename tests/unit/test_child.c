@@ -96,6 +96,28 @@ static void goes_away_if_never_released(void **state _unused_)
 	assert_int_equal(errno, ESRCH);
 }
 
+/* The daemon let it go, and the reply that says so did not arrive. */
+static void is_left_alone_if_others_released_it(void **state _unused_)
+{
+	char *const argv[] = { (char *)"sleep", (char *)"10", NULL };
+	struct child c = CHILD_INIT;
+	struct timespec began, now;
+	pid_t pid;
+
+	assert_int_equal(child_hold(&c, argv, false, NULL), 0);
+	if (c.end_fd < 0)
+		skip();
+	pid = c.pid;
+	assert_int_equal(write(c.go_fd, "", 1), 1);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	child_deinit(&c);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	assert_true(now.tv_sec - began.tv_sec < 5);
+	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void an_absent_program_is_found_before_the_fork(void **state _unused_)
 {
 	char *const absent[] = { (char *)"no-such-program-here", NULL };
@@ -155,6 +177,7 @@ int main(void)
 		cmocka_unit_test(is_found_in_path),
 		cmocka_unit_test(ends_with_127),
 		cmocka_unit_test(goes_away_if_never_released),
+		cmocka_unit_test(is_left_alone_if_others_released_it),
 		cmocka_unit_test(an_absent_program_is_found_before_the_fork),
 		cmocka_unit_test(a_failing_exec_is_reported),
 		cmocka_unit_test(runs_with_signals_as_usual),

@@ -13,6 +13,20 @@
 #include "daemon/service/session.h"
 #include "traced/stream.h"
 
+/* A filter of system calls refuses pidfd_send_signal(). */
+static bool pidfd_refused;
+
+long __real_syscall(long number, long a, long b, long c, long d, long e);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e)
+{
+	if (number != SYS_pidfd_send_signal || !pidfd_refused)
+		return __real_syscall(number, a, b, c, d, e);
+	errno = EPERM;
+	return -1;
+}
+
 static void a_duration_ends_it_for_who_waits(void **state)
 {
 	struct daemon *d = *state;
@@ -513,6 +527,14 @@ static void hold(struct held *h)
 		skip();
 }
 
+static bool held_has_ended(const struct held *h)
+{
+	siginfo_t info = { 0 };
+
+	assert_int_equal(waitid(P_PID, (id_t)h->pid, &info, WEXITED | WNOHANG | WNOWAIT), 0);
+	return info.si_pid == h->pid;
+}
+
 /* Returns its exit status. */
 static int held_status(struct held *h)
 {
@@ -567,6 +589,10 @@ static void a_command_is_not_released_without_a_recording(void **state)
 	assert_error(hear(d, &c), ECANCELED, "can't start");
 	fakes.start_error = 0;
 	await_captures(d, 0);
+	/* It ends though its client still has the socket. */
+	for (int i = 0; i < 5000 && !held_has_ended(&h); i++)
+		turn(d, 1);
+	assert_true(held_has_ended(&h));
 	assert_int_equal(held_status(&h), 1);
 	client_close(&c);
 }
@@ -614,6 +640,10 @@ static void descriptors_of_a_command_are_checked(void **state)
 	}
 	tell_held(&c, (int[]){ h.go, file }, 2);
 	assert_error(hear(d, &c), EBADF, "pidfd");
+	pidfd_refused = true;
+	tell_held(&c, (int[]){ h.go, file }, 2);
+	assert_error(hear(d, &c), EBADF, "pidfd");
+	pidfd_refused = false;
 	assert_int_equal(d->manager->session_count, 0);
 	assert_int_equal(spool_files(d, false), 0);
 	assert_int_equal(held_status(&h), 1);
@@ -646,6 +676,21 @@ static void who_asked_for_it_may_go_while_it_is_armed(void **state)
 	await_captures(d, 0);
 	assert_int_equal(spool_files(d, false), 0);
 	client_close(&other);
+}
+
+/* At once: what undoes it waits for its turn. */
+static void a_cancelled_recording_is_turned_off(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	fakes.turned_off = 0;
+	session_cancel(manager_find_session(d->manager, geteuid(), "a"), "a test ends it");
+	assert_int_equal(fakes.turned_off, 1);
+	client_close(&c);
+	await_captures(d, 0);
 }
 
 static void arming_that_fails_is_told_to_all(void **state)
@@ -691,6 +736,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_held_command_may_be_killed),
 		SERVICE_TEST(descriptors_of_a_command_are_checked),
 		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
+		SERVICE_TEST(a_cancelled_recording_is_turned_off),
 		SERVICE_TEST(arming_that_fails_is_told_to_all),
 	};
 	int r = service_test_begin(argc, argv);
