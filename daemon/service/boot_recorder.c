@@ -14,6 +14,7 @@
 #include "daemon/capture/last_boot.h"
 #include "daemon/service/folder.h"
 #include "daemon/service/spool.h"
+#include "stream/reader.h"
 
 #define STATE_MAX (64U << 10)
 /* A session's name has no '+', so none is taken for a recording of a crash. */
@@ -230,6 +231,20 @@ static int state_read(const char *spool_dir, const char *instance, struct buf *t
 	return path ? read_file_at(AT_FDCWD, path, STATE_MAX, text) : -ENOMEM;
 }
 
+static bool saved_has_events(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stream_reader reader;
+	struct chunk c;
+
+	if (fd < 0 || stream_reader_init(&reader, fd, NULL) < 0)
+		return false;
+	while (stream_reader_next(&reader, &c, NULL) > 0)
+		if (c.type == CHUNK_SUBBUFS)
+			return true;
+	return false;
+}
+
 int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_dir,
 			     const char *instance, const char *proc)
 {
@@ -239,7 +254,6 @@ int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_
 	const char *lines[8], *found;
 	char *save = NULL;
 	size_t count = 0;
-	struct stat file;
 	int r = state_read(spool_dir, instance, &text);
 
 	*ret = s;
@@ -260,7 +274,7 @@ int boot_recorder_state_load(struct boot_recorder_state *ret, const char *spool_
 	found = state_find(lines, count, "begun");
 	if (s.of_this_boot && found) {
 		s.of_this_boot = false;
-		if (stat(found, &file) == 0 && file.st_size && state_copy(&s.begun, found) < 0)
+		if (saved_has_events(found) && state_copy(&s.begun, found) < 0)
 			return -ENOMEM;
 	}
 	if (state_copy(&s.kernel, state_find(lines, count, "kernel")) < 0 ||
@@ -366,15 +380,19 @@ static int boot_recorder_half_saved(struct spool *spool, bool taken, struct erro
 	return r;
 }
 
-/* The file of a killed save, if that left no event in the ring. 0 or -ENOMEM. */
+/* The file of a killed save, if that left no event in the ring. It may not be on the disk yet. */
 static int boot_recorder_find_begun(const struct capture_env *env, const char *instance,
 				    const struct boot_recorder_state *state, char **ret)
 {
+	_cleanup_close_ int fd = -EBADF;
 	struct boot_ring_state ring;
 
-	if (state->begun && boot_ring_look(env, instance, &ring, NULL) == 0 && !ring.events)
-		return state_copy(ret, state->begun);
-	return 0;
+	if (!state->begun || boot_ring_look(env, instance, &ring, NULL) < 0 || ring.events)
+		return 0;
+	fd = open(state->begun, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 || fsync(fd) < 0)
+		return -errno;
+	return state_copy(ret, state->begun);
 }
 
 int boot_recorder_save(const struct capture_env *env, const char *instance,

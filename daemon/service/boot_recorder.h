@@ -46,8 +46,8 @@ struct boot_recorder_state {
 	bool armed;   /* in that boot */
 	char *kernel; /* text of /proc/version then: the kernel that fills the ring */
 	char *saved;  /* the recording of the boot before it; NULL: there was nothing */
-	char *begun;  /* the recording of a save in this boot that was killed; NULL: none. Then
-			 of_this_boot is false. */
+	char *begun;  /* the recording of a save in this boot that was killed, if it has events;
+			 NULL: none. After such a save of_this_boot is false. */
 };
 void boot_recorder_state_deinit(struct boot_recorder_state *s);
 #define _cleanup_boot_recorder_state_ _cleanup_(boot_recorder_state_deinit)
