@@ -207,25 +207,28 @@ def wait_beside(test, strangers):
     return max(waits)
 
 
-def all_events_beside(test, strangers):
+def all_events_beside(test, most, strangers):
     """The kernel also takes CPU time to patch its code: so a busy loop is what it is compared with."""
     admit_everybody(test)
     uids = range(FIRST_UID, FIRST_UID + 4)
     base = wait_beside(test, [lambda uid=uid: Stranger(burn, uid=uid) for uid in uids])
     waited = wait_beside(test, strangers((test.arguments("")[:-1], test.environment()), uids))
-    print(f"another's recording took {waited:.1f} s; beside four busy loops {base:.1f} s", flush=True)
+    told = f"another's recording took {waited:.1f} s; beside four busy loops {base:.1f} s"
+    print(told, flush=True)
+    # On a machine that others use, too, both are late.
+    limit(waited <= max(most, 10 * base), told)
     return Figures(delay_s=waited)
 
 
 def all_events(test):
-    return all_events_beside(test, lambda daemon, uids: [lambda uid=uid: Stranger(record_all_events, *daemon, itertools.repeat(uid), uid=uid)
-                                                         for uid in uids])
+    return all_events_beside(test, 5, lambda daemon, uids: [
+        lambda uid=uid: Stranger(record_all_events, *daemon, itertools.repeat(uid), uid=uid) for uid in uids])
 
 
 def all_events_of_new_users(test):
     """A person with subordinate ids can be another user each time."""
-    return all_events_beside(test, lambda daemon, uids: [lambda uid=uid: Stranger(record_all_events, *daemon, itertools.count(uid, len(uids)),
-                                                                                  uid=0) for uid in uids])
+    return all_events_beside(test, 8, lambda daemon, uids: [
+        lambda uid=uid: Stranger(record_all_events, *daemon, itertools.count(uid, len(uids)), uid=0) for uid in uids])
 
 
 def name_of_another(test):
@@ -251,7 +254,7 @@ ATTACKS = (
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
     Attack("a snapshot of a large ring", snapshot, delay_s=0.3),
     Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
-    Attack("all events, by four members without end", all_events, delay_s=5),
-    Attack("all events, by a new user each time", all_events_of_new_users, delay_s=15),
+    Attack("all events, by four members without end", all_events, delay_s=None),
+    Attack("all events, by a new user each time", all_events_of_new_users, delay_s=None),
     Attack("a session with the name of root's", name_of_another, delay_s=5),
 )
