@@ -14,6 +14,22 @@
 #include "daemon/capture/plan/request.h"
 #include "fake_root.h"
 
+/* Calls that still find an instance busy. */
+static int busy, removals;
+
+int __real_unlinkat(int dir, const char *path, int flags);
+int __wrap_unlinkat(int dir, const char *path, int flags);
+
+int __wrap_unlinkat(int dir, const char *path, int flags)
+{
+	removals++;
+	if (!busy)
+		return __real_unlinkat(dir, path, flags);
+	busy--;
+	errno = EBUSY;
+	return -1;
+}
+
 struct fixture {
 	struct fake_root root;
 	struct tracefs *fs;
@@ -349,6 +365,25 @@ static void slices_pass_what_cannot_be_undone(void **state)
 	assert_int_equal(plan_undo(&p, f->fs), -ENOTEMPTY);
 	unlink(fake_path(&f->root, "instances/traced-1-unit/file"));
 	/* Another try. */
+	assert_int_equal(plan_undo(&p, f->fs), 0);
+	assert_false(exists(f, "instances/traced-1-unit"));
+	plan_deinit(&p);
+}
+
+/* Somebody reads the instance. */
+static void a_busy_instance_is_waited_for_once(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	plan_instance(&p, "traced-1-unit");
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	busy = 10000;
+	assert_false(plan_undo_slice(&p, f->fs, 0));
+	removals = 0;
+	assert_int_equal(plan_undo(&p, f->fs), -EBUSY);
+	assert_int_equal(removals, 1);
+	busy = 0;
 	assert_int_equal(plan_undo(&p, f->fs), 0);
 	assert_false(exists(f, "instances/traced-1-unit"));
 	plan_deinit(&p);
@@ -743,6 +778,7 @@ int main(void)
 		TEST(a_slice_ends_with_a_step),
 		TEST(a_refusal_leaves_the_undoing_to_slices),
 		TEST(slices_pass_what_cannot_be_undone),
+		TEST(a_busy_instance_is_waited_for_once),
 		TEST(many_events_are_enabled_and_disabled_one_by_one),
 		TEST(events_go_off_before_their_instance),
 		TEST(instance_that_is_there_is_not_removed),

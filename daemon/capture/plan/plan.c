@@ -34,14 +34,18 @@
  *   in use until its instance is gone.
  * - A refused PLAN_SET counts as done once its old value is known: the write may have had effect
  *   in part.
- * - One refusal of a step that is not optional undoes the whole plan. Optional steps keep their
- *   error in .refused, and request_verify() decides what it means.
+ * - One refusal of a step that is not optional undoes the whole plan: plan_apply() does it, and
+ *   after plan_apply_slice() the caller, in slices. Optional steps keep their error in .refused,
+ *   and request_verify() decides what it means.
+ * - What is global and must be nobody else's is asked for right before it is set (.check): other
+ *   plans are applied between two slices.
  * - After the write of a PLAN_SET the journal gets the value that was read back. An undo after a
  *   crash restores only settings that still have it; the others were changed by somebody.
  * - Undo continues after an error. A step that could not be undone stays `done`, and its journal
  *   stays for the next start.
- * - Both loops can stop after any step and go on later, so that the worker serves other users
- *   between two slices. No single step takes long.
+ * - Both loops can stop after a step and go on later, so that the worker serves other users
+ *   between two slices. A size is changed in several slices. Any other step takes as long as the
+ *   kernel does, and the removal of an instance that somebody still reads waits a second.
  *
  * A plan can be applied in two parts: a spare's plan makes the instances early, and the recording
  * that takes it adds the rest. plan_find_done() leaves out steps that already stand: writing a
@@ -296,8 +300,10 @@ static int step_undo(struct plan_step *s, const struct tracefs *fs, uint64_t unt
 	if (s->kind == PLAN_INSTANCE && tracefs_shrink_instance(fs, s->instance, until_ns))
 		return 1;
 	step_release(s);
+	/* One that was busy for a second may stay so. */
 	if (s->kind == PLAN_INSTANCE)
-		r = tracefs_remove_instance(fs, s->instance);
+		r = s->stuck ? tracefs_try_remove_instance(fs, s->instance)
+			     : tracefs_remove_instance(fs, s->instance);
 	else if (s->kind == PLAN_WRITE)
 		step_write_old(s, fs);
 	else if (s->kind == PLAN_SET)
@@ -357,13 +363,14 @@ int plan_apply(struct plan *p, const struct tracefs *fs, struct journal *j, stru
 	return r;
 }
 
-bool plan_undo_slice(struct plan *p, const struct tracefs *fs, uint64_t until_ns)
+/* again: also the steps that could not be undone before. */
+static bool plan_undo_steps(struct plan *p, const struct tracefs *fs, uint64_t until_ns, bool again)
 {
 	for (size_t i = p->count; i-- > 0;) {
 		struct plan_step *s = &p->steps[i];
 		int r;
 
-		if (!s->done || s->stuck)
+		if (!s->done || (s->stuck && !again))
 			continue;
 		r = step_is_covered(p, s) ? 0 : step_undo(s, fs, until_ns);
 		if (r > 0)
@@ -376,12 +383,14 @@ bool plan_undo_slice(struct plan *p, const struct tracefs *fs, uint64_t until_ns
 	return false;
 }
 
+bool plan_undo_slice(struct plan *p, const struct tracefs *fs, uint64_t until_ns)
+{
+	return plan_undo_steps(p, fs, until_ns, false);
+}
+
 int plan_undo(struct plan *p, const struct tracefs *fs)
 {
-	/* A step that failed in a slice is tried again. */
-	for (size_t i = 0; i < p->count; i++)
-		p->steps[i].stuck = 0;
-	plan_undo_slice(p, fs, UINT64_MAX);
+	plan_undo_steps(p, fs, UINT64_MAX, true);
 	for (size_t i = p->count; i-- > 0;)
 		if (p->steps[i].stuck)
 			return p->steps[i].stuck;
