@@ -121,7 +121,7 @@ static void connection_on_flush(void *userdata)
 
 void connection_flush(struct connection *c)
 {
-	/* Otherwise the loop would look once more for nothing. */
+	/* All is sent: the deferred flush has nothing left to do. */
 	if (!c->failed && frame_flush(&c->io) == 0)
 		loop_source_enable(c->flush, false);
 }

@@ -342,7 +342,9 @@ static int unpacking_run(struct unpacking *u, ZSTD_DCtx *zstd, int from, uint64_
 			has_more = out.pos == out.size && hint;
 		}
 	}
-	return r ?: hint || !u->has_ended || u->line.len ? r ?: -EBADMSG : 0;
+	if (r == 0 && (hint || !u->has_ended || u->line.len))
+		r = -EBADMSG;
+	return r;
 }
 
 int rows_unpack(int from, uint64_t size, int to, uint64_t max, uint64_t *ret, struct error *err)

@@ -19,7 +19,7 @@
 int rows_pack(int from, int to, struct error *err);
 /*
  * Writes the JSON of rows, which is as valid as they are. to: -EBADF: only checks them. from:
- * `size` bytes from its position on. ret: bytes of the JSON. -EBADMSG: it is no zstd, is cut, has
- * other lines, or more than max bytes.
+ * `size` bytes from its position on. ret: bytes of the JSON; a build without zstd does not set it.
+ * -EBADMSG: it is no zstd, is cut, has other lines, or more than max bytes.
  */
 int rows_unpack(int from, uint64_t size, int to, uint64_t max, uint64_t *ret, struct error *err);
