@@ -506,6 +506,40 @@ static void full_device_is_told(void **state _unused_)
 	recording_deinit(&rec);
 }
 
+/* After a slice that has enabled some of the events. */
+static void arming_can_be_undone_between_slices(void **state _unused_)
+{
+	static const struct capture_event_spec spec = { .glob = "*:*" };
+	const struct capture_request request = {
+		.name = "undone", .events = &spec, .event_count = 1, .buffer_bytes = 64 << 10
+	};
+	_cleanup_(capture_freep) struct capture *c = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	char prefix[64], journal[512];
+	size_t done = 0;
+	struct recording rec;
+	int r = 1;
+
+	recording_init(&rec, fs);
+	assert_int_equal(capture_begin(&c, NULL, &rec.env, &request, &err), 0);
+	while (r > 0 && done < 50) {
+		r = capture_arm(c, &err);
+		done = 0;
+		for (size_t i = 0; i < c->setup.plan.count; i++)
+			done += c->setup.plan.steps[i].done;
+	}
+	assert_int_equal(r, 1);
+	assert_true(count_instances(fs, own_prefix(prefix, sizeof(prefix))) >= 1);
+	snprintf(journal, sizeof(journal), "%s/%s.journal", rec.state, c->setup.instance);
+	assert_int_equal(access(journal, F_OK), 0);
+	while (capture_undo(c))
+		;
+	assert_int_equal(count_instances(fs, prefix), 0);
+	c = capture_free(c);
+	assert_int_equal(access(journal, F_OK), -1);
+	recording_deinit(&rec);
+}
+
 static void see_ring_marks(void *userdata, enum subbufs_buffer buffer, unsigned cpu _unused_,
 			   const struct record *r)
 {
@@ -669,6 +703,7 @@ int main(void)
 		cmocka_unit_test(stream_is_closed_though_tracing_stays_on),
 		cmocka_unit_test(turned_off_by_others_is_told),
 		cmocka_unit_test(full_device_is_told),
+		cmocka_unit_test(arming_can_be_undone_between_slices),
 		cmocka_unit_test(snapshots_follow_each_other),
 		cmocka_unit_test(extraction_leaves_the_buffer_as_it_was),
 		cmocka_unit_test(instance_that_was_removed_by_others),
