@@ -313,7 +313,10 @@ static int stage_probes(struct capture *c, uint64_t until_ns _unused_, struct er
 
 static int stage_apply(struct capture *c, uint64_t until_ns, struct error *err)
 {
-	return setup_apply_slice(&c->setup, until_ns, err);
+	int r = request_check_room(c->making->env, &c->making->request, &c->setup.plan,
+				   c->setup.main, err);
+
+	return r < 0 ? r : setup_apply_slice(&c->setup, until_ns, err);
 }
 
 static int stage_plan(struct capture *c, uint64_t until_ns _unused_, struct error *err)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -43,6 +44,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
+	busy = 0;
 	fake_root_init(&f->root);
 	fake_dir(&f->root, "events");
 	fake_dir(&f->root, "instances");
@@ -305,6 +307,37 @@ static void a_system_that_is_on_is_found_again(void **state _unused_)
 								     ? "events/irq/enable"
 								     : "events/timer/enable");
 	}
+	plan_deinit(&p);
+}
+
+/* Another recording allocates its rings between two slices. */
+static void memory_is_checked_until_the_rings_are_there(void **state)
+{
+	const struct capture_event_spec spec = { .glob = "irq" };
+	const struct event_matches none = { 0 };
+	const struct capture_request request = {
+		.events = &spec,
+		.event_count = 1,
+		.buffer_bytes = (UINT64_C(80) << 20) / (unsigned)get_nprocs(),
+	};
+	const char *instance = "traced-1-unit";
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	assert_int_equal(request_plan(&p, &request, &none, instance, NULL, NULL), 0);
+	fake_file(&f->root, "proc/meminfo", "MemAvailable: 102400 kB\n");
+	assert_int_equal(request_check_room(&f->env, &request, &p, instance, &err), 0);
+	fake_file(&f->root, "proc/meminfo", "MemAvailable: 51200 kB\n");
+	assert_int_equal(request_check_room(&f->env, &request, &p, instance, &err), -ENOMEM);
+	assert_non_null(strstr(err.message, "do not fit"));
+	/* Ours has as much already. */
+	fake_file(&f->root, "instances/traced-1-unit/buffer_total_size_kb", "51200\n");
+	assert_int_equal(request_check_room(&f->env, &request, &p, instance, &err), 0);
+	fake_file(&f->root, "proc/meminfo", "MemAvailable: 0 kB\n");
+	for (size_t i = 0; i < p.count; i++)
+		p.steps[i].done = true;
+	assert_int_equal(request_check_room(&f->env, &request, &p, instance, &err), 0);
 	plan_deinit(&p);
 }
 
@@ -775,6 +808,7 @@ int main(void)
 		TEST(what_was_applied_is_not_planned_again),
 		TEST(what_was_written_over_is_planned_again),
 		TEST(a_system_that_is_on_is_found_again),
+		TEST(memory_is_checked_until_the_rings_are_there),
 		TEST(a_slice_ends_with_a_step),
 		TEST(a_refusal_leaves_the_undoing_to_slices),
 		TEST(slices_pass_what_cannot_be_undone),

@@ -64,6 +64,29 @@ static int request_check_memory(const struct capture_env *env,
 	return error_hint(err, "ask for a smaller buffer (-b)");
 }
 
+static bool is_size_of(const struct plan_step *s, const char *instance)
+{
+	return s->file && strcmp(s->file, "buffer_size_kb") == 0 &&
+	       strcmp(s->instance ?: "", instance ?: "") == 0;
+}
+
+int request_check_room(const struct capture_env *env, const struct capture_request *request,
+		       const struct plan *plan, const char *instance, struct error *err)
+{
+	_cleanup_close_ int dir = -EBADF;
+	uint64_t kb = 0;
+	size_t i = 0;
+
+	while (i < plan->count && !is_size_of(&plan->steps[i], instance))
+		i++;
+	if (i == plan->count || plan->steps[i].done)
+		return 0;
+	dir = tracefs_open_instance(env->tracefs, instance);
+	if (dir >= 0)
+		tracefs_read_u64(dir, "buffer_total_size_kb", &kb);
+	return request_check_memory(env, request, kb * 1024, err);
+}
+
 /* tracing_cpumask rejects a mask without naming the CPU that does not exist. */
 static int request_check_cpus(const struct capture_env *env, const struct cpu_set *cpus,
 			      struct error *err)

@@ -17,6 +17,12 @@ int kernel_check(const char *proc, struct error *err);
 int request_check(const struct capture_env *env, const struct capture_request *request,
 		  uint64_t held, struct error *err);
 /*
+ * Checks the memory again while the instance's ring buffers are not allocated in full: others may
+ * be allocating theirs between two slices. -ENOMEM.
+ */
+int request_check_room(const struct capture_env *env, const struct capture_request *request,
+		       const struct plan *plan, const char *instance, struct error *err);
+/*
  * Plans everything: the main instance (NULL: the top level) and the one for tasks (tasks NULL:
  * none). Each step that enables an event has its match as tag, for request_verify.
  */
