@@ -303,7 +303,7 @@ static int exporter_late_loss(void *sink, uint32_t cpu, uint64_t last_ts, uint64
 	return s->ops->loss(s, cpu, last_ts, UINT64_MAX, count, err);
 }
 
-/* What the format misses may be in the part of the stream that is missing. */
+/* The part of the stream that is missing may have what the format lacks. */
 static int exporter_explain_open(const struct exporter *x, int r, struct error *err)
 {
 	_cleanup_error_ struct error why = ERROR_INIT;

@@ -79,14 +79,22 @@ static void labour_done(struct work *w)
 	l->f->done++;
 }
 
-static void submit(struct fixture *f, struct labour *l, char letter, uid_t uid)
+/* A work in slices, which has run for ns already. */
+static void submit_long(struct fixture *f, struct labour *l, char letter, uid_t uid,
+			unsigned slices, uint64_t ns)
 {
 	*l = (struct labour){
-		.work = { .run = labour_run, .done = labour_done, .uid = uid },
+		.work = { .run = labour_run, .done = labour_done, .uid = uid, .ns = ns },
 		.f = f,
 		.letter = letter,
+		.slices = slices,
 	};
 	worker_submit(f->worker, &l->work);
+}
+
+static void submit(struct fixture *f, struct labour *l, char letter, uid_t uid)
+{
+	submit_long(f, l, letter, uid, 0, 0);
 }
 
 static void await_runs(struct fixture *f, unsigned count)
@@ -168,8 +176,7 @@ static void slices_let_others_in_between(void **state)
 
 	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
 	close_gate(f, &l[0]);
-	submit(f, &l[1], 'A', 1000);
-	l[1].slices = 3;
+	submit_long(f, &l[1], 'A', 1000, 3, 0);
 	submit(f, &l[2], 'b', 1000);
 	submit(f, &l[3], 'x', 1001);
 	submit(f, &l[4], 'y', 1001);
@@ -187,9 +194,8 @@ static void a_work_that_took_long_comes_later(void **state)
 
 	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
 	close_gate(f, &l[0]);
-	submit(f, &l[1], 'a', 1000);
+	submit_long(f, &l[1], 'a', 1000, 0, NSEC_PER_SEC);
 	submit(f, &l[2], 'b', 1000);
-	l[1].work.ns = NSEC_PER_SEC;
 	submit(f, &l[3], 'x', 1001);
 	submit(f, &l[4], 'y', 1001);
 	open_gate(f);
@@ -205,8 +211,7 @@ static void a_work_that_took_long_comes_in_the_end(void **state)
 
 	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
 	close_gate(f, &l[0]);
-	submit(f, &l[1], 'a', 2020);
-	l[1].work.ns = 100 * NSEC_PER_MSEC;
+	submit_long(f, &l[1], 'a', 2020, 0, 100 * NSEC_PER_MSEC);
 	for (unsigned i = 2; i < ARRAY_SIZE(l); i++)
 		submit(f, &l[i], '.', 2001 + i);
 	open_gate(f);
@@ -222,8 +227,7 @@ static void all_slices_are_done_before_the_end(void **state)
 
 	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
 	close_gate(f, &l[0]);
-	submit(f, &l[1], 'a', 0);
-	l[1].slices = 3;
+	submit_long(f, &l[1], 'a', 0, 3, 0);
 	open_gate(f);
 	f->worker = worker_free(f->worker);
 	assert_string_equal(f->ran, "aaa");
