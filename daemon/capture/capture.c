@@ -394,6 +394,8 @@ int capture_new(struct capture **ret, struct capture_spare **spare, const struct
 	_cleanup_(capture_freep) struct capture *c = NULL;
 	int r = capture_begin(&c, spare, env, request, err);
 
+	if (!c)
+		return r;
 	while (r == 0 && c->making)
 		r = MIN(capture_arm(c, err), 0);
 	if (r == 0)
