@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `tracectl fleet fetch`: copies an order's results from a store. A file gets its name when its
- * content has that hash, so what has a name is whole, and another run goes on with the rest.
+ * content has that hash. Another run goes on with the rest, and with files that were changed since.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -46,6 +46,22 @@ static int fetching_open(struct fetching *f, const char *folder, struct error *e
 	return f->folder < 0 ? error_errno(err, -errno, "%s", folder) : 0;
 }
 
+/* Whether it is there, with the content that its name says. Otherwise it is fetched again. */
+static bool fetching_has(const struct fetching *f, char *name)
+{
+	_cleanup_error_ struct error why = ERROR_INIT;
+	struct fleet_result result = { .path = name };
+	int fd;
+
+	if (!result_name_parse(name, &result.name))
+		return false;
+	fd = fleet_result_open_at(f->folder, &result, &why);
+	if (fd < 0 && fd != -ENOENT)
+		cli_warn("fetched again: %s", why.message ?: "out of memory");
+	close_fd(fd);
+	return fd >= 0;
+}
+
 /* Leaves out what is there, and recordings unless they are wanted. */
 static void fetching_choose(struct fetching *f)
 {
@@ -56,9 +72,10 @@ static void fetching_choose(struct fetching *f)
 		struct listing_item item = f->names.items[i];
 		char *name = item.name;
 		const char *dot = strrchr(name, '.');
-		bool is_there = faccessat(f->folder, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+		const bool is_wanted = captures || strcmp(dot, ".traced") != 0;
+		bool is_there = is_wanted && fetching_has(f, name);
 
-		if (is_there || (!captures && !strcmp(dot, ".traced"))) {
+		if (is_there || !is_wanted) {
 			f->present += is_there;
 			free(name);
 		} else if (item.size > FILE_MAX) {

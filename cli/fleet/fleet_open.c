@@ -25,7 +25,8 @@ static const struct fleet_result *opening_choose(const struct options *o,
 			chosen = &all->items[i];
 	}
 	if (!chosen) {
-		error_set(err, -ENOENT, "%s has no recording of %s", o->args[1], board);
+		error_set(err, -ENOENT, "%s has no recording of %s%s%s", o->args[1], board,
+			  o->serial ? " by order " : "", o->serial ?: "");
 		error_hint(err, "only orders with --capture have recordings");
 	}
 	return chosen;

@@ -16,6 +16,7 @@
 #include "fleet_broker.h"
 #include "input.h"
 #include "output/name.h"
+#include "reports/named_reports.h"
 #include "tool.h"
 
 #define EXPIRES_S (24 * 3600)
@@ -245,6 +246,32 @@ static int ordering_tell_broker(const struct ordering *r, struct error *err)
 	return error_hint(err, "its ACL may let others write there");
 }
 
+static bool ordering_needs_task(const char *name)
+{
+	size_t count;
+	const struct report_about *all = report_all(&count);
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i].name, name))
+			return all[i].needs_task;
+	return false;
+}
+
+/* A board finds out only once it has recorded. */
+static int ordering_check_reports(const struct options *o, struct error *err)
+{
+	_cleanup_named_reports_ struct named_reports reports = { 0 };
+	int e = named_reports_init(&reports, o, (const char *const *)o->reports.items,
+				   o->reports.count, err);
+
+	for (size_t i = 0; i < reports.options.count && e == 0; i++)
+		if (ordering_needs_task(reports.names[i]))
+			e = error_set(err, -EINVAL,
+				      "the report %s is of one thread, which an order can't name",
+				      reports.names[i]);
+	return e < 0 ? e : report_options_check(&reports.options, err);
+}
+
 static int ordering_check_options(const struct options *o, struct error *err)
 {
 	if (o->arg_count > 1)
@@ -259,7 +286,7 @@ static int ordering_check_options(const struct options *o, struct error *err)
 		error_set(err, -EINVAL, "fleet order: there is no place for the order");
 		return error_hint(err, "-o FILE, --url URL or --broker BROKER");
 	}
-	return 0;
+	return ordering_check_reports(o, err);
 }
 
 int fleet_order(const struct options *o)

@@ -23,19 +23,38 @@
 #define SHOWN_ROWS 10
 /* Other boards that can't be added are left out; each one costs another pass. */
 #define PASSES_MAX 16
+/*
+ * Bounds of memory, for one board and for all: report_merge_memory(). Reports of 87 kB take 0.1
+ * MiB; rows of boards that agree are the same ones.
+ */
+#define BOARD_MEMORY_MAX (UINT64_C(16) << 20)
+#define MEMORY_MAX (UINT64_C(64) << 20)
 
-/* A board's report, by report_merge_visit_forms(). */
+struct surveyed_board {
+	size_t from, to; /* its results */
+	uint64_t memory; /* that its reports take alone */
+	bool is_out;
+};
+
+/* A board's report, or its clock, by report_merge_visit_forms(). */
 struct board_form {
 	uint64_t report, form;
-	size_t result; /* the board's first one */
+	size_t board;
+};
+
+/* The boards that have a report: forms from `from` up to `to`. */
+struct board_group {
+	size_t from, to;
+	size_t boards; /* those that are not left out */
 };
 
 struct surveying {
 	const struct report_options *options;
 	struct fleet_results *results;
-	int fd;			   /* the results' content */
-	int json_fd;		   /* that of one whose reports are rows */
-	bool *is_out;		   /* owned; of each result */
+	int fd;			       /* the results' content */
+	int json_fd;		       /* that of one whose reports are rows */
+	struct surveyed_board *boards; /* owned; by name */
+	size_t board_count, board_cap;
 	struct buf notes;	   /* why they are: strings */
 	struct outliers *outliers; /* owned */
 	struct board_form *forms;  /* owned */
@@ -44,7 +63,7 @@ struct surveying {
 
 static void surveying_deinit(struct surveying *s)
 {
-	free(s->is_out);
+	free(s->boards);
 	buf_deinit(&s->notes);
 	outliers_free(s->outliers);
 	free(s->forms);
@@ -84,26 +103,46 @@ static int surveying_add(struct surveying *s, struct report_merge *merge, size_t
 	return report_merge_add_part(merge, s->fd, result->size, result->name.board, err);
 }
 
-static int surveying_leave_out(struct surveying *s, size_t i, const struct error *why)
+static const char *surveying_name(const struct surveying *s, const struct surveyed_board *board)
 {
-	s->is_out[i] = true;
-	buf_printf(&s->notes, "left out: %s", why->message ?: "out of memory");
+	return s->results->items[board->from].name.board;
+}
+
+/* why: begins with the board. A table for programs has no notes. */
+static int surveying_leave_out(struct surveying *s, struct surveyed_board *board, const char *why)
+{
+	board->is_out = true;
+	buf_printf(&s->notes, "left out: %s", why ?: "out of memory");
 	buf_putc(&s->notes, '\0');
+	if (s->options->form == REPORT_CSV)
+		cli_warn("left out: %s", why ?: "out of memory");
 	return buf_error(&s->notes);
+}
+
+static int surveying_leave_out_for(struct surveying *s, size_t board, const char *why)
+{
+	struct surveyed_board *b = &s->boards[board];
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (b->is_out)
+		return 0;
+	error_set(&err, -EINVAL, "%s: %s", surveying_name(s, b), why);
+	return surveying_leave_out(s, b, err.message);
 }
 
 struct board_visit {
 	struct surveying *surveying;
-	size_t result;
+	size_t board;
 };
 
 static int surveying_visit(void *userdata, const char *report, const char *column,
 			   const struct histogram *all)
 {
 	const struct board_visit *v = userdata;
+	const struct surveying *s = v->surveying;
 
-	return all->count ? outliers_add(v->surveying->outliers, report, column,
-					 v->surveying->results->items[v->result].name.board,
+	return all->count ? outliers_add(s->outliers, report, column,
+					 surveying_name(s, &s->boards[v->board]),
 					 histogram_quantile(all, 0.99))
 			  : 0;
 }
@@ -112,32 +151,36 @@ static int surveying_visit_form(void *userdata, uint64_t report, uint64_t form)
 {
 	const struct board_visit *v = userdata;
 	struct surveying *s = v->surveying;
-	const struct board_form f = { report, form, v->result };
+	const struct board_form f = { report, form, v->board };
 
 	return vec_push(s->forms, s->form_count, s->form_cap, f);
 }
 
-/* The measures of the board that has the results from `from` up to `to`. */
-static int surveying_measure(struct surveying *s, size_t from, size_t to, struct error *err)
+static int surveying_measure(struct surveying *s, size_t board, struct error *err)
 {
 	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
-	struct board_visit visit = { s, from };
+	struct board_visit visit = { s, board };
+	struct surveyed_board *b = &s->boards[board];
 	int r = report_merge_new(&merge);
 
-	for (size_t i = from; i < to && r == 0; i++) {
+	if (r == 0) {
+		report_merge_join_machines(merge);
+		report_merge_bound(merge, FLEET_FILE_MAX, BOARD_MEMORY_MAX);
+	}
+	for (size_t i = b->from; i < b->to && r == 0; i++) {
 		_cleanup_error_ struct error why = ERROR_INIT;
 
 		r = surveying_add(s, merge, i, &why);
 		if (r == -ENOMEM)
 			return error_move(err, &why);
 		/* Nothing of a board that sends such a file. */
-		for (size_t k = from; k < to && r < 0; k++)
-			s->is_out[k] = true;
 		if (r < 0)
-			return surveying_leave_out(s, i, &why);
+			return surveying_leave_out(s, b, why.message);
 	}
-	if (r == 0)
+	if (r == 0) {
+		b->memory = report_merge_memory(merge);
 		r = report_merge_visit(merge, surveying_visit, &visit);
+	}
 	if (r == 0)
 		r = report_merge_visit_forms(merge, surveying_visit_form, &visit);
 	return r < 0 ? error_errno(err, r, "can't measure boards") : 0;
@@ -145,19 +188,14 @@ static int surveying_measure(struct surveying *s, size_t from, size_t to, struct
 
 static int surveying_measure_all(struct surveying *s, struct error *err)
 {
-	const struct fleet_results *all = s->results;
 	int r = 0;
 
-	for (size_t i = 0, next; i < all->count && r == 0; i = next) {
-		for (next = i + 1; next < all->count; next++)
-			if (!is_board_of(&all->items[i], &all->items[next]))
-				break;
-		r = surveying_measure(s, i, next, err);
-	}
+	for (size_t i = 0; i < s->board_count && r == 0; i++)
+		r = surveying_measure(s, i, err);
 	return r;
 }
 
-static int board_form_compare(const void *a, const void *b)
+static int compare_forms(const void *a, const void *b)
 {
 	const struct board_form *x = a, *y = b;
 
@@ -165,59 +203,119 @@ static int board_form_compare(const void *a, const void *b)
 		return x->report < y->report ? -1 : 1;
 	if (x->form != y->form)
 		return x->form < y->form ? -1 : 1;
-	return (x->result > y->result) - (x->result < y->result);
+	return (x->board > y->board) - (x->board < y->board);
 }
 
-static int surveying_leave_out_board(struct surveying *s, size_t first)
+/* How many of the boards that have forms from `from` up to `to` are not left out. */
+static size_t surveying_count(const struct surveying *s, size_t from, size_t to)
 {
-	const struct fleet_results *all = s->results;
+	size_t count = 0;
 
-	if (s->is_out[first])
-		return 0;
-	for (size_t i = first; i < all->count && is_board_of(&all->items[first], &all->items[i]);
-	     i++)
-		s->is_out[i] = true;
-	buf_printf(&s->notes,
-		   "left out: %s: its reports have other columns than those of most boards",
-		   all->items[first].name.board);
-	buf_putc(&s->notes, '\0');
-	return buf_error(&s->notes);
+	for (size_t i = from; i < to; i++)
+		count += !s->boards[s->forms[i].board].is_out;
+	return count;
 }
 
-/* All forms of a report, from `from` up to `to`: leaves out the boards that lack the usual one. */
-static int surveying_keep_usual(struct surveying *s, size_t from, size_t to)
+/* All forms of a report: leaves out the boards that lack the usual one. */
+static int surveying_keep_usual(struct surveying *s, const struct board_group *g)
 {
 	const struct board_form *f = s->forms;
-	size_t usual = from, most = 0;
+	size_t usual = g->from, most = 0, count;
 	int r = 0;
 
-	for (size_t i = from, next; i < to; i = next) {
-		for (next = i; next < to && f[next].form == f[i].form; next++)
+	for (size_t i = g->from, next; i < g->to; i = next) {
+		for (next = i; next < g->to && f[next].form == f[i].form; next++)
 			;
-		if (next - i > most || (next - i == most && f[i].result < f[usual].result)) {
-			most = next - i;
+		count = surveying_count(s, i, next);
+		if (count > most || (count == most && f[i].board < f[usual].board)) {
+			most = count;
 			usual = i;
 		}
 	}
-	for (size_t i = from; i < to && r == 0; i++)
+	for (size_t i = g->from; i < g->to && r == 0; i++)
 		if (f[i].form != f[usual].form)
-			r = surveying_leave_out_board(s, f[i].result);
+			r = surveying_leave_out_for(
+				s, f[i].board,
+				f[i].report ? "its reports have other columns than those of most "
+					      "boards"
+					    : "its times are on another clock than those of most "
+					      "boards");
 	return r;
 }
 
-/* A single board could hide all others if the first one's columns counted. */
-static int surveying_choose_forms(struct surveying *s, struct error *err)
+/* The reports that most boards have come first. */
+static int compare_groups(const void *a, const void *b)
+{
+	const struct board_group *x = a, *y = b;
+
+	if (x->boards != y->boards)
+		return x->boards > y->boards ? -1 : 1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+/* A merge takes REPORTS_MAX reports: leaves out the boards that have rarer ones. */
+static int surveying_keep_common(struct surveying *s, struct board_group *groups, size_t count)
 {
 	int r = 0;
 
-	qsort(s->forms, s->form_count, sizeof(*s->forms), board_form_compare);
+	for (size_t i = 0; i < count; i++)
+		groups[i].boards = surveying_count(s, groups[i].from, groups[i].to);
+	qsort(groups, count, sizeof(*groups), compare_groups);
+	for (size_t i = REPORTS_MAX; i < count; i++)
+		for (size_t n = groups[i].from; n < groups[i].to && r == 0; n++)
+			r = surveying_leave_out_for(s, s->forms[n].board,
+						    "it has a report that few boards have, and all "
+						    "boards have too many");
+	return r;
+}
+
+/* A single board could hide all others if the first one's clock, reports and columns counted. */
+static int surveying_choose_forms(struct surveying *s, struct error *err)
+{
+	_cleanup_free_ struct board_group *groups = NULL;
+	size_t count = 0, cap = 0;
+	int r = 0;
+
+	if (s->form_count)
+		qsort(s->forms, s->form_count, sizeof(*s->forms), compare_forms);
 	for (size_t i = 0, next; i < s->form_count && r == 0; i = next) {
+		struct board_group g = { .from = i };
+
 		for (next = i; next < s->form_count && s->forms[next].report == s->forms[i].report;
 		     next++)
 			;
-		r = surveying_keep_usual(s, i, next);
+		g.to = next;
+		r = s->forms[i].report ? vec_push(groups, count, cap, g)
+				       : surveying_keep_usual(s, &g);
 	}
+	if (r == 0 && count > REPORTS_MAX)
+		r = surveying_keep_common(s, groups, count);
+	for (size_t i = 0; i < count && r == 0; i++)
+		r = surveying_keep_usual(s, &groups[i]);
 	return r < 0 ? error_errno(err, r, "can't compare boards") : 0;
+}
+
+static int compare_boards(const void *a, const void *b)
+{
+	const struct surveyed_board *x = a, *y = b;
+
+	if (x->memory != y->memory)
+		return x->memory < y->memory ? -1 : 1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static int surveying_merge_board(struct surveying *s, struct report_merge *merge,
+				 struct surveyed_board *board, struct error *why)
+{
+	int r = 0;
+
+	if (report_merge_memory(merge) + board->memory > MEMORY_MAX)
+		return surveying_leave_out_for(s, (size_t)(board - s->boards),
+					       "with its reports, those of all boards would take "
+					       "too much memory");
+	for (size_t i = board->from; i < board->to && r == 0; i++)
+		r = surveying_add(s, merge, i, why);
+	return r;
 }
 
 /* 1: a board is left out: begin again. */
@@ -229,16 +327,18 @@ static int surveying_merge(struct surveying *s, struct report_merge **ret, struc
 	if (r < 0)
 		return error_errno(err, r, "can't merge reports");
 	report_merge_join_machines(merge);
-	for (size_t i = 0; i < s->results->count; i++) {
+	/* Each board has its own bounds. */
+	report_merge_bound(merge, UINT64_MAX, UINT64_MAX);
+	for (size_t i = 0; i < s->board_count; i++) {
 		_cleanup_error_ struct error why = ERROR_INIT;
 
-		if (s->is_out[i])
+		if (s->boards[i].is_out)
 			continue;
-		r = surveying_add(s, merge, i, &why);
+		r = surveying_merge_board(s, merge, &s->boards[i], &why);
 		if (r == -ENOMEM)
 			return error_move(err, &why);
 		if (r < 0)
-			return surveying_leave_out(s, i, &why) < 0
+			return surveying_leave_out(s, &s->boards[i], why.message) < 0
 				       ? error_errno(err, -ENOMEM, "can't merge reports")
 				       : 1;
 	}
@@ -246,14 +346,24 @@ static int surveying_merge(struct surveying *s, struct report_merge **ret, struc
 	return 0;
 }
 
+/* Boards with many rows come last, so that they are those that memory does not suffice for. */
+static int surveying_merge_all(struct surveying *s, struct report_merge **ret, struct error *err)
+{
+	int r, passes = 0;
+
+	qsort(s->boards, s->board_count, sizeof(*s->boards), compare_boards);
+	do
+		r = surveying_merge(s, ret, err);
+	while (r > 0 && ++passes < PASSES_MAX);
+	return r > 0 ? error_set(err, -EINVAL, "the boards' reports differ: %s", s->notes.data) : r;
+}
+
 static size_t surveying_boards(const struct surveying *s)
 {
-	const struct fleet_results *all = s->results;
 	size_t count = 0;
 
-	for (size_t i = 0; i < all->count; i++)
-		count += !s->is_out[i] && (!i || s->is_out[i - 1] ||
-					   !is_board_of(&all->items[i], &all->items[i - 1]));
+	for (size_t i = 0; i < s->board_count; i++)
+		count += !s->boards[i].is_out;
 	return count;
 }
 
@@ -283,7 +393,7 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	struct surveying *s = userdata;
 	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	int r = outliers_new(&s->outliers), passes = 0;
+	int r = outliers_new(&s->outliers);
 
 	if (r < 0)
 		return error_errno(err, r, "can't compare boards");
@@ -291,11 +401,7 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	if (r == 0)
 		r = surveying_choose_forms(s, err);
 	if (r == 0)
-		do
-			r = surveying_merge(s, &merge, err);
-		while (r > 0 && ++passes < PASSES_MAX);
-	if (r > 0)
-		r = error_set(err, -EINVAL, "the boards' reports differ: %s", s->notes.data);
+		r = surveying_merge_all(s, &merge, err);
 	if (r == 0)
 		r = surveying_write(s, merge, &out, err);
 	if (r < 0)
@@ -306,6 +412,23 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	if (r == 0)
 		r = write_full(STDOUT_FILENO, out.data, out.len);
 	return r < 0 ? error_errno(err, r, "can't write the report") : 0;
+}
+
+static int surveying_find_boards(struct surveying *s)
+{
+	const struct fleet_results *all = s->results;
+	int r = 0;
+
+	for (size_t i = 0, next; i < all->count && r == 0; i = next) {
+		struct surveyed_board board = { .from = i };
+
+		for (next = i + 1; next < all->count; next++)
+			if (!is_board_of(&all->items[i], &all->items[next]))
+				break;
+		board.to = next;
+		r = vec_push(s->boards, s->board_count, s->board_cap, board);
+	}
+	return r;
 }
 
 static int surveying_open(struct surveying *s, const char *folder, struct error *err)
@@ -334,8 +457,8 @@ static int surveying_open(struct surveying *s, const char *folder, struct error 
 	if (!s->results->count)
 		return error_set(err, -EBADMSG, "%s has no report that is what its name says",
 				 folder);
-	s->is_out = calloc(s->results->count, sizeof(*s->is_out));
-	return s->is_out ? 0 : error_errno(err, -ENOMEM, "%s", folder);
+	r = surveying_find_boards(s);
+	return r < 0 ? error_errno(err, r, "%s", folder) : 0;
 }
 
 int fleet_report(const struct options *o)

@@ -21,6 +21,7 @@
 struct finding {
 	struct fleet_results *results;
 	enum result_kind kind;
+	size_t skipped; /* links, and what has no name of a result */
 };
 
 static bool finding_has_suffix(const char *name)
@@ -28,6 +29,14 @@ static bool finding_has_suffix(const char *name)
 	const char *dot = strrchr(name, '.');
 
 	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".zst") || !strcmp(dot, ".traced"));
+}
+
+/* `fleet open` makes them. */
+static bool finding_is_page(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && !strcmp(dot, ".html");
 }
 
 static int finding_take(struct finding *f, const char *path)
@@ -75,6 +84,8 @@ static int finding_walk(struct finding *f, int parent, const char *name, const c
 			r = finding_walk(f, fd, e->d_name, below, depth + 1);
 		} else if (S_ISREG(st.st_mode) && finding_has_suffix(e->d_name)) {
 			r = finding_take(f, below);
+		} else if (!S_ISREG(st.st_mode) || !finding_is_page(e->d_name)) {
+			f->skipped++;
 		}
 	}
 	closedir(dir);
@@ -97,11 +108,13 @@ int fleet_results_find(struct fleet_results *ret, const char *folder, enum resul
 {
 	/* Its own path says the fleet and the order, if folder is below them. */
 	_cleanup_free_ char *path = realpath(folder, NULL);
-	struct finding f = { ret, kind };
+	struct finding f = { .results = ret, .kind = kind };
 	int r = path ? finding_walk(&f, AT_FDCWD, path, path, 0) : -errno;
 
 	if (r < 0)
 		return error_errno(err, r, "%s", folder);
+	if (f.skipped)
+		cli_warn("skipped in %s, as links or no results: %zu", folder, f.skipped);
 	if (ret->count) {
 		qsort(ret->items, ret->count, sizeof(*ret->items), compare_results);
 		return 0;

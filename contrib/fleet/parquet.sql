@@ -52,14 +52,19 @@ SELECT filename,
 FROM read_ndjson_objects('fleet=*/order=*/board=*/*.ndjson.zst', compression = 'zstd',
                          filename = true, ignore_errors = true, maximum_object_size = 67108864);
 
--- Files that begin and end as reports do, and are JSON in between.
+-- Files that begin and end as reports do, and are JSON in between. Each report is a folder, so a board
+-- can't invent any.
 CREATE OR REPLACE TEMP TABLE files AS
 SELECT filename, any_value(place.fleet) AS fleet, any_value(TRY_CAST(place.serial AS UBIGINT)) AS serial,
        any_value(place.board) AS board, any_value(r) FILTER (r.first_ns IS NOT NULL) AS last
 FROM lines
 GROUP BY filename
 HAVING bool_and(is_json) AND count(*) FILTER (r.format = 'traced-report') = 1
-       AND count(*) FILTER (r.first_ns IS NOT NULL) = 1 AND any_value(TRY_CAST(place.serial AS UBIGINT)) IS NOT NULL;
+       AND count(*) FILTER (r.first_ns IS NOT NULL) = 1 AND any_value(TRY_CAST(place.serial AS UBIGINT)) IS NOT NULL
+       AND coalesce(bool_and(r.report IN ('cpus', 'delays', 'sched', 'timehist', 'runq', 'offcpu',
+           'blame', 'irq', 'syscalls', 'block', 'net', 'workqueue',
+           'timer', 'power', 'noise', 'timerlat', 'functions', 'marks',
+           'counts')), true);
 
 CREATE OR REPLACE TEMP TABLE boards AS
 SELECT filename, fleet, serial, board, last.origin.started AS started, last.origin.kernel AS kernel,

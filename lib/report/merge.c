@@ -2,6 +2,7 @@
 #include "report/merge.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 
 /* What REPORT_MERGE_FILES_MAX files with REPORTS_MAX reports of COLUMNS_MAX columns may have. */
 #define STRINGS_MAX (1U << 18)
+/* malloc() adds these to a histogram and its buckets. */
+#define BLOCK_BYTES 32U
 
 const struct histogram merge_empty = { 0 };
 
@@ -22,6 +25,7 @@ int report_merge_new(struct report_merge **ret)
 
 	if (!m)
 		return -ENOMEM;
+	report_merge_bound(m, REPORT_MERGE_BYTES_MAX, UINT64_MAX);
 	*ret = m;
 	return 0;
 }
@@ -59,6 +63,11 @@ const char *merge_keep(struct report_merge *m, struct text text)
 	return copy;
 }
 
+bool merge_is_full(const struct report_merge *m)
+{
+	return m->string_count == STRINGS_MAX;
+}
+
 void merge_drop_strings(struct report_merge *m, size_t string_count)
 {
 	while (m->string_count > string_count)
@@ -68,6 +77,27 @@ void merge_drop_strings(struct report_merge *m, size_t string_count)
 void report_merge_join_machines(struct report_merge *m)
 {
 	m->joins_machines = true;
+}
+
+void report_merge_bound(struct report_merge *m, uint64_t bytes, uint64_t memory)
+{
+	m->bytes_max = bytes;
+	m->memory_max = memory;
+}
+
+uint64_t report_merge_memory(const struct report_merge *m)
+{
+	return m->memory;
+}
+
+int merge_take_memory(struct report_merge *m, uint64_t bytes, struct error *err)
+{
+	m->memory += bytes;
+	return m->memory <= m->memory_max
+		       ? 0
+		       : error_set(err, -EFBIG,
+				   "its reports take more than %" PRIu64 " MiB of memory",
+				   m->memory_max >> 20);
 }
 
 void report_merge_put_first(struct report_merge *m, struct table *table)
@@ -199,6 +229,11 @@ static void merge_take_at(const struct table *t, size_t row, const struct column
 			from->cells[c - t->columns].count;
 }
 
+static uint64_t merge_histogram_bytes(const struct histogram *h)
+{
+	return BLOCK_BYTES + sizeof(*h) + sizeof(h) + h->cap * sizeof(*h->buckets);
+}
+
 /* The histogram is the merge's from now on, unless it is merge_empty. */
 static int merge_keep_histogram(struct report_merge *m, union cell *cell)
 {
@@ -206,6 +241,7 @@ static int merge_keep_histogram(struct report_merge *m, union cell *cell)
 		return 0;
 	if (vec_push(m->histograms, m->histogram_count, m->histogram_cap, cell->own) < 0)
 		return -ENOMEM;
+	m->memory += merge_histogram_bytes(cell->own);
 	cell->histogram = &merge_empty;
 	return 0;
 }
@@ -213,10 +249,15 @@ static int merge_keep_histogram(struct report_merge *m, union cell *cell)
 static int merge_add_histogram(struct report_merge *m, union cell *to, union cell *from)
 {
 	struct histogram *own = from->own;
+	uint64_t before;
 	int r;
 
-	if (to->histogram != &merge_empty)
-		return histogram_merge(to->own, from->histogram);
+	if (to->histogram != &merge_empty) {
+		before = merge_histogram_bytes(to->own);
+		r = histogram_merge(to->own, from->histogram);
+		m->memory += merge_histogram_bytes(to->own) - before;
+		return r;
+	}
 	r = merge_keep_histogram(m, from);
 	if (r == 0)
 		to->own = own;
@@ -302,9 +343,12 @@ int merge_add_row(struct report_merge *m, struct merged_table *merged, struct me
 		r = merge_into(m, t, known->number - 1, row);
 	} else if (known) {
 		known->number = (uint32_t)(cells / t->column_count) + 1;
+		m->memory += merged->rows.size + 2 * sizeof(struct row_slot) +
+			     t->column_count * sizeof(*t->cells) + t->texts.len - texts;
 		r = merge_keep_histograms(m, t, row);
 	}
-	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows") : 0;
+	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows")
+			       : merge_take_memory(m, 0, err);
 }
 
 /* Entries of a kernel's histogram with the same keys are one row now. */
@@ -387,7 +431,10 @@ int report_merge_visit_forms(const struct report_merge *m,
 			     int (*visit)(void *userdata, uint64_t report, uint64_t form),
 			     void *userdata)
 {
-	int r = 0;
+	const char *clock = m->head.clock;
+	int r = clock ? visit(userdata, 0,
+			      XXH3_64bits_withSeed(clock, strlen(clock), hash_secret[0]))
+		      : 0;
 
 	for (size_t i = 0; i < m->table_count && r == 0; i++) {
 		_cleanup_buf_ struct buf name = BUF_INIT, form = BUF_INIT;

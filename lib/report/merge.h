@@ -13,7 +13,7 @@
 
 /* Files that a command line may name. */
 #define REPORT_MERGE_FILES_MAX 256
-/* All files together. */
+/* All files together, unless report_merge_bound() says more. */
 #define REPORT_MERGE_BYTES_MAX (UINT64_C(1) << 30)
 
 struct report_merge;
@@ -38,6 +38,14 @@ int report_merge_add_part(struct report_merge *m, int fd, uint64_t size, const c
  * as the same number is another thread on each machine.
  */
 void report_merge_join_machines(struct report_merge *m);
+/*
+ * Before the first file: bounds of the bytes that are read, and of report_merge_memory(), which has
+ * none otherwise. Beyond one of them, adding a file fails with -EFBIG.
+ */
+void report_merge_bound(struct report_merge *m, uint64_t bytes, uint64_t memory);
+/* Bytes of memory that rows and notes take. Another merge grows by about that,
+ * or less, if it gets the same files. */
+uint64_t report_merge_memory(const struct report_merge *m);
 /* A table that is written before the others; borrowed. */
 struct table;
 void report_merge_put_first(struct report_merge *m, struct table *table);
@@ -49,7 +57,8 @@ int report_merge_visit(const struct report_merge *m,
 
 /*
  * For each report: a number for its name, and one for its columns, which are equal in all merges of
- * this process if it can be added to those. Returns the first value that is not 0, or -ENOMEM.
+ * this process if it can be added to those. The number 0 stands for the clock, whose form is that
+ * of its name. Returns the first value that is not 0, or -ENOMEM.
  */
 int report_merge_visit_forms(const struct report_merge *m,
 			     int (*visit)(void *userdata, uint64_t report, uint64_t form),

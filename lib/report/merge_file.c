@@ -22,7 +22,7 @@ static ssize_t merge_file_read(void *userdata, void *data, size_t len)
 		return -errno;
 	f->left -= (uint64_t)n;
 	f->m->bytes += (uint64_t)n;
-	return f->m->bytes > REPORT_MERGE_BYTES_MAX ? -EFBIG : n;
+	return f->m->bytes > f->m->bytes_max ? -EFBIG : n;
 }
 
 int merge_file_init(struct merge_file *f, struct report_merge *m, int fd, const char *name)

@@ -29,7 +29,8 @@ struct report_merge {
 	struct table *first; /* NULL: none */
 	bool joins_machines;
 	size_t files;
-	uint64_t bytes; /* read so far */
+	uint64_t bytes, bytes_max;   /* read so far */
+	uint64_t memory, memory_max; /* report_merge_memory() */
 };
 
 /* A report's description in a file. Texts are owned by the merge. */
@@ -50,8 +51,9 @@ struct merge_row {
 /* Stands for each empty distribution, which can have fewer bytes in a file than a histogram has. */
 extern const struct histogram merge_empty;
 
-/* Keeps a copy. NULL: out of memory, or there are too many. */
+/* Keeps a copy. NULL: out of memory, or merge_is_full(). */
 const char *merge_keep(struct report_merge *m, struct text text);
+bool merge_is_full(const struct report_merge *m);
 /* Forgets those that were kept since there were so many. */
 void merge_drop_strings(struct report_merge *m, size_t string_count);
 /* -EBADMSG: its columns are not what a report can have. */
@@ -59,6 +61,8 @@ int merge_check_description(const struct merge_description *d, struct error *err
 /* The table for that report, which is new or is described alike. */
 int merge_table(struct report_merge *m, const struct merge_description *d,
 		struct merged_table **ret, struct error *err);
+/* Counts memory. -EFBIG: beyond the bound. */
+int merge_take_memory(struct report_merge *m, uint64_t bytes, struct error *err);
 /* Adds a row; all of its cells are there, and their histograms are the merge's from now on. */
 int merge_add_row(struct report_merge *m, struct merged_table *t, struct merge_row *row,
 		  struct error *err);

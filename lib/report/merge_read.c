@@ -23,7 +23,10 @@ static int merge_read_name(struct merge_file *f, const char **ret, struct error 
 	if (r != JSON_STRING)
 		return merge_bad(f, "expected a string", err);
 	*ret = merge_keep(f->m, text_of(&f->json.text));
-	return *ret ? 0 : error_errno(err, -ENOMEM, "can't read it");
+	if (*ret)
+		return 0;
+	return merge_is_full(f->m) ? error_set(err, -EFBIG, "it has too many names")
+				   : error_errno(err, -ENOMEM, "can't read it");
 }
 
 /* The index of the string that follows. */
@@ -182,6 +185,7 @@ static bool merge_is_total(const struct merge_file *f, const char *note)
 
 static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct error *err)
 {
+	const size_t before = t->table->notes.len;
 	int r = merge_expect(f, JSON_ARRAY, "expected notes", err);
 
 	for (unsigned i = 0; r == 0; i++) {
@@ -189,7 +193,7 @@ static int merge_read_notes(struct merge_file *f, struct merged_table *t, struct
 
 		r = json_read_next(&f->json, err);
 		if (r == JSON_ARRAY_END)
-			return 0;
+			return merge_take_memory(f->m, t->table->notes.len - before, err);
 		if (r < 0)
 			return r;
 		if (r != JSON_STRING)
@@ -318,13 +322,18 @@ static int merge_read_clock(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;
 	_cleanup_buf_ struct buf mine = BUF_INIT, other = BUF_INIT;
+	const size_t strings = f->m->string_count;
 	const char *clock;
 	int r = merge_read_name(f, &clock, err);
 
 	if (r < 0)
 		return r;
-	if (!head->clock || !clock || !strcmp(head->clock, clock)) {
+	if (!head->clock || !clock) {
 		head->clock = clock ?: head->clock;
+		return 0;
+	}
+	if (!strcmp(head->clock, clock)) {
+		merge_drop_strings(f->m, strings);
 		return 0;
 	}
 	buf_visible(&mine, clock, VISIBLE_MAX);
@@ -348,12 +357,20 @@ static int merge_read_first(struct merge_file *f, struct error *err)
 static int merge_read_part(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;
+	const size_t strings = f->m->string_count;
 	const char *part;
 	int r = merge_read_name(f, &part, err);
 
-	if (r == 0 && part)
-		head->part = !head->part || !strcmp(head->part, part) ? part : "several parts";
-	return r;
+	if (r < 0 || !part)
+		return r;
+	if (!head->part) {
+		head->part = part;
+		return 0;
+	}
+	if (strcmp(head->part, part) != 0)
+		head->part = "several parts";
+	merge_drop_strings(f->m, strings);
+	return 0;
 }
 
 static int merge_read_member(struct merge_file *f, struct error *err)

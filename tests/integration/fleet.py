@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import pty
+import re
 import select
 import shutil
 import signal
@@ -87,6 +88,8 @@ def what_is_no_order(test):
                        ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
                        ([*usual, "--label", "door"], "NAME=VALUE"),
+                       ([*usual, "--report", "irq,nope"], "nope"),
+                       ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):
         done = order_of(test, *words)
         check(done.status == 2 and why in done.err and not (test.dir / "bad").exists(), f"{words}: {done}")
@@ -162,6 +165,14 @@ def files_that_lie(test):
     for board in ("deep", "bomb", "long", "none"):
         check(f"left out: {board}: " in done.out, f"{board}: {done}")
     check("boards: 5" in done.out and "30.00 us" not in done.out, f"{done}")
+    # Skipped are a link to a file, one to a folder, a pipe, rows that nobody compressed. A page is no result.
+    (folder / "board=away").symlink_to(other.parent)
+    place = folder / "board=door-1"
+    os.mkfifo(place / f"{name_of(b'x')}.json")
+    (place / f"{name_of(b'x')}.ndjson").write_text("{}")
+    (place / f"{name_of(b'x')}.html").write_text("")
+    done = test.run("fleet", "report", folder)
+    check(done.status == 3 and f"skipped in {folder}, as links or no results: 4\n" in done.err, f"{done}")
 
 
 def boards_that_differ(test):
@@ -175,6 +186,46 @@ def boards_that_differ(test):
     done = test.run("fleet", "report", test.dir)
     check(done.status == 3 and done.out.count("left out: ") == 22 and "boards: 24" in done.out, f"{done}")
     check("left out: a: its reports have other columns" in done.out, f"{done}")
+    done = test.run("fleet", "report", test.dir, "--csv")
+    check(done.status == 3 and done.err.count("left out: ") == 22 and "left out" not in done.out, f"{done}")
+
+
+def boards_that_hide_others(test):
+    """The first board by name has another clock, names of its own, or rows without an end: it is left out, not the others."""
+    def left_out(data, why, by="a"):
+        path = put(test.dir, by, data)
+        done = test.run("fleet", "report", test.dir)
+        path.unlink()
+        check(done.status == 3 and f"left out: {by}: {why}" in done.out and done.out.count("left out: ") == 1 and
+              "boards: 20" in done.out, f"{done}")
+
+    for n in range(20):
+        put(test.dir, f"door-{n:02}", reports(sched({20000: 10})))
+    left_out(reports(sched({20000: 10})).replace(b'"clock": "mono"', b'"clock": "x86-tsc"'), "its times are on another clock")
+    own = json.loads(reports(sched({20000: 10})))
+    own["reports"] = [{**own["reports"][0], "name": f"hist {n}"} for n in range(16)]
+    left_out(json.dumps(own).encode(), "it has a report that few boards have")
+    # The names of one file are bounded, and so is the memory that its rows take.
+    left_out(reports({}).replace(b'"first_ns"', b'"clock": "mono", ' * 300000 + b'"first_ns"').replace(
+        b'"reports": [', b'"reports": [{"name": "x", ' + b'"by": "y", ' * 300000 + b'"rows": []}'), "it has too many names")
+    row = '{"task": "%d", "n": 1}'
+    columns = '[{"name": "task", "kind": "text", "adds": "key"}, {"name": "n", "kind": "count", "adds": "sum"}]'
+
+    def with_rows(first, count):
+        rows = ",".join(row % n for n in range(first, first + count))
+        return reports({}).replace(b'"reports": []', f'"reports": [{{"name": "counts", "columns": {columns}, "rows": [{rows}]}}]'.encode())
+
+    left_out(with_rows(0, 250000), "its reports take more than 16 MiB of memory")
+    # Boards that fill the memory of all: the smallest ones come first.
+    for n in range(6):
+        put(test.dir, f"a-{n}", with_rows(n * 1000000, 170000))
+    process = subprocess.run(["/usr/bin/time", "-f", "%M", *test.arguments("fleet", "report", test.dir)], capture_output=True,
+                             check=False, env=test.environment())
+    out = process.stdout.decode()
+    names = re.findall("left out: (.*): with its reports, those of all boards would take too much memory", out)
+    check(process.returncode == 3 and names and all(name.startswith("a-") for name in names), f"{process}")
+    check(f"boards: {26 - len(names)}\n" in out and out.count("left out") == len(names), f"{process}")
+    check(int(process.stderr.split()[-1]) < 300 << 10, f"{process}")
 
 
 def from_order_to_page(test):
@@ -205,6 +256,8 @@ def from_order_to_page(test):
         check(open(page, encoding="utf-8").read(15).lower().startswith("<!doctype html"), page)
         done = test.run("fleet", "open", "got", "door-18")
         check(done.status == 1 and "no recording of door-18" in done.err, f"{done}")
+        done = test.run("fleet", "open", "got", "door-17", "--serial", 99)
+        check(done.status == 1 and "no recording of door-17 by order 99" in done.err, f"{done}")
 
 
 def rows_are_reports(test):
@@ -254,6 +307,14 @@ def a_store_that_lists_lies(test):
         (good[0].parent / "x..json").unlink()
         done = test.run(*words, f"{store.url}/results")
         check("0 fetched, 2 were there" in done.err, f"{done}")
+        # A file that was damaged since, or is a link, is fetched again.
+        here = [test.dir / "got" / path.relative_to(results) for path in (good[0], good[2])]
+        here[0].write_bytes(here[0].read_bytes()[:-1])
+        here[1].unlink()
+        here[1].symlink_to(good[2])
+        done = test.run(*words, f"{store.url}/results")
+        check("2 fetched, 0 were there" in done.err and done.err.count("fetched again: ") == 2, f"{done}")
+        check(all(not path.is_symlink() and name_of(path.read_bytes()) == path.stem for path in here), here)
         files = sorted(p.name for p in (test.dir / "got").rglob("*") if p.is_file())
         check(files == sorted(p.name for p in (good[0], good[2])), files)
         for place, why in (("moved", "list"), ("lies", "curl ended"), ("bombs", "list")):
@@ -659,6 +720,7 @@ def main():
     test.case("stray words are refused", stray_words)
     test.case("files that are not what their names say are refused", files_that_lie)
     test.case("a board with other columns is left out", boards_that_differ)
+    test.case("a board does not hide the others", boards_that_hide_others)
     test.case("from an order to a page", from_order_to_page, daemon=True)
     test.case("rows are reports", rows_are_reports, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)

@@ -135,6 +135,26 @@ def one_is_damaged(test):
     check(answers_by_order(query(test, "answers_by_order")[:2]), "the others' answers")
 
 
+def names_of_its_own(test):
+    """A board that invents reports makes no folders of them; its file is skipped, and named. All known ones are taken."""
+    results = test.dir / "results"
+    results.mkdir()
+    text = (test.source / "contrib/fleet/parquet.sql").read_text()
+    hint = test.run("record", "-t", "1ms", "--report", "nope").err
+    known = set(re.findall("[a-z]+", hint.split("there are ")[1])) - {"hist", "critpath"}
+    check(len(known) > 15 and known == set(re.findall("'([a-z]+)'", text.split("r.report IN (")[1].split(")")[0])),
+          f"{sorted(known)}: {hint}")
+    fill(results)
+    lines = as_lines(reports({"sched": [task("odd", {1000: 1})]}, origin=origin(28)))
+    odd = [put(results, f"odd-{n}", packed(lines.replace(b'"sched"', b'"%s"' % name)), suffix="ndjson.zst")
+           for n, name in enumerate((b"q1", b"hist", b"..", b"sched/x", b"Sched"))]
+    test.duckdb = duckdb(test)
+    skipped = run(test, text)
+    check([r["skipped"] for r in skipped] == [str(path.relative_to(results)) for path in odd], f"{skipped}")
+    check({path.name for path in (results / "rows").iterdir()} == {
+        f"report={name}" for name in ("sched", "irq", "syscalls", "block", "timer", "workqueue")}, "other folders")
+
+
 def rows_alone(test):
     """The query of docs/fleet.md that reads rows without Parquet."""
     results = test.dir / "results"
@@ -278,6 +298,7 @@ def main():
     test = Test("fleet_sql", root=False)
     test.case("each query finds what was put there", queries)
     test.case("one is damaged", one_is_damaged)
+    test.case("reports that a board invents", names_of_its_own)
     test.case("rows without Parquet", rows_alone)
     test.case("another reader has the same rows", other_readers)
     test.end()

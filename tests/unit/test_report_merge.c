@@ -401,7 +401,7 @@ static void threads_of_machines_join_by_name(void **state _unused_)
 		/* Further files take no further memory for what they have in common. */
 		strings = strings ?: m->string_count;
 	}
-	assert_int_equal(m->string_count, strings + 1);
+	assert_int_equal(m->string_count, strings);
 	buf_clear(&out);
 	assert_int_equal(
 		report_merge_write(m, &(struct report_options){ .form = REPORT_CSV }, &out, NULL),
@@ -507,6 +507,40 @@ static void empty_distributions_are_not_kept(void **state _unused_)
 		fail_msg("%s", err.message);
 	/* 65 bytes a row; with them over 800. */
 	assert_true(mallinfo2().uordblks - before < (size_t)300 * EMPTY_ROWS);
+}
+
+#define ROW(task)                                                                                  \
+	"{\"task\":\"" task "\",\"total_ns\":1,\"delay\":{\"count\":1,\"buckets\":[[0,1]]}}"
+#define ROWS(rows) HEAD REPORT(KEY "," SUM "," DELAY, rows) "]}"
+
+/* Bytes, and memory, of which the same rows again take none. */
+static void files_are_bounded(void **state _unused_)
+{
+	_cleanup_(report_merge_freep) struct report_merge *m = NULL, *small = NULL, *brief = NULL;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	uint64_t one;
+
+	assert_int_equal(report_merge_new(&m), 0);
+	assert_int_equal(merge_text(m, ROWS(ROW("a")), "a", NULL), 0);
+	one = report_merge_memory(m);
+	assert_true(one > 100 && one < 1000);
+	assert_int_equal(merge_text(m, ROWS(ROW("b")), "b", NULL), 0);
+	assert_int_equal(report_merge_memory(m), 2 * one);
+	/* Their notes alone are new. */
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(merge_text(m, ROWS(ROW("a")), "c", NULL), 0);
+	assert_true(report_merge_memory(m) < 3 * one);
+
+	assert_int_equal(report_merge_new(&small), 0);
+	report_merge_bound(small, UINT64_MAX, 2 * one - 1);
+	assert_int_equal(merge_text(small, ROWS(ROW("a")), "a", NULL), 0);
+	assert_int_equal(merge_text(small, ROWS(ROW("b")), "b", &err), -EFBIG);
+	assert_non_null(strstr(err.message, "b: its reports take more than"));
+
+	assert_int_equal(report_merge_new(&brief), 0);
+	report_merge_bound(brief, 2 * sizeof(ROWS(ROW("a"))) - 3, UINT64_MAX);
+	assert_int_equal(merge_text(brief, ROWS(ROW("a")), "a", NULL), 0);
+	assert_int_equal(merge_text(brief, ROWS(ROW("b")), "b", NULL), -EFBIG);
 }
 
 static void bad_files_are_refused(void **state _unused_)
@@ -616,6 +650,7 @@ int main(void)
 		cmocka_unit_test(empty_distributions_add_to_others),
 		cmocka_unit_test(empty_distributions_are_not_kept),
 		cmocka_unit_test(histograms_of_the_kernel_add_up),
+		cmocka_unit_test(files_are_bounded),
 		cmocka_unit_test(bad_files_are_refused),
 		cmocka_unit_test(a_report_in_some_files_is_noted),
 	};
