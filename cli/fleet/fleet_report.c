@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "confined.h"
 #include "fleet.h"
@@ -17,6 +18,7 @@
 #include "input.h"
 #include "report/merge.h"
 #include "report/outliers.h"
+#include "report/rows.h"
 #include "reports/named_reports.h"
 
 /* Rows of each table for people. */
@@ -42,10 +44,19 @@ struct board_form {
 	size_t board;
 };
 
+/* A board's p99 of a distribution. */
+struct board_measure {
+	struct row_key key; /* of report and column */
+	size_t board;
+	uint64_t value;
+	bool is_taken; /* by a report of that name */
+};
+
 /* The boards that have a report: forms from `from` up to `to`. */
 struct board_group {
 	size_t from, to;
 	size_t boards; /* those that are not left out */
+	size_t first;  /* the first one by name */
 };
 
 struct surveying {
@@ -59,6 +70,8 @@ struct surveying {
 	struct outliers *outliers; /* owned */
 	struct board_form *forms;  /* owned */
 	size_t form_count, form_cap;
+	struct board_measure *measures; /* owned */
+	size_t measure_count, measure_cap;
 };
 
 static void surveying_deinit(struct surveying *s)
@@ -67,6 +80,7 @@ static void surveying_deinit(struct surveying *s)
 	buf_deinit(&s->notes);
 	outliers_free(s->outliers);
 	free(s->forms);
+	free(s->measures);
 	close_fd(s->fd);
 	close_fd(s->json_fd);
 }
@@ -135,16 +149,27 @@ struct board_visit {
 	size_t board;
 };
 
+static int surveying_key(const char *report, const char *column, struct row_key *ret)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	buf_puts(&text, report);
+	buf_putc(&text, '\0');
+	buf_puts(&text, column);
+	*ret = row_key_of_text((struct text){ text.data, (uint32_t)text.len });
+	return buf_error(&text);
+}
+
 static int surveying_visit(void *userdata, const char *report, const char *column,
 			   const struct histogram *all)
 {
 	const struct board_visit *v = userdata;
-	const struct surveying *s = v->surveying;
+	struct surveying *s = v->surveying;
+	struct board_measure m = { .board = v->board, .value = histogram_quantile(all, 0.99) };
+	int r = all->count ? surveying_key(report, column, &m.key) : 0;
 
-	return all->count ? outliers_add(s->outliers, report, column,
-					 surveying_name(s, &s->boards[v->board]),
-					 histogram_quantile(all, 0.99))
-			  : 0;
+	return all->count && r == 0 ? vec_push(s->measures, s->measure_count, s->measure_cap, m)
+				    : r;
 }
 
 static int surveying_visit_form(void *userdata, uint64_t report, uint64_t form)
@@ -243,14 +268,14 @@ static int surveying_keep_usual(struct surveying *s, const struct board_group *g
 	return r;
 }
 
-/* The reports that most boards have come first. */
+/* The reports that most boards have come first; in a tie those of the first board. */
 static int compare_groups(const void *a, const void *b)
 {
 	const struct board_group *x = a, *y = b;
 
 	if (x->boards != y->boards)
 		return x->boards > y->boards ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
+	return (x->first > y->first) - (x->first < y->first);
 }
 
 /* A merge takes REPORTS_MAX reports: leaves out the boards that have rarer ones. */
@@ -258,8 +283,14 @@ static int surveying_keep_common(struct surveying *s, struct board_group *groups
 {
 	int r = 0;
 
-	for (size_t i = 0; i < count; i++)
-		groups[i].boards = surveying_count(s, groups[i].from, groups[i].to);
+	for (size_t i = 0; i < count; i++) {
+		struct board_group *g = &groups[i];
+
+		g->boards = surveying_count(s, g->from, g->to);
+		g->first = s->forms[g->from].board;
+		for (size_t n = g->from; n < g->to; n++)
+			g->first = MIN(g->first, s->forms[n].board);
+	}
 	qsort(groups, count, sizeof(*groups), compare_groups);
 	for (size_t i = REPORTS_MAX; i < count; i++)
 		for (size_t n = groups[i].from; n < groups[i].to && r == 0; n++)
@@ -295,13 +326,20 @@ static int surveying_choose_forms(struct surveying *s, struct error *err)
 	return r < 0 ? error_errno(err, r, "can't compare boards") : 0;
 }
 
+static int compare_board_names(const void *a, const void *b)
+{
+	const struct surveyed_board *x = a, *y = b;
+
+	return (x->from > y->from) - (x->from < y->from);
+}
+
 static int compare_boards(const void *a, const void *b)
 {
 	const struct surveyed_board *x = a, *y = b;
 
 	if (x->memory != y->memory)
 		return x->memory < y->memory ? -1 : 1;
-	return (x->from > y->from) - (x->from < y->from);
+	return compare_board_names(a, b);
 }
 
 static int surveying_merge_board(struct surveying *s, struct report_merge *merge,
@@ -355,7 +393,52 @@ static int surveying_merge_all(struct surveying *s, struct report_merge **ret, s
 	do
 		r = surveying_merge(s, ret, err);
 	while (r > 0 && ++passes < PASSES_MAX);
+	qsort(s->boards, s->board_count, sizeof(*s->boards), compare_board_names);
 	return r > 0 ? error_set(err, -EINVAL, "the boards' reports differ: %s", s->notes.data) : r;
+}
+
+static int compare_measures(const void *a, const void *b)
+{
+	const struct board_measure *x = a, *y = b;
+	int r = memcmp(&x->key, &y->key, sizeof(x->key));
+
+	return r ?: (x->board > y->board) - (x->board < y->board);
+}
+
+/* A distribution of all boards: compares those that are not left out. */
+static int surveying_compare(void *userdata, const char *report, const char *column,
+			     const struct histogram *all _unused_)
+{
+	struct surveying *s = userdata;
+	struct board_measure key = { 0 };
+	size_t at;
+	int r = surveying_key(report, column, &key.key);
+
+	at = lower_bound(i, s->measure_count, compare_measures(&s->measures[i], &key) < 0);
+	for (; at < s->measure_count && r == 0; at++) {
+		struct board_measure *m = &s->measures[at];
+		const struct surveyed_board *board = &s->boards[m->board];
+
+		if (memcmp(&m->key, &key.key, sizeof(key.key)) != 0)
+			break;
+		if (!board->is_out && !m->is_taken)
+			r = outliers_add(s->outliers, report, column, surveying_name(s, board),
+					 m->value);
+		m->is_taken = true;
+	}
+	return r;
+}
+
+static int surveying_find_outliers(struct surveying *s, const struct report_merge *merge,
+				   struct error *err)
+{
+	int r = outliers_new(&s->outliers);
+
+	if (s->measure_count)
+		qsort(s->measures, s->measure_count, sizeof(*s->measures), compare_measures);
+	if (r == 0)
+		r = report_merge_visit(merge, surveying_compare, s);
+	return r < 0 ? error_errno(err, r, "can't compare boards") : 0;
 }
 
 static size_t surveying_boards(const struct surveying *s)
@@ -393,15 +476,14 @@ static int surveying_work(void *userdata, struct export_result *ret, struct erro
 	struct surveying *s = userdata;
 	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	int r = outliers_new(&s->outliers);
+	int r = surveying_measure_all(s, err);
 
-	if (r < 0)
-		return error_errno(err, r, "can't compare boards");
-	r = surveying_measure_all(s, err);
 	if (r == 0)
 		r = surveying_choose_forms(s, err);
 	if (r == 0)
 		r = surveying_merge_all(s, &merge, err);
+	if (r == 0)
+		r = surveying_find_outliers(s, merge, err);
 	if (r == 0)
 		r = surveying_write(s, merge, &out, err);
 	if (r < 0)
