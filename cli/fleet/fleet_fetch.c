@@ -27,6 +27,7 @@ struct fetching {
 	struct fleet_store store;
 	struct listing names;
 	int folder;
+	bool is_new;   /* this run made the folder */
 	uint64_t rest; /* bytes that may still come */
 	size_t present, fetched, missing, refused;
 };
@@ -40,7 +41,8 @@ static void fetching_deinit(struct fetching *f)
 
 static int fetching_open(struct fetching *f, const char *folder, struct error *err)
 {
-	if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+	f->is_new = mkdir(folder, 0777) == 0;
+	if (!f->is_new && errno != EEXIST)
 		return error_errno(err, -errno, "%s", folder);
 	f->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return f->folder < 0 ? error_errno(err, -errno, "%s", folder) : 0;
@@ -229,8 +231,12 @@ int fleet_fetch(const struct options *o)
 	}
 	if (fleet_store_init(&f.store, o, o->args[1], &err) < 0)
 		return cli_usage(&err);
-	if (fetching_open(&f, o->args[2], &err) < 0 || fetching_run(&f, &err) < 0)
+	if (fetching_open(&f, o->args[2], &err) < 0 || fetching_run(&f, &err) < 0) {
+		/* Unless something is in it. */
+		if (f.is_new)
+			rmdir(o->args[2]);
 		return cli_fail(&err);
+	}
 	f.refused += f.store.refused;
 	if (f.store.refused)
 		cli_warn("refused: %zu names in the store's lists, which are none of results",

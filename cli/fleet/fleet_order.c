@@ -182,17 +182,14 @@ static int ordering_sign(struct ordering *r, struct error *err)
 	return 0;
 }
 
-static int ordering_write(const struct ordering *r, struct error *err)
+static int ordering_write(const struct ordering *r, struct output_name *name, struct error *err)
 {
-	_cleanup_output_name_ struct output_name name = OUTPUT_NAME_INIT;
-	int e = output_name_open(&name, r->o->output, OUTPUT_FILE, err);
+	int e = output_name_open(name, r->o->output, OUTPUT_FILE, err);
 
 	if (e < 0)
 		return e;
-	e = write_full(name.fd, r->signed_.data, r->signed_.len);
-	if (e < 0)
-		return error_errno(err, e, "%s", r->o->output);
-	return output_name_commit(&name, err);
+	e = write_full(name->fd, r->signed_.data, r->signed_.len);
+	return e < 0 ? error_errno(err, e, "%s", r->o->output) : 0;
 }
 
 /* A file of the signed order. */
@@ -292,14 +289,17 @@ static int ordering_check_options(const struct options *o, struct error *err)
 int fleet_order(const struct options *o)
 {
 	_cleanup_(ordering_deinit) struct ordering r = { .o = o };
+	_cleanup_output_name_ struct output_name name = OUTPUT_NAME_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
+	/* Boards have it before the file has its name. */
 	if (ordering_check_options(o, &err) < 0 || ordering_compose(&r, &err) < 0 ||
 	    ordering_check(&r, &err) < 0)
 		return cli_usage(&err);
-	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &err) < 0) ||
+	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &name, &err) < 0) ||
 	    (o->url && ordering_publish(&r, &err) < 0) ||
-	    (o->broker && ordering_tell_broker(&r, &err) < 0))
+	    (o->broker && ordering_tell_broker(&r, &err) < 0) ||
+	    (o->output && output_name_commit(&name, &err) < 0))
 		return cli_fail(&err);
 	if (!o->quiet)
 		fprintf(stderr, "order %s\n", r.serial);

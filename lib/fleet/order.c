@@ -97,12 +97,20 @@ void order_begin(struct buf *text)
 	buf_puts(text, "[order]\n");
 }
 
+static bool order_has_byte(char c)
+{
+	return (c >= ' ' && c <= '~') || c == '\n' || c == '\t';
+}
+
 /* libinih takes what follows a blank and a semicolon for a comment. */
 static int order_check_value(const char *key, const char *value, struct error *err)
 {
 	if (strpbrk(value, "\r\n") || strstr(value, " ;") || strstr(value, "\t;"))
 		return error_set(err, -EINVAL,
 				 "%s: an order's value has neither a new line nor \" ;\"", key);
+	for (const char *p = value; *p; p++)
+		if (!order_has_byte(*p))
+			return error_set(err, -EINVAL, "%s: '%s' is not text in ASCII", key, value);
 	return 0;
 }
 
@@ -132,7 +140,7 @@ static int order_check_bytes(const char *text, size_t len, struct error *err)
 	if (!len || len > ORDER_MAX)
 		return error_set(err, -EINVAL, "an order has 1 to %d bytes", ORDER_MAX);
 	for (size_t i = 0; i < len; i++)
-		if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n' && text[i] != '\t')
+		if (!order_has_byte(text[i]))
 			return error_set(err, -EINVAL, "byte %zu is not text in ASCII", i);
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fleet/rows.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -211,9 +212,16 @@ struct unpacking {
 	int to;
 	uint64_t max, size;
 	struct buf line, out;
+	uint64_t line_count;
 	char name[NAME_MAX_LEN + 1]; /* of the report; "": between reports */
 	bool has_begun, has_ended, has_table, has_row;
+	struct error *err; /* for -EBADMSG */
 };
+
+static int unpacking_large(const struct unpacking *u)
+{
+	return error_set(u->err, -EBADMSG, "its rows have more than %" PRIu64 " KiB", u->max >> 10);
+}
 
 /* Takes a prefix with the name of a report in quotes off the line. */
 static bool line_take_name(const char **line, size_t *len, const char *prefix,
@@ -292,7 +300,7 @@ static int unpacking_flush(struct unpacking *u)
 
 	u->size += u->out.len;
 	if (r == 0 && u->size > u->max)
-		r = -EBADMSG;
+		r = unpacking_large(u);
 	if (r == 0)
 		r = u->to < 0 ? 0 : write_full(u->to, u->out.data, u->out.len);
 	buf_clear(&u->out);
@@ -307,15 +315,18 @@ static int unpacking_take_piece(struct unpacking *u, const char *data, size_t le
 	while (r == 0 && (end = memchr(data, '\n', len))) {
 		buf_append(&u->line, data, (size_t)(end - data));
 		r = buf_error(&u->line);
+		u->line_count++;
+		if (r == 0 && !unpacking_take(u, u->line.data ?: "", u->line.len))
+			r = error_set(u->err, -EBADMSG, "%s: line %" PRIu64, NO_REPORT,
+				      u->line_count);
 		if (r == 0)
-			r = unpacking_take(u, u->line.data ?: "", u->line.len) ? unpacking_flush(u)
-									       : -EBADMSG;
+			r = unpacking_flush(u);
 		buf_clear(&u->line);
 		len -= (size_t)(end + 1 - data);
 		data = end + 1;
 	}
 	buf_append(&u->line, data, len);
-	return r ?: u->line.len > u->max ? -EBADMSG : buf_error(&u->line);
+	return r ?: u->line.len > u->max ? unpacking_large(u) : buf_error(&u->line);
 }
 
 static int unpacking_run(struct unpacking *u, ZSTD_DCtx *zstd, int from, uint64_t size)
@@ -330,26 +341,29 @@ static int unpacking_run(struct unpacking *u, ZSTD_DCtx *zstd, int from, uint64_
 		bool has_more = true;
 
 		if (n <= 0)
-			return n < 0 ? (int)n : -EBADMSG;
+			return n < 0 ? (int)n : error_set(u->err, -EBADMSG, "it is cut");
 		size -= (uint64_t)n;
 		while (r == 0 && (in.pos < in.size || has_more)) {
 			ZSTD_outBuffer out = { content, sizeof(content), 0 };
 
 			hint = ZSTD_decompressStream(zstd, &out, &in);
 			if (ZSTD_isError(hint))
-				return -EBADMSG;
+				return error_set(u->err, -EBADMSG, "zstd: %s",
+						 ZSTD_getErrorName(hint));
 			r = unpacking_take_piece(u, content, out.pos);
 			has_more = out.pos == out.size && hint;
 		}
 	}
-	if (r == 0 && (hint || !u->has_ended || u->line.len))
-		r = -EBADMSG;
+	if (r == 0 && hint)
+		r = error_set(u->err, -EBADMSG, "it is cut");
+	if (r == 0 && (!u->has_ended || u->line.len))
+		r = error_set(u->err, -EBADMSG, NO_REPORT ": its last line is missing");
 	return r;
 }
 
 int rows_unpack(int from, uint64_t size, int to, uint64_t max, uint64_t *ret, struct error *err)
 {
-	struct unpacking u = { .to = to, .max = max };
+	struct unpacking u = { .to = to, .max = max, .err = err };
 	ZSTD_DCtx *zstd = ZSTD_createDCtx();
 	int r = zstd ? 0 : -ENOMEM;
 
@@ -361,9 +375,7 @@ int rows_unpack(int from, uint64_t size, int to, uint64_t max, uint64_t *ret, st
 	buf_deinit(&u.line);
 	buf_deinit(&u.out);
 	*ret = u.size;
-	if (r == -EBADMSG)
-		return error_set(err, r, NO_REPORT);
-	return r < 0 ? error_errno(err, r, "can't unpack the rows") : 0;
+	return r < 0 && r != -EBADMSG ? error_errno(err, r, "can't unpack the rows") : r;
 }
 
 #else

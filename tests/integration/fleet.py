@@ -12,6 +12,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 from board import Members, fleet
@@ -21,6 +22,11 @@ from fleet_data import as_lines, lines_of, name_of, packed, put, put_rows, repor
 from harness import PATIENCE_S, Test, check, need, settled
 
 ESCAPE = "\x1b]0;owned\x07"
+# Runs a command, and prints the most memory that it had, in KiB.
+PEAK = """import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], check=False).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)"""
 
 
 def sched(delay, tid=1, name="door"):
@@ -88,11 +94,16 @@ def what_is_no_order(test):
                        ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
                        ([*usual, "--label", "door"], "NAME=VALUE"),
+                       ([*usual, "--group", "é"], "group: '"),
+                       ([*usual, "--salt", "é"], "salt: '"),
                        ([*usual, "--report", "irq,nope"], "nope"),
                        ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):
         done = order_of(test, *words)
         check(done.status == 2 and why in done.err and not (test.dir / "bad").exists(), f"{words}: {done}")
+    # An order that does not come to the boards has no file, either.
+    done = order_of(test, *usual, "--url", "https://127.0.0.1:1/order")
+    check(done.status == 1 and not (test.dir / "bad").exists(), f"{done}")
     done = order_of(test, *usual, key="nothing.sec")
     check(done.status == 1 and not (test.dir / "bad").exists(), f"{done}")
 
@@ -215,10 +226,11 @@ def boards_that_hide_others(test):
 
     def with_rows(first, count):
         rows = ",".join(row % n for n in range(first, first + count))
-        return reports({}).replace(b'"reports": []', f'"reports": [{{"name": "counts", "columns": {columns}, "rows": [{rows}]}}]'.encode())
+        counts = f'{{"name": "counts", "columns": {columns}, "rows": [{rows}]}}'
+        return reports({}).replace(b'"reports": []', b'"reports": [%s]' % counts.encode())
 
     left_out(with_rows(0, 250000), "its reports take more than 16 MiB of memory")
-    # Where all have names of their own, the first one's count.
+    # If all boards have names of their own, the first one's count.
     for n in range(20):
         own["reports"] = [{**own["reports"][0], "name": f"hist {n} {m}"} for m in range(16)]
         put(test.dir / "own", f"door-{n:02}", json.dumps(own).encode())
@@ -227,13 +239,11 @@ def boards_that_hide_others(test):
     # Boards that fill the memory of all: the smallest ones come first.
     for n in range(6):
         put(test.dir, f"a-{n}", with_rows(n * 1000000, 170000))
-    process = subprocess.run(["/usr/bin/time", "-f", "%M", *test.arguments("fleet", "report", test.dir / "fleet=doors")], capture_output=True,
-                             check=False, env=test.environment())
-    out = process.stdout.decode()
-    names = re.findall("left out: (.*): with its reports, those of all boards would take too much memory", out)
-    check(process.returncode == 3 and names and all(name.startswith("a-") for name in names), f"{process}")
-    check(f"boards: {26 - len(names)}\n" in out and out.count("left out") == len(names), f"{process}")
-    check(int(process.stderr.split()[-1]) < 300 << 10, f"{process}")
+    done = test.run("fleet", "report", test.dir / "fleet=doors", wrap=(sys.executable, "-c", PEAK))
+    names = re.findall("left out: (.*): with its reports, those of all boards would take too much memory", done.out)
+    check(done.status == 3 and names and all(name.startswith("a-") for name in names), f"{done}")
+    check(f"boards: {26 - len(names)}\n" in done.out and done.out.count("left out") == len(names), f"{done}")
+    check(int(done.err.split()[-1]) < 300 << 10, f"{done}")
 
 
 def from_order_to_page(test):
@@ -276,14 +286,20 @@ def rows_are_reports(test):
         put_rows(test.dir / "rows", f"door-{n}", data)
     said = [succeeds(test.run("fleet", "report", test.dir / name, "--json")) for name in ("json", "rows")]
     check(said[0].out == said[1].out and said[0].err == said[1].err, f"{said}")
-    lines, damaged = as_lines(good[0]), []
-    for data in (packed(lines)[:-5], packed(lines[:-5]), lines, b"", packed(b"\n" * (65 << 20)), packed(b"x" * (65 << 20)),
-                 packed(lines.replace(b'"task"', b'task')), packed(lines) + b"x"):
+    lines, damaged, reasons = as_lines(good[0]), [], []
+    for data, why in ((packed(lines)[:-5], "it is cut"), (packed(lines[:-5]), "its last line is missing"),
+                      (lines, "zstd: Unknown frame descriptor"), (b"", "it is cut"),
+                      (packed(b"\n" * (65 << 20)), "it is no report: line 1"),
+                      (packed(b"x" * (65 << 20)), "its rows have more than 65536 KiB"),
+                      (packed(lines.replace(b'"task"', b'task')), "at byte"), (packed(lines) + b"x", "zstd: Unknown frame descriptor"),
+                      (packed(lines)[:-1] + b"\0", "zstd: Restored data doesn't match checksum")):
+        reasons.append(why)
         damaged.append(put(test.dir / "rows", f"odd-{len(damaged)}", data, suffix="ndjson.zst"))
     done = test.run("fleet", "report", test.dir / "rows", "--json")
     check(done.status == 3 and json.loads(done.out)["reports"][1:] == json.loads(said[0].out)["reports"][1:], f"{done}")
     notes = json.loads(done.out)["reports"][0]["notes"]
-    check(sum("left out: odd-" in note for note in notes) == len(damaged), notes)
+    told = [note for note in notes if note.startswith("left out: odd-")]
+    check(len(told) == len(damaged) and all(why in note for why, note in zip(reasons, told)), told)
     with fleet(test) as (store, _):
         shutil.copytree(test.dir / "rows", store.dir / "www/results", dirs_exist_ok=True)
         store.start()
@@ -291,7 +307,7 @@ def rows_are_reports(test):
                         curl_file(test, store))
         # A later check reads the JSON.
         refused = [path.name for path in damaged if path.name not in (damaged[6].name,)]
-        check(done.status == 3 and "4 fetched, 0 were there, 0 missing, 7 refused" in done.err and all(
+        check(done.status == 3 and "4 fetched, 0 were there, 0 missing, 8 refused" in done.err and all(
             name in done.err for name in refused), f"{done}")
         check(not list((test.dir / "got").rglob("*.part")), "a part stays")
 
@@ -328,6 +344,9 @@ def a_store_that_lists_lies(test):
         for place, why in (("moved", "list"), ("lies", "curl ended"), ("bombs", "list")):
             done = test.run(*words, f"{store.url}/{place}")
             check(done.status == 1 and why in done.err, f"{place}: {done}")
+        # A run without any file leaves no folder.
+        done = test.run(*words[:3], "new", *words[4:], f"{store.url}/moved")
+        check(done.status == 1 and not (test.dir / "new").exists(), f"{done}")
         done = test.run(*words, "http://127.0.0.1:1/results")
         check(done.status == 1 and "no URL of HTTPS" in done.err, f"{done}")
 
