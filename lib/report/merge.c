@@ -159,11 +159,14 @@ static int merge_begin_table(struct report_merge *m, const struct merge_descript
 	t->table->by = d->by;
 	t->table->definition = d->definition;
 	table_sort_by_keys(t->table);
+	t->row_bytes =
+		t->rows.size + 2 * sizeof(struct row_slot) + d->column_count * sizeof(union cell);
 	for (size_t i = 0; i < d->column_count; i++) {
 		_cleanup_buf_ struct buf member = BUF_INIT;
 
 		column_put_key(&d->columns[i], &member);
 		t->members[i] = buf_string(&member);
+		t->row_bytes += member.len;
 		member = BUF_INIT;
 		if (!t->members[i])
 			return error_errno(err, -ENOMEM, "can't merge it");
@@ -343,8 +346,7 @@ int merge_add_row(struct report_merge *m, struct merged_table *merged, struct me
 		r = merge_into(m, t, known->number - 1, row);
 	} else if (known) {
 		known->number = (uint32_t)(cells / t->column_count) + 1;
-		m->memory += merged->rows.size + 2 * sizeof(struct row_slot) +
-			     t->column_count * sizeof(*t->cells) + t->texts.len - texts;
+		m->memory += merged->row_bytes + t->texts.len - texts;
 		r = merge_keep_histograms(m, t, row);
 	}
 	return !known || r < 0 ? error_errno(err, -ENOMEM, "can't keep its rows")

@@ -43,8 +43,8 @@ void report_merge_join_machines(struct report_merge *m);
  * none otherwise. Beyond one of them, adding a file fails with -EFBIG.
  */
 void report_merge_bound(struct report_merge *m, uint64_t bytes, uint64_t memory);
-/* Bytes of memory that rows and notes take. Another merge grows by about that,
- * or less, if it gets the same files. */
+/* Bytes of memory that rows and notes take, also when they are written. Another merge grows by
+ * about that, or less, if it gets the same files. */
 uint64_t report_merge_memory(const struct report_merge *m);
 /* A table that is written before the others; borrowed. */
 struct table;

@@ -12,6 +12,7 @@ struct merged_table {
 	struct rows rows;	    /* of struct merged_row, by table_key() */
 	size_t files;		    /* that have the report */
 	size_t last;		    /* number of the last one of them, from 1 */
+	size_t row_bytes;	    /* memory of a row, and its members' names in JSON */
 };
 
 struct merged_row {

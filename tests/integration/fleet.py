@@ -230,6 +230,13 @@ def boards_that_hide_others(test):
         return reports({}).replace(b'"reports": []', b'"reports": [%s]' % counts.encode())
 
     left_out(with_rows(0, 250000), "its reports take more than 16 MiB of memory")
+    # Few rows with long names: they are written with each row.
+    names = [f"{n:0590}" for n in range(15)]
+    wide = json.loads(reports({}))
+    wide["reports"] = [{"name": "counts", "columns": [{"name": "task", "kind": "text", "adds": "key"},
+                                                      *({"name": n, "kind": "count", "adds": "sum"} for n in names)],
+                        "rows": [{"task": str(n), **dict.fromkeys(names, 1)} for n in range(2000)]}]
+    left_out(json.dumps(wide).encode(), "its reports take more than 16 MiB of memory")
     # If all boards have names of their own, the first one's count.
     for n in range(20):
         own["reports"] = [{**own["reports"][0], "name": f"hist {n} {m}"} for m in range(16)]
