@@ -29,7 +29,7 @@ while True:
     due = max(due + 0.001, time.monotonic() - 0.001)
     time.sleep(max(0, due - time.monotonic()))
 """
-HELLO = b"\x08\x01\x12\x02\x08\x02"  # of the protocol's version 2
+PROTOCOL = 2  # of the build under attack
 TIMEOUT_S = 30  # of the victim, which takes three seconds
 
 
@@ -230,6 +230,11 @@ def admit_everybody(test):
     test.daemon.socket.chmod(0o666)
 
 
+def hello():
+    """The first message of a client."""
+    return frame(b"\x08\x01\x12\x02\x08" + bytes([PROTOCOL]))
+
+
 def frame(message):
     return struct.pack("<I", len(message)) + message
 
@@ -255,6 +260,6 @@ def wait_of_another(test):
     return time.monotonic() - began
 
 
-__all__ = ["Attack", "Exceeded", "Figures", "HELLO", "MILLION", "NOBODY", "Service", "Stranger", "Victim",
+__all__ = ["Attack", "Exceeded", "Figures", "hello", "MILLION", "NOBODY", "Service", "Stranger", "Victim",
            "admit_everybody", "check", "connect", "delay_alone", "frame", "interrupt", "limit", "memory_kb", "need",
            "report_attack", "settled", "wait_of_another"]

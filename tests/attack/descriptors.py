@@ -11,7 +11,7 @@ import struct
 import threading
 import time
 
-from attack import HELLO, Attack, Stranger, Victim, admit_everybody, connect, frame, wait_of_another
+from attack import Attack, Stranger, Victim, admit_everybody, connect, hello, wait_of_another
 
 LINGER_S = 5
 # struct marks_message of include/traced/mark_ring.h, of a type that no library sends
@@ -54,7 +54,7 @@ def give_to_service(path, whole):
     """A request whose first bytes bring lingering sockets. The daemon keeps them for the rest."""
     kept, given = lingering(3)
     s = connect(path)
-    message = frame(HELLO)
+    message = hello()
     send_with(s, message[:5], given)
     drop(given)
     if whole:

@@ -14,7 +14,7 @@ import struct
 import time
 import zlib
 
-from attack import (HELLO, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, frame, need, report_attack,
+from attack import (NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, frame, hello, need, report_attack,
                     settled, wait_of_another)
 from descriptors import UNKNOWN_MESSAGE, send_with
 
@@ -101,7 +101,7 @@ def hanging_folder(test, unanswered=FLUSH, asked=None):
 def give(folder, control, marks):
     """Files to both sockets. Our own stay open: to close one would hang."""
     kept = []
-    for path, kind, message in ((control, socket.SOCK_STREAM, frame(HELLO)),
+    for path, kind, message in ((control, socket.SOCK_STREAM, hello()),
                                 (marks, socket.SOCK_SEQPACKET, UNKNOWN_MESSAGE)):
         for n in range(6):
             fd = os.open(folder / f"file{n}", os.O_RDWR | os.O_CREAT)
@@ -137,7 +137,7 @@ def hold_command(folder, path):
     go, _ = pair = socket.socketpair()
     fd = os.open(folder / "command", os.O_RDWR | os.O_CREAT)
     s = connect(path)
-    s.sendall(frame(HELLO))
+    s.sendall(hello())
     s.recv(1 << 16)
     send_with(s, frame(START_HELD), [go, open(fd, "rb", buffering=0, closefd=False)])
     check(b"pidfd" in s.recv(1 << 16), "the file is not refused")

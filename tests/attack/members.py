@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import time
 
-from attack import (HELLO, MILLION, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, limit,
+from attack import (MILLION, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, hello, limit,
                     memory_kb, report_attack, wait_of_another)
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
@@ -24,7 +24,7 @@ UNREAD_KB = 24 << 10
 
 def greeted(path):
     s = connect(path)
-    s.sendall(frame(HELLO))
+    s.sendall(hello())
     s.setblocking(False)
     return s
 
