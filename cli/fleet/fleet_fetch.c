@@ -232,7 +232,7 @@ int fleet_fetch(const struct options *o)
 	if (fleet_store_init(&f.store, o, o->args[1], &err) < 0)
 		return cli_usage(&err);
 	if (fetching_open(&f, o->args[2], &err) < 0 || fetching_run(&f, &err) < 0) {
-		/* Unless something is in it. */
+		/* rmdir() fails if a file was fetched. */
 		if (f.is_new)
 			rmdir(o->args[2]);
 		return cli_fail(&err);

@@ -26,6 +26,7 @@ struct ordering {
 	struct buf text;    /* what the boards read */
 	struct buf signed_; /* the text with its signature in front */
 	char serial[24];
+	bool is_sent; /* boards may have it */
 };
 
 static void ordering_deinit(struct ordering *r)
@@ -209,12 +210,13 @@ static bool ordering_is_signed(const struct ordering *r, const struct buf *back)
 }
 
 /* Whoever stores it is asked for it afterwards: an answer of PUT alone is not believed. */
-static int ordering_publish(const struct ordering *r, struct error *err)
+static int ordering_publish(struct ordering *r, struct error *err)
 {
 	_cleanup_close_ int fd = ordering_temp_signed(r, err);
 	_cleanup_buf_ struct buf back = BUF_INIT;
 	int e = fd < 0 ? fd : curl_put(r->o->curl, r->o->url, fd, err);
 
+	r->is_sent |= e == 0;
 	if (e == 0)
 		e = curl_get(r->o->curl, r->o->url, ORDER_MAX, &back, err);
 	if (e == 0 && !ordering_is_signed(r, &back))
@@ -224,7 +226,7 @@ static int ordering_publish(const struct ordering *r, struct error *err)
 }
 
 /* A broker that lets nobody write there says so to its own log only. */
-static int ordering_tell_broker(const struct ordering *r, struct error *err)
+static int ordering_tell_broker(struct ordering *r, struct error *err)
 {
 	_cleanup_close_ int fd = ordering_temp_signed(r, err);
 	_cleanup_buf_ struct buf topic = BUF_INIT, back = BUF_INIT;
@@ -235,6 +237,7 @@ static int ordering_tell_broker(const struct ordering *r, struct error *err)
 		return error_errno(err, -ENOMEM, "the topic");
 	if (fd >= 0)
 		e = broker_publish(r->o->broker, topic.data, fd, err);
+	r->is_sent |= e == 0;
 	if (e == 0)
 		e = broker_order(r->o->broker, topic.data, &back, err);
 	if (e < 0 || ordering_is_signed(r, &back))
@@ -286,20 +289,34 @@ static int ordering_check_options(const struct options *o, struct error *err)
 	return ordering_check_reports(o, err);
 }
 
+/* Only its file withdraws an order: boards that may have it do not get it without one. */
+static int ordering_give(struct ordering *r, struct output_name *name, struct error *err)
+{
+	const struct options *o = r->o;
+	int e = o->url ? ordering_publish(r, err) : 0;
+
+	if (e == 0 && o->broker)
+		e = ordering_tell_broker(r, err);
+	if (e < 0 && r->is_sent)
+		cli_warn("order %s may have reached boards", r->serial);
+	if (o->output && e == 0)
+		return output_name_commit(name, err);
+	if (o->output && r->is_sent)
+		output_name_commit(name, NULL);
+	return e;
+}
+
 int fleet_order(const struct options *o)
 {
 	_cleanup_(ordering_deinit) struct ordering r = { .o = o };
 	_cleanup_output_name_ struct output_name name = OUTPUT_NAME_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	/* Boards have it before the file has its name. */
 	if (ordering_check_options(o, &err) < 0 || ordering_compose(&r, &err) < 0 ||
 	    ordering_check(&r, &err) < 0)
 		return cli_usage(&err);
 	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &name, &err) < 0) ||
-	    (o->url && ordering_publish(&r, &err) < 0) ||
-	    (o->broker && ordering_tell_broker(&r, &err) < 0) ||
-	    (o->output && output_name_commit(&name, &err) < 0))
+	    ordering_give(&r, &name, &err) < 0)
 		return cli_fail(&err);
 	if (!o->quiet)
 		fprintf(stderr, "order %s\n", r.serial);

@@ -26,11 +26,12 @@
 /* Other boards that can't be added are left out; each one costs another pass. */
 #define PASSES_MAX 16
 /*
- * Bounds of memory, for one board and for all: report_merge_memory(). Reports of 87 kB take 0.1
- * MiB; rows of boards that agree are the same ones.
+ * Bounds of memory: report_merge_memory(). Reports of 87 kB take 0.1 MiB. Boards share rows with
+ * equal keys; for the other ones all have this much, or so much for each.
  */
 #define BOARD_MEMORY_MAX (UINT64_C(16) << 20)
 #define MEMORY_MAX (UINT64_C(64) << 20)
+#define MEMORY_EACH (UINT64_C(16) << 10)
 
 struct surveyed_board {
 	size_t from, to; /* its results */
@@ -42,6 +43,7 @@ struct surveyed_board {
 struct board_form {
 	uint64_t report, form;
 	size_t board;
+	size_t at; /* in the order of boards, and of their reports */
 };
 
 /* A board's p99 of a distribution. */
@@ -56,7 +58,7 @@ struct board_measure {
 struct board_group {
 	size_t from, to;
 	size_t boards; /* those that are not left out */
-	size_t first;  /* the first one by name */
+	size_t first;  /* the first one's `at` */
 };
 
 struct surveying {
@@ -122,7 +124,7 @@ static const char *surveying_name(const struct surveying *s, const struct survey
 	return s->results->items[board->from].name.board;
 }
 
-/* why: begins with the board. A table for programs has no notes. */
+/* why: begins with the board. CSV has no notes. */
 static int surveying_leave_out(struct surveying *s, struct surveyed_board *board, const char *why)
 {
 	board->is_out = true;
@@ -176,7 +178,7 @@ static int surveying_visit_form(void *userdata, uint64_t report, uint64_t form)
 {
 	const struct board_visit *v = userdata;
 	struct surveying *s = v->surveying;
-	const struct board_form f = { report, form, v->board };
+	const struct board_form f = { report, form, v->board, s->form_count };
 
 	return vec_push(s->forms, s->form_count, s->form_cap, f);
 }
@@ -198,7 +200,7 @@ static int surveying_measure(struct surveying *s, size_t board, struct error *er
 		r = surveying_add(s, merge, i, &why);
 		if (r == -ENOMEM)
 			return error_move(err, &why);
-		/* Nothing of a board that sends such a file. */
+		/* One such file leaves out its board. */
 		if (r < 0)
 			return surveying_leave_out(s, b, why.message);
 	}
@@ -241,19 +243,32 @@ static size_t surveying_count(const struct surveying *s, size_t from, size_t to)
 	return count;
 }
 
+/* Of the same boards, the first one's `at`; SIZE_MAX: there is none. */
+static size_t surveying_first(const struct surveying *s, size_t from, size_t to)
+{
+	size_t first = SIZE_MAX;
+
+	for (size_t i = from; i < to; i++)
+		if (!s->boards[s->forms[i].board].is_out)
+			first = MIN(first, s->forms[i].at);
+	return first;
+}
+
 /* All forms of a report: leaves out the boards that lack the usual one. */
 static int surveying_keep_usual(struct surveying *s, const struct board_group *g)
 {
 	const struct board_form *f = s->forms;
-	size_t usual = g->from, most = 0, count;
+	size_t usual = g->from, most = 0, first = SIZE_MAX, count, at;
 	int r = 0;
 
 	for (size_t i = g->from, next; i < g->to; i = next) {
 		for (next = i; next < g->to && f[next].form == f[i].form; next++)
 			;
 		count = surveying_count(s, i, next);
-		if (count > most || (count == most && f[i].board < f[usual].board)) {
+		at = surveying_first(s, i, next);
+		if (count > most || (count == most && at < first)) {
 			most = count;
+			first = at;
 			usual = i;
 		}
 	}
@@ -278,20 +293,20 @@ static int compare_groups(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* A merge takes REPORTS_MAX reports: leaves out the boards that have rarer ones. */
+/*
+ * Sorts the groups: their votes depend on one another, and forms have another order in each run. A
+ * merge takes REPORTS_MAX reports: leaves out the boards that have rarer ones.
+ */
 static int surveying_keep_common(struct surveying *s, struct board_group *groups, size_t count)
 {
 	int r = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct board_group *g = &groups[i];
-
-		g->boards = surveying_count(s, g->from, g->to);
-		g->first = s->forms[g->from].board;
-		for (size_t n = g->from; n < g->to; n++)
-			g->first = MIN(g->first, s->forms[n].board);
+		groups[i].boards = surveying_count(s, groups[i].from, groups[i].to);
+		groups[i].first = surveying_first(s, groups[i].from, groups[i].to);
 	}
-	qsort(groups, count, sizeof(*groups), compare_groups);
+	if (count)
+		qsort(groups, count, sizeof(*groups), compare_groups);
 	for (size_t i = REPORTS_MAX; i < count; i++)
 		for (size_t n = groups[i].from; n < groups[i].to && r == 0; n++)
 			r = surveying_leave_out_for(s, s->forms[n].board,
@@ -319,7 +334,7 @@ static int surveying_choose_forms(struct surveying *s, struct error *err)
 		r = s->forms[i].report ? vec_push(groups, count, cap, g)
 				       : surveying_keep_usual(s, &g);
 	}
-	if (r == 0 && count > REPORTS_MAX)
+	if (r == 0)
 		r = surveying_keep_common(s, groups, count);
 	for (size_t i = 0; i < count && r == 0; i++)
 		r = surveying_keep_usual(s, &groups[i]);
@@ -345,9 +360,10 @@ static int compare_boards(const void *a, const void *b)
 static int surveying_merge_board(struct surveying *s, struct report_merge *merge,
 				 struct surveyed_board *board, struct error *why)
 {
+	const uint64_t max = MAX(MEMORY_MAX, s->board_count * MEMORY_EACH);
 	int r = 0;
 
-	if (report_merge_memory(merge) + board->memory > MEMORY_MAX)
+	if (report_merge_memory(merge) + board->memory > max)
 		return surveying_leave_out_for(s, (size_t)(board - s->boards),
 					       "with its reports, those of all boards would take "
 					       "too much memory");
@@ -374,7 +390,7 @@ static int surveying_merge(struct surveying *s, struct report_merge **ret, struc
 			continue;
 		r = surveying_merge_board(s, merge, &s->boards[i], &why);
 		if (r == -ENOMEM)
-			return error_move(err, &why);
+			return error_errno(err, r, "can't merge reports");
 		if (r < 0)
 			return surveying_leave_out(s, &s->boards[i], why.message) < 0
 				       ? error_errno(err, -ENOMEM, "can't merge reports")

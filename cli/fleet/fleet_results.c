@@ -32,11 +32,12 @@ static bool finding_has_suffix(const char *name)
 }
 
 /* `fleet open` makes them. */
-static bool finding_is_page(const char *name)
+/* A page of `fleet open`, or what parquet.sql made. */
+static bool finding_is_made(const char *name)
 {
 	const char *dot = strrchr(name, '.');
 
-	return dot && !strcmp(dot, ".html");
+	return dot && (!strcmp(dot, ".html") || !strcmp(dot, ".parquet"));
 }
 
 static int finding_take(struct finding *f, const char *path)
@@ -84,7 +85,7 @@ static int finding_walk(struct finding *f, int parent, const char *name, const c
 			r = finding_walk(f, fd, e->d_name, below, depth + 1);
 		} else if (S_ISREG(st.st_mode) && finding_has_suffix(e->d_name)) {
 			r = finding_take(f, below);
-		} else if (!S_ISREG(st.st_mode) || !finding_is_page(e->d_name)) {
+		} else if (!S_ISREG(st.st_mode) || !finding_is_made(e->d_name)) {
 			f->skipped++;
 		}
 	}

@@ -129,7 +129,8 @@ static bool worker_run(struct worker *w, struct work *work)
 
 static uint64_t worker_rank(const struct worker *w, const struct work *work, uint64_t now)
 {
-	uint64_t own = work->ns - MIN(work->ns, (now - work->at_ns) / WORK_WAIT);
+	uint64_t waited = work->waited_ns + (now - work->at_ns);
+	uint64_t own = work->ns - MIN(work->ns, waited / WORK_WAIT);
 
 	return work->uid ? MAX(worker_share(w, work->uid, now), own / SHARE_STEP_NS) : 0;
 }
@@ -168,6 +169,7 @@ static struct work *worker_take(struct worker *w)
 	if (!worker_has_earlier(w, work) && (!best || worker_comes_first(w, work, best, now)))
 		best = work;
 	if (best) {
+		best->waited_ns += now - best->at_ns;
 		TAILQ_REMOVE(&w->todo, best, list);
 		w->last_uid = best->uid;
 	}

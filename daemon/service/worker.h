@@ -19,8 +19,9 @@
 struct work {
 	TAILQ_ENTRY(work) list;
 	uid_t uid; /* for whom: users take turns, and each one's works stay in order */
-	/* The worker's: for how long it has run, and since when it waits (CLOCK_MONOTONIC). */
-	uint64_t ns, at_ns;
+	/* The worker's: how long it has run and waited, and since when it waits (CLOCK_MONOTONIC).
+	 */
+	uint64_t ns, waited_ns, at_ns;
 	/* In the worker's thread. True: there is more, for a later call. Others come in between. */
 	bool (*run)(struct work *w);
 	void (*done)(struct work *w); /* in the loop's thread, afterwards; the work belongs to the

@@ -308,7 +308,7 @@ static int exporter_explain_open(const struct exporter *x, int r, struct error *
 {
 	_cleanup_error_ struct error why = ERROR_INIT;
 
-	if (r != -ENODATA || !x->index.incomplete)
+	if (!err || r != -ENODATA || !x->index.incomplete)
 		return r;
 	/* Its hint says what to record. */
 	error_move(&why, err);

@@ -75,7 +75,8 @@ static struct block_request *block_request_get(struct block *b, const struct blo
 	struct row_key key = { field_at_read(&f->dev, &ev->rec),
 			       field_at_read(&f->sector, &ev->rec) };
 
-	if (block_has_no_length(f, ev))
+	/* A zone that is reset has a place, and no length either. */
+	if (!key.b && block_has_no_length(f, ev))
 		key.b = NO_SECTOR;
 	return rows_get(&b->requests, key);
 }
@@ -138,6 +139,19 @@ static int block_on_issue(struct report *report, const struct trace_event *ev)
 	return r;
 }
 
+/* A write that asked for a flush ends once more after it, without a length and an issue. */
+static bool block_ends_unissued(const struct block *b, const struct trace_event *ev)
+{
+	const struct row_key key = { field_at_read(&b->complete.dev, &ev->rec),
+				     field_at_read(&b->complete.sector, &ev->rec) };
+	const struct block_request *q;
+
+	if (key.b == NO_SECTOR || !block_has_no_length(&b->complete, ev))
+		return false;
+	q = rows_find(&b->requests, key);
+	return !q || !q->issued || q->bytes;
+}
+
 static int block_on_complete(struct report *report, const struct trace_event *ev)
 {
 	struct block *b = container_of(report, struct block, report);
@@ -145,9 +159,7 @@ static int block_on_complete(struct report *report, const struct trace_event *ev
 	struct block_row *row;
 	uint64_t ns;
 
-	/* A write that only asked for a flush ends after it, and was never issued itself. */
-	if (block_has_no_length(&b->complete, ev) &&
-	    field_at_read(&b->complete.sector, &ev->rec) != NO_SECTOR)
+	if (block_ends_unissued(b, ev))
 		return 0;
 	q = block_request_get(b, &b->complete, ev);
 	if (!q)

@@ -218,10 +218,11 @@ def check_block(text, rows, slack=0):
         device, operation, size, sector, length, error = re.match(
             r"(\S+) (\S+) (?:(\d+) )?\(.*?\) (\d+)(?: \+ (\d+))? \[(.*)\]", e.details).groups()
         what = e.name.removeprefix("block_rq_")
-        # A flush has no place: only its completion says so. What asked for it alone ends unissued.
-        if length == "0" and what == "complete" and sector != NOWHERE:
+        # A flush has no place: only its completion says so. What asked for it ends once more.
+        before = issued.get((device, sector))
+        if length == "0" and what == "complete" and sector != NOWHERE and (not before or before[2]):
             continue
-        sector = NOWHERE if length == "0" else sector
+        sector = NOWHERE if length == "0" and sector == "0" else sector
         request, key = (device, sector), (device, operation)
         before = issued.pop(request, None)
         if before and not text.is_whole(before[1].at, e.at):

@@ -211,7 +211,7 @@ static void a_work_that_took_long_comes_in_the_end(void **state)
 
 	assert_int_equal(worker_new(&f->worker, f->loop, NULL), 0);
 	close_gate(f, &l[0]);
-	submit_long(f, &l[1], 'a', 2020, 0, 100 * NSEC_PER_MSEC);
+	submit_long(f, &l[1], 'a', 2020, 0, 200 * NSEC_PER_MSEC - 1);
 	for (unsigned i = 2; i < ARRAY_SIZE(l); i++)
 		submit(f, &l[i], '.', 2001 + i);
 	open_gate(f);

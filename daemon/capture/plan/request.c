@@ -84,7 +84,8 @@ int request_check_room(const struct capture_env *env, const struct capture_reque
 	dir = tracefs_open_instance(env->tracefs, instance);
 	if (dir >= 0)
 		tracefs_read_u64(dir, "buffer_total_size_kb", &kb);
-	return request_check_memory(env, request, kb * 1024, err);
+	/* With what the kernel needs for each page. */
+	return request_check_memory(env, request, kb * 1024 / 64 * 65, err);
 }
 
 /* tracing_cpumask rejects a mask without naming the CPU that does not exist. */
