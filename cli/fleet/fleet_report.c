@@ -243,7 +243,7 @@ static size_t surveying_count(const struct surveying *s, size_t from, size_t to)
 	return count;
 }
 
-/* Of the same boards, the first one's `at`; SIZE_MAX: there is none. */
+/* Returns the first `at` of these boards, or SIZE_MAX. */
 static size_t surveying_first(const struct surveying *s, size_t from, size_t to)
 {
 	size_t first = SIZE_MAX;
