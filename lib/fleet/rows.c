@@ -319,7 +319,7 @@ static int unpacking_take_piece(struct unpacking *u, const char *data, size_t le
 		if (r == 0 && !unpacking_take(u, u->line.data ?: "", u->line.len))
 			r = error_set(u->err, -EBADMSG, "%s: line %" PRIu64, NO_REPORT,
 				      u->line_count);
-		if (r == 0)
+		if (r == 0 && u->out.len >= PIECE)
 			r = unpacking_flush(u);
 		buf_clear(&u->line);
 		len -= (size_t)(end + 1 - data);
@@ -358,7 +358,7 @@ static int unpacking_run(struct unpacking *u, ZSTD_DCtx *zstd, int from, uint64_
 		r = error_set(u->err, -EBADMSG, "it is cut");
 	if (r == 0 && (!u->has_ended || u->line.len))
 		r = error_set(u->err, -EBADMSG, NO_REPORT ": its last line is missing");
-	return r;
+	return r ?: unpacking_flush(u);
 }
 
 int rows_unpack(int from, uint64_t size, int to, uint64_t max, uint64_t *ret, struct error *err)
