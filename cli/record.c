@@ -507,6 +507,8 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int r;
 
+	if (o->control)
+		orders_greet();
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;

@@ -30,8 +30,13 @@
 #include "trace/host_clock.h"
 #include "true_time.h"
 
-/* A host that is not ready by then has failed. The way of a program has a limit of its own. */
-#define ARM_NS (15 * NSEC_PER_SEC)
+/*
+ * A host that has not answered by then has failed, and so has one that answered and is not ready by
+ * then: a slow board needs seconds to enable many events. The way of a program has a limit of its
+ * own.
+ */
+#define ANSWER_NS (15 * NSEC_PER_SEC)
+#define ARM_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
 /* Exchanges before the start, and the longest wait for them. */
@@ -58,7 +63,7 @@ struct far {
 	size_t line_len;
 	unsigned messages;
 	struct push push;
-	uint64_t armed_ns, heard_ns; /* CLOCK_MONOTONIC */
+	uint64_t here_ns, armed_ns, heard_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
 	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
 	struct host_ties ties, utc_ties;
@@ -194,7 +199,9 @@ static void far_take_line(struct far *f, const char *line)
 
 	if (far_push(f, line))
 		return;
-	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
+	if (!strcmp(line, "@here")) {
+		f->here_ns = f->here_ns ?: now();
+	} else if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
 		f->state = FAR_ARMED;
 		f->armed_ns = f->ask_at = now();
 	} else if ((count = sscanf(line, "@clock %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
@@ -340,7 +347,9 @@ static bool hosts_try_go(struct hosts_recording *h)
 
 static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at)
 {
-	if (f->state == FAR_ARMING && at > MAX(h->began_ns + ARM_NS, f->push.limit_ns))
+	uint64_t limit = f->here_ns ? f->here_ns + ARM_NS : h->began_ns + ANSWER_NS;
+
+	if (f->state == FAR_ARMING && at > MAX(limit, f->push.limit_ns))
 		far_fail(f, "it is not ready after %" PRIu64 " s",
 			 (uint64_t)((at - h->began_ns) / NSEC_PER_SEC));
 	if (h->stop_ns && at - f->heard_ns > SILENCE_NS)

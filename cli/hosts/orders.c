@@ -90,6 +90,11 @@ static bool is_interrupted(int signal_fd)
 	return read(signal_fd, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGCHLD;
 }
 
+void orders_greet(void)
+{
+	answer("@here\n");
+}
+
 int orders_wait(struct orders *o, int signal_fd, struct error *err)
 {
 	struct pollfd fds[2] = { { .fd = signal_fd, .events = POLLIN }, { .events = POLLIN } };

@@ -23,6 +23,8 @@ struct orders {
 };
 #define ORDERS_INIT ((struct orders){ .fd = -EBADF })
 
+/* Says that the program runs: what is left until @armed may take its time. */
+void orders_greet(void);
 /* Says that the recording runs, and waits for "go". -ECANCELED: another order came, or none. */
 int orders_wait(struct orders *o, int signal_fd, struct error *err);
 /* Takes what came. Clock readings are answered at once. */

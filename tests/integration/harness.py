@@ -23,8 +23,9 @@ TRACEFS = pathlib.Path("/sys/kernel/tracing")
 INSTANCES = TRACEFS / "instances"
 NOBODY = 65534
 # Under a sanitizer, beside other tests and compilers, a daemon may need this long for milliseconds
-# of work.
-PATIENCE_S = 60
+# of work; in an emulated machine the kernel alone takes seconds to trace all functions, and as many
+# to stop that.
+PATIENCE_S = 300 if "TRACED_VM" in os.environ else 60
 # Larger ones would take minutes to check.
 LARGE_TRACE = 64 << 20
 
@@ -194,7 +195,7 @@ class Test:
     def is_sanitized(self):
         return self.build_option("b_sanitize") != "none"
 
-    def run(self, command, *arguments, timeout=60, wrap=(), stdin=b"", env=None, cwd=None, **kwargs):
+    def run(self, command, *arguments, timeout=PATIENCE_S, wrap=(), stdin=b"", env=None, cwd=None, **kwargs):
         done = subprocess.run([*map(str, wrap), *self.arguments(command, *arguments)],
                               cwd=cwd or self.dir, env=env or self.environment(), input=stdin,
                               capture_output=True, timeout=timeout, check=False, **kwargs)
@@ -207,7 +208,7 @@ class Test:
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, **kwargs)
 
-    def finish(self, process, timeout=60):
+    def finish(self, process, timeout=PATIENCE_S):
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:

@@ -713,8 +713,12 @@ def output_first(test):
 
 
 def one_hangs(test):
-    r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :"}, "record", "-t", "300ms", "-o", "out.txt")
-    check(r.status == 3 and "bad: it is not ready" in r.err, f"record: {r}")
+    """The others wait for one that is slow, but has answered."""
+    slow = far(test).replace("exec:", "exec:echo @here >&2; sleep 17; ")
+    r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :", "slow": slow}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "bad: it is not ready" in r.err and "slow: it" not in r.err, f"record: {r}")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"good", "slow"}, f"hosts in the text: {seen}")
 
 
 def check_clean(test):
@@ -776,7 +780,7 @@ def ordered(test, orders):
     with subprocess.Popen(test.arguments("record", "--control", "-o", "out.traced", "-e", "sched:sched_switch"), cwd=test.dir,
                           env=test.environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=subprocess.PIPE) as p:
-        check(p.stderr.readline() == b"@armed\n", "it is not armed")
+        check([p.stderr.readline(), p.stderr.readline()] == [b"@here\n", b"@armed\n"], "it is not armed")
         p.stdin.write(orders)
         p.stdin.flush()
         err = p.stderr.read().decode()

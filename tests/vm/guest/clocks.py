@@ -143,7 +143,7 @@ def ties(test):
     path = f"PATH={test.tracectl.parent}:{os.environ['PATH']}"
     host = f"other=exec:/usr/bin/env python3 {RELAY} --delay 50 -- env {path}"
     done = test.run("--label", f"near=exec:env {path}", "--label", host, "record", "-t", "2s", "-e",
-                    "sched:sched_switch", "-o", "out.txt", timeout=120)
+                    "sched:sched_switch", "-o", "out.txt")
     return dict(re.findall(r"(near|other): clock tied within \d+\.\d+ us by ([^,]+),", done.err)), done
 
 

@@ -80,7 +80,7 @@ def record(test, *arguments, during=some_files, status=0):
         during()
     finally:
         interrupt(process)
-    done = test.finish(process, 120)
+    done = test.finish(process)
     check(done.status == status, f"record {' '.join(map(str, arguments))}: {done}")
     put_back(before)
     return done
@@ -130,6 +130,6 @@ def extracted(test, instance=None, events=None):
     to avoid reading every format."""
     where = ["--instance", instance] if instance else []
     with only_events(test, events) if events else contextlib.nullcontext():
-        done = test.run("extract", *where, "--raw-addresses", "-o", "extracted.txt", timeout=120)
+        done = test.run("extract", *where, "--raw-addresses", "-o", "extracted.txt")
     check(done.status == 0, f"extract: {done}")
     return text_of(test, "extracted.txt")

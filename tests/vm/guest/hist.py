@@ -263,9 +263,9 @@ def on_hosts(test):
     for document in documents:
         rows = {r["id"]: r["hitcount"] for r in document["output"]["reports"][0]["rows"]}
         check(rows.get(110, 0) > 100, f"{rows}")
-    done = test.run(*hosts[:2], "hist", "-t", "5s", "--json", "--sql", WAKEUP.format(""), timeout=120)
+    done = test.run(*hosts[:2], "hist", "-t", "5s", "--json", "--sql", WAKEUP.format(""))
     check(done.status == 0 and json.loads(done.out)["reports"][0]["rows"], f"hist --sql: {done}")
-    done = test.run(*hosts[:2], "record", "-t", "5s", "-o", "out.txt", "--sql", WAKEUP.format(""), "--as", "wakeup", timeout=120)
+    done = test.run(*hosts[:2], "record", "-t", "5s", "-o", "out.txt", "--sql", WAKEUP.format(""), "--as", "wakeup")
     check(done.status == 0 and re.search(r": wakeup: lat=\d+$", text_of(test), re.M), f"record --sql: {done}")
     synthetic_is_gone()
 
@@ -311,7 +311,7 @@ def an_idle_one_is_not_read(test):
         while process.poll() is None:
             os.getpgrp()
             time.sleep(0.1)
-        done = test.finish(process, 120)
+        done = test.finish(process)
         check(done.status == 0, f"record: {done}")
         texts = chunks_of(test, "out.traced", CHUNK_HISTOGRAM)
         asked = idle and knows_change()
@@ -349,7 +349,7 @@ def a_flight_recorder(test):
     sums = []
     for name in ("one.traced", "two.traced"):
         time.sleep(2)
-        done = test.run("snapshot", "r", "-o", name, timeout=120)
+        done = test.run("snapshot", "r", "-o", name)
         check(done.status == 0, f"{done}")
         sums.append(report(test, name)[0]["totals"]["hits"])
     check(0 < sums[0] < sums[1], f"{sums}")
@@ -423,7 +423,7 @@ def members(test):
             ("sched_switch:keys=next_comm:size=131072", "16384")):
         done = test.run("record", "-t", "100ms", "--hist", hist, "-o", "out.json", wrap=member())
         check(done.status == 1 and "only root may" in done.err and words in done.err, f"{hist}: {done}")
-    done = test.run("hist", "sched_switch", "--key", "next_comm", "-t", "2s", "--json", wrap=member(), timeout=120)
+    done = test.run("hist", "sched_switch", "--key", "next_comm", "-t", "2s", "--json", wrap=member())
     check(done.status == 0 and whole(json.loads(done.out)["reports"][0]), f"{done}")
     done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-t", "2s", "-o", "mine.traced", wrap=member(),
                     timeout=120)
@@ -436,7 +436,7 @@ def members(test):
     check(not chunks_of(test, "sql.traced", CHUNK_SUBBUFS), "the recording has parts of the ring")
     synthetic_is_gone()
     done = test.run("record", "--hist", "sched_switch:keys=next_comm", "-e", "sched", "-t", "2s", "-o", "both.traced",
-                    wrap=member(), timeout=120)
+                    wrap=member())
     check(done.status == 1 and "kernel addresses" in done.err, f"{done}")
 
 

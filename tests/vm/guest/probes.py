@@ -165,7 +165,7 @@ def with_triggers(test):
             time.sleep(0.2)
     finally:
         os.close(fd)
-    done = test.finish(process, 120)
+    done = test.finish(process)
     check(done.status == 0 and "a trigger ended the recording" in done.err, done)
     put_back(before)
     text = text_of(test)

@@ -201,7 +201,7 @@ def two_at_once(test):
     test.wait_for_recording(second)
     two_of_cpu_0()
     interrupt(process)
-    done = test.finish(process, 120)
+    done = test.finish(process)
     check(done.status == 0, f"record: {done}")
     check(len(wakeups_of(text_of(test))) >= 100, "the second has no events")
     settled("the second's event is gone", lambda: synthetic_events().count("\n") <= 1)
@@ -304,7 +304,7 @@ def a_user(test):
                 "end.len",
                 "SELECT start.len FROM net_dev_queue AS start JOIN net_dev_xmit AS end ON start.len = end.len "
                 "WHERE start.skbaddr > 5"):
-        done = test.run("record", "-t", "1s", "--sql", sql, "-o", "no.txt", wrap=as_nobody(), timeout=120)
+        done = test.run("record", "-t", "1s", "--sql", sql, "-o", "no.txt", wrap=as_nobody())
         check(done.status == 1 and re.search("only root may (use|compare) 'skbaddr'", done.err), f"{sql}: {done}")
     nothing_is_left()
 
