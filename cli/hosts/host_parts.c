@@ -82,11 +82,12 @@ static void part_place_by_wall(struct host_part *p, bool known, int64_t wall)
 		 "placed by the time of day of the machines: the error is unknown");
 }
 
-void host_parts_place(struct host_part *parts, size_t count)
+int host_parts_place(struct host_part *parts, size_t count, struct export_result *result)
 {
 	const struct host_part *reference = NULL;
 	int64_t wall = 0;
 	bool known;
+	int r = 0;
 
 	for (size_t i = 0; !reference && i < count; i++)
 		if (parts[i].origin.tied)
@@ -97,6 +98,8 @@ void host_parts_place(struct host_part *parts, size_t count)
 		const struct host_clock *c = &p->origin.clock;
 		char drift[32];
 
+		if (p->origin.lacks && r == 0)
+			r = host_part_add_warning(result, p->origin.label, p->origin.lacks);
 		if (!p->origin.tied || memcmp(p->origin.timeline, reference->origin.timeline,
 					      HOST_TIMELINE_BYTES) != 0) {
 			part_place_by_wall(p, known, wall);
@@ -110,6 +113,7 @@ void host_parts_place(struct host_part *parts, size_t count)
 			 c->by_utc ? "the machines' synchronised clocks" : "exchanges",
 			 c->drift_known ? drift : "unknown");
 	}
+	return r;
 }
 
 int host_part_options(const struct host_part *p, struct export_options *o, struct error *err)

@@ -26,8 +26,11 @@ struct host_part {
 
 /* Imports the inputs, and gives each part a label of its own. 0 or -errno. */
 int host_parts_open(struct host_part *parts, size_t count, struct error *err);
-/* Ties all clocks to one: that of the machine that asked for the first tied capture. */
-void host_parts_place(struct host_part *parts, size_t count);
+/*
+ * Ties all clocks to one: that of the machine that asked for the first tied capture. result gets
+ * warnings of what the parts do not say of themselves. 0 or -ENOMEM.
+ */
+int host_parts_place(struct host_part *parts, size_t count, struct export_result *result);
 /* Fills in the options of its export. -EINVAL: it is unplaced. */
 int host_part_options(const struct host_part *p, struct export_options *o, struct error *err);
 /* A warning of one machine. 0 or -ENOMEM. */

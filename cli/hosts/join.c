@@ -168,7 +168,9 @@ static int join_decode(void *userdata, struct export_result *ret, struct error *
 	r = host_parts_open(j->parts, j->count, err);
 	if (r < 0)
 		return r;
-	host_parts_place(j->parts, j->count);
+	r = host_parts_place(j->parts, j->count, ret);
+	if (r < 0)
+		return error_errno(err, r, "the outcome");
 	r = join_number(j, err);
 	if (r == 0)
 		r = join_export_all(j, parts, &count, ret, err);

@@ -89,8 +89,12 @@ static int hosts_report_decode(void *userdata, struct export_result *ret, struct
 	const bool is_list = h->labelled && h->options.form == REPORT_JSON;
 	int r = host_parts_open(h->parts, h->count, err);
 
-	host_parts_place(h->parts, h->count);
-	if (r == 0 && is_list)
+	if (r < 0)
+		return r;
+	r = host_parts_place(h->parts, h->count, ret);
+	if (r < 0)
+		return error_errno(err, r, "the outcome");
+	if (is_list)
 		dprintf(STDOUT_FILENO, "{\"format\":\"" TABLES_HOSTS_FORMAT
 				       "\",\"version\":" TABLES_VERSION ",\"hosts\":[\n");
 	for (size_t i = 0; i < h->count && r == 0; i++) {

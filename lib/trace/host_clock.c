@@ -268,15 +268,21 @@ static int ties_unpack(struct host_ties *ret, Traced__Capture__Tie *const *ties,
 static void origin_take_host(struct host_origin *ret, const Traced__Capture__Host *m)
 {
 	struct host_ties ties = { 0 }, utc = { 0 };
+	int r;
 
 	snprintf(ret->label, sizeof(ret->label), "%s", m->label);
 	ret->start = m->start_ns;
-	if (m->timeline.len != HOST_TIMELINE_BYTES)
+	if (m->timeline.len != HOST_TIMELINE_BYTES) {
+		ret->lacks = "its HOST chunk does not name the clock to which it is tied";
 		return;
+	}
 	memcpy(ret->timeline, m->timeline.data, HOST_TIMELINE_BYTES);
-	ret->tied = ties_unpack(&ties, m->ties, m->n_ties) == 0 &&
-		    ties_unpack(&utc, m->utc_ties, m->n_utc_ties) == 0 &&
-		    host_clock_choose(&ret->clock, &ties, &utc, ret->first, ret->last) == 0;
+	r = ties_unpack(&ties, m->ties, m->n_ties);
+	r = r ?: ties_unpack(&utc, m->utc_ties, m->n_utc_ties);
+	r = r ?: host_clock_choose(&ret->clock, &ties, &utc, ret->first, ret->last);
+	ret->tied = r == 0;
+	if (r == -EBADMSG)
+		ret->lacks = "the ties of its clock contradict each other, and are not used";
 	free(ties.items);
 	free(utc.items);
 }
@@ -315,6 +321,15 @@ void host_label_tidy(char *label)
 			*label = '_';
 }
 
+/* NULL: it can't be read. */
+static Traced__Capture__Host *host_load(const struct stream_reader *reader,
+					const struct chunk *chunk, struct buf *payload)
+{
+	if (stream_reader_load_max(reader, chunk, HOST_CHUNK_MAX, payload, NULL) < 0)
+		return NULL;
+	return traced__capture__host__unpack(NULL, payload->len, (const uint8_t *)payload->data);
+}
+
 int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 {
 	Traced__Capture__Host *host = NULL;
@@ -332,17 +347,18 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 		if ((chunk.type == CHUNK_SUBBUFS || chunk.type == CHUNK_SAMPLES) &&
 		    chunk.cpu <= CPU_LIST_MAX)
 			ret->cpus_seen = MAX(ret->cpus_seen, chunk.cpu + 1);
-		if ((chunk.type != CHUNK_HOST && chunk.type != CHUNK_CLOCKS &&
-		     chunk.type != CHUNK_HEADER) ||
+		if (chunk.type == CHUNK_HOST && !host) {
+			host = host_load(&reader, &chunk, &payload);
+			ret->lacks = host ? NULL
+					  : "its HOST chunk is damaged: the machine's name and the "
+					    "ties of its clock are missing";
+		}
+		if ((chunk.type != CHUNK_CLOCKS && chunk.type != CHUNK_HEADER) ||
 		    stream_reader_load_max(&reader, &chunk, HOST_CHUNK_MAX, &payload, NULL) < 0)
 			continue;
 		if (chunk.type == CHUNK_HEADER) {
 			origin_take_header(ret, &payload);
-		} else if (chunk.type == CHUNK_HOST && !host) {
-			host = traced__capture__host__unpack(NULL, payload.len,
-							     (const uint8_t *)payload.data);
-		} else if (chunk.type == CHUNK_CLOCKS &&
-			   (clocks = traced__capture__clocks__unpack(
+		} else if ((clocks = traced__capture__clocks__unpack(
 				    NULL, payload.len, (const uint8_t *)payload.data))) {
 			origin_take_clocks(ret, clocks);
 			traced__capture__clocks__free_unpacked(clocks, NULL);

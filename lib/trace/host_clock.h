@@ -58,6 +58,7 @@ struct host_origin {
 	uint64_t first, last;	 /* ns: its first and last reading of CLOCK_BOOTTIME */
 	uint32_t cpus;		 /* all that it may have recorded are below */
 	uint32_t cpus_seen;	 /* so are those with sub-buffers or samples */
+	const char *lacks;	 /* what its chunk HOST should say, and why not; NULL: nothing */
 	struct host_clock clock; /* if tied */
 };
 
@@ -79,7 +80,9 @@ uint64_t host_clock_apply(const struct host_clock *c, uint64_t far);
 
 /* Labels are printed and name files: other characters than letters, digits, ".-_" become "_". */
 void host_label_tidy(char *label);
-/* Reads chunks HOST, CLOCKS and HEADER. Ties that contradict each other count as none. 0 or -errno.
+/*
+ * Reads chunks HOST, CLOCKS and HEADER. A chunk HOST that can't be read, or whose ties contradict
+ * each other, is no error: `lacks` says so. 0 or -errno.
  */
 int host_origin_read(struct host_origin *ret, int fd, struct error *err);
 /* Appends the chunk HOST, with the origin's label, timeline and start, behind the last whole chunk;

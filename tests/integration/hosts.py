@@ -16,6 +16,7 @@ import shutil
 import signal
 import socket
 import statistics
+import struct
 import subprocess
 import time
 
@@ -823,6 +824,43 @@ def without_ties(test):
     check(r.status == 2 and "-o" in r.err, f"no output: {r}")
 
 
+# In front of each chunk's payload: magic, type, flags, length, CPU, hash.
+CHUNK = struct.Struct("<IHHIIQ")
+MAGIC_BYTES = 8
+HOST = 25
+
+
+def chunks(capture):
+    """Type, and the place of the payload."""
+    at = MAGIC_BYTES
+    while at < len(capture):
+        _, kind, _, length, _, _ = CHUNK.unpack_from(capture, at)
+        at += CHUNK.size
+        yield kind, at, length
+        at += (length + 7) // 8 * 8
+
+
+def damaged_host(test):
+    """A host's own words can't be read: its events are there, and a message says what is missing."""
+    r = run(test, {"pump": far(test), "valve": far(test, "nice")}, "record", "-t", "300ms", "-e", "sched",
+            "-e", "tcp", "-e", "sock", "-o", "out.traced")
+    check(r.status == 0, f"record: {r}")
+    path = test.dir / "out.valve.traced"
+    capture = bytearray(path.read_bytes())
+    place, = [at for kind, at, _ in chunks(capture) if kind == HOST]
+    capture[place + 1] ^= 1
+    path.write_bytes(capture)
+    (test.dir / "bad.traced").write_bytes(capture)
+    says = ": its HOST chunk is damaged: the machine's name and the ties of its clock are missing"
+    r = test.run("convert", "out.pump.traced", "bad.traced", "-o", "out.json")
+    check(r.status == 3 and "tracectl: bad" + says in r.err and "pump" + says not in r.err, f"convert: {r}")
+    check("bad: placed by the time of day" in r.err, f"convert: {r}")
+    other = json.loads((test.dir / "out.json").read_text())["otherData"]
+    check("bad" + says in other["warnings"], f"warnings: {other['warnings']}")
+    r = test.run("report", "net", "out.pump.traced", "bad.traced")
+    check("tracectl: bad" + says in r.err, f"report: {r}")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -1175,7 +1213,7 @@ def cases(test):
                      first_is_last, marks_are_moved, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
                      one_is_synchronised_wrongly, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
-                     without_ties, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone,
+                     without_ties, damaged_host, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone,
                      pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function not in (files_of_hosts, pushed_alone))
 

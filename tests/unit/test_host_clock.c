@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -309,29 +310,83 @@ static void test_clocks_that_are_not_true_do_not_count(void **state _unused_)
 		-EBADMSG);
 }
 
-/* A stream with ties of both kinds. */
-static void test_both_ties_are_stored(void **state _unused_)
+/* A stream with the begin and the end of the pair's recording. */
+static int pair_stream(const struct pair *p)
 {
-	struct host_origin origin = { .label = "pump" }, got;
 	Traced__Capture__ClockReading reading = TRACED__CAPTURE__CLOCK_READING__INIT,
 				      *readings = &reading;
 	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
-	_cleanup_close_ int fd = memfd_create("stream", MFD_CLOEXEC);
+	int fd = memfd_create("stream", MFD_CLOEXEC);
 	struct stream_writer w;
-	struct pair p;
 
-	pair_init(&p, 40000);
+	assert_true(fd >= 0);
 	assert_int_equal(stream_writer_init(&w, fd, 0), 0);
 	reading.clock = CLOCK_BOOTTIME;
 	clocks.readings = &readings;
 	clocks.n_readings = 1;
-	reading.boot_before_ns = reading.boot_after_ns = p.from;
+	reading.boot_before_ns = reading.boot_after_ns = p->from;
 	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
-	reading.boot_before_ns = reading.boot_after_ns = p.to;
+	reading.boot_before_ns = reading.boot_after_ns = p->to;
 	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
+	return fd;
+}
+
+static void test_both_ties_are_stored(void **state _unused_)
+{
+	struct host_origin origin = { .label = "pump" }, got;
+	_cleanup_close_ int fd = -EBADF;
+	struct pair p;
+
+	pair_init(&p, 40000);
+	fd = pair_stream(&p);
 	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_true(got.tied && got.clock.by_utc && got.clock.bound < 60000);
+	assert_null(got.lacks);
+}
+
+static void test_a_damaged_chunk_is_said(void **state _unused_)
+{
+	struct host_origin origin = { .label = "pump" }, got;
+	struct stream_writer w = { 0 };
+	struct pair p;
+	off_t end;
+	char c;
+	int fd;
+
+	/* No chunk is no damage. */
+	pair_init(&p, 40000);
+	fd = pair_stream(&p);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_null(got.lacks);
+	/* A byte of another value. */
+	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	end = lseek(fd, 0, SEEK_END);
+	assert_int_equal(pread(fd, &c, 1, end - 20), 1);
+	c ^= 1;
+	assert_int_equal(pwrite(fd, &c, 1, end - 20), 1);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(!got.tied && !*got.label && strstr(got.lacks, "is damaged"));
+	/* One that is sound behind it counts. */
+	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(got.tied && !got.lacks);
+	close(fd);
+	/* No message. */
+	w.fd = fd = pair_stream(&p);
+	lseek(fd, 0, SEEK_END);
+	assert_int_equal(stream_write(&w, CHUNK_HOST, "\xff\xff\xff", 3), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(!got.tied && strstr(got.lacks, "is damaged"));
+	close(fd);
+	/* Ties of a machine that lies. */
+	p.exchange_items[PAIRS / 2].near += 20000000;
+	fd = pair_stream(&p);
+	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(!got.tied && strstr(got.lacks, "contradict"));
+	assert_string_equal(got.label, "pump");
+	close(fd);
 }
 
 /* The origin of a stream with one reading of the time of day. */
@@ -380,6 +435,7 @@ int main(void)
 		cmocka_unit_test(test_the_better_bound_counts),
 		cmocka_unit_test(test_clocks_that_are_not_true_do_not_count),
 		cmocka_unit_test(test_both_ties_are_stored),
+		cmocka_unit_test(test_a_damaged_chunk_is_said),
 		cmocka_unit_test(test_wall_clocks_are_checked),
 	};
 
