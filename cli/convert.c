@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `tracectl convert`: runs the exporter with the caller's rights; for root, with none. */
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -197,6 +198,11 @@ static int convert_join(const struct options *o)
 			  o->args[1], o->output, o->args[1]);
 		return cli_usage(&err);
 	}
+	if (o->arg_count > HOST_PARTS_MAX) {
+		error_set(&err, -EINVAL, "%zu inputs are given: one file holds at most %d machines",
+			  o->arg_count, HOST_PARTS_MAX);
+		return cli_usage(&err);
+	}
 	if (convert_refuse_joined(o, &err) < 0)
 		return cli_usage(&err);
 	while (count < o->arg_count) {
@@ -296,7 +302,7 @@ const struct command command_convert = {
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
 			  OPTION(INSTANCE)),
 	.args_min = 1,
-	.args_max = HOST_PARTS_MAX,
+	.args_max = UINT_MAX,
 	.complete = COMPLETE_FILE,
 	.run = convert_run,
 };

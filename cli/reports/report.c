@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* `tracectl report`: tables from a recording. Decodes as `convert` does. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -378,7 +379,7 @@ const struct command command_report = {
 			      OPTION(MERGE), OPTION(TASK), OPTION(SUMMARY)),
 	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(CSV),
 			  OPTION(TASK), OPTION(SUMMARY), OPTIONS_SELECTION, OPTION(SESSION)),
-	.args_max = REPORT_MERGE_FILES_MAX,
+	.args_max = UINT_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,
 };

@@ -32,9 +32,6 @@ static int merging_add(struct merging *m, const char *path, struct error *err)
 	struct stat st;
 	int r;
 
-	if (m->count == REPORT_MERGE_FILES_MAX)
-		return error_set(err, -EINVAL, "more than %d reports to merge",
-				 REPORT_MERGE_FILES_MAX);
 	fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 		      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 || fstat(fd, &st) < 0)
@@ -51,6 +48,9 @@ static int merging_open(struct merging *m, const struct options *o, struct error
 {
 	int r = 0;
 
+	if (o->merge_count + o->arg_count > REPORT_MERGE_FILES_MAX)
+		return error_set(err, -EINVAL, "--merge takes at most %d reports",
+				 REPORT_MERGE_FILES_MAX);
 	for (size_t i = 0; i < o->merge_count && r == 0; i++)
 		r = merging_add(m, o->merges[i].path, err);
 	for (size_t i = 0; i < o->arg_count && r == 0; i++)
