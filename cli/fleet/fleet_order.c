@@ -46,6 +46,23 @@ static const char *ordering_typed(const struct options *o, int id)
 	return value;
 }
 
+static int ordering_name_option(int e, int option, struct error *err)
+{
+	return e < 0 ? error_prefix(err, "--%s", option_specs[option].name) : 0;
+}
+
+static int ordering_put(struct ordering *r, int option, const char *key, const char *value,
+			struct error *err)
+{
+	return ordering_name_option(order_put(&r->text, key, value, err), option, err);
+}
+
+static int ordering_put_words(struct ordering *r, int option, const char *key,
+			      const char *const *words, size_t count, struct error *err)
+{
+	return ordering_name_option(order_put_words(&r->text, key, words, count, err), option, err);
+}
+
 static struct tm ordering_utc(uint64_t seconds)
 {
 	time_t t = (time_t)seconds;
@@ -63,12 +80,12 @@ static int ordering_put_expires(struct ordering *r, uint64_t now, struct error *
 	struct tm tm;
 
 	if (r->o->expires && strchr(r->o->expires, 'T'))
-		return order_put(&r->text, "expires", r->o->expires, err);
+		return ordering_put(r, OPT_EXPIRES, "expires", r->o->expires, err);
 	if (r->o->expires && parse_duration(r->o->expires, &ns, err) < 0)
 		return error_prefix(err, "--expires");
 	tm = ordering_utc(now + ns / NSEC_PER_SEC);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return order_put(&r->text, "expires", text, err);
+	return ordering_put(r, OPT_EXPIRES, "expires", text, err);
 }
 
 static int ordering_put_events(struct ordering *r, struct error *err)
@@ -85,9 +102,9 @@ static int ordering_put_events(struct ordering *r, struct error *err)
 		return error_hint(err, "a whole system is %s:*, an event *:%s", words[i], words[i]);
 	}
 	if (e == 0)
-		e = order_put_words(&r->text, "events", words, o->event_count, err);
+		e = ordering_put_words(r, OPT_EVENT, "events", words, o->event_count, err);
 	for (size_t i = 0; i < o->event_count && e == 0; i++)
-		e = order_put(&r->text, "filter", o->events[i].filter, err);
+		e = ordering_put(r, OPT_FILTER, "filter", o->events[i].filter, err);
 	return e;
 }
 
@@ -102,31 +119,33 @@ static int ordering_compose(struct ordering *r, struct error *err)
 	/* A later order has a higher serial. */
 	strftime(r->serial, sizeof(r->serial), "%Y%m%d%H%M%S", &tm);
 	order_begin(text);
-	e = order_put(text, "serial", o->serial ?: r->serial, err);
+	e = ordering_put(r, OPT_SERIAL, "serial", o->serial ?: r->serial, err);
 	if (e == 0)
-		e = order_put(text, "fleet", o->fleet, err);
+		e = ordering_put(r, OPT_FLEET, "fleet", o->fleet, err);
 	if (e == 0)
-		e = order_put(text, "group", o->group, err);
+		e = ordering_put(r, OPT_GROUP, "group", o->group, err);
 	if (e == 0)
 		e = ordering_put_expires(r, now, err);
 	if (e == 0)
-		e = order_put(text, "share", o->share, err);
+		e = ordering_put(r, OPT_SHARE, "share", o->share, err);
 	if (e == 0)
-		e = order_put(text, "salt", o->salt, err);
+		e = ordering_put(r, OPT_SALT, "salt", o->salt, err);
 	if (e == 0)
-		e = order_put_words(text, "labels", o->labels.items, o->labels.count, err);
+		e = ordering_put_words(r, OPT_LABEL, "labels", o->labels.items, o->labels.count,
+				       err);
 	if (e == 0)
-		e = order_put(text, "window", o->window, err);
+		e = ordering_put(r, OPT_WINDOW, "window", o->window, err);
 	if (e == 0)
-		e = order_put(text, "duration", ordering_typed(o, OPT_DURATION), err);
+		e = ordering_put(r, OPT_DURATION, "duration", ordering_typed(o, OPT_DURATION), err);
 	if (e == 0)
-		e = order_put(text, "profile", o->profile, err);
+		e = ordering_put(r, OPT_PROFILE, "profile", o->profile, err);
 	if (e == 0)
 		e = ordering_put_events(r, err);
 	if (e == 0)
-		e = order_put_words(text, "reports", o->reports.items, o->reports.count, err);
+		e = ordering_put_words(r, OPT_REPORT, "reports", o->reports.items, o->reports.count,
+				       err);
 	if (e == 0 && o->capture)
-		e = order_put(text, "capture", "yes", err);
+		e = ordering_put(r, OPT_CAPTURE, "capture", "yes", err);
 	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;
 }
 
@@ -277,6 +296,12 @@ static int ordering_check_options(const struct options *o, struct error *err)
 	if (o->arg_count > 1)
 		return error_set(err, -EINVAL, "fleet order: '%s' is one argument too many",
 				 o->args[1]);
+	if (!o->fleet || !ordering_typed(o, OPT_DURATION)) {
+		error_set(err, -EINVAL, "fleet order: --%s is missing",
+			  option_specs[o->fleet ? OPT_DURATION : OPT_FLEET].name);
+		return error_hint(err, "tracectl fleet order --fleet doors -t 10s --report sched "
+				       "--secret-key order.sec --url URL");
+	}
 	if (!o->secret_key) {
 		error_set(err, -EINVAL, "fleet order: --secret-key is missing");
 		return error_hint(err, "signify-openbsd -G -p order.pub -s order.sec makes one; "

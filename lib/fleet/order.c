@@ -105,13 +105,16 @@ static bool order_has_byte(char c)
 /* libinih takes what follows a blank and a semicolon for a comment. */
 static int order_check_value(const char *key, const char *value, struct error *err)
 {
+	const struct setting *setting = setting_find(settings, ARRAY_SIZE(settings), "order", key);
+	_cleanup_order_ struct order unused = { 0 };
+
 	if (strpbrk(value, "\r\n") || strstr(value, " ;") || strstr(value, "\t;"))
 		return error_set(err, -EINVAL,
-				 "%s: an order's value has neither a new line nor \" ;\"", key);
+				 "an order's value has neither a new line nor \" ;\"");
 	for (const char *p = value; *p; p++)
 		if (!order_has_byte(*p))
-			return error_set(err, -EINVAL, "%s: '%s' is not text in ASCII", key, value);
-	return 0;
+			return error_set(err, -EINVAL, "'%s' is not text in ASCII", value);
+	return setting->set((char *)&unused + setting->offset, value, err);
 }
 
 int order_put(struct buf *text, const char *key, const char *value, struct error *err)

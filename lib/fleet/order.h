@@ -34,9 +34,9 @@ struct order {
 	bool capture;		    /* the recording itself is wanted, too */
 };
 
-/* An order's text, key by key: the section, then each key with its value; order_parse() checks. */
+/* An order's text, key by key: the section, then each key with its value. */
 void order_begin(struct buf *text);
-/* value NULL: leaves the key out. -EINVAL: an INI file can't have it. */
+/* value NULL: leaves the key out. -EINVAL: the key can't have it; err does not name the key. */
 int order_put(struct buf *text, const char *key, const char *value, struct error *err);
 /* Words of a list; each has a line. None: leaves the key out. */
 int order_put_words(struct buf *text, const char *key, const char *const *words, size_t count,

@@ -116,13 +116,32 @@ static void a_value_is_one_line(void **state _unused_)
 	}
 }
 
+/* A value that a board would refuse is refused before it is put. */
+static void a_value_fits_its_key(void **state _unused_)
+{
+	static const char *const bad[][2] = { { "serial", "0" },    { "fleet", "a b" },
+					      { "share", "0" },	    { "share", "0.0" },
+					      { "share", "100.1" }, { "expires", "2026" },
+					      { "window", "x" },    { "capture", "maybe" },
+					      { "labels", "door" }, { "events", "sched" },
+					      { "reports", "a/b" }, { "salt", "" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		assert_int_equal(order_put(&text, bad[i][0], bad[i][1], &err), -EINVAL);
+		assert_non_null(err.message);
+		assert_int_equal(text.len, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_path_names_a_result),
-		cmocka_unit_test(other_paths_name_none),
-		cmocka_unit_test(what_is_put_is_parsed),
-		cmocka_unit_test(a_value_is_one_line),
+		cmocka_unit_test(a_path_names_a_result), cmocka_unit_test(other_paths_name_none),
+		cmocka_unit_test(what_is_put_is_parsed), cmocka_unit_test(a_value_is_one_line),
+		cmocka_unit_test(a_value_fits_its_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
