@@ -13,6 +13,10 @@
 
 #define WORDS_MAX 32
 #define CONNECT_S "30"
+/* Bytes of curl's messages. */
+#define SAID_MAX (64U << 10)
+/* curl's exit status after an answer of HTTP that is an error. */
+#define STATUS_REFUSED 22
 
 struct curl_words {
 	const char *argv[WORDS_MAX];
@@ -83,6 +87,52 @@ static int curl_check(const char *url, struct error *err)
 	return error_hint(err, "for example https://fleet.example/orders/doors");
 }
 
+/* Its message, "curl: (22) The requested URL returned error: 404", without the number. */
+static const char *curl_find_reason(char *said)
+{
+	char *reason = said ? strstr(said, "curl: (") : NULL;
+
+	reason = reason ? strstr(reason, ") ") : NULL;
+	if (!reason)
+		return NULL;
+	reason += 2;
+	reason[strcspn(reason, "\n")] = '\0';
+	return *reason ? reason : NULL;
+}
+
+static int curl_explain(int status, const char *url, int said_fd, struct error *err)
+{
+	_cleanup_buf_ struct buf said = BUF_INIT;
+	const char *reason;
+
+	lseek(said_fd, 0, SEEK_SET);
+	if (read_to_end(said_fd, SAID_MAX, &said) < 0)
+		buf_clear(&said);
+	reason = curl_find_reason(buf_string(&said));
+	if (!reason)
+		error_set(err, -EIO, "%s: curl ended with status %d", url, status);
+	else
+		error_set(err, -EIO, "%s: %s", url, reason);
+	return status == STATUS_REFUSED ? -EREMOTEIO : -EIO;
+}
+
+/* Exchanges one file, which is curl's standard input. What curl says becomes the error. */
+static int curl_run_one(struct curl_words *w, const char *url, int fd, uint64_t file_max,
+			struct error *err)
+{
+	_cleanup_close_ int said = input_create_temp();
+	int r;
+
+	if (said < 0)
+		return error_errno(err, said, "%s", input_temp_place());
+	curl_add(w, "--stderr");
+	curl_add(w, "-");
+	curl_add(w, "--url");
+	curl_add(w, url);
+	r = curl_run(w, fd, said, NULL, file_max, err);
+	return r > 0 ? curl_explain(r, url, said, err) : r;
+}
+
 int curl_get(const char *config, const char *url, size_t max, struct buf *ret, struct error *err)
 {
 	_cleanup_curl_words_ struct curl_words w = { 0 };
@@ -97,18 +147,17 @@ int curl_get(const char *config, const char *url, size_t max, struct buf *ret, s
 	if (fd < 0)
 		return error_errno(err, fd, "%s", input_temp_place());
 	curl_add_max(&w, max);
-	curl_add(&w, "--url");
-	curl_add(&w, url);
-	r = curl_run(&w, -EBADF, fd, NULL, max + 1, err);
-	if (r > 0)
-		return error_set(err, -EIO, "%s: curl ended with status %d", url, r);
-	if (r == 0) {
-		lseek(fd, 0, SEEK_SET);
-		r = read_to_end(fd, max, ret);
-		if (r < 0)
-			error_errno(err, r, "%s", url);
-	}
-	return r < 0 ? r : 0;
+	curl_add(&w, "--output");
+	curl_add(&w, "/dev/fd/0");
+	r = curl_run_one(&w, url, fd, max + 1, err);
+	/* curl says only that it can't write. */
+	if (r == -EIO && lseek(fd, 0, SEEK_END) > (off_t)max)
+		return error_set(err, -EFBIG, "%s: the answer has more than %zu bytes", url, max);
+	if (r < 0)
+		return r;
+	lseek(fd, 0, SEEK_SET);
+	r = read_to_end(fd, max, ret);
+	return r < 0 ? error_errno(err, r, "%s", url) : 0;
 }
 
 int curl_put(const char *config, const char *url, int fd, struct error *err)
@@ -125,10 +174,7 @@ int curl_put(const char *config, const char *url, int fd, struct error *err)
 	curl_add(&w, "/dev/fd/0");
 	curl_add(&w, "--output");
 	curl_add(&w, "/dev/null");
-	curl_add(&w, "--url");
-	curl_add(&w, url);
-	r = curl_run(&w, fd, -EBADF, NULL, 0, err);
-	return r > 0 ? error_set(err, -EIO, "%s: curl ended with status %d", url, r) : r;
+	return curl_run_one(&w, url, fd, 0, err);
 }
 
 int curl_get_all(const char *config, int list_fd, uint64_t file_max, const char *folder,

@@ -13,6 +13,7 @@
 #include "input.h"
 
 #define PARTS_MAX 10000U
+#define LISTS "nginx needs autoindex on; autoindex_format json; S3 needs --s3"
 #define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~"
 /* A board has few results of an order. */
 #define INDEX_MAX (64U << 10)
@@ -264,10 +265,15 @@ static int store_get_index(struct fleet_store *s, struct listing *boards, struct
 	if (!buf_string(&url))
 		return error_errno(err, -ENOMEM, "the URL");
 	r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
+	if (r == -EREMOTEIO)
+		error_hint(err,
+			   "no board has answered order %" PRIu64
+			   ", or the store has no lists: " LISTS,
+			   s->order);
 	if (r == 0)
 		r = listing_add(boards, false, &answer, err);
-	if (r < 0 && !err->hint)
-		error_hint(err, "nginx: autoindex on; autoindex_format json; of S3: --s3");
+	if (r == -EBADMSG && !err->hint)
+		error_hint(err, LISTS);
 	s->refused += boards->refused;
 	return r;
 }
