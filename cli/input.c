@@ -14,6 +14,7 @@
 #include "confined.h"
 #include "formats/import.h"
 #include "marks/trace_file.h"
+#include "report/table.h"
 #include "samples/cpu_profile.h"
 #include "stream/reader.h"
 #include "unpack.h"
@@ -84,8 +85,13 @@ static bool begins_as_perfetto(const uint8_t *p, size_t len)
 
 static int input_refuse(const void *data, size_t len, struct error *err)
 {
+	static const char report[] = "{\"format\":\"" TABLES_FORMAT;
 	bool json = trace_file_begins(data, len) && !unpack_begins(data, len);
 
+	if (len > strlen(report) && !memcmp(data, report, strlen(report))) {
+		error_set(err, -EBADMSG, "this is a report, not a recording");
+		return error_hint(err, "tracectl report --merge prints and adds up reports");
+	}
 	if (begins_as_perfetto(data, len)) {
 		error_set(err, -EBADMSG,
 			  "this is a Perfetto trace: tracectl writes that format, but cannot read "

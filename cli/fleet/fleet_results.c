@@ -31,7 +31,6 @@ static bool finding_has_suffix(const char *name)
 	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".zst") || !strcmp(dot, ".traced"));
 }
 
-/* `fleet open` makes them. */
 /* A page of `fleet open`, or what parquet.sql made. */
 static bool finding_is_made(const char *name)
 {
@@ -113,7 +112,11 @@ int fleet_results_find(struct fleet_results *ret, const char *folder, enum resul
 	int r = path ? finding_walk(&f, AT_FDCWD, path, path, 0) : -errno;
 
 	if (r < 0)
-		return error_errno(err, r, "%s", folder);
+		error_errno(err, r, "%s", folder);
+	if (r == -ENOTDIR)
+		error_hint(err, "name the folder of an order: .../fleet=F/order=N");
+	if (r < 0)
+		return r;
 	if (f.skipped)
 		cli_warn("skipped in %s, as links or no results: %zu", folder, f.skipped);
 	if (ret->count) {

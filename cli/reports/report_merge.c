@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl report --merge`: adds up reports that --json wrote. */
+/* `tracectl report --merge`: adds up reports that --json wrote, or boards as rows. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "cli.h"
 #include "confined.h"
+#include "fleet/rows.h"
 #include "input.h"
 #include "report.h"
 #include "report/merge.h"
@@ -17,12 +18,14 @@ struct merging {
 	const char *paths[REPORT_MERGE_FILES_MAX];
 	int fds[REPORT_MERGE_FILES_MAX]; /* owned */
 	size_t count;
+	int json_fd; /* owned; the JSON of one whose reports are rows */
 };
 
 static void report_merging_deinit(struct merging *m)
 {
 	for (size_t i = 0; i < m->count; i++)
 		close_fd(m->fds[i]);
+	close_fd(m->json_fd);
 }
 
 static int merging_add(struct merging *m, const char *path, struct error *err)
@@ -48,6 +51,9 @@ static int merging_open(struct merging *m, const struct options *o, struct error
 {
 	int r = 0;
 
+	m->json_fd = input_create_temp();
+	if (m->json_fd < 0)
+		return error_errno(err, m->json_fd, "%s", input_temp_place());
 	if (o->merge_count + o->arg_count > REPORT_MERGE_FILES_MAX)
 		return error_set(err, -EINVAL, "--merge takes at most %d reports",
 				 REPORT_MERGE_FILES_MAX);
@@ -56,6 +62,35 @@ static int merging_open(struct merging *m, const struct options *o, struct error
 	for (size_t i = 0; i < o->arg_count && r == 0; i++)
 		r = merging_add(m, o->args[i], err);
 	return r;
+}
+
+/* Rows come in zstd's frames. A pipe can't be looked into. */
+static bool merging_has_rows(const struct merging *m, size_t i)
+{
+	static const char magic[] = "\x28\xb5\x2f\xfd";
+	char begin[sizeof(magic) - 1];
+
+	return pread(m->fds[i], begin, sizeof(begin), lseek(m->fds[i], 0, SEEK_CUR)) ==
+		       sizeof(begin) &&
+	       !memcmp(begin, magic, sizeof(begin));
+}
+
+static int merging_read_rows(const struct merging *m, struct report_merge *merge, size_t i,
+			     struct error *err)
+{
+	const off_t from = lseek(m->fds[i], 0, SEEK_CUR), end = lseek(m->fds[i], 0, SEEK_END);
+	uint64_t size;
+	int r;
+
+	if (from < 0 || end < from || lseek(m->fds[i], from, SEEK_SET) < 0 ||
+	    lseek(m->json_fd, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", m->paths[i]);
+	r = rows_unpack(m->fds[i], (uint64_t)(end - from), m->json_fd, REPORT_MERGE_BYTES_MAX,
+			&size, err);
+	if (r < 0)
+		return error_prefix(err, "%s", m->paths[i]);
+	lseek(m->json_fd, 0, SEEK_SET);
+	return report_merge_add_part(merge, m->json_fd, size, m->paths[i], err);
 }
 
 /* Parses the files; for root in a process of its own. */
@@ -69,7 +104,8 @@ static int merging_work(void *userdata, struct export_result *ret, struct error 
 	if (r < 0)
 		return error_errno(err, r, "can't merge reports");
 	for (size_t i = 0; i < m->count && r == 0; i++)
-		r = report_merge_add(merge, m->fds[i], m->paths[i], err);
+		r = merging_has_rows(m, i) ? merging_read_rows(m, merge, i, err)
+					   : report_merge_add(merge, m->fds[i], m->paths[i], err);
 	if (r == 0)
 		r = report_merge_write(merge, m->options, &out, err);
 	if (r < 0)
@@ -83,7 +119,8 @@ static int merging_work(void *userdata, struct export_result *ret, struct error 
 
 int report_merge_files(const struct options *o, const struct report_options *options)
 {
-	_cleanup_(report_merging_deinit) struct merging m = { .options = options };
+	_cleanup_(report_merging_deinit) struct merging m = { .options = options,
+							      .json_fd = -EBADF };
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	uint64_t gaps;

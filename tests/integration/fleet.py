@@ -288,6 +288,32 @@ def from_order_to_page(test):
         check(done.status == 1 and "no recording of door-17 by order 99" in done.err, f"{done}")
 
 
+def rows_are_merged(test):
+    """report --merge adds up rows as it does JSON, from a file; a damaged one is named."""
+    good = [reports(sched({20000 * n: 10}, tid=n), lost=n) for n in range(1, 4)]
+    for n, data in enumerate(good):
+        (test.dir / f"{n}.json").write_text(json.dumps(json.loads(data), separators=(",", ":")))
+        (test.dir / f"{n}.zst").write_bytes(packed(as_lines(data)))
+    want = succeeds(test.run("report", "--merge", "0.json", "1.json", "2.json", "--json"))
+    for names in (("0.zst", "1.zst", "2.zst"), ("0.zst", "1.json", "2.zst")):
+        done = test.run("report", "--merge", *names, "--json")
+        check(done.status == 0 and (done.out, done.err) == (want.out, want.err), f"{names}: {done}")
+    with open(test.dir / "0.zst", "rb") as file:
+        done = subprocess.run(test.arguments("report", "--merge", "-", "1.json", "2.zst", "--json"), cwd=test.dir, stdin=file,
+                              capture_output=True, text=True, check=True, env=test.environment())
+    check(done.stdout == want.out, done)
+    for data, why in ((packed(as_lines(good[0]))[:-5], "bad.zst: it is cut"), (packed(good[0]), "bad.zst: it is no report")):
+        (test.dir / "bad.zst").write_bytes(data)
+        done = test.run("report", "--merge", "0.zst", "bad.zst")
+        check(done.status == 1 and why in done.err and not done.out, f"{done}")
+    # Other commands name the one that takes it.
+    for words in (("report", "sched", "0.zst"), ("report", "0.json"), ("convert", "0.zst", "out.json")):
+        done = test.run(*words)
+        check(done.status == 1 and "this is a report, not a recording" in done.err and "report --merge" in done.err, f"{done}")
+    done = test.run("fleet", "report", "0.zst")
+    check(done.status == 1 and "Not a directory" in done.err and "fleet=F/order=N" in done.err, f"{done}")
+
+
 def rows_are_reports(test):
     """A board's rows are what its report in JSON says; damaged ones leave out their board, and are not fetched."""
     good = [reports(sched({20000 * n: 10}, tid=n), lost=n) for n in range(1, 4)]
@@ -766,6 +792,7 @@ def main():
     test.case("a board with other columns is left out", boards_that_differ)
     test.case("a board does not hide the others", boards_that_hide_others)
     test.case("from an order to a page", from_order_to_page, daemon=True)
+    test.case("rows are merged", rows_are_merged)
     test.case("rows are reports", rows_are_reports, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
