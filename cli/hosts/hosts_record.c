@@ -20,6 +20,7 @@
 
 #include "base/io.h"
 #include "base/vec.h"
+#include "exchange.h"
 #include "formats/formats.h"
 #include "hosts.h"
 #include "hosts_write.h"
@@ -28,7 +29,6 @@
 #include "push.h"
 #include "reports/report.h"
 #include "trace/host_clock.h"
-#include "true_time.h"
 
 /*
  * A host that has not answered by then has failed, and so has one that answered and is not ready by
@@ -39,11 +39,8 @@
 #define ARM_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
-/* Exchanges before the start, and the longest wait for them. */
-#define TIES_FIRST 12
+/* The longest wait for the exchanges before the start. */
 #define TIES_FIRST_NS (2 * NSEC_PER_SEC)
-#define ASK_SOON_NS (5 * NSEC_PER_MSEC)
-#define ASK_NS (100 * NSEC_PER_MSEC)
 #define LINE_BYTES 1024
 #define MESSAGES_MAX 100
 #define PIECE (64U << 10)
@@ -64,9 +61,7 @@ struct far {
 	unsigned messages;
 	struct push push;
 	uint64_t here_ns, armed_ns, heard_ns; /* CLOCK_MONOTONIC; 0: not yet */
-	uint64_t asked, asked_ns;    /* the pending exchange; 0: none */
-	uint64_t asks, ask_at;	     /* CLOCK_MONOTONIC */
-	struct host_ties ties, utc_ties;
+	struct exchange clock;
 	bool failed;
 };
 
@@ -95,8 +90,7 @@ static void hosts_recording_deinit(struct hosts_recording *h)
 		far_close(&h->far[i]);
 		host_end(&h->far[i].process);
 		close_fd(h->far[i].file);
-		free(h->far[i].ties.items);
-		free(h->far[i].utc_ties.items);
+		exchange_deinit(&h->far[i].clock);
 	}
 	free(h->far);
 	close_fd(h->signal_fd);
@@ -141,41 +135,10 @@ static void far_order(struct far *f, const char *order)
 
 static void far_ask(struct far *f)
 {
-	char order[48];
+	char order[EXCHANGE_ORDER_BYTES];
 
-	f->asked = ++f->asks;
-	snprintf(order, sizeof(order), "clock %" PRIu64 "\n", f->asked);
-	f->asked_ns = now_ns(CLOCK_BOOTTIME);
+	exchange_ask(&f->clock, order);
 	far_order(f, order);
-	f->ask_at = now() + (f->asks < TIES_FIRST ? ASK_SOON_NS : ASK_NS);
-}
-
-static int far_add_ties(struct far *f, uint64_t back, const struct true_time *far)
-{
-	struct host_tie tie = { .far = far->boot,
-				.near = f->asked_ns + (back - f->asked_ns) / 2,
-				.bound = (back - f->asked_ns + 1) / 2 };
-	struct true_time near;
-	int r = host_ties_add(&f->ties, &tie);
-
-	if (r < 0 || !far->utc)
-		return r;
-	true_time_read(&near);
-	return true_time_tie(&tie, &near, far) ? host_ties_add(&f->utc_ties, &tie) : 0;
-}
-
-static void far_take_clock(struct far *f, uint64_t number, const struct true_time *far)
-{
-	uint64_t back = now_ns(CLOCK_BOOTTIME);
-
-	if (!f->asked || number != f->asked)
-		return;
-	f->asked = 0;
-	/* Clocks do not stand still or go back between two questions. */
-	if (f->ties.count && far->boot <= f->ties.items[f->ties.count - 1].far)
-		far_fail(f, "its clock goes back");
-	else if (far_add_ties(f, back, far) < 0)
-		far_fail(f, "out of memory");
 }
 
 /* line NULL: there is none. Returns whether the line is not for people. */
@@ -191,33 +154,41 @@ static bool far_push(struct far *f, const char *line)
 	return r != 0;
 }
 
+/* A line for people. */
+static void far_pass_on(struct far *f, const char *line)
+{
+	_cleanup_free_ char *text = NULL;
+	const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line;
+
+	if (!*line || f->messages == MESSAGES_MAX)
+		return;
+	f->messages++;
+	if (asprintf(&text, "%s: %s", f->name->label, tail) >= 0)
+		cli_pass_on(text);
+	if (f->messages == MESSAGES_MAX)
+		cli_warn("%s: more messages are left out", f->name->label);
+}
+
 static void far_take_line(struct far *f, const char *line)
 {
-	struct true_time time = { 0 };
-	uint64_t number;
-	int count;
+	int r;
 
 	if (far_push(f, line))
 		return;
 	if (!strcmp(line, "@here")) {
 		f->here_ns = f->here_ns ?: now();
-	} else if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
-		f->state = FAR_ARMED;
-		f->armed_ns = f->ask_at = now();
-	} else if ((count = sscanf(line, "@clock %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
-				   &number, &time.boot, &time.utc, &time.bound)) >= 2) {
-		time.utc = count < 4 ? 0 : time.utc;
-		far_take_clock(f, number, &time);
-	} else if (*line && f->messages < MESSAGES_MAX) {
-		_cleanup_free_ char *text = NULL;
-		const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line;
-
-		f->messages++;
-		if (asprintf(&text, "%s: %s", f->name->label, tail) >= 0)
-			cli_pass_on(text);
-		if (f->messages == MESSAGES_MAX)
-			cli_warn("%s: more messages are left out", f->name->label);
+		return;
 	}
+	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
+		f->state = FAR_ARMED;
+		f->armed_ns = f->clock.ask_at = now();
+		return;
+	}
+	r = exchange_take_line(&f->clock, line);
+	if (r > 0)
+		far_pass_on(f, line);
+	else if (r < 0)
+		far_fail(f, r == -EBADMSG ? "its clock goes back" : "out of memory");
 }
 
 static void far_read_lines(struct far *f)
@@ -325,8 +296,8 @@ static void hosts_stop(struct hosts_recording *h)
 
 static bool far_is_ready(const struct far *f, uint64_t at)
 {
-	return f->failed || (f->state == FAR_ARMED &&
-			     (f->ties.count >= TIES_FIRST || at - f->armed_ns > TIES_FIRST_NS));
+	return f->failed || (f->state == FAR_ARMED && (f->clock.ties.count >= EXCHANGES_FIRST ||
+						       at - f->armed_ns > TIES_FIRST_NS));
 }
 
 /* Begins once all are ready. False: there is nothing to begin. */
@@ -356,7 +327,8 @@ static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at
 		far_fail(f, "it does not end: its part is incomplete");
 	if (f->failed)
 		far_drop(f);
-	else if (f->state >= FAR_ARMED && !f->asked && at >= f->ask_at && f->process.err >= 0)
+	else if (f->state >= FAR_ARMED && !f->clock.asked && at >= f->clock.ask_at &&
+		 f->process.err >= 0)
 		far_ask(f);
 }
 
@@ -390,8 +362,9 @@ static int hosts_wait_ms(const struct hosts_recording *h)
 	if (h->go_ns && !h->stop_ns && h->o->duration_ns)
 		next = MIN(next, h->go_ns + h->o->duration_ns);
 	for (size_t i = 0; i < h->count; i++)
-		if (h->far[i].state >= FAR_ARMED && h->far[i].state < FAR_ENDED && !h->far[i].asked)
-			next = MIN(next, h->far[i].ask_at);
+		if (h->far[i].state >= FAR_ARMED && h->far[i].state < FAR_ENDED &&
+		    !h->far[i].clock.asked)
+			next = MIN(next, h->far[i].clock.ask_at);
 	return next <= at ? 0 : (int)((next - at) / NSEC_PER_MSEC) + 1;
 }
 
@@ -605,7 +578,8 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct host_input 
 		if (!f->bytes)
 			continue;
 		snprintf(origin.label, sizeof(origin.label), "%s", f->name->label);
-		if (host_origin_append(f->file, &origin, &f->ties, &f->utc_ties, &err) < 0)
+		if (host_origin_append(f->file, &origin, &f->clock.ties, &f->clock.utc_ties, &err) <
+		    0)
 			far_fail(f, "%s", err.message ?: "its capture is damaged");
 		else
 			inputs[count++] = (struct host_input){ f->file, f->name->label };
