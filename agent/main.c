@@ -9,7 +9,7 @@
 
 static const char usage[] = "usage: traced-agent [--config FILE] [--check]\n"
 			    "  --config FILE   instead of " POLICY_FILE "\n"
-			    "  --check         reads configuration, keys and state, and ends\n"
+			    "  --check         reads configuration, keys, certificates and state\n"
 			    "  --version\n"
 			    "  --help\n";
 
@@ -19,6 +19,19 @@ static int fail(const struct error *err)
 	if (err->hint)
 		log_error("hint: %s", err->hint);
 	return 1;
+}
+
+/* An agent that runs tries again: a certificate is perhaps being renewed. */
+static int check_files(const struct policy *policy, struct error *err)
+{
+	const char *file = policy_find_unreadable(policy);
+	const int e = errno;
+
+	if (!file)
+		return 0;
+	error_errno(err, -e, "%s", file);
+	return e == EACCES ? error_hint(err, "chgrp traced-agent %s; chmod g+r %s", file, file)
+			   : -e;
 }
 
 int main(int argc, char **argv)
@@ -67,6 +80,6 @@ int main(int argc, char **argv)
 	if (agent_init(&agent, config, 0, &err) < 0)
 		return fail(&err);
 	if (only_checks)
-		return 0;
+		return check_files(&agent.policy, &err) < 0 ? fail(&err) : 0;
 	return agent_run(&agent, &err) < 0 ? fail(&err) : 0;
 }

@@ -215,16 +215,12 @@ static void mqtt_bound_wait(time_t seconds)
 /* libmosquitto only says that an argument is invalid. */
 static int mqtt_check_files(struct mqtt *m)
 {
-	const struct policy *p = m->policy;
-	const char *const files[] = { p->ca, p->certificate, p->key };
+	const char *file = policy_find_unreadable(m->policy);
 
-	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
-		if (files[i] && access(files[i], R_OK) < 0) {
-			snprintf(m->trouble, sizeof(m->trouble), "%s: %s", files[i],
-				 strerror(errno));
-			return MOSQ_ERR_INVAL;
-		}
-	return MOSQ_ERR_SUCCESS;
+	if (!file)
+		return MOSQ_ERR_SUCCESS;
+	snprintf(m->trouble, sizeof(m->trouble), "%s: %s", file, strerror(errno));
+	return MOSQ_ERR_INVAL;
 }
 
 static int mqtt_set_up(struct mqtt *m)

@@ -207,6 +207,16 @@ int policy_load(struct policy *ret, const char *path, uid_t owner, struct error 
 	return 0;
 }
 
+const char *policy_find_unreadable(const struct policy *p)
+{
+	const char *const files[] = { p->ca, p->certificate, p->key };
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		if (files[i] && access(files[i], R_OK) < 0)
+			return files[i];
+	return NULL;
+}
+
 void policy_deinit(struct policy *p)
 {
 	free(p->id);

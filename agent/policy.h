@@ -56,5 +56,7 @@ struct policy {
  * and an unknown key is an error.
  */
 int policy_load(struct policy *ret, const char *path, uid_t owner, struct error *err);
+/* A file of [tls] that this process can't read, with errno; NULL: none. */
+const char *policy_find_unreadable(const struct policy *policy);
 void policy_deinit(struct policy *policy);
 #define _cleanup_policy_ _cleanup_(policy_deinit)

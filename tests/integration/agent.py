@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -331,6 +332,13 @@ def who_may_start_it(test):
 
         nobody = ("setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups")
         check(store and tried(*nobody).status == 0, tried(*nobody))
+        # An agent that runs would say so with each request only.
+        key = pathlib.Path(re.search(r"^key = (.*)$", agent.config.read_text(), re.M)[1])
+        owner = key.stat().st_uid
+        os.chown(key, 0, 0)
+        r = tried(*nobody)
+        check(r.status == 1 and f"{key}: Permission denied" in r.err and f"chmod g+r {key}" in r.err, r)
+        os.chown(key, owner, -1)
         r = tried()
         check(r.status == 1 and "does not run as root" in r.err, r)
         agent.config.chmod(0o664)
