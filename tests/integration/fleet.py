@@ -20,6 +20,7 @@ from broker import Broker
 from false_store import FalseStore
 from fleet_data import as_lines, lines_of, name_of, packed, put, put_rows, reports
 from harness import PATIENCE_S, Test, check, need, settled
+from store import free_port
 
 ESCAPE = "\x1b]0;owned\x07"
 # Runs a command, and prints the most memory that it had, in KiB.
@@ -286,6 +287,59 @@ def from_order_to_page(test):
         check(done.status == 1 and "no recording of door-18" in done.err, f"{done}")
         done = test.run("fleet", "open", "got", "door-17", "--serial", 99)
         check(done.status == 1 and "no recording of door-17 by order 99" in done.err, f"{done}")
+
+
+def contributed_store(store):
+    """The store has the configuration of contrib/fleet. Returns the operators' URL."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "contrib/fleet/nginx.conf").read_text()
+    port = free_port()
+    (store.dir / "boards-ca.pem").write_bytes((store.dir / "ca.pem").read_bytes())
+    store.authorize("operators-ca")
+    store.certify("operator", "operators-ca")
+    for name in ("door-17", "door-18", "x,CN=door-17"):
+        store.certify(name)
+    for old, new in (("/etc/nginx/fleet", store.dir), ("/srv/fleet", store.dir), ("listen 443", f"listen 127.0.0.1:{store.port}"),
+                     ("listen 8443", f"listen 127.0.0.1:{port}")):
+        check(old in text, f"no {old}")
+        text = text.replace(old, str(new))
+    before, after = (store.dir / "nginx.conf").read_text().split("    server {")
+    (store.dir / "nginx.conf").write_text("\n".join(line for line in before.splitlines() if "client_" not in line) + text + "}\n")
+    check(after, "no server")
+    return f"https://127.0.0.1:{port}"
+
+
+def status_of(store, name, url, *words):
+    done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--cacert", store.dir / "ca.pem", "--cert",
+                           store.dir / f"{name}.pem", "--key", store.dir / f"{name}.key", *words, url], capture_output=True,
+                          text=True, timeout=PATIENCE_S, check=False)
+    return int(done.stdout)
+
+
+def store_of_contrib(test):
+    """nginx as docs/fleet.md has it: a board writes below its own name only, an operator elsewhere."""
+    with fleet(test, certificate="client") as (store, agent):
+        operators = contributed_store(store)
+        agent.write(store, certificate="door-17")
+        store.start()
+        curl = test.dir / "curl.conf"
+        curl.write_text(f'cacert = "{store.dir}/ca.pem"\ncert = "{store.dir}/operator.pem"\nkey = "{store.dir}/operator.key"\n')
+        succeeds(order_of(test, "--fleet", "doors", "--serial", 7, "-t", "300ms", "-e", "sched:sched_switch", "--report", "sched",
+                          "--url", f"{operators}/orders/doors", "--curl", curl, key="store/order.sec"))
+        agent.start()
+        settled(f"a result: {agent.words()}", lambda: len(store.results(7)) == 1 and not agent.waiting())
+        done = test.run("fleet", "fetch", 7, "got", "--fleet", "doors", "--url", f"{operators}/results", "--curl", curl)
+        check(done.status == 0 and "1 fetched" in done.err, f"{done}")
+        own, put_it = "results/fleet=doors/order=7/board=door-17", ("-T", store.dir / "ca.pem")
+        for name, url, words, want in (
+                ("door-17", f"{store.url}/{own}/a.json", put_it, 201), ("door-18", f"{store.url}/{own}/a.json", put_it, 403),
+                ("x,CN=door-17", f"{store.url}/{own}/a.json", put_it, 403), ("door-18", f"{store.url}/{own}/a.json", (), 403),
+                ("door-17", f"{store.url}/{own}/../board=door-18/a.json", (*put_it, "--path-as-is"), 403),
+                ("door-17", f"{store.url}/{own}/", (), 403), ("door-17", f"{store.url}/orders/doors", (), 200),
+                ("door-17", f"{store.url}/orders/doors", put_it, 405), ("door-17", f"{operators}/{own}/", (), 400),
+                ("operator", f"{store.url}/orders/doors", (), 400), ("operator", f"{operators}/{own}/b.json", put_it, 405),
+                ("operator", f"{operators}/keys/order.pub", (), 403)):
+            got = status_of(store, name, url, *words)
+            check(got == want, f"{name}: {words[:1]} {url}: {got}, not {want}")
 
 
 def rows_are_merged(test):
@@ -792,6 +846,7 @@ def main():
     test.case("a board with other columns is left out", boards_that_differ)
     test.case("a board does not hide the others", boards_that_hide_others)
     test.case("from an order to a page", from_order_to_page, daemon=True)
+    test.case("a store by nginx", store_of_contrib, daemon=True)
     test.case("rows are merged", rows_are_merged)
     test.case("rows are reports", rows_are_reports, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
