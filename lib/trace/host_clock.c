@@ -347,7 +347,9 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 		if ((chunk.type == CHUNK_SUBBUFS || chunk.type == CHUNK_SAMPLES) &&
 		    chunk.cpu <= CPU_LIST_MAX)
 			ret->cpus_seen = MAX(ret->cpus_seen, chunk.cpu + 1);
-		if (chunk.type == CHUNK_HOST && !host) {
+		if (chunk.type == CHUNK_HOST) {
+			/* host_origin_append() puts ours last: a machine may forge others. */
+			traced__capture__host__free_unpacked(host, NULL);
 			host = host_load(&reader, &chunk, &payload);
 			ret->lacks = host ? NULL
 					  : "its HOST chunk is damaged: the machine's name and the "

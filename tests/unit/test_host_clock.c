@@ -345,6 +345,24 @@ static void test_both_ties_are_stored(void **state _unused_)
 	assert_null(got.lacks);
 }
 
+/* A HOST chunk that the machine itself put into its capture does not count. */
+static void test_a_machine_does_not_name_itself(void **state _unused_)
+{
+	struct host_origin forged = { .label = "valve" }, origin = { .label = "pump" }, got;
+	_cleanup_close_ int fd = -EBADF;
+	struct pair p;
+
+	pair_init(&p, 40000);
+	fd = pair_stream(&p);
+	assert_int_equal(host_origin_append(fd, &forged, &(struct host_ties){ 0 },
+					    &(struct host_ties){ 0 }, NULL),
+			 0);
+	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_string_equal(got.label, "pump");
+	assert_true(got.tied);
+}
+
 static void test_a_damaged_chunk_is_said(void **state _unused_)
 {
 	struct host_origin origin = { .label = "pump" }, got;
@@ -435,6 +453,7 @@ int main(void)
 		cmocka_unit_test(test_the_better_bound_counts),
 		cmocka_unit_test(test_clocks_that_are_not_true_do_not_count),
 		cmocka_unit_test(test_both_ties_are_stored),
+		cmocka_unit_test(test_a_machine_does_not_name_itself),
 		cmocka_unit_test(test_a_damaged_chunk_is_said),
 		cmocka_unit_test(test_wall_clocks_are_checked),
 	};
