@@ -8,6 +8,7 @@
 #include "base/io.h"
 #include "cli.h"
 #include "confined.h"
+#include "fleet/fleet_results.h"
 #include "fleet/rows.h"
 #include "input.h"
 #include "report.h"
@@ -85,8 +86,7 @@ static int merging_read_rows(const struct merging *m, struct report_merge *merge
 	if (from < 0 || end < from || lseek(m->fds[i], from, SEEK_SET) < 0 ||
 	    lseek(m->json_fd, 0, SEEK_SET) < 0)
 		return error_errno(err, -errno, "%s", m->paths[i]);
-	r = rows_unpack(m->fds[i], (uint64_t)(end - from), m->json_fd, REPORT_MERGE_BYTES_MAX,
-			&size, err);
+	r = rows_unpack(m->fds[i], (uint64_t)(end - from), m->json_fd, FLEET_FILE_MAX, &size, err);
 	if (r < 0)
 		return error_prefix(err, "%s", m->paths[i]);
 	lseek(m->json_fd, 0, SEEK_SET);
