@@ -103,7 +103,7 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 			return error_errno(err, -errno, "session");
 	}
 	a->stream_fd = TAKE_FD(stream_fd);
-	a->work = (struct work){ .run = arming_run, .done = arming_done, .uid = s->uid };
+	a->work = (struct work){ .run = arming_run, .done = arming_done, .account = s->account };
 	a->manager = s->manager;
 	a->session = s;
 	a->spare = &s->manager->sparing.spare;
@@ -142,14 +142,15 @@ static void retirement_done(struct work *w)
 	sparing_refresh(m);
 }
 
-struct retirement *retirement_new(struct manager *m, uid_t uid)
+struct retirement *retirement_new(struct manager *m, uid_t account)
 {
 	struct retirement *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
 	r->manager = m;
-	r->work = (struct work){ .run = retirement_run, .done = retirement_done, .uid = uid };
+	r->work =
+		(struct work){ .run = retirement_run, .done = retirement_done, .account = account };
 	return r;
 }
 

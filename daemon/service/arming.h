@@ -16,7 +16,7 @@ int arming_start(struct arming **ret, struct session *s, struct start_plan *plan
 void arming_forget(struct arming *a, struct retirement *r);
 
 /* Memory for the end of a recording, so that it can't fail. NULL: out of memory. */
-struct retirement *retirement_new(struct manager *m, uid_t uid);
+struct retirement *retirement_new(struct manager *m, uid_t account);
 /*
  * Has the worker remove the recording's instances, once its thread has ended; then closes
  * stream_fd. capture and draining may be NULL. Consumes all.

@@ -280,7 +280,7 @@ static void connection_on_socket(void *userdata, int fd _unused_, uint32_t reven
 		connection_drop(c, r);
 	} else if (!(revents & (EPOLLIN | EPOLLHUP | EPOLLERR))) {
 		return;
-	} else if (turns_at_once(&c->manager->turns, c->uid)) {
+	} else if (turns_at_once(&c->manager->turns, c->account)) {
 		connection_serve(c);
 	} else {
 		turns_wait(&c->manager->turns, c);
@@ -331,6 +331,7 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return error_errno(err, -errno, "credentials of a client");
 	c->uid = peer.uid;
+	c->account = accounts_of(&m->accounts, peer.uid);
 	c->pid = peer.pid;
 	c->io.closer = m->closer;
 	c->io.uid = peer.uid;

@@ -16,7 +16,7 @@ struct connection {
 	int fd;		      /* owned */
 	struct frame_io io;
 	struct loop_source *source, *flush, *hello_timer;
-	uid_t uid;
+	uid_t uid, account; /* account: whose turn it is (accounts.h) */
 	pid_t pid;
 	bool greeted;	    /* Hello was received */
 	bool waits;	    /* for its turn */

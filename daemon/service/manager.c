@@ -137,6 +137,7 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
+	m->accounts = (struct accounts){ .subuid = ACCOUNTS_SUBUID, .passwd = ACCOUNTS_PASSWD };
 	m->state_dir = FOLDER_INIT;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
@@ -213,6 +214,7 @@ struct manager *manager_free(struct manager *m)
 	if (m->options.private)
 		folder_remove(&m->state_dir);
 	folder_deinit(&m->state_dir);
+	accounts_deinit(&m->accounts);
 	config_deinit(&m->config);
 	free(m);
 	return NULL;

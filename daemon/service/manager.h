@@ -22,6 +22,7 @@
 
 #include "daemon/capture/capture.h"
 #include "daemon/capture/names/kernel_symbols.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/config.h"
 #include "daemon/service/folder.h"
 #include "daemon/service/loop.h"
@@ -55,7 +56,7 @@ struct manager_options {
 
 struct turns {
 	struct connection_list waiting; /* in order of their arrival */
-	uid_t last_uid;			/* who was served last, and when */
+	uid_t last_account;		/* who was served last, and when */
 	uint64_t served_ns;
 	struct loop_source *source;
 };
@@ -64,6 +65,7 @@ struct manager {
 	struct loop *loop;		/* borrowed; outlives the manager */
 	struct manager_options options; /* strings are the caller's */
 	struct config config;
+	struct accounts accounts;
 	struct folder state_dir; /* a private daemon removes it and its spool, if it made them */
 	bool made_spool_dir;
 	struct tracefs *tracefs; /* NULL until needed: see manager_env() */

@@ -289,6 +289,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->stream_fd = -EBADF;
 	s->client = start->detached ? NULL : client;
 	s->uid = client->uid;
+	s->account = client->account;
 	s->pid = client->pid;
 	audit_comm(m->env.proc, s->pid, s->comm);
 	s->name = strdup(plan.name);
@@ -309,7 +310,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->manager = m;
 	TAILQ_INIT(&s->jobs);
 	TAILQ_INIT(&s->watchers);
-	s->retirement = s->name ? retirement_new(m, s->uid) : NULL;
+	s->retirement = s->name ? retirement_new(m, s->account) : NULL;
 	r = s->retirement ? 0 : error_errno(err, -ENOMEM, "session");
 	if (r == 0 && start->held)
 		r = command_take(&s->command, s->uid, fds, fd_count, m->loop, session_on_command, s,

@@ -40,8 +40,8 @@ struct session {
 	struct job_list jobs;	   /* waiting for this session, in order of their requests */
 	struct connection *client; /* the session ends when this client leaves; NULL: detached */
 	char *name, *what;	   /* owned */
-	uid_t uid;
-	pid_t pid; /* the starting process, and its name at that time */
+	uid_t uid, account;	   /* as in struct connection */
+	pid_t pid;		   /* the starting process, and its name at that time */
 	char comm[32];
 	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;

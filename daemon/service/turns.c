@@ -18,7 +18,7 @@ static struct connection *turns_next(const struct turns *t)
 	struct connection *c, *best = NULL;
 
 	TAILQ_FOREACH(c, &t->waiting, turn)
-	if (!best || c->uid - t->last_uid - 1 < best->uid - t->last_uid - 1)
+	if (!best || c->account - t->last_account - 1 < best->uid - t->last_account - 1)
 		best = c;
 	return best;
 }
@@ -30,7 +30,7 @@ static void turns_on_timer(void *userdata)
 
 	if (!c)
 		return;
-	t->last_uid = c->uid;
+	t->last_account = c->account;
 	t->served_ns = now_ns(CLOCK_MONOTONIC);
 	turns_leave(t, c);
 	if (!TAILQ_EMPTY(&t->waiting))
@@ -38,13 +38,13 @@ static void turns_on_timer(void *userdata)
 	connection_serve(c);
 }
 
-bool turns_at_once(struct turns *t, uid_t uid)
+bool turns_at_once(struct turns *t, uid_t account)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 
 	if (!TAILQ_EMPTY(&t->waiting) || now - t->served_ns < IDLE_NS)
 		return false;
-	t->last_uid = uid;
+	t->last_account = account;
 	t->served_ns = now;
 	return true;
 }

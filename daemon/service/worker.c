@@ -34,7 +34,7 @@ TAILQ_HEAD(work_list, work);
 
 /* The time for which one user's works ran. */
 struct share {
-	uid_t uid;
+	uid_t account;
 	uint64_t ns, at_ns; /* ns as of at_ns, CLOCK_MONOTONIC; at_ns 0: free */
 };
 
@@ -51,7 +51,7 @@ struct worker {
 	pthread_mutex_t lock; /* protects the lists */
 	struct work_list todo, done;
 	/* The thread's own. */
-	uid_t last_uid; /* whose work ran last */
+	uid_t last_account; /* whose work ran last */
 	struct share shares[SHARES_MAX];
 };
 
@@ -87,43 +87,43 @@ static void share_count(struct share *s, uint64_t ns, uint64_t now)
 }
 
 /* In steps. Root's is always 0. */
-static uint64_t worker_share(const struct worker *w, uid_t uid, uint64_t now)
+static uint64_t worker_share(const struct worker *w, uid_t account, uint64_t now)
 {
-	for (size_t i = 0; uid && i < SHARES_MAX; i++)
-		if (w->shares[i].uid == uid)
+	for (size_t i = 0; account && i < SHARES_MAX; i++)
+		if (w->shares[i].account == account)
 			return share_now(&w->shares[i], now) / SHARE_STEP_NS;
 	return 0;
 }
 
 /* The user with the least share loses its place to a new one. */
-static void worker_count_share(struct worker *w, uid_t uid, uint64_t ns)
+static void worker_count_share(struct worker *w, uid_t account, uint64_t ns)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	struct share *s = &w->shares[0];
 
 	for (size_t i = 0; i < SHARES_MAX; i++) {
-		if (w->shares[i].uid == uid) {
+		if (w->shares[i].account == account) {
 			s = &w->shares[i];
 			break;
 		}
 		if (share_now(&w->shares[i], now) < share_now(s, now))
 			s = &w->shares[i];
 	}
-	if (s->uid != uid || !s->at_ns)
-		*s = (struct share){ .uid = uid, .at_ns = now };
+	if (s->account != account || !s->at_ns)
+		*s = (struct share){ .account = account, .at_ns = now };
 	share_count(s, ns, now);
 }
 
 static bool worker_run(struct worker *w, struct work *work)
 {
 	uint64_t began = now_ns(CLOCK_MONOTONIC);
-	uid_t uid = work->uid;
+	uid_t account = work->account;
 	bool more = work->run(work);
 	uint64_t ns = now_ns(CLOCK_MONOTONIC) - began;
 
 	work->ns += ns;
-	if (uid)
-		worker_count_share(w, uid, ns);
+	if (account)
+		worker_count_share(w, account, ns);
 	return more;
 }
 
@@ -132,7 +132,7 @@ static uint64_t worker_rank(const struct worker *w, const struct work *work, uin
 	uint64_t waited = work->waited_ns + (now - work->at_ns);
 	uint64_t own = work->ns - MIN(work->ns, waited / WORK_WAIT);
 
-	return work->uid ? MAX(worker_share(w, work->uid, now), own / SHARE_STEP_NS) : 0;
+	return work->account ? MAX(worker_share(w, work->account, now), own / SHARE_STEP_NS) : 0;
 }
 
 static bool worker_comes_first(const struct worker *w, const struct work *a, const struct work *b,
@@ -140,8 +140,9 @@ static bool worker_comes_first(const struct worker *w, const struct work *a, con
 {
 	uint64_t rank_a = worker_rank(w, a, now), rank_b = worker_rank(w, b, now);
 
-	return rank_a != rank_b ? rank_a < rank_b
-				: a->uid - w->last_uid - 1 < b->uid - w->last_uid - 1;
+	return rank_a != rank_b
+		       ? rank_a < rank_b
+		       : a->account - w->last_account - 1 < b->account - w->last_account - 1;
 }
 
 static bool worker_has_earlier(const struct worker *w, const struct work *work)
@@ -149,7 +150,7 @@ static bool worker_has_earlier(const struct worker *w, const struct work *work)
 	const struct work *earlier;
 
 	TAILQ_FOREACH(earlier, &w->todo, list)
-	if (earlier == work || earlier->uid == work->uid)
+	if (earlier == work || earlier->account == work->account)
 		return earlier != work;
 	return false;
 }
@@ -171,7 +172,7 @@ static struct work *worker_take(struct worker *w)
 	if (best) {
 		best->waited_ns += now - best->at_ns;
 		TAILQ_REMOVE(&w->todo, best, list);
-		w->last_uid = best->uid;
+		w->last_account = best->account;
 	}
 	pthread_mutex_unlock(&w->lock);
 	return best;

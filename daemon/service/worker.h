@@ -18,7 +18,7 @@
 
 struct work {
 	TAILQ_ENTRY(work) list;
-	uid_t uid; /* for whom: users take turns, and each one's works stay in order */
+	uid_t account; /* for whom (accounts.h): users take turns, each one's works stay in order */
 	/* The worker's: how long it has run and waited, and since when it waits (CLOCK_MONOTONIC).
 	 */
 	uint64_t ns, waited_ns, at_ns;

@@ -96,6 +96,8 @@ class Service:
 
     socket = pathlib.Path("/run/traced/traced.sock")
 
+    drop_in = pathlib.Path("/run/systemd/system/traced.service.d/attack.conf")
+
     def __init__(self, _test):
         systemctl("start", "traced.socket", "traced.service")
         self.process = Service.Process()
@@ -106,6 +108,30 @@ class Service:
 
     def stop(self):
         systemctl("stop", "traced.service", "traced.socket")
+
+
+@contextlib.contextmanager
+def subordinate_ids(test, text):
+    """Another daemon, which sees this text as /etc/subuid."""
+    seen = pathlib.Path("/etc/subuid")
+    need(seen.exists(), f"there is no {seen} to mount another on")
+    file = test.dir / "subuid"
+    file.write_text(text)
+    why = test.daemon.stop()
+    check(not why, why)
+    if test.make_daemon is not Service:
+        test.daemon = test.make_daemon(test, wrap=("unshare", "--mount", "sh", "-c", f'mount --bind "$0" {seen} && exec "$@"', file))
+        yield
+        return
+    Service.drop_in.parent.mkdir(parents=True, exist_ok=True)
+    Service.drop_in.write_text(f"[Service]\nBindReadOnlyPaths={file}:{seen}\n")
+    try:
+        systemctl("daemon-reload")
+        test.daemon = Service(test)
+        yield
+    finally:
+        Service.drop_in.unlink()
+        systemctl("daemon-reload")
 
 
 def delay_alone(test):
@@ -262,4 +288,4 @@ def wait_of_another(test):
 
 __all__ = ["Attack", "Exceeded", "Figures", "hello", "MILLION", "NOBODY", "Service", "Stranger", "Victim",
            "admit_everybody", "check", "connect", "delay_alone", "frame", "interrupt", "limit", "memory_kb", "need",
-           "report_attack", "settled", "wait_of_another"]
+           "report_attack", "settled", "subordinate_ids", "wait_of_another"]

@@ -10,13 +10,15 @@ import subprocess
 import time
 
 from attack import (MILLION, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, hello, limit,
-                    memory_kb, report_attack, wait_of_another)
+                    memory_kb, report_attack, subordinate_ids, wait_of_another)
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
 CONNECTIONS = 15
 LIST_BYTES = 4 << 10  # less than a list of all events
 MEMBERS = 8
 FIRST_UID = 60001
+MEMBERS_OF_ALL = range(FIRST_UID, FIRST_UID + 4)  # who record all events
+SUBORDINATE_UID, SUBORDINATE_UIDS = 200000, 65536  # of the first of them, and of each
 LARGE_RING = "256M"  # per CPU
 # The most that a member's unread replies may take.
 UNREAD_KB = 24 << 10
@@ -210,9 +212,8 @@ def wait_beside(test, strangers):
 def all_events_beside(test, most, strangers):
     """The kernel also takes CPU time to patch its code: so a busy loop is what it is compared with."""
     admit_everybody(test)
-    uids = range(FIRST_UID, FIRST_UID + 4)
-    base = wait_beside(test, [lambda uid=uid: Stranger(burn, uid=uid) for uid in uids])
-    waited = wait_beside(test, strangers((test.arguments("")[:-1], test.environment()), uids))
+    base = wait_beside(test, [lambda uid=uid: Stranger(burn, uid=uid) for uid in MEMBERS_OF_ALL])
+    waited = wait_beside(test, strangers((test.arguments("")[:-1], test.environment()), MEMBERS_OF_ALL))
     told = f"another's recording took {waited:.1f} s; beside four busy loops {base:.1f} s"
     print(told, flush=True)
     # On a machine that others use, too, both are late.
@@ -226,9 +227,11 @@ def all_events(test):
 
 
 def all_events_of_new_users(test):
-    """A person with subordinate ids can be another user each time."""
-    return all_events_beside(test, 8, lambda daemon, uids: [
-        lambda uid=uid: Stranger(record_all_events, *daemon, itertools.count(uid, len(uids)), uid=0) for uid in uids])
+    """A person with subordinate ids can be another user each time. Root stands in for newuidmap."""
+    first = {uid: SUBORDINATE_UID + i * SUBORDINATE_UIDS for i, uid in enumerate(MEMBERS_OF_ALL)}
+    with subordinate_ids(test, "".join(f"{uid}:{start}:{SUBORDINATE_UIDS}\n" for uid, start in first.items())):
+        return all_events_beside(test, 5, lambda daemon, uids: [
+            lambda uid=uid: Stranger(record_all_events, *daemon, itertools.count(first[uid]), uid=0) for uid in uids])
 
 
 def name_of_another(test):

@@ -92,7 +92,7 @@ class Result:
 class Daemon:
     """A traced that listens on a socket of ours."""
 
-    def __init__(self, test, *arguments, env=None):
+    def __init__(self, test, *arguments, env=None, wrap=()):
         self.test = test
         self.socket = test.dir / "daemon" / "sock"
         self.spool = test.dir / "daemon" / "spool"
@@ -103,7 +103,7 @@ class Daemon:
         self.socket.unlink(missing_ok=True)
         self.log = open(test.dir / "daemon" / "log", "ab")
         self.process = subprocess.Popen(
-            [test.traced, "--config", self.config(), "--socket", self.socket, "--spool-dir",
+            [*wrap, test.traced, "--config", self.config(), "--socket", self.socket, "--spool-dir",
              self.spool, "--state-dir", self.state, *arguments],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=env)
         until = time.monotonic() + PATIENCE_S

@@ -29,6 +29,7 @@ static void manager_make(struct daemon *d)
 	assert_int_equal(manager_new(&d->manager, d->loop, &options, &err), 0);
 	d->manager->config.min_free = 0;
 	d->manager->config.spare = SPARE_NO;
+	d->manager->accounts.subuid = d->subuid;
 }
 
 int daemon_setup(void **state)
@@ -42,6 +43,7 @@ int daemon_setup(void **state)
 	assert_non_null(mkdtemp(d->dir));
 	snprintf(d->spool, sizeof(d->spool), "%s/spool", d->dir);
 	snprintf(d->state, sizeof(d->state), "%s/state", d->dir);
+	snprintf(d->subuid, sizeof(d->subuid), "%s/subuid", d->dir);
 	assert_int_equal(loop_new(&d->loop), 0);
 	manager_make(d);
 	*state = d;
@@ -78,6 +80,7 @@ int daemon_teardown(void **state)
 	spool_files(d, true);
 	rmdir(d->spool);
 	rmdir(d->state);
+	unlink(d->subuid);
 	assert_int_equal(rmdir(d->dir), 0);
 	free(d);
 	return 0;
@@ -167,6 +170,16 @@ void greet(struct daemon *d, struct client *c)
 	assert_int_equal(reply->body_case, TRACED__CONTROL__REPLY__BODY_HELLO);
 	assert_int_equal(reply->hello->pid, getpid());
 	done_with(reply);
+}
+
+void greet_as(struct daemon *d, struct client *c, uid_t uid)
+{
+	struct connection *own;
+
+	greet(d, c);
+	own = TAILQ_LAST(&d->manager->connections, connection_list);
+	own->uid = uid;
+	own->account = accounts_of(&d->manager->accounts, uid);
 }
 
 Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,

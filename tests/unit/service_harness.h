@@ -28,7 +28,7 @@ extern uint64_t next_id; /* of requests */
 
 struct daemon {
 	char dir[64];
-	char spool[80], state[80];
+	char spool[80], state[80], subuid[80];
 	struct loop *loop;
 	struct manager *manager;
 };
@@ -60,6 +60,8 @@ Reply *hear(struct daemon *d, struct client *c);
 Reply *ask(struct daemon *d, struct client *c, Request *request, int fd);
 void done_with(Reply *reply);
 void greet(struct daemon *d, struct client *c);
+/* greet() as this user. */
+void greet_as(struct daemon *d, struct client *c, uid_t uid);
 Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,
 	     uint64_t duration_ms);
 /* Sends a Start and waits until its session arms, which takes 200 ms. Returns the request's id. */

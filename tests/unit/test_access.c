@@ -20,12 +20,6 @@
 #define ALICE 1000
 #define BOB 1001
 
-static void greet_as(struct daemon *d, struct client *c, uid_t uid)
-{
-	greet(d, c);
-	TAILQ_LAST(&d->manager->connections, connection_list)->uid = uid;
-}
-
 static void assert_status(struct daemon *d, struct client *c, const char *names)
 {
 	Reply *reply = ask(d, c, status_request(), -1);
@@ -73,6 +67,29 @@ static void names_belong_to_their_users(void **state)
 	client_close(&alice);
 	client_close(&bob);
 	client_close(&root);
+}
+
+/* A program of a container is another user, whose turn its owner's is. */
+static void subordinate_ids_have_their_owners_turn(void **state)
+{
+	const char *text = "1000:200000:65536\n";
+	struct daemon *d = *state;
+	struct client alice, inside;
+	const struct session *s;
+
+	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &inside, 200005);
+	start_ok(d, &alice, "a", false);
+	s = TAILQ_FIRST(&d->manager->sessions);
+	start_ok(d, &inside, "a", false);
+	assert_int_equal(s->account, ALICE);
+	assert_int_equal(TAILQ_NEXT(s, list)->account, ALICE);
+	assert_status(d, &alice, "a ");
+	assert_error(ask(d, &inside, cancel_request("1000/a"), -1), EPERM, "ask uid 1000");
+	assert_error(ask(d, &alice, cancel_request("200005/a"), -1), EPERM, "ask uid 200005");
+	client_close(&alice);
+	client_close(&inside);
 }
 
 static struct user_rules *rules(struct daemon *d)
@@ -923,6 +940,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(who_recorded_what_is_written_down),
 		SERVICE_TEST(names_belong_to_their_users),
+		SERVICE_TEST(subordinate_ids_have_their_owners_turn),
 		SERVICE_TEST(each_user_has_so_many_sessions),
 		SERVICE_TEST(users_together_leave_sessions_for_root),
 		SERVICE_TEST(ring_buffers_are_counted_for_each_user),

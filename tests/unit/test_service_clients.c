@@ -316,15 +316,15 @@ static void users_take_turns(void **state)
 {
 	enum { CROWD = 15, EACH = 30 };
 	struct daemon *d = *state;
+	const char *text = "1000:200000:65536\n";
 	struct client crowd[CROWD], alone;
 	unsigned before = 0;
 
-	for (int i = 0; i < CROWD; i++) {
-		greet(d, &crowd[i]);
-		TAILQ_LAST(&d->manager->connections, connection_list)->uid = 1000;
-	}
-	greet(d, &alone);
-	TAILQ_LAST(&d->manager->connections, connection_list)->uid = 2000;
+	/* Half of the crowd has subordinate ids. */
+	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
+	for (int i = 0; i < CROWD; i++)
+		greet_as(d, &crowd[i], i % 2 ? 200000 + i : 1000);
+	greet_as(d, &alone, 2000);
 	for (int i = 0; i < CROWD; i++)
 		tell_status(&crowd[i], EACH);
 	turn(d, 1);

@@ -80,11 +80,11 @@ static void labour_done(struct work *w)
 }
 
 /* A work in slices, which has run for ns already. */
-static void submit_long(struct fixture *f, struct labour *l, char letter, uid_t uid,
+static void submit_long(struct fixture *f, struct labour *l, char letter, uid_t account,
 			unsigned slices, uint64_t ns)
 {
 	*l = (struct labour){
-		.work = { .run = labour_run, .done = labour_done, .uid = uid, .ns = ns },
+		.work = { .run = labour_run, .done = labour_done, .account = account, .ns = ns },
 		.f = f,
 		.letter = letter,
 		.slices = slices,
@@ -92,9 +92,9 @@ static void submit_long(struct fixture *f, struct labour *l, char letter, uid_t 
 	worker_submit(f->worker, &l->work);
 }
 
-static void submit(struct fixture *f, struct labour *l, char letter, uid_t uid)
+static void submit(struct fixture *f, struct labour *l, char letter, uid_t account)
 {
-	submit_long(f, l, letter, uid, 0, 0);
+	submit_long(f, l, letter, account, 0, 0);
 }
 
 static void await_runs(struct fixture *f, unsigned count)
