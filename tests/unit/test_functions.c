@@ -27,6 +27,7 @@ static int setup(void **state)
 	assert_non_null(f);
 	fake_root_init(&f->root);
 	fake_dir(&f->root, "events");
+	fake_dir(&f->root, "instances");
 	fake_file(&f->root, "available_tracers", "function_graph function nop\n");
 	fake_file(&f->root, "available_filter_functions",
 		  "vfs_read\nvfs_write\nschedule\n__ftrace_invalid_address___12\n"
@@ -37,6 +38,7 @@ static int setup(void **state)
 	fake_file(&f->root, "max_graph_depth", "0\n");
 	fake_file(&f->root, "events/sched/sched_switch/enable", "0\n");
 	assert_int_equal(tracefs_open(&f->env.tracefs, f->root.path, NULL), 0);
+	f->env.proc = f->root.path;
 	*state = f;
 	return 0;
 }
@@ -221,7 +223,7 @@ static void the_plan_of_an_instance(void **state)
 			      "do_exit:disable_event:irq:softirq_entry"),
 		.never = WORDS("vfs_write"),
 	};
-	functions_plan(&f->plan, &f->request, "i");
+	functions_plan(&f->plan, &f->env, &f->request, "i");
 	assert_false(f->plan.failed);
 	assert_string_equal(step_of(f, "set_ftrace_filter")->value, "vfs_*\nksys_read\n");
 	assert_true(functions_have_command(&f->request, "traceoff"));
@@ -265,7 +267,7 @@ static void an_enabled_event_is_put_back(void **state)
 	fake_file(&f->root, "events/irq/softirq_entry/enable", "0*\n");
 	f->request.functions.only =
 		(struct capture_words)WORDS("do_exit:enable_event:irq:softirq_entry:3");
-	functions_plan(&f->plan, &f->request, NULL);
+	functions_plan(&f->plan, &f->env, &f->request, NULL);
 	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
 			 0);
 	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
@@ -313,7 +315,7 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 		.roots = WORDS("vfs_read"),
 		.depth = 2,
 	};
-	functions_plan(&f->plan, &f->request, NULL);
+	functions_plan(&f->plan, &f->env, &f->request, NULL);
 	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
 			 0);
 	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
@@ -472,7 +474,7 @@ static void settings_of_latencies_are_restored(void **state)
 		.settings = WORDS("period=100us", "cpus=0,2"),
 		.stop_us = 50,
 	};
-	functions_plan(&f->plan, &f->request, NULL);
+	functions_plan(&f->plan, &f->env, &f->request, NULL);
 	assert_int_equal(journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", &err),
 			 0);
 	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &err), 0);
@@ -500,7 +502,7 @@ static void hwlat_takes_its_threshold_last(void **state)
 		.tracer = "hwlat",
 		.settings = WORDS("threshold=20us", "width=1ms"),
 	};
-	functions_plan(&f->plan, &f->request, "traced-1-unit");
+	functions_plan(&f->plan, &f->env, &f->request, "traced-1-unit");
 	assert_int_equal(f->plan.count, 3);
 	assert_string_equal(f->plan.steps[0].file, "hwlat_detector/width");
 	assert_string_equal(f->plan.steps[1].file, "current_tracer");
@@ -518,8 +520,8 @@ static int apply_two(struct fixture *f, unsigned slices, struct plan *other)
 	error_deinit(&f->err);
 	f->err = ERROR_INIT;
 	fake_dir(&f->root, "state");
-	functions_plan(&f->plan, &f->request, "traced-1-unit");
-	functions_plan(other, &f->request, "traced-1-other");
+	functions_plan(&f->plan, &f->env, &f->request, "traced-1-unit");
+	functions_plan(other, &f->env, &f->request, "traced-1-other");
 	journal_create(&j[0], fake_path(&f->root, "state"), "traced-1-unit", NULL);
 	journal_create(&j[1], fake_path(&f->root, "state"), "traced-1-other", NULL);
 	while (r > 0 && slices--)
@@ -576,6 +578,105 @@ static void settings_are_free_when_they_are_set(void **state)
 	assert_string_equal(fake_text(&f->root, "osnoise/cpus"), "0-3");
 }
 
+static void setup_options(struct fixture *f, const char *release)
+{
+	static const char *const of_instance[] = { "current_tracer", "options/func_stack_trace",
+						   "options/func-no-repeats", "set_ftrace_filter",
+						   "set_ftrace_notrace_pid" };
+	static const char *const option[] = { "func-no-repeats" }, *const glob[] = { "vfs_*" };
+	char path[128];
+
+	fake_file(&f->root, "sys/kernel/osrelease", release);
+	fake_file(&f->root, "options/func-no-repeats", "0\n");
+	fake_file(&f->root, "current_tracer", "nop\n");
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(of_instance); i++) {
+		snprintf(path, sizeof(path), "instances/traced-1-%s/%s", i % 2 ? "other" : "unit",
+			 of_instance[i / 2]);
+		fake_file(&f->root, path, i < 2 ? "nop\n" : "0\n");
+	}
+	f->request.options = (struct capture_words){ option, 1 };
+	f->request.functions = (struct capture_functions){
+		.tracer = "function",
+		.only = { glob, 1 },
+	};
+}
+
+/* They are global before Linux 6.19. */
+static void options_are_set_while_nobody_uses_them(void **state)
+{
+	struct plan other = { 0 };
+	struct fixture *f = *state;
+
+	setup_options(f, "6.18.7-rt\n");
+	assert_int_equal(functions_check(&f->env, &f->request, &f->err), 0);
+	fake_file(&f->root, "instances/theirs/current_tracer", "function_graph\n");
+	assert_int_equal(functions_check(&f->env, &f->request, &f->err), 0);
+	fake_file(&f->root, "instances/theirs/current_tracer", "function\n");
+	assert_int_equal(functions_check(&f->env, &f->request, &f->err), -EBUSY);
+	assert_string_equal(f->err.message,
+			    "the tracer 'function' is already on in the instance theirs");
+	assert_hint(f, "leave out -O");
+	/* Others' options do not matter to a recording without any, until they are set. */
+	f->request.options = WORDS("noirq-info");
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_*")), 0);
+	f->request.options = WORDS("func-no-repeats");
+	fake_file(&f->root, "instances/theirs/current_tracer", "nop\n");
+	fake_file(&f->root, "current_tracer", "function\n");
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_*")), -EBUSY);
+	assert_non_null(strstr(f->err.message, "the top-level buffer"));
+	fake_file(&f->root, "current_tracer", "nop\n");
+	/* Both pass the check. The options and the tracer are one slice. */
+	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_*")), 0);
+	assert_int_equal(apply_two(f, 3, &other), -EBUSY);
+	assert_non_null(strstr(f->err.message, "traced-1-unit"));
+	assert_string_equal(fake_text(&f->root, "options/func-no-repeats"), "0");
+	assert_string_equal(fake_text(&f->root, "instances/traced-1-unit/options/func-no-repeats"),
+			    "1");
+	assert_string_equal(fake_text(&f->root, "instances/traced-1-other/options/func-no-repeats"),
+			    "0\n");
+}
+
+/* A recording that sets no option has those of the one that does, and loses them with its end. */
+static void options_of_others_are_not_recorded_with(void **state)
+{
+	struct journal j = { .fd = -EBADF };
+	struct fixture *f = *state;
+
+	setup_options(f, "6.18.7\n");
+	fake_dir(&f->root, "state");
+	journal_create(&j, fake_path(&f->root, "state"), "traced-1-unit", NULL);
+	f->request.options = (struct capture_words){ 0 };
+	fake_file(&f->root, "instances/theirs/current_tracer", "function\n");
+	fake_file(&f->root, "options/func_stack_trace", "1\n");
+	functions_plan(&f->plan, &f->env, &f->request, "traced-1-unit");
+	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &f->err), -EBUSY);
+	assert_non_null(strstr(f->err.message, "set the option 'func_stack_trace'"));
+	assert_hint(f, "wait for its end");
+	plan_deinit(&f->plan);
+	/* An administrator may have set it for everybody. */
+	fake_file(&f->root, "instances/theirs/current_tracer", "nop\n");
+	functions_plan(&f->plan, &f->env, &f->request, "traced-1-unit");
+	assert_int_equal(plan_apply(&f->plan, f->env.tracefs, &j, &f->err), 0);
+	assert_string_equal(fake_text(&f->root, "instances/traced-1-unit/current_tracer"),
+			    "function");
+	journal_drop(&j);
+}
+
+static void options_of_an_instance_are_its_own(void **state)
+{
+	struct plan other = { 0 };
+	struct fixture *f = *state;
+
+	setup_options(f, "6.19.0\n");
+	fake_file(&f->root, "instances/theirs/current_tracer", "function\n");
+	assert_int_equal(functions_check(&f->env, &f->request, &f->err), 0);
+	assert_int_equal(apply_two(f, 9, &other), 0);
+	assert_int_equal(step_of(f, "options/func-no-repeats")->kind, PLAN_WRITE);
+	assert_string_equal(fake_text(&f->root, "instances/traced-1-other/options/func-no-repeats"),
+			    "1");
+	assert_string_equal(fake_text(&f->root, "options/func-no-repeats"), "0\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -605,6 +706,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hwlat_takes_its_threshold_last, setup, teardown),
 		cmocka_unit_test_setup_teardown(roots_are_free_when_they_are_set, setup, teardown),
 		cmocka_unit_test_setup_teardown(settings_are_free_when_they_are_set, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(options_are_set_while_nobody_uses_them, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(options_of_others_are_not_recorded_with, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(options_of_an_instance_are_its_own, setup,
 						teardown),
 		cmocka_unit_test(settings_in_the_words_that_set_them),
 	};

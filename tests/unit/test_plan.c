@@ -39,6 +39,8 @@ struct fixture {
 	struct capture_env env;
 };
 
+static const struct capture_env env = { .proc = "/proc" };
+
 static int setup(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -291,11 +293,11 @@ static void a_system_that_is_on_is_found_again(void **state _unused_)
 	const struct event_matches both = { .items = items, .count = ARRAY_SIZE(items) };
 	struct plan p = { 0 };
 
-	assert_int_equal(request_plan(&p, &request, &irq, "traced-1-unit", NULL, NULL), 0);
+	assert_int_equal(request_plan(&p, &env, &request, &irq, "traced-1-unit", NULL, NULL), 0);
 	for (size_t i = 0; i < p.count; i++)
 		p.steps[i].done = true;
 	p.tried = p.count;
-	assert_int_equal(request_plan(&p, &request, &both, "traced-1-unit", NULL, NULL), 0);
+	assert_int_equal(request_plan(&p, &env, &request, &both, "traced-1-unit", NULL, NULL), 0);
 	assert_int_equal(p.count, p.tried + 3);
 	for (size_t i = 0; i < p.count; i++) {
 		const struct plan_step *s = &p.steps[i];
@@ -325,7 +327,7 @@ static void memory_is_checked_until_the_rings_are_there(void **state)
 	struct fixture *f = *state;
 	struct plan p = { 0 };
 
-	assert_int_equal(request_plan(&p, &request, &none, instance, NULL, NULL), 0);
+	assert_int_equal(request_plan(&p, &env, &request, &none, instance, NULL, NULL), 0);
 	fake_file(&f->root, "proc/meminfo", "MemAvailable: 102400 kB\n");
 	assert_int_equal(request_check_room(&f->env, &request, &p, instance, &err), 0);
 	fake_file(&f->root, "proc/meminfo", "MemAvailable: 51200 kB\n");
@@ -448,7 +450,7 @@ static void plan_many(struct plan *p, const char *system, size_t count)
 						 .spec = &spec,
 						 .whole_system = true };
 	}
-	assert_int_equal(request_plan(p, &request,
+	assert_int_equal(request_plan(p, &env, &request,
 				      &(struct event_matches){ .items = items, .count = count },
 				      "traced-1-unit", NULL, NULL),
 			 0);

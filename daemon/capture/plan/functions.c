@@ -7,6 +7,7 @@
 
 #include "base/nearest.h"
 #include "daemon/capture/plan/latency.h"
+#include "daemon/capture/plan/tracer_options.h"
 #include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/function_list.h"
 #include "daemon/capture/tracefs/setting.h"
@@ -261,13 +262,6 @@ static int functions_check_selection(const struct tracefs *fs, const struct capt
 	return functions_check_roots(&s, f, err);
 }
 
-/* Strips "no" off an option. Unambiguous: no option's own name begins with "no". */
-static const char *option_name(const char *option, bool *on)
-{
-	*on = strncmp(option, "no", 2) != 0;
-	return *on ? option : option + 2;
-}
-
 static int functions_no_option(const char *option, const char *name, int dirfd, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(512, sizeof(*names));
@@ -307,7 +301,7 @@ static int functions_check_options(const struct tracefs *fs, const struct captur
 
 		if (!*option || strpbrk(option, "/. \n") || strlen(option) > 100)
 			return error_set(err, -EINVAL, "'%s' is not a trace option", option);
-		name = option_name(option, &on);
+		name = setting_option_name(option, &on);
 		if (faccessat(dir, name, F_OK, 0) < 0)
 			return functions_no_option(option, name, dir, err);
 		if (strcmp(option, "func_stack_trace") != 0 || request->functions.only.count)
@@ -365,6 +359,8 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 		r = functions_check_selection(fs, f, err);
 	if (r == 0)
 		r = functions_check_options(fs, request, err);
+	if (r == 0)
+		r = tracer_options_check(env, request, err);
 	if (r == 0 && f->roots.count)
 		r = functions_check_graph_free(fs, GRAPH_ROOTS, err);
 	if (r == 0 && f->depth)
@@ -484,15 +480,15 @@ int functions_find_targets(const struct capture_request *request, const char *co
 }
 
 static void plan_options(struct plan *plan, const struct capture_words *options,
-			 const char *instance)
+			 const char *instance, bool are_global)
 {
 	for (size_t i = 0; i < options->count; i++) {
 		bool on;
-		const char *name = option_name(options->items[i], &on);
+		const char *name = setting_option_name(options->items[i], &on);
 		char path[160];
 
 		snprintf(path, sizeof(path), "options/%.100s", name);
-		if (instance && !setting_is_tracer_option(path + strlen("options/")))
+		if (instance && !(are_global && setting_is_tracer_option(name)))
 			plan_write(plan, instance, path, on ? "1" : "0");
 		else
 			plan_set(plan, instance, path, on ? "1" : "0", NULL);
@@ -530,9 +526,11 @@ static void plan_function_pids(struct plan *plan, const struct capture_request *
 		plan->failed = true;
 }
 
-void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance)
+void functions_plan(struct plan *plan, const struct capture_env *env,
+		    const struct capture_request *request, const char *instance)
 {
 	const struct capture_functions *f = &request->functions;
+	const bool are_global = tracer_options_are_global(env);
 	size_t first;
 	char depth[16];
 
@@ -547,10 +545,12 @@ void functions_plan(struct plan *plan, const struct capture_request *request, co
 		plan_function_pids(plan, request, instance);
 	first = plan->count;
 	latency_plan_before(plan, f);
-	plan_options(plan, &request->options, instance);
+	plan_options(plan, &request->options, instance, are_global);
 	if (f->tracer)
 		plan_put(plan, instance, "current_tracer", f->tracer);
 	latency_plan_after(plan, f);
+	if (are_global)
+		tracer_options_plan_unused(plan, first);
 	latency_plan_unused(plan, f, first);
 	/* Triggers come after the tracer: they act as soon as they are set. */
 	plan_triggers(plan, &f->only, instance, false);
@@ -593,7 +593,7 @@ bool functions_set_option(const struct capture_request *request, const char *nam
 	bool on;
 
 	for (size_t i = 0; i < request->options.count; i++)
-		if (strcmp(option_name(request->options.items[i], &on), name) == 0)
+		if (strcmp(setting_option_name(request->options.items[i], &on), name) == 0)
 			return true;
 	return false;
 }

@@ -20,7 +20,8 @@ int functions_check(const struct capture_env *env, const struct capture_request 
  * Plans filters, triggers, roots, options, tasks, and last the tracer. instance NULL: the top
  * level.
  */
-void functions_plan(struct plan *plan, const struct capture_request *request, const char *instance);
+void functions_plan(struct plan *plan, const struct capture_env *env,
+		    const struct capture_request *request, const char *instance);
 /*
  * Plans the functions' command "traceon", which functions_plan() leaves out: it has to be undone
  * when the recording ends, or the next call would turn tracing on again.

@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/parse.h"
+#include "daemon/capture/plan/tracer_options.h"
 
 #define SETTING_LEN_MAX 128
 #define THRESH_FILE "tracing_thresh"
@@ -120,28 +121,10 @@ static int setting_parse(const char *tracer, const char *text, const struct sett
 /* Refuses new settings while anybody's tracer uses the old ones. */
 static int check_unused(const struct tracefs *fs, const char *file _unused_, struct error *err)
 {
-	char **names = NULL;
-	size_t count = 0;
-	int r = tracefs_list_instances(fs, &names, &count);
-
-	if (r < 0)
-		return error_errno(err, r, "cannot list the tracefs instances");
-	for (size_t i = 0; i <= count && r == 0; i++) {
-		const char *instance = i < count ? names[i] : NULL;
-		_cleanup_close_ int dir = tracefs_open_instance(fs, instance);
-		_cleanup_buf_ struct buf tracer = BUF_INIT;
-
-		/* An instance may end meanwhile. */
-		if (dir < 0 || tracefs_read(dir, "current_tracer", &tracer) < 0 ||
-		    !buf_string(&tracer) || !latency_is(tracer.data))
-			continue;
-		error_set(err, -EBUSY, "the tracer '%s' is already on in %s%s", tracer.data,
-			  instance ? "the instance " : "the top-level buffer", instance ?: "");
-		r = error_hint(err, "its settings are global: wait for its end, or leave out "
-				    "--tracer-option and --stop-us");
-	}
-	tracefs_free_names(names, count);
-	return r;
+	return tracer_check_unused(fs, latency_is,
+				   "its settings are global: wait for its end, or leave out "
+				   "--tracer-option and --stop-us",
+				   err);
 }
 
 int latency_check(const struct tracefs *fs, const struct capture_functions *f, struct error *err)

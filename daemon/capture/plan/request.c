@@ -441,9 +441,9 @@ int request_plan_buffers(struct plan *plan, const struct capture_env *env,
 	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-int request_plan(struct plan *plan, const struct capture_request *request,
-		 const struct event_matches *matches, const char *instance, const char *tasks,
-		 struct error *err)
+int request_plan(struct plan *plan, const struct capture_env *env,
+		 const struct capture_request *request, const struct event_matches *matches,
+		 const char *instance, const char *tasks, struct error *err)
 {
 	const char *clock = request->clock ?: DEFAULT_CLOCK;
 
@@ -451,7 +451,7 @@ int request_plan(struct plan *plan, const struct capture_request *request,
 	plan_cpus(plan, request, instance);
 	plan_event_pids(plan, request, instance);
 	plan_events(plan, matches, instance);
-	functions_plan(plan, request, instance);
+	functions_plan(plan, env, request, instance);
 	if (tasks)
 		plan_tasks(plan, tasks, clock, request->ring);
 	return plan->failed ? error_set(err, -ENOMEM, "out of memory") : 0;

@@ -26,9 +26,9 @@ int request_check_room(const struct capture_env *env, const struct capture_reque
  * Plans everything: the main instance (NULL: the top level) and the one for tasks (tasks NULL:
  * none). Each step that enables an event has its match as tag, for request_verify.
  */
-int request_plan(struct plan *plan, const struct capture_request *request,
-		 const struct event_matches *matches, const char *instance, const char *tasks,
-		 struct error *err);
+int request_plan(struct plan *plan, const struct capture_env *env,
+		 const struct capture_request *request, const struct event_matches *matches,
+		 const char *instance, const char *tasks, struct error *err);
 /* Plans only the buffers, off and empty, with the request's clock and sizes. */
 int request_plan_buffers(struct plan *plan, const struct capture_env *env,
 			 const struct capture_request *request, const char *instance,

@@ -208,7 +208,7 @@ int setup_plan(struct capture_setup *s, const struct setup_events *e, struct cap
 		report_warn(report,
 			    "this kernel has no task events: names of short-lived tasks may be "
 			    "missing");
-	r = request_plan(&s->plan, &e->request, &e->matches, s->main,
+	r = request_plan(&s->plan, &s->env, &e->request, &e->matches, s->main,
 			 s->has_tasks ? s->tasks : NULL, err);
 	hists_plan(&s->hists, &s->plan, s->main);
 	if (r == 0)

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "daemon/capture/tracefs/feature.h"
 
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <string.h>
+
+#include "base/io.h"
 
 /* The first match counts. */
 static const struct {
@@ -43,6 +46,19 @@ static const struct {
 	{ FEATURE_EVENTS, "osnoise", "CONFIG_OSNOISE_TRACER" },
 	{ FEATURE_EVENTS, "preemptirq", "CONFIG_IRQSOFF_TRACER or CONFIG_PREEMPT_TRACER" },
 };
+
+unsigned feature_kernel(const char *proc)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	unsigned major, minor;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
+	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
+	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
+		return 0;
+	return FEATURE_KERNEL(major, minor);
+}
 
 const char *feature_needs(enum feature_kind kind, const char *name)
 {

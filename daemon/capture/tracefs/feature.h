@@ -14,6 +14,10 @@ enum feature_kind {
 	FEATURE_EVENTS,	 /* a system of events that are there from the start */
 };
 
+/* The running kernel's version; 0: unknown. proc: as in struct capture_env. */
+unsigned feature_kernel(const char *proc);
+#define FEATURE_KERNEL(major, minor) ((major)*1000U + (minor))
+
 /*
  * Returns "CONFIG_X", "CONFIG_X and CONFIG_Y", "CONFIG_X, Linux 6.5" (both are needed) or "Linux
  * 6.16". NULL: the table does not have it.

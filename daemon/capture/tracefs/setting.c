@@ -79,6 +79,12 @@ int setting_text(const char *file, const char *text, struct buf *out)
 	return 0;
 }
 
+const char *setting_option_name(const char *option, bool *on)
+{
+	*on = strncmp(option, "no", 2) != 0;
+	return *on ? option : option + 2;
+}
+
 bool setting_is_tracer_option(const char *name)
 {
 	if (strcmp(name, "function-fork") == 0 || strcmp(name, "function-trace") == 0)

@@ -13,7 +13,9 @@ bool setting_file_ends(const char *file, const char *end);
  */
 int setting_text(const char *file, const char *text, struct buf *out);
 
-/* True for a tracer's own option. Before about Linux 6.19 these are global, not per instance. */
+/* Strips "no" off an option. Unambiguous: no option's own name begins with "no". */
+const char *setting_option_name(const char *option, bool *on);
+/* True for a tracer's own option. Before Linux 6.19 these are global, not per instance. */
 bool setting_is_tracer_option(const char *name);
 
 /* Returns "integrity" for "none [integrity] confidentiality", else text. Modifies text. */

@@ -71,6 +71,37 @@ def stacks(test):
     check(re.search(r"<stack trace>\n(?: => .+\n)+", text), f"no stack in\n{text[-1500:]}")
 
 
+def options_are_shared():
+    """Whether the kernel has one value of a tracer's option for all instances."""
+    (INSTANCES / "probe").mkdir()
+    option = INSTANCES / "probe/options/func_stack_trace"
+    option.write_text("1")
+    shared = (TRACEFS / "options/func_stack_trace").read_text() == "1\n"
+    option.write_text("0")
+    (INSTANCES / "probe").rmdir()
+    return shared
+
+
+def options_of_others(test):
+    """Before Linux 6.19 a tracer's options are everybody's: who sets one has the tracer alone."""
+    shared, before = options_are_shared(), settings()
+    print(f"  {'one option for all' if shared else 'each instance has its own'}")
+    for held, others in ((["-O", "func_stack_trace"], [[], ["-O", "nofunc_stack_trace"]]),
+                         ([], [["-O", "func_stack_trace"]])):
+        done = test.run("start", "--name", f"{test.name}-held", "-p", "function", "-l", "vfs_open", *held)
+        check(done.status == 0, f"start {held}: {done}")
+        during = settings()
+        for options in others:
+            done = test.run("record", "-t", "100ms", "-p", "function", "-l", "vfs_read", *options, "-o", "out.txt")
+            check(done.status == (1 if shared else 0), f"{held}, then {options}: {done}")
+            check(not shared or "share this tracer's options" in done.err, f"{held}, then {options}: {done}")
+            check(shared or ("<stack trace>" in text_of(test)) == (options == ["-O", "func_stack_trace"]),
+                  f"{held}, then {options}:\n{text_of(test)[-1500:]}")
+            put_back(during)
+        check(test.run("cancel", f"{test.name}-held").status == 0, "cancel")
+        put_back(before)
+
+
 def triggers(test):
     """The function turns the recording off: earlier events are there, later ones are not."""
     def during():
@@ -254,6 +285,7 @@ def main():
               daemon=True)
     test.case("functions of one task", one_task, daemon=True)
     test.case("stacks of functions", stacks, daemon=True)
+    test.case("options of other recordings", options_of_others, daemon=True)
     test.case("a trigger", triggers, daemon=True)
     test.case("triggers that turn on", triggers_that_turn_on, daemon=True)
     test.case("triggers of the top level", triggers_are_removed, daemon=True)
