@@ -159,9 +159,23 @@ uid_t accounts_of(struct accounts *a, uid_t uid)
 	return several || !found->owner ? first : found->owner;
 }
 
-void accounts_deinit(struct accounts *a)
+int accounts_new(struct accounts **ret)
 {
+	struct accounts *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return -ENOMEM;
+	a->subuid = "/etc/subuid";
+	a->passwd = "/etc/passwd";
+	*ret = a;
+	return 0;
+}
+
+struct accounts *accounts_free(struct accounts *a)
+{
+	if (!a)
+		return NULL;
 	free(a->ranges);
-	a->ranges = NULL;
-	a->count = a->cap = 0;
+	free(a);
+	return NULL;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whose turn it is: a user with subordinate ids (subuid(5)) can be many users, and has one share.
- * Only for scheduling. Who owns a session and what a user may do is about the real user id.
+ * Whose turn it is, and who has reached a limit: a user with subordinate ids (subuid(5)) can be
+ * many users, and counts as one. Who owns a session, and what a user may do, is about the real user
+ * id.
  */
 #pragma once
 
@@ -17,12 +18,12 @@ struct accounts {
 	uint64_t seen[4]; /* tells the file that was read from another */
 };
 
-#define ACCOUNTS_SUBUID "/etc/subuid"
-#define ACCOUNTS_PASSWD "/etc/passwd"
+/* Reads /etc/subuid and /etc/passwd. */
+int accounts_new(struct accounts **ret);
+struct accounts *accounts_free(struct accounts *a);
 
 /*
  * Returns the owner of the range in /etc/subuid with uid; without one, uid. Never another user for
  * root, and never root for another user. Reads the file again when it has changed.
  */
 uid_t accounts_of(struct accounts *a, uid_t uid);
-void accounts_deinit(struct accounts *a);

@@ -127,10 +127,10 @@ void audit_ended(const struct session *s, const char *how)
 }
 
 /* Limits the refusals of each user, so that no user's refusals hide another's. */
-static bool audit_refusal_passes(uid_t uid)
+static bool audit_refusal_passes(uid_t account)
 {
 	static struct {
-		uid_t uid;
+		uid_t account;
 		struct log_limit limit;
 	} users[64];
 	size_t chosen = 0;
@@ -139,19 +139,20 @@ static bool audit_refusal_passes(uid_t uid)
 		/* Reuse an unused entry, otherwise the one whose interval is oldest. */
 		if (users[i].limit.since_ns < users[chosen].limit.since_ns)
 			chosen = i;
-		if (users[i].uid == uid && users[i].limit.burst) {
+		if (users[i].account == account && users[i].limit.burst) {
 			chosen = i;
 			break;
 		}
 	}
-	if (users[chosen].uid != uid || !users[chosen].limit.burst) {
-		users[chosen].uid = uid;
+	if (users[chosen].account != account || !users[chosen].limit.burst) {
+		users[chosen].account = account;
 		users[chosen].limit = (struct log_limit){ .burst = 20, .interval_s = 30 };
 	}
 	return log_limit_pass(&users[chosen].limit);
 }
 
-static void audit_refusal(const struct manager *m, uid_t uid, pid_t pid, const struct error *err)
+static void audit_refusal(const struct manager *m, uid_t uid, uid_t account, pid_t pid,
+			  const struct error *err)
 {
 	struct details d = { 0 };
 	struct log_fields fields = {
@@ -160,7 +161,7 @@ static void audit_refusal(const struct manager *m, uid_t uid, pid_t pid, const s
 	char comm[32];
 
 	if ((err->code != EPERM && err->code != EUSERS && err->code != EDQUOT) ||
-	    m->options.private || !audit_refusal_passes(uid))
+	    m->options.private || !audit_refusal_passes(account))
 		return;
 	audit_comm(m->env.proc, pid, comm);
 	audit_add_client(&d, uid, pid, comm);
@@ -170,12 +171,12 @@ static void audit_refusal(const struct manager *m, uid_t uid, pid_t pid, const s
 
 void audit_refused(const struct connection *c, const struct error *err)
 {
-	audit_refusal(c->manager, c->uid, c->pid, err);
+	audit_refusal(c->manager, c->uid, c->account, c->pid, err);
 }
 
 void audit_not_armed(const struct session *s, const struct error *err)
 {
 	/* A failure of root's recording is no refusal of ours. */
 	if (!policy_trusts(s->uid))
-		audit_refusal(s->manager, s->uid, s->pid, err);
+		audit_refusal(s->manager, s->uid, s->account, s->pid, err);
 }

@@ -6,6 +6,7 @@
 #include "base/closer.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/job.h"
 #include "daemon/service/policy.h"
 #include "daemon/service/session.h"
@@ -135,7 +136,7 @@ static bool connection_user_is_full(const struct connection *c)
 	if (frame_queued(&c->io) < UNREAD_MAX || policy_trusts(c->uid))
 		return false;
 	TAILQ_FOREACH(other, &c->manager->connections, list)
-	if (other->uid == c->uid)
+	if (other->account == c->account)
 		unread += frame_queued(&other->io);
 	return unread > CONTROL_QUEUE_MAX;
 }
@@ -331,7 +332,7 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return error_errno(err, -errno, "credentials of a client");
 	c->uid = peer.uid;
-	c->account = accounts_of(&m->accounts, peer.uid);
+	c->account = accounts_of(m->accounts, peer.uid);
 	c->pid = peer.pid;
 	c->io.closer = m->closer;
 	c->io.uid = peer.uid;

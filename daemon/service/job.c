@@ -216,6 +216,7 @@ int job_new(struct job **ret, enum job_kind kind, struct connection *connection,
 	j->manager = connection->manager;
 	j->kind = kind;
 	j->uid = connection->uid;
+	j->account = connection->account;
 	j->request_id = request_id;
 	j->out_fd = j->part_fd = -EBADF;
 	j->spool = SPOOL_INIT;

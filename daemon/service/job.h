@@ -41,7 +41,7 @@ struct job {
 	bool attach;		       /* JOB_START: becomes a JOB_ATTACH once it is answered */
 	struct connection *connection; /* NULL: the client has left, or the job is over */
 	struct session *session;       /* NULL: the spool is the job's own, or the job is over */
-	uid_t uid;		       /* the requesting user */
+	uid_t uid, account;	       /* the requesting user's, as in struct connection */
 	uint64_t request_id;
 	int out_fd;			 /* owned; -EBADF: no output, only counts */
 	Traced__Control__Output *output; /* owned; NULL: no output */

@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/place.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/arming.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/child.h"
@@ -137,7 +138,6 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	metrics_init(&m->metrics);
 	m->loop = loop;
 	m->options = *options;
-	m->accounts = (struct accounts){ .subuid = ACCOUNTS_SUBUID, .passwd = ACCOUNTS_PASSWD };
 	m->state_dir = FOLDER_INIT;
 	m->listen_fd = -EBADF;
 	m->started_boot_ns = now_ns(CLOCK_BOOTTIME);
@@ -156,7 +156,9 @@ int manager_new(struct manager **ret, struct loop *loop, const struct manager_op
 	r = turns_init(&m->turns, loop);
 	if (r < 0)
 		return error_errno(err, r, "event loop");
-	r = worker_new(&m->worker, loop, NULL);
+	r = accounts_new(&m->accounts);
+	if (r >= 0)
+		r = worker_new(&m->worker, loop, NULL);
 	if (r >= 0)
 		r = closer_new(&m->closer);
 	if (r >= 0)
@@ -214,7 +216,7 @@ struct manager *manager_free(struct manager *m)
 	if (m->options.private)
 		folder_remove(&m->state_dir);
 	folder_deinit(&m->state_dir);
-	accounts_deinit(&m->accounts);
+	accounts_free(m->accounts);
 	config_deinit(&m->config);
 	free(m);
 	return NULL;

@@ -22,7 +22,6 @@
 
 #include "daemon/capture/capture.h"
 #include "daemon/capture/names/kernel_symbols.h"
-#include "daemon/service/accounts.h"
 #include "daemon/service/config.h"
 #include "daemon/service/folder.h"
 #include "daemon/service/loop.h"
@@ -30,6 +29,7 @@
 #include "daemon/service/sparing.h"
 #include "proto/control.pb-c.h"
 
+struct accounts;
 struct closer;
 struct leaving;
 struct connection;
@@ -65,7 +65,7 @@ struct manager {
 	struct loop *loop;		/* borrowed; outlives the manager */
 	struct manager_options options; /* strings are the caller's */
 	struct config config;
-	struct accounts accounts;
+	struct accounts *accounts;
 	struct folder state_dir; /* a private daemon removes it and its spool, if it made them */
 	bool made_spool_dir;
 	struct tracefs *tracefs; /* NULL until needed: see manager_env() */

@@ -8,6 +8,7 @@
 #include "base/closer.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/synthetic.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/job.h"
 #include "daemon/service/leaving.h"
@@ -47,8 +48,9 @@ static int policy_hint_allow(struct error *err, const char *what, const char *as
 
 int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 {
+	const uid_t account = accounts_of(m->accounts, uid);
 	const struct connection *c;
-	unsigned count = 0;
+	unsigned count = 0, own = 0;
 
 	if (closer_is_blocked(m->closer, uid)) {
 		error_set(err, -EUSERS, "descriptors that uid %u sent to traced do not close", uid);
@@ -56,24 +58,38 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 				       "answer");
 	}
 	TAILQ_FOREACH(c, &m->connections, list)
-	count += c->uid == uid;
+	{
+		count += c->account == account;
+		own += c->uid == uid;
+	}
 	if (policy_trusts(uid) || count < m->config.users.clients)
 		return 0;
-	error_set(err, -EUSERS, "%u clients of uid %u are connected to traced, which is the limit",
-		  count, uid);
+	error_set(err, -EUSERS,
+		  "%u clients of uid %u%s are connected to traced, which is the limit", count,
+		  account, count == own ? "" : " and its subordinate ids");
 	return policy_hint_key(err, "close some", "clients");
 }
 
 static int policy_check_sessions(const struct manager *m, uid_t uid, struct error *err)
 {
+	const uid_t account = accounts_of(m->accounts, uid);
 	const struct session *s;
-	unsigned count = 0;
+	unsigned count = 0, own = 0;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
-	count += s->uid == uid;
+	{
+		count += s->account == account;
+		own += s->uid == uid;
+	}
 	if (count < m->config.users.sessions)
 		return 0;
-	error_set(err, -EUSERS, "you have %u sessions, which is the limit", count);
+	if (count == own)
+		error_set(err, -EUSERS, "you have %u sessions, which is the limit", count);
+	else
+		error_set(err, -EUSERS,
+			  "uid %u and its subordinate ids have %u sessions, which is "
+			  "the limit",
+			  account, count);
 	return policy_hint_key(err, "end one (tracectl list)", "sessions");
 }
 
@@ -87,12 +103,13 @@ static int policy_check_memory(const struct start_plan *p, const struct manager 
 			       struct error *err)
 {
 	uint64_t max = m->config.users.buffer_memory, used = 0, all = 0;
+	const uid_t account = accounts_of(m->accounts, uid);
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
 	{
-		used += s->uid == uid ? s->memory_bytes : 0;
+		used += s->account == account ? s->memory_bytes : 0;
 		all += policy_trusts(s->uid) ? 0 : s->memory_bytes;
 	}
 	if (!max)
@@ -468,11 +485,12 @@ static bool policy_is_look(const struct job *j)
 
 int policy_check_looks(const struct manager *m, uid_t uid, struct error *err)
 {
+	const uid_t account = accounts_of(m->accounts, uid);
 	const struct job *j;
 	unsigned count = 0;
 
 	TAILQ_FOREACH(j, &m->jobs, list)
-	count += j->uid == uid && policy_is_look(j);
+	count += j->account == account && policy_is_look(j);
 	if (policy_trusts(uid) || count < LOOKS_MAX)
 		return 0;
 	error_set(err, -EBUSY, "%u exports of your running recordings are the limit", LOOKS_MAX);

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/connection.h"
 #include "daemon/service/exporter.h"
 #include "daemon/service/session.h"
@@ -29,7 +30,7 @@ static void manager_make(struct daemon *d)
 	assert_int_equal(manager_new(&d->manager, d->loop, &options, &err), 0);
 	d->manager->config.min_free = 0;
 	d->manager->config.spare = SPARE_NO;
-	d->manager->accounts.subuid = d->subuid;
+	d->manager->accounts->subuid = d->subuid;
 }
 
 int daemon_setup(void **state)
@@ -179,7 +180,7 @@ void greet_as(struct daemon *d, struct client *c, uid_t uid)
 	greet(d, c);
 	own = TAILQ_LAST(&d->manager->connections, connection_list);
 	own->uid = uid;
-	own->account = accounts_of(&d->manager->accounts, uid);
+	own->account = accounts_of(d->manager->accounts, uid);
 }
 
 Reply *start(struct daemon *d, struct client *c, const char *name, bool detached, bool ring,

@@ -124,6 +124,34 @@ static void each_user_has_so_many_sessions(void **state)
 	client_close(&root);
 }
 
+static void subordinate_ids_count_with_their_owner(void **state)
+{
+	const char *text = "1000:200000:65536\n";
+	_cleanup_error_ struct error err = ERROR_INIT;
+	struct daemon *d = *state;
+	struct client alice, inside, bob;
+
+	rules(d)->sessions = 2;
+	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &inside, 200005);
+	greet_as(d, &bob, BOB);
+	start_ok(d, &alice, "a", false);
+	start_ok(d, &inside, "a", false);
+	assert_error(start(d, &alice, "b", false, false, 0), EUSERS,
+		     "uid 1000 and its subordinate ids have 2 sessions");
+	assert_error(start(d, &inside, "b", false, false, 0), EUSERS, "uid 1000");
+	start_ok(d, &bob, "b", false);
+	rules(d)->clients = 2;
+	assert_int_equal(policy_check_client(d->manager, 265535, &err), -EUSERS);
+	assert_non_null(strstr(err.message, "2 clients of uid 1000 and its subordinate ids"));
+	assert_int_equal(policy_check_client(d->manager, 265536, &err), 0);
+	assert_int_equal(policy_check_client(d->manager, BOB, &err), 0);
+	client_close(&alice);
+	client_close(&inside);
+	client_close(&bob);
+}
+
 static void users_together_leave_sessions_for_root(void **state)
 {
 	struct daemon *d = *state;
@@ -898,7 +926,9 @@ static void who_recorded_what_is_written_down(void **state)
 
 static void refuse(struct daemon *d, uid_t uid, unsigned times)
 {
-	struct connection c = { .manager = d->manager, .uid = uid, .pid = getpid() };
+	struct connection c = {
+		.manager = d->manager, .uid = uid, .account = uid, .pid = getpid()
+	};
 	struct error err = { .code = EPERM, .message = (char *)"a test" };
 
 	while (times--)
@@ -942,6 +972,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(names_belong_to_their_users),
 		SERVICE_TEST(subordinate_ids_have_their_owners_turn),
 		SERVICE_TEST(each_user_has_so_many_sessions),
+		SERVICE_TEST(subordinate_ids_count_with_their_owner),
 		SERVICE_TEST(users_together_leave_sessions_for_root),
 		SERVICE_TEST(ring_buffers_are_counted_for_each_user),
 		SERVICE_TEST(ring_buffers_of_all_users_are_counted),
