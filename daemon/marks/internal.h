@@ -22,7 +22,7 @@
 
 struct user {
 	LIST_ENTRY(user) list;
-	uid_t uid;
+	uid_t uid;     /* user_account() */
 	unsigned refs; /* producers in the list, including ended ones */
 	unsigned rings;
 	uint64_t bytes; /* of the user's rings */
@@ -31,7 +31,8 @@ struct user {
 	unsigned work; /* messages and procfs reads since the last drain */
 };
 
-/* Returns NULL if out of memory. */
+uid_t user_account(const struct marks *m, uid_t uid);
+/* uid: of an account. Returns NULL if out of memory. */
 struct user *user_get(struct marks *m, uid_t uid);
 /* True if the user's rings may be drained now. */
 bool user_may_take(const struct marks *m, struct user *u);
@@ -65,6 +66,7 @@ struct producer {
 	struct source socket, process; /* epoll's data pointers */
 	int fd, pidfd;		       /* -EBADF: closed, or not available */
 	struct user *user;
+	uid_t uid;
 	pid_t pid;
 	char *exe; /* owned; NULL: unknown */
 	TAILQ_HEAD(, member) rings;

@@ -30,7 +30,7 @@ static int member_announce(const struct member *r, struct marks_sink *sink)
 	msg.version = r->version;
 	msg.pid = p->pid;
 	msg.tid = r->tid;
-	msg.uid = p->user->uid;
+	msg.uid = p->uid;
 	msg.comm.data = (uint8_t *)(uintptr_t)r->comm;
 	msg.comm.len = strlen(r->comm);
 	if (p->exe) {

@@ -25,6 +25,9 @@ struct marks_limits {
 	unsigned rings_per_user;
 	uint64_t bytes_per_user; /* total size of the rings */
 	uint64_t rate_per_user;	 /* marks' bytes per second; root is exempt; 0: no limit */
+	/* The user as whom uid counts; NULL: uid itself. */
+	uid_t (*account)(void *userdata, uid_t uid);
+	void *userdata;
 };
 
 /* A recording; embedded in its owner. */

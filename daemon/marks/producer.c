@@ -394,13 +394,14 @@ static int producer_watch(struct producer *p)
 /* Takes fd if it succeeds. */
 static int producer_add(struct marks *m, int fd, uid_t uid, pid_t pid)
 {
+	uid_t account = user_account(m, uid);
 	struct producer *p;
 	struct user *u;
 
 	if (m->count.producers >= m->limits.producers + (uid ? 0 : ROOT_PRODUCERS) ||
-	    closer_is_blocked(m->closer, uid))
+	    closer_is_blocked(m->closer, account))
 		return -EUSERS;
-	u = user_get(m, uid);
+	u = user_get(m, account);
 	if (!u || (u->uid != 0 && u->refs >= m->limits.producers_per_user))
 		return -EUSERS;
 	p = calloc(1, sizeof(*p));
@@ -411,6 +412,7 @@ static int producer_add(struct marks *m, int fd, uid_t uid, pid_t pid)
 	p->fd = fd;
 	p->pidfd = -EBADF;
 	p->user = u;
+	p->uid = uid;
 	u->refs++;
 	p->pid = pid;
 	p->connected_ns = now_ns(CLOCK_MONOTONIC);
@@ -434,7 +436,7 @@ static void producer_accept(struct marks *m, int fd)
 	    producer_add(m, fd, peer.uid, peer.pid) == 0)
 		return;
 	m->count.refused++;
-	closer_close(m->closer, peer.uid, CLOSER_CONNECTION, fd);
+	closer_close(m->closer, user_account(m, peer.uid), CLOSER_CONNECTION, fd);
 }
 
 int producers_accept(struct marks *m)

@@ -19,6 +19,11 @@ static int64_t user_burst(const struct marks *m)
 	return (int64_t)MAX(m->limits.rate_per_user / BURST_PART, (uint64_t)BURST_MIN);
 }
 
+uid_t user_account(const struct marks *m, uid_t uid)
+{
+	return m->limits.account ? m->limits.account(m->limits.userdata, uid) : uid;
+}
+
 struct user *user_get(struct marks *m, uid_t uid)
 {
 	struct user *u;

@@ -63,12 +63,12 @@ void command_release(const struct command *c)
 		send(c->go_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void command_forget(struct command *c, struct closer *closer, uid_t uid)
+void command_forget(struct command *c, struct closer *closer, uid_t account)
 {
 	c->end = loop_source_free(c->end);
 	/* A held child ends even if the descriptor is closed late. A byte that was sent stays. */
 	if (c->go_fd >= 0)
 		shutdown(c->go_fd, SHUT_RDWR);
-	c->go_fd = closer_close(closer, uid, CLOSER_FILE, c->go_fd);
-	c->end_fd = closer_close(closer, uid, CLOSER_FILE, c->end_fd);
+	c->go_fd = closer_close(closer, account, CLOSER_FILE, c->go_fd);
+	c->end_fd = closer_close(closer, account, CLOSER_FILE, c->end_fd);
 }

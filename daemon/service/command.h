@@ -23,4 +23,4 @@ int command_take(struct command *c, uid_t uid, int *fds, size_t fd_count, struct
 		 loop_io_t ended, void *userdata, struct error *err);
 /* Tracing is on. */
 void command_release(const struct command *c);
-void command_forget(struct command *c, struct closer *closer, uid_t uid);
+void command_forget(struct command *c, struct closer *closer, uid_t account);

@@ -23,7 +23,7 @@ static void connection_close(struct connection *c)
 	c->source = loop_source_free(c->source);
 	c->flush = loop_source_free(c->flush);
 	c->hello_timer = loop_source_free(c->hello_timer);
-	c->fd = closer_close(c->manager->closer, c->uid, CLOSER_CONNECTION, c->fd);
+	c->fd = closer_close(c->manager->closer, c->account, CLOSER_CONNECTION, c->fd);
 }
 
 struct connection *connection_free(struct connection *c)
@@ -231,7 +231,7 @@ static void connection_take_frame(struct connection *c, const uint8_t *payload, 
 		verb_dispatch(c, request, fds, fd_count);
 	}
 	for (size_t i = 0; i < fd_count; i++)
-		closer_close(c->io.closer, c->uid, CLOSER_FILE, fds[i]);
+		closer_close(c->io.closer, c->account, CLOSER_FILE, fds[i]);
 	if (request)
 		traced__control__request__free_unpacked(request, NULL);
 }
@@ -244,7 +244,7 @@ static int connection_receive(struct connection *c)
 	size_t len, fd_count;
 	int r;
 
-	if (closer_is_blocked(c->manager->closer, c->uid))
+	if (closer_is_blocked(c->manager->closer, c->account))
 		return -EUSERS;
 	r = frame_receive(&c->io, &payload, &len, fds, &fd_count);
 	if (r == -EMSGSIZE) {
@@ -335,7 +335,7 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	c->account = accounts_of(m->accounts, peer.uid);
 	c->pid = peer.pid;
 	c->io.closer = m->closer;
-	c->io.uid = peer.uid;
+	c->io.uid = c->account;
 	TAILQ_INIT(&c->jobs);
 	r = connection_add_sources(c);
 	if (r < 0)

@@ -242,7 +242,7 @@ static void draining_check_space(struct session *s)
 	/* A backlog below this is not what fills the space: to pause would not help. */
 	uint64_t backlog = r == -EDQUOT ? 0 : BACKLOG_MIN;
 
-	if (r >= 0 && policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 100)) {
+	if (r >= 0 && policy_spool_exceeded(s->manager, s->account, s->spool_elsewhere, 100)) {
 		full = "its user's recordings reached the limit in [users] of traced.conf";
 		r = -EDQUOT;
 		backlog = MIN(BACKLOG_MIN, config->users.spool_max / 2);
@@ -305,7 +305,7 @@ void draining_space_freed(struct session *s)
 	full = !s->spool.keeps &&
 	       (spool_check(&s->spool, policy_min_free(s->manager, s->uid) + BACKLOG_MIN / 2,
 			    config->spool_max / 4 * 3) < 0 ||
-		policy_spool_exceeded(s->manager, s->uid, s->spool_elsewhere, 75));
+		policy_spool_exceeded(s->manager, s->account, s->spool_elsewhere, 75));
 	draining_set_paused(d, full, full && draining_owes_flush(s));
 	if (!full)
 		draining_check_space(s);

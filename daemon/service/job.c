@@ -23,7 +23,7 @@ struct job *job_free(struct job *j)
 	if (!j)
 		return NULL;
 	follow_free(j->follow);
-	merging_deinit(&j->merging, j->manager->closer, j->uid);
+	merging_deinit(&j->merging, j->manager->closer, j->account);
 	if (j->output)
 		traced__control__output__free_unpacked(j->output, NULL);
 	if (j->description)
@@ -62,7 +62,8 @@ static struct spool *job_spool(struct job *j)
 static void job_free_child(struct job *j)
 {
 	j->stall = stall_free(j->stall);
-	leaving_add(j->manager->leaving, j->uid, child_end(TAKE_PTR(j->child)), job_spool(j)->fd);
+	leaving_add(j->manager->leaving, j->account, child_end(TAKE_PTR(j->child)),
+		    job_spool(j)->fd);
 }
 
 /* The follow may be in one of its callbacks: job_free() frees it. */
@@ -86,12 +87,12 @@ void job_over(struct job *j)
 	j->taking = NULL;
 	job_unwatch(j);
 	job_free_child(j);
-	j->out_fd = closer_close(m->closer, j->uid, CLOSER_FILE, j->out_fd);
-	merging_deinit(&j->merging, m->closer, j->uid);
+	j->out_fd = closer_close(m->closer, j->account, CLOSER_FILE, j->out_fd);
+	merging_deinit(&j->merging, m->closer, j->account);
 	j->part_fd = close_fd(j->part_fd);
 	spool_deinit(&j->spool);
 	if (kept)
-		policy_spool_kept(m, j->uid);
+		policy_spool_kept(m, j->account);
 	TAILQ_INSERT_TAIL(&m->over.jobs, j, list);
 	manager_reap_later(m);
 	manager_changed(m);
@@ -452,7 +453,7 @@ static int job_start_export(struct job *j, int follow_fd, uint64_t skip, struct 
 	int r = job_check_abandoned(j, err);
 
 	if (r == 0)
-		r = policy_check_exporters(j->manager, j->uid, err);
+		r = policy_check_exporters(j->manager, j->account, err);
 	if (r < 0)
 		return r;
 	stream = j->part_fd >= 0 ? TAKE_FD(j->part_fd) : spool_reopen(job_spool(j), err);

@@ -16,7 +16,7 @@
 struct leaver {
 	LIST_ENTRY(leaver) list;
 	struct loop_source *source;
-	uid_t uid;
+	uid_t account;
 	int end_fd, spool_fd; /* owned; spool_fd -EBADF: none */
 };
 
@@ -63,7 +63,7 @@ static void leaver_on_end(void *userdata, int fd, uint32_t revents _unused_)
 		leaver_free(userdata);
 }
 
-void leaving_add(struct leaving *l, uid_t uid, int end_fd, int spool_fd)
+void leaving_add(struct leaving *l, uid_t account, int end_fd, int spool_fd)
 {
 	struct leaver *one = end_fd >= 0 ? calloc(1, sizeof(*one)) : NULL;
 
@@ -72,14 +72,14 @@ void leaving_add(struct leaving *l, uid_t uid, int end_fd, int spool_fd)
 		return;
 	}
 	LIST_INSERT_HEAD(&l->leavers, one, list);
-	one->uid = uid;
+	one->account = account;
 	one->end_fd = end_fd;
 	one->spool_fd = spool_fd >= 0 ? fcntl(spool_fd, F_DUPFD_CLOEXEC, 0) : -EBADF;
 	if (loop_add_io(l->loop, &one->source, end_fd, EPOLLIN, leaver_on_end, one) < 0)
 		leaver_free(one);
 }
 
-unsigned leaving_count(const struct leaving *l, uid_t uid, unsigned *ret_users)
+unsigned leaving_count(const struct leaving *l, uid_t account, unsigned *ret_users)
 {
 	const struct leaver *one;
 	unsigned count = 0;
@@ -87,13 +87,13 @@ unsigned leaving_count(const struct leaving *l, uid_t uid, unsigned *ret_users)
 	*ret_users = 0;
 	LIST_FOREACH(one, &l->leavers, list)
 	{
-		count += one->uid == uid;
-		*ret_users += one->uid != 0;
+		count += one->account == account;
+		*ret_users += one->account != 0;
 	}
 	return count;
 }
 
-uint64_t leaving_bytes(const struct leaving *l, uid_t uid)
+uint64_t leaving_bytes(const struct leaving *l, uid_t account)
 {
 	const struct leaver *one;
 	uint64_t bytes = 0;
@@ -101,8 +101,8 @@ uint64_t leaving_bytes(const struct leaving *l, uid_t uid)
 
 	LIST_FOREACH(one, &l->leavers, list)
 	{
-		if (one->uid == uid && one->spool_fd >= 0 && fstat(one->spool_fd, &st) == 0 &&
-		    st.st_nlink == 0)
+		if (one->account == account && one->spool_fd >= 0 &&
+		    fstat(one->spool_fd, &st) == 0 && st.st_nlink == 0)
 			bytes += (uint64_t)st.st_blocks * BLOCK_BYTES;
 	}
 	return bytes;

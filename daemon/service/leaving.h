@@ -19,8 +19,8 @@ struct leaving *leaving_free(struct leaving *l);
  * end_fd: child_end() of the exporter; taken. -EBADF: does nothing. spool_fd: what it reads; stays
  * the caller's. Without memory it is not charged.
  */
-void leaving_add(struct leaving *l, uid_t uid, int end_fd, int spool_fd);
+void leaving_add(struct leaving *l, uid_t account, int end_fd, int spool_fd);
 /* How many there are of this user; *ret_users: of all users but root. */
-unsigned leaving_count(const struct leaving *l, uid_t uid, unsigned *ret_users);
+unsigned leaving_count(const struct leaving *l, uid_t account, unsigned *ret_users);
 /* Bytes of the user's spools that have no name any more. */
-uint64_t leaving_bytes(const struct leaving *l, uid_t uid);
+uint64_t leaving_bytes(const struct leaving *l, uid_t account);

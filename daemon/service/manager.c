@@ -412,7 +412,7 @@ static void manager_on_connect(void *userdata, int listen_fd, uint32_t revents _
 	getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 	if (manager_check_room(m, peer.uid, &err) < 0) {
 		manager_turn_away(fd, &err);
-		closer_close(m->closer, peer.uid, CLOSER_CONNECTION, fd);
+		closer_close(m->closer, accounts_of(m->accounts, peer.uid), CLOSER_CONNECTION, fd);
 	} else if (manager_adopt(m, fd, &err) < 0) {
 		log_warning("%s", err.message);
 	}

@@ -7,18 +7,28 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "daemon/marks/marks.h"
+#include "daemon/service/accounts.h"
 
 /* May be late: a ring that fills earlier wakes the daemon. */
 #define LATE_US 10000
 
-static struct marks_limits marking_limits(const struct config *c)
+static uid_t marking_account(void *userdata, uid_t uid)
 {
+	return accounts_of(userdata, uid);
+}
+
+static struct marks_limits marking_limits(const struct manager *m)
+{
+	const struct config *c = &m->config;
+
 	return (struct marks_limits){
 		.producers = c->mark_programs,
 		.producers_per_user = MAX(c->mark_programs / 4, 1U),
 		.rings_per_user = c->mark_rings,
 		.bytes_per_user = c->mark_memory,
 		.rate_per_user = c->mark_rate,
+		.account = marking_account,
+		.userdata = m->accounts,
 	};
 }
 
@@ -66,7 +76,7 @@ void marking_open(struct manager *m)
 {
 	_cleanup_free_ char *folder = strdup(m->config.socket);
 	_cleanup_error_ struct error err = ERROR_INIT;
-	struct marks_limits limits = marking_limits(&m->config);
+	struct marks_limits limits = marking_limits(m);
 	int r;
 
 	if (!m->config.marks || !folder)
@@ -95,7 +105,7 @@ void marking_close(struct manager *m)
 
 void marking_reload(struct manager *m)
 {
-	struct marks_limits limits = marking_limits(&m->config);
+	struct marks_limits limits = marking_limits(m);
 
 	if (m->marks)
 		marks_set_limits(m->marks, &limits);

@@ -11,10 +11,10 @@
 
 _Static_assert(CONTROL_FDS_MAX >= MERGING_FDS_MAX + 1, "an output and all that is merged into it");
 
-void merging_deinit(struct merging *m, struct closer *closer, uid_t uid)
+void merging_deinit(struct merging *m, struct closer *closer, uid_t account)
 {
 	for (size_t i = 0; i < m->fd_count; i++)
-		closer_close(closer, uid, CLOSER_FILE, m->fds[i]);
+		closer_close(closer, account, CLOSER_FILE, m->fds[i]);
 	*m = (struct merging){ 0 };
 }
 

@@ -52,8 +52,9 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 	const struct connection *c;
 	unsigned count = 0, own = 0;
 
-	if (closer_is_blocked(m->closer, uid)) {
-		error_set(err, -EUSERS, "descriptors that uid %u sent to traced do not close", uid);
+	if (closer_is_blocked(m->closer, account)) {
+		error_set(err, -EUSERS, "descriptors that uid %u sent to traced do not close",
+			  account);
 		return error_hint(err, "the file server or the network peer behind them does not "
 				       "answer");
 	}
@@ -155,16 +156,17 @@ static int policy_check_kept(const struct spool_total *kept, struct error *err)
 static int policy_check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
 			      struct error *err)
 {
+	const uid_t account = accounts_of(m->accounts, uid);
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	struct spool_total kept;
 	int r;
 
-	spool_total_of(m->config.spool_dir, uid, &kept);
+	spool_total_of(m->config.spool_dir, m->accounts, account, &kept);
 	r = policy_check_kept(&kept, err);
 	if (r < 0 || !m->config.users.spool_max)
 		return r;
 	p->spool_elsewhere = kept.bytes;
-	if (!policy_spool_exceeded(m, uid, p->spool_elsewhere, 100))
+	if (!policy_spool_exceeded(m, account, p->spool_elsewhere, 100))
 		return 0;
 	policy_put_bytes(&text, "", m->config.users.spool_max);
 	error_set(err, -EDQUOT,
@@ -398,11 +400,11 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 	return r < 0 ? r : policy_set_bounds(p, &m->config.users, uid, err);
 }
 
-int policy_check_exporters(const struct manager *m, uid_t uid, struct error *err)
+int policy_check_exporters(const struct manager *m, uid_t account, struct error *err)
 {
-	unsigned users, own = leaving_count(m->leaving, uid, &users);
+	unsigned users, own = leaving_count(m->leaving, account, &users);
 
-	if (policy_trusts(uid) || (own < USER_LEAVING_MAX && users < USERS_LEAVING_MAX))
+	if (policy_trusts(account) || (own < USER_LEAVING_MAX && users < USERS_LEAVING_MAX))
 		return 0;
 	if (own < USER_LEAVING_MAX)
 		return error_set(err, -EUSERS, "%u exporters of all users do not end", users);
@@ -456,25 +458,26 @@ uint64_t policy_stream_max(const struct manager *m, uid_t uid)
 				  : policy_lower(m->config.spool_max, m->config.users.spool_max);
 }
 
-static uint64_t policy_spool_used(const struct manager *m, uid_t uid)
+static uint64_t policy_spool_used(const struct manager *m, uid_t account)
 {
 	const struct session *s;
 	const struct job *j;
 	uint64_t used = 0;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
-	used += s->uid == uid && s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
+	used += s->account == account && s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;
 	TAILQ_FOREACH(j, &m->jobs, list)
-	used += j->uid == uid && j->spool.fd >= 0 ? spool_bytes(&j->spool) : 0;
-	return used + leaving_bytes(m->leaving, uid);
+	used += j->account == account && j->spool.fd >= 0 ? spool_bytes(&j->spool) : 0;
+	return used + leaving_bytes(m->leaving, account);
 }
 
-bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere, unsigned percent)
+bool policy_spool_exceeded(const struct manager *m, uid_t account, uint64_t elsewhere,
+			   unsigned percent)
 {
 	uint64_t max = m->config.users.spool_max;
 
-	return max && !policy_trusts(uid) &&
-	       elsewhere + policy_spool_used(m, uid) > max / 100 * percent;
+	return max && !policy_trusts(account) &&
+	       elsewhere + policy_spool_used(m, account) > max / 100 * percent;
 }
 
 /* Snapshots and followers of a recording. Other exports of a session come one after the other. */
@@ -507,7 +510,7 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 
 	if (policy_trusts(s->uid))
 		return 0;
-	spool_total_of(m->config.spool_dir, s->uid, &kept);
+	spool_total_of(m->config.spool_dir, m->accounts, s->account, &kept);
 	/* Others' recordings hinder no snapshot, and a recorder's end keeps what it holds. */
 	kept.all_users = 0;
 	r = session_records(s) ? policy_check_kept(&kept, err) : 0;
@@ -515,7 +518,7 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 		return r;
 	if (draining_count_held(s->draining, &held) < 0 || held > s->memory_bytes)
 		held = s->memory_bytes;
-	used = kept.bytes + policy_spool_used(m, s->uid);
+	used = kept.bytes + policy_spool_used(m, s->account);
 	if (used <= max && held <= max - used)
 		return 0;
 	policy_put_bytes(&text, "the ring buffers may hold ", held);
@@ -525,12 +528,12 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 	return policy_hint_key(err, "fetch or cancel some recordings (tracectl list)", "spool_max");
 }
 
-void policy_spool_kept(struct manager *m, uid_t uid)
+void policy_spool_kept(struct manager *m, uid_t account)
 {
-	uint64_t elsewhere = spool_bytes_of(m->config.spool_dir, uid);
+	uint64_t elsewhere = spool_bytes_of(m->config.spool_dir, m->accounts, account);
 	struct session *s;
 
 	TAILQ_FOREACH(s, &m->sessions, list)
-	if (s->uid == uid)
+	if (s->account == account)
 		s->spool_elsewhere = elsewhere;
 }

@@ -24,8 +24,8 @@ int policy_check_start(struct start_plan *p, const struct manager *m, uid_t uid,
 #define LOOKS_MAX 8U
 /* -EBUSY: so many of them run. */
 int policy_check_looks(const struct manager *m, uid_t uid, struct error *err);
-/* -EUSERS: too many exporters of the user's do not end (leaving.h). */
-int policy_check_exporters(const struct manager *m, uid_t uid, struct error *err);
+/* -EUSERS: too many of the account's exporters do not end (leaving.h). */
+int policy_check_exporters(const struct manager *m, uid_t account, struct error *err);
 /*
  * -EPERM: the output would contain kernel addresses. counts_only: the recording has histograms
  * alone, which the user may see.
@@ -46,9 +46,9 @@ uint64_t policy_stream_max(const struct manager *m, uid_t uid);
  * True if this user's spooled bytes exceed percent of their limit. elsewhere: bytes of the user's
  * spool files that belong to no session and no job.
  */
-bool policy_spool_exceeded(const struct manager *m, uid_t uid, uint64_t elsewhere,
+bool policy_spool_exceeded(const struct manager *m, uid_t account, uint64_t elsewhere,
 			   unsigned percent);
 /* -EDQUOT: what the flight recorder's rings hold now would exceed its user's limit. */
 int policy_check_snapshot(const struct session *s, struct error *err);
 /* A session's or job's spool file of this user was closed and stays on disk. */
-void policy_spool_kept(struct manager *m, uid_t uid);
+void policy_spool_kept(struct manager *m, uid_t account);

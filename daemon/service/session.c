@@ -139,7 +139,7 @@ static void session_over(struct session *s, enum session_event event)
 		job_over(j);
 	session_dismiss_watchers(s);
 	s->begin = loop_source_free(s->begin);
-	command_forget(&s->command, m->closer, s->uid);
+	command_forget(&s->command, m->closer, s->account);
 	draining_end(s->draining);
 	marking_end(s);
 	metrics_session_over(s);
@@ -148,7 +148,7 @@ static void session_over(struct session *s, enum session_event event)
 	spool_deinit(&s->spool);
 	TAILQ_REMOVE(&m->sessions, s, list);
 	if (kept)
-		policy_spool_kept(m, s->uid);
+		policy_spool_kept(m, s->account);
 	m->session_count--;
 	TAILQ_INSERT_TAIL(&m->over.sessions, s, list);
 	manager_reap_later(m);
@@ -267,7 +267,7 @@ static void session_on_command(void *userdata, int fd _unused_, uint32_t revents
 	struct session *s = userdata;
 
 	session_end(s, CAPTURE_END_COMMAND_EXITED);
-	command_forget(&s->command, s->manager->closer, s->uid);
+	command_forget(&s->command, s->manager->closer, s->account);
 }
 
 int session_start(struct session **ret, struct connection *client,
@@ -318,7 +318,7 @@ int session_start(struct session **ret, struct connection *client,
 	if (r == 0)
 		r = session_arm(s, &plan, err);
 	if (r < 0) {
-		command_forget(&s->command, m->closer, s->uid);
+		command_forget(&s->command, m->closer, s->account);
 		spool_discard(&s->spool);
 		return r;
 	}
@@ -515,7 +515,7 @@ static void session_finish(struct session *s, enum capture_end reason)
 	draining_turn_off(s->draining);
 	s->end_reason = reason;
 	session_pass(s, SESSION_ENDED);
-	command_forget(&s->command, s->manager->closer, s->uid);
+	command_forget(&s->command, s->manager->closer, s->account);
 	draining_end(s->draining);
 	marking_end(s);
 	session_remember(s);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/parse.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/folder.h"
 #include "traced/stream.h"
 
@@ -248,7 +249,8 @@ uint64_t spool_room(int fd, uint64_t min_free)
 }
 
 struct sum {
-	uid_t uid;
+	struct accounts *accounts;
+	uid_t account;
 	struct spool_total *total;
 };
 
@@ -257,24 +259,25 @@ static void spool_count(void *userdata, const struct spool_leftover *found)
 	struct sum *sum = userdata;
 
 	sum->total->all_users += found->uid != 0;
-	if (found->uid != sum->uid)
+	if (accounts_of(sum->accounts, found->uid) != sum->account)
 		return;
 	sum->total->bytes += found->bytes;
 	sum->total->count++;
 }
 
-void spool_total_of(const char *dir, uid_t uid, struct spool_total *ret)
+void spool_total_of(const char *dir, struct accounts *accounts, uid_t account,
+		    struct spool_total *ret)
 {
-	struct sum sum = { .uid = uid, .total = ret };
+	struct sum sum = { .accounts = accounts, .account = account, .total = ret };
 
 	*ret = (struct spool_total){ 0 };
 	spool_find_leftovers(dir, spool_count, &sum);
 }
 
-uint64_t spool_bytes_of(const char *dir, uid_t uid)
+uint64_t spool_bytes_of(const char *dir, struct accounts *accounts, uid_t account)
 {
 	struct spool_total total;
 
-	spool_total_of(dir, uid, &total);
+	spool_total_of(dir, accounts, account, &total);
 	return total.bytes;
 }

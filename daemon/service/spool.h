@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+struct accounts;
+
 /* Ends the name of a file that will replace the one without it. */
 #define SPOOL_UNFINISHED ".new"
 
@@ -74,11 +76,12 @@ uint64_t spool_room(int fd, uint64_t min_free);
 
 /* Leftovers in a folder. */
 struct spool_total {
-	uint64_t bytes;	    /* of one user */
-	unsigned count;	    /* of one user */
+	uint64_t bytes;	    /* of one account */
+	unsigned count;	    /* of one account */
 	unsigned all_users; /* the count of all users other than root */
 };
-void spool_total_of(const char *dir, uid_t uid, struct spool_total *ret);
-uint64_t spool_bytes_of(const char *dir, uid_t uid);
+void spool_total_of(const char *dir, struct accounts *accounts, uid_t account,
+		    struct spool_total *ret);
+uint64_t spool_bytes_of(const char *dir, struct accounts *accounts, uid_t account);
 /* Remembers that a leftover was reported, by making the file read-only. */
 void spool_mark_reported(const char *path);

@@ -130,6 +130,7 @@ static void subordinate_ids_count_with_their_owner(void **state)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct daemon *d = *state;
 	struct client alice, inside, bob;
+	int out = memfd_create("out", MFD_CLOEXEC);
 
 	rules(d)->sessions = 2;
 	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
@@ -142,6 +143,11 @@ static void subordinate_ids_count_with_their_owner(void **state)
 		     "uid 1000 and its subordinate ids have 2 sessions");
 	assert_error(start(d, &inside, "b", false, false, 0), EUSERS, "uid 1000");
 	start_ok(d, &bob, "b", false);
+	assert_error(ask(d, &inside, stop_request("a", "fail"), out), ENOSPC, "200005+a-");
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, BOB), 0);
+	assert_true(spool_bytes_of(d->spool, d->manager->accounts, ALICE) > 0);
+	assert_int_equal(TAILQ_FIRST(&d->manager->sessions)->spool_elsewhere,
+			 spool_bytes_of(d->spool, d->manager->accounts, ALICE));
 	rules(d)->clients = 2;
 	assert_int_equal(policy_check_client(d->manager, 265535, &err), -EUSERS);
 	assert_non_null(strstr(err.message, "2 clients of uid 1000 and its subordinate ids"));
@@ -150,6 +156,7 @@ static void subordinate_ids_count_with_their_owner(void **state)
 	client_close(&alice);
 	client_close(&inside);
 	client_close(&bob);
+	close(out);
 }
 
 static void users_together_leave_sessions_for_root(void **state)
@@ -264,12 +271,13 @@ static void snapshots_to_failing_outputs_count(void **state)
 		if (reply->error->code != ENOSPC)
 			break;
 		done_with(reply);
-		assert_int_equal(s->spool_elsewhere, spool_bytes_of(d->spool, ALICE));
+		assert_int_equal(s->spool_elsewhere,
+				 spool_bytes_of(d->spool, d->manager->accounts, ALICE));
 		assert_in_range(++count, 1, 10);
 	}
 	assert_error(reply, EDQUOT, "spool_max");
 	assert_in_range(count, 2, 10);
-	assert_true(spool_bytes_of(d->spool, ALICE) <= max);
+	assert_true(spool_bytes_of(d->spool, d->manager->accounts, ALICE) <= max);
 	/* Its end would not fit, either; it goes on until it does. */
 	assert_error(ask(d, &alice, stop_request("r", "txt"), out), EDQUOT, "spool_max");
 	assert_true(session_records(s));
@@ -359,7 +367,7 @@ static void a_users_recordings_fill_no_more_than_their_part(void **state)
 	greet_as(d, &bob, BOB);
 	rules(d)->spool_max = 100;
 	start_ok(d, &alice, "a", true);
-	assert_int_equal(spool_bytes_of(d->spool, ALICE), 0);
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, ALICE), 0);
 	for (int i = 0; i < 40 && captures(); i++) {
 		feed();
 		turn(d, 5);
@@ -369,8 +377,8 @@ static void a_users_recordings_fill_no_more_than_their_part(void **state)
 	start_ok(d, &bob, "b", false);
 	/* A failed export's spool still counts for its owner, and for nobody else. */
 	assert_error(ask(d, &alice, stop_request("a", "fail"), out), ENOSPC, "1000+a-");
-	assert_int_equal(spool_bytes_of(d->spool, BOB), 0);
-	assert_true(spool_bytes_of(d->spool, ALICE) > 100);
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, BOB), 0);
+	assert_true(spool_bytes_of(d->spool, d->manager->accounts, ALICE) > 100);
 	assert_error(start(d, &alice, "c", false, false, 0), EDQUOT, "spool_max");
 	reply = ask(d, &bob, stop_request("b", "txt"), out);
 	assert_null(reply->error);

@@ -221,6 +221,39 @@ static void test_limits(void **state _unused_)
 	marks_free(m);
 }
 
+static uid_t count_as(void *userdata, uid_t uid)
+{
+	assert_int_equal(uid, getuid());
+	return *(const uid_t *)userdata;
+}
+
+/* The limits are of whom a user counts as; the recording has the user. */
+static void test_accounts(void **state _unused_)
+{
+	uid_t account = getuid() + 1;
+	struct marks_limits few = limits;
+	struct marks_count count;
+	struct marks *m;
+	int sockets[3];
+
+	few.producers_per_user = 2;
+	few.account = count_as;
+	few.userdata = &account;
+	m = marks_serve(&few);
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+		sockets[i] = marks_connect();
+	dispatch(m);
+	marks_get_count(m, &count);
+	assert_int_equal(count.producers, 2);
+	assert_int_equal(count.refused, 1);
+	assert_int_equal(TAILQ_FIRST(&m->producers)->uid, getuid());
+	assert_int_equal(TAILQ_FIRST(&m->producers)->user->uid, account);
+	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
+		close(sockets[i]);
+	dispatch(m);
+	marks_free(m);
+}
+
 static void test_second_daemon(void **state _unused_)
 {
 	_cleanup_(marks_freep) struct marks *m = marks_serve(&limits);
@@ -306,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_no_holes),
 		cmocka_unit_test(test_lying_heads),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_accounts),
 		cmocka_unit_test(test_rings_beyond_the_limit),
 		cmocka_unit_test(test_second_daemon),
 		cmocka_unit_test(test_page_of_the_killed),

@@ -577,10 +577,10 @@ static void a_spool_that_is_kept_counts_at_once(void **state)
 
 	assert_int_equal(spool_create(&s, d->spool, "kept", 4711, 0, NULL), 0);
 	assert_int_equal(ftruncate(s.fd, 4096), 0);
-	assert_int_equal(spool_bytes_of(d->spool, 4711), 0);
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, 4711), 0);
 	other = dup(s.fd);
 	spool_deinit(&s);
-	assert_int_equal(spool_bytes_of(d->spool, 4711), 4096);
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, 4711), 4096);
 	spool_files(d, true);
 }
 
