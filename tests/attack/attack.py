@@ -96,7 +96,7 @@ class Service:
 
     socket = pathlib.Path("/run/traced/traced.sock")
 
-    drop_in = pathlib.Path("/run/systemd/system/traced.service.d/attack.conf")
+    drop_in = pathlib.Path("/run/systemd/system/traced.service.d/subuid.conf")
 
     def __init__(self, _test):
         systemctl("start", "traced.socket", "traced.service")

@@ -92,7 +92,8 @@ def options_of_others(test):
         check(done.status == 0, f"start {held}: {done}")
         during = settings()
         for options in others:
-            done = test.run("record", "-t", "100ms", "-p", "function", "-l", "vfs_read", *options, "-o", "out.txt")
+            done = test.run("record", "-p", "function", "-l", "vfs_read", *options, "-o", "out.txt", "--", "cat",
+                            "/proc/self/stat")
             check(done.status == (1 if shared else 0), f"{held}, then {options}: {done}")
             if shared:
                 check("share this tracer's options" in done.err, f"{held}, then {options}: {done}")
@@ -179,7 +180,7 @@ def graph_values(test):
         check(done.status == 0, f"convert to {name}: {done}")
     trace = (test.dir / "out.pftrace").read_bytes()
     check(b"Funcgraph" in trace and b"arguments" in trace, "the Perfetto trace has no arguments")
-    wanted = collections.Counter(re.findall(r"\|  +(\w+)\((.*)\)(?:;| \{)", text_of(test)))
+    wanted = collections.Counter(re.findall(r"\|  +([\w.]+)\((.*)\)(?:;| \{)", text_of(test)))
     found = collections.Counter()
     for e in json.loads(text_of(test, "out.json"))["traceEvents"]:
         args = e.get("args", {})
