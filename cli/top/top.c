@@ -3,11 +3,12 @@
  * `tracectl top`: reports of a recording of its own, anew each second.
  *
  * 	traced ── capture stream, a pipe ──▶ decoder ── frames, a pipe ──▶ this process ──▶ terminal
- * 	                                       │                             │
- * 	                                       └──▶ a file in memory ◀───────┘ snapshots
+ * 	  │                                    │ ▲                           │
+ * 	  └─────── if it is private ────────▶ a file in memory ◀─────────────┘ snapshots
  *
  * The decoder is another process, for root a confined one (top_decode.h). This process decodes
- * nothing. If it is slow, the pipes fill, and the daemon keeps the stream in its spool.
+ * nothing. If it is slow, the pipes fill, and the daemon keeps the stream in its spool. A private
+ * daemon writes the stream into the file itself, and pauses while that is full.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -396,6 +397,9 @@ static int top_turn(struct top *t, struct error *err)
 	};
 	int r = 0;
 
+	/* Tells the decoder that the file grows no more. */
+	if (t->session.finished)
+		t->decoder.stream = close_fd(t->decoder.stream);
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		return errno == EINTR ? 0 : error_errno(err, -errno, "poll");
 	if (fds[2].revents)
@@ -479,9 +483,11 @@ static int top_start(struct top *t, struct error *err)
 	if (t->signal_fd < 0)
 		return t->signal_fd;
 	top_end_later(t->o);
-	r = t->o->session ? top_session_watch(&t->session, t->o, t->decoder.stream, err)
-			  : top_session_start(&t->session, &recorded, t->decoder.stream, err);
-	t->decoder.stream = close_fd(t->decoder.stream);
+	r = t->o->session
+		    ? top_session_watch(&t->session, t->o, t->decoder.stream, err)
+		    : top_session_start(&t->session, &recorded, t->decoder.stream, t->keep.fd, err);
+	if (!t->session.in_file)
+		t->decoder.stream = close_fd(t->decoder.stream);
 	return r;
 }
 

@@ -2,9 +2,11 @@
 #include "top_decode.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/io.h"
@@ -18,17 +20,20 @@
 #define PIPE_BYTES (1 << 20)
 /* Bytes of the stream that are read at a time. */
 #define PIECE (256U << 10)
+/* How often to look at a file that the recorder writes: it has a FLUSH twice a second. */
+#define LOOK_MS 100
 
 struct top_decoding {
 	const struct report_options *options;
 	int stream, file, frames;
+	bool piped;	     /* the stream comes through the pipe, not into the file */
 	uint64_t size;	     /* of the file */
 	uint64_t head, from; /* that were reported */
 	char *piece;
 };
 
 /* Appends what the pipe has, at least something. 1, 0 at its end, or -errno. */
-static int top_decode_fetch(struct top_decoding *d)
+static int top_decode_read(struct top_decoding *d)
 {
 	ssize_t n, written;
 
@@ -41,7 +46,42 @@ static int top_decode_fetch(struct top_decoding *d)
 	if (written != n)
 		return written < 0 ? -errno : -ENOSPC;
 	d->size += (uint64_t)n;
+	d->piped = true;
 	return 1;
+}
+
+/* 1: the recorder has made the file longer; 0: it has not. */
+static int top_decode_look(struct top_decoding *d)
+{
+	struct stat st;
+
+	if (fstat(d->file, &st) < 0)
+		return -errno;
+	if ((uint64_t)st.st_size <= d->size)
+		return 0;
+	d->size = (uint64_t)st.st_size;
+	return 1;
+}
+
+/* Waits until the file is longer. 1, 0 at the end of the stream, or -errno. */
+static int top_decode_fetch(struct top_decoding *d)
+{
+	struct pollfd pipe = { .fd = d->stream, .events = POLLIN };
+	int r;
+
+	if (d->piped)
+		return top_decode_read(d);
+	while ((r = top_decode_look(d)) == 0) {
+		r = poll(&pipe, 1, LOOK_MS);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r <= 0)
+			continue;
+		/* At the pipe's end, the file may have grown just before. */
+		r = top_decode_read(d);
+		return r == 0 ? top_decode_look(d) : r;
+	}
+	return r;
 }
 
 static int top_decode_wait(void *userdata, uint64_t from, uint64_t to)

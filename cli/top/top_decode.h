@@ -13,7 +13,8 @@
 struct top_decoder {
 	pid_t pid;
 	int frames; /* owned; to read from; nonblocking */
-	int stream; /* owned; for the recorder to write to */
+	/* Owned; for the recorder to write to, unless it writes into the file; its end is told. */
+	int stream;
 };
 
 /*

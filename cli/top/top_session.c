@@ -6,6 +6,7 @@
 
 #include "formats/formats.h"
 #include "start_request.h"
+#include "top_keep.h"
 
 static void top_session_fill_output(Traced__Control__Output *ret)
 {
@@ -14,7 +15,10 @@ static void top_session_fill_output(Traced__Control__Output *ret)
 	ret->stream = true;
 }
 
-static int top_session_send_start(struct top_session *s, const struct options *o,
+/* The recorder may be so many bytes ahead of the decoder. */
+#define BACKLOG_BYTES (UINT64_C(192) << 20)
+
+static int top_session_send_start(struct top_session *s, const struct options *o, int file,
 				  Traced__Control__Reply **ret, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
@@ -24,12 +28,16 @@ static int top_session_send_start(struct top_session *s, const struct options *o
 
 	if (r < 0)
 		return r;
-	top_session_fill_output(&output);
-	start.message.output = &output;
 	start.message.stream = true;
+	if (s->in_file) {
+		start.message.client_file_max = TOP_KEEP_BYTES + BACKLOG_BYTES;
+	} else {
+		top_session_fill_output(&output);
+		start.message.output = &output;
+	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	r = link_call(&s->link, &request, NULL, 0, ret, err);
+	r = link_call(&s->link, &request, &file, s->in_file, ret, err);
 	if (r == 0 && (*ret)->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
 		return error_set(err, -EPROTO, "unexpected reply from traced");
 	return r;
@@ -50,12 +58,14 @@ static int top_session_attach(struct top_session *s, int stream, struct error *e
 {
 	Traced__Control__Output output;
 
+	if (s->in_file)
+		return link_attach(&s->link, s->name, NULL, -EBADF, &s->attach_id, err);
 	top_session_fill_output(&output);
 	output.from_now = s->watched;
 	return link_attach(&s->link, s->name, &output, stream, &s->attach_id, err);
 }
 
-int top_session_start(struct top_session *ret, const struct options *o, int stream,
+int top_session_start(struct top_session *ret, const struct options *o, int stream, int file,
 		      struct error *err)
 {
 	_cleanup_reply_ Traced__Control__Reply *started = NULL;
@@ -63,8 +73,10 @@ int top_session_start(struct top_session *ret, const struct options *o, int stre
 
 	*ret = (struct top_session){ 0 };
 	r = link_open(&ret->link, o, LINK_PRIVATE_TOO, err);
+	/* Another daemon may be of another version, or have its own limits. */
+	ret->in_file = r == 0 && ret->link.daemon > 0;
 	if (r == 0)
-		r = top_session_send_start(ret, o, &started, err);
+		r = top_session_send_start(ret, o, file, &started, err);
 	if (r < 0)
 		return r;
 	ret->name = strdup(started->session->name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The recording of `tracectl top`: a session whose capture stream goes into a pipe. It is top's
- * own, or one that was running before and does not notice.
+ * The recording of `tracectl top`: a session whose capture stream goes into a pipe or a file. It is
+ * top's own, or one that was running before and does not notice.
  */
 #pragma once
 
@@ -12,14 +12,17 @@ struct top_session {
 	char *name;		       /* owned; NULL: not started */
 	uint64_t attach_id, status_id; /* of requests; status_id 0: none is on its way */
 	bool watched;		       /* not our own */
+	bool in_file;		       /* our daemon writes the stream into our file */
 	bool stopping, finished;
 	uint64_t cpu_ns; /* of the recorder and its exporter, as last reported */
 };
 
 /*
- * Starts it as the options say, after warnings on stderr. stream: borrowed; the daemon has it then.
+ * Starts it as the options say, after warnings on stderr. A daemon that listens copies the stream
+ * into `stream`. A private one writes it into `file`, see in_file: that saves an exporter, and
+ * copies of all bytes. Both are borrowed.
  */
-int top_session_start(struct top_session *ret, const struct options *o, int stream,
+int top_session_start(struct top_session *ret, const struct options *o, int stream, int file,
 		      struct error *err);
 /* Follows the running session of o->session instead, from now on. */
 int top_session_watch(struct top_session *ret, const struct options *o, int stream,

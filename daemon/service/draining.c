@@ -208,13 +208,18 @@ static void draining_set_paused(struct draining *d, bool paused, bool flushes)
 }
 
 /*
- * True if a following export can return space only after another flush. What a flush brings is
- * limited by the rings; an export that returns nothing must not make the spool grow forever.
+ * What a flush brings is limited by the rings; a reader that returns nothing must not make the
+ * spool grow forever.
  */
+static bool draining_may_flush(const struct session *s)
+{
+	return spool_bytes(&s->spool) < s->draining->full_at + 2 * s->memory_bytes + FLUSHES_MAX;
+}
+
+/* True if a following export can return space only after another flush. */
 static bool draining_owes_flush(const struct session *s)
 {
-	return session_starves_followers(s) &&
-	       spool_bytes(&s->spool) < s->draining->full_at + 2 * s->memory_bytes + FLUSHES_MAX;
+	return session_starves_followers(s) && draining_may_flush(s);
 }
 
 /*
@@ -232,11 +237,21 @@ static void draining_pause_for_output(struct session *s)
 	draining_set_paused(s->draining, true, draining_owes_flush(s));
 }
 
+/* spool_check() against the limits; with some room below them. */
+static int draining_check_spool(const struct session *s, bool with_room)
+{
+	const uint64_t max = s->spool.client_max ?: s->manager->config.spool_max;
+	const uint64_t min_free = policy_min_free(s->manager, s->uid);
+
+	return with_room ? spool_check(&s->spool, min_free + BACKLOG_MIN / 2, max / 4 * 3)
+			 : spool_check(&s->spool, min_free, max);
+}
+
 /* Acts before the file system is full, so that the stream's end can still be written. */
 static void draining_check_space(struct session *s)
 {
 	const struct config *config = &s->manager->config;
-	int r = spool_check(&s->spool, policy_min_free(s->manager, s->uid), config->spool_max);
+	int r = draining_check_spool(s, false);
 	const char *full = "it reached spool_max of traced.conf";
 	struct draining *d = s->draining;
 	/* A backlog below this is not what fills the space: to pause would not help. */
@@ -295,18 +310,18 @@ static void draining_on_news(void *userdata)
 
 void draining_space_freed(struct session *s)
 {
-	const struct config *config = &s->manager->config;
 	struct draining *d = s->draining;
-	bool full;
+	bool full, flush;
 
 	if (!d || !d->paused || !session_records(s))
 		return;
 	/* A spool whose space cannot be returned never shrinks: end the recording and say why. */
 	full = !s->spool.keeps &&
-	       (spool_check(&s->spool, policy_min_free(s->manager, s->uid) + BACKLOG_MIN / 2,
-			    config->spool_max / 4 * 3) < 0 ||
+	       (draining_check_spool(s, true) < 0 ||
 		policy_spool_exceeded(s->manager, s->account, s->spool_elsewhere, 75));
-	draining_set_paused(d, full, full && draining_owes_flush(s));
+	/* A client tells nothing of its file: it gets a flush now and then. */
+	flush = s->spool.client_max ? draining_may_flush(s) : draining_owes_flush(s);
+	draining_set_paused(d, full, full && flush);
 	if (!full)
 		draining_check_space(s);
 }

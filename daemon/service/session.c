@@ -197,6 +197,8 @@ bool session_is_followed(const struct session *s)
 {
 	const struct job *j;
 
+	if (s->spool.client_max)
+		return true;
 	TAILQ_FOREACH(j, &s->jobs, list)
 	if (j->follow)
 		return true;
@@ -254,12 +256,25 @@ static int session_arm(struct session *s, struct start_plan *plan, struct error 
 	plan->request.owner = s->uid;
 	/* A followed recording limits its backlog, not its stream. */
 	plan->request.stream_limit = stream_max && !s->streamed ? stream_max + STREAM_SLACK : 0;
-	if (!s->ring) {
+	if (!s->ring && s->spool.fd < 0) {
 		r = session_make_spool(s, &s->spool, err);
 		if (r < 0)
 			return r;
 	}
 	return arming_start(&s->arming, s, plan, err);
+}
+
+/* Takes the file for the stream from the client's descriptors. */
+static int session_use_file(struct session *s, const Traced__Control__Start *start, int *fds,
+			    size_t fd_count, struct error *err)
+{
+	if (!policy_trusts(s->uid))
+		return error_set(err, -EPERM, "only root may have a file of its own for a stream");
+	if (!s->streamed || start->held || start->detached || !fd_count)
+		return error_set(
+			err, -EINVAL,
+			"a file for the stream is for a recording that its client follows");
+	return spool_use(&s->spool, fds[0], start->client_file_max, err);
 }
 
 static void session_on_command(void *userdata, int fd _unused_, uint32_t revents _unused_)
@@ -315,6 +330,8 @@ int session_start(struct session **ret, struct connection *client,
 	if (r == 0 && start->held)
 		r = command_take(&s->command, s->uid, fds, fd_count, m->loop, session_on_command, s,
 				 err);
+	if (r == 0 && start->client_file_max)
+		r = session_use_file(s, start, fds, fd_count, err);
 	if (r == 0)
 		r = session_arm(s, &plan, err);
 	if (r < 0) {
@@ -732,8 +749,8 @@ void session_leave(struct session *s)
 	s->leave_wanted = s->state == SESSION_DRAINING;
 	if (s->state == SESSION_ARMING || s->leave_wanted || session_exports(s))
 		return;
-	if (s->state == SESSION_FAILED) {
-		session_cancel(s, s->error ?: "failed");
+	if (s->state == SESSION_FAILED || s->spool.client_max) {
+		session_cancel(s, s->error ?: "the daemon stops");
 		return;
 	}
 	buf_printf(&text, "the daemon stops: its recording is in %s", s->spool.path);

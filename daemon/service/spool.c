@@ -85,13 +85,34 @@ int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid
 	return 0;
 }
 
-int spool_reopen(const struct spool *s, struct error *err)
+static int spool_open_again(int old, int flags)
 {
 	char link[64];
-	int fd;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->fd);
-	fd = open(link, O_RDONLY | O_CLOEXEC);
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", old);
+	return open(link, flags | O_CLOEXEC);
+}
+
+int spool_use(struct spool *ret, int fd, uint64_t max, struct error *err)
+{
+	struct stat st;
+	int own;
+
+	/* Only files in memory have seals. */
+	if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, &st) < 0 || st.st_size)
+		return error_set(err, -EBADF, "the stream's file is not an empty one in memory");
+	/* With an offset of its own. */
+	own = spool_open_again(fd, O_RDWR);
+	if (own < 0)
+		return error_errno(err, -errno, "the stream's file");
+	*ret = (struct spool){ .fd = own, .client_max = max };
+	return 0;
+}
+
+int spool_reopen(const struct spool *s, struct error *err)
+{
+	int fd = spool_open_again(s->fd, O_RDONLY);
+
 	return fd < 0 ? error_errno(err, -errno, "%s", s->path) : fd;
 }
 
@@ -99,7 +120,9 @@ uint64_t spool_bytes(const struct spool *s)
 {
 	struct stat st;
 
-	return fstat(s->fd, &st) < 0 ? 0 : (uint64_t)st.st_size - s->holes;
+	if (fstat(s->fd, &st) < 0)
+		return 0;
+	return s->client_max ? (uint64_t)st.st_blocks * 512 : (uint64_t)st.st_size - s->holes;
 }
 
 int spool_give_back(struct spool *s, uint64_t from, uint64_t to)
@@ -129,7 +152,7 @@ int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
 
 	if (max && spool_bytes(s) > max)
 		return -EDQUOT;
-	if (min_free && spool_free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
+	if (min_free && !s->client_max && spool_free_bytes(s->fd, &bytes) == 0 && bytes < min_free)
 		return -ENOSPC;
 	return 0;
 }

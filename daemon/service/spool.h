@@ -23,6 +23,8 @@ struct spool {
 	uint64_t given_back; /* returned up to here, except the stream's head; 0: nothing */
 	uint64_t holes;	     /* total bytes returned */
 	bool keeps;	     /* the file system cannot punch holes */
+	/* Not 0: a client's file in memory, without a path, and the most bytes for it. */
+	uint64_t client_max;
 };
 #define SPOOL_INIT ((struct spool){ .fd = -EBADF })
 
@@ -33,11 +35,16 @@ struct spool {
  */
 int spool_create(struct spool *ret, const char *dir, const char *name, uid_t uid, uint64_t min_free,
 		 struct error *err);
+/*
+ * Uses a client's file, which must be empty and in memory; fd stays the caller's. The client
+ * follows it, and returns its space.
+ */
+int spool_use(struct spool *ret, int fd, uint64_t max, struct error *err);
 /* Opens the file again read-only, at offset 0, for an exporter. */
 int spool_reopen(const struct spool *s, struct error *err);
 /*
  * Returns 0; -ENOSPC: fewer than min_free bytes are free; -EDQUOT: larger than max bytes (0: no
- * limit).
+ * limit). Where memory ends is unknown: a client's file has the second limit only.
  */
 int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
 /*

@@ -242,25 +242,56 @@ def children_of(pid):
                           check=False).stdout.split()
 
 
+def decoder_of(process):
+    decoders = [pid for child in children_of(process.pid) for pid in children_of(child)
+                if open(f"/proc/{pid}/comm", encoding="utf-8").read() == "tracectl-decode\n"]
+    check(len(decoders) == 1, decoders)
+    return int(decoders[0])
+
+
 def decoder_dies(test):
     """Root's decoder is another user's process. If it is killed, top says so, and leaves nothing."""
     spool = test.daemon.spool if test.daemon else test.top / "spool"
     before = os.listdir(spool)
     process = test.start("top", "-q", "--batch", "--name", test.name)
     process.stdout.readline()
-    decoders = [pid for child in children_of(process.pid) for pid in children_of(child)
-                if open(f"/proc/{pid}/comm", encoding="utf-8").read() == "tracectl-decode\n"]
-    check(len(decoders) == 1, decoders)
-    status = open(f"/proc/{decoders[0]}/status", encoding="utf-8").read()
+    decoder = decoder_of(process)
+    status = open(f"/proc/{decoder}/status", encoding="utf-8").read()
     check(re.search(r"^Uid:(\t[1-9]\d*){4}$", status, re.M), status)
     # The daemon notices it, too, and may tell top first.
     process.send_signal(signal.SIGSTOP)
-    os.kill(int(decoders[0]), signal.SIGKILL)
+    os.kill(decoder, signal.SIGKILL)
     time.sleep(0.5)
     process.send_signal(signal.SIGCONT)
     r = test.finish(process)
     check(r.status == 1 and "was killed" in r.err, r)
     settled("the recording is discarded", lambda: os.listdir(spool) == before)
+
+
+def decoder_stalls(test):
+    """A private daemon writes into memory what the decoder reads: that has a bound, and later all goes on."""
+    process = test.start("top", "-q", "--batch", "--name", test.name, "-e", "raw_syscalls", "syscalls")
+    process.stdout.readline()
+    check(os.listdir(test.top / "spool") == [], "there is a spool")
+    decoder = decoder_of(process)
+    files = [f"/proc/{decoder}/fd/{fd}" for fd in os.listdir(f"/proc/{decoder}/fd")]
+    file = next(file for file in files if "memfd:tracectl-top" in os.readlink(file))
+    os.kill(decoder, signal.SIGSTOP)
+    with Load(test, caller="exec dd if=/dev/zero of=/dev/null bs=1"):
+        settled("it is full", lambda: os.stat(file).st_blocks * 512 > 256 << 20, seconds=120)
+        time.sleep(2)
+        bytes_then = os.stat(file).st_blocks * 512
+    os.kill(decoder, signal.SIGCONT)
+    check(bytes_then < 320 << 20, bytes_then)
+    # The first window after the pause has the loss.
+    line = b""
+    while not re.search(rb"events/s, [\d,]+ lost", line):
+        line = process.stdout.readline()
+        check(line, "it ended")
+    settled("space is freed", lambda: os.stat(file).st_blocks * 512 < 192 << 20)
+    process.send_signal(signal.SIGINT)
+    r = test.finish(process)
+    check(r.status == 0, r)
 
 
 def dies(test):
@@ -456,6 +487,7 @@ def main():
     test.case("dies", dies)
     test.case("decoder dies", decoder_dies)
     test.case("decoder dies, with a daemon", decoder_dies, daemon=True)
+    test.case("decoder stalls", decoder_stalls)
     test.case("ends, with a daemon", ends, daemon=True)
     test.case("batch, with a daemon", batch, daemon=True)
     test.case("refusals", refusals)

@@ -555,6 +555,83 @@ static void a_full_stream_waits_for_its_follower(void **state)
 	close(out);
 }
 
+/* With a file of the client's for the stream; not detached. */
+static Reply *start_in_file(struct daemon *d, struct client *c, int fd, bool streamed, uint64_t max)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+
+	message.name = (char *)"a";
+	message.stream = streamed;
+	message.client_file_max = max;
+	return ask(d, c, &request, fd);
+}
+
+static void a_client_has_the_stream_in_its_own_file(void **state)
+{
+	struct daemon *d = *state;
+	int file = memfd_create("file", MFD_CLOEXEC), out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	struct session *s;
+	unsigned before;
+	Reply *reply;
+
+	greet(d, &c);
+	reply = start_in_file(d, &c, file, true, 1 << 20);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_int_equal(spool_files(d, false), 0);
+	before = fakes.dispatches;
+	feed();
+	turn_until(d, fakes.dispatches > before);
+	/* Nobody else may take it. */
+	assert_error(ask(d, &c, follow_request("a", "txt"), out), EBUSY, "while it records");
+	/* Full, until the client has freed some of it. */
+	assert_int_equal(fallocate(file, FALLOC_FL_KEEP_SIZE, 4096, 2 << 20), 0);
+	s = manager_find_session(d->manager, geteuid(), "a");
+	feed();
+	turn_until(d, draining_is_paused(s->draining));
+	assert_int_equal(fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 2 << 20),
+			 0);
+	turn_until(d, !draining_is_paused(s->draining));
+	assert_true(session_records(s));
+	reply = ask(d, &c, stop_request("a", NULL), -1);
+	assert_null(reply->error);
+	done_with(reply);
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(lseek(file, 0, SEEK_CUR), 0);
+	assert_true(lseek(file, 0, SEEK_END) > STREAM_MAGIC_SIZE + 10);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	close(file);
+	close(out);
+}
+
+static void a_file_for_the_stream_is_checked(void **state)
+{
+	struct daemon *d = *state;
+	int file = memfd_create("file", MFD_CLOEXEC), other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	assert_error(start_in_file(d, &c, file, false, 1 << 20), EINVAL, "that its client follows");
+	assert_error(start_in_file(d, &c, -1, true, 1 << 20), EINVAL, "that its client follows");
+	assert_error(start_in_file(d, &c, other, true, 1 << 20), EBADF, "in memory");
+	assert_int_equal(write(file, "x", 1), 1);
+	assert_error(start_in_file(d, &c, file, true, 1 << 20), EBADF, "empty");
+	assert_int_equal(ftruncate(file, 0), 0);
+	reply = start_in_file(d, &c, file, true, 1 << 20);
+	assert_null(reply->error);
+	done_with(reply);
+	/* It is nobody's once its client has left. */
+	client_close(&c);
+	turn_until(d, d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, false), 0);
+	close(file);
+	close(other);
+}
+
 /* sysfs makes no holes. */
 static void a_spool_knows_that_it_gives_nothing_back(void **state _unused_)
 {
@@ -605,6 +682,8 @@ int main(int argc, char **argv)
 		SERVICE_TEST(a_spool_that_is_kept_counts_at_once),
 		SERVICE_TEST(a_paused_recording_goes_on_or_ends),
 		SERVICE_TEST(a_full_stream_waits_for_its_follower),
+		SERVICE_TEST(a_client_has_the_stream_in_its_own_file),
+		SERVICE_TEST(a_file_for_the_stream_is_checked),
 		SERVICE_TEST(a_stop_has_the_error_of_the_files),
 		SERVICE_TEST(a_stop_does_not_wait_for_a_pipe),
 		cmocka_unit_test(a_spool_knows_that_it_gives_nothing_back),
