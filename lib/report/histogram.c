@@ -66,6 +66,16 @@ static int histogram_make_octaves(struct histogram *h)
 	return 0;
 }
 
+/* The place of a bucket if its power of two is filled evenly; needs octaves. */
+static uint32_t histogram_guess(const struct histogram *h, uint32_t bucket)
+{
+	const uint32_t octave = bucket >> HISTOGRAM_SUB_BITS;
+	const uint32_t from = h->octaves[octave], end = h->octaves[octave + 1];
+	const uint32_t at = bucket % (1U << HISTOGRAM_SUB_BITS);
+
+	return from + (at * (end - from) >> HISTOGRAM_SUB_BITS);
+}
+
 /*
  * The place of the first bucket that is not less. Within a power of two the buckets are spread so
  * evenly that it is near the guess; a binary search would guess wrong in half of its steps.
@@ -80,8 +90,7 @@ static uint32_t histogram_find(const struct histogram *h, uint32_t bucket)
 		return lower_bound(i, h->used, h->buckets[i] < key);
 	from = h->octaves[octave];
 	end = h->octaves[octave + 1];
-	at = bucket % (1U << HISTOGRAM_SUB_BITS);
-	at = from + (at * (end - from) >> HISTOGRAM_SUB_BITS);
+	at = histogram_guess(h, bucket);
 	while (at < end && h->buckets[at] < key)
 		at++;
 	while (at > from && h->buckets[at - 1] >= key)
@@ -116,7 +125,7 @@ int histogram_put_bucket(struct histogram *h, uint32_t bucket, uint64_t count)
 	return h->octaves || h->used < OCTAVES_FROM ? 0 : histogram_make_octaves(h);
 }
 
-int histogram_add(struct histogram *h, uint64_t value)
+static void histogram_sum_up(struct histogram *h, uint64_t value)
 {
 	if (!h->count || value < h->min)
 		h->min = value;
@@ -124,6 +133,11 @@ int histogram_add(struct histogram *h, uint64_t value)
 	h->count++;
 	if (__builtin_add_overflow(h->sum, value, &h->sum))
 		h->sum = UINT64_MAX;
+}
+
+int histogram_add(struct histogram *h, uint64_t value)
+{
+	histogram_sum_up(h, value);
 	return histogram_put_bucket(h, histogram_bucket(value), 1);
 }
 
@@ -132,6 +146,29 @@ int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t 
 	if (!h->count || value > h->max)
 		*max_at = ts;
 	return histogram_add(h, value);
+}
+
+int histogram_add_late(struct histogram *h, struct histogram_late *late, uint64_t value,
+		       uint64_t ts, uint64_t *max_at)
+{
+	if (!h->count || value > h->max)
+		*max_at = ts;
+	histogram_sum_up(h, value);
+	late->buckets[late->count++] = (uint16_t)histogram_bucket(value);
+	return late->count < ARRAY_SIZE(late->buckets) ? 0 : histogram_settle(h, late);
+}
+
+int histogram_settle(struct histogram *h, struct histogram_late *late)
+{
+	const unsigned count = late->count;
+	int r = 0;
+
+	late->count = 0;
+	for (unsigned i = 0; i < count && h->octaves; i++)
+		__builtin_prefetch(&h->buckets[histogram_guess(h, late->buckets[i])], 1);
+	for (unsigned i = 0; i < count && r == 0; i++)
+		r = histogram_put_bucket(h, late->buckets[i], 1);
+	return r;
 }
 
 int histogram_merge(struct histogram *h, const struct histogram *other)

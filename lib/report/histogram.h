@@ -28,12 +28,26 @@ struct histogram {
 	uint16_t *octaves;
 };
 
+/*
+ * Buckets of the latest values of a histogram, which are not in it yet. They are looked up
+ * together: with thousands of histograms each lookup waits for memory, and these waits overlap. All
+ * zero: none.
+ */
+struct histogram_late {
+	uint16_t buckets[7], count;
+};
+
 void histogram_deinit(struct histogram *h);
 
 /* Adds a value. Returns 0 or -ENOMEM; then the value is in the sums, but in no bucket. */
 int histogram_add(struct histogram *h, uint64_t value);
 /* The same for a value of the time ts; *max_at becomes the time of the first largest value. */
 int histogram_add_at(struct histogram *h, uint64_t value, uint64_t ts, uint64_t *max_at);
+/* The same, but the value may be in no bucket before histogram_settle(). */
+int histogram_add_late(struct histogram *h, struct histogram_late *late, uint64_t value,
+		       uint64_t ts, uint64_t *max_at);
+/* Before the buckets are read. Returns 0 or -ENOMEM. */
+int histogram_settle(struct histogram *h, struct histogram_late *late);
 /* Adds all values of another one. Returns 0 or -ENOMEM. */
 int histogram_merge(struct histogram *h, const struct histogram *other);
 

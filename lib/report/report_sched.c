@@ -11,6 +11,7 @@ struct sched_row {
 	struct group group;
 	uint64_t runtime, runs, migrations;
 	struct histogram delay;
+	struct histogram_late late;
 	uint64_t max_at, cut, open;
 };
 
@@ -86,7 +87,7 @@ static int sched_on_waited(struct report *report, const struct sched_span *span)
 	row->migrations += span->task->cpu != UINT32_MAX && span->task->cpu != span->cpu;
 	if (!sched_row_takes(row, span))
 		return 0;
-	return histogram_add_at(&row->delay, ns, span->to, &row->max_at);
+	return histogram_add_late(&row->delay, &row->late, ns, span->to, &row->max_at);
 }
 
 static void sched_row_deinit(void *row)
@@ -112,8 +113,10 @@ static int sched_open(struct report **ret, struct report_env *env)
 	return MIN(s->index, 0);
 }
 
-static void sched_put_row(struct table *t, struct sched_row *row, enum grouping by)
+static int sched_put_row(struct table *t, struct sched_row *row, enum grouping by)
 {
+	if (histogram_settle(&row->delay, &row->late) < 0)
+		return -ENOMEM;
 	group_put(t, by, &row->group);
 	table_put_count(t, row->runtime);
 	table_put_count(t, row->runs);
@@ -122,6 +125,7 @@ static void sched_put_row(struct table *t, struct sched_row *row, enum grouping 
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->cut);
 	table_put_count(t, row->open);
+	return 0;
 }
 
 static const struct column sched_values[] = {
@@ -144,14 +148,14 @@ static int sched_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	*ret = t;
-	for (uint32_t i = 0; i < s->rows.count; i++)
-		sched_put_row(t, rows_at(&s->rows, i), s->grouping);
-	if (s->rows.rest)
-		sched_put_row(t, s->rows.rest, s->grouping);
+	for (uint32_t i = 0; i < s->rows.count && r == 0; i++)
+		r = sched_put_row(t, rows_at(&s->rows, i), s->grouping);
+	if (s->rows.rest && r == 0)
+		r = sched_put_row(t, s->rows.rest, s->grouping);
 	group_note(t, s->grouping, &s->rows);
 	if (!scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: delays are of preempted tasks only");
-	return 0;
+	return r;
 }
 
 static int sched_renew(struct report *report)

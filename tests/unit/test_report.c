@@ -108,6 +108,36 @@ static void a_merge_equals_the_histogram_of_all(void **state _unused_)
 	histogram_deinit(&merged);
 }
 
+static void late_values_are_in_it_once_settled(void **state _unused_)
+{
+	uint64_t series = RANDOM_FIRST;
+
+	/* Few buckets have no octaves; the last values are fewer than a batch, or none. */
+	for (unsigned count = 0; count <= VALUES; count += count < 20 ? 1 : VALUES / 8) {
+		struct histogram at_once = { 0 }, h = { 0 };
+		struct histogram_late late = { 0 };
+		uint64_t at = 0, late_at = 0;
+
+		for (unsigned i = 0; i < count; i++) {
+			uint64_t v = value_of(&series);
+
+			assert_int_equal(histogram_add_at(&at_once, v, i, &at), 0);
+			assert_int_equal(histogram_add_late(&h, &late, v, i, &late_at), 0);
+		}
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(histogram_settle(&h, &late), 0);
+		assert_true(histogram_is_valid(&h));
+		assert_int_equal(late_at, at);
+		assert_int_equal(h.sum, at_once.sum);
+		assert_int_equal(h.used, at_once.used);
+		if (h.used)
+			assert_memory_equal(h.buckets, at_once.buckets,
+					    h.used * sizeof(*h.buckets));
+		histogram_deinit(&at_once);
+		histogram_deinit(&h);
+	}
+}
+
 static void a_sum_that_overflows_stays_at_its_end(void **state _unused_)
 {
 	struct histogram h = { 0 };
@@ -456,6 +486,7 @@ int main(void)
 		cmocka_unit_test(buckets_are_contiguous),
 		cmocka_unit_test(quantiles_are_within_one_percent),
 		cmocka_unit_test(a_merge_equals_the_histogram_of_all),
+		cmocka_unit_test(late_values_are_in_it_once_settled),
 		cmocka_unit_test(a_sum_that_overflows_stays_at_its_end),
 		cmocka_unit_test(rows_keep_their_places),
 		cmocka_unit_test(rows_have_a_bound),
