@@ -68,6 +68,10 @@ static void event_table_fill_common(struct event_table *t, const struct event *f
 			t->common.flags_offset = f->offset;
 		else if (!strcmp(f->name, "common_preempt_count"))
 			t->common.preempt_offset = f->offset;
+		else if (!strcmp(f->name, "common_preempt_lazy_count"))
+			t->common.lazy_offset = f->offset;
+		else if (!strcmp(f->name, "common_migrate_disable"))
+			t->common.migrate_offset = f->offset;
 		else if (!strcmp(f->name, "common_pid"))
 			t->common.pid_offset = f->offset;
 		t->common.size = MAX(t->common.size, f->offset + f->size);

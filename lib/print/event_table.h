@@ -78,6 +78,8 @@ const struct field *event_field(const struct event *ev, const char *name);
 /* Offsets of the fields that all events share. */
 struct common_fields {
 	uint32_t flags_offset, preempt_offset, pid_offset;
+	/* Kernels with the patches for PREEMPT_RT: 5.10 has both, 5.15 to 6.6 the first; else 0. */
+	uint32_t lazy_offset, migrate_offset;
 	uint32_t size; /* the shortest record */
 };
 

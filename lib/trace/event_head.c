@@ -5,9 +5,11 @@ struct event_head event_head_of(const struct common_fields *common, bool big_end
 {
 	uint32_t least = MAX(common->size, (uint32_t)sizeof(uint16_t));
 
-	/* Covers all that event_head_read() reads: a format may claim smaller sizes. */
+	/* Covers each field that is read at its offset: a format may claim smaller sizes. */
 	least = MAX(least, common->flags_offset + 1);
 	least = MAX(least, common->preempt_offset + 1);
+	least = MAX(least, common->lazy_offset + 1);
+	least = MAX(least, common->migrate_offset + 1);
 	least = MAX(least, common->pid_offset + (uint32_t)sizeof(int32_t));
 	return (struct event_head){
 		.common = common,

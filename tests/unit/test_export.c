@@ -375,25 +375,48 @@ static void damage_costs_one_chunk(void **state _unused_)
 			    "          <idle>-0       [000] d..2.     3.000000: number: value=3\n");
 }
 
-/* The sub-buffer, the chunk and the window end where the record ends. */
+/*
+ * Formats that claim no size for a common field. The sub-buffer, the chunk and the window end where
+ * the record ends, which is too short for it.
+ */
+static const struct {
+	const char *common;
+	uint32_t record;
+} unsized[] = {
+	{ "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	  "\tfield:int common_pid;\toffset:4;\tsize:0;\tsigned:1;\n\n",
+	  4 },
+	{ "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	  "\tfield:unsigned char common_preempt_lazy_count;\toffset:8;\tsize:0;\tsigned:0;\n\n",
+	  8 },
+	{ "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	  "\tfield:unsigned char common_migrate_disable;\toffset:8;\tsize:0;\tsigned:0;\n\n",
+	  8 },
+};
+
 static void no_record_is_read_beyond_its_end(void **state _unused_)
 {
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_exported_ struct exported r = { .options.format = "txt" };
+	for (size_t i = 0; i < ARRAY_SIZE(unsized); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_exported_ struct exported r = { .options.format = "txt" };
 
-	maker_init(&m, 8, false, 1024);
-	m.common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		   "\tfield:int common_pid;\toffset:4;\tsize:0;\tsigned:1;\n\n";
-	maker_head(&m);
-	page_begin(&m, 1 * S);
-	event_number(&m, 1 * S, 0, 1);
-	while (m.page.len < 1024)
-		page_record(&m, 1 * S, "\x64\0\0", 4);
-	maker_finish(&m);
-	export_whole(&r, m.fd);
-	assert_int_equal(r.result.events, 1);
-	assert_true(r.result.incomplete);
-	assert_non_null(strstr(r.result.warnings[0], "damaged records"));
+		maker_init(&m, 8, false, 1024);
+		m.common = unsized[i].common;
+		maker_head(&m);
+		page_begin(&m, 1 * S);
+		event_number(&m, 1 * S, 0, 1);
+		/* Shorter ones first, where that fills the page. */
+		while (m.page.len < 1024)
+			page_record(&m, 1 * S, "\x64\0\0\0\0\0\0",
+				    (1024 - m.page.len) % (4 + unsized[i].record)
+					    ? 4
+					    : unsized[i].record);
+		maker_finish(&m);
+		export_whole(&r, m.fd);
+		assert_int_equal(r.result.events, 1);
+		assert_true(r.result.incomplete);
+		assert_non_null(strstr(r.result.warnings[0], "damaged records"));
+	}
 }
 
 static void failures_have_their_number(void **state _unused_)

@@ -204,6 +204,124 @@ static void heads_of_tracers_name_fewer_columns(void **state _unused_)
 			    "          <idle>-0       [000] d..2.     1.000000: number: value=1\n");
 }
 
+enum { ID_PATCHED = 400 };
+
+/* Common fields of kernels with the patches for PREEMPT_RT. */
+#define USUAL_COMMON                                                                               \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+#define LAZY_AT_8                                                                                  \
+	USUAL_COMMON                                                                               \
+	"\tfield:unsigned char common_preempt_lazy_count;\toffset:8;\tsize:1;\tsigned:0;\n\n"
+#define LAZY_AT_9                                                                                  \
+	USUAL_COMMON                                                                               \
+	"\tfield:unsigned char common_migrate_disable;\toffset:8;\tsize:1;\tsigned:0;\n"           \
+	"\tfield:unsigned char common_preempt_lazy_count;\toffset:9;\tsize:1;\tsigned:0;\n\n"
+
+static void patched_for_rt(Traced__Capture__Header *h)
+{
+	h->kernel_version = (char *)"#1 SMP PREEMPT_RT Debian";
+}
+
+/* Kernels with the patches for PREEMPT_RT, until 6.6: as their trace_print_lat_fmt() prints it. */
+static const struct {
+	const char *release, *common, *columns, *portable;
+	bool rt;
+	uint8_t flags, preempt, bytes[2];
+} patched[] = {
+	{ "6.1.0-50-rt-amd64", LAZY_AT_8, ".......", ".....", true, 0, 0, { 0, 0 } },
+	{ "6.1.0-50-rt-amd64", LAZY_AT_8, "d..h1..", "d.h1.", true, 0x09, 0x01, { 0, 0 } },
+	{ "6.1.0-50-rt-amd64", LAZY_AT_8, "DnLs1a2", "dns12", true, 0xb5, 0x21, { 0xa, 0 } },
+	{ "6.1.0-50-rt-amd64", LAZY_AT_8, "b.L..1f3", ".n..3", true, 0xa0, 0x30, { 0x1f, 0 } },
+	{ "6.6.0-red-hat", LAZY_AT_8, ".N...2.", ".N...", false, 0x24, 0, { 2, 0 } },
+	{ "6.6.0-red-hat", LAZY_AT_8, ".p.Z...", ".pH..", false, 0x68, 0, { 0, 0 } },
+	{ "5.10.0-28-rt-amd64", LAZY_AT_9, ".pL.1254", ".N.12", true, 0xa0, 0x12, { 4, 5 } },
+	{ "5.10.0-28-rt-amd64", LAZY_AT_9, ".N..1.1", ".N.1", true, 0x24, 0x01, { 1, 0 } },
+};
+
+static void put_patched(struct maker *m, size_t i)
+{
+	uint8_t record[16] = { ID_PATCHED & 0xff, ID_PATCHED >> 8, patched[i].flags,
+			       patched[i].preempt };
+
+	memcpy(record + 8, patched[i].bytes, 2);
+	maker_init(m, 8, false, 1024);
+	m->release = patched[i].release;
+	m->common = patched[i].common;
+	m->header = patched[i].rt ? patched_for_rt : NULL;
+	maker_head(m);
+	maker_format(m, "test", "patched", ID_PATCHED,
+		     "\tfield:u32 value;\toffset:12;\tsize:4;\tsigned:0;\n",
+		     "\"value=%u\", REC->value");
+	page_begin(m, 1 * S);
+	page_record(m, 1 * S, record, sizeof(record));
+	maker_finish(m);
+}
+
+static void patches_for_rt_bring_columns(void **state _unused_)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(patched); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_exported_ struct exported text = { .options.format = "txt" };
+		_cleanup_exported_ struct exported json = { .options.format = "json" };
+		char expect[200];
+
+		put_patched(&m, i);
+		export_whole(&text, m.fd);
+		snprintf(expect, sizeof(expect),
+			 "          <idle>-0       [000] %s     1.000000: patched: value=0\n",
+			 patched[i].columns);
+		assert_string_equal(text_body(text.file.data), expect);
+		export_whole(&json, m.fd);
+		snprintf(expect, sizeof(expect), "[000] %s     1.000000: patched",
+			 patched[i].portable);
+		assert_non_null(strstr(json.file.data, expect));
+	}
+}
+
+static void legend_of_patches_for_rt(void **state _unused_)
+{
+	static const char legend[] =
+		"#                                          _-------=> irqs-off/BH-disabled\n"
+		"#                                         / _------=> need-resched\n"
+		"#                                        | / _-----=> need-resched-lazy\n"
+		"#                                        || / _----=> hardirq/softirq\n"
+		"#                                        ||| / _---=> preempt-depth\n"
+		"#                                        |||| / _--=> preempt-lazy-depth\n"
+		"#                                        ||||| / _-=> migrate-disable\n"
+		"#                                        |||||| /     delay\n"
+		"#           TASK-PID       TGID    CPU#  |||||||  TIMESTAMP  FUNCTION\n"
+		"#              | |           |       |   |||||||      |         |\n";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_exported_ struct exported r = { .options = { .format = "txt", .tgid = true } };
+
+	put_patched(&m, 0);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, legend));
+}
+
+/* 5.10 has no column for migrate_disable. */
+static void legend_of_older_kernels(void **state _unused_)
+{
+	static const char legend[] = "#                                _-----=> irqs-off\n"
+				     "#                               / _----=> need-resched\n"
+				     "#                              | / _---=> hardirq/softirq\n"
+				     "#                              || / _--=> preempt-depth\n"
+				     "#                              ||| /     delay\n"
+				     "#           TASK-PID     CPU#  ||||   TIMESTAMP  FUNCTION\n"
+				     "#              | |         |   ||||      |         |\n";
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_exported_ struct exported r = { .options.format = "txt" };
+
+	maker_init(&m, 8, false, 1024);
+	m.release = "5.10.0-28-amd64";
+	maker_usual(&m);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, legend));
+}
+
 static void tasks_in_pages_of_512(Traced__Capture__Header *h)
 {
 	h->tasks_subbuf_size = 512;
@@ -385,6 +503,9 @@ int main(void)
 		cmocka_unit_test(names_are_searched_where_no_source_tells),
 		cmocka_unit_test(older_kernels_have_other_columns),
 		cmocka_unit_test(heads_of_tracers_name_fewer_columns),
+		cmocka_unit_test(patches_for_rt_bring_columns),
+		cmocka_unit_test(legend_of_patches_for_rt),
+		cmocka_unit_test(legend_of_older_kernels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

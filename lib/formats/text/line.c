@@ -18,6 +18,9 @@
 #define FLAG_PREEMPT_RESCHED 0x20
 #define FLAG_NMI 0x40
 #define FLAG_BH_OFF 0x80
+/* NEED_RESCHED_LAZY with the patches for PREEMPT_RT, until Linux 6.6 */
+#define FLAG_PATCHED_LAZY 0x20	   /* takes the bit of PREEMPT_RESCHED */
+#define FLAG_PATCHED_LAZY_OLD 0x80 /* until 5.16, which has no BH_OFF */
 
 #define CACHE_SIZE 1024 /* a power of two */
 #define TEXT_MAX 144	/* label, comm, pid, tgid and their columns */
@@ -33,15 +36,18 @@ struct cached {
 
 /* The recorded kernel's form of lines. */
 struct line_form {
-	bool context;  /* option context-info: lines have this prefix */
-	bool flags;    /* option irq-info */
-	bool migrate;  /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
-	bool bh;       /* since 5.17: D and b show disabled bottom halves */
-	bool lazy;     /* since 6.13: the bit for "irqs-off not supported" is NEED_RESCHED_LAZY */
-	bool had_tgid; /* the recorded header has the TGID column */
+	bool context; /* option context-info: lines have this prefix */
+	bool flags;   /* option irq-info */
+	bool migrate; /* since 5.15: a column for migrate_disable, in the upper preempt nibble */
+	bool bh;      /* since 5.17: D and b show disabled bottom halves */
+	bool lazy_columns;  /* of the patches for PREEMPT_RT, until 6.6 */
+	bool had_tgid;	    /* the recorded header has the TGID column */
+	uint8_t lazy_bit;   /* NEED_RESCHED_LAZY; 0: there is none */
 	unsigned pid_width; /* 7; before Linux 5.10: 5 */
 	bool counter;	    /* the clock counts something other than time */
 };
+
+static const char pipes[] = "|||||||";
 
 struct line {
 	const struct trace_info *info;
@@ -67,27 +73,42 @@ bool release_at_least(const char *release, unsigned major, unsigned minor)
 	return a > major || (a == major && b >= minor);
 }
 
+static uint8_t line_lazy_bit(const struct line_form *f, const struct trace_info *info)
+{
+	const char *release = info->header->release;
+	bool rt = strstr(info->header->kernel_version, "PREEMPT_RT");
+
+	if (f->lazy_columns && !f->bh)
+		return FLAG_PATCHED_LAZY_OLD;
+	/* Red Hat's kernels have the columns without PREEMPT_RT, too. */
+	if (f->lazy_columns)
+		return rt ? FLAG_PATCHED_LAZY : 0;
+	/* Without PREEMPT_RT, no kernel 6.12 sets the bit. */
+	if (release_at_least(release, 6, 13) || (release_at_least(release, 6, 12) && rt))
+		return FLAG_NEED_RESCHED_LAZY;
+	return 0;
+}
+
 static void line_form_get(struct line_form *ret, const struct trace_info *info)
 {
 	const char *head = info->header->trace_header, *release = info->header->release;
 	/* Tracers with a header of their own don't name all columns of their lines. */
 	bool known = strstr(head, "TASK-PID") && strstr(head, "FUNCTION");
+	const struct common_fields *common = event_table_common(info->events);
 
 	*ret = (struct line_form){
 		.context = !info->text.no_context,
 		.flags = known ? !!strstr(head, "irqs-off") : !info->text.no_irq_info,
-		.migrate = known ? !!strstr(head, "migrate-disable")
-				 : release_at_least(release, 5, 15),
+		.migrate = !common->migrate_offset &&
+			   (common->lazy_offset || (known ? !!strstr(head, "migrate-disable")
+							  : release_at_least(release, 5, 15))),
 		.bh = known ? !!strstr(head, "BH-disabled") : release_at_least(release, 5, 17),
-		/* 6.12 has it with the patches for PREEMPT_RT; without, no such kernel sets the
-		   bit. */
-		.lazy = release_at_least(release, 6, 13) ||
-			(release_at_least(release, 6, 12) &&
-			 strstr(info->header->kernel_version, "PREEMPT_RT")),
+		.lazy_columns = common->lazy_offset,
 		.had_tgid = strstr(head, "TGID"),
 		.pid_width = release_at_least(release, 5, 10) ? 7 : 5,
 		.counter = trace_clock_counts(info->header->trace_clock),
 	};
+	ret->lazy_bit = line_lazy_bit(ret, info);
 }
 
 static char line_irqs_column(const struct line_form *f, unsigned flags)
@@ -98,7 +119,7 @@ static char line_irqs_column(const struct line_form *f, unsigned flags)
 		return bh ? 'D' : 'd';
 	if (bh)
 		return 'b';
-	return !f->lazy && (flags & FLAG_IRQS_NOSUPPORT) ? 'X' : '.';
+	return flags & FLAG_IRQS_NOSUPPORT & ~f->lazy_bit ? 'X' : '.';
 }
 
 static char line_resched_column(const struct line_form *f, unsigned flags)
@@ -109,9 +130,9 @@ static char line_resched_column(const struct line_form *f, unsigned flags)
 
 	if (flags & FLAG_NEED_RESCHED)
 		i |= 1;
-	if (flags & FLAG_PREEMPT_RESCHED)
+	if (flags & FLAG_PREEMPT_RESCHED & ~f->lazy_bit)
 		i |= 2;
-	if (f->lazy && (flags & FLAG_NEED_RESCHED_LAZY))
+	if (!f->lazy_columns && (flags & f->lazy_bit))
 		i |= 4;
 	return letters[i];
 }
@@ -185,9 +206,11 @@ int line_new(struct line **ret, const struct trace_info *info, bool tgid, enum l
 	l->host = style == LINE_PORTABLE ? info->host : NULL;
 	fill_second(l, 0);
 	line_form_get(&l->form, info);
-	/* No reader accepts a TGID without flags. */
-	if (style == LINE_PORTABLE)
+	/* No reader accepts a TGID without flags, and none the columns for lazy preemption. */
+	if (style == LINE_PORTABLE) {
 		l->form.flags = l->form.context = true;
+		l->form.lazy_columns = false;
+	}
 	line_make_tables(l);
 	*ret = l;
 	return 0;
@@ -291,6 +314,34 @@ static inline char *line_put_time(struct line *l, char *p, uint64_t ts)
 	return p + 8;
 }
 
+static char *line_put_count(char *p, unsigned count)
+{
+	if (count)
+		return p + sprintf(p, "%x", count);
+	*p = '.';
+	return p + 1;
+}
+
+_cold_ _noinline_ static char *line_put_lazy_columns(const struct line *l, char *p,
+						     const struct trace_event *ev)
+{
+	const struct common_fields *common = event_table_common(l->info->events);
+	const char *flags = l->flags[ev->flags];
+	unsigned depth = ev->preempt_count, migrate = ev->rec.data[common->migrate_offset];
+
+	if (l->form.migrate) {
+		migrate = depth >> 4;
+		depth &= 0xf;
+	}
+	*p++ = flags[0];
+	*p++ = flags[1];
+	*p++ = ev->flags & l->form.lazy_bit ? 'L' : '.';
+	*p++ = flags[2];
+	p = line_put_count(p, depth);
+	p = line_put_count(p, ev->rec.data[common->lazy_offset]);
+	return line_put_count(p, migrate);
+}
+
 _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf *out)
 {
 	struct cached *c = &l->cache[(uint32_t)ev->pid & (CACHE_SIZE - 1)];
@@ -307,7 +358,9 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	p = line_put_cpu(l, p + c->len, unlikely(l->host) ? host_cpu(l->host, ev->cpu) : ev->cpu);
 	memcpy(p, "] ", 2);
 	p += 2;
-	if (likely(l->form.flags)) {
+	if (unlikely(l->form.lazy_columns) && l->form.flags) {
+		p = line_put_lazy_columns(l, p, ev);
+	} else if (likely(l->form.flags)) {
 		const char *preempt = l->preempt[ev->preempt_count];
 
 		memcpy(p, l->flags[ev->flags], 3);
@@ -319,28 +372,42 @@ _hot_ bool line_prefix(struct line *l, const struct trace_event *ev, struct buf 
 	return c->plain;
 }
 
+/* One line for each column of flags. Returns how many there are. */
+static int line_legend_flags(const struct line *l, const char *indent, struct buf *out)
+{
+	const struct line_form *f = &l->form;
+	const char *const names[] = {
+		f->bh ? "irqs-off/BH-disabled" : "irqs-off",
+		"need-resched",
+		f->lazy_columns ? "need-resched-lazy" : NULL,
+		"hardirq/softirq",
+		"preempt-depth",
+		f->lazy_columns ? "preempt-lazy-depth" : NULL,
+		f->lazy_columns || f->migrate ? "migrate-disable" : NULL,
+	};
+	static const char lead[] = "#                              ";
+	int dashes = f->lazy_columns ? 7 : 5, n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!names[i])
+			continue;
+		buf_printf(out, "%s%s%.*s %s_%.*s=> %s\n", lead, indent, MAX(n - 1, 0), pipes,
+			   n ? "/ " : " ", dashes - n, "-------", names[i]);
+		n++;
+	}
+	buf_printf(out, "%s%s%.*s /     delay\n", lead, indent, n - 1, pipes);
+	return n;
+}
+
 /* The legend of Linux 5.10 and later, where none with these columns was recorded. */
 void line_legend(const struct line *l, struct buf *out)
 {
-	const char *indent = l->tgid ? "          " : "";
-	const char *pipes = l->form.migrate ? "|||||" : "||||";
+	int n = l->form.flags ? line_legend_flags(l, l->tgid ? "          " : "", out) : 0;
 
-	if (l->form.flags) {
-		const char *lead = "#                              ";
-
-		buf_printf(out, "%s%s  _-----=> irqs-off%s\n", lead, indent,
-			   l->form.bh ? "/BH-disabled" : "");
-		buf_printf(out, "%s%s / _----=> need-resched\n", lead, indent);
-		buf_printf(out, "%s%s| / _---=> hardirq/softirq\n", lead, indent);
-		buf_printf(out, "%s%s|| / _--=> preempt-depth\n", lead, indent);
-		if (l->form.migrate)
-			buf_printf(out, "%s%s||| / _-=> migrate-disable\n", lead, indent);
-		buf_printf(out, "%s%s%s /     delay\n", lead, indent, pipes + 1);
-	}
-	buf_printf(out, "#           TASK-PID  %s   CPU#  %s  TIMESTAMP  FUNCTION\n",
-		   l->tgid ? "     TGID " : "", l->form.flags ? pipes : " ");
-	buf_printf(out, "#              | |    %s     |   %s     |         |\n",
-		   l->tgid ? "       |  " : "", l->form.flags ? pipes : " ");
+	buf_printf(out, "#           TASK-PID  %s   CPU#  %.*s%*sTIMESTAMP  FUNCTION\n",
+		   l->tgid ? "     TGID " : "", n, pipes, n == 0 || n == 4 ? 3 : 2, "");
+	buf_printf(out, "#              | |    %s     |   %.*s%*s|         |\n",
+		   l->tgid ? "       |  " : "", n, pipes, n == 5 ? 5 : 6, "");
 }
 
 static bool line_is_name(const char *tracer)

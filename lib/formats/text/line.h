@@ -2,7 +2,7 @@
 /*
  * Writes the start of a kernel line: task, pid, CPU, flags, time. Follows trace_print_context() and
  * trace_print_lat_fmt() of kernel/trace/trace_output.c, in the form of the recorded kernel (Linux
- * 5.4 to 7).
+ * 5.4 to 7, with and without the patches for PREEMPT_RT).
  */
 #pragma once
 
