@@ -146,6 +146,8 @@ int link_explain(const struct link *l, int r, struct error *err)
 	if (r != -ECONNRESET)
 		return r;
 	error_set(err, r, "lost the connection to traced");
+	if (l->unspooled)
+		return r;
 	if (l->daemon)
 		error_hint(err,
 			   "'tracectl recover' lists and exports what is left of the recording");

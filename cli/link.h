@@ -10,7 +10,8 @@
 
 struct link {
 	struct control_client *client;
-	pid_t daemon; /* pid of the private daemon, or 0 */
+	pid_t daemon;	/* pid of the private daemon, or 0 */
+	bool unspooled; /* it keeps nothing on disk that could be recovered */
 };
 
 enum link_mode {

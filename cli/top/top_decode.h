@@ -13,7 +13,7 @@
 struct top_decoder {
 	pid_t pid;
 	int frames; /* owned; to read from; nonblocking */
-	/* Owned; for the recorder to write to, unless it writes into the file; its end is told. */
+	/* Owned. The recorder writes to it, or into the file; closing it ends the stream. */
 	int stream;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/meminfo.h"
 #include "formats/formats.h"
 #include "start_request.h"
 #include "top_keep.h"
@@ -15,8 +16,16 @@ static void top_session_fill_output(Traced__Control__Output *ret)
 	ret->stream = true;
 }
 
-/* The recorder may be so many bytes ahead of the decoder. */
+/* How many bytes the recorder may be ahead of the decoder. */
 #define BACKLOG_BYTES (UINT64_C(192) << 20)
+
+/* They are memory: a small machine has a quarter of what is free for them. */
+static uint64_t top_session_backlog(void)
+{
+	uint64_t available = meminfo_available("/proc");
+
+	return available ? MIN(BACKLOG_BYTES, available / 4) : BACKLOG_BYTES;
+}
 
 static int top_session_send_start(struct top_session *s, const struct options *o, int file,
 				  Traced__Control__Reply **ret, struct error *err)
@@ -30,7 +39,7 @@ static int top_session_send_start(struct top_session *s, const struct options *o
 		return r;
 	start.message.stream = true;
 	if (s->in_file) {
-		start.message.client_file_max = TOP_KEEP_BYTES + BACKLOG_BYTES;
+		start.message.client_file_max = TOP_KEEP_BYTES + top_session_backlog();
 	} else {
 		top_session_fill_output(&output);
 		start.message.output = &output;
@@ -40,6 +49,8 @@ static int top_session_send_start(struct top_session *s, const struct options *o
 	r = link_call(&s->link, &request, &file, s->in_file, ret, err);
 	if (r == 0 && (*ret)->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
 		return error_set(err, -EPROTO, "unexpected reply from traced");
+	if (r == 0 && s->in_file && !(*ret)->session->in_client_file)
+		return error_set(err, -EPROTO, "traced is of an older version than tracectl");
 	return r;
 }
 
@@ -74,7 +85,7 @@ int top_session_start(struct top_session *ret, const struct options *o, int stre
 	*ret = (struct top_session){ 0 };
 	r = link_open(&ret->link, o, LINK_PRIVATE_TOO, err);
 	/* Another daemon may be of another version, or have its own limits. */
-	ret->in_file = r == 0 && ret->link.daemon > 0;
+	ret->in_file = ret->link.unspooled = r == 0 && ret->link.daemon > 0;
 	if (r == 0)
 		r = top_session_send_start(ret, o, file, &started, err);
 	if (r < 0)

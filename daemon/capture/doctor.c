@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "base/io.h"
+#include "base/meminfo.h"
 #include "base/parse.h"
 #include "base/place.h"
 #include "base/vec.h"
@@ -449,15 +450,12 @@ static void doctor_check_boot_ring(struct examination *x)
 
 static void doctor_check_memory(struct examination *x)
 {
-	_cleanup_free_ char *text = doctor_read(x->env->proc, "meminfo");
-	const char *p = text ? strstr(text, "MemAvailable:") : NULL;
 	_cleanup_buf_ struct buf need = BUF_INIT, have = BUF_INIT;
+	uint64_t available = meminfo_available(x->env->proc), wanted;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	uint64_t available, wanted;
 
-	if (!p)
+	if (!available)
 		return;
-	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024;
 	wanted = DEFAULT_BUFFER_BYTES * (uint64_t)MAX(cpus, 1L);
 	format_bytes(wanted, &need);
 	format_bytes(available, &have);

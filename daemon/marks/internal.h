@@ -22,7 +22,7 @@
 
 struct user {
 	LIST_ENTRY(user) list;
-	uid_t uid;     /* user_account() */
+	uid_t account; /* user_account() */
 	unsigned refs; /* producers in the list, including ended ones */
 	unsigned rings;
 	uint64_t bytes; /* of the user's rings */
@@ -32,8 +32,8 @@ struct user {
 };
 
 uid_t user_account(const struct marks *m, uid_t uid);
-/* uid: of an account. Returns NULL if out of memory. */
-struct user *user_get(struct marks *m, uid_t uid);
+/* Returns NULL if out of memory. */
+struct user *user_get(struct marks *m, uid_t account);
 /* True if the user's rings may be drained now. */
 bool user_may_take(const struct marks *m, struct user *u);
 /* True if the user has used up its work until the next drain. */

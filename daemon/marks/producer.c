@@ -33,7 +33,8 @@ struct member *member_free(struct member *r)
 	r->producer->user->rings--;
 	r->producer->user->bytes -= r->ring.size;
 	m->bytes -= r->ring.size;
-	closer_close(m->closer, r->producer->user->uid, CLOSER_FILE, marks_ring_close(&r->ring));
+	closer_close(m->closer, r->producer->user->account, CLOSER_FILE,
+		     marks_ring_close(&r->ring));
 	free(r);
 	return NULL;
 }
@@ -41,7 +42,7 @@ struct member *member_free(struct member *r)
 /* Takes a descriptor that the program sent. fd below 0: does nothing. */
 static void producer_close(const struct producer *p, int fd)
 {
-	closer_close(p->marks->closer, p->user->uid, CLOSER_FILE, fd);
+	closer_close(p->marks->closer, p->user->account, CLOSER_FILE, fd);
 }
 
 /* The descriptor stays open for a while, so it must leave epoll first. */
@@ -49,7 +50,7 @@ static void producer_close_socket(struct producer *p)
 {
 	if (p->fd >= 0)
 		epoll_ctl(p->marks->epfd, EPOLL_CTL_DEL, p->fd, NULL);
-	p->fd = closer_close(p->marks->closer, p->user->uid, CLOSER_CONNECTION, p->fd);
+	p->fd = closer_close(p->marks->closer, p->user->account, CLOSER_CONNECTION, p->fd);
 }
 
 struct producer *producer_free(struct producer *p)
@@ -144,11 +145,11 @@ static int producer_add_ring(struct producer *p, const struct marks_message *msg
 	struct member *r;
 	int e;
 
-	if (u->uid != 0 && (u->rings >= m->limits.rings_per_user ||
-			    u->bytes + msg->size > m->limits.bytes_per_user))
-		return error_set(err, -EDQUOT, "user %u has too many rings", u->uid);
-	if (u->uid != 0 && (m->count.rings >= USERS_TOGETHER * m->limits.rings_per_user ||
-			    m->bytes + msg->size > USERS_TOGETHER * m->limits.bytes_per_user))
+	if (u->account != 0 && (u->rings >= m->limits.rings_per_user ||
+				u->bytes + msg->size > m->limits.bytes_per_user))
+		return error_set(err, -EDQUOT, "user %u has too many rings", u->account);
+	if (u->account != 0 && (m->count.rings >= USERS_TOGETHER * m->limits.rings_per_user ||
+				m->bytes + msg->size > USERS_TOGETHER * m->limits.bytes_per_user))
 		return error_set(err, -EDQUOT, "all users together have too many rings");
 	r = calloc(1, sizeof(*r));
 	if (!r)
@@ -280,7 +281,7 @@ static int producer_receive(struct producer *p, struct marks_message *ret, int *
 
 	*ret_fd = -EBADF;
 	/* Read nothing from a user whose descriptors do not close. */
-	if (closer_is_blocked(p->marks->closer, p->user->uid))
+	if (closer_is_blocked(p->marks->closer, p->user->account))
 		return -EUSERS;
 	n = recvmsg(p->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
@@ -402,7 +403,7 @@ static int producer_add(struct marks *m, int fd, uid_t uid, pid_t pid)
 	    closer_is_blocked(m->closer, account))
 		return -EUSERS;
 	u = user_get(m, account);
-	if (!u || (u->uid != 0 && u->refs >= m->limits.producers_per_user))
+	if (!u || (u->account != 0 && u->refs >= m->limits.producers_per_user))
 		return -EUSERS;
 	p = calloc(1, sizeof(*p));
 	if (!p)

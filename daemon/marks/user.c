@@ -24,17 +24,17 @@ uid_t user_account(const struct marks *m, uid_t uid)
 	return m->limits.account ? m->limits.account(m->limits.userdata, uid) : uid;
 }
 
-struct user *user_get(struct marks *m, uid_t uid)
+struct user *user_get(struct marks *m, uid_t account)
 {
 	struct user *u;
 
 	LIST_FOREACH(u, &m->users, list)
-	if (u->uid == uid)
+	if (u->account == account)
 		return u;
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return NULL;
-	u->uid = uid;
+	u->account = account;
 	u->level = user_burst(m);
 	u->filled_ns = now_ns(CLOCK_MONOTONIC);
 	LIST_INSERT_HEAD(&m->users, u, list);
@@ -53,7 +53,7 @@ static void user_fill(const struct marks *m, struct user *u, uint64_t now)
 
 bool user_may_take(const struct marks *m, struct user *u)
 {
-	if (u->uid == 0 || !m->limits.rate_per_user)
+	if (u->account == 0 || !m->limits.rate_per_user)
 		return true;
 	if (u->level <= 0)
 		user_fill(m, u, now_ns(CLOCK_MONOTONIC));
@@ -62,7 +62,7 @@ bool user_may_take(const struct marks *m, struct user *u)
 
 bool user_is_exhausted(const struct user *u)
 {
-	return u->uid != 0 && u->work > WORK_PER_DRAIN;
+	return u->account != 0 && u->work > WORK_PER_DRAIN;
 }
 
 void users_tidy(struct marks *m)

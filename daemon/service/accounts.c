@@ -65,13 +65,13 @@ static int accounts_compare_names(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static void accounts_find_owners(struct accounts *a)
+static int accounts_find_owners(struct accounts *a)
 {
 	FILE *file = fopen(a->passwd, "re");
 	const struct passwd *pw;
 
 	if (!file)
-		return;
+		return errno == ENOENT ? 0 : -errno;
 	if (a->count)
 		qsort(a->ranges, a->count, sizeof(*a->ranges), accounts_compare_names);
 	while ((pw = fgetpwent(file))) {
@@ -81,6 +81,7 @@ static void accounts_find_owners(struct accounts *a)
 			a->ranges[at].owner = pw->pw_uid;
 	}
 	fclose(file);
+	return 0;
 }
 
 static int accounts_read(struct accounts *a)
@@ -111,31 +112,45 @@ static int accounts_read(struct accounts *a)
 	if (broken)
 		log_warning("%s: ignored line %u, which is not NAME:FIRST:COUNT, and %u more",
 			    a->subuid, first_broken, broken - 1);
+	if (r >= 0)
+		r = accounts_find_owners(a);
 	if (r < 0)
 		a->count = 0;
-	accounts_find_owners(a);
 	return r;
+}
+
+static void accounts_look_at(const char *path, struct accounts_file *ret)
+{
+	struct stat st;
+
+	*ret = (struct accounts_file){ 0 };
+	if (stat(path, &st) < 0)
+		return;
+	ret->dev = st.st_dev;
+	ret->ino = st.st_ino;
+	ret->size = (uint64_t)st.st_size;
+	ret->changed_ns = (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_ctim.tv_nsec;
 }
 
 static void accounts_refresh(struct accounts *a)
 {
-	struct stat st = { 0 };
-	uint64_t seen[ARRAY_SIZE(a->seen)] = { 0 };
+	struct accounts_file seen[ARRAY_SIZE(a->seen)];
 	int r;
 
-	if (stat(a->subuid, &st) == 0) {
-		seen[0] = st.st_dev;
-		seen[1] = st.st_ino;
-		seen[2] = (uint64_t)st.st_size;
-		seen[3] = (uint64_t)st.st_ctim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_ctim.tv_nsec;
-	}
+	accounts_look_at(a->subuid, &seen[0]);
+	accounts_look_at(a->passwd, &seen[1]);
 	if (memcmp(seen, a->seen, sizeof(seen)) == 0)
 		return;
 	memcpy(a->seen, seen, sizeof(seen));
 	r = accounts_read(a);
-	if (r < 0 && r != -ENOENT)
-		log_warning("can't read %s, so each subordinate id counts as a user of its own: %s",
-			    a->subuid, strerror(-r));
+	if (r < 0 && r != -ENOENT && r != a->failed)
+		log_warning("can't read %s or %s, so each subordinate id counts as a user of its "
+			    "own: %s",
+			    a->subuid, a->passwd, strerror(-r));
+	a->failed = r;
+	/* A lack of memory or of descriptors passes. */
+	if (r == -ENOMEM || r == -EMFILE || r == -ENFILE)
+		memset(a->seen, 0xff, sizeof(a->seen));
 }
 
 uid_t accounts_of(struct accounts *a, uid_t uid)

@@ -335,7 +335,7 @@ int connection_new(struct connection **ret, struct manager *m, int fd, struct er
 	c->account = accounts_of(m->accounts, peer.uid);
 	c->pid = peer.pid;
 	c->io.closer = m->closer;
-	c->io.uid = c->account;
+	c->io.account = c->account;
 	TAILQ_INIT(&c->jobs);
 	r = connection_add_sources(c);
 	if (r < 0)

@@ -51,6 +51,7 @@ static void describe_request(Traced__Control__Session *d, const struct session *
 	d->uid = s->uid;
 	d->duration_ns = s->duration_ns;
 	d->at_threshold = s->at_threshold;
+	d->in_client_file = s->spool.client_max > 0;
 	d->command_exited = s->end_reason == CAPTURE_END_COMMAND_EXITED;
 	d->buffer_bytes = s->buffer_bytes;
 	d->ring = s->ring;

@@ -319,7 +319,7 @@ void draining_space_freed(struct session *s)
 	full = !s->spool.keeps &&
 	       (draining_check_spool(s, true) < 0 ||
 		policy_spool_exceeded(s->manager, s->account, s->spool_elsewhere, 75));
-	/* A client tells nothing of its file: it gets a flush now and then. */
+	/* A client does not report what it frees: it gets a FLUSH each second. */
 	flush = s->spool.client_max ? draining_may_flush(s) : draining_owes_flush(s);
 	draining_set_paused(d, full, full && flush);
 	if (!full)

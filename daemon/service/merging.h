@@ -23,7 +23,7 @@ struct merging {
  */
 int merging_take(struct merging *ret, const Traced__Control__Output *output, int *fds,
 		 size_t fd_count, struct error *err);
-/* uid: the client's; closer: for its descriptors. */
+/* account: the client's; closer: for its descriptors. */
 void merging_deinit(struct merging *m, struct closer *closer, uid_t account);
 
 /* Number of descriptors for the merges of output, with or without a scratch file. */

@@ -227,7 +227,7 @@ static void metrics_put_sessions(struct buf *out, const struct rows *rows)
 		  offsetof(struct row, cpu_ns), SECONDS },
 		{ "session_buffer_bytes", "gauge", "Memory of the kernel's ring buffers.",
 		  offsetof(struct row, buffer_bytes), COUNT },
-		{ "session_spool_bytes", "gauge", "Bytes on disk that wait to be written out.",
+		{ "session_spool_bytes", "gauge", "Bytes of the spool that wait to be written out.",
 		  offsetof(struct row, spool_bytes), COUNT },
 	};
 

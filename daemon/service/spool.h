@@ -2,7 +2,7 @@
 /*
  * Spool files: the capture stream of a recording until it is exported. A file has a name from its
  * first byte, so that it can be converted after the daemon has crashed. Its daemon holds a lock on
- * it, which tells a live file from a leftover.
+ * it, which tells a live file from a leftover. A client's own file, in memory, has neither.
  */
 #pragma once
 
@@ -52,11 +52,11 @@ int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
  * cannot punch holes.
  */
 int spool_give_back(struct spool *s, uint64_t from, uint64_t to);
-/* The file's size minus the bytes returned. */
+/* The file's size minus the bytes returned; of a client's file, all that is not free. */
 uint64_t spool_bytes(const struct spool *s);
-/* Removes the file. */
+/* Removes the file; a client's is only closed. */
 void spool_discard(struct spool *s);
-/* Closes the file and keeps it on disk. */
+/* Closes the file and leaves it where it is. */
 void spool_deinit(struct spool *s);
 
 struct spool_leftover {

@@ -18,7 +18,7 @@ static struct connection *turns_next(const struct turns *t)
 	struct connection *c, *best = NULL;
 
 	TAILQ_FOREACH(c, &t->waiting, turn)
-	if (!best || c->account - t->last_account - 1 < best->uid - t->last_account - 1)
+	if (!best || c->account - t->last_account - 1 < best->account - t->last_account - 1)
 		best = c;
 	return best;
 }

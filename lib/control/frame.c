@@ -25,7 +25,7 @@ void frame_io_deinit(struct frame_io *io)
 	buf_deinit(&io->in);
 	buf_deinit(&io->out);
 	for (size_t i = 0; i < io->fd_count; i++)
-		closer_close(io->closer, io->uid, CLOSER_FILE, io->fds[i]);
+		closer_close(io->closer, io->account, CLOSER_FILE, io->fds[i]);
 	free(io->pending);
 	*io = (struct frame_io){ .fd = -EBADF };
 }
@@ -162,7 +162,7 @@ static int frame_take_fds(struct frame_io *io, struct msghdr *msg)
 			if (io->fd_count < CONTROL_FDS_MAX) {
 				io->fds[io->fd_count++] = fd;
 			} else {
-				closer_close(io->closer, io->uid, CLOSER_FILE, fd);
+				closer_close(io->closer, io->account, CLOSER_FILE, fd);
 				r = -EBADMSG;
 			}
 		}

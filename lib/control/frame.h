@@ -33,7 +33,7 @@ struct frame_fds {
 struct frame_io {
 	int fd;		       /* borrowed */
 	struct closer *closer; /* of received descriptors; borrowed; NULL: they are trusted */
-	uid_t uid;	       /* the peer's, for the closer */
+	uid_t account;	       /* the peer's, for the closer */
 	size_t max_in;	/* limit of a received message in bytes; CONTROL_FRAME_MAX unless lowered */
 	struct buf in;	/* the frame being received, with its length */
 	struct buf out; /* frames to send; the first `sent` bytes are done */

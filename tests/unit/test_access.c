@@ -69,8 +69,8 @@ static void names_belong_to_their_users(void **state)
 	client_close(&root);
 }
 
-/* A program of a container is another user, whose turn its owner's is. */
-static void subordinate_ids_have_their_owners_turn(void **state)
+/* A program of a container is another user, and counts as its owner. */
+static void subordinate_ids_count_as_their_owner(void **state)
 {
 	const char *text = "1000:200000:65536\n";
 	struct daemon *d = *state;
@@ -978,7 +978,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(who_recorded_what_is_written_down),
 		SERVICE_TEST(names_belong_to_their_users),
-		SERVICE_TEST(subordinate_ids_have_their_owners_turn),
+		SERVICE_TEST(subordinate_ids_count_as_their_owner),
 		SERVICE_TEST(each_user_has_so_many_sessions),
 		SERVICE_TEST(subordinate_ids_count_with_their_owner),
 		SERVICE_TEST(users_together_leave_sessions_for_root),

@@ -160,7 +160,13 @@ static void a_changed_file_is_read_again(void **state _unused_)
 	assert_int_equal(accounts_of(a, 100000), 1001);
 	assert_int_equal(unlink(SUBUID), 0);
 	assert_int_equal(accounts_of(a, 100000), 100000);
+	/* A name's number changes, and a name has none any more. */
+	put(SUBUID, "bob:100000:10\n");
+	assert_int_equal(accounts_of(a, 100000), 1001);
+	put("passwd", "bob:x:1003:1003::/:/bin/sh\n");
+	assert_int_equal(accounts_of(a, 100000), 1003);
 	assert_int_equal(unlink("passwd"), 0);
+	assert_int_equal(accounts_of(a, 100009), 100000);
 	put(SUBUID, "bob:100000:10\n1002:200000:10\n");
 	assert_int_equal(accounts_of(a, 100009), 100000);
 	assert_int_equal(accounts_of(a, 200009), 1002);

@@ -73,7 +73,7 @@ static void test_rings_beyond_the_limit(void **state _unused_)
 	s = marks_connect();
 	dispatch(m);
 	/* Root has no limits. */
-	TAILQ_FIRST(&m->producers)->user->uid = 1;
+	TAILQ_FIRST(&m->producers)->user->account = 1;
 	for (int i = 0; i < 3; i++) {
 		int fd = marks_memfd(whole, RING_SEALS);
 
@@ -247,7 +247,7 @@ static void test_accounts(void **state _unused_)
 	assert_int_equal(count.producers, 2);
 	assert_int_equal(count.refused, 1);
 	assert_int_equal(TAILQ_FIRST(&m->producers)->uid, getuid());
-	assert_int_equal(TAILQ_FIRST(&m->producers)->user->uid, account);
+	assert_int_equal(TAILQ_FIRST(&m->producers)->user->account, account);
 	for (size_t i = 0; i < ARRAY_SIZE(sockets); i++)
 		close(sockets[i]);
 	dispatch(m);

@@ -312,19 +312,16 @@ static unsigned count_replies(struct client *c)
 	return count;
 }
 
-static void users_take_turns(void **state)
+/* Half of the crowd has subordinate ids, or all of it. */
+static void check_turns(struct daemon *d, uid_t one, uid_t rest, uid_t other)
 {
 	enum { CROWD = 15, EACH = 30 };
-	struct daemon *d = *state;
-	const char *text = "1000:200000:65536\n";
 	struct client crowd[CROWD], alone;
 	unsigned before = 0;
 
-	/* Half of the crowd has subordinate ids. */
-	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
 	for (int i = 0; i < CROWD; i++)
-		greet_as(d, &crowd[i], i % 2 ? 200000 + i : 1000);
-	greet_as(d, &alone, 2000);
+		greet_as(d, &crowd[i], i % 2 ? rest + i : one);
+	greet_as(d, &alone, other);
 	for (int i = 0; i < CROWD; i++)
 		tell_status(&crowd[i], EACH);
 	turn(d, 1);
@@ -340,6 +337,40 @@ static void users_take_turns(void **state)
 	client_close(&alone);
 	for (int i = 0; i < CROWD; i++)
 		client_close(&crowd[i]);
+	turn_until(d, TAILQ_EMPTY(&d->manager->connections));
+}
+
+static void users_take_turns(void **state)
+{
+	const char *text = "1000:200000:65536\n";
+	struct daemon *d = *state;
+
+	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
+	/* Before and behind the crowd's owner. */
+	for (uid_t other = 500; other <= 2000; other += 1500) {
+		check_turns(d, 1000, 200000, other);
+		check_turns(d, 200100, 200000, other);
+	}
+}
+
+/* Limits and descriptors of a connection are its account's. */
+static void a_connection_has_its_account(void **state)
+{
+	struct daemon *d = *state;
+	const struct connection *own;
+	_cleanup_free_ char *text = NULL;
+	struct client c;
+
+	if (!geteuid())
+		skip();
+	assert_true(asprintf(&text, "4711:%u:1\n", geteuid()) > 0);
+	assert_int_equal(replace_file(d->subuid, text, strlen(text), 0644, false), 0);
+	greet(d, &c);
+	own = TAILQ_LAST(&d->manager->connections, connection_list);
+	assert_int_equal(own->uid, geteuid());
+	assert_int_equal(own->account, 4711);
+	assert_int_equal(own->io.account, 4711);
+	client_close(&c);
 }
 
 int main(int argc, char **argv)
@@ -355,6 +386,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_does_not_read_is_not_served),
 		SERVICE_TEST(requests_in_flight_are_bounded),
 		SERVICE_TEST(users_take_turns),
+		SERVICE_TEST(a_connection_has_its_account),
 	};
 	int r = service_test_begin(argc, argv);
 

@@ -567,6 +567,17 @@ static Reply *start_in_file(struct daemon *d, struct client *c, int fd, bool str
 	return ask(d, c, &request, fd);
 }
 
+static Reply *start_detached_in_file(struct daemon *d, struct client *c, int fd)
+{
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+
+	message.name = (char *)"a";
+	message.stream = message.detached = true;
+	message.client_file_max = 1 << 20;
+	return ask(d, c, &request, fd);
+}
+
 static void a_client_has_the_stream_in_its_own_file(void **state)
 {
 	struct daemon *d = *state;
@@ -579,6 +590,7 @@ static void a_client_has_the_stream_in_its_own_file(void **state)
 	greet(d, &c);
 	reply = start_in_file(d, &c, file, true, 1 << 20);
 	assert_null(reply->error);
+	assert_true(reply->session->in_client_file);
 	done_with(reply);
 	assert_int_equal(spool_files(d, false), 0);
 	before = fakes.dispatches;
@@ -611,11 +623,15 @@ static void a_file_for_the_stream_is_checked(void **state)
 {
 	struct daemon *d = *state;
 	int file = memfd_create("file", MFD_CLOEXEC), other = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct client c;
+	struct client c, member;
 	Reply *reply;
 
+	greet_as(d, &member, 4711);
+	assert_error(start_in_file(d, &member, file, true, 1 << 20), EPERM, "only root");
+	client_close(&member);
 	greet(d, &c);
 	assert_error(start_in_file(d, &c, file, false, 1 << 20), EINVAL, "that its client follows");
+	assert_error(start_detached_in_file(d, &c, file), EINVAL, "that its client follows");
 	assert_error(start_in_file(d, &c, -1, true, 1 << 20), EINVAL, "that its client follows");
 	assert_error(start_in_file(d, &c, other, true, 1 << 20), EBADF, "in memory");
 	assert_int_equal(write(file, "x", 1), 1);

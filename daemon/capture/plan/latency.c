@@ -198,7 +198,10 @@ void latency_plan_unused(struct plan *plan, const struct capture_functions *f, s
 {
 	if ((!f->settings.count && !f->stop_us) || first >= plan->count)
 		return;
-	plan->steps[first].check = check_unused;
 	for (size_t i = first; i < plan->count; i++)
 		plan->steps[i].joined = true;
+	/* Options of function tracers have a check of their own. */
+	while (first + 1 < plan->count && plan->steps[first].check)
+		first++;
+	plan->steps[first].check = check_unused;
 }

@@ -6,6 +6,7 @@
 #include <sys/sysinfo.h>
 
 #include "base/io.h"
+#include "base/meminfo.h"
 #include "daemon/capture/plan/event_triggers.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/hists.h"
@@ -40,20 +41,14 @@ static int request_check_memory(const struct capture_env *env,
 				const struct capture_request *request, uint64_t held,
 				struct error *err)
 {
-	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES, available;
-	uint64_t hists = hists_memory(&request->hists);
-	_cleanup_buf_ struct buf text = BUF_INIT, want = BUF_INIT, have = BUF_INIT;
+	uint64_t each = request->buffer_bytes ?: DEFAULT_BUFFER_BYTES;
+	uint64_t hists = hists_memory(&request->hists), available = meminfo_available(env->proc);
+	_cleanup_buf_ struct buf want = BUF_INIT, have = BUF_INIT;
 	unsigned cpus = (unsigned)get_nprocs();
-	char path[256];
-	const char *p;
 
-	snprintf(path, sizeof(path), "%s/meminfo", env->proc);
-	if (read_file_at(AT_FDCWD, path, 1 << 16, &text) < 0 || !buf_string(&text))
+	if (!available)
 		return 0;
-	p = strstr(text.data, "MemAvailable:");
-	if (!p)
-		return 0;
-	available = strtoull(p + strlen("MemAvailable:"), NULL, 10) * 1024 + held;
+	available += held;
 	available -= MIN(available, hists);
 	if (each <= available / 10 * 9 / MAX(cpus, 1U))
 		return 0;

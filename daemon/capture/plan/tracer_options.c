@@ -8,6 +8,7 @@
 
 #define HINT "before Linux 6.19 all recordings share this tracer's options: wait for its end"
 #define HINT_OF_OPTION HINT ", or leave out -O"
+#define HINT_OF_VALUE HINT ", or write the option's usual value to its file in tracefs"
 
 /* Options that change what is recorded, and their values after a boot. */
 static const struct {
@@ -92,6 +93,8 @@ static int check_option(const struct tracefs *fs, const char *file, struct error
 /* An option that somebody else's recording has set would count for this one, too, until it ends. */
 static int check_values(const struct tracefs *fs, bool (*is)(const char *tracer), struct error *err)
 {
+	int r;
+
 	for (size_t i = 0; i < ARRAY_SIZE(recorded); i++) {
 		_cleanup_buf_ struct buf text = BUF_INIT;
 		char file[64];
@@ -102,9 +105,12 @@ static int check_values(const struct tracefs *fs, bool (*is)(const char *tracer)
 		if (tracefs_read(tracefs_root(fs), file, &text) < 0 || !buf_string(&text) ||
 		    (*text.data == '1') == recorded[i].on)
 			continue;
-		if (tracer_check_unused(fs, is, HINT, err) < 0)
-			return error_prefix(err, "somebody else has set the option '%s%s'",
-					    recorded[i].on ? "no" : "", recorded[i].name);
+		r = tracer_check_unused(fs, is, HINT_OF_VALUE, err);
+		if (r == -EBUSY)
+			error_prefix(err, "somebody else has set the option '%s%s'",
+				     recorded[i].on ? "no" : "", recorded[i].name);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

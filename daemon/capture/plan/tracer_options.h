@@ -9,15 +9,15 @@
 #include "daemon/capture/capture.h"
 #include "daemon/capture/plan/plan.h"
 
-/* An unknown kernel's are. */
+/* Also if the kernel's version is unknown. */
 bool tracer_options_are_global(const struct capture_env *env);
 /* -EBUSY: the tracer of an option that the request sets is on elsewhere. */
 int tracer_options_check(const struct capture_env *env, const struct capture_request *request,
 			 struct error *err);
 /*
- * Has the steps from `first` on, which set the options and turn the tracer on, refused if the check
- * fails by then, or if somebody else has changed what the tracer records. No other recording
- * begins between them.
+ * Adds checks to the steps from `first` on, which set the options and turn the tracer on: they are
+ * refused if the tracer is on elsewhere by then, or if somebody else has changed what it records.
+ * No other recording begins between them.
  */
 void tracer_options_plan_unused(struct plan *plan, size_t first);
 
