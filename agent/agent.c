@@ -44,6 +44,8 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 		.recorder = RECORDER_INIT,
 		.meanwhile = { agent_prepare_meanwhile, agent_step_meanwhile, a },
 		.signal_fd = -EBADF,
+		.may_record = { .question = "record" },
+		.may_upload = { .question = "upload" },
 	};
 	r = sodium_init() < 0 ? error_set(err, -EIO, "libsodium does not start") : 0;
 	if (r >= 0)
@@ -67,6 +69,8 @@ void agent_deinit(struct agent *a)
 {
 	recorder_stop(&a->recorder);
 	recorder_close(&a->recorder);
+	hook_stop(&a->may_record);
+	hook_stop(&a->may_upload);
 	a->mqtt = mqtt_free(a->mqtt);
 	a->http = http_free(a->http);
 	spool_close(&a->spool);
@@ -270,23 +274,52 @@ void agent_withdraw(struct agent *a, struct place *place)
 	}
 }
 
+/* Orders may have waited for the end of another, or for only_if. */
+static void agent_drop_expired(struct agent *a)
+{
+	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
+
+	for (size_t i = a->jobs.count; i-- > a->jobs.is_recording;) {
+		const struct order *order = &a->jobs.items[i].order;
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (now <= order->expires)
+			continue;
+		error_set(&err, -ETIME, "it expired before its turn");
+		a->verdicts[VERDICT_EXPIRED]++;
+		agent_log_error(LOG_WARNING, "refused order", order->serial, &err);
+		agent_close_job(a, i, OUTCOME_REFUSED, verdict_name(VERDICT_EXPIRED));
+	}
+}
+
 static void agent_record(struct agent *a)
 {
 	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	/* It may have waited for the end of another. */
-	if (now_ns(CLOCK_REALTIME) / NSEC_PER_SEC > order->expires) {
-		error_set(&err, -ETIME, "it expired before its turn");
-		a->verdicts[VERDICT_EXPIRED]++;
-		agent_log_error(LOG_WARNING, "refused order", order->serial, &err);
-		agent_close_job(a, 0, OUTCOME_REFUSED, verdict_name(VERDICT_EXPIRED));
-	} else if (recorder_start(&a->recorder, order, &a->policy, &err) < 0) {
+	if (recorder_start(&a->recorder, order, &a->policy, &err) < 0) {
 		agent_fail_job(a, &err);
 	} else {
 		a->jobs.is_recording = true;
 		status_note(&a->status, order->serial, OUTCOME_RECORDING, NULL);
 	}
+}
+
+/* Records the next order, if its time has come and the board may work. */
+static void agent_try_record(struct agent *a, uint64_t now)
+{
+	const struct job *next;
+
+	if (a->recorder.pid)
+		return;
+	agent_drop_expired(a);
+	next = jobs_next(&a->jobs);
+	if (!next || now < next->start_ns)
+		return;
+	if (hook_allows(&a->may_record, &a->policy, now))
+		agent_record(a);
+	else if (a->may_record.said_no)
+		status_note(&a->status, next->order.serial, OUTCOME_WAITING, "only_if");
 }
 
 /* The results of some orders have left the spool. */
@@ -329,7 +362,11 @@ static void agent_collect(struct agent *a, int status)
 static void agent_upload(struct agent *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
-	int r = upload_next(&a->upload, a->http, &a->policy, &a->spool, &a->state, &err);
+	int r;
+
+	if (!hook_allows(&a->may_upload, &a->policy, now_ns(CLOCK_BOOTTIME)))
+		return;
+	r = upload_next(&a->upload, a->http, &a->policy, &a->spool, &a->state, &err);
 
 	if (r < 0)
 		agent_log_error(LOG_WARNING, "no upload", 0, &err);
@@ -341,16 +378,15 @@ static void agent_upload(struct agent *a)
 static void agent_step_locally(struct agent *a, short broker)
 {
 	uint64_t now = now_ns(CLOCK_BOOTTIME);
-	const struct job *next;
 	int status;
 
 	if (recorder_reap(&a->recorder, &status))
 		agent_collect(a, status);
 	agent_broker_step(a, broker);
 	recorder_urge(&a->recorder, now);
-	next = jobs_next(&a->jobs);
-	if (next && !a->recorder.pid && now >= next->start_ns)
-		agent_record(a);
+	hook_step(&a->may_record, &a->policy, now);
+	hook_step(&a->may_upload, &a->policy, now);
+	agent_try_record(a, now);
 	agent_metrics_tick(a);
 }
 
@@ -372,10 +408,12 @@ static uint64_t agent_next_local_ns(const struct agent *a)
 
 	if (a->policy.metrics)
 		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
+	if (a->may_upload.pid)
+		next = MIN(next, a->may_upload.deadline_ns);
 	if (a->recorder.pid)
 		next = MIN(next, a->recorder.deadline_ns);
 	else if (job)
-		next = MIN(next, job->start_ns);
+		next = MIN(next, hook_next_ns(&a->may_record, job->start_ns));
 	return next;
 }
 
@@ -386,7 +424,7 @@ static uint64_t agent_next_remote_ns(const struct agent *a)
 	for (size_t i = 0; i < a->policy.orders_urls.count && !a->recorder.pid; i++)
 		next = MIN(next, a->polls[i].backoff.next_ns);
 	if (a->spool.bytes)
-		next = MIN(next, a->upload.backoff.next_ns);
+		next = MIN(next, hook_next_ns(&a->may_upload, a->upload.backoff.next_ns));
 	return next;
 }
 

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "agent/hook.h"
 #include "agent/jobs.h"
 #include "agent/mqtt.h"
 #include "agent/poll.h"
@@ -33,6 +34,7 @@ struct agent {
 	struct poll polls[POLICY_URLS_MAX]; /* as many as the policy has URLs */
 	struct upload upload;
 	struct jobs jobs;
+	struct hook may_record, may_upload;
 	struct status status;
 	/* Since the agent began: */
 	uint64_t verdicts[VERDICT_COUNT];

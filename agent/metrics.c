@@ -78,6 +78,9 @@ static int agent_metrics_format(const struct agent *a, bool up, struct buf *out)
 			  a->recordings);
 	agent_metrics_put(out, "recording_failures_total", "counter", "Recordings that failed.",
 			  a->recording_failures);
+	agent_metrics_put(out, "only_if_denials_total", "counter",
+			  "Answers of only_if's program that were not yes.",
+			  a->may_record.denials + a->may_upload.denials);
 	agent_metrics_put_polls(out, a);
 	agent_metrics_put_broker(out, a);
 	agent_metrics_put(out, "uploads_total", "counter", "Results that the store has.",

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "agent/hook.h"
 #include "agent/state.h"
 #include "agent/trusted.h"
 #include "base/buf.h"
@@ -109,6 +110,7 @@ static const struct setting settings[] = {
 	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },
 	{ "limits", "uploads_a_day", offsetof(struct policy, uploads_a_day), setting_count },
 	{ "limits", "bytes_a_day", offsetof(struct policy, bytes_a_day), setting_size },
+	{ "limits", "only_if", offsetof(struct policy, only_if), setting_path },
 	{ "agent", "state_dir", offsetof(struct policy, state_dir), setting_path },
 	{ "agent", "metrics", offsetof(struct policy, metrics), setting_path },
 	{ "agent", "socket", offsetof(struct policy, socket), setting_path },
@@ -200,8 +202,11 @@ int policy_load(struct policy *ret, const char *path, uid_t owner, struct error 
 		r = policy_add_labels(&p, err);
 	if (r >= 0 && p.s3_key_file)
 		r = s3_key_load(&p.s3_key, p.s3_key_file, owner, err);
+	if (r >= 0 && p.only_if)
+		r = hook_check(p.only_if, owner, err);
 	if (r < 0)
 		return r;
+	p.owner = owner;
 	*ret = p;
 	p = (struct policy){ 0 };
 	return 0;
@@ -236,6 +241,7 @@ void policy_deinit(struct policy *p)
 	string_list_deinit(&p->events);
 	string_list_deinit(&p->profiles);
 	string_list_deinit(&p->reports);
+	free(p->only_if);
 	free(p->state_dir);
 	free(p->metrics);
 	free(p->socket);

@@ -20,6 +20,7 @@ struct broker_address {
 };
 
 struct policy {
+	uid_t owner; /* of this file, of the keys, and of only_if */
 	/* [board] */
 	char *id, *fleet;
 	struct string_list groups;
@@ -47,6 +48,7 @@ struct policy {
 	uint64_t result_max; /* bytes of one file */
 	unsigned orders_a_day, uploads_a_day;
 	uint64_t bytes_a_day; /* sent */
+	char *only_if;	      /* program of struct hook; NULL: the board may always work */
 	/* [agent] */
 	char *state_dir, *metrics, *socket, *tracectl;
 };

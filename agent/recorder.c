@@ -6,13 +6,12 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "agent/origin.h"
+#include "agent/program.h"
 #include "base/buf.h"
 #include "base/io.h"
 #include "fleet/rows.h"
@@ -119,28 +118,16 @@ void recorder_arguments_deinit(struct recorder_arguments *a)
 	a->reports = NULL;
 }
 
-/* The child, between fork and exec: nothing that takes a lock. */
-_Noreturn static void recorder_exec(const struct recorder *r, const char *const *argv,
-				    const char *const *environment, int null_fd, int out_fd,
-				    uint64_t size_max, pid_t parent)
+/* The child. */
+_Noreturn static void recorder_exec(const struct agent_program *program, uint64_t size_max)
 {
 	/* This bounds the reports. A capture is written by the daemon's exporter, within spool_max.
 	 */
 	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
-	sigset_t none;
 
-	sigemptyset(&none);
-	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != parent || fchdir(r->dirfd) < 0 ||
-	    setrlimit(RLIMIT_FSIZE, &size) < 0 || dup2(null_fd, STDIN_FILENO) < 0 ||
-	    dup2(out_fd, STDOUT_FILENO) < 0)
+	if (setrlimit(RLIMIT_FSIZE, &size) < 0)
 		_exit(127);
-	/* exec does not close those of libmosquitto. Linux before 5.9 leaves its pair of sockets.
-	 */
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
-	signal(SIGPIPE, SIG_DFL);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	execve(argv[0], (char *const *)(uintptr_t)argv, (char *const *)(uintptr_t)environment);
-	_exit(127);
+	agent_program_exec(program);
 }
 
 int recorder_start(struct recorder *r, const struct order *o, const struct policy *policy,
@@ -149,8 +136,8 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 	_cleanup_(recorder_arguments_deinit) struct recorder_arguments arguments = { 0 };
 	_cleanup_close_ int null_fd = -EBADF, out_fd = -EBADF;
 	_cleanup_free_ char *temp = NULL;
-	pid_t parent = getpid();
 	const char *environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL, NULL };
+	struct agent_program program;
 	int e;
 
 	recorder_discard(r);
@@ -165,14 +152,19 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 			0600);
 	if (null_fd < 0 || out_fd < 0)
 		return error_errno(err, -errno, REPORTS);
+	program = (struct agent_program){ .argv = arguments.argv,
+					  .environment = environment,
+					  .dirfd = r->dirfd,
+					  .in = null_fd,
+					  .out = out_fd,
+					  .parent = getpid() };
 	r->pid = fork();
 	if (r->pid < 0) {
 		r->pid = 0;
 		return error_errno(err, -errno, "fork");
 	}
 	if (!r->pid)
-		recorder_exec(r, arguments.argv, environment, null_fd, out_fd, policy->result_max,
-			      parent);
+		recorder_exec(&program, policy->result_max);
 	r->urges = 0;
 	r->started_s = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
 	r->deadline_ns = now_ns(CLOCK_BOOTTIME) + o->duration_ns + GRACE_NS;

@@ -257,6 +257,37 @@ def quotas_hold(test):
         check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
 
 
+def only_when_the_board_may(test):
+    """only_if's program holds up recordings and uploads, each until it says yes; orders expire meanwhile."""
+    with fleet(test) as (store, agent):
+        program = test.dir / "may"
+        program.write_text(f'#!/bin/sh\ntest $# = 1 -a -e "{test.dir}/may-$1"\n')
+        program.chmod(0o755)
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", f"only_if = {program}"))
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 5))
+        store.publish(store.sign(order(7, expires=soon)))
+        store.start()
+        agent.start()
+        agent.says("took order 7")
+        agent.says("only_if: no record now: the program ended with status 1")
+        agent.says("refused order 7: it expired before its turn")
+        store.publish(store.sign(order(8)))
+        agent.says("took order 8")
+        # It is asked more than once.
+        time.sleep(1.5)
+        check(not agent.waiting() and "recorded" not in agent.words(), agent.words())
+        (test.dir / "may-record").touch()
+        agent.says("recorded order 8")
+        agent.says("only_if: no upload now")
+        time.sleep(1.5)
+        check(len(agent.waiting()) == 1 and not store.requests("HEAD"), store.requests("HEAD"))
+        (test.dir / "may-upload").touch()
+        settled("the upload", lambda: len(store.results(8)) == 1 and not agent.waiting())
+        m = agent.metrics()
+        check((m["orders_taken_total"], m["recordings_total"], m["uploads_total"]) == (2, 1, 1), m)
+        check(m["only_if_denials_total"] >= 6 and m['orders_refused_total{reason="expired"}'] == 1, m)
+
+
 def orders_at_several_urls(test):
     """Two at once are followed one after the other, each once."""
     with fleet(test, orders=("/orders/doors", "/orders/canary")) as (store, agent):
@@ -341,6 +372,14 @@ def who_may_start_it(test):
         os.chown(key, owner, -1)
         r = tried()
         check(r.status == 1 and "does not run as root" in r.err, r)
+        text = agent.config.read_text()
+        program = test.dir / "may"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o775)
+        agent.config.write_text(text.replace("captures = yes", f"only_if = {program}"))
+        r = tried(*nobody)
+        check(r.status == 1 and f"{program} can be changed by others than root" in r.err, r)
+        agent.config.write_text(text)
         agent.config.chmod(0o664)
         r = tried(*nobody)
         check(r.status == 1 and "can be changed by others than root" in r.err, r)
@@ -355,7 +394,7 @@ def main():
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
-                     one_result_is_refused, quotas_hold, orders_at_several_urls, a_busy_server,
+                     one_result_is_refused, quotas_hold, only_when_the_board_may, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -278,6 +278,24 @@ def it_expires_before_its_turn(test):
         check((m['orders_refused_total{reason="expired"}'], m["recordings_total"], m["orders_interrupted_total"]) == (1, 1, 0), m)
 
 
+def it_waits_for_the_board(test):
+    """The status says so, and what waits can be withdrawn."""
+    with brokered(test) as (store, broker, agent):
+        program = test.dir / "may"
+        program.write_text(f'#!/bin/sh\ntest -e "{test.dir}/mains"\n')
+        program.chmod(0o755)
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", f"only_if = {program}"))
+        connected(broker, agent)
+        broker.publish(store.sign(order(7)))
+        broker.publish(store.sign(order(8, group="canary")), "canary")
+        settled("both", lambda: sorted(broker.outcomes()) == [(7, "waiting", "only_if"), (8, "waiting", None)])
+        broker.publish(b"")
+        settled("the first", lambda: sorted(broker.outcomes()) == [(7, "withdrawn", None), (8, "waiting", "only_if")])
+        (test.dir / "mains").touch()
+        settled("the other one", lambda: (8, "done", None) in broker.outcomes())
+        check(not store.results(7) and len(store.results(8)) == 1, agent.words())
+
+
 def the_clock_is_set(test):
     """Forth by a day, then to 1970, then right: no connection ends, and no order is taken that should not."""
     library = test.build / "tests/integration/moved_clock.so"
@@ -460,7 +478,7 @@ def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
     for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, orders_during_an_upload, many_at_once,
-                     it_expires_before_its_turn, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
+                     it_expires_before_its_turn, it_waits_for_the_board, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
