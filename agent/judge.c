@@ -61,14 +61,14 @@ static bool judge_is_meant(const struct order *o, const struct policy *p)
 }
 
 /* Sound for words that word_is_event() accepts: see there. */
-static bool judge_allows_event(const struct policy *p, const char *word)
+static bool judge_allows_event(const struct string_list *globs, const char *word)
 {
 	const char *colon = strchr(word, ':');
 	char system[128];
 
 	snprintf(system, sizeof(system), "%.*s", (int)(colon - word), word);
-	for (size_t i = 0; i < p->events.count; i++)
-		if (event_glob_has(p->events.items[i], system, colon + 1))
+	for (size_t i = 0; i < globs->count; i++)
+		if (event_glob_has(globs->items[i], system, colon + 1))
 			return true;
 	return false;
 }
@@ -98,13 +98,19 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 	if (o->profile && !judge_has(&p->profiles, o->profile))
 		return judge_refuse(VERDICT_PROFILE, err, "profile %s is not allowed", o->profile);
 	for (size_t i = 0; i < o->events.count; i++)
-		if (!judge_allows_event(p, o->events.items[i]))
+		if (!judge_allows_event(&p->events, o->events.items[i]))
 			return judge_refuse(VERDICT_EVENTS, err, "event %s is not allowed",
 					    o->events.items[i]);
 	for (size_t i = 0; i < o->reports.count; i++)
 		if (!judge_has(&p->reports, o->reports.items[i]))
 			return judge_refuse(VERDICT_REPORTS, err, "report %s is not allowed",
 					    o->reports.items[i]);
+	if (o->sql && !p->sql)
+		return judge_refuse(VERDICT_SQL, err, "SQL is not allowed");
+	/* Without a colon it is the SQL's event. */
+	if (o->hist && strchr(o->hist_event, ':') && !judge_allows_event(&p->hist, o->hist_event))
+		return judge_refuse(VERDICT_HIST, err, "a histogram of %s is not allowed",
+				    o->hist_event);
 	return VERDICT_TAKE;
 }
 

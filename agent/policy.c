@@ -105,6 +105,8 @@ static const struct setting settings[] = {
 	{ "limits", "events", offsetof(struct policy, events), keys_set_events },
 	{ "limits", "profiles", offsetof(struct policy, profiles), keys_set_names },
 	{ "limits", "reports", offsetof(struct policy, reports), keys_set_names },
+	{ "limits", "sql", offsetof(struct policy, sql), setting_switch },
+	{ "limits", "hist", offsetof(struct policy, hist), keys_set_events },
 	{ "limits", "captures", offsetof(struct policy, captures), setting_switch },
 	{ "limits", "result_max", offsetof(struct policy, result_max), setting_size },
 	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },
@@ -241,6 +243,7 @@ void policy_deinit(struct policy *p)
 	string_list_deinit(&p->events);
 	string_list_deinit(&p->profiles);
 	string_list_deinit(&p->reports);
+	string_list_deinit(&p->hist);
 	free(p->only_if);
 	free(p->state_dir);
 	free(p->metrics);

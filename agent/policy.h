@@ -44,8 +44,10 @@ struct policy {
 	uint64_t duration_ns, window_ns;
 	struct string_list events; /* SYSTEM:EVENT globs; empty: none */
 	struct string_list profiles, reports;
-	bool captures;	     /* whole recordings may leave the board */
-	uint64_t result_max; /* bytes of one file */
+	bool sql;		 /* of any event that the daemon lets the agent record */
+	struct string_list hist; /* SYSTEM:EVENT globs that histograms may count; empty: none */
+	bool captures;		 /* whole recordings may leave the board */
+	uint64_t result_max;	 /* bytes of one file */
 	unsigned orders_a_day, uploads_a_day;
 	uint64_t bytes_a_day; /* sent */
 	char *only_if;	      /* program of struct hook; NULL: the board may always work */

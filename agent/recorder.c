@@ -97,6 +97,16 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 		a->argv[n++] = "-f";
 		a->argv[n++] = o->filter;
 	}
+	if (o->sql) {
+		a->argv[n++] = "--sql";
+		a->argv[n++] = o->sql;
+		a->argv[n++] = "--as";
+		a->argv[n++] = o->as;
+	}
+	if (o->hist) {
+		a->argv[n++] = "--hist";
+		a->argv[n++] = o->hist;
+	}
 	if (o->reports.count) {
 		r = recorder_join(&o->reports, &a->reports);
 		if (r < 0)

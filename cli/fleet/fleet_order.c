@@ -108,6 +108,24 @@ static int ordering_put_events(struct ordering *r, struct error *err)
 	return e;
 }
 
+/* SQL and histogram: the kernel makes them of events. */
+static int ordering_put_made(struct ordering *r, struct error *err)
+{
+	const struct options *o = r->o;
+	int e = 0;
+
+	if (o->sql_count > 1 || o->hists.count > 1)
+		return error_set(err, -EINVAL, "an order has one --%s at most",
+				 o->sql_count > 1 ? "sql" : "hist");
+	if (o->sql_count)
+		e = order_put_text(&r->text, "sql", o->sql[0].text, err);
+	if (e == 0 && o->sql_count)
+		e = order_put(&r->text, "as", o->sql[0].name ?: "sql1", err);
+	if (e == 0 && o->hists.count)
+		e = order_put_text(&r->text, "hist", o->hists.items[0], err);
+	return e;
+}
+
 static int ordering_compose(struct ordering *r, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
@@ -142,8 +160,9 @@ static int ordering_compose(struct ordering *r, struct error *err)
 	if (e == 0)
 		e = ordering_put_events(r, err);
 	if (e == 0)
-		e = ordering_put_words(r, OPT_REPORT, "reports", o->reports.items, o->reports.count,
-				       err);
+		e = ordering_put_made(r, err);
+	if (e == 0)
+		e = order_put_words(text, "reports", o->reports.items, o->reports.count, err);
 	if (e == 0 && o->capture)
 		e = ordering_put(r, OPT_CAPTURE, "capture", "yes", err);
 	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;

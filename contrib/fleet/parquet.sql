@@ -64,7 +64,7 @@ HAVING bool_and(is_json) AND count(*) FILTER (r.format = 'traced-report') = 1
        AND coalesce(bool_and(r.report IN ('cpus', 'delays', 'sched', 'timehist', 'runq', 'offcpu',
            'blame', 'irq', 'syscalls', 'block', 'net', 'workqueue',
            'timer', 'power', 'noise', 'timerlat', 'functions', 'marks',
-           'counts')), true);
+           'counts') OR starts_with(r.report, 'hist ')), true);
 
 CREATE OR REPLACE TEMP TABLE boards AS
 SELECT filename, fleet, serial, board, last.origin.started AS started, last.origin.kernel AS kernel,
@@ -81,7 +81,8 @@ COPY (
            spread(r.delay) AS delay, spread(r.time) AS time, spread(r.raise) AS raise,
            spread(r.queue) AS queue, spread(r.run) AS run, spread(r.late) AS late
     FROM lines JOIN boards USING (filename)
-    WHERE r.report IS NOT NULL
+    -- Each histogram has columns of its own, and a board would name the folder.
+    WHERE r.report IS NOT NULL AND NOT starts_with(r.report, 'hist ')
 ) TO 'rows' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (report, fleet, serial), OVERWRITE true);
 
 -- A line for each board and order, also of boards without a row.

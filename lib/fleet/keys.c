@@ -19,10 +19,10 @@ struct keys {
 	uint64_t seen; /* a bit for each key */
 };
 
-static bool keys_is_list(const struct setting *key)
+static bool keys_may_go_on(const struct setting *key)
 {
 	return key->set == keys_set_names || key->set == keys_set_events ||
-	       key->set == keys_set_labels;
+	       key->set == keys_set_labels || key->set == keys_set_text;
 }
 
 static int keys_take(struct ini_reader *reader, const char *section, const char *name,
@@ -34,7 +34,7 @@ static int keys_take(struct ini_reader *reader, const char *section, const char 
 
 	if (!key)
 		return error_set(reader->err, -EINVAL, "there is no such key in [%s]", section);
-	if ((k->seen & bit) && !(reader->is_continued && keys_is_list(key)))
+	if ((k->seen & bit) && !(reader->is_continued && keys_may_go_on(key)))
 		return error_set(reader->err, -EINVAL, "the key is assigned twice");
 	k->seen |= bit;
 	return key->set((char *)k->object + key->offset, value, reader->err);
@@ -87,6 +87,19 @@ int keys_set_events(void *field, const char *value, struct error *err)
 int keys_set_labels(void *field, const char *value, struct error *err)
 {
 	return keys_set_list(field, value, word_is_label, "NAME=VALUE", err);
+}
+
+int keys_set_text(void *field, const char *value, struct error *err)
+{
+	_cleanup_free_ char *joined = NULL;
+	const char *before = *(char **)field;
+
+	if (!*value || !word_is_printable(value) ||
+	    strlen(value) + (before ? strlen(before) + 1 : 0) > KEYS_TEXT_MAX)
+		return error_set(err, -EINVAL, "the value is empty or too long");
+	if (asprintf(&joined, "%s%s%s", before ?: "", before ? " " : "", value) < 0)
+		return error_errno(err, -ENOMEM, "the text");
+	return setting_string(field, joined, err);
 }
 
 int keys_set_duration(void *field, const char *value, struct error *err)

@@ -11,6 +11,8 @@
 /* The message's name in errors. */
 #define ORDER_PATH "order"
 #define SHARE_DECIMALS 6
+/* A line of libinih has 198 bytes, with the key. */
+#define LINE_MAX_LEN 180
 
 static int order_set_serial(void *field, const char *value, struct error *err)
 {
@@ -88,6 +90,9 @@ static const struct setting settings[] = {
 	{ "order", "profile", offsetof(struct order, profile), keys_set_name },
 	{ "order", "events", offsetof(struct order, events), keys_set_events },
 	{ "order", "filter", offsetof(struct order, filter), order_set_text },
+	{ "order", "sql", offsetof(struct order, sql), keys_set_text },
+	{ "order", "as", offsetof(struct order, as), keys_set_name },
+	{ "order", "hist", offsetof(struct order, hist), keys_set_text },
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
 	{ "order", "capture", offsetof(struct order, capture), setting_switch },
 };
@@ -138,6 +143,47 @@ int order_put_words(struct buf *text, const char *key, const char *const *words,
 	return 0;
 }
 
+/*
+ * A line ends at a single blank, so that the lines, joined again, are the same text. libinih takes
+ * a line that begins with one of its marks for a comment.
+ */
+static size_t order_line_len(const char *text)
+{
+	size_t len = strlen(text), best = 0;
+
+	if (len <= LINE_MAX_LEN)
+		return len;
+	for (size_t i = 1; i <= LINE_MAX_LEN; i++)
+		if (text[i] == ' ' && text[i - 1] != ' ' && text[i + 1] &&
+		    !strchr(" #;", text[i + 1]))
+			best = i;
+	return best ?: len;
+}
+
+int order_put_text(struct buf *text, const char *key, const char *value, struct error *err)
+{
+	_cleanup_buf_ struct buf lines = BUF_INIT;
+	_cleanup_free_ char *flat = strdup(value ?: "");
+	size_t len;
+	int r;
+
+	if (!flat)
+		return error_errno(err, -ENOMEM, "%s", key);
+	for (char *p = flat; *p; p++)
+		if (strchr("\r\n\t", *p))
+			*p = ' ';
+	r = order_check_value(key, flat, err);
+	for (const char *p = flat + strspn(flat, " "); r == 0 && *p; p += len + (p[len] != '\0')) {
+		len = order_line_len(p);
+		if (p == flat + strspn(flat, " "))
+			buf_printf(&lines, "%s = %.*s\n", key, (int)len, p);
+		else
+			buf_printf(&lines, "  %.*s\n", (int)len, p);
+	}
+	buf_append(text, lines.data, lines.len);
+	return r;
+}
+
 static int order_check_bytes(const char *text, size_t len, struct error *err)
 {
 	if (!len || len > ORDER_MAX)
@@ -146,6 +192,33 @@ static int order_check_bytes(const char *text, size_t len, struct error *err)
 		if (!order_has_byte(text[i]))
 			return error_set(err, -EINVAL, "byte %zu is not text in ASCII", i);
 	return 0;
+}
+
+static bool order_has_report(const struct order *o, const char *name)
+{
+	for (size_t i = 0; i < o->reports.count; i++)
+		if (strcmp(o->reports.items[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* The daemon reads it so, too: the event's name ends at the last colon before the first '='. */
+static int order_find_hist_event(struct order *o, struct error *err)
+{
+	size_t len = strcspn(o->hist, "= ");
+
+	while (len && o->hist[len] != ':')
+		len--;
+	o->hist_event = strndup(o->hist, len);
+	if (!o->hist_event)
+		return error_errno(err, -ENOMEM, "the histogram");
+	if (o->as && strcmp(o->hist_event, o->as) == 0)
+		return 0;
+	if (word_is_event(o->hist_event) && !strchr(o->hist_event, '*'))
+		return 0;
+	error_set(err, -EINVAL,
+		  "a histogram begins with SYSTEM:EVENT, or with the name of the SQL");
+	return error_hint(err, "write it as in 'sched:sched_switch:keys=next_comm'");
 }
 
 static int order_check(const struct order *o, struct error *err)
@@ -165,7 +238,11 @@ static int order_check(const struct order *o, struct error *err)
 		return error_set(err, -EINVAL, "neither reports nor a capture is wanted");
 	if (o->profile && o->events.count)
 		return error_set(err, -EINVAL, "there are a profile and events");
-	if (!o->profile && !o->events.count && !o->reports.count)
+	if (!o->sql != !o->as)
+		return error_set(err, -EINVAL, "sql and as need each other");
+	if (o->hist && !o->capture && !order_has_report(o, "hist"))
+		return error_set(err, -EINVAL, "a histogram needs the report hist, or a capture");
+	if (!o->profile && !o->events.count && !o->reports.count && !o->sql && !o->hist)
 		return error_set(err, -EINVAL, "there are no events");
 	if (o->filter && o->events.count != 1)
 		return error_set(err, -EINVAL, "a filter needs exactly one event");
@@ -186,6 +263,8 @@ int order_parse(struct order *ret, const char *text, size_t len, struct error *e
 	r = keys_read(file, ORDER_PATH, settings, ARRAY_SIZE(settings), &o, err);
 	if (r >= 0)
 		r = order_check(&o, err);
+	if (r >= 0 && o.hist)
+		r = order_find_hist_event(&o, err);
 	if (r < 0)
 		return r;
 	*ret = o;
@@ -200,6 +279,10 @@ void order_deinit(struct order *o)
 	free(o->salt);
 	free(o->profile);
 	free(o->filter);
+	free(o->sql);
+	free(o->as);
+	free(o->hist);
+	free(o->hist_event);
 	string_list_deinit(&o->labels);
 	string_list_deinit(&o->events);
 	string_list_deinit(&o->reports);

@@ -30,6 +30,9 @@ struct order {
 	char *profile;		    /* or NULL */
 	struct string_list events;  /* SYSTEM:EVENT; empty if there is a profile */
 	char *filter;		    /* of the one event; or NULL */
+	char *sql, *as;		    /* an event that SQL makes, and its name; or NULL */
+	char *hist;		    /* as `record --hist`; or NULL */
+	char *hist_event;	    /* what it counts: SYSTEM:EVENT, or the name `as` */
 	struct string_list reports; /* names */
 	bool capture;		    /* the recording itself is wanted, too */
 };
@@ -38,6 +41,8 @@ struct order {
 void order_begin(struct buf *text);
 /* value NULL: leaves the key out. -EINVAL: the key can't have it; err does not name the key. */
 int order_put(struct buf *text, const char *key, const char *value, struct error *err);
+/* A text that may need several lines: line breaks become blanks. */
+int order_put_text(struct buf *text, const char *key, const char *value, struct error *err);
 /* Words of a list; each has a line. None: leaves the key out. */
 int order_put_words(struct buf *text, const char *key, const char *const *words, size_t count,
 		    struct error *err);

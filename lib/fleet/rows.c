@@ -10,7 +10,8 @@
 #define NO_REPORT "it is no report"
 #define REPORTS ",\"reports\":"
 #define ROWS ",\"rows\":"
-#define NAME_MAX_LEN 63
+/* A histogram's name has its filter. In JSON each of its 600 characters may be two. */
+#define NAME_MAX_LEN 1200
 
 #if HAVE_ZSTD
 
@@ -24,6 +25,16 @@
 
 /* Depths in the JSON: the document, its reports, a report, its rows. */
 enum { IN_DOCUMENT = 1, IN_REPORTS, IN_REPORT, IN_ROWS };
+
+/* Bytes of a text in JSON, up to its closing quote; max or more: there is none. */
+static size_t rows_name_len(const char *text, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && text[n] != '"')
+		n += text[n] == '\\' ? 2 : 1;
+	return n;
+}
 
 struct packing {
 	ZSTD_CCtx *zstd;
@@ -87,8 +98,8 @@ static int packing_begin_table(struct packing *p)
 	if (strncmp(line, begin, strlen(begin)) != 0)
 		return -EBADMSG;
 	name = line + strlen(begin);
-	len = strcspn(name, "\"\\");
-	if (len > NAME_MAX_LEN || name[len] != '"')
+	len = rows_name_len(name, p->line.len - strlen(begin));
+	if (len > NAME_MAX_LEN || len >= p->line.len - strlen(begin))
 		return -EBADMSG;
 	memcpy(p->name, name, len);
 	p->name[len] = '\0';
@@ -231,10 +242,10 @@ static bool line_take_name(const char **line, size_t *len, const char *prefix,
 
 	if (*len < skip || memcmp(*line, prefix, skip) != 0)
 		return false;
-	for (n = 0; n <= NAME_MAX_LEN && skip + n < *len && (*line)[skip + n] != '"'; n++)
-		ret[n] = (*line)[skip + n];
-	if (!n || n > NAME_MAX_LEN || skip + n == *len)
+	n = rows_name_len(*line + skip, *len - skip);
+	if (!n || n > NAME_MAX_LEN || n >= *len - skip)
 		return false;
+	memcpy(ret, *line + skip, n);
 	ret[n] = '\0';
 	*line += skip + n + 1;
 	*len -= skip + n + 1;

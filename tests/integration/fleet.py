@@ -18,7 +18,7 @@ import time
 from board import Members, fleet
 from broker import Broker
 from false_store import FalseStore
-from fleet_data import as_lines, lines_of, name_of, packed, put, put_rows, reports
+from fleet_data import HIST, as_lines, lines_of, name_of, packed, put, put_rows, reports
 from harness import PATIENCE_S, Test, check, need, settled
 from store import free_port
 
@@ -58,7 +58,8 @@ def what_an_order_says(test):
     succeeds(order_of(test, "--fleet", "doors", "--group", "canary", "--share", "0.25", "--salt", "autumn", "--serial",
                       "17", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
                       "irq:*", "--report", "sched,irq", "--label", "type=door*", "--label", "arch=arm64", "--capture",
-                      "-o", "doors"))
+                      "--sql", "SELECT start.pid\n FROM sched_waking AS start", "--as", "wakeup", "--hist",
+                      "wakeup:keys=pid", "-o", "doors"))
     signed = (test.dir / "doors").read_text()
     check(signed.split("\n", 2)[2] == """[order]
 serial = 17
@@ -73,6 +74,9 @@ window = 10m
 duration = 1.5s
 events = sched:*
   irq:*
+sql = SELECT start.pid  FROM sched_waking AS start
+as = wakeup
+hist = wakeup:keys=pid
 reports = sched,irq
 capture = yes
 """, signed)
@@ -97,9 +101,12 @@ def what_is_no_order(test):
                        ([*usual, "--group", "a\ncapture = yes"], "new line"),
                        ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
-                       ([*usual, "--label", "door"], "--label: a word is not NAME=VALUE"),
-                       ([*usual, "--group", "é"], "--group: '"),
-                       ([*usual, "--salt", "é"], "--salt: '"),
+                       ([*usual, "--label", "door"], "NAME=VALUE"),
+                       ([*usual, "--sql", "SELECT 1", "--sql", "SELECT 2"], "one --sql at most"),
+                       ([*usual, "--hist", "a:b:keys=c"], "needs the report hist"),
+                       ([*usual, "--report", "hist", "--hist", "sched_switch:keys=c"], "begins with SYSTEM:EVENT"),
+                       ([*usual, "--group", "é"], "group: '"),
+                       ([*usual, "--salt", "é"], "salt: '"),
                        ([*usual, "--report", "irq,nope"], "nope"),
                        ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):
@@ -188,6 +195,17 @@ def files_that_lie(test):
     (place / f"{name_of(b'x')}.html").write_text("")
     done = test.run("fleet", "report", folder)
     check(done.status == 3 and f"skipped in {folder}, as links or no results: 4\n" in done.err, f"{done}")
+
+
+def histograms_add_up(test):
+    """Those that the kernel made."""
+    for n in range(1, 4):
+        put_rows(test.dir, f"door-{n}", reports({HIST: [{"next_comm": "door", "hitcount": n},
+                                                        {"next_comm": f"own-{n}", "hitcount": 10}]}))
+    tables = json.loads(succeeds(test.run("fleet", "report", test.dir, "--json")).out)["reports"]
+    check([t["name"] for t in tables[1:]] == [HIST], tables)
+    rows = {row["next_comm"]: row["hitcount"] for row in tables[1]["rows"]}
+    check(rows == {"door": 6, "own-1": 10, "own-2": 10, "own-3": 10}, rows)
 
 
 def boards_that_differ(test):
@@ -843,6 +861,7 @@ def main():
     test.case("boards that are far from the rest come first", which_boards_are_far)
     test.case("stray words are refused", stray_words)
     test.case("files that are not what their names say are refused", files_that_lie)
+    test.case("histograms of the kernel add up", histograms_add_up)
     test.case("a board with other columns is left out", boards_that_differ)
     test.case("a board does not hide the others", boards_that_hide_others)
     test.case("from an order to a page", from_order_to_page, daemon=True)

@@ -28,6 +28,8 @@ COLUMNS = {
                   ("run", DISTRIBUTION, "histogram"), ("delay", DISTRIBUTION, "histogram"),
                   ("max-at", "at", "at", "run"), ("cut", "count", "sum"), ("open", "count", "sum")],
 }
+HIST = "hist sched:sched_switch by next_comm if prev_comm ~ \"<a*\""
+COLUMNS[HIST] = [("next_comm", "text", "key"), ("hitcount", "count", "sum")]
 UNITS = {"time": "_ns", "at": "_ns"}
 
 
@@ -61,7 +63,8 @@ def table(name, rows):
             value = row.get(key, "" if c["kind"] == "text" else {} if c["kind"] == DISTRIBUTION else 0)
             out[key] = distribution(value) if c["kind"] == DISTRIBUTION else value
         full.append(out)
-    return {"name": name, "by": None, "sort": None, "columns": columns, "rows": full, "notes": []}
+    of_kernel = {"definition": "keys=next_comm:vals=hitcount"} if name == HIST else {}
+    return {"name": name, "by": None, "sort": None, **of_kernel, "columns": columns, "rows": full, "notes": []}
 
 
 def reports(tables, events=1000, lost=0, incomplete=False, span_ns=10**9, origin=None):

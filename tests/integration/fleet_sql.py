@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 
-from fleet_data import as_lines, packed, put, put_rows, reports
+from fleet_data import HIST, as_lines, packed, put, put_rows, reports
 from harness import Test, check, need
 
 PACKAGES = ["@duckdb/node-api@1.4.4-r.1", "hyparquet@1.33.0", "hyparquet-compressors@1.1.2"]
@@ -80,7 +80,7 @@ def fill(folder):
             work = [{"function": "flush", "count": 2, "total_ns": 400, "run": {200: 2}, "delay": {10: 2}, "cut": int(n == 4)}]
             put_rows(folder, f"door-{n}",
                 reports({"sched": sched, "irq": irq, "syscalls": syscalls, "block": block, "timer": timer,
-                         "workqueue": work},
+                         "workqueue": work, HIST: [{"next_comm": "door", "hitcount": 3}]},
                         events=1000, lost=250 if n == 4 else 0, incomplete=n == 4,
                         origin=origin(day, "5.10.0" if n == 3 else "6.1.0", groups=["canary"] if n == 6 else ["rest"],
                                       type="lift" if n == 6 else "door")),

@@ -13,12 +13,15 @@
 #include "agent/judge.h"
 #include "agent/recorder.h"
 #include "base/io.h"
+#include "fleet/keys.h"
 
 /* 2026-11-28T12:00:00Z */
 #define NOW UINT64_C(1795867200)
 #define EXPIRES "expires = 2026-11-28T13:00:00Z\n"
 #define HEAD "[order]\nserial = 7\nfleet = doors\n" EXPIRES
 #define USUAL HEAD "duration = 10s\nevents = sched:sched_switch\nreports = sched\n"
+
+#define ALL USUAL "capture = yes\nsql = SELECT 1\nas = x\nhist = x:keys=y\n"
 
 static int parse(struct order *o, const char *text)
 {
@@ -61,6 +64,29 @@ static void takes_all_keys(void **state _unused_)
 	assert_true(o.capture);
 }
 
+static void takes_sql_and_a_histogram(void **state _unused_)
+{
+	_cleanup_order_ struct order o = { 0 }, other = { 0 };
+
+	assert_int_equal(parse(&o, HEAD
+			       "duration = 1s\nas = wakeup\nreports = hist\n"
+			       "sql = SELECT (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat\n"
+			       "  FROM sched_waking AS start JOIN sched_switch AS end\n"
+			       "  ON start.pid = end.next_pid\n"
+			       "hist = wakeup:keys=lat.log2\n  if lat > 5\n"),
+			 0);
+	assert_string_equal(o.sql, "SELECT (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "
+				   "FROM sched_waking AS start JOIN sched_switch AS end "
+				   "ON start.pid = end.next_pid");
+	assert_string_equal(o.as, "wakeup");
+	assert_string_equal(o.hist, "wakeup:keys=lat.log2 if lat > 5");
+	assert_string_equal(o.hist_event, "wakeup");
+	assert_int_equal(parse(&other, HEAD "duration = 1s\ncapture = yes\n"
+					    "hist = sched:sched_switch:keys=next_comm\n"),
+			 0);
+	assert_string_equal(other.hist_event, "sched:sched_switch");
+}
+
 static void refuses_what_it_does_not_know(void **state _unused_)
 {
 	refuses("");
@@ -84,6 +110,10 @@ static void refuses_what_is_missing(void **state _unused_)
 	refuses(HEAD "duration = 1s\ncapture = yes\n");
 	refuses(HEAD "duration = 1s\nreports = sched\nprofile = io\nevents = irq:*\n");
 	refuses(HEAD "duration = 1s\nreports = sched\nfilter = prev_prio < 5\n");
+	refuses(USUAL "sql = SELECT 1\n");
+	refuses(USUAL "as = wakeup\n");
+	refuses(USUAL "hist = sched:sched_switch:keys=next_comm\n");
+	refuses(HEAD "duration = 1s\nsql = SELECT 1\nas = wakeup\n");
 }
 
 static void refuses_hostile_values(void **state _unused_)
@@ -133,14 +163,25 @@ static void refuses_hostile_values(void **state _unused_)
 		"labels = type=",
 		"capture = maybe",
 		"filter =",
+		"sql =",
+		"as = a:b",
+		"as = -o",
+		"hist =",
+		"hist = keys=next_comm",
+		"hist = sched_switch:keys=next_comm",
+		"hist = :keys=next_comm",
+		"hist = sched:*:keys=next_comm",
+		"hist = kmem:kmalloc:sched:sched_switch:keys=next_comm",
+		"hist = sched:sched_switch if 1:keys=next_comm",
+		"hist = -o:x",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
-		/* The key's own line of USUAL goes, as a second one would be refused anyway. */
+		/* The key's own line of ALL goes, as a second one would be refused anyway. */
 		size_t key = strcspn(lines[i], "=") + 1;
 		_cleanup_buf_ struct buf text = BUF_INIT;
 
-		for (const char *line = USUAL; *line; line += strcspn(line, "\n") + 1)
+		for (const char *line = ALL; *line; line += strcspn(line, "\n") + 1)
 			if (strncmp(line, lines[i], key) != 0)
 				buf_printf(&text, "%.*s\n", (int)strcspn(line, "\n"), line);
 		buf_printf(&text, "%s\n", lines[i]);
@@ -161,6 +202,11 @@ static void refuses_long_values(void **state _unused_)
 	memset(text + at, '\n', sizeof(text) - 1 - at);
 	refuses(text);
 	/* 33 words. */
+	strcpy(text, HEAD "duration = 1s\nreports = hist\nas = x\nsql = SELECT\n");
+	at = strlen(text) + 2 * KEYS_TEXT_MAX;
+	while (strlen(text) < at)
+		strcat(text, " 1234567890\n");
+	refuses(text);
 	strcpy(text, HEAD "duration = 1s\nreports =\n");
 	for (int i = 0; i < 33; i++)
 		strcat(text, " r\n");
@@ -307,6 +353,36 @@ static void no_order_widens_the_policy(void **state)
 	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_TAKE);
 }
 
+/* Neither by what the order may record, nor by each other. */
+static void sql_and_histograms_are_allowed_apart(void **state)
+{
+	static const char sql[] = USUAL "sql = SELECT 1\nas = x\n",
+			  of_sql[] =
+				  USUAL "capture = yes\nsql = SELECT 1\nas = x\nhist = x:keys=y\n",
+			  of_event[] =
+				  USUAL "capture = yes\nhist = sched:sched_switch:keys=prev_pid\n",
+			  of_both[] = USUAL "capture = yes\nsql = SELECT 1\nas = sched_switch\n"
+					    "hist = sched:sched_switch:keys=prev_pid\n";
+	struct board *b = *state;
+
+	b->policy.captures = true;
+	assert_int_equal(judged(b, sql, NOW), VERDICT_SQL);
+	assert_int_equal(judged(b, of_sql, NOW), VERDICT_SQL);
+	assert_int_equal(judged(b, of_event, NOW), VERDICT_HIST);
+	b->policy.sql = true;
+	assert_int_equal(judged(b, sql, NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, of_sql, NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, of_event, NOW), VERDICT_HIST);
+	assert_int_equal(judged(b, of_both, NOW), VERDICT_HIST);
+	words(&b->policy.hist, "kmem:* sched:sched_sw*");
+	assert_int_equal(judged(b, of_both, NOW), VERDICT_TAKE);
+	b->policy.sql = false;
+	assert_int_equal(judged(b, of_event, NOW), VERDICT_TAKE);
+	assert_int_equal(
+		judged(b, USUAL "capture = yes\nhist = sched:sched_wakeup:keys=pid\n", NOW),
+		VERDICT_HIST);
+}
+
 static void allowed_events_hold_all_of_the_orders(void **state)
 {
 	static const struct {
@@ -404,6 +480,12 @@ static void arguments_are_words(void **state)
 		"sched:sched_switch",
 		"-f",
 		"prev_comm == \"; reboot\"",
+		"--sql",
+		"SELECT -o FROM '; reboot'",
+		"--as",
+		"x",
+		"--hist",
+		"x:keys=y if z ~ \"*\"",
 		"--report",
 		"sched,irq",
 		"--json",
@@ -418,6 +500,8 @@ static void arguments_are_words(void **state)
 
 	assert_int_equal(parse(&o, HEAD "duration = 2s\nevents = sched:sched_switch\n"
 					"filter = prev_comm == \"; reboot\"\n"
+					"sql = SELECT -o\n  FROM '; reboot'\nas = x\n"
+					"hist = x:keys=y if z ~ \"*\"\n"
 					"reports = sched irq\ncapture = yes\n"),
 			 0);
 	assert_int_equal(recorder_arguments_init(&a, &o, &b->policy, &err), 0);
@@ -432,6 +516,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_all_keys),
+		cmocka_unit_test(takes_sql_and_a_histogram),
 		cmocka_unit_test(refuses_what_it_does_not_know),
 		cmocka_unit_test(refuses_what_is_missing),
 		cmocka_unit_test(refuses_hostile_values),
@@ -441,6 +526,7 @@ int main(void)
 		BOARD_TEST(old_orders_are_refused),
 		BOARD_TEST(each_group_has_its_serials),
 		BOARD_TEST(no_order_widens_the_policy),
+		BOARD_TEST(sql_and_histograms_are_allowed_apart),
 		BOARD_TEST(allowed_events_hold_all_of_the_orders),
 		BOARD_TEST(a_share_has_its_boards),
 		BOARD_TEST(a_salt_chooses_the_same_boards),

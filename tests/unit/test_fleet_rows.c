@@ -18,6 +18,9 @@
 
 #define SIZE_MOST (1U << 20)
 
+/* A filter may be long. */
+#define LONG "0123456789012345678901234567890123456789012345678901234567890123456789"
+
 static const char report[] =
 	"{\"format\":\"traced-report\",\"version\":1,\"clock\":\"boot\",\"reports\":[\n"
 	"{\"name\":\"sched\",\"by\":null,\"sort\":\"a\",\"columns\":[{\"name\":\"task\"},{\"name\":"
@@ -25,6 +28,8 @@ static const char report[] =
 	"{\"task\":\"a\\\"}],{[\\\\\",\"delay\":{\"buckets\":[[1,2],[3,4]]}},\n"
 	"{\"task\":\"b\",\"delay\":{\"buckets\":[]}}],\"totals\":{\"n\":1},\"notes\":[\"x\",\"y\"]}"
 	",\n"
+	"{\"name\":\"hist a:b by c if d ~ \\\"}],{[" LONG "\\\"\",\"columns\":[],\"rows\":[\n"
+	"{\"c\":1}],\"notes\":[]},\n"
 	"{\"name\":\"irq\",\"by\":null,\"columns\":[],\"rows\":[],\"notes\":[]}],\"first_ns\":1,"
 	"\"events\":2,\"origin\":{\"board\":\"door-1\",\"groups\":[\"x\"]}}\n";
 static const char lines[] =
@@ -35,6 +40,9 @@ static const char lines[] =
 	"{\"report\":\"sched\",\"task\":\"a\\\"}],{[\\\\\",\"delay\":{\"buckets\":[[1,2],[3,4]]}}\n"
 	"{\"report\":\"sched\",\"task\":\"b\",\"delay\":{\"buckets\":[]}}\n"
 	"{\"end\":\"sched\",\"totals\":{\"n\":1},\"notes\":[\"x\",\"y\"]}\n"
+	"{\"table\":\"hist a:b by c if d ~ \\\"}],{[" LONG "\\\"\",\"columns\":[]}\n"
+	"{\"report\":\"hist a:b by c if d ~ \\\"}],{[" LONG "\\\"\",\"c\":1}\n"
+	"{\"end\":\"hist a:b by c if d ~ \\\"}],{[" LONG "\\\"\",\"notes\":[]}\n"
 	"{\"table\":\"irq\",\"by\":null,\"columns\":[]}\n"
 	"{\"end\":\"irq\",\"notes\":[]}\n"
 	"{\"first_ns\":1,\"events\":2,\"origin\":{\"board\":\"door-1\",\"groups\":[\"x\"]}}\n";
@@ -142,6 +150,7 @@ static void rows_that_are_none_are_refused(void **state _unused_)
 		"{\"format\":1}\n{\"first_ns\":1}\n{\"first_ns\":1}\n",
 		"{\"format\":1}\n{\"first_ns\":1}",
 		"{\"format\":1}\n\n{\"first_ns\":1}\n",
+		"{\"format\":1}\n{\"table\":\"a\\\"}\n{\"end\":\"a\\\"}\n{\"first_ns\":1}\n",
 		"{\"format\":1}\n{\"table\":\"\"}\n{\"end\":\"\"}\n{\"first_ns\":1}\n",
 	};
 	_cleanup_close_ int to = memfd_create("rows", MFD_CLOEXEC);

@@ -12,6 +12,7 @@ import time
 
 from common import INSTANCES, TRACEFS, check, of_a_guest, put_back, record, settings, text_of
 from harness import NOBODY, chunks, settled
+from board import Members  # the path is common's
 
 GROUP = 23456
 CHUNK_SUBBUFS, CHUNK_HISTOGRAM = 10, 24  # traced/stream.h
@@ -440,6 +441,28 @@ def members(test):
     check(done.status == 1 and "kernel addresses" in done.err, f"{done}")
 
 
+def as_traced_agent_records(test):
+    """Its unit hides tracefs, its user has rows of an event by SQL without the event, and may count beside a report."""
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.daemon.socket, 0, GROUP)
+    test.daemon.socket.chmod(0o660)
+    test.dir.chmod(0o777)
+    hidden = test.dir / "hidden"
+    hidden.mkdir(mode=0)
+    agent = ["unshare", "-m", "sh", "-c", f'mount --bind {hidden} {TRACEFS} && exec "$@"', "sh", *member()]
+    done = test.run("--version", wrap=agent)
+    check(done.status == 0 and INSTANCES.is_dir(), f"the others' tracefs is hidden: {done}")
+    done = test.run("record", "--quiet", "-t", "3s", "--sql", WAKEUP.format(""), "--as", "wakeup", "--hist",
+                    "wakeup:keys=lat.log2 if lat > 0", "--report", "hist", "--json", wrap=agent, timeout=120)
+    check(done.status == 0, f"{done}")
+    document = json.loads(done.out)
+    check(whole(document["reports"][0]) and "events" in document, f"{document}")
+    synthetic_is_gone()
+    done = test.run("record", "--quiet", "-t", "3s", "--hist", "sched:sched_switch:keys=next_comm", "--report", "sched,hist",
+                    "--json", wrap=agent, timeout=120)
+    check(done.status == 0 and all(table["rows"] for table in json.loads(done.out)["reports"]), f"{done}")
+
+
 def main():
     test = of_a_guest("hist")
     check((TRACEFS / "events/sched/sched_switch/hist").exists(), "the kernel has no histograms")
@@ -462,6 +485,8 @@ def main():
     test.case("merged", merged, daemon=True)
     test.case("refusals", refusals, daemon=True)
     test.case("members", members, daemon=True)
+    test.make_daemon = Members
+    test.case("as traced-agent records", as_traced_agent_records, daemon=True)
     test.end()
 
 
