@@ -56,6 +56,8 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 		r = state_load(&a->state, a->policy.state_dir, err);
 	if (r >= 0)
 		r = spool_open(&a->spool, a->state.dirfd, err);
+	a->spool.sends_newest = a->policy.sends_newest;
+	a->spool.drops_newest = a->policy.drops_newest;
 	if (r >= 0)
 		r = recorder_open(&a->recorder, a->state.dirfd, err);
 	if (r >= 0)

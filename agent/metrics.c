@@ -95,7 +95,7 @@ static int agent_metrics_format(const struct agent *a, bool up, struct buf *out)
 	agent_metrics_put(out, "spool_bytes", "gauge", "Bytes of results that wait.",
 			  a->spool.bytes);
 	agent_metrics_put(out, "spool_dropped_total", "counter",
-			  "Results that gave way to newer ones.", a->spool.dropped);
+			  "Results that the spool had no room for.", a->spool.dropped);
 	return buf_string(out) ? 0 : -ENOMEM;
 }
 

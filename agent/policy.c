@@ -82,6 +82,14 @@ static int policy_set_broker(void *field, const char *value, struct error *err)
 	return setting_string(&broker->host, host, err);
 }
 
+static int policy_set_newest(void *field, const char *value, struct error *err)
+{
+	if (strcmp(value, "oldest") != 0 && strcmp(value, "newest") != 0)
+		return error_set(err, -EINVAL, "the value is neither oldest nor newest");
+	*(bool *)field = value[0] == 'n';
+	return 0;
+}
+
 static const struct setting settings[] = {
 	{ "board", "id", offsetof(struct policy, id), keys_set_name },
 	{ "board", "fleet", offsetof(struct policy, fleet), keys_set_name },
@@ -97,6 +105,8 @@ static const struct setting settings[] = {
 	{ "results", "s3_region", offsetof(struct policy, s3_region), keys_set_name },
 	{ "results", "s3_key", offsetof(struct policy, s3_key_file), setting_path },
 	{ "results", "spool_max", offsetof(struct policy, spool_max), setting_size },
+	{ "results", "send_first", offsetof(struct policy, sends_newest), policy_set_newest },
+	{ "results", "drop_first", offsetof(struct policy, drops_newest), policy_set_newest },
 	{ "tls", "ca", offsetof(struct policy, ca), setting_path },
 	{ "tls", "certificate", offsetof(struct policy, certificate), setting_path },
 	{ "tls", "key", offsetof(struct policy, key), setting_path },

@@ -64,16 +64,18 @@ static void spool_add_size(const struct spool_entry *entry, void *data)
 
 struct spool_search {
 	struct spool_entry *best;
-	const char *after;
+	const char *after; /* "": from the first */
+	bool is_backward;
 };
 
 static void spool_keep_first(const struct spool_entry *entry, void *data)
 {
 	const struct spool_search *search = data;
 	struct spool_entry *best = search->best;
+	const int sign = search->is_backward ? -1 : 1;
 
-	if (strcmp(entry->name, search->after) <= 0 ||
-	    (best->name[0] && strcmp(best->name, entry->name) <= 0))
+	if ((search->after[0] && sign * strcmp(entry->name, search->after) <= 0) ||
+	    (best->name[0] && sign * strcmp(best->name, entry->name) <= 0))
 		return;
 	*best = *entry;
 	best->remote = best->name + SERIAL_LEN + 1;
@@ -120,15 +122,32 @@ static int spool_hash(int fd, char ret[HASH_LEN + 1])
 	return 0;
 }
 
-static void spool_make_room(struct spool *s, uint64_t size, uint64_t max)
+static int spool_find(const struct spool *s, const char *after, bool is_backward,
+		      struct spool_entry *ret)
+{
+	struct spool_search search = { .best = ret, .after = after, .is_backward = is_backward };
+	int r;
+
+	*ret = (struct spool_entry){ 0 };
+	r = spool_walk(s, spool_keep_first, &search);
+	return r < 0 ? r : ret->name[0] != '\0';
+}
+
+/* False: the new file has to go. */
+static bool spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 {
 	struct spool_entry first;
 
-	while (size > max || s->bytes > max - size) {
-		if (spool_next(s, "", &first) <= 0 || spool_remove(s, &first) < 0)
-			return;
+	while (s->bytes > max - size) {
+		if (s->drops_newest) {
+			s->dropped++;
+			return false;
+		}
+		if (spool_find(s, "", false, &first) <= 0 || spool_remove(s, &first) < 0)
+			return true;
 		s->dropped++;
 	}
+	return true;
 }
 
 int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, const char *suffix,
@@ -149,7 +168,8 @@ int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, c
 	if (r < 0)
 		return error_errno(err, r, "%s", name);
 	snprintf(to, sizeof(to), "%0*" PRIu64 "-%s.%s", SERIAL_LEN, serial, hash, suffix);
-	spool_make_room(s, (uint64_t)st.st_size, max);
+	if (!spool_make_room(s, (uint64_t)st.st_size, max))
+		return error_set(err, -ENOSPC, "%s: the spool is full", name);
 	if (renameat(from_fd, name, s->dirfd, to) < 0 || fsync(s->dirfd) < 0)
 		return error_errno(err, -errno, "%s", name);
 	/* The same content may have been there. */
@@ -160,17 +180,14 @@ int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, c
 
 int spool_next(struct spool *s, const char *after, struct spool_entry *ret)
 {
-	struct spool_search search = { .best = ret, .after = after };
-	int r;
+	int r = spool_find(s, after, s->sends_newest, ret);
 
-	*ret = (struct spool_entry){ 0 };
-	r = spool_walk(s, spool_keep_first, &search);
+	if (r == 0 && *after)
+		r = spool_find(s, "", s->sends_newest, ret);
 	/* Somebody else may have removed files. */
-	if (r >= 0 && !ret->name[0] && !*after)
+	if (r == 0)
 		s->bytes = 0;
-	if (r < 0 || ret->name[0] || !*after)
-		return r < 0 ? r : ret->name[0] != '\0';
-	return spool_next(s, "", ret);
+	return r;
 }
 
 struct spool_order {

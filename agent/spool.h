@@ -15,7 +15,9 @@
 struct spool {
 	int dirfd;	  /* of the folder */
 	uint64_t bytes;	  /* of the files in it */
-	uint64_t dropped; /* files that gave way to newer ones, or were damaged */
+	uint64_t dropped; /* files that gave way, or were damaged */
+	/* By serial. False: the oldest. */
+	bool sends_newest, drops_newest;
 };
 #define SPOOL_INIT ((struct spool){ .dirfd = -EBADF })
 
@@ -31,13 +33,14 @@ void spool_close(struct spool *spool);
 
 /*
  * Moves a file of the folder from_fd into the spool, with its content on the disk. Older files give
- * way until there are at most max bytes. -EFBIG: the file alone has more.
+ * way until there are at most max bytes, or it is refused: -ENOSPC. -EFBIG: the file alone has
+ * more.
  */
 int spool_add(struct spool *spool, int from_fd, const char *name, uint64_t serial,
 	      const char *suffix, uint64_t max, struct error *err);
 /*
- * The oldest file behind the one named `after`, or else the oldest of all. after: "" or the name of
- * an entry. 0: there is no file.
+ * The file to send next: behind the one named `after`, or else the first of all. after: "" or the
+ * name of an entry. 0: there is no file.
  */
 int spool_next(struct spool *spool, const char *after, struct spool_entry *ret);
 /* True if a result of the order waits. */

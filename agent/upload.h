@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Sends the results of the spool, the oldest first, each to
+ * Sends the results of the spool one after another, each to
  * PREFIX/fleet=FLEET/order=SERIAL/board=ID/HASH.SUFFIX. A file leaves the spool only when the store
  * answers a HEAD with its length. The same answer before a PUT means that it is there already.
  * After a failure the next file has its turn, so that one which the store refuses does not hold up

@@ -257,6 +257,29 @@ def quotas_hold(test):
         check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
 
 
+def the_newest_first(test):
+    """Results that wait are sent from the newest on, and a full spool keeps what it has."""
+    with fleet(test, results="/lies", of_results="send_first = newest\ndrop_first = newest\nspool_max = 100k") as (store, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "result_max = 90k"))
+        spool = agent.state / "spool"
+        spool.mkdir(mode=0o700)
+        os.chown(spool, NOBODY, NOBODY)
+        names = [f"{serial:020}-{serial:064}.traced" for serial in (4, 5, 6)]
+        for name in names:
+            (spool / name).write_bytes(bytes(34000))
+            os.chown(spool / name, NOBODY, NOBODY)
+        store.start()
+        agent.start()
+        settled("tries", lambda: len(store.requests("PUT")) >= 3)
+        tried = re.findall("PUT .*order=([0-9])", (store.dir / "access.log").read_text())
+        check(tried[:3] == ["6", "5", "4"], tried)
+        store.publish(store.sign(order(8)))
+        agent.says("order 8: reports.ndjson.zst: the spool is full")
+        check(agent.waiting() == names, agent.waiting())
+        m = agent.metrics()
+        check(m["spool_dropped_total"] == m["recording_failures_total"] == 1, m)
+
+
 def only_when_the_board_may(test):
     """only_if's program holds up recordings and uploads, each until it says yes; orders expire meanwhile."""
     with fleet(test) as (store, agent):
@@ -394,7 +417,7 @@ def main():
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
-                     one_result_is_refused, quotas_hold, only_when_the_board_may, orders_at_several_urls, a_busy_server,
+                     one_result_is_refused, quotas_hold, the_newest_first, only_when_the_board_may, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

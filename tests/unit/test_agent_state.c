@@ -312,6 +312,53 @@ static void a_full_spool_drops_the_oldest(void **state _unused_)
 	assert_int_equal(s.bytes, 20);
 }
 
+static uint64_t serial_after(struct spool *s, char name[SPOOL_NAME_MAX])
+{
+	struct spool_entry entry;
+
+	assert_int_equal(spool_next(s, name, &entry), 1);
+	strcpy(name, entry.name);
+	return entry.serial;
+}
+
+static void the_newest_may_be_first(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	char name[SPOOL_NAME_MAX] = "";
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	s.sends_newest = true;
+	add(&s, "ten bytes1", 1, 30, 0);
+	add(&s, "ten bytes3", 3, 30, 0);
+	add(&s, "ten bytes2", 2, 30, 0);
+	assert_int_equal(serial_after(&s, name), 3);
+	assert_int_equal(serial_after(&s, name), 2);
+	assert_int_equal(serial_after(&s, name), 1);
+	assert_int_equal(serial_after(&s, name), 3);
+	/* What is sent first says nothing of what is dropped. */
+	add(&s, "ten bytes4", 4, 30, 0);
+	assert_int_equal(s.dropped, 1);
+	assert_true(!spool_has(&s, 1) && spool_has(&s, 2));
+}
+
+static void a_full_spool_may_keep_what_it_has(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	char name[SPOOL_NAME_MAX] = "";
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	s.drops_newest = true;
+	add(&s, "ten bytes2", 2, 25, 0);
+	add(&s, "ten bytes3", 3, 25, 0);
+	add(&s, "ten bytes4", 4, 25, -ENOSPC);
+	add(&s, "more than five and twenty bytes", 5, 25, -EFBIG);
+	assert_true(s.dropped == 1 && s.bytes == 20);
+	assert_int_equal(serial_after(&s, name), 2);
+	assert_int_equal(serial_after(&s, name), 3);
+	add(&s, "five.", 4, 25, 0);
+	assert_int_equal(s.bytes, 25);
+}
+
 static void outcomes_outlive_the_agent(void **state _unused_)
 {
 	_cleanup_close_ int fd = open(".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
@@ -376,6 +423,8 @@ int main(void)
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
 		OWN_FOLDER(a_full_spool_drops_the_oldest),
+		OWN_FOLDER(the_newest_may_be_first),
+		OWN_FOLDER(a_full_spool_may_keep_what_it_has),
 		OWN_FOLDER(outcomes_outlive_the_agent),
 		cmocka_unit_test(failures_double_the_wait),
 	};
