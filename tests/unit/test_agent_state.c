@@ -335,7 +335,7 @@ static void the_newest_may_be_first(void **state _unused_)
 	assert_int_equal(serial_after(&s, name), 2);
 	assert_int_equal(serial_after(&s, name), 1);
 	assert_int_equal(serial_after(&s, name), 3);
-	/* What is sent first says nothing of what is dropped. */
+	/* A full spool drops the oldest all the same. */
 	add(&s, "ten bytes4", 4, 30, 0);
 	assert_int_equal(s.dropped, 1);
 	assert_true(!spool_has(&s, 1) && spool_has(&s, 2));
