@@ -18,6 +18,8 @@
 
 /* tracectl's exit status for a recording with a loss, which its results count. */
 #define STATUS_LOSSES 3
+/* `tracectl wait` ends so if no condition was met. */
+#define STATUS_NOTHING 4
 #define WAIT_MAX_MS 3600000
 #define GAVE_WAY "its results gave way to newer ones"
 
@@ -350,6 +352,10 @@ static void agent_collect(struct agent *a, int status)
 	if (a->jobs.is_withdrawn) {
 		recorder_discard(&a->recorder);
 		agent_close_job(a, 0, OUTCOME_WITHDRAWN, NULL);
+	} else if (order->until && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOTHING) {
+		log_notice("order %" PRIu64 ": nothing happened", order->serial);
+		recorder_discard(&a->recorder);
+		agent_close_job(a, 0, OUTCOME_DONE, "nothing happened");
 	} else if (agent_keep_results(a, status, order, &err) < 0) {
 		agent_fail_job(a, &err);
 	} else {

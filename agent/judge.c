@@ -105,6 +105,10 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 		if (!judge_has(&p->reports, o->reports.items[i]))
 			return judge_refuse(VERDICT_REPORTS, err, "report %s is not allowed",
 					    o->reports.items[i]);
+	if (o->until && !p->triggers)
+		return judge_refuse(VERDICT_TRIGGERS, err, "triggers are not allowed");
+	if (o->until_event && !judge_allows_event(&p->events, o->until_event))
+		return judge_refuse(VERDICT_EVENTS, err, "event %s is not allowed", o->until_event);
 	if (o->sql && !p->sql)
 		return judge_refuse(VERDICT_SQL, err, "SQL is not allowed");
 	/* Without a colon it is the SQL's event. */

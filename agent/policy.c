@@ -117,6 +117,7 @@ static const struct setting settings[] = {
 	{ "limits", "reports", offsetof(struct policy, reports), keys_set_names },
 	{ "limits", "sql", offsetof(struct policy, sql), setting_switch },
 	{ "limits", "hist", offsetof(struct policy, hist), keys_set_events },
+	{ "limits", "triggers", offsetof(struct policy, triggers), setting_switch },
 	{ "limits", "captures", offsetof(struct policy, captures), setting_switch },
 	{ "limits", "result_max", offsetof(struct policy, result_max), setting_size },
 	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },

@@ -47,6 +47,7 @@ struct policy {
 	struct string_list profiles, reports;
 	bool sql;		 /* of any event that the daemon lets the agent record */
 	struct string_list hist; /* SYSTEM:EVENT globs that histograms may count; empty: none */
+	bool triggers;		 /* an order may wait for a condition */
 	bool captures;		 /* whole recordings may leave the board */
 	uint64_t result_max;	 /* bytes of one file */
 	unsigned orders_a_day, uploads_a_day;

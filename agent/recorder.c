@@ -68,6 +68,19 @@ static int recorder_join(const struct string_list *words, char **ret)
 	return 0;
 }
 
+static size_t recorder_put_program(struct recorder_arguments *a, size_t n,
+				   const struct policy *policy, const char *command)
+{
+	a->argv[n++] = policy->tracectl;
+	if (policy->socket) {
+		a->argv[n++] = "--socket";
+		a->argv[n++] = policy->socket;
+	}
+	a->argv[n++] = command;
+	a->argv[n++] = "--quiet";
+	return n;
+}
+
 int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 			    const struct policy *policy, struct error *err)
 {
@@ -76,15 +89,13 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 
 	*a = (struct recorder_arguments){ 0 };
 	snprintf(a->duration, sizeof(a->duration), "%" PRIu64 "ns", o->duration_ns);
-	a->argv[n++] = policy->tracectl;
-	if (policy->socket) {
-		a->argv[n++] = "--socket";
-		a->argv[n++] = policy->socket;
+	n = recorder_put_program(a, n, policy, "record");
+	if (o->until) {
+		a->argv[n++] = "--ring";
+	} else {
+		a->argv[n++] = "-t";
+		a->argv[n++] = a->duration;
 	}
-	a->argv[n++] = "record";
-	a->argv[n++] = "--quiet";
-	a->argv[n++] = "-t";
-	a->argv[n++] = a->duration;
 	if (o->profile) {
 		a->argv[n++] = "--profile";
 		a->argv[n++] = o->profile;
@@ -119,6 +130,14 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 		a->argv[n++] = "-o";
 		a->argv[n++] = CAPTURE;
 	}
+	if (o->until) {
+		a->argv[n++] = "--";
+		n = recorder_put_program(a, n, policy, "wait");
+		a->argv[n++] = "--on";
+		a->argv[n++] = o->until;
+		a->argv[n++] = "-t";
+		a->argv[n++] = a->duration;
+	}
 	return 0;
 }
 
@@ -128,14 +147,14 @@ void recorder_arguments_deinit(struct recorder_arguments *a)
 	a->reports = NULL;
 }
 
-/* The child. */
+/* The child. It leads a group, to which `wait` belongs. */
 _Noreturn static void recorder_exec(const struct agent_program *program, uint64_t size_max)
 {
 	/* This bounds the reports. A capture is written by the daemon's exporter, within spool_max.
 	 */
 	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
 
-	if (setrlimit(RLIMIT_FSIZE, &size) < 0)
+	if (setpgid(0, 0) < 0 || setrlimit(RLIMIT_FSIZE, &size) < 0)
 		_exit(127);
 	agent_program_exec(program);
 }
@@ -183,8 +202,14 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 
 bool recorder_reap(struct recorder *r, int *ret_status)
 {
-	if (!r->pid || waitpid(r->pid, ret_status, WNOHANG) != r->pid)
+	siginfo_t info = { 0 };
+
+	if (!r->pid || waitid(P_PID, (id_t)r->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	    !info.si_pid)
 		return false;
+	/* `wait` may have outlived it. Its group's number is not free before waitpid(). */
+	kill(-r->pid, SIGKILL);
+	waitpid(r->pid, ret_status, 0);
 	r->pid = 0;
 	return true;
 }
@@ -204,16 +229,16 @@ void recorder_end(struct recorder *r, uint64_t now)
 
 void recorder_stop(struct recorder *r)
 {
-	if (!r->pid)
-		return;
-	kill(r->pid, SIGTERM);
-	for (uint64_t until = now_ns(CLOCK_BOOTTIME) + URGE_NS;
-	     waitpid(r->pid, NULL, WNOHANG) == 0;) {
+	uint64_t until = now_ns(CLOCK_BOOTTIME) + URGE_NS;
+	int status;
+
+	if (r->pid)
+		kill(r->pid, SIGTERM);
+	while (r->pid && !recorder_reap(r, &status)) {
 		if (now_ns(CLOCK_BOOTTIME) > until)
 			kill(r->pid, SIGKILL);
 		usleep(20000);
 	}
-	r->pid = 0;
 }
 
 /* Says in the reports whose they are. tracectl ends them so; anything else stays as it is. */

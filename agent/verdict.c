@@ -22,6 +22,7 @@ const char *verdict_name(enum verdict verdict)
 		[VERDICT_REPORTS] = "reports",
 		[VERDICT_SQL] = "sql",
 		[VERDICT_HIST] = "hist",
+		[VERDICT_TRIGGERS] = "triggers",
 		[VERDICT_CAPTURE] = "capture",
 		[VERDICT_TOO_MANY] = "too_many",
 		[VERDICT_STATE] = "state",

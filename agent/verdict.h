@@ -21,6 +21,7 @@ enum verdict {
 	VERDICT_REPORTS,
 	VERDICT_SQL,
 	VERDICT_HIST,
+	VERDICT_TRIGGERS,
 	VERDICT_CAPTURE,
 	VERDICT_TOO_MANY,
 	VERDICT_FULL, /* as many orders wait as may */

@@ -20,6 +20,7 @@ enum {
 	CLI_FAILED = 1,	 /* no file was written under the requested name */
 	CLI_USAGE = 2,	 /* wrong command line; nothing was tried */
 	CLI_MISSING = 3, /* written, but incomplete; stderr says what is missing */
+	CLI_NOTHING = 4, /* wait: no condition was met */
 };
 
 /* Kinds of words on the command line, for completion. */
@@ -401,7 +402,7 @@ void help_command(const struct command *command);
 int tracectl_main(int argc, char **argv);
 
 extern const struct command command_record, command_start, command_stop, command_snapshot,
-	command_cancel, command_attach, command_status, command_list, command_mark, command_sync,
-	command_boot_recorder, command_extract, command_convert, command_events, command_profiles,
-	command_doctor, command_recover, command_report, command_top, command_hist, command_fleet,
-	command_help, command_complete;
+	command_cancel, command_wait, command_attach, command_status, command_list, command_mark,
+	command_sync, command_boot_recorder, command_extract, command_convert, command_events,
+	command_profiles, command_doctor, command_recover, command_report, command_top,
+	command_hist, command_fleet, command_help, command_complete;

@@ -6,9 +6,9 @@
 /* In the order of help. */
 static const struct command *const command_table[] = {
 	&command_record,	&command_start,	   &command_stop,     &command_snapshot,
-	&command_cancel,	&command_attach,   &command_status,   &command_list,
-	&command_mark,		&command_sync,	   &command_extract,  &command_convert,
-	&command_report,	&command_hist,	   &command_top,
+	&command_cancel,	&command_wait,	   &command_attach,   &command_status,
+	&command_list,		&command_mark,	   &command_sync,     &command_extract,
+	&command_convert,	&command_report,   &command_hist,     &command_top,
 #if !STATIC_PROGRAMS /* it is an operator's: those for boards are to be small */
 	&command_fleet,
 #endif

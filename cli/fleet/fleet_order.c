@@ -16,6 +16,7 @@
 #include "fleet_broker.h"
 #include "input.h"
 #include "output/name.h"
+#include "report/watch_condition.h"
 #include "reports/named_reports.h"
 #include "tool.h"
 
@@ -55,6 +56,12 @@ static int ordering_put(struct ordering *r, int option, const char *key, const c
 			struct error *err)
 {
 	return ordering_name_option(order_put(&r->text, key, value, err), option, err);
+}
+
+static int ordering_put_text(struct ordering *r, int option, const char *key, const char *value,
+			     struct error *err)
+{
+	return ordering_name_option(order_put_text(&r->text, key, value, err), option, err);
 }
 
 static int ordering_put_words(struct ordering *r, int option, const char *key,
@@ -108,21 +115,36 @@ static int ordering_put_events(struct ordering *r, struct error *err)
 	return e;
 }
 
+static int ordering_put_until(struct ordering *r, const char *condition, struct error *err)
+{
+	struct watch_condition unused = { 0 };
+	int e = watch_condition_parse(condition, &unused, err);
+
+	if (e < 0)
+		return error_prefix(err, "--on");
+	watch_condition_deinit(&unused);
+	return ordering_put_text(r, OPT_ON, "until", condition, err);
+}
+
 /* SQL and histogram: the kernel makes them of events. */
 static int ordering_put_made(struct ordering *r, struct error *err)
 {
 	const struct options *o = r->o;
 	int e = 0;
 
-	if (o->sql_count > 1 || o->hists.count > 1)
+	if (o->sql_count > 1 || o->hists.count > 1 || o->on.count > 1)
 		return error_set(err, -EINVAL, "an order has one --%s at most",
-				 o->sql_count > 1 ? "sql" : "hist");
+				 o->sql_count > 1     ? "sql"
+				 : o->hists.count > 1 ? "hist"
+						      : "on");
 	if (o->sql_count)
-		e = order_put_text(&r->text, "sql", o->sql[0].text, err);
+		e = ordering_put_text(r, OPT_SQL, "sql", o->sql[0].text, err);
 	if (e == 0 && o->sql_count)
-		e = order_put(&r->text, "as", o->sql[0].name ?: "sql1", err);
+		e = ordering_put(r, OPT_AS, "as", o->sql[0].name ?: "sql1", err);
+	if (e == 0 && o->on.count)
+		e = ordering_put_until(r, o->on.items[0], err);
 	if (e == 0 && o->hists.count)
-		e = order_put_text(&r->text, "hist", o->hists.items[0], err);
+		e = ordering_put_text(r, OPT_HIST, "hist", o->hists.items[0], err);
 	return e;
 }
 
@@ -162,7 +184,8 @@ static int ordering_compose(struct ordering *r, struct error *err)
 	if (e == 0)
 		e = ordering_put_made(r, err);
 	if (e == 0)
-		e = order_put_words(text, "reports", o->reports.items, o->reports.count, err);
+		e = ordering_put_words(r, OPT_REPORT, "reports", o->reports.items, o->reports.count,
+				       err);
 	if (e == 0 && o->capture)
 		e = ordering_put(r, OPT_CAPTURE, "capture", "yes", err);
 	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;

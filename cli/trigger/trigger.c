@@ -261,6 +261,14 @@ static int triggers_follow(struct triggers *t, struct link *link, const char *na
 	return r < 0 ? r : TAKE_FD(ours);
 }
 
+int triggers_watch(struct triggers *t, struct link *link, const char *name, uint64_t *ret_id,
+		   struct error *err)
+{
+	int r = triggers_start_watching(t, link, name, err);
+
+	return r < 0 ? r : triggers_follow(t, link, name, ret_id, err);
+}
+
 _Noreturn static void triggers_main(struct trigger_run *run, int log)
 {
 	const int keep[] = { control_client_fd(run->link->client), run->pipe };
@@ -293,9 +301,7 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 	run.watch = watch;
 	run.pipe = -EBADF;
 	if (t->has_events) {
-		r = triggers_start_watching(t, link, watch, err);
-		if (r == 0)
-			r = fd = triggers_follow(t, link, watch, &run.watch_id, err);
+		r = fd = triggers_watch(t, link, watch, &run.watch_id, err);
 		run.pipe = fd;
 	}
 	if (r >= 0)

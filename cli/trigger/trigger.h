@@ -37,5 +37,11 @@ void triggers_deinit(struct triggers *t);
 
 /* Finds the hook, before anything records. */
 int triggers_prepare(struct triggers *t, struct link *link, struct error *err);
+/*
+ * Starts a session of that name with the conditions' events. Returns a descriptor of the pipe that
+ * its exporter writes into (firings.h). The reply *ret_id comes when the session ends.
+ */
+int triggers_watch(struct triggers *t, struct link *link, const char *name, uint64_t *ret_id,
+		   struct error *err);
 /* Starts the second session, and the process that follows it. */
 int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err);

@@ -8,14 +8,12 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "base/bytes.h"
 #include "base/io.h"
 #include "base/json.h"
 #include "base/parse.h"
-#include "base/visible.h"
 #include "destination.h"
+#include "firings.h"
 #include "formats/formats.h"
-#include "report/watch.h"
 #include "trigger_files.h"
 #include "trigger_hook.h"
 
@@ -29,8 +27,6 @@
 #define HOOK_MS 100
 /* Firings of a condition that are marked and logged with a snapshot; further ones are counted. */
 #define REPORTED_MAX 100
-/* Bytes of the condition and of what met it: the daemon takes marks of 1000. */
-#define MARK_TEXT_MAX 400
 
 /* Limits are a condition's own: one that is met all the time does not hide others. */
 struct followed {
@@ -43,7 +39,7 @@ struct followed {
 struct follower {
 	const struct trigger_run *run;
 	const struct triggers *t;
-	struct buf in;	   /* of the pipe */
+	struct firings firings;
 	const char *ended; /* the session that has ended, or NULL */
 	/* The snapshot that waits for `due`. */
 	bool pending;
@@ -74,31 +70,6 @@ static void follower_log(const char *fmt, ...)
 	if (gmtime_r(&now, &tm))
 		strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	cli_line(stderr, "%s %s", when, text ?: "out of memory");
-}
-
-/* "sched.delay > 5ms: pulse (1234) on CPU 1, 6.123 ms at 12345.678901" */
-static void follower_put_firing(const struct follower *f, const Traced__Control__Firing *m,
-				struct buf *out)
-{
-	const struct watch_condition *c = &f->t->conditions[m->condition];
-	_cleanup_buf_ struct buf what = BUF_INIT;
-
-	buf_append(&what, m->what.data ?: (uint8_t *)"", m->what.len);
-	buf_visible(out, f->t->o->on.items[m->condition], MARK_TEXT_MAX);
-	buf_puts(out, ": ");
-	buf_visible(out, buf_string(&what) ?: "", MARK_TEXT_MAX);
-	if (c->kind == WATCH_DELAY || c->kind == WATCH_MARK || c->kind == WATCH_EVENT)
-		buf_printf(out, " (%" PRId32 ")", m->tid);
-	if (m->cpu >= 0)
-		buf_printf(out, " on CPU %" PRId32, m->cpu);
-	if (c->kind == WATCH_LOST) {
-		buf_printf(out, "%" PRIu64 " events", m->value);
-	} else if (c->kind != WATCH_EVENT) {
-		buf_printf(out, ", %" PRIu64 ".%03" PRIu64 " ms", m->value / NSEC_PER_MSEC,
-			   m->value % NSEC_PER_MSEC / 1000);
-	}
-	buf_printf(out, " at %" PRIu64 ".%06" PRIu64, m->at_ns / NSEC_PER_SEC,
-		   m->at_ns % NSEC_PER_SEC / 1000);
 }
 
 /* Puts a mark into the flight recorder. */
@@ -142,7 +113,7 @@ static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
 	}
 	f->conditions[m->condition].reported++;
 	buf_puts(&text, "trigger: ");
-	follower_put_firing(f, m, &text);
+	firing_put(f->t, m, &text);
 	if (!buf_string(&text))
 		return;
 	follower_mark(f, text.data);
@@ -163,8 +134,10 @@ static bool follower_may_fire(const struct follower *f, struct followed *c)
 }
 
 /* A firing has a snapshot of its own, or is in one that is due. */
-static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
+static void follower_fire(const Traced__Control__Firing *m, void *data)
 {
+	struct follower *f = data;
+
 	if (m->more) {
 		*(f->pending ? &f->unreported : &f->skipped) += m->more;
 		return;
@@ -188,48 +161,6 @@ static void follower_fire(struct follower *f, const Traced__Control__Firing *m)
 		f->skipped = 0;
 	}
 	follower_tell(f, m);
-}
-
-static int follower_take_frame(struct follower *f, const uint8_t *data, size_t len,
-			       struct error *err)
-{
-	Traced__Control__Firing *m = traced__control__firing__unpack(NULL, len, data);
-
-	if (!m || m->condition >= f->t->count || m->what.len > WATCH_WHAT_MAX) {
-		if (m)
-			traced__control__firing__free_unpacked(m, NULL);
-		return error_set(err, -EBADMSG, "what the exporter sent can't be decoded");
-	}
-	follower_fire(f, m);
-	traced__control__firing__free_unpacked(m, NULL);
-	return 0;
-}
-
-/* 0: the exporter has ended. */
-static int follower_read(struct follower *f, struct error *err)
-{
-	const size_t piece = 16U << 10;
-	char *to = buf_reserve(&f->in, piece);
-	size_t at = 0;
-	ssize_t n = to ? read(f->run->pipe, to, piece) : -1;
-	int r = 0;
-
-	if (n <= 0)
-		return n < 0 && errno != EINTR ? error_errno(err, -errno, "pipe") : (n < 0);
-	f->in.len += (size_t)n;
-	while (r == 0 && f->in.len - at >= sizeof(uint32_t)) {
-		const uint8_t *p = (const uint8_t *)f->in.data + at;
-		uint32_t len = load_u32(p, false);
-
-		if (len > WATCH_FRAME_MAX)
-			return error_set(err, -EBADMSG, "the exporter sent too long a message");
-		if (f->in.len - at < sizeof(len) + len)
-			break;
-		r = follower_take_frame(f, p + sizeof(len), len, err);
-		at += sizeof(len) + len;
-	}
-	buf_replace(&f->in, 0, at, "", 0);
-	return r < 0 ? r : 1;
 }
 
 /* Replies to the Attaches: that session has ended. */
@@ -296,7 +227,7 @@ static int follower_watch_lost(struct follower *f, struct error *err)
 		m.value = more;
 		m.cpu = -1;
 		f->conditions[i].lost = lost;
-		follower_fire(f, &m);
+		follower_fire(&m, f);
 	}
 	return 0;
 }
@@ -446,7 +377,7 @@ static int follower_turn(struct follower *f, struct error *err)
 		return error_errno(err, -errno, "poll");
 	trigger_hook_reap(&f->hook);
 	if (fds[1].revents) {
-		r = follower_read(f, err);
+		r = firings_read(&f->firings, follower_fire, f, err);
 		if (r <= 0)
 			f->ended = f->run->watch;
 		if (r < 0)
@@ -478,7 +409,9 @@ static int follower_run(struct follower *f, struct error *err)
 
 int trigger_run(const struct trigger_run *run)
 {
-	struct follower f = { .run = run, .t = run->triggers };
+	struct follower f = { .run = run,
+			      .t = run->triggers,
+			      .firings = { run->triggers, run->pipe } };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct timespec pause = { .tv_nsec = HOOK_MS * (long)NSEC_PER_MSEC };
 	int r = follower_run(&f, &err);
@@ -497,7 +430,7 @@ int trigger_run(const struct trigger_run *run)
 		nanosleep(&pause, NULL);
 	for (size_t i = 0; i < f.t->count; i++)
 		free(f.conditions[i].recent);
-	buf_deinit(&f.in);
+	buf_deinit(&f.firings.in);
 	buf_deinit(&f.marks);
 	return r < 0 ? CLI_FAILED : CLI_WHOLE;
 }

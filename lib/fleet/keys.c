@@ -94,8 +94,10 @@ int keys_set_text(void *field, const char *value, struct error *err)
 	_cleanup_free_ char *joined = NULL;
 	const char *before = *(char **)field;
 
-	if (!*value || !word_is_printable(value) ||
-	    strlen(value) + (before ? strlen(before) + 1 : 0) > KEYS_TEXT_MAX)
+	for (const char *p = value; *p; p++)
+		if (*p < ' ' || *p > '~')
+			return error_set(err, -EINVAL, "the value is not printable");
+	if (!*value || strlen(value) + (before ? strlen(before) + 1 : 0) > KEYS_TEXT_MAX)
 		return error_set(err, -EINVAL, "the value is empty or too long");
 	if (asprintf(&joined, "%s%s%s", before ?: "", before ? " " : "", value) < 0)
 		return error_errno(err, -ENOMEM, "the text");

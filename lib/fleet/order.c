@@ -87,6 +87,7 @@ static const struct setting settings[] = {
 	{ "order", "labels", offsetof(struct order, labels), keys_set_labels },
 	{ "order", "window", offsetof(struct order, window_ns), keys_set_duration },
 	{ "order", "duration", offsetof(struct order, duration_ns), keys_set_duration },
+	{ "order", "until", offsetof(struct order, until), keys_set_text },
 	{ "order", "profile", offsetof(struct order, profile), keys_set_name },
 	{ "order", "events", offsetof(struct order, events), keys_set_events },
 	{ "order", "filter", offsetof(struct order, filter), order_set_text },
@@ -167,6 +168,8 @@ int order_put_text(struct buf *text, const char *key, const char *value, struct 
 	size_t len;
 	int r;
 
+	if (!value)
+		return 0;
 	if (!flat)
 		return error_errno(err, -ENOMEM, "%s", key);
 	for (char *p = flat; *p; p++)
@@ -221,6 +224,25 @@ static int order_find_hist_event(struct order *o, struct error *err)
 	return error_hint(err, "write it as in 'sched:sched_switch:keys=next_comm'");
 }
 
+/* Others than an event are of the scheduler, of interrupts and of marks. */
+static int order_find_until_event(struct order *o, struct error *err)
+{
+	const char *name = o->until + strcspn(o->until, " ");
+
+	if (strncmp(o->until, "lost", strlen("lost")) == 0)
+		return error_set(err, -EINVAL, "an order can't wait for losses");
+	if (strncmp(o->until, "event", strlen("event")) != 0)
+		return 0;
+	name += strspn(name, " ");
+	o->until_event = strndup(name, strcspn(name, " "));
+	if (!o->until_event)
+		return error_errno(err, -ENOMEM, "the condition");
+	if (word_is_event(o->until_event) && !strchr(o->until_event, '*'))
+		return 0;
+	error_set(err, -EINVAL, "until has no SYSTEM:EVENT");
+	return error_hint(err, "write it as in 'event sched:sched_process_exit if comm == \"x\"'");
+}
+
 static int order_check(const struct order *o, struct error *err)
 {
 	const char *missing = !o->serial	? "serial"
@@ -265,6 +287,8 @@ int order_parse(struct order *ret, const char *text, size_t len, struct error *e
 		r = order_check(&o, err);
 	if (r >= 0 && o.hist)
 		r = order_find_hist_event(&o, err);
+	if (r >= 0 && o.until)
+		r = order_find_until_event(&o, err);
 	if (r < 0)
 		return r;
 	*ret = o;
@@ -283,6 +307,8 @@ void order_deinit(struct order *o)
 	free(o->as);
 	free(o->hist);
 	free(o->hist_event);
+	free(o->until);
+	free(o->until_event);
 	string_list_deinit(&o->labels);
 	string_list_deinit(&o->events);
 	string_list_deinit(&o->reports);

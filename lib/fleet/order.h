@@ -26,7 +26,9 @@ struct order {
 	char *salt;		    /* NULL: the serial */
 	struct string_list labels;  /* NAME=GLOB; all must match */
 	uint64_t window_ns;	    /* the start is delayed at random within it */
-	uint64_t duration_ns;	    /* of the recording */
+	uint64_t duration_ns;	    /* of the recording; with `until` at most */
+	char *until;		    /* as `wait --on`; or NULL */
+	char *until_event;	    /* SYSTEM:EVENT; NULL: it is no condition of one event */
 	char *profile;		    /* or NULL */
 	struct string_list events;  /* SYSTEM:EVENT; empty if there is a profile */
 	char *filter;		    /* of the one event; or NULL */

@@ -20,6 +20,10 @@ from fleet_data import lines_of
 from store import order, some_day
 
 
+def sessions(test):
+    return json.loads(test.run("status", "--json").out)["sessions"]
+
+
 def order_to_store(test):
     """Report and capture arrive once, under names that are their content; the same order is not asked for twice."""
     with fleet(test) as (store, agent):
@@ -72,6 +76,9 @@ def what_is_refused(test):
             ("duration", store.sign(order(8, duration="11m"))),
             ("events", store.sign(order(8, events="syscalls:*"))),
             ("reports", store.sign(order(8, reports="syscalls"))),
+            ("triggers", store.sign(order(8, until="irq.max > 1ms"))),
+            ("hist", store.sign(order(8, hist="sched:sched_switch:keys=next_comm", capture="yes"))),
+            ("sql", store.sign(order(8, **{"sql": "SELECT 1", "as": "x"}))),
         ]
         for i, (_, data) in enumerate(refused, 1):
             store.publish(data)
@@ -185,7 +192,7 @@ def killed_while_it_records(test):
         agent.start()
         settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
         agent.stop(signal.SIGKILL)
-        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+        settled("no session", lambda: not sessions(test))
         agent.start()
         agent.says("order 7 was interrupted")
         settled("a poll", lambda: store.requests("GET").count(200) == 2)
@@ -255,6 +262,40 @@ def quotas_hold(test):
         settled("two polls", lambda: len(store.requests("GET")) >= 8)
         m = agent.metrics()
         check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
+
+
+def until_something_happens(test):
+    """A flight recorder ends with the first time that a condition is met. Without that there is no result."""
+    with fleet(test) as (store, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "captures = yes\ntriggers = yes"))
+        store.publish(store.sign(order(7, until="event sched:sched_process_exit if comm == 'happens'", duration="5m", capture="yes")))
+        store.start()
+        agent.start()
+        agent.says("took order 7")
+        settled("two sessions", lambda: len(sessions(test)) == 2)
+        program = test.dir / "happens"
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
+        time.sleep(1)
+        subprocess.run([program], check=True)
+        settled(f"two results: {agent.words()}", lambda: len(store.results(7)) == 2)
+        capture, report = sorted(store.results(7), key=lambda p: p.suffix)
+        last = lines_of(report)[-1]
+        check(2 * 10**9 <= last["span_ns"] < 60 * 10**9, last)
+        check("sched_switch: prev_comm=happens" in test.run("convert", capture, "-o", "-", "--format", "txt").out, "it is missing")
+        store.publish(store.sign(order(8, until="irq.max > 1h", duration="1s")))
+        agent.says("order 8: nothing happened")
+        store.publish(store.sign(order(9, until="sched.delay > 1ms for nonsense=1", duration="1s")))
+        agent.says("order 9: tracectl ended with status 2")
+        # Nothing of it outlives the agent.
+        store.publish(store.sign(order(10, until="irq.max > 1h", duration="5m")))
+        settled("two sessions", lambda: any("-watch" in str(s) for s in sessions(test)))
+        agent.stop(signal.SIGKILL)
+        settled("no session", lambda: not sessions(test))
+        agent.start()
+        agent.says("order 10 was interrupted")
+        m = agent.metrics()
+        check(not agent.waiting() and not store.results(8) and not list((agent.state / "recording").iterdir()), "a result")
 
 
 def the_newest_first(test):
@@ -396,6 +437,14 @@ def who_may_start_it(test):
         r = tried()
         check(r.status == 1 and "does not run as root" in r.err, r)
         text = agent.config.read_text()
+        for old, new, wrong in (("captures = yes", "sql = yes\nhist = sched:* kmem:kmalloc\ntriggers = yes", None),
+                                ("captures = yes", "hist = kmalloc", "SYSTEM:EVENT"),
+                                ("[tls]", "send_first = newest\ndrop_first = newest\n[tls]", None),
+                                ("[tls]", "send_first = largest\n[tls]", "neither oldest nor newest"),
+                                ("captures = yes", "only_if = /nonexistent/may", "/nonexistent: No such file")):
+            agent.config.write_text(text.replace(old, new))
+            r = tried(*nobody)
+            check(r.status == (1 if wrong else 0) and (wrong or "") in r.err, f"{new}: {r}")
         program = test.dir / "may"
         program.write_text("#!/bin/sh\n")
         program.chmod(0o775)
@@ -417,7 +466,7 @@ def main():
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
-                     one_result_is_refused, quotas_hold, the_newest_first, only_when_the_board_may, orders_at_several_urls, a_busy_server,
+                     one_result_is_refused, quotas_hold, until_something_happens, the_newest_first, only_when_the_board_may, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -296,6 +296,22 @@ def it_waits_for_the_board(test):
         check(not store.results(7) and len(store.results(8)) == 1, agent.words())
 
 
+def nothing_happened(test):
+    """An order that waits for something: that nothing came is no failure. It can be withdrawn."""
+    with brokered(test) as (store, broker, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "triggers = yes"))
+        connected(broker, agent)
+        broker.publish(store.sign(order(7, until="irq.max > 1h", duration="1s")))
+        settled("order 7", lambda: broker.outcomes() == [(7, "done", "nothing happened")])
+        broker.publish(store.sign(order(8, until="irq.max > 1h", duration="5m")))
+        settled("order 8", lambda: (8, "recording", None) in broker.outcomes())
+        settled("two sessions", lambda: len(json.loads(test.run("status", "--json").out)["sessions"]) == 2)
+        broker.publish(b"")
+        settled("it is withdrawn", lambda: (8, "withdrawn", None) in broker.outcomes())
+        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
+        check(not store.requests("PUT"), store.requests("PUT"))
+
+
 def the_clock_is_set(test):
     """Forth by a day, then to 1970, then right: no connection ends, and no order is taken that should not."""
     library = test.build / "tests/integration/moved_clock.so"
@@ -478,7 +494,7 @@ def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
     for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, orders_during_an_upload, many_at_once,
-                     it_expires_before_its_turn, it_waits_for_the_board, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
+                     it_expires_before_its_turn, it_waits_for_the_board, nothing_happened, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

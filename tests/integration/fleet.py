@@ -58,7 +58,7 @@ def what_an_order_says(test):
     succeeds(order_of(test, "--fleet", "doors", "--group", "canary", "--share", "0.25", "--salt", "autumn", "--serial",
                       "17", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
                       "irq:*", "--report", "sched,irq", "--label", "type=door*", "--label", "arch=arm64", "--capture",
-                      "--sql", "SELECT start.pid\n FROM sched_waking AS start", "--as", "wakeup", "--hist",
+                      "--sql", "SELECT start.pid\n FROM sched_waking AS start", "--as", "wakeup", "--on", "irq.max > 1ms", "--hist",
                       "wakeup:keys=pid", "-o", "doors"))
     signed = (test.dir / "doors").read_text()
     check(signed.split("\n", 2)[2] == """[order]
@@ -76,6 +76,7 @@ events = sched:*
   irq:*
 sql = SELECT start.pid  FROM sched_waking AS start
 as = wakeup
+until = irq.max > 1ms
 hist = wakeup:keys=pid
 reports = sched,irq
 capture = yes
@@ -101,12 +102,15 @@ def what_is_no_order(test):
                        ([*usual, "--group", "a\ncapture = yes"], "new line"),
                        ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
-                       ([*usual, "--label", "door"], "NAME=VALUE"),
+                       ([*usual, "--label", "door"], "--label: a word is not NAME=VALUE"),
+                       ([*usual, "--group", "é"], "--group: '"),
+                       ([*usual, "--salt", "é"], "--salt: '"),
                        ([*usual, "--sql", "SELECT 1", "--sql", "SELECT 2"], "one --sql at most"),
+                       ([*usual, "--on", "irq.max > 1ms", "--on", "irq.max > 2ms"], "one --on at most"),
+                       ([*usual, "--on", "irq.max > 1"], "--on"),
+                       ([*usual, "--on", "lost > 0"], "can't wait for losses"),
                        ([*usual, "--hist", "a:b:keys=c"], "needs the report hist"),
                        ([*usual, "--report", "hist", "--hist", "sched_switch:keys=c"], "begins with SYSTEM:EVENT"),
-                       ([*usual, "--group", "é"], "group: '"),
-                       ([*usual, "--salt", "é"], "salt: '"),
                        ([*usual, "--report", "irq,nope"], "nope"),
                        ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):

@@ -386,6 +386,43 @@ def refused(test):
     nothing_is_left(test)
 
 
+def waits(test):
+    """`wait` ends with the first time that a condition is met, which ends a flight recorder, too."""
+    program = test.dir / "happens"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    condition = "event sched:sched_process_exit if comm == 'happens'"
+    waiting = test.start("wait", "--on", "irq.max > 1h", "--on", condition, "--after", "10ms")
+    settled("a session", lambda: "-watch" in test.run("status", "--json").out)
+    time.sleep(1)
+    check(waiting.poll() is None, "it did not wait")
+    subprocess.run([program], check=True)
+    r = test.finish(waiting)
+    check(r.status == 0 and r.err.startswith(condition + ": ") and r.out == "", r)
+    began = time.monotonic()
+    r = test.run("wait", "--on", "irq.max > 1h", "-t", "500ms")
+    check(r.status == 4 and not r.err and time.monotonic() - began < 10, r)
+    for words, status, why in (((), 2, "there is no condition"), (("--on", "lost > 0"), 2, "of a flight recorder"),
+                               (("--on", "nonsense"), 2, "--on"), (("--on", "event sched:nonsense"), 1, "nonsense")):
+        r = test.run("wait", *words)
+        check(r.status == status and why in r.err, f"{words}: {r}")
+    tracectl = (test.tracectl, "--socket", test.daemon.socket)
+    record = ("record", "-q", "--ring", "-e", "sched", "-o", "x.txt", "--", *tracectl, "wait", "-q", "--on")
+    recording = test.start(*record, condition)
+    settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
+    time.sleep(1)
+    subprocess.run([program], check=True)
+    r = test.finish(recording)
+    check(r.status == 0 and "happens" in (test.dir / "x.txt").read_text(), r)
+    check(test.run(*record, "irq.max > 1h", "-t", "300ms").status == 4, "the status of wait")
+    # Its end with the recording.
+    recording = test.start(*record, "irq.max > 1h")
+    settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
+    recording.send_signal(signal.SIGTERM)
+    test.finish(recording)
+    nothing_is_left(test)
+
+
 def main():
     test = Test("triggers")
     test.case("delays", delays, daemon=True)
@@ -397,6 +434,7 @@ def main():
     test.case("lost", lost, daemon=True)
     test.case("ends", ends, daemon=True)
     test.case("refused", refused, daemon=True)
+    test.case("waits", waits, daemon=True)
     test.end()
 
 

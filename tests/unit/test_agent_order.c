@@ -21,7 +21,7 @@
 #define HEAD "[order]\nserial = 7\nfleet = doors\n" EXPIRES
 #define USUAL HEAD "duration = 10s\nevents = sched:sched_switch\nreports = sched\n"
 
-#define ALL USUAL "capture = yes\nsql = SELECT 1\nas = x\nhist = x:keys=y\n"
+#define ALL USUAL "capture = yes\nsql = SELECT 1\nas = x\nhist = x:keys=y\nuntil = irq.max > 1s\n"
 
 static int parse(struct order *o, const char *text)
 {
@@ -174,6 +174,14 @@ static void refuses_hostile_values(void **state _unused_)
 		"hist = kmem:kmalloc:sched:sched_switch:keys=next_comm",
 		"hist = sched:sched_switch if 1:keys=next_comm",
 		"hist = -o:x",
+		"until =",
+		"until = event",
+		"until = event sched",
+		"until = event sched:*",
+		"until = event sched : sched_switch",
+		"until = eventsched:sched_switch",
+		"until = event sched:sched_sw?",
+		"until = lost > 0",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
@@ -353,6 +361,20 @@ static void no_order_widens_the_policy(void **state)
 	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_TAKE);
 }
 
+static void a_condition_is_a_trigger(void **state)
+{
+	struct board *b = *state;
+
+	assert_int_equal(judged(b, USUAL "until = sched.delay > 5ms\n", NOW), VERDICT_TRIGGERS);
+	b->policy.triggers = true;
+	assert_int_equal(judged(b, USUAL "until = sched.delay > 5ms\n", NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, USUAL "until = event sched:sched_process_exit if x == 1\n", NOW),
+			 VERDICT_TAKE);
+	assert_int_equal(judged(b, USUAL "until = event   kmem:kmalloc\n", NOW), VERDICT_EVENTS);
+	assert_int_equal(judged(b, USUAL "until = mark \"event kmem:kmalloc\" > 1s\n", NOW),
+			 VERDICT_TAKE);
+}
+
 /* Neither by what the order may record, nor by each other. */
 static void sql_and_histograms_are_allowed_apart(void **state)
 {
@@ -512,6 +534,47 @@ static void arguments_are_words(void **state)
 			assert_null(a.argv[i]);
 }
 
+static void a_condition_is_awaited_by_a_command(void **state)
+{
+	static const char *const wanted[] = {
+		"/usr/bin/tracectl",
+		"--socket",
+		"/run/x",
+		"record",
+		"--quiet",
+		"--ring",
+		"--report",
+		"sched",
+		"--json",
+		"--",
+		"/usr/bin/tracectl",
+		"--socket",
+		"/run/x",
+		"wait",
+		"--quiet",
+		"--on",
+		"sched.delay > 5ms for comm=\"-o reboot\"",
+		"-t",
+		"2000000000ns",
+		NULL,
+	};
+	struct board *b = *state;
+	_cleanup_(recorder_arguments_deinit) struct recorder_arguments a = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_order_ struct order o = { 0 };
+
+	b->policy.socket = strdup("/run/x");
+	assert_int_equal(parse(&o, HEAD "duration = 2s\nreports = sched\n"
+					"until = sched.delay > 5ms for comm=\"-o\n  reboot\"\n"),
+			 0);
+	assert_int_equal(recorder_arguments_init(&a, &o, &b->policy, &err), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		if (wanted[i])
+			assert_string_equal(a.argv[i], wanted[i]);
+		else
+			assert_null(a.argv[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -526,11 +589,13 @@ int main(void)
 		BOARD_TEST(old_orders_are_refused),
 		BOARD_TEST(each_group_has_its_serials),
 		BOARD_TEST(no_order_widens_the_policy),
+		BOARD_TEST(a_condition_is_a_trigger),
 		BOARD_TEST(sql_and_histograms_are_allowed_apart),
 		BOARD_TEST(allowed_events_hold_all_of_the_orders),
 		BOARD_TEST(a_share_has_its_boards),
 		BOARD_TEST(a_salt_chooses_the_same_boards),
 		BOARD_TEST(arguments_are_words),
+		BOARD_TEST(a_condition_is_awaited_by_a_command),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,7 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_path_names_a_result), cmocka_unit_test(other_paths_name_none),
 		cmocka_unit_test(what_is_put_is_parsed), cmocka_unit_test(a_long_text_is_parsed),
-		cmocka_unit_test(a_value_is_one_line),
+		cmocka_unit_test(a_value_is_one_line),	 cmocka_unit_test(a_value_fits_its_key),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * `tracectl wait`: a session with the conditions' events, until one is met. As the command of
+ * `record --ring` it ends a flight recorder.
+ */
+#include <poll.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/io.h"
+#include "firings.h"
+
+#define AFTER_NS NSEC_PER_SEC
+#define POLL_MAX_MS 3600000
+
+struct waiting {
+	struct firings firings;
+	int parent_fd; /* pidfd; negative before Linux 5.3 */
+	uint64_t at;   /* CLOCK_BOOTTIME: when the first condition was met; 0: not yet */
+	struct buf text;
+};
+
+static void waiting_take(const Traced__Control__Firing *m, void *data)
+{
+	struct waiting *w = data;
+
+	if (w->at || m->more)
+		return;
+	w->at = m->at_ns;
+	firing_put(w->firings.triggers, m, &w->text);
+}
+
+static int waiting_timeout_ms(uint64_t until)
+{
+	uint64_t now = now_ns(CLOCK_BOOTTIME), left = until > now ? until - now : 0;
+
+	return (int)MIN(left / NSEC_PER_MSEC + (left > 0), (uint64_t)POLL_MAX_MS);
+}
+
+/* The session's end. */
+static int waiting_receive(struct link *link, uint64_t id, struct error *err)
+{
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	int r = control_client_receive(link->client, 0, &reply, err);
+
+	if (r < 0)
+		return link_explain(link, r, err);
+	if (r && reply->id == id)
+		return reply->error ? control_error(reply->error, err)
+				    : error_set(err, -ECANCELED, "the session has ended");
+	return 0;
+}
+
+/* Until a condition is met, or the time is over. until: CLOCK_BOOTTIME. */
+static int waiting_run(struct waiting *w, struct link *link, uint64_t id, uint64_t until,
+		       struct error *err)
+{
+	int r = 1;
+
+	while (r >= 0 && !w->at && now_ns(CLOCK_BOOTTIME) < until) {
+		struct pollfd fds[3] = {
+			{ .fd = w->firings.pipe, .events = POLLIN },
+			{ .fd = control_client_fd(link->client), .events = POLLIN },
+			{ .fd = w->parent_fd, .events = POLLIN },
+		};
+
+		if (poll(fds, ARRAY_SIZE(fds), waiting_timeout_ms(until)) < 0 && errno != EINTR)
+			return error_errno(err, -errno, "poll");
+		if (fds[2].revents)
+			return error_set(err, -ECANCELED, "the process that began it has ended");
+		if (fds[0].revents)
+			r = firings_read(&w->firings, waiting_take, w, err);
+		if (r == 0 && !w->at)
+			return error_set(err, -ECANCELED, "the session with the events has ended");
+		if (r > 0 && !w->at && fds[1].revents)
+			r = waiting_receive(link, id, err) ?: 1;
+	}
+	return MIN(r, 0);
+}
+
+static void waiting_sleep(uint64_t until)
+{
+	const struct timespec at = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
+				     .tv_nsec = (long)(until % NSEC_PER_SEC) };
+
+	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
+		;
+}
+
+static int wait_check_options(const struct options *o, struct triggers *t, struct error *err)
+{
+	int r;
+
+	if (!o->on.count) {
+		error_set(err, -EINVAL, "wait: there is no condition");
+		return error_hint(err, "--on 'sched.delay > 5ms'");
+	}
+	r = triggers_init(t, o, err);
+	if (r == 0 && t->has_lost) {
+		error_set(err, -EINVAL, "wait: \"lost\" is a condition of a flight recorder");
+		return error_hint(err, "tracectl start --ring --on 'lost > 0'");
+	}
+	return r;
+}
+
+static int wait_run(const struct options *o)
+{
+	_cleanup_triggers_ struct triggers triggers = TRIGGERS_INIT;
+	const uint64_t begin = now_ns(CLOCK_BOOTTIME);
+	_cleanup_link_ struct link link = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	/* The recording whose command this is may end first. */
+	_cleanup_close_ int parent_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	struct waiting w = { .firings = { .triggers = &triggers }, .parent_fd = parent_fd };
+	struct options changed = *o;
+	_cleanup_close_ int fd = -EBADF;
+	char name[64];
+	uint64_t id;
+	int r;
+
+	changed.ring = true;
+	snprintf(name, sizeof(name), "wait-%d" TRIGGERS_SUFFIX, (int)getpid());
+	if (wait_check_options(&changed, &triggers, &err) < 0)
+		return cli_usage(&err);
+	if (link_open(&link, o, LINK_LISTENING, &err) < 0)
+		return cli_fail(&err);
+	fd = triggers_watch(&triggers, &link, name, &id, &err);
+	if (fd < 0)
+		return cli_fail(&err);
+	w.firings.pipe = fd;
+	r = waiting_run(&w, &link, id, o->duration_ns ? begin + o->duration_ns : UINT64_MAX, &err);
+	if (r == 0 && w.at)
+		waiting_sleep(w.at + (o->after_ns ?: AFTER_NS));
+	if (r == 0 && w.at && !o->quiet)
+		cli_line(stderr, "%s", buf_string(&w.text) ?: "?");
+	buf_deinit(&w.text);
+	buf_deinit(&w.firings.in);
+	if (r < 0)
+		return cli_fail(&err);
+	return w.at ? CLI_WHOLE : CLI_NOTHING;
+}
+
+const struct command command_wait = {
+	.name = "wait",
+	.synopsis = "--on CONDITION [-t TIME] [--after TIME]",
+	.summary = "wait until a condition of a trigger is met",
+	.text = "Ends when the first of the conditions is met, and --after is over (1s). Its exit\n"
+		"status is 4 if none was met within TIME. It also ends with the process that\n"
+		"started it. Needs a running traced.\n"
+		"\n"
+		"  tracectl wait --on 'irq.max > 1ms' && date\n"
+		"  tracectl record --ring -o late.json -- tracectl wait --on 'sched.delay > 5ms'",
+	.options = OPTION_SET(OPTION(ON), OPTION(AFTER), OPTION(DURATION), OPTION(QUIET)),
+	.run = wait_run,
+};
