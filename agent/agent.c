@@ -418,6 +418,9 @@ static uint64_t agent_next_local_ns(const struct agent *a)
 		next = MIN(next, a->metrics_ns + METRICS_INTERVAL_NS);
 	if (a->may_upload.pid)
 		next = MIN(next, a->may_upload.deadline_ns);
+	/* No order may wait any more. */
+	if (a->may_record.pid)
+		next = MIN(next, a->may_record.deadline_ns);
 	if (a->recorder.pid)
 		next = MIN(next, a->recorder.deadline_ns);
 	else if (job)

@@ -60,13 +60,14 @@ static int hook_start(struct hook *h, const struct policy *policy, struct error 
 					       .in = null_fd,
 					       .out = null_fd,
 					       .parent = getpid() };
-	/* It may have been replaced since the agent's start. */
-	int r = hook_check(policy->only_if, policy->owner, err);
+	int r;
 
-	if (r < 0)
-		return r;
 	if (null_fd < 0 || root_fd < 0)
 		return error_errno(err, -errno, "only_if");
+	/* It may have been replaced since the agent's start. */
+	r = hook_check(policy->only_if, policy->owner, err);
+	if (r < 0)
+		return r;
 	h->pid = fork();
 	if (h->pid < 0) {
 		r = -errno;

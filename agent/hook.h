@@ -16,8 +16,8 @@
 struct hook {
 	const char *question; /* "record" or "upload" */
 	pid_t pid;	      /* 0: it does not run */
-	uint64_t deadline_ns; /* CLOCK_BOOTTIME, as the others: it is ended */
-	bool is_late;	      /* it was ended so */
+	uint64_t deadline_ns; /* CLOCK_BOOTTIME, as the others: the agent kills it then */
+	bool is_late;	      /* it exceeded its time */
 	uint64_t next_ns;     /* it is not asked before */
 	uint64_t yes_ns;      /* until then one piece of work may begin; 0: none */
 	bool said_no;	      /* the last time */

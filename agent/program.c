@@ -4,8 +4,24 @@
 #include <signal.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* The agent has a few dozen descriptors. */
+#define FDS_MAX 65536
+
+/* exec does not close those of libmosquitto. Linux before 5.9 has no call for it. */
+static void close_others(void)
+{
+	struct rlimit limit;
+
+	if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) == 0 ||
+	    getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	for (rlim_t fd = STDERR_FILENO + 1; fd < limit.rlim_cur && fd < FDS_MAX; fd++)
+		close((int)fd);
+}
 
 void agent_program_exec(const struct agent_program *p)
 {
@@ -16,9 +32,7 @@ void agent_program_exec(const struct agent_program *p)
 	    fchdir(p->dirfd) < 0 || dup2(p->in, STDIN_FILENO) < 0 ||
 	    dup2(p->out, STDOUT_FILENO) < 0)
 		_exit(127);
-	/* exec does not close those of libmosquitto. Linux before 5.9 leaves its pair of sockets.
-	 */
-	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+	close_others();
 	signal(SIGPIPE, SIG_DFL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	execve(p->argv[0], (char *const *)(uintptr_t)p->argv,

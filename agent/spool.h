@@ -16,7 +16,7 @@ struct spool {
 	int dirfd;	  /* of the folder */
 	uint64_t bytes;	  /* of the files in it */
 	uint64_t dropped; /* files that gave way, or were damaged */
-	/* By serial. False: the oldest. */
+	/* Which files go first, by serial; false: the oldest. */
 	bool sends_newest, drops_newest;
 };
 #define SPOOL_INIT ((struct spool){ .dirfd = -EBADF })
@@ -32,9 +32,9 @@ int spool_open(struct spool *ret, int state_fd, struct error *err);
 void spool_close(struct spool *spool);
 
 /*
- * Moves a file of the folder from_fd into the spool, with its content on the disk. Older files give
- * way until there are at most max bytes, or it is refused: -ENOSPC. -EFBIG: the file alone has
- * more.
+ * Moves a file of the folder from_fd into the spool, with its content on the disk. Beyond max bytes
+ * the oldest files are removed; with drops_newest the new one is refused: -ENOSPC. -EFBIG: the file
+ * alone has more.
  */
 int spool_add(struct spool *spool, int from_fd, const char *name, uint64_t serial,
 	      const char *suffix, uint64_t max, struct error *err);
