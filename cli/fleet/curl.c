@@ -15,8 +15,10 @@
 #define CONNECT_S "30"
 /* Bytes of curl's messages. */
 #define SAID_MAX (64U << 10)
-/* curl's exit status after an answer of HTTP that is an error. */
-#define STATUS_REFUSED 22
+/* curl's exit status for a file above --max-filesize. */
+#define STATUS_TOO_LARGE 63
+/* curl writes it behind its messages. */
+#define HTTP_STATUS(code) "\nHTTP " code "\n"
 
 struct curl_words {
 	const char *argv[WORDS_MAX];
@@ -103,17 +105,22 @@ static const char *curl_find_reason(char *said)
 static int curl_explain(int status, const char *url, int said_fd, struct error *err)
 {
 	_cleanup_buf_ struct buf said = BUF_INIT;
+	int e = status == STATUS_TOO_LARGE ? -EFBIG : -EIO;
 	const char *reason;
 
 	lseek(said_fd, 0, SEEK_SET);
 	if (read_to_end(said_fd, SAID_MAX, &said) < 0)
 		buf_clear(&said);
+	/* curl_find_reason() cuts the text. */
+	if (buf_string(&said) &&
+	    (strstr(said.data, HTTP_STATUS("404")) || strstr(said.data, HTTP_STATUS("403"))))
+		e = -ENOENT;
 	reason = curl_find_reason(buf_string(&said));
 	if (!reason)
 		error_set(err, -EIO, "%s: curl ended with status %d", url, status);
 	else
 		error_set(err, -EIO, "%s: %s", url, reason);
-	return status == STATUS_REFUSED ? -EREMOTEIO : -EIO;
+	return e;
 }
 
 /* Exchanges one file, which is curl's standard input. What curl says becomes the error. */
@@ -127,6 +134,8 @@ static int curl_run_one(struct curl_words *w, const char *url, int fd, uint64_t 
 		return error_errno(err, said, "%s", input_temp_place());
 	curl_add(w, "--stderr");
 	curl_add(w, "-");
+	curl_add(w, "--write-out");
+	curl_add(w, HTTP_STATUS("%{http_code}"));
 	curl_add(w, "--url");
 	curl_add(w, url);
 	r = curl_run(w, fd, said, NULL, file_max, err);
@@ -150,8 +159,8 @@ int curl_get(const char *config, const char *url, size_t max, struct buf *ret, s
 	curl_add(&w, "--output");
 	curl_add(&w, "/dev/fd/0");
 	r = curl_run_one(&w, url, fd, max + 1, err);
-	/* curl says only that it can't write. */
-	if (r == -EIO && lseek(fd, 0, SEEK_END) > (off_t)max)
+	/* Without a length in the header, curl before 8.4 says only that it can't write. */
+	if (r == -EFBIG || (r == -EIO && lseek(fd, 0, SEEK_END) > (off_t)max))
 		return error_set(err, -EFBIG, "%s: the answer has more than %zu bytes", url, max);
 	if (r < 0)
 		return r;

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* -EREMOTEIO: the server's answer is an error. Other failures: -errno. */
+/* -ENOENT: the answer is 404 or 403. -EFBIG: it has more than max bytes. Others: -errno. */
 int curl_get(const char *config, const char *url, size_t max, struct buf *ret, struct error *err);
 /* Sends the file from its beginning. */
 int curl_put(const char *config, const char *url, int fd, struct error *err);

@@ -265,7 +265,7 @@ static int store_get_index(struct fleet_store *s, struct listing *boards, struct
 	if (!buf_string(&url))
 		return error_errno(err, -ENOMEM, "the URL");
 	r = curl_get(s->o->curl, url.data, LISTING_MAX, &answer, err);
-	if (r == -EREMOTEIO)
+	if (r == -ENOENT)
 		error_hint(err,
 			   "no board has answered order %" PRIu64
 			   ", or the store has no lists: " LISTS,

@@ -23,8 +23,8 @@ class Request(http.server.BaseHTTPRequestHandler):
         self.lack()
 
     # send_error() needs Python's module html, and html.py of these tests is found first.
-    def lack(self):
-        self.send_response(404)
+    def lack(self, status=404):
+        self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
 

@@ -575,10 +575,23 @@ def bodies_without_end(test):
         done = false.fetch()
         check(done.status == 3 and "refused: the list of board=door-0" in done.err and "1 fetched" in done.err, f"{done}")
         for path, more in (("/results/fleet=doors/order=17", ()), ("/results", ("--s3",))):
-            false.sent = 0
-            answers[path] = lambda request: request.give_endlessly(b"<ListBucketResult>")
-            done = false.fetch(*more)
-            check(done.status == 1 and "the answer has more than 16777216 bytes" in done.err and false.sent < 64 << 20, f"{false.sent} bytes: {done}")
+            for give in (lambda request: request.give_endlessly(b"<ListBucketResult>"),
+                         lambda request: request.give(b"[", length=1 << 40)):
+                false.sent = 0
+                answers[path] = give
+                done = false.fetch(*more)
+                check(done.status == 1 and "the answer has more than 16777216 bytes" in done.err and false.sent < 64 << 20,
+                      f"{false.sent} bytes: {done}")
+
+
+def answers_of_lists(test):
+    """Only an answer that there is nothing, or that it is not shown, may mean that no board has answered."""
+    with false_store(test) as (false, answers):
+        for status in (400, 401, 403, 404, 503):
+            answers["/results/fleet=doors/order=17"] = lambda request: request.lack(status)
+            done = false.fetch()
+            check(done.status == 1 and f"The requested URL returned error: {status}\n" in done.err, f"{done}")
+            check(("no board has answered order 17" in done.err) == (status in (403, 404)), f"{status}: {done}")
 
 
 def more_than_the_list_says(test):
@@ -876,6 +889,7 @@ def main():
     test.case("lists of S3", lists_of_s3, daemon=True)
     test.case("sizes of a store's lists are checked", sizes_of_lists, daemon=True)
     test.case("bodies without an end are cut", bodies_without_end, daemon=True)
+    test.case("answers instead of lists", answers_of_lists, daemon=True)
     test.case("a store may not send more than its list says", more_than_the_list_says, daemon=True)
     test.case("lists without an end", lists_without_end, daemon=True)
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
