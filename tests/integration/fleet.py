@@ -325,7 +325,8 @@ def contributed_store(store):
         check(old in text, f"no {old}")
         text = text.replace(old, str(new))
     before, after = (store.dir / "nginx.conf").read_text().split("    server {")
-    (store.dir / "nginx.conf").write_text("\n".join(line for line in before.splitlines() if "client_" not in line) + text + "}\n")
+    # Settings for all sites stay.
+    (store.dir / "nginx.conf").write_text(before + text + "}\n")
     check(after, "no server")
     return f"https://127.0.0.1:{port}"
 
@@ -343,6 +344,8 @@ def store_of_contrib(test):
         operators = contributed_store(store)
         agent.write(store, certificate="door-17")
         store.start()
+        # The folder of other sites: neither orders nor results come through it.
+        (store.dir / "body").rmdir()
         curl = test.dir / "curl.conf"
         curl.write_text(f'cacert = "{store.dir}/ca.pem"\ncert = "{store.dir}/operator.pem"\nkey = "{store.dir}/operator.key"\n')
         succeeds(order_of(test, "--fleet", "doors", "--serial", 7, "-t", "300ms", "-e", "sched:sched_switch", "--report", "sched",
