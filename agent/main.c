@@ -30,7 +30,10 @@ static int check_files(const struct policy *policy, struct error *err)
 	if (!file)
 		return 0;
 	error_errno(err, -e, "%s", file);
-	return e == EACCES ? error_hint(err, "chgrp traced-agent %s; chmod g+r %s", file, file)
+	return e == EACCES ? error_hint(err,
+					"chgrp traced-agent %s; chmod g+r %s; the folders above "
+					"it need x, too",
+					file, file)
 			   : -e;
 }
 

@@ -432,7 +432,8 @@ def who_may_start_it(test):
         owner = key.stat().st_uid
         os.chown(key, 0, 0)
         r = tried(*nobody)
-        check(r.status == 1 and f"{key}: Permission denied" in r.err and f"chmod g+r {key}" in r.err, r)
+        check(r.status == 1 and f"{key}: Permission denied" in r.err and
+              f"chmod g+r {key}; the folders above it need x, too" in r.err, r)
         os.chown(key, owner, -1)
         r = tried()
         check(r.status == 1 and "does not run as root" in r.err, r)
