@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Exchanges that tie a host's clock to ours: an order asks for its time, and its answer was made
- * between both. orders.h has the other side.
+ * Exchanges that tie a host's clock to ours: the host reads its clock between our question and its
+ * answer. orders.h has the other side.
  */
 #pragma once
 

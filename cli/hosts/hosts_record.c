@@ -30,12 +30,9 @@
 #include "reports/report.h"
 #include "trace/host_clock.h"
 
-/*
- * A host that has not answered by then has failed, and so has one that answered and is not ready by
- * then: a slow board needs seconds to enable many events. The way of a program has a limit of its
- * own.
- */
+/* A host that has not said @here by then has failed. Sending a program has its own limit. */
 #define ANSWER_NS (15 * NSEC_PER_SEC)
+/* The longest time from @here to @armed: a slow board needs seconds to enable many events. */
 #define ARM_NS (120 * NSEC_PER_SEC)
 /* A host that sends nothing for so long after "stop" has failed. */
 #define SILENCE_NS (30 * NSEC_PER_SEC)
