@@ -301,7 +301,7 @@ int main(int argc, char **argv)
 	size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0, done = 0, begun = 0;
 	uint64_t length_ns = (argc > 2 ? strtoull(argv[2], NULL, 10) : 200) * NSEC_PER_MSEC;
 	_cleanup_free_ struct outcome *all = calloc(count + 1, sizeof(*all));
-	int pipes[2];
+	int pipes[2], status;
 
 	if (!count || !all) {
 		fprintf(stderr, "usage: clock_ties RUNS [MS]\n");
@@ -318,10 +318,16 @@ int main(int argc, char **argv)
 			if (!pid)
 				run_main(begun + 1, length_ns, pipes[1]);
 		}
+		/* We keep the pipe open, so a read would wait forever for a run that died. */
+		if (waitpid(-1, &status, 0) < 0)
+			fail("waitpid");
+		if (status) {
+			fprintf(stderr, "a run failed: wait status %#x\n", (unsigned)status);
+			return 2;
+		}
 		if (read_full(pipes[0], &all[done], sizeof(*all)) != sizeof(*all))
-			fail("a run");
+			fail("read");
 		done++;
-		waitpid(-1, NULL, 0);
 	}
 	return print_all(all, count) ? 1 : 0;
 }
