@@ -157,6 +157,7 @@ enum option_id {
 	OPT_SHARE,
 	OPT_SALT,
 	OPT_WINDOW,
+	OPT_NOT_BEFORE,
 	OPT_EXPIRES,
 	OPT_SERIAL,
 	OPT_CAPTURE,
@@ -297,7 +298,7 @@ struct options {
 	bool push;	  /* send them the program */
 	const char *push_from;
 	/* For `fleet`, as they were typed; NULL: not given */
-	const char *fleet, *group, *share, *salt, *window, *expires, *serial;
+	const char *fleet, *group, *share, *salt, *window, *not_before, *expires, *serial;
 	const char *secret_key, *url; /* of signify; of a store or an order */
 	const char *broker;
 	const char *curl; /* curl's configuration */

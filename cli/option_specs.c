@@ -179,6 +179,7 @@ DEFINE_SET_STRING(group)
 DEFINE_SET_STRING(share)
 DEFINE_SET_STRING(salt)
 DEFINE_SET_STRING(window)
+DEFINE_SET_STRING(not_before)
 DEFINE_SET_STRING(expires)
 DEFINE_SET_STRING(serial)
 DEFINE_SET_STRING(secret_key)
@@ -938,6 +939,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 		       GROUP_RARE, COMPLETE_NOTHING, set_salt },
 	[OPT_WINDOW] = { 0, "window", "TIME", "boards begin at random times within it", GROUP_WHEN,
 			 COMPLETE_NOTHING, set_window },
+	[OPT_NOT_BEFORE] = { 0, "not-before", "TIME",
+			     "boards do not begin before it: 2h, 2026-11-29T00:00:00Z", GROUP_WHEN,
+			     COMPLETE_NOTHING, set_not_before },
 	[OPT_EXPIRES] = { 0, "expires", "TIME",
 			  "until when boards take the order: 2h, 2026-11-29T00:00:00Z; default: "
 			  "24h",

@@ -20,7 +20,7 @@
 #include "reports/named_reports.h"
 #include "tool.h"
 
-#define EXPIRES_S (24 * 3600)
+#define EXPIRES "24h"
 
 struct ordering {
 	const struct options *o;
@@ -79,20 +79,21 @@ static struct tm ordering_utc(uint64_t seconds)
 	return tm;
 }
 
-/* --expires: a time, or how long from now. */
-static int ordering_put_expires(struct ordering *r, uint64_t now, struct error *err)
+/* value: a time, or how long from now, perhaps with a plus. NULL: the key is absent. */
+static int ordering_put_time(struct ordering *r, int option, const char *key, const char *value,
+			     uint64_t now, struct error *err)
 {
-	uint64_t ns = EXPIRES_S * NSEC_PER_SEC;
 	char text[32];
 	struct tm tm;
+	uint64_t ns;
 
-	if (r->o->expires && strchr(r->o->expires, 'T'))
-		return ordering_put(r, OPT_EXPIRES, "expires", r->o->expires, err);
-	if (r->o->expires && parse_duration(r->o->expires, &ns, err) < 0)
-		return error_prefix(err, "--expires");
+	if (!value || strchr(value, 'T'))
+		return ordering_put(r, option, key, value, err);
+	if (parse_duration(value + (*value == '+'), &ns, err) < 0)
+		return ordering_name_option(-EINVAL, option, err);
 	tm = ordering_utc(now + ns / NSEC_PER_SEC);
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return ordering_put(r, OPT_EXPIRES, "expires", text, err);
+	return ordering_put(r, option, key, text, err);
 }
 
 static int ordering_put_events(struct ordering *r, struct error *err)
@@ -165,7 +166,9 @@ static int ordering_compose(struct ordering *r, struct error *err)
 	if (e == 0)
 		e = ordering_put(r, OPT_GROUP, "group", o->group, err);
 	if (e == 0)
-		e = ordering_put_expires(r, now, err);
+		e = ordering_put_time(r, OPT_NOT_BEFORE, "not_before", o->not_before, now, err);
+	if (e == 0)
+		e = ordering_put_time(r, OPT_EXPIRES, "expires", o->expires ?: EXPIRES, now, err);
 	if (e == 0)
 		e = ordering_put(r, OPT_SHARE, "share", o->share, err);
 	if (e == 0)
@@ -199,6 +202,10 @@ static int ordering_check(struct ordering *r, struct error *err)
 
 	if (e == 0 && order.expires <= now_ns(CLOCK_REALTIME) / NSEC_PER_SEC)
 		e = error_set(err, -EINVAL, "the order has expired already");
+	if (e == 0 && order.expires <= order.not_before) {
+		e = error_set(err, -EINVAL, "the order expires before it may be followed");
+		error_hint(err, "--expires, by default " EXPIRES ", has to be after --not-before");
+	}
 	if (e == 0)
 		snprintf(r->serial, sizeof(r->serial), "%" PRIu64, order.serial);
 	return e;

@@ -3,6 +3,7 @@
 """tracectl fleet: orders that boards take, and results that come back, from stores that are honest and from others."""
 
 import contextlib
+import datetime
 import json
 import os
 import pathlib
@@ -56,7 +57,7 @@ def succeeds(result):
 def what_an_order_says(test):
     make_keys(test)
     succeeds(order_of(test, "--fleet", "doors", "--group", "canary", "--share", "0.25", "--salt", "autumn", "--serial",
-                      "17", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
+                      "17", "--not-before", "2098-12-31T00:00:00Z", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
                       "irq:*", "--report", "sched,irq", "--label", "type=door*", "--label", "arch=arm64", "--capture",
                       "--sql", "SELECT start.pid\n FROM sched_waking AS start", "--as", "wakeup", "--on", "irq.max > 1ms", "--hist",
                       "wakeup:keys=pid", "-o", "doors"))
@@ -65,6 +66,7 @@ def what_an_order_says(test):
 serial = 17
 fleet = doors
 group = canary
+not_before = 2098-12-31T00:00:00Z
 expires = 2099-01-01T00:00:00Z
 share = 0.25
 salt = autumn
@@ -84,6 +86,12 @@ capture = yes
     subprocess.run(["signify-openbsd", "-V", "-e", "-q", "-p", test.dir / "order.pub", "-x", test.dir / "doors", "-m",
                     test.dir / "plain"], check=True)
     check(signed.endswith((test.dir / "plain").read_text()), "another text is signed")
+    # How long from now.
+    text = succeeds(order_of(test, "--fleet", "doors", "-t", "1s", "--report", "sched", "--not-before", "+2h", "--expires",
+                             "150m", "-o", "-")).out
+    times = [datetime.datetime.fromisoformat(re.search(f"^{key} = (.*)Z$", text, re.M)[1]) for key in ("not_before", "expires")]
+    ahead = times[0] - datetime.datetime.now(datetime.timezone.utc).replace(tzinfo=None)
+    check(times[1] - times[0] == datetime.timedelta(minutes=30) and 7000 < ahead.total_seconds() <= 7200, text)
     # By default the serial is the time, and a later order has a higher one.
     first = succeeds(order_of(test, "--fleet", "doors", "-t", "1s", "--report", "sched", "-o", "-")).out
     check(14 == len(first.split("serial = ")[1].split("\n")[0]), first)
@@ -102,6 +110,9 @@ def what_is_no_order(test):
                        ([*usual, "--group", "a\ncapture = yes"], "new line"),
                        ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
+                       ([*usual, "--not-before", "x"], "--not-before: 'x' is not a duration"),
+                       ([*usual, "--not-before", "2026T"], "--not-before: the value is not a time"),
+                       ([*usual, "--not-before", "24h"], "the order expires before it may be followed"),
                        ([*usual, "--label", "door"], "--label: a word is not NAME=VALUE"),
                        ([*usual, "--group", "é"], "--group: '"),
                        ([*usual, "--salt", "é"], "--salt: '"),
