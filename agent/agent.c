@@ -336,6 +336,8 @@ static void agent_note_results(struct agent *a, enum outcome outcome, const char
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
 			      struct error *err)
 {
+	if (a->recorder.urges)
+		return error_set(err, -ETIMEDOUT, "tracectl did not end in time");
 	if (!WIFEXITED(status) ||
 	    (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != STATUS_LOSSES))
 		return error_set(err, -EIO, "tracectl ended with %s %d",

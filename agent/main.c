@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* traced-agent: takes signed orders, records by tracectl, uploads results. */
 #include <getopt.h>
+#include <signal.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
 	int c;
 
 	reserve_standard_fds();
+	/* Whoever starts the agent may have it ignored: then no child could be waited for. */
+	signal(SIGCHLD, SIG_DFL);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (c == 'c') {
 			config = optarg;

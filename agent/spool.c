@@ -62,6 +62,12 @@ static void spool_add_size(const struct spool_entry *entry, void *data)
 	*(uint64_t *)data += entry->size;
 }
 
+static int spool_count(struct spool *s)
+{
+	s->bytes = 0;
+	return spool_walk(s, spool_add_size, &s->bytes);
+}
+
 struct spool_search {
 	struct spool_entry *best;
 	const char *after; /* "": from the first */
@@ -140,6 +146,9 @@ static bool spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 
 	while (s->bytes > max - size) {
 		if (s->drops_newest) {
+			/* Somebody else may have removed files. */
+			if (spool_count(s) == 0 && s->bytes <= max - size)
+				return true;
 			s->dropped++;
 			return false;
 		}
@@ -173,8 +182,7 @@ int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, c
 	if (renameat(from_fd, name, s->dirfd, to) < 0 || fsync(s->dirfd) < 0)
 		return error_errno(err, -errno, "%s", name);
 	/* The same content may have been there. */
-	s->bytes = 0;
-	r = spool_walk(s, spool_add_size, &s->bytes);
+	r = spool_count(s);
 	return r < 0 ? error_errno(err, r, FOLDER) : 0;
 }
 

@@ -16,7 +16,8 @@ struct spool {
 	int dirfd;	  /* of the folder */
 	uint64_t bytes;	  /* of the files in it */
 	uint64_t dropped; /* files that gave way, or were damaged */
-	/* Which files go first, by serial; false: the oldest. */
+	/* Of the files, those of the highest serials are sent first; a new one gives way to them.
+	 */
 	bool sends_newest, drops_newest;
 };
 #define SPOOL_INIT ((struct spool){ .dirfd = -EBADF })

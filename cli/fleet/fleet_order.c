@@ -18,6 +18,7 @@
 #include "output/name.h"
 #include "report/watch_condition.h"
 #include "reports/named_reports.h"
+#include "sql/sql.h"
 #include "tool.h"
 
 #define EXPIRES "24h"
@@ -138,6 +139,8 @@ static int ordering_put_made(struct ordering *r, struct error *err)
 				 o->sql_count > 1     ? "sql"
 				 : o->hists.count > 1 ? "hist"
 						      : "on");
+	if (o->sql_count && sql_check_option_name(o->sql[0].name ?: "sql1", err) < 0)
+		return error_prefix(err, "--as");
 	if (o->sql_count)
 		e = ordering_put_text(r, OPT_SQL, "sql", o->sql[0].text, err);
 	if (e == 0 && o->sql_count)

@@ -6,13 +6,14 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/syscall.h>
-#include <time.h>
+#include <sys/timerfd.h>
 
 #include "base/io.h"
 #include "firings.h"
 
 #define AFTER_NS NSEC_PER_SEC
-#define POLL_MAX_MS 3600000
+/* The daemon answers right after the session's end. */
+#define REPLY_MS 5000
 
 struct waiting {
 	struct firings firings;
@@ -31,18 +32,23 @@ static void waiting_take(const Traced__Control__Firing *m, void *data)
 	firing_put(w->firings.triggers, m, &w->text);
 }
 
-static int waiting_timeout_ms(uint64_t until)
+/* Expires at a time of CLOCK_BOOTTIME, also if the machine sleeps then. Returns it or -errno. */
+static int waiting_timer(uint64_t until)
 {
-	uint64_t now = now_ns(CLOCK_BOOTTIME), left = until > now ? until - now : 0;
+	const struct itimerspec at = { .it_value = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
+						     .tv_nsec = (long)(until % NSEC_PER_SEC) } };
+	_cleanup_close_ int fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
 
-	return (int)MIN(left / NSEC_PER_MSEC + (left > 0), (uint64_t)POLL_MAX_MS);
+	if (fd < 0 || timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL) < 0)
+		return -errno;
+	return TAKE_FD(fd);
 }
 
-/* The session's end. */
-static int waiting_receive(struct link *link, uint64_t id, struct error *err)
+/* The session's end, and its reason. */
+static int waiting_receive(struct link *link, uint64_t id, int timeout_ms, struct error *err)
 {
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
-	int r = control_client_receive(link->client, 0, &reply, err);
+	int r = control_client_receive(link->client, timeout_ms, &reply, err);
 
 	if (r < 0)
 		return link_explain(link, r, err);
@@ -52,40 +58,54 @@ static int waiting_receive(struct link *link, uint64_t id, struct error *err)
 	return 0;
 }
 
-/* Until a condition is met, or the time is over. until: CLOCK_BOOTTIME. */
-static int waiting_run(struct waiting *w, struct link *link, uint64_t id, uint64_t until,
+/* Until a condition is met, or the timer expires (negative: there is none). */
+static int waiting_run(struct waiting *w, struct link *link, uint64_t id, int timer,
 		       struct error *err)
 {
 	int r = 1;
 
-	while (r >= 0 && !w->at && now_ns(CLOCK_BOOTTIME) < until) {
-		struct pollfd fds[3] = {
+	while (r >= 0 && !w->at) {
+		struct pollfd fds[4] = {
 			{ .fd = w->firings.pipe, .events = POLLIN },
 			{ .fd = control_client_fd(link->client), .events = POLLIN },
 			{ .fd = w->parent_fd, .events = POLLIN },
+			{ .fd = timer, .events = POLLIN },
 		};
 
-		if (poll(fds, ARRAY_SIZE(fds), waiting_timeout_ms(until)) < 0 && errno != EINTR)
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0) {
+			if (errno == EINTR)
+				continue;
 			return error_errno(err, -errno, "poll");
+		}
 		if (fds[2].revents)
 			return error_set(err, -ECANCELED, "the process that began it has ended");
 		if (fds[0].revents)
 			r = firings_read(&w->firings, waiting_take, w, err);
 		if (r == 0 && !w->at)
-			return error_set(err, -ECANCELED, "the session with the events has ended");
+			return waiting_receive(link, id, REPLY_MS, err)
+				       ?: error_set(err, -ECANCELED,
+						    "the session with the events has ended");
 		if (r > 0 && !w->at && fds[1].revents)
-			r = waiting_receive(link, id, err) ?: 1;
+			r = waiting_receive(link, id, 0, err) ?: 1;
+		if (r > 0 && fds[3].revents)
+			return 0;
 	}
 	return MIN(r, 0);
 }
 
-static void waiting_sleep(uint64_t until)
+/* Lets the recording go on for a while, without a session of its own. */
+static int waiting_linger(const struct waiting *w, uint64_t until, struct error *err)
 {
-	const struct timespec at = { .tv_sec = (time_t)(until / NSEC_PER_SEC),
-				     .tv_nsec = (long)(until % NSEC_PER_SEC) };
+	_cleanup_close_ int timer = waiting_timer(until);
+	struct pollfd fds[2] = { { .fd = w->parent_fd, .events = POLLIN },
+				 { .fd = timer, .events = POLLIN } };
 
-	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &at, NULL) == EINTR)
-		;
+	if (timer < 0)
+		return error_errno(err, timer, "timerfd");
+	while (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		if (errno != EINTR)
+			return error_errno(err, -errno, "poll");
+	return 0;
 }
 
 static int wait_check_options(const struct options *o, struct triggers *t, struct error *err)
@@ -114,7 +134,7 @@ static int wait_run(const struct options *o)
 	_cleanup_close_ int parent_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
 	struct waiting w = { .firings = { .triggers = &triggers }, .parent_fd = parent_fd };
 	struct options changed = *o;
-	_cleanup_close_ int fd = -EBADF;
+	_cleanup_close_ int fd = -EBADF, timer = -EBADF;
 	char name[64];
 	uint64_t id;
 	int r;
@@ -129,9 +149,14 @@ static int wait_run(const struct options *o)
 	if (fd < 0)
 		return cli_fail(&err);
 	w.firings.pipe = fd;
-	r = waiting_run(&w, &link, id, o->duration_ns ? begin + o->duration_ns : UINT64_MAX, &err);
+	timer = o->duration_ns ? waiting_timer(begin + o->duration_ns) : -EBADF;
+	if (o->duration_ns && timer < 0)
+		return error_errno(&err, timer, "timerfd"), cli_fail(&err);
+	r = waiting_run(&w, &link, id, timer, &err);
+	fd = close_fd(fd);
+	link_deinit(&link);
 	if (r == 0 && w.at)
-		waiting_sleep(w.at + (o->after_ns ?: AFTER_NS));
+		r = waiting_linger(&w, w.at + (o->after_ns ?: AFTER_NS), &err);
 	if (r == 0 && w.at && !o->quiet)
 		cli_line(stderr, "%s", buf_string(&w.text) ?: "?");
 	buf_deinit(&w.text);

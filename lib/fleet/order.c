@@ -262,6 +262,9 @@ static int order_check(const struct order *o, struct error *err)
 		return error_set(err, -EINVAL, "there are a profile and events");
 	if (!o->sql != !o->as)
 		return error_set(err, -EINVAL, "sql and as need each other");
+	/* Without one, the report would have the daemon record its default events. */
+	if (!o->hist && order_has_report(o, "hist"))
+		return error_set(err, -EINVAL, "the report hist needs a histogram");
 	if (o->hist && !o->capture && !order_has_report(o, "hist"))
 		return error_set(err, -EINVAL, "a histogram needs the report hist, or a capture");
 	if (!o->profile && !o->events.count && !o->reports.count && !o->sql && !o->hist)

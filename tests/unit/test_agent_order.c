@@ -164,8 +164,6 @@ static void refuses_hostile_values(void **state _unused_)
 		"capture = maybe",
 		"filter =",
 		"sql =",
-		"as = a:b",
-		"as = -o",
 		"hist =",
 		"hist = keys=next_comm",
 		"hist = sched_switch:keys=next_comm",
@@ -184,6 +182,8 @@ static void refuses_hostile_values(void **state _unused_)
 		"until = lost > 0",
 	};
 
+	struct order o = { 0 };
+
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
 		/* The key's own line of ALL goes, as a second one would be refused anyway. */
 		size_t key = strcspn(lines[i], "=") + 1;
@@ -195,6 +195,14 @@ static void refuses_hostile_values(void **state _unused_)
 		buf_printf(&text, "%s\n", lines[i]);
 		refuses(buf_string(&text));
 	}
+	assert_int_equal(parse(&o, ALL), 0);
+	order_deinit(&o);
+	refuses(USUAL "sql = SELECT 1\nas = a:b\n");
+	refuses(USUAL "sql = SELECT 1\nas = -o\n");
+	assert_int_equal(parse(&o, USUAL "sql = SELECT 1\nas = a\n"), 0);
+	order_deinit(&o);
+	/* It would record the daemon's default events. */
+	refuses(HEAD "duration = 1s\nreports = hist\ncapture = yes\n");
 }
 
 static void refuses_long_values(void **state _unused_)
@@ -209,12 +217,12 @@ static void refuses_long_values(void **state _unused_)
 	refuses(text);
 	memset(text + at, '\n', sizeof(text) - 1 - at);
 	refuses(text);
-	/* 33 words. */
-	strcpy(text, HEAD "duration = 1s\nreports = hist\nas = x\nsql = SELECT\n");
+	strcpy(text, HEAD "duration = 1s\nreports = sched\nas = x\nsql = SELECT\n");
 	at = strlen(text) + 2 * KEYS_TEXT_MAX;
 	while (strlen(text) < at)
 		strcat(text, " 1234567890\n");
 	refuses(text);
+	/* 33 words. */
 	strcpy(text, HEAD "duration = 1s\nreports =\n");
 	for (int i = 0; i < 33; i++)
 		strcat(text, " r\n");
