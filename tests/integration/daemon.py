@@ -542,6 +542,8 @@ def synced_clocks(test):
         check(row["issue_boottime_ns"] <= row["trace_ns"] <= row["answer_boottime_ns"], f"{row}")
         check(abs(row["trace_ns"] - mark_time(trace["systemTraceEvents"], f"name={identity}")) <= 1000, f"{row}")
     ids = [e["args"]["sync_id"] for e in trace["traceEvents"] if e["name"] == "clock_sync"]
+    # Since Linux 6.16 the mark of a recording of the top level, which another test may make, is in ours, too.
+    ids = [i for i in ids if i in kernel or not i.startswith("traced_")]
     check(sorted(ids) == sorted(kernel), f"{ids}")
     merged, = trace["otherData"]["merged"]
     check(merged["ties"] == 2 and merged["clock"] == "clock_sync", f"{merged}")
