@@ -87,15 +87,24 @@ int daemon_teardown(void **state)
 	return 0;
 }
 
-void client_open(struct daemon *d, struct client *c)
+void client_open_as(struct daemon *d, struct client *c, uid_t uid)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
+	const uid_t own = geteuid();
 	int fds[2];
 
+	/* Who makes the sockets is the peer. */
+	assert_int_equal(seteuid(uid), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+	assert_int_equal(seteuid(own), 0);
 	c->fd = fds[0];
 	frame_io_init(&c->io, c->fd);
 	assert_int_equal(manager_adopt(d->manager, fds[1], &err), 0);
+}
+
+void client_open(struct daemon *d, struct client *c)
+{
+	client_open_as(d, c, geteuid());
 }
 
 void client_close(struct client *c)

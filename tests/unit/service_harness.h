@@ -41,6 +41,8 @@ struct client {
 int daemon_setup(void **state);
 unsigned spool_files(const struct daemon *d, bool remove);
 int daemon_teardown(void **state);
+/* uid: who the daemon takes for the client; another than our own only as root. */
+void client_open_as(struct daemon *d, struct client *c, uid_t uid);
 void client_open(struct daemon *d, struct client *c);
 void client_close(struct client *c);
 /* Lets the daemon run for a while. */
