@@ -24,15 +24,20 @@ static void part_take_name(struct host_part *p, size_t number)
 /* A later part of the same name gets its number behind it. */
 static void host_part_name(struct host_part *parts, size_t number)
 {
-	char *label = parts[number].origin.label, end[16];
-	int len = snprintf(end, sizeof(end), "-%zu", number + 1);
+	char *label = parts[number].origin.label, name[HOST_LABEL_BYTES], end[24];
+	size_t suffix = number;
 
 	part_take_name(&parts[number], number);
+	strcpy(name, label);
 	for (size_t i = 0; i < number; i++)
 		if (strcmp(parts[i].origin.label, label) == 0) {
-			strcpy(label + MIN(strlen(label), (size_t)(HOST_LABEL_BYTES - 1 - len)),
+			int len = snprintf(end, sizeof(end), "-%zu", ++suffix);
+
+			strcpy(label, name);
+			strcpy(label + MIN(strlen(name), (size_t)(HOST_LABEL_BYTES - 1 - len)),
 			       end);
-			return;
+			/* Another may have this one, too. */
+			i = SIZE_MAX;
 		}
 }
 
@@ -51,14 +56,17 @@ int host_parts_open(struct host_part *parts, size_t count, struct error *err)
 	return 0;
 }
 
-/* The time of day that the common clock's time 0 is. False: unknown. */
+/*
+ * The time of day that the common clock's time 0 is: the reference's, or else that of the machine
+ * that booted first. False: unknown.
+ */
 static bool host_parts_find_wall(const struct host_part *parts, size_t count,
 				 const struct host_part *reference, int64_t *ret)
 {
 	const struct host_origin *o = reference ? &reference->origin : NULL;
 
-	for (size_t i = 0; !o && i < count; i++)
-		if (parts[i].origin.wall_known)
+	for (size_t i = 0; !reference && i < count; i++)
+		if (parts[i].origin.wall_known && (!o || parts[i].origin.wall < o->wall))
 			o = &parts[i].origin;
 	if (!o || !o->wall_known)
 		return false;
@@ -75,6 +83,8 @@ static void part_place_by_wall(struct host_part *p, bool known, int64_t wall)
 
 	if (!known || !p->origin.wall_known)
 		p->unplaced = "nothing ties its clock to the other machines'";
+	else if (offset < 0 && p->origin.first < 0 - (uint64_t)offset)
+		p->unplaced = "it was recorded before the other machines booted";
 	p->origin.clock = (struct host_clock){
 		.mult = UINT32_C(1) << 31, .shift = 31, .offset = offset, .by_wall = true
 	};

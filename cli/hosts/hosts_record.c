@@ -360,7 +360,7 @@ static int hosts_wait_ms(const struct hosts_recording *h)
 		next = MIN(next, h->go_ns + h->o->duration_ns);
 	for (size_t i = 0; i < h->count; i++)
 		if (h->far[i].state >= FAR_ARMED && h->far[i].state < FAR_ENDED &&
-		    !h->far[i].clock.asked)
+		    h->far[i].process.err >= 0 && !h->far[i].clock.asked)
 			next = MIN(next, h->far[i].clock.ask_at);
 	return next <= at ? 0 : (int)((next - at) / NSEC_PER_MSEC) + 1;
 }

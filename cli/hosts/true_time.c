@@ -5,6 +5,8 @@
 
 #include "base/io.h"
 
+#define BOUND_MAX_NS (60 * NSEC_PER_SEC)
+
 /*
  * chrony and ntpd state both errors. systemd-timesyncd sets both to 0, and phc2sys sets maxerror
  * alone to 0: neither states a bound.
@@ -42,6 +44,9 @@ void true_time_read(struct true_time *ret)
 
 bool true_time_tie(struct host_tie *ret, const struct true_time *near, const struct true_time *far)
 {
+	/* Such a clock tells nothing, and the sum of absurd bounds would be small. */
+	if (near->bound > BOUND_MAX_NS || far->bound > BOUND_MAX_NS)
+		return false;
 	*ret = (struct host_tie){ .far = far->boot,
 				  .near = near->boot + (far->utc - near->utc),
 				  .bound = near->bound + far->bound };

@@ -31,6 +31,8 @@
 
 /* Rows of each table for --batch. */
 #define BATCH_ROWS 10
+/* Least time between two pages whose cost is told. */
+#define SHARE_MIN_NS (NSEC_PER_SEC / 2)
 #define PIECE (256U << 10)
 #define BY_MAX 16
 
@@ -142,6 +144,7 @@ static uint64_t top_share(uint64_t now, uint64_t before, uint64_t wall_ns)
 	return before && wall_ns ? (now - MIN(before, now)) * 1000 / wall_ns : 0;
 }
 
+/* The last page comes soon after the one before: a share of so little time says nothing. */
 static void top_measure(struct top *t)
 {
 	const struct top_spent now = {
@@ -152,7 +155,10 @@ static void top_measure(struct top *t)
 	};
 	const uint64_t wall = now.wall_ns - t->spent.wall_ns;
 
+	if (t->spent.wall_ns && wall < SHARE_MIN_NS)
+		return;
 	t->view.cost = (struct top_cost){
+		.is_known = t->spent.wall_ns,
 		.recorder = top_share(now.recorder_ns, t->spent.recorder_ns, wall),
 		.decoder = top_share(now.decoder_ns, t->spent.decoder_ns, wall),
 		.terminal = top_share(now.terminal_ns, t->spent.terminal_ns, wall),

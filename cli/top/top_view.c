@@ -186,6 +186,10 @@ static void top_put_permille(const char *what, uint64_t permille, struct buf *ou
 
 void top_put_cost(const struct top_cost *cost, struct buf *out)
 {
+	if (!cost->is_known) {
+		buf_puts(out, "not known yet");
+		return;
+	}
 	top_put_permille("recorder", cost->recorder, out);
 	top_put_permille(", decoder", cost->decoder, out);
 	top_put_permille(", terminal", cost->terminal, out);

@@ -28,6 +28,7 @@ enum top_action {
 
 /* Shares of one CPU, in thousandths. */
 struct top_cost {
+	bool is_known; /* not on the first page */
 	uint64_t recorder, decoder, terminal;
 };
 

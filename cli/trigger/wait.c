@@ -14,11 +14,14 @@
 #define AFTER_NS NSEC_PER_SEC
 /* The daemon answers right after the session's end. */
 #define REPLY_MS 5000
+/* A condition is known to be met about a second after the event. */
+#define KNOWN_NS (2 * NSEC_PER_SEC)
 
 struct waiting {
 	struct firings firings;
-	int parent_fd; /* pidfd; negative before Linux 5.3 */
-	uint64_t at;   /* CLOCK_BOOTTIME: when the first condition was met; 0: not yet */
+	int parent_fd;	/* pidfd; negative before Linux 5.3 */
+	uint64_t until; /* CLOCK_BOOTTIME: what happens later does not count */
+	uint64_t at;	/* CLOCK_BOOTTIME: when the first condition was met; 0: not yet */
 	struct buf text;
 };
 
@@ -26,7 +29,7 @@ static void waiting_take(const Traced__Control__Firing *m, void *data)
 {
 	struct waiting *w = data;
 
-	if (w->at || m->more)
+	if (w->at || m->more || m->at_ns > w->until)
 		return;
 	w->at = m->at_ns;
 	firing_put(w->firings.triggers, m, &w->text);
@@ -127,7 +130,6 @@ static int wait_check_options(const struct options *o, struct triggers *t, struc
 static int wait_run(const struct options *o)
 {
 	_cleanup_triggers_ struct triggers triggers = TRIGGERS_INIT;
-	const uint64_t begin = now_ns(CLOCK_BOOTTIME);
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	/* The recording whose command this is may end first. */
@@ -149,7 +151,8 @@ static int wait_run(const struct options *o)
 	if (fd < 0)
 		return cli_fail(&err);
 	w.firings.pipe = fd;
-	timer = o->duration_ns ? waiting_timer(begin + o->duration_ns) : -EBADF;
+	w.until = o->duration_ns ? now_ns(CLOCK_BOOTTIME) + o->duration_ns : UINT64_MAX;
+	timer = o->duration_ns ? waiting_timer(w.until + KNOWN_NS) : -EBADF;
 	if (o->duration_ns && timer < 0)
 		return error_errno(&err, timer, "timerfd"), cli_fail(&err);
 	r = waiting_run(&w, &link, id, timer, &err);
@@ -159,6 +162,8 @@ static int wait_run(const struct options *o)
 		r = waiting_linger(&w, w.at + (o->after_ns ?: AFTER_NS), &err);
 	if (r == 0 && w.at && !o->quiet)
 		cli_line(stderr, "%s", buf_string(&w.text) ?: "?");
+	if (r == 0 && !w.at && !o->quiet)
+		cli_warn("no condition was met");
 	buf_deinit(&w.text);
 	buf_deinit(&w.firings.in);
 	if (r < 0)
@@ -171,8 +176,8 @@ const struct command command_wait = {
 	.synopsis = "--on CONDITION [-t TIME] [--after TIME]",
 	.summary = "wait until a condition of a trigger is met",
 	.text = "Ends when the first of the conditions is met, and --after is over (1s). Its exit\n"
-		"status is 4 if none was met within TIME. It also ends with the process that\n"
-		"started it. Needs a running traced.\n"
+		"status is 4 if none was met within TIME, which is known two seconds later. It\n"
+		"also ends with the process that started it. Needs a running traced.\n"
 		"\n"
 		"  tracectl wait --on 'irq.max > 1ms' && date\n"
 		"  tracectl record --ring -o late.json -- tracectl wait --on 'sched.delay > 5ms'",

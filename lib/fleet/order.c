@@ -114,7 +114,7 @@ static int order_check_value(const char *key, const char *value, struct error *e
 	const struct setting *setting = setting_find(settings, ARRAY_SIZE(settings), "order", key);
 	_cleanup_order_ struct order unused = { 0 };
 
-	if (strpbrk(value, "\r\n") || strstr(value, " ;") || strstr(value, "\t;"))
+	if (strpbrk(value, "\r\n") || *value == ';' || strstr(value, " ;") || strstr(value, "\t;"))
 		return error_set(err, -EINVAL,
 				 "an order's value has neither a new line nor \" ;\"");
 	for (const char *p = value; *p; p++)
@@ -161,6 +161,20 @@ static size_t order_line_len(const char *text)
 	return best ?: len;
 }
 
+/* Makes one blank of each line break or tab, and the blanks behind it. */
+static void order_join_lines(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p;) {
+		const bool ends = strchr("\r\n\t", *p);
+
+		*to++ = ends ? ' ' : *p;
+		p += ends ? strspn(p, " \r\n\t") : 1;
+	}
+	*to = '\0';
+}
+
 int order_put_text(struct buf *text, const char *key, const char *value, struct error *err)
 {
 	_cleanup_buf_ struct buf lines = BUF_INIT;
@@ -172,12 +186,16 @@ int order_put_text(struct buf *text, const char *key, const char *value, struct 
 		return 0;
 	if (!flat)
 		return error_errno(err, -ENOMEM, "%s", key);
-	for (char *p = flat; *p; p++)
-		if (strchr("\r\n\t", *p))
-			*p = ' ';
+	if (!value[strspn(value, " \r\n\t")])
+		return error_set(err, -EINVAL, "the value is empty");
+	order_join_lines(flat);
 	r = order_check_value(key, flat, err);
 	for (const char *p = flat + strspn(flat, " "); r == 0 && *p; p += len + (p[len] != '\0')) {
 		len = order_line_len(p);
+		if (len > LINE_MAX_LEN)
+			return error_set(err, -EINVAL,
+					 "it has %d characters without a single blank",
+					 LINE_MAX_LEN);
 		if (p == flat + strspn(flat, " "))
 			buf_printf(&lines, "%s = %.*s\n", key, (int)len, p);
 		else

@@ -23,6 +23,8 @@
 /* A larger bound is none. */
 #define HOST_BOUND_MAX_NS (60 * NSEC_PER_SEC)
 #define HOST_CHUNK_MAX (1U << 20)
+/* Of one reading of the clocks; a file may have many. */
+#define CLOCKS_CHUNK_MAX 4096
 
 int host_ties_add(struct host_ties *ties, const struct host_tie *tie)
 {
@@ -322,20 +324,28 @@ void host_label_tidy(char *label)
 }
 
 /* NULL: it can't be read. */
-static Traced__Capture__Host *host_load(const struct stream_reader *reader,
-					const struct chunk *chunk, struct buf *payload)
+static void origin_load_host(struct host_origin *ret, const struct stream_reader *reader,
+			     const struct chunk *chunk, struct buf *payload)
 {
-	if (stream_reader_load_max(reader, chunk, HOST_CHUNK_MAX, payload, NULL) < 0)
-		return NULL;
-	return traced__capture__host__unpack(NULL, payload->len, (const uint8_t *)payload->data);
+	Traced__Capture__Host *host = NULL;
+
+	if (stream_reader_load_max(reader, chunk, HOST_CHUNK_MAX, payload, NULL) == 0)
+		host = traced__capture__host__unpack(NULL, payload->len,
+						     (const uint8_t *)payload->data);
+	if (host)
+		origin_take_host(ret, host);
+	else
+		ret->lacks = "its HOST chunk is damaged: the machine's name and the ties of its "
+			     "clock are missing";
+	traced__capture__host__free_unpacked(host, NULL);
 }
 
 int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 {
-	Traced__Capture__Host *host = NULL;
 	_cleanup_buf_ struct buf payload = BUF_INIT;
+	bool has_header = false, has_host = false;
 	struct stream_reader reader;
-	struct chunk chunk;
+	struct chunk chunk, last;
 	int r = stream_reader_init(&reader, fd, err);
 
 	*ret = (struct host_origin){ .first = UINT64_MAX };
@@ -343,22 +353,21 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 		return r;
 	while (stream_reader_next(&reader, &chunk, NULL) > 0) {
 		Traced__Capture__Clocks *clocks;
+		size_t max = chunk.type == CHUNK_CLOCKS ? CLOCKS_CHUNK_MAX : HOST_CHUNK_MAX;
 
 		if ((chunk.type == CHUNK_SUBBUFS || chunk.type == CHUNK_SAMPLES) &&
 		    chunk.cpu <= CPU_LIST_MAX)
 			ret->cpus_seen = MAX(ret->cpus_seen, chunk.cpu + 1);
 		if (chunk.type == CHUNK_HOST) {
 			/* host_origin_append() puts ours last: a machine may forge others. */
-			traced__capture__host__free_unpacked(host, NULL);
-			host = host_load(&reader, &chunk, &payload);
-			ret->lacks = host ? NULL
-					  : "its HOST chunk is damaged: the machine's name and the "
-					    "ties of its clock are missing";
+			last = chunk;
+			has_host = true;
 		}
-		if ((chunk.type != CHUNK_CLOCKS && chunk.type != CHUNK_HEADER) ||
-		    stream_reader_load_max(&reader, &chunk, HOST_CHUNK_MAX, &payload, NULL) < 0)
+		if ((chunk.type != CHUNK_CLOCKS && (chunk.type != CHUNK_HEADER || has_header)) ||
+		    stream_reader_load_max(&reader, &chunk, max, &payload, NULL) < 0)
 			continue;
 		if (chunk.type == CHUNK_HEADER) {
+			has_header = true;
 			origin_take_header(ret, &payload);
 		} else if ((clocks = traced__capture__clocks__unpack(
 				    NULL, payload.len, (const uint8_t *)payload.data))) {
@@ -366,10 +375,8 @@ int host_origin_read(struct host_origin *ret, int fd, struct error *err)
 			traced__capture__clocks__free_unpacked(clocks, NULL);
 		}
 	}
-	if (host) {
-		origin_take_host(ret, host);
-		traced__capture__host__free_unpacked(host, NULL);
-	}
+	if (has_host)
+		origin_load_host(ret, &reader, &last, &payload);
 	host_label_tidy(ret->label);
 	ret->cpus = MAX(ret->cpus, ret->cpus_seen);
 	return 0;

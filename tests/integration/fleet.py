@@ -76,7 +76,7 @@ window = 10m
 duration = 1.5s
 events = sched:*
   irq:*
-sql = SELECT start.pid  FROM sched_waking AS start
+sql = SELECT start.pid FROM sched_waking AS start
 as = wakeup
 until = irq.max > 1ms
 hist = wakeup:keys=pid

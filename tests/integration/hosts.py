@@ -822,6 +822,13 @@ def without_ties(test):
     check(r.status == 2, f"an input as the output: {r}")
     r = test.run("convert", "a.traced", "b.traced", "c.traced")
     check(r.status == 2 and "-o" in r.err, f"no output: {r}")
+    # Three names that are one, or become one.
+    (test.dir / "d").mkdir()
+    for name in ("b-3.traced", "d/b.traced"):
+        (test.dir / name).write_bytes((test.dir / "b.traced").read_bytes())
+    r = test.run("convert", "b.traced", "b-3.traced", "d/b.traced", "-o", "out.txt")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(r.status == 0 and seen == {"b", "b-3", "b-4"}, f"convert: {seen} {r}")
 
 
 # In front of each chunk's payload: magic, type, flags, length, CPU, hash.

@@ -401,7 +401,10 @@ def waits(test):
     check(r.status == 0 and r.err.startswith(condition + ": ") and r.out == "", r)
     began = time.monotonic()
     r = test.run("wait", "--on", "irq.max > 1h", "-t", "500ms")
-    check(r.status == 4 and not r.err and time.monotonic() - began < 10, r)
+    check(r.status == 4 and "no condition was met" in r.err and time.monotonic() - began < 10, r)
+    # Also if that is known after the time.
+    r = test.run("wait", "--on", "event sched:sched_switch", "-t", "300ms", "--after", "1ms")
+    check(r.status == 0, r)
     for words, status, why in (((), 2, "there is no condition"), (("--on", "lost > 0"), 2, "of a flight recorder"),
                                (("--on", "nonsense"), 2, "--on"), (("--on", "event sched:nonsense"), 1, "nonsense")):
         r = test.run("wait", *words)

@@ -107,7 +107,7 @@ static void a_long_text_is_parsed(void **state _unused_)
 {
 	_cleanup_order_ struct order order = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_buf_ struct buf text = BUF_INIT, sql = BUF_INIT;
+	_cleanup_buf_ struct buf text = BUF_INIT, sql = BUF_INIT, whole = BUF_INIT;
 
 	order_begin(&text);
 	assert_int_equal(order_put(&text, "serial", "7", &err), 0);
@@ -124,13 +124,21 @@ static void a_long_text_is_parsed(void **state _unused_)
 	assert_int_equal(order_put(&text, "as", "x", &err), 0);
 	assert_int_equal(order_put_text(&text, "hist", "\n x:keys=y\n\tif y > 3", &err), 0);
 	assert_int_equal(order_put_text(&text, "filter", NULL, &err), 0);
+	assert_int_equal(order_put_text(&text, "until", " \n\t", &err), -EINVAL);
+	assert_non_null(strstr(err.message, "empty"));
+	assert_int_equal(order_put_text(&text, "until", ";x", &err), -EINVAL);
+	assert_non_null(strstr(err.message, "\" ;\""));
+	for (int i = 0; i < 190; i++)
+		buf_putc(&whole, 'x');
+	assert_int_equal(order_put_text(&text, "until", buf_string(&whole), &err), -EINVAL);
+	assert_non_null(strstr(err.message, "without a single blank"));
 	assert_int_equal(order_put(&text, "reports", "hist", &err), 0);
 	for (const char *line = buf_string(&text); *line; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 198);
 	if (order_parse(&order, text.data, text.len, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_string_equal(order.sql, buf_string(&sql));
-	assert_string_equal(order.hist, "x:keys=y  if y > 3");
+	assert_string_equal(order.hist, "x:keys=y if y > 3");
 }
 
 /* Neither a second key nor a comment can hide in a value. */

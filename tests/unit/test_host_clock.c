@@ -407,11 +407,11 @@ static void test_a_damaged_chunk_is_said(void **state _unused_)
 	close(fd);
 }
 
-/* The origin of a stream with one reading of the time of day. */
-static struct host_origin origin_of(uint64_t boot, uint64_t wall)
+/* The origin of a stream with so many readings of the time of day at once. */
+static struct host_origin origin_of_many(uint64_t boot, uint64_t wall, size_t count)
 {
 	Traced__Capture__ClockReading reading = TRACED__CAPTURE__CLOCK_READING__INIT,
-				      *readings = &reading;
+				      **readings = calloc(count, sizeof(*readings));
 	Traced__Capture__Clocks clocks = TRACED__CAPTURE__CLOCKS__INIT;
 	struct host_origin origin;
 	struct stream_writer w;
@@ -422,12 +422,21 @@ static struct host_origin origin_of(uint64_t boot, uint64_t wall)
 	reading.clock = CLOCK_REALTIME;
 	reading.boot_before_ns = reading.boot_after_ns = boot;
 	reading.value_ns = wall;
-	clocks.readings = &readings;
-	clocks.n_readings = 1;
+	assert_non_null(readings);
+	for (size_t i = 0; i < count; i++)
+		readings[i] = &reading;
+	clocks.readings = readings;
+	clocks.n_readings = count;
 	assert_int_equal(stream_write_message(&w, CHUNK_CLOCKS, &clocks.base), 0);
 	assert_int_equal(host_origin_read(&origin, fd, NULL), 0);
 	close(fd);
+	free(readings);
 	return origin;
+}
+
+static struct host_origin origin_of(uint64_t boot, uint64_t wall)
+{
+	return origin_of_many(boot, wall, 1);
 }
 
 static void test_wall_clocks_are_checked(void **state _unused_)
@@ -439,6 +448,9 @@ static void test_wall_clocks_are_checked(void **state _unused_)
 	/* The difference of two of them must not overflow. */
 	assert_false(origin_of(5000, UINT64_C(1) << 63).wall_known);
 	assert_false(origin_of(UINT64_MAX, 1).wall_known);
+	/* A kilobyte of a file can be a gigabyte of readings. */
+	assert_true(origin_of_many(5000, UINT64_C(1790000000000005000), 50).wall_known);
+	assert_false(origin_of_many(5000, UINT64_C(1790000000000005000), 5000).wall_known);
 }
 
 int main(void)

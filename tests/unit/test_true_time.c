@@ -72,6 +72,7 @@ static void test_two_clocks_make_a_tie(void **state _unused_)
 	const struct true_time near = { 1000000000, 1790000000000000000, 300000 };
 	const struct true_time far = { 50000, 1789999999999000000, 40000 };
 	const struct true_time unknown = { .boot = 50000 };
+	const struct true_time absurd = { 50000, 1789999999999000000, UINT64_MAX - 299999 };
 	struct host_tie tie;
 
 	/* The far machine was read 1 ms earlier. */
@@ -81,6 +82,8 @@ static void test_two_clocks_make_a_tie(void **state _unused_)
 	assert_int_equal(tie.bound, 340000);
 	assert_false(true_time_tie(&tie, &near, &unknown));
 	assert_false(true_time_tie(&tie, &unknown, &far));
+	/* The sum of the bounds would be 1 ns. */
+	assert_false(true_time_tie(&tie, &near, &absurd));
 }
 
 static void test_this_machine_is_read(void **state _unused_)
