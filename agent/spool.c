@@ -62,7 +62,7 @@ static void spool_add_size(const struct spool_entry *entry, void *data)
 	*(uint64_t *)data += entry->size;
 }
 
-static int spool_count(struct spool *s)
+static int spool_add_sizes(struct spool *s)
 {
 	s->bytes = 0;
 	return spool_walk(s, spool_add_size, &s->bytes);
@@ -147,7 +147,7 @@ static bool spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 	while (s->bytes > max - size) {
 		if (s->drops_newest) {
 			/* Somebody else may have removed files. */
-			if (spool_count(s) == 0 && s->bytes <= max - size)
+			if (spool_add_sizes(s) == 0 && s->bytes <= max - size)
 				return true;
 			s->dropped++;
 			return false;
@@ -182,7 +182,7 @@ int spool_add(struct spool *s, int from_fd, const char *name, uint64_t serial, c
 	if (renameat(from_fd, name, s->dirfd, to) < 0 || fsync(s->dirfd) < 0)
 		return error_errno(err, -errno, "%s", name);
 	/* The same content may have been there. */
-	r = spool_count(s);
+	r = spool_add_sizes(s);
 	return r < 0 ? error_errno(err, r, FOLDER) : 0;
 }
 
