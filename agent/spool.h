@@ -16,8 +16,7 @@ struct spool {
 	int dirfd;	  /* of the folder */
 	uint64_t bytes;	  /* of the files in it */
 	uint64_t dropped; /* files that gave way, or were damaged */
-	/* Of the files, those of the highest serials are sent first; a new one gives way to them.
-	 */
+	/* The files of the highest serials are sent first; a new file gives way to the others. */
 	bool sends_newest, drops_newest;
 };
 #define SPOOL_INIT ((struct spool){ .dirfd = -EBADF })

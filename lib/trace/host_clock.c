@@ -23,7 +23,7 @@
 /* A larger bound is none. */
 #define HOST_BOUND_MAX_NS (60 * NSEC_PER_SEC)
 #define HOST_CHUNK_MAX (1U << 20)
-/* Of one reading of the clocks; a file may have many. */
+/* Bytes of one reading of the clocks; a file may have many readings. */
 #define CLOCKS_CHUNK_MAX 4096
 
 int host_ties_add(struct host_ties *ties, const struct host_tie *tie)

@@ -93,7 +93,7 @@ void client_open_as(struct daemon *d, struct client *c, uid_t uid)
 	const uid_t own = geteuid();
 	int fds[2];
 
-	/* Who makes the sockets is the peer. */
+	/* The daemon sees the user that makes the sockets. */
 	assert_int_equal(seteuid(uid), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
 	assert_int_equal(seteuid(own), 0);
