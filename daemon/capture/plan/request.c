@@ -12,6 +12,7 @@
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/plan/synthetic.h"
+#include "daemon/capture/tracefs/feature.h"
 #include "stream/poll_plan.h"
 
 #define NAME_LEN_MAX 64
@@ -112,15 +113,10 @@ static int request_check_cpus(const struct capture_env *env, const struct cpu_se
 int kernel_check(const char *proc, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	unsigned major, minor;
-	char path[256];
+	unsigned version = feature_kernel(proc, &text);
 
-	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
 	/* An unknown version passes. */
-	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
-	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
-		return 0;
-	if (major > 4 || (major == 4 && minor >= 19))
+	if (!version || version >= FEATURE_KERNEL(4, 19))
 		return 0;
 	error_set(err, -EOPNOTSUPP, "this is Linux %.*s: traced needs 4.19 at least",
 		  (int)strcspn(text.data, "\n"), text.data);

@@ -39,7 +39,9 @@ static bool (*option_tracer(const char *name))(const char *tracer)
 
 bool tracer_options_are_global(const struct capture_env *env)
 {
-	return feature_kernel(env->proc) < FEATURE_KERNEL(6, 19);
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	return feature_kernel(env->proc, &text) < FEATURE_KERNEL(6, 19);
 }
 
 int tracer_check_unused(const struct tracefs *fs, bool (*is)(const char *tracer), const char *hint,

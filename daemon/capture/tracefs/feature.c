@@ -47,15 +47,14 @@ static const struct {
 	{ FEATURE_EVENTS, "preemptirq", "CONFIG_IRQSOFF_TRACER or CONFIG_PREEMPT_TRACER" },
 };
 
-unsigned feature_kernel(const char *proc)
+unsigned feature_kernel(const char *proc, struct buf *text)
 {
-	_cleanup_buf_ struct buf text = BUF_INIT;
 	unsigned major, minor;
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/sys/kernel/osrelease", proc);
-	if (read_file_at(AT_FDCWD, path, 4096, &text) < 0 || !buf_string(&text) ||
-	    sscanf(text.data, "%u.%u", &major, &minor) != 2)
+	if (read_file_at(AT_FDCWD, path, 4096, text) < 0 || !buf_string(text) ||
+	    sscanf(text->data, "%u.%u", &major, &minor) != 2)
 		return 0;
 	return FEATURE_KERNEL(major, minor);
 }

@@ -14,8 +14,9 @@ enum feature_kind {
 	FEATURE_EVENTS,	 /* a system of events that are there from the start */
 };
 
-/* The running kernel's version; 0: unknown. proc: as in struct capture_env. */
-unsigned feature_kernel(const char *proc);
+/* The running kernel's version, and its whole name in text; 0: unknown. proc: as in struct
+ * capture_env. */
+unsigned feature_kernel(const char *proc, struct buf *text);
 #define FEATURE_KERNEL(major, minor) ((major)*1000U + (minor))
 
 /*
