@@ -14,8 +14,7 @@ enum feature_kind {
 	FEATURE_EVENTS,	 /* a system of events that are there from the start */
 };
 
-/* The running kernel's version, and its whole name in text; 0: unknown. proc: as in struct
- * capture_env. */
+/* The running kernel's version; 0: unknown. text gets its full name. proc: see capture_env. */
 unsigned feature_kernel(const char *proc, struct buf *text);
 #define FEATURE_KERNEL(major, minor) ((major)*1000U + (minor))
 
