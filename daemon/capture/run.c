@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Runs a recording: dispatch, tick, background work. */
-#include <malloc.h>
 #include <sys/epoll.h>
 
 #include "base/io.h"
@@ -486,14 +485,6 @@ static int run_periodic(struct capture *c, uint64_t now, bool quiet)
 	return r < 0 ? r : report_write_notes(&c->report, &run->writer);
 }
 
-/* After formats, symbols and tasks are written, a recording needs a tenth of its heap. */
-static void run_trim_heap(void)
-{
-#ifdef __GLIBC__
-	malloc_trim(0);
-#endif
-}
-
 /* names/inquiry.c does not wait for every process. */
 static void run_warn_of_unread(struct capture *c, size_t *unread, const char *what)
 {
@@ -513,7 +504,6 @@ static void run_end_names(struct capture *c)
 
 	run->names_done = true;
 	overhead_restart(&run->overhead);
-	run_trim_heap();
 	run_warn_of_unread(c, &run->names.scan.unread, "command lines");
 	if (run->names.stage != NAMES_DONE)
 		return;

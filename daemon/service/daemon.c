@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "daemon/service/pid_file.h"
 
 #define RECORDER_NICE (-10)
+#define TRIM_THRESHOLD (128 * 1024)
 
 enum {
 	EXIT_USAGE = 2,
@@ -299,6 +301,19 @@ static void daemon_forget_service_manager(void)
 		unsetenv(names[i]);
 }
 
+/*
+ * A recording needs ten times its memory at first, for formats, symbols and tasks. By default,
+ * glibc keeps that in an arena of each thread: it raises its thresholds as large blocks are freed,
+ * and malloc_trim() leaves the end of an arena alone.
+ */
+static void daemon_give_memory_back(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD);
+	mallopt(M_MMAP_THRESHOLD, TRIM_THRESHOLD);
+#endif
+}
+
 static int daemon_run(const struct arguments *a)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -311,6 +326,7 @@ static int daemon_run(const struct arguments *a)
 	/* The terminal belongs to tracectl, which reports more. */
 	if (a->manager.private)
 		log_keep_records();
+	daemon_give_memory_back();
 	daemon_raise_priority();
 	daemon_raise_descriptor_limit();
 	child_reserve_descriptors();

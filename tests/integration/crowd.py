@@ -105,6 +105,19 @@ def two_dozen(test):
     test.check_no_instances()
 
 
+def memory_goes_back(test):
+    """What recordings need for symbols, formats and tasks, each in a thread of its own."""
+    before = memory_kb(test)
+    names = [f"{test.name}-m{n}" for n in range(6)]
+    clients = [test.start("start", "--name", name, "-b", "64K", "-e", "irq", "-e", "timer") for name in names]
+    check(all(test.finish(c).status == 0 for c in clients), "start")
+    time.sleep(1)
+    clients = [test.start("stop", name, "-o", f"{name}.txt") for name in names]
+    check(all(test.finish(c).status in (0, 3) for c in clients), "stop")
+    grown = memory_kb(test) - before
+    check(grown < bound_kb(test, 8192), f"memory: {before} kB, and {grown} more")
+
+
 def turned_off(test):
     """Somebody writes 0 to its tracing_on: earlier events are there, and a message says so."""
     name = start(test, "off", "-e", "sched:sched_switch")
@@ -142,7 +155,8 @@ def removed(test):
 def main():
     test = Test("crowd")
     for label, function in (("two thousand clients", thousands), ("a client that never reads", never_reads),
-                            ("two dozen sessions", two_dozen), ("an instance is turned off", turned_off),
+                            ("two dozen sessions", two_dozen), ("memory of what ended", memory_goes_back),
+                            ("an instance is turned off", turned_off),
                             ("an instance is removed", removed)):
         test.case(label, function, daemon=True)
     test.end()
