@@ -74,7 +74,7 @@ _Noreturn static void link_daemon_main(const char *path, int fd)
 	_exit(127);
 }
 
-static int link_spawn_daemon(struct link *l, const struct options *o, struct error *err)
+static int link_spawn_daemon(struct link *l, struct error *err)
 {
 	_cleanup_close_ int ours = -EBADF, theirs = -EBADF;
 	_cleanup_free_ char *path = NULL;
@@ -83,9 +83,6 @@ static int link_spawn_daemon(struct link *l, const struct options *o, struct err
 	r = link_find_daemon(&path, err);
 	if (r < 0)
 		return r;
-	if (!o->quiet)
-		cli_warn("no traced is running%s%s: starting a private one",
-			 o->socket ? " at " : "", o->socket ?: "");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return error_errno(err, -errno, "socketpair");
 	ours = pair[0];
@@ -116,24 +113,33 @@ static void link_hint_start(enum link_mode mode, struct error *err)
 		error_hint(err, "%s; or try again as root (sudo)", place_start_daemon());
 }
 
-int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err)
+static int link_connect(struct link *l, const struct options *o, enum link_mode mode,
+			struct error *err)
 {
 	const char *socket_path = o->socket ?: CONTROL_SOCKET;
 	_cleanup_error_ struct error refused = ERROR_INIT;
-	_cleanup_link_ struct link l = { 0 };
-	int r;
+	int r = control_client_connect(&l->client, socket_path, &refused);
 
-	r = control_client_connect(&l.client, socket_path, &refused);
-	if (link_no_daemon(r)) {
-		if (mode == LINK_PRIVATE_TOO && geteuid() == 0) {
-			r = link_spawn_daemon(&l, o, err);
-		} else {
-			error_set(err, r, "no traced is running (%s)", socket_path);
-			link_hint_start(mode, err);
-		}
-	} else if (r < 0) {
+	if (r < 0 && !link_no_daemon(r)) {
 		error_move(err, &refused);
+	} else if (r < 0 && mode >= LINK_PRIVATE_TOO && geteuid() == 0) {
+		if (!o->quiet)
+			cli_warn("no traced is running%s%s: starting a private one",
+				 o->socket ? " at " : "", o->socket ?: "");
+		r = link_spawn_daemon(l, err);
+	} else if (r < 0) {
+		error_set(err, r, "no traced is running (%s)", socket_path);
+		link_hint_start(mode, err);
 	}
+	return r;
+}
+
+int link_open(struct link *ret, const struct options *o, enum link_mode mode, struct error *err)
+{
+	_cleanup_link_ struct link l = { 0 };
+	bool is_private = mode == LINK_PRIVATE_FIRST && geteuid() == 0 && !o->socket;
+	int r = is_private ? link_spawn_daemon(&l, err) : link_connect(&l, o, mode, err);
+
 	if (r < 0)
 		return r;
 	*ret = l;

@@ -18,6 +18,7 @@ enum link_mode {
 	LINK_LISTENING, /* require a listening daemon */
 	LINK_OR_ROOT,	/* the same, but root can do without */
 	LINK_PRIVATE_TOO,
+	LINK_PRIVATE_FIRST, /* for root, even if one listens, unless --socket names it */
 };
 
 /* This program is traced, too: it starts itself as a private daemon. */

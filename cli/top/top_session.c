@@ -83,7 +83,8 @@ int top_session_start(struct top_session *ret, const struct options *o, int stre
 	int r;
 
 	*ret = (struct top_session){ 0 };
-	r = link_open(&ret->link, o, LINK_PRIVATE_TOO, err);
+	/* With a private daemon, it costs half as much. */
+	r = link_open(&ret->link, o, LINK_PRIVATE_FIRST, err);
 	/* Another daemon may be of another version, or have its own limits. */
 	ret->in_file = ret->link.unspooled = r == 0 && ret->link.daemon > 0;
 	if (r == 0)

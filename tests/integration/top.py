@@ -9,9 +9,10 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 
-from harness import PATIENCE_S, Test, as_nobody, check, need, settled
+from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, need, settled
 
 # A task that runs all the time, and one that makes many short system calls.
 BURNER = "while :; do :; done"
@@ -97,6 +98,17 @@ def chosen(test):
     check(r.status == 0, r)
     for _, tables in windows(r.out):
         check(set(tables) <= {"sched"} and all("comm" in row for row in tables.get("sched", {}).values()), tables)
+
+
+def private_first(test):
+    """Root's needs no daemon, even if one listens: here nobody would answer at its socket."""
+    folder = test.build_option("run_dir")
+    listen = f"import os, socket, sys; s = socket.socket(socket.AF_UNIX); s.bind('{folder}/traced.sock'); s.listen()\n"
+    listen += "s.set_inheritable(True); os.execv(sys.argv[1], sys.argv[1:])"
+    command = [test.tracectl, "top", "-q", "--batch", "-t", "2s", "-e", "sched", "sched"]
+    r = subprocess.run([*in_namespace(f"mount -t tmpfs nodev /run && mkdir -p {folder}"), sys.executable, "-c", listen, *command],
+                       cwd=test.dir, env=test.environment(), capture_output=True, timeout=PATIENCE_S, check=False)
+    check(r.returncode == 0 and r.stderr == b"" and b"events/s" in r.stdout, r)
 
 
 def ends(test):
@@ -488,6 +500,7 @@ def main():
     test.case("batch", batch)
     test.case("chosen", chosen)
     test.case("chosen, with a daemon", chosen, daemon=True)
+    test.case("private first", private_first)
     test.case("ends", ends)
     test.case("dies", dies)
     test.case("decoder dies", decoder_dies)
