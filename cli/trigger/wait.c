@@ -16,10 +16,11 @@
 #define REPLY_MS 5000
 /* A condition is known to be met about a second after the event. */
 #define KNOWN_NS (2 * NSEC_PER_SEC)
+#define PARENT_ENDED "the process that started it has ended"
 
 struct waiting {
 	struct firings firings;
-	int parent_fd;	/* pidfd; negative before Linux 5.3 */
+	int parent_fd;	/* pidfd; negative: the parent can't be watched */
 	uint64_t until; /* CLOCK_BOOTTIME: what happens later does not count */
 	uint64_t at;	/* CLOCK_BOOTTIME: when the first condition was met; 0: not yet */
 	struct buf text;
@@ -81,7 +82,7 @@ static int waiting_run(struct waiting *w, struct link *link, uint64_t id, int ti
 			return error_errno(err, -errno, "poll");
 		}
 		if (fds[2].revents)
-			return error_set(err, -ECANCELED, "the process that began it has ended");
+			return error_set(err, -ECANCELED, PARENT_ENDED);
 		if (fds[0].revents)
 			r = firings_read(&w->firings, waiting_take, w, err);
 		if (r == 0 && !w->at)
@@ -127,13 +128,29 @@ static int wait_check_options(const struct options *o, struct triggers *t, struc
 	return r;
 }
 
+/*
+ * A descriptor of the process that started us; -EBADF: this kernel has none, or it is in another
+ * pid namespace. A process that has ended has another one in its place, mostly of another session:
+ * we only leave our parent's session by leading one.
+ */
+static int waiting_open_parent(struct error *err)
+{
+	const pid_t parent = getppid(), session = getsid(0);
+	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, parent, 0);
+
+	if (parent && ((fd < 0 && errno == ESRCH) || getppid() != parent ||
+		       (session != getpid() && getsid(parent) != session)))
+		return error_set(err, -ECANCELED, PARENT_ENDED);
+	return fd < 0 ? -EBADF : TAKE_FD(fd);
+}
+
 static int wait_run(const struct options *o)
 {
 	_cleanup_triggers_ struct triggers triggers = TRIGGERS_INIT;
 	_cleanup_link_ struct link link = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	/* The recording whose command this is may end first. */
-	_cleanup_close_ int parent_fd = (int)syscall(SYS_pidfd_open, getppid(), 0);
+	_cleanup_close_ int parent_fd = waiting_open_parent(&err);
 	struct waiting w = { .firings = { .triggers = &triggers }, .parent_fd = parent_fd };
 	struct options changed = *o;
 	_cleanup_close_ int fd = -EBADF, timer = -EBADF;
@@ -143,6 +160,8 @@ static int wait_run(const struct options *o)
 
 	changed.ring = true;
 	snprintf(name, sizeof(name), "wait-%d" TRIGGERS_SUFFIX, (int)getpid());
+	if (parent_fd == -ECANCELED)
+		return cli_fail(&err);
 	if (wait_check_options(&changed, &triggers, &err) < 0)
 		return cli_usage(&err);
 	if (link_open(&link, o, LINK_LISTENING, &err) < 0)
