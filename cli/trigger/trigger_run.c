@@ -133,6 +133,13 @@ static bool follower_may_fire(const struct follower *f, struct followed *c)
 	return true;
 }
 
+static void follower_log_skipped(struct follower *f)
+{
+	if (f->skipped)
+		follower_log("firings without a snapshot (--at-most): %" PRIu64, f->skipped);
+	f->skipped = 0;
+}
+
 /* A firing has a snapshot of its own, or is in one that is due. */
 static void follower_fire(const Traced__Control__Firing *m, void *data)
 {
@@ -155,10 +162,7 @@ static void follower_fire(const Traced__Control__Firing *m, void *data)
 			f->conditions[i].reported = 0;
 		buf_clear(&f->marks);
 		f->unreported = 0;
-		if (f->skipped)
-			follower_log("firings without a snapshot (--at-most): %" PRIu64,
-				     f->skipped);
-		f->skipped = 0;
+		follower_log_skipped(f);
 	}
 	follower_tell(f, m);
 }
@@ -424,6 +428,7 @@ int trigger_run(const struct trigger_run *run)
 		follower_snapshot(&f);
 	if (f.pending)
 		follower_log("no snapshot was written");
+	follower_log_skipped(&f);
 	link_deinit(run->link);
 	/* A hook may still read its snapshot. */
 	while (!trigger_hook_reap(&f.hook))
