@@ -34,8 +34,9 @@
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 /* The longest time from @here to @armed: a slow board needs seconds to enable many events. */
 #define ARM_NS (120 * NSEC_PER_SEC)
-/* A host that sends nothing for so long after "stop" has failed. */
-#define SILENCE_NS (30 * NSEC_PER_SEC)
+/* A host that sends less than this in that time after "stop", and does not end, has failed. */
+#define END_BYTES (64U << 10)
+#define END_NS (30 * NSEC_PER_SEC)
 /* The longest wait for the exchanges before the start. */
 #define TIES_FIRST_NS (2 * NSEC_PER_SEC)
 #define LINE_BYTES 1024
@@ -57,7 +58,10 @@ struct far {
 	size_t line_len;
 	unsigned messages;
 	struct push push;
-	uint64_t here_ns, armed_ns, heard_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	uint64_t here_ns, armed_ns; /* CLOCK_MONOTONIC; 0: not yet */
+	/* After "stop": the last time that END_BYTES were complete, and the bytes then. */
+	uint64_t heard_ns, heard_bytes;
+	bool slow_told;
 	struct exchange clock;
 	bool failed;
 };
@@ -231,7 +235,6 @@ static void far_read_capture(struct far *f, char *piece)
 		f->process.out = close_fd(f->process.out);
 		return;
 	}
-	f->heard_ns = now();
 	if (!f->bytes && (size_t)n >= STREAM_MAGIC_SIZE && !stream_begins(piece, (size_t)n))
 		far_fail(f, "it sends no capture");
 	else if (!far_has_room(f, (uint64_t)n))
@@ -240,6 +243,10 @@ static void far_read_capture(struct far *f, char *piece)
 		far_fail(f, "can't write its capture: %m");
 	else
 		f->bytes += (uint64_t)n;
+	if (f->bytes - f->heard_bytes >= END_BYTES) {
+		f->heard_ns = now();
+		f->heard_bytes = f->bytes;
+	}
 }
 
 /* Both of its outputs have ended. */
@@ -286,6 +293,7 @@ static void hosts_stop(struct hosts_recording *h)
 	h->stop_ns = now();
 	for (size_t i = 0; i < h->count; i++) {
 		h->far[i].heard_ns = h->stop_ns;
+		h->far[i].heard_bytes = h->far[i].bytes;
 		if (h->far[i].state != FAR_ENDED)
 			far_order(&h->far[i], "stop\n");
 	}
@@ -320,8 +328,16 @@ static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at
 	if (f->state == FAR_ARMING && at > MAX(limit, f->push.limit_ns))
 		far_fail(f, "it is not ready after %" PRIu64 " s",
 			 (uint64_t)((at - h->began_ns) / NSEC_PER_SEC));
-	if (h->stop_ns && at - f->heard_ns > SILENCE_NS)
-		far_fail(f, "it does not end: its part is incomplete");
+	if (h->stop_ns && at - f->heard_ns > END_NS)
+		far_fail(f,
+			 "it does not end, and sent less than %u KiB in %" PRIu64
+			 " s: its part is incomplete",
+			 END_BYTES >> 10, END_NS / NSEC_PER_SEC);
+	else if (h->stop_ns && at - h->stop_ns > END_NS && !f->slow_told) {
+		f->slow_told = true;
+		cli_warn("%s: it still sends its capture; Ctrl-C leaves the rest of it",
+			 f->name->label);
+	}
 	if (f->failed)
 		far_drop(f);
 	else if (f->state >= FAR_ARMED && !f->clock.asked && at >= f->clock.ask_at &&

@@ -715,11 +715,25 @@ def output_first(test):
 
 def one_hangs(test):
     """The others wait for one that is slow, but has answered."""
-    slow = far(test).replace("exec:", "exec:echo @here >&2; sleep 17; ")
+    slow = far(test).replace("exec:", "exec:echo @here >&2; sleep 17; ", 1)
     r = run(test, {"good": far(test), "bad": "exec:exec sleep 1000; :", "slow": slow}, "record", "-t", "300ms", "-o", "out.txt")
     check(r.status == 3 and "bad: it is not ready" in r.err and "slow: it" not in r.err, f"record: {r}")
     seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
     check(seen == {"good", "slow"}, f"hosts in the text: {seen}")
+
+
+def one_drips(test):
+    """One that does not end, and sends a byte now and then, is left with what came."""
+    r = test.run("record", "-t", "300ms", "-o", test.dir / "daemon" / "one.traced")
+    check(r.status == 0, f"record: {r}")
+    drips = (f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {test.dir}/daemon/one.traced; '
+             "while printf x; do sleep 0.2; done;")
+    began = time.monotonic()
+    r = run(test, {"good": far(test), "bad": drips}, "record", "-t", "300ms", "-o", "out.txt", timeout=120)
+    check(r.status == 3 and "bad: it does not end, and sent less than " in r.err, f"record: {r}")
+    check(time.monotonic() - began < 60, f"it took {time.monotonic() - began} s")
+    seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
+    check(seen == {"good", "bad"}, f"hosts in the text: {seen}")
 
 
 def check_clean(test):
@@ -1219,7 +1233,7 @@ def cases(test):
     for function in (files_of_hosts, one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts,
                      first_is_last, marks_are_moved, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
                      one_is_synchronised_wrongly, marks_and_samples, eight, one_fails,
-                     output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
+                     output_first, one_hangs, one_drips, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, damaged_host, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone,
                      pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):
         test.case(function.__name__.replace("_", " "), function, daemon=function not in (files_of_hosts, pushed_alone))
