@@ -223,6 +223,9 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 	}
 	if (r < 0)
 		return r;
+	/* Only this tracer has them. */
+	if (!o->tracer && (o->graph_roots.count || o->graph_depth))
+		o->tracer = "function_graph";
 	if (command && optind < argc)
 		o->command = argv + optind;
 	*ret_next = optind;

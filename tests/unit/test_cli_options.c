@@ -55,6 +55,26 @@ static void letters_and_names_are_unique(void **state _unused_)
 	}
 }
 
+/* The functions whose callees are wanted name the tracer, too. */
+static void graphs_imply_their_tracer(void **state _unused_)
+{
+	struct parsed p;
+
+	PARSE(&p, "-g", "do_sys_openat2");
+	assert_int_equal(p.r, 0);
+	assert_string_equal(p.o.tracer, "function_graph");
+	parsed_deinit(&p);
+	PARSE(&p, "--max-graph-depth", "2");
+	assert_string_equal(p.o.tracer, "function_graph");
+	parsed_deinit(&p);
+	PARSE(&p, "-g", "do_sys_openat2", "-p", "function");
+	assert_string_equal(p.o.tracer, "function");
+	parsed_deinit(&p);
+	PARSE(&p, "-l", "do_sys_openat2");
+	assert_null(p.o.tracer);
+	parsed_deinit(&p);
+}
+
 static void a_whole_line_is_read(void **state _unused_)
 {
 	struct parsed p;
@@ -454,6 +474,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters_and_names_are_unique),
 		cmocka_unit_test(a_whole_line_is_read),
+		cmocka_unit_test(graphs_imply_their_tracer),
 		cmocka_unit_test(a_filter_is_of_the_option_before_it),
 		cmocka_unit_test(a_name_is_of_the_sql_before_it),
 		cmocka_unit_test(a_trigger_is_of_the_option_before_it_or_names_its_event),
