@@ -14,6 +14,7 @@
 #include "confined.h"
 #include "formats/import.h"
 #include "marks/trace_file.h"
+#include "report/merge.h"
 #include "report/table.h"
 #include "samples/cpu_profile.h"
 #include "stream/reader.h"
@@ -115,6 +116,8 @@ static int input_check_beginning(const void *data, size_t len, enum input_kind k
 		    (!unpacked && unpack_begins(data, len)))
 			return 0;
 		return input_refuse(data, len, err);
+	case INPUT_REPORT:
+		return 0; /* those who read it say more */
 	case INPUT_MARKS:
 		if (trace_file_begins(data, len))
 			return 0;
@@ -183,7 +186,9 @@ static int input_explain_read(const struct input_source *source, int r, struct e
 static int input_copy(const struct input_source *source, int out, enum input_kind kind,
 		      struct error *err)
 {
-	const uint64_t max = kind == INPUT_PROFILE ? CPU_PROFILE_MAX : UINT64_MAX - PIECE;
+	const uint64_t max = kind == INPUT_PROFILE  ? CPU_PROFILE_MAX
+			     : kind == INPUT_REPORT ? REPORT_MERGE_BYTES_MAX
+						    : UINT64_MAX - PIECE;
 	_cleanup_free_ char *piece = malloc(PIECE);
 	uint64_t size = 0, left;
 	ssize_t n;

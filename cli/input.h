@@ -11,6 +11,7 @@ enum input_kind {
 	INPUT_RECORDING, /* a capture stream or a trace.dat */
 	INPUT_MARKS,	 /* Trace Event Format */
 	INPUT_PROFILE,	 /* gperftools */
+	INPUT_REPORT,	 /* of report --json, or rows */
 };
 
 /* Folder for temporary files. */

@@ -33,14 +33,13 @@ static int merging_add(struct merging *m, const char *path, struct error *err)
 {
 	const bool is_stdin = !strcmp(path, "-");
 	_cleanup_close_ int fd = -EBADF;
-	struct stat st;
 	int r;
 
 	fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
 		      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return error_errno(err, -errno, "%s", path);
-	r = input_check(&st, path, err);
+	r = input_keep(&fd, path, INPUT_REPORT, err);
 	if (r < 0)
 		return r;
 	m->paths[m->count] = is_stdin ? "standard input" : path;
@@ -65,7 +64,7 @@ static int merging_open(struct merging *m, const struct options *o, struct error
 	return r;
 }
 
-/* Rows come in zstd's frames. A pipe can't be looked into. */
+/* Rows come in zstd's frames. */
 static bool merging_has_rows(const struct merging *m, size_t i)
 {
 	static const char magic[] = "\x28\xb5\x2f\xfd";

@@ -428,10 +428,15 @@ static int merge_read(struct merge_file *f, struct error *err)
 
 	while (r >= 0 && (r = merge_next_key(f, err)) > 0)
 		r = merge_read_member(f, err);
+	/* Of rows, the first line is an object. */
+	if (r == 0 && !f->has_reports) {
+		r = error_set(err, -EBADMSG, "it has no reports");
+		return json_read_next(&f->json, NULL) == 0
+			       ? r
+			       : error_hint(err, "rows are read compressed: as .ndjson.zst");
+	}
 	if (r == 0)
 		r = json_read_next(&f->json, err);
-	if (r == 0 && !f->has_reports)
-		r = error_set(err, -EBADMSG, "it has no reports");
 	return r == 0 ? merge_tell_left_out(f, err) : r;
 }
 

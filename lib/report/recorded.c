@@ -39,6 +39,15 @@ static int recorded_sort(const int32_t *ids, size_t count, int32_t **ret)
 	return 0;
 }
 
+bool recorded_lacks_tracer(const struct trace_info *info, const char *tracer)
+{
+	const Traced__Capture__Request *request = info->header->request;
+
+	if (!request)
+		return false;
+	return *request->tracer ? strcmp(request->tracer, tracer) != 0 : request->n_events > 0;
+}
+
 int recorded_init(struct recorded *r, const struct trace_info *info)
 {
 	const Traced__Capture__Request *request = info->header->request;

@@ -16,6 +16,11 @@ struct recorded {
 	bool is_partial; /* one of these */
 };
 
+/*
+ * Each recording has the formats of tracers' events. True: others were asked for. False also where
+ * nobody knows, as in another tool's file.
+ */
+bool recorded_lacks_tracer(const struct trace_info *info, const char *tracer);
 /* Returns 0 or -ENOMEM. info stays the caller's. */
 int recorded_init(struct recorded *r, const struct trace_info *info);
 void recorded_deinit(struct recorded *r);

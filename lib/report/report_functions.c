@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "print/funcgraph.h"
 #include "report/function_text.h"
+#include "report/recorded.h"
 
 #define DEPTH_MAX 512
 #define LEVELS_MAX (1U << 20) /* over all threads: 32 MiB */
@@ -210,7 +211,7 @@ static int call_open(struct report **ret, struct report_env *env)
 	report_on(env, &c->report, "ftrace", "funcgraph_entry", call_on_entry, NULL);
 	report_on(env, &c->report, "ftrace", "fgraph_retaddr_entry", call_on_entry, NULL);
 	any = report_on(env, &c->report, "ftrace", "funcgraph_exit", call_on_exit, NULL);
-	return any ? 0 : -ENODATA;
+	return any && !recorded_lacks_tracer(env->info, "function_graph") ? 0 : -ENODATA;
 }
 
 static const struct column call_columns[] = {
@@ -251,9 +252,6 @@ static int call_close(struct report *report, struct table **ret)
 		call_put_row(t, report->env, rows_at(&c->rows, i));
 	if (c->rows.rest)
 		call_put_row(t, report->env, c->rows.rest);
-	/* Each recording has the formats of these events. */
-	if (!c->rows.count && !report->env->is_part)
-		table_note(t, "no calls were recorded: tracectl record -p function_graph");
 	return 0;
 }
 

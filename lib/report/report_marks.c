@@ -260,11 +260,9 @@ static int marks_close(struct report *report, struct table **ret)
 		marks_put_row(t, rows_at(&m->rows, i), has_sched);
 	if (m->rows.rest)
 		marks_put_row(t, m->rows.rest, has_sched);
-	if (!m->rows.count)
-		table_note(t, "applications made no slices");
-	else if (!has_sched)
+	if (!has_sched && m->rows.count)
 		table_note(t, "sched_switch was not recorded: nobody knows whether threads ran");
-	else if (!scheduler_has_wakeups(report->env->scheduler))
+	else if (m->rows.count && !scheduler_has_wakeups(report->env->scheduler))
 		table_note(t, "no wake-ups were recorded: waits after a sleep count as blocked");
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "report/kind.h"
+#include "report/recorded.h"
 
 /* The kernel's contexts: the interrupt, the tracer's thread, its return to user space. */
 enum timerlat_context { TIMERLAT_IRQ, TIMERLAT_THREAD, TIMERLAT_USER, TIMERLAT_CONTEXTS };
@@ -56,7 +57,8 @@ static int timerlat_open(struct report **ret, struct report_env *env)
 	*ret = &t->report;
 	t->report.env = env;
 	rows_init(&t->cpus, sizeof(struct timerlat_cpu), timerlat_cpu_deinit);
-	if (!report_on(env, &t->report, "ftrace", "timerlat", timerlat_on_sample, &ev))
+	if (recorded_lacks_tracer(env->info, "timerlat") ||
+	    !report_on(env, &t->report, "ftrace", "timerlat", timerlat_on_sample, &ev))
 		return -ENODATA;
 	t->context = field_at_find(ev, "context", env->big_endian);
 	t->latency = field_at_find(ev, "timer_latency", env->big_endian);

@@ -187,7 +187,7 @@ int report_sink_add(struct sink_report *s, const struct report_kind *kind, struc
 	if (r == -ENODATA) {
 		error_set(err, r, "the recording has no events for the report %s",
 			  kind->about.name);
-		return error_hint(err, "tracectl record %s%s",
+		return error_hint(err, "record them: tracectl record -t 10s %s%s -o out.traced",
 				  *kind->about.events == '-' ? "" : "-e ", kind->about.events);
 	}
 	return r < 0 ? error_errno(err, r, "can't begin the report %s", kind->about.name) : 0;
@@ -207,7 +207,7 @@ static int report_sink_open_overview(struct sink_report *s, struct error *err)
 	if (s->tables)
 		return 0;
 	error_set(err, -ENODATA, "the recording has no events for a report");
-	return error_hint(err, "tracectl record -e sched -e irq");
+	return error_hint(err, "record some: tracectl record -t 10s -e sched -e irq -o out.traced");
 }
 
 static int report_sink_open_all(struct sink_report *s, struct error *err)
@@ -479,6 +479,9 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 		/* Formats are recorded without events of them, too. */
 		if (!s->env.options->count && table_is_empty(table))
 			continue;
+		if (table_is_empty(table))
+			table_note(table, "no rows: nothing of this kind was recorded%s",
+				   s->env.is_part ? " in that part" : "");
 		scheduler_note(s->env.scheduler, s->reports[i], table);
 		table_describe(table, s->reports[i]->by, head.span_ns);
 		table_spill(table, s->out);

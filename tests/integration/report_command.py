@@ -7,9 +7,11 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 
-from harness import Test, check, chunks
+from fleet_data import as_lines, packed
+from harness import Test, check, chunks, need
 
 SUBBUFS = 10  # enum chunk_type
 CHILDREN = 20
@@ -81,7 +83,7 @@ def words(test):
     r = test.run("report", "timehist", "--summary")
     check(r.status == 2 and "the recording is missing" in r.err, r)
     r = test.run("report", "functions", "x.traced")
-    check(r.status == 0 and "no calls were recorded: tracectl record -p function_graph\n" in r.out, r)
+    check(r.status == 1 and "no events for the report functions" in r.err, r)
     for arguments in (["report", "sched", "x.traced"], ["convert", "x.traced", "x.txt"]):
         r = test.run(*arguments, "--comm", "no-such-task")
         check(r.status == 1 and "not one event" in r.err and "its events are from" not in r.err, r)
@@ -217,8 +219,19 @@ def refusals(test):
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
     r = test.run("record", "-q", "--name", test.name, "-e", "irq", "-t", "100ms", "-o", "irq.traced")
     check(r.status == 0, r)
-    r = test.run("report", "sched", "irq.traced")
-    check(r.status == 1 and "no events for the report sched" in r.err, r)
+    # All that was not recorded ends alike. The hint makes a file that a report can read.
+    for name, options in (("sched", "-e sched"), ("block", "-e block"), ("functions", "-p function_graph"),
+                          ("timerlat", "-p timerlat"), ("hist", "--hist sched_switch:keys=next_comm")):
+        r = test.run("report", name, "irq.traced")
+        check(r.status == 1 and not r.out and f"no events for the report {name}\n" in r.err, r)
+        check(f"tracectl record -t 10s {options} -o out.traced\n" in r.err, r)
+    # What was recorded and did not happen is an empty table.
+    r = test.run("record", "-q", "--name", test.name, "-e", "sched:sched_process_hang", "-e", "block:block_rq_error", "-e",
+                 "sched:sched_switch", "-f", "prev_pid == 1 && next_pid == 1", "-t", "100ms", "-o", "none.traced")
+    check(r.status in (0, 3), r)
+    for name in "marks", "sched":
+        r = test.run("report", name, "none.traced")
+        check("no rows: nothing of this kind was recorded\n" in r.out and r.status in (0, 3), r)
 
 
 def merging(test):
@@ -254,6 +267,15 @@ def merging(test):
     check(text.status == 0 and text.out.count("rows are shown") == 2, text)
     piped = test.run("report", "--merge", "a.json", "-", stdin=(test.dir / "b.json").read_bytes())
     check(piped.out.replace("standard input: ", "b.json: ") == test.run("report", "--merge", "a.json", "b.json").out, piped)
+    # A board's rows by a pipe, too.
+    need(shutil.which("zstd"), "zstd is not installed")
+    rows = as_lines((test.dir / "b.json").read_bytes())
+    (test.dir / "b.zst").write_bytes(packed(rows))
+    piped = test.run("report", "--merge", "a.json", "-", stdin=packed(rows))
+    check(piped.status == 0 and piped.out.replace("standard input: ", "b.zst: ") ==
+          test.run("report", "--merge", "a.json", "b.zst").out, piped)
+    r = test.run("report", "--merge", "-", stdin=rows)
+    check(r.status == 1 and "it has no reports" in r.err and "rows are read compressed: as .ndjson.zst" in r.err, r)
 
 
 def merged_without_names(test):
