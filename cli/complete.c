@@ -57,7 +57,8 @@ static void offer_sessions(const struct options *o, const char *current)
 	    reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return;
 	for (size_t i = 0; i < reply->status->n_sessions; i++)
-		complete_offer(reply->status->sessions[i]->name, current);
+		if (!reply->status->sessions[i]->watches)
+			complete_offer(reply->status->sessions[i]->name, current);
 }
 
 static void offer_formats(const char *current)

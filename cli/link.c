@@ -240,20 +240,6 @@ void link_deinit(struct link *l)
 	*l = (struct link){ 0 };
 }
 
-/* Whether triggers made it for another of these sessions: see trigger.h. */
-static bool link_is_companion(const Traced__Control__Status *status, const char *name)
-{
-	const char *end = strrchr(name, '-');
-
-	if (!end || strcmp(end, TRIGGERS_SUFFIX) != 0)
-		return false;
-	for (size_t i = 0; i < status->n_sessions; i++)
-		if (!strncmp(status->sessions[i]->name, name, (size_t)(end - name)) &&
-		    !status->sessions[i]->name[end - name])
-			return true;
-	return false;
-}
-
 int link_session(struct link *l, const char *name, char **ret, struct error *err)
 {
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
@@ -272,7 +258,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 		return r;
 	status = reply->status;
 	for (size_t i = 0; i < status->n_sessions; i++) {
-		if (link_is_companion(status, status->sessions[i]->name))
+		if (status->sessions[i]->watches)
 			continue;
 		/* Root sees other users' sessions as UID/NAME. */
 		if (strchr(status->sessions[i]->name, '/')) {

@@ -2,6 +2,7 @@
 /* `tracectl status` and `tracectl list`: sessions in detail and in short. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,22 @@ static const char *state_name(Traced__Control__Session__State state)
 	}
 }
 
+/* The session whose triggers' events this one has; NULL: none of these. */
+static const Session *status_whole_of(const Traced__Control__Status *status, const Session *part)
+{
+	const size_t len = strlen(part->name), suffix = strlen(TRIGGERS_SUFFIX);
+
+	if (!part->watches || len <= suffix)
+		return NULL;
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		const char *name = status->sessions[i]->name;
+
+		if (strlen(name) == len - suffix && !strncmp(part->name, name, len - suffix))
+			return status->sessions[i];
+	}
+	return NULL;
+}
+
 static int status_ask(const struct options *o, Traced__Control__Reply **ret, struct error *err)
 {
 	_cleanup_link_ struct link link = { 0 };
@@ -67,10 +84,12 @@ static void status_json_cpus(struct document *j, const Session *s)
 	document_close(j, ']');
 }
 
-static void status_json_session(struct document *j, const Session *s)
+static void status_json_session(struct document *j, const Session *s, const Session *whole)
 {
 	document_open(j, NULL, '{');
 	document_string(j, "name", s->name);
+	if (whole)
+		document_string(j, "part_of", whole->name);
 	document_string(j, "state", state_name(s->state));
 	document_uint(j, "uid", s->uid);
 	document_string(j, "what", s->what);
@@ -130,7 +149,8 @@ static void status_print_json(const Traced__Control__Status *status, bool daemon
 	}
 	document_open(&j, "sessions", '[');
 	for (size_t i = 0; i < status->n_sessions; i++)
-		status_json_session(&j, status->sessions[i]);
+		status_json_session(&j, status->sessions[i],
+				    status_whole_of(status, status->sessions[i]));
 	document_close(&j, ']');
 	if (private)
 		status_json_private(&j, private);
@@ -175,6 +195,8 @@ static void status_print_session(const Session *s, bool verbose)
 		buf_visible(&b, s->error, VISIBLE_MAX);
 	}
 	buf_puts(&b, "\n  what      ");
+	if (s->watches)
+		buf_puts(&b, "for conditions: ");
 	buf_visible(&b, s->what, VISIBLE_MAX);
 	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
 	status_owner(s->uid, &b);
@@ -219,6 +241,38 @@ static void status_print_session(const Session *s, bool verbose)
 		status_print_cpus(s);
 }
 
+/* A session that only has the events of the triggers of another one. */
+static void status_print_part(const Session *s)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	buf_puts(&b, "  triggers  ");
+	buf_visible(&b, s->name, VISIBLE_MAX);
+	buf_printf(&b, ": %s, ", state_name(s->state));
+	format_count(s->events, &b);
+	buf_puts(&b, " events, ");
+	format_count(s->lost, &b);
+	buf_puts(&b, " lost, ");
+	format_duration(s->cpu_time_ns, &b);
+	buf_puts(&b, " of CPU time");
+	puts(buf_string(&b) ?: "out of memory");
+}
+
+static void status_print_sessions(const Traced__Control__Status *status, bool verbose)
+{
+	for (size_t i = 0; i < status->n_sessions; i++) {
+		const Session *s = status->sessions[i];
+
+		if (status_whole_of(status, s))
+			continue;
+		putchar('\n');
+		status_print_session(s, verbose);
+		for (size_t k = 0; k < status->n_sessions; k++)
+			if (status_whole_of(status, status->sessions[k]) == s)
+				status_print_part(status->sessions[k]);
+	}
+}
+
 static void status_print_private(const struct private_recordings *l)
 {
 	for (size_t i = 0; i < l->count; i++) {
@@ -237,6 +291,7 @@ static void status_print_private(const struct private_recordings *l)
 static void status_print_daemon(const Traced__Control__Status *status)
 {
 	_cleanup_buf_ struct buf line = BUF_INIT;
+	size_t count = 0;
 
 	buf_puts(&line, "traced: up ");
 	format_duration(status->uptime_ns, &line);
@@ -244,8 +299,9 @@ static void status_print_daemon(const Traced__Control__Status *status)
 	format_duration(status->cpu_time_ns, &line);
 	buf_puts(&line, ", memory ");
 	format_bytes(status->rss_bytes, &line);
-	buf_printf(&line, ", %zu session%s", status->n_sessions,
-		   status->n_sessions == 1 ? "" : "s");
+	for (size_t i = 0; i < status->n_sessions; i++)
+		count += !status_whole_of(status, status->sessions[i]);
+	buf_printf(&line, ", %zu session%s", count, count == 1 ? "" : "s");
 	if (status->spare_bytes) {
 		buf_puts(&line, ", buffers of ");
 		format_bytes(status->spare_bytes, &line);
@@ -280,10 +336,7 @@ static int status_show(const struct options *o)
 		status_print_daemon(status);
 	else
 		cli_line(stderr, "%s", err.message);
-	for (size_t i = 0; i < status->n_sessions; i++) {
-		putchar('\n');
-		status_print_session(status->sessions[i], o->verbose);
-	}
+	status_print_sessions(status, o->verbose);
 	status_print_private(&private);
 	return CLI_WHOLE;
 }
@@ -340,12 +393,14 @@ static int list_run(const struct options *o)
 		cli_line(stderr, "no session; start one with 'tracectl start'");
 	status_tell_leftovers();
 	for (size_t i = 0; i < status->n_sessions; i++) {
+		const Session *s = status->sessions[i];
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;
 
-		format_duration(status->sessions[i]->elapsed_ns, &elapsed);
-		cli_line(stdout, "%-24s %-10s %10s  %s", status->sessions[i]->name,
-			 state_name(status->sessions[i]->state), buf_string(&elapsed) ?: "",
-			 status->sessions[i]->what);
+		if (status_whole_of(status, s))
+			continue;
+		format_duration(s->elapsed_ns, &elapsed);
+		cli_line(stdout, "%-24s %-10s %10s  %s%s", s->name, state_name(s->state),
+			 buf_string(&elapsed) ?: "", s->watches ? "for conditions: " : "", s->what);
 	}
 	return CLI_WHOLE;
 }

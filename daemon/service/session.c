@@ -57,6 +57,7 @@
 #include "daemon/service/job.h"
 #include "daemon/service/marking.h"
 #include "daemon/service/policy.h"
+#include "formats/formats.h"
 #include "traced/stream.h"
 
 /* Longer ones are cut. */
@@ -285,6 +286,15 @@ static void session_on_command(void *userdata, int fd _unused_, uint32_t revents
 	command_forget(&s->command, s->manager->closer, s->account);
 }
 
+/* Whether a Start asks for a stream that only conditions are evaluated on. */
+static bool session_is_for_conditions(const Traced__Control__Start *start)
+{
+	const struct export_format *format =
+		start->output ? export_format_find(start->output->format, NULL) : NULL;
+
+	return start->stream && format && format->only_live;
+}
+
 int session_start(struct session **ret, struct connection *client,
 		  const Traced__Control__Start *start, int *fds, size_t fd_count, struct error *err)
 {
@@ -314,6 +324,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->streamed = start->stream;
+	s->watches = session_is_for_conditions(start);
 	/* The kernel takes or refuses triggers when the recording begins. */
 	s->settles = start->settle && start->attach && !start->n_triggers && !start->n_functions;
 	s->duration_ns = plan.request.duration_ns;

@@ -249,7 +249,12 @@ def limits(test):
         check(test.run("mark", verb, "other").status == 0, verb)
     wait_for(test, folder, 4)
     check("without a snapshot (--at-most): 1\n" in log(test, folder), log(test, folder))
+    # Those behind the last snapshot are told at the end.
+    fire_exit(test)
+    fire_exit(test)
+    time.sleep(3)
     end(test)
+    check("without a snapshot (--at-most): 2\n" in log(test, folder), log(test, folder))
     folder = start(test, "--on", 'event sched:sched_process_exit if comm == "trigger-me"', "--after", "1ms",
                    "--max-size", "1K", *ALL)
     fire_exit(test)
@@ -295,6 +300,14 @@ def ends(test):
     for verb in ("cancel", "stop"):
         start(test, "--on", "sched.delay > 1h", "--on", "lost > 1000000")
         check(len(followers(test)) == 1, followers(test))
+        # The second session is shown as a part of the first one.
+        check(len(test.run("list").out.splitlines()) == 1, test.run("list"))
+        r = test.run("status")
+        check("1 session\n" in r.out and r.out.count("\n\n") == 1 and
+              re.search(rf"^  triggers  {test.name}-watch: recording, ", r.out, re.M), r)
+        sessions = json.loads(test.run("status", "--json").out)["sessions"]
+        check({s["name"]: s.get("part_of") for s in sessions} == {test.name: None, f"{test.name}-watch": test.name},
+              sessions)
         # Without a name: the second session does not count.
         r = test.run(verb, *(("-o", "x.json") if verb == "stop" else ()))
         check(r.status == 0, r)
@@ -413,11 +426,21 @@ def waits(test):
     record = ("record", "-q", "--ring", "-e", "sched", "-o", "x.txt", "--", *tracectl, "wait", "-q", "--on")
     recording = test.start(*record, condition)
     settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
+    check("for conditions: " in test.run("list").out, test.run("list"))
+    # A command without a name does not mean the session of `wait`.
+    check(len(test.run("snapshot", "-o", "y.txt").err.splitlines()) == 1, "snapshot")
     time.sleep(1)
     subprocess.run([program], check=True)
     r = test.finish(recording)
     check(r.status == 0 and "happens" in (test.dir / "x.txt").read_text(), r)
     check(test.run(*record, "irq.max > 1h", "-t", "300ms").status == 4, "the status of wait")
+    # A parent that has ended before it looks.
+    orphan = ("import os, sys, time\nif os.fork():\n    os._exit(0)\nwhile os.getppid() == os.getsid(0):\n"
+              "    time.sleep(0.01)\nos.execv(sys.argv[1], sys.argv[1:])\n")
+    with subprocess.Popen([sys.executable, "-c", orphan, *test.arguments("wait", "--on", "irq.max > 1h", "-t", "10s")],
+                          start_new_session=True, stderr=subprocess.PIPE) as p:
+        said = p.communicate(timeout=60)[1].decode()
+    check("the process that started it has ended" in said, said)
     # Its end with the recording.
     recording = test.start(*record, "irq.max > 1h")
     settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
