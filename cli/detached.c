@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/io.h"
 #include "destination.h"
 #include "formats/formats.h"
 #include "link.h"
 #include "progress.h"
+#include "trigger/trigger_files.h"
 
 /* The recorder gives its last file its name once traced is done with it. */
 #define NAMING_MS 5000
@@ -111,8 +113,41 @@ static bool fetch_end_files(const struct options *o, int *ret_status)
 	return true;
 }
 
+/*
+ * The output without -o: "lab.json", or "lab-20261127T231501.123Z.json" of a snapshot. So neither
+ * two sessions nor two snapshots replace each other's file. Root calls other users' sessions
+ * UID/NAME.
+ */
+static char *fetch_default_output(const struct options *o, enum fetch_verb verb,
+				  const char *session)
+{
+	const struct export_format *format =
+		export_format_find(o->format, o->format ? NULL : OUTPUT_DEFAULT);
+	const char *slash = strrchr(session, '/');
+	_cleanup_buf_ struct buf name = BUF_INIT;
+
+	buf_puts(&name, slash ? slash + 1 : session);
+	if (verb == FETCH_SNAPSHOT) {
+		buf_putc(&name, '-');
+		snapshot_put_time(&name, now_ns(CLOCK_REALTIME));
+	}
+	buf_puts(&name, format ? format->extension : "");
+	return buf_string(&name) ? TAKE_PTR(name.data) : NULL;
+}
+
+static int fetch_open_link(struct link *link, const struct options *o, enum fetch_verb verb,
+			   char **ret_session, struct error *err)
+{
+	int r = link_open(link, o, verb == FETCH_EXTRACT ? LINK_PRIVATE_TOO : LINK_LISTENING, err);
+
+	if (r < 0 || verb == FETCH_EXTRACT)
+		return r;
+	return link_session(link, o->args ? o->args[0] : NULL, ret_session, err);
+}
+
 int fetch_run(const struct options *o, enum fetch_verb verb)
 {
+	_cleanup_free_ char *path = NULL;
 	/* Destructors run in reverse: the private daemon must end before the file is discarded. */
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_link_ struct link link = { 0 };
@@ -129,14 +164,19 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 
 	if (verb == FETCH_STOP && !o->output && fetch_end_files(o, &r))
 		return r;
-	r = destination_open(&dest, o, NULL);
+	/* The session names the output. */
+	if (!o->output && verb != FETCH_EXTRACT) {
+		if (fetch_open_link(&link, o, verb, &session, &err) < 0)
+			return cli_fail(&err);
+		path = fetch_default_output(o, verb, session);
+		if (!path)
+			return cli_fail((error_errno(&err, -ENOMEM, "%s", session), &err));
+	}
+	r = destination_open(&dest, o, path);
 	if (r)
 		return r;
-	if (merge_files_open(&dest.merges, o, &err) < 0)
-		return cli_fail(&err);
-	r = link_open(&link, o, verb == FETCH_EXTRACT ? LINK_PRIVATE_TOO : LINK_LISTENING, &err);
-	if (r < 0 || (verb != FETCH_EXTRACT &&
-		      link_session(&link, o->args ? o->args[0] : NULL, &session, &err) < 0))
+	if (merge_files_open(&dest.merges, o, &err) < 0 ||
+	    (!link.client && fetch_open_link(&link, o, verb, &session, &err) < 0))
 		return cli_fail(&err);
 	dest.extracted = verb == FETCH_EXTRACT;
 	destination_fill(&dest, o, &output);

@@ -13,7 +13,8 @@ const struct command command_snapshot = {
 	.summary = "write what a session has so far; it goes on",
 	.text = "Writes the past that SESSION, started with --ring, still holds, and takes it "
 		"out;\n"
-		"of another session, all that was recorded so far. Without SESSION: the only one.",
+		"of another session, all that was recorded so far. Without SESSION: the only one.\n"
+		"Without -o, FILE is SESSION-TIME.json.",
 	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

@@ -11,9 +11,8 @@ const struct command command_stop = {
 	.name = "stop",
 	.synopsis = "[SESSION] [-o FILE]",
 	.summary = "end a session and write its file",
-	.text = "Ends SESSION, or the only one there is, and writes FILE (" OUTPUT_DEFAULT
-		" if none\n"
-		"is named). 'tracectl cancel' ends one without writing it. A session of record\n"
+	.text = "Ends SESSION, or the only one there is, and writes FILE (SESSION.json if none is\n"
+		"named). 'tracectl cancel' ends one without writing it. A session of record\n"
 		"--stream has its file: it only ends.",
 	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,

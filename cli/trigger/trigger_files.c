@@ -23,8 +23,7 @@ static void trigger_put_plain(struct buf *out, const char *name)
 			 isalnum((unsigned char)name[i]) || strchr("_.-", name[i]) ? name[i] : '_');
 }
 
-void trigger_file_name(struct buf *out, const char *session, uint64_t real_ns,
-		       const struct watch_condition *c, const char *ending)
+void snapshot_put_time(struct buf *out, uint64_t real_ns)
 {
 	time_t s = (time_t)(real_ns / NSEC_PER_SEC);
 	char text[32] = "";
@@ -32,8 +31,15 @@ void trigger_file_name(struct buf *out, const char *session, uint64_t real_ns,
 
 	if (gmtime_r(&s, &tm))
 		strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &tm);
-	buf_printf(out, "%s-%s.%03uZ-%s", session, text, (unsigned)(real_ns / NSEC_PER_MSEC % 1000),
-		   watch_kind_name(c->kind));
+	buf_printf(out, "%s.%03uZ", text, (unsigned)(real_ns / NSEC_PER_MSEC % 1000));
+}
+
+void trigger_file_name(struct buf *out, const char *session, uint64_t real_ns,
+		       const struct watch_condition *c, const char *ending)
+{
+	buf_printf(out, "%s-", session);
+	snapshot_put_time(out, real_ns);
+	buf_printf(out, "-%s", watch_kind_name(c->kind));
 	if (c->kind == WATCH_EVENT || c->kind == WATCH_MARK) {
 		buf_putc(out, '-');
 		trigger_put_plain(out, c->kind == WATCH_EVENT ? c->event : c->name);

@@ -7,6 +7,8 @@
 #include "base/buf.h"
 #include "report/watch_condition.h"
 
+/* Appends a time in UTC: "20261127T231501.123Z". */
+void snapshot_put_time(struct buf *out, uint64_t real_ns);
 /* Appends "SESSION-20261127T231501.123Z-sched.delay.json"; real_ns: when it fired. */
 void trigger_file_name(struct buf *out, const char *session, uint64_t real_ns,
 		       const struct watch_condition *c, const char *ending);

@@ -428,7 +428,7 @@ static int merge_read(struct merge_file *f, struct error *err)
 
 	while (r >= 0 && (r = merge_next_key(f, err)) > 0)
 		r = merge_read_member(f, err);
-	/* Of rows, the first line is an object. */
+	/* The first line of rows is an object. */
 	if (r == 0 && !f->has_reports) {
 		r = error_set(err, -EBADMSG, "it has no reports");
 		return json_read_next(&f->json, NULL) == 0

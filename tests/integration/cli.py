@@ -547,6 +547,24 @@ def by_name(test):
     test.check_no_instances()
 
 
+def own_files_without_o(test):
+    """Without -o, no session's file replaces another one's, and no snapshot's the one before."""
+    names = [f"{test.name}-{n}" for n in "ab"]
+    for name in names:
+        check(test.run("start", "--name", name, "--ring", "-b", "1M", "-e", "sched").status == 0, "start")
+    time.sleep(0.3)
+    for _ in range(2):
+        check(test.run("snapshot", names[0]).status == 0, "snapshot")
+    for name, how in zip(names, ([], ["--format", "txt"]), strict=True):
+        result = test.run("stop", name, *how)
+        check(result.status == 0, f"{result}")
+    found = test.files()
+    check(f"{names[0]}.json" in found and f"{names[1]}.txt" in found and len(found) == 4, f"{found}")
+    snapshots = [f for f in found if re.fullmatch(names[0] + r"-\d{8}T\d{6}\.\d{3}Z\.json", f)]
+    check(len(snapshots) == 2, f"{found}")
+    test.check_no_instances()
+
+
 def settings(instance):
     """All settings that read the same while nobody writes. Probes of other tests come and go in it."""
     kept = {}
@@ -785,7 +803,7 @@ def main():
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line, nearly_full_disk):
         test.case(case.__name__.replace("_", " "), case)
-    for case in (by_name, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
+    for case in (by_name, own_files_without_o, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
                  an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
     test.end()

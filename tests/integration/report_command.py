@@ -225,7 +225,7 @@ def refusals(test):
         r = test.run("report", name, "irq.traced")
         check(r.status == 1 and not r.out and f"no events for the report {name}\n" in r.err, r)
         check(f"tracectl record -t 10s {options} -o out.traced\n" in r.err, r)
-    # What was recorded and did not happen is an empty table.
+    # A table is empty if its events were recorded and did not happen.
     r = test.run("record", "-q", "--name", test.name, "-e", "sched:sched_process_hang", "-e", "block:block_rq_error", "-e",
                  "sched:sched_switch", "-f", "prev_pid == 1 && next_pid == 1", "-t", "100ms", "-o", "none.traced")
     check(r.status in (0, 3), r)

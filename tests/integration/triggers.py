@@ -249,7 +249,7 @@ def limits(test):
         check(test.run("mark", verb, "other").status == 0, verb)
     wait_for(test, folder, 4)
     check("without a snapshot (--at-most): 1\n" in log(test, folder), log(test, folder))
-    # Those behind the last snapshot are told at the end.
+    # The log counts firings behind the last snapshot at its end.
     fire_exit(test)
     fire_exit(test)
     time.sleep(3)
