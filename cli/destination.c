@@ -147,6 +147,18 @@ static int destination_create(struct destination *d, const struct options *o, st
 	return r < 0 ? r : export_format_check_file(d->format, &d->perfetto, d->file.fd, err);
 }
 
+/* "trace.txt" for --format txt. */
+static const char *destination_default(struct destination *d, const struct options *o)
+{
+	const struct export_format *format = o->format ? export_format_find(o->format, NULL) : NULL;
+
+	if (!format || format->only_live)
+		return OUTPUT_DEFAULT;
+	if (asprintf(&d->own_path, OUTPUT_STEM "%s", format->extension) < 0)
+		d->own_path = NULL;
+	return d->own_path;
+}
+
 int destination_open(struct destination *ret, const struct options *o, const char *path)
 {
 	_cleanup_destination_ struct destination d = DESTINATION_INIT;
@@ -154,7 +166,11 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	enum path_kind kind;
 	bool to_stdout;
 
-	d.path = path ?: o->output ?: OUTPUT_DEFAULT;
+	d.path = path ?: o->output ?: destination_default(&d, o);
+	if (!d.path) {
+		error_errno(&err, -ENOMEM, "the output");
+		return cli_fail(&err);
+	}
 	/* A link to standard output may have a known ending. */
 	d.format = export_format_find(o->format, d.path);
 	/* Not for files. */
@@ -204,6 +220,7 @@ void destination_deinit(struct destination *d)
 	framed_deinit(&d->directory);
 	merge_files_deinit(&d->merges);
 	sequels_deinit(&d->sequels);
+	free(d->own_path);
 }
 
 struct framed *destination_framed(struct destination *d)

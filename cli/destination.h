@@ -10,8 +10,9 @@
 #include "output/directory.h"
 #include "output/name.h"
 
-/* Name of the result without -o. */
-#define OUTPUT_DEFAULT "trace.json"
+/* Name of the result without -o and --format. */
+#define OUTPUT_STEM "trace"
+#define OUTPUT_DEFAULT OUTPUT_STEM ".json"
 
 /* Opened and checked, with a known format, before anything else happens. */
 struct destination {
@@ -27,6 +28,7 @@ struct destination {
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* as typed */
 	const char *path;
+	char *own_path;		   /* owned; or NULL: path is another's */
 	bool in_place;		   /* a device or an inherited descriptor: nothing to rename */
 	struct merge_files merges; /* opened by the command before destination_fill() */
 	/* Storage for destination_fill()'s message, and its descriptors. */

@@ -51,6 +51,7 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 		.event_types = m->event_types,
 		.fallback_events = m->fallback_events,
 		.incomplete = m->incomplete,
+		.marks_lost = m->marks_lost,
 		.export_ns = m->export_ns,
 		.cpu_ns = m->cpu_ns,
 		.peak_rss_bytes = m->peak_rss_bytes,
@@ -310,6 +311,7 @@ static void outcome_print_json(const struct outcome *outcome)
 	document_uint(&j, "event_types", r->event_types);
 	document_uint(&j, "lost", r->lost);
 	document_bool(&j, "incomplete", r->incomplete);
+	document_bool(&j, "marks_lost", r->marks_lost);
 	document_uint(&j, "span_ns", r->span_ns);
 	if (r->begins_apart_ns)
 		document_uint(&j, "begins_apart_ns", r->begins_apart_ns);
@@ -446,8 +448,8 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 		outcome_tell_how_to_open(outcome);
 	if (!o->quiet && !o->json && !nothing)
 		outcome_tell_clock(outcome);
-	return missing || (o->fail_on_loss && (r->lost || export_result_gaps(r))) ? CLI_MISSING
-										  : CLI_WHOLE;
+	missing |= o->fail_on_loss && (r->lost || export_result_gaps(r) || r->marks_lost);
+	return missing ? CLI_MISSING : CLI_WHOLE;
 }
 
 /* Measured: characters for time, task and event name, and per byte of the record. */

@@ -9,6 +9,7 @@
 #include <sys/timerfd.h>
 
 #include "base/io.h"
+#include "base/place.h"
 #include "firings.h"
 
 #define AFTER_NS NSEC_PER_SEC
@@ -164,7 +165,12 @@ static int wait_run(const struct options *o)
 		return cli_fail(&err);
 	if (wait_check_options(&changed, &triggers, &err) < 0)
 		return cli_usage(&err);
-	if (link_open(&link, o, LINK_LISTENING, &err) < 0)
+	r = link_open(&link, o, LINK_LISTENING, &err);
+	/* It may be the command of a private recording, whose daemon takes no other client. */
+	if (link_no_daemon(r) && !link_has_daemon)
+		error_hint(&err, "'tracectl record' uses a running daemon, too: %s",
+			   place_start_daemon());
+	if (r < 0)
 		return cli_fail(&err);
 	fd = triggers_watch(&triggers, &link, name, &id, &err);
 	if (fd < 0)

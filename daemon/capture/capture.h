@@ -339,10 +339,13 @@ int capture_sync(struct capture *c, const char *id, struct capture_sync *ret, st
  * yet. An error that ends the stream is also returned by the next dispatch.
  */
 int capture_append(struct capture *c, enum chunk_type type, const struct iovec *iov, int count);
-/*
- * Adds a note to the stream that does not mark the recording incomplete. Errors as capture_append.
- */
-int capture_note(struct capture *c, const char *text);
+enum note_kind {
+	NOTE_PLAIN,
+	NOTE_MISSING,	 /* marks the recording incomplete */
+	NOTE_MARKS_LOST, /* marks of applications are lost, as events may be */
+};
+/* Adds a note to the stream. Errors as capture_append. */
+int capture_note(struct capture *c, const char *text, enum note_kind kind);
 
 void capture_get_stats(struct capture *c, struct capture_stats *ret);
 

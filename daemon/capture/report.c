@@ -59,7 +59,7 @@ void report_warn_missing(struct capture_report *r, const char *fmt, ...)
 	va_end(ap);
 }
 
-int report_write_note(struct stream_writer *w, const char *text, bool missing)
+int report_write_note(struct stream_writer *w, const char *text, enum note_kind kind)
 {
 	static const char cut[] = " ...";
 	Traced__Capture__Note note = TRACED__CAPTURE__NOTE__INIT;
@@ -69,7 +69,8 @@ int report_write_note(struct stream_writer *w, const char *text, bool missing)
 	snprintf(clipped, sizeof(clipped), "%.*s%s", (int)len, text, text[len] ? cut : "");
 	note.text = clipped;
 	note.boot_ns = now_ns(CLOCK_BOOTTIME);
-	note.missing = missing;
+	note.missing = kind == NOTE_MISSING;
+	note.marks_lost = kind == NOTE_MARKS_LOST;
 	return stream_write_message(w, CHUNK_NOTE, &note.base);
 }
 
@@ -81,9 +82,12 @@ int report_write_notes(struct capture_report *r, struct stream_writer *w)
 		size_t n = r->warnings_noted++;
 
 		if (n + 1 < STREAM_NOTES_MAX)
-			e = report_write_note(w, r->warnings[n], r->warnings_missing >> n & 1);
+			e = report_write_note(w, r->warnings[n],
+					      r->warnings_missing >> n & 1 ? NOTE_MISSING
+									   : NOTE_PLAIN);
 		else if (n + 1 == STREAM_NOTES_MAX)
-			e = report_write_note(w, "there are more notes than a stream holds", true);
+			e = report_write_note(w, "there are more notes than a stream holds",
+					      NOTE_MISSING);
 	}
 	return e;
 }

@@ -26,4 +26,4 @@ void report_warn_missing(struct capture_report *r, const char *fmt, ...) _printf
 /* Writes the warnings that are not in the stream yet. */
 int report_write_notes(struct capture_report *r, struct stream_writer *w);
 /* Writes one text as a NOTE chunk, cut to what a chunk holds. */
-int report_write_note(struct stream_writer *w, const char *text, bool missing);
+int report_write_note(struct stream_writer *w, const char *text, enum note_kind kind);

@@ -652,14 +652,14 @@ int capture_dispatch(struct capture *c, struct error *err)
 	return r < 0 ? error_errno(err, r, "cannot write the capture stream") : r;
 }
 
-int capture_note(struct capture *c, const char *text)
+int capture_note(struct capture *c, const char *text, enum note_kind kind)
 {
 	struct capture_run *run = &c->run;
 	int r;
 
 	if (!run->streaming)
 		return -EOPNOTSUPP;
-	r = run->full ? -EDQUOT : report_write_note(&run->writer, text, false);
+	r = run->full ? -EDQUOT : report_write_note(&run->writer, text, kind);
 	run->full |= r == -EDQUOT;
 	return r;
 }

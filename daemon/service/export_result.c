@@ -62,6 +62,7 @@ static void export_result_fill(Traced__Control__ExportResult *to, const struct e
 	to->event_types = from->event_types;
 	to->fallback_events = from->fallback_events;
 	to->incomplete = from->incomplete;
+	to->marks_lost = from->marks_lost;
 	to->warnings = from->warnings;
 	to->n_warnings = from->warning_count;
 	to->export_ns = from->export_ns;

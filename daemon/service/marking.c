@@ -124,10 +124,10 @@ static int marking_write_chunk(void *userdata, enum chunk_type type, const struc
 	return r;
 }
 
-static void marking_note(struct session *s, const char *text)
+static void marking_note(struct session *s, const char *text, enum note_kind kind)
 {
 	draining_lock(s->draining);
-	capture_note(s->capture, text);
+	capture_note(s->capture, text, kind);
 	draining_unlock(s->draining);
 }
 
@@ -137,12 +137,14 @@ void marking_begin(struct session *s)
 	struct marks_count count;
 
 	if (m->marks_elsewhere && !s->ring)
-		marking_note(s, "applications' marks are missing: another traced records them");
+		marking_note(s, "no applications' marks were taken: another traced takes them",
+			     NOTE_PLAIN);
 	if (!m->marks || s->ring)
 		return;
 	s->marks = (struct marks_sink){ .write = marking_write_chunk, .userdata = s };
 	if (marks_begin(m->marks, &s->marks) < 0) {
-		marking_note(s, "applications' marks are missing: too many recordings take them");
+		marking_note(s, "no applications' marks were taken: too many recordings take them",
+			     NOTE_PLAIN);
 		return;
 	}
 	marks_get_count(m->marks, &count);
@@ -163,7 +165,7 @@ static void marking_note_refused(struct session *s)
 		 "marks of %u programs or threads are missing: they exceed a user's limits "
 		 "(mark_... in traced.conf), or are invalid",
 		 count.refused - s->marks_refused);
-	marking_note(s, text);
+	marking_note(s, text, NOTE_MARKS_LOST);
 }
 
 void marking_end(struct session *s)

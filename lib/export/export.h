@@ -167,6 +167,7 @@ struct export_result {
 	char *clock; /* owned; the recording's trace clock */
 	uint64_t fallback_events;
 	bool incomplete; /* the stream was truncated, or a source failed */
+	bool marks_lost; /* applications made more marks */
 	uint64_t export_ns, cpu_ns, peak_rss_bytes;
 	char **warnings; /* owned */
 	size_t warning_count;

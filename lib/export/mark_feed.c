@@ -440,6 +440,7 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 	int r = 0;
 
 	index->incomplete |= sum->damaged > 0;
+	index->marks_lost |= sum->lost > 0;
 	if (sum->lost)
 		r = stream_index_warn(
 			index, "applications dropped %" PRIu64 " marks: their rings were full",

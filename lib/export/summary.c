@@ -59,6 +59,7 @@ void summary_take_notes(struct exporter *x)
 {
 	for (size_t i = 0; i < x->index.info.note_count; i++) {
 		x->index.incomplete |= x->index.info.notes[i]->missing;
+		x->index.marks_lost |= x->index.info.notes[i]->marks_lost;
 		stream_index_warn(&x->index, "%s", x->index.info.notes[i]->text);
 	}
 	if (x->late)
@@ -257,6 +258,7 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 		mark_feed_warn(x->marks, &x->index, x->gate ? 0 : x->first_ts, x->last_ts);
 	}
 	ret->incomplete |= x->index.incomplete;
+	ret->marks_lost = x->index.marks_lost;
 	ret->warnings = TAKE_PTR(x->index.warnings);
 	ret->warning_count = x->index.warning_count;
 	x->index.warning_count = 0;

@@ -30,6 +30,7 @@ struct stream_index {
 	struct ring_index samples; /* SAMPLES chunks; their skip has no meaning */
 	struct chunk_list polls;   /* POLLS chunks */
 	bool incomplete;	   /* cut, not closed, or a chunk could not be read */
+	bool marks_lost;	   /* applications made more marks */
 	char **warnings;	   /* owned */
 	size_t warning_count;
 

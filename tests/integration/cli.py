@@ -169,6 +169,8 @@ def the_file_is_as_umask_says(test):
 def default_name(test):
     result = record(test, "-t", "200ms")
     check(test.files() == ["trace.json"] and "trace.json:" in result.err, f"{result}")
+    result = record(test, "--format", "txt", "-t", "200ms")
+    check(test.files() == ["trace.json", "trace.txt"] and "trace.txt:" in result.err, f"{result}")
 
 
 def quiet(test):

@@ -398,15 +398,17 @@ def a_text_says_that_marks_are_missing(test):
 
 def a_refused_program_is_reported(test):
     """The recording is whole, except for the refused client's marks."""
-    process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched")
-    test.wait_for_recording(test.name)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.connect(str(test.daemon.socket.parent / "marks.sock"))
-        s.send(b"garbage" * 8)
-        check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
-    interrupt(process)
-    result = test.finish(process)
-    check(result.status == 0 and "marks of 1 programs or threads are missing" in result.err, f"{result}")
+    # As with events that are lost, the exit status is 3 if somebody asks for it.
+    for options, status in (((), 0), (("--fail-on-loss",), 3)):
+        process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched", *options)
+        test.wait_for_recording(test.name)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(str(test.daemon.socket.parent / "marks.sock"))
+            s.send(b"garbage" * 8)
+            check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+        interrupt(process)
+        result = test.finish(process)
+        check(result.status == status and "marks of 1 programs or threads are missing" in result.err, f"{result}")
 
 
 PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,

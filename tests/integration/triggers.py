@@ -422,6 +422,8 @@ def waits(test):
                                (("--on", "nonsense"), 2, "--on"), (("--on", "event sched:nonsense"), 1, "nonsense")):
         r = test.run("wait", *words)
         check(r.status == status and why in r.err, f"{words}: {r}")
+    r = test.run("wait", "--on", "irq.max > 1h", "--socket", test.dir / "none")
+    check(r.status == 1 and "'tracectl record' uses a running daemon, too: " in r.err, r)
     tracectl = (test.tracectl, "--socket", test.daemon.socket)
     record = ("record", "-q", "--ring", "-e", "sched", "-o", "x.txt", "--", *tracectl, "wait", "-q", "--on")
     recording = test.start(*record, condition)

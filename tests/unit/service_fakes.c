@@ -245,7 +245,8 @@ int capture_append(struct capture *c _unused_, enum chunk_type type _unused_,
 	return 0;
 }
 
-int capture_note(struct capture *c _unused_, const char *text _unused_)
+int capture_note(struct capture *c _unused_, const char *text _unused_,
+		 enum note_kind kind _unused_)
 {
 	return 0;
 }
