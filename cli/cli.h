@@ -326,6 +326,12 @@ struct option_spec {
 };
 extern const struct option_spec option_specs[OPT_COUNT];
 
+/* Help on an option that means something else to this command. */
+struct option_text {
+	int id;
+	const char *text;
+};
+
 struct command {
 	const char *name;
 	const char *synopsis; /* help: after the command's name */
@@ -333,6 +339,7 @@ struct command {
 	const char *text;     /* help: paragraphs */
 	struct option_set options;
 	struct option_set own; /* those that only this command has: help shows them first */
+	const struct option_text *texts; /* NULL, or ended by text NULL */
 	unsigned args_min, args_max;
 	bool takes_command; /* "-- COMMAND" */
 	bool hidden;

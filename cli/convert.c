@@ -288,6 +288,13 @@ static int convert_run(const struct options *o)
 	return outcome_tell(&outcome, o);
 }
 
+static const struct option_text convert_texts[] = {
+	{ OPT_EVENT, "only these events: an event, a system or a glob; may be repeated" },
+	{ OPT_FILTER, "only events of which this holds: 'sched_switch: next_prio < 100'" },
+	{ OPT_REPORT, "also show these reports in a .html" },
+	{ 0 },
+};
+
 const struct command command_convert = {
 	.name = "convert",
 	.synopsis = "IN OUT | IN... -o OUT",
@@ -297,6 +304,7 @@ const struct command command_convert = {
 		"a capture stream or a trace.dat of trace-cmd, also as .gz or .zst; IN - is\n"
 		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
 		"and lost, and which events had no compiled printer.",
+	.texts = convert_texts,
 	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(CPU_PROFILE), OPTION(SYMBOLS),
 			      OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT)),
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),

@@ -25,8 +25,17 @@ static const char *const group_titles[GROUP_COUNT] = {
 /* A command with fewer options needs no titles. */
 #define TITLES_MIN 20
 
-static void print_option(const struct option_spec *spec)
+static const char *help_text(const struct command *command, int id)
 {
+	for (const struct option_text *t = command ? command->texts : NULL; t && t->text; t++)
+		if (t->id == id)
+			return t->text;
+	return option_specs[id].help;
+}
+
+static void print_option(const struct command *command, int id)
+{
+	const struct option_spec *spec = &option_specs[id];
 	char left[64];
 
 	if (spec->letter)
@@ -34,7 +43,7 @@ static void print_option(const struct option_spec *spec)
 			 spec->arg ?: "");
 	else
 		snprintf(left, sizeof(left), "    --%s %s", spec->name, spec->arg ?: "");
-	print_item(left, spec->help);
+	print_item(left, help_text(command, id));
 }
 
 static bool help_is_own(const struct command *command, int id)
@@ -53,7 +62,7 @@ static void print_group(const struct command *command, enum option_group group, 
 		if (title)
 			printf("\n%s:\n", title);
 		title = NULL;
-		print_option(spec);
+		print_option(command, id);
 	}
 }
 
@@ -64,7 +73,7 @@ static void print_options(const struct command *command)
 	for (int id = 0; id < OPT_COUNT; id++) {
 		count += command_takes(command, id);
 		if (help_is_own(command, id))
-			print_option(&option_specs[id]);
+			print_option(command, id);
 	}
 	for (enum option_group group = 0; group < GROUP_COUNT; group++)
 		print_group(command, group, count >= TITLES_MIN ? group_titles[group] : NULL);

@@ -13,7 +13,6 @@ static const struct {
 } other_words[] = {
 	{ "ls", "'tracectl list'" },
 	{ "version", "'tracectl --version'" },
-	{ "report", "'tracectl record -o trace.txt', or 'tracectl convert FILE.traced trace.txt'" },
 	{ "show", "'tracectl extract -o trace.txt'" },
 	{ "script", "'tracectl convert FILE.traced trace.txt'" },
 	{ "reset", "'tracectl cancel'" },

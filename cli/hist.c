@@ -103,6 +103,14 @@ static int hist_run(const struct options *o)
 	return command_record.run(&changed);
 }
 
+static const struct option_text hist_texts[] = {
+	{ OPT_FILTER, "count only events of which this holds: 'count > 4096'" },
+	{ OPT_SQL, "count an event made of two: 'SELECT ... FROM A JOIN B ON ...'" },
+	{ OPT_OUTPUT, "also write the recording, for report hist" },
+	{ OPT_TOP, "only the first N rows of the table" },
+	{ 0 },
+};
+
 const struct command command_hist = {
 	.name = "hist",
 	.synopsis = "EVENT --key FIELD | --sql SELECT [-t TIME] [--watch]",
@@ -123,6 +131,7 @@ const struct command command_hist = {
 		"lat\n"
 		"    FROM sched_waking AS start JOIN sched_switch AS end\n"
 		"    ON start.pid = end.next_pid' --buckets log2 -t 10s",
+	.texts = hist_texts,
 	.options =
 		OPTION_SET(OPTION(KEY), OPTION(VAL), OPTION(BUCKETS), OPTION(FILTER),
 			   OPTION(ENTRIES), OPTION(SQL), OPTION(AS), OPTION(DURATION),

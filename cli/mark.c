@@ -134,6 +134,12 @@ static int mark_run(const struct options *o)
 	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 
+static const struct option_text mark_texts[] = {
+	{ OPT_NAME, "only this session" },
+	{ OPT_PID, "the mark is this process's, not the caller's" },
+	{ 0 },
+};
+
 const struct command command_mark = {
 	.name = "mark",
 	.synopsis = "TEXT... | --begin NAME | --end NAME | --counter NAME=NUMBER [--name SESSION]",
@@ -145,6 +151,7 @@ const struct command command_mark = {
 		"TEXT is an instant, --begin and --end make a slice, --counter a value, of the\n"
 		"process that calls tracectl, a shell mostly, or of -P PID. Slices of one name\n"
 		"that overlap need an --id, a number.",
+	.texts = mark_texts,
 	.options = OPTION_SET(OPTION(NAME), OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID),
 			      OPTION(PID)),
 	.own = OPTION_SET(OPTION(BEGIN), OPTION(END), OPTION(COUNTER), OPTION(ID)),

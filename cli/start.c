@@ -72,6 +72,14 @@ static int start_run(const struct options *o)
 	return CLI_WHOLE;
 }
 
+static const struct option_text start_texts[] = {
+	{ OPT_FOLLOW, "with -P or --thread: also what these start" },
+	{ OPT_OUTPUT, "with --rotate: the files; with --on: the folder of the snapshots" },
+	{ OPT_KEEP, "keep only the last N files, or snapshots" },
+	{ OPT_FORMAT, "with --rotate or --on: format; default: by FILE's extension, json" },
+	{ 0 },
+};
+
 const struct command command_start = {
 	.name = "start",
 	.synopsis = "[--name NAME] [-t TIME] [what to trace] [--rotate LIMIT -o FILE] "
@@ -89,6 +97,7 @@ const struct command command_start = {
 		"With --rotate a process of tracectl stays and has the files written while it\n"
 		"records, also when you log out; 'tracectl stop' ends it and says what the files\n"
 		"have. Its messages go to FILE.log.",
+	.texts = start_texts,
 	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
 			      OPTIONS_FUNCTIONS, OPTION(HIST), OPTIONS_TASKS, OPTION(CPUS),
 			      OPTION(CLOCK), OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE,

@@ -69,6 +69,12 @@ static int sync_run(const struct options *o)
 	return sync_tell(o, sync.id, reply->synced);
 }
 
+static const struct option_text sync_texts[] = {
+	{ OPT_NAME, "only this session" },
+	{ OPT_ID, "id of the mark; without it, one is made" },
+	{ 0 },
+};
+
 const struct command command_sync = {
 	.name = "sync",
 	.synopsis = "[--id ID] [--name SESSION] [--json]",
@@ -81,6 +87,7 @@ const struct command command_sync = {
 		"their places: tracectl convert --merge. Each ID is taken once in a recording; "
 		"without\n"
 		"--id one is made and printed. --json prints the two readings, too.",
+	.texts = sync_texts,
 	.options = OPTION_SET(OPTION(ID), OPTION(NAME), OPTION(JSON)),
 	.own = OPTION_SET(OPTION(ID)),
 	.run = sync_run,

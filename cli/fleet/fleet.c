@@ -75,6 +75,16 @@ static int fleet_run(const struct options *o)
 	return cli_usage(&err);
 }
 
+static const struct option_text fleet_texts[] = {
+	{ OPT_LABEL, "order: only boards whose label matches, a glob" },
+	{ OPT_MAX_SIZE, "fetch: size of all files together (4G)" },
+	{ OPT_ON, "order: record until 'sched.delay > 5ms'" },
+	{ OPT_OUTPUT, "order: a file of the order; open: the page" },
+	{ OPT_REPORT, "order: reports that boards send" },
+	{ OPT_WATCH, "status: go on until the boards are through" },
+	{ 0 },
+};
+
 const struct command command_fleet = {
 	.name = "fleet",
 	.synopsis = "order | withdraw SERIAL | status SERIAL | fetch SERIAL DIR | report DIR | "
@@ -98,6 +108,7 @@ const struct command command_fleet = {
 		"https://store.example/results\n"
 		"  tracectl fleet report results/fleet=doors/order=17\n"
 		"  tracectl fleet open results/fleet=doors/order=17 door-17",
+	.texts = fleet_texts,
 	.options =
 		OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(LABEL),
 			   OPTION(WINDOW), OPTION(NOT_BEFORE), OPTION(EXPIRES), OPTION(SERIAL),

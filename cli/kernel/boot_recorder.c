@@ -405,6 +405,12 @@ static int boot_recorder_run(const struct options *o)
 	return cli_usage(&err);
 }
 
+static const struct option_text boot_recorder_texts[] = {
+	{ OPT_EVENT, "an event, a system or a glob to record; may be repeated" },
+	{ OPT_INSTANCE, "name of the instance that the kernel makes (traced_boot)" },
+	{ 0 },
+};
+
 const struct command command_boot_recorder = {
 	.name = "boot-recorder",
 	.synopsis = "enable|disable|status|arm|disarm",
@@ -416,6 +422,7 @@ const struct command command_boot_recorder = {
 		"the last boot recorded, and records this one; disarm, at an orderly stop, "
 		"empties\n"
 		"the ring.",
+	.texts = boot_recorder_texts,
 	.options = OPTION_SET(OPTION(SIZE), OPTION(EVENT), OPTION(TRACER), OPTION(INSTANCE),
 			      OPTION(WRITE), OPTION(JSON)),
 	.own = OPTION_SET(OPTION(SIZE), OPTION(WRITE)),

@@ -36,6 +36,11 @@ static int extract_run(const struct options *o)
 	return o->last_boot ? extract_last_boot(o) : fetch_run(o, FETCH_EXTRACT);
 }
 
+static const struct option_text extract_texts[] = {
+	{ OPT_INSTANCE, "read this instance, not the top-level buffer" },
+	{ 0 },
+};
+
 const struct command command_extract = {
 	.name = "extract",
 	.synopsis = "[--instance NAME|--last-boot] [-o FILE]",
@@ -45,6 +50,7 @@ const struct command command_extract = {
 		"gone from it, as with trace_pipe.\n"
 		"With --last-boot: what was recorded before the machine started anew, in the ring\n"
 		"of tracectl boot-recorder; it stays in the spool.",
+	.texts = extract_texts,
 	.options = OPTION_SET(OPTIONS_RESULT, OPTION(INSTANCE), OPTION(LAST_BOOT)),
 	.own = OPTION_SET(OPTION(INSTANCE), OPTION(LAST_BOOT)),
 	.run = extract_run,

@@ -362,6 +362,14 @@ static int report_run(const struct options *o)
 	return reporting_run(&r);
 }
 
+static const struct option_text report_texts[] = {
+	{ OPT_EVENT, "only these events: an event, a system or a glob; may be repeated" },
+	{ OPT_FILTER, "only events of which this holds: 'sched_switch: next_prio < 100'" },
+	{ OPT_FORMAT, "text, json or csv" },
+	{ OPT_MERGE, "a report of --json to add up, or rows; may be repeated" },
+	{ 0 },
+};
+
 const struct command command_report = {
 	.name = "report",
 	.synopsis = "[NAME...] IN | net IN... | --session SESSION | --merge FILE...",
@@ -373,12 +381,14 @@ const struct command command_report = {
 		"it.\n"
 		"--merge adds up reports\n"
 		"that --json wrote.",
+	.texts = report_texts,
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(CSV), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),
 			      OPTION(INSTANCE), OPTION(FAIL_ON_LOSS), OPTION(SESSION),
 			      OPTION(MERGE), OPTION(TASK), OPTION(SUMMARY)),
-	.own = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(CSV),
-			  OPTION(TASK), OPTION(SUMMARY), OPTIONS_SELECTION, OPTION(SESSION)),
+	.own = OPTION_SET(OPTION(INSTANCE), OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN),
+			  OPTION(CSV), OPTION(TASK), OPTION(SUMMARY), OPTIONS_SELECTION,
+			  OPTION(SESSION)),
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_FILE,
 	.run = report_run,

@@ -546,6 +546,12 @@ static int top_run(const struct options *o)
 	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 
+static const struct option_text top_texts[] = {
+	{ OPT_DURATION, "end after this time: 10s, 500ms, 2m, 1h" },
+	{ OPT_SESSION, "show this running session instead of recording" },
+	{ 0 },
+};
+
 const struct command command_top = {
 	.name = "top",
 	.synopsis = "[TABLE...] [-e GLOB | --session SESSION] [--batch]",
@@ -564,6 +570,7 @@ const struct command command_top = {
 		"\n"
 		"  tracectl top -e sched\n"
 		"  tracectl top --batch --top 5 -t 10s sched",
+	.texts = top_texts,
 	.options = OPTION_SET(OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
 			      OPTION(PID), OPTION(CPUS), OPTIONS_COST, OPTION(NAME),
 			      OPTION(SESSION), OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN),

@@ -196,6 +196,13 @@ static int wait_run(const struct options *o)
 	return w.at ? CLI_WHOLE : CLI_NOTHING;
 }
 
+static const struct option_text wait_texts[] = {
+	{ OPT_ON, "wait until 'sched.delay > 5ms'; may be repeated" },
+	{ OPT_AFTER, "go on for so long after the event (1s)" },
+	{ OPT_DURATION, "wait at most so long; the exit status is 4 then" },
+	{ 0 },
+};
+
 const struct command command_wait = {
 	.name = "wait",
 	.synopsis = "--on CONDITION [-t TIME] [--after TIME]",
@@ -206,6 +213,7 @@ const struct command command_wait = {
 		"\n"
 		"  tracectl wait --on 'irq.max > 1ms' && date\n"
 		"  tracectl record --ring -o late.json -- tracectl wait --on 'sched.delay > 5ms'",
+	.texts = wait_texts,
 	.options = OPTION_SET(OPTION(ON), OPTION(AFTER), OPTION(DURATION), OPTION(QUIET)),
 	.run = wait_run,
 };

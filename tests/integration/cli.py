@@ -737,6 +737,11 @@ def help_covers_all(test):
         check(f"*{c}*" in man, f"the manual lacks {c}")
         for option in re.findall(r"(--[a-z0-9-]+)", text.out.split("Options:")[1]):
             check(f"*{option}*" in man, f"the manual lacks {option}")
+        # Help is on this command: no option's text is on another one.
+        options = text.out.split("Options:")[1]
+        others = [o for o in commands if o != c]
+        check(c == "fleet" or not re.search(rf"(?:  |; |\()({'|'.join(others)})(, [\w-]+)*: ", options), text)
+    check("take a snapshot" not in test.run("help", "wait").out, "the conditions of wait")
     record_help = test.run("help", "record").out
     check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
           ["What to trace", "When", "Where to", "Cost", "Rare", "General", "Formats"], record_help)

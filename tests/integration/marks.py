@@ -398,7 +398,7 @@ def a_text_says_that_marks_are_missing(test):
 
 def a_refused_program_is_reported(test):
     """The recording is whole, except for the refused client's marks."""
-    # As with events that are lost, the exit status is 3 if somebody asks for it.
+    # The exit status is 3 only with --fail-on-loss, as with events that are lost.
     for options, status in (((), 0), (("--fail-on-loss",), 3)):
         process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched", *options)
         test.wait_for_recording(test.name)
