@@ -18,6 +18,11 @@ static const struct {
 	{ "reset", "'tracectl cancel'" },
 	{ "destroy", "'tracectl cancel'" },
 	{ "create", "'tracectl start'" },
+	{ "restore", "'tracectl recover'" },
+	{ "split", "'tracectl convert --from TIME --to TIME IN OUT'" },
+	{ "listen", "'tracectl -H HOST record'" },
+	{ "check-events", "'tracectl events'" },
+	{ "options", "'tracectl list options'" },
 };
 
 static const struct {

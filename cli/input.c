@@ -104,7 +104,7 @@ static int input_refuse(const void *data, size_t len, struct error *err)
 	error_set(err, -EBADMSG, "%s",
 		  json ? "a JSON file cannot be read: it has the events as text only"
 		       : "neither a recording of traced nor a trace.dat");
-	return error_hint(err, "give a .traced or a trace.dat");
+	return error_hint(err, "give a .traced (tracectl record -o out.traced) or a trace.dat");
 }
 
 static int input_check_beginning(const void *data, size_t len, enum input_kind kind, bool unpacked,

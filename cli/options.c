@@ -277,7 +277,8 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "tracectl record -F -- COMMAND, or -F -P PID");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns && !o->on.count) {
-		error_set(err, -EINVAL, "--keep needs --rotate or --on");
+		error_set(err, -EINVAL, "--keep needs --rotate%s",
+			  command->options.has[OPT_ON] ? " or --on" : "");
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
 	if (command == &command_start && options_check_start(o, err) < 0)

@@ -183,8 +183,8 @@ static void outcome_tell_clock(const struct outcome *outcome)
 	for (const char *const *c = format ? format->raw_clocks : NULL; clock && c && *c; c++) {
 		if (strcmp(*c, clock) == 0)
 			fprintf(stderr,
-				"%s shows times of the clock %s as whole numbers; of a recording "
-				"with -C mono as seconds\n",
+				"%s shows times of the clock %s as whole numbers: record with "
+				"-C mono for seconds\n",
 				format->raw_clock_reader, *c);
 	}
 }

@@ -278,6 +278,7 @@ static void status_print_private(const struct private_recordings *l)
 	for (size_t i = 0; i < l->count; i++) {
 		const struct private_recording *p = &l->items[i];
 
+		putchar('\n');
 		cli_line(stdout, "private recording %s, by traced %d", private_recording_name(p),
 			 (int)p->daemon);
 		if (*p->command)

@@ -337,7 +337,8 @@ static int report_run(const struct options *o)
 		return report_merge(&r);
 	if (e == 0 && !o->session && !o->arg_count) {
 		error_set(&err, -EINVAL, "report: the recording is missing");
-		error_hint(&err, "tracectl report IN, or --session NAME");
+		error_hint(&err, "tracectl report out.traced (tracectl record -o out.traced makes "
+				 "one), or --session NAME");
 		return cli_usage(&err);
 	}
 	r.path = o->session ?: o->args[names];

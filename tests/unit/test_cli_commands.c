@@ -51,6 +51,8 @@ static void a_mistyped_command_finds_the_nearest(void **state _unused_)
 		{ "st", "'start', 'stop' or 'status'" },
 		{ "ls", "list'" },
 		{ "version", "--version'" },
+		{ "split", "convert --from" },
+		{ "restore", "recover'" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
