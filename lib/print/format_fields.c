@@ -207,7 +207,8 @@ static void field_fill_kind(const struct format_parser *x, struct field *f, uint
 		       (strstr(f->type, "char") || strstr(f->type, "u8") || strstr(f->type, "s8"));
 	/* Linux 2.6 had offsets without lengths, for strings only. */
 	f->is_string |= f->is_dynamic && f->size == 2;
-	if (f->is_dynamic || (f->is_array && (!f->size || !count)))
+	/* User events' counts are memory that the kernel has not set (seen in Linux 6.12). */
+	if (f->is_dynamic || (f->is_array && (!f->size || !count || f->size % count)))
 		f->element_size = field_element_size(f->type, x->word_size);
 	else
 		f->element_size = f->is_array ? f->size / count : f->size;

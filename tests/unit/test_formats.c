@@ -345,6 +345,9 @@ static void test_elements(void **state)
 		{ "u32 x[MAX + 1]", 64, 4, 4 },
 		{ "u32 x[2 * 8]", 64, 4, 4 },
 		{ "char x[TASK_COMM_LEN]", 16, 1, 1 },
+		/* A user event's, with whatever was in memory. */
+		{ "char x[1819047278]", 4, 1, 1 },
+		{ "__rel_loc char x[1819047278]", 4, 1, 1 },
 		{ "u16 x", 2, 2, 2 },
 	};
 
