@@ -164,6 +164,7 @@ static void typing_errors_get_a_hint(void **state _unused_)
 		{ "sched,irq", "one -e for each" },
 		{ "sched/sched_switch", "a colon" },
 		{ "shced:sched_switch", "'sched:sched_switch'" },
+		{ "user_events:traced_mark", "TRACED_USER_EVENTS=1" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

@@ -11,6 +11,7 @@
 #include "daemon/capture/tracefs/feature.h"
 
 #define NAME_MAX_LEN 256
+#define LIBTRACED_EVENT "traced_mark" /* of system user_events */
 
 void event_matches_deinit(struct event_matches *m)
 {
@@ -117,6 +118,9 @@ static const char *event_other_way(const char *glob)
 		return "use one -e for each: -e sched -e irq";
 	if (strchr(glob, '/'))
 		return "write a colon between system and event: sched:sched_switch";
+	if (strstr(glob, LIBTRACED_EVENT))
+		return "start a program with TRACED_USER_EVENTS=1 first: libtraced registers this "
+		       "event if the kernel has user events ('tracectl doctor' says)";
 	return NULL;
 }
 
@@ -221,7 +225,8 @@ bool event_is_within(const struct capture_event_bounds *bounds, const char *name
 static bool event_spec_matches(const struct capture_event_spec *spec, const char *name)
 {
 	return event_glob_matches(spec->glob, name) &&
-	       (strcmp(name, "user_events:traced_mark") != 0 || strstr(spec->glob, "traced_mark"));
+	       (strcmp(name, "user_events:" LIBTRACED_EVENT) != 0 ||
+		strstr(spec->glob, LIBTRACED_EVENT));
 }
 
 static int event_none_within(const char *glob, struct error *err)
