@@ -136,11 +136,13 @@ static int wait_check_options(const struct options *o, struct triggers *t, struc
  */
 static int waiting_open_parent(struct error *err)
 {
-	const pid_t parent = getppid(), session = getsid(0);
+	const pid_t parent = getppid(), session = getsid(0), theirs = getsid(parent);
 	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, parent, 0);
+	bool ended = (fd < 0 && errno == ESRCH) || getppid() != parent;
 
-	if (parent && ((fd < 0 && errno == ESRCH) || getppid() != parent ||
-		       (session != getpid() && getsid(parent) != session)))
+	/* A security module may hide the parent's session: then it is negative. */
+	ended |= session != getpid() && theirs >= 0 && theirs != session;
+	if (parent && ended)
 		return error_set(err, -ECANCELED, PARENT_ENDED);
 	return fd < 0 ? -EBADF : TAKE_FD(fd);
 }
