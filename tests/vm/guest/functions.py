@@ -153,7 +153,7 @@ def triggers_are_removed(test):
 def graph(test):
     # All 40,000 functions take an emulated kernel with several CPUs minutes, because it must notify
     # each CPU.
-    record(test, "-p", "function_graph", "-g", "vfs_read", "--max-graph-depth", 3, "-l", "vfs_*", "-l", "*_read*",
+    record(test, "-g", "vfs_read", "--max-graph-depth", 3, "-l", "vfs_*", "-l", "*_read*",
            "-l", "security_*", "-l", "rw_*", *top_level(), "-o", "out.txt")
     text = text_of(test)
     check(re.search(r"\|  vfs_read\(\)", text), f"no vfs_read in\n{text[:1500]}")
