@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Compiles events that the kernel prints with functions of their own: probes
- * (kernel/trace/trace_kprobe.c, trace_uprobe.c, trace_fprobe.c) and synthetic events
- * (trace_events_synth.c). System calls are in syscall.c.
+ * (kernel/trace/trace_kprobe.c, trace_uprobe.c, trace_fprobe.c), synthetic events
+ * (trace_events_synth.c) and user events (print_fields() of trace_output.c). System calls are in
+ * syscall.c.
  */
 #include <string.h>
 
@@ -88,6 +89,47 @@ static int compile_synthetic(struct compiler *c, const struct expr *format, cons
 	return 1;
 }
 
+/* The format of a user event's field. NULL: it needs more than a format. */
+static const char *special_field_format(const struct field *f)
+{
+	if (f->is_string)
+		return "%s";
+	if (f->is_array || f->is_dynamic)
+		return NULL;
+	return f->size == 8 ? "0x%llx (%lld)" : f->size == 4 ? "0x%x (%d)" : NULL;
+}
+
+/*
+ * The kernel prints each field by its type, and does not use the print fmt, which has one argument
+ * for each field.
+ */
+static int compile_user_event(struct compiler *c, const struct expr *args)
+{
+	const struct event *ev = c->env->expr.event;
+	const struct expr *arg = args;
+	size_t count = 0;
+
+	for (; arg && count < ev->field_count; arg = arg->next)
+		if (!special_field_format(&ev->fields[count++]))
+			return 0;
+	if (arg || count < ev->field_count)
+		return 0;
+	compiler_text(c, ev->name);
+	compiler_text(c, ":");
+	for (size_t i = 0; i < count; i++, args = args->next) {
+		const char *format = special_field_format(&ev->fields[i]);
+		struct expr decimal = *args, value = *args;
+
+		decimal.next = NULL;
+		value.next = ev->fields[i].is_string ? NULL : &decimal;
+		compiler_text(c, " ");
+		compiler_text(c, ev->fields[i].name);
+		compiler_text(c, "=");
+		compiler_format(c, format, strlen(format), &value);
+	}
+	return 1;
+}
+
 /* The function tracer's event: the most frequent one by far. */
 static bool compile_function(struct compiler *c)
 {
@@ -124,5 +166,7 @@ int compile_special(struct compiler *c, const struct expr *format, const struct 
 		return compile_syscall(c, format, args);
 	if (!strcmp(ev->system, "synthetic"))
 		return compile_synthetic(c, format, args);
+	if (!strcmp(ev->system, "user_events"))
+		return compile_user_event(c, args);
 	return compile_probe(c, format, args);
 }

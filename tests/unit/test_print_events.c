@@ -152,6 +152,8 @@ static void test_dynamic_events(void **state)
 					  0xff,	      0xff, 0xff, 0xff, 42 };
 	static const uint8_t user[16] = { [8] = 0x00, 0x10, 0x40 };
 	static const uint8_t run[280] = { [8] = 7, [16] = 's', 'h', [272] = 3 };
+	static const uint8_t mark[40] = { [8] = 'B', [12] = 0xff, 0xff, 0xff, 0xff, [17] = 1,
+					  [30] = 5,  [32] = 'w',  'o',	'r',  'k' };
 
 	(void)state;
 	check_event("kprobes", "p",
@@ -176,6 +178,14 @@ static void test_dynamic_events(void **state)
 			    FIELD("u64", "lat", 272, 8, 0),
 		    "\"pid=%d comm=%s lat=%llu\", REC->pid, REC->comm, REC->lat", run, 280, 0,
 		    "run: pid=7 comm=sh lat=3");
+	/* Field by field, not by the print fmt. A text begins at 28 + 4. */
+	check_event("user_events", "mark",
+		    FIELD("char", "phase[77]", 8, 4, 0) FIELD("u32", "id", 12, 4, 0)
+			    FIELD("u64", "duration", 16, 8, 0)
+				    FIELD("__rel_loc char", "name[1819]", 28, 4, 0),
+		    "\"phase=%s id=%u duration=%llu name=%s\", REC->phase, REC->id, "
+		    "REC->duration, __get_rel_str(name)",
+		    mark, 40, 0, "mark: phase=B id=0xffffffff (-1) duration=0x100 (256) name=work");
 }
 
 static void test_builtins(void **state)
