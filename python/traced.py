@@ -116,7 +116,8 @@ def _fill(arg, key, value):
 
 
 def _write(phase, name, category, args, **members):
-    mark = _Mark(category=category and _bytes(category), name=name and _bytes(name), **members)
+    mark = _Mark(category=None if category is None else _bytes(category), name=None if name is None else _bytes(name),
+                 **members)
     if args:
         array = (_Arg * len(args))()
         for arg, (key, value) in zip(array, args.items()):

@@ -33,6 +33,7 @@ traced.begin("step", "app,io", none=None, yes=True, small=-(1 << 63), big=(1 << 
 traced.instant("here", scope="process")
 traced.instant("high \\ud800 surrogate", "\\ud801", **{"key\\ud802": "\\ud803"})
 traced.instant(Odd(), Odd())
+traced.instant("no category", "")
 traced.flow_start("hand over", 7)
 traced.end(done=1)
 traced.complete("whole", began, why="late")
@@ -98,6 +99,7 @@ def every_call_is_in_the_json(test):
     check(next(e for e in mine if e["ph"] == "E" and "args" in e)["args"] == {"done": 1}, "the end's argument")
     check(named["high ? surrogate"]["args"] == {"key?": "?"}, named["high ? surrogate"])
     check("<ValueError>" in named, sorted(named))
+    check(named["no category"]["cat"] == "default", named["no category"])
     check(named["here"]["ph"] == "i" and named["here"]["s"] == "p", named["here"])
     check(named["whole"]["ts"] <= named["step"]["ts"] and named["whole"]["dur"] > 0, named["whole"])
     flows = [e for e in mine if e.get("name") == "hand over"]
