@@ -61,7 +61,7 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 	a->spool.sends_newest = a->policy.sends_newest;
 	a->spool.drops_newest = a->policy.drops_newest;
 	if (r >= 0)
-		r = recorder_open(&a->recorder, a->state.dirfd, err);
+		r = recorder_open(&a->recorder, a->state.dirfd, &a->policy, &a->spool, err);
 	if (r >= 0)
 		r = http_new(&a->http, &a->policy, &a->meanwhile, err);
 	if (r >= 0 && a->policy.broker.host)
@@ -333,9 +333,17 @@ static void agent_note_results(struct agent *a, enum outcome outcome, const char
 		agent_save_outcomes(a);
 }
 
+static void agent_hurry_upload(struct agent *a)
+{
+	a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
+}
+
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
 			      struct error *err)
 {
+	/* Segments that are whole are results, however the child ended. */
+	if (order_has_segments(order))
+		recorder_take_segments(&a->recorder, &a->policy, &a->spool, 0);
 	if (a->recorder.urges)
 		return error_set(err, -ETIMEDOUT, "tracectl did not end in time");
 	if (!WIFEXITED(status) ||
@@ -344,6 +352,18 @@ static int agent_keep_results(struct agent *a, int status, const struct order *o
 				 WIFEXITED(status) ? "status" : "signal",
 				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 	return recorder_collect(&a->recorder, order, &a->policy, &a->spool, err);
+}
+
+/* The last segment may be in the store already. */
+static void agent_close_recorded(struct agent *a)
+{
+	uint64_t serial = a->jobs.items[0].order.serial;
+	bool waits = a->upload.sending == serial || spool_has(&a->spool, serial);
+
+	agent_close_job(a, 0,
+			order_has_segments(&a->jobs.items[0].order) && !waits ? OUTCOME_DONE
+									      : OUTCOME_UPLOADING,
+			a->recorder.is_full ? "segments_max is reached" : NULL);
 }
 
 static void agent_collect(struct agent *a, int status)
@@ -363,10 +383,21 @@ static void agent_collect(struct agent *a, int status)
 	} else {
 		a->recordings++;
 		log_notice("recorded order %" PRIu64, order->serial);
-		agent_close_job(a, 0, OUTCOME_UPLOADING, NULL);
+		agent_close_recorded(a);
 	}
 	agent_note_results(a, OUTCOME_FAILED, GAVE_WAY);
-	a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
+	agent_hurry_upload(a);
+}
+
+/* Segments that are whole need not wait for the recording's end. */
+static void agent_take_segments(struct agent *a, uint64_t now)
+{
+	if (!a->recorder.pid || a->jobs.is_withdrawn || now < a->recorder.look_ns)
+		return;
+	if (!recorder_take_segments(&a->recorder, &a->policy, &a->spool, now))
+		return;
+	agent_note_results(a, OUTCOME_FAILED, GAVE_WAY);
+	agent_hurry_upload(a);
 }
 
 static void agent_upload(struct agent *a)
@@ -392,6 +423,7 @@ static void agent_step_locally(struct agent *a, short broker)
 
 	if (recorder_reap(&a->recorder, &status))
 		agent_collect(a, status);
+	agent_take_segments(a, now);
 	agent_broker_step(a, broker);
 	recorder_urge(&a->recorder, now);
 	hook_step(&a->may_record, &a->policy, now);
@@ -424,7 +456,7 @@ static uint64_t agent_next_local_ns(const struct agent *a)
 	if (a->may_record.pid)
 		next = MIN(next, a->may_record.deadline_ns);
 	if (a->recorder.pid)
-		next = MIN(next, a->recorder.deadline_ns);
+		next = MIN(next, MIN(a->recorder.deadline_ns, a->recorder.look_ns));
 	else if (job)
 		next = MIN(next, hook_next_ns(&a->may_record, job->start_ns));
 	return next;
@@ -504,6 +536,14 @@ static void agent_report_open(struct agent *a)
 	}
 }
 
+/* Some of its results may come all the same. */
+static bool agent_has_failed(const struct agent *a, uint64_t serial)
+{
+	const struct status_order *order = status_find(&a->status, serial);
+
+	return order && (order->outcome == OUTCOME_FAILED || order->outcome == OUTCOME_INTERRUPTED);
+}
+
 /* Reports orders of another agent's life. */
 static void agent_report_past(struct agent *a)
 {
@@ -515,7 +555,7 @@ static void agent_report_past(struct agent *a)
 	agent_report_open(a);
 	/* Without a saved outcome, its results wait, or it is only known that it ended. */
 	while ((last = state_serial_after(&a->state, last)))
-		if (spool_has(&a->spool, last))
+		if (spool_has(&a->spool, last) && !agent_has_failed(a, last))
 			status_note(&a->status, last, OUTCOME_UPLOADING, NULL);
 		else if (!status_find(&a->status, last))
 			status_note(&a->status, last, OUTCOME_ENDED, NULL);

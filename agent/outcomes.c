@@ -72,7 +72,11 @@ bool outcomes_note_results(struct status *s, const struct spool *spool, uint64_t
 		if (order->outcome != OUTCOME_UPLOADING || order->serial == sending ||
 		    spool_has(spool, order->serial))
 			continue;
-		status_note(s, order->serial, outcome, reason);
+		/* A recording that ended early goes on saying so. */
+		status_note(s, order->serial, outcome,
+			    reason
+				    ?: order->reason[0] ? order->reason
+							: NULL);
 		any = true;
 	}
 	return any;

@@ -50,6 +50,7 @@ struct policy {
 	bool triggers;		 /* an order may wait for a condition */
 	bool captures;		 /* whole recordings may leave the board */
 	uint64_t result_max;	 /* bytes of one file */
+	unsigned segments_max;	 /* of one order */
 	unsigned orders_a_day, uploads_a_day;
 	uint64_t bytes_a_day; /* sent */
 	char *only_if;	      /* program of struct hook; NULL: the board may always work */

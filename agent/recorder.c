@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -14,6 +15,8 @@
 #include "agent/program.h"
 #include "base/buf.h"
 #include "base/io.h"
+#include "base/log.h"
+#include "fleet/result_name.h"
 #include "fleet/rows.h"
 
 #define FOLDER "recording"
@@ -23,6 +26,10 @@
 /* For setup, export and reports. */
 #define GRACE_NS (600 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
+/* Between two looks for segments. */
+#define LOOK_NS NSEC_PER_SEC
+/* Part of result_max at which a segment ends: its head and its end come on top. */
+#define SEGMENT_PART(bytes) ((bytes) / 2)
 
 void recorder_discard(struct recorder *r)
 {
@@ -40,19 +47,111 @@ void recorder_discard(struct recorder *r)
 	closedir(dir);
 }
 
-int recorder_open(struct recorder *r, int state_fd, struct error *err)
+/* "17.0001.pftrace" is a whole segment of order 17. 0: another name. */
+static uint64_t recorder_segment_serial(const char *name)
+{
+	char *end;
+	uint64_t serial;
+
+	if (name[0] < '1' || name[0] > '9')
+		return 0;
+	errno = 0;
+	serial = strtoull(name, &end, 10);
+	return !errno && *end == '.' && result_segment_parse(end + 1) ? serial : 0;
+}
+
+/* The segment that comes first. False: there is none. */
+static bool recorder_find_segment(const struct recorder *r, char ret[NAME_MAX + 1])
+{
+	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	ret[0] = '\0';
+	if (!dir) {
+		close_fd(fd);
+		return false;
+	}
+	while ((e = readdir(dir)))
+		if (recorder_segment_serial(e->d_name) &&
+		    (!ret[0] || strverscmp(e->d_name, ret) < 0))
+			strcpy(ret, e->d_name);
+	closedir(dir);
+	return ret[0];
+}
+
+static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
+				 uint64_t serial, const struct policy *policy, struct spool *spool,
+				 struct error *err)
+{
+	struct stat st;
+
+	if (fstatat(r->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return error_errno(err, -errno, "%s", name);
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return error_set(err, -ENODATA, "%s is empty", name);
+	if ((uint64_t)st.st_size > policy->result_max)
+		return error_set(err, -EFBIG, "%s is larger than result_max", name);
+	return spool_add(spool, r->dirfd, name, serial, suffix, policy->spool_max, err);
+}
+
+unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
+				struct spool *spool, uint64_t now)
+{
+	char name[NAME_MAX + 1];
+	unsigned moved = 0;
+
+	while (r->segments < policy->segments_max && recorder_find_segment(r, name)) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		int e = recorder_collect_file(r, name, strchr(name, '.') + 1,
+					      recorder_segment_serial(name), policy, spool, &err);
+
+		moved += e == 0;
+		r->segments++;
+		if (e == 0)
+			continue;
+		log_warning("a segment is lost: %s", err.message ?: "out of memory");
+		unlinkat(r->dirfd, name, 0);
+		if (!r->failure.message)
+			error_move(&r->failure, &err);
+	}
+	if (r->segments == policy->segments_max && r->pid && !r->is_full) {
+		r->is_full = true;
+		kill(r->pid, SIGTERM);
+	}
+	r->look_ns = r->pid && !r->is_full ? now + LOOK_NS : UINT64_MAX;
+	return moved;
+}
+
+/* The child has its standard output, a locked file, for as long as it writes. */
+static void recorder_wait_for_orphan(const struct recorder *r)
+{
+	_cleanup_close_ int fd = openat(r->dirfd, REPORTS, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	uint64_t until = now_ns(CLOCK_BOOTTIME) + URGE_NS;
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
+	       now_ns(CLOCK_BOOTTIME) < until)
+		usleep(20000);
+}
+
+int recorder_open(struct recorder *r, int state_fd, const struct policy *policy,
+		  struct spool *spool, struct error *err)
 {
 	if (mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
 		return error_errno(err, -errno, FOLDER);
 	r->dirfd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (r->dirfd < 0)
 		return error_errno(err, -errno, FOLDER);
+	recorder_wait_for_orphan(r);
+	r->segments = 0;
+	recorder_take_segments(r, policy, spool, 0);
 	recorder_discard(r);
 	return 0;
 }
 
 void recorder_close(struct recorder *r)
 {
+	error_deinit(&r->failure);
 	r->dirfd = close_fd(r->dirfd);
 }
 
@@ -78,6 +177,30 @@ static size_t recorder_put_program(struct recorder_arguments *a, size_t n,
 	}
 	a->argv[n++] = command;
 	a->argv[n++] = "--quiet";
+	return n;
+}
+
+/* A size without a unit is refused, so it is one of KiB. */
+static size_t recorder_put_segments(struct recorder_arguments *a, size_t n, const struct order *o,
+				    const struct policy *policy)
+{
+	uint64_t bytes = SEGMENT_PART(policy->result_max);
+
+	if (o->segments.bytes)
+		bytes = MIN(bytes, o->segments.bytes);
+	snprintf(a->rotate_bytes, sizeof(a->rotate_bytes), "%" PRIu64 "K",
+		 MAX(bytes, ORDER_SEGMENT_BYTES_MIN) >> 10);
+	snprintf(a->output, sizeof(a->output), "%" PRIu64 ".%s", o->serial,
+		 o->format ?: ORDER_FORMAT);
+	a->argv[n++] = "--rotate";
+	a->argv[n++] = a->rotate_bytes;
+	if (o->segments.ns) {
+		snprintf(a->rotate_ns, sizeof(a->rotate_ns), "%" PRIu64 "ns", o->segments.ns);
+		a->argv[n++] = "--rotate";
+		a->argv[n++] = a->rotate_ns;
+	}
+	a->argv[n++] = "-o";
+	a->argv[n++] = a->output;
 	return n;
 }
 
@@ -126,7 +249,9 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 		a->argv[n++] = a->reports;
 		a->argv[n++] = "--json";
 	}
-	if (o->capture) {
+	if (order_has_segments(o)) {
+		n = recorder_put_segments(a, n, o, policy);
+	} else if (o->capture) {
 		a->argv[n++] = "-o";
 		a->argv[n++] = CAPTURE;
 	}
@@ -150,7 +275,9 @@ void recorder_arguments_deinit(struct recorder_arguments *a)
 /* The child. It leads a group, to which `wait` belongs. */
 _Noreturn static void recorder_exec(const struct agent_program *program, uint64_t size_max)
 {
-	/* This bounds the reports. A capture is written by the daemon's exporter, within spool_max.
+	/*
+	 * This bounds the reports, and segments: one that is larger than result_max is lost, but
+	 * the next ones come. A capture is written by the daemon's exporter, within spool_max.
 	 */
 	const struct rlimit size = { .rlim_cur = size_max, .rlim_max = size_max };
 
@@ -179,7 +306,7 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	out_fd = openat(r->dirfd, REPORTS, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			0600);
-	if (null_fd < 0 || out_fd < 0)
+	if (null_fd < 0 || out_fd < 0 || flock(out_fd, LOCK_EX | LOCK_NB) < 0)
 		return error_errno(err, -errno, REPORTS);
 	program = (struct agent_program){ .argv = arguments.argv,
 					  .environment = environment,
@@ -193,8 +320,14 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 		return error_errno(err, -errno, "fork");
 	}
 	if (!r->pid)
-		recorder_exec(&program, policy->result_max);
+		recorder_exec(&program,
+			      order_has_segments(o) ? 2 * policy->result_max : policy->result_max);
 	r->urges = 0;
+	r->segments = 0;
+	r->is_full = false;
+	r->look_ns = order_has_segments(o) ? 0 : UINT64_MAX;
+	error_deinit(&r->failure);
+	r->failure = ERROR_INIT;
 	r->started_s = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
 	r->deadline_ns = now_ns(CLOCK_BOOTTIME) + o->duration_ns + GRACE_NS;
 	return 0;
@@ -278,21 +411,6 @@ static int recorder_pack(struct recorder *r, struct error *err)
 	return e < 0 ? error_prefix(err, REPORTS) : 0;
 }
 
-static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
-				 uint64_t serial, const struct policy *policy, struct spool *spool,
-				 struct error *err)
-{
-	struct stat st;
-
-	if (fstatat(r->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return error_errno(err, -errno, "%s", name);
-	if (!S_ISREG(st.st_mode) || st.st_size == 0)
-		return error_set(err, -ENODATA, "%s is empty", name);
-	if ((uint64_t)st.st_size > policy->result_max)
-		return error_set(err, -EFBIG, "%s is larger than result_max", name);
-	return spool_add(spool, r->dirfd, name, serial, suffix, policy->spool_max, err);
-}
-
 int recorder_collect(struct recorder *r, const struct order *o, const struct policy *policy,
 		     struct spool *spool, struct error *err)
 {
@@ -306,11 +424,16 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 	if (o->reports.count && reports == 0)
 		reports =
 			recorder_collect_file(r, ROWS, "ndjson.zst", o->serial, policy, spool, err);
-	if (o->capture)
+	if (order_has_segments(o)) {
+		capture = r->failure.message ? error_move(err, &r->failure)
+			  : !r->segments     ? error_set(err, -ENODATA, "there are no segments")
+					     : 0;
+	} else if (o->capture) {
 		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
 						reports < 0 ? &second : err);
+	}
 	recorder_discard(r);
 	if (reports < 0 || capture < 0)
 		return MIN(reports, 0) ?: capture;
-	return (o->reports.count > 0) + o->capture;
+	return (o->reports.count > 0) + (order_has_segments(o) ? (int)r->segments : o->capture);
 }

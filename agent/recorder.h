@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Follows an order: runs `tracectl record` as a child, without a shell, and puts what it wrote into
- * the spool. One recording at a time, in the folder "recording".
+ * the spool. One recording at a time, in the folder "recording". A segment moves as soon as it is
+ * whole; its name there, SERIAL.0001.pftrace, says whose it is, so a later agent moves what a
+ * killed one left.
  */
 #pragma once
 
@@ -18,6 +20,10 @@ struct recorder {
 	uint64_t deadline_ns; /* CLOCK_BOOTTIME: the child is ended */
 	unsigned urges;	      /* signals that it got */
 	uint64_t started_s;   /* seconds since 1970 */
+	unsigned segments;    /* moved so far */
+	uint64_t look_ns;     /* CLOCK_BOOTTIME: the next look for segments; UINT64_MAX: none */
+	bool is_full;	      /* segments_max is reached: the child ends */
+	struct error failure; /* of the first segment that was lost */
 };
 #define RECORDER_INIT ((struct recorder){ .dirfd = -EBADF })
 
@@ -28,19 +34,29 @@ struct recorder {
  */
 struct recorder_arguments {
 	const char *argv[RECORDER_ARGUMENTS_MAX];
-	char duration[32];
+	char duration[32], output[64], rotate_ns[32], rotate_bytes[32];
 	char *reports; /* owned */
 };
 int recorder_arguments_init(struct recorder_arguments *ret, const struct order *order,
 			    const struct policy *policy, struct error *err);
 void recorder_arguments_deinit(struct recorder_arguments *arguments);
 
-/* Empties the folder, which a killed agent may have left. */
-int recorder_open(struct recorder *recorder, int state_fd, struct error *err);
+/*
+ * Opens the folder. Segments that a killed agent left move into the spool, once its child has
+ * ended; all else is removed.
+ */
+int recorder_open(struct recorder *recorder, int state_fd, const struct policy *policy,
+		  struct spool *spool, struct error *err);
 void recorder_close(struct recorder *recorder);
 
 int recorder_start(struct recorder *recorder, const struct order *order,
 		   const struct policy *policy, struct error *err);
+/*
+ * Moves segments that are whole into the spool. Returns the count. One that is too large, or has no
+ * room, is lost: recorder_collect() says so. Beyond segments_max the child is ended.
+ */
+unsigned recorder_take_segments(struct recorder *recorder, const struct policy *policy,
+				struct spool *spool, uint64_t now_ns);
 /* True if the child has ended; then *ret_status is that of waitpid(). */
 bool recorder_reap(struct recorder *recorder, int *ret_status);
 /* Ends a child that is past its deadline. */
@@ -53,7 +69,7 @@ void recorder_discard(struct recorder *recorder);
 void recorder_stop(struct recorder *recorder);
 /*
  * Moves the results of a recording into the spool and empties the folder. Returns the count, or the
- * first error: others may have been moved.
+ * first error: others may have been moved. Segments have been moved before.
  */
 int recorder_collect(struct recorder *recorder, const struct order *order,
 		     const struct policy *policy, struct spool *spool, struct error *err);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "fleet/result_name.h"
 
 #define FOLDER "spool"
 #define HASH_SIZE crypto_generichash_BYTES
@@ -28,6 +29,17 @@ static bool spool_parse(const char *name, struct spool_entry *ret)
 	ret->serial = strtoull(name, NULL, 10);
 	ret->remote = ret->name + SERIAL_LEN + 1;
 	return true;
+}
+
+/* By serial, then by the number of the segment. Both are names that spool_parse() accepts. */
+static int spool_compare(const char *a, const char *b)
+{
+	const size_t suffix = SERIAL_LEN + 1 + HASH_LEN + 1;
+	const unsigned x = result_segment_parse(a + suffix), y = result_segment_parse(b + suffix);
+	int r = strncmp(a, b, SERIAL_LEN);
+
+	r = r ?: (x > y) - (x < y);
+	return r ?: strcmp(a, b);
 }
 
 /* Calls back for each result. Other names are not ours. */
@@ -80,8 +92,8 @@ static void spool_keep_first(const struct spool_entry *entry, void *data)
 	struct spool_entry *best = search->best;
 	const int sign = search->is_backward ? -1 : 1;
 
-	if ((search->after[0] && sign * strcmp(entry->name, search->after) <= 0) ||
-	    (best->name[0] && sign * strcmp(best->name, entry->name) <= 0))
+	if ((search->after[0] && sign * spool_compare(entry->name, search->after) <= 0) ||
+	    (best->name[0] && sign * spool_compare(best->name, entry->name) <= 0))
 		return;
 	*best = *entry;
 	best->remote = best->name + SERIAL_LEN + 1;

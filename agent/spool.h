@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Results that wait for their upload: files SERIAL-HASH.SUFFIX of the folder "spool". HASH is the
+ * Results that wait for their upload: files SERIAL-HASH.SUFFIX of the folder "spool". A segment's
+ * SUFFIX begins with its number; segments of one order come in that order. HASH is the
  * BLAKE2b of the content, so one content has one name, whatever happens in between.
  */
 #pragma once

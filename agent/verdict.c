@@ -24,6 +24,7 @@ const char *verdict_name(enum verdict verdict)
 		[VERDICT_HIST] = "hist",
 		[VERDICT_TRIGGERS] = "triggers",
 		[VERDICT_CAPTURE] = "capture",
+		[VERDICT_SEGMENTS] = "segments",
 		[VERDICT_TOO_MANY] = "too_many",
 		[VERDICT_STATE] = "state",
 	};

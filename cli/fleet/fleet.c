@@ -17,8 +17,8 @@ static const struct action actions[] = {
 		     OPTION(WINDOW), OPTION(NOT_BEFORE), OPTION(EXPIRES), OPTION(SERIAL),
 		     OPTION(CAPTURE), OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL), OPTION(BROKER),
 		     OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE), OPTION(SQL),
-		     OPTION(AS), OPTION(HIST), OPTION(ON), OPTION(REPORT), OPTION(OUTPUT),
-		     OPTION(QUIET)) },
+		     OPTION(AS), OPTION(HIST), OPTION(ON), OPTION(REPORT), OPTION(ROTATE),
+		     OPTION(FORMAT), OPTION(OUTPUT), OPTION(QUIET)) },
 	{ "withdraw", fleet_withdraw,
 	  OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(BROKER), OPTION(QUIET)) },
 	{ "status", fleet_status,
@@ -88,7 +88,7 @@ static const struct option_text fleet_texts[] = {
 const struct command command_fleet = {
 	.name = "fleet",
 	.synopsis = "order | withdraw SERIAL | status SERIAL | fetch SERIAL DIR | report DIR | "
-		    "open DIR BOARD",
+		    "open DIR BOARD [SEGMENT]",
 	.summary = "orders to boards with traced-agent, and their results",
 	.text = "order writes an order in the words of record, signs it by signify, and puts it "
 		"into\n"
@@ -100,7 +100,9 @@ const struct command command_fleet = {
 		"--url\n"
 		"into DIR. report adds up what the boards below DIR answered, and says which "
 		"boards are far\n"
-		"from the rest. open makes a page of a board's recording.\n"
+		"from the rest. open makes a page of a board's recording, or names its segments, "
+		"each of\n"
+		"which opens alone.\n"
 		"\n"
 		"  tracectl fleet order --fleet doors --share 1 -t 10s --report sched,irq\n"
 		"    --secret-key order.sec -o doors\n"
@@ -109,20 +111,20 @@ const struct command command_fleet = {
 		"  tracectl fleet report results/fleet=doors/order=17\n"
 		"  tracectl fleet open results/fleet=doors/order=17 door-17",
 	.texts = fleet_texts,
-	.options =
-		OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(LABEL),
-			   OPTION(WINDOW), OPTION(NOT_BEFORE), OPTION(EXPIRES), OPTION(SERIAL),
-			   OPTION(CAPTURE), OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL),
-			   OPTION(S3), OPTION(BROKER), OPTION(WATCH), OPTION(DURATION),
-			   OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE), OPTION(SQL), OPTION(AS),
-			   OPTION(HIST), OPTION(ON), OPTION(REPORT), OPTION(OUTPUT),
-			   OPTION(MAX_SIZE), OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)),
+	.options = OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT),
+			      OPTION(LABEL), OPTION(WINDOW), OPTION(NOT_BEFORE), OPTION(EXPIRES),
+			      OPTION(SERIAL), OPTION(CAPTURE), OPTION(SECRET_KEY), OPTION(URL),
+			      OPTION(CURL), OPTION(S3), OPTION(BROKER), OPTION(WATCH),
+			      OPTION(DURATION), OPTION(EVENT), OPTION(FILTER), OPTION(PROFILE),
+			      OPTION(SQL), OPTION(AS), OPTION(HIST), OPTION(ON), OPTION(REPORT),
+			      OPTION(ROTATE), OPTION(FORMAT), OPTION(OUTPUT), OPTION(MAX_SIZE),
+			      OPTION(TOP), OPTION(JSON), OPTION(CSV), OPTION(QUIET)),
 	.own = OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(SHARE), OPTION(SALT), OPTION(WINDOW),
 			  OPTION(NOT_BEFORE), OPTION(EXPIRES), OPTION(SERIAL), OPTION(CAPTURE),
 			  OPTION(SECRET_KEY), OPTION(URL), OPTION(CURL), OPTION(S3),
 			  OPTION(BROKER)),
 	.args_min = 1,
-	.args_max = 3,
+	.args_max = 4,
 	.complete = COMPLETE_FILE,
 	.words = words,
 	.run = fleet_run,

@@ -73,8 +73,9 @@ static void fetching_choose(struct fetching *f)
 	for (size_t i = 0; i < f->names.count; i++) {
 		struct listing_item item = f->names.items[i];
 		char *name = item.name;
-		const char *dot = strrchr(name, '.');
-		const bool is_wanted = captures || strcmp(dot, ".traced") != 0;
+		struct result_name parts;
+		const bool is_wanted = captures || !result_name_parse(name, &parts) ||
+				       parts.kind != RESULT_CAPTURE;
 		bool is_there = is_wanted && fetching_has(f, name);
 
 		if (is_there || !is_wanted) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* `tracectl fleet open`: a page of one board's recording, beside it. */
+/*
+ * `tracectl fleet open`: a page of one board's recording, beside it. Segments need no page: each
+ * opens alone, so their paths are printed.
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -67,19 +70,82 @@ static int opening_convert(const struct options *o, const struct fleet_result *r
 	return status;
 }
 
+/* Whether both are segments of one recording. */
+static bool opening_is_beside(const struct fleet_result *a, const struct fleet_result *b)
+{
+	return a->name.segment && a->name.order == b->name.order &&
+	       !strcmp(a->name.fleet, b->name.fleet) && !strcmp(a->name.board, b->name.board);
+}
+
+static int opening_name_segments(const struct options *o, const struct fleet_results *all,
+				 const struct fleet_result *chosen)
+{
+	const char *wanted = o->arg_count > 3 ? o->args[3] : NULL;
+	unsigned last = 0;
+	int status = CLI_WHOLE;
+	bool any = false;
+
+	for (size_t i = 0; i < all->count; i++) {
+		const struct fleet_result *result = &all->items[i];
+		_cleanup_error_ struct error err = ERROR_INIT;
+		char number[16];
+		int fd;
+
+		snprintf(number, sizeof(number), "%u", result->name.segment);
+		if (!opening_is_beside(result, chosen) || (wanted && strcmp(wanted, number) != 0))
+			continue;
+		any = true;
+		if (!wanted && result->name.segment > last + 1) {
+			cli_warn("segments are missing before number %s", number);
+			status = CLI_MISSING;
+		}
+		last = result->name.segment;
+		fd = fleet_result_open_at(AT_FDCWD, result, &err);
+		if (fd < 0) {
+			cli_warn("refused: %s", err.message ?: strerror(errno));
+			status = CLI_MISSING;
+			continue;
+		}
+		close(fd);
+		cli_line(stdout, "%s", result->path);
+	}
+	if (!any) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		error_set(&err, -ENOENT, "%s has no segment %s of %s", o->args[1], wanted,
+			  o->args[2]);
+		return cli_fail(&err);
+	}
+	return status;
+}
+
 int fleet_open(const struct options *o)
 {
 	_cleanup_fleet_results_ struct fleet_results all = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct fleet_result *result;
 
-	if (o->arg_count != 3) {
+	if (o->arg_count < 3) {
 		error_set(&err, -EINVAL, "fleet open takes a folder and a board");
 		error_hint(&err, "tracectl fleet open results/fleet=doors/order=17 door-17");
+		return cli_usage(&err);
+	}
+	if (o->arg_count > 3 && o->args[3][strspn(o->args[3], "0123456789")]) {
+		error_set(&err, -EINVAL, "fleet open: '%s' is no number of a segment", o->args[3]);
 		return cli_usage(&err);
 	}
 	if (fleet_results_find(&all, o->args[1], RESULT_CAPTURE, &err) < 0)
 		return cli_fail(&err);
 	result = opening_choose(o, &all, &err);
-	return result ? opening_convert(o, result, &err) : cli_fail(&err);
+	if (!result)
+		return cli_fail(&err);
+	if (result->name.segment && !o->output)
+		return opening_name_segments(o, &all, result);
+	if (result->name.segment || o->arg_count > 3) {
+		error_set(&err, -EINVAL, "%s",
+			  result->name.segment ? "fleet open: segments have no page for --output"
+					       : "fleet open: the recording has no segments");
+		return cli_usage(&err);
+	}
+	return opening_convert(o, result, &err);
 }

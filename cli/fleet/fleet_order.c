@@ -152,6 +152,23 @@ static int ordering_put_made(struct ordering *r, struct error *err)
 	return e;
 }
 
+static int ordering_put_segments(struct ordering *r, struct error *err)
+{
+	_cleanup_buf_ struct buf limits = BUF_INIT;
+	const struct options *o = r->o;
+	int e;
+
+	for (size_t i = 0; i < o->typed_count; i++)
+		if (o->typed[i].id == OPT_ROTATE)
+			buf_printf(&limits, "%s%s", limits.len ? " " : "", o->typed[i].value);
+	if (!buf_string(&limits))
+		return error_errno(err, -ENOMEM, "the segments");
+	e = ordering_put(r, OPT_ROTATE, "segments", limits.len ? limits.data : NULL, err);
+	if (e == 0)
+		e = ordering_put(r, OPT_FORMAT, "format", ordering_typed(o, OPT_FORMAT), err);
+	return e;
+}
+
 static int ordering_compose(struct ordering *r, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
@@ -194,6 +211,8 @@ static int ordering_compose(struct ordering *r, struct error *err)
 				       err);
 	if (e == 0 && o->capture)
 		e = ordering_put(r, OPT_CAPTURE, "capture", "yes", err);
+	if (e == 0)
+		e = ordering_put_segments(r, err);
 	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;
 }
 

@@ -26,9 +26,13 @@ struct finding {
 
 static bool finding_has_suffix(const char *name)
 {
+	static const char *const suffixes[] = { ".json", ".zst", ".traced", ".pftrace", ".gz" };
 	const char *dot = strrchr(name, '.');
 
-	return dot && (!strcmp(dot, ".json") || !strcmp(dot, ".zst") || !strcmp(dot, ".traced"));
+	for (size_t i = 0; dot && i < ARRAY_SIZE(suffixes); i++)
+		if (!strcmp(dot, suffixes[i]))
+			return true;
+	return false;
 }
 
 /* A page of `fleet open`, or what parquet.sql made. */
@@ -44,8 +48,12 @@ static int finding_take(struct finding *f, const char *path)
 	struct fleet_result result = { 0 };
 
 	if (!result_name_parse(path, &result.name)) {
-		cli_warn("refused: %s has not the name of a result", path);
-		f->results->refused++;
+		if (finding_has_suffix(path)) {
+			cli_warn("refused: %s has not the name of a result", path);
+			f->results->refused++;
+		} else if (!finding_is_made(path)) {
+			f->skipped++;
+		}
 		return 0;
 	}
 	if (result.name.kind != f->kind)
@@ -82,9 +90,9 @@ static int finding_walk(struct finding *f, int parent, const char *name, const c
 			r = -ENOMEM;
 		} else if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
 			r = finding_walk(f, fd, e->d_name, below, depth + 1);
-		} else if (S_ISREG(st.st_mode) && finding_has_suffix(e->d_name)) {
+		} else if (S_ISREG(st.st_mode)) {
 			r = finding_take(f, below);
-		} else if (!S_ISREG(st.st_mode) || !finding_is_made(e->d_name)) {
+		} else {
 			f->skipped++;
 		}
 	}
@@ -100,6 +108,7 @@ static int compare_results(const void *a, const void *b)
 
 	r = r ?: (x->order > y->order) - (x->order < y->order);
 	r = r ?: strcmp(x->board, y->board);
+	r = r ?: (x->segment > y->segment) - (x->segment < y->segment);
 	return r ?: strcmp(x->file, y->file);
 }
 

@@ -15,7 +15,7 @@ struct fleet_result {
 };
 
 struct fleet_results {
-	struct fleet_result *items; /* owned; by order, board and file */
+	struct fleet_result *items; /* owned; by order, board, segment and file */
 	size_t count, cap;
 	size_t refused; /* files that are not what their names say; each has a message */
 };

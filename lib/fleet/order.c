@@ -5,7 +5,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/parse.h"
 #include "fleet/keys.h"
+#include "fleet/result_name.h"
 #include "fleet/word.h"
 
 /* The message's name in errors. */
@@ -76,6 +78,47 @@ static int order_set_text(void *field, const char *value, struct error *err)
 	return setting_string(field, value, err);
 }
 
+/* "10m" is minutes, as in `record --rotate`: what is no time is a size. */
+static int order_take_limit(struct order_segments *s, const char *word, struct error *err)
+{
+	uint64_t ns = 0, bytes = 0;
+
+	/* A number alone would be a time in seconds. */
+	if (strchr("0123456789", word[strlen(word) - 1]))
+		return error_set(err, -EINVAL, "'%s' has no unit", word);
+	if (parse_duration(word, &ns, NULL) < 0 && parse_size(word, &bytes, NULL) < 0)
+		return error_set(err, -EINVAL, "'%s' is neither a time nor a size", word);
+	if ((ns && s->ns) || (bytes && s->bytes))
+		return error_set(err, -EINVAL, "there are two limits of a kind");
+	if (ns ? ns < ORDER_SEGMENT_NS_MIN : bytes < ORDER_SEGMENT_BYTES_MIN)
+		return error_set(err, -EINVAL, "a segment has at least one second, or 64K");
+	s->ns = MAX(s->ns, ns);
+	s->bytes = MAX(s->bytes, bytes);
+	return 0;
+}
+
+/* A time, a size, or both. */
+static int order_set_segments(void *field, const char *value, struct error *err)
+{
+	_cleanup_(string_list_deinit) struct string_list words = { 0 };
+	int r = string_list_add_words(&words, value);
+
+	if (r < 0)
+		return error_errno(err, r, "the segments");
+	if (!words.count)
+		return error_set(err, -EINVAL, "the value is empty");
+	for (size_t i = 0; i < words.count && r == 0; i++)
+		r = order_take_limit(field, words.items[i], err);
+	return r;
+}
+
+static int order_set_format(void *field, const char *value, struct error *err)
+{
+	if (!result_is_segment_format(value))
+		return error_set(err, -EINVAL, "segments can't have this format");
+	return setting_string(field, value, err);
+}
+
 static const struct setting settings[] = {
 	{ "order", "serial", offsetof(struct order, serial), order_set_serial },
 	{ "order", "fleet", offsetof(struct order, fleet), keys_set_name },
@@ -96,6 +139,8 @@ static const struct setting settings[] = {
 	{ "order", "hist", offsetof(struct order, hist), keys_set_text },
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
 	{ "order", "capture", offsetof(struct order, capture), setting_switch },
+	{ "order", "segments", offsetof(struct order, segments), order_set_segments },
+	{ "order", "format", offsetof(struct order, format), order_set_format },
 };
 
 void order_begin(struct buf *text)
@@ -261,6 +306,21 @@ static int order_find_until_event(struct order *o, struct error *err)
 	return error_hint(err, "write it as in 'event sched:sched_process_exit if comm == \"x\"'");
 }
 
+static int order_check_segments(const struct order *o, struct error *err)
+{
+	if (o->format && !order_has_segments(o))
+		return error_set(err, -EINVAL, "only segments have a format");
+	if (!order_has_segments(o))
+		return 0;
+	if (!o->capture)
+		return error_set(err, -EINVAL, "segments need a capture");
+	/* Reports need the whole recording, which nobody keeps; a ring can't be cut. */
+	if (o->reports.count || o->until)
+		return error_set(err, -EINVAL, "segments and %s exclude each other",
+				 o->until ? "until" : "reports");
+	return 0;
+}
+
 static int order_check(const struct order *o, struct error *err)
 {
 	const char *missing = !o->serial	? "serial"
@@ -289,7 +349,7 @@ static int order_check(const struct order *o, struct error *err)
 		return error_set(err, -EINVAL, "there are no events");
 	if (o->filter && o->events.count != 1)
 		return error_set(err, -EINVAL, "a filter needs exactly one event");
-	return 0;
+	return order_check_segments(o, err);
 }
 
 int order_parse(struct order *ret, const char *text, size_t len, struct error *err)
@@ -330,6 +390,7 @@ void order_deinit(struct order *o)
 	free(o->hist_event);
 	free(o->until);
 	free(o->until_event);
+	free(o->format);
 	string_list_deinit(&o->labels);
 	string_list_deinit(&o->events);
 	string_list_deinit(&o->reports);

@@ -32,16 +32,41 @@ static bool result_take_order(const char *part, uint64_t *ret)
 	return !errno && !*end;
 }
 
+bool result_is_segment_format(const char *format)
+{
+	static const char *const formats[] = { "pftrace", "pftrace.gz", "json",	 "json.gz",
+					       "html",	  "txt",	"txt.gz" };
+
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
+		if (!strcmp(format, formats[i]))
+			return true;
+	return false;
+}
+
+unsigned result_segment_parse(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	unsigned long number = digits <= 7 ? strtoul(text, NULL, 10) : 0;
+
+	/* `record --rotate` writes four digits, and more only if it needs them. */
+	if (!number || digits < 4 || (digits > 4 && text[0] == '0') || text[digits] != '.' ||
+	    !result_is_segment_format(text + digits + 1))
+		return 0;
+	return (unsigned)number;
+}
+
 static bool result_take_file(const char *part, struct result_name *ret)
 {
 	const char *suffix = part + strspn(part, HEX);
 
 	if (suffix - part != RESULT_HASH_LEN)
 		return false;
+	ret->segment = 0;
 	ret->is_packed = !strcmp(suffix, ".ndjson.zst");
 	if (ret->is_packed || !strcmp(suffix, ".json"))
 		ret->kind = RESULT_REPORTS;
-	else if (!strcmp(suffix, ".traced"))
+	else if (!strcmp(suffix, ".traced") ||
+		 (*suffix == '.' && (ret->segment = result_segment_parse(suffix + 1))))
 		ret->kind = RESULT_CAPTURE;
 	else
 		return false;

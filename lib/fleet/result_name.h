@@ -13,11 +13,12 @@
 
 #define RESULT_HASH_SIZE 32 /* BLAKE2b-256 */
 #define RESULT_HASH_LEN (2 * RESULT_HASH_SIZE)
-#define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".ndjson.zst"))
+#define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".0000000.pftrace.gz"))
+#define RESULT_SEGMENT_MAX 9999999
 
 enum result_kind {
 	RESULT_REPORTS, /* HASH.ndjson.zst (fleet/rows.h), or HASH.json */
-	RESULT_CAPTURE, /* HASH.traced */
+	RESULT_CAPTURE, /* HASH.traced, or a segment: HASH.0001.pftrace */
 };
 
 struct result_name {
@@ -25,8 +26,14 @@ struct result_name {
 	uint64_t order;
 	char file[RESULT_FILE_MAX];
 	enum result_kind kind;
-	bool is_packed; /* reports: as rows */
+	bool is_packed;	  /* reports: as rows */
+	unsigned segment; /* its number, from 1; 0: a whole recording, or reports */
 };
+
+/* Whether segments can have the format, a name as `record --format` takes it. */
+bool result_is_segment_format(const char *format);
+/* "0001.pftrace": the number of a segment in front of its format. 0: it is something else. */
+unsigned result_segment_parse(const char *text);
 
 /*
  * Takes a path apart. Everything in front of its last four parts is left alone. False: it is no

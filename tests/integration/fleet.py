@@ -168,7 +168,8 @@ def stray_words(test):
              "fleet order: unknown option --watch", "fleet status"),
             (("status", 17, 18, *place), "fleet status takes an order", "tracectl fleet status 17"),
             (("report", test.dir, test.dir), "fleet report takes one folder", "tracectl fleet report"),
-            (("open", test.dir, "door-1", "door-2"), "'door-2' is one argument too many", "")):
+            (("open", test.dir, "door-1", "door-2"), "'door-2' is no number of a segment", ""),
+            (("open", test.dir, "door-1", 2, 3), "'3' is one argument too many", "")):
         done = test.run("fleet", *words)
         check(done.status == 2 and why in done.err and hint in done.err and not done.out, f"{words}: {done}")
     # Options before the command are others.

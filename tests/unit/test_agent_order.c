@@ -87,6 +87,32 @@ static void takes_sql_and_a_histogram(void **state _unused_)
 	assert_string_equal(other.hist_event, "sched:sched_switch");
 }
 
+static void takes_segments(void **state _unused_)
+{
+#define CUT HEAD "duration = 1s\nevents = sched:*\ncapture = yes\n"
+	_cleanup_order_ struct order o = { 0 }, other = { 0 };
+
+	assert_int_equal(parse(&o, CUT "segments = 1m 16M\nformat = json.gz\n"), 0);
+	assert_true(o.segments.ns == 60 * NSEC_PER_SEC && o.segments.bytes == 16 << 20);
+	assert_string_equal(o.format, "json.gz");
+	assert_int_equal(parse(&other, CUT "segments = 64K\n"), 0);
+	assert_true(!other.segments.ns && other.segments.bytes == 64 << 10 && !other.format);
+	refuses(CUT "segments = 999ms\n");
+	refuses(CUT "segments = 63K\n");
+	refuses(CUT "segments = 1m 2m\n");
+	refuses(CUT "segments = 1M 2M\n");
+	refuses(CUT "segments = 10\n");
+	refuses(CUT "segments = 1s 1M 1s\n");
+	refuses(CUT "segments = --keep\n");
+	refuses(CUT "segments =\n");
+	refuses(CUT "format = json\n");
+	refuses(CUT "segments = 1m\nformat = traced\n");
+	refuses(CUT "segments = 1m\nformat = ../x\n");
+	refuses(CUT "segments = 1m\nreports = sched\n");
+	refuses(CUT "segments = 1m\nuntil = irq.max > 1s\n");
+	refuses(HEAD "duration = 1s\nevents = sched:*\nreports = sched\nsegments = 1m\n");
+}
+
 static void refuses_what_it_does_not_know(void **state _unused_)
 {
 	refuses("");
@@ -353,6 +379,7 @@ static void each_group_has_its_serials(void **state)
 
 static void no_order_widens_the_policy(void **state)
 {
+#define SHORT HEAD "duration = 10s\nevents = sched:sched_switch\ncapture = yes\n"
 	struct board *b = *state;
 
 	assert_int_equal(judged(b, HEAD "duration = 11s\nreports = sched\n", NOW),
@@ -367,6 +394,10 @@ static void no_order_widens_the_policy(void **state)
 			 VERDICT_TAKE);
 	b->policy.captures = true;
 	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_TAKE);
+	b->policy.segments_max = 5;
+	assert_int_equal(judged(b, SHORT "segments = 2s\n", NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, SHORT "segments = 1999ms\n", NOW), VERDICT_SEGMENTS);
+	assert_int_equal(judged(b, SHORT "segments = 64K\n", NOW), VERDICT_TAKE);
 }
 
 static void a_condition_is_a_trigger(void **state)
@@ -588,6 +619,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_all_keys),
 		cmocka_unit_test(takes_sql_and_a_histogram),
+		cmocka_unit_test(takes_segments),
 		cmocka_unit_test(refuses_what_it_does_not_know),
 		cmocka_unit_test(refuses_what_is_missing),
 		cmocka_unit_test(refuses_hostile_values),

@@ -341,6 +341,30 @@ static void the_newest_may_be_first(void **state _unused_)
 	assert_true(!spool_has(&s, 1) && spool_has(&s, 2));
 }
 
+static void segments_are_in_sequence(void **state _unused_)
+{
+	static const char *const suffixes[] = { "0002.json", "10000.json", "0001.json" };
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+	char name[SPOOL_NAME_MAX] = "";
+	struct spool_entry entry;
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		put_text("result", suffixes[i]);
+		assert_int_equal(spool_add(&s, AT_FDCWD, "result", 7, suffixes[i], 100, NULL), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
+		assert_int_equal(spool_next(&s, name, &entry), 1);
+		strcpy(name, entry.name);
+		assert_non_null(strstr(name, suffixes[(i + 2) % 3]));
+	}
+	/* The first one gives way. */
+	put_text("result", "x");
+	assert_int_equal(spool_add(&s, AT_FDCWD, "result", 8, "json", s.bytes, NULL), 0);
+	assert_int_equal(spool_next(&s, "", &entry), 1);
+	assert_non_null(strstr(entry.name, suffixes[0]));
+}
+
 static void a_full_spool_may_keep_what_it_has(void **state _unused_)
 {
 	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
@@ -424,6 +448,7 @@ int main(void)
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
 		OWN_FOLDER(a_full_spool_drops_the_oldest),
 		OWN_FOLDER(the_newest_may_be_first),
+		OWN_FOLDER(segments_are_in_sequence),
 		OWN_FOLDER(a_full_spool_may_keep_what_it_has),
 		OWN_FOLDER(outcomes_outlive_the_agent),
 		cmocka_unit_test(failures_double_the_wait),

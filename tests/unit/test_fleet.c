@@ -42,8 +42,14 @@ static void a_path_names_a_result(void **state _unused_)
 				      &name));
 	assert_int_equal(name.kind, RESULT_CAPTURE);
 	assert_true(result_name_parse("fleet=f/order=1/board=b/" HASH ".ndjson.zst", &name));
-	assert_true(name.kind == RESULT_REPORTS && name.is_packed);
+	assert_true(name.kind == RESULT_REPORTS && name.is_packed && !name.segment);
 	assert_string_equal(name.file, HASH ".ndjson.zst");
+	assert_true(result_name_parse("fleet=f/order=1/board=b/" HASH ".0012.json", &name));
+	assert_true(name.kind == RESULT_CAPTURE && name.segment == 12);
+	assert_true(
+		result_name_parse("fleet=f/order=1/board=b/" HASH ".9999999.pftrace.gz", &name));
+	assert_true(name.kind == RESULT_CAPTURE && name.segment == 9999999);
+	assert_string_equal(name.file, HASH ".9999999.pftrace.gz");
 }
 
 static void other_paths_name_none(void **state _unused_)
@@ -55,6 +61,13 @@ static void other_paths_name_none(void **state _unused_)
 		"fleet=f/order=1/board=b/",
 		"fleet=f/order=1/board=b/" HASH ".html",
 		"fleet=f/order=1/board=b/" HASH ".ndjson",
+		"fleet=f/order=1/board=b/" HASH ".0000.json",
+		"fleet=f/order=1/board=b/" HASH ".001.json",
+		"fleet=f/order=1/board=b/" HASH ".00001.json",
+		"fleet=f/order=1/board=b/" HASH ".10000000.json",
+		"fleet=f/order=1/board=b/" HASH ".0001.traced",
+		"fleet=f/order=1/board=b/" HASH ".0001",
+		"fleet=f/order=1/board=b/" HASH "0001.json",
 		"fleet=f/order=1/board=b/" HASH ".zst",
 		"fleet=f/order=1/board=b/" HASH,
 		"fleet=f/order=1/board=b/x" HASH ".json",
