@@ -11,8 +11,10 @@
 
 #include "agent/broker.h"
 #include "agent/judge.h"
+#include "agent/kept.h"
 #include "agent/metrics.h"
 #include "agent/outcomes.h"
+#include "agent/past.h"
 #include "base/io.h"
 #include "base/visible.h"
 
@@ -57,6 +59,8 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 	if (r >= 0)
 		r = state_load(&a->state, a->policy.state_dir, err);
 	if (r >= 0)
+		r = kept_open(a->state.dirfd, err);
+	if (r >= 0)
 		r = spool_open(&a->spool, a->state.dirfd, err);
 	a->spool.sends_newest = a->policy.sends_newest;
 	a->spool.drops_newest = a->policy.drops_newest;
@@ -85,16 +89,26 @@ void agent_deinit(struct agent *a)
 	a->signal_fd = close_fd(a->signal_fd);
 }
 
-static enum verdict agent_judge(struct agent *a, const char *data, size_t len, struct order *ret,
-				uint64_t now, unsigned char digest[DIGEST_SIZE], struct error *err)
+enum verdict agent_read_order(const struct agent *a, const char *data, size_t len,
+			      struct order *ret, struct error *err)
 {
 	const char *message, *signer;
 
-	crypto_generichash(digest, DIGEST_SIZE, (const unsigned char *)data, len, NULL, 0);
 	if (signature_check(&a->keys, data, len, &message, &signer, err) < 0)
 		return VERDICT_SIGNATURE;
 	if (order_parse(ret, message, len - (size_t)(message - data), err) < 0)
 		return VERDICT_SYNTAX;
+	return VERDICT_TAKE;
+}
+
+static enum verdict agent_judge(struct agent *a, const char *data, size_t len, struct order *ret,
+				uint64_t now, unsigned char digest[DIGEST_SIZE], struct error *err)
+{
+	enum verdict verdict = agent_read_order(a, data, len, ret, err);
+
+	crypto_generichash(digest, DIGEST_SIZE, (const unsigned char *)data, len, NULL, 0);
+	if (verdict != VERDICT_TAKE)
+		return verdict;
 	return judge_order(ret, &a->policy, &a->state, digest, now, err);
 }
 
@@ -116,15 +130,12 @@ void agent_save_outcomes(struct agent *a)
 		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
 }
 
-static void agent_add_job(struct agent *a, struct order *order, uint64_t now,
-			  const struct place *place)
+void agent_add_job(struct agent *a, struct order *order, uint64_t start_ns,
+		   const struct place *place)
 {
-	struct job job = { .order = *order,
-			   .start_ns = now_ns(CLOCK_BOOTTIME) + agent_delay(order, now),
-			   .place = place };
+	struct job job = { .order = *order, .start_ns = start_ns, .place = place };
 	bool was_refused = status_find(&a->status, order->serial);
 
-	log_notice("took order %" PRIu64, order->serial);
 	status_note(&a->status, order->serial, OUTCOME_WAITING, NULL);
 	if (was_refused)
 		agent_save_outcomes(a);
@@ -132,12 +143,31 @@ static void agent_add_job(struct agent *a, struct order *order, uint64_t now,
 	jobs_add(&a->jobs, &job);
 }
 
-/* An order that came by a URL came by a place, too. */
-static void agent_add_place(struct agent *a, uint64_t serial, const struct place *place)
+/* The order as it came, for another life of the agent. start_ns: CLOCK_BOOTTIME. */
+static int agent_keep_order(struct agent *a, uint64_t serial, uint64_t start_ns,
+			    const struct place *place, const char *data, size_t len,
+			    struct error *err)
 {
-	for (size_t i = 0; i < a->jobs.count; i++)
-		if (a->jobs.items[i].order.serial == serial && !a->jobs.items[i].place)
-			a->jobs.items[i].place = place;
+	uint64_t now = now_ns(CLOCK_BOOTTIME), delay = start_ns > now ? start_ns - now : 0;
+
+	return kept_put(a->state.dirfd, serial, (now_ns(CLOCK_REALTIME) + delay) / NSEC_PER_SEC,
+			place ? place->name : NULL, data, len, err);
+}
+
+/* An order that came by a URL came by a place, too. */
+static void agent_add_place(struct agent *a, uint64_t serial, const struct place *place,
+			    const char *data, size_t len)
+{
+	for (size_t i = a->jobs.is_recording; place && i < a->jobs.count; i++) {
+		struct job *job = &a->jobs.items[i];
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		if (job->order.serial != serial || job->place)
+			continue;
+		job->place = place;
+		if (agent_keep_order(a, serial, job->start_ns, place, data, len, &err) < 0)
+			agent_log_error(LOG_WARNING, "order", serial, &err);
+	}
 }
 
 static void agent_refuse(struct agent *a, enum verdict verdict, uint64_t serial,
@@ -188,22 +218,31 @@ enum verdict agent_take(struct agent *a, const char *data, size_t len, struct pl
 	_cleanup_order_ struct order order = { 0 };
 	unsigned char digest[DIGEST_SIZE];
 	enum verdict verdict = agent_judge(a, data, len, &order, now, digest, &err);
+	uint64_t start_ns;
 
 	if (verdict == VERDICT_TAKE && a->jobs.count == JOBS_MAX) {
 		error_set(&err, -EBUSY, "%d orders wait already", JOBS_MAX);
 		verdict = VERDICT_FULL;
 	}
+	start_ns =
+		now_ns(CLOCK_BOOTTIME) + (verdict == VERDICT_TAKE ? agent_delay(&order, now) : 0);
+	/* Before it is taken: one that is taken and not kept would be lost by a power cut. */
+	if (verdict == VERDICT_TAKE &&
+	    agent_keep_order(a, order.serial, start_ns, place, data, len, &err) < 0)
+		verdict = VERDICT_STATE;
 	if (verdict == VERDICT_TAKE &&
 	    state_take(&a->state, order.group ?: STATE_ALL, order.serial, digest, now, &err) < 0)
 		verdict = VERDICT_STATE;
 	a->verdicts[verdict]++;
 	if (place)
 		agent_drop_later(a, place, order.serial);
-	if (verdict == VERDICT_TAKE)
-		agent_add_job(a, &order, now, place);
-	else if (verdict == VERDICT_KNOWN)
-		agent_add_place(a, order.serial, place);
-	else if (verdict == VERDICT_LATER)
+	if (verdict == VERDICT_TAKE) {
+		log_notice("took order %" PRIu64, order.serial);
+		agent_add_job(a, &order, start_ns, place);
+	} else if (verdict == VERDICT_KNOWN) {
+		agent_add_place(a, order.serial, place, data, len);
+	}
+	if (verdict == VERDICT_LATER)
 		agent_keep_later(a, place, &order, digest);
 	else if (verdict >= VERDICT_FIRST_REFUSAL)
 		agent_refuse(a, verdict, order.serial, &err);
@@ -249,6 +288,7 @@ static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, con
 	agent_save_outcomes(a);
 	if (state_close(&a->state, serial, &err) < 0)
 		agent_log_error(LOG_WARNING, "order", serial, &err);
+	kept_remove(a->state.dirfd, serial);
 	jobs_remove(&a->jobs, i);
 }
 
@@ -301,7 +341,9 @@ static void agent_record(struct agent *a)
 	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (recorder_start(&a->recorder, order, &a->policy, &err) < 0) {
+	/* From here on it is not followed again, whatever happens. */
+	if (state_begin(&a->state, order->serial, &err) < 0 ||
+	    recorder_start(&a->recorder, order, &a->policy, &err) < 0) {
 		agent_fail_job(a, &err);
 	} else {
 		a->jobs.is_recording = true;
@@ -326,8 +368,7 @@ static void agent_try_record(struct agent *a, uint64_t now)
 		status_note(&a->status, next->order.serial, OUTCOME_WAITING, "only_if");
 }
 
-/* The results of some orders have left the spool. */
-static void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
+void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
 {
 	if (outcomes_note_results(&a->status, &a->spool, a->upload.sending, outcome, reason))
 		agent_save_outcomes(a);
@@ -515,53 +556,6 @@ static bool agent_step_meanwhile(void *data, const struct pollfd *fds)
 	return !a->is_ending;
 }
 
-/* Closes orders that another agent's life left open. */
-static void agent_report_open(struct agent *a)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-
-	/* An order with a saved outcome is over, even if it was not closed. */
-	while (a->state.open_count) {
-		uint64_t serial = a->state.open[0];
-
-		if (!status_find(&a->status, serial)) {
-			a->interrupted++;
-			log_warning("order %" PRIu64 " was interrupted; it is not taken again",
-				    serial);
-			status_note(&a->status, serial, OUTCOME_INTERRUPTED, NULL);
-			agent_save_outcomes(a);
-		}
-		if (state_close(&a->state, serial, &err) < 0)
-			agent_log_error(LOG_WARNING, "order", serial, &err);
-	}
-}
-
-/* Some of its results may come all the same. */
-static bool agent_has_failed(const struct agent *a, uint64_t serial)
-{
-	const struct status_order *order = status_find(&a->status, serial);
-
-	return order && (order->outcome == OUTCOME_FAILED || order->outcome == OUTCOME_INTERRUPTED);
-}
-
-/* Reports orders of another agent's life. */
-static void agent_report_past(struct agent *a)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	uint64_t last = 0;
-
-	if (outcomes_load(&a->status, a->state.dirfd, &err) < 0)
-		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
-	agent_report_open(a);
-	/* Without a saved outcome, its results wait, or it is only known that it ended. */
-	while ((last = state_serial_after(&a->state, last)))
-		if (spool_has(&a->spool, last) && !agent_has_failed(a, last))
-			status_note(&a->status, last, OUTCOME_UPLOADING, NULL);
-		else if (!status_find(&a->status, last))
-			status_note(&a->status, last, OUTCOME_ENDED, NULL);
-	agent_note_results(a, OUTCOME_ENDED, NULL);
-}
-
 /* A fleet that starts at once must not poll at once. */
 static void agent_plan_polls(struct agent *a)
 {
@@ -587,7 +581,7 @@ int agent_run(struct agent *a, struct error *err)
 	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (a->signal_fd < 0)
 		return error_errno(err, -errno, "signals");
-	agent_report_past(a);
+	agent_take_up(a);
 	agent_plan_polls(a);
 	while (!a->is_ending) {
 		struct pollfd fds[HTTP_FDS];

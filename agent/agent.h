@@ -3,7 +3,8 @@
  * The agent's life: look for orders, judge them, note that they are taken, wait for their start,
  * record, upload. Orders are recorded one after another; no URL is asked meanwhile. Requests are
  * made one after another, and everything else goes on while one lasts. An order is taken at most
- * once: an agent that is killed in between reports it as interrupted.
+ * once: an agent that is killed while it records reports it as interrupted; one that is killed
+ * before goes on with it.
  */
 #pragma once
 
@@ -45,6 +46,14 @@ struct agent {
 /* Reads the policy, the keys and the state. owner: whose files are trusted. */
 int agent_init(struct agent *agent, const char *policy_file, uid_t owner, struct error *err);
 void agent_deinit(struct agent *agent);
+/* Checks the signature and parses the text. VERDICT_TAKE: it is an order. */
+enum verdict agent_read_order(const struct agent *agent, const char *data, size_t len,
+			      struct order *ret, struct error *err);
+/* A taken order waits for its start, on CLOCK_BOOTTIME. Consumes it. */
+void agent_add_job(struct agent *agent, struct order *order, uint64_t start_ns,
+		   const struct place *place);
+/* The results of some orders have left the spool. */
+void agent_note_results(struct agent *agent, enum outcome outcome, const char *reason);
 /* Judges the bytes of an order, and takes it if it may. place: that shows it, or NULL. */
 enum verdict agent_take(struct agent *agent, const char *data, size_t len, struct place *place);
 /* The place shows something larger than an order can be. */

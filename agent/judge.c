@@ -141,3 +141,13 @@ enum verdict judge_order(const struct order *o, const struct policy *p, const st
 		return judge_refuse(VERDICT_TOO_MANY, err, "orders_a_day is reached");
 	return verdict;
 }
+
+enum verdict judge_again(const struct order *o, const struct policy *p, uint64_t now,
+			 struct error *err)
+{
+	enum verdict verdict = judge_is_meant(o, p) ? judge_bounds(o, p, err) : VERDICT_OTHERS;
+
+	if (verdict == VERDICT_TAKE && o->expires <= now)
+		return judge_refuse(VERDICT_EXPIRED, err, "it expired before its turn");
+	return verdict;
+}

@@ -8,6 +8,12 @@
 #include "fleet/order.h"
 
 /*
+ * Whether this board still follows an order that it has taken: its policy may be another one by
+ * now.
+ */
+enum verdict judge_again(const struct order *order, const struct policy *policy, uint64_t now,
+			 struct error *err);
+/*
  * now: seconds since 1970. err gets the details of a refusal, with words that order_parse() has
  * checked.
  */

@@ -34,7 +34,8 @@ static int state_write_taken(const struct state *s, struct error *err)
 			   s->taken[i].serial, digest);
 	}
 	for (size_t i = 0; i < s->open_count; i++)
-		buf_printf(&text, "open %" PRIu64 "\n", s->open[i]);
+		buf_printf(&text, "%s %" PRIu64 "\n", s->open[i].waits ? "wait" : "open",
+			   s->open[i].serial);
 	r = buf_string(&text) ? state_write(s, TAKEN, text.data) : -ENOMEM;
 	return r < 0 ? error_errno(err, r, "the file %s", TAKEN) : 0;
 }
@@ -80,12 +81,15 @@ static int state_taken_damaged(struct error *err)
 static bool state_read_line(struct state *s, const char *line, size_t len)
 {
 	struct state_taken *taken = &s->taken[s->taken_count];
+	struct state_open *open = &s->open[s->open_count];
 	char digest[DIGEST_SIZE * 2 + 1];
 	size_t decoded;
 	int end = 0;
 
 	if (s->open_count < STATE_OPEN_MAX &&
-	    sscanf(line, "open %" SCNu64 "%n", &s->open[s->open_count], &end) == 1) {
+	    (sscanf(line, "open %" SCNu64 "%n", &open->serial, &end) == 1 ||
+	     sscanf(line, "wait %" SCNu64 "%n", &open->serial, &end) == 1)) {
+		open->waits = line[0] == 'w';
 		s->open_count++;
 	} else if (s->taken_count < STATE_GROUPS_MAX &&
 		   sscanf(line, "taken %64[A-Za-z0-9._-] %" SCNu64 " %64[0-9a-f]%n", taken->group,
@@ -263,7 +267,7 @@ int state_take(struct state *s, const char *group, uint64_t serial,
 	snprintf(next.taken[i].group, sizeof(next.taken[i].group), "%s", group);
 	next.taken[i].serial = serial;
 	memcpy(next.taken[i].digest, digest, DIGEST_SIZE);
-	next.open[next.open_count++] = serial;
+	next.open[next.open_count++] = (struct state_open){ .serial = serial, .waits = true };
 	/* The quota first: an order that is counted but not taken does no harm. */
 	r = state_write_today(&next, err);
 	if (r >= 0)
@@ -273,10 +277,20 @@ int state_take(struct state *s, const char *group, uint64_t serial,
 	return r;
 }
 
+int state_begin(struct state *s, uint64_t serial, struct error *err)
+{
+	for (size_t i = 0; i < s->open_count; i++)
+		if (s->open[i].serial == serial && s->open[i].waits) {
+			s->open[i].waits = false;
+			return state_write_taken(s, err);
+		}
+	return 0;
+}
+
 int state_close(struct state *s, uint64_t serial, struct error *err)
 {
 	for (size_t i = 0; i < s->open_count; i++)
-		if (s->open[i] == serial) {
+		if (s->open[i].serial == serial) {
 			s->open[i] = s->open[--s->open_count];
 			return state_write_taken(s, err);
 		}

@@ -25,13 +25,18 @@ struct state_taken {
 	unsigned char digest[DIGEST_SIZE]; /* of the order, with its signature */
 };
 
+struct state_open {
+	uint64_t serial;
+	bool waits; /* its recording has not begun: a later life of the agent may follow it */
+};
+
 struct state {
 	int dirfd;   /* of the folder */
 	int lock_fd; /* one agent a folder */
 	/* taken */
 	struct state_taken taken[STATE_GROUPS_MAX];
 	size_t taken_count;
-	uint64_t open[STATE_OPEN_MAX]; /* serials of orders that have not ended */
+	struct state_open open[STATE_OPEN_MAX]; /* orders that have not ended */
 	size_t open_count;
 	/* today */
 	uint64_t day; /* since 1970 */
@@ -55,11 +60,13 @@ uint64_t state_serial_after(const struct state *state, uint64_t serial);
 /* True if this very order is the group's last one. */
 bool state_knows(const struct state *state, const char *group, uint64_t serial,
 		 const unsigned char digest[DIGEST_SIZE]);
-/* Notes that an order is taken. It is on the disk when this returns 0. */
+/* Notes that an order is taken, and waits. It is on the disk when this returns 0. */
 int state_take(struct state *state, const char *group, uint64_t serial,
 	       const unsigned char digest[DIGEST_SIZE], uint64_t now, struct error *err);
 /* Notes that an order is not to be taken, unless a later one of its group was. */
 int state_pass_over(struct state *state, const struct state_taken *order, struct error *err);
+/* Notes that a waiting order's recording begins. It is on the disk when this returns 0. */
+int state_begin(struct state *state, uint64_t serial, struct error *err);
 /* Notes that an order has ended: its results lie in the spool, or there are none. */
 int state_close(struct state *state, uint64_t serial, struct error *err);
 /* Notes an upload before it begins, because an interrupted one has cost its bytes, too. */

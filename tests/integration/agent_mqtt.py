@@ -259,8 +259,14 @@ def many_at_once(test):
         settled("the status", lambda: broker.outcomes()[-1:] == [(18, "refused", "full")])
         agent.stop()
         agent.start()
-        agent.says("was interrupted", 8)
-        settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["interrupted"] * 8)
+        agent.says("goes on waiting", 8)
+        settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["waiting"] * 8)
+        # The broker keeps a withdrawal for a board that is off.
+        agent.stop(signal.SIGKILL)
+        broker.publish(b"")
+        agent.start()
+        settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["withdrawn"] * 8)
+        check(not list((agent.state / "orders").iterdir()), "they are kept")
 
 
 def it_expires_before_its_turn(test):

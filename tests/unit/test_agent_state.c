@@ -59,6 +59,8 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 	state_deinit(&s);
 	assert_int_equal(load(&s), 0);
 	assert_true(state_last_serial(&s) == UINT64_MAX && s.open_count == 3);
+	assert_true(s.open[1].serial == 4 && s.open[1].waits && s.open[2].waits);
+	assert_int_equal(state_begin(&s, 4, NULL), 0);
 	assert_true(state_serial(&s, STATE_ALL) == UINT64_MAX && state_serial(&s, "eu") == 6);
 	assert_int_equal(state_serial(&s, "us"), 0);
 	assert_int_equal(state_serial_after(&s, 0), 6);
@@ -76,6 +78,8 @@ static void a_taken_order_is_not_forgotten(void **state _unused_)
 	state_deinit(&s);
 	assert_int_equal(load(&s), 0);
 	assert_int_equal(s.open_count, 2);
+	assert_true(s.open[0].serial == UINT64_MAX && s.open[0].waits);
+	assert_true(s.open[1].serial == 4 && !s.open[1].waits);
 	assert_int_equal(state_serial(&s, "eu"), 6);
 }
 
