@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the agent's last life left: orders that wait, outcomes, results. */
+/* A new life of the agent takes up the orders, outcomes and results of the last one. */
 #pragma once
 
 #include "agent/agent.h"

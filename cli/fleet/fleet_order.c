@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/parse.h"
 #include "curl.h"
+#include "daemon/capture/plan/hist_spec.h"
 #include "fleet.h"
 #include "fleet/order.h"
 #include "fleet_broker.h"
@@ -221,7 +222,10 @@ static int ordering_check(struct ordering *r, struct error *err)
 {
 	_cleanup_order_ struct order order = { 0 };
 	int e = order_parse(&order, r->text.data, r->text.len, err);
+	struct hist_spec hist;
 
+	if (e == 0 && order.hist)
+		e = ordering_name_option(hist_spec_parse(&hist, order.hist, err), OPT_HIST, err);
 	if (e == 0 && order.expires <= now_ns(CLOCK_REALTIME) / NSEC_PER_SEC)
 		e = error_set(err, -EINVAL, "the order has expired already");
 	if (e == 0 && order.expires <= order.not_before) {

@@ -122,6 +122,10 @@ def what_is_no_order(test):
                        ([*usual, "--on", "lost > 0"], "can't wait for losses"),
                        ([*usual, "--hist", "a:b:keys=c"], "needs the report hist"),
                        ([*usual, "--report", "hist", "--hist", "sched_switch:keys=c"], "begins with SYSTEM:EVENT"),
+                       *(([*usual, "--report", "hist", "--hist", f"a:b:{parts}"], f"--hist: the histogram: {why}") for parts, why in (
+                           ("keys=c,d,e,f", "a histogram has three keys at most"), ("keys=c:sort=c", "the report sorts the entries"),
+                           ("keys=c:onmatch(x)", "its parts are keys="), ("keys=c:size=1", "a histogram has 128 to 131072 entries"),
+                           ("vals=c", "it has no keys"), ("keys=c if", "'if' and a filter are missing"))),
                        ([*usual, "--report", "irq,nope"], "nope"),
                        ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):
