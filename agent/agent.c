@@ -15,6 +15,7 @@
 #include "agent/metrics.h"
 #include "agent/outcomes.h"
 #include "agent/past.h"
+#include "agent/presigned.h"
 #include "base/io.h"
 #include "base/visible.h"
 
@@ -50,6 +51,7 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 		.signal_fd = -EBADF,
 		.may_record = { .question = "record" },
 		.may_upload = { .question = "upload" },
+		.upload = { .put_query = presigned_put_query, .data = a },
 	};
 	r = sodium_init() < 0 ? error_set(err, -EIO, "libsodium does not start") : 0;
 	if (r >= 0)
@@ -277,6 +279,19 @@ static void agent_poll(struct agent *a, struct poll *poll)
 	}
 }
 
+static bool agent_needs_order(uint64_t serial, const void *data)
+{
+	const struct agent *a = data;
+
+	return jobs_have(&a->jobs, serial) || spool_has(&a->spool, serial);
+}
+
+/* Removes the texts of orders that have ended, and whose results wait no longer. */
+static void agent_forget(struct agent *a)
+{
+	kept_sweep(a->state.dirfd, agent_needs_order, a);
+}
+
 /* The order needs nothing more but, perhaps, the upload of its results. */
 static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, const char *reason)
 {
@@ -288,8 +303,8 @@ static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, con
 	agent_save_outcomes(a);
 	if (state_close(&a->state, serial, &err) < 0)
 		agent_log_error(LOG_WARNING, "order", serial, &err);
-	kept_remove(a->state.dirfd, serial);
 	jobs_remove(&a->jobs, i);
+	agent_forget(a);
 }
 
 static void agent_fail_job(struct agent *a, const struct error *err)
@@ -372,6 +387,7 @@ void agent_note_results(struct agent *a, enum outcome outcome, const char *reaso
 {
 	if (outcomes_note_results(&a->status, &a->spool, a->upload.sending, outcome, reason))
 		agent_save_outcomes(a);
+	agent_forget(a);
 }
 
 static void agent_hurry_upload(struct agent *a)

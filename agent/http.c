@@ -212,7 +212,8 @@ static CURLcode http_sign(struct http *h, int fd, uint64_t size, struct curl_sli
 
 static int http_failed(const struct http *h, const char *url, CURLcode code, struct error *err)
 {
-	return error_set(err, -EIO, "%s: %s", url,
+	/* A query is a signature. */
+	return error_set(err, -EIO, "%.*s: %s", (int)strcspn(url, "?"), url,
 			 h->message[0] ? h->message : curl_easy_strerror(code));
 }
 

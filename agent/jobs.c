@@ -22,6 +22,14 @@ void jobs_remove(struct jobs *j, size_t i)
 		j->is_recording = j->is_withdrawn = false;
 }
 
+bool jobs_have(const struct jobs *j, uint64_t serial)
+{
+	for (size_t i = 0; i < j->count; i++)
+		if (j->items[i].order.serial == serial)
+			return true;
+	return false;
+}
+
 const struct job *jobs_next(const struct jobs *j)
 {
 	return j->count > j->is_recording ? &j->items[j->is_recording] : NULL;

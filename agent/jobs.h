@@ -29,6 +29,7 @@ struct jobs {
 void jobs_add(struct jobs *jobs, struct job *job);
 /* i: of the first, if it is recorded: it has ended. */
 void jobs_remove(struct jobs *jobs, size_t i);
+bool jobs_have(const struct jobs *jobs, uint64_t serial);
 /* The first job that is not recorded, or NULL. */
 const struct job *jobs_next(const struct jobs *jobs);
 void jobs_deinit(struct jobs *jobs);

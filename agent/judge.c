@@ -98,6 +98,8 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 	/* A size limit says nothing about the count: the recorder ends at segments_max. */
 	if (o->segments.ns && (o->duration_ns - 1) / o->segments.ns >= p->segments_max)
 		return judge_refuse(VERDICT_SEGMENTS, err, "its segments exceed segments_max");
+	if (o->presigned.count && !p->presigned)
+		return judge_refuse(VERDICT_PRESIGNED, err, "URLs by an order are not allowed");
 	if (o->profile && !judge_has(&p->profiles, o->profile))
 		return judge_refuse(VERDICT_PROFILE, err, "profile %s is not allowed", o->profile);
 	for (size_t i = 0; i < o->events.count; i++)

@@ -13,7 +13,7 @@
 #include "fleet/order.h"
 
 #define FOLDER "orders"
-/* Of the first line. */
+/* Bytes of the first line. */
 #define HEAD_MAX 512
 #define NO_PLACE "-"
 
@@ -80,14 +80,6 @@ int kept_get(int state_fd, uint64_t serial, struct kept *ret, struct error *err)
 	*ret = kept;
 	kept = (struct kept){ .order = BUF_INIT };
 	return 0;
-}
-
-void kept_remove(int state_fd, uint64_t serial)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), FOLDER "/%" PRIu64, serial);
-	unlinkat(state_fd, path, 0);
 }
 
 void kept_sweep(int state_fd, bool (*is_wanted)(uint64_t serial, const void *data),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Orders that wait, in files of the folder "orders", so that another life of the agent follows
- * them. A file SERIAL has a line with the start and the place, and then the order as it came: its
- * signature is checked again.
+ * Orders that wait, or whose results do, in files of the folder "orders", so that another life of
+ * the agent goes on with them. A file SERIAL has a line with the start and the place, and then the
+ * order as it came: its signature is checked again.
  */
 #pragma once
 
@@ -26,8 +26,6 @@ int kept_put(int state_fd, uint64_t serial, uint64_t start_s, const char *place,
 	     size_t len, struct error *err);
 /* -ENOENT: there is none. -EBADMSG: it is damaged. */
 int kept_get(int state_fd, uint64_t serial, struct kept *ret, struct error *err);
-/* Nothing happens if there is none. */
-void kept_remove(int state_fd, uint64_t serial);
 /* Removes those that is_wanted denies. */
 void kept_sweep(int state_fd, bool (*is_wanted)(uint64_t serial, const void *data),
 		const void *data);

@@ -20,14 +20,6 @@ static const struct place *past_find_place(struct agent *a, const char *name)
 	return NULL;
 }
 
-static bool past_has_job(const struct agent *a, uint64_t serial)
-{
-	for (size_t i = 0; i < a->jobs.count; i++)
-		if (a->jobs.items[i].order.serial == serial)
-			return true;
-	return false;
-}
-
 /* VERDICT_TAKE: it is among the jobs. VERDICT_STATE: nothing is known of it any more. */
 static enum verdict past_take_up(struct agent *a, uint64_t serial, struct error *err)
 {
@@ -43,7 +35,7 @@ static enum verdict past_take_up(struct agent *a, uint64_t serial, struct error 
 		verdict = judge_again(&order, &a->policy, now / NSEC_PER_SEC, err);
 	/* The board's labels may have changed; two orders of one serial share a file. */
 	if (verdict == VERDICT_OTHERS || (verdict == VERDICT_TAKE && order.serial != serial) ||
-	    past_has_job(a, serial) || a->jobs.count == JOBS_MAX)
+	    jobs_have(&a->jobs, serial) || a->jobs.count == JOBS_MAX)
 		return VERDICT_STATE;
 	if (verdict != VERDICT_TAKE)
 		return verdict;
@@ -96,11 +88,6 @@ static void past_go_through(struct agent *a)
 	}
 }
 
-static bool past_wants(uint64_t serial, const void *data)
-{
-	return past_has_job(data, serial);
-}
-
 /* Some of its results may come all the same. */
 static bool past_has_failed(const struct agent *a, uint64_t serial)
 {
@@ -117,7 +104,6 @@ void agent_take_up(struct agent *a)
 	if (outcomes_load(&a->status, a->state.dirfd, &err) < 0)
 		agent_log_error(LOG_WARNING, "outcomes", 0, &err);
 	past_go_through(a);
-	kept_sweep(a->state.dirfd, past_wants, a);
 	/* Without a saved outcome, its results wait, or it is only known that it ended. */
 	while ((last = state_serial_after(&a->state, last)))
 		if (spool_has(&a->spool, last) && !past_has_failed(a, last))

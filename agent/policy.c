@@ -104,6 +104,7 @@ static const struct setting settings[] = {
 	{ "results", "url", offsetof(struct policy, results_url), policy_set_url },
 	{ "results", "s3_region", offsetof(struct policy, s3_region), keys_set_name },
 	{ "results", "s3_key", offsetof(struct policy, s3_key_file), setting_path },
+	{ "results", "presigned", offsetof(struct policy, presigned), setting_switch },
 	{ "results", "spool_max", offsetof(struct policy, spool_max), setting_size },
 	{ "results", "send_first", offsetof(struct policy, sends_newest), policy_set_newest },
 	{ "results", "drop_first", offsetof(struct policy, drops_newest), policy_set_newest },
@@ -167,6 +168,8 @@ static int policy_check(const struct policy *p, const char *path, struct error *
 		return error_set(err, -EINVAL, "%s: [tls] has a certificate or a key alone", path);
 	if (!p->s3_region != !p->s3_key_file)
 		return error_set(err, -EINVAL, "%s: [results] has s3_region or s3_key alone", path);
+	if (p->presigned && p->s3_region)
+		return error_set(err, -EINVAL, "%s: presigned and s3_key exclude each other", path);
 	if (p->interval_ns < INTERVAL_MIN)
 		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
 	if (p->keep_alive_ns < KEEP_ALIVE_MIN || p->keep_alive_ns > KEEP_ALIVE_MAX)

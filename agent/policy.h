@@ -37,7 +37,8 @@ struct policy {
 	char *s3_region; /* NULL: results are not signed for S3 */
 	char *s3_key_file;
 	struct s3_key s3_key;
-	uint64_t spool_max;		 /* bytes of results that wait */
+	bool presigned;	    /* an order may bring the query that signs the URLs of its results */
+	uint64_t spool_max; /* bytes of results that wait */
 	bool sends_newest, drops_newest; /* which of them go first; false: the oldest */
 	/* [tls] */
 	char *ca, *certificate, *key; /* files; NULL: the system's authorities; no certificate */

@@ -36,7 +36,9 @@ static int upload_url(const struct policy *policy, const struct spool_entry *ent
 static int upload_fail(const char *url, const char *verb, const struct http_reply *reply,
 		       struct error *err)
 {
-	return error_set(err, -EIO, "%s %s: status %ld", verb, url, reply->status);
+	/* A query is a signature. */
+	return error_set(err, -EIO, "%s %.*s: status %ld", verb, (int)strcspn(url, "?"), url,
+			 reply->status);
 }
 
 /* 1: the store has the file; 0: it has not, or has only a part. */
@@ -85,6 +87,10 @@ static int upload_one(struct upload *u, struct http *http, const struct policy *
 	r = upload_url(policy, entry, &url, err);
 	if (r < 0)
 		return r;
+	if (u->put_query)
+		u->put_query(u->data, entry->serial, &url);
+	if (!buf_string(&url))
+		return error_errno(err, -ENOMEM, "the URL");
 	r = upload_is_there(http, url.data, entry, reply, err);
 	if (r > 0)
 		u->present++;
@@ -97,7 +103,8 @@ static int upload_one(struct upload *u, struct http *http, const struct policy *
 	if (r)
 		return r;
 	u->unconfirmed++;
-	return error_set(err, -EIO, "%s: the store accepted it, but does not have it", url.data);
+	return error_set(err, -EIO, "%.*s: the store accepted it, but does not have it",
+			 (int)strcspn(url.data, "?"), url.data);
 }
 
 static bool upload_has_quota(const struct policy *policy, const struct state *state, uint64_t size)

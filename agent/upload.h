@@ -14,6 +14,12 @@
 #include "agent/state.h"
 
 struct upload {
+	/*
+	 * Appends the query that signs the URLs of that order's results, if there is one; NULL:
+	 * there is none for any.
+	 */
+	void (*put_query)(void *data, uint64_t serial, struct buf *url);
+	void *data;
 	char failed[SPOOL_NAME_MAX]; /* the last file that failed, or exceeds today's bytes; empty:
 					none */
 	uint64_t sending;	     /* the order whose result is being sent; 0: none */

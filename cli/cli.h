@@ -162,6 +162,7 @@ enum option_id {
 	OPT_SERIAL,
 	OPT_CAPTURE,
 	OPT_SECRET_KEY,
+	OPT_PRESIGN,
 	OPT_URL,
 	OPT_CURL,
 	OPT_S3,
@@ -299,6 +300,7 @@ struct options {
 	const char *push_from;
 	/* For `fleet`, as they were typed; NULL: not given */
 	const char *fleet, *group, *share, *salt, *window, *not_before, *expires, *serial;
+	const char *presign;	      /* file of the key that signs uploads */
 	const char *secret_key, *url; /* of signify; of a store or an order */
 	const char *broker;
 	const char *curl; /* curl's configuration */

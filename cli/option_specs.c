@@ -183,6 +183,7 @@ DEFINE_SET_STRING(not_before)
 DEFINE_SET_STRING(expires)
 DEFINE_SET_STRING(serial)
 DEFINE_SET_STRING(secret_key)
+DEFINE_SET_STRING(presign)
 DEFINE_SET_STRING(url)
 DEFINE_SET_STRING(curl)
 DEFINE_SET_STRING(broker)
@@ -949,6 +950,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			  COMPLETE_NOTHING, set_capture },
 	[OPT_SECRET_KEY] = { 0, "secret-key", "FILE", "signify's secret key, which signs the order",
 			     GROUP_WHERE, COMPLETE_FILE, set_secret_key },
+	[OPT_PRESIGN] = { 0, "presign", "FILE", "URL and key of Swift, to sign boards' uploads",
+			  GROUP_WHERE, COMPLETE_FILE, set_presign },
 	[OPT_URL] = { 0, "url", "URL", "order: where boards look for it; fetch: of the results",
 		      GROUP_WHERE, COMPLETE_NOTHING, set_url },
 	[OPT_CURL] = { 0, "curl", "FILE", "configuration for curl: certificates, keys", GROUP_WHERE,

@@ -2,6 +2,7 @@
 #include "fleet_hash.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 
@@ -21,7 +22,25 @@ void fleet_hash_end(struct fleet_hash *h, unsigned char ret[RESULT_HASH_SIZE])
 {
 	crypto_generichash_final(&h->state, ret, RESULT_HASH_SIZE);
 }
+
+int fleet_sign(const char *key, const void *data, size_t len, unsigned char ret[PRESIGN_HASH_SIZE],
+	       struct error *err _unused_)
+{
+	crypto_auth_hmacsha256_state state;
+
+	crypto_auth_hmacsha256_init(&state, (const unsigned char *)key, strlen(key));
+	crypto_auth_hmacsha256_update(&state, data, len);
+	crypto_auth_hmacsha256_final(&state, ret);
+	return 0;
+}
 #else
+int fleet_sign(const char *key _unused_, const void *data _unused_, size_t len _unused_,
+	       unsigned char ret[PRESIGN_HASH_SIZE] _unused_, struct error *err)
+{
+	return error_set(err, -EOPNOTSUPP,
+			 "this tracectl was built without libsodium, so it can't sign uploads");
+}
+
 int fleet_hash_begin(struct fleet_hash *h _unused_, struct error *err)
 {
 	return error_set(err, -EOPNOTSUPP,

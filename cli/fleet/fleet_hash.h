@@ -18,6 +18,10 @@ struct fleet_hash {
 };
 
 /* -EOPNOTSUPP: this program was built without libsodium. */
+#define PRESIGN_HASH_SIZE 32
+/* HMAC-SHA256. */
+int fleet_sign(const char *key, const void *data, size_t len, unsigned char ret[PRESIGN_HASH_SIZE],
+	       struct error *err);
 int fleet_hash_begin(struct fleet_hash *h, struct error *err);
 void fleet_hash_add(struct fleet_hash *h, const void *data, size_t len);
 void fleet_hash_end(struct fleet_hash *h, unsigned char ret[RESULT_HASH_SIZE]);

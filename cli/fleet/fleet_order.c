@@ -15,6 +15,7 @@
 #include "fleet.h"
 #include "fleet/order.h"
 #include "fleet_broker.h"
+#include "fleet_presign.h"
 #include "input.h"
 #include "output/name.h"
 #include "report/watch_condition.h"
@@ -237,6 +238,16 @@ static int ordering_check(struct ordering *r, struct error *err)
 	return e;
 }
 
+static int ordering_presign(struct ordering *r, struct error *err)
+{
+	_cleanup_order_ struct order order = { 0 }, again = { 0 };
+	int e = order_parse(&order, r->text.data, r->text.len, err);
+
+	if (e == 0)
+		e = fleet_presign(r->o->presign, &order, &r->text, err);
+	return e == 0 ? order_parse(&again, r->text.data, r->text.len, err) : e;
+}
+
 static int ordering_temp(struct error *err)
 {
 	int fd = input_create_temp();
@@ -415,6 +426,8 @@ int fleet_order(const struct options *o)
 	if (ordering_check_options(o, &err) < 0 || ordering_compose(&r, &err) < 0 ||
 	    ordering_check(&r, &err) < 0)
 		return cli_usage(&err);
+	if (o->presign && ordering_presign(&r, &err) < 0)
+		return cli_fail(&err);
 	if (ordering_sign(&r, &err) < 0 || (o->output && ordering_write(&r, &name, &err) < 0) ||
 	    ordering_give(&r, &name, &err) < 0)
 		return cli_fail(&err);

@@ -22,7 +22,8 @@ struct keys {
 static bool keys_may_go_on(const struct setting *key)
 {
 	return key->set == keys_set_names || key->set == keys_set_events ||
-	       key->set == keys_set_labels || key->set == keys_set_text;
+	       key->set == keys_set_labels || key->set == keys_set_query ||
+	       key->set == keys_set_text;
 }
 
 static int keys_take(struct ini_reader *reader, const char *section, const char *name,
@@ -87,6 +88,11 @@ int keys_set_events(void *field, const char *value, struct error *err)
 int keys_set_labels(void *field, const char *value, struct error *err)
 {
 	return keys_set_list(field, value, word_is_label, "NAME=VALUE", err);
+}
+
+int keys_set_query(void *field, const char *value, struct error *err)
+{
+	return keys_set_list(field, value, word_is_query, "NAME=VALUE of a URL", err);
 }
 
 int keys_set_text(void *field, const char *value, struct error *err)

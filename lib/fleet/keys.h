@@ -23,6 +23,7 @@ int keys_set_name(void *field, const char *value, struct error *err);	/* char * 
 int keys_set_names(void *field, const char *value, struct error *err);	/* struct string_list */
 int keys_set_events(void *field, const char *value, struct error *err); /* struct string_list */
 int keys_set_labels(void *field, const char *value, struct error *err); /* struct string_list */
+int keys_set_query(void *field, const char *value, struct error *err);	/* struct string_list */
 /* char *: up to KEYS_TEXT_MAX printable characters; blanks join its lines. */
 int keys_set_text(void *field, const char *value, struct error *err);
 int keys_set_duration(void *field, const char *value, struct error *err); /* uint64_t: ns */

@@ -139,6 +139,7 @@ static const struct setting settings[] = {
 	{ "order", "hist", offsetof(struct order, hist), keys_set_text },
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
 	{ "order", "capture", offsetof(struct order, capture), setting_switch },
+	{ "order", "presigned", offsetof(struct order, presigned), keys_set_query },
 	{ "order", "segments", offsetof(struct order, segments), order_set_segments },
 	{ "order", "format", offsetof(struct order, format), order_set_format },
 };
@@ -391,6 +392,7 @@ void order_deinit(struct order *o)
 	free(o->until);
 	free(o->until_event);
 	free(o->format);
+	string_list_deinit(&o->presigned);
 	string_list_deinit(&o->labels);
 	string_list_deinit(&o->events);
 	string_list_deinit(&o->reports);

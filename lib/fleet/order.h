@@ -45,6 +45,7 @@ struct order {
 	struct string_list reports;	/* names */
 	bool capture;			/* the recording itself is wanted, too */
 	struct order_segments segments; /* the capture comes in parts that open alone */
+	struct string_list presigned;	/* the query of the results' URLs, as NAME=VALUE */
 	char *format;			/* of segments; NULL: ORDER_FORMAT */
 };
 

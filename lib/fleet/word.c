@@ -41,6 +41,14 @@ bool word_is_label(const char *word)
 	return word_is_name(name) && equals[1] && word_is_printable(equals + 1);
 }
 
+bool word_is_query(const char *word)
+{
+	size_t name = strspn(word, ALNUM "_.-");
+
+	return name && word[name] == '=' && strlen(word) <= TEXT_MAX_LEN &&
+	       !word[name + 1 + strspn(word + name + 1, ALNUM "_.~%/:-")];
+}
+
 bool word_is_printable(const char *text)
 {
 	size_t len = 0;

@@ -15,5 +15,7 @@ bool word_is_name(const char *word);
 bool word_is_event(const char *word);
 /* NAME=GLOB */
 bool word_is_label(const char *word);
+/* NAME=VALUE of a URL's query, escaped: no character in it has a meaning beside '%'. */
+bool word_is_query(const char *word);
 /* Up to 255 printable characters of ASCII. */
 bool word_is_printable(const char *text);

@@ -495,6 +495,8 @@ def who_may_start_it(test):
         for old, new, wrong in (("captures = yes", "sql = yes\nhist = sched:* kmem:kmalloc\ntriggers = yes", None),
                                 ("captures = yes", "hist = kmalloc", "SYSTEM:EVENT"),
                                 ("[tls]", "send_first = newest\ndrop_first = newest\n[tls]", None),
+                                ("[tls]", "presigned = yes\n[tls]", None),
+                                ("[tls]", "presigned = yes\ns3_region = x\ns3_key = /x\n[tls]", "presigned and s3_key exclude"),
                                 ("[tls]", "send_first = largest\n[tls]", "neither oldest nor newest"),
                                 ("captures = yes", "only_if = /nonexistent/may", "/nonexistent: No such file")):
             agent.config.write_text(text.replace(old, new))

@@ -113,6 +113,24 @@ static void takes_segments(void **state _unused_)
 	refuses(HEAD "duration = 1s\nevents = sched:*\nreports = sched\nsegments = 1m\n");
 }
 
+static void takes_a_query(void **state _unused_)
+{
+	_cleanup_order_ struct order o = { 0 };
+
+	assert_int_equal(parse(&o, USUAL "presigned = temp_url_sig=0af\n  temp_url_expires=9\n"
+					 "  temp_url_prefix=a/b%3D7/\n"),
+			 0);
+	assert_int_equal(o.presigned.count, 3);
+	assert_string_equal(o.presigned.items[2], "temp_url_prefix=a/b%3D7/");
+	refuses(USUAL "presigned = x\n");
+	refuses(USUAL "presigned = =x\n");
+	refuses(USUAL "presigned = a=b&c=d\n");
+	refuses(USUAL "presigned = a=b#c\n");
+	refuses(USUAL "presigned = a=b?c\n");
+	refuses(USUAL "presigned = a=@host/\n");
+	refuses(USUAL "presigned = /../=b\n");
+}
+
 static void refuses_what_it_does_not_know(void **state _unused_)
 {
 	refuses("");
@@ -394,6 +412,9 @@ static void no_order_widens_the_policy(void **state)
 			 VERDICT_TAKE);
 	b->policy.captures = true;
 	assert_int_equal(judged(b, USUAL "capture = yes\n", NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, USUAL "presigned = a=b\n", NOW), VERDICT_PRESIGNED);
+	b->policy.presigned = true;
+	assert_int_equal(judged(b, USUAL "presigned = a=b\n", NOW), VERDICT_TAKE);
 	b->policy.segments_max = 5;
 	assert_int_equal(judged(b, SHORT "segments = 2s\n", NOW), VERDICT_TAKE);
 	assert_int_equal(judged(b, SHORT "segments = 1999ms\n", NOW), VERDICT_SEGMENTS);
@@ -620,6 +641,7 @@ int main(void)
 		cmocka_unit_test(takes_all_keys),
 		cmocka_unit_test(takes_sql_and_a_histogram),
 		cmocka_unit_test(takes_segments),
+		cmocka_unit_test(takes_a_query),
 		cmocka_unit_test(refuses_what_it_does_not_know),
 		cmocka_unit_test(refuses_what_is_missing),
 		cmocka_unit_test(refuses_hostile_values),

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "agent/backoff.h"
+#include "agent/kept.h"
 #include "agent/outcomes.h"
 #include "agent/spool.h"
 #include "agent/state.h"
@@ -387,6 +388,42 @@ static void a_full_spool_may_keep_what_it_has(void **state _unused_)
 	assert_int_equal(s.bytes, 25);
 }
 
+static bool is_seven(uint64_t serial, const void *data)
+{
+	assert_null(data);
+	return serial == 7;
+}
+
+static void orders_are_kept(void **state _unused_)
+{
+	static const char *const damaged[] = { "",    "x",     "1",	 "1 -",
+					       "1\n", "1 \nx", "- 1\nx", " -\nx" };
+	_cleanup_close_ int fd = open(".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
+	_cleanup_kept_ struct kept k = { .order = BUF_INIT };
+
+	assert_int_equal(kept_open(fd, NULL), 0);
+	assert_int_equal(kept_open(fd, NULL), 0);
+	assert_int_equal(kept_get(fd, 7, &k, NULL), -ENOENT);
+	assert_int_equal(kept_put(fd, 7, 5, "a/b", "one\ntwo", 7, NULL), 0);
+	assert_int_equal(kept_put(fd, UINT64_MAX, 6, NULL, "x", 1, NULL), 0);
+	assert_int_equal(kept_get(fd, UINT64_MAX, &k, NULL), 0);
+	assert_true(!k.place && k.start_s == 6 && k.order.len == 1);
+	kept_deinit(&k);
+	put_text("orders/7.new", "x");
+	kept_sweep(fd, is_seven, NULL);
+	assert_int_equal(access("orders/7.new", F_OK), -1);
+	assert_int_equal(kept_get(fd, UINT64_MAX, &k, NULL), -ENOENT);
+	assert_int_equal(kept_get(fd, 7, &k, NULL), 0);
+	assert_true(k.start_s == 5 && k.order.len == 7 && !memcmp(k.order.data, "one\ntwo", 7));
+	assert_string_equal(k.place, "a/b");
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		_cleanup_kept_ struct kept none = { .order = BUF_INIT };
+
+		put_text("orders/7", damaged[i]);
+		assert_int_equal(kept_get(fd, 7, &none, NULL), -EBADMSG);
+	}
+}
+
 static void outcomes_outlive_the_agent(void **state _unused_)
 {
 	_cleanup_close_ int fd = open(".", O_RDONLY | O_CLOEXEC | O_DIRECTORY);
@@ -453,6 +490,7 @@ int main(void)
 		OWN_FOLDER(a_full_spool_drops_the_oldest),
 		OWN_FOLDER(the_newest_may_be_first),
 		OWN_FOLDER(segments_are_in_sequence),
+		OWN_FOLDER(orders_are_kept),
 		OWN_FOLDER(a_full_spool_may_keep_what_it_has),
 		OWN_FOLDER(outcomes_outlive_the_agent),
 		cmocka_unit_test(failures_double_the_wait),
