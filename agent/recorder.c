@@ -60,24 +60,28 @@ static uint64_t recorder_segment_serial(const char *name)
 	return !errno && *end == '.' && result_segment_parse(end + 1) ? serial : 0;
 }
 
-/* The segment that comes first. False: there is none. */
+/* Gives the whole segment that comes first, or "". True if there is any, perhaps not whole yet. */
 static bool recorder_find_segment(const struct recorder *r, char ret[NAME_MAX + 1])
 {
 	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	bool any = false;
 
 	ret[0] = '\0';
 	if (!dir) {
 		close_fd(fd);
 		return false;
 	}
-	while ((e = readdir(dir)))
+	while ((e = readdir(dir))) {
+		/* No other name here begins with a digit. */
+		any |= e->d_name[0] >= '0' && e->d_name[0] <= '9';
 		if (recorder_segment_serial(e->d_name) &&
 		    (!ret[0] || strverscmp(e->d_name, ret) < 0))
 			strcpy(ret, e->d_name);
+	}
 	closedir(dir);
-	return ret[0];
+	return any;
 }
 
 static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
@@ -100,8 +104,10 @@ unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
 {
 	char name[NAME_MAX + 1];
 	unsigned moved = 0;
+	bool any;
 
-	while (r->segments < policy->segments_max && recorder_find_segment(r, name)) {
+	while ((any = recorder_find_segment(r, name)) && name[0] &&
+	       r->segments < policy->segments_max) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		int e = recorder_collect_file(r, name, strchr(name, '.') + 1,
 					      recorder_segment_serial(name), policy, spool, &err);
@@ -115,7 +121,7 @@ unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
 		if (!r->failure.message)
 			error_move(&r->failure, &err);
 	}
-	if (r->segments == policy->segments_max && r->pid && !r->is_full) {
+	if (any && r->segments == policy->segments_max && r->pid && !r->is_full) {
 		r->is_full = true;
 		kill(r->pid, SIGTERM);
 	}

@@ -53,7 +53,7 @@ int recorder_start(struct recorder *recorder, const struct order *order,
 		   const struct policy *policy, struct error *err);
 /*
  * Moves segments that are whole into the spool. Returns the count. One that is too large, or has no
- * room, is lost: recorder_collect() says so. Beyond segments_max the child is ended.
+ * room, is lost: recorder_collect() says so. A child that begins more than segments_max is ended.
  */
 unsigned recorder_take_segments(struct recorder *recorder, const struct policy *policy,
 				struct spool *spool, uint64_t now_ns);

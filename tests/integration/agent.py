@@ -378,7 +378,7 @@ def what_waits_outlives_the_agent(test):
         agent.says("order 7 goes on waiting", 2)
         (test.dir / "yes").touch()
         settled(f"the result: {agent.words()}", lambda: len(store.results(7)) == 1 and not agent.waiting())
-        check(not list((agent.state / "orders").iterdir()), "it is kept")
+        settled("it is forgotten", lambda: not list((agent.state / "orders").iterdir()))
         agent.stop(signal.SIGKILL)
         (test.dir / "yes").unlink()
         agent.start()

@@ -188,6 +188,21 @@ def withdrawn_before_its_time(test):
         check((m["orders_taken_total"], m["orders_withdrawn_total"]) == (1, 0), m)
 
 
+def segments_are_withdrawn(test):
+    """What is in the spool comes; the rest is dropped."""
+    with brokered(test) as (store, broker, agent):
+        connected(broker, agent)
+        cut = order(7, capture="yes", segments="1s", duration="50s")
+        broker.publish(store.sign("".join(line for line in cut.splitlines(True) if not line.startswith("reports"))))
+        settled(f"two segments: {agent.words()}", lambda: len(store.results(7)) >= 2)
+        broker.publish(b"")
+        settled("the end", lambda: broker.outcomes() == [(7, "withdrawn", None)])
+        settled("all are sent", lambda: not agent.waiting())
+        check(not list((agent.state / "recording").iterdir()) and not json.loads(test.run("status", "--json").out)["sessions"], "a rest")
+        numbers = sorted(int(path.name.split(".")[1]) for path in store.results(7))
+        check(numbers == list(range(1, len(numbers) + 1)), numbers)
+
+
 def refused(test):
     """Each once, although each connection shows it again."""
     with brokered(test) as (store, broker, agent):
@@ -499,7 +514,8 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, refused, orders_during_an_upload, many_at_once,
+    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time,
+                     segments_are_withdrawn, refused, orders_during_an_upload, many_at_once,
                      it_expires_before_its_turn, it_waits_for_the_board, nothing_happened, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
