@@ -4,26 +4,28 @@
  *
  * The recorder reads each CPU's ring in turn, so the stream has the sub-buffers of one CPU in time
  * order, and those of different CPUs mixed. A trace can be far larger than memory. So each CPU of
- * each buffer has a cursor, and the cursors lie in a binary heap by the time of their next record
- * (a copy of the time lies beside the pointer: a comparison reads no cursor):
+ * each buffer has a cursor, and the cursors play a tournament by the time of their next record:
  *
  * 	stream   |0 0|1|0|2 2|1|0|1|...           chunks, each of one CPU (chunk_cursor.h)
  * 	           \  |    /
  * 	cursor      0  1  2       chunk > window (loaded part) > page > next record
  * 	             \ | /
- * 	heap           1          top: earliest record; at equal times the lowest CPU
+ * 	tree           1          winner: earliest record; at equal times the lowest CPU
  * 	               |
  * 	          merge_next()    a record, a loss, or the end
  *
  * Invariants
  * - A queued cursor has its next record decoded, or only a loss left at its CPU's end (time
- *   UINT64_MAX). A cursor without either is not in the heap.
+ *   UINT64_MAX). A cursor without either loses against all others.
+ * - tree[1] is the winner, tree[n] the earlier of tree[2n] and tree[2n + 1]. The last half are the
+ *   cursors, in their order, with a copy of the time: a comparison reads no cursor.
  * - Records of one CPU come in the ring's order, even if a clock ran backwards.
  * - A loss comes right before the record after the gap. Damage is a loss of unknown count; the
  *   merge goes on with the next sub-buffer.
- * - m->current is the heap's top after its record was given out: the cursor is advanced on the next
+ * - m->current is the winner after its record was given out: the cursor is advanced on the next
  *   call, so that the record's data stays valid until then. rival_ts is the earliest time of all
- *   other cursors: while the current page has earlier records, merge_next_in_page() needs no heap.
+ *   other cursors: while the current page has earlier records, merge_next_in_page() needs no tree.
+ *   It is searched for when a cursor wins twice: among many CPUs that is rare.
  * - Windows of all CPUs take MERGE_MEMORY together. window_max is a CPU's share. If that is less
  *   than a sub-buffer, a window is a part of one. c->part says which it was when it was filled, as
  *   CPUs of a followed recording may appear later and make the share smaller.
@@ -41,6 +43,8 @@
  *   now.
  * - A copy of each record for the render threads: two CPUs were 0.8 to 1.3 times as fast as one.
  *   Hence lent windows.
+ * - A binary heap of the cursors: which child is earlier decides where the next level's children
+ *   lie, and the processor guesses it wrong half the time. A tournament's places are known before.
  * - One thread that merges for all: two CPUs were 1.4 to 1.6 times as fast as one, as notes and
  *   records went from cache to cache. Threads now take turns at the merge.
  */
@@ -48,7 +52,6 @@
 
 #include <string.h>
 
-#include "base/heap.h"
 #include "base/vec.h"
 #include "trace/chunk_cursor.h"
 #include "trace/lent_windows.h"
@@ -56,6 +59,7 @@
 struct cursor {
 	uint32_t cpu;
 	uint32_t buffer;
+	uint32_t number;	 /* its index in merge.cursors */
 	struct merge_gaps *gaps; /* the merge's */
 	/*
 	 * Its window has whole sub-buffers, or part of one. Its skip is 0 after the chunk's first
@@ -69,7 +73,7 @@ struct cursor {
 	struct record next;
 	uint64_t last_ts; /* time of the record before next; 0: none */
 	bool have_record;
-	bool queued;	  /* in the heap */
+	bool queued;	  /* it has a record or a loss to give out */
 	bool ahead;	  /* merge_peek() has already advanced to next */
 	int ahead_result; /* result of that cursor_next_record() */
 	struct buf kept;  /* copy of the last record: merge_peek() may replace the window */
@@ -78,10 +82,10 @@ struct cursor {
 	uint64_t lost;
 };
 
-/* A cursor in the heap. */
-struct queued {
-	uint64_t ts; /* of its next record */
-	struct cursor *cursor;
+/* A cursor in the tournament. */
+struct player {
+	uint64_t ts;	       /* of its next record */
+	struct cursor *cursor; /* NULL: it has nothing to give out */
 };
 
 struct merge {
@@ -93,27 +97,78 @@ struct merge {
 	uint64_t limit;		 /* stop at chunks from this offset on */
 	struct cursor **cursors; /* owned, with their elements; sorted by CPU */
 	size_t cursor_count;
-	struct queued *heap;
-	size_t heap_count;
-	struct cursor *current; /* the CPU of the last record given out */
-	uint64_t rival_ts;	/* earliest time of the other cursors; UINT64_MAX: none */
+	struct player *tree;	/* owned; 2 * cursor_count */
+	struct cursor *current; /* the CPU of the last record given out, until it is advanced */
+	struct cursor *last;	/* the same, until another one gives out a record */
+	uint64_t rival_ts; /* earliest time of the other cursors; UINT64_MAX: none; 0: unknown */
 	bool begun;
 	struct lent_windows lent;
 	struct merge_gaps gaps;
 };
 
-DEFINE_HEAP(cursor_heap, struct queued,
-	    a.ts < b.ts || (a.ts == b.ts && a.cursor->cpu < b.cursor->cpu));
-
-/* The cursor at the heap's top has another next record. */
-static void merge_sift(struct merge *m)
+static inline struct player player_of(struct cursor *c)
 {
-	const struct cursor *c = m->heap[0].cursor;
+	return (struct player){ c->next.ts, c->queued ? c : NULL };
+}
+
+/* Two players of one time: the lower CPU, and anyone before none. */
+static _noinline_ bool player_is_later(const struct cursor *a, const struct cursor *b)
+{
+	return b && (!a || b->number < a->number);
+}
+
+/* Without a branch: nobody can foresee which one it is. Equal times are rare. */
+static inline struct player player_earlier(struct player a, struct player b)
+{
+	uint64_t second = b.ts < a.ts;
+
+	if (unlikely(a.ts == b.ts))
+		second = player_is_later(a.cursor, b.cursor);
+	second = 0 - second;
+	return (struct player){ a.ts ^ ((a.ts ^ b.ts) & second),
+				(struct cursor *)((uintptr_t)a.cursor ^
+						  (((uintptr_t)a.cursor ^ (uintptr_t)b.cursor) &
+						   (uintptr_t)second)) };
+}
+
+/* A cursor has another next record, or none. */
+static inline void merge_replay(struct merge *m, struct cursor *c)
+{
+	struct player *tree = m->tree, winner = player_of(c);
+	size_t at = m->cursor_count + c->number;
 
 	/* The processor foresees few streams; many CPUs' records come before this one's next. */
 	__builtin_prefetch((const void *)((uintptr_t)c->page.page + c->page.pos + 64));
-	m->heap[0].ts = c->next.ts;
-	cursor_heap_sift_down(m->heap, m->heap_count, 0);
+	for (tree[at] = winner; at > 1; tree[at] = winner) {
+		winner = player_earlier(winner, tree[at ^ 1]);
+		at /= 2;
+	}
+}
+
+static void merge_play(struct merge *m)
+{
+	for (size_t i = 0; i < m->cursor_count; i++) {
+		m->cursors[i]->number = (uint32_t)i;
+		m->tree[m->cursor_count + i] = player_of(m->cursors[i]);
+	}
+	for (size_t i = m->cursor_count; i-- > 1;)
+		m->tree[i] = player_earlier(m->tree[2 * i], m->tree[2 * i + 1]);
+}
+
+/* NULL: no cursor has anything to give out. */
+static struct cursor *merge_winner(const struct merge *m)
+{
+	return m->cursor_count ? m->tree[1].cursor : NULL;
+}
+
+/* The earliest time of all cursors but the winner: it lost against the winner. */
+static uint64_t merge_find_rival(const struct merge *m)
+{
+	uint64_t ts = UINT64_MAX;
+
+	for (size_t at = m->cursor_count + m->tree[1].cursor->number; at > 1; at /= 2)
+		ts = MIN(ts, m->tree[at ^ 1].ts);
+	return ts;
 }
 
 static void cursor_note_loss(struct cursor *c, uint64_t count, bool damaged)
@@ -350,6 +405,7 @@ static int cursor_next_record(struct merge *m, struct cursor *c, struct error *e
 static int merge_add_cursors(struct merge *m, struct error *err)
 {
 	size_t count = m->ring->count;
+	struct player *tree;
 	struct cursor **all;
 
 	m->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);
@@ -359,8 +415,10 @@ static int merge_add_cursors(struct merge *m, struct error *err)
 		(uint64_t)m->window_max * count > MERGE_MEMORY ? MERGE_LENT_LEAST : MERGE_LENT;
 	if (count == m->cursor_count)
 		return 0;
-	if (vec_reserve_exact(m->heap, m->cursor_count, count - m->cursor_count) < 0 ||
-	    vec_reserve_exact(m->cursors, m->cursor_count, count - m->cursor_count) < 0)
+	tree = reallocarray(m->tree, count, 2 * sizeof(*tree));
+	if (tree)
+		m->tree = tree;
+	if (!tree || vec_reserve_exact(m->cursors, m->cursor_count, count - m->cursor_count) < 0)
 		return error_errno(err, -ENOMEM, "can't merge the events");
 	all = m->cursors;
 	for (size_t i = 0; i < count; i++) {
@@ -418,7 +476,7 @@ struct merge *merge_free(struct merge *m)
 	lent_windows_deinit(&m->lent);
 	chunk_source_deinit(&m->source);
 	free(m->cursors);
-	free(m->heap);
+	free(m->tree);
 	free(m);
 	return NULL;
 }
@@ -444,36 +502,23 @@ static int cursor_advance(struct merge *m, struct cursor *c, bool *ret_any, stru
 	return 0;
 }
 
-static void merge_drop_top(struct merge *m)
+static int merge_step(struct merge *m, struct cursor *c, struct error *err)
 {
-	m->heap[0].cursor->queued = false;
-	cursor_heap_pop(m->heap, &m->heap_count);
-}
-
-/* Advances the cursor at the heap's top. */
-static int merge_step(struct merge *m, struct error *err)
-{
-	struct cursor *c = m->heap[0].cursor;
-	bool any;
 	int r;
 
 	if (likely(!c->ahead))
 		c->last_ts = c->next.ts;
-	r = cursor_advance(m, c, &any, err);
-	if (unlikely(r < 0))
-		return r;
-	if (unlikely(!any))
-		merge_drop_top(m);
-	else
-		merge_sift(m);
-	return 0;
+	r = cursor_advance(m, c, &c->queued, err);
+	if (likely(r == 0))
+		merge_replay(m, c);
+	return r;
 }
 
 int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 {
-	int r = m->current ? merge_step(m, err) : 0;
+	int r = m->current ? merge_step(m, m->current, err) : 0;
 
-	m->current = NULL;
+	m->current = m->last = NULL;
 	m->limit = limit;
 	m->begun = true;
 	if (r == 0)
@@ -481,13 +526,10 @@ int merge_extend(struct merge *m, uint64_t limit, struct error *err)
 	for (size_t i = 0; r == 0 && i < m->cursor_count; i++) {
 		struct cursor *c = m->cursors[i];
 
-		if (c->queued)
-			continue;
-		r = cursor_advance(m, c, &c->queued, err);
-		if (r == 0 && c->queued)
-			m->heap[m->heap_count++] = (struct queued){ c->next.ts, c };
+		if (!c->queued)
+			r = cursor_advance(m, c, &c->queued, err);
 	}
-	cursor_heap_build(m->heap, m->heap_count);
+	merge_play(m);
 	return r;
 }
 
@@ -502,20 +544,14 @@ static void merge_give_loss(struct merge *m, struct cursor *c, struct merge_item
 	};
 	c->loss = c->damaged = false;
 	m->gaps.open--;
-	if (!c->have_record)
-		merge_drop_top(m);
-}
-
-static uint64_t merge_find_rival(const struct merge *m)
-{
-	uint64_t ts = m->heap_count > 1 ? m->heap[1].ts : UINT64_MAX;
-
-	return m->heap_count > 2 ? MIN(ts, m->heap[2].ts) : ts;
+	c->queued = c->have_record;
+	if (!c->queued)
+		merge_replay(m, c);
 }
 
 /*
  * Fast path: the next record mostly is in the same page and earlier than all other CPUs' records.
- * Then only the page's iterator moves. Returns false if the heap must decide.
+ * Then only the page's iterator moves. Returns false if the tree must decide.
  */
 static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 {
@@ -531,7 +567,7 @@ static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
 		c->next = ret->event.rec;
 		m->current = NULL;
-		merge_sift(m);
+		merge_replay(m, c);
 		return false;
 	}
 	c->next.ts = ret->event.rec.ts;
@@ -539,29 +575,29 @@ static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 	return true;
 }
 
-static _noinline_ int merge_next_of_heap(struct merge *m, struct merge_item *ret, struct error *err)
+static _noinline_ int merge_next_of_tree(struct merge *m, struct merge_item *ret, struct error *err)
 {
 	struct cursor *c;
 	int r = 0;
 
 	if (m->current)
-		r = merge_step(m, err);
+		r = merge_step(m, m->current, err);
 	else if (!m->begun)
 		r = merge_extend(m, UINT64_MAX, err);
 	m->current = NULL;
 	if (unlikely(r < 0))
 		return r;
-	if (unlikely(!m->heap_count))
+	c = merge_winner(m);
+	if (unlikely(!c))
 		return MERGE_END;
-	c = m->heap[0].cursor;
 	if (unlikely(c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {
 		merge_give_loss(m, c, ret);
 		return MERGE_LOSS;
 	}
-	m->current = c;
-	m->rival_ts = merge_find_rival(m);
+	m->rival_ts = c == m->last ? merge_find_rival(m) : 0;
+	m->current = m->last = c;
 	ret->event.cpu = c->cpu;
 	ret->event.rec = c->next;
 	return MERGE_RECORD;
@@ -569,7 +605,7 @@ static _noinline_ int merge_next_of_heap(struct merge *m, struct merge_item *ret
 
 _hot_ int merge_next(struct merge *m, struct merge_item *ret, struct error *err)
 {
-	return likely(merge_next_in_page(m, ret)) ? MERGE_RECORD : merge_next_of_heap(m, ret, err);
+	return likely(merge_next_in_page(m, ret)) ? MERGE_RECORD : merge_next_of_tree(m, ret, err);
 }
 
 int merge_peek(struct merge *m, struct record *rec, struct record *ret, struct error *err)
