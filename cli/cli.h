@@ -147,6 +147,7 @@ enum option_id {
 	OPT_QUIET,
 	OPT_VERBOSE,
 	OPT_CONTROL,
+	OPT_PHC,
 	OPT_HOST,
 	OPT_HOSTS,
 	OPT_LABEL,
@@ -295,6 +296,7 @@ struct options {
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	bool control;	  /* record: orders come on standard input */
+	const char *phc;  /* "CLOCK,TIME"; NULL: not given */
 	bool require_all; /* of the hosts */
 	bool push;	  /* send them the program */
 	const char *push_from;

@@ -9,6 +9,7 @@
 #include "cli.h"
 #include "control/frame.h"
 #include "formats/formats.h"
+#include "hosts/phc.h"
 #include "merge.h"
 #include "stream/poll_plan.h"
 
@@ -243,6 +244,13 @@ DEFINE_SET_FLAG(json)
 DEFINE_SET_FLAG(quiet)
 DEFINE_SET_FLAG(control)
 DEFINE_SET_FLAG(require_all)
+
+static int set_phc(struct options *o, const char *value, struct error *err)
+{
+	o->phc = value;
+	return phc_parse(value, &(uint64_t){ 0 }, err);
+}
+
 DEFINE_SET_FLAG(help)
 DEFINE_SET_FLAG(version)
 
@@ -912,6 +920,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_CONTROL] = { 0, "control", NULL,
 			  "take orders on standard input, as `tracectl -H` gives them", GROUP_RARE,
 			  COMPLETE_NOTHING, set_control },
+	[OPT_PHC] = { 0, "phc", "CLOCK,TIME",
+		      "the hosts' PTP clocks and ours differ by at most TIME: /dev/ptp0,200ns",
+		      GROUP_RARE, COMPLETE_NOTHING, set_phc },
 	[OPT_HOST] = { 'H', "host", "HOST",
 		       "on [user@]host[:port] by ssh, adb:SERIAL or exec:COMMAND; may be repeated",
 		       GROUP_GENERAL, COMPLETE_NOTHING, add_host },

@@ -22,6 +22,7 @@
 #include "cli.h"
 #include "destination.h"
 #include "hosts/orders.h"
+#include "hosts/phc.h"
 #include "link.h"
 #include "progress.h"
 #include "record.h"
@@ -58,6 +59,7 @@ static void recording_deinit(struct recording *rec)
 	child_deinit(&rec->child);
 	link_deinit(&rec->link);
 	destination_deinit(&rec->dest);
+	close_fd(rec->orders.phc);
 	close_fd(rec->signal_fd);
 	free(rec->session);
 	reply_freep(&rec->started);
@@ -494,6 +496,22 @@ static int record_status(const struct recording *rec, int ours)
 	return (WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status)) ?: ours;
 }
 
+/* Returns 0, or the exit status of an error that was reported. */
+static int record_open_orders(struct orders *orders, const struct options *o, struct error *err)
+{
+	if (o->phc && !o->control) {
+		error_set(err, -EINVAL, "--phc needs -H");
+		error_hint(err, "tracectl -H HOST record --phc %s", o->phc);
+		return cli_usage(err);
+	}
+	if (!o->control)
+		return 0;
+	orders->fd = STDIN_FILENO;
+	orders_greet();
+	orders->phc = o->phc ? phc_open(o->phc, &(uint64_t){ 0 }, err) : -EBADF;
+	return o->phc && orders->phc < 0 ? cli_fail(err) : 0;
+}
+
 int record_with(const struct options *o, const struct record_mode *mode)
 {
 	_cleanup_(recording_deinit) struct recording rec = {
@@ -501,14 +519,15 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		.mode = mode,
 		.child = CHILD_INIT,
 		.dest = DESTINATION_INIT,
-		.orders = { .fd = o->control ? STDIN_FILENO : -EBADF },
+		.orders = ORDERS_INIT,
 		.signal_fd = -EBADF,
 	};
 	_cleanup_error_ struct error err = ERROR_INIT;
 	int r;
 
-	if (o->control)
-		orders_greet();
+	r = record_open_orders(&rec.orders, o, &err);
+	if (r)
+		return r;
 	r = destination_open(&rec.dest, o, NULL);
 	if (r)
 		return r;
@@ -582,9 +601,9 @@ const struct command command_record = {
 		OPTION(DURATION), OPTION(OUTPUT), OPTION(FORMAT), OPTION(EVENT), OPTION(FILTER),
 		OPTION(PROFILE), OPTIONS_FUNCTIONS, OPTION(HIST), OPTIONS_TASKS, OPTION(CPUS),
 		OPTION(CLOCK), OPTIONS_COST, OPTION(RING), OPTIONS_BESIDE, OPTION(STREAM),
-		OPTIONS_ROTATE, OPTION(NAME), OPTION(STATUS), OPTION(CONTROL), OPTION(REPORT),
-		OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK), OPTION(CSV),
-		OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
+		OPTIONS_ROTATE, OPTION(NAME), OPTION(STATUS), OPTION(CONTROL), OPTION(PHC),
+		OPTION(REPORT), OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(TASK),
+		OPTION(CSV), OPTION(TGID), OPTION(RAW_ADDRESSES), OPTIONS_FORMATS, OPTIONS_MERGE,
 		OPTION(FAIL_ON_LOSS), OPTION(JSON), OPTION(QUIET), OPTION(VERBOSE)),
 	.takes_command = true,
 	.run = record_run,

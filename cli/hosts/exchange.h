@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "trace/host_clock.h"
+#include "true_time.h"
 
 /* Exchanges that come soon after one another, before the recording begins. */
 #define EXCHANGES_FIRST 12
@@ -16,8 +16,12 @@ struct exchange {
 	uint64_t asked_ns; /* CLOCK_BOOTTIME */
 	uint64_t asks;
 	uint64_t ask_at; /* CLOCK_MONOTONIC: when the next one is due */
-	struct host_ties ties, utc_ties;
+	struct host_ties ties[TIE_KINDS];
+	int phc;		     /* borrowed descriptor of our PTP clock; negative: none */
+	uint64_t phc_bound;	     /* ns: by how much it and the host's may differ */
+	struct true_time phc_before; /* our PTP clock when we asked */
 };
+#define EXCHANGE_INIT(phc_, bound_) ((struct exchange){ .phc = (phc_), .phc_bound = (bound_) })
 void exchange_deinit(struct exchange *e);
 
 /* Begins one. order: a line to be sent at once. */

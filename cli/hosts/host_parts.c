@@ -92,6 +92,12 @@ static void part_place_by_wall(struct host_part *p, bool known, int64_t wall)
 		 "placed by the time of day of the machines: the error is unknown");
 }
 
+static const char *const tie_kinds[TIE_KINDS] = {
+	[TIES_EXCHANGES] = "exchanges",
+	[TIES_UTC] = "the machines' synchronised clocks",
+	[TIES_PHC] = "the network cards' PTP clocks",
+};
+
 int host_parts_place(struct host_part *parts, size_t count, struct export_result *result)
 {
 	const struct host_part *reference = NULL;
@@ -119,8 +125,7 @@ int host_parts_place(struct host_part *parts, size_t count, struct export_result
 			snprintf(drift, sizeof(drift), "%+.3f ppm", c->drift / 1000);
 		snprintf(p->tie, sizeof(p->tie),
 			 "clock tied within %" PRIu64 ".%03" PRIu64 " us by %s, drift %s",
-			 c->bound / 1000, c->bound % 1000,
-			 c->by_utc ? "the machines' synchronised clocks" : "exchanges",
+			 c->bound / 1000, c->bound % 1000, tie_kinds[c->by],
 			 c->drift_known ? drift : "unknown");
 	}
 	return r;

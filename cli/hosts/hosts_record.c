@@ -26,6 +26,7 @@
 #include "hosts_write.h"
 #include "input.h"
 #include "join.h"
+#include "phc.h"
 #include "push.h"
 #include "reports/report.h"
 #include "trace/host_clock.h"
@@ -71,6 +72,8 @@ struct hosts_recording {
 	struct far *far;
 	size_t count;
 	int signal_fd;
+	int phc;			   /* our PTP clock; -EBADF: none */
+	uint64_t phc_bound;		   /* ns: by how much the hosts' ones differ from it */
 	uint64_t began_ns, go_ns, stop_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t start;			   /* as go_ns, CLOCK_BOOTTIME */
 	unsigned interrupts;
@@ -95,6 +98,7 @@ static void hosts_recording_deinit(struct hosts_recording *h)
 	}
 	free(h->far);
 	close_fd(h->signal_fd);
+	close_fd(h->phc);
 }
 
 static uint64_t now(void)
@@ -301,8 +305,9 @@ static void hosts_stop(struct hosts_recording *h)
 
 static bool far_is_ready(const struct far *f, uint64_t at)
 {
-	return f->failed || (f->state == FAR_ARMED && (f->clock.ties.count >= EXCHANGES_FIRST ||
-						       at - f->armed_ns > TIES_FIRST_NS));
+	return f->failed ||
+	       (f->state == FAR_ARMED && (f->clock.ties[TIES_EXCHANGES].count >= EXCHANGES_FIRST ||
+					  at - f->armed_ns > TIES_FIRST_NS));
 }
 
 /* Begins once all are ready. False: there is nothing to begin. */
@@ -540,6 +545,7 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 		*f = (struct far){ .name = &hosts->items[h->count],
 				   .process = HOST_PROCESS_INIT,
 				   .push = PUSH_INIT(h->o),
+				   .clock = EXCHANGE_INIT(h->phc, h->phc_bound),
 				   .file = input_create_temp() };
 		if (f->file < 0)
 			return error_errno(err, f->file, "cannot create a temporary file in %s",
@@ -591,8 +597,7 @@ static size_t hosts_close_captures(struct hosts_recording *h, struct host_input 
 		if (!f->bytes)
 			continue;
 		snprintf(origin.label, sizeof(origin.label), "%s", f->name->label);
-		if (host_origin_append(f->file, &origin, &f->clock.ties, &f->clock.utc_ties, &err) <
-		    0)
+		if (host_origin_append(f->file, &origin, f->clock.ties, &err) < 0)
 			far_fail(f, "%s", err.message ?: "its capture is damaged");
 		else
 			inputs[count++] = (struct host_input){ f->file, f->name->label };
@@ -633,7 +638,8 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 					       .push = before->push,
 					       .push_from = before->push_from };
 	_cleanup_(hosts_recording_deinit) struct hosts_recording h = { .o = &o,
-								       .signal_fd = -EBADF };
+								       .signal_fd = -EBADF,
+								       .phc = -EBADF };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct export_format *format;
 	const char *out;
@@ -660,6 +666,8 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	r = o.output || !o.reports.count ? hosts_try_outputs(&o, hosts, out, format) : 0;
 	if (r)
 		return r;
+	if (o.phc && (h.phc = phc_open(o.phc, &h.phc_bound, &err)) < 0)
+		return cli_fail(&err);
 	h.own_end = o.command != NULL;
 	if (hosts_open(&h, hosts, &err) < 0 || hosts_loop(&h, &err) < 0)
 		return cli_fail(&err);

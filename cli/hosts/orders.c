@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "base/io.h"
-#include "true_time.h"
+#include "phc.h"
 
 /* One write for a line: ssh and pipes pass it on whole. */
 _printf_(1, 2) static void answer(const char *fmt, ...)
 {
-	char line[ORDER_MAX + 64];
+	char line[3 * ORDER_MAX];
 	va_list ap;
 	int n;
 
@@ -28,14 +28,19 @@ _printf_(1, 2) static void answer(const char *fmt, ...)
 		write_full(STDERR_FILENO, line, MIN((size_t)n, sizeof(line) - 1));
 }
 
-static void answer_clock(uint64_t number)
+static void answer_clock(const struct orders *o, uint64_t number)
 {
-	struct true_time t;
+	struct true_time t, phc;
+	char more[ORDER_MAX + 64] = "";
 
 	true_time_read(&t);
-	if (t.utc)
-		answer("@clock %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", number, t.boot,
-		       t.utc, t.bound);
+	phc_read(o->phc, &phc);
+	if (phc.utc)
+		snprintf(more, sizeof(more), " %" PRIu64 " %" PRIu64 " %" PRIu64, phc.boot, phc.utc,
+			 phc.bound);
+	if (t.utc || phc.utc)
+		answer("@clock %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "%s\n", number, t.boot,
+		       t.utc, t.bound, more);
 	else
 		answer("@clock %" PRIu64 " %" PRIu64 "\n", number, t.boot);
 }
@@ -46,7 +51,7 @@ static void orders_obey(struct orders *o, const char *line)
 	char end;
 
 	if (sscanf(line, "clock %" SCNu64 "%c", &number, &end) == 1)
-		answer_clock(number);
+		answer_clock(o, number);
 	else if (!strcmp(line, "go"))
 		o->go = !o->stop;
 	else if (!strcmp(line, "stop"))

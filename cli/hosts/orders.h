@@ -14,14 +14,15 @@
 #define ORDER_MAX 64
 
 struct orders {
-	int fd; /* -EBADF: none, or they ended */
+	int fd;	 /* -EBADF: none, or they ended */
+	int phc; /* the PTP clock that answers have, too; -EBADF: none */
 	char line[ORDER_MAX];
 	unsigned len;
 	bool go;   /* the recording counts from now on */
 	bool stop; /* end it */
 	bool gone; /* nobody gives orders any more: nobody wants the recording */
 };
-#define ORDERS_INIT ((struct orders){ .fd = -EBADF })
+#define ORDERS_INIT ((struct orders){ .fd = -EBADF, .phc = -EBADF })
 
 /* Says that the program runs: what is left until @armed may take its time. */
 void orders_greet(void);

@@ -243,17 +243,20 @@ static bool clocks_agree(const struct host_clock *a, const struct host_clock *b,
 	return true;
 }
 
-int host_clock_choose(struct host_clock *ret, const struct host_ties *exchanges,
-		      const struct host_ties *utc, uint64_t from, uint64_t to)
+int host_clock_choose(struct host_clock *ret, const struct host_ties ties[TIE_KINDS], uint64_t from,
+		      uint64_t to)
 {
-	int r = host_clock_fit(ret, exchanges->items, exchanges->count, from, to);
-	struct host_clock by_utc;
+	const struct host_ties *exchanges = &ties[TIES_EXCHANGES];
+	struct host_clock by_exchanges, other;
+	int r = host_clock_fit(&by_exchanges, exchanges->items, exchanges->count, from, to);
 
-	if (r == 0 && host_clock_fit(&by_utc, utc->items, utc->count, from, to) == 0 &&
-	    by_utc.bound < ret->bound && clocks_agree(&by_utc, ret, from, to)) {
-		*ret = by_utc;
-		ret->by_utc = true;
-	}
+	*ret = by_exchanges;
+	for (int kind = TIES_EXCHANGES + 1; r == 0 && kind < TIE_KINDS; kind++)
+		if (host_clock_fit(&other, ties[kind].items, ties[kind].count, from, to) == 0 &&
+		    other.bound < ret->bound && clocks_agree(&other, &by_exchanges, from, to)) {
+			*ret = other;
+			ret->by = (enum host_tie_kind)kind;
+		}
 	return r;
 }
 
@@ -269,7 +272,7 @@ static int ties_unpack(struct host_ties *ret, Traced__Capture__Tie *const *ties,
 
 static void origin_take_host(struct host_origin *ret, const Traced__Capture__Host *m)
 {
-	struct host_ties ties = { 0 }, utc = { 0 };
+	struct host_ties ties[TIE_KINDS] = { 0 };
 	int r;
 
 	snprintf(ret->label, sizeof(ret->label), "%s", m->label);
@@ -279,14 +282,15 @@ static void origin_take_host(struct host_origin *ret, const Traced__Capture__Hos
 		return;
 	}
 	memcpy(ret->timeline, m->timeline.data, HOST_TIMELINE_BYTES);
-	r = ties_unpack(&ties, m->ties, m->n_ties);
-	r = r ?: ties_unpack(&utc, m->utc_ties, m->n_utc_ties);
-	r = r ?: host_clock_choose(&ret->clock, &ties, &utc, ret->first, ret->last);
+	r = ties_unpack(&ties[TIES_EXCHANGES], m->ties, m->n_ties);
+	r = r ?: ties_unpack(&ties[TIES_UTC], m->utc_ties, m->n_utc_ties);
+	r = r ?: ties_unpack(&ties[TIES_PHC], m->phc_ties, m->n_phc_ties);
+	r = r ?: host_clock_choose(&ret->clock, ties, ret->first, ret->last);
 	ret->tied = r == 0;
 	if (r == -EBADMSG)
 		ret->lacks = "the ties of its clock contradict each other, and are not used";
-	free(ties.items);
-	free(utc.items);
+	for (size_t i = 0; i < TIE_KINDS; i++)
+		free(ties[i].items);
 }
 
 static void origin_take_clocks(struct host_origin *ret, const Traced__Capture__Clocks *m)
@@ -409,26 +413,29 @@ static int ties_pack(struct packed_ties *ret, const struct host_ties *ties)
 }
 
 static int append_message(struct stream_writer *w, const struct host_origin *origin,
-			  const struct host_ties *ties, const struct host_ties *utc)
+			  const struct host_ties ties[TIE_KINDS])
 {
-	_cleanup_(packed_ties_deinit) struct packed_ties packed = { 0 }, packed_utc = { 0 };
+	_cleanup_(packed_ties_deinit) struct packed_ties packed = { 0 }, utc = { 0 }, phc = { 0 };
 	Traced__Capture__Host host = TRACED__CAPTURE__HOST__INIT;
 
-	if (ties_pack(&packed, ties) < 0 || ties_pack(&packed_utc, utc) < 0)
+	if (ties_pack(&packed, &ties[TIES_EXCHANGES]) < 0 || ties_pack(&utc, &ties[TIES_UTC]) < 0 ||
+	    ties_pack(&phc, &ties[TIES_PHC]) < 0)
 		return -ENOMEM;
 	host.label = (char *)origin->label;
 	host.start_ns = origin->start;
 	host.timeline.data = (uint8_t *)origin->timeline;
 	host.timeline.len = HOST_TIMELINE_BYTES;
-	host.n_ties = ties->count;
+	host.n_ties = ties[TIES_EXCHANGES].count;
 	host.ties = packed.list;
-	host.n_utc_ties = utc->count;
-	host.utc_ties = packed_utc.list;
+	host.n_utc_ties = ties[TIES_UTC].count;
+	host.utc_ties = utc.list;
+	host.n_phc_ties = ties[TIES_PHC].count;
+	host.phc_ties = phc.list;
 	return stream_write_message(w, CHUNK_HOST, &host.base);
 }
 
-int host_origin_append(int fd, const struct host_origin *origin, const struct host_ties *ties,
-		       const struct host_ties *utc, struct error *err)
+int host_origin_append(int fd, const struct host_origin *origin,
+		       const struct host_ties ties[TIE_KINDS], struct error *err)
 {
 	struct stream_writer w = { .fd = fd };
 	struct stream_reader reader;
@@ -443,7 +450,7 @@ int host_origin_append(int fd, const struct host_origin *origin, const struct ho
 	end = (off_t)reader.offset;
 	if (ftruncate(fd, end) < 0 || lseek(fd, end, SEEK_SET) < 0)
 		return error_errno(err, -errno, "can't complete the capture");
-	r = append_message(&w, origin, ties, utc);
+	r = append_message(&w, origin, ties);
 	return r < 0 ? error_errno(err, r, "can't complete the capture") : 0;
 }
 

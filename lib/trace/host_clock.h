@@ -12,7 +12,8 @@
  * part the rate of neither clock changes by more than HOST_WANDER_PPM.
  *
  * If both machines know how far their CLOCK_REALTIME is from UTC, each exchange also makes a tie
- * whose bound is the sum of both errors, however long the exchange took.
+ * whose bound is the sum of both errors, however long the exchange took. If both have a clock of
+ * their network card that PTP keeps, each exchange makes a third tie.
  */
 #pragma once
 
@@ -36,6 +37,13 @@ struct host_ties {
 	size_t count, cap;
 };
 
+enum host_tie_kind {
+	TIES_EXCHANGES,
+	TIES_UTC, /* by both machines' synchronised CLOCK_REALTIME */
+	TIES_PHC, /* by the clocks of both machines' network cards */
+	TIE_KINDS,
+};
+
 /* near = ((far * mult) >> shift) + offset */
 struct host_clock {
 	uint32_t mult, shift;
@@ -44,7 +52,7 @@ struct host_clock {
 	double drift;	  /* ppb: how much faster the asking machine's clock runs */
 	bool drift_known; /* otherwise 0 is taken for it, and the bound allows for another one */
 	bool by_wall;	  /* tied by both machines' time of day: the bound is unknown */
-	bool by_utc;	  /* tied by both machines' synchronised clocks */
+	enum host_tie_kind by;
 };
 
 /* A stream's words on its machine. */
@@ -71,11 +79,11 @@ int host_ties_add(struct host_ties *ties, const struct host_tie *tie);
 int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t count, uint64_t from,
 		   uint64_t to);
 /*
- * Fits exchanges, and ties by both machines' synchronised clocks, each for itself. The latter count
- * if their bound is smaller and the exchanges do not contradict them. utc may be empty.
+ * Fits each kind of ties for itself. Those that are no exchanges may be none, and count if their
+ * bound is smaller and the exchanges do not contradict them.
  */
-int host_clock_choose(struct host_clock *ret, const struct host_ties *exchanges,
-		      const struct host_ties *utc, uint64_t from, uint64_t to);
+int host_clock_choose(struct host_clock *ret, const struct host_ties ties[TIE_KINDS], uint64_t from,
+		      uint64_t to);
 uint64_t host_clock_apply(const struct host_clock *c, uint64_t far);
 
 /* Labels are printed and name files: other characters than letters, digits, ".-_" become "_". */
@@ -87,8 +95,8 @@ void host_label_tidy(char *label);
 int host_origin_read(struct host_origin *ret, int fd, struct error *err);
 /* Appends the chunk HOST, with the origin's label, timeline and start, behind the last whole chunk;
  * the file ends there. 0 or -errno. */
-int host_origin_append(int fd, const struct host_origin *origin, const struct host_ties *ties,
-		       const struct host_ties *utc, struct error *err);
+int host_origin_append(int fd, const struct host_origin *origin,
+		       const struct host_ties ties[TIE_KINDS], struct error *err);
 
 /* Moves all times of a loaded stream. -EINVAL: its trace clock is not "boot". */
 int host_clock_move(const struct host_clock *c, struct trace_info *info, struct error *err);

@@ -189,7 +189,7 @@ static int exchange_for(struct exchange *e, const int fds[2], uint64_t length_ns
 		struct pollfd answers = { fds[1], POLLIN, 0 };
 		uint64_t next = e->asked ? end : MIN(end, e->ask_at);
 
-		if (!goes && e->ties.count >= EXCHANGES_FIRST) {
+		if (!goes && e->ties[TIES_EXCHANGES].count >= EXCHANGES_FIRST) {
 			goes = true;
 			end = at + length_ns;
 		}
@@ -210,8 +210,7 @@ static struct outcome judge(const struct world *w, const struct exchange *e)
 {
 	uint64_t from = w->begin, length = now_ns(CLOCK_BOOTTIME) + MARGIN_NS - from;
 	struct host_clock clock;
-	struct outcome ret = { .status = host_clock_choose(&clock, &e->ties, &e->utc_ties,
-							   far_of(w, from),
+	struct outcome ret = { .status = host_clock_choose(&clock, e->ties, far_of(w, from),
 							   far_of(w, from + length)) };
 
 	if (ret.status < 0)
@@ -230,7 +229,7 @@ static struct outcome judge(const struct world *w, const struct exchange *e)
 _Noreturn static void run_main(uint64_t run, uint64_t length_ns, int out)
 {
 	struct world w = world_of(run);
-	struct exchange e = { 0 };
+	struct exchange e = EXCHANGE_INIT(-EBADF, 0);
 	struct outcome outcome;
 	int fds[2], r;
 

@@ -552,10 +552,10 @@ def tasks_of_machines(test):
         check(len(rows) > 10 and not twice, f"machine {machine}: threads {twice} of {len(rows)} appear twice")
 
 
-def same_kernel(test, host, offset_s, drift_ppm, env=None):
+def same_kernel(test, host, offset_s, drift_ppm, env=None, options=()):
     hosts = {"near": far(test), "other": host}
     began = time.monotonic()
-    r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced", env=env)
+    r = run(test, hosts, "record", "-t", "2s", "-e", "sched", "-o", "out.traced", *options, env=env)
     took = time.monotonic() - began
     check(r.status == 0 and test.files() == ["out.near.traced", "out.other.traced"], f"{test.files()} {r}")
     r = test.run("convert", "out.near.traced", "out.other.traced", "-o", "out.txt")
@@ -618,6 +618,46 @@ def one_is_synchronised_wrongly(test):
     """Its time daemon is wrong by a second, which the exchanges rule out."""
     by = same_kernel(test, relay(test, "--delay", 5, "--utc-offset", 1), 0, 0, synchronised(test, 200))
     check(by["other"] == "exchanges", by)
+
+
+PTP = "the network cards' PTP clocks"
+
+
+def with_ptp(test, us):
+    """The environment of a machine whose network card has a clock that is `us` ahead of other machines' ones."""
+    library = test.build / "tests/integration/synced_clock.so"
+    need(library.exists(), "not with sanitizers")
+    return test.environment(LD_PRELOAD=str(library), PTP_CLOCK=str(us))
+
+
+def ptp_clocks_tie(test):
+    """More exactly than exchanges that take long, although these clocks run at another rate than the kernel's."""
+    host = relay(test, "--offset", 0.3, "--delay", 20)
+    by = same_kernel(test, host, 0.3, 0, with_ptp(test, 0), ("--phc", "/dev/null,50us"))
+    check(by["other"] == PTP, by)
+
+
+def ptp_clocks_differ(test):
+    """By less than is stated, and by more: the exchanges rule that out."""
+    for ahead_us, seen in ((40, PTP), (-40, PTP), (100000, "exchanges"), (-100000, "exchanges")):
+        for path in test.dir.glob("out*"):
+            path.unlink()
+        host = f"exec:env PTP_CLOCK={ahead_us} {relay(test, '--delay', 20)[5:]}"
+        by = same_kernel(test, host, 0, 0, with_ptp(test, 0), ("--phc", "/dev/null,50us"))
+        check(by["other"] == seen, f"{ahead_us} us: {by}")
+
+
+def ptp_clock_is_missing(test):
+    """Here, or there; --phc is for recordings of other machines."""
+    env = with_ptp(test, 0)
+    r = run(test, {"near": far(test)}, "record", "-t", "300ms", "-o", "out.txt", "--phc", "/dev/nowhere,1us", env=env)
+    check(r.status == 1 and "can't open the clock /dev/nowhere" in r.err and not test.files(), f"here: {r}")
+    there = f"exec:env -u PTP_CLOCK {far(test)[5:]}"
+    r = run(test, {"near": far(test), "other": there}, "record", "-t", "300ms", "-e", "sched", "-o", "out.txt", "--phc",
+            "/dev/null,1us", env=env)
+    check(r.status == 3 and "other: /dev/null is no clock" in r.err, f"there: {r}")
+    r = test.run("record", "-t", "300ms", "--phc", "/dev/null,1us")
+    check(r.status == 2 and "--phc needs -H" in r.err, f"alone: {r}")
 
 
 MARKS = """
@@ -1232,7 +1272,7 @@ def main():
 def cases(test):
     for function in (files_of_hosts, one_host, one_document, machines, tasks_of_machines, in_json, begins, reports, top_of_hosts,
                      first_is_last, marks_are_moved, same_as_alone, clock_is_near, clock_is_another, clock_is_jittered, clock_drifts, clocks_are_synchronised, one_is_not_synchronised,
-                     one_is_synchronised_wrongly, marks_and_samples, eight, one_fails,
+                     one_is_synchronised_wrongly, ptp_clocks_tie, ptp_clocks_differ, ptp_clock_is_missing, marks_and_samples, eight, one_fails,
                      output_first, one_hangs, one_drips, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once, killed,
                      without_ties, damaged_host, by_ssh, pushed, pushed_at_once, pushed_hangs, pushed_slowly, pushed_alone,
                      pushed_unprivileged, pushed_refused, pushed_killed, pushed_cut):

@@ -45,14 +45,17 @@ def orders():
     child.stdin.close()
 
 
+def moved(ns):
+    return ns + int(o.offset * 1e9 + (ns - began) * o.drift * 1e-6)
+
+
 def answers():
     for line in iter(child.stderr.readline, b""):
-        m = re.fullmatch(rb"@clock (\d+) (\d+)(?: (\d+) (\d+))?\n", line)
+        m = re.fullmatch(rb"@clock (\d+) (\d+)(?: (\d+) (\d+))?(?: (\d+) (\d+ \d+))?\n", line)
         if m:
-            t = int(m[2])
-            t += int(o.offset * 1e9 + (t - began) * o.drift * 1e-6)
-            line = b"@clock %s %d" % (m[1], t)
-            line += b" %d %s\n" % (int(m[3]) + int(o.utc_offset * 1e9), m[4]) if m[3] else b"\n"
+            line = b"@clock %s %d" % (m[1], moved(int(m[2])))
+            line += b" %d %s" % (int(m[3]) + int(o.utc_offset * 1e9), m[4]) if m[3] else b""
+            line += b" %d %s\n" % (moved(int(m[5])), m[6]) if m[5] else b"\n"
         wait()
         os.write(2, line)
 

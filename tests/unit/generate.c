@@ -313,11 +313,12 @@ static bool put_shape(const char *name, const char *count, const char *path)
 static void put_host(int fd, const char *label, uint64_t from, uint64_t to)
 {
 	struct host_tie items[] = { { from, from, 2000 }, { to, to, 2000 } };
-	const struct host_ties ties = { items, ARRAY_SIZE(items), ARRAY_SIZE(items) }, none = { 0 };
+	const struct host_ties ties[TIE_KINDS] = { { items, ARRAY_SIZE(items),
+						     ARRAY_SIZE(items) } };
 	struct host_origin origin = { .timeline = "boot" };
 
 	snprintf(origin.label, sizeof(origin.label), "%s", label);
-	assert_int_equal(host_origin_append(fd, &origin, &ties, &none, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, ties, NULL), 0);
 }
 
 int main(int argc, char **argv)

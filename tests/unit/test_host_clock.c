@@ -239,8 +239,8 @@ static void test_many_ties_are_thinned(void **state _unused_)
 /* 10 s by exchanges that are wrong by 2 ms and may be wrong by 5 ms; utc is right. */
 #define PAIRS 100
 struct pair {
-	struct host_tie exchange_items[PAIRS], utc_items[PAIRS];
-	struct host_ties exchanges, utc;
+	struct host_tie exchange_items[PAIRS], utc_items[PAIRS], phc_items[PAIRS];
+	struct host_ties ties[TIE_KINDS];
 	uint64_t from, to;
 };
 
@@ -253,15 +253,16 @@ static void pair_init(struct pair *p, uint64_t utc_bound)
 		p->exchange_items[i] = (struct host_tie){ far, near + 2000000, 5000000 };
 		p->utc_items[i] = (struct host_tie){ far, near, utc_bound };
 	}
-	p->exchanges = (struct host_ties){ p->exchange_items, PAIRS, PAIRS };
-	p->utc = (struct host_ties){ p->utc_items, PAIRS, PAIRS };
+	p->ties[TIES_EXCHANGES] = (struct host_ties){ p->exchange_items, PAIRS, PAIRS };
+	p->ties[TIES_UTC] = (struct host_ties){ p->utc_items, PAIRS, PAIRS };
+	p->ties[TIES_PHC] = (struct host_ties){ 0 };
 }
 
 static struct host_clock pair_choose(const struct pair *p)
 {
 	struct host_clock clock;
 
-	assert_int_equal(host_clock_choose(&clock, &p->exchanges, &p->utc, p->from, p->to), 0);
+	assert_int_equal(host_clock_choose(&clock, p->ties, p->from, p->to), 0);
 	return clock;
 }
 
@@ -272,16 +273,47 @@ static void test_the_better_bound_counts(void **state _unused_)
 
 	pair_init(&p, 40000);
 	clock = pair_choose(&p);
-	assert_true(clock.by_utc && clock.bound < 60000);
+	assert_true(clock.by == TIES_UTC && clock.bound < 60000);
 	assert_int_equal(host_clock_apply(&clock, p.from), p.from + 7 * NSEC_PER_SEC);
 	/* Worse than the exchanges. */
 	pair_init(&p, 9000000);
 	clock = pair_choose(&p);
-	assert_true(!clock.by_utc && clock.bound >= 5000000 && clock.bound < 5100000);
+	assert_true(clock.by == TIES_EXCHANGES && clock.bound >= 5000000 && clock.bound < 5100000);
 	/* One machine was not synchronised. */
 	pair_init(&p, 40000);
-	p.utc.count = 0;
-	assert_false(pair_choose(&p).by_utc);
+	p.ties[TIES_UTC].count = 0;
+	assert_int_equal(pair_choose(&p).by, TIES_EXCHANGES);
+}
+
+/* PTP's clocks with this bound, which are wrong by so much. */
+static void pair_add_phc(struct pair *p, uint64_t bound, uint64_t wrong)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		p->phc_items[i] = p->utc_items[i];
+		p->phc_items[i].near += wrong;
+		p->phc_items[i].bound = bound;
+	}
+	p->ties[TIES_PHC] = (struct host_ties){ p->phc_items, PAIRS, PAIRS };
+}
+
+static void test_ptp_counts_if_it_is_best(void **state _unused_)
+{
+	struct host_clock clock;
+	struct pair p;
+
+	pair_init(&p, 40000);
+	pair_add_phc(&p, 1000, 0);
+	clock = pair_choose(&p);
+	assert_true(clock.by == TIES_PHC && clock.bound < 5000);
+	/* Without synchronised clocks, too. */
+	p.ties[TIES_UTC].count = 0;
+	assert_int_equal(pair_choose(&p).by, TIES_PHC);
+	pair_init(&p, 40000);
+	pair_add_phc(&p, 90000, 0);
+	assert_int_equal(pair_choose(&p).by, TIES_UTC);
+	/* The exchanges rule it out, but not the other one. */
+	pair_add_phc(&p, 1000, 20000000);
+	assert_int_equal(pair_choose(&p).by, TIES_UTC);
 }
 
 static void test_clocks_that_are_not_true_do_not_count(void **state _unused_)
@@ -292,22 +324,21 @@ static void test_clocks_that_are_not_true_do_not_count(void **state _unused_)
 	pair_init(&p, 40000);
 	for (size_t i = 0; i < PAIRS; i++)
 		p.utc_items[i].near -= 10000000;
-	assert_false(pair_choose(&p).by_utc);
+	assert_int_equal(pair_choose(&p).by, TIES_EXCHANGES);
 	pair_init(&p, 40000);
 	for (size_t i = 0; i < PAIRS; i++)
 		p.utc_items[i].near += i * 80000;
-	assert_false(pair_choose(&p).by_utc);
+	assert_int_equal(pair_choose(&p).by, TIES_EXCHANGES);
 	/* One was set in between. */
 	pair_init(&p, 40000);
 	for (size_t i = PAIRS / 2; i < PAIRS; i++)
 		p.utc_items[i].near += 1000000;
-	assert_false(pair_choose(&p).by_utc);
+	assert_int_equal(pair_choose(&p).by, TIES_EXCHANGES);
 	/* Exchanges that contradict each other: the machine lies. */
 	pair_init(&p, 40000);
 	p.exchange_items[PAIRS / 2].near += 20000000;
-	assert_int_equal(
-		host_clock_choose(&(struct host_clock){ 0 }, &p.exchanges, &p.utc, p.from, p.to),
-		-EBADMSG);
+	assert_int_equal(host_clock_choose(&(struct host_clock){ 0 }, p.ties, p.from, p.to),
+			 -EBADMSG);
 }
 
 /* A stream with the begin and the end of the pair's recording. */
@@ -331,7 +362,7 @@ static int pair_stream(const struct pair *p)
 	return fd;
 }
 
-static void test_both_ties_are_stored(void **state _unused_)
+static void test_all_ties_are_stored(void **state _unused_)
 {
 	struct host_origin origin = { .label = "pump" }, got;
 	_cleanup_close_ int fd = -EBADF;
@@ -339,25 +370,28 @@ static void test_both_ties_are_stored(void **state _unused_)
 
 	pair_init(&p, 40000);
 	fd = pair_stream(&p);
-	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
-	assert_true(got.tied && got.clock.by_utc && got.clock.bound < 60000);
+	assert_true(got.tied && got.clock.by == TIES_UTC && got.clock.bound < 60000);
 	assert_null(got.lacks);
+	pair_add_phc(&p, 1000, 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
+	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
+	assert_true(got.tied && got.clock.by == TIES_PHC && got.clock.bound < 5000);
 }
 
 /* A HOST chunk that the machine itself put into its capture does not count. */
 static void test_a_machine_does_not_name_itself(void **state _unused_)
 {
+	const struct host_ties none[TIE_KINDS] = { 0 };
 	struct host_origin forged = { .label = "valve" }, origin = { .label = "pump" }, got;
 	_cleanup_close_ int fd = -EBADF;
 	struct pair p;
 
 	pair_init(&p, 40000);
 	fd = pair_stream(&p);
-	assert_int_equal(host_origin_append(fd, &forged, &(struct host_ties){ 0 },
-					    &(struct host_ties){ 0 }, NULL),
-			 0);
-	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &forged, none, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_string_equal(got.label, "pump");
 	assert_true(got.tied);
@@ -378,7 +412,7 @@ static void test_a_damaged_chunk_is_said(void **state _unused_)
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_null(got.lacks);
 	/* A byte of another value. */
-	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
 	end = lseek(fd, 0, SEEK_END);
 	assert_int_equal(pread(fd, &c, 1, end - 20), 1);
 	c ^= 1;
@@ -386,7 +420,7 @@ static void test_a_damaged_chunk_is_said(void **state _unused_)
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_true(!got.tied && !*got.label && strstr(got.lacks, "is damaged"));
 	/* One that is sound behind it counts. */
-	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_true(got.tied && !got.lacks);
 	close(fd);
@@ -400,7 +434,7 @@ static void test_a_damaged_chunk_is_said(void **state _unused_)
 	/* Ties of a machine that lies. */
 	p.exchange_items[PAIRS / 2].near += 20000000;
 	fd = pair_stream(&p);
-	assert_int_equal(host_origin_append(fd, &origin, &p.exchanges, &p.utc, NULL), 0);
+	assert_int_equal(host_origin_append(fd, &origin, p.ties, NULL), 0);
 	assert_int_equal(host_origin_read(&got, fd, NULL), 0);
 	assert_true(!got.tied && strstr(got.lacks, "contradict"));
 	assert_string_equal(got.label, "pump");
@@ -463,8 +497,9 @@ int main(void)
 		cmocka_unit_test(test_lies_are_found),
 		cmocka_unit_test(test_many_ties_are_thinned),
 		cmocka_unit_test(test_the_better_bound_counts),
+		cmocka_unit_test(test_ptp_counts_if_it_is_best),
 		cmocka_unit_test(test_clocks_that_are_not_true_do_not_count),
-		cmocka_unit_test(test_both_ties_are_stored),
+		cmocka_unit_test(test_all_ties_are_stored),
 		cmocka_unit_test(test_a_machine_does_not_name_itself),
 		cmocka_unit_test(test_a_damaged_chunk_is_said),
 		cmocka_unit_test(test_wall_clocks_are_checked),
