@@ -16,6 +16,7 @@ struct offcpu_row {
 	char state;
 	uint64_t total;
 	struct histogram time;
+	struct histogram_late late;
 	uint64_t max_at, cut, open;
 };
 
@@ -157,7 +158,7 @@ static int offcpu_on_slept(struct report *report, const struct sched_span *span)
 		return 0;
 	}
 	row->total += ns;
-	return histogram_add_at(&row->time, ns, span->to, &row->max_at);
+	return histogram_add_late(&row->time, &row->late, ns, span->to, &row->max_at);
 }
 
 static void offcpu_row_deinit(void *row)
@@ -203,8 +204,10 @@ static const struct column offcpu_values[] = {
 	COLUMN("open", COLUMN_COUNT),
 };
 
-static void offcpu_put_row(struct offcpu *o, struct table *t, const struct offcpu_row *row)
+static int offcpu_put_row(struct offcpu *o, struct table *t, struct offcpu_row *row)
 {
+	if (histogram_settle(&row->time, &row->late) < 0)
+		return -ENOMEM;
 	if (o->by_stack)
 		table_put_stack(t, o->report.env, row->stack);
 	else
@@ -217,6 +220,7 @@ static void offcpu_put_row(struct offcpu *o, struct table *t, const struct offcp
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->cut);
 	table_put_count(t, row->open);
+	return 0;
 }
 
 static int offcpu_close(struct report *report, struct table **ret)
@@ -231,14 +235,14 @@ static int offcpu_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	*ret = t;
-	for (uint32_t i = 0; i < o->rows.count; i++)
-		offcpu_put_row(o, t, rows_at(&o->rows, i));
-	if (o->rows.rest)
-		offcpu_put_row(o, t, o->rows.rest);
+	for (uint32_t i = 0; i < o->rows.count && r == 0; i++)
+		r = offcpu_put_row(o, t, rows_at(&o->rows, i));
+	if (o->rows.rest && r == 0)
+		r = offcpu_put_row(o, t, o->rows.rest);
 	group_note(t, o->grouping, &o->rows);
 	if (o->by_stack && !o->has_stacks)
 		table_note(t, "no stacks were recorded: tracectl record -e sched -O stacktrace");
-	return 0;
+	return r;
 }
 
 static void offcpu_free(struct report *report)
