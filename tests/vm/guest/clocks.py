@@ -138,12 +138,12 @@ def sleeps(test):
         check(end.get("stepped_ns", 0) < -10**9, f"the machine has not slept: {end}")
 
 
-def ties(test):
+def ties(test, *options):
     """Over a way of 50 ms. The kernel adds 500 us to the error each second."""
     path = f"PATH={test.tracectl.parent}:{os.environ['PATH']}"
     host = f"other=exec:/usr/bin/env python3 {RELAY} --delay 50 -- env {path}"
     done = test.run("--label", f"near=exec:env {path}", "--label", host, "record", "-t", "2s", "-e",
-                    "sched:sched_switch", "-o", "out.txt")
+                    "sched:sched_switch", "-o", "out.txt", *options)
     return dict(re.findall(r"(near|other): clock tied within \d+\.\d+ us by ([^,]+),", done.err)), done
 
 
