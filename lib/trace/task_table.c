@@ -317,6 +317,13 @@ int task_table_birth(struct task_table *t, const struct task_birth *b)
 	return 0;
 }
 
+int32_t task_table_parent(const struct task_table *t, const struct task *task)
+{
+	const struct life *parent = life_find(t, task->ppid, task->from_ts);
+
+	return parent && parent->task.tgid ? parent->task.tgid : task->ppid;
+}
+
 int task_table_death(struct task_table *t, int32_t tid, uint64_t ts, const char *comm, size_t len)
 {
 	const struct tid_lives *slot = life_slots_find(&t->tids, TID_HASH(tid), tid);

@@ -111,6 +111,11 @@ static inline void task_see(struct task *task)
 {
 	__atomic_store_n(&task->seen, true, __ATOMIC_RELAXED);
 }
+/*
+ * The process that is the task's parent, by what is known now: ppid may be a thread whose process
+ * was learned after the task's birth.
+ */
+int32_t task_table_parent(const struct task_table *t, const struct task *task);
 /* True if no earlier life of the tid is known: events before its from_ts belong to it too. */
 bool task_is_oldest(const struct task *task);
 /* Start of the tid's next life; UINT64_MAX: none. */

@@ -128,6 +128,24 @@ static void threads_belong_to_their_creators_process(void **state _unused_)
 	assert_false(task_table_find(t, 13, 5 * S)->kthread);
 }
 
+/* A thread that ran before the recording makes a process, and is read later. */
+static void parents_are_processes(void **state _unused_)
+{
+	_cleanup_table_ struct task_table *t = new_table();
+
+	birth(t, 11, 12, 2 * S, 0, "child");
+	assert_int_equal(task_table_parent(t, task_table_find(t, 12, 2 * S)), 11);
+	reading(t, 11, 10, 3 * S, 1 * S, "thread", false);
+	assert_int_equal(task_table_parent(t, task_table_find(t, 12, 2 * S)), 10);
+	/* Its tid is another process's later. */
+	birth(t, 1, 11, 4 * S, 0, "other");
+	assert_int_equal(task_table_parent(t, task_table_find(t, 12, 2 * S)), 10);
+	birth(t, 11, 13, 5 * S, 0, "child");
+	assert_int_equal(task_table_parent(t, task_table_find(t, 13, 5 * S)), 11);
+	/* A first task has no birth. */
+	assert_int_equal(task_table_parent(t, task_table_find(t, 11, 2 * S)), 0);
+}
+
 static void weak_names_give_way(void **state _unused_)
 {
 	_cleanup_table_ struct task_table *t = new_table();
@@ -388,6 +406,7 @@ int main(void)
 		cmocka_unit_test(a_tid_is_used_again),
 		cmocka_unit_test(a_reading_just_before_the_birth_is_the_same_life),
 		cmocka_unit_test(threads_belong_to_their_creators_process),
+		cmocka_unit_test(parents_are_processes),
 		cmocka_unit_test(weak_names_give_way),
 		cmocka_unit_test(a_search_changes_no_name),
 		cmocka_unit_test(unknown_tids_are_searched_once),

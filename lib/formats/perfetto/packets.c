@@ -108,14 +108,16 @@ static void packet_fill_name(struct task_messages *m, const struct task *t)
 	*utf8_clean(m->comm, name, strlen(name)) = '\0';
 }
 
-static void packet_fill_process(struct task_messages *m, struct task *t)
+/* Readers take a parent for a process: a thread would appear twice. */
+static void packet_fill_process(struct task_messages *m, const struct task_table *table,
+				struct task *t)
 {
 	PB(ProcessTree__Process) *p = &m->process;
 
 	perfetto__protos__process_tree__process__init(p);
 	p->has_pid = p->has_ppid = p->has_uid = p->has_is_kthread = true;
 	p->pid = t->tid;
-	p->ppid = t->ppid;
+	p->ppid = task_table_parent(table, t);
 	p->uid = (int32_t)t->uid;
 	p->is_kthread = t->kthread;
 	p->has_process_start_from_boot = t->start_ns != 0;
@@ -137,8 +139,8 @@ static void packet_fill_thread(struct task_messages *m, const struct task *t)
 	m->thread.name = *m->comm ? m->comm : NULL;
 }
 
-int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
-		 struct buf *out)
+int pf_put_tasks(const struct task_table *table, struct task *const *tasks, size_t count,
+		 uint64_t ts, enum pf_clock clock, struct buf *out)
 {
 	PB(ProcessTree) tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	struct pf_packet packet = { 0 };
@@ -154,7 +156,7 @@ int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_c
 			continue;
 		packet_fill_name(&messages[i], tasks[i]);
 		if (tasks[i]->tgid == tasks[i]->tid) {
-			packet_fill_process(&messages[i], tasks[i]);
+			packet_fill_process(&messages[i], table, tasks[i]);
 			processes[tree.n_processes++] = &messages[i].process;
 		}
 		packet_fill_thread(&messages[i], tasks[i]);

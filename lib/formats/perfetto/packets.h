@@ -43,8 +43,8 @@ int pf_put_start(const struct trace_info *info, struct buf *out);
 int pf_put_clocks(const struct trace_info *info, uint64_t *from, uint64_t until, struct buf *out);
 #define PF_TASKS_PER_PACKET 256
 /* Writes a ProcessTree of at most PF_TASKS_PER_PACKET tasks, as of ts in `clock`. */
-int pf_put_tasks(struct task *const *tasks, size_t count, uint64_t ts, enum pf_clock clock,
-		 struct buf *out);
+int pf_put_tasks(const struct task_table *table, struct task *const *tasks, size_t count,
+		 uint64_t ts, enum pf_clock clock, struct buf *out);
 /* A thread's new name, from ts on. */
 int pf_put_rename(const struct task *task, uint64_t ts, enum pf_clock clock, struct buf *out);
 /*

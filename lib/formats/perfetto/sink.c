@@ -189,8 +189,9 @@ static int perfetto_write_first_tasks(struct sink_perfetto *p)
 		return r;
 	all = pf_tasks_there(&p->tasks, p->last_ts, &count);
 	for (size_t at = 0; r >= 0 && at < count; at += PF_TASKS_PER_PACKET) {
-		r = pf_put_tasks(all + at, MIN(count - at, (size_t)PF_TASKS_PER_PACKET), 0,
-				 PF_CLOCK_BOOT, p->to);
+		r = pf_put_tasks(p->tasks.table, all + at,
+				 MIN(count - at, (size_t)PF_TASKS_PER_PACKET), 0, PF_CLOCK_BOOT,
+				 p->to);
 		if (r >= 0)
 			r = perfetto_settle(p);
 	}
@@ -333,7 +334,7 @@ static int perfetto_write_births(struct sink_perfetto *p, uint64_t until)
 		if (!p->tied)
 			r = perfetto_tie_without_mark(p, ts);
 		if (r >= 0)
-			r = pf_put_tasks(&t, 1, ts, p->packet_clock, p->to);
+			r = pf_put_tasks(p->tasks.table, &t, 1, ts, p->packet_clock, p->to);
 		if (r >= 0)
 			r = perfetto_settle(p);
 	}
