@@ -22,8 +22,10 @@ vm_skip() {
   exit 77
 }
 
-# vm_indexed KEY...: the rest of the index's line that begins with these words
+# vm_indexed KEY...: the rest of the index's line that begins with these words. The kernel "own" is
+# not fetched: TRACED_VM_OWN is its directory.
 vm_indexed() {
+  [ "$*" != "kernel own" ] || { echo "own ${TRACED_VM_OWN:-}" && return; }
   awk -v key="$*" 'index($0, key " ") == 1 { print substr($0, length(key) + 2); exit }' \
     "$vm_cache/index" 2>/dev/null
 }
