@@ -256,6 +256,18 @@ static void the_caret_points_at_what_was_typed(void **state _unused_)
 			    "                       ^");
 }
 
+static void arguments_need_types(void **state _unused_)
+{
+	static const char log[] =
+		"[  129.9] trace_kprobe: error: BTF is not available or not supported\n"
+		"  Command: p:" GROUP "/open vfs_open $arg*\n"
+		"                                       ^\n";
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	explain(log, "vfs_open\n", "p:open vfs_open $arg*", -EOPNOTSUPP, &err);
+	assert_string_equal(err.hint, "boot a kernel with CONFIG_DEBUG_INFO_BTF");
+}
+
 static void an_older_error_is_left_out(void **state _unused_)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -348,6 +360,7 @@ int main(void)
 		cmocka_unit_test(filters_are_of_their_probe),
 		cmocka_unit_test(globs_do_not_match_our_probes),
 		cmocka_unit_test(the_caret_points_at_what_was_typed),
+		cmocka_unit_test(arguments_need_types),
 		cmocka_unit_test(an_older_error_is_left_out),
 		cmocka_unit_test(a_kernel_without_probes_is_named),
 		cmocka_unit_test(each_kind_is_told_apart_in_the_readme),

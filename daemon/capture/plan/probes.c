@@ -334,6 +334,8 @@ int probes_explain(const struct plan_step *s, const struct tracefs *fs, int code
 		probes_put_log(last, &log);
 	error_set(err, code, "the kernel refuses the probe '%.200s': %s%s", buf_string(&text) ?: "",
 		  strerror(-code), buf_string(&log) ?: "");
+	if (strstr(buf_string(&log) ?: "", "BTF is not available"))
+		return feature_hint(err, FEATURE_PART, "types", NULL);
 	if (kind->readme && code == -EINVAL && !log.len)
 		return error_hint(err, "the kernel gives no reason; one without %s says the same",
 				  feature_needs(FEATURE_PROBE, kind->name));
