@@ -417,11 +417,41 @@ _hot_ static int give_some(void *userdata, struct error *err)
 	return kind;
 }
 
-/* Once the stream tells it, which a followed one does before its last events are ripe. */
+/* The time of the last event, from each CPU's last chunk. 0: these have none, or are gone. */
+static uint64_t give_last_event(const struct exporter *x)
+{
+	const struct ring_index *ring = &x->index.rings[BUFFER_MAIN];
+	_cleanup_(ring_index_deinit) struct ring_index last = { .hole = ring->hole };
+	_cleanup_(merge_freep) struct merge *m = NULL;
+	struct merge_item item;
+	uint64_t ts = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ring->count; i++) {
+		const struct chunk_list *l = &ring->cpus[i].list;
+		const struct chunk_ref *ref = l->count ? chunk_list_get(l, l->count - 1) : NULL;
+
+		if (ref)
+			r = ring_index_add(&last, ring->cpus[i].cpu, ring->cpus[i].buffer, ref);
+	}
+	if (r == 0)
+		r = merge_new(&m, &x->index.info.layout, &last, &x->reader, NULL);
+	while (r >= 0 && (r = merge_next(m, &item, NULL)) > 0)
+		if (r == MERGE_RECORD)
+			ts = MAX(ts, item.event.rec.ts);
+	return ts;
+}
+
+/*
+ * Once the stream tells it, which a followed one does before its last events are ripe. A quiet time
+ * at the end is no rest to write.
+ */
 static uint64_t give_find_end(const struct exporter *x)
 {
 	uint64_t bound, end = clock_map_end(&x->index.info, &bound);
 
+	if (end)
+		end = MIN(end, give_last_event(x) ?: end);
 	return x->gate ? MIN(end, selection_to(x->gate)) : end;
 }
 

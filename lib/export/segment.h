@@ -46,7 +46,7 @@ struct segment {
 	bool full;		    /* says the sink: its readers can't open much more */
 	uint64_t from_bytes;
 	uint64_t first_ts; /* time of its first event; 0: none yet */
-	uint64_t end_ts;   /* the recording's end; 0: not known yet */
+	uint64_t end_ts;   /* of the last event; 0: not known yet */
 };
 /* A rest of the recording below this part of a segment stays in it. */
 #define SEGMENT_REST 10
