@@ -6,6 +6,7 @@
 #include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/vec.h"
+#include "trace/index.h"
 
 #define IDLE_MIN 1024	/* threads without an open slice that are kept at least */
 #define IDLE_BYTES 4096 /* a thread without an open slice keeps no larger memory */
@@ -47,6 +48,7 @@ struct nesting {
 	size_t name_cap;
 	struct category_slots categories;
 	struct shares shares;
+	uint64_t misnamed;     /* ends with another name than their begin */
 	uint32_t idle;	       /* threads without an open slice */
 	struct buf last_names; /* of the last end, if its thread gave them away */
 };
@@ -228,6 +230,7 @@ static void thread_pop(struct nesting *n, struct thread *t, struct mark *mark)
 	mark->part[PART_CAT] = category_name(n, o->category);
 	t->names.len -= o->name_len;
 	mark->begun = (struct text){ (t->names.data ?: "") + t->names.len, o->name_len };
+	n->misnamed += mark->part[PART_NAME].len && !text_equal(mark->part[PART_NAME], mark->begun);
 	if (!t->depth && (t->names.cap > IDLE_BYTES || t->cap * sizeof(*t->open) > IDLE_BYTES)) {
 		buf_deinit(&n->last_names);
 		n->last_names = t->names;
@@ -256,7 +259,11 @@ int nesting_check(struct nesting *n, struct mark *mark)
 
 int nesting_warn(const struct nesting *n, struct stream_index *index)
 {
-	return shares_warn(&n->shares, "slices", "that are open", index);
+	return shares_warn(&n->shares, "slices", "that are open", index)
+		       ?: stream_index_warn_count(index, n->misnamed,
+						  "ends have other names than their begins: each "
+						  "ends the innermost slice of its thread, which "
+						  "keeps its name");
 }
 
 typedef int (*reopen_fn)(void *userdata, const struct mark *mark, struct error *err);

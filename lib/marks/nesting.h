@@ -32,5 +32,5 @@ int nesting_reopen(struct nesting *n, const struct mark *ahead, uint64_t ts,
 		   int (*give)(void *userdata, const struct mark *mark, struct error *err),
 		   void *userdata, struct error *err);
 
-/* Warns of begins that found no room. 0 or -ENOMEM. */
+/* Warns of begins that found no room, and of ends with other names. 0 or -ENOMEM. */
 int nesting_warn(const struct nesting *n, struct stream_index *index);

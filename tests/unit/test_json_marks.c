@@ -76,12 +76,17 @@ static const char *string_of(const json_t *e, const char *key)
 	return json_string_value(json_object_get(e, key));
 }
 
-static bool warned(const struct converted *c, const char *text)
+static bool exported_warned(const struct exported *e, const char *text)
 {
-	for (size_t i = 0; i < c->out.result.warning_count; i++)
-		if (strstr(c->out.result.warnings[i], text))
+	for (size_t i = 0; i < e->result.warning_count; i++)
+		if (strstr(e->result.warnings[i], text))
 			return true;
 	return false;
+}
+
+static bool warned(const struct converted *c, const char *text)
+{
+	return exported_warned(&c->out, text);
 }
 
 /* Name of the frame that a member names, and of its caller; NULL: none. */
@@ -469,6 +474,44 @@ static void odd_values_are_kept_or_reported(void **state _unused_)
 	assert_true(warned(&c, "app.json: an event lies 100 seconds after the recording"));
 }
 
+#define ODD_MARKS                                                                                  \
+	"{\"name\":\"x\",\"ph\":\"B\",\"ts\":2000000,\"pid\":1},"                                  \
+	"{\"name\":\"y\",\"ph\":\"E\",\"ts\":2000001,\"pid\":1},"                                  \
+	"{\"name\":\"x\",\"ph\":\"B\",\"ts\":2000002,\"pid\":1},"                                  \
+	"{\"name\":\"x\",\"ph\":\"E\",\"ts\":2000003,\"pid\":1},"                                  \
+	"{\"name\":\"x\",\"ph\":\"B\",\"ts\":2000004,\"pid\":1},"                                  \
+	"{\"ph\":\"E\",\"ts\":2000005,\"pid\":1},"                                                 \
+	"{\"name\":\"c\",\"ph\":\"C\",\"ts\":2000006,\"pid\":1,"                                   \
+	"\"args\":{\"n\":1,\"text\":\"1\",\"list\":[1]}}"
+
+/* A slice keeps its begin's name, and a counter its numbers; the rest is reported. */
+static void other_names_and_texts_are_reported(void **state _unused_)
+{
+	static const char ends[] = "1 ends have other names than their begins";
+	static const char values[] = "2 values of counters are left out: they are no finite";
+	static const char file[] = "[" ODD_MARKS "]";
+	struct export_merge merge = { .fd = memory_file(file, strlen(file)),
+				      .name = "app.json",
+				      .clock = MERGE_CLOCK_TRACE };
+	_cleanup_exported_ struct exported perfetto = {
+		.options = { .format = "pftrace", .merges = &merge, .merge_count = 1 }
+	};
+	_cleanup_converted_ struct converted c = { 0 };
+	_cleanup_(maker_deinit) struct maker m;
+
+	merge_events(&c, ODD_MARKS);
+	assert_non_null(event_of(&c, "E", "x", 2));
+	assert_null(event_of(&c, "E", "y", 0));
+	assert_true(warned(&c, ends));
+	assert_true(warned(&c, values));
+	make_recording(&m);
+	export_whole(&perfetto, m.fd);
+	assert_true(exported_warned(&perfetto, ends));
+	assert_true(exported_warned(&perfetto, values));
+	close(merge.fd);
+}
+#undef ODD_MARKS
+
 /* Programs hold as many bytes as the file will have. */
 static void frames_count_as_they_are_written(void **state _unused_)
 {
@@ -506,6 +549,7 @@ int main(void)
 		cmocka_unit_test(power_traces_go_through),
 		cmocka_unit_test(files_with_the_same_members_are_told),
 		cmocka_unit_test(odd_values_are_kept_or_reported),
+		cmocka_unit_test(other_names_and_texts_are_reported),
 		cmocka_unit_test(frames_count_as_they_are_written),
 	};
 

@@ -265,9 +265,10 @@ static void ends_end_what_is_open(void **state _unused_)
 	assert_true(json_number_value(json_object_get(find_event(&m, "c", "E"), "ts")) == 7);
 	assert_true(json_number_value(json_object_get(find_event(&m, "b", "E"), "ts")) == 8);
 	assert_int_equal(m.out.result.marks, 6);
-	assert_int_equal(m.out.result.warning_count, 2);
+	assert_int_equal(m.out.result.warning_count, 3);
 	assert_non_null(strstr(m.out.result.warnings[0], "3 marks end what never began"));
-	assert_non_null(strstr(m.out.result.warnings[1], "before or after the recording"));
+	assert_non_null(strstr(m.out.result.warnings[1], "1 ends have other names"));
+	assert_non_null(strstr(m.out.result.warnings[2], "before or after the recording"));
 }
 
 static double ts_of(const struct converted *m)

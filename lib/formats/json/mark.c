@@ -246,8 +246,9 @@ static void json_mark_change_link(struct value *v, unsigned depth, void *userdat
 }
 
 /* Series of a counter: readers draw numbers and reject anything else. */
-static bool json_mark_put_series(struct buf *out, struct text args)
+static bool json_mark_put_series(struct json_marks *j, struct buf *out, struct text args)
 {
+	uint64_t numberless = 0;
 	struct value_iter it;
 	struct value v;
 	bool any = false;
@@ -257,10 +258,13 @@ static bool json_mark_put_series(struct buf *out, struct text args)
 	while (value_next(&it, &v)) {
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
 			value_skip(&it);
+			numberless++;
 			continue;
 		}
-		if (!value_number(&v, &d) || !isfinite(d))
+		if (!value_number(&v, &d) || !isfinite(d)) {
+			numberless++;
 			continue;
+		}
 		if (v.type == VALUE_POINTER)
 			v.type = VALUE_UINT;
 		json_put_comma(out);
@@ -269,6 +273,8 @@ static bool json_mark_put_series(struct buf *out, struct text args)
 		json_put_value(out, &v);
 		any = true;
 	}
+	/* A counter without any number is left out, and counted, as a whole. */
+	j->numberless += any ? numberless : 0;
 	return any;
 }
 
@@ -355,7 +361,7 @@ static bool json_mark_put_args(struct json_marks *j, struct buf *out, const stru
 	json_put_key(out, "args");
 	buf_putc(out, '{');
 	if (m->phase == PHASE_COUNTER)
-		good = json_mark_put_series(out, args);
+		good = json_mark_put_series(j, out, args);
 	else if (!args.len && json_mark_is_dump(m))
 		buf_puts(out, "\"dumps\":{}"); /* Trace Viewer reads it from there */
 	else if (m->phase == PHASE_OBJECT_SNAPSHOT)
@@ -557,6 +563,8 @@ int json_marks_warn(struct json_marks *j, struct stream_index *index)
 				      "the colours of %" PRIu64 " marks are left out: Trace Viewer "
 				      "does not know their names (cname)",
 				      j->colourless);
+	if (r == 0)
+		r = stream_index_warn_count(index, j->numberless, MARKS_NUMBERLESS);
 	if (r == 0)
 		r = stream_index_warn_count(index, j->renamed,
 					    "members 'id' of snapshots are named 'id_': Trace "

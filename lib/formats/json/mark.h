@@ -19,6 +19,7 @@ struct json_marks {
 	uint64_t stackless;	 /* marks and samples whose frames are not there */
 	uint64_t colourless;	 /* marks with a colour that readers would refuse */
 	uint64_t renamed;	 /* members of snapshots with another name */
+	uint64_t numberless;	 /* values of counters that are no numbers */
 	struct buf name;	 /* a process's, with its machine's label */
 };
 void json_marks_deinit(struct json_marks *j);

@@ -83,6 +83,7 @@ static int counter_put_series(struct pf_marks *m, const struct mark *mark, const
 static int counter_put_below(struct pf_marks *m, const struct mark *mark, uint64_t parent,
 			     struct buf *out)
 {
+	uint64_t numberless = 0;
 	struct value_iter it;
 	struct value v;
 	bool any = false;
@@ -93,13 +94,18 @@ static int counter_put_below(struct pf_marks *m, const struct mark *mark, uint64
 	while (r == 0 && value_next(&it, &v)) {
 		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
 			value_skip(&it);
+			numberless++;
 			continue;
 		}
-		if (!value_number(&v, &d) || !isfinite(d))
+		if (!value_number(&v, &d) || !isfinite(d)) {
+			numberless++;
 			continue;
+		}
 		any = true;
 		r = counter_put_series(m, mark, &v, parent, out);
 	}
+	/* A counter without any number is left out, and counted, as a whole. */
+	m->numberless += any ? numberless : 0;
 	return r ?: any ? r : -EINVAL;
 }
 

@@ -21,6 +21,7 @@ struct pf_marks {
 	struct pf_interner categories, names, keys;
 	struct buf event, fresh; /* of the packet being built */
 	uint64_t left_out;	 /* marks that have no representation */
+	uint64_t numberless;	 /* values of counters that are no numbers */
 };
 
 void pf_marks_init(struct pf_marks *m, enum pf_clock clock, struct task_table *tasks);
