@@ -77,11 +77,13 @@ static int fleet_run(const struct options *o)
 }
 
 static const struct option_text fleet_texts[] = {
+	{ OPT_FORMAT, "order: of the segments: pftrace, json.gz ..." },
 	{ OPT_LABEL, "order: only boards whose label matches, a glob" },
 	{ OPT_MAX_SIZE, "fetch: size of all files together (4G)" },
 	{ OPT_ON, "order: record until 'sched.delay > 5ms'" },
 	{ OPT_OUTPUT, "order: a file of the order; open: the page" },
 	{ OPT_REPORT, "order: reports that boards send" },
+	{ OPT_ROTATE, "order: boards send segments, each of 1m or 4M" },
 	{ OPT_WATCH, "status: go on until the boards are through" },
 	{ 0 },
 };
