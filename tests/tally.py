@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """Turns a meson testlog.json into lines "pass|fail|skip <TAB> name <TAB> reason". A test that
-passes with some cases skipped counts as passed, and each of these cases as skipped."""
+passes with some cases skipped counts as passed, and each of these cases as skipped. A line
+"took <TAB> name <TAB> seconds <TAB> CPU seconds" says what a case took."""
 
 import json
 import re
@@ -41,6 +42,11 @@ def skipped_cases(result):
     return cases
 
 
+def times_of_cases(result):
+    """(case, seconds, CPU seconds), from the output of tests/integration/harness.py."""
+    return re.findall(r"^ok: (.+) \(([\d.]+) s, CPU ([\d.]+) s\)$", output(result), re.M)
+
+
 def main(path, prefix):
     with open(path, encoding="utf-8") as log:
         for line in log:
@@ -59,6 +65,8 @@ def main(path, prefix):
             if outcome == "pass":
                 for case, reason_of_it in skipped_cases(result).items():
                     print("skip", f"{prefix} {name}, {case}", reason_of_it.replace("\t", " "), sep="\t")
+            for case, seconds, cpu in times_of_cases(result):
+                print("took", f"{prefix} {name}, {case}", seconds, cpu, sep="\t")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""traced-agent with a broker, over minutes: an order for later, and what an idle agent takes."""
+"""traced-agent with a broker, over minutes: orders for later, and what an idle agent takes."""
 
 import pathlib
 import re
@@ -22,6 +22,21 @@ def for_later(test):
         broker.publish(store.sign(order(8, not_before=soon)))
         settled("a look", lambda: (8, "later", None) in broker.outcomes())
         settled("order 8", lambda: len(store.results(8)) == 1, 120)
+
+
+def it_expires_before_its_turn(test):
+    """An order that another one holds up for too long is refused, with a reason."""
+    with brokered(test) as (store, broker, agent):
+        connected(broker, agent)
+        broker.publish(store.sign(order(7, duration="20s")))
+        settled("a session", lambda: '"recording"' in test.run("status", "--json").out)
+        soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 12))
+        broker.publish(store.sign(order(5, group="canary", expires=soon)), "canary")
+        agent.says("took order 5")
+        agent.says("refused order 5: it expired before its turn")
+        settled("the status", lambda: sorted(broker.outcomes()) == [(5, "refused", "expired"), (7, "done", None)])
+        m = agent.metrics()
+        check((m['orders_refused_total{reason="expired"}'], m["recordings_total"], m["orders_interrupted_total"]) == (1, 1, 0), m)
 
 
 def an_idle_agent_is_quiet(test):
@@ -54,7 +69,7 @@ def an_idle_agent_is_quiet(test):
 def main():
     test = Test("agent_waits")
     test.make_daemon = Members
-    for function in (for_later, an_idle_agent_is_quiet):
+    for function in (for_later, it_expires_before_its_turn, an_idle_agent_is_quiet):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

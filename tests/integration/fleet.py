@@ -1,26 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""tracectl fleet: orders that boards take, and results that come back, from stores that are honest and from others."""
+"""tracectl fleet: orders that boards take, and results that come back, from stores that are honest and from others.
+fleet_broker.py has brokers."""
 
 import contextlib
 import datetime
 import json
 import os
 import pathlib
-import pty
 import re
-import select
 import shutil
-import signal
 import subprocess
 import sys
-import time
 
 from board import Members, fleet
-from broker import Broker
 from false_store import FalseStore
 from fleet_data import HIST, as_lines, lines_of, name_of, packed, put, put_rows, reports
-from harness import PATIENCE_S, Test, check, need, settled
+from harness import PATIENCE_S, Test, check, settled
 from store import free_port
 
 ESCAPE = "\x1b]0;owned\x07"
@@ -642,253 +638,6 @@ def lists_without_end(test):
         check(done.status == 1 and "it has more than 1000000 names" in done.err and len(parts) == 3, f"{parts}: {done}")
 
 
-@contextlib.contextmanager
-def operator(test, store):
-    """A broker, and the environment in which an operator's programs reach it."""
-    broker = Broker(store)
-    home = test.dir / "home"
-    home.mkdir()
-    for name in ("mosquitto_pub", "mosquitto_sub"):
-        (home / name).write_text(f"--cafile {store.dir}/ca.pem\n--cert {store.dir}/operator.pem\n"
-                                 f"--key {store.dir}/operator.key\n")
-    broker.start()
-    try:
-        yield broker, f"mqtts://127.0.0.1:{broker.operators_port}", test.environment(XDG_CONFIG_HOME=str(home))
-    finally:
-        broker.stop()
-
-
-def an_order_by_a_broker(test):
-    """It reaches a board of its group, whose words the operator sees."""
-    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
-        store.start()
-        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
-        agent.start()
-        for serial, words, outcome in ((7, ["-e", "sched:sched_switch"], "done"),
-                                       (9, ["-e", "syscalls:*"], "refused, events")):
-            done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--group",
-                            "canary", "--serial", serial, "-t", "300ms", "--report", "sched", *words, "--broker", url,
-                            env=env)
-            check(done.status == 0, f"{done}")
-            words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
-            settled(f"{outcome}: {agent.words()}", lambda: f"{outcome}: 1\n  door-17\n" in test.run(*words, env=env).out)
-
-
-def an_order_is_withdrawn(test):
-    """A board that waits never begins, one that records ends, and what the topic shows counts."""
-    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
-        def publish(serial, *words):
-            succeeds(order_of(test, "--fleet", "doors", "--serial", serial, "--report", "sched", "--broker", url, *words,
-                              key="store/order.sec", env=env))
-
-        def withdraw(serial, *words):
-            return test.run("fleet", "withdraw", serial, "--fleet", "doors", "--broker", url, *words, env=env)
-
-        def refuses(why, *words):
-            done = withdraw(*words)
-            check(done.status == 1 and why in done.err, f"{words}: {done}")
-
-        store.start()
-        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
-        agent.start()
-        publish(7, "-t", "1s", "--window", "1h")
-        publish(8, "-t", "20s", "--group", "canary")
-        both = [(7, "waiting", None), (8, "recording", None)]
-        settled(f"both: {agent.words()}", lambda: sorted(broker.outcomes()) == both)
-        refuses("traced/doors/all/orders shows order 7, not 8", 8)
-        refuses("traced/doors/canary/orders shows order 8, not 7", 7, "--group", "canary")
-        refuses("traced/doors/us/orders shows no order", 7, "--group", "us")
-        check(withdraw(7, "--group", "a/b").status == 2 and withdraw("all").status == 2, "it is no usage error")
-        check(sorted(broker.outcomes()) == both, broker.outcomes())
-        check("order 7 is withdrawn" in succeeds(withdraw(7)).err, "nothing is said")
-        check((8, "recording", None) in broker.outcomes(), broker.outcomes())
-        succeeds(withdraw(8, "--group", "canary"))
-        for serial in (7, 8):
-            words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
-            settled(f"order {serial}: {agent.words()}", lambda: test.run(*words, env=env).out ==
-                    "1 of 1 boards are through\nwithdrawn: 1\n  door-17\n")
-        settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
-        check(not store.results(7) and not store.results(8) and not agent.waiting(), "there are results")
-        refuses("shows no order", 7)
-        # Texts that are none, and a broker that lets an operator only read.
-        for text in (b"x", b"x\ny\n", b"x\ny\n[order]\nserial = 7\n", b"x\ny\n" + ESCAPE.encode() + b"\n", b"x" * 17000):
-            broker.publish(text)
-            done = withdraw(7)
-            check(done.status == 1 and "\x1b" not in done.err, f"{text[:50]}: {done}")
-            check(broker.client("sub", "-C", "1", "-N", "-t", "traced/doors/all/orders").stdout == text, "it is gone")
-        publish(9, "-t", "300ms")
-        broker.stop()
-        acl = broker.dir / "operators.acl"
-        acl.write_text(acl.read_text().replace("pattern write", "pattern read"))
-        broker.start()
-        refuses("the broker still shows the order on traced/doors/all/orders", 9)
-        done = order_of(test, "--fleet", "doors", "--serial", 10, "-t", "300ms", "--report", "sched",
-                        "--broker", url, key="store/order.sec", env=env)
-        check(done.status == 1 and "does not show the order on traced/doors/all/orders" in done.err, f"{done}")
-
-
-def words_of_boards(test):
-    """What boards say of an order is shown, and nothing that they can't say."""
-    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
-        def publish(board, data):
-            if not (store.dir / f"{board}.pem").exists():
-                store.certify(board)
-            done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
-                                 port=broker.port, input=data)
-            check(done.returncode == 0, f"{board}: {done.stderr}")
-
-        def says(board, *orders, state="alive"):
-            publish(board, json.dumps({"agent": "1", "state": state, "time": 1, "orders": [*orders]}).encode())
-
-        says("door-1", {"serial": 16, "outcome": "failed", "reason": "old"}, {"serial": 17, "outcome": "done"})
-        says("door-2", {"serial": 17, "outcome": "refused", "reason": "expired"})
-        says("door-3", {"outcome": "refused", "reason": "expired", "serial": 17})
-        says("door-4", {"serial": 17, "outcome": "recording"})
-        says("door-5", {"serial": 16, "outcome": "done"}, state="dead")
-        says("door-6", {"serial": 17, "outcome": "failed", "reason": ESCAPE + "\ndoor-1"})
-        publish("door-7", b"[[[[")
-        publish("door-8", b"{" + b" " * 4000 + b"}")
-        publish("door%9", b"{}")
-        words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
-        # It listens for three seconds, which a busy machine may need to connect.
-        for _ in range(5):
-            done = test.run(*words, env=env)
-            if "4 of 6 boards" in done.out:
-                break
-        check(done.status == 3 and "refused: 3 words" in done.err and "\x1b" not in done.out, f"{done}")
-        for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
-                     "refused, expired: 2\n  door-2 door-3\n", "recording: 1\n  door-4\n", "silent: 1\n  door-5\n"):
-            check(line in done.out, f"{line}: {done}")
-        # It counts what comes while it listens, and each board once.
-        for _ in range(5):
-            listeners = (store.dir / "broker.log").read_text().count("traced/doors/all/status/+")
-            process = test.start(*words, "--json", env=env)
-            settled("it listens", lambda: (store.dir / "broker.log").read_text().count("traced/doors/all/status/+") > listeners)
-            says("door-4", {"serial": 17, "outcome": "uploading"})
-            says("door-4", {"serial": 17, "outcome": "done"})
-            heard = process.poll() is None
-            done = test.finish(process)
-            if heard:
-                break
-            says("door-4", {"serial": 17, "outcome": "recording"})
-        boards = json.loads(done.out)["boards"]
-        check(len(boards) == 6 and "Timed out" not in done.err, f"{done}")
-        check({b["board"]: b["outcome"] for b in boards} == {
-            "door-1": "done", "door-2": "refused", "door-3": "refused", "door-4": "done", "door-5": "silent",
-            "door-6": "failed"}, boards)
-        done = test.run(*words[:-1], "mqtt://127.0.0.1:1")
-        check(done.status == 1 and "no broker with TLS" in done.err, f"{done}")
-        # A store only knows who answered.
-        put(store.dir / "www/results", "door-1", b"{}")
-        store.start()
-        done = test.run(*words[:-2], "--url", f"{store.url}/results", "--curl", curl_file(test, store))
-        check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
-
-
-class Watch:
-    """fleet status --watch of order 17, as the leader of a terminal."""
-
-    def __init__(self, test, env, *words):
-        self.pid, self.terminal = pty.fork()
-        if not self.pid:
-            os.chdir(test.dir)
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            command = test.arguments("fleet", "status", "17", "--fleet", "doors", "--watch", *words)
-            os.execve(command[0], command, env)
-        self.text = b""
-
-    def read_until(self, words, seconds=PATIENCE_S):
-        """Returns what came up to them."""
-        until = time.monotonic() + seconds
-        while words not in self.text:
-            check(time.monotonic() < until and self.read(0.1), f"no {words} in {self.text}")
-        before, _, self.text = self.text.partition(words)
-        return before + words
-
-    def read(self, seconds):
-        """False at the end."""
-        if not select.select([self.terminal], [], [], seconds)[0]:
-            return True
-        with contextlib.suppress(OSError):
-            new = os.read(self.terminal, 4096)
-            self.text += new
-            return bool(new)
-        return False
-
-    def end(self):
-        """Its status."""
-        until = time.monotonic() + PATIENCE_S
-        while self.read(0.1):
-            check(time.monotonic() < until, "it does not end")
-        os.close(self.terminal)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
-def watched(test):
-    """Each answer replaces the one before, at once, until no board is at work; a silent one is not waited for."""
-    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
-        def says(board, *orders):
-            if not (store.dir / f"{board}.pem").exists():
-                store.certify(board)
-            done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
-                                 port=broker.port, input=json.dumps({"state": "alive", "orders": [*orders]}).encode())
-            check(done.returncode == 0, f"{board}: {done.stderr}")
-
-        clear = b"\x1b[H\x1b[2J"
-        says("door-1")
-        says("door-2")
-        watch = Watch(test, env, "--broker", url)
-        before = watch.read_until(clear)
-        check(before == clear, before)
-        # The terminal shows an answer all the time.
-        text = watch.read_until(b"  door-1 door-2\r\n", 1)
-        check(text == b"[" + b"." * 40 + b"] 0 of 2 boards are through\r\nsilent: 2\r\n  door-1 door-2\r\n", text)
-        says("door-1", {"serial": 17, "outcome": "waiting"})
-        text = watch.read_until(b"waiting: 1\r\n  door-1\r\n")
-        check(text.startswith(clear), text)
-        says("door-1", {"serial": 17, "outcome": "done"})
-        text = watch.read_until(b"silent: 1\r\n  door-2\r\n")
-        check(b"[" + b"#" * 20 + b"." * 20 + b"] 1 of 2 boards are through\r\ndone: 1\r\n  door-1\r\n" in text, text)
-        check(watch.end() == 0, watch.text)
-        # A pipe gets the answers one behind another.
-        says("door-2", {"serial": 17, "outcome": "recording"})
-        process = test.start("fleet", "status", "17", "--fleet", "doors", "--watch", "--broker", url, env=env)
-        first = b"".join(process.stdout.readline() for _ in range(5))
-        check(first == b"1 of 2 boards are through\ndone: 1\n  door-1\nrecording: 1\n  door-2\n", first)
-        says("door-2", {"serial": 17, "outcome": "failed", "reason": "no space"})
-        done = test.finish(process)
-        check(done.status == 0 and done.out.endswith("2 of 2 boards are through\ndone: 1\n  door-1\nfailed, no space: 1\n"
-                                                     "  door-2\n") and "\x1b" not in done.out, f"{done}")
-        # Ctrl-C ends it, and the program that listens.
-        says("door-2", {"serial": 17, "outcome": "recording"})
-        watch = Watch(test, env, "--broker", url)
-        watch.read_until(b"recording: 1\r\n  door-2\r\n")
-        os.write(watch.terminal, b"\x03")
-        check(watch.end() == -signal.SIGINT, watch.text)
-        # A broker that goes ends it with an error.
-        watch = Watch(test, env, "--broker", url)
-        watch.read_until(b"recording: 1\r\n  door-2\r\n")
-        broker.stop()
-        watch.read_until(b"mosquitto_sub ended")
-        check(watch.end() == 1, watch.text)
-        done = test.run("fleet", "status", "17", "--fleet", "doors", "--watch", "--url", store.url)
-        check(done.status == 2 and "--watch needs --broker" in done.err, f"{done}")
-
-
-def the_demo(test):
-    """contrib/fleet/demo plays a fleet of five boards, and leaves nothing on the machine's network."""
-    need(shutil.which("ip") and shutil.which("mosquitto", path="/usr/sbin:/usr/bin"), "ip and mosquitto are needed")
-    demo = pathlib.Path(__file__).resolve().parents[2] / "contrib/fleet/demo"
-    links = subprocess.run(["ip", "link"], capture_output=True, check=True).stdout
-    done = subprocess.run([demo, test.build], capture_output=True, timeout=240, check=False, text=True, cwd=test.dir,
-                          env=test.environment(TMPDIR=str(test.dir)))
-    check(done.returncode == 0, f"{done}")
-    for text in ("5 boards in 5 network namespaces of their own\n", "5 of 5 boards are through\n", "10 fetched, 0 were there"):
-        check(text in done.stdout + done.stderr, f"no {text!r}: {done}")
-    check(not list(test.dir.iterdir()), f"left: {list(test.dir.iterdir())}")
-    check(subprocess.run(["ip", "link"], capture_output=True, check=True).stdout == links, "the machine's network is changed")
-
-
 def main():
     Test.make_daemon = Members
     test = Test("fleet")
@@ -911,11 +660,6 @@ def main():
     test.case("answers instead of lists", answers_of_lists, daemon=True)
     test.case("a store may not send more than its list says", more_than_the_list_says, daemon=True)
     test.case("lists without an end", lists_without_end, daemon=True)
-    test.case("an order by a broker", an_order_by_a_broker, daemon=True)
-    test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
-    test.case("what boards say of an order", words_of_boards, daemon=True)
-    test.case("what boards say is watched", watched, daemon=True)
-    test.case("the demo", the_demo)
     test.end()
 
 

@@ -294,7 +294,7 @@ class Test:
         self.dir = pathlib.Path(tempfile.mkdtemp(dir=self.top))
         self.dir.chmod(0o755)
         why = skipped = None
-        began = time.monotonic()
+        began, cpu_began = time.monotonic(), cpu_seconds()
         try:
             if daemon:
                 self.daemon = self.make_daemon(self)
@@ -323,7 +323,8 @@ class Test:
             print(f"skipped: {label}: {skipped}", flush=True)
         elif why is None:
             self.passed += 1
-            print(f"ok: {label} ({time.monotonic() - began:.1f} s)", flush=True)
+            # tests/tally.py reads it.
+            print(f"ok: {label} ({time.monotonic() - began:.1f} s, CPU {cpu_seconds() - cpu_began:.1f} s)", flush=True)
         else:
             self.failed += 1
             print(f"FAILED: {label}: {why}", flush=True)
@@ -333,6 +334,11 @@ class Test:
         if self.skipped and not self.passed and not self.failed:
             sys.exit(77)
         sys.exit(1 if self.failed or not self.passed else 0)
+
+
+def cpu_seconds():
+    """Of this process, and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def need_tracefs():

@@ -1,18 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""tracectl top: lines in a pipe, and its page in a terminal of tmux, with keys and resizing."""
+"""tracectl top: lines in a pipe. top_page.py has its page."""
 
 import json
 import os
 import re
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import time
 
-from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, need, settled
+from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, settled
 
 # A task that runs all the time, and one that makes many short system calls.
 BURNER = "while :; do :; done"
@@ -67,7 +66,7 @@ def seconds(text):
 def batch(test):
     """Each window has the busy task, whose run goes on for seconds, and the calls of the other one."""
     with Load(test, burner=BURNER, caller=CALLER):
-        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "7s", "--top", "1000")
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "5s", "--top", "1000")
     check(r.status == 0 and r.err == "", r)
     parts = windows(r.out)
     check(len(parts) >= 3, r)
@@ -139,7 +138,7 @@ def of_a_session(test):
     for _ in range(2):
         began = time.monotonic()
         with Load(test, burner=BURNER):
-            r = test.run("top", "-q", "--batch", "--session", name, "-t", "8s", "--top", "1000")
+            r = test.run("top", "-q", "--batch", "--session", name, "-t", "6s", "--top", "1000")
         took = time.monotonic() - began
         check(r.status == 0 and r.err == "", r)
         parts = windows(r.out)
@@ -171,11 +170,14 @@ def of_a_session(test):
 
 
 def of_a_quiet_session(test):
-    """Its rings are looked at more and more rarely: after nine seconds, the next time is six later or more."""
-    name = f"{test.name}-other"
+    """Its rings are looked at more and more rarely: after nine seconds, the next time is six later or more. Meanwhile, another
+    one is shown."""
+    name = f"{test.name}-quiet"
     r = test.run("start", "-q", "--name", name, "-e", "printk:console")
     check(r.status == 0, r)
-    time.sleep(9.5)
+    until = time.monotonic() + 9.5
+    of_a_session(test)
+    time.sleep(max(0, until - time.monotonic()))
     began = time.monotonic()
     process = test.start("top", "-q", "--batch", "--session", name)
     first, took = process.stdout.readline(), time.monotonic() - began
@@ -233,15 +235,16 @@ def session_cancelled(test):
 
 
 def decay(test):
-    """A task that worked a moment ago is still seen, with less each second."""
-    for decays in (False, True):
-        process = test.start("top", "-q", "--batch", "--name", test.name, "-e", "sched", "--top", "1000", "-t", "12s",
-                             *["--decay"] * decays, "sched")
+    """A task that worked a moment ago is still seen, with less each second. Both ways are shown at once."""
+    both = {decays: test.start("top", "-q", "--batch", "--name", f"{test.name}-{decays}", "-e", "sched", "--top", "1000", "-t",
+                               "9s", *["--decay"] * decays, "sched") for decays in (False, True)}
+    for process in both.values():
         process.stdout.readline()
-        began = time.monotonic()
-        with Load(test, burner=BURNER):
-            time.sleep(1.5)
-        ran = time.monotonic() - began
+    began = time.monotonic()
+    with Load(test, burner=BURNER):
+        time.sleep(1.5)
+    ran = time.monotonic() - began
+    for decays, process in both.items():
         r = test.finish(process)
         check(r.status == 0 and r.err == "", r)
         lines = [re.split(r"\s{2,}", line) for line in r.out.splitlines() if line.startswith("burner ")]
@@ -337,164 +340,6 @@ def refusals(test):
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")
 
 
-class Terminal:
-    """tracectl top in a terminal of a tmux of its own."""
-
-    def __init__(self, test, *arguments, width=80, height=24):
-        self.test = test
-        self.socket = test.dir / "tmux"
-        command = " ".join(f"'{word}'" for word in test.arguments("top", "--name", test.name, *arguments))
-        self.tmux("new-session", "-d", "-x", str(width), "-y", str(height), f"{command} 2>err; echo $? >status",
-                  env=test.environment(TERM="xterm"))
-
-    def tmux(self, *arguments, env=None):
-        return subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *arguments], cwd=self.test.dir, env=env,
-                              capture_output=True, text=True, check=True).stdout
-
-    def lines(self):
-        return self.tmux("capture-pane", "-p").split("\n")[:-1]
-
-    def keys(self, *keys):
-        self.tmux("send-keys", *keys)
-
-    def await_line(self, number, pattern):
-        settled(f"'{pattern}' in line {number} of:\n" + "\n".join(self.lines()),
-                lambda: re.search(pattern, (self.lines() + [""] * 50)[number]))
-
-    def resize(self, width, height):
-        self.tmux("resize-window", "-x", str(width), "-y", str(height))
-
-    def end(self):
-        """The exit status, and what it printed on standard error."""
-        settled("it ends", (self.test.dir / "status").exists)
-        settled("the terminal ends", lambda: not self.is_running())
-        return int((self.test.dir / "status").read_text()), (self.test.dir / "err").read_text()
-
-    def is_running(self):
-        return subprocess.run(["tmux", "-S", self.socket, "has-session"], capture_output=True, check=False).returncode == 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        subprocess.run(["tmux", "-S", self.socket, "kill-server"], capture_output=True, check=False)
-
-
-def need_terminal(test):
-    need(shutil.which("tmux"), "tmux is not installed")
-    options = json.loads((test.build / "meson-info/intro-dependencies.json").read_text("utf-8"))
-    need(any(o["name"] == "ncursesw" for o in options), "built without ncurses")
-
-
-def page(test):
-    need_terminal(test)
-    with Load(test, burner=BURNER, caller=CALLER), Terminal(test) as t:
-        t.await_line(0, r"events/s, .* lost.*, in ")
-        t.await_line(1, r"cost: recorder [\d.]+ %, decoder [\d.]+ %, terminal [\d.]+ % of a CPU")
-        t.await_line(2, r"\[1 sched\]")
-        t.await_line(3, r"task +tid +>runtime .*delay-p99 +delay-max")
-        t.await_line(23, "q quit")
-        settled("the burner", lambda: any(line.startswith("burner ") for line in t.lines()))
-        check(max(map(len, t.lines())) <= 80, "too wide")
-        t.keys(">")
-        t.await_line(3, ">runs")
-        t.keys("Left", "Left")
-        t.await_line(3, ">tid")
-        t.keys("3")
-        t.await_line(2, r"\[3 syscalls\]")
-        t.await_line(3, "call .*>total")
-        t.keys("/", "OPENAT", "Enter")
-        t.await_line(2, "filter: OPENAT")
-        t.await_line(4, "^openat")
-        settled("only these rows", lambda: all("openat" in line for line in t.lines()[4:22] if line))
-        t.keys("Escape")
-        settled("other rows", lambda: t.lines()[5])
-        t.keys("f")
-        t.await_line(0, "^FROZEN")
-        frozen = t.lines()
-        time.sleep(2.5)
-        check(t.lines()[4:22] == frozen[4:22], "it is not frozen")
-        t.keys("d")
-        t.await_line(2, "last second")
-        t.keys("d")
-        t.await_line(2, "decayed")
-        t.keys("f")
-        settled("it goes on", lambda: t.lines()[4:22] != frozen[4:22])
-        t.keys("q")
-        status, err = t.end()
-        check(status == 0 and "error" not in err, f"{status}, {err}")
-
-
-def resizing(test):
-    need_terminal(test)
-    with Terminal(test) as t:
-        t.await_line(3, ">runtime")
-        t.resize(140, 40)
-        t.await_line(3, "delay-avg")
-        t.await_line(39, "q quit")
-        t.resize(30, 10)
-        t.await_line(9, "q quit")
-        check(max(map(len, t.lines())) <= 30, t.lines())
-        for width, height in ((1, 1), (200, 2), (5, 5), (80, 24)):
-            t.resize(width, height)
-            time.sleep(0.2)
-        t.await_line(23, "q quit")
-        t.await_line(3, ">runtime")
-        t.keys("C-c")
-        check(t.end()[0] == 0, "its status")
-
-
-def terminal_goes(test):
-    """A window that is closed ends it, and its recording."""
-    need_terminal(test)
-    with Terminal(test) as t:
-        t.await_line(3, ">runtime")
-        check(test.instances(), "it does not record")
-    settled("its recording ends", lambda: not test.instances())
-
-
-def has_gap(path):
-    """Whether a part is missing between two whole chunks: a header of zeros is there."""
-    data = path.read_bytes()
-    at = 8
-    while at + 24 <= len(data):
-        magic, _, _, length = struct.unpack_from("<4sHHI", data, at)
-        if magic != b"CHNK":
-            return data[at:at + 28] == bytes(24) + b"CHNK"
-        at += 24 + (length + 7) // 8 * 8
-    return False
-
-
-def snapshot(test):
-    """The file has what was just shown, and opens."""
-    need_terminal(test)
-    # Without system calls, ten seconds are fewer bytes than are kept.
-    with Load(test, burner=BURNER, caller=CALLER), Terminal(test, "-e", "sched:sched_sw*", "-e", "sched:sched_wak*") as t:
-        t.await_line(3, ">runtime")
-        # Longer than what is kept.
-        time.sleep(14)
-        t.keys("s")
-        t.await_line(23, r"wrote top-\d+-\d+\.traced")
-        t.keys("s")
-        t.await_line(23, r"wrote top-\d+-\d+-2\.traced")
-        t.keys("q")
-        check(t.end()[0] == 0, "its status")
-    files = [name for name in test.files() if name.startswith("top-")]
-    check(len(files) == 2, test.files())
-    for name in files:
-        r = test.run("report", "sched", "--json", name)
-        check(r.status == 3 and "INCOMPLETE" in r.err, r)
-        document = json.loads(r.out)
-        check(document["span_ns"] > 9e9, document["span_ns"])
-        check(has_gap(test.dir / name), "all is in it")
-        names = {row["task"] for row in document["reports"][0]["rows"]}
-        check({"burner", "caller"} <= names, names)
-        for to in ("x.json", "x.html"):
-            r = test.run("convert", name, to)
-            check(r.status == 3 and "INCOMPLETE" in r.err, r)
-            check("burner" in (test.dir / to).read_text(), f"{to} has no task")
-
-
 def main():
     test = Test("top")
     test.case("batch", batch)
@@ -510,14 +355,9 @@ def main():
     test.case("batch, with a daemon", batch, daemon=True)
     test.case("refusals", refusals)
     test.case("decay", decay)
-    test.case("of a session", of_a_session, daemon=True)
-    test.case("of a quiet session", of_a_quiet_session, daemon=True)
+    test.case("of a session, and of a quiet one", of_a_quiet_session, daemon=True)
     test.case("session refusals", session_refusals, daemon=True)
     test.case("session cancelled", session_cancelled, daemon=True)
-    test.case("page", page)
-    test.case("resizing", resizing)
-    test.case("terminal goes", terminal_goes)
-    test.case("snapshot", snapshot)
     test.end()
 
 
