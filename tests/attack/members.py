@@ -104,6 +104,8 @@ def members(test):
     told = f"{f.events:,} events, {share:.1%} lost; beside busy loops {base.events:,}, {base_share:.1%} lost"
     print(told, flush=True)
     limit(share <= base_share + 0.02, told)
+    # On a machine that others use, too, both are late.
+    limit(f.delay_s <= max(1, 4 * base.delay_s), f"a delay of {f.delay_s:.1f} s, and beside busy loops {base.delay_s:.1f} s")
     return f
 
 
@@ -209,20 +211,20 @@ def wait_beside(test, strangers):
     return max(waits)
 
 
-def all_events_beside(test, most, strangers):
+def all_events_beside(test, strangers):
     """The kernel also takes CPU time to patch its code: so a busy loop is what it is compared with."""
     admit_everybody(test)
     base = wait_beside(test, [lambda uid=uid: Stranger(burn, uid=uid) for uid in MEMBERS_OF_ALL])
     waited = wait_beside(test, strangers((test.arguments("")[:-1], test.environment()), MEMBERS_OF_ALL))
     told = f"another's recording took {waited:.1f} s; beside four busy loops {base:.1f} s"
     print(told, flush=True)
-    # On a machine that others use, too, both are late.
-    limit(waited <= max(most, 10 * base), told)
+    # When each subordinate id had a share, they waited for 3.0 to 5.5 s. On a machine that others use, too, both are late.
+    limit(waited <= max(2, 4 * base), told)
     return Figures(delay_s=waited)
 
 
 def all_events(test):
-    return all_events_beside(test, 5, lambda daemon, uids: [
+    return all_events_beside(test, lambda daemon, uids: [
         lambda uid=uid: Stranger(record_all_events, *daemon, itertools.repeat(uid), uid=uid) for uid in uids])
 
 
@@ -230,7 +232,7 @@ def all_events_of_new_users(test):
     """A person with subordinate ids can be another user each time. Root stands in for newuidmap."""
     first = {uid: SUBORDINATE_UID + i * SUBORDINATE_UIDS for i, uid in enumerate(MEMBERS_OF_ALL)}
     with subordinate_ids(test, "".join(f"{uid}:{start}:{SUBORDINATE_UIDS}\n" for uid, start in first.items())):
-        return all_events_beside(test, 5, lambda daemon, uids: [
+        return all_events_beside(test, lambda daemon, uids: [
             lambda uid=uid: Stranger(record_all_events, *daemon, itertools.count(first[uid]), uid=0) for uid in uids])
 
 
@@ -252,7 +254,7 @@ def name_of_another(test):
 
 
 ATTACKS = (
-    Attack("eight members who ask without end", members, lost=None, delay_s=10),
+    Attack("eight members who ask without end", members, lost=None, delay_s=None),
     Attack("queries without end, from 15 connections", queries),
     Attack("replies that nobody reads, of 15 connections", unread_replies, bytes=UNREAD_KB << 10),
     Attack("a snapshot of a large ring", snapshot, delay_s=0.3),

@@ -89,7 +89,7 @@ def scheduling(reader, path):
 def gaps(test, *arguments):
     """A flood into the smallest buffers."""
     path = record(test, "-e", "raw_syscalls", "-e", "sched", "-b", "64K", *arguments, command=[
-        "sh", "-c", "for i in 1 2 3; do python3 -c 'import os\nfor i in range(30000): os.getppid()' & done; wait"])
+        "sh", "-c", "for i in 1 2 3; do python3 -c 'import os\nfor i in range(12000): os.getppid()' & done; wait"])
     reader = read(test, path)
     need(reader.losses, "nothing was lost")
     scheduling(reader, path)

@@ -72,6 +72,7 @@ def record(test, *arguments, during=some_files, status=0):
     """A recording that ends by Ctrl-C after during(), and restores all settings."""
     before = settings()
     process = test.start("record", "--name", test.name, *arguments)
+    # No bound of traced: an emulated machine on a busy host has needed more than 180 s to trace all functions.
     until = time.monotonic() + 400
     try:
         while process.poll() is None and time.monotonic() < until and not is_recording(test):
