@@ -66,7 +66,7 @@ def seconds(text):
 def batch(test):
     """Each window has the busy task, whose run goes on for seconds, and the calls of the other one."""
     with Load(test, burner=BURNER, caller=CALLER):
-        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "5s", "--top", "1000")
+        r = test.run("top", "-q", "--batch", "--name", test.name, "-t", "7s", "--top", "1000")
     check(r.status == 0 and r.err == "", r)
     parts = windows(r.out)
     check(len(parts) >= 3, r)
@@ -138,7 +138,7 @@ def of_a_session(test):
     for _ in range(2):
         began = time.monotonic()
         with Load(test, burner=BURNER):
-            r = test.run("top", "-q", "--batch", "--session", name, "-t", "6s", "--top", "1000")
+            r = test.run("top", "-q", "--batch", "--session", name, "-t", "8s", "--top", "1000")
         took = time.monotonic() - began
         check(r.status == 0 and r.err == "", r)
         parts = windows(r.out)
@@ -237,7 +237,7 @@ def session_cancelled(test):
 def decay(test):
     """A task that worked a moment ago is still seen, with less each second. Both ways are shown at once."""
     both = {decays: test.start("top", "-q", "--batch", "--name", f"{test.name}-{decays}", "-e", "sched", "--top", "1000", "-t",
-                               "9s", *["--decay"] * decays, "sched") for decays in (False, True)}
+                               "12s", *["--decay"] * decays, "sched") for decays in (False, True)}
     for process in both.values():
         process.stdout.readline()
     began = time.monotonic()
