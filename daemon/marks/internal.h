@@ -20,22 +20,33 @@
 #include "daemon/marks/page.h"
 #include "daemon/marks/ring.h"
 
+/* One bit of a word for each recording. */
+#define SINKS_MAX 64
+
+/* Bytes per second, as a token bucket. */
+struct rate {
+	int64_t level; /* bytes that may be taken now; < 0: overdrawn */
+	uint64_t filled_ns;
+};
+
 struct user {
 	LIST_ENTRY(user) list;
 	uid_t account; /* user_account() */
 	unsigned refs; /* producers in the list, including ended ones */
 	unsigned rings;
 	uint64_t bytes; /* of the user's rings */
-	int64_t level;	/* bytes that may be taken now; < 0: overdrawn */
-	uint64_t filled_ns;
-	unsigned work; /* messages and procfs reads since the last drain */
+	struct rate rate;
+	uint64_t taken[SINKS_MAX]; /* bytes in each recording */
+	unsigned work;		   /* messages and procfs reads since the last drain */
 };
 
 uid_t user_account(const struct marks *m, uid_t uid);
 /* Returns NULL if out of memory. */
 struct user *user_get(struct marks *m, uid_t account);
 /* True if the user's rings may be drained now. */
-bool user_may_take(const struct marks *m, struct user *u);
+bool user_may_take(struct marks *m, struct user *u);
+/* Its marks were taken. */
+void user_note_taken(struct marks *m, struct user *u, uint64_t bytes);
 /* True if the user has used up its work until the next drain. */
 bool user_is_exhausted(const struct user *u);
 /* At each drain: resets all users' work and frees users without producers. */
@@ -52,6 +63,7 @@ struct member {
 	uint64_t boot_ns;
 	uint64_t announced; /* one bit per sink slot: its PRODUCER chunk is written */
 	uint64_t stale; /* one bit per sink slot: it may have marks from before the sink's begin */
+	uint64_t above; /* one bit per sink slot: its user was above the share there */
 	uint64_t reported_dropped; /* dropped count in the last chunk */
 	bool skipped;		   /* by the last drain: its user is above its rate */
 };
@@ -85,6 +97,7 @@ struct marks {
 	struct source listening;
 	TAILQ_HEAD(, producer) producers;
 	LIST_HEAD(, user) users;
+	struct rate together; /* of all users but root */
 	LIST_HEAD(, marks_sink) sinks;
 	uint64_t slots;	     /* sink slots in use */
 	struct member *next; /* where a drain that used up its budget continues; NULL: anywhere */

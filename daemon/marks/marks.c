@@ -50,6 +50,19 @@ static int member_announce(const struct member *r, struct marks_sink *sink)
 	return sink->write(sink->userdata, CHUNK_PRODUCER, &iov, 1);
 }
 
+/*
+ * A flood of marks must not fill the disk, which would end the recording. What a user may have
+ * taken shrinks with what is left.
+ */
+static bool member_has_share(struct marks_sink *sink, const struct member *r, uint64_t bytes)
+{
+	struct user *u = r->producer->user;
+
+	u->taken[sink->slot] += bytes;
+	return u->account == 0 || !sink->share ||
+	       u->taken[sink->slot] <= sink->share(sink->userdata);
+}
+
 static void member_write(struct marks_sink *sink, struct member *r, const struct buf *records)
 {
 	struct marks_header h = { .dropped = htole64(r->ring.dropped), .ring = htole32(r->id) };
@@ -64,7 +77,12 @@ static void member_write(struct marks_sink *sink, struct member *r, const struct
 		return;
 	if (r->stale & bit) {
 		r->stale &= ~bit;
-		sink->late++;
+		sink->missing++;
+		return;
+	}
+	if (!member_has_share(sink, r, records->len)) {
+		sink->missing += !(r->above & bit);
+		r->above |= bit;
 		return;
 	}
 	if (!(r->announced & bit))
@@ -92,7 +110,7 @@ int64_t member_drain(struct member *r)
 	if (n < 0)
 		return n;
 	m->count.bytes += (uint64_t)n;
-	r->producer->user->level -= n;
+	user_note_taken(m, r->producer->user, (uint64_t)n);
 	m->count.dropped += r->ring.dropped - dropped;
 	if (!n && r->ring.dropped == r->reported_dropped)
 		return 0;
@@ -229,6 +247,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	uint64_t bit;
 	struct producer *p;
 	struct member *r;
+	struct user *u;
 
 	if (m->slots == UINT64_MAX)
 		return -EUSERS;
@@ -236,14 +255,17 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	marks_drain_rings(m, UINT64_MAX);
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
-	sink->late = 0;
+	sink->missing = 0;
 	bit = UINT64_C(1) << sink->slot;
 	m->slots |= bit;
+	LIST_FOREACH(u, &m->users, list)
+	u->taken[sink->slot] = 0;
 	TAILQ_FOREACH(p, &m->producers, list)
 	TAILQ_FOREACH(r, &p->rings, list)
 	{
 		r->announced &= ~bit;
 		r->stale &= ~bit;
+		r->above &= ~bit;
 		if (r->skipped && marks_ring_waiting(&r->ring) != 0)
 			r->stale |= bit;
 	}
@@ -277,7 +299,7 @@ void marks_end(struct marks *m, struct marks_sink *sink)
 	marks_drain_rings(m, UINT64_MAX);
 	TAILQ_FOREACH(p, &m->producers, list)
 	TAILQ_FOREACH(r, &p->rings, list)
-	sink->late += r->skipped && marks_ring_waiting(&r->ring) != 0;
+	sink->missing += r->skipped && marks_ring_waiting(&r->ring) != 0;
 	LIST_REMOVE(sink, list);
 	m->slots &= ~(UINT64_C(1) << sink->slot);
 	sink->generation = 0;

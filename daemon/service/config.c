@@ -387,7 +387,7 @@ int config_init(struct config *c)
 		.mark_programs = 1024,
 		.mark_rings = 1024,
 		.mark_memory = UINT64_C(256) << 20,
-		.mark_rate = UINT64_C(256) << 20,
+		.mark_rate = UINT64_C(32) << 20,
 		.min_free = UINT64_C(64) << 20,
 		.users = {
 			.clients = 16,

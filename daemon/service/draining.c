@@ -247,6 +247,17 @@ static int draining_check_spool(const struct session *s, bool with_room)
 			 : spool_check(&s->spool, min_free, max);
 }
 
+uint64_t draining_room(const struct session *s)
+{
+	const struct config *config = &s->manager->config;
+	uint64_t room = spool_left(&s->spool, policy_min_free(s->manager, s->uid),
+				   s->spool.client_max ?: config->spool_max);
+
+	if (!policy_trusts(s->uid) && config->users.spool_max)
+		room = MIN(room, spool_left(&s->spool, 0, config->users.spool_max));
+	return room;
+}
+
 /* Acts before the file system is full, so that the stream's end can still be written. */
 static void draining_check_space(struct session *s)
 {

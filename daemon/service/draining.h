@@ -45,6 +45,9 @@ void draining_join(struct draining *d);
 /* In the loop. */
 struct draining *draining_free(struct draining *d);
 
+/* How many bytes the spool may still take until the recording ends. */
+uint64_t draining_room(const struct session *s);
+
 /* For a moment the capture is the loop's. */
 void draining_lock(struct draining *d);
 /* The same, but gives up after a moment. */

@@ -11,6 +11,8 @@
 
 /* May be late: a ring that fills earlier wakes the daemon. */
 #define LATE_US 10000
+/* One user's marks may take this part of what is left for a recording. */
+#define SHARE_PART 4
 
 static uid_t marking_account(void *userdata, uid_t uid)
 {
@@ -124,6 +126,17 @@ static int marking_write_chunk(void *userdata, enum chunk_type type, const struc
 	return r;
 }
 
+/* Of a stream, whose spool shrinks again, anything while half of the room is left. */
+static uint64_t marking_share(void *userdata)
+{
+	const struct session *s = userdata;
+	uint64_t room = draining_room(s);
+
+	if (s->streamed)
+		return spool_bytes(&s->spool) <= room ? UINT64_MAX : 0;
+	return room / SHARE_PART;
+}
+
 static void marking_note(struct session *s, const char *text, enum note_kind kind)
 {
 	draining_lock(s->draining);
@@ -141,7 +154,9 @@ void marking_begin(struct session *s)
 			     NOTE_PLAIN);
 	if (!m->marks || s->ring)
 		return;
-	s->marks = (struct marks_sink){ .write = marking_write_chunk, .userdata = s };
+	s->marks = (struct marks_sink){ .write = marking_write_chunk,
+					.share = marking_share,
+					.userdata = s };
 	if (marks_begin(m->marks, &s->marks) < 0) {
 		marking_note(s, "no applications' marks were taken: too many recordings take them",
 			     NOTE_PLAIN);
@@ -158,7 +173,7 @@ static void marking_note_refused(struct session *s)
 	char text[160];
 
 	marks_get_count(s->manager->marks, &count);
-	count.refused += s->marks.late;
+	count.refused += s->marks.missing;
 	if (count.refused == s->marks_refused)
 		return;
 	snprintf(text, sizeof(text),

@@ -157,6 +157,17 @@ int spool_check(const struct spool *s, uint64_t min_free, uint64_t max)
 	return 0;
 }
 
+uint64_t spool_left(const struct spool *s, uint64_t min_free, uint64_t max)
+{
+	uint64_t bytes = spool_bytes(s), room = UINT64_MAX, left = 0;
+
+	if (max)
+		room = max > bytes ? max - bytes : 0;
+	if (min_free && !s->client_max && spool_free_bytes(s->fd, &left) == 0)
+		room = MIN(room, left > min_free ? left - min_free : 0);
+	return room;
+}
+
 void spool_discard(struct spool *s)
 {
 	if (s->path)

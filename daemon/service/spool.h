@@ -47,6 +47,8 @@ int spool_reopen(const struct spool *s, struct error *err);
  * limit). Where memory ends is unknown: a client's file has the second limit only.
  */
 int spool_check(const struct spool *s, uint64_t min_free, uint64_t max);
+/* The bytes until one of these limits is reached. */
+uint64_t spool_left(const struct spool *s, uint64_t min_free, uint64_t max);
 /*
  * Punches a hole from `from` to `to`. -EINVAL: not within the file; -EOPNOTSUPP: the file system
  * cannot punch holes.

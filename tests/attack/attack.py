@@ -150,7 +150,8 @@ class Victim:
 
     def __init__(self, test, seconds=VICTIM_S, load=LOAD):
         self.test, self.seconds, self.program = test, seconds, load
-        self.figures = self.client = self.load = None
+        self.figures = self.client = self.load = self.took = None
+        self.words = ""  # what its command printed
 
     def __enter__(self):
         self.load = subprocess.Popen([sys.executable, "-c", self.program])
@@ -177,7 +178,7 @@ class Victim:
         took = time.monotonic() - self.armed
         check(self.client.returncode in (0, 3), f"the victim's recording: {self.client.returncode}: "
               f"{err.decode(errors='replace')}")
-        told = json.loads(out)
+        told, self.took, self.words = json.loads(out), took, out.decode() + err.decode(errors="replace")
         check(told["events"] > 0, f"the victim recorded nothing: {told}")
         self.figures = Figures(lost=told["lost"], events=told["events"], delay_s=max(0.0, took - self.seconds))
 

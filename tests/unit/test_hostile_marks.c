@@ -331,6 +331,40 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 	free(r.processes);
 }
 
+#define SHARE (3 * MARK_RING_MAX)
+
+static uint64_t fixed_share(void *userdata _unused_)
+{
+	return SHARE;
+}
+
+/* A user's marks take no more of a recording than their share; root's and others' go on. */
+static void a_flood_has_a_share(void **state _unused_)
+{
+	_cleanup_(marks_freep) struct marks *m = NULL;
+	struct recording r;
+	pid_t pid;
+
+	if (getuid() != 0)
+		skip();
+	m = marks_serve(&limits);
+	honest_made = 0;
+	marks_find_daemon();
+	begin(m, &r);
+	r.sink.share = fixed_share;
+	pid = become(flood, true);
+	for (int i = 0; i < 100 && !r.sink.missing; i++)
+		serve(m, 100 * NSEC_PER_MSEC, mark_honestly);
+	assert_in_range(r.sink.missing, 1, FLOOD_RINGS);
+	serve(m, 100 * NSEC_PER_MSEC, mark_honestly);
+	finish(pid);
+	serve(m, 20 * NSEC_PER_MSEC, NULL);
+	assert_in_range(marks_of(&r, pid).bytes, MARK_RING_MAX, SHARE);
+	marks_end(m, &r.sink);
+	check_honest(&r);
+	free(r.processes);
+}
+
 /* Rings of random bytes, with valid and invalid heads. */
 static void write_garbage(void)
 {
@@ -619,12 +653,12 @@ static void a_flood_does_not_delay_the_end(void **state _unused_)
 	wait_for_flood();
 	marks_end(m, &r.sink);
 	assert_in_range(marks_of(&r, pid).bytes - before, 0, 2 * MARK_RING_MAX);
-	assert_in_range(r.sink.late, 1, FLOOD_RINGS);
+	assert_in_range(r.sink.missing, 1, FLOOD_RINGS);
 	check_honest(&r);
 	/* The later recording has no marks that were made before it. */
-	for (int i = 0; i < 100 && later.sink.late == 0; i++)
+	for (int i = 0; i < 100 && later.sink.missing == 0; i++)
 		serve(m, 100 * NSEC_PER_MSEC, NULL);
-	assert_in_range(later.sink.late, 1, FLOOD_RINGS);
+	assert_in_range(later.sink.missing, 1, FLOOD_RINGS);
 	finish(pid);
 	end(m, &later);
 	free(r.processes);
@@ -668,6 +702,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_flood_is_taken_at_its_rate),
+		cmocka_unit_test(a_flood_has_a_share),
 		cmocka_unit_test(a_flood_does_not_delay_the_end),
 		cmocka_unit_test(the_end_visits_all_rings),
 		cmocka_unit_test(garbage_is_its_makers_own),

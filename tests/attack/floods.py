@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Marks at a rate that nobody's program needs: any user may make marks, and they go into root's recording."""
+
+import fcntl
+import mmap
+import os
+import socket
+import statistics
+import struct
+import time
+
+from attack import Attack, Stranger, Victim, connect, limit, report_attack
+from descriptors import send_with
+from harness import Daemon, check
+from members import burn, delayed_beside
+
+RINGS, RING = 4, 16 << 20
+# Offsets in struct mark_ring of include/traced/mark_ring.h, and the types of its messages
+HEAD, TAIL = 0, 64
+MARKS_RING, MARKS_LOOK = 1, 2
+SPOOL = 160 << 20
+VICTIM_S = 3
+
+
+def message(kind):
+    return struct.pack("<IHHIIiiII16s", 0x4b52414d, kind, 1, mmap.PAGESIZE, RING, os.getpid(), os.getpid(), 0, 0, b"flood")
+
+
+def flood(path):
+    """All rings are full again as soon as the daemon has taken them."""
+    with connect(path, socket.SOCK_SEQPACKET) as s:
+        rings = []
+        for _ in range(RINGS):
+            memory = os.memfd_create("ring", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            os.ftruncate(memory, mmap.PAGESIZE + RING)
+            fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+            rings.append(mmap.mmap(memory, mmap.PAGESIZE))
+            with open(memory, "rb", buffering=0) as file:
+                send_with(s, message(MARKS_RING), [file])
+        reported = False
+        while True:
+            for ring in rings:
+                tail, = struct.unpack_from("<I", ring, TAIL)
+                struct.pack_into("<I", ring, HEAD, (tail + RING) & 0xffffffff)
+                if tail and not reported:
+                    report_attack()
+                    reported = True
+            s.send(message(MARKS_LOOK))
+            time.sleep(0.001)
+
+
+def marks_socket(test):
+    return test.daemon.socket.parent / "marks.sock"
+
+
+def marks(test):
+    """The daemon's time, too: two CPUs are busy, the stranger's and the daemon's."""
+    base, found = [], []
+    for _ in range(3):
+        base.append(delayed_beside(test, 2, burn))
+        found.append(delayed_beside(test, 1, flood, marks_socket(test)))
+    usual = statistics.median(f.delay_s for f in base)
+    f = sorted(found, key=lambda f: f.delay_s)[1]
+    f.lost = max(f.lost for f in found)
+    limit(f.delay_s <= usual + 0.3, f"a delay of {f.delay_s:.1f} s, and beside busy loops {usual:.1f} s")
+    return f
+
+
+def marks_fill_the_spool(test):
+    """The recording does not end early, and has its own events."""
+    config = test.dir / "traced.conf"
+    config.write_text(f"[daemon]\nspare = no\n[limits]\nspool_max = {SPOOL >> 20}M\nmark_rate = none\n")
+    why = test.daemon.stop()
+    check(not why, why)
+    test.daemon = Daemon(test, "--config", str(config))
+    most = 0
+    with Victim(test) as v, Stranger(flood, marks_socket(test)):
+        while v.client.poll() is None:
+            most = max([most, *(f.stat().st_size for f in test.daemon.spool.iterdir())])
+            time.sleep(0.05)
+        v.finish()
+    check("reached spool_max" not in v.words and v.took >= VICTIM_S / 2, f"after {v.took:.1f} s: {v.words}")
+    check("marks of" in v.words, f"nothing says that marks are missing: {v.words}")
+    v.figures.bytes = most
+    return v.figures
+
+
+ATTACKS = [
+    Attack("a flood of marks", marks),
+    Attack("a flood of marks into a small spool", marks_fill_the_spool, bytes=SPOOL * 3 // 4),
+]
