@@ -47,7 +47,7 @@ static int flush_cpu(struct capture_run *run, struct ring *ring)
 {
 	struct flush *f = &run->flush;
 	unsigned budget = FLUSH_BUDGET;
-	int r = ring_drain_cpu(ring, f->cpu, &run->staging, &run->writer, &budget, true);
+	int r = ring_drain_cpu(ring, f->cpu, &run->staging, &run->writer, &budget, TAKE_PRESENT);
 
 	if (r < 0)
 		return r;

@@ -284,6 +284,9 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	r = setup_arm(&c->setup, false, err);
 	if (r < 0)
 		return r;
+	r = run->poller ? poller_start(run->poller) : 0;
+	if (r < 0)
+		return error_errno(err, r, "cannot start a thread to poll files");
 	r = capture_set_tracing(c, true);
 	if (r < 0)
 		return error_errno(err, r, "cannot turn tracing on in the instance %s",
@@ -303,9 +306,6 @@ int capture_start(struct capture *c, int stream_fd, struct error *err)
 	r = run_start_sampling(c);
 	if (r < 0)
 		return error_errno(err, r, "cannot write the capture stream");
-	r = run->poller ? poller_start(run->poller) : 0;
-	if (r < 0)
-		return error_errno(err, r, "cannot start a thread to poll files");
 	/* The cost of a recording with a limit is judged at each tick. */
 	run->tick_ns = c->setup.streamed || run->overhead.permille ? STREAMED_TICK_NS : TICK_NS;
 	run->wait_ns = run->tick_ns;
@@ -387,7 +387,7 @@ static int run_drain_ready(struct capture_run *run)
 				return r;
 			continue;
 		}
-		r = ring_drain_cpu(ring, cpu, &run->staging, &run->writer, &budget, false);
+		r = ring_drain_cpu(ring, cpu, &run->staging, &run->writer, &budget, TAKE_FULL);
 		if (r < 0)
 			return r;
 		run_count_idle(run, &ring->cpus[cpu].reader, budget < BUDGET_PER_CPU);
@@ -410,7 +410,8 @@ static int run_drain_rings(struct capture_run *run, bool tick)
 
 			if (!tick && !ring->cpus[cpu].reader.hot)
 				continue;
-			r = ring_drain_cpu(ring, cpu, &run->staging, &run->writer, &budget, false);
+			r = ring_drain_cpu(ring, cpu, &run->staging, &run->writer, &budget,
+					   TAKE_FULL);
 			if (r < 0)
 				return r;
 			more |= r;

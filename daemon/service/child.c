@@ -206,18 +206,24 @@ void child_set_tracefs(dev_t dev)
  */
 static bool child_must_keep(int fd)
 {
-	int type = fd_type(fd), domain = AF_UNSPEC;
-	socklen_t len = sizeof(domain);
+	socklen_t len = sizeof(int);
+	int domain = AF_UNSPEC;
 	struct statx st;
 
-	if (type == S_IFSOCK)
+	/* As it is known: no server is asked. */
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
+	    !(st.stx_mask & STATX_TYPE))
+		return true;
+	switch (st.stx_mode & S_IFMT) {
+	case S_IFSOCK:
 		return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) < 0 ||
 		       domain != AF_UNIX;
-	if (type != S_IFREG && type != S_IFDIR)
+	case S_IFREG:
+	case S_IFDIR:
+		return makedev(st.stx_dev_major, st.stx_dev_minor) != tracefs_dev;
+	default:
 		return false;
-	/* No mask, and as it is known: no server is asked. */
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &st) < 0 ||
-	       makedev(st.stx_dev_major, st.stx_dev_minor) != tracefs_dev;
+	}
 }
 
 /*
@@ -227,19 +233,27 @@ static bool child_must_keep(int fd)
  */
 _Noreturn static void child_keep_others(void)
 {
-	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC), from = 0, fd = 0;
 	char list[4096] __attribute__((aligned(8)));
 	long n;
 
+	/* In the order of their numbers. Those from `from` to `fd` are harmless, or not open. */
 	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, list, sizeof(list))) > 0)
 		for (long at = 0; at < n;) {
 			const struct dirent *e = (const void *)&list[at];
-			int fd = atoi(e->d_name);
 
-			if (*e->d_name != '.' && fd != dir && !child_must_keep(fd))
-				close(fd);
 			at += e->d_reclen;
+			if (*e->d_name == '.')
+				continue;
+			fd = atoi(e->d_name);
+			if (fd != dir && !child_must_keep(fd))
+				continue;
+			if (from < fd)
+				syscall(SYS_close_range, from, fd - 1, 0);
+			from = fd + 1;
 		}
+	if (from <= fd)
+		syscall(SYS_close_range, from, fd, 0);
 	_exit(0);
 }
 

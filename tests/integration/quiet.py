@@ -7,6 +7,7 @@ machine hardly matters.
 """
 
 import pathlib
+import re
 import time
 
 from harness import Daemon, Test, check, settled
@@ -44,14 +45,24 @@ def rename_programs(test):
     test.tracectl, test.traced = tracectl, traced
 
 
+# The exporter and the poller have names of their own.
+NAMES = ("quiet-", "traced-poll", "traced-export")
+OURS = 'comm ~ "quiet-*" || comm == "traced-poll" || comm == "traced-export"'
+
+
 def selection(events):
     """Options for the events of the recorder's threads."""
-    return [word for event in events for word in ("-e", event, "-f", 'comm ~ "quiet-*"')]
+    return [word for event in events for word in ("-e", event, "-f", OURS)]
 
 
 def lines_of(path):
-    """One line an event, by these threads or about them. Filters let pass what any program writes into trace_marker."""
-    return [line.strip() for line in path.read_text(errors="replace").splitlines() if "quiet-" in line and line[0] != "#"]
+    """One line an event, by these threads or about them, without other daemons' exporters. Filters let pass what any
+    program writes into trace_marker."""
+    text = path.read_text(errors="replace")
+    ours = re.findall(r"sched_process_fork: comm=quiet-traced .*child_pid=(\d+)", text)
+    lines = [line.strip() for line in text.splitlines() if line[:1] != "#" and any(name in line for name in NAMES)]
+    exporters = [re.search(r"traced-export(?:-| pid=)(\d+)", line) for line in lines]
+    return [line for line, exporter in zip(lines, exporters) if not exporter or exporter[1] in ours]
 
 
 def own_events(test, events, *arguments):
@@ -69,6 +80,25 @@ def few_events_of_its_own(test, events, arguments, most):
         if len(own) <= most + DISTURBANCE:
             return
     check(False, "\n".join([f"{len(own)} events are the recorder's own:", *own]))
+
+
+def start_and_stop(test, events):
+    """Events of the recorder in a recording of tracectl start: until tracectl stop begins, and from then on."""
+    check(test.run("start", "--name", test.name, *selection(events)).status == 0, "start")
+    time.sleep(1)
+    check(test.run("stop", test.name, "-o", test.dir / "out.txt").status == 0, "stop")
+    own = lines_of(test.dir / "out.txt")
+    stop = next(i for i, line in enumerate(own) if "sched_process_exec" in line)
+    return own[:stop], own[stop:]
+
+
+def few_events_of_start_and_stop(test, events, most, most_of_stop):
+    for _ in range(TRIES):
+        start, stop = start_and_stop(test, events)
+        print(f"{len(start)} events are the recorder's own until tracectl stop, {len(stop)} from then on")
+        if len(start) <= most + DISTURBANCE and len(stop) <= most_of_stop + DISTURBANCE:
+            return
+    check(False, "\n".join(["events of the recorder's own:", *start, "and from tracectl stop on:", *stop]))
 
 
 def begin_with_spare(test):
@@ -165,6 +195,12 @@ def main():
                 # A system call leaves several of them.
                 ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
             test.case(f"{what} {label}", few_events_of_its_own, events, arguments, most, daemon=daemon)
+    for words, events, polls, stream, start, stop in (
+            ("with system calls", calls, 70, 1800, 250, 700), ("of sched", ["sched"], 50, 100, 50, 50)):
+        test.case(f"polled files {words}", few_events_of_its_own, events, ["--poll", "meminfo", "-t", "1s"], polls,
+                  daemon=True)
+        test.case(f"a stream {words}", few_events_of_its_own, events, ["--stream", "-t", "1s"], stream, daemon=True)
+        test.case(f"start and stop {words}", few_events_of_start_and_stop, events, start, stop, daemon=True)
     test.case("a start with a spare", a_start_with_a_spare, 3.5, daemon=True)
     test.case("a start without a daemon", a_private_start, 7.5)
     test.case("a final snapshot is quiet", a_final_snapshot_is_quiet, daemon=True)

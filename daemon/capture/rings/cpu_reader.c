@@ -29,7 +29,8 @@
  *
  * The three ways:
  * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
- *   returns full pages only, so a flush fetches the last one by read(2). It is the default.
+ *   returns full pages only, so a flush fetches the last one by read(2): once while the ring
+ *   records, as the call leaves events there. It is the default.
  * - read needs one call per page. It serves where no pipe can be made.
  * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
  *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
@@ -338,14 +339,15 @@ static int staging_lose_pipe(struct staging *s)
 	return -EIO;
 }
 
-static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
-				  struct batch *ret)
+static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsigned max,
+				  enum take take, struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	ssize_t got, done = 0;
+	int code;
 
 	if (s->pipe[0] < 0)
-		return cpu_reader_take_read(r, s, max, flush, ret);
+		return cpu_reader_take_read(r, s, max, take != TAKE_FULL, ret);
 	do {
 		got = splice(r->fd, NULL, s->pipe[1], NULL, size * max,
 			     SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
@@ -353,10 +355,12 @@ static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsig
 	if (got < 0 && errno != EAGAIN)
 		return -errno;
 	if (got <= 0) {
-		if (flush)
-			return cpu_reader_take_read(r, s, max, true, ret);
-		ret->more = false;
-		return 0;
+		/* Only the sub-buffer that the kernel is filling is left. */
+		code = take == TAKE_FULL
+			       ? 0
+			       : cpu_reader_take_read(r, s, take == TAKE_ALL ? max : 1, true, ret);
+		ret->more &= take == TAKE_ALL;
+		return code;
 	}
 	while (done < got) {
 		ssize_t n = read(s->pipe[0], s->data + done, (size_t)(got - done));
@@ -379,7 +383,7 @@ static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsig
 	return 0;
 }
 
-int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, enum take take,
 		    struct batch *ret)
 {
 	int code;
@@ -388,13 +392,13 @@ int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, bool 
 	max = MIN(max, (unsigned)STAGING_SUBBUFS);
 	switch (r->kind) {
 	case CAPTURE_READER_MMAP:
-		code = cpu_reader_take_mmap(r, s, max, flush, ret);
+		code = cpu_reader_take_mmap(r, s, max, take != TAKE_FULL, ret);
 		break;
 	case CAPTURE_READER_SPLICE:
-		code = cpu_reader_take_splice(r, s, max, flush, ret);
+		code = cpu_reader_take_splice(r, s, max, take, ret);
 		break;
 	default:
-		code = cpu_reader_take_read(r, s, max, flush, ret);
+		code = cpu_reader_take_read(r, s, max, take != TAKE_FULL, ret);
 		break;
 	}
 	r->bytes += (uint64_t)ret->subbufs * r->layout.size;

@@ -71,11 +71,18 @@ struct batch {
 	bool more;     /* there may be more */
 };
 
-/*
- * Takes up to max (at most STAGING_SUBBUFS) sub-buffers. flush: includes the one that the kernel
- * is filling. Returns 0 (subbufs may be 0) or -errno.
- */
-int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, bool flush,
+enum take {
+	TAKE_FULL, /* full sub-buffers only */
+	TAKE_ALL,  /* until the ring is empty */
+	/*
+	 * What the ring has now. If system calls are traced, each one that reads leaves events, so
+	 * a ring that records is never empty.
+	 */
+	TAKE_PRESENT,
+};
+
+/* Takes up to max (at most STAGING_SUBBUFS) sub-buffers. Returns 0 (subbufs may be 0) or -errno. */
+int cpu_reader_take(struct cpu_reader *r, struct staging *s, unsigned max, enum take take,
 		    struct batch *ret);
 
 const char *cpu_reader_kind_name(enum capture_reader kind);

@@ -197,7 +197,7 @@ static bool ring_error_is_temporary(int code)
 }
 
 int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct stream_writer *w,
-		   unsigned *budget, bool flush)
+		   unsigned *budget, enum take take)
 {
 	struct cpu_reader *r = &ring->cpus[cpu].reader;
 	struct batch b;
@@ -206,7 +206,7 @@ int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct st
 	if (r->fd < 0 || ring->unread)
 		return 0;
 	while (*budget) {
-		int code = cpu_reader_take(r, s, *budget, flush, &b);
+		int code = cpu_reader_take(r, s, *budget, take, &b);
 
 		if (ring_error_is_temporary(code)) {
 			r->refused = true;
@@ -231,7 +231,7 @@ int ring_flush(struct ring *ring, struct staging *s, struct stream_writer *w)
 {
 	for (unsigned cpu = 0; cpu < ring->cpu_count; cpu++) {
 		unsigned budget = UINT32_MAX;
-		int r = ring_drain_cpu(ring, cpu, s, w, &budget, true);
+		int r = ring_drain_cpu(ring, cpu, s, w, &budget, TAKE_ALL);
 
 		if (r < 0)
 			return r;
@@ -253,7 +253,7 @@ int ring_flush_bounded(struct ring *ring, struct staging *s, struct stream_write
 		uint64_t most = ring_most_subbufs(ring, cpu);
 		unsigned budget = (unsigned)MIN(most, (uint64_t)UINT32_MAX);
 
-		r = ring_drain_cpu(ring, cpu, s, w, &budget, true);
+		r = ring_drain_cpu(ring, cpu, s, w, &budget, TAKE_PRESENT);
 		r = r > 0 ? 0 : r;
 	}
 	return r;

@@ -61,7 +61,7 @@ int ring_watch(struct ring *ring, int epfd);
  * Returns 1: maybe more; 0: that was all.
  */
 int ring_drain_cpu(struct ring *ring, unsigned cpu, struct staging *s, struct stream_writer *w,
-		   unsigned *budget, bool flush);
+		   unsigned *budget, enum take take);
 /* Drains all CPUs completely, including the sub-buffers being filled. */
 int ring_flush(struct ring *ring, struct staging *s, struct stream_writer *w);
 /*
