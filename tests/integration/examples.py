@@ -108,6 +108,23 @@ def programs(test):
             ("E", "consume"), ("E", "produce")], key=str), f"{made}")
 
 
+def quickstart(test):
+    """The build tree of the quickstart has the files of it that README and docs/marks.md name."""
+    targets = re.search(r"ninja -C build (.*?) >>", (test.source / "scripts/quickstart").read_text())[1]
+    built = subprocess.run(["bash", "-c", f"printf '%s\\n' {targets}"], check=True, capture_output=True,
+                           text=True).stdout.split()
+    for name in ("README.md", "docs/marks.md"):
+        named = set(re.findall(r"\bbuild/((?:cli|daemon|libtraced|man)/[\w.]+)", (test.source / name).read_text()))
+        check(named and named <= set(built), f"{name} names {named}, the quickstart builds {built}")
+        for file in named:
+            check((test.build / file).exists(), f"{name}: a build has no {file}")
+    done = test.run("record", "-q", "-e", "sched:sched_switch", "-o", "marks.json", "--", test.build / "libtraced/marks_example",
+                    env=test.environment(TRACED_MARKS=str(test.daemon.socket.parent)))
+    check(done.status == 0, f"{done}")
+    events = json.loads((test.dir / "marks.json").read_text())["traceEvents"]
+    check({"B", "E", "C", "s", "f"} <= {e["ph"] for e in events}, "marks of the example are missing")
+
+
 def main():
     test = Test("examples")
     for name in ("README.md", "man/tracectl.1.scd"):
@@ -115,6 +132,7 @@ def main():
     for name in ("sql.md", "hist.md"):
         test.case(f"examples of docs/{name}", of_the_kernel, name, daemon=True)
     test.case("programs of docs/marks.md", programs, daemon=True)
+    test.case("the quickstart's build tree", quickstart, daemon=True)
     test.end()
 
 
