@@ -19,7 +19,8 @@ static void print_item(const char *left, const char *right)
 
 static const char *const group_titles[GROUP_COUNT] = {
 	[GROUP_WHAT] = "What to trace", [GROUP_WHEN] = "When", [GROUP_WHERE] = "Where to",
-	[GROUP_COST] = "Cost",		[GROUP_RARE] = "Rare", [GROUP_GENERAL] = "General",
+	[GROUP_REPORTS] = "Reports",	[GROUP_COST] = "Cost", [GROUP_RARE] = "Rare",
+	[GROUP_GENERAL] = "General",
 };
 
 /* A command with fewer options needs no titles. */

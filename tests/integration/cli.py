@@ -744,7 +744,9 @@ def help_covers_all(test):
     check("take a snapshot" not in test.run("help", "wait").out, "the conditions of wait")
     record_help = test.run("help", "record").out
     check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
-          ["What to trace", "When", "Where to", "Cost", "Rare", "General", "Formats"], record_help)
+          ["What to trace", "When", "Where to", "Reports", "Cost", "Rare", "General", "Formats"], record_help)
+    reports = record_help.split("\nReports:\n")[1].split("\n\n")[0]
+    check(re.findall(r"--([a-z-]+)", reports) == ["report", "by", "sort", "top", "min", "task", "csv"], reports)
     for command, first in (("mark", "begin"), ("sync", "id"), ("extract", "instance"), ("start", "event")):
         shown = re.search(r"--([a-z-]+)", test.run("help", command).out.split("Options:")[1])[1]
         check(shown == first, f"the first option of {command} is --{shown}")
