@@ -175,6 +175,27 @@ def a_private_start(test, most):
     check_start(test, lambda: private_start_cpu(test), most)
 
 
+def us_until_the_command(test):
+    """From the mark that the recorder makes once tracing is on to the wake-up of the command, which waits for that."""
+    done = test.run("record", "-q", "-e", "sched:sched_waking", "-e", "sched:sched_process_exec", "-o", "out.txt", "--",
+                    "true")
+    check(done.status == 0, str(done))
+    text = (test.dir / "out.txt").read_text(errors="replace")
+    command = re.search(r"sched_process_exec: filename=\S*true pid=(\d+)", text)
+    check(command, f"the command's exec is missing: {text}")
+    at = [re.search(rf" ([\d.]+): {what}", text) for what in
+          ("tracing_mark_write: trace_event_clock_sync", rf"sched_waking: comm=\S+ pid={command[1]} ")]
+    check(all(at), f"the mark or the wake-up is missing: {text}")
+    return round((float(at[1][1]) - float(at[0][1])) * 1e6)
+
+
+def the_command_begins_at_once(test, most_us):
+    """Another process may take the CPU in between, but not each time."""
+    delays = [us_until_the_command(test) for _ in range(STARTS)]
+    print(f"from the start to the wake-up of the command: {delays} us")
+    check(min(delays) <= most_us, f"the command waits too long: {delays} us")
+
+
 def a_final_snapshot_is_quiet(test):
     """Tracing is off before the names are read."""
     check(test.run("start", "--ring", "--name", test.name, "-e", "raw_syscalls").status == 0, "start")
@@ -202,6 +223,8 @@ def main():
                   daemon=True)
         test.case(f"a stream {words}", few_events_of_its_own, events, ["--stream", "-t", "1s"], stream, daemon=True)
         test.case(f"start and stop {words}", few_events_of_start_and_stop, events, start, stop, daemon=True)
+    for label, daemon in (("with a daemon", True), ("without a daemon", False)):
+        test.case(f"the command begins at once {label}", the_command_begins_at_once, 1000, daemon=daemon)
     test.case("a start with a spare", a_start_with_a_spare, 3.5, daemon=True)
     test.case("a start without a daemon", a_private_start, 7.5)
     test.case("a final snapshot is quiet", a_final_snapshot_is_quiet, daemon=True)

@@ -160,6 +160,36 @@ static void a_string_of_the_kernel_is_its_text(void **state _unused_)
 			    "Start context switch");
 }
 
+/* It has no message of its own: its message is a generic event's field. */
+static void a_step_of_writeback_has_its_text(void **state _unused_)
+{
+	static const struct {
+		char name[32];
+		uint64_t msg;
+		int32_t step;
+		uint64_t window;
+		uint32_t bg, normal, max;
+	} step = { "259:0", TEXT_ADDRESS, 2, 100, 3, 4, 5 };
+	_cleanup_perfetto_run_ struct perfetto_run r = { 0 };
+
+	fields_export(&r, "wbt", "wbt_step",
+		      "\tfield:char name[32];\toffset:8;\tsize:32;\tsigned:0;\n"
+		      "\tfield:const char * msg;\toffset:40;\tsize:8;\tsigned:0;\n"
+		      "\tfield:int step;\toffset:48;\tsize:4;\tsigned:1;\n"
+		      "\tfield:unsigned long window;\toffset:56;\tsize:8;\tsigned:0;\n"
+		      "\tfield:unsigned int bg;\toffset:64;\tsize:4;\tsigned:0;\n"
+		      "\tfield:unsigned int normal;\toffset:68;\tsize:4;\tsigned:0;\n"
+		      "\tfield:unsigned int max;\toffset:72;\tsize:4;\tsigned:0;\n",
+		      "\"%s: %s: step=%d, window=%luus, background=%u, normal=%u, max=%u\", "
+		      "REC->name, REC->msg, REC->step, REC->window, REC->bg, REC->normal, REC->max",
+		      &step, sizeof(step));
+	assert_true(perfetto_contains(&r, "\x0a\x05"
+					  "259:0\x12\x14"
+					  "Start context switch"));
+	assert_int_equal(fields_generic_number(&r, 3), 2);
+	assert_int_equal(fields_generic_number(&r, 7), 5);
+}
+
 static void an_address_of_a_socket_is_a_number(void **state _unused_)
 {
 	static const struct {
@@ -289,6 +319,7 @@ int main(void)
 		cmocka_unit_test(bytes_are_bytes),
 		cmocka_unit_test(functions_are_interned),
 		cmocka_unit_test(a_string_of_the_kernel_is_its_text),
+		cmocka_unit_test(a_step_of_writeback_has_its_text),
 		cmocka_unit_test(events_of_drivers_are_told_apart_by_their_system),
 		cmocka_unit_test(synthetic_events_have_messages_of_their_own),
 		cmocka_unit_test(arguments_of_system_calls_are_as_the_program_gave_them),
