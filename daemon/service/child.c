@@ -210,7 +210,7 @@ static bool child_must_keep(int fd)
 	int domain = AF_UNSPEC;
 	struct statx st;
 
-	/* As it is known: no server is asked. */
+	/* No sync: a file's server is not asked. */
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) < 0 ||
 	    !(st.stx_mask & STATX_TYPE))
 		return true;
