@@ -29,8 +29,8 @@
  *
  * The three ways:
  * - splice moves up to STAGING_SUBBUFS pages in one call, without copying them in the kernel. It
- *   returns full pages only, so a flush fetches the last one by read(2): once while the ring
- *   records, as the call leaves events there. It is the default.
+ *   returns full pages only, so a flush fetches the last one by read(2): twice at most while the
+ *   ring records, as each call leaves events there. It is the default.
  * - read needs one call per page. It serves where no pipe can be made.
  * - mmap moves no page at all, but needs one ioctl per page, in which the kernel counts off the
  *   page's events one by one. Measured with system calls traced, the ioctls of the recorder put
@@ -339,12 +339,28 @@ static int staging_lose_pipe(struct staging *s)
 	return -EIO;
 }
 
+/*
+ * What splice does not return: the sub-buffer that the kernel is filling; and before Linux 6.2, the
+ * rest of one that read(2) returned in part, and those behind it. So two reads are enough, unless
+ * the second one returns a full sub-buffer.
+ */
+static int cpu_reader_take_rest(struct cpu_reader *r, struct staging *s, unsigned max,
+				enum take take, struct batch *ret)
+{
+	unsigned reads = take == TAKE_ALL ? max : MIN(max, 2U);
+	int code = cpu_reader_take_read(r, s, reads, true, ret);
+	const uint8_t *second = s->data + r->layout.size;
+
+	if (take == TAKE_PRESENT && ret->subbufs == 2)
+		ret->more &= (get_commit(&r->layout, second) & ~COMMIT_FLAGS) >= r->layout.size / 2;
+	return code;
+}
+
 static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsigned max,
 				  enum take take, struct batch *ret)
 {
 	const size_t size = r->layout.size;
 	ssize_t got, done = 0;
-	int code;
 
 	if (s->pipe[0] < 0)
 		return cpu_reader_take_read(r, s, max, take != TAKE_FULL, ret);
@@ -355,12 +371,7 @@ static int cpu_reader_take_splice(struct cpu_reader *r, struct staging *s, unsig
 	if (got < 0 && errno != EAGAIN)
 		return -errno;
 	if (got <= 0) {
-		/* Only the sub-buffer that the kernel is filling is left. */
-		code = take == TAKE_FULL
-			       ? 0
-			       : cpu_reader_take_read(r, s, take == TAKE_ALL ? max : 1, true, ret);
-		ret->more &= take == TAKE_ALL;
-		return code;
+		return take == TAKE_FULL ? 0 : cpu_reader_take_rest(r, s, max, take, ret);
 	}
 	while (done < got) {
 		ssize_t n = read(s->pipe[0], s->data + done, (size_t)(got - done));
