@@ -35,12 +35,13 @@ static void background_deinit(struct background *b)
 static int background_open_log(struct background *b, struct error *err)
 {
 	_cleanup_place_ struct place place = PLACE_INIT;
-	const char *output = b->o->output ?: OUTPUT_DEFAULT;
+	_cleanup_free_ char *own = NULL;
+	const char *output = b->o->output ?: output_default(b->o, OUTPUT_ENDING, &own);
 	int r;
 
-	if (asprintf(&b->log, "%s" LOG_ENDING, output) < 0) {
+	if (!output || asprintf(&b->log, "%s" LOG_ENDING, output) < 0) {
 		b->log = NULL;
-		return error_errno(err, -ENOMEM, "%s", output);
+		return error_errno(err, -ENOMEM, "the log");
 	}
 	r = place_check_owner(b->log, err);
 	if (r == 0)

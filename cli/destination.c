@@ -147,16 +147,15 @@ static int destination_create(struct destination *d, const struct options *o, st
 	return r < 0 ? r : export_format_check_file(d->format, &d->perfetto, d->file.fd, err);
 }
 
-/* "trace.txt" for --format txt. */
-static const char *destination_default(struct destination *d, const struct options *o)
+const char *output_default(const struct options *o, const char *ending, char **ret)
 {
 	const struct export_format *format = o->format ? export_format_find(o->format, NULL) : NULL;
 
-	if (!format || format->only_live)
-		return OUTPUT_DEFAULT;
-	if (asprintf(&d->own_path, OUTPUT_STEM "%s", format->extension) < 0)
-		d->own_path = NULL;
-	return d->own_path;
+	if (format && !format->only_live)
+		ending = format->extension;
+	if (asprintf(ret, OUTPUT_STEM "%s", ending) < 0)
+		*ret = NULL;
+	return *ret;
 }
 
 int destination_open(struct destination *ret, const struct options *o, const char *path)
@@ -166,7 +165,7 @@ int destination_open(struct destination *ret, const struct options *o, const cha
 	enum path_kind kind;
 	bool to_stdout;
 
-	d.path = path ?: o->output ?: destination_default(&d, o);
+	d.path = path ?: o->output ?: output_default(o, OUTPUT_ENDING, &d.own_path);
 	if (!d.path) {
 		error_errno(&err, -ENOMEM, "the output");
 		return cli_fail(&err);

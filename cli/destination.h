@@ -12,7 +12,8 @@
 
 /* Name of the result without -o and --format. */
 #define OUTPUT_STEM "trace"
-#define OUTPUT_DEFAULT OUTPUT_STEM ".json"
+#define OUTPUT_ENDING ".json"
+#define OUTPUT_DEFAULT OUTPUT_STEM OUTPUT_ENDING
 
 /* Opened and checked, with a known format, before anything else happens. */
 struct destination {
@@ -28,7 +29,7 @@ struct destination {
 	struct perfetto_options perfetto;
 	Traced__Control__Perfetto perfetto_words; /* as typed */
 	const char *path;
-	char *own_path;		   /* owned; or NULL: path is another's */
+	char *own_path;		   /* owned; NULL: path is borrowed */
 	bool in_place;		   /* a device or an inherited descriptor: nothing to rename */
 	struct merge_files merges; /* opened by the command before destination_fill() */
 	/* Storage for destination_fill()'s message, and its descriptors. */
@@ -44,6 +45,8 @@ struct destination {
 #define DESTINATION_INIT                                                                           \
 	((struct destination){                                                                     \
 		.file = OUTPUT_NAME_INIT, .split = SPLIT_INIT, .directory = FRAMED_INIT })
+/* The name without -o: "trace.txt" for --format txt, else with this ending. NULL: no memory. */
+const char *output_default(const struct options *o, const char *ending, char **ret);
 /* Returns 0, or an exit status after printing the error. path NULL: -o or the default. */
 int destination_open(struct destination *ret, const struct options *o, const char *path);
 /* The process that takes the exporter's frames; NULL: the exporter writes a file. */

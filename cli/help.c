@@ -110,7 +110,7 @@ void help_overview(void)
 	printf("\n"
 	       "See also 'tracectl help COMMAND' and tracectl(1).\n"
 	       "Exit status: 0 complete; 1 failed, no file of that name written; 2 wrong usage;\n"
-	       "3 written, but incomplete (for lost events only with --fail-on-loss).\n");
+	       "3 written, but incomplete (for lost events and marks only with --fail-on-loss).\n");
 }
 
 void help_command(const struct command *command)

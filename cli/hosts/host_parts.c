@@ -174,6 +174,7 @@ int host_part_add_result(struct export_result *to, const char *label,
 	to->marks += part->marks;
 	to->fallback_events += part->fallback_events;
 	to->incomplete |= part->incomplete;
+	to->marks_lost |= part->marks_lost;
 	to->span_ns = MAX(to->span_ns, part->span_ns);
 	to->event_types = MAX(to->event_types, part->event_types);
 	to->export_ns += part->export_ns;

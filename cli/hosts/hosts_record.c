@@ -76,8 +76,8 @@ struct hosts_recording {
 	uint64_t phc_bound;		   /* ns: by how much the hosts' ones differ from it */
 	uint64_t began_ns, go_ns, stop_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t start;			   /* as go_ns, CLOCK_BOOTTIME */
-	unsigned interrupts;
-	bool own_end; /* the hosts' command ends the recording */
+	bool next_leaves; /* a signal from now on leaves the hosts that have not ended */
+	bool own_end;	  /* the hosts' command ends the recording */
 };
 
 static void far_close(struct far *f)
@@ -340,6 +340,7 @@ static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at
 			 END_BYTES >> 10, END_NS / NSEC_PER_SEC);
 	else if (h->stop_ns && at - h->stop_ns > END_NS && !f->slow_told) {
 		f->slow_told = true;
+		h->next_leaves = true;
 		cli_warn("%s: it still sends its capture; Ctrl-C leaves the rest of it",
 			 f->name->label);
 	}
@@ -392,9 +393,9 @@ static bool hosts_on_signal(struct hosts_recording *h)
 
 	if (read(h->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return true;
-	h->interrupts++;
-	if (!h->go_ns || h->interrupts > 1)
+	if (!h->go_ns || h->next_leaves)
 		return false;
+	h->next_leaves = true;
 	hosts_stop(h);
 	return true;
 }
@@ -641,6 +642,7 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 								       .signal_fd = -EBADF,
 								       .phc = -EBADF };
 	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_free_ char *own = NULL;
 	const struct export_format *format;
 	const char *out;
 	int r;
@@ -655,7 +657,9 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 		help_command(&command_record);
 		return CLI_WHOLE;
 	}
-	out = o.output ?: hosts->count > 1 ? "trace.pftrace" : "trace.json";
+	out = o.output ?: output_default(&o, hosts->count > 1 ? ".pftrace" : ".json", &own);
+	if (!out)
+		return cli_fail((error_errno(&err, -ENOMEM, "the output"), &err));
 	format = export_format_find(o.format, out);
 	if (!format) {
 		error_set(&err, -EINVAL, "%s: its ending names no format", out);

@@ -22,9 +22,9 @@ int phc_parse(const char *text, uint64_t *ret_bound, struct error *err)
 	int r = comma ? parse_duration(comma + 1, ret_bound, err) : -EINVAL;
 
 	if (!comma || comma == text || comma - text >= PATH_MAX)
-		error_set(err, r = -EINVAL, "--phc takes a clock and a time");
+		error_set(err, r = -EINVAL, "it takes a clock and a time");
 	else if (r == 0 && *ret_bound > BOUND_MAX_NS)
-		error_set(err, r = -ERANGE, "--phc takes at most 1s");
+		error_set(err, r = -ERANGE, "it takes at most 1s");
 	return r < 0 ? error_hint(err, "--phc /dev/ptp0,200ns: the machines' clocks /dev/ptp0 "
 				       "differ by at most 200 ns")
 		     : 0;

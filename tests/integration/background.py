@@ -65,6 +65,14 @@ def files_come_and_are_reported(test):
     check(not [n for n in test.files() if n.endswith(".part")], f"{test.files()}")
 
 
+def its_log_is_named_after_it(test):
+    """Without -o, too."""
+    result = started(test, "-e", "sched", "--rotate", "64K", "--format", "txt")
+    check("Messages: trace.txt.log\n" in result.err, f"{result}")
+    stopped(test)
+    check("trace.txt.log" in test.files() and "trace.0001.txt" in test.files(), f"{test.files()}")
+
+
 def the_terminal_goes(test):
     """A hangup, as when an ssh connection ends, does not end it."""
     pid, terminal = pty.fork()
@@ -179,7 +187,7 @@ def a_lock_of_the_caller_ends_with_it(test):
 
 def main():
     test = Test("background")
-    for case in (files_come_and_are_reported, the_terminal_goes, only_the_last_are_kept, it_ends_by_itself,
+    for case in (files_come_and_are_reported, its_log_is_named_after_it, the_terminal_goes, only_the_last_are_kept, it_ends_by_itself,
                  what_is_missing_is_said, a_failure_is_the_callers, the_caller_gives_up,
                  messages_go_to_no_other_file, files_are_the_callers, a_pipe_gets_the_name_only,
                  a_lock_of_the_caller_ends_with_it):

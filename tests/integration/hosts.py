@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import statistics
 import subprocess
 import time
@@ -653,6 +654,8 @@ def ptp_clock_is_missing(test):
     check(r.status == 3 and "other: /dev/null is no clock" in r.err, f"there: {r}")
     r = test.run("record", "-t", "300ms", "--phc", "/dev/null,1us")
     check(r.status == 2 and "--phc needs -H" in r.err, f"alone: {r}")
+    r = test.run("record", "-t", "300ms", "--phc", "/dev/null")
+    check(r.status == 2 and "tracectl: --phc: it takes a clock and a time\n" in r.err, f"without a time: {r}")
 
 
 MARKS = """
@@ -721,6 +724,36 @@ def check_clean(test):
     settled("no recording is kept", lambda: not list(test.daemon.spool.glob("*.traced*")))
 
 
+def marks_are_lost(test):
+    """A program that is refused counts on each machine, and --fail-on-loss with several, too."""
+    for options, status in (((), 0), (("--fail-on-loss",), 3)):
+        p = subprocess.Popen(command_line(test, {"a": far(test), "b": far(test, "nice")}, "record", "-e", "sched", *options),
+                             cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        for line in p.stderr:
+            if b"until Ctrl-C" in line:
+                break
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+            s.connect(str(test.daemon.socket.parent / "marks.sock"))
+            s.send(b"garbage" * 8)
+            check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+        p.send_signal(signal.SIGINT)
+        r = test.finish(p)
+        check(r.status == status and all(f"{host}: marks of 1 programs or threads are missing" in r.err for host in "ab"),
+              f"{options}: {r}")
+        check(test.files() == ["trace.pftrace"], f"{test.files()}")
+
+
+def usual_names(test):
+    """Without -o the name has the ending of --format."""
+    two = {"a": far(test), "b": far(test, "nice")}
+    for hosts, words, name in (({"a": far(test)}, (), "trace.json"), (two, (), "trace.pftrace"),
+                               (two, ("--format", "txt"), "trace.txt"), ({"a": far(test)}, ("--format", "txt"), "trace.txt")):
+        r = run(test, hosts, "record", "-t", "100ms", "-e", "sched", *words)
+        check(r.status == 0 and test.files() == [name], f"{words}: {test.files()} {r}")
+        (test.dir / name).unlink()
+
+
 def without_ties(test):
     """Recordings of their own: placed by the time of day."""
     for name in ("a", "b"):
@@ -769,7 +802,7 @@ def run_cases(test, *functions):
 def main():
     test = Test("hosts")
     run_cases(test, files_of_hosts, one_host, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
-              eight, without_ties)
+              eight, without_ties, usual_names, marks_are_lost)
     with load():
         run_cases(test, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
                   clock_drifts, clocks_are_synchronised, one_is_not_synchronised, one_is_synchronised_wrongly,

@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -82,9 +83,26 @@ def one_drips(test):
     check(seen == {"good", "bad"}, f"hosts in the text: {seen}")
 
 
+def one_goes_on(test):
+    """After -t, one whose capture goes on and on is left with the first Ctrl-C, as the message says."""
+    r = test.run("record", "-t", "300ms", "-o", test.dir / "daemon" / "one.traced")
+    check(r.status == 0, f"record: {r}")
+    on = (f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {test.dir}/daemon/one.traced; '
+          "while head -c 16384 /dev/zero; do sleep 0.2; done;")
+    p = subprocess.Popen(command_line(test, {"good": far(test), "on": on}, "record", "-t", "300ms", "-o", "out.txt"),
+                         cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    for line in p.stderr:
+        if b"on: it still sends its capture; Ctrl-C leaves the rest of it" in line:
+            break
+    p.send_signal(signal.SIGINT)
+    r = test.finish(p)
+    check(r.status == 3 and "on: it was left: its part is incomplete" in r.err, f"record: {r}")
+
+
 def main():
     test = Test("hosts_waits")
-    run_cases(test, one_drips, pushed_hangs, pushed_slowly)
+    run_cases(test, one_drips, one_goes_on, pushed_hangs, pushed_slowly)
     test.end()
 
 
