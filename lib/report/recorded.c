@@ -45,7 +45,9 @@ bool recorded_lacks_tracer(const struct trace_info *info, const char *tracer)
 
 	if (!request)
 		return false;
-	return *request->tracer ? strcmp(request->tracer, tracer) != 0 : request->n_events > 0;
+	if (*request->tracer)
+		return strcmp(request->tracer, tracer) != 0;
+	return request->n_events || request->n_probes || request->n_sql || request->n_triggers;
 }
 
 int recorded_init(struct recorded *r, const struct trace_info *info)

@@ -18,6 +18,7 @@
 #include "make_stream.h"
 #include "make_usual.h"
 #include "memory_file.h"
+#include "report/recorded.h"
 #include "report/report.h"
 #include "report/slice_text.h"
 
@@ -407,6 +408,29 @@ static void latencies_of_each_cpu(void **state _unused_)
 	assert_report(&m, "timerlat",
 		      "0,2,20,30,20,40,40,1000000010,1,60,60,60,60,60,1000000001,0,,,,\n"
 		      "1,1,30,30,30,30,30,1000000020,0,,,,,,0,0,,,,\n");
+}
+
+/* Probes, SQL and triggers are a request, too, which names no tracer. */
+static void a_request_without_a_tracer_lacks_it(void **state _unused_)
+{
+	Traced__Capture__Request request = TRACED__CAPTURE__REQUEST__INIT;
+	Traced__Capture__Header header = TRACED__CAPTURE__HEADER__INIT;
+	const struct trace_info info = { .header = &header };
+	size_t *const counts[] = { &request.n_events, &request.n_probes, &request.n_sql,
+				   &request.n_triggers };
+
+	assert_false(recorded_lacks_tracer(&info, "function_graph"));
+	header.request = &request;
+	assert_false(recorded_lacks_tracer(&info, "function_graph"));
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		*counts[i] = 1;
+		assert_true(recorded_lacks_tracer(&info, "function_graph"));
+		request.tracer = (char *)"function_graph";
+		assert_false(recorded_lacks_tracer(&info, "function_graph"));
+		assert_true(recorded_lacks_tracer(&info, "timerlat"));
+		request.tracer = (char *)"";
+		*counts[i] = 0;
+	}
 }
 
 static void functions_have_times_and_self_times(void **state _unused_)
@@ -822,6 +846,7 @@ int main(void)
 		cmocka_unit_test(interrupts_of_a_task_at_the_end_are_open),
 		cmocka_unit_test(noise_of_the_osnoise_tracer),
 		cmocka_unit_test(latencies_of_each_cpu),
+		cmocka_unit_test(a_request_without_a_tracer_lacks_it),
 		cmocka_unit_test(functions_have_times_and_self_times),
 		cmocka_unit_test(a_loss_takes_self_times_but_not_times),
 		cmocka_unit_test(slices_know_whether_their_thread_ran),
