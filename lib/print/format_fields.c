@@ -186,7 +186,7 @@ static bool format_take_declaration(struct format_parser *x, struct field *f, ui
 	return format_skip(x, ";");
 }
 
-/* Element size of an array, if only its type is known. */
+/* Size of an array's elements by their type; 0: unknown. */
 static uint32_t field_element_size(const char *type, unsigned word_size)
 {
 	struct expr_type known;
@@ -195,7 +195,7 @@ static uint32_t field_element_size(const char *type, unsigned word_size)
 		type = strchr(type, ' ') + 1;
 	if (!strncmp(type, "unsigned ", 9) && type[9] != '[')
 		type += 9;
-	return expr_type_by_name(type, strcspn(type, " ["), word_size, &known) ? known.size : 1;
+	return expr_type_by_name(type, strcspn(type, "["), word_size, &known) ? known.size : 0;
 }
 
 /* Derives properties from the type, as libtraceevent does. count: array elements, 0: unknown. */
@@ -208,10 +208,13 @@ static void field_fill_kind(const struct format_parser *x, struct field *f, uint
 	/* Linux 2.6 had offsets without lengths, for strings only. */
 	f->is_string |= f->is_dynamic && f->size == 2;
 	/* User events' counts are memory that the kernel has not set (seen in Linux 6.12). */
-	if (f->is_dynamic || (f->is_array && (!f->size || !count || f->size % count)))
-		f->element_size = field_element_size(f->type, x->word_size);
-	else
-		f->element_size = f->is_array ? f->size / count : f->size;
+	f->element_size = field_element_size(f->type, x->word_size);
+	if (!f->is_array && !f->is_dynamic)
+		f->element_size = f->size;
+	else if (!f->element_size || (!f->is_dynamic && f->size % f->element_size))
+		f->element_size = !f->is_dynamic && f->size && count && f->size % count == 0
+					  ? f->size / count
+					  : 1;
 	/* A dynamic field holds the array's location. */
 	f->is_array &= !f->is_dynamic;
 }

@@ -96,7 +96,18 @@ static const char *special_field_format(const struct field *f)
 		return "%s";
 	if (f->is_array || f->is_dynamic)
 		return NULL;
-	return f->size == 8 ? "0x%llx (%lld)" : f->size == 4 ? "0x%x (%d)" : NULL;
+	switch (f->size) {
+	case 8:
+		return "0x%llx (%lld)";
+	case 4:
+		return "0x%x (%d)";
+	case 2:
+		return "0x%hx (%d)";
+	case 1:
+		return "0x%hhx (%d)";
+	default:
+		return NULL;
+	}
 }
 
 /*

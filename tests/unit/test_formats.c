@@ -228,6 +228,9 @@ static void describe_by_library(const struct tep_format_field *f, struct buf *ou
 		   is_dynamic || (is_array && !f->size) ? 0
 		   : is_array && has_length_of_source(f->type)
 			   ? (f->flags & TEP_FIELD_IS_STRING ? 1U : 4U)
+		   /* Ours goes by the type: these kernels are read with both sizes of it. */
+		   : is_array && strstr(f->type, "long[")
+			   ? (unsigned)tep_get_long_size(f->event->tep)
 		   : is_array ? f->elementsize
 			      : (unsigned)f->size);
 }
@@ -306,6 +309,31 @@ static void test_fields_as_libtraceevent_reads_them(void **state)
 	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"                     \
 	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"             \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+/* A user event's counts are what was in memory, and may divide the size. */
+static void test_counts(void **state _unused_)
+{
+	static const char text[] =
+		"name: x\nID: 7\nformat:\n" COMMON
+		"\tfield:u8 bytes[2];\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:unsigned int words[4];\toffset:16;\tsize:16;\tsigned:0;\n"
+		"\tfield:const char * names[2];\toffset:32;\tsize:16;\tsigned:0;\n"
+		"\tfield:struct pair pairs[2];\toffset:48;\tsize:24;\tsigned:0;\n"
+		"\tfield:__rel_loc char text[2];\toffset:72;\tsize:4;\tsigned:0;\n"
+		"\nprint fmt: \"\"\n";
+	static const uint32_t sizes[] = { 1, 4, 8, 12, 1 };
+	const struct event_table_env env = { .word_size = 8 };
+	const struct event *ev;
+	struct event_table *t;
+
+	assert_int_equal(event_table_new(&t, &env), 0);
+	assert_int_equal(event_table_add(t, "x", text, strlen(text), NULL), 0);
+	ev = event_table_find(t, 7);
+	assert_int_equal(ev->field_count, ARRAY_SIZE(sizes));
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		assert_int_equal(ev->fields[i].element_size, sizes[i]);
+	event_table_free(t);
+}
 
 static void test_attributes(void **state)
 {
@@ -571,6 +599,7 @@ int main(void)
 		cmocka_unit_test(test_damaged_formats),
 		cmocka_unit_test(test_fields_as_libtraceevent_reads_them),
 		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_elements),
 	};
 

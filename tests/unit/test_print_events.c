@@ -186,6 +186,13 @@ static void test_dynamic_events(void **state)
 		    "\"phase=%s id=%u duration=%llu name=%s\", REC->phase, REC->id, "
 		    "REC->duration, __get_rel_str(name)",
 		    mark, 40, 0, "mark: phase=B id=0xffffffff (-1) duration=0x100 (256) name=work");
+	check_event("user_events", "small",
+		    FIELD("u16", "port", 8, 2, 0) FIELD("s16", "level", 10, 2, 1)
+			    FIELD("u8", "flags", 12, 1, 0) FIELD("s8", "step", 13, 1, 1),
+		    "\"port=%u level=%d flags=%u step=%d\", REC->port, REC->level, REC->flags, "
+		    "REC->step",
+		    (const uint8_t[16]){ [8] = 0x50, 0, 0xfe, 0xff, 0x81, 0xff }, 16, 0,
+		    "small: port=0x50 (80) level=0xfffe (-2) flags=0x81 (129) step=0xff (-1)");
 }
 
 static void test_builtins(void **state)
