@@ -53,7 +53,7 @@ static int link_find_daemon(char **ret, struct error *err)
 		*ret = strdup(TRACED_SBINDIR "/" TRACED_PROGRAM);
 		return *ret ? 0 : error_errno(err, -ENOMEM, "traced");
 	}
-	error_set(err, -ENOENT, "no traced is running, and its program was not found");
+	error_set(err, -ENOENT, "the program " TRACED_PROGRAM " was not found");
 	return error_hint(err, "install it in " TRACED_SBINDIR
 			       " or beside tracectl, or set TRACED_DAEMON=PATH");
 }
@@ -138,8 +138,14 @@ int link_open(struct link *ret, const struct options *o, enum link_mode mode, st
 {
 	_cleanup_link_ struct link l = { 0 };
 	bool is_private = mode == LINK_PRIVATE_FIRST && geteuid() == 0 && !o->socket;
-	int r = is_private ? link_spawn_daemon(&l, err) : link_connect(&l, o, mode, err);
+	_cleanup_error_ struct error failed = ERROR_INIT;
+	int r = is_private ? link_spawn_daemon(&l, &failed) : -ENOENT;
 
+	/* Without the program, a daemon that listens will do. */
+	if (r == -ENOENT && !l.daemon)
+		r = link_connect(&l, o, mode, err);
+	else if (r < 0)
+		error_move(err, &failed);
 	if (r < 0)
 		return r;
 	*ret = l;

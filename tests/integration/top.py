@@ -4,6 +4,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, settled
+from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, need, settled
 
 # A task that runs all the time, and one that makes many short system calls.
 BURNER = "while :; do :; done"
@@ -108,6 +109,24 @@ def private_first(test):
     r = subprocess.run([*in_namespace(f"mount -t tmpfs nodev /run && mkdir -p {folder}"), sys.executable, "-c", listen, *command],
                        cwd=test.dir, env=test.environment(), capture_output=True, timeout=PATIENCE_S, check=False)
     check(r.returncode == 0 and r.stderr == b"" and b"events/s" in r.stdout, r)
+
+
+def without_a_program(test):
+    """Where the program traced is not found, root's uses a daemon that listens."""
+    sbin = pathlib.Path(test.build_option("prefix"), test.build_option("sbindir"), "traced")
+    need(not sbin.exists(), f"{sbin} is installed")
+    folder = test.build_option("run_dir")
+    alone = test.dir / "alone" / "tracectl"
+    alone.parent.mkdir()
+    shutil.copy(test.tracectl, alone)
+    prepare = f"mount -t tmpfs nodev /run && mkdir -p {folder}"
+    env = test.environment()
+    env.pop("TRACED_DAEMON")
+    for more, status, words in ((f" && ln -s {test.daemon.socket} {folder}/traced.sock", 0, b""),
+                                ("", 1, b"the program traced was not found")):
+        r = subprocess.run([*in_namespace(prepare + more), alone, "top", "--batch", "-t", "2s", "-e", "sched", "sched"],
+                           cwd=test.dir, env=env, capture_output=True, timeout=PATIENCE_S, check=False)
+        check(r.returncode == status and words in r.stderr and (b"events/s" in r.stdout) == (status == 0), r)
 
 
 def ends(test):
@@ -346,6 +365,7 @@ def main():
     test.case("chosen", chosen)
     test.case("chosen, with a daemon", chosen, daemon=True)
     test.case("private first", private_first)
+    test.case("without a program", without_a_program, daemon=True)
     test.case("ends", ends)
     test.case("dies", dies)
     test.case("decoder dies", decoder_dies)
