@@ -57,7 +57,7 @@ static void offer_sessions(const struct options *o, const char *current)
 	    reply->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return;
 	for (size_t i = 0; i < reply->status->n_sessions; i++)
-		if (!reply->status->sessions[i]->watches)
+		if (!reply->status->sessions[i]->for_conditions)
 			complete_offer(reply->status->sessions[i]->name, current);
 }
 

@@ -264,7 +264,7 @@ int link_session(struct link *l, const char *name, char **ret, struct error *err
 		return r;
 	status = reply->status;
 	for (size_t i = 0; i < status->n_sessions; i++) {
-		if (status->sessions[i]->watches)
+		if (status->sessions[i]->for_conditions)
 			continue;
 		/* Root sees other users' sessions as UID/NAME. */
 		if (strchr(status->sessions[i]->name, '/')) {

@@ -47,7 +47,7 @@ static const Session *status_whole_of(const Traced__Control__Status *status, con
 {
 	const size_t len = strlen(part->name), suffix = strlen(TRIGGERS_SUFFIX);
 
-	if (!part->watches || len <= suffix)
+	if (!part->for_conditions || len <= suffix)
 		return NULL;
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		const char *name = status->sessions[i]->name;
@@ -184,18 +184,23 @@ static void status_print_cpus(const Session *s)
 	}
 }
 
+static void status_put_error(const Session *s, struct buf *out)
+{
+	if (s->error && *s->error) {
+		buf_puts(out, ": ");
+		buf_visible(out, s->error, VISIBLE_MAX);
+	}
+}
+
 static void status_print_session(const Session *s, bool verbose)
 {
 	_cleanup_buf_ struct buf b = BUF_INIT;
 
 	buf_visible(&b, s->name, VISIBLE_MAX);
 	buf_printf(&b, ": %s%s", state_name(s->state), s->ring ? " (ring)" : "");
-	if (s->error && *s->error) {
-		buf_puts(&b, ": ");
-		buf_visible(&b, s->error, VISIBLE_MAX);
-	}
+	status_put_error(s, &b);
 	buf_puts(&b, "\n  what      ");
-	if (s->watches)
+	if (s->for_conditions)
 		buf_puts(&b, "for conditions: ");
 	buf_visible(&b, s->what, VISIBLE_MAX);
 	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
@@ -248,7 +253,9 @@ static void status_print_part(const Session *s)
 
 	buf_puts(&b, "  triggers  ");
 	buf_visible(&b, s->name, VISIBLE_MAX);
-	buf_printf(&b, ": %s, ", state_name(s->state));
+	buf_printf(&b, ": %s", state_name(s->state));
+	status_put_error(s, &b);
+	buf_puts(&b, ", ");
 	format_count(s->events, &b);
 	buf_puts(&b, " events, ");
 	format_count(s->lost, &b);
@@ -401,7 +408,8 @@ static int list_run(const struct options *o)
 			continue;
 		format_duration(s->elapsed_ns, &elapsed);
 		cli_line(stdout, "%-24s %-10s %10s  %s%s", s->name, state_name(s->state),
-			 buf_string(&elapsed) ?: "", s->watches ? "for conditions: " : "", s->what);
+			 buf_string(&elapsed) ?: "", s->for_conditions ? "for conditions: " : "",
+			 s->what);
 	}
 	return CLI_WHOLE;
 }

@@ -55,7 +55,7 @@ static void describe_request(Traced__Control__Session *d, const struct session *
 	d->command_exited = s->end_reason == CAPTURE_END_COMMAND_EXITED;
 	d->buffer_bytes = s->buffer_bytes;
 	d->ring = s->ring;
-	d->watches = s->watches;
+	d->for_conditions = s->for_conditions;
 	d->what = s->what;
 	if (s->place)
 		d->place = s->place;

@@ -324,7 +324,7 @@ int session_start(struct session **ret, struct connection *client,
 	s->ring = start->ring;
 	s->tgid = start->tgid;
 	s->streamed = start->stream;
-	s->watches = session_is_for_conditions(start);
+	s->for_conditions = session_is_for_conditions(start);
 	/* The kernel takes or refuses triggers when the recording begins. */
 	s->settles = start->settle && start->attach && !start->n_triggers && !start->n_functions;
 	s->duration_ns = plan.request.duration_ns;

@@ -45,7 +45,7 @@ struct session {
 	char comm[32];
 	enum session_state state; /* changed by session_pass() only */
 	bool ring, tgid, streamed;
-	bool watches;		/* its stream is for conditions only */
+	bool for_conditions;	/* its stream is for conditions only */
 	struct command command; /* recorded; its end ends the recording */
 	bool settles;		/* the reply to Start comes before tracing is on */
 	bool at_threshold;	/* the kernel ended it, at stop_us or by a trigger */
