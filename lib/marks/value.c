@@ -3,6 +3,7 @@
 #include "marks/value.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 void value_put(struct buf *out, const struct text *key, enum value_type type)
@@ -116,6 +117,20 @@ bool value_number(const struct value *v, double *ret)
 	default:
 		return false;
 	}
+}
+
+bool value_next_number(struct value_iter *it, struct value *ret, uint64_t *others)
+{
+	double d;
+
+	while (value_next(it, ret)) {
+		if (value_number(ret, &d) && isfinite(d))
+			return true;
+		if (ret->type == VALUE_LIST || ret->type == VALUE_DICT)
+			value_skip(it);
+		++*others;
+	}
+	return false;
 }
 
 bool value_spell_id(const struct value *v, char to[static 20], struct text *ret)

@@ -67,6 +67,8 @@ bool value_next(struct value_iter *it, struct value *ret);
 void value_skip(struct value_iter *it);
 /* Converts a number of any type to a double. */
 bool value_number(const struct value *v, double *ret);
+/* The next finite number of a counter, whose other values are added to *others. False: no more. */
+bool value_next_number(struct value_iter *it, struct value *ret, uint64_t *others);
 /* An id as text: a number becomes "0x1f", as where it is a mark's own. False: neither. */
 bool value_spell_id(const struct value *v, char to[static 20], struct text *ret);
 /* Finds the first member of that name on the outermost level. */

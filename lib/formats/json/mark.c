@@ -2,7 +2,6 @@
 #include "formats/json/mark.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -252,19 +251,9 @@ static bool json_mark_put_series(struct json_marks *j, struct buf *out, struct t
 	struct value_iter it;
 	struct value v;
 	bool any = false;
-	double d;
 
 	value_iter_init(&it, args, true);
-	while (value_next(&it, &v)) {
-		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
-			value_skip(&it);
-			numberless++;
-			continue;
-		}
-		if (!value_number(&v, &d) || !isfinite(d)) {
-			numberless++;
-			continue;
-		}
+	while (value_next_number(&it, &v, &numberless)) {
 		if (v.type == VALUE_POINTER)
 			v.type = VALUE_UINT;
 		json_put_comma(out);

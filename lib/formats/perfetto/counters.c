@@ -2,8 +2,6 @@
 /* Counters of applications: one track per series, below the process's track. */
 #include "formats/perfetto/track_event.h"
 
-#include <math.h>
-
 #include "formats/perfetto/numbers.h"
 
 /* Splits "heap [bytes]" into the name "heap" and the unit bytes. */
@@ -87,20 +85,10 @@ static int counter_put_below(struct pf_marks *m, const struct mark *mark, uint64
 	struct value_iter it;
 	struct value v;
 	bool any = false;
-	double d;
 	int r = 0;
 
 	value_iter_init(&it, mark->part[PART_ARGS], true);
-	while (r == 0 && value_next(&it, &v)) {
-		if (v.type == VALUE_LIST || v.type == VALUE_DICT) {
-			value_skip(&it);
-			numberless++;
-			continue;
-		}
-		if (!value_number(&v, &d) || !isfinite(d)) {
-			numberless++;
-			continue;
-		}
+	while (r == 0 && value_next_number(&it, &v, &numberless)) {
 		any = true;
 		r = counter_put_series(m, mark, &v, parent, out);
 	}
