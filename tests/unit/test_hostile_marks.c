@@ -297,16 +297,25 @@ static uint64_t copy_two_rings(void)
 	return now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
 }
 
+/* Several copies are measured: other load makes some of them slow. */
+static uint64_t slowest_copy(uint64_t earlier)
+{
+	for (int i = 0; i < 3; i++)
+		earlier = MAX(earlier, copy_two_rings());
+	return earlier;
+}
+
 static void a_flood_is_taken_at_its_rate(void **state _unused_)
 {
-	const uint64_t time = 600 * NSEC_PER_MSEC, copy = copy_two_rings();
+	const uint64_t time = 600 * NSEC_PER_MSEC;
 	_cleanup_(marks_freep) struct marks *m = NULL;
-	uint64_t worst, most, began;
+	uint64_t copy, worst, most, began;
 	struct recording r;
 	pid_t pid;
 
 	if (getuid() != 0)
 		skip(); /* the flood would come from our own user */
+	copy = slowest_copy(0);
 	m = marks_serve(&limits);
 	honest_made = 0;
 	marks_find_daemon();
@@ -325,7 +334,7 @@ static void a_flood_is_taken_at_its_rate(void **state _unused_)
 					   (NSEC_PER_SEC / NSEC_PER_USEC);
 	assert_in_range(marks_of(&r, pid).bytes, MARK_RING_MAX, most);
 	/* A turn mostly takes a quarter of that. */
-	assert_in_range(worst, 0, 4 * copy);
+	assert_in_range(worst, 0, 4 * slowest_copy(copy));
 	marks_end(m, &r.sink);
 	check_honest(&r);
 	free(r.processes);
