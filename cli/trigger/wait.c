@@ -131,8 +131,8 @@ static int wait_check_options(const struct options *o, struct triggers *t, struc
 
 /*
  * A descriptor of the process that started us; -EBADF: this kernel has none, or it is in another
- * pid namespace. A process that has ended has another one in its place, mostly of another session:
- * we only leave our parent's session by leading one.
+ * pid namespace. If the parent has ended, getppid() names its reaper, mostly of another session. We
+ * differ from a live parent's session only as its leader.
  */
 static int waiting_open_parent(struct error *err)
 {

@@ -79,7 +79,7 @@ int host_ties_add(struct host_ties *ties, const struct host_tie *tie);
 int host_clock_fit(struct host_clock *ret, const struct host_tie *ties, size_t count, uint64_t from,
 		   uint64_t to);
 /*
- * Fits each kind of ties for itself. Those that are no exchanges may be none, and count if their
+ * Fits each kind of ties for itself. Other kinds than exchanges may be empty. They count if their
  * bound is smaller and the exchanges do not contradict them.
  */
 int host_clock_choose(struct host_clock *ret, const struct host_ties ties[TIE_KINDS], uint64_t from,

@@ -111,13 +111,13 @@ static inline struct player player_of(struct cursor *c)
 	return (struct player){ c->next.ts, c->queued ? c : NULL };
 }
 
-/* Two players of one time: the lower CPU, and anyone before none. */
+/* At equal times the lower CPU wins; a cursor wins over none. */
 static _noinline_ bool player_is_later(const struct cursor *a, const struct cursor *b)
 {
 	return b && (!a || b->number < a->number);
 }
 
-/* Without a branch: nobody can foresee which one it is. Equal times are rare. */
+/* Branch-free: the outcome is unpredictable. Equal times are rare. */
 static inline struct player player_earlier(struct player a, struct player b)
 {
 	uint64_t second = b.ts < a.ts;
@@ -131,7 +131,7 @@ static inline struct player player_earlier(struct player a, struct player b)
 						   (uintptr_t)second)) };
 }
 
-/* A cursor has another next record, or none. */
+/* Call after a cursor's next record changed. */
 static inline void merge_replay(struct merge *m, struct cursor *c)
 {
 	struct player *tree = m->tree, winner = player_of(c);

@@ -8,7 +8,7 @@ from harness import Test, check, chunks
 from quiet import DISTURBANCE, TRIES, lines_of, rename_programs, selection
 
 PAGES = 10  # the kind of chunk that has sub-buffers, after 8 bytes
-# Without full sub-buffers; a start and an end cost most of them.
+# Events of the recorder when no sub-buffer fills; start and end make most of them.
 MOST = 40
 # The kernel wakes the recorder when some sub-buffers are full. On a busy machine, gaps of rejected events fill them. Two
 # CPUs with a load of 13 filled 27 and 37 in 20 s, and the recorder had 101 and 111 events.
