@@ -87,22 +87,50 @@ static int mark_append_text(struct buf *text, const struct options *o, struct er
 	return mark_put_instant(text, pid, o->args, o->arg_count, err);
 }
 
-static int mark_send(const struct options *o, char *text, struct error *err)
+/* session: NULL: all of the caller's. */
+static int mark_session(struct link *link, const char *session, char *text, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	Traced__Control__Mark mark = TRACED__CONTROL__MARK__INIT;
+
+	mark.text = text;
+	if (session)
+		mark.session = (char *)(uintptr_t)session;
+	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
+	request.mark = &mark;
+	return link_call(link, &request, NULL, 0, &reply, err);
+}
+
+/* The second session of a session with triggers, whose conditions may be about marks. */
+static int mark_conditions(struct link *link, const char *session, char *text, struct error *err)
+{
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
+	_cleanup_free_ char *watch = NULL;
+	int r;
+
+	if (asprintf(&watch, "%s" TRIGGERS_SUFFIX, session) < 0)
+		return error_errno(err, -ENOMEM, "mark");
+	r = link_status(link, NULL, &reply, err);
+	for (size_t i = 0; r == 0 && i < reply->status->n_sessions; i++) {
+		const Traced__Control__Session *s = reply->status->sessions[i];
+
+		if (s->watches && !strcmp(s->name, watch))
+			r = mark_session(link, watch, text, err);
+	}
+	return r;
+}
+
+static int mark_send(const struct options *o, char *text, struct error *err)
+{
 	_cleanup_link_ struct link link = { 0 };
 	int r = link_open(&link, o, LINK_LISTENING, err);
 
-	if (r < 0)
-		return r;
-	mark.text = text;
-	if (o->name)
-		mark.session = (char *)o->name;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_MARK;
-	request.mark = &mark;
-	return link_call(&link, &request, NULL, 0, &reply, err);
+	if (r == 0)
+		r = mark_session(&link, o->name, text, err);
+	if (r == 0 && o->name)
+		r = mark_conditions(&link, o->name, text, err);
+	return r;
 }
 
 /* With --socket only that daemon is meant. */

@@ -55,6 +55,7 @@ static int start_run(const struct options *o)
 	start.message.detached = true;
 	if (o->on.count)
 		start.message.output = &triggers.output;
+	triggers.recorder = &start.message;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
 	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)

@@ -31,10 +31,7 @@ static int triggers_parse(struct triggers *t, struct error *err)
 		if (r < 0)
 			return error_prefix(err, "--on");
 		t->count++;
-		if (t->conditions[i].kind == WATCH_LOST)
-			t->has_lost = true;
-		else
-			t->has_events = true;
+		t->has_lost |= t->conditions[i].kind == WATCH_LOST;
 	}
 	return 0;
 }
@@ -212,6 +209,19 @@ static int triggers_open_log(struct triggers *t, const char *session, struct err
 	return r;
 }
 
+/*
+ * `lost` alone needs no event, but losses: a recorder that overwrites has none. The recorder's
+ * events are streamed, then, and what the stream loses counts.
+ */
+static void triggers_stream_recorder(const struct triggers *t, Traced__Control__Start *start)
+{
+	*start = *t->recorder;
+	start->ring = start->detached = false;
+	start->duration_ns = 0;
+	start->place = (char *)protobuf_c_empty_string;
+	start->n_conditions = start->n_hists = start->n_triggers = 0;
+}
+
 static int triggers_start_watching(struct triggers *t, struct link *link, const char *name,
 				   struct error *err)
 {
@@ -222,9 +232,11 @@ static int triggers_start_watching(struct triggers *t, struct link *link, const 
 	int r;
 
 	output.format = (char *)"watch";
-	start.name = (char *)(uintptr_t)name;
 	start.events = t->spec_list;
 	start.n_events = t->spec_count;
+	if (!t->spec_count)
+		triggers_stream_recorder(t, &start);
+	start.name = (char *)(uintptr_t)name;
 	/* Even if the recorder has another clock: times are compared with CLOCK_BOOTTIME. */
 	start.clock = (char *)"boot";
 	start.stream = true;
@@ -294,16 +306,12 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 	_cleanup_free_ char *watch = NULL;
 	struct trigger_run run = { .triggers = t, .link = link, .session = session };
 	pid_t pid;
-	int r = 0;
+	int r;
 
 	if (asprintf(&watch, "%s" TRIGGERS_SUFFIX, session) < 0)
 		return error_errno(err, -ENOMEM, "session");
 	run.watch = watch;
-	run.pipe = -EBADF;
-	if (t->has_events) {
-		r = fd = triggers_watch(t, link, watch, &run.watch_id, err);
-		run.pipe = fd;
-	}
+	r = run.pipe = fd = triggers_watch(t, link, watch, &run.watch_id, err);
 	if (r >= 0)
 		r = link_attach(link, session, NULL, -EBADF, &run.attach_id, err);
 	/* Last: what is refused leaves no folder. */

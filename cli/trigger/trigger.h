@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Triggers: `tracectl start --ring --on CONDITION`. A second session, which is streamed, has the
- * events of the conditions; the daemon's exporter evaluates them (report/watch.h) and writes what
- * is met into a pipe. A process of tracectl with its caller's rights reads that, marks the flight
- * recorder, has snapshots of it written into a folder, and starts the hook. It ends with either
- * session.
+ * events of the conditions, or those of the recorder if the conditions are about losses alone; the
+ * daemon's exporter evaluates them (report/watch.h) and writes what is met into a pipe. A process
+ * of tracectl with its caller's rights reads that, marks the flight recorder, has snapshots of it
+ * written into a folder, and starts the hook. It ends with either session.
  */
 #pragma once
 
@@ -16,12 +16,13 @@ struct triggers {
 	const struct options *o;
 	struct watch_condition conditions[WATCH_CONDITIONS_MAX];
 	size_t count;
-	bool has_lost, has_events;
-	Traced__Control__Output output; /* of snapshots: for the daemon, to check it now */
-	const char *ending;		/* of their names: ".json" */
-	int folder_fd;			/* owned */
-	char *folder;			/* owned; absolute path of it, for messages and hooks */
-	char *hook;			/* owned; path of a program, or NULL */
+	bool has_lost;
+	const Traced__Control__Start *recorder; /* borrowed; for triggers_begin() */
+	Traced__Control__Output output;		/* of snapshots: for the daemon, to check it now */
+	const char *ending;			/* of their names: ".json" */
+	int folder_fd;				/* owned */
+	char *folder; /* owned; absolute path of it, for messages and hooks */
+	char *hook;   /* owned; path of a program, or NULL */
 	/* For the second session; owned arrays of borrowed strings. */
 	Traced__Control__EventSpec specs[WATCH_CONDITIONS_MAX * 6];
 	Traced__Control__EventSpec *spec_list[WATCH_CONDITIONS_MAX * 6];

@@ -8,8 +8,8 @@ struct trigger_run {
 	const struct triggers *triggers;
 	struct link *link;
 	const char *session, *watch;  /* the flight recorder, and the session with the events */
-	int pipe;		      /* where firings come from; negative: no condition needs it */
-	uint64_t attach_id, watch_id; /* requests whose reply tells the session's end; 0: none */
+	int pipe;		      /* where firings come from */
+	uint64_t attach_id, watch_id; /* requests whose reply tells the session's end */
 };
 
 /* Until one of the sessions ends. Messages go to stderr. Returns an exit status. */
