@@ -83,6 +83,7 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 			.unread = row->unread,
 			.samples_lost = row->samples_lost,
 			.left_out = row->left_out,
+			.last_ts = row->last_ns,
 		};
 	}
 	return outcome_copy_fallbacks(ret, m);

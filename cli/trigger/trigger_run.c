@@ -48,7 +48,11 @@ struct follower {
 	struct followed conditions[WATCH_CONDITIONS_MAX];
 	struct buf marks;    /* of its firings, where they happened; Trace Event Format */
 	uint64_t unreported; /* firings with the snapshot, beyond REPORTED_MAX */
-	uint64_t skipped;    /* firings since the last snapshot that were too many */
+	/* The last snapshot. Events up to `taken` are in it, or in one before it. */
+	char *last; /* owned; NULL: none */
+	struct export_result result;
+	uint64_t taken;	  /* on the boot clock */
+	uint64_t skipped; /* firings since the last snapshot that were too many */
 	unsigned at_most;
 	uint64_t lost_next;
 	struct trigger_hook hook;
@@ -88,6 +92,21 @@ static void follower_mark(struct follower *f, const char *text)
 		follower_log("no mark: %s", err.message ?: "?");
 }
 
+/*
+ * Whether the last snapshot has what happened then, or one before it. Each CPU's buffer was emptied
+ * at another time, and the last event from it tells when, if the recorder has the boot clock, too.
+ */
+static bool follower_has(const struct follower *f, const Traced__Control__Firing *m)
+{
+	const struct export_result *r = &f->result;
+	uint64_t until = f->taken;
+
+	for (size_t i = 0; i < r->ledger_count && !strcmp(r->clock, "boot"); i++)
+		if (m->cpu < 0 || r->ledger[i].cpu == (unsigned)m->cpu)
+			until = MAX(until, r->ledger[i].last_ts);
+	return f->last && m->at_ns <= until;
+}
+
 /* The mark in the recorder comes late; this one is merged at its place. */
 static void follower_put_mark(struct follower *f, const Traced__Control__Firing *m,
 			      const char *text)
@@ -103,7 +122,8 @@ static void follower_put_mark(struct follower *f, const Traced__Control__Firing 
 	buf_printf(out, "%" PRIu64 ".%03" PRIu64 "}", m->at_ns / 1000, m->at_ns % 1000);
 }
 
-static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
+/* in: the snapshot that has it already, which gets no mark any more; NULL: it is due. */
+static void follower_tell(struct follower *f, const Traced__Control__Firing *m, const char *in)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
@@ -116,6 +136,10 @@ static void follower_tell(struct follower *f, const Traced__Control__Firing *m)
 	firing_put(f->t, m, &text);
 	if (!buf_string(&text))
 		return;
+	if (in) {
+		follower_log("%s, in %s", text.data, in);
+		return;
+	}
 	follower_mark(f, text.data);
 	follower_put_mark(f, m, text.data);
 	follower_log("%s", text.data);
@@ -140,13 +164,25 @@ static void follower_log_skipped(struct follower *f)
 	f->skipped = 0;
 }
 
-/* A firing has a snapshot of its own, or is in one that is due. */
+static void follower_log_unreported(struct follower *f)
+{
+	if (f->unreported)
+		follower_log("firings without a mark: %" PRIu64, f->unreported);
+	f->unreported = 0;
+}
+
+/* A firing has a snapshot of its own, or is in one that is due, or in one that was taken before. */
 static void follower_fire(const Traced__Control__Firing *m, void *data)
 {
 	struct follower *f = data;
+	const bool has = follower_has(f, m);
 
 	if (m->more) {
-		*(f->pending ? &f->unreported : &f->skipped) += m->more;
+		*(f->pending || has ? &f->unreported : &f->skipped) += m->more;
+		return;
+	}
+	if (has) {
+		follower_tell(f, m, f->last);
 		return;
 	}
 	if (!f->pending) {
@@ -161,10 +197,10 @@ static void follower_fire(const Traced__Control__Firing *m, void *data)
 		for (size_t i = 0; i < f->t->count; i++)
 			f->conditions[i].reported = 0;
 		buf_clear(&f->marks);
-		f->unreported = 0;
+		follower_log_unreported(f);
 		follower_log_skipped(f);
 	}
-	follower_tell(f, m);
+	follower_tell(f, m, NULL);
 }
 
 /* Replies to the Attaches: that session has ended. */
@@ -236,13 +272,26 @@ static int follower_watch_lost(struct follower *f, struct error *err)
 	return 0;
 }
 
-/* Says if the snapshot does not reach back as far as --before asks. */
+/* The time of the snapshot's first event; 0: none, or the recorder has another clock. */
+static uint64_t follower_first_event(const struct export_result *r)
+{
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < r->ledger_count && !strcmp(r->clock, "boot"); i++)
+		last = MAX(last, r->ledger[i].last_ts);
+	return last - MIN(last, r->span_ns);
+}
+
+/* Says if the snapshot does not reach back to the event, or not as far as --before asks. */
 static void follower_check_span(const struct follower *f, const struct outcome *outcome,
 				uint64_t taken)
 {
 	const uint64_t wanted = f->t->o->before_ns + (taken - MIN(taken, f->at));
 	_cleanup_buf_ struct buf text = BUF_INIT;
 
+	if (f->at < follower_first_event(&outcome->result))
+		follower_log("the snapshot begins after what met the condition: the recorder had "
+			     "no event then, had another snapshot, or needs a larger -b");
 	if (!f->t->o->before_ns || outcome->result.span_ns >= wanted)
 		return;
 	format_duration(outcome->result.span_ns, &text);
@@ -274,6 +323,23 @@ static int follower_merge_marks(struct follower *f, struct destination *dest, st
 	if (r == 0 && lseek(m->files[0].fd, 0, SEEK_SET) < 0)
 		r = -errno;
 	return r < 0 ? error_errno(err, r, "%s", m->files[0].name) : 0;
+}
+
+/* Firings of its time may still come. */
+static int follower_remember(struct follower *f, const char *path, struct outcome *outcome,
+			     uint64_t taken, struct error *err)
+{
+	char *last = strdup(path);
+
+	if (!last)
+		return error_errno(err, -ENOMEM, "snapshot");
+	free(f->last);
+	export_result_deinit(&f->result);
+	f->last = last;
+	f->result = outcome->result;
+	f->taken = taken;
+	outcome->result = (struct export_result){ 0 };
+	return 0;
 }
 
 /* Writes the snapshot to path, which is in the current folder. */
@@ -313,7 +379,7 @@ static int follower_write(struct follower *f, const char *path, struct error *er
 		return r;
 	outcome_tell(&outcome, &o);
 	follower_check_span(f, &outcome, taken);
-	return 0;
+	return follower_remember(f, path, &outcome, taken, err);
 }
 
 /* A failed snapshot is logged; the conditions are followed on. */
@@ -328,8 +394,7 @@ static void follower_snapshot(struct follower *f)
 	int r;
 
 	f->pending = false;
-	if (f->unreported)
-		follower_log("firings without a mark: %" PRIu64, f->unreported);
+	follower_log_unreported(f);
 	buf_printf(&path, "%s/", f->t->folder);
 	trigger_file_name(&path, f->run->session, now_ns(CLOCK_REALTIME) - ago, c, f->t->ending);
 	if (buf_string(&path))
@@ -428,6 +493,7 @@ int trigger_run(const struct trigger_run *run)
 		follower_snapshot(&f);
 	if (f.pending)
 		follower_log("no snapshot was written");
+	follower_log_unreported(&f);
 	follower_log_skipped(&f);
 	link_deinit(run->link);
 	/* A hook may still read its snapshot. */
@@ -437,5 +503,7 @@ int trigger_run(const struct trigger_run *run)
 		free(f.conditions[i].recent);
 	buf_deinit(&f.firings.in);
 	buf_deinit(&f.marks);
+	free(f.last);
+	export_result_deinit(&f.result);
 	return r < 0 ? CLI_FAILED : CLI_WHOLE;
 }

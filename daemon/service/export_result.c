@@ -42,6 +42,7 @@ static void export_result_fill_row(Traced__Control__LedgerRow *to, const struct 
 	to->unread = from->unread;
 	to->samples_lost = from->samples_lost;
 	to->left_out = from->left_out;
+	to->last_ns = from->last_ts;
 }
 
 static void export_result_fill_fallback(Traced__Control__Fallback *to,

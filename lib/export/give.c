@@ -248,7 +248,7 @@ _hot_ _always_inline_ static inline int give_record(struct exporter *x, struct t
 	if (unlikely(!c || c->row.cpu != ev->cpu))
 		c = x->row = ledger_find(&x->ledger, ev->cpu);
 	c->row.events++;
-	c->last_ts = ts;
+	c->row.last_ts = ts;
 	if (unlikely(!x->first_ts))
 		x->first_ts = ts;
 	if (unlikely(ts < x->last_ts))

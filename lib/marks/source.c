@@ -100,7 +100,8 @@ static int source_tie(struct mark_source *s, const struct export_merge *merge,
 		s->map.identity = true;
 		return 0;
 	}
-	if (merge->clock >= 0)
+	s->named = merge->clock >= 0;
+	if (s->named)
 		return source_tie_by_clock(s, merge->clock, env->index);
 	r = source_tie_by_syncs(s, env);
 	if (r < 0 || s->map.count)
@@ -363,6 +364,9 @@ int mark_source_warn_of_time(const struct mark_source *s, struct stream_index *i
 		return 0;
 	return stream_index_warn(index,
 				 "%s: all that it tells of happened before or after the "
-				 "recording: if its clock is another one, --merge-clock names it",
-				 s->origin.name);
+				 "recording%s%s",
+				 s->origin.name, s->named ? ", by CLOCK_" : "",
+				 s->named
+					 ? s->origin.clock
+					 : ": if its clock is another one, --merge-clock names it");
 }

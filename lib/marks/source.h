@@ -56,6 +56,7 @@ struct mark_source {
 	struct mark next;	/* borrowed from file until the next fetch */
 	unsigned class;		/* mark_class() of next */
 	bool have_next;
+	bool named;  /* its clock was given, and not guessed */
 	bool placed; /* times are already in the trace clock and in order */
 	uint64_t last_ts;
 };

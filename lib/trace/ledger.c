@@ -179,7 +179,7 @@ static int ledger_close_part(const struct ledger *l, struct ledger_cpu *c, const
 	if (!late)
 		return 0;
 	row->gaps++;
-	return loss(userdata, row->cpu, c->last_ts, late, err);
+	return loss(userdata, row->cpu, row->last_ts, late, err);
 }
 
 static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
@@ -215,7 +215,7 @@ static int ledger_close_cpu(struct ledger_cpu *c, const struct change *ch,
 	if (c->unannounced || ch->earlier || lost <= c->announced)
 		return 0;
 	row->gaps++;
-	return loss(userdata, row->cpu, c->last_ts, lost - c->announced, err);
+	return loss(userdata, row->cpu, row->last_ts, lost - c->announced, err);
 }
 
 /*

@@ -25,6 +25,7 @@ struct ledger_row {
 	uint64_t unread;       /* left in the kernel's buffer */
 	uint64_t left_out;     /* of a part of a recording: what is not in it, lost or not */
 	uint64_t samples_lost; /* records of --sample, which are no events; not in the sum above */
+	uint64_t last_ts;      /* of the last event; 0: none */
 };
 
 /* The account of one CPU while it is being made. */
@@ -34,8 +35,7 @@ struct ledger_cpu {
 	uint64_t passed;    /* the same, but outside of the part */
 	bool unannounced;   /* some losses had no count, or a part of the stream is damaged */
 	bool damaged;
-	bool emptied;	  /* the kernel reset its counts: written is the sum of the right side */
-	uint64_t last_ts; /* of the last event; 0: none */
+	bool emptied; /* the kernel reset its counts: written is the sum of the right side */
 	struct ledger_cut {
 		uint64_t events, announced, gaps;
 	} cut; /* the part of row in earlier output files */

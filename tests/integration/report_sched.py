@@ -226,6 +226,38 @@ for times in begins, wakes, ends:
 """
 
 
+def shown_rounds(path, tid, times):
+    """Of DELAYS: the rounds that the recording's own events show, as (woken, switched in). The reader slept before; it was
+    woken, and came to its CPU, when the two say so. A busy kernel leaves out switches: nobody knows of a delay without one."""
+    ran, begins, wakes, ends = times
+    asleep = woken = None
+    found = {}
+    for ns, _, name, details in events(path):
+        if name == "sched_switch":
+            prev, state, following = SWITCH.match(details).groups()
+            if tid in (int(prev), int(following)):
+                i = bisect.bisect(begins, (woken or 0) + US) - 1
+                if (int(following) == tid and woken and woken - asleep > 10_000 * US and i >= 0 and
+                        woken <= wakes[i] + US and ends[i] - US <= ns <= ran[i] + US):
+                    found[i] = woken, ns
+                asleep, woken = (ns if int(prev) == tid and not state.startswith("R") else None), None
+        elif name in ("sched_waking", "sched_wakeup") and asleep and int(WAKE.match(details)[1]) == tid:
+            woken = woken or ns
+    return found
+
+
+def check_rounds(test, path, tid, said, delays):
+    """Each round that the events show is among the delays (begin, end). Returns how many there are."""
+    r = test.run("convert", "-q", path, "rounds.txt")
+    check(r.status == 0, r)
+    rounds = shown_rounds(test.dir / "rounds.txt", tid, [[int(ns) for ns in line.split()] for line in said.splitlines()])
+    missing = {i: times for i, times in rounds.items()
+               if not any(abs(begin - times[0]) <= US and abs(end - times[1]) <= US for begin, end in delays)}
+    check(rounds and not missing, f"of {len(rounds)} rounds, these are no delay: {missing}")
+    print(f"  the recording's events show {len(rounds)} rounds")
+    return len(rounds)
+
+
 def delayed(test):
     """A SCHED_FIFO busy loop delays a sleeper on the same CPU, and is blamed."""
     (test.dir / "delays.py").write_text(DELAYS)
@@ -239,8 +271,8 @@ def delayed(test):
     # The delayer sleeps between two rounds. Before the first it has made the task, too.
     all_runs = [row for row in report(test, "timehist", "x.traced")["rows"] if row["task"] == "delayed"]
     runs = [row for row in all_runs if row["waker"] == "delayer" and (row["wait_ns"] or 0) > 10_000 * US]
-    # A busy kernel leaves out switches: the report then knows no time.
-    check(len(runs) > ROUNDS / 2, f"{len(runs)} runs")
+    spans = [(row["at_ns"] - row["run_ns"] - row["delay_ns"], row["at_ns"] - row["run_ns"]) for row in runs]
+    shown = check_rounds(test, "x.traced", runs[0]["tid"], said, spans)
     # Each delay begins and ends where the two saw it on the clock of the trace, however busy the machine is.
     for row in runs:
         end = row["at_ns"] - row["run_ns"]
@@ -252,7 +284,7 @@ def delayed(test):
     delay = statistics.median(row["delay_ns"] for row in runs)
     check(abs(delay - BUSY_MS * 1000 * US) < NOISE_US * US, f"the median delay is {delay} ns")
     rows = [row for row in report(test, "delays", "x.traced")["rows"] if row["task"] == "delayed" and row["delay_ns"] > 4000 * US]
-    check(len(rows) > ROUNDS / 2 and sum(row["most"] == "delayer" and row["waker"] == "delayer" for row in rows) > len(rows) * 0.7, rows)
+    check(len(rows) >= shown and sum(row["most"] == "delayer" and row["waker"] == "delayer" for row in rows) > len(rows) * 0.7, rows)
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
     # On a busy machine it waits for others, too, before it has its priority: rounds have that part of its delays.
@@ -260,7 +292,7 @@ def delayed(test):
     check(len(share) == 1 and share[0] > 950 * of_rounds, f"{share}, the rounds have {of_rounds:.3f} of its delays")
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
-    check(len(rows) == 1 and rows[0]["count"] > ROUNDS / 2, rows)
+    check(len(rows) == 1 and rows[0]["count"] >= shown, rows)
     # The writer sleeps 20 ms and works 5 ms; the reader sleeps for what remains of that, unless others run.
     longest = max(row["wait_ns"] for row in runs)
     check(10_000 * US < rows[0]["total_ns"] / rows[0]["count"] and

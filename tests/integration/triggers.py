@@ -13,7 +13,7 @@ import sys
 import time
 
 from harness import INSTANCES, NOBODY, Daemon, Test, check, need, settled
-from report_sched import DELAYS, report
+from report_sched import DELAYS, check_rounds, report
 from stream import exporter_of
 
 GROUP = 23456
@@ -85,9 +85,10 @@ def delays(test):
     r = test.run("status", test.name)
     check("sched; on sched.delay > 4ms for comm=delayed; on " in r.out, r)
     beside = test.start("record", "-q", "--name", test.name + "-beside", "-e", "sched", "-b", "16M", "-o", "x.traced",
-                        "--", sys.executable, str(test.dir / "delays.py"), str(BUSY_MS), str(ROUNDS))
+                        "--clock", "mono", "--", sys.executable, str(test.dir / "delays.py"), str(BUSY_MS), str(ROUNDS))
     r = test.finish(beside)
     check(r.status == 0, r)
+    said = r.out
     r = test.run("report", "timehist", "--json", "x.traced")
     whole = json.loads(r.out)
     need(not whole["lost"], "the recording beside lost events")
@@ -98,8 +99,8 @@ def delays(test):
     while rows and rows[0]["waker"] != "delayer":
         early += (rows.pop(0)["delay_ns"] or 0) > LIMIT_NS
     wanted = [row for row in rows if (row["delay_ns"] or 0) > LIMIT_NS]
-    # A busy kernel leaves out switches; a delay without one is known to nobody.
-    check(len(wanted) > ROUNDS / 2, f"{len(wanted)} delays")
+    check_rounds(test, "x.traced", wanted[0]["tid"], said,
+                 [(row["at_ns"] - row["run_ns"] - row["delay_ns"], row["at_ns"] - row["run_ns"]) for row in wanted])
     settled("all delays fire", lambda: len(fired(test, folder)) >= len(wanted))
     wait_for(test, folder)
     settled("the last snapshot", lambda: "Z trigger: " not in log(test, folder).rsplit(" wrote ", 1)[1])
@@ -108,14 +109,44 @@ def delays(test):
     # It may have had its name already.
     check(len(wanted) <= len(found) <= len(wanted) + early, f"{len(found)} of {len(wanted)} fired: {log(test, folder)}")
     for _, what in found:
-        tid, value = re.match(r"delayed \((\d+)\) on CPU \d+, ([\d.]+) ms at [\d.]+$", what).groups()
+        tid, value = re.match(r"delayed \((\d+)\) on CPU \d+, ([\d.]+) ms at [\d.]+(?:, in \S+)?$", what).groups()
         check(float(value) > LIMIT_NS / 10**6 and int(tid) in {row["tid"] for row in wanted}, what)
     check(all(re.fullmatch(re.escape(test.name) + r"-\d{8}T\d{6}\.\d{3}Z-sched\.delay\.txt", p.name)
               for p in snapshots(folder)), snapshots(folder))
     text = "".join(p.read_text(errors="replace") for p in snapshots(folder))
     for condition, what in found:
-        check(f"trigger: {condition}: {what}\n" in text, f"no mark: {what}")
+        check(", in " in what or f"trigger: {condition}: {what}\n" in text, f"no mark: {what}")
     end(test)
+
+
+def frequent(test):
+    """A snapshot has the event that it is named by. A firing that is known later than the snapshot that has its event is
+    no reason for another one."""
+    names = ("sched_process_fork", "sched_process_exec", "sched_process_exit")
+    folder = start(test, *(word for name in names for word in ("--on", f"event sched:{name}")), "-b", "4M",
+                   "--format", "txt", "--after", "1ms", *ALL)
+    until = time.monotonic() + 8
+    while time.monotonic() < until:
+        subprocess.run(["/bin/true"], check=True)
+        time.sleep(0.05)
+    wait_for(test, folder, 3)
+    end(test)
+    texts = {path.name: path.read_text(errors="replace") for path in snapshots(folder)}
+    named, late = None, 0
+    for line in log(test, folder).splitlines():
+        if found := re.search(r"Z trigger: event sched:\w+: (\w+: .*) \(\d+\) on CPU \d+ at [\d.]+(?:, in (\S+))?$", line):
+            # The two sessions read the clock one after the other.
+            has = [name for name, text in texts.items() if f": {found[1]}\n" in text]
+            if found[2]:
+                late += 1
+                check(has and has[0] <= found[2], f"{has} have: {line}")
+            elif not named:
+                named = has, line
+        elif found := re.search(r" wrote .*/(\S+)$", line):
+            check(named[0] == [found[1]], f"{found[1]} is named by: {named}")
+            named = None
+    check(late, "nothing is known late")
+    check("--merge-clock" not in log(test, folder), log(test, folder))
 
 
 def allow_hooks(test, script):
@@ -212,16 +243,49 @@ def left_behind(test):
 
 def slices(test):
     folder = start(test, "--on", 'mark "long frame" > 5s', "--on", "softirq.max > 1us", "--after", "100ms", *ALL)
-    # Two commands may take seconds.
-    for pause in (0, 5.2):
+    # Two commands may take seconds. Marks of the session are for its conditions, too.
+    for pause, session in ((0, ()), (5.2, ()), (5.2, ("--name", test.name))):
         for verb in ("--begin", "--end"):
-            r = test.run("mark", verb, "long frame")
+            r = test.run("mark", verb, "long frame", *session)
             check(r.status == 0, r)
             time.sleep(pause if verb == "--begin" else 0)
     settled("both fire", lambda: len({c for c, _ in fired(test, folder)}) == 2)
+    settled("both marks fire", lambda: sum(c.startswith("mark") for c, _ in fired(test, folder)) == 2)
     found = [what for c, what in fired(test, folder) if c.startswith("mark")]
-    check(len(found) == 1 and re.match(r"long frame \(\d+\), \d", found[0]), found)
+    check(all(re.match(r"long frame \(\d+\), \d", what) for what in found), found)
     wait_for(test, folder)
+    end(test)
+
+
+def interrupts(test):
+    """Each handler that the recording beside has, and that ran longer, fires. A disk's interrupts are common."""
+    folder = start(test, "--on", "irq.max > 1us", "--after", "100ms", *ALL)
+    r = test.run("record", "-q", "--name", test.name + "-beside", "-e", "irq:irq_handler_entry", "-e", "irq:irq_handler_exit",
+                 "--clock", "boot", "-o", "x.txt", "--", "sh", "-c",
+                 "for i in 1 2 3 4 5 6 7 8 9 10; do echo $i >f; sync f; sleep 0.1; done")
+    check(r.status == 0, r)
+    begun, wanted = {}, []
+    for cpu, s, us, edge, rest in re.findall(r"\[(\d+)\] \S+ +(\d+)\.(\d{6}): irq_handler_(entry|exit): (.*)",
+                                            (test.dir / "x.txt").read_text()):
+        ts = int(s) * 10**6 + int(us)
+        if edge == "entry":
+            begun[cpu] = ts, rest.partition("name=")[2]
+        elif cpu in begun:
+            since, name = begun.pop(cpu)
+            # The text has whole microseconds.
+            if ts - since > 2:
+                wanted.append((ts, int(cpu), name))
+    need(wanted, "no interrupt of this machine took longer")
+    known = []
+
+    def all_fire():
+        known[:] = [(int(us), int(cpu), name) for name, cpu, us in
+                    ((name, cpu, at.replace(".", "")) for c, what in fired(test, folder)
+                     for name, cpu, at in re.findall(r"^(.*) on CPU (\d+), [\d.]+ ms at ([\d.]+\d)", what))]
+        return len(known) >= 100 or all(any(abs(us - ts) <= 1 and (on, called) == (cpu, name) for us, on, called in known)
+                                        for ts, cpu, name in wanted)
+
+    settled("all fire", all_fire)
     end(test)
 
 
@@ -270,15 +334,15 @@ def overrun(name):
                for p in i.glob("per_cpu/cpu*/stats"))
 
 
-def lost(test):
-    """Losses of the events that conditions need fire."""
+def small_spool(test):
     conf = test.dir / "daemon" / "small.conf"
     conf.write_text("[daemon]\nspare = no\n[limits]\nspool_max = 1M\n[defaults]\nbuffer_size = 64K\n")
     test.daemon.stop()
     test.daemon = Daemon(test, "--config", conf)
-    folder = start(test, "--on", "event raw_syscalls:sys_enter if id == 99999", "--on", "event raw_syscalls:sys_exit",
-                   "--on", "lost > 10", "--after", "100ms", *ALL)
-    # Nobody reads the spool until events are overwritten.
+
+
+def losses_fire(test, folder, condition):
+    """Nobody reads the spool until events are overwritten."""
     exporter = exporter_of(test)
     os.kill(exporter, signal.SIGSTOP)
     load = subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
@@ -288,10 +352,29 @@ def lost(test):
         load.kill()
         load.wait()
         os.kill(exporter, signal.SIGCONT)
-    settled("losses fire", lambda: any(c == "lost > 10" for c, _ in fired(test, folder)))
-    found = [what for c, what in fired(test, folder) if c == "lost > 10"]
+    settled("losses fire", lambda: any(c == condition for c, _ in fired(test, folder)))
+    found = [what for c, what in fired(test, folder) if c == condition]
     check(re.match(r"\d+ events at ", found[0]), found)
+
+
+def lost(test):
+    """Losses of the events that conditions need fire."""
+    small_spool(test)
+    folder = start(test, "--on", "event raw_syscalls:sys_enter if id == 99999", "--on", "event raw_syscalls:sys_exit",
+                   "--on", "lost > 10", "--after", "100ms", *ALL)
+    losses_fire(test, folder, "lost > 10")
     check(not any("99999" in c for c, _ in fired(test, folder)), "the kernel does not filter")
+    end(test)
+
+
+def lost_alone(test):
+    """The recorder's events are streamed, as the recorder itself has no losses."""
+    small_spool(test)
+    folder = start(test, "-e", "raw_syscalls", "-f", "id != 99999", "-b", "64K", "--on", "lost > 0", "--after", "100ms", *ALL)
+    sessions = json.loads(test.run("status", "--json").out)["sessions"]
+    check(len({s["event_types"] for s in sessions}) == 1 and len(sessions) == 2, sessions)
+    losses_fire(test, folder, "lost > 0")
+    wait_for(test, folder)
     end(test)
 
 
@@ -454,12 +537,15 @@ def waits(test):
 def main():
     test = Test("triggers")
     test.case("delays", delays, daemon=True)
+    test.case("frequent", frequent, daemon=True)
     test.case("user", user, daemon=True)
     test.case("slow hook", slow_hook, daemon=True)
     test.case("left behind by a hook", left_behind, daemon=True)
     test.case("slices", slices, daemon=True)
+    test.case("interrupts", interrupts, daemon=True)
     test.case("limits", limits, daemon=True)
     test.case("lost", lost, daemon=True)
+    test.case("lost alone", lost_alone, daemon=True)
     test.case("ends", ends, daemon=True)
     test.case("refused", refused, daemon=True)
     test.case("waits", waits, daemon=True)
