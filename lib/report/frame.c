@@ -11,8 +11,12 @@
 /* A histogram's has its filter. */
 #define TITLE_BYTES 640
 
+/* Shares are computed anew from sums of several windows. */
 struct frame_column {
 	uint32_t kind;
+	uint32_t adds;	   /* ADDS_SHARE, ADDS_REMAINDER; or ADDS_USUAL */
+	uint32_t of, over; /* numbers of columns, from 1; 0: none */
+	uint32_t same;
 	char name[NAME_BYTES]; /* terminated */
 };
 
@@ -37,16 +41,41 @@ static bool frame_has_column(const struct column *c)
 	return c->kind != COLUMN_AT;
 }
 
+static size_t frame_parts(const struct column *c)
+{
+	if (!frame_has_column(c))
+		return 0;
+	return c->kind == COLUMN_HISTOGRAM ? HISTOGRAM_PARTS : 1;
+}
+
+/* The number in a frame of the column with that name, from 1; 0: none. */
+static uint32_t frame_number(const struct table *t, const char *name)
+{
+	const struct column *of = table_column(t, name);
+	size_t before = 0;
+
+	if (!of || frame_parts(of) != 1)
+		return 0;
+	for (const struct column *c = t->columns; c < of; c++)
+		before += frame_parts(c);
+	return (uint32_t)before + 1;
+}
+
 static void frame_put_columns(const struct table *t, struct buf *out, uint32_t *ret_count)
 {
 	for (size_t i = 0; i < t->column_count; i++) {
 		const struct column *c = &t->columns[i];
 		const bool is_histogram = c->kind == COLUMN_HISTOGRAM;
 
-		for (size_t part = 0;
-		     frame_has_column(c) && part < (is_histogram ? HISTOGRAM_PARTS : 1); part++) {
+		for (size_t part = 0; part < frame_parts(c); part++) {
 			struct frame_column f = { .kind = is_histogram ? COLUMN_TIME : c->kind };
 
+			if (c->adds == ADDS_SHARE || c->adds == ADDS_REMAINDER) {
+				f.adds = c->adds;
+				f.of = frame_number(t, c->of);
+				f.over = frame_number(t, c->over);
+				f.same = (uint32_t)c->same;
+			}
 			snprintf(f.name, sizeof(f.name), "%s%s%s", c->name, is_histogram ? "-" : "",
 				 is_histogram ? histogram_part_names[part] : "");
 			buf_append(out, &f, sizeof(f));
@@ -146,23 +175,34 @@ static bool frame_name_is_good(const char *name, size_t size)
 	return good == len && len < size;
 }
 
+/* Only numbers may be computed: a text's cell is a place. */
+static bool frame_adds_well(const struct frame_column *f, uint32_t count)
+{
+	if (f->of > count || f->over > count || f->same > count)
+		return false;
+	return f->adds == ADDS_USUAL || ((f->adds == ADDS_SHARE || f->adds == ADDS_REMAINDER) &&
+					 (f->kind == COLUMN_PERMILLE || f->kind == COLUMN_BAR));
+}
+
 static int frame_take_columns(struct frame_rest *r, uint32_t count,
 			      struct column columns[COLUMNS_MAX])
 {
-	if (!count || count > COLUMNS_MAX)
-		return -EBADMSG;
-	for (uint32_t i = 0; i < count; i++) {
-		struct frame_column f;
-		char *at = frame_cut(r, sizeof(f));
+	const char *names[COLUMNS_MAX + 1] = { NULL };
+	struct frame_column f;
 
-		if (!at)
-			return -EBADMSG;
-		memcpy(&f, at, sizeof(f));
+	if (!count || count > COLUMNS_MAX || r->len / sizeof(f) < count)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++)
+		names[i + 1] = r->p + i * sizeof(f) + offsetof(struct frame_column, name);
+	for (uint32_t i = 0; i < count; i++) {
+		memcpy(&f, frame_cut(r, sizeof(f)), sizeof(f));
 		if (!*f.name || !frame_name_is_good(f.name, sizeof(f.name)) ||
-		    f.kind >= COLUMN_HISTOGRAM || f.kind == COLUMN_AT)
+		    f.kind >= COLUMN_HISTOGRAM || f.kind == COLUMN_AT ||
+		    !frame_adds_well(&f, count))
 			return -EBADMSG;
-		columns[i] =
-			(struct column)COLUMN(at + offsetof(struct frame_column, name), f.kind);
+		columns[i] = (struct column)COLUMN(names[i + 1], f.kind, .adds = f.adds,
+						   .of = names[f.of], .over = names[f.over],
+						   .same = f.same);
 	}
 	return 0;
 }

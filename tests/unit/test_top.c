@@ -194,6 +194,43 @@ static void add_pair(struct top_decay *d, uint64_t second, enum column_kind kind
 	top_decay_add(d, &f);
 }
 
+/* Shares of what is shown: not the mean of each window's. */
+static void shares_are_of_sums(void **state _unused_)
+{
+	static const struct column columns[] = {
+		COLUMN("event", COLUMN_TEXT),
+		COLUMN("bytes", COLUMN_BYTES),
+		COLUMN("share", COLUMN_PERMILLE, .adds = ADDS_SHARE, .of = "bytes"),
+		COLUMN("rest", COLUMN_PERMILLE, .adds = ADDS_REMAINDER, .of = "share",
+		       .over = "bytes"),
+	};
+	static const uint64_t bytes[2][2] = { { 1000, 1000 }, { 10, 90 } };
+	struct report_options options = { .form = REPORT_FRAME };
+	struct top_decay d = { 0 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct frame_window window = { .ts = 1000000000, .tables = 1 };
+		_cleanup_(table_freep) struct table *t = NULL;
+		_cleanup_buf_ struct buf data = BUF_INIT;
+		struct frame_tables f = { 0 };
+
+		assert_int_equal(table_new(&t, "counts", columns, ARRAY_SIZE(columns), "bytes"), 0);
+		for (unsigned row = 0; row < 2; row++) {
+			table_put_text(t, row ? TEXT("b") : TEXT("a"));
+			table_put_count(t, bytes[i][row]);
+			table_put_count(t, TABLE_DERIVED);
+			table_put_count(t, TABLE_DERIVED);
+		}
+		buf_append(&data, &window, sizeof(window));
+		assert_int_equal(table_write(t, &options, true, &data, NULL), 0);
+		assert_int_equal(frame_take(&f, data.data, data.len), 0);
+		top_decay_add(&d, &f);
+	}
+	/* 545 and 505 of 1050. */
+	assert_decayed(&d, "\"b\",545,519,48\r\n\"a\",505,481,48\r\n");
+	top_decay_deinit(&d);
+}
+
 /* A decoder that was taken over sends other columns under the same name. */
 static void columns_do_not_change(void **state _unused_)
 {
@@ -495,6 +532,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_decay),
+		cmocka_unit_test(shares_are_of_sums),
 		cmocka_unit_test(columns_do_not_change),
 		cmocka_unit_test(counts_so_far_do_not_decay),
 		cmocka_unit_test(counts_may_be_unknown_or_huge),
