@@ -60,8 +60,10 @@ def part_of(test, path, *arguments):
     check_account(result)
     lines = lines_of((test.dir / "part.txt").read_text())
     check(len(lines) == result["events"], f"{len(lines)} lines, {result['events']} events")
+    said = re.findall("^# a part of the recording: (.*)$", (test.dir / "part.txt").read_text(), re.M)
+    check(len(said) == bool(arguments), said)
     if arguments:
-        check(any("left out" in w for w in result["warnings"]), result["warnings"])
+        check(any(f"({said[0]})" in w and "left out" in w for w in result["warnings"]), f"{said}: {result['warnings']}")
     return lines
 
 
@@ -200,6 +202,10 @@ def reports(test):
     # A time without all digits stands for its half microsecond before and after.
     check(document["part"] == f"from {seconds(begin - 1)}500, to {seconds(end - 1)}500, CPUs 1", document["part"])
     (test.dir / "part.json").write_text(r.out)
+    for names in (("counts",), ("counts,sched",), ("timehist",), ()):
+        r = test.run("report", *names, "--cpus", "1", path)
+        check(r.status == 0 and re.search("\na part of the recording: (.*, )?CPUs 1(, .*)?\n$", r.out), r.out[-300:])
+    check("a part of the recording" not in test.run("report", path).out, "a whole recording is a part")
     (test.dir / "whole.json").write_text(test.run("report", "counts", "--json", path).out)
     (test.dir / "other.json").write_text(test.run("report", "counts", "--json", "--to", seconds(begin), path).out)
     check("part" not in json.loads((test.dir / "whole.json").read_text()), "a whole recording's report names a part")
@@ -308,6 +314,8 @@ def errors(test):
     r = test.run("report", "timehist", path, "--filter", "sched_switch: prev_prio == 7")
     check(r.status == 1 and r.out and "not one event" in r.err, f"more rows than wait: {r.status}, {r.err}")
     whole, part = (test.run("report", "timehist", path, *only).out for only in ([], ["-e", "sched_waking"]))
+    part, said = part[:len(whole)], part[len(whole):]
+    check(said == "a part of the recording: events sched_waking\n", said)
     check(len(whole) > 1_000_000 and part == whole, f"{len(part)} of {len(whole)} bytes")
     path = generated(test, events=2000)
     # A part stays empty although something ran before it.

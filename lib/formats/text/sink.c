@@ -4,9 +4,11 @@
 
 #include "base/io.h"
 #include "base/thread.h"
+#include "base/visible.h"
 #include "export/mend.h"
 #include "export/render.h"
 #include "export/segment.h"
+#include "export/selection.h"
 #include "export/sink.h"
 #include "formats/text/graph_text.h"
 #include "formats/text/join.h"
@@ -24,7 +26,8 @@ struct sink_text {
 	struct sink sink;
 	const struct trace_info *info;
 	bool followed;
-	bool is_part; /* of a recording: the kernel's counts are of all */ /* as in sink_env */
+	bool is_part;		      /* of a recording: the kernel's counts are of all */
+	const struct selection *part; /* what was asked for, borrowed; NULL: the whole */
 	struct output *out;
 	bool tgid;
 	uint64_t last_ts;
@@ -118,6 +121,17 @@ static void text_free(struct sink *s)
 	free(to_text(s));
 }
 
+/* The kernel has no such line. What people typed must stay on it. */
+static void text_put_part(const struct selection *part, struct buf *out)
+{
+	_cleanup_buf_ struct buf what = BUF_INIT;
+
+	selection_describe(part, &what);
+	buf_puts(out, "# a part of the recording: ");
+	buf_visible(out, buf_string(&what) ?: "", VISIBLE_MAX);
+	buf_putc(out, '\n');
+}
+
 static void text_put_header(struct sink_text *s, const struct ledger_totals *totals)
 {
 	const struct text_state *state = render_state(s->render);
@@ -126,6 +140,8 @@ static void text_put_header(struct sink_text *s, const struct ledger_totals *tot
 		graph_text_header(state->graph, &s->out->buf);
 	else
 		line_header(state->line, s->followed || s->is_part ? NULL : totals, &s->out->buf);
+	if (s->part)
+		text_put_part(s->part, &s->out->buf);
 }
 
 static int text_open(struct sink **ret, const struct sink_env *env, struct error *err)
@@ -143,6 +159,7 @@ static int text_open(struct sink **ret, const struct sink_env *env, struct error
 		s->out = out;
 		s->followed = env->followed;
 		s->is_part = env->selection;
+		s->part = o->selection.is_whole ? NULL : env->selection;
 		s->tgid = o->tgid;
 		graph_form_get(&s->form, info);
 		r = graph_tree_new(&s->tree, info, &s->form);
