@@ -368,6 +368,33 @@ static void table_write_rows(struct table *t, struct buf *out)
 	}
 }
 
+/*
+ * --min is about the column that sorts. A table of any number of rows that none sorts applies it
+ * itself, and the page without a name has tables of all kinds.
+ */
+static int table_check_min(const struct table *t, const struct report_options *o, struct error *err)
+{
+	const char *name = o->sort ?: t->sort;
+	_cleanup_buf_ struct buf times = BUF_INIT;
+	struct sort_key key;
+
+	if (!o->min_ns || !o->count || (!name && t->max))
+		return 0;
+	if (name && (!sort_key_find(&key, t, name) || column_is_time(&t->columns[key.column])))
+		return 0;
+	for (size_t i = 0; i < t->column_count; i++)
+		if (column_is_time(&t->columns[i]))
+			buf_printf(&times, "%s%s", times.len ? ", " : "", t->columns[i].name);
+	if (name)
+		error_set(err, -EINVAL, "--min: %s, which sorts the table %s, is no time", name,
+			  t->name);
+	else
+		error_set(err, -EINVAL, "--min: no column sorts the table %s", t->name);
+	if (times.len)
+		return error_hint(err, "--sort by a time: %s", buf_string(&times) ?: "?");
+	return error_hint(err, "it has no column of times");
+}
+
 /* Derives columns, and arranges the rows. */
 static int table_prepare(struct table *t, const struct report_options *o, struct error *err)
 {
@@ -377,7 +404,9 @@ static int table_prepare(struct table *t, const struct report_options *o, struct
 	if (t->failed || buf_error(&t->texts) < 0 || buf_error(&t->notes) < 0 ||
 	    table_derive(t) < 0)
 		return error_errno(err, -ENOMEM, "can't write the table %s", t->name);
-	r = table_arrange(t, o, err);
+	r = table_check_min(t, o, err);
+	if (r == 0)
+		r = table_arrange(t, o, err);
 	if (r == 0)
 		table_note_left_out(t);
 	return r;

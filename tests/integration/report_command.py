@@ -66,6 +66,11 @@ def choices(test):
     check(len(trues) == 1 and trues[0]["runs"] + trues[0]["cut"] >= CHILDREN, trues)
     r = test.run("report", "sched", "--sort", "delay-p99", "--top", "3", "x.traced")
     check(len(table_of(r.out)) == 3 and "3 of " in r.out, r)
+    for words, why in ((("counts",), "bytes, which sorts the table counts, is no time\n  hint: it has no column of times"),
+                       (("sched", "--sort", "runs"), "is no time\n  hint: --sort by a time: runtime, delay"),
+                       (("runq",), "no column sorts the table runq")):
+        r = test.run("report", *words, "--min", "1ms", "x.traced")
+        check(r.status == 1 and why in r.err, f"{words}: {r}")
     rows = json.loads(test.run("report", "sched", "--json", "--min", "100us", "x.traced").out)["reports"][0]["rows"]
     check(rows and all(row["runtime_ns"] >= 100_000 for row in rows), rows)
 
