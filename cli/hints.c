@@ -109,6 +109,25 @@ static void hint_list_takers(int id, struct buf *out)
 		buf_puts(out, " ...");
 }
 
+/* Words of other programs for what an option does. */
+static const struct {
+	const char *name, *hint;
+} other_names[] = {
+	{ "split", "--rotate 10s starts a new file after each 10 seconds, --rotate 100M after "
+		   "each 100 MiB" },
+};
+
+bool hint_other_name(const char *name, struct error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(other_names); i++) {
+		if (strcmp(other_names[i].name, name) != 0)
+			continue;
+		error_hint(err, "%s", other_names[i].hint);
+		return true;
+	}
+	return false;
+}
+
 void hint_foreign_option(int id, int letter, bool before, char *const *words, struct error *err)
 {
 	_cleanup_buf_ struct buf takers = BUF_INIT;

@@ -6,6 +6,8 @@
 
 /* For an argument too many (o->args[args_max]), or before an unknown option. */
 void hint_stray_word(const struct options *o, const struct command *command, struct error *err);
+/* For an unknown option; true: there is a hint. */
+bool hint_other_name(const char *name, struct error *err);
 /*
  * For an option that is not allowed here. id: the option; OPT_COUNT: unknown, `letter` (or 0) was
  * typed. before: no command was read yet; words (NULL-terminated) follow.

@@ -151,6 +151,8 @@ static int option_unknown(const struct stumble *at, const struct getopt_tables *
 		return error_hint(err, "write it in full, for example --%s", candidate);
 	}
 	error_set(err, -EINVAL, "unknown option --%s", name);
+	if (hint_other_name(name, err))
+		return -EINVAL;
 	count = nearest_names(name, names, count, best);
 	if (count)
 		return error_hint(err, "did you mean --%s?", best[0]);
