@@ -128,7 +128,7 @@ static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
 	struct syscalls *s = container_of(report, struct syscalls, report);
 	struct syscall_begun *b = rows_get(&s->begun, (struct row_key){ (uint32_t)ev->pid, 0 });
 	int64_t ret = (int64_t)field_at_read(&s->exit_ret, &ev->rec);
-	const uint64_t number = field_at_read(&s->exit_id, &ev->rec);
+	uint64_t number = field_at_read(&s->exit_id, &ev->rec);
 	struct syscall_row *row;
 	bool whole, same;
 
@@ -136,6 +136,11 @@ static int syscalls_on_exit(struct report *report, const struct trace_event *ev)
 		return -ENOMEM;
 	if (b == s->begun.rest)
 		return 0;
+	/* rt_sigreturn: its end has no number, and what it returns is what it restores. */
+	if ((int32_t)number == -1 && b->since) {
+		number = b->number;
+		ret = 0;
+	}
 	row = syscall_row_get(s, ev->desc, ev->pid, number);
 	if (!row)
 		return -ENOMEM;

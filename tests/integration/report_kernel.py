@@ -210,12 +210,103 @@ def of_a_live_recording(test):
         check(found > 0 or name == "power", f"{name}: nothing to compare")
 
 
+SAMPLE = re.compile(r"^.*-\d+ +\[(\d+)\] \S+ +\d+\.\d{6}: (\d+) +(\d+) +\d+\.\d+ +(\d+) +\d+ ", re.M)
+
+
+def osnoise(test):
+    """The tracer's events have their durations, and its samples the sums, both as numbers in the text."""
+    sources = set()
+    for file in sorted(DATA.glob("*/osnoise.traced.gz")):
+        wanted = collections.defaultdict(collections.Counter)
+        for e in events_of(test, file):
+            kind, _, what = e.name.partition("_")
+            if what == "noise":
+                ns = int(re.search(r"duration (\d+) ns", e.details)[1])
+                wanted[e.cpu].update({kind + "s": 1, kind + "_ns": ns})
+                sources.add(kind)
+        for cpu, runtime, noise, most in SAMPLE.findall((test.dir / "x.txt").read_text()):
+            row = wanted[int(cpu)]
+            row.update(runtime_ns=int(runtime) * US, noise_ns=int(noise) * US)
+            row["max_ns"] = max(row["max_ns"], int(most) * US)
+        rows = {row["cpu"]: row for row in report(test, "noise", file)}
+        check(set(rows) == set(wanted), f"{file}: {set(rows)}, not {set(wanted)}")
+        for cpu, row in rows.items():
+            for name in ("runtime_ns", "noise_ns", "max_ns", *(f"{kind}{part}" for kind in ("nmi", "irq", "softirq", "thread")
+                                                              for part in ("s", "_ns"))):
+                check(row[name] == wanted[cpu][name], f"{file}: {name} is not {wanted[cpu][name]}: {row}")
+            share = 1000 - 1000 * row["noise_ns"] / row["runtime_ns"]
+            check(abs(row["available_permille"] - share) <= 1, f"{row}: {share}")
+    check({"nmi", "irq", "thread"} <= sources, sources)
+
+
+# Numbers of asm/unistd.h: each architecture has its own.
+CALLS = {
+    "arm64": {"openat": 56, "close": 57, "read": 63, "write": 64, "execve": 221, "clone": 220, "wait4": 260, "mmap": 222},
+    "x86_64": {"openat": 257, "close": 3, "read": 0, "write": 1, "execve": 59, "clone": 56, "wait4": 61, "mmap": 9},
+}
+
+
+def calls(test):
+    """Names of system calls are the recorded machine's, not this one's."""
+    seen = set()
+    for file in sorted(DATA.glob("*/reports.traced.gz")):
+        architecture = "arm64" if "arm64" in file.parent.name else "x86_64"
+        events = events_of(test, file)
+        rows = {row["call"]: row for row in report(test, "syscalls", file)}
+        check(not any(name.startswith("syscall_") for name in rows), sorted(rows))
+        for name, number in CALLS[architecture].items():
+            exits = [re.match(r"NR \d+ = (-?\d+)", e.details)[1] for e in events
+                     if e.name == "sys_exit" and e.details.startswith(f"NR {number} =")]
+            row = rows.get(name, {"calls": 0, "errors": 0, "open": 0})
+            # Some began before the recording.
+            check(len(exits) - row["open"] <= row["calls"] <= len(exits), f"{file}: {row}, and {len(exits)} calls of {name}")
+            check(row["errors"] <= sum(-4096 < int(value) < 0 for value in exits), f"{file}: {row} {exits}")
+            seen |= {(architecture, name)} if exits else set()
+        # Its end has no number.
+        ends = sum(e.name == "sys_exit" and e.details.startswith("NR -1 =") for e in events)
+        check(ends and rows["rt_sigreturn"]["calls"] == ends and not rows["rt_sigreturn"]["open"], f"{file}: {rows['rt_sigreturn']}")
+    check(all(sum(a == architecture for a, _ in seen) >= 6 for architecture in CALLS), seen)
+
+
+def irq_threads(test):
+    """With PREEMPT_RT, devices' interrupts have threads: their runs and wake-ups are those of the scheduler's events."""
+    threads = set()
+    for file in sorted(DATA.glob("*-rt/reports.traced.gz")):
+        runs, raises = collections.defaultdict(list), collections.defaultdict(list)
+        names, since, woken = {}, {}, {}
+        for e in events_of(test, file):
+            if e.name == "sched_switch":
+                prev, following = int(field(e, "prev_pid")), int(field(e, "next_pid"))
+                if prev in since:
+                    runs[names.get(prev)].append(e.ts - since.pop(prev))
+                names[following] = re.search(r"next_comm=(.*) next_pid", e.details)[1]
+                since[following] = e.ts
+                if following in woken:
+                    raises[names[following]].append(e.ts - woken.pop(following))
+            elif e.name == "sched_waking":
+                tid = int(field(e, "pid"))
+                if tid not in since:
+                    woken.setdefault(tid, e.ts)
+        wanted = {name for name in runs if name and name.startswith("irq/")}
+        rows = {row["name"]: row for row in report(test, "irq", file) if row["kind"] == "thread"}
+        check(set(rows) == wanted, f"{file}: {set(rows)}, not {wanted}")
+        for name, row in rows.items():
+            check_times(name, row, "time", runs[name])
+            check_times(name, row, "raise", raises[name])
+            check(row["cut"] == 0, row)
+            threads.add((file.parent.name, name))
+    check(threads, "no interrupt has a thread")
+
+
 def of_fixtures(test):
     compared = collections.Counter()
     for file in sorted(DATA.glob("*/mixed.traced.gz")):
         events = events_of(test, file)
         for name in ("workqueue", "timer", "power"):
             compared[name] += CHECKS[name](test, file, events)
+    for file in sorted(DATA.glob("*/reports.traced.gz")):
+        if "arm64" not in file.parent.name:
+            compared["power"] += check_power(test, file, events_of(test, file))
     check(min(compared.values()) > 3, compared)
 
 
@@ -358,6 +449,9 @@ def marks(test):
 def main():
     test = Test("report_kernel")
     test.case("fixtures", of_fixtures)
+    test.case("osnoise", osnoise)
+    test.case("system calls of architectures", calls)
+    test.case("threads of interrupts", irq_threads)
     test.case("functions", functions)
     test.case("a live recording", of_a_live_recording)
     test.case("marks", marks)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The reports noise, block, marks and counts under losses, as report_losses.py has the others. One recording of tests/data has
-requests to disks, none has slices or softirqs that a switch interrupts. So recordings are made here, too: two CPUs, a few
+"""The reports noise, block, marks and counts under losses, as report_losses.py has the others. Recordings of tests/data have
+few requests to disks, none has slices or softirqs that a switch interrupts. So recordings are made here, too: two CPUs, a few
 threads, and times of whole microseconds, as the text has them."""
 
 import collections
@@ -216,7 +216,7 @@ def check_block(text, rows, slack=0):
             continue
         # The kernel's text has no size of a completion, and in the brackets of others a task.
         device, operation, size, sector, length, error = re.match(
-            r"(\S+) (\S+) (?:(\d+) )?\(.*?\) (\d+)(?: \+ (\d+))? \[(.*)\]", e.details).groups()
+            r"(\S+) (\S+) (?:(\d+) )?\(.*?\) (\d+)(?: \+ (\d+))?(?: \w+,\d+,\d+)? \[(.*)\]", e.details).groups()
         what = e.name.removeprefix("block_rq_")
         # A flush has no place: only its completion says so. What asked for it ends once more.
         before = issued.get((device, sector))
@@ -489,7 +489,7 @@ def main():
     test.case("noise of recordings", of_report, "noise", 1)
     test.case("noise, exactly", of_made, "noise", lambda text, rows: check_noise(text, rows, 0))
     test.case("block", of_made, "block", check_block)
-    test.case("block of a recording", of_report, "block", 30, 1)
+    test.case("block of recordings", of_report, "block", 30, 3)
     test.case("marks", of_made, "marks", check_marks)
     test.case("counts", counts)
     test.case("losses that nobody counted", uncounted)

@@ -301,7 +301,7 @@ def compare(test, path, text_path, slack):
 
 
 def of_recordings(test):
-    cut, kernels = collections.Counter(), recordings(test, "mixed")
+    cut, kernels = collections.Counter(), recordings(test, "mixed") + recordings(test, "reports")
     for source, seed in itertools.product(kernels, range(ROUNDS)):
         try:
             cut += compare(test, *lossy(test, source, seed), US)

@@ -20,7 +20,7 @@ ONCE = {"crash"}
 FEWER = {"ledger": ["20000"]}
 OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "sql", "tracers", "hist", "user_events", "nfs", "phc",
              "restricted")
-FIXTURES = ("fixtures", "function_fixtures", "hist_fixtures")
+FIXTURES = ("fixtures", "function_fixtures", "hist_fixtures", "report_fixtures")
 
 
 def main(build, guest):

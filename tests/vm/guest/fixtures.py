@@ -33,7 +33,8 @@ BOUNDS = {b"_stext", b"_etext", b"_sinittext", b"_einittext", b"_end"}
 def version():
     """Debian's release names an ABI; the kernel's version is in the other string."""
     match = re.search(r"Debian (\d+\.\d+\.\d+)", os.uname().version)
-    return match[1] if match else os.uname().release.partition("-")[0]
+    number = match[1] if match else os.uname().release.partition("-")[0]
+    return number + "-rt" * ("-rt-" in os.uname().release)
 
 
 def write_gz(path, data):
