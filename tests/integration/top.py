@@ -267,6 +267,7 @@ def after_load(test, *arguments):
         parts, first = [], None
         while first is None or len(parts) < first + 5:
             line = process.stdout.readline().decode()
+            check(line, f"it ended: {text}")
             text += line
             # With the head of a window, those before it are complete.
             if not HEAD.match(line):
