@@ -382,6 +382,8 @@ int report_merge_write(struct report_merge *m, const struct report_options *o, s
 	}
 	if (o->form == REPORT_JSON)
 		tables_end_json(&m->head, out);
+	else if (o->form == REPORT_TEXT)
+		tables_end_text(&m->head, out);
 	if (r == 0 && buf_error(out) < 0)
 		r = error_errno(err, -ENOMEM, "can't write the reports");
 	return r;

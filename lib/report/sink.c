@@ -10,7 +10,6 @@
 
 #include "base/parse.h"
 #include "base/vec.h"
-#include "base/visible.h"
 #include "export/selection.h"
 #include "report/scheduler.h"
 #include "report/sink.h"
@@ -438,18 +437,6 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	buf_puts(out, "\n\n");
 }
 
-/* Below the tables for people. */
-static void report_sink_put_part(const struct sink_report *s, const struct tables_head *head)
-{
-	struct buf *out = &s->out->buf;
-
-	if (!head->part || s->env.options->form != REPORT_TEXT)
-		return;
-	buf_puts(out, "a part of the recording: ");
-	buf_visible(out, head->part, VISIBLE_MAX);
-	buf_putc(out, '\n');
-}
-
 static int report_sink_write(struct sink_report *s, struct table *t,
 			     const struct report_about *about, bool first, struct error *err)
 {
@@ -506,8 +493,8 @@ static int report_sink_close(struct sink *sink, const struct export_result *resu
 	head.part = part.len ? buf_string(&part) : NULL;
 	if (r == 0 && is_last && s->env.options->form == REPORT_JSON)
 		tables_end_json(&head, &s->out->buf);
-	else if (r == 0 && is_last)
-		report_sink_put_part(s, &head);
+	else if (r == 0 && is_last && s->env.options->form == REPORT_TEXT)
+		tables_end_text(&head, &s->out->buf);
 	if (r == 0) {
 		r = output_flush(s->out, true);
 		if (r < 0)

@@ -186,3 +186,5 @@ struct tables_head {
 /* Around the tables that are written as JSON. Counts and times need not be known at the begin. */
 void tables_begin_json(const struct tables_head *head, struct buf *out);
 void tables_end_json(const struct tables_head *head, struct buf *out);
+/* For people, below the tables: of which part of a recording they are. */
+void tables_end_text(const struct tables_head *head, struct buf *out);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/visible.h"
 #include "report/cell_text.h"
 #include "report/table_form.h"
 
@@ -240,6 +241,15 @@ static void aligned_end(const struct table *t, struct buf *out)
 	if (totals)
 		buf_putc(out, '\n');
 	buf_append(out, t->notes.data, t->notes.len);
+}
+
+void tables_end_text(const struct tables_head *head, struct buf *out)
+{
+	if (!head->part)
+		return;
+	buf_puts(out, "a part of the recording: ");
+	buf_visible(out, head->part, VISIBLE_MAX);
+	buf_putc(out, '\n');
 }
 
 const struct table_form table_form_text = { aligned_begin, aligned_put_row, aligned_end };

@@ -213,6 +213,8 @@ def reports(test):
                         (("whole", "whole"), None)):
         r = test.run("report", "--json", "--merge", *(test.dir / f"{name}.json" for name in files))
         check(json.loads(r.out).get("part") == said, f"the part of {files}: {r}")
+        r = test.run("report", "--merge", *(test.dir / f"{name}.json" for name in files))
+        check(r.out.endswith(f"\na part of the recording: {said}\n") == (said is not None), r)
     wanted = {}
     for line in whole:
         if begin <= line.us < end and line.cpu == 1:
