@@ -35,8 +35,12 @@ int sql_check_casts(const char *name, const char *sql, struct error *err);
 int sql_check_text(char *sql, const char *name, struct error *err);
 int sql_check_option_name(const char *name, struct error *err);
 bool sql_is_word_char(char c);
-/* The first selected field that no format has, of SQL that is checked; NULL: there is none. */
-const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count);
+/* The first selected field that is wrong, of SQL that is checked, and why; NULL: there is none. */
+const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count,
+			     const char **ret_why);
+#define SQL_NO_FIELD "there is no such field"
+/* Appends the SQL with TIMESTAMP_DELTA as what it stands for. */
+void sql_put_with_deltas(const char *sql, struct buf *out);
 
 /*
  * In sql_formats.c. The formats of events that do not exist yet, but that later SQL of the same

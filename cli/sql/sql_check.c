@@ -161,25 +161,105 @@ static bool sql_format_has(const char *format, const char *name, size_t len)
 	return false;
 }
 
-const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count)
+/* Whether FROM or JOIN have an event or an alias of that name. */
+static bool sql_names_event(const char *from, const char *name, size_t len)
+{
+	const char *p = from;
+
+	for (; len && (p = memmem(p, strlen(p), name, len)); p += len)
+		if (!sql_is_word_char(p[-1]) && !sql_is_word_char(p[len]) && p[len] != '.')
+			return true;
+	return false;
+}
+
+static bool sql_is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && memcmp(text, word, len) == 0;
+}
+
+/* What is wrong with a selected field; NULL: nothing. */
+static const char *sql_judge_field(const char *field, const char *end, const char *from,
+				   const struct sql_format *formats, size_t count)
+{
+	const char *dot = memrchr(field, '.', (size_t)(end - field));
+	const char *name = dot ? dot + 1 : field, *event = dot;
+	const size_t len = (size_t)(end - name);
+
+	while (event && event > field && sql_is_word_char(event[-1]))
+		event--;
+	if (dot && !sql_names_event(from, event, (size_t)(dot - event)))
+		return "FROM and JOIN have no such event";
+	if (!dot && strcasestr(from, " JOIN "))
+		return "a field of SQL with JOIN needs its event: EVENT.FIELD";
+	for (size_t i = 0; i < count; i++)
+		if (sql_format_has(formats[i].text, name, len))
+			return NULL;
+	if (dot &&
+	    (sql_is_word(name, len, "TIMESTAMP") || sql_is_word(name, len, "TIMESTAMP_USECS")))
+		return NULL;
+	return SQL_NO_FIELD;
+}
+
+const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count,
+			     const char **ret_why)
 {
 	const char *list = sql + MIN(strspn(sql, " ") + strlen("SELECT"), strlen(sql));
 	const char *from = strcasestr(list, " FROM ") ?: list + strlen(list);
 
 	while (list && list < from) {
 		const char *field = list, *end = sql_item_field(&field);
-		const char *dot = memrchr(field, '.', (size_t)(end - field));
-		const char *name = dot ? dot + 1 : field;
-		/* TIMESTAMP and the like are no fields. */
-		bool found = end == name || isupper((unsigned char)*name);
 
-		for (size_t i = 0; i < count && !found; i++)
-			found = sql_format_has(formats[i].text, name, (size_t)(end - name));
-		if (!found)
+		*ret_why = end > field ? sql_judge_field(field, end, from, formats, count) : NULL;
+		if (*ret_why)
 			return field;
-		list = strchr(list, ',');
+		/* The second part of a sum, or the next item. */
+		list = sql_item_is_sum(end) ? strpbrk(end, "+-") : strchr(list, ',');
 		if (list)
 			list++;
 	}
 	return NULL;
+}
+
+/* How SQL calls an event: "EVENT AS NAME", "EVENT NAME" or "EVENT", behind FROM or JOIN. */
+static const char *sql_event_name(const char *at, size_t *ret_len)
+{
+	const char *event = at + strspn(at, " "), *next = event + strcspn(event, " ");
+
+	next += strspn(next, " ");
+	if (strncasecmp(next, "AS ", 3) == 0)
+		event = next + 3 + strspn(next + 3, " ");
+	else if (*next && strncasecmp(next, "JOIN ", 5) != 0 && strncasecmp(next, "ON ", 3) != 0)
+		event = next;
+	*ret_len = strcspn(event, " ");
+	return event;
+}
+
+/* libtracefs knows TIMESTAMP_DELTA and TIMESTAMP_DELTA_USECS since 1.8. */
+void sql_put_with_deltas(const char *sql, struct buf *out)
+{
+	static const char delta[] = "TIMESTAMP_DELTA", usecs[] = "_USECS";
+	const char *from = strcasestr(sql, " FROM "),
+		   *join = from ? strcasestr(from, " JOIN ") : NULL;
+	const char *first, *second;
+	size_t first_len, second_len;
+
+	if (join) {
+		first = sql_event_name(from + strlen(" FROM "), &first_len);
+		second = sql_event_name(join + strlen(" JOIN "), &second_len);
+	}
+	for (const char *p; join && (p = strstr(sql, delta)) && p < from;) {
+		const char *end = p + strlen(delta);
+		const bool in_usecs = strncmp(end, usecs, strlen(usecs)) == 0;
+		const char *unit = in_usecs ? usecs : "";
+
+		end += strlen(unit);
+		buf_append(out, sql, (size_t)(p - sql));
+		if (p > sql && strchr(" ,(", p[-1]) && strchr(" ,", *end))
+			buf_printf(out, "(%.*s.TIMESTAMP%s - %.*s.TIMESTAMP%s)", (int)second_len,
+				   second, unit, (int)first_len, first, unit);
+		else
+			buf_append(out, p, (size_t)(end - p));
+		sql = end;
+	}
+	buf_puts(out, sql);
 }

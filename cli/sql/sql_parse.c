@@ -141,8 +141,6 @@ static bool sql_is_own_event(const struct sql_work *w, const char *event)
 	return false;
 }
 
-#define SQL_NO_FIELD "there is no such field"
-
 static int sql_hint(const struct sql_work *w, const char *why, struct error *err)
 {
 	static const char no_field[] = " not part of event ";
@@ -165,7 +163,7 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 	_cleanup_buf_ struct buf place = BUF_INIT, why = BUF_INIT;
 	size_t column = caret ? strspn(caret + 1, " ") : 0;
 	const char *at = w->sql + MIN(column, strlen(w->sql)), *quote = NULL, *unknown = NULL;
-	const char *said;
+	const char *said, *unknown_why = NULL;
 
 	/* The word may have any character, so take what follows the last line break. */
 	if (reason) {
@@ -179,12 +177,11 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 		buf_append(&why, reason, (size_t)(end - reason));
 	}
 	said = why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it";
-	/* libtracefs prints "(null)" for some fields, and says nothing of one that one event lacks.
-	 */
+	/* libtracefs prints "(null)" for some fields, and says nothing of others. */
 	if (!reason)
-		unknown = sql_find_unknown(w->sql, w->formats, w->count);
+		unknown = sql_find_unknown(w->sql, w->formats, w->count, &unknown_why);
 	if (unknown || strstr(said, "(null)"))
-		said = SQL_NO_FIELD;
+		said = unknown_why ?: SQL_NO_FIELD;
 	/* libtracefs points behind the word that follows the quote. */
 	if (strcmp(said, "syntax error") == 0)
 		quote = sql_find_open_quote(w->sql);
@@ -235,11 +232,15 @@ static void sql_read_result(int pipe, struct buf *result)
 int sql_parse(const char *name, const char *sql, bool counts, const struct sql_format *formats,
 	      size_t count, struct buf *out, struct error *err)
 {
-	const struct sql_work work = { name, sql, counts, formats, count };
-	_cleanup_buf_ struct buf result = BUF_INIT;
+	_cleanup_buf_ struct buf result = BUF_INIT, whole = BUF_INIT;
+	struct sql_work work = { name, sql, counts, formats, count };
 	int pipes[2], status = 0;
 	pid_t parent = getpid(), pid;
 
+	sql_put_with_deltas(sql, &whole);
+	work.sql = buf_string(&whole);
+	if (!work.sql)
+		return error_set(err, -ENOMEM, "out of memory");
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");
 	pid = fork();

@@ -71,6 +71,13 @@ static void errors_have_a_caret(void **state _unused_)
 		  "\n  SELECT a FROM b WHERE c ~ \"x\n                            ^" },
 		{ "SELECT pid FROM sched_waking", "needs a second event", "FROM sched_waking\n" },
 		{ "SELECT start.pid" JOIN " WHERE start.prio = 0 or 1", "syntax error", " or 1\n" },
+		{ "SELECT start.pid, strat.prio" JOIN, "FROM and JOIN have no such event",
+		  "\n  SELECT start.pid, strat.prio FROM sched_waking AS start " },
+		{ "SELECT (end.TIMESTAMP - strat.TIMESTAMP) AS lat" JOIN,
+		  "FROM and JOIN have no such event", "strat.TIMESTAMP) AS lat" },
+		{ "SELECT prio" JOIN, "needs its event", "\n  SELECT prio FROM" },
+		{ "SELECT COMMON_TIMESTAMP FROM sched_waking", "there is no such field",
+		  "\n  SELECT COMMON_TIMESTAMP FROM sched_waking\n         ^" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -82,6 +89,46 @@ static void errors_have_a_caret(void **state _unused_)
 		    err.message[strlen(err.message) - 1] != '^' || !err.hint)
 			fail_msg("'%s': %s", table[i].sql, err.message);
 	}
+}
+
+/* As libtracefs 1.8 has it, with older ones, too. */
+static void deltas_are_differences(void **state _unused_)
+{
+	static const struct {
+		const char *sql, *whole;
+	} table[] = {
+		{ "SELECT start.pid, TIMESTAMP_DELTA_USECS AS lat" JOIN,
+		  "SELECT start.pid, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat" JOIN },
+		{ "select TIMESTAMP_DELTA as a,TIMESTAMP_DELTA_USECS as b from x join y.z on x.a = "
+		  "y.z.b",
+		  "select (y.z.TIMESTAMP - x.TIMESTAMP) as a,(y.z.TIMESTAMP_USECS - "
+		  "x.TIMESTAMP_USECS) as b from x join y.z on x.a = y.z.b" },
+		{ "SELECT TIMESTAMP_DELTA AS a FROM x s JOIN y e ON s.a = e.a",
+		  "SELECT (e.TIMESTAMP - s.TIMESTAMP) AS a FROM x s JOIN y e ON s.a = e.a" },
+		{ "SELECT s.MY_TIMESTAMP_DELTA, s.TIMESTAMP_DELTAS FROM x s JOIN y e",
+		  "SELECT s.MY_TIMESTAMP_DELTA, s.TIMESTAMP_DELTAS FROM x s JOIN y e" },
+		{ "SELECT TIMESTAMP_DELTA FROM x", "SELECT TIMESTAMP_DELTA FROM x" },
+		{ "TIMESTAMP_DELTA FROM x JOIN", "TIMESTAMP_DELTA FROM x JOIN" },
+		{ "TIMESTAMP_DELTA FROM  JOIN ", "TIMESTAMP_DELTA FROM  JOIN " },
+		{ "SELECT a FROM x JOIN y WHERE y.b ~ \" TIMESTAMP_DELTA \"",
+		  "SELECT a FROM x JOIN y WHERE y.b ~ \" TIMESTAMP_DELTA \"" },
+	};
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_buf_ struct buf whole = BUF_INIT;
+
+		sql_put_with_deltas(table[i].sql, &whole);
+		assert_string_equal(buf_string(&whole), table[i].whole);
+	}
+	r = parse(table[0].sql, &out, &err);
+	if (r == -ENOENT)
+		return;
+	assert_int_equal(r, 0);
+	assert_non_null(strstr(buf_string(&out), "wakeup pid_t pid; u64 lat;' >> "));
+	assert_non_null(strstr(out.data, "common_timestamp.usecs-$"));
 }
 
 /* Whatever libtracefs does with it, one request fails, with a short message. */
@@ -237,6 +284,7 @@ static void a_field_is_selected_twice(void **state _unused_)
 
 static void an_unknown_field_is_found(void **state _unused_)
 {
+	const char *why;
 	static const struct sql_format exec = {
 		(char *)"sched",
 		(char *)"name: sched_process_exec\nID: 302\nformat:\n" COMMON
@@ -245,8 +293,8 @@ static void an_unknown_field_is_found(void **state _unused_)
 	};
 	const char *sql = "SELECT filename, comm, CAST(nofield AS hex) FROM sched_process_exec";
 
-	assert_ptr_equal(sql_find_unknown(sql, &exec, 1), strstr(sql, "nofield"));
-	assert_null(sql_find_unknown("SELECT filename, comm FROM x", &exec, 1));
+	assert_ptr_equal(sql_find_unknown(sql, &exec, 1, &why), strstr(sql, "nofield"));
+	assert_null(sql_find_unknown("SELECT filename, comm FROM x", &exec, 1, &why));
 }
 
 static void selected_fields_are_keys(void **state _unused_)
@@ -326,6 +374,7 @@ int main(void)
 #if HAVE_LIBTRACEFS
 		cmocka_unit_test(sql_becomes_commands),
 		cmocka_unit_test(errors_have_a_caret),
+		cmocka_unit_test(deltas_are_differences),
 		cmocka_unit_test(hostile_sql_costs_one_request),
 		cmocka_unit_test(formats_of_probes_and_sql_are_understood),
 		cmocka_unit_test(sql_of_one_event_is_a_histogram),
