@@ -8,9 +8,6 @@
 #include "daemon/capture/tracefs/function_list.h"
 #include "kernel_types.h"
 
-/* The kernel calls a tracepoint's probes by this function. Its first argument is the probe's. */
-#define TRACEPOINT_PREFIX "__traceiter_"
-
 void probe_places_deinit(struct probe_places *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -41,7 +38,7 @@ static bool wanted_has(struct wanted *w, const char *name)
 	return any;
 }
 
-/* function: in the kernel's types. */
+/* function: in the kernel's types. A tracepoint's has an argument of the probe before its own. */
 static int probe_places_add(struct probe_places *p, const char *kind, const char *name,
 			    const char *module, const struct btf_functions *types,
 			    const char *function)
@@ -79,14 +76,14 @@ static int find_functions(struct probe_places *p, const struct function_list *fu
 static int find_tracepoints(struct probe_places *p, const struct module_types *of, struct wanted *w)
 {
 	const struct btf_functions *types = of->functions;
-	const size_t len = strlen(TRACEPOINT_PREFIX);
+	const size_t len = strlen(TRACEPOINT_FUNCTION);
 	const char *last = "";
 	int r = 0;
 
 	for (size_t i = 0; i < btf_functions_count(types) && r == 0; i++) {
 		const char *name = btf_functions_name(types, i);
 
-		if (strncmp(name, TRACEPOINT_PREFIX, len) != 0 || strcmp(name, last) == 0 ||
+		if (strncmp(name, TRACEPOINT_FUNCTION, len) != 0 || strcmp(name, last) == 0 ||
 		    !wanted_has(w, name + len))
 			continue;
 		last = name;

@@ -122,6 +122,39 @@ static void an_event_that_is_missing_is_named(void **state _unused_)
 	fake_root_deinit(&root);
 }
 
+/* Linux 6.12 takes a tprobe at a tracepoint that no module has yet. */
+static void a_tprobes_tracepoint_exists(void **state _unused_)
+{
+	static const struct {
+		const char *functions, *text, *hint; /* hint NULL: it is taken */
+	} table[] = {
+		{ "vfs_read\n__traceiter_sched_switch\n__traceiter_mine [dummy]\n",
+		  "t:x sched_switch prev->pid", NULL },
+		{ "vfs_read\n__traceiter_sched_switch\n__traceiter_mine [dummy]\n", "mine", NULL },
+		{ "vfs_read\n__traceiter_sched_switch\n", "sched_switc", "'sched_switch'" },
+		{ "vfs_read\n__traceiter_sched_switch\n", "t:x vfs_read", "events --probe" },
+		{ "vfs_read\n", "sched_switc", NULL },
+		{ NULL, "sched_switc", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const struct capture_probe probe = { T, table[i].text, NULL };
+		const struct capture_request r = request_of(&probe);
+		_cleanup_error_ struct error err = ERROR_INIT;
+		struct fake_root root;
+		struct tracefs *fs;
+
+		open_events(&root, &fs);
+		if (table[i].functions)
+			fake_file(&root, "available_filter_functions", table[i].functions);
+		assert_int_equal(probes_check(&r, fs, &err), table[i].hint ? -ENOENT : 0);
+		if (table[i].hint)
+			assert_non_null(strstr(err.hint, table[i].hint));
+		tracefs_free(fs);
+		fake_root_deinit(&root);
+	}
+}
+
 static void a_wrong_one_is_explained(void **state _unused_)
 {
 	static const struct {
@@ -355,6 +388,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_definition_becomes_a_line),
 		cmocka_unit_test(an_event_that_is_missing_is_named),
+		cmocka_unit_test(a_tprobes_tracepoint_exists),
 		cmocka_unit_test(a_wrong_one_is_explained),
 		cmocka_unit_test(names_are_recognized),
 		cmocka_unit_test(filters_are_of_their_probe),

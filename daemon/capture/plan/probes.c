@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/capture/tracefs/feature.h"
 #include "daemon/capture/tracefs/function_list.h"
@@ -172,6 +173,41 @@ static int definition_check_event(const struct definition *d, struct tracefs *fs
 	return r < 0 ? r : event_matches_find(&matches, &spec, 1, NULL, names, count, err);
 }
 
+/*
+ * The tracepoint of a tprobe exists: Linux 6.12 takes any name, for modules that come later. Not
+ * known where the functions can't be listed.
+ */
+static int definition_check_tracepoint(const struct definition *d, const struct tracefs *fs,
+				       struct error *err)
+{
+	static const char prefix[] = TRACEPOINT_FUNCTION;
+	_cleanup_function_list_ struct function_list list = { 0 };
+	_cleanup_free_ char *name = strndup(d->place, d->place_len);
+	_cleanup_free_ const char **names = NULL;
+	const char *best[NEAREST_MAX];
+	size_t count = 0;
+
+	if (name && function_list_read(&list, fs, NULL) < 0)
+		return 0;
+	names = calloc(list.count + 1, sizeof(*names));
+	if (!name || !names)
+		return error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < list.count; i++) {
+		if (strncmp(list.names[i], prefix, strlen(prefix)) != 0)
+			continue;
+		names[count++] = list.names[i] + strlen(prefix);
+		if (strcmp(names[count - 1], name) == 0)
+			return 0;
+	}
+	if (!count || strchr(name, ':'))
+		return 0;
+	error_set(err, -ENOENT, "this kernel has no tracepoint '%.100s'", name);
+	if (nearest_names(name, names, count, best))
+		return error_hint(err, "did you mean '%s'?", best[0]);
+	return error_hint(err, "'tracectl events --probe' lists them; a module's are there while "
+			       "it is loaded");
+}
+
 int probes_check(const struct capture_request *request, struct tracefs *fs, struct error *err)
 {
 	int r = 0;
@@ -182,6 +218,8 @@ int probes_check(const struct capture_request *request, struct tracefs *fs, stru
 		r = definition_parse(&d, &request->probes[i], err);
 		if (r == 0 && d.kind == &probe_kinds[PROBE_EPROBE])
 			r = definition_check_event(&d, fs, err);
+		if (r == 0 && d.kind == &probe_kinds[PROBE_TPROBE])
+			r = definition_check_tracepoint(&d, fs, err);
 	}
 	return r;
 }

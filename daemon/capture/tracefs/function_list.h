@@ -6,6 +6,9 @@
 
 #include "daemon/capture/tracefs/tracefs.h"
 
+/* The kernel calls a tracepoint's probes by a function of this name and the tracepoint's. */
+#define TRACEPOINT_FUNCTION "__traceiter_"
+
 struct function_list {
 	struct buf text;      /* available_filter_functions, split into words */
 	const char **names;   /* point into text */

@@ -113,6 +113,16 @@ def by_tracepoints(test):
         check(any(theirs[i:i + len(inner)] == inner for i in range(3)), f"CPU {cpu}: {ours} and {theirs}")
 
 
+def no_such_tracepoint(test):
+    """Linux 6.12 takes the probe, for a module that comes later; its recording would be empty."""
+    if lacks(test, "tprobe"):
+        return
+    before = settings()
+    done = test.run("record", "-t", "100ms", "--tprobe", "sched_switc", "-o", "out.txt")
+    check(done.status == 1 and "did you mean 'sched_switch'" in done.err, f"{done}")
+    put_back(before)
+
+
 def by_events(test):
     """An event made of another: what a pointer of it shows."""
     if is_refused(test, "eprobe", "sched:sched_switch"):
@@ -306,6 +316,7 @@ def main():
     test.case("filters", filtered, daemon=True)
     test.case("functions by fprobes", by_fprobes, daemon=True)
     test.case("tracepoints", by_tracepoints, daemon=True)
+    test.case("no such tracepoint", no_such_tracepoint, daemon=True)
     test.case("events of events", by_events, daemon=True)
     test.case("places", places)
     test.case("triggers", with_triggers, daemon=True)

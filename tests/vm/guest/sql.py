@@ -14,7 +14,7 @@ from harness import NOBODY, as_nobody, interrupt, settled
 
 WAKEUP = ("SELECT start.pid, end.next_comm AS comm, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS lat "
           "FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = end.next_pid")
-RUN = ("SELECT start.pid, start.lat AS waited, (end.TIMESTAMP_USECS - start.TIMESTAMP_USECS) AS ran "
+RUN = ("SELECT start.pid, start.lat AS waited, TIMESTAMP_DELTA_USECS AS ran "
        "FROM wakeup AS start JOIN sched_switch AS end ON start.pid = end.prev_pid")
 OPENED = ("--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32")
 OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - start.TIMESTAMP) AS ns "
