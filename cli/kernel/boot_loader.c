@@ -11,6 +11,7 @@
 #define GRUB_FILE GRUB_FOLDER "/traced-boot-recorder.cfg"
 #define KERNEL_CMDLINE "/etc/kernel/cmdline"
 #define CMDLINE_MAX (64U << 10)
+#define SCRIPT_MAX (256U << 10)
 
 /* Words that enable writes; others' instances stay. */
 static bool is_ours(const char *word, size_t len)
@@ -81,6 +82,25 @@ static int grub_add(const char *root, const char *words, struct error *err)
 	return boot_loader_replace(path, text, err);
 }
 
+/* Only Debian's grub-mkconfig and its descendants read the folder. */
+static bool grub_reads_folder(const char *root)
+{
+	static const char *const scripts[] = { "/usr/sbin/grub-mkconfig", "/usr/bin/grub-mkconfig",
+					       "/usr/sbin/grub2-mkconfig",
+					       "/usr/bin/grub2-mkconfig" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(scripts); i++) {
+		_cleanup_buf_ struct buf text = BUF_INIT;
+		_cleanup_free_ char *path = NULL;
+
+		if (asprintf(&path, "%s%s", root, scripts[i]) < 0)
+			path = NULL;
+		if (path && read_file_at(AT_FDCWD, path, SCRIPT_MAX, &text) == 0)
+			return buf_string(&text) && strstr(text.data, "/default/grub.d");
+	}
+	return true;
+}
+
 /* A blank, or a newline behind a comment. kernel-install takes newlines for blanks. */
 static const char *cmdline_separator(const struct buf *line)
 {
@@ -124,6 +144,9 @@ static int cmdline_change(const char *root, const char *words, struct error *err
 }
 
 #define GRUB_NEXT "  update-grub    (elsewhere: grub-mkconfig -o /boot/grub/grub.cfg)\n"
+#define GRUB_BY_HAND                                                                               \
+	"(or in GRUB_CMDLINE_LINUX of /etc/default/grub, then grub-mkconfig -o "                   \
+	"/boot/grub/grub.cfg)\n"
 #define CMDLINE_NEXT "  kernel-install add-all\n"
 
 int boot_loader_add(const char *root, const char *words, struct buf *next, struct error *err)
@@ -136,6 +159,11 @@ int boot_loader_add(const char *root, const char *words, struct buf *next, struc
 			  "neither GRUB's configuration nor " KERNEL_CMDLINE " is there");
 		return error_hint(err, "without --write it says what your boot loader needs");
 	}
+	if (grub && !grub_reads_folder(root)) {
+		buf_printf(next, "  grubby --update-kernel=ALL --args='%s'\n    " GRUB_BY_HAND,
+			   words);
+		grub = false;
+	}
 	r = grub ? grub_add(root, words, err) : 0;
 	if (r == 0 && grub)
 		buf_puts(next, GRUB_NEXT);
@@ -143,7 +171,7 @@ int boot_loader_add(const char *root, const char *words, struct buf *next, struc
 		r = MIN(cmdline_change(root, words, err), 0);
 	if (r == 0 && cmdline)
 		buf_puts(next, CMDLINE_NEXT);
-	return r;
+	return r < 0 ? r : grub || cmdline;
 }
 
 int boot_loader_remove(const char *root, struct buf *next, struct error *err)
@@ -159,6 +187,9 @@ int boot_loader_remove(const char *root, struct buf *next, struct error *err)
 		buf_puts(next, GRUB_NEXT);
 	else if (errno != ENOENT)
 		return error_errno(err, -errno, "cannot remove %s", path);
+	else if (is_there(root, "/etc/default/grub") && !grub_reads_folder(root))
+		buf_puts(next, "  take the words with 'traced' off the kernel's command line, "
+			       "by grubby --remove-args\n    " GRUB_BY_HAND);
 	if (!is_there(root, KERNEL_CMDLINE))
 		return 0;
 	r = cmdline_change(root, NULL, err);
@@ -172,6 +203,8 @@ void boot_loader_explain(const char *words, struct buf *out)
 	buf_printf(out,
 		   "GRUB: " GRUB_FILE ", then update-grub:\n"
 		   "  GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX %s\"\n"
+		   "GRUB of Fedora and RHEL:\n"
+		   "  grubby --update-kernel=ALL --args='%s'\n"
 		   "systemd-boot: append to " KERNEL_CMDLINE ", then kernel-install add-all;\n"
 		   "or to the line 'options' of the entry in /boot/loader/entries:\n"
 		   "  %s\n"
@@ -179,5 +212,5 @@ void boot_loader_explain(const char *words, struct buf *out)
 		   "  setenv bootargs \"${bootargs} %s\"; saveenv\n"
 		   "Android, in BoardConfig.mk:\n"
 		   "  BOARD_KERNEL_CMDLINE += %s\n",
-		   words, words, words, words);
+		   words, words, words, words, words);
 }

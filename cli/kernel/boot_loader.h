@@ -10,7 +10,10 @@
  * systemd-boot's entries are made from. root: prefix of all paths; "" for the machine's own.
  */
 
-/* Writes for each boot loader that is there, and appends what to run next. -ENOENT: none is. */
+/*
+ * Writes for each boot loader that is there, and appends what to run next. Returns 1 if it wrote
+ * something, 0 if next says what to change by hand. -ENOENT: there is no boot loader.
+ */
 int boot_loader_add(const char *root, const char *words, struct buf *next, struct error *err);
 /* Takes our words away, and appends what to run next; nothing if there were none. */
 int boot_loader_remove(const char *root, struct buf *next, struct error *err);

@@ -237,18 +237,19 @@ static int enable_choose(const struct options *o, struct boot_recorder_config *c
 static int enable_write(const char *text, const char *words, struct error *err)
 {
 	_cleanup_buf_ struct buf next = BUF_INIT;
-	int r = recorder_check_root("boot-recorder enable --write", err);
+	int r = recorder_check_root("boot-recorder enable --write", err), added = 0;
 
 	if (r == 0)
 		r = make_dir(TRACED_SYSCONFDIR "/traced", 0755, err);
 	if (r == 0)
-		r = boot_loader_add("", words, &next, err);
-	if (r == 0)
+		r = added = boot_loader_add("", words, &next, err);
+	if (r >= 0)
 		r = boot_loader_replace(BOOT_RECORDER_FILE, text, err);
 	if (r == 0)
-		printf("written: %s and the kernel's command line. Next:\n%s"
+		printf("written: %s%s. Next:\n%s"
 		       "  systemctl enable " TRACED_PROGRAM "-boot-recorder.service\n  reboot\n",
-		       BOOT_RECORDER_FILE, buf_string(&next) ?: "");
+		       BOOT_RECORDER_FILE, added ? " and the kernel's command line" : "",
+		       buf_string(&next) ?: "");
 	return r;
 }
 

@@ -177,7 +177,7 @@ static bool sql_is_word(const char *text, size_t len, const char *word)
 	return len == strlen(word) && memcmp(text, word, len) == 0;
 }
 
-/* What is wrong with a selected field; NULL: nothing. */
+/* Finds why a selected field is wrong. NULL: it is not. */
 static const char *sql_judge_field(const char *field, const char *end, const char *from,
 				   const struct sql_format *formats, size_t count)
 {

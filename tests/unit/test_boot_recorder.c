@@ -309,7 +309,7 @@ static void boot_loaders(void **state)
 	fake_file(root, "etc/default/grub", "GRUB_TIMEOUT=5\n");
 	fake_file(root, "etc/kernel/cmdline", "root=/dev/sda quiet\n");
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 0);
+		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 1);
 		check_file(root, "etc/default/grub.d/traced-boot-recorder.cfg",
 			   "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX " WORDS "\"\n");
 		check_file(root, "etc/kernel/cmdline", "root=/dev/sda quiet " WORDS "\n");
@@ -325,6 +325,31 @@ static void boot_loaders(void **state)
 	buf_deinit(&next);
 	assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
 	assert_int_equal(next.len, 0);
+}
+
+/* Other grub-mkconfigs than Debian's don't read the folder. */
+static void a_grub_without_its_folder(void **state)
+{
+	const struct fake_root *root = *state;
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf next = BUF_INIT;
+
+	fake_file(root, "etc/default/grub", "GRUB_TIMEOUT=5\n");
+	fake_file(root, "usr/sbin/grub2-mkconfig",
+		  "if test -f ${sysconfdir}/default/grub ; then\n");
+	assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 0);
+	assert_non_null(strstr(buf_string(&next), "grubby --update-kernel=ALL --args='" WORDS "'"));
+	assert_null(strstr(next.data, "update-grub"));
+	assert_int_not_equal(access(fake_path(root, "etc/default/grub.d"), F_OK), 0);
+	buf_deinit(&next);
+	assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
+	assert_non_null(strstr(buf_string(&next), "grubby --remove-args"));
+	buf_deinit(&next);
+	fake_file(root, "usr/sbin/grub2-mkconfig",
+		  "for x in ${sysconfdir}/default/grub.d/*.cfg ; do\n");
+	assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 1);
+	check_file(root, "etc/default/grub.d/traced-boot-recorder.cfg",
+		   "GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX " WORDS "\"\n");
 }
 
 static void several_lines(void **state)
@@ -345,7 +370,7 @@ static void several_lines(void **state)
 		_cleanup_buf_ struct buf next = BUF_INIT;
 
 		fake_file(root, "etc/kernel/cmdline", files[i].before);
-		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 0);
+		assert_int_equal(boot_loader_add(root->path, WORDS, &next, &err), 1);
 		check_file(root, "etc/kernel/cmdline", files[i].added);
 		assert_int_equal(boot_loader_remove(root->path, &next, &err), 0);
 		check_file(root, "etc/kernel/cmdline", files[i].removed);
@@ -834,6 +859,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_grub_without_its_folder, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_are_replaced, setup, teardown),
 		cmocka_unit_test_setup_teardown(arming, setup, teardown),

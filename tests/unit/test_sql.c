@@ -91,7 +91,7 @@ static void errors_have_a_caret(void **state _unused_)
 	}
 }
 
-/* As libtracefs 1.8 has it, with older ones, too. */
+/* libtracefs before 1.8 gets what these words stand for. */
 static void deltas_are_differences(void **state _unused_)
 {
 	static const struct {
