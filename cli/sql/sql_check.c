@@ -178,8 +178,8 @@ static bool sql_is_word(const char *text, size_t len, const char *word)
 }
 
 /* Finds why a selected field is wrong. NULL: it is not. */
-static const char *sql_judge_field(const char *field, const char *end, const char *from,
-				   const struct sql_format *formats, size_t count)
+static const char *sql_judge_selected(const char *field, const char *end, const char *from,
+				      const struct sql_format *formats, size_t count)
 {
 	const char *dot = memrchr(field, '.', (size_t)(end - field));
 	const char *name = dot ? dot + 1 : field, *event = dot;
@@ -209,7 +209,8 @@ const char *sql_find_unknown(const char *sql, const struct sql_format *formats, 
 	while (list && list < from) {
 		const char *field = list, *end = sql_item_field(&field);
 
-		*ret_why = end > field ? sql_judge_field(field, end, from, formats, count) : NULL;
+		*ret_why =
+			end > field ? sql_judge_selected(field, end, from, formats, count) : NULL;
 		if (*ret_why)
 			return field;
 		/* The second part of a sum, or the next item. */

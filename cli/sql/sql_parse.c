@@ -6,7 +6,9 @@
 #include <ctype.h>
 #include <event-parse.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <trace-seq.h>
 #include <tracefs.h>
@@ -85,6 +87,17 @@ static void sql_work_run(const struct sql_work *w, struct buf *out)
 	buf_append(out, seq.buffer, seq.len);
 }
 
+/*
+ * libtracefs looks for a mounted tracefs, whose path is in its text. Where traced has a mount of
+ * its own, root's process gets one that nobody else sees; others are told to mount it.
+ */
+static void sql_mount_tracefs(void)
+{
+	if (!tracefs_tracing_dir_is_mounted(false, NULL) && unshare(CLONE_NEWNS) == 0 &&
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+		(void)!mount("nodev", "/sys/kernel/tracing", "tracefs", 0, NULL);
+}
+
 static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 {
 	const struct sandbox sandbox = {
@@ -101,6 +114,7 @@ static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 	/* Among the others is a connection to the daemon, with the rights of who opened it. */
 	int r = close_fds_from_except(STDERR_FILENO + 1, &pipe, 1);
 
+	sql_mount_tracefs();
 	if (r < 0)
 		error_errno(&err, r, "/proc/self/fd");
 	if (r < 0 || sandbox_enter(&sandbox, &err) < 0) {

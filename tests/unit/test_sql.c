@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* SQL by libtracefs in its confined process, and the formats of events that do not exist yet. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -54,6 +58,34 @@ static void sql_becomes_commands(void **state _unused_)
 	assert_non_null(strstr(out.data, " if prio < 100' >> "));
 	assert_non_null(strstr(out.data, ":onmatch(sched.sched_waking)."));
 	assert_non_null(strstr(out.data, " if next_comm~\"it's *\"' >> "));
+}
+
+/* The mount of traced may be attached nowhere. */
+static void sql_needs_no_mounted_tracefs(void **state _unused_)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	int status;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/sys/kernel/tracing", F_OK) < 0)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (unshare(CLONE_NEWNS) < 0 ||
+		    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+			_exit(77);
+		while (umount2("/sys/kernel/tracing", MNT_DETACH) == 0)
+			;
+		while (umount2("/sys/kernel/debug", MNT_DETACH) == 0)
+			;
+		_exit(parse("SELECT start.pid" JOIN, &out, &err) == 0 ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
 }
 
 static void errors_have_a_caret(void **state _unused_)
@@ -373,6 +405,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #if HAVE_LIBTRACEFS
 		cmocka_unit_test(sql_becomes_commands),
+		cmocka_unit_test(sql_needs_no_mounted_tracefs),
 		cmocka_unit_test(errors_have_a_caret),
 		cmocka_unit_test(deltas_are_differences),
 		cmocka_unit_test(hostile_sql_costs_one_request),

@@ -133,6 +133,14 @@ def filtered(test):
     nothing_is_left()
 
 
+def without_a_mount(test):
+    """The private daemon has a mount that is attached nowhere, libtracefs one of its own."""
+    hidden = ["unshare", "-m", "sh", "-c", f'umount {TRACEFS} && exec "$@"', "sh"]
+    done = test.run("record", "-t", "2s", "--sql", WAKEUP, "--as", "wakeup", "-o", "out.txt", wrap=hidden)
+    check(done.status == 0 and wakeups_of(text_of(test)), f"{done}")
+    nothing_is_left()
+
+
 def in_every_format(test):
     record(test, "--sql", WAKEUP, "--as", "wakeup", "-o", "out.traced", during=two_of_cpu_0)
     for name in ("out.json", "out.txt", "out.pftrace", "out.dat"):
@@ -329,6 +337,7 @@ def main():
     test.case("refusals", refusals, daemon=True)
     test.case("a user", a_user, daemon=True)
     test.case("a private daemon", equals_brute_force)
+    test.case("no tracefs is mounted", without_a_mount)
     test.case("doctor", doctor)
     test.end()
 
