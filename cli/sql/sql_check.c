@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Checks SQL before libtracefs gets it, and finds mistakes that libtracefs does not name. */
 #include <ctype.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/caret.h"
@@ -34,7 +35,27 @@ static int sql_check_char(const char *sql, const char *at, const char *name, str
 			       "quotes: \" and '");
 }
 
-/* Names, but no texts in quotes. */
+/* libtracefs takes "1e3" for 1, and the largest number for a larger one. */
+static bool sql_is_number(const char *text, size_t len)
+{
+	char *end;
+
+	errno = 0;
+	strtol(text, &end, 0);
+	return errno == 0 && end == text + len;
+}
+
+static int sql_wrong_number(const char *sql, const char *at, const char *name, struct error *err)
+{
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	buf_put_caret(&place, sql, at);
+	error_set(err, -EINVAL, "the SQL of '%s': libtracefs does not take this number%s", name,
+		  buf_string(&place) ?: "");
+	return error_hint(err, "numbers are decimal or 0x..., and %ld at most", LONG_MAX);
+}
+
+/* Names and numbers, but no texts in quotes. */
 static int sql_check_words(const char *sql, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf place = BUF_INIT;
@@ -53,6 +74,9 @@ static int sql_check_words(const char *sql, const char *name, struct error *err)
 				  WORD_LEN_MAX, buf_string(&place) ?: "");
 			return error_hint(err, "give it a shorter one");
 		}
+		if (!end && isdigit((unsigned char)*p) && (p == sql || p[-1] != '.') &&
+		    !sql_is_number(p, len))
+			return sql_wrong_number(sql, p, name, err);
 		len += !len;
 	}
 	return 0;

@@ -314,6 +314,39 @@ static void a_field_is_selected_twice(void **state _unused_)
 	}
 }
 
+/* libtracefs would take the digits that it understands, or the largest number. */
+static void numbers_are_whole(void **state _unused_)
+{
+	static const struct {
+		const char *number;
+		int code;
+	} cases[] = {
+		{ "0", 0 },
+		{ "100", 0 },
+		{ "010", 0 },
+		{ "0x1F", 0 },
+		{ "2147483647", 0 },
+		{ "1e3", -EINVAL },
+		{ "10a", -EINVAL },
+		{ "09", -EINVAL },
+		{ "0x", -EINVAL },
+		{ "0xffffffff81000000", -EINVAL },
+		{ "18446744073709551615", -EINVAL },
+		{ "\"1e3\"", 0 },
+		{ "a1e3", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		char sql[256];
+
+		snprintf(sql, sizeof(sql), "SELECT a FROM b WHERE c > %s", cases[i].number);
+		assert_int_equal(sql_check_text(sql, "x", &err), cases[i].code);
+		if (cases[i].code)
+			assert_non_null(strstr(err.message, "\n                            ^"));
+	}
+}
+
 static void an_unknown_field_is_found(void **state _unused_)
 {
 	const char *why;
@@ -415,6 +448,7 @@ int main(void)
 		cmocka_unit_test(without_libtracefs_it_is_refused),
 #endif
 		cmocka_unit_test(a_field_is_selected_twice),
+		cmocka_unit_test(numbers_are_whole),
 		cmocka_unit_test(an_unknown_field_is_found),
 		cmocka_unit_test(selected_fields_are_keys),
 		cmocka_unit_test(fields_are_chosen),
