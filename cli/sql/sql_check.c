@@ -132,6 +132,100 @@ static int sql_check_list(const char *sql, const char *name, struct error *err)
 	return 0;
 }
 
+/* How SQL calls an event: "EVENT AS NAME", "EVENT NAME" or "EVENT", behind FROM or JOIN. */
+static const char *sql_event_name(const char *at, size_t *ret_len)
+{
+	const char *event = at + strspn(at, " "), *next = event + strcspn(event, " ");
+
+	next += strspn(next, " ");
+	if (strncasecmp(next, "AS ", 3) == 0)
+		event = next + 3 + strspn(next + 3, " ");
+	else if (*next && strncasecmp(next, "JOIN ", 5) != 0 && strncasecmp(next, "ON ", 3) != 0)
+		event = next;
+	*ret_len = strcspn(event, " ");
+	return event;
+}
+
+/* Whether "EVENT.FIELD" is of this event. */
+static bool sql_is_of(const char *field, const char *end, const char *event, size_t len)
+{
+	const char *dot = memrchr(field, '.', (size_t)(end - field));
+
+	return dot && (size_t)(dot - field) == len && memcmp(field, event, len) == 0;
+}
+
+/* libtracefs takes a difference the other way round, or not at all. */
+static int sql_check_sums(const char *sql, const char *name, struct error *err)
+{
+	const char *list = sql + MIN(strspn(sql, " ") + strlen("SELECT"), strlen(sql));
+	const char *from = strcasestr(list, " FROM ");
+	const char *join = from ? strcasestr(from, " JOIN ") : NULL, *first, *second;
+	_cleanup_buf_ struct buf place = BUF_INIT;
+	size_t first_len, second_len;
+
+	if (!join)
+		return 0;
+	first = sql_event_name(from + strlen(" FROM "), &first_len);
+	second = sql_event_name(join + strlen(" JOIN "), &second_len);
+	for (; list && list < from; list = strchr(list, ',')) {
+		const char *field, *end, *other, *other_end;
+
+		list += *list == ',';
+		field = list;
+		end = sql_item_field(&field);
+		if (!sql_item_is_sum(end))
+			continue;
+		other = strpbrk(end, "+-") + 1;
+		other_end = sql_item_field(&other);
+		if (!sql_is_of(field, end, first, first_len) &&
+		    !sql_is_of(other, other_end, second, second_len))
+			continue;
+		buf_put_caret(&place, sql, field);
+		error_set(err, -EINVAL,
+			  "the SQL of '%s': the second event comes first in a sum or a "
+			  "difference%s",
+			  name, buf_string(&place) ?: "");
+		return error_hint(err, "write it as in (%.*s.FIELD - %.*s.FIELD) AS NAME",
+				  (int)second_len, second, (int)first_len, first);
+	}
+	return 0;
+}
+
+#define DEPTH_MAX 64
+
+/* For libtracefs, || binds more tightly than &&; for SQL and the kernel it is the other way. */
+static int sql_check_logic(const char *sql, const char *name, struct error *err)
+{
+	const char *p = strcasestr(sql, " WHERE ");
+	_cleanup_buf_ struct buf place = BUF_INIT;
+	char seen[DEPTH_MAX] = "";
+	size_t depth = 0;
+
+	for (; p && *p; p++) {
+		const char *quote = *p == '"' ? strchr(p + 1, '"') : NULL;
+
+		if (quote) {
+			p = quote;
+		} else if (*p == '(') {
+			if (++depth == DEPTH_MAX)
+				return 0;
+			seen[depth] = '\0';
+		} else if (*p == ')' && depth) {
+			depth--;
+		} else if ((*p == '&' || *p == '|') && p[1] == *p) {
+			if (seen[depth] && seen[depth] != *p) {
+				buf_put_caret(&place, sql, p);
+				error_set(err, -EINVAL,
+					  "the SQL of '%s': && and || beside each other%s", name,
+					  buf_string(&place) ?: "");
+				return error_hint(err, "put one of them into parentheses");
+			}
+			seen[depth] = *p++;
+		}
+	}
+	return 0;
+}
+
 /* Blanks in place of line breaks and tabs keep the places of errors. */
 int sql_check_text(char *sql, const char *name, struct error *err)
 {
@@ -151,6 +245,10 @@ int sql_check_text(char *sql, const char *name, struct error *err)
 		r = sql_check_words(sql, name, err);
 	if (r == 0)
 		r = sql_check_list(sql, name, err);
+	if (r == 0)
+		r = sql_check_sums(sql, name, err);
+	if (r == 0)
+		r = sql_check_logic(sql, name, err);
 	if (r < 0 || sql[strspn(sql, " ")])
 		return r;
 	error_set(err, -EINVAL, "the SQL of '%s' is empty", name);
@@ -243,20 +341,6 @@ const char *sql_find_unknown(const char *sql, const struct sql_format *formats, 
 			list++;
 	}
 	return NULL;
-}
-
-/* How SQL calls an event: "EVENT AS NAME", "EVENT NAME" or "EVENT", behind FROM or JOIN. */
-static const char *sql_event_name(const char *at, size_t *ret_len)
-{
-	const char *event = at + strspn(at, " "), *next = event + strcspn(event, " ");
-
-	next += strspn(next, " ");
-	if (strncasecmp(next, "AS ", 3) == 0)
-		event = next + 3 + strspn(next + 3, " ");
-	else if (*next && strncasecmp(next, "JOIN ", 5) != 0 && strncasecmp(next, "ON ", 3) != 0)
-		event = next;
-	*ret_len = strcspn(event, " ");
-	return event;
 }
 
 /* libtracefs knows TIMESTAMP_DELTA and TIMESTAMP_DELTA_USECS since 1.8. */

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/caret.h"
 #include "cli/sql/sql.h"
 
 #define COMMON                                                                                     \
@@ -347,6 +348,42 @@ static void numbers_are_whole(void **state _unused_)
 	}
 }
 
+/* libtracefs would make another event of it. */
+static void other_meanings_are_refused(void **state _unused_)
+{
+	static const struct {
+		const char *sql, *at; /* at NULL: it is taken */
+	} cases[] = {
+		{ "SELECT a FROM b WHERE c > 1 && d > 2 || e > 3", "|| e" },
+		{ "SELECT a FROM b WHERE c > 1 || d > 2 && e > 3", "&& e" },
+		{ "SELECT a FROM b WHERE !(c > 1 || d > 2 && e > 3)", "&& e" },
+		{ "SELECT a FROM b WHERE (c > 1 && d > 2) || e > 3", NULL },
+		{ "SELECT a FROM b WHERE c > 1 && (d > 2 || e > 3) && f > 4", NULL },
+		{ "SELECT a FROM b WHERE (c > 1 || d > 2) && (e > 3 || !(f > 4))", NULL },
+		{ "SELECT a FROM b WHERE c ~ \"&&\" || d > 2", NULL },
+		{ "SELECT start.pid, (start.prio - end.next_prio) AS d" JOIN, "start.prio" },
+		{ "SELECT (start.TIMESTAMP - end.TIMESTAMP) AS d" JOIN, "start.TIMESTAMP" },
+		{ "SELECT (start.prio + end.next_prio) AS d" JOIN, "start.prio" },
+		{ "SELECT (end.next_pid - end.next_prio) AS d" JOIN, "end.next_pid" },
+		{ "SELECT end.TIMESTAMP-start.TIMESTAMP AS d" JOIN, NULL },
+		{ "SELECT (y.a + x.b) AS d FROM x JOIN y ON x.a = y.a", NULL },
+		{ "SELECT (x.a - y.b) AS d FROM x JOIN y ON x.a = y.a", "x.a" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf place = BUF_INIT;
+		char sql[256];
+
+		snprintf(sql, sizeof(sql), "%s", cases[i].sql);
+		assert_int_equal(sql_check_text(sql, "x", &err), cases[i].at ? -EINVAL : 0);
+		if (!cases[i].at)
+			continue;
+		buf_put_caret(&place, sql, strstr(sql, cases[i].at));
+		assert_non_null(strstr(err.message, buf_string(&place)));
+	}
+}
+
 static void an_unknown_field_is_found(void **state _unused_)
 {
 	const char *why;
@@ -449,6 +486,7 @@ int main(void)
 #endif
 		cmocka_unit_test(a_field_is_selected_twice),
 		cmocka_unit_test(numbers_are_whole),
+		cmocka_unit_test(other_meanings_are_refused),
 		cmocka_unit_test(an_unknown_field_is_found),
 		cmocka_unit_test(selected_fields_are_keys),
 		cmocka_unit_test(fields_are_chosen),
