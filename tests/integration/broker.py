@@ -11,6 +11,15 @@ from harness import PATIENCE_S, check, need, settled
 from store import free_port, listens
 
 CONTRIB = pathlib.Path(__file__).resolve().parents[2] / "contrib/fleet"
+# As Debian's own file, with the folders of a test.
+MAIN = """user root
+pid_file {dir}/mosquitto.pid
+persistence true
+persistence_location {dir}/
+log_dest file {dir}/broker.log
+log_type all
+include_dir {dir}/conf.d
+"""
 
 
 class Broker:
@@ -33,12 +42,14 @@ class Broker:
         for name in ("boards.acl", "operators.acl"):
             (self.dir / name).write_bytes((CONTRIB / name).read_bytes())
             (self.dir / name).chmod(0o600)
-        for old, new in (("/etc/mosquitto", str(self.dir)), ("/var/lib/mosquitto", str(self.dir)),
+        for old, new in (("/etc/mosquitto/", f"{self.dir}/"),
                          ("listener 8883", f"listener {self.port} {self.host}"),
                          ("listener 8884", f"listener {self.operators_port} {self.host}")):
             check(old in text, f"no {old} in {CONTRIB}")
             text = text.replace(old, new)
-        (self.dir / "mosquitto.conf").write_text(f"user root\nlog_dest file {self.dir}/broker.log\nlog_type all\n{text}")
+        (self.dir / "conf.d").mkdir()
+        (self.dir / "conf.d/fleet.conf").write_text(text)
+        (self.dir / "mosquitto.conf").write_text(MAIN.format(dir=self.dir))
         self.process = None
 
     def start(self):
