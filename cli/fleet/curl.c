@@ -23,15 +23,8 @@
 struct curl_words {
 	const char *argv[WORDS_MAX];
 	size_t count;
-	char *config; /* owned */
 	char max[24];
 };
-
-static void curl_words_deinit(struct curl_words *w)
-{
-	free(w->config);
-}
-#define _cleanup_curl_words_ _cleanup_(curl_words_deinit)
 
 static void curl_add(struct curl_words *w, const char *word)
 {
@@ -47,7 +40,7 @@ static void curl_add_max(struct curl_words *w, uint64_t max)
 }
 
 /* The configuration comes first: later options count. */
-static int curl_begin(struct curl_words *w, const char *config, struct error *err)
+static void curl_begin(struct curl_words *w, const char *config)
 {
 	static const char *const ours[] = { "--proto",	    "=https",
 					    "--globoff",    "--fail",
@@ -58,19 +51,14 @@ static int curl_begin(struct curl_words *w, const char *config, struct error *er
 	curl_add(w, "curl");
 	curl_add(w, "--disable");
 	if (config) {
-		/* curl runs in another folder, perhaps. */
-		w->config = realpath(config, NULL);
-		if (!w->config)
-			return error_errno(err, -errno, "%s", config);
 		curl_add(w, "--config");
-		curl_add(w, w->config);
+		curl_add(w, config);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(ours); i++)
 		curl_add(w, ours[i]);
-	return 0;
 }
 
-static int curl_run(struct curl_words *w, int in, int out, const char *folder, uint64_t file_max,
+static int curl_run(struct curl_words *w, int in, int out, int folder, uint64_t file_max,
 		    struct error *err)
 {
 	int r;
@@ -138,20 +126,19 @@ static int curl_run_one(struct curl_words *w, const char *url, int fd, uint64_t 
 	curl_add(w, HTTP_STATUS("%{http_code}"));
 	curl_add(w, "--url");
 	curl_add(w, url);
-	r = curl_run(w, fd, said, NULL, file_max, err);
+	r = curl_run(w, fd, said, -EBADF, file_max, err);
 	return r > 0 ? curl_explain(r, url, said, err) : r;
 }
 
 int curl_get(const char *config, const char *url, size_t max, struct buf *ret, struct error *err)
 {
-	_cleanup_curl_words_ struct curl_words w = { 0 };
+	struct curl_words w = { 0 };
 	_cleanup_close_ int fd = -EBADF;
 	int r = curl_check(url, err);
 
-	if (r == 0)
-		r = curl_begin(&w, config, err);
 	if (r < 0)
 		return r;
+	curl_begin(&w, config);
 	fd = input_create_temp();
 	if (fd < 0)
 		return error_errno(err, fd, "%s", input_temp_place());
@@ -171,13 +158,12 @@ int curl_get(const char *config, const char *url, size_t max, struct buf *ret, s
 
 int curl_put(const char *config, const char *url, int fd, struct error *err)
 {
-	_cleanup_curl_words_ struct curl_words w = { 0 };
+	struct curl_words w = { 0 };
 	int r = curl_check(url, err);
 
-	if (r == 0)
-		r = curl_begin(&w, config, err);
 	if (r < 0)
 		return r;
+	curl_begin(&w, config);
 	/* A file has a length, which stores want to know. */
 	curl_add(&w, "--upload-file");
 	curl_add(&w, "/dev/fd/0");
@@ -186,18 +172,15 @@ int curl_put(const char *config, const char *url, int fd, struct error *err)
 	return curl_run_one(&w, url, fd, 0, err);
 }
 
-int curl_get_all(const char *config, int list_fd, uint64_t file_max, const char *folder,
-		 struct error *err)
+int curl_get_all(const char *config, int list_fd, uint64_t file_max, int folder, struct error *err)
 {
-	static const char *const more[] = {
-		"--parallel",	     "--parallel-max", "16", "--create-dirs",
-		"--remove-on-error", "--config",       "-"
-	};
-	_cleanup_curl_words_ struct curl_words w = { 0 };
-	int r = curl_begin(&w, config, err);
+	static const char *const more[] = { "--parallel",     "--parallel-max",	   "16",
+					    "--create-dirs",  "--remove-on-error", "--output-dir",
+					    TOOL_FOLDER_PATH, "--config",	   "-" };
+	struct curl_words w = { 0 };
+	int r;
 
-	if (r < 0)
-		return r;
+	curl_begin(&w, config);
 	curl_add_max(&w, file_max);
 	for (size_t i = 0; i < ARRAY_SIZE(more); i++)
 		curl_add(&w, more[i]);

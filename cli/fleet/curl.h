@@ -17,5 +17,4 @@ int curl_put(const char *config, const char *url, int fd, struct error *err);
  * fails, or has more than file_max bytes, is missing, and curl says why on standard error. 0: all
  * are there; 1: some are.
  */
-int curl_get_all(const char *config, int list_fd, uint64_t file_max, const char *folder,
-		 struct error *err);
+int curl_get_all(const char *config, int list_fd, uint64_t file_max, int folder, struct error *err);

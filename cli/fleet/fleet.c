@@ -90,7 +90,7 @@ static const struct option_text fleet_texts[] = {
 
 const struct command command_fleet = {
 	.name = "fleet",
-	.synopsis = "order | withdraw SERIAL | status SERIAL | fetch SERIAL DIR | report DIR | "
+	.synopsis = "order | withdraw SERIAL | status [SERIAL] | fetch SERIAL DIR | report DIR | "
 		    "open DIR BOARD [SEGMENT]",
 	.summary = "orders to boards with traced-agent, and their results",
 	.text = "order writes an order in the words of record, signs it by signify, and puts it "

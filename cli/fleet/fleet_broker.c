@@ -78,12 +78,15 @@ int broker_publish(const char *broker, const char *topic, int fd, struct error *
 
 		if (fd >= 0)
 			lseek(fd, 0, SEEK_SET);
-		r = broker_explain(tool_run(argv, fd, -EBADF, NULL, 0, err), argv[0], err);
+		r = broker_explain(tool_run(argv, fd, -EBADF, -EBADF, 0, err), argv[0], err);
 	}
 	return r;
 }
 
-/* how: words of mosquitto_sub. */
+/*
+ * how: words of mosquitto_sub. With QoS 0, as mosquitto drops retained messages of QoS 1 beyond its
+ * max_queued_messages, 1000 by default.
+ */
 static int broker_listen(const char *broker, const char *topic, const char *const how[4],
 			 size_t max, struct buf *ret, struct error *err)
 {
@@ -95,12 +98,12 @@ static int broker_listen(const char *broker, const char *topic, const char *cons
 		return error_errno(err, fd, "%s", input_temp_place());
 	if (r == 0) {
 		const char *const argv[] = {
-			"mosquitto_sub", "-V",	    "5",  "-q",	    "1",    "-W",
+			"mosquitto_sub", "-V",	    "5",  "-q",	    "0",    "-W",
 			LISTEN_S,	 "--quiet", "-L", url.data, how[0], how[1],
 			how[2],		 how[3],    NULL
 		};
 
-		r = tool_run(argv, -EBADF, fd, NULL, max + 1, err);
+		r = tool_run(argv, -EBADF, fd, -EBADF, max + 1, err);
 		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
 	}
 	if (r < 0)

@@ -126,7 +126,6 @@ static int fetching_get(struct fetching *f, const struct listing_item *items, si
 	_cleanup_close_ int fd = input_create_temp();
 	_cleanup_buf_ struct buf list = BUF_INIT;
 	const struct fleet_store *s = &f->store;
-	char path[32];
 	int r = fd;
 
 	for (size_t i = 0; i < count; i++) {
@@ -138,8 +137,7 @@ static int fetching_get(struct fetching *f, const struct listing_item *items, si
 		r = buf_error(&list) ?: write_full(fd, list.data, list.len);
 	if (r < 0)
 		return error_errno(err, r, "the list for curl");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", f->folder);
-	r = curl_get_all(s->o->curl, fd, file_max, path, err);
+	r = curl_get_all(s->o->curl, fd, file_max, f->folder, err);
 	return r < 0 ? r : 0;
 }
 

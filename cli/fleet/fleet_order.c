@@ -20,6 +20,7 @@
 #include "output/name.h"
 #include "report/watch_condition.h"
 #include "reports/named_reports.h"
+#include "reports/report_events.h"
 #include "sql/sql.h"
 #include "tool.h"
 
@@ -272,7 +273,7 @@ static int ordering_sign(struct ordering *r, struct error *err)
 					     "-m",     "-",  "-x", "-",	 NULL };
 
 		lseek(in, 0, SEEK_SET);
-		e = tool_run(argv, in, out, NULL, 0, err);
+		e = tool_run(argv, in, out, -EBADF, 0, err);
 	}
 	if (e == -ENOENT)
 		return error_hint(err, "the package signify-openbsd has it");
@@ -362,6 +363,16 @@ static bool ordering_needs_task(const char *name)
 	return false;
 }
 
+/* Without events and a profile, boards record what the reports need. */
+static int ordering_check_events(const struct options *o, const char *report, struct error *err)
+{
+	if (!o->event_count || o->profile || !report_events_missing(o, report))
+		return 0;
+	error_set(err, -EINVAL, "the order has no events for the report %s", report);
+	return error_hint(err,
+			  "add them, or leave out -e: then boards record what the reports need");
+}
+
 /* A board finds out only once it has recorded. */
 static int ordering_check_reports(const struct options *o, struct error *err)
 {
@@ -369,11 +380,13 @@ static int ordering_check_reports(const struct options *o, struct error *err)
 	int e = named_reports_init(&reports, o, (const char *const *)o->reports.items,
 				   o->reports.count, err);
 
-	for (size_t i = 0; i < reports.options.count && e == 0; i++)
-		if (ordering_needs_task(reports.names[i]))
+	for (size_t i = 0; i < reports.options.count && e == 0; i++) {
+		e = ordering_check_events(o, reports.names[i], err);
+		if (e == 0 && ordering_needs_task(reports.names[i]))
 			e = error_set(err, -EINVAL,
 				      "the report %s is of one thread, which an order can't name",
 				      reports.names[i]);
+	}
 	return e < 0 ? e : report_options_check(&reports.options, err);
 }
 

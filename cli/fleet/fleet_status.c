@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * `tracectl fleet status`: how far an order is. A broker knows each board's word; a store only has
- * the results, so it shows who answered, and not who refused.
+ * the results, so it shows who answered, and not who refused. Without an order: which boards the
+ * broker knows, and how they are.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -104,7 +105,16 @@ static size_t status_print_some(const struct board_status *first, size_t max)
 	return count;
 }
 
-static void status_print(const struct board_statuses *all)
+/* Without an order, a board's state stands for an outcome. */
+static void status_take_states(struct board_statuses *all)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		memcpy(all->items[i].outcome, all->items[i].state, sizeof(all->items[i].outcome));
+		all->items[i].reason[0] = '\0';
+	}
+}
+
+static void status_print_through(const struct board_statuses *all)
 {
 	size_t final = 0, dead = 0, done;
 
@@ -118,6 +128,14 @@ static void status_print(const struct board_statuses *all)
 		       (int)(BAR_WIDTH - done), "........................................");
 	printf("%zu of %zu boards are through%s\n", final, all->count,
 	       dead ? "; the broker lost some" : "");
+}
+
+static void status_print(const struct board_statuses *all, uint64_t order)
+{
+	if (order)
+		status_print_through(all);
+	else
+		printf("%zu boards\n", all->count);
 	for (size_t i = 0; i < all->count;)
 		i += status_print_some(&all->items[i], all->count - i);
 }
@@ -128,14 +146,16 @@ static int status_put_json(const struct board_statuses *all, uint64_t order)
 	struct document j = DOCUMENT_INIT(&text);
 
 	document_open(&j, NULL, '{');
-	document_uint(&j, "order", order);
+	if (order)
+		document_uint(&j, "order", order);
 	document_open(&j, "boards", '[');
 	for (size_t i = 0; i < all->count; i++) {
 		const struct board_status *s = &all->items[i];
 
 		document_open(&j, NULL, '{');
 		document_string(&j, "board", s->board);
-		document_string(&j, "outcome", status_outcome(s));
+		if (order)
+			document_string(&j, "outcome", status_outcome(s));
 		if (*s->reason)
 			document_string(&j, "reason", s->reason);
 		if (*s->state)
@@ -169,6 +189,8 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 
 	if (r < 0)
 		return r;
+	if (!store->order)
+		status_take_states(&all);
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), compare_statuses);
 	*ret_is_over = answers_are_over(&all);
@@ -177,11 +199,15 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 	fflush(stdout);
 	if (all.refused)
 		cli_warn("refused: %zu words that no board can say", all.refused);
+	if (o->broker && !all.count)
+		cli_warn("the broker shows no board of the fleet %s: is that its name, and may "
+			 "your certificate read traced/%s/all/status/+?",
+			 o->fleet, o->fleet);
 	if (o->json)
 		r = status_put_json(&all, store->order);
 	else
-		status_print(&all);
-	return all.refused ? CLI_MISSING : r;
+		status_print(&all, store->order);
+	return all.refused || (o->broker && !all.count) ? CLI_MISSING : r;
 }
 
 static int answers_watch(const struct options *o, struct fleet_store *store, struct error *err)
@@ -200,10 +226,10 @@ static int answers_watch(const struct options *o, struct fleet_store *store, str
 
 static int status_check(const struct options *o, struct error *err)
 {
-	if (o->arg_count != 2) {
+	if (o->arg_count > 2 || (o->arg_count < 2 && (!o->broker || o->watch))) {
 		error_set(err, -EINVAL, "fleet status takes an order");
 		return error_hint(err, "tracectl fleet status 17 --fleet doors --broker "
-				       "mqtts://broker.example:8883");
+				       "mqtts://broker.example:8884");
 	}
 	/* A store does not know which boards are missing. */
 	if (o->watch && !o->broker)
@@ -218,7 +244,8 @@ int fleet_status(const struct options *o)
 	bool unused;
 	int r;
 
-	if (status_check(o, &err) < 0 || fleet_store_init(&store, o, o->args[1], &err) < 0)
+	if (status_check(o, &err) < 0 ||
+	    fleet_store_init(&store, o, o->arg_count > 1 ? o->args[1] : NULL, &err) < 0)
 		return cli_usage(&err);
 	r = o->watch ? answers_watch(o, &store, &err) : answers_show(o, &store, &unused, &err);
 	return r < 0 ? cli_fail(&err) : r;

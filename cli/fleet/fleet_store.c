@@ -32,8 +32,8 @@ int fleet_store_init(struct fleet_store *ret, const struct options *o, const cha
 		return error_hint(err, "--fleet NAME --url URL, as in the boards' agent.conf");
 	}
 	errno = 0;
-	s.order = strtoull(order, &end, 10);
-	if (*order < '1' || *order > '9' || errno || *end)
+	s.order = order ? strtoull(order, &end, 10) : 0;
+	if (order && (*order < '1' || *order > '9' || errno || *end))
 		return error_set(err, -EINVAL, "'%s' is no serial of an order", order);
 	if (!word_is_name(o->fleet))
 		return error_set(err, -EINVAL, "'%s' is no name of a fleet", o->fleet);
@@ -188,7 +188,7 @@ static int store_get_indexes(const struct fleet_store *s, int folder,
 {
 	_cleanup_close_ int fd = input_create_temp();
 	_cleanup_buf_ struct buf list = BUF_INIT;
-	char name[INDEX_NAME_SIZE], path[32];
+	char name[INDEX_NAME_SIZE];
 	int r = fd;
 
 	for (size_t i = 0; i < count; i++) {
@@ -206,8 +206,7 @@ static int store_get_indexes(const struct fleet_store *s, int folder,
 		return error_errno(err, r, "the boards' lists");
 	if (!list.len)
 		return 0;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", folder);
-	r = curl_get_all(s->o->curl, fd, INDEX_MAX, path, err);
+	r = curl_get_all(s->o->curl, fd, INDEX_MAX, folder, err);
 	return r < 0 ? r : 0;
 }
 

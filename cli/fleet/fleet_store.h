@@ -16,7 +16,8 @@ struct fleet_store {
 };
 #define _cleanup_fleet_store_ _cleanup_(fleet_store_deinit)
 
-/* o: --fleet, and --url, --curl, --s3 or --broker. order: its serial, as it was typed. */
+/* o: --fleet, and --url, --curl, --s3 or --broker. order: its serial, as it was typed; NULL: none.
+ */
 int fleet_store_init(struct fleet_store *ret, const struct options *o, const char *order,
 		     struct error *err);
 void fleet_store_deinit(struct fleet_store *store);

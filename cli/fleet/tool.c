@@ -27,14 +27,25 @@ static bool tool_bound(uint64_t file_max)
 	return setrlimit(RLIMIT_FSIZE, &size) == 0;
 }
 
-_Noreturn static void tool_exec(const char *const *argv, int in, int out, const char *folder,
+/* dup2() of a descriptor to itself would leave it to be closed by the exec. */
+static bool tool_give_folder(int folder)
+{
+	if (folder == TOOL_FOLDER)
+		return fcntl(folder, F_SETFD, 0) == 0;
+	return folder < 0 || dup2(folder, TOOL_FOLDER) >= 0;
+}
+
+_Noreturn static void tool_exec(const char *const *argv, int in, int out, int folder,
 				uint64_t file_max, int why)
 {
 	int e;
 
+	/* The descriptor of the folder's number may be ours for errors. */
+	if (why == TOOL_FOLDER && folder >= 0)
+		why = fcntl(why, F_DUPFD_CLOEXEC, TOOL_FOLDER + 1);
 	child_reset_signals();
 	if ((in < 0 || dup2(in, STDIN_FILENO) >= 0) && (out < 0 || dup2(out, STDOUT_FILENO) >= 0) &&
-	    (!folder || chdir(folder) == 0) && tool_bound(file_max)) {
+	    tool_give_folder(folder) && tool_bound(file_max)) {
 		/* Other descriptors are closed by the exec. */
 		execvp(argv[0], (char *const *)(uintptr_t)argv);
 	}
@@ -43,7 +54,7 @@ _Noreturn static void tool_exec(const char *const *argv, int in, int out, const 
 	_exit(127);
 }
 
-int tool_run(const char *const *argv, int in, int out, const char *folder, uint64_t file_max,
+int tool_run(const char *const *argv, int in, int out, int folder, uint64_t file_max,
 	     struct error *err)
 {
 	_cleanup_close_ int why_r = -EBADF, why_w = -EBADF;

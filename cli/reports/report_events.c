@@ -108,6 +108,13 @@ static bool report_events_suffice(const struct options *o, const char *needed)
 	return false;
 }
 
+const struct report_about *report_events_missing(const struct options *o, const char *report)
+{
+	const struct report_about *about = report_events_of(report);
+
+	return about->takes_any || report_events_suffice(o, about->events) ? NULL : about;
+}
+
 int report_events_choose(struct report_events *ret, const struct options *o,
 			 const struct report_options *reports, struct options *changed)
 {
@@ -124,9 +131,9 @@ int report_events_choose(struct report_events *ret, const struct options *o,
 		return 0;
 	}
 	for (size_t i = 0; i < reports->count; i++) {
-		const struct report_about *about = report_events_of(reports->names[i]);
+		const struct report_about *about = report_events_missing(o, reports->names[i]);
 
-		if (about->takes_any || report_events_suffice(o, about->events))
+		if (!about)
 			continue;
 		cli_warn("there will be no events for the report %s", about->name);
 		fprintf(stderr, "  hint: add %s%s\n", *about->events == '-' ? "" : "-e ",

@@ -14,6 +14,8 @@ struct report_events {
 	char *words;	    /* owned; the events point into it */
 };
 
+/* NULL if the events of o suffice for the report, which is one of report_all(). */
+const struct report_about *report_events_missing(const struct options *o, const char *report);
 /*
  * If o selects nothing to trace, has *changed record what the reports need. Otherwise warns of
  * those that will have no events. 0, or -ENOMEM; call report_events_deinit() in any case.

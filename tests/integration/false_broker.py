@@ -20,11 +20,11 @@ def packet(kind, body):
     return bytes([kind]) + length(len(body)) + body
 
 
-def publish(topic, payload, qos=0):
+def publish(topic, payload, qos=0, retain=False):
     """With the number 1, if it needs one, and without properties."""
     name = topic.encode()
     body = struct.pack("!H", len(name)) + name + (b"\x00\x01" if qos else b"") + b"\x00" + payload
-    return packet(0x30 | qos << 1, body)
+    return packet(0x30 | qos << 1 | retain, body)
 
 
 CONSENT = packet(0x20, b"\x00\x00\x00")

@@ -32,8 +32,10 @@ def sched(delay, tid=1, name="door"):
 
 
 def curl_file(test, store):
+    """Its paths are relative, to the folder in which tracectl runs."""
     path = test.dir / "curl.conf"
-    path.write_text(f'cacert = "{store.dir}/ca.pem"\ncert = "{store.dir}/client.pem"\nkey = "{store.dir}/client.key"\n')
+    folder = store.dir.relative_to(test.dir)
+    path.write_text(f'cacert = "{folder}/ca.pem"\ncert = "{folder}/client.pem"\nkey = "{folder}/client.key"\n')
     return path
 
 
@@ -104,7 +106,7 @@ def what_is_no_order(test):
                        ([*usual, "--window", "x"], "--window: 'x' is not a duration"),
                        ([*usual, "--group", "a b"], "--group: "),
                        ([*usual, "--group", "a\ncapture = yes"], "new line"),
-                       ([*usual, "-e", "a:b", "-f", 'comm == "x ; y"'], "new line"),
+                       ([*usual, "-e", "sched:b", "-f", 'comm == "x ; y"'], "new line"),
                        ([*usual, "--expires", "2020-01-01T00:00:00Z"], "expired"),
                        ([*usual, "--not-before", "x"], "--not-before: 'x' is not a duration"),
                        ([*usual, "--not-before", "2026T"], "--not-before: the value is not a time"),
@@ -123,6 +125,8 @@ def what_is_no_order(test):
                            ("keys=c:onmatch(x)", "its parts are keys="), ("keys=c:size=1", "a histogram has 128 to 131072 entries"),
                            ("vals=c", "it has no keys"), ("keys=c if", "'if' and a filter are missing"))),
                        ([*usual, "--report", "irq,nope"], "nope"),
+                       ([*usual, "-e", "sched:*", "--report", "irq"], "no events for the report irq\n  hint: add them"),
+                       ([*usual, "-e", "sched:*", "--report", "timerlat"], "no events for the report timerlat"),
                        ([*usual, "--report", "critpath"], "the report critpath is of one thread"),
                        (usual[:-2], "no place")):
         done = order_of(test, *words)

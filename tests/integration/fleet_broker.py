@@ -10,14 +10,19 @@ import pty
 import select
 import shutil
 import signal
+import socket
+import ssl
 import subprocess
 import time
 
 from board import Members, fleet
 from broker import Broker
+from false_broker import CONSENT, packet, publish
 from fleet import ESCAPE, curl_file, order_of, succeeds
 from fleet_data import put
 from harness import PATIENCE_S, Test, check, need, settled
+
+MANY = 3000
 
 
 @contextlib.contextmanager
@@ -108,7 +113,7 @@ def an_order_is_withdrawn(test):
 def words_of_boards(test):
     """What boards say of an order is shown, and nothing that they can't say."""
     with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
-        def publish(board, data):
+        def publish_status(board, data):
             if not (store.dir / f"{board}.pem").exists():
                 store.certify(board)
             done = broker.client("pub", "-q", "1", "-r", "-t", f"traced/doors/all/status/{board}", "-s", name=board,
@@ -116,7 +121,7 @@ def words_of_boards(test):
             check(done.returncode == 0, f"{board}: {done.stderr}")
 
         def says(board, *orders, state="alive"):
-            publish(board, json.dumps({"agent": "1", "state": state, "time": 1, "orders": [*orders]}).encode())
+            publish_status(board, json.dumps({"agent": "1", "state": state, "time": 1, "orders": [*orders]}).encode())
 
         says("door-1", {"serial": 16, "outcome": "failed", "reason": "old"}, {"serial": 17, "outcome": "done"})
         says("door-2", {"serial": 17, "outcome": "refused", "reason": "expired"})
@@ -124,9 +129,9 @@ def words_of_boards(test):
         says("door-4", {"serial": 17, "outcome": "recording"})
         says("door-5", {"serial": 16, "outcome": "done"}, state="dead")
         says("door-6", {"serial": 17, "outcome": "failed", "reason": ESCAPE + "\ndoor-1"})
-        publish("door-7", b"[[[[")
-        publish("door-8", b"{" + b" " * 4000 + b"}")
-        publish("door%9", b"{}")
+        publish_status("door-7", b"[[[[")
+        publish_status("door-8", b"{" + b" " * 4000 + b"}")
+        publish_status("door%9", b"{}")
         words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
         # It listens for three seconds, which a busy machine may need to connect.
         for _ in range(5):
@@ -161,6 +166,43 @@ def words_of_boards(test):
         store.start()
         done = test.run(*words[:-2], "--url", f"{store.url}/results", "--curl", curl_file(test, store))
         check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
+
+
+def many_boards(test):
+    """More of them than mosquitto keeps for a client by default. Without an order, their states are shown."""
+    with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
+        done = test.run("fleet", "status", "--fleet", "doors", "--broker", url, env=env)
+        check(done.status == 3 and done.out == "0 boards\n" and "shows no board of the fleet doors" in done.err, f"{done}")
+        broker.stop()
+        config = store.dir / "conf.d/fleet.conf"
+        check("\nmax_queued_messages 100000\n" in config.read_text(), f"{config}")
+        config.write_text(config.read_text().replace("max_queued_messages 100000\n", ""))
+        acl = store.dir / "operators.acl"
+        acl.write_text(acl.read_text() + "pattern write traced/doors/all/status/+\n")
+        broker.start()
+        context = ssl.create_default_context(cafile=store.dir / "ca.pem")
+        context.load_cert_chain(store.dir / "operator.pem", store.dir / "operator.key")
+        with socket.create_connection((broker.host, broker.operators_port)) as plain, \
+                context.wrap_socket(plain, server_hostname=broker.host) as connection:
+            connection.sendall(packet(0x10, b"\0\4MQTT\5\2\0\x3c\0\0\5crowd"))
+            check(connection.recv(1) == CONSENT[:1], "no consent")
+            for n in range(MANY):
+                status = {"state": "dead" if n % 1000 == 7 else "alive", "orders": [{"serial": 17, "outcome": "done"}]}
+                connection.sendall(publish(f"traced/doors/all/status/door-{n}", json.dumps(status).encode(), qos=1, retain=True))
+            connection.sendall(packet(0xe0, b""))
+            # Its end: the broker has read all.
+            while connection.recv(4096):
+                pass
+        done = test.run("fleet", "status", "17", "--fleet", "doors", "--broker", url, env=env)
+        check(done.status == 0 and f"{MANY} of {MANY} boards are through; the broker lost some\n" in done.out, f"{done}")
+        done = test.run("fleet", "status", "--fleet", "doors", "--broker", url, env=env)
+        check(done.status == 0 and done.out.startswith(f"{MANY} boards\nalive: {MANY - 3}\n") and
+              done.out.endswith("\ndead: 3\n  door-1007 door-2007 door-7\n"), f"{done}")
+        done = test.run("fleet", "status", "--fleet", "doors", "--broker", url, "--json", env=env)
+        boards = json.loads(done.out)["boards"]
+        check(len(boards) == MANY and {"board": "door-7", "state": "dead"} in boards, boards[:3])
+        done = test.run("fleet", "status", "--fleet", "doors", "--broker", url, "--watch", env=env)
+        check(done.status == 2 and "takes an order" in done.err, f"{done}")
 
 
 class Watch:
@@ -273,6 +315,7 @@ def main():
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
     test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
+    test.case("many boards", many_boards, daemon=True)
     test.case("what boards say is watched", watched, daemon=True)
     test.case("the demo", the_demo)
     test.end()
