@@ -48,7 +48,7 @@ def an_order_by_a_broker(test):
         agent.write(store, orders=(), broker=broker.address, certificate="door-17")
         agent.start()
         for serial, words, outcome in ((7, ["-e", "sched:sched_switch"], "done"),
-                                       (9, ["-e", "syscalls:*"], "refused, events")):
+                                       (9, ["-e", "sched:*", "-e", "syscalls:*"], "refused, events")):
             done = test.run("fleet", "order", "--secret-key", store.dir / "order.sec", "--fleet", "doors", "--group",
                             "canary", "--serial", serial, "-t", "300ms", "--report", "sched", *words, "--broker", url,
                             env=env)
