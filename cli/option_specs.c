@@ -970,7 +970,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 	[OPT_S3] = { 0, "s3", NULL, "the store lists as S3 does; otherwise as nginx, in JSON",
 		     GROUP_WHERE, COMPLETE_NOTHING, set_s3 },
 	[OPT_BROKER] = { 0, "broker", "URL",
-			 "order, withdraw, status: the boards' broker: mqtts://HOST:8883",
+			 "order, withdraw, status: the boards' broker: mqtts://HOST:8884",
 			 GROUP_WHERE, COMPLETE_NOTHING, set_broker },
 	[OPT_SOCKET] = { 0, "socket", "PATH", "where traced listens (" CONTROL_SOCKET ")",
 			 GROUP_GENERAL, COMPLETE_FILE, set_socket },

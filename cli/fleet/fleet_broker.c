@@ -42,7 +42,7 @@ static int broker_put_url(const char *broker, const char *topic, struct buf *url
 
 	if (strncmp(broker, "mqtts://", 8) != 0 || strspn(broker, URL_CHARS) != len || len < 9) {
 		error_set(err, -EINVAL, "--broker: '%s' is no broker with TLS", broker);
-		return error_hint(err, "for example mqtts://broker.example:8883");
+		return error_hint(err, "for example mqtts://broker.example:8884");
 	}
 	while (broker[len - 1] == '/')
 		len--;
