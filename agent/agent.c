@@ -67,7 +67,7 @@ int agent_init(struct agent *a, const char *policy_file, uid_t owner, struct err
 	a->spool.sends_newest = a->policy.sends_newest;
 	a->spool.drops_newest = a->policy.drops_newest;
 	if (r >= 0)
-		r = recorder_open(&a->recorder, a->state.dirfd, &a->policy, &a->spool, err);
+		r = recorder_open(&a->recorder, a->state.dirfd, err);
 	if (r >= 0)
 		r = http_new(&a->http, &a->policy, &a->meanwhile, err);
 	if (r >= 0 && a->policy.broker.host)
@@ -156,18 +156,22 @@ static int agent_keep_order(struct agent *a, uint64_t serial, uint64_t start_ns,
 			place ? place->name : NULL, data, len, err);
 }
 
-/* An order that came by a URL came by a place, too. */
+/*
+ * An order that came by a URL came by a place, too. One that is recorded is not followed by another
+ * life of the agent.
+ */
 static void agent_add_place(struct agent *a, uint64_t serial, const struct place *place,
 			    const char *data, size_t len)
 {
-	for (size_t i = a->jobs.is_recording; place && i < a->jobs.count; i++) {
+	for (size_t i = 0; place && i < a->jobs.count; i++) {
 		struct job *job = &a->jobs.items[i];
 		_cleanup_error_ struct error err = ERROR_INIT;
 
 		if (job->order.serial != serial || job->place)
 			continue;
 		job->place = place;
-		if (agent_keep_order(a, serial, job->start_ns, place, data, len, &err) < 0)
+		if (i >= a->jobs.is_recording &&
+		    agent_keep_order(a, serial, job->start_ns, place, data, len, &err) < 0)
 			agent_log_error(LOG_WARNING, "order", serial, &err);
 	}
 }
@@ -213,6 +217,14 @@ static void agent_keep_later(struct agent *a, struct place *place, const struct 
 	memcpy(place->later.digest, digest, DIGEST_SIZE);
 }
 
+/* It waits, is recorded, or its results wait. */
+static bool agent_needs_order(uint64_t serial, const void *data)
+{
+	const struct agent *a = data;
+
+	return jobs_have(&a->jobs, serial) || spool_has(&a->spool, serial);
+}
+
 enum verdict agent_take(struct agent *a, const char *data, size_t len, struct place *place)
 {
 	uint64_t now = now_ns(CLOCK_REALTIME) / NSEC_PER_SEC;
@@ -222,6 +234,12 @@ enum verdict agent_take(struct agent *a, const char *data, size_t len, struct pl
 	enum verdict verdict = agent_judge(a, data, len, &order, now, digest, &err);
 	uint64_t start_ns;
 
+	/* The kept text, the outcome and the results go by the serial alone. */
+	if ((verdict == VERDICT_TAKE || verdict == VERDICT_LATER) &&
+	    agent_needs_order(order.serial, a)) {
+		error_set(&err, -EEXIST, "another group's order of its serial has not ended");
+		verdict = VERDICT_REPLAYED;
+	}
 	if (verdict == VERDICT_TAKE && a->jobs.count == JOBS_MAX) {
 		error_set(&err, -EBUSY, "%d orders wait already", JOBS_MAX);
 		verdict = VERDICT_FULL;
@@ -279,13 +297,6 @@ static void agent_poll(struct agent *a, struct poll *poll)
 	}
 }
 
-static bool agent_needs_order(uint64_t serial, const void *data)
-{
-	const struct agent *a = data;
-
-	return jobs_have(&a->jobs, serial) || spool_has(&a->spool, serial);
-}
-
 /* Removes the texts of orders that have ended, and whose results wait no longer. */
 static void agent_forget(struct agent *a)
 {
@@ -326,6 +337,9 @@ void agent_withdraw(struct agent *a, struct place *place)
 		a->withdrawn++;
 		if (i == 0 && a->jobs.is_recording) {
 			a->jobs.is_withdrawn = true;
+			/* Before its end: another life of the agent must not send its segments. */
+			status_note(&a->status, job->order.serial, OUTCOME_WITHDRAWN, NULL);
+			agent_save_outcomes(a);
 			recorder_end(&a->recorder, now_ns(CLOCK_BOOTTIME));
 		} else {
 			agent_close_job(a, i, OUTCOME_WITHDRAWN, NULL);
@@ -362,6 +376,8 @@ static void agent_record(struct agent *a)
 		agent_fail_job(a, &err);
 	} else {
 		a->jobs.is_recording = true;
+		a->spool.counted = order->serial;
+		a->spool.gave_way = 0;
 		status_note(&a->status, order->serial, OUTCOME_RECORDING, NULL);
 	}
 }
@@ -392,7 +408,9 @@ void agent_note_results(struct agent *a, enum outcome outcome, const char *reaso
 
 static void agent_hurry_upload(struct agent *a)
 {
-	a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
+	/* The store has its rest after a failure. */
+	if (!a->upload.backoff.failures)
+		a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
 }
 
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
@@ -416,11 +434,16 @@ static void agent_close_recorded(struct agent *a)
 {
 	uint64_t serial = a->jobs.items[0].order.serial;
 	bool waits = a->upload.sending == serial || spool_has(&a->spool, serial);
+	char reason[STATUS_REASON_MAX] = "";
 
+	if (a->spool.gave_way)
+		snprintf(reason, sizeof(reason), "results that gave way: %u", a->spool.gave_way);
+	else if (a->recorder.is_full)
+		snprintf(reason, sizeof(reason), "segments_max is reached");
 	agent_close_job(a, 0,
 			order_has_segments(&a->jobs.items[0].order) && !waits ? OUTCOME_DONE
 									      : OUTCOME_UPLOADING,
-			a->recorder.is_full ? "segments_max is reached" : NULL);
+			reason);
 }
 
 static void agent_collect(struct agent *a, int status)

@@ -17,9 +17,6 @@ static void agent_take_news(struct agent *a, struct place *place, uint64_t now)
 		log_notice("%s: %u orders were replaced before they were looked at", place->name,
 			   place->replaced);
 	place->replaced = 0;
-	if (place->is_withdrawn)
-		agent_withdraw(a, place);
-	place->is_withdrawn = false;
 	if (place->news == PLACE_TOO_LARGE)
 		agent_refuse_size(a, place);
 	else if (place->news == PLACE_ORDER)
@@ -64,9 +61,14 @@ void agent_broker_step(struct agent *a, short revents)
 	/* The last will may be what the broker shows. */
 	a->status.has_changed |= !was_up;
 	places = mqtt_places(a->mqtt, &count);
-	for (size_t i = 0; i < count; i++)
-		if (place_has_news(&places[i]) && now >= places[i].due_ns)
+	for (size_t i = 0; i < count; i++) {
+		/* At once: the broker does not show it to this board's next life. */
+		if (places[i].is_withdrawn)
+			agent_withdraw(a, &places[i]);
+		places[i].is_withdrawn = false;
+		if (places[i].news != PLACE_NONE && now >= places[i].due_ns)
 			agent_take_news(a, &places[i], now);
+	}
 	if (a->status.has_changed && mqtt_is_up(a->mqtt) &&
 	    now >= a->status.sent_ns + STATUS_GAP_NS)
 		agent_send_status(a, "alive");
@@ -85,7 +87,7 @@ uint64_t agent_broker_next_ns(const struct agent *a)
 		next = MIN(next, a->status.sent_ns + STATUS_GAP_NS);
 	places = mqtt_places(a->mqtt, &count);
 	for (size_t i = 0; i < count; i++)
-		if (place_has_news(&places[i]))
+		if (places[i].news != PLACE_NONE)
 			next = MIN(next, places[i].due_ns);
 	return next;
 }

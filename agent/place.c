@@ -39,14 +39,8 @@ void place_show(struct place *p, const void *data, size_t len)
 		place_keep(p, data, len);
 }
 
-bool place_has_news(const struct place *p)
-{
-	return p->news != PLACE_NONE || p->is_withdrawn;
-}
-
 void place_forget(struct place *p, uint64_t now)
 {
-	p->is_withdrawn = false;
 	p->news = PLACE_NONE;
 	p->replaced = 0;
 	p->looked_ns = now;

@@ -19,21 +19,20 @@ enum place_news {
 
 struct place {
 	char *name;	   /* owned */
-	bool is_withdrawn; /* the orders before the news are */
+	bool is_withdrawn; /* the orders before the news are, and nobody has looked yet */
 	enum place_news news;
 	struct buf text;   /* of PLACE_ORDER */
 	unsigned replaced; /* news that nobody has looked at */
 	/* The order, if its not_before lies ahead; serial 0: it does not. */
 	struct state_taken later;
 	/* CLOCK_BOOTTIME: the next look, and the last one. A flood of news is looked at once a
-	 * second. */
+	 * second; withdrawals at once. */
 	uint64_t due_ns, looked_ns;
 	unsigned char digest[DIGEST_SIZE]; /* of what was shown last */
 };
 
 /* No bytes: the orders so far are withdrawn. */
 void place_show(struct place *place, const void *data, size_t len);
-bool place_has_news(const struct place *place);
 /* The news are handled. */
 void place_forget(struct place *place, uint64_t now_ns);
 void order_place_deinit(struct place *place);

@@ -170,6 +170,10 @@ static int policy_check(const struct policy *p, const char *path, struct error *
 		return error_set(err, -EINVAL, "%s: [results] has s3_region or s3_key alone", path);
 	if (p->presigned && p->s3_region)
 		return error_set(err, -EINVAL, "%s: presigned and s3_key exclude each other", path);
+	/* Results whose signature has run out would keep the spool full for ever. */
+	if (p->presigned && p->drops_newest)
+		return error_set(err, -EINVAL,
+				 "%s: presigned and drop_first = newest exclude each other", path);
 	if (p->interval_ns < INTERVAL_MIN)
 		return error_set(err, -EINVAL, "%s: interval is shorter than 100ms", path);
 	if (p->keep_alive_ns < KEEP_ALIVE_MIN || p->keep_alive_ns > KEEP_ALIVE_MAX)

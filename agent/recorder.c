@@ -121,9 +121,10 @@ unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
 		if (!r->failure.message)
 			error_move(&r->failure, &err);
 	}
-	if (any && r->segments == policy->segments_max && r->pid && !r->is_full) {
+	if (any && r->segments == policy->segments_max && !r->is_full) {
 		r->is_full = true;
-		kill(r->pid, SIGTERM);
+		if (r->pid)
+			kill(r->pid, SIGTERM);
 	}
 	r->look_ns = r->pid && !r->is_full ? now + LOOK_NS : UINT64_MAX;
 	return moved;
@@ -140,19 +141,23 @@ static void recorder_wait_for_orphan(const struct recorder *r)
 		usleep(20000);
 }
 
-int recorder_open(struct recorder *r, int state_fd, const struct policy *policy,
-		  struct spool *spool, struct error *err)
+int recorder_open(struct recorder *r, int state_fd, struct error *err)
 {
 	if (mkdirat(state_fd, FOLDER, 0700) < 0 && errno != EEXIST)
 		return error_errno(err, -errno, FOLDER);
 	r->dirfd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (r->dirfd < 0)
 		return error_errno(err, -errno, FOLDER);
-	recorder_wait_for_orphan(r);
-	r->segments = 0;
-	recorder_take_segments(r, policy, spool, 0);
-	recorder_discard(r);
 	return 0;
+}
+
+uint64_t recorder_find_left(const struct recorder *r)
+{
+	char name[NAME_MAX + 1];
+
+	recorder_wait_for_orphan(r);
+	recorder_find_segment(r, name);
+	return recorder_segment_serial(name);
 }
 
 void recorder_close(struct recorder *r)
@@ -364,6 +369,7 @@ void recorder_urge(struct recorder *r, uint64_t now)
 void recorder_end(struct recorder *r, uint64_t now)
 {
 	r->deadline_ns = MIN(r->deadline_ns, now);
+	r->look_ns = UINT64_MAX;
 }
 
 void recorder_stop(struct recorder *r)

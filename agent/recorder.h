@@ -41,12 +41,10 @@ int recorder_arguments_init(struct recorder_arguments *ret, const struct order *
 			    const struct policy *policy, struct error *err);
 void recorder_arguments_deinit(struct recorder_arguments *arguments);
 
-/*
- * Opens the folder. Segments that a killed agent left move into the spool, once its child has
- * ended; all else is removed.
- */
-int recorder_open(struct recorder *recorder, int state_fd, const struct policy *policy,
-		  struct spool *spool, struct error *err);
+/* Opens the folder, and leaves what is in it. */
+int recorder_open(struct recorder *recorder, int state_fd, struct error *err);
+/* Waits until a killed agent's child has ended. The order whose segments it left; 0: none. */
+uint64_t recorder_find_left(const struct recorder *recorder);
 void recorder_close(struct recorder *recorder);
 
 int recorder_start(struct recorder *recorder, const struct order *order,

@@ -167,6 +167,7 @@ static bool spool_make_room(struct spool *s, uint64_t size, uint64_t max)
 		if (spool_find(s, "", false, &first) <= 0 || spool_remove(s, &first) < 0)
 			return true;
 		s->dropped++;
+		s->gave_way += first.serial == s->counted;
 	}
 	return true;
 }

@@ -14,9 +14,11 @@
 #define SPOOL_NAME_MAX 128
 
 struct spool {
-	int dirfd;	  /* of the folder */
-	uint64_t bytes;	  /* of the files in it */
-	uint64_t dropped; /* files that gave way, or were damaged */
+	int dirfd;	   /* of the folder */
+	uint64_t bytes;	   /* of the files in it */
+	uint64_t dropped;  /* files that gave way, or were damaged */
+	uint64_t counted;  /* an order, or 0 */
+	unsigned gave_way; /* files of that order that did */
 	/* The files of the highest serials are sent first; a new file gives way to the others. */
 	bool sends_newest, drops_newest;
 };

@@ -73,6 +73,26 @@ def the_clock_is_set(test):
         check((m["broker_connections_total"], m["broker_failures_total"], m["orders_taken_total"]) == (1, 0, 2), m)
 
 
+def the_clock_is_behind_at_boot(test):
+    """A board without a battery starts in 1970: an order that waited does not wait for decades."""
+    library = test.build / "tests/integration/moved_clock.so"
+    need(library.exists(), "not with sanitizers")
+    with brokered(test) as (store, broker, agent):
+        program, ahead = test.dir / "may", test.dir / "ahead"
+        program.write_text(f'#!/bin/sh\ntest -e "{test.dir}/mains"\n')
+        program.chmod(0o755)
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", f"only_if = {program}"))
+        connected(broker, agent)
+        broker.publish(store.sign(order(7, window="2s")))
+        settled("it waits", lambda: broker.outcomes() == [(7, "waiting", "only_if")])
+        agent.stop()
+        (test.dir / "mains").touch()
+        ahead.write_text(str(-int(time.time()) + 100))
+        agent.more_environment = {"LD_PRELOAD": str(library), "MOVED_CLOCK": str(ahead)}
+        agent.start()
+        settled(f"order 7: {agent.words()}", lambda: len(store.results(7)) == 1)
+
+
 def what_a_board_may_do(test):
     """Another board's certificate writes neither this one's status nor orders, and does not end its connection."""
     with brokered(test) as (store, broker, agent):
@@ -227,7 +247,7 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_broker")
     test.make_daemon = Members
-    for function in (orders_during_an_upload, the_clock_is_set, what_a_board_may_do, certificates_are_refused,
+    for function in (orders_during_an_upload, the_clock_is_set, the_clock_is_behind_at_boot, what_a_board_may_do, certificates_are_refused,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

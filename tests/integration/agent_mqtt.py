@@ -145,7 +145,7 @@ def withdrawn(test):
         broker.publish(b"", "canary")
         settled("the one that runs", lambda: (8, "withdrawn", None) in broker.outcomes())
         settled("no session", lambda: not json.loads(test.run("status", "--json").out)["sessions"])
-        check(not list((agent.state / "recording").iterdir()) and not agent.waiting(), "something is left")
+        settled("nothing is left", lambda: not list((agent.state / "recording").iterdir()) and not agent.waiting())
         broker.publish(waiting)
         broker.publish(store.sign(order(9)))
         settled("order 9", lambda: len(store.results(9)) == 1)
@@ -160,6 +160,19 @@ def withdrawn(test):
         m = agent.metrics()
         check((m["orders_taken_total"], m["orders_withdrawn_total"], m["recordings_total"]) == (4, 3, 1), m)
         check(m["orders_interrupted_total"] == m["recording_failures_total"] == 0, m)
+
+
+def withdrawn_at_the_end(test):
+    """A withdrawal that the agent has acknowledged outlives it."""
+    with brokered(test) as (store, broker, agent):
+        connected(broker, agent)
+        broker.publish(store.sign(some_day(7)))
+        agent.says("took order 7")
+        broker.publish(b"")
+        time.sleep(0.2)
+        agent.stop()
+        connected(broker, agent)
+        settled("it is withdrawn", lambda: broker.outcomes() == [(7, "withdrawn", None)])
 
 
 def withdrawn_before_its_time(test):
@@ -192,9 +205,18 @@ def segments_are_withdrawn(test):
         broker.publish(b"")
         settled("the end", lambda: broker.outcomes() == [(7, "withdrawn", None)])
         settled("all are sent", lambda: not agent.waiting())
-        check(not list((agent.state / "recording").iterdir()) and not json.loads(test.run("status", "--json").out)["sessions"], "a rest")
+        settled("no rest", lambda: not list((agent.state / "recording").iterdir()) and
+                not json.loads(test.run("status", "--json").out)["sessions"])
         numbers = sorted(int(path.name.split(".")[1]) for path in store.results(7))
         check(numbers == list(range(1, len(numbers) + 1)), numbers)
+        # The segment that its end makes whole.
+        cut = cut.replace("serial = 7", "serial = 8").replace("1s", "30s")
+        broker.publish(store.sign("".join(line for line in cut.splitlines(True) if not line.startswith("reports"))))
+        settled("a segment", lambda: list((agent.state / "recording").glob("8.*")))
+        broker.publish(b"")
+        settled("the end", lambda: not list((agent.state / "recording").iterdir()) and "8 withdrawn " in
+                (agent.state / "outcomes").read_text())
+        check(not agent.waiting() and not store.results(8), f"{agent.waiting()} {store.results(8)}")
 
 
 def refused(test):
@@ -286,7 +308,8 @@ def nothing_happened(test):
 def main():
     test = Test("agent_mqtt")
     test.make_daemon = Members
-    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_before_its_time, segments_are_withdrawn,
+    for function in (orders_of_topics, outcomes_outlive_it, url_and_broker, withdrawn, withdrawn_at_the_end,
+                     withdrawn_before_its_time, segments_are_withdrawn,
                      refused, many_at_once, it_waits_for_the_board, nothing_happened):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -28,6 +28,10 @@ def numbers(paths):
     return sorted(int(path.name.split(".")[1]) for path in paths)
 
 
+def numbers_of_waiting(agent):
+    return sorted(int(name.split(".")[1]) for name in agent.waiting())
+
+
 def sessions(test):
     return json.loads(test.run("status", "--json").out)["sessions"]
 
@@ -41,6 +45,10 @@ def busy():
     finally:
         process.kill()
         process.wait()
+
+
+def outcomes(agent):
+    return (agent.state / "outcomes").read_text().splitlines()
 
 
 def words_of(store, test):
@@ -128,6 +136,7 @@ def the_policy_bounds_them(test):
             agent.says("recorded order 8")
             settled(f"three: {agent.words()}", lambda: len(store.results(8)) == 3 and not agent.waiting())
             check(numbers(store.results(8)) == [1, 2, 3], store.results(8))
+            settled("a reason", lambda: "8 done segments_max is reached" in outcomes(agent))
             store.publish(store.sign(segmented(9, segments="20s", duration="60s", events="sched:*")))
             agent.says("recorded order 9")
             settled(f"three: {agent.words()}", lambda: len(store.results(9)) == 3 and not agent.waiting())
@@ -137,10 +146,34 @@ def the_policy_bounds_them(test):
         check(m["recording_failures_total"] == 0 and m['orders_refused_total{reason="segments"}'] == 1, m)
 
 
+def a_store_that_asks_for_a_rest(test):
+    """It gets no request for each segment."""
+    with fleet(test, results="/busy") as (store, agent):
+        store.start()
+        agent.start()
+        store.publish(store.sign(segmented(7)))
+        agent.says("recorded order 7")
+        check(len(agent.waiting()) >= 3 and store.requests("HEAD") == [429], f"{store.requests('HEAD')} {agent.waiting()}")
+
+
+def they_give_way(test):
+    """The outcome says that some are missing."""
+    with fleet(test, results="/lies", of_results="spool_max = 200k") as (store, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "captures = yes\nresult_max = 200k"))
+        store.start()
+        agent.start()
+        with busy():
+            store.publish(store.sign(segmented(7, segments="64K", duration="10s", events="sched:*")))
+            agent.says("recorded order 7")
+        first = numbers_of_waiting(agent)[0]
+        check(first > 1 and outcomes(agent) == [f"7 uploading results that gave way: {first - 1}"], f"{first} {outcomes(agent)}")
+
+
 def main():
     test = Test("agent_segments")
     test.make_daemon = Members
-    for function in (from_order_to_segments, killed_in_between, the_policy_bounds_them):
+    for function in (from_order_to_segments, killed_in_between, the_policy_bounds_them, a_store_that_asks_for_a_rest,
+                     they_give_way):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()
 

@@ -186,6 +186,7 @@ static void a_policy_with_a_mistake_is_refused(void **state _unused_)
 		"[orders]\ninterval = 1ms\n" POLICY,
 		POLICY "[board]\nid = door-18\n",
 		POLICY "[tls]\nca = relative\n",
+		POLICY "presigned = yes\ndrop_first = newest\n",
 		POLICY "[tls]\nkey = /k\n",
 		"[board]\nid = ../x\n",
 		"[board]\nid = door-17\nfleet = doors\n[orders]\nurl = https://a.example/doors\n",

@@ -317,6 +317,21 @@ static void a_full_spool_drops_the_oldest(void **state _unused_)
 	assert_int_equal(s.bytes, 20);
 }
 
+static void what_gave_way_is_counted(void **state _unused_)
+{
+	_cleanup_(spool_close) struct spool s = SPOOL_INIT;
+
+	assert_int_equal(spool_open(&s, AT_FDCWD, NULL), 0);
+	s.counted = 2;
+	add(&s, "ten bytes1", 1, 25, 0);
+	add(&s, "ten bytes2", 2, 25, 0);
+	add(&s, "ten bytes3", 2, 25, 0);
+	assert_int_equal(s.gave_way, 0);
+	add(&s, "ten bytes4", 2, 25, 0);
+	assert_int_equal(s.gave_way, 1);
+	assert_int_equal(s.dropped, 2);
+}
+
 static uint64_t serial_after(struct spool *s, char name[SPOOL_NAME_MAX])
 {
 	struct spool_entry entry;
@@ -488,6 +503,7 @@ int main(void)
 		OWN_FOLDER(an_order_that_cannot_be_noted_is_not_taken),
 		OWN_FOLDER(the_spool_gives_the_oldest_first),
 		OWN_FOLDER(a_full_spool_drops_the_oldest),
+		OWN_FOLDER(what_gave_way_is_counted),
 		OWN_FOLDER(the_newest_may_be_first),
 		OWN_FOLDER(segments_are_in_sequence),
 		OWN_FOLDER(orders_are_kept),
