@@ -26,6 +26,6 @@ int kept_put(int state_fd, uint64_t serial, uint64_t start_s, const char *place,
 	     size_t len, struct error *err);
 /* -ENOENT: there is none. -EBADMSG: it is damaged. */
 int kept_get(int state_fd, uint64_t serial, struct kept *ret, struct error *err);
-/* Removes those that is_wanted denies. */
+/* Removes the files of all orders for which is_wanted() is false, and unfinished files. */
 void kept_sweep(int state_fd, bool (*is_wanted)(uint64_t serial, const void *data),
 		const void *data);

@@ -73,10 +73,7 @@ bool outcomes_note_results(struct status *s, const struct spool *spool, uint64_t
 		    spool_has(spool, order->serial))
 			continue;
 		/* A recording that ended early goes on saying so. */
-		status_note(s, order->serial, outcome,
-			    reason
-				    ?: order->reason[0] ? order->reason
-							: NULL);
+		status_note(s, order->serial, outcome, reason ?: order->reason);
 		any = true;
 	}
 	return any;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* URLs of results that their order signs, so that the board needs no key of the store. */
+/* Orders that bring the signature of their results' URLs: the board needs no key of the store. */
 #pragma once
 
 #include "agent/agent.h"

@@ -191,7 +191,7 @@ static size_t recorder_put_program(struct recorder_arguments *a, size_t n,
 	return n;
 }
 
-/* A size without a unit is refused, so it is one of KiB. */
+/* tracectl refuses a size without a unit, so the size is in KiB. */
 static size_t recorder_put_segments(struct recorder_arguments *a, size_t n, const struct order *o,
 				    const struct policy *policy)
 {

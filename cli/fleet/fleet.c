@@ -77,7 +77,7 @@ static int fleet_run(const struct options *o)
 }
 
 static const struct option_text fleet_texts[] = {
-	{ OPT_FORMAT, "order: of the segments: pftrace, json.gz ..." },
+	{ OPT_FORMAT, "order: format of segments: pftrace, json.gz ..." },
 	{ OPT_LABEL, "order: only boards whose label matches, a glob" },
 	{ OPT_MAX_SIZE, "fetch: size of all files together (4G)" },
 	{ OPT_ON, "order: record until 'sched.delay > 5ms'" },

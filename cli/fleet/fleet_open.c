@@ -81,6 +81,7 @@ static int opening_name_segments(const struct options *o, const struct fleet_res
 				 const struct fleet_result *chosen)
 {
 	const char *wanted = o->arg_count > 3 ? o->args[3] : NULL;
+	const unsigned long number = wanted ? strtoul(wanted, NULL, 10) : 0;
 	unsigned last = 0;
 	int status = CLI_WHOLE;
 	bool any = false;
@@ -88,15 +89,18 @@ static int opening_name_segments(const struct options *o, const struct fleet_res
 	for (size_t i = 0; i < all->count; i++) {
 		const struct fleet_result *result = &all->items[i];
 		_cleanup_error_ struct error err = ERROR_INIT;
-		char number[16];
 		int fd;
 
-		snprintf(number, sizeof(number), "%u", result->name.segment);
-		if (!opening_is_beside(result, chosen) || (wanted && strcmp(wanted, number) != 0))
+		if (!opening_is_beside(result, chosen) ||
+		    (wanted && number != result->name.segment))
 			continue;
 		any = true;
 		if (!wanted && result->name.segment > last + 1) {
-			cli_warn("segments are missing before number %s", number);
+			cli_warn("segments are missing before number %u", result->name.segment);
+			status = CLI_MISSING;
+		}
+		if (result->name.segment == last) {
+			cli_warn("several segments have number %u", last);
 			status = CLI_MISSING;
 		}
 		last = result->name.segment;

@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/io.h"
 #include "fleet/keys.h"
 #include "fleet/result_name.h"
 #include "fleet_hash.h"
 
-/* A board begins before the order expires. Its results may wait so long for a network. */
+/* How long results may wait for a network. A board begins to record before the order expires. */
 #define UPLOAD_S (7 * UINT64_C(86400))
 
 struct presign {
@@ -28,11 +29,39 @@ static void presign_deinit(struct presign *p)
 	free(p->key);
 }
 
+/* libinih cuts a value at a blank and ';'. */
+static bool presign_has_comment(FILE *file)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+
+	rewind(file);
+	while (getline(&line, &size, file) > 0)
+		if (line[0] != ';' && (strstr(line, " ;") || strstr(line, "\t;")))
+			return true;
+	return false;
+}
+
+static int presign_read(struct presign *p, FILE *file, const char *path, struct error *err)
+{
+	struct stat st;
+
+	if (fstat(fileno(file), &st) < 0)
+		return error_errno(err, -errno, "%s", path);
+	if (st.st_mode & S_IROTH) {
+		error_set(err, -EPERM, "%s can be read by everybody", path);
+		return error_hint(err, "chmod 600 %s", path);
+	}
+	if (presign_has_comment(file))
+		return error_set(err, -EINVAL, "%s: ';' behind a blank begins a comment", path);
+	rewind(file);
+	return keys_read(file, path, settings, ARRAY_SIZE(settings), p, err);
+}
+
 static int presign_load(struct presign *p, const char *path, struct error *err)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
-	int r = file ? keys_read(file, path, settings, ARRAY_SIZE(settings), p, err)
-		     : error_errno(err, -errno, "%s", path);
+	int r = file ? presign_read(p, file, path, err) : error_errno(err, -errno, "%s", path);
 
 	if (r == 0 && (!p->url || !p->key))
 		return error_set(err, -EINVAL, "%s: [swift] needs url and key", path);

@@ -15,8 +15,8 @@
 #define PARTS_MAX 10000U
 #define LISTS "nginx needs autoindex on; autoindex_format json; S3 needs --s3"
 #define UNRESERVED "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-~"
-/* A board has few results of an order. */
-#define INDEX_MAX (64U << 10)
+/* A board's list: of about 6,000 segments, by nginx. */
+#define INDEX_MAX (1U << 20)
 #define INDEX_NAME_SIZE 40
 /* Lists of boards that are on the disk together. */
 #define INDEXES_AT_ONCE ((size_t)1000)

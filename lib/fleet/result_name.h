@@ -14,7 +14,6 @@
 #define RESULT_HASH_SIZE 32 /* BLAKE2b-256 */
 #define RESULT_HASH_LEN (2 * RESULT_HASH_SIZE)
 #define RESULT_FILE_MAX (RESULT_HASH_LEN + sizeof(".0000000.pftrace.gz"))
-#define RESULT_SEGMENT_MAX 9999999
 
 enum result_kind {
 	RESULT_REPORTS, /* HASH.ndjson.zst (fleet/rows.h), or HASH.json */

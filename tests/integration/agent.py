@@ -401,9 +401,10 @@ def what_waits_outlives_the_agent(test):
         waits(10)
         (agent.state / "orders/10").write_bytes(b"1 -")
         agent.start()
-        agent.says("order 10 was interrupted")
+        agent.says("refused order 10: the file orders/10: Bad message")
         m = agent.metrics()
-        check(m["orders_interrupted_total"] == 1 and not list((agent.state / "orders").iterdir()), m)
+        check((m["orders_interrupted_total"], m['orders_refused_total{reason="state"}']) == (0, 1), m)
+        check(not list((agent.state / "orders").iterdir()), "an order is kept")
 
 
 def orders_at_several_urls(test):

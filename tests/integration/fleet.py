@@ -645,6 +645,49 @@ def lists_without_end(test):
         check(done.status == 1 and "it has more than 1000000 names" in done.err and len(parts) == 3, f"{parts}: {done}")
 
 
+def segments_that_come_twice(test):
+    """A number that two files have is no clean sequence. A number may have zeros before it."""
+    for number, data in ((1, b"one"), (2, b"two"), (2, b"another"), (3, b"three")):
+        put(test.dir, "door-1", data, suffix=f"{number:04}.txt")
+    done = test.run("fleet", "open", test.dir, "door-1")
+    check(done.status == 3 and "several segments have number 2" in done.err and len(done.out.splitlines()) == 4, f"{done}")
+    for number in ("3", "0003"):
+        done = test.run("fleet", "open", test.dir, "door-1", number)
+        check(done.status == 0 and done.out.splitlines()[0].endswith(".0003.txt") and not done.err, f"{done}")
+    done = test.run("fleet", "open", test.dir, "door-1", "2")
+    check(done.status == 3 and len(done.out.splitlines()) == 2, f"{done}")
+    done = test.run("fleet", "open", test.dir, "door-1", "18446744073709551617")
+    check(done.status == 1 and "has no segment" in done.err, f"{done}")
+
+
+def many_segments(test):
+    """A board's list may have a day's segments."""
+    with fleet(test) as (store, _):
+        store.start()
+        for number in range(1, 701):
+            put(store.dir / "www/results", "door-17", b"%d" % number, suffix=f"{number:04}.txt")
+        done = test.run("fleet", "fetch", "17", "got", "--capture", "--fleet", "doors", "--url", f"{store.url}/results", "--curl",
+                        curl_file(test, store))
+        check(done.status == 0 and "700 fetched, 0 were there, 0 missing, 0 refused" in done.err, f"{done}")
+
+
+def a_key_that_signs_uploads(test):
+    """Nobody else may read it, and no part of it may pass for a comment."""
+    make_keys(test)
+    path = test.dir / "presign.conf"
+    words = ("--fleet", "doors", "--serial", "17", "-t", "1s", "--report", "sched", "--presign", path, "-o", "doors")
+    head = "; a key\n[swift]\nurl = https://swift.invalid/v1/AUTH_fleet/doors\n"
+    for text, mode, why in ((head + "key = s3cret\n", 0o600, None), (head + "key = s3cret;x\n", 0o640, None),
+                            (head + "key = s3cret\n", 0o644, "can be read by everybody"),
+                            (head + "key = s3 ;cret\n", 0o600, "begins a comment"),
+                            (head + "key = s3\t;cret\n", 0o600, "begins a comment")):
+        path.write_text(text)
+        path.chmod(mode)
+        done = order_of(test, *words)
+        check(why in done.err if why else done.status == 0, f"{text}: {done}")
+        check(done.status == (1 if why else 0), f"{text}: {done}")
+
+
 def main():
     Test.make_daemon = Members
     test = Test("fleet")
@@ -659,6 +702,9 @@ def main():
     test.case("from an order to a page", from_order_to_page, daemon=True)
     test.case("a store by nginx", store_of_contrib, daemon=True)
     test.case("rows are merged", rows_are_merged)
+    test.case("segments that come twice", segments_that_come_twice)
+    test.case("many segments of a board", many_segments, daemon=True)
+    test.case("a key that signs uploads", a_key_that_signs_uploads)
     test.case("rows are reports", rows_are_reports, daemon=True)
     test.case("a store's lists are checked", a_store_that_lists_lies, daemon=True)
     test.case("lists of S3", lists_of_s3, daemon=True)
