@@ -7,9 +7,9 @@
 #include <sodium.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/wait.h>
 
 #include "agent/broker.h"
+#include "agent/collect.h"
 #include "agent/judge.h"
 #include "agent/kept.h"
 #include "agent/metrics.h"
@@ -19,10 +19,6 @@
 #include "base/io.h"
 #include "base/visible.h"
 
-/* tracectl's exit status for a recording with a loss, which its results count. */
-#define STATUS_LOSSES 3
-/* `tracectl wait` ends so if no condition was met. */
-#define STATUS_NOTHING 4
 #define WAIT_MAX_MS 3600000
 #define GAVE_WAY "its results gave way to newer ones"
 
@@ -303,8 +299,7 @@ static void agent_forget(struct agent *a)
 	kept_sweep(a->state.dirfd, agent_needs_order, a);
 }
 
-/* The order needs nothing more but, perhaps, the upload of its results. */
-static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, const char *reason)
+void agent_close_job(struct agent *a, size_t i, enum outcome outcome, const char *reason)
 {
 	uint64_t serial = a->jobs.items[i].order.serial;
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -318,7 +313,7 @@ static void agent_close_job(struct agent *a, size_t i, enum outcome outcome, con
 	agent_forget(a);
 }
 
-static void agent_fail_job(struct agent *a, const struct error *err)
+void agent_fail_job(struct agent *a, const struct error *err)
 {
 	a->recording_failures++;
 	agent_log_error(LOG_ERR, "order", a->jobs.items[0].order.serial, err);
@@ -399,85 +394,13 @@ static void agent_try_record(struct agent *a, uint64_t now)
 		status_note(&a->status, next->order.serial, OUTCOME_WAITING, "only_if");
 }
 
-void agent_note_results(struct agent *a, enum outcome outcome, const char *reason)
+void agent_note_results(struct agent *a, enum outcome outcome)
 {
+	const char *reason = outcome == OUTCOME_FAILED ? GAVE_WAY : NULL;
+
 	if (outcomes_note_results(&a->status, &a->spool, a->upload.sending, outcome, reason))
 		agent_save_outcomes(a);
 	agent_forget(a);
-}
-
-static void agent_hurry_upload(struct agent *a)
-{
-	/* The store has its rest after a failure. */
-	if (!a->upload.backoff.failures)
-		a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
-}
-
-static int agent_keep_results(struct agent *a, int status, const struct order *order,
-			      struct error *err)
-{
-	/* Segments that are whole are results, however the child ended. */
-	if (order_has_segments(order))
-		recorder_take_segments(&a->recorder, &a->policy, &a->spool, 0);
-	if (a->recorder.urges)
-		return error_set(err, -ETIMEDOUT, "tracectl did not end in time");
-	if (!WIFEXITED(status) ||
-	    (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != STATUS_LOSSES))
-		return error_set(err, -EIO, "tracectl ended with %s %d",
-				 WIFEXITED(status) ? "status" : "signal",
-				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
-	return recorder_collect(&a->recorder, order, &a->policy, &a->spool, err);
-}
-
-/* The last segment may be in the store already. */
-static void agent_close_recorded(struct agent *a)
-{
-	uint64_t serial = a->jobs.items[0].order.serial;
-	bool waits = a->upload.sending == serial || spool_has(&a->spool, serial);
-	char reason[STATUS_REASON_MAX] = "";
-
-	if (a->spool.gave_way)
-		snprintf(reason, sizeof(reason), "results that gave way: %u", a->spool.gave_way);
-	else if (a->recorder.is_full)
-		snprintf(reason, sizeof(reason), "segments_max is reached");
-	agent_close_job(a, 0,
-			order_has_segments(&a->jobs.items[0].order) && !waits ? OUTCOME_DONE
-									      : OUTCOME_UPLOADING,
-			reason);
-}
-
-static void agent_collect(struct agent *a, int status)
-{
-	const struct order *order = &a->jobs.items[0].order;
-	_cleanup_error_ struct error err = ERROR_INIT;
-
-	if (a->jobs.is_withdrawn) {
-		recorder_discard(&a->recorder);
-		agent_close_job(a, 0, OUTCOME_WITHDRAWN, NULL);
-	} else if (order->until && WIFEXITED(status) && WEXITSTATUS(status) == STATUS_NOTHING) {
-		log_notice("order %" PRIu64 ": nothing happened", order->serial);
-		recorder_discard(&a->recorder);
-		agent_close_job(a, 0, OUTCOME_DONE, "nothing happened");
-	} else if (agent_keep_results(a, status, order, &err) < 0) {
-		agent_fail_job(a, &err);
-	} else {
-		a->recordings++;
-		log_notice("recorded order %" PRIu64, order->serial);
-		agent_close_recorded(a);
-	}
-	agent_note_results(a, OUTCOME_FAILED, GAVE_WAY);
-	agent_hurry_upload(a);
-}
-
-/* Segments that are whole need not wait for the recording's end. */
-static void agent_take_segments(struct agent *a, uint64_t now)
-{
-	if (!a->recorder.pid || a->jobs.is_withdrawn || now < a->recorder.look_ns)
-		return;
-	if (!recorder_take_segments(&a->recorder, &a->policy, &a->spool, now))
-		return;
-	agent_note_results(a, OUTCOME_FAILED, GAVE_WAY);
-	agent_hurry_upload(a);
 }
 
 static void agent_upload(struct agent *a)
@@ -492,7 +415,7 @@ static void agent_upload(struct agent *a)
 	if (r < 0)
 		agent_log_error(LOG_WARNING, "no upload", 0, &err);
 	/* A result that gave way while it was sent is lost if it did not arrive. */
-	agent_note_results(a, r > 0 ? OUTCOME_DONE : OUTCOME_FAILED, r > 0 ? NULL : GAVE_WAY);
+	agent_note_results(a, r > 0 ? OUTCOME_DONE : OUTCOME_FAILED);
 }
 
 /* Does what is due and needs no request. broker: what poll() found on its descriptor. */

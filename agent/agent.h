@@ -52,8 +52,12 @@ enum verdict agent_read_order(const struct agent *agent, const char *data, size_
 /* A taken order waits for its start, on CLOCK_BOOTTIME. Consumes it. */
 void agent_add_job(struct agent *agent, struct order *order, uint64_t start_ns,
 		   const struct place *place);
-/* The results of some orders have left the spool. */
-void agent_note_results(struct agent *agent, enum outcome outcome, const char *reason);
+/* The job i needs nothing more but, perhaps, the upload of its results. */
+void agent_close_job(struct agent *agent, size_t i, enum outcome outcome, const char *reason);
+/* The first job has failed. */
+void agent_fail_job(struct agent *agent, const struct error *err);
+/* The results of some orders have left the spool. OUTCOME_FAILED: they gave way to newer ones. */
+void agent_note_results(struct agent *agent, enum outcome outcome);
 /* Judges the bytes of an order, and takes it if it may. place: that shows it, or NULL. */
 enum verdict agent_take(struct agent *agent, const char *data, size_t len, struct place *place);
 /* The place shows something larger than an order can be. */

@@ -149,5 +149,5 @@ void agent_take_up(struct agent *a)
 			status_note(&a->status, last, OUTCOME_UPLOADING, NULL);
 		else if (!status_find(&a->status, last))
 			status_note(&a->status, last, OUTCOME_ENDED, NULL);
-	agent_note_results(a, OUTCOME_ENDED, NULL);
+	agent_note_results(a, OUTCOME_ENDED);
 }

@@ -20,7 +20,7 @@ struct recorder {
 	uint64_t deadline_ns; /* CLOCK_BOOTTIME: the child is ended */
 	unsigned urges;	      /* signals that it got */
 	uint64_t started_s;   /* seconds since 1970 */
-	unsigned segments;    /* moved so far */
+	unsigned segments;    /* moved or lost so far */
 	uint64_t look_ns;     /* CLOCK_BOOTTIME: the next look for segments; UINT64_MAX: none */
 	bool is_full;	      /* segments_max is reached: the child ends */
 	struct error failure; /* of the first segment that was lost */

@@ -212,7 +212,7 @@ static void a_saved_outcome_stays(void **state _unused_)
 		{ "7 interrupted \n", OUTCOME_INTERRUPTED, "" },
 		{ "7 uploading segments_max is reached\n", OUTCOME_UPLOADING,
 		  "segments_max is reached" },
-		/* The other group's order of that serial. */
+		/* Nothing was known of it, and now its results wait. */
 		{ "7 ended \n", OUTCOME_UPLOADING, "" },
 	};
 
