@@ -115,7 +115,7 @@ static int mark_conditions(struct link *link, const char *session, char *text, s
 	for (size_t i = 0; r == 0 && i < reply->status->n_sessions; i++) {
 		const Traced__Control__Session *s = reply->status->sessions[i];
 
-		if (s->watches && !strcmp(s->name, watch))
+		if (s->for_conditions && !strcmp(s->name, watch))
 			r = mark_session(link, watch, text, err);
 	}
 	return r;

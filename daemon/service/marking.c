@@ -126,7 +126,8 @@ static int marking_write_chunk(void *userdata, enum chunk_type type, const struc
 	return r;
 }
 
-/* Of a stream, whose spool shrinks again, anything while half of the room is left. */
+/* A stream is not limited in all, as its spool shrinks again: it takes marks while half of the room
+ * is left. */
 static uint64_t marking_share(void *userdata)
 {
 	const struct session *s = userdata;
