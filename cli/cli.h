@@ -291,6 +291,7 @@ struct options {
 	bool watch, batch, decay, fields, probe, csv, summary, last_boot, write;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
+	bool whole;	     /* the options that choose a part said what to record */
 	bool own_status;     /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	struct export_page page;

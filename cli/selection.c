@@ -8,6 +8,8 @@ int chosen_part_open(struct chosen_part *ret, const struct options *o, struct er
 	struct export_selection *w = &ret->wanted;
 	int r = 0;
 
+	if (o->whole)
+		return 0;
 	*w = (struct export_selection){
 		.from = o->from,
 		.to = o->to,

@@ -115,6 +115,7 @@ static int convert_one(const struct options *o, const struct host_input *in, con
 	one.arg_count = 1;
 	one.output = out;
 	one.hosts.count = 0;
+	one.whole = true;
 	if (!format->has_tables)
 		one.reports.count = 0;
 	return command_convert.run(&one);

@@ -154,9 +154,7 @@ static int report_convert(const struct options *o, char *path)
 	changed.json = false;
 	changed.args = (char *[]){ path, (char *)o->output, NULL };
 	changed.arg_count = 2;
-	/* They said what to record. */
-	changed.event_count = changed.pid_count = changed.thread_count = 0;
-	changed.cpus = changed.comm = NULL;
+	changed.whole = true;
 	if (!format || !format->has_tables)
 		changed.reports.count = 0;
 	return command_convert.run(&changed);

@@ -178,6 +178,26 @@ def one_host(test):
     check(test.files() == ["command.json", "one.json"], f"files: {test.files()}")
 
 
+def what_one_host_records(test):
+    """What chooses events, processes and CPUs said what to record: the file has all of it."""
+    host = {"a": far(test)}
+    record = ("record", "-o", "f.txt")
+    r = run(test, host, *record, "-e", "sched:sched_switch", "-f", "next_prio < 200", "-t", "300ms")
+    text = (test.dir / "f.txt").read_text(errors="replace") if test.files() == ["f.txt"] else ""
+    check(r.status == 0 and "sched_switch: " in text and "left out" not in r.err, f"a filter: {r}")
+    command = f"'{test.tracectl}' --socket '{test.daemon.socket}' mark 'from a shell'"
+    for words in (("-e", "sched:sched_process_exec", "--trigger", "stacktrace"), ("-P", "1", "-e", "sched"), ("--cpus", "0")):
+        r = run(test, host, *record, *words, "--", "sh", "-c", command)
+        text = (test.dir / "f.txt").read_text(errors="replace")
+        check(r.status == 0 and "from a shell" in text and "left out" not in r.err, f"{words}: {r}")
+        check("--trigger" not in words or "<stack trace>" in text, f"no stack: {r}")
+    nothing = ("-e", "sched:sched_switch", "-f", "prev_pid == 1 && next_pid == 1", "-t", "200ms", "-o", "none.txt")
+    alone = test.run("record", *nothing)
+    r = run(test, host, "record", *nothing)
+    check("NOT ONE EVENT was recorded" in alone.err and (test.dir / "none.txt").exists(), f"alone: {alone}")
+    check(r.status == alone.status == 3 and r.err.endswith("\n" + alone.err), f"nothing: {r}\n{alone}")
+
+
 def one_document(test):
     """--json of several hosts is one document, whatever one of them prints; its status is that of the first failure."""
     def ask(hosts, *words):
@@ -801,7 +821,7 @@ def run_cases(test, *functions):
 
 def main():
     test = Test("hosts")
-    run_cases(test, files_of_hosts, one_host, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
+    run_cases(test, files_of_hosts, one_host, what_one_host_records, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
               eight, without_ties, usual_names, marks_are_lost)
     with load():
         run_cases(test, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
