@@ -524,6 +524,27 @@ static void destination_move_sequels(struct destination *d, struct outcome *outc
 	cli_fail(&err);
 }
 
+/* If the name must be new and is taken, the file is the next one of that name: "lab-2.json". */
+static int destination_commit_file(struct destination *d, struct error *err)
+{
+	_cleanup_free_ char *stem = NULL, *ending = NULL;
+
+	for (unsigned n = 2;; n++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		_cleanup_free_ char *path = NULL;
+		int r = output_name_commit(&d->file, &why);
+
+		if (r != -EEXIST || !d->file.fresh)
+			return r < 0 ? error_move(err, &why) : 0;
+		if ((!stem && path_split_ending(d->path, d->format, &stem, &ending) < 0) ||
+		    asprintf(&path, "%s-%u%s", stem, n, ending) < 0)
+			return error_errno(err, -ENOMEM, "%s", d->path);
+		r = output_name_change(&d->file, path, err);
+		if (r < 0)
+			return r;
+	}
+}
+
 int destination_commit(struct destination *d, struct outcome *outcome, struct buf *files,
 		       struct error *err)
 {
@@ -532,7 +553,7 @@ int destination_commit(struct destination *d, struct outcome *outcome, struct bu
 
 	if (!f)
 		destination_move_sequels(d, outcome);
-	r = f ? framed_finish(f, err) : output_name_commit(&d->file, err);
+	r = f ? framed_finish(f, err) : destination_commit_file(d, err);
 	if (r < 0)
 		return r;
 	outcome->path = f ? d->path : d->file.path;

@@ -114,19 +114,19 @@ static bool fetch_end_files(const struct options *o, int *ret_status)
 }
 
 /*
- * The output without -o: "lab.json", or "lab-20261127T231501.123Z.json" of a snapshot. So neither
- * two sessions nor two snapshots replace each other's file. Root calls other users' sessions
- * UID/NAME.
+ * The output without -o: "lab.json", or "lab-20261127T231501.123Z.json" of a snapshot, which never
+ * replaces a file. So neither two sessions nor two snapshots replace each other's file. Root calls
+ * other users' sessions UID/NAME: the file is UID-NAME.json.
  */
 static char *fetch_default_output(const struct options *o, enum fetch_verb verb,
 				  const char *session)
 {
 	const struct export_format *format =
 		export_format_find(o->format, o->format ? NULL : OUTPUT_DEFAULT);
-	const char *slash = strrchr(session, '/');
 	_cleanup_buf_ struct buf name = BUF_INIT;
 
-	buf_puts(&name, slash ? slash + 1 : session);
+	for (const char *c = session; *c; c++)
+		buf_putc(&name, *c == '/' ? '-' : *c);
 	if (verb == FETCH_SNAPSHOT) {
 		buf_putc(&name, '-');
 		snapshot_put_time(&name, now_ns(CLOCK_REALTIME));
@@ -175,6 +175,7 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	r = destination_open(&dest, o, path);
 	if (r)
 		return r;
+	dest.file.fresh = path && verb == FETCH_SNAPSHOT;
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (!link.client && fetch_open_link(&link, o, verb, &session, &err) < 0))
 		return cli_fail(&err);

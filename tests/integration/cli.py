@@ -567,6 +567,42 @@ def own_files_without_o(test):
     test.check_no_instances()
 
 
+def snapshots_of_one_moment(test):
+    """Snapshots whose default names are the same keep each other's files."""
+    library = test.build / "tests/integration/moved_clock.so"
+    need(library.exists(), "not with sanitizers")
+    (test.dir / "still").write_text("=1000000000")
+    env = test.environment(LD_PRELOAD=str(library), MOVED_CLOCK=str(test.dir / "still"))
+    check(test.run("start", "--name", test.name, "--ring", "-b", "1M", "-e", "sched").status == 0, "start")
+    name = f"{test.name}-20010909T014640.000Z"
+    data = []
+    for ending in ("", "-2", "-3"):
+        time.sleep(0.1)
+        r = test.run("snapshot", test.name, env=env)
+        check(r.status == 0 and f"{name}{ending}.json: " in r.err, f"{r}")
+        data.append((test.dir / f"{name}.json").read_bytes())
+    check(len(set(data)) == 1 and len(test.files()) == 4, f"{test.files()}")
+    check(test.run("cancel", test.name).status == 0, "cancel")
+    test.check_no_instances()
+
+
+def owners_are_in_names(test):
+    """Root's recordings of another user's session and of its own have two files."""
+    group = 23456
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.daemon.socket, 0, group)
+    test.daemon.socket.chmod(0o660)
+    user = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(group)]
+    for wrap in ((), user):
+        r = test.run("start", "--name", test.name, "-e", "sched:sched_process_exec", wrap=wrap)
+        check(r.status == 0, f"{r}")
+    for name in (f"{NOBODY}/{test.name}", test.name):
+        r = test.run("stop", name)
+        check(r.status in (0, 3), f"{r}")
+    check(test.files() == sorted([f"{NOBODY}-{test.name}.json", f"{test.name}.json"]), f"{test.files()}")
+    test.check_no_instances()
+
+
 def settings(instance):
     """All settings that read the same while nobody writes. Probes of other tests come and go in it."""
     kept = {}
@@ -812,8 +848,8 @@ def main():
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line, nearly_full_disk):
         test.case(case.__name__.replace("_", " "), case)
-    for case in (by_name, own_files_without_o, same_list_from_the_daemon, configured, two_at_once, json_and_daemon,
-                 an_ordinary_user):
+    for case in (by_name, own_files_without_o, snapshots_of_one_moment, owners_are_in_names, same_list_from_the_daemon,
+                 configured, two_at_once, json_and_daemon, an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
     test.end()
 
