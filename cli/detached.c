@@ -113,6 +113,24 @@ static bool fetch_end_files(const struct options *o, int *ret_status)
 	return true;
 }
 
+/* Refuses a session for conditions (NAME-watch): it has no file, and without it none is met. */
+static int fetch_refuse_watch(struct link *link, const char *session, struct error *err)
+{
+	_cleanup_reply_ Traced__Control__Reply *reply = NULL, *recorder = NULL;
+	const size_t len = strlen(session), suffix = strlen(TRIGGERS_SUFFIX);
+	_cleanup_free_ char *name = NULL;
+
+	if (len <= suffix || link_status(link, session, &reply, NULL) < 0 ||
+	    reply->status->n_sessions != 1 || !reply->status->sessions[0]->for_conditions)
+		return 0;
+	error_set(err, -EINVAL, "session \"%s\" is for conditions of triggers: it has no file",
+		  session);
+	name = strndup(session, len - suffix);
+	if (!name || link_status(link, name, &recorder, NULL) < 0)
+		return error_hint(err, "it ends with its 'tracectl wait'");
+	return error_hint(err, "end the session that has the triggers: tracectl stop %s", name);
+}
+
 /*
  * The output without -o: "lab.json", or "lab-20261127T231501.123Z.json" of a snapshot, which never
  * replaces a file. So neither two sessions nor two snapshots replace each other's file. Root calls
@@ -178,6 +196,8 @@ int fetch_run(const struct options *o, enum fetch_verb verb)
 	dest.file.fresh = path && verb == FETCH_SNAPSHOT;
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (!link.client && fetch_open_link(&link, o, verb, &session, &err) < 0))
+		return cli_fail(&err);
+	if (verb == FETCH_STOP && fetch_refuse_watch(&link, session, &err) < 0)
 		return cli_fail(&err);
 	dest.extracted = verb == FETCH_EXTRACT;
 	destination_fill(&dest, o, &output);

@@ -394,6 +394,10 @@ def ends(test):
         sessions = json.loads(test.run("status", "--json").out)["sessions"]
         check({s["name"]: s.get("part_of") for s in sessions} == {test.name: None, f"{test.name}-watch": test.name},
               sessions)
+        for options in ((), ("-o", "y.json")):
+            r = test.run("stop", f"{test.name}-watch", *options)
+            check(r.status == 1 and "is for conditions of triggers" in r.err and f"tracectl stop {test.name}\n" in r.err, r)
+            check(not (test.dir / "y.json").exists() and len(followers(test)) == 1, r)
         # Without a name: the second session does not count.
         r = test.run(verb, *(("-o", "x.json") if verb == "stop" else ()))
         check(r.status == 0, r)
