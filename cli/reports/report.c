@@ -285,13 +285,28 @@ static int report_merge(struct reporting *r)
 	return report_merge_files(o, &r->reports.options);
 }
 
+static bool report_is_file(const char *word)
+{
+	return !strcmp(word, "-") || access(word, F_OK) == 0;
+}
+
+/* With --session, the arguments are names of reports. */
+static int report_refuse_file(const struct options *o, struct error *err)
+{
+	for (size_t i = 0; o->session && i < o->arg_count; i++)
+		if (!report_is_name(o->args[i]) && report_is_file(o->args[i]))
+			return error_set(err, -EINVAL, "%s and --session exclude each other",
+					 o->args[i]);
+	return 0;
+}
+
 /* `report FILE NAME`: the recording is moved behind the names. */
 static void report_order_words(const struct options *o)
 {
 	char *first = o->arg_count > 1 ? o->args[0] : NULL;
 
 	if (!first || o->session || o->merge_count || report_is_name(first) ||
-	    !report_is_name(o->args[o->arg_count - 1]) || access(first, F_OK) < 0)
+	    !report_is_name(o->args[o->arg_count - 1]) || !report_is_file(first))
 		return;
 	memmove(o->args, o->args + 1, (o->arg_count - 1) * sizeof(*o->args));
 	o->args[o->arg_count - 1] = first;
@@ -342,8 +357,9 @@ static int report_run(const struct options *o)
 	r.path = o->session ?: o->args[names];
 	if (!names && !o->top)
 		r.reports.options.top = OVERVIEW_ROWS;
-	if (e < 0 || reporting_summarize(&r, &err) < 0 || chosen_part_open(&r.part, o, &err) < 0 ||
-	    reporting_take_form(&r, &err) < 0 || report_options_check(&r.reports.options, &err) < 0)
+	if (e < 0 || report_refuse_file(o, &err) < 0 || reporting_summarize(&r, &err) < 0 ||
+	    chosen_part_open(&r.part, o, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
+	    report_options_check(&r.reports.options, &err) < 0)
 		return cli_usage(&err);
 	if (o->session)
 		return reporting_record(&r, &fetch, report_fetch);

@@ -82,6 +82,9 @@ def words(test):
     for arguments in (["x.traced", "sched"], ["timehist", "-s", "x.traced"], ["x.traced", "timehist", "--summary"]):
         r = test.run("report", *arguments)
         check(r.status == 0 and r.out == wanted, f"{arguments}: {r}")
+    data = (test.dir / "x.traced").read_bytes()
+    r = test.run("report", "-", "sched", stdin=data)
+    check(r.status == 0 and r.out == wanted, f"a pipe: {r}")
     for arguments in (["runq", "-s", "x.traced"], ["timehist,sched", "-s", "x.traced"], ["-s", "x.traced"]):
         r = test.run("report", *arguments)
         check(r.status == 2 and "--summary is of the report timehist" in r.err, f"{arguments}: {r}")
@@ -214,6 +217,8 @@ def refusals(test):
             (["report", "sched", "--sort", "color", "x.traced"], 1, "its columns are task"),
             (["report", "sched", "--top", "0", "x.traced"], 2, "not a number of rows"),
             (["report", "sched", "--format", "xml", "x.traced"], 2, "text, json and csv"),
+            (["report", "sched", "--session", "none-such", "x.traced"], 2, "x.traced and --session exclude each other"),
+            (["report", "--session", "none-such", "-"], 2, "- and --session exclude each other"),
             (["report", "sched", "--session", "none-such"], 1, "no traced is running"),
             (["record", "--report", "nothing", "-t", "1s"], 2, "there is no report"),
             (["record", "--report", "sched", "-t", "1s", "--format", "json"], 2, "name it: -o FILE"),
