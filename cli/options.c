@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/vec.h"
 #include "cli.h"
+#include "daemon/service/start.h"
 #include "hints.h"
 
 void options_deinit(struct options *o)
@@ -274,6 +275,10 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");
 	}
+	/* mark and sync name a session that is there: root, UID/NAME, too. */
+	if (o->name && command != &command_mark && command != &command_sync &&
+	    start_check_name(o->name, err) < 0)
+		return -EINVAL;
 	if (o->follow && !o->command && !o->pid_count && !o->thread_count) {
 		error_set(err, -EINVAL, "-F needs a command or a process");
 		return error_hint(err, "tracectl record -F -- COMMAND, or -F -P PID");

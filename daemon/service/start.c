@@ -59,16 +59,22 @@ static bool start_name_is_valid(const char *name)
 	       !name[strspn(name, allowed)];
 }
 
+int start_check_name(const char *name, struct error *err)
+{
+	if (start_name_is_valid(name))
+		return 0;
+	error_set(err, -EINVAL, "\"%s\" is not a valid name of a session", name);
+	return error_hint(err, "letters, digits, _ . - (not . or - first) and at most %d of them",
+			  START_NAME_MAX);
+}
+
 static int start_choose_name(struct start_plan *p, struct manager *m, uid_t uid, const char *wanted,
 			     struct error *err)
 {
 	char made_up[32];
 
-	if (*wanted && !start_name_is_valid(wanted)) {
-		error_set(err, -EINVAL, "\"%s\" is not a valid name of a session", wanted);
-		return error_hint(err, "letters, digits, _ . - and at most %d of them",
-				  START_NAME_MAX);
-	}
+	if (*wanted && start_check_name(wanted, err) < 0)
+		return -EINVAL;
 	if (*wanted && manager_find_session(m, uid, wanted)) {
 		error_set(err, -EEXIST, "session \"%s\" exists already", wanted);
 		return error_hint(err, "choose another name, or end it: tracectl stop %s", wanted);

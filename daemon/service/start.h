@@ -41,6 +41,8 @@ struct start_plan {
  */
 int start_plan_make(struct start_plan *ret, struct manager *m, uid_t uid,
 		    const Traced__Control__Start *start, struct error *err);
+/* Whether a new session may have this name. */
+int start_check_name(const char *name, struct error *err);
 /* The same as capture_counts_only(), for the request alone. */
 bool start_counts_only(const Traced__Control__Start *start);
 /* *to is overwritten without being freed; *from is empty afterwards. */
