@@ -168,6 +168,9 @@ static void requests_that_record_nothing_are_refused(void **state)
 	assert_int_equal(CHECK(.never = WORDS("vfs_*")), -EINVAL);
 	assert_int_equal(CHECK(.tracer = "function", .depth = 1), -EINVAL);
 	assert_string_equal(f->err.message, "--max-graph-depth needs the function_graph tracer");
+	assert_hint(f, "leave out -p function");
+	assert_int_equal(CHECK(.depth = 1), -EINVAL);
+	assert_hint(f, "add -p function_graph");
 	assert_int_equal(CHECK(.tracer = "function", .roots = WORDS("vfs_*")), -EINVAL);
 	assert_string_equal(f->err.message, "-g needs the function_graph tracer");
 	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_read ksys_read")), -EINVAL);

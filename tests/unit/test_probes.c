@@ -179,6 +179,10 @@ static void a_wrong_one_is_explained(void **state _unused_)
 		{ "f:x/y vfs_open", F, "names a group", "--fprobe" },
 		{ "f:x", F, "no place", "--fprobe" },
 		{ "t:a-b sched_switch", T, "letters, digits and _", "--tprobe" },
+		{ "p:x vfs_read", E, "begins with p:, but --eprobe begins with e:", "--eprobe" },
+		{ "e:x sched:sched_switch", K,
+		  "begins with e:, but --kprobe begins with p:", "--kprobe" },
+		{ "f10:x vfs_read", T, "begins with f10:, but", "--tprobe" },
 		{ "e:x sched_switch", E, "needs an event with its system", "--eprobe" },
 		{ "e:x sched:sched_switch a=$b\n-:kprobes/mine", E, "character", "--eprobe" },
 	};

@@ -350,7 +350,8 @@ int functions_check(const struct capture_env *env, const struct capture_request 
 	if (!graph && (f->roots.count || f->depth)) {
 		error_set(err, -EINVAL, "%s needs the function_graph tracer",
 			  f->roots.count ? "-g" : "--max-graph-depth");
-		return error_hint(err, "add -p function_graph");
+		return f->tracer ? error_hint(err, "leave out -p %s", f->tracer)
+				 : error_hint(err, "add -p function_graph");
 	}
 	r = latency_check(fs, f, err);
 	if (r < 0)

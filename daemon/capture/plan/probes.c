@@ -119,6 +119,24 @@ static int definition_check_place(const struct definition *d, const char *text, 
 	return 0;
 }
 
+/* Refuses "p:x vfs_read" as an eprobe: the first letter is that of another kind. */
+static int definition_check_kind(const char *text, const struct probe_kind *kind, struct error *err)
+{
+	char what[64];
+
+	for (size_t i = 0; i < PROBE_KINDS; i++) {
+		size_t len = definition_type_len(&probe_kinds[i], text);
+
+		if (!len || text[len] != ':')
+			continue;
+		snprintf(what, sizeof(what),
+			 "begins with %.*s:, but --%s begins with %c:", (int)MIN(len, (size_t)8),
+			 text, kind->name, *kind->types);
+		return probe_wrong(text, what, kind, err);
+	}
+	return 0;
+}
+
 static int definition_parse(struct definition *d, const struct capture_probe *probe,
 			    struct error *err)
 {
@@ -135,6 +153,8 @@ static int definition_parse(struct definition *d, const struct capture_probe *pr
 		if ((unsigned char)*c < ' ' || *c == '#')
 			return probe_wrong(text, "has a character that the kernel does not accept",
 					   kind, err);
+	if (!len && (r = definition_check_kind(p, kind, err)) < 0)
+		return r;
 	if (len >= sizeof(d->type))
 		return probe_wrong(text, "has too many digits after its first letter", kind, err);
 	snprintf(d->type, sizeof(d->type), "%.*s", len ? (int)len : 1, len ? p : kind->types);
