@@ -528,13 +528,15 @@ static void destination_move_sequels(struct destination *d, struct outcome *outc
 static int destination_commit_file(struct destination *d, struct error *err)
 {
 	_cleanup_free_ char *stem = NULL, *ending = NULL;
+	/* A commit that fails sets it. */
+	const bool fresh = d->file.fresh;
 
 	for (unsigned n = 2;; n++) {
 		_cleanup_error_ struct error why = ERROR_INIT;
 		_cleanup_free_ char *path = NULL;
 		int r = output_name_commit(&d->file, &why);
 
-		if (r != -EEXIST || !d->file.fresh)
+		if (r != -EEXIST || !fresh)
 			return r < 0 ? error_move(err, &why) : 0;
 		if ((!stem && path_split_ending(d->path, d->format, &stem, &ending) < 0) ||
 		    asprintf(&path, "%s-%u%s", stem, n, ending) < 0)
