@@ -207,7 +207,7 @@ TABLE = [
      ["no-such-program-here"], "sh -c"),
     ("a profile that isn't one", R + ["--profile", "no-such-profile"], 1, ["no-such-profile"],
      ""),
-    ("a name that can't be", ["record", "-t", "200ms", "-o", "out.json", "--name", "a/../b"], 1,
+    ("a name that can't be", ["record", "-t", "200ms", "-o", "out.json", "--name", "a/../b"], 2,
      ["a/../b"], ""),
     ("an output in no folder", ["record", "-t", "200ms", "-o", "absent/out.json"], 1,
      ["absent/out.json", "directory absent does not exist"], "mkdir"),
