@@ -255,10 +255,7 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	return 0;
 }
 
-/*
- * The session ended by itself, before its duration was over and without a threshold. In the
- * background a Stop of somebody is its end.
- */
+/* The session ended by itself, before its duration was over and without a threshold. */
 static bool record_ended_early(const struct recording *rec, const Traced__Control__Reply *attached)
 {
 	const Traced__Control__Session *s;
@@ -268,7 +265,7 @@ static bool record_ended_early(const struct recording *rec, const Traced__Contro
 	    !attached->finished->session)
 		return false;
 	s = attached->finished->session;
-	if (s->at_threshold || s->command_exited)
+	if (s->at_threshold || s->command_exited || s->stopped)
 		return false;
 	return !s->duration_ns || s->elapsed_ns < s->duration_ns;
 }

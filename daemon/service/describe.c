@@ -53,6 +53,7 @@ static void describe_request(Traced__Control__Session *d, const struct session *
 	d->at_threshold = s->at_threshold;
 	d->in_client_file = s->spool.client_max > 0;
 	d->command_exited = s->end_reason == CAPTURE_END_COMMAND_EXITED;
+	d->stopped = !session_records(s) && s->end_reason == CAPTURE_END_STOPPED;
 	d->buffer_bytes = s->buffer_bytes;
 	d->ring = s->ring;
 	d->for_conditions = s->for_conditions;

@@ -352,6 +352,17 @@ def await_unlocked(part):
             time.sleep(0.05)
 
 
+def another_may_stop_it(test, ending):
+    """The file is whole: it ends where the recording does."""
+    with recording(test, "--stream", "-e", "sched:sched_switch", "-o", f"x.{ending}") as process:
+        stopped = test.run("stop", test.name)
+        check(stopped.status == 0, f"{stopped}")
+        result = test.finish(process)
+    check(result.status == 0 and "INCOMPLETE" not in result.err, f"{result}")
+    check(test.files() == [f"x.{ending}"], f"{test.files()}")
+    test.check_no_instances()
+
+
 def a_killed_tracectl_leaves_a_whole_part(test):
     """The daemon ends the recording and closes the file, though nobody gives it its name."""
     part = test.dir / "x.json.part"
@@ -414,6 +425,8 @@ def main():
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
     test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,
               daemon=True)
+    for ending in ("json", "txt", "pftrace"):
+        test.case(f"another may stop it, {ending}", another_may_stop_it, ending, daemon=True)
     for ending in ("json", "txt"):
         test.case(f"killed all together, {ending}", killed_all_together, ending, daemon=True)
     test.end()
