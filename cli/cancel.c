@@ -23,7 +23,8 @@ const struct command command_cancel = {
 	.name = "cancel",
 	.synopsis = "[SESSION]",
 	.summary = "end a session and discard its recording",
-	.text = "Without SESSION: the only session.",
+	.text = "Without SESSION: the only session. Instead of SESSION, the file of a recording\n"
+		"of yours that a failed export left in the spool: that is removed.",
 	.options = OPTION_SET(OPTION(QUIET)),
 	.args_max = 1,
 	.complete = COMPLETE_SESSION,

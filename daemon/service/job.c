@@ -285,18 +285,25 @@ void job_started(struct job *j)
 static void job_export_failed(struct job *j, struct error *err)
 {
 	const struct spool *spool = job_spool(j);
+	const bool member = j->connection && j->connection->uid;
 	struct log_fields fields = { .session = job_name(j),
 				     .cpu = -1,
 				     .error = err->code,
 				     .message_id = AUDIT_EXPORT_FAILED };
 
-	if (spool->path) {
+	if (j->spool.path && !policy_may_keep(j->manager, j->account, &j->spool)) {
+		error_hint(err, "the snapshot is discarded: with it, what you keep would exceed "
+				"\"spool_max\" in [users] of traced.conf");
+		spool_discard(&j->spool);
+	} else if (spool->path) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
 		error_hint(err, "%s%s%s is safe%s: tracectl convert %s", hint ?: "",
 			   hint ? "; " : "",
 			   j->follow ? "what was not written yet" : "the recording",
-			   j->connection && j->connection->uid ? ", and root can write it" : "",
+			   member ? " ('tracectl cancel' with its path discards it), and root can "
+				    "write it"
+				  : "",
 			   spool->path);
 		err->hint_needs_output = true;
 	}

@@ -150,7 +150,20 @@ static int policy_check_kept(const struct spool_total *kept, struct error *err)
 			  kept->all_users);
 	else
 		return 0;
-	return error_hint(err, "root can write them out and remove them: tracectl recover");
+	return error_hint(err, "'tracectl cancel FILE' discards one, as the failed export named "
+			       "it; root can write them out and remove them: tracectl recover");
+}
+
+static int policy_hint_spool(struct error *err, const struct spool_total *kept)
+{
+	if (!kept->count)
+		return policy_hint_key(err, "fetch or cancel some recordings (tracectl list)",
+				       "spool_max");
+	return policy_hint_key(err,
+			       "fetch or cancel some recordings (tracectl list), or discard what "
+			       "failed exports left: tracectl cancel FILE, as the failed export "
+			       "named it",
+			       "spool_max");
 }
 
 static int policy_check_spool(struct start_plan *p, const struct manager *m, uid_t uid,
@@ -172,7 +185,7 @@ static int policy_check_spool(struct start_plan *p, const struct manager *m, uid
 	error_set(err, -EDQUOT,
 		  "your recordings that are not written out yet have reached your limit of %s",
 		  buf_string(&text) ?: "space");
-	return policy_hint_key(err, "fetch or cancel some (tracectl list)", "spool_max");
+	return policy_hint_spool(err, &kept);
 }
 
 /* A flight recorder's end must fit: then nobody is in a position to make the buffers smaller. */
@@ -480,6 +493,15 @@ bool policy_spool_exceeded(const struct manager *m, uid_t account, uint64_t else
 	       elsewhere + policy_spool_used(m, account) > max / 100 * percent;
 }
 
+bool policy_may_keep(const struct manager *m, uid_t account, const struct spool *spool)
+{
+	uint64_t max = m->config.users.spool_max;
+
+	return !max || policy_trusts(account) ||
+	       spool_bytes_of(m->config.spool_dir, m->accounts, account) + spool_bytes(spool) <=
+		       max;
+}
+
 /* Snapshots and followers of a recording. Other exports of a session come one after the other. */
 static bool policy_is_look(const struct job *j)
 {
@@ -525,7 +547,7 @@ int policy_check_snapshot(const struct session *s, struct error *err)
 	policy_put_bytes(&text, ", and your recordings that are not written out yet have ", used);
 	policy_put_bytes(&text, ": together more than your limit of ", max);
 	error_set(err, -EDQUOT, "%s", buf_string(&text) ?: "you have reached your limit of space");
-	return policy_hint_key(err, "fetch or cancel some recordings (tracectl list)", "spool_max");
+	return policy_hint_spool(err, &kept);
 }
 
 void policy_spool_kept(struct manager *m, uid_t account)

@@ -8,6 +8,8 @@
 
 #include "daemon/service/start.h"
 
+struct spool;
+
 bool policy_trusts(uid_t uid);
 
 /* May this user have one more connection? -EUSERS. */
@@ -48,6 +50,11 @@ uint64_t policy_stream_max(const struct manager *m, uid_t uid);
  */
 bool policy_spool_exceeded(const struct manager *m, uid_t account, uint64_t elsewhere,
 			   unsigned percent);
+/*
+ * True if a snapshot whose export failed may stay in the spool beside what the user keeps there.
+ * policy_check_snapshot() knows the events' size only, not that of symbols and names.
+ */
+bool policy_may_keep(const struct manager *m, uid_t account, const struct spool *spool);
 /* -EDQUOT: what the flight recorder's rings hold now would exceed its user's limit. */
 int policy_check_snapshot(const struct session *s, struct error *err);
 /* A session's or job's spool file of this user was closed and stays on disk. */

@@ -308,6 +308,32 @@ void spool_total_of(const char *dir, struct accounts *accounts, uid_t account,
 	spool_find_leftovers(dir, spool_count, &sum);
 }
 
+struct removal {
+	uid_t uid;
+	const char *name;
+	bool done;
+};
+
+static void spool_remove_if_named(void *userdata, const struct spool_leftover *found)
+{
+	struct removal *removal = userdata;
+	const char *slash = strrchr(found->path, '/');
+
+	if (found->uid == removal->uid &&
+	    (!strcmp(found->path, removal->name) || !strcmp(slash + 1, removal->name)))
+		removal->done |= unlink(found->path) == 0;
+}
+
+int spool_remove_leftover(const char *dir, uid_t uid, const char *name)
+{
+	struct removal removal = { .uid = uid, .name = name };
+	int r = spool_find_leftovers(dir, spool_remove_if_named, &removal);
+
+	if (r < 0)
+		return r;
+	return removal.done ? 0 : -ENOENT;
+}
+
 uint64_t spool_bytes_of(const char *dir, struct accounts *accounts, uid_t account)
 {
 	struct spool_total total;

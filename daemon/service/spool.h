@@ -89,6 +89,11 @@ struct spool_total {
 	unsigned count;	    /* of one account */
 	unsigned all_users; /* the count of all users other than root */
 };
+/*
+ * Removes the user's leftover with this file name, or path. -ENOENT: there is none. A user finds
+ * the name in the message of the failed export.
+ */
+int spool_remove_leftover(const char *dir, uid_t uid, const char *name);
 void spool_total_of(const char *dir, struct accounts *accounts, uid_t account,
 		    struct spool_total *ret);
 uint64_t spool_bytes_of(const char *dir, struct accounts *accounts, uid_t account);

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/log.h"
+#include "daemon/service/accounts.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/job.h"
 #include "daemon/service/kernel_lists.h"
@@ -297,10 +299,20 @@ static int verb_snapshot(struct call *call, struct error *err)
 
 static int verb_cancel(struct call *call, struct error *err)
 {
+	const char *name = call->request->cancel->session;
+	struct manager *m = call->manager;
+	uid_t uid = call->connection->uid;
 	struct session *s;
 	int r;
 
-	r = verb_find_own(call, call->request->cancel->session, &s, err);
+	/* Root can read and remove its files itself. */
+	if (uid && spool_remove_leftover(m->config.spool_dir, uid, name) == 0) {
+		policy_spool_kept(m, accounts_of(m->accounts, uid));
+		log_write(LOG_INFO, NULL, "uid %u removed its recording %s", uid, name);
+		verb_reply_done(call, 1);
+		return 0;
+	}
+	r = verb_find_own(call, name, &s, err);
 	if (r < 0)
 		return r;
 	session_cancel(s, "cancelled");

@@ -204,8 +204,7 @@ int capture_stop(struct capture *c, enum capture_end reason, struct error *err)
 	return c->stream_fd < 0 ? 0 : put(c, c->stream_fd, text);
 }
 
-int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason,
-		     struct error *err _unused_)
+int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason, struct error *err)
 {
 	char text[64];
 
@@ -214,6 +213,8 @@ int capture_snapshot(struct capture *c, int stream_fd, enum capture_end reason,
 		 "%s"
 		 "snapshot %d",
 		 STREAM_MAGIC, (int)reason);
+	if (fakes.rest && ftruncate(stream_fd, (off_t)fakes.rest) < 0)
+		return error_set(err, -errno, "can't write the names");
 	return put(c, stream_fd, text);
 }
 

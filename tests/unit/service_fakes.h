@@ -31,6 +31,7 @@ struct fakes {
 	unsigned marks;
 	unsigned marks_refused; /* of the next ones */
 	uint64_t held;		/* bytes that the rings of a flight recorder hold */
+	uint64_t rest;		/* a snapshot has so many bytes of names and the like; 0: few */
 	char last_mark[64];
 	size_t event_count;
 	char events[16384];	  /* globs of the last request, with blanks */

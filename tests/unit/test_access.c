@@ -289,6 +289,50 @@ static void snapshots_to_failing_outputs_count(void **state)
 	close(out);
 }
 
+/* The limit is checked before the names of a stream are written, and these may be large. */
+static void names_do_not_exceed_the_limit(void **state)
+{
+	const uint64_t max = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L) * 8192;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct daemon *d = *state;
+	struct client alice, bob;
+	char *name, *end;
+	Reply *reply;
+
+	greet_as(d, &alice, ALICE);
+	greet_as(d, &bob, BOB);
+	rules(d)->spool_max = max;
+	reply = start_recorder(d, &alice, (char *)"r", 8192);
+	assert_null(reply->error);
+	done_with(reply);
+	fakes.held = 100;
+	fakes.rest = max / 2 + 100;
+	reply = ask(d, &alice, snapshot_request("r", "fail"), out);
+	name = strdup(strstr(reply->error->hint, "tracectl convert "));
+	assert_error(reply, ENOSPC, "tracectl cancel");
+	assert_error(ask(d, &alice, snapshot_request("r", "fail"), out), ENOSPC, "is discarded");
+	assert_in_range(spool_bytes_of(d->spool, d->manager->accounts, ALICE), max / 2, max);
+	/* The hint of a refusal names a way out, which is open to the recording's user only. */
+	fakes.held = max;
+	assert_error(ask(d, &alice, snapshot_request("r", "txt"), out), EDQUOT,
+		     "tracectl cancel FILE");
+	end = strrchr(name, ' ') + 1;
+	assert_error(ask(d, &bob, cancel_request(end), -1), ENOENT, "no session");
+	reply = ask(d, &alice, cancel_request(end), -1);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_int_equal(spool_bytes_of(d->spool, d->manager->accounts, ALICE), 0);
+	/* A recording that is over is kept. */
+	fakes.held = fakes.rest = 0;
+	rules(d)->spool_max = 10;
+	assert_error(ask(d, &alice, stop_request("r", "fail"), out), ENOSPC, "is safe");
+	assert_in_range(spool_bytes_of(d->spool, d->manager->accounts, ALICE), 10, 1000);
+	free(name);
+	client_close(&alice);
+	client_close(&bob);
+	close(out);
+}
+
 /* The bytes of kept recordings are not all that counts: each request looks at all of them. */
 static void kept_recordings_are_few(void **state)
 {
@@ -986,6 +1030,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(ring_buffers_of_all_users_are_counted),
 		SERVICE_TEST(users_leave_free_space_for_root),
 		SERVICE_TEST(snapshots_to_failing_outputs_count),
+		SERVICE_TEST(names_do_not_exceed_the_limit),
 		SERVICE_TEST(kept_recordings_are_few),
 		SERVICE_TEST(a_flight_recorder_fits_into_its_spool),
 		SERVICE_TEST(a_users_recordings_fill_no_more_than_their_part),
