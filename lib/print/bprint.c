@@ -58,7 +58,8 @@ static void bprint_put_padded(struct buf *out, const char *s, size_t len,
 		buf_putc(out, ' ');
 }
 
-static void bprint_put_int(struct args *a, const struct conversion *spec, struct buf *out)
+static void bprint_put_int(const struct printer *p, struct args *a, const struct conversion *spec,
+			   struct buf *out)
 {
 	size_t room = INT_TEXT_MAX + (size_t)MAX(spec->format.width, 0) +
 		      (size_t)MAX(spec->format.precision, 0);
@@ -68,6 +69,8 @@ static void bprint_put_int(struct args *a, const struct conversion *spec, struct
 	if (!w || a->ended)
 		return;
 	v = expr_normalize(v, spec->size, spec->format.is_signed);
+	if (spec->format.base == 16 && p->table->env.word_size == 8)
+		v = printer_number(p, v);
 	out->len += (size_t)(format_number(w, v, &spec->format) - w);
 }
 
@@ -118,7 +121,7 @@ static void bprint_put_conversion(struct printer *p, struct args *a, struct conv
 		spec->format.precision = MIN((int)bprint_next_int(a, 4), 4096);
 	switch (a->ended ? 0 : spec->kind) {
 	case 'd':
-		bprint_put_int(a, spec, out);
+		bprint_put_int(p, a, spec, out);
 		break;
 	case 'c':
 		c = (char)bprint_next_int(a, 1);

@@ -50,6 +50,18 @@ static bool item_is_bare(const struct item *it)
 	       !f->space && !f->special && !f->upper && f->base != 8;
 }
 
+/*
+ * The kernel prints some addresses as numbers, in hexadecimal. Arguments of system calls are values
+ * of programs.
+ */
+static bool item_hides(const struct compiler *c, const struct item *it)
+{
+	const char *system = c->env->expr.event->system;
+
+	return it->spec.format.base == 16 && it->spec.size == 8 && c->env->expr.word_size == 8 &&
+	       (!system || (strcmp(system, "syscalls") && strcmp(system, "raw_syscalls")));
+}
+
 /* One op prints %d or %x of a field in this machine's byte order. */
 static bool compile_fused_number(struct compiler *c, const struct expr *e, const struct item *it)
 {
@@ -65,7 +77,7 @@ static bool compile_fused_number(struct compiler *c, const struct expr *e, const
 	uint32_t offset;
 	struct op *op;
 
-	if (c->env->big_endian || !item_is_bare(it) || size < 4)
+	if (c->env->big_endian || !item_is_bare(it) || size < 4 || item_hides(c, it))
 		return false;
 	if (e->kind == EXPR_FIELD && e->field->size == size)
 		offset = e->field->offset;
@@ -97,6 +109,8 @@ static bool compile_number(struct compiler *c, const struct expr *e, const void 
 	op = compiler_add(c, OP_NORMALIZE);
 	op->size = it->spec.size;
 	op->is_signed = is_signed;
+	if (item_hides(c, it))
+		compiler_add(c, OP_HIDE);
 	c->bound += INT_TEXT_MAX;
 	if (item_is_bare(it)) {
 		compiler_add(c, f->base == 16 ? OP_HEX : OP_DEC)->is_signed = is_signed;

@@ -43,7 +43,7 @@ static void fallback_put_fields(const struct printer *p, const struct event *ev,
 			fallback_put_bytes(
 				rec, (v & 0xffff) + (f->is_relative ? f->offset + f->size : 0),
 				v >> 16 & 0xffff, f->is_string, out);
-		else if (f->is_pointer)
+		else if (f->is_pointer || (f->size == 8 && !f->is_signed && number_is_address(v)))
 			buf_printf(out, "0x%llx", (unsigned long long)printer_pointer(p, v));
 		else
 			buf_printf(out, "0x%llx (%lld)", (unsigned long long)v,

@@ -156,6 +156,12 @@ static inline bool number_is_address(uint64_t value)
 
 /* The number to print for a pointer: itself, or its keyed hash. */
 uint64_t printer_pointer(const struct printer *p, uint64_t address);
+
+/* The same for a number that no format marks as a pointer, in a 64-bit address space. */
+static inline uint64_t printer_number(const struct printer *p, uint64_t value)
+{
+	return unlikely(number_is_address(value)) ? printer_pointer(p, value) : value;
+}
 /* bprint.c: prints binary printk. Appends. */
 int bprint_format(struct printer *p, const char *format, const uint8_t *args, size_t len,
 		  struct buf *out);

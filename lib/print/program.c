@@ -213,6 +213,9 @@ static void run_value(struct run *r, const struct op *op)
 	case OP_NORMALIZE:
 		run_push(r, expr_normalize(run_pop(r), op->size, op->is_signed));
 		break;
+	case OP_HIDE:
+		run_push(r, printer_number(r->p, run_pop(r)));
+		break;
 	case OP_BOOL:
 		run_push(r, run_pop(r) != 0);
 		break;

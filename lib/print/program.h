@@ -24,6 +24,7 @@ enum op_code {
 	OP_BINARY_IMM, /* the same with imm on the right */
 	OP_UNARY,
 	OP_NORMALIZE,
+	OP_HIDE, /* a number that may be a kernel address */
 	OP_BOOL,
 	OP_SELECT, /* c, a, b -> c ? a : b */
 	OP_MSECS,  /* imm: HZ */

@@ -80,7 +80,9 @@ static void run_put_int_array(struct run *r)
 		if (i)
 			*r->w++ = ',';
 		memcpy(r->w, "0x", 2);
-		r->w = format_hex(r->w + 2, load_uint(data + i * size, (unsigned)size, r->swap));
+		r->w = format_hex(
+			r->w + 2,
+			printer_number(r->p, load_uint(data + i * size, (unsigned)size, r->swap)));
 	}
 	*r->w++ = '}';
 }

@@ -4,17 +4,21 @@
 import json
 import os
 import platform
+import re
 import shutil
 
 from attack import Attack, Figures, admit_everybody, check
 
-from harness import NOBODY, as_nobody, need
+from harness import NOBODY, TRACEFS, as_nobody, need
 
 # Where KASLR may place the kernel's text, and its steps.
 TEXT = (0xffffffff80000000, 0xffffffffc0000000)
 STEP = 2 << 20
 # The lowest caller of kmalloc is not far behind the text's begin.
 TEXT_MAX = 64 << 20
+# A hash looks like one with a probability of 1 in 65536.
+KERNEL_ADDRESS = re.compile(r"\b(?:0x)?ffff[0-9a-f]{12}\b")
+EVENTS = TRACEFS / "events"
 REFUSED = "only root may compare"
 
 
@@ -83,8 +87,12 @@ def other_ways(test):
         "workqueue:workqueue_execute_start": ("function == 1", "work & 0x1000"),
         "timer:timer_start": ("function > 1",),
         "kmem:mm_page_alloc": ("pfn > 1",),
+        "vmalloc:alloc_vmap_area": ("addr > 1", "vstart > 1", "vend > 1"),
+        "msr:write_msr": ("val > 1",),
     }
     for event, conditions in tried.items():
+        if not list(EVENTS.glob(event.replace(":", "/"))):
+            continue
         for condition in conditions:
             try:
                 found = count(test, event, condition)
@@ -105,7 +113,23 @@ def other_ways(test):
     return Figures()
 
 
+def addresses_as_numbers(test):
+    """Events that print addresses by %lx. Many tasks at once need new stacks, which vmalloc() makes."""
+    need((EVENTS / "vmalloc/alloc_vmap_area").is_dir(), "it needs the events of vmalloc")
+    member(test)
+    for ending in ("txt", "json"):
+        r = test.run("record", "-q", "-e", "vmalloc:*", "-o", f"member/out.{ending}", "--", "sh", "-c",
+                     "for i in $(seq 60); do sleep 0.3 & done; wait", wrap=as_nobody())
+        check(r.status == 0, f"a member's recording: {r}")
+        text = (test.dir / f"member/out.{ending}").read_text(encoding="utf-8", errors="replace")
+        check("alloc_vmap_area: " in text or '"alloc_vmap_area"' in text, f"{ending}: no event of vmalloc")
+        found = KERNEL_ADDRESS.findall(text)
+        check(not found, f"{ending} shows {len(found)} addresses, as {found[:3]}")
+    return Figures()
+
+
 ATTACKS = (
     Attack("bisecting KASLR's offset by filters", bisect),
     Attack("other questions about addresses", other_ways),
+    Attack("addresses that the kernel prints as numbers", addresses_as_numbers),
 )

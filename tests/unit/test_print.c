@@ -288,6 +288,31 @@ static void test_pointers(void **state)
 	event_table_free(t);
 }
 
+/* The kernel prints some addresses as numbers. */
+static void test_addresses_as_numbers(void **state)
+{
+#define NUMBERS "\"%lx %#llx %020lx %lx %d\", REC->ptr, REC->ptr, REC->ptr, REC->u64, 5"
+	struct event_table_env hashed = { .word_size = 8, .pointers = POINTER_HASHED };
+	static const char raw[] = "ffffffff81001000 0xffffffff81001000 0000ffffffff81001000 "
+				  "123456789abcdef 5";
+	_cleanup_buf_ struct buf out = BUF_INIT, call = BUF_INIT;
+	struct event_table *t;
+
+	(void)state;
+	check(NUMBERS, raw);
+	t = make_table("test", "ev", FIELDS, NUMBERS, &hashed);
+	assert_int_equal(table_print(t, record, sizeof(record), &out), 0);
+	assert_null(strstr(buf_string(&out), "81001000"));
+	assert_non_null(strstr(buf_string(&out), " 123456789abcdef 5"));
+	event_table_free(t);
+	/* What a program gives to a system call is its own. */
+	t = make_table("raw_syscalls", "ev", FIELDS, NUMBERS, &hashed);
+	assert_int_equal(table_print(t, record, sizeof(record), &call), 0);
+	assert_non_null(strstr(buf_string(&call), raw));
+	event_table_free(t);
+#undef NUMBERS
+}
+
 /* A 32-bit machine of the other byte order. */
 static void test_other_machine(void **state)
 {
@@ -467,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_pointers),
+		cmocka_unit_test(test_addresses_as_numbers),
 		cmocka_unit_test(test_other_machine),
 		cmocka_unit_test(test_truncated),
 		cmocka_unit_test(test_truncated_at_once),

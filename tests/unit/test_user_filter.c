@@ -280,6 +280,20 @@ static void judge_all(char *text, unsigned *open, unsigned *closed)
 					     "sys_exit ret",
 					     "task_newtask clone_flags",
 					     "sys_enter_read fd" };
+	/* Addresses that the kernel prints as numbers. */
+	static const char *const places[] = {
+		"alloc_vmap_area addr",
+		"alloc_vmap_area vstart",
+		"alloc_vmap_area vend",
+		"purge_vmap_area_lazy start",
+		"purge_vmap_area_lazy end",
+		"free_vmap_area_noflush va_start",
+		"read_msr val",
+		"write_msr val",
+		"rdpmc val",
+		"error_report_end id",
+		"mmiotrace_map virt",
+	};
 	unsigned found = 0;
 	char *next;
 
@@ -303,6 +317,9 @@ static void judge_all(char *text, unsigned *open, unsigned *closed)
 					(print_fmt && strstr(print_fmt, cast))))
 				fail_msg("%s: %.*s is open", event_name, (int)len, name);
 			snprintf(both, sizeof(both), "%s %.*s", event_name, (int)len, name);
+			for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+				if (is_open && strcmp(both, places[i]) == 0)
+					fail_msg("%s is open", both);
 			for (size_t i = 0; i < ARRAY_SIZE(usual); i++)
 				if (strcmp(both, usual[i]) == 0) {
 					found++;

@@ -159,6 +159,25 @@ static bool name_is_of_address(struct span name)
 	return false;
 }
 
+/*
+ * True for a number that may be an address though no type and no conversion says so. The names are
+ * those of vmalloc, msr, error_report, mmiotrace and kvm. A rule by type alone would also close
+ * flags, inodes and page frames, which are printed alike.
+ */
+static bool field_is_place(const struct field *f)
+{
+	static const char *const ends[] = { "start", "end" }, *const words[] = {
+		"vstart", "vend", "virt", "val", "value", "data", "desc", "id",
+	};
+	const char *under = memrchr(f->name.text, '_', f->name.len);
+	struct span last = under ? span_skip(f->name, (size_t)(under + 1 - f->name.text)) : f->name;
+
+	if (f->is_signed || (f->size != 8 && !span_is(f->type, "unsigned long")))
+		return false;
+	return span_is_one_of(last, ends, ARRAY_SIZE(ends)) ||
+	       span_is_one_of(f->name, words, ARRAY_SIZE(words));
+}
+
 static enum event_field_kind field_judge(const struct field *f, const char *print_fmt)
 {
 	/* Nothing smaller than a pointer holds one. A 32-bit daemon is stricter. */
@@ -179,8 +198,11 @@ static enum event_field_kind field_judge(const struct field *f, const char *prin
 	/* The hardware's 16-bit addresses are none of the kernel's. */
 	if ((!f->size || f->size >= 4) && name_is_of_address(f->name))
 		return EVENT_FIELD_NAMED;
-	return is_small || type_is_plain(f->type) || use == PRINT_USE_SHOWN ? EVENT_FIELD_OPEN
-									    : EVENT_FIELD_NOT_SHOWN;
+	if (use == PRINT_USE_HEX && field_is_place(f))
+		return EVENT_FIELD_NAMED;
+	return is_small || type_is_plain(f->type) || use != PRINT_USE_UNKNOWN
+		       ? EVENT_FIELD_OPEN
+		       : EVENT_FIELD_NOT_SHOWN;
 }
 
 /* Names that the kernel accepts for any event: trace_define_generic_fields(). */

@@ -194,8 +194,9 @@ static enum print_use argument_use(struct span arg, struct span field, char lett
 		return PRINT_USE_POINTER;
 	if (letter == 's')
 		return is_shown_by_names(arg, field) ? PRINT_USE_SHOWN : PRINT_USE_UNKNOWN;
-	return strchr("diuxXoc", letter) && is_field_alone(arg, field, false) ? PRINT_USE_SHOWN
-									      : PRINT_USE_UNKNOWN;
+	if (!strchr("diuxXoc", letter) || !is_field_alone(arg, field, false))
+		return PRINT_USE_UNKNOWN;
+	return letter == 'x' || letter == 'X' ? PRINT_USE_HEX : PRINT_USE_SHOWN;
 }
 
 enum print_use print_format_use(const char *text, struct span field)

@@ -27,6 +27,7 @@ enum print_use {
 	PRINT_USE_UNKNOWN, /* not used, in another way, or the print fmt is not understood */
 	PRINT_USE_SHOWN,   /* as a number, or as names of flags: the value can be read from the text
 			    */
+	PRINT_USE_HEX,	   /* the same, as a hexadecimal number */
 	PRINT_USE_POINTER, /* in an argument of %p..., whatever the other uses */
 };
 

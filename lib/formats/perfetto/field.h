@@ -73,7 +73,5 @@ static inline bool field_locate(const struct pf_schema *s, const struct pf_op *o
 static inline uint64_t field_hide_number(const struct pf_schema *s, const struct pf_op *op,
 					 uint64_t value)
 {
-	if (likely(!number_is_address(value)) || !op->hide)
-		return value;
-	return printer_pointer(s->printer, value);
+	return op->hide ? printer_number(s->printer, value) : value;
 }
