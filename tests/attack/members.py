@@ -11,6 +11,7 @@ import time
 
 from attack import (MILLION, NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, hello, limit,
                     memory_kb, report_attack, subordinate_ids, wait_of_another)
+from harness import Daemon
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
 CONNECTIONS = 15
@@ -20,6 +21,7 @@ FIRST_UID = 60001
 MEMBERS_OF_ALL = range(FIRST_UID, FIRST_UID + 4)  # who record all events
 SUBORDINATE_UID, SUBORDINATE_UIDS = 200000, 65536  # of the first of them, and of each
 LARGE_RING = "256M"  # per CPU
+MEMBER_SPOOL = 20 << 20
 # The most that a member's unread replies may take.
 UNREAD_KB = 24 << 10
 
@@ -253,6 +255,37 @@ def name_of_another(test):
     return Figures(delay_s=time.monotonic() - began)
 
 
+def failing_snapshots(test):
+    """Snapshots into an output that takes nothing are kept within the member's limit. The member can remove them."""
+    def run(*command):
+        return test.run(*command, user=NOBODY, group=NOBODY, extra_groups=[])
+
+    ring = f"{MEMBER_SPOOL // os.cpu_count() * 96 // 100 >> 10}K"
+    config = test.dir / "traced.conf"
+    config.write_text(f"[daemon]\nspare = no\n[users]\nspool_max = {MEMBER_SPOOL >> 20}M\n")
+    why = test.daemon.stop()
+    check(not why, why)
+    test.daemon = Daemon(test, "--config", str(config))
+    admit_everybody(test)
+    check(run("start", "-q", "--ring", "--name", "ring", "-b", ring, "-e", "raw_syscalls", "-e", "workqueue").status == 0,
+          "no start")
+    failed = []
+    for _ in range(2):
+        calls = [subprocess.Popen(["taskset", "-c", str(cpu), "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=150000"],
+                                  stderr=subprocess.DEVNULL) for cpu in os.sched_getaffinity(0)]
+        for process in calls:
+            process.wait()
+        failed.append(run("snapshot", "ring", "--format", "txt", "-o", "/dev/full"))
+    kept = {f.name: f.stat().st_size for f in test.daemon.spool.iterdir()}
+    check(all(r.status == 1 for r in failed), f"{failed}")
+    check(run("cancel", "-q", "ring").status == 0, "the session is not cancelled")
+    for name in kept:
+        r = run("cancel", "-q", name)
+        check(r.status == 0, f"cancel {name}: {r}")
+    check(not list(test.daemon.spool.iterdir()), "the spool is not empty")
+    return Figures(bytes=sum(kept.values()))
+
+
 ATTACKS = (
     Attack("eight members who ask without end", members, lost=None, delay_s=None),
     Attack("queries without end, from 15 connections", queries),
@@ -261,5 +294,6 @@ ATTACKS = (
     Attack("large rings, started and cancelled without end", large_rings, delay_s=3),
     Attack("all events, by four members without end", all_events, delay_s=None),
     Attack("all events, by a new user each time", all_events_of_new_users, delay_s=None),
+    Attack("snapshots whose outputs fail", failing_snapshots, bytes=MEMBER_SPOOL),
     Attack("a session with the name of root's", name_of_another, delay_s=5),
 )
