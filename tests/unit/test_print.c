@@ -305,7 +305,7 @@ static void test_addresses_as_numbers(void **state)
 	assert_null(strstr(buf_string(&out), "81001000"));
 	assert_non_null(strstr(buf_string(&out), " 123456789abcdef 5"));
 	event_table_free(t);
-	/* What a program gives to a system call is its own. */
+	/* Arguments of system calls are values of programs. */
 	t = make_table("raw_syscalls", "ev", FIELDS, NUMBERS, &hashed);
 	assert_int_equal(table_print(t, record, sizeof(record), &call), 0);
 	assert_non_null(strstr(buf_string(&call), raw));
