@@ -306,7 +306,8 @@ static int verb_cancel(struct call *call, struct error *err)
 	int r;
 
 	/* Root can read and remove its files itself. */
-	if (uid && spool_remove_leftover(m->config.spool_dir, uid, name) == 0) {
+	if (uid && !verb_find(call, name) &&
+	    spool_remove_leftover(m->config.spool_dir, uid, name) == 0) {
 		policy_spool_kept(m, accounts_of(m->accounts, uid));
 		log_write(LOG_INFO, NULL, "uid %u removed its recording %s", uid, name);
 		verb_reply_done(call, 1);
