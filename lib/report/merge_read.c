@@ -228,8 +228,7 @@ static int merge_begin_rows(struct merge_file *f, const struct merge_description
 			    struct merged_table **ret, struct error *err)
 {
 	const size_t tables = f->m->table_count;
-	int r = *ret ? merge_bad(f, "a report has rows twice", err)
-		     : merge_check_description(d, err);
+	int r = merge_check_description(d, err);
 
 	if (r == 0)
 		r = merge_table(f->m, d, ret, err);
@@ -250,21 +249,26 @@ static int merge_read_report(struct merge_file *f, struct error *err)
 
 	f->cut = f->open = 0;
 	while ((r = merge_next_key(f, err)) > 0) {
-		if (merge_key_is(f, "name") && !t) {
+		/* Then its strings may be gone. */
+		const bool has_rows = t || is_left_out;
+
+		if (merge_key_is(f, "name") && !has_rows) {
 			r = merge_read_name(f, &d.name, err);
-		} else if (merge_key_is(f, "by") && !t) {
+		} else if (merge_key_is(f, "by") && !has_rows) {
 			r = merge_read_name(f, &d.by, err);
-		} else if (merge_key_is(f, "sort") && !t) {
+		} else if (merge_key_is(f, "sort") && !has_rows) {
 			r = merge_read_name(f, &d.sort, err);
-		} else if (merge_key_is(f, "definition") && !t) {
+		} else if (merge_key_is(f, "definition") && !has_rows) {
 			r = merge_read_name(f, &d.definition, err);
-		} else if (merge_key_is(f, "columns") && !t) {
+		} else if (merge_key_is(f, "columns") && !has_rows) {
 			r = merge_read_columns(f, &d, err);
-		} else if (merge_key_is(f, "rows") && !t && !merge_adds_up(f, &d)) {
+		} else if (merge_key_is(f, "rows") && has_rows) {
+			r = merge_bad(f, "a report has rows twice", err);
+		} else if (merge_key_is(f, "rows") && !merge_adds_up(f, &d)) {
 			is_left_out = true;
 			merge_drop_strings(f->m, strings);
 			r = merge_skip(f, err);
-		} else if (merge_key_is(f, "rows") && !is_left_out) {
+		} else if (merge_key_is(f, "rows")) {
 			f->has_rows = true;
 			r = merge_begin_rows(f, &d, strings, &t, err);
 			if (r == 0)
