@@ -402,7 +402,7 @@ def report(test, name, path):
 
 def lossy(test, source, seed):
     data = source.read_bytes()
-    return lose(test, Stream(gzip.decompress(data) if source.suffix == ".gz" else data), random.Random(f"{source}{seed}"))
+    return lose(test, Stream(gzip.decompress(data) if source.suffix == ".gz" else data), random.Random(f"{source.parent.name}/{source.name}{seed}"))
 
 
 def lose(test, stream, rng):
