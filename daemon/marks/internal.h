@@ -104,6 +104,7 @@ struct marks {
 	struct buf staging;
 	uint64_t bytes;		   /* of all rings */
 	uint64_t taken_on_request; /* bytes taken at programs' requests since the last drain */
+	uint64_t drains;
 	uint32_t last_id;
 	uint64_t deadline;
 	uint64_t accept_at; /* no connection is accepted before this time; 0: no limit */

@@ -51,16 +51,24 @@ static int member_announce(const struct member *r, struct marks_sink *sink)
 }
 
 /*
- * A flood of marks must not fill the disk, which would end the recording. What a user may have
- * taken shrinks with what is left.
+ * A flood of marks must not fill the disk, which would end the recording. A user's share shrinks
+ * with what is left. Root has no limits.
  */
-static bool member_has_share(struct marks_sink *sink, const struct member *r, uint64_t bytes)
+static bool member_takes_share(struct marks_sink *sink, const struct member *r, uint64_t bytes)
 {
+	struct marks *m = r->producer->marks;
 	struct user *u = r->producer->user;
 
+	if (u->account == 0 || !sink->share)
+		return true;
+	/* To ask takes system calls. */
+	if (sink->share_drain != m->drains)
+		sink->share_bytes = sink->share(sink->userdata);
+	sink->share_drain = m->drains;
+	if (u->taken[sink->slot] + bytes > sink->share_bytes)
+		return false;
 	u->taken[sink->slot] += bytes;
-	return u->account == 0 || !sink->share ||
-	       u->taken[sink->slot] <= sink->share(sink->userdata);
+	return true;
 }
 
 static void member_write(struct marks_sink *sink, struct member *r, const struct buf *records)
@@ -80,7 +88,7 @@ static void member_write(struct marks_sink *sink, struct member *r, const struct
 		sink->missing++;
 		return;
 	}
-	if (!member_has_share(sink, r, records->len)) {
+	if (!member_takes_share(sink, r, records->len)) {
 		sink->missing += !(r->above & bit);
 		r->above |= bit;
 		return;
@@ -203,6 +211,7 @@ int marks_drain(struct marks *m)
 		marks_want(m, m->accept_at);
 	}
 	m->taken_on_request = 0;
+	m->drains++;
 	users_tidy(m);
 	more = marks_drain_rings(m, DRAIN_BYTES);
 	producers_tidy(m, true);
@@ -256,6 +265,7 @@ int marks_begin(struct marks *m, struct marks_sink *sink)
 	sink->slot = (unsigned)__builtin_ctzll(~m->slots);
 	sink->failed = 0;
 	sink->missing = 0;
+	m->drains++;
 	bit = UINT64_C(1) << sink->slot;
 	m->slots |= bit;
 	LIST_FOREACH(u, &m->users, list)

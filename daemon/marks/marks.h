@@ -24,8 +24,7 @@ struct marks_limits {
 	unsigned producers_per_user; /* root is exempt */
 	unsigned rings_per_user;
 	uint64_t bytes_per_user; /* total size of the rings */
-	/* Marks' bytes per second; all users together have twice that. Root is exempt; 0: no limit.
-	 */
+	/* Marks' bytes per second; all users but root together have twice that. 0: no limit. */
 	uint64_t rate_per_user;
 	/* The user as whom uid counts; NULL: uid itself. */
 	uid_t (*account)(void *userdata, uid_t uid);
@@ -36,8 +35,7 @@ struct marks_limits {
 struct marks_sink {
 	/* Appends a chunk to the recording. After an error this recording gets no more marks. */
 	int (*write)(void *userdata, enum chunk_type type, const struct iovec *iov, int count);
-	/* The bytes that one user's marks may take in all, as it is now; root is exempt. NULL: any.
-	 */
+	/* How many bytes one user's marks may take in all, at present. NULL: any. */
 	uint64_t (*share)(void *userdata);
 	void *userdata;
 
@@ -45,6 +43,8 @@ struct marks_sink {
 	uint32_t generation; /* 0: not taking marks */
 	unsigned slot;
 	unsigned missing; /* rings whose marks are: above their user's rate or share */
+	/* The answer of share(), and the drain in which it was asked. */
+	uint64_t share_bytes, share_drain;
 	int failed;
 };
 
