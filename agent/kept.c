@@ -85,18 +85,15 @@ int kept_get(int state_fd, uint64_t serial, struct kept *ret, struct error *err)
 void kept_sweep(int state_fd, bool (*is_wanted)(uint64_t serial, const void *data),
 		const void *data)
 {
-	int fd = openat(state_fd, FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = folder_at(state_fd, FOLDER);
 	struct dirent *e;
 
-	if (!dir) {
-		close_fd(fd);
+	if (!dir)
 		return;
-	}
 	/* A name that is no serial is a file that was being written. */
 	while ((e = readdir(dir)))
 		if (e->d_name[0] != '.' && (e->d_name[strspn(e->d_name, "0123456789")] ||
 					    !is_wanted(strtoull(e->d_name, NULL, 10), data)))
-			unlinkat(fd, e->d_name, 0);
+			unlinkat(dirfd(dir), e->d_name, 0);
 	closedir(dir);
 }

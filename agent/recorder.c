@@ -33,14 +33,11 @@
 
 void recorder_discard(struct recorder *r)
 {
-	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = folder_at(r->dirfd, ".");
 	struct dirent *e;
 
-	if (!dir) {
-		close_fd(fd);
+	if (!dir)
 		return;
-	}
 	while ((e = readdir(dir)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(r->dirfd, e->d_name, 0);
@@ -63,16 +60,13 @@ static uint64_t recorder_segment_serial(const char *name)
 /* Gives the whole segment that comes first, or "". True if there is any, perhaps not whole yet. */
 static bool recorder_find_segment(const struct recorder *r, char ret[NAME_MAX + 1])
 {
-	int fd = openat(r->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = folder_at(r->dirfd, ".");
 	struct dirent *e;
 	bool any = false;
 
 	ret[0] = '\0';
-	if (!dir) {
-		close_fd(fd);
+	if (!dir)
 		return false;
-	}
 	while ((e = readdir(dir))) {
 		/* No other name here begins with a digit. */
 		any |= e->d_name[0] >= '0' && e->d_name[0] <= '9';

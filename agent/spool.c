@@ -46,14 +46,11 @@ static int spool_compare(const char *a, const char *b)
 static int spool_walk(const struct spool *s,
 		      void (*visit)(const struct spool_entry *entry, void *data), void *data)
 {
-	int fd = openat(s->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = folder_at(s->dirfd, ".");
 	struct dirent *e;
 
-	if (!dir) {
-		close_fd(fd);
+	if (!dir)
 		return -errno;
-	}
 	while ((e = readdir(dir))) {
 		struct spool_entry entry;
 		struct stat st;

@@ -434,17 +434,12 @@ int output_name_change(struct output_name *n, const char *path, struct error *er
 /* Calls `each` for all files of the directory, even after an error. Returns the first error. */
 static int name_for_files(struct output_name *n, int (*each)(int dir_fd, const char *name))
 {
-	int folder = output_name_folder(n), fd, r = 0;
+	int folder = output_name_folder(n), r = 0;
+	DIR *d = folder < 0 ? NULL : folder_at(folder, ".");
 	const struct dirent *entry;
-	DIR *d;
 
-	fd = folder < 0 ? folder : openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d) {
-		r = -errno;
-		close_fd(fd);
-		return r;
-	}
+	if (!d)
+		return folder < 0 ? folder : -errno;
 	while ((entry = readdir(d))) {
 		int e = *entry->d_name == '.' ? 0 : each(folder, entry->d_name);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "base/io.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -156,6 +155,16 @@ int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : read_to_end(fd, max, out);
+}
+
+DIR *folder_at(int dirfd, const char *path)
+{
+	int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (!dir)
+		close_fd(fd);
+	return dir;
 }
 
 int read_to_end(int fd, size_t max, struct buf *out)

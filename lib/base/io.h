@@ -2,6 +2,7 @@
 /* File descriptors: whole reads and writes, small files, times. */
 #pragma once
 
+#include <dirent.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -51,6 +52,9 @@ int fd_type(int fd);
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out);
 /* The same from an open file. */
 int read_to_end(int fd, size_t max, struct buf *out);
+
+/* The folder's entries, from the first one. The caller closes it. NULL: see errno. */
+DIR *folder_at(int dirfd, const char *path);
 
 /*
  * Replaces the file by a rename of PATH.new: readers get the old one or the new one, whole.

@@ -150,17 +150,14 @@ int targets_new(struct targets **ret, const char *proc, const struct capture_req
 /* A process that has ended has no threads. */
 static int targets_list_process(int folder, struct pid_list *out)
 {
-	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = folder_at(folder, ".");
 	const struct dirent *entry;
 	char *end;
 	pid_t pid;
 	int r = 0;
 
-	if (!dir) {
-		close_fd(fd);
+	if (!dir)
 		return 0;
-	}
 	while (r == 0 && (entry = readdir(dir)))
 		if (targets_number(entry->d_name, &end, &pid) && !*end)
 			r = vec_push(out->items, out->count, out->cap, pid);
