@@ -147,13 +147,16 @@ static int destination_create(struct destination *d, const struct options *o, st
 	return r < 0 ? r : export_format_check_file(d->format, &d->perfetto, d->file.fd, err);
 }
 
-const char *output_default(const struct options *o, const char *ending, char **ret)
+const char *output_ending(const struct options *o, const char *usual)
 {
 	const struct export_format *format = o->format ? export_format_find(o->format, NULL) : NULL;
 
-	if (format && !format->only_live)
-		ending = format->extension;
-	if (asprintf(ret, OUTPUT_STEM "%s", ending) < 0)
+	return format && !format->only_live ? format->extension : usual;
+}
+
+const char *output_default(const struct options *o, const char *usual, char **ret)
+{
+	if (asprintf(ret, OUTPUT_STEM "%s", output_ending(o, usual)) < 0)
 		*ret = NULL;
 	return *ret;
 }

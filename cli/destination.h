@@ -45,8 +45,10 @@ struct destination {
 #define DESTINATION_INIT                                                                           \
 	((struct destination){                                                                     \
 		.file = OUTPUT_NAME_INIT, .split = SPLIT_INIT, .directory = FRAMED_INIT })
-/* The name without -o: "trace.txt" for --format txt, else with this ending. NULL: no memory. */
-const char *output_default(const struct options *o, const char *ending, char **ret);
+/* An output's ending without -o: ".txt" for --format txt, else the usual one. */
+const char *output_ending(const struct options *o, const char *usual);
+/* "trace" with that ending. NULL: no memory. */
+const char *output_default(const struct options *o, const char *usual, char **ret);
 /* Returns 0, or an exit status after printing the error. path NULL: -o or the default. */
 int destination_open(struct destination *ret, const struct options *o, const char *path);
 /* The process that takes the exporter's frames; NULL: the exporter writes a file. */

@@ -139,8 +139,6 @@ static int fetch_refuse_watch(struct link *link, const char *session, struct err
 static char *fetch_default_output(const struct options *o, enum fetch_verb verb,
 				  const char *session)
 {
-	const struct export_format *format =
-		export_format_find(o->format, o->format ? NULL : OUTPUT_DEFAULT);
 	_cleanup_buf_ struct buf name = BUF_INIT;
 
 	for (const char *c = session; *c; c++)
@@ -149,7 +147,7 @@ static char *fetch_default_output(const struct options *o, enum fetch_verb verb,
 		buf_putc(&name, '-');
 		snapshot_put_time(&name, now_ns(CLOCK_REALTIME));
 	}
-	buf_puts(&name, format ? format->extension : "");
+	buf_puts(&name, output_ending(o, OUTPUT_ENDING));
 	return buf_string(&name) ? TAKE_PTR(name.data) : NULL;
 }
 
