@@ -5,14 +5,13 @@ import fcntl
 import mmap
 import os
 import socket
-import statistics
 import struct
 import time
 
-from attack import Attack, Stranger, Victim, connect, limit, report_attack
+from attack import Attack, Stranger, Victim, connect, report_attack
 from descriptors import send_with
 from harness import Daemon, check
-from members import burn, delayed_beside
+from members import as_two_busy_loops
 
 RINGS, RING = 4, 16 << 20
 # Offsets in struct mark_ring of include/traced/mark_ring.h, and the types of its messages
@@ -54,16 +53,7 @@ def marks_socket(test):
 
 
 def marks(test):
-    """The daemon's time, too: two CPUs are busy, the stranger's and the daemon's."""
-    base, found = [], []
-    for _ in range(3):
-        base.append(delayed_beside(test, 2, burn))
-        found.append(delayed_beside(test, 1, flood, marks_socket(test)))
-    usual = statistics.median(f.delay_s for f in base)
-    f = sorted(found, key=lambda f: f.delay_s)[1]
-    f.lost = max(f.lost for f in found)
-    limit(f.delay_s <= usual + 0.3, f"a delay of {f.delay_s:.1f} s, and beside busy loops {usual:.1f} s")
-    return f
+    return as_two_busy_loops(test, flood, marks_socket(test))
 
 
 def marks_fill_the_spool(test):

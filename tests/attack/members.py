@@ -124,18 +124,22 @@ def delayed_beside(test, count, function, *arguments):
     return v.figures
 
 
-def queries(test):
-    """The one who asks keeps two CPUs busy, its own and the daemon's: as two busy loops do."""
-    admit_everybody(test)
+def as_two_busy_loops(test, function, *arguments):
+    """One who keeps two CPUs busy, its own and the daemon's, may delay others as two busy loops do."""
     base, found = [], []
     for _ in range(3):
         base.append(delayed_beside(test, 2, burn))
-        found.append(delayed_beside(test, 1, keep_asking, test.daemon.socket))
+        found.append(delayed_beside(test, 1, function, *arguments))
     usual = statistics.median(f.delay_s for f in base)
     f = sorted(found, key=lambda f: f.delay_s)[1]
     f.lost = max(f.lost for f in found)
     limit(f.delay_s <= usual + 0.3, f"a delay of {f.delay_s:.1f} s, and beside busy loops {usual:.1f} s")
     return f
+
+
+def queries(test):
+    admit_everybody(test)
+    return as_two_busy_loops(test, keep_asking, test.daemon.socket)
 
 
 def unread_replies(test):
