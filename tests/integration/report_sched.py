@@ -258,6 +258,24 @@ def check_rounds(test, path, tid, said, delays):
     return len(rounds)
 
 
+def time_of(path, tids, waits):
+    """How long these ran on the CPUs, and in the delays, of timehist's rows."""
+    total, since = 0, {}
+    for ns, cpu, name, details in events(path):
+        if name != "sched_switch":
+            continue
+        prev, _, following = SWITCH.match(details).groups()
+        begin = since.pop(cpu, None)
+        if begin is not None and int(prev) in tids:
+            for row in waits:
+                end = row["at_ns"] - row["run_ns"]
+                if row["cpu"] == cpu and row["delay_ns"]:
+                    total += max(0, min(ns, end) - max(begin, end - row["delay_ns"]))
+        if int(following) in tids:
+            since[cpu] = ns
+    return total
+
+
 def delayed(test):
     """A SCHED_FIFO busy loop delays a sleeper on the same CPU, and is blamed."""
     (test.dir / "delays.py").write_text(DELAYS)
@@ -287,9 +305,10 @@ def delayed(test):
     check(len(rows) >= shown and sum(row["most"] == "delayer" and row["waker"] == "delayer" for row in rows) > len(rows) * 0.7, rows)
     rows = report(test, "blame", "x.traced", "--by", "comm")["rows"]
     share = [row["share_permille"] for row in rows if (row["waiter"], row["runner"]) == ("delayed", "delayer")]
-    # On a busy machine it waits for others, too, before it has its priority: rounds have that part of its delays.
-    of_rounds = sum(row["delay_ns"] for row in runs) / sum(row["delay_ns"] or 0 for row in all_runs)
-    check(len(share) == 1 and share[0] > 950 * of_rounds, f"{share}, the rounds have {of_rounds:.3f} of its delays")
+    # On a busy machine it waits for others, too.
+    delayers = {row["tid"] for row in report(test, "sched", "x.traced")["rows"] if row["task"] == "delayer"}
+    wanted = 1000 * time_of(test.dir / "rounds.txt", delayers, all_runs) / sum(row["delay_ns"] or 0 for row in all_runs)
+    check(wanted > 500 and len(share) == 1 and abs(share[0] - wanted) < 10, f"{share}, {wanted:.0f} in the text")
     rows = [row for row in report(test, "offcpu", "x.traced", "--by", "comm")["rows"]
             if (row["comm"], row["waker"], row["state"]) == ("delayed", "delayer", "S")]
     check(len(rows) == 1 and rows[0]["count"] >= shown, rows)
