@@ -27,6 +27,14 @@ static int start(struct capture **ret, struct recording *rec, const char *name,
 	return r < 0 ? r : capture_start(*ret, rec->fd, err);
 }
 
+/* On a busy machine a process may be in a call that keeps others from reading its command line. */
+static void warns_of_busy_processes_only(const struct capture_stats *stats)
+{
+	for (size_t i = 0; i < stats->warning_count; i++)
+		if (!strstr(stats->warnings[i], "command lines of"))
+			fail_msg("%s", stats->warnings[i]);
+}
+
 static char *own_prefix(char *prefix, size_t size)
 {
 	snprintf(prefix, size, "traced-%d-", getpid());
@@ -54,7 +62,7 @@ static void sched_and_irq(void **state _unused_)
 	assert_int_equal(capture_stop(c, CAPTURE_END_DURATION, &err), 0);
 	capture_get_stats(c, &stats);
 	assert_true(stats.events > 0);
-	assert_int_equal(stats.warning_count, 0);
+	warns_of_busy_processes_only(&stats);
 	c = capture_free(c);
 	assert_int_equal(count_instances(fs, prefix), 0);
 
