@@ -219,7 +219,9 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 			r = option_apply(o, spec_of_code(code), optarg, err);
 		}
 	}
-	if (r == 0 && o->lone_filter && (!command || command_takes(command, OPT_EVENT))) {
+	if (r == 0 && o->lone_filter &&
+	    (!command ||
+	     (command_takes(command, OPT_EVENT) && !command_takes(command, OPT_FROM)))) {
 		error_set(err, -EINVAL, "-f '%.200s' has no event before it", o->lone_filter);
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");

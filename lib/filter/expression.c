@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/caret.h"
 #include "base/vec.h"
 
 #define HINT "'tracectl events --fields NAME' shows fields; texts are in quotes: comm == \"x\""
@@ -17,16 +18,62 @@ struct expression_parser {
 	struct error *err;
 };
 
+/* A higher rank binds tighter. Operators of one rank are taken from the left. */
+enum rank {
+	RANK_LOGIC = 1,
+	RANK_COMPARISON,
+	RANK_BIT_OR,
+	RANK_XOR,
+	RANK_BIT_AND,
+	RANK_SHIFT,
+	RANK_SUM,
+	RANK_PRODUCT,
+	RANK_OPERAND
+};
+
+struct binary_operator {
+	const char *word;
+	enum filter_operator op;
+	enum rank rank;
+};
+
+/* Longer words first. */
+static const struct binary_operator binary_operators[] = {
+	{ "||", OP_OR, RANK_LOGIC },	     { "&&", OP_AND, RANK_LOGIC },
+	{ "==", OP_EQ, RANK_COMPARISON },    { "!=", OP_NE, RANK_COMPARISON },
+	{ "<=", OP_LE, RANK_COMPARISON },    { ">=", OP_GE, RANK_COMPARISON },
+	{ "=~", OP_MATCH, RANK_COMPARISON }, { "!~", OP_NO_MATCH, RANK_COMPARISON },
+	{ "<<", OP_SHIFT_LEFT, RANK_SHIFT }, { ">>", OP_SHIFT_RIGHT, RANK_SHIFT },
+	{ "<", OP_LT, RANK_COMPARISON },     { ">", OP_GT, RANK_COMPARISON },
+	{ "~", OP_GLOB, RANK_COMPARISON },   { "|", OP_BIT_OR, RANK_BIT_OR },
+	{ "^", OP_BIT_XOR, RANK_XOR },	     { "&", OP_BIT_AND, RANK_BIT_AND },
+	{ "+", OP_ADD, RANK_SUM },	     { "-", OP_SUB, RANK_SUM },
+	{ "*", OP_MUL, RANK_PRODUCT },	     { "/", OP_DIV, RANK_PRODUCT },
+	{ "%", OP_MOD, RANK_PRODUCT },
+};
+
+static void expression_clear_node(struct expression_node *n)
+{
+	free(n->name);
+	free(n->text);
+	if (n->has_regex)
+		regfree(&n->regex);
+}
+
 void expression_deinit(struct expression *e)
 {
-	for (size_t i = 0; i < e->count; i++) {
-		free(e->nodes[i].name);
-		free(e->nodes[i].text);
-		if (e->nodes[i].has_regex)
-			regfree(&e->nodes[i].regex);
-	}
+	for (size_t i = 0; i < e->count; i++)
+		expression_clear_node(&e->nodes[i]);
 	free(e->nodes);
 	*e = (struct expression){ 0 };
+}
+
+int expression_error(const char *whole, const char *at, struct error *err, const char *what)
+{
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	buf_put_caret(&place, whole, at);
+	return error_set(err, -EINVAL, "--filter: %s%s", what, buf_string(&place) ?: "");
 }
 
 static void expression_skip_space(struct expression_parser *x)
@@ -43,26 +90,37 @@ static bool expression_take(struct expression_parser *x, const char *word)
 	return true;
 }
 
-static int expression_refuse(struct expression_parser *x, const char *wanted)
+static int expression_refuse(struct expression_parser *x, const char *at, const char *what)
 {
-	if (*x->p)
-		error_set(x->err, -EINVAL, "--filter '%s': %s should be at '%.20s'", x->whole,
-			  wanted, x->p);
-	else
-		error_set(x->err, -EINVAL, "--filter '%s': it ends early: %s is missing", x->whole,
-			  wanted);
+	expression_error(x->whole, at, x->err, what);
 	return error_hint(x->err, HINT);
 }
 
-static int expression_add(struct expression_parser *x, const struct expression_node *node,
-			  uint32_t *ret)
+/* Something is missing here. */
+static int expression_want(struct expression_parser *x, const char *wanted)
 {
+	char what[100];
+
+	expression_skip_space(x);
+	snprintf(what, sizeof(what), *x->p ? "%s should be here" : "it ends early: %s is missing",
+		 wanted);
+	return expression_refuse(x, x->p, what);
+}
+
+/* Takes over what node owns, also on failure. */
+static int expression_add(struct expression_parser *x, struct expression_node *node, uint32_t *ret)
+{
+	int r = 0;
+
 	if (x->e->count == EXPRESSION_NODES_MAX)
-		return error_set(x->err, -EINVAL, "--filter '%.40s...': it is too long", x->whole);
-	if (vec_push(x->e->nodes, x->e->count, x->e->cap, *node) < 0)
-		return error_errno(x->err, -ENOMEM, "--filter");
-	*ret = (uint32_t)x->e->count - 1;
-	return 0;
+		r = error_set(x->err, -EINVAL, "--filter '%.40s...': it is too long", x->whole);
+	else if (vec_push(x->e->nodes, x->e->count, x->e->cap, *node) < 0)
+		r = error_errno(x->err, -ENOMEM, "--filter");
+	if (r < 0)
+		expression_clear_node(node);
+	else
+		*ret = (uint32_t)x->e->count - 1;
+	return r;
 }
 
 static bool expression_is_letter(char c)
@@ -70,167 +128,231 @@ static bool expression_is_letter(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-static int expression_take_name(struct expression_parser *x, struct expression_node *node)
+static bool expression_is_condition(const struct expression_parser *x, uint32_t at)
 {
+	return x->e->nodes[at].kind <= EXPRESSION_TEXT;
+}
+
+static int expression_parse_field(struct expression_parser *x, uint32_t *ret)
+{
+	struct expression_node node = { .kind = EXPRESSION_FIELD, .at = x->p };
 	size_t len = 0;
 
-	expression_skip_space(x);
 	while (expression_is_letter(x->p[len]))
 		len++;
-	if (!len || isdigit((unsigned char)*x->p))
-		return expression_refuse(x, "a field");
-	node->name = strndup(x->p, len);
+	node.name = strndup(x->p, len);
 	x->p += len;
-	return node->name ? 0 : error_errno(x->err, -ENOMEM, "--filter");
+	return node.name ? expression_add(x, &node, ret) : error_errno(x->err, -ENOMEM, "--filter");
 }
 
-/* Longer ones first. */
-static bool expression_take_operator(struct expression_parser *x, struct expression_node *node)
+static int expression_parse_literal(struct expression_parser *x, uint32_t *ret)
 {
-	static const struct {
-		const char *word;
-		enum expression_operator op;
-		bool negated;
-	} all[] = {
-		{ "==", OP_EQ, false }, { "!=", OP_NE, false },	   { "<=", OP_LE, false },
-		{ ">=", OP_GE, false }, { "=~", OP_MATCH, false }, { "!~", OP_MATCH, true },
-		{ "<", OP_LT, false },	{ ">", OP_GT, false },	   { "~", OP_GLOB, false },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		if (!expression_take(x, all[i].word))
-			continue;
-		node->op = all[i].op;
-		node->negated = all[i].negated;
-		return true;
-	}
-	if (x->p[0] != '&' || x->p[1] == '&')
-		return false;
-	x->p++;
-	node->op = OP_AND;
-	return true;
-}
-
-static int expression_take_text(struct expression_parser *x, struct expression_node *node)
-{
-	const char quote = *x->p, *end = strchr(x->p + 1, quote);
-
-	if (!end)
-		return expression_refuse(x, "a text with an end");
-	if (node->op != OP_EQ && node->op != OP_NE && node->op != OP_GLOB && node->op != OP_MATCH)
-		return expression_refuse(x, "a number");
-	node->kind = EXPRESSION_TEXT;
-	node->text = strndup(x->p + 1, (size_t)(end - x->p) - 1);
-	if (!node->text)
-		return error_errno(x->err, -ENOMEM, "--filter");
-	if (node->op == OP_MATCH) {
-		if (regcomp(&node->regex, node->text, REG_EXTENDED | REG_NOSUB) != 0)
-			return expression_refuse(x, "a regular expression");
-		node->has_regex = true;
-	}
-	x->p = end + 1;
-	return 0;
-}
-
-static int expression_take_number(struct expression_parser *x, struct expression_node *node)
-{
-	const char *digits = x->p + (*x->p == '-');
+	struct expression_node node = { .kind = EXPRESSION_LITERAL, .at = x->p };
 	char *end;
 
-	if (!isdigit((unsigned char)*digits))
-		return expression_refuse(x, "a number, or a text in quotes");
-	if (node->op == OP_GLOB || node->op == OP_MATCH)
-		return expression_refuse(x, "a text in quotes");
 	errno = 0;
-	node->number = strtoull(digits, &end, 0);
-	node->is_negative = *x->p == '-';
+	node.number = number_of_literal(strtoull(x->p, &end, 0));
 	if (errno || expression_is_letter(*end))
-		return expression_refuse(x, "a number of 64 bits");
+		return expression_want(x, "a number of 64 bits");
 	x->p = end;
-	return 0;
+	return expression_add(x, &node, ret);
 }
 
-static int expression_parse_or(struct expression_parser *x, uint32_t *ret);
+static int expression_parse_from(struct expression_parser *x, enum rank rank, uint32_t *ret);
 
-static int expression_fill_comparison(struct expression_parser *x, struct expression_node *node)
+/* A number: within sums and the like. */
+static int expression_parse_number(struct expression_parser *x, enum rank rank, uint32_t *ret)
 {
-	int r = expression_take_name(x, node);
+	const char *at;
+	int r;
 
-	if (r < 0)
-		return r;
-	/* Alone: not 0. */
-	node->op = OP_NE;
-	if (!expression_take_operator(x, node))
-		return 0;
 	expression_skip_space(x);
-	return *x->p == '"' || *x->p == '\'' ? expression_take_text(x, node)
-					     : expression_take_number(x, node);
-}
-
-static int expression_parse_comparison(struct expression_parser *x, uint32_t *ret)
-{
-	struct expression_node node = { .kind = EXPRESSION_NUMBER };
-	int r = expression_fill_comparison(x, &node);
-
-	if (r == 0)
-		r = expression_add(x, &node, ret);
-	if (r < 0) {
-		free(node.name);
-		free(node.text);
-		if (node.has_regex)
-			regfree(&node.regex);
-	}
+	at = x->p;
+	r = expression_parse_from(x, rank, ret);
+	if (r == 0 && expression_is_condition(x, *ret))
+		r = expression_refuse(x, at, "a number should be here, not a condition");
 	return r;
 }
 
-static int expression_parse_unary(struct expression_parser *x, uint32_t *ret)
+/* -a is 0 - a, ~a is -1 ^ a. */
+static int expression_parse_sign(struct expression_parser *x, const struct expression_node *node,
+				 uint64_t left, uint32_t *ret)
+{
+	struct expression_node whole = *node, literal = { .kind = EXPRESSION_LITERAL,
+							  .number = { left, .is_signed = true } };
+	int r = expression_add(x, &literal, &whole.left);
+
+	if (r == 0)
+		r = expression_parse_number(x, RANK_OPERAND, &whole.right);
+	return r < 0 ? r : expression_add(x, &whole, ret);
+}
+
+static int expression_parse_brackets(struct expression_parser *x, uint32_t *ret)
+{
+	int r = expression_parse_from(x, RANK_LOGIC, ret);
+
+	if (r < 0)
+		return r;
+	return expression_take(x, ")") ? 0 : expression_want(x, "')' or an operator");
+}
+
+/* '!' negates a whole comparison. */
+static int expression_parse_prefix(struct expression_parser *x, enum rank rank, uint32_t *ret)
 {
 	struct expression_node node = { .kind = EXPRESSION_NOT };
 	int r;
 
-	if (x->depth == EXPRESSION_DEPTH_MAX)
-		return expression_refuse(x, "a simpler expression");
-	if (expression_take(x, "!")) {
-		x->depth++;
-		r = expression_parse_unary(x, &node.left);
-		x->depth--;
+	if (rank <= RANK_COMPARISON && expression_take(x, "!")) {
+		r = expression_parse_from(x, RANK_COMPARISON, &node.left);
 		return r < 0 ? r : expression_add(x, &node, ret);
 	}
-	if (!expression_take(x, "("))
-		return expression_parse_comparison(x, ret);
-	x->depth++;
-	r = expression_parse_or(x, ret);
-	x->depth--;
-	if (r < 0)
-		return r;
-	return expression_take(x, ")") ? 0 : expression_refuse(x, "')' or an operator");
+	node.kind = EXPRESSION_ARITHMETIC;
+	node.op = OP_SUB;
+	if (expression_take(x, "-"))
+		return expression_parse_sign(x, &node, 0, ret);
+	node.op = OP_BIT_XOR;
+	if (expression_take(x, "~"))
+		return expression_parse_sign(x, &node, UINT64_MAX, ret);
+	if (expression_take(x, "("))
+		return expression_parse_brackets(x, ret);
+	if (isdigit((unsigned char)*x->p))
+		return expression_parse_literal(x, ret);
+	if (expression_is_letter(*x->p))
+		return expression_parse_field(x, ret);
+	return expression_want(x, "a field or a number");
 }
 
-static int expression_parse_and(struct expression_parser *x, uint32_t *ret)
+/* Appends the text between two quotes; a quote within has a backslash before it. */
+static bool expression_read_quoted(struct expression_parser *x, struct buf *out)
 {
-	int r = expression_parse_unary(x, ret);
+	const char quote = *x->p, *p = x->p + 1;
 
-	while (r == 0 && expression_take(x, "&&")) {
-		struct expression_node node = { .kind = EXPRESSION_AND, .left = *ret };
+	for (; *p && *p != quote; p++) {
+		if (*p == '\\' && p[1]) {
+			if (p[1] != quote)
+				buf_putc(out, *p);
+			p++;
+		}
+		buf_putc(out, *p);
+	}
+	if (!*p)
+		return false;
+	x->p = p + 1;
+	return true;
+}
 
-		r = expression_parse_unary(x, &node.right);
-		if (r == 0)
-			r = expression_add(x, &node, ret);
+/* "a" "b" is "ab". */
+static int expression_take_text(struct expression_parser *x, struct expression_node *field)
+{
+	_cleanup_buf_ struct buf text = BUF_INIT;
+	const char *at = x->p;
+	bool whole;
+
+	field->kind = EXPRESSION_TEXT;
+	do {
+		whole = expression_read_quoted(x, &text);
+		expression_skip_space(x);
+	} while (whole && *at == '"' && *x->p == '"');
+	if (!whole)
+		return expression_refuse(x, at, "this text has no end");
+	field->is_char = *at == '\'' && text.len == 1;
+	if (!buf_string(&text))
+		return error_errno(x->err, -ENOMEM, "--filter");
+	field->text = TAKE_PTR(text.data);
+	if (field->op != OP_MATCH && field->op != OP_NO_MATCH)
+		return 0;
+	if (regcomp(&field->regex, field->text, REG_ICASE | REG_NOSUB) != 0)
+		return expression_refuse(x, at, "this is no regular expression");
+	field->has_regex = true;
+	return 0;
+}
+
+static bool expression_takes_text(enum filter_operator op)
+{
+	return op == OP_EQ || op == OP_NE || op >= OP_GLOB;
+}
+
+/* The operator was taken; *at is its left side, and gets the comparison. */
+static int expression_parse_comparison(struct expression_parser *x, const struct binary_operator *b,
+				       uint32_t *at)
+{
+	struct expression_node node = { .kind = EXPRESSION_COMPARISON, .op = b->op, .left = *at };
+	struct expression_node *left = &x->e->nodes[*at];
+	int r;
+
+	expression_skip_space(x);
+	if (*x->p == '"' || *x->p == '\'') {
+		if (!expression_takes_text(b->op))
+			return expression_want(x, "a number");
+		if (left->kind != EXPRESSION_FIELD)
+			return expression_refuse(x, x->p, "only a field can be compared with this");
+		left->op = b->op;
+		return expression_take_text(x, left);
+	}
+	if (b->op >= OP_GLOB)
+		return expression_want(x, "a text in quotes");
+	r = expression_parse_number(x, RANK_COMPARISON + 1, &node.right);
+	return r < 0 ? r : expression_add(x, &node, at);
+}
+
+static int expression_parse_right(struct expression_parser *x, const struct binary_operator *b,
+				  uint32_t *at)
+{
+	struct expression_node node = { .kind = EXPRESSION_ARITHMETIC, .op = b->op, .left = *at };
+	int r;
+
+	if (b->rank == RANK_COMPARISON)
+		return expression_parse_comparison(x, b, at);
+	if (b->rank == RANK_LOGIC) {
+		node.kind = EXPRESSION_LOGIC;
+		r = expression_parse_from(x, RANK_COMPARISON, &node.right);
+	} else {
+		r = expression_parse_number(x, b->rank + 1, &node.right);
+	}
+	return r < 0 ? r : expression_add(x, &node, at);
+}
+
+/* NULL: no operator follows. */
+static const struct binary_operator *expression_find_operator(struct expression_parser *x)
+{
+	expression_skip_space(x);
+	for (size_t i = 0; i < ARRAY_SIZE(binary_operators); i++)
+		if (!strncmp(x->p, binary_operators[i].word, strlen(binary_operators[i].word)))
+			return &binary_operators[i];
+	return NULL;
+}
+
+/* Operators of this rank, and of higher ones. */
+static int expression_parse_operators(struct expression_parser *x, enum rank rank, uint32_t *ret)
+{
+	const struct binary_operator *b;
+	bool had_or = false;
+	int r = expression_parse_prefix(x, rank, ret);
+
+	while (r == 0 && (b = expression_find_operator(x)) && b->rank >= rank) {
+		if (b->rank > RANK_LOGIC && expression_is_condition(x, *ret))
+			return expression_want(x, "'&&' or '||'");
+		if (b->op == OP_AND && had_or) {
+			expression_error(x->whole, x->p, x->err, "'&&' after '||' needs brackets");
+			return error_hint(x->err, "write a || (b && c), as the kernel takes it, or "
+						  "(a || b) && c, as trace-cmd does");
+		}
+		had_or |= b->op == OP_OR;
+		x->p += strlen(b->word);
+		r = expression_parse_right(x, b, ret);
 	}
 	return r;
 }
 
-static int expression_parse_or(struct expression_parser *x, uint32_t *ret)
+static int expression_parse_from(struct expression_parser *x, enum rank rank, uint32_t *ret)
 {
-	int r = expression_parse_and(x, ret);
+	int r;
 
-	while (r == 0 && expression_take(x, "||")) {
-		struct expression_node node = { .kind = EXPRESSION_OR, .left = *ret };
-
-		r = expression_parse_and(x, &node.right);
-		if (r == 0)
-			r = expression_add(x, &node, ret);
-	}
+	if (x->depth == EXPRESSION_DEPTH_MAX)
+		return expression_want(x, "a simpler expression");
+	x->depth++;
+	r = expression_parse_operators(x, rank, ret);
+	x->depth--;
 	return r;
 }
 
@@ -242,10 +364,10 @@ int expression_parse(struct expression *ret, const char *whole, const char *text
 	*ret = (struct expression){ 0 };
 	if (strlen(whole) > EXPRESSION_TEXT_MAX)
 		return error_set(err, -EINVAL, "--filter '%.40s...': it is too long", whole);
-	r = expression_parse_or(&x, &ret->root);
+	r = expression_parse_from(&x, RANK_LOGIC, &ret->root);
 	expression_skip_space(&x);
 	if (r == 0 && *x.p)
-		r = expression_refuse(&x, "an operator");
+		r = expression_want(&x, "an operator");
 	if (r < 0)
 		expression_deinit(ret);
 	return r;

@@ -8,31 +8,34 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "filter/number.h"
 
 #define EXPRESSION_TEXT_MAX 4096
 #define EXPRESSION_DEPTH_MAX 32
 #define EXPRESSION_NODES_MAX 256
 
 enum expression_kind {
-	EXPRESSION_OR,
-	EXPRESSION_AND,
-	EXPRESSION_NOT,	   /* of `left` */
-	EXPRESSION_NUMBER, /* a field compared with a number */
-	EXPRESSION_TEXT,   /* a field compared with a text */
+	/* Conditions. */
+	EXPRESSION_LOGIC, /* OP_OR, OP_AND; of conditions, or of numbers that are not 0 */
+	EXPRESSION_NOT,	  /* of `left` */
+	EXPRESSION_COMPARISON,
+	EXPRESSION_TEXT, /* a field compared with a text */
+	/* Numbers. */
+	EXPRESSION_LITERAL,
+	EXPRESSION_FIELD,
+	EXPRESSION_ARITHMETIC,
 };
-
-enum expression_operator { OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE, OP_AND, OP_GLOB, OP_MATCH };
 
 struct expression_node {
 	enum expression_kind kind;
 	uint32_t left, right; /* indexes of nodes */
-	enum expression_operator op;
-	bool negated; /* !~ */
-	char *name;   /* owned; the field's */
-	bool is_negative;
-	uint64_t number; /* its absolute value */
-	char *text;	 /* owned */
-	regex_t regex;	 /* of OP_MATCH */
+	enum filter_operator op;
+	struct number number; /* of a literal */
+	char *name;	      /* owned; the field's */
+	const char *at;	      /* in the parsed text, for messages */
+	char *text;	      /* owned */
+	bool is_char;	      /* the text is one byte between ' and ' */
+	regex_t regex;	      /* of OP_MATCH and OP_NO_MATCH */
 	bool has_regex;
 };
 
@@ -42,7 +45,12 @@ struct expression {
 	uint32_t root;
 };
 
-/* whole: for messages; text: its part behind the events. 0, -EINVAL or -ENOMEM. */
+/*
+ * whole: for messages, and borrowed by the expression; text: its part behind the events. 0, -EINVAL
+ * or -ENOMEM.
+ */
 int expression_parse(struct expression *ret, const char *whole, const char *text,
 		     struct error *err);
 void expression_deinit(struct expression *e);
+/* Sets the error: "--filter: WHAT", and below it the text with a caret at a place in it. */
+int expression_error(const char *whole, const char *at, struct error *err, const char *what);

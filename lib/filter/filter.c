@@ -2,15 +2,15 @@
 #include "filter/filter.h"
 
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/event_glob.h"
+#include "filter/event_names.h"
 #include "filter/expression.h"
 
-#define EVENT_HINT                                                                                 \
-	"events come before a colon: 'sched_switch: next_prio < 100'; the recording must have "    \
-	"them"
+#define EVENT_HINT "begin with the events: 'sched_switch: next_prio < 100'"
 #define FIELD_HINT "'tracectl events --fields NAME' shows an event's fields"
 /* Texts are compared up to this length. */
 #define FIELD_TEXT_MAX 4096
@@ -18,8 +18,8 @@
 /* A text of the filter, and where each event that it is about has its fields. */
 struct filter_part {
 	const char *text;
-	char *events; /* owned: globs */
-	struct expression expression;
+	size_t names_len;	      /* of the events' names, at the text's begin */
+	struct expression expression; /* no nodes: it takes each event */
 	const struct field ***fields; /* owned; by event id: NULL, or by node; then owned */
 };
 
@@ -46,29 +46,11 @@ struct filter *filter_free(struct filter *f)
 	for (size_t i = 0; i < f->count; i++) {
 		filter_part_unbind(&f->parts[i]);
 		expression_deinit(&f->parts[i].expression);
-		free(f->parts[i].events);
 	}
 	free(f->parts);
 	buf_deinit(&f->text);
 	free(f);
 	return NULL;
-}
-
-/* "a, b/c": a glob of a system or an event, or of both. */
-static bool filter_part_names(const struct filter_part *p, const struct event *ev)
-{
-	_cleanup_free_ char *all = strdup(p->events);
-	char *rest = all, *word;
-
-	while ((word = strsep(&rest, ", \t"))) {
-		char *slash = strchr(word, '/');
-
-		if (slash)
-			*slash = ':';
-		if (*word && event_glob_has(word, ev->system, ev->name))
-			return true;
-	}
-	return false;
 }
 
 static const struct field *filter_find_field(const struct event *ev, const char *name)
@@ -83,21 +65,24 @@ static const struct field *filter_find_field(const struct event *ev, const char 
 
 static bool filter_is_pseudo(const struct expression_node *n)
 {
-	return (n->kind == EXPRESSION_NUMBER && !strcmp(n->name, "CPU")) ||
+	return (n->kind == EXPRESSION_FIELD && !strcmp(n->name, "CPU")) ||
 	       (n->kind == EXPRESSION_TEXT && !strcmp(n->name, "COMM"));
 }
 
-/* Whether a field has values of the node's kind. */
+static bool filter_is_number(const struct field *f)
+{
+	return !f->is_string && !f->is_array && !f->is_dynamic && is_number_size(f->size);
+}
+
+/* Whether a field has values of the node's kind. A number has a text, too. */
 static bool filter_suits(const struct expression_node *n, const struct field *f)
 {
-	if (n->kind == EXPRESSION_TEXT)
-		return f->is_string;
-	return !f->is_string && !f->is_array && !f->is_dynamic && is_number_size(f->size);
+	return filter_is_number(f) || (n->kind == EXPRESSION_TEXT && f->is_string);
 }
 
 static int filter_bind_event(struct filter_part *p, const struct event *ev, bool *known)
 {
-	const struct field **fields = calloc(p->expression.count, sizeof(*fields));
+	const struct field **fields = calloc(p->expression.count + 1, sizeof(*fields));
 
 	if (!fields)
 		return -ENOMEM;
@@ -116,13 +101,16 @@ static int filter_bind_event(struct filter_part *p, const struct event *ev, bool
 
 static int filter_check_known(const struct filter_part *p, const bool *known, struct error *err)
 {
+	char what[300];
+
 	for (size_t i = 0; i < p->expression.count; i++) {
 		const struct expression_node *n = &p->expression.nodes[i];
 
 		if (known[i])
 			continue;
-		error_set(err, -EINVAL, "--filter '%s': no event of it has a %s field '%s'",
-			  p->text, n->kind == EXPRESSION_TEXT ? "text" : "number", n->name);
+		snprintf(what, sizeof(what), "none of these events has a %s '%.200s'",
+			 n->kind == EXPRESSION_TEXT ? "field" : "number field", n->name);
+		expression_error(p->text, n->at, err, what);
 		return error_hint(err, FIELD_HINT);
 	}
 	return 0;
@@ -133,23 +121,20 @@ static int filter_bind(struct filter_part *p, const struct event_table *events, 
 	bool known[EXPRESSION_NODES_MAX] = { false };
 	size_t count;
 	const struct event *const *all = event_table_all(events, &count);
-	bool any = false;
+	_cleanup_free_ bool *chosen = calloc(count + 1, sizeof(*chosen));
+	int r;
 
 	filter_part_unbind(p);
 	p->fields = calloc(EVENT_IDS, sizeof(*p->fields));
-	if (!p->fields)
+	if (!p->fields || !chosen)
 		return error_errno(err, -ENOMEM, "can't begin the filter");
-	for (size_t i = 0; i < count; i++) {
-		if (!filter_part_names(p, all[i]))
-			continue;
-		any = true;
-		if (filter_bind_event(p, all[i], known) < 0)
+	r = event_names_choose(p->text, p->names_len, all, count, chosen, err);
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < count; i++)
+		if (chosen[i] && filter_bind_event(p, all[i], known) < 0)
 			return error_errno(err, -ENOMEM, "can't begin the filter");
-	}
-	if (any)
-		return filter_check_known(p, known, err);
-	error_set(err, -EINVAL, "--filter '%s': no event found", p->text);
-	return error_hint(err, EVENT_HINT);
+	return filter_check_known(p, known, err);
 }
 
 static int filter_begin(void *userdata, const struct trace_info *info, struct error *err)
@@ -163,45 +148,6 @@ static int filter_begin(void *userdata, const struct trace_info *info, struct er
 	return r;
 }
 
-/* -1, 0 or 1: how value compares with the node's number. */
-static int filter_compare(const struct expression_node *n, const struct field *f, uint64_t value)
-{
-	const unsigned bits = f ? f->size * 8 : 64;
-	bool is_negative = f && f->is_signed && value >> (bits - 1) & 1;
-	uint64_t size = value;
-
-	if (is_negative)
-		size = -(bits < 64 ? value | ~UINT64_C(0) << bits : value);
-	if (is_negative != (n->is_negative && n->number))
-		return is_negative ? -1 : 1;
-	if (size == n->number)
-		return 0;
-	return (size < n->number) != is_negative ? -1 : 1;
-}
-
-static bool filter_number_holds(const struct expression_node *n, const struct field *f,
-				uint64_t value)
-{
-	int c = filter_compare(n, f, value);
-
-	switch (n->op) {
-	case OP_EQ:
-		return c == 0;
-	case OP_NE:
-		return c != 0;
-	case OP_LT:
-		return c < 0;
-	case OP_LE:
-		return c <= 0;
-	case OP_GT:
-		return c > 0;
-	case OP_GE:
-		return c >= 0;
-	default:
-		return value & (n->is_negative ? -n->number : n->number);
-	}
-}
-
 static bool filter_text_holds(const struct expression_node *n, const char *text)
 {
 	switch (n->op) {
@@ -212,7 +158,7 @@ static bool filter_text_holds(const struct expression_node *n, const char *text)
 	case OP_GLOB:
 		return fnmatch(n->text, text, 0) == 0;
 	default:
-		return (regexec(&n->regex, text, 0, NULL, 0) == 0) != n->negated;
+		return (regexec(&n->regex, text, 0, NULL, 0) == 0) == (n->op == OP_MATCH);
 	}
 }
 
@@ -241,42 +187,107 @@ static bool filter_read_text(const struct filter *f, const struct field *field,
 	return true;
 }
 
-static bool filter_leaf_holds(const struct filter *f, const struct expression_node *n,
-			      const struct field *field, const struct trace_event *ev)
+/* False: it is not in the record. */
+static bool filter_read_number(const struct filter *f, const struct field *field,
+			       const struct trace_event *ev, struct number *ret)
+{
+	uint64_t value;
+
+	if (!record_read_uint(f->info->events, &ev->rec, field->offset, field->size, &value))
+		return false;
+	*ret = number_of_field(value, field->size, field->is_signed);
+	return true;
+}
+
+/* A number compared with a text: a long or a pointer is the name of a function, if it is in one. */
+static void filter_name_number(const struct filter *f, const struct field *field, uint64_t value,
+			       char text[FIELD_TEXT_MAX])
+{
+	struct symbol symbol;
+
+	if ((field->is_pointer || strstr(field->type, "long")) &&
+	    event_table_find_symbol(f->info->events, value, &symbol))
+		snprintf(text, FIELD_TEXT_MAX, "%s", symbol.name);
+	else
+		snprintf(text, FIELD_TEXT_MAX, "0x%" PRIx64, value);
+}
+
+/* Not inlined: the text is too large for the stack of a recursion. */
+static _noinline_ bool filter_text_node_holds(const struct filter *f,
+					      const struct expression_node *n,
+					      const struct field *field,
+					      const struct trace_event *ev)
 {
 	char text[FIELD_TEXT_MAX];
 	const struct task *task;
-	uint64_t value;
+	struct number number;
 
-	if (!field && n->kind == EXPRESSION_NUMBER)
-		return filter_is_pseudo(n) && filter_number_holds(n, NULL, ev->cpu);
-	if (n->kind == EXPRESSION_NUMBER)
-		return record_read_uint(f->info->events, &ev->rec, field->offset, field->size,
-					&value) &&
-		       filter_number_holds(n, field, value);
-	if (field)
-		return filter_read_text(f, field, &ev->rec, text) && filter_text_holds(n, text);
-	if (!filter_is_pseudo(n))
+	if (!field && filter_is_pseudo(n)) {
+		task = ev->pid > 0 ? task_table_find(f->info->tasks, ev->pid, ev->rec.ts) : NULL;
+		return filter_text_holds(n, task ? task->comm : ev->pid ? "<...>" : "<idle>");
+	}
+	if (!field)
 		return false;
-	task = ev->pid > 0 ? task_table_find(f->info->tasks, ev->pid, ev->rec.ts) : NULL;
-	return filter_text_holds(n, task ? task->comm : ev->pid ? "<...>" : "<idle>");
+	if (field->is_string)
+		return filter_read_text(f, field, &ev->rec, text) && filter_text_holds(n, text);
+	if (!filter_read_number(f, field, ev, &number))
+		return false;
+	if (n->is_char && n->op <= OP_NE)
+		return number_compare(n->op, number, number_of_literal((uint8_t)n->text[0]));
+	filter_name_number(f, field, number.bits, text);
+	return filter_text_holds(n, text);
 }
 
-static bool filter_holds(const struct filter *f, const struct filter_part *p, uint32_t at,
-			 const struct trace_event *ev)
+/* The event that a part of the filter is asked about. */
+struct filter_look {
+	const struct filter *f;
+	const struct expression_node *nodes;
+	const struct field *const *fields; /* by node */
+	const struct trace_event *ev;
+};
+
+/* False: the event lacks a field of it, or it can't be computed. */
+static bool filter_compute(const struct filter_look *l, uint32_t at, struct number *ret)
 {
-	const struct expression_node *n = &p->expression.nodes[at];
+	const struct expression_node *n = &l->nodes[at];
+	struct number left, right;
+
+	if (n->kind == EXPRESSION_ARITHMETIC)
+		return filter_compute(l, n->left, &left) && filter_compute(l, n->right, &right) &&
+		       number_compute(n->op, left, right, ret);
+	*ret = n->kind == EXPRESSION_LITERAL ? n->number : number_of_literal(l->ev->cpu);
+	if (n->kind == EXPRESSION_FIELD && l->fields[at])
+		return filter_read_number(l->f, l->fields[at], l->ev, ret);
+	return n->kind == EXPRESSION_LITERAL || filter_is_pseudo(n);
+}
+
+static bool filter_holds(const struct filter_look *l, uint32_t at)
+{
+	const struct expression_node *n = &l->nodes[at];
+	struct number left, right;
 
 	switch (n->kind) {
-	case EXPRESSION_OR:
-		return filter_holds(f, p, n->left, ev) || filter_holds(f, p, n->right, ev);
-	case EXPRESSION_AND:
-		return filter_holds(f, p, n->left, ev) && filter_holds(f, p, n->right, ev);
+	case EXPRESSION_LOGIC:
+		return n->op == OP_OR ? filter_holds(l, n->left) || filter_holds(l, n->right)
+				      : filter_holds(l, n->left) && filter_holds(l, n->right);
 	case EXPRESSION_NOT:
-		return !filter_holds(f, p, n->left, ev);
+		return !filter_holds(l, n->left);
+	case EXPRESSION_COMPARISON:
+		return filter_compute(l, n->left, &left) && filter_compute(l, n->right, &right) &&
+		       number_compare(n->op, left, right);
+	case EXPRESSION_TEXT:
+		return filter_text_node_holds(l->f, n, l->fields[at], l->ev);
 	default:
-		return filter_leaf_holds(f, n, p->fields[ev->id][at], ev);
+		return filter_compute(l, at, &left) && left.bits;
 	}
+}
+
+static bool filter_part_takes(const struct filter *f, const struct filter_part *p,
+			      const struct trace_event *ev)
+{
+	const struct filter_look look = { f, p->expression.nodes, p->fields[ev->id], ev };
+
+	return look.fields && (!p->expression.count || filter_holds(&look, p->expression.root));
 }
 
 static bool filter_takes(void *userdata, const struct trace_event *ev)
@@ -284,25 +295,24 @@ static bool filter_takes(void *userdata, const struct trace_event *ev)
 	const struct filter *f = userdata;
 
 	for (size_t i = 0; i < f->count; i++)
-		if (f->parts[i].fields[ev->id] &&
-		    filter_holds(f, &f->parts[i], f->parts[i].expression.root, ev))
+		if (filter_part_takes(f, &f->parts[i], ev))
 			return true;
 	return false;
 }
 
 static int filter_part_parse(struct filter_part *p, const char *text, struct error *err)
 {
-	const char *colon = strchr(text, ':');
+	const char first = text[strspn(text, " \t\n")];
 
 	p->text = text;
-	if (!colon) {
-		error_set(err, -EINVAL, "--filter '%s' names no event", text);
+	p->names_len = strcspn(text, ":");
+	if (!first || first == ':' || strcspn(text, "\"'<>=&~") < p->names_len) {
+		expression_error(text, text, err, "the names of events should be here");
 		return error_hint(err, EVENT_HINT);
 	}
-	p->events = strndup(text, (size_t)(colon - text));
-	if (!p->events)
-		return error_errno(err, -ENOMEM, "can't begin the filter");
-	return expression_parse(&p->expression, text, colon + 1, err);
+	return text[p->names_len]
+		       ? expression_parse(&p->expression, text, text + p->names_len + 1, err)
+		       : 0;
 }
 
 static bool filter_wants_tasks(const struct filter *f)

@@ -4,14 +4,12 @@
  *
  * 	EVENTS: EXPRESSION		sched_switch: prev_prio < 100 && next_comm ~ "kw*"
  *
- * EVENTS are globs of events or systems, separated by commas, also SYSTEM/EVENT. An EXPRESSION has
- * comparisons joined by && and ||, negated by !, in brackets. A comparison is FIELD alone (not 0),
- * or FIELD OPERATOR VALUE: == != < <= > >= & with a number, == != ~ (a glob) =~ !~ (an extended
- * regular expression) with a text in quotes. CPU and COMM are the event's CPU and its task's name.
- * An event that no filter names is left out.
+ * EVENTS are names of events or systems, separated by commas (event_names.h); alone they take each
+ * of their events. An EXPRESSION is that of `man tracectl`, --filter. CPU and COMM are the event's
+ * CPU and its task's name. An event that no filter names is left out.
  *
- * The syntax is that of `trace-cmd report -F`, but names of events are globs. libtraceevent, which
- * evaluates it there, is not used: docs/architecture.md, Decisions.
+ * The syntax is that of `trace-cmd report -F`, and more: docs/report.md. libtraceevent, which
+ * evaluates it there, is not used (docs/architecture.md, Decisions), but judges in the tests.
  */
 #pragma once
 

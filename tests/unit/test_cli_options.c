@@ -254,7 +254,6 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-P", "1,,2" }, "'' is not a process id", NULL },
 		{ { "-P", "99999999999" }, "'99999999999' is not a process id", NULL },
 		{ { "--thread", "x" }, "'x' is not a thread id", "--thread 1234,5678" },
-		{ { "-f", "a < 1" }, "has no event before it", "-e" },
 		{ { "-e", "irq", "-f", "a<1", "-f", "b<1" },
 		  "-e irq has two filters",
 		  "'(a<1) && (b<1)'" },
@@ -313,6 +312,23 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 	parsed_deinit(&p);
 	parse_as(&p, &only_json, (const char *const[]){ "-o", "x", NULL });
 	assert_int_equal(p.r, -EINVAL);
+	parsed_deinit(&p);
+}
+
+/* One of a recording may name its events alone. */
+static void a_kernel_filter_follows_an_event(void **state _unused_)
+{
+	struct command recording = all;
+	struct parsed p;
+
+	recording.options.has[OPT_FROM] = false;
+	parse_as(&p, &recording, (const char *const[]){ "-f", "a < 1", NULL });
+	assert_int_equal(p.r, -EINVAL);
+	assert_non_null(strstr(p.err.message, "has no event before it"));
+	assert_non_null(strstr(p.err.hint, "-e"));
+	parsed_deinit(&p);
+	parse_as(&p, &all, (const char *const[]){ "-f", "irq", NULL });
+	assert_int_equal(p.r, 0);
 	parsed_deinit(&p);
 }
 
@@ -485,6 +501,7 @@ int main(void)
 		cmocka_unit_test(value_may_be_left_out),
 		cmocka_unit_test(bad_lines_say_what_and_how),
 		cmocka_unit_test(an_option_of_another_command_is_unknown),
+		cmocka_unit_test(a_kernel_filter_follows_an_event),
 		cmocka_unit_test(stray_words_say_where_they_go),
 		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(a_clock_belongs_to_its_file),

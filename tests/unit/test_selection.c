@@ -87,9 +87,28 @@ static int parse(const char *text, struct error *err)
 static void syntax(void **state _unused_)
 {
 	static const char *const good[] = {
-		"b == 1",   "(b == 1)",	 "!(b & 4) || c!=-0x1f", "b == \"x) && \" && c == '|'",
-		"b",	    "!b && !!c", "(((b > 0x1f)))",	 "b =~ '^a.*' || b !~ \"x\"",
-		"b ~ 'k*'", "b&1&&c",
+		"b == 1",
+		"(b == 1)",
+		"!(b & 4) || c!=-0x1f",
+		"b == \"x) && \" && c == '|'",
+		"b",
+		"!b && !!c",
+		"(((b > 0x1f)))",
+		"b =~ '^a.*' || b !~ \"x\"",
+		"b ~ 'k*'",
+		"b&1&&c",
+		"1 < b",
+		"b == c",
+		"b + 2 == 1",
+		"b == -1",
+		"-b < ~c",
+		"b*-2==(c - 1)/3",
+		"a && b || c",
+		"a || (b && c)",
+		"b == \"\\\"x\"",
+		"b == \"x\" \"y\"",
+		"!b + 1 == 3",
+		"b << 2 >> 1 ^ 3 | c % 7",
 	};
 	static const char *const bad[] = {
 		"",
@@ -107,15 +126,23 @@ static void syntax(void **state _unused_)
 		"b !",
 		"(b))",
 		"b == 1 2",
-		"1 < b",
-		"b == c",
+		"b == !c",
+		"a || b && c",
+		"b == (c == 1)",
+		"(a && b) + 1",
+		"b == c == 1",
+		"(b + 1) == \"x\"",
+		"\"x\" == b",
+		"b + \"x\"",
+		"b ~ c",
+		"b == \"x\\\"",
+		"b == 1 +",
 		"b == \"x",
 		"b < 'x'",
 		"b ~ 3",
 		"b =~ '['",
 		"b == 99999999999999999999",
 		"b == 3x",
-		"b + 2 == 1",
 		"(b == 1) == 3",
 		"b == 1 || \"x\"",
 	};
@@ -141,12 +168,68 @@ static void syntax(void **state _unused_)
 	assert_int_equal(parse(deep, NULL), -EINVAL);
 }
 
+static struct number computed(enum filter_operator op, int64_t a, int64_t b)
+{
+	const struct number left = { (uint64_t)a, true }, right = { (uint64_t)b, true };
+	struct number n;
+
+	assert_true(number_compute(op, left, right, &n));
+	return n;
+}
+
+static void numbers(void **state _unused_)
+{
+	const struct number byte = number_of_field(0xff, 1, true),
+			    wide = number_of_field(UINT64_MAX, 8, false),
+			    word = number_of_field(UINT32_MAX, 4, false);
+	struct number n;
+
+	assert_true((int64_t)byte.bits == -1 && word.is_signed && !wide.is_signed);
+	/* Numbers of different types compare exactly. */
+	assert_true(number_compare(OP_LT, byte, wide) && number_compare(OP_GT, wide, word));
+	assert_true(number_compare(OP_NE, byte, wide) && number_compare(OP_LE, byte, word));
+	assert_true(number_compare(OP_EQ, wide, number_of_literal(UINT64_MAX)));
+	/* Division and shifts are those of C. */
+	assert_true((int64_t)computed(OP_DIV, -7, 2).bits == -3);
+	assert_true((int64_t)computed(OP_MOD, -7, 2).bits == -1);
+	assert_true((int64_t)computed(OP_SHIFT_RIGHT, -8, 1).bits == -4);
+	assert_true(computed(OP_DIV, INT64_MIN, -1).bits == UINT64_C(1) << 63);
+	assert_true(computed(OP_MOD, INT64_MIN, -1).bits == 0);
+	assert_true(number_compute(OP_SUB, number_of_field(3, 8, false), byte, &n) && n.bits == 4 &&
+		    !n.is_signed);
+	assert_false(number_compute(OP_DIV, byte, number_of_literal(0), &n));
+	assert_false(number_compute(OP_MOD, byte, number_of_literal(0), &n));
+	assert_false(number_compute(OP_SHIFT_LEFT, byte, number_of_literal(64), &n));
+	assert_false(number_compute(OP_SHIFT_LEFT, byte, byte, &n));
+}
+
+/* The place of what is wrong. */
+static void carets(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		size_t column;
+	} bad[] = {
+		{ "b == 1 || c &&", 12 }, { "b + 1 == \"x\"", 9 }, { "(b == 1", 7 },
+		{ "b == (c == 1)", 5 },	  { "b =~ '['", 5 },	   { "b == 1 c", 7 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		const char *line;
+
+		assert_int_equal(parse(bad[i].text, &err), -EINVAL);
+		line = strrchr(err.message, '\n') + 1;
+		assert_int_equal(strspn(line, " "), 2 + bad[i].column);
+		assert_string_equal(line + strspn(line, " "), "^");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moments),
-		cmocka_unit_test(globs),
-		cmocka_unit_test(syntax),
+		cmocka_unit_test(moments), cmocka_unit_test(globs),  cmocka_unit_test(syntax),
+		cmocka_unit_test(numbers), cmocka_unit_test(carets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
