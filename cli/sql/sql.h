@@ -35,12 +35,29 @@ int sql_check_casts(const char *name, const char *sql, struct error *err);
 int sql_check_text(char *sql, const char *name, struct error *err);
 int sql_check_option_name(const char *name, struct error *err);
 bool sql_is_word_char(char c);
+bool sql_is_word(const char *text, size_t len, const char *word);
+/* The end of a text that begins with this quote; in single quotes, two of them are one. NULL: none.
+ */
+const char *sql_quote_end(const char *quote);
+/* How SQL calls an event: "EVENT AS NAME", "EVENT NAME" or "EVENT", behind FROM or JOIN. */
+const char *sql_event_name(const char *at, size_t *ret_len);
 /* The first selected field that is wrong, of SQL that is checked, and why; NULL: there is none. */
 const char *sql_find_unknown(const char *sql, const struct sql_format *formats, size_t count,
 			     const char **ret_why);
 #define SQL_NO_FIELD "there is no such field"
-/* Appends the SQL with TIMESTAMP_DELTA as what it stands for. */
-void sql_put_with_deltas(const char *sql, struct buf *out);
+
+/* In sql_translate.c. */
+struct sql_translation {
+	struct buf sql;
+	struct buf places; /* of each byte, where in the typed SQL it comes from: uint16_t */
+};
+void sql_translation_deinit(struct sql_translation *t);
+/* Of SQL that is checked. */
+int sql_translate(const char *sql, struct sql_translation *t);
+/* The place in the typed SQL of a byte of the translation, or of its end. */
+size_t sql_translation_place(const struct sql_translation *t, size_t at);
+/* Appends what libtracefs made of a translation. */
+void sql_put_numbers_back(const char *text, struct buf *out);
 
 /*
  * In sql_formats.c. The formats of events that do not exist yet, but that later SQL of the same

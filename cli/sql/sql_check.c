@@ -16,6 +16,20 @@ bool sql_is_word_char(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
+const char *sql_quote_end(const char *quote)
+{
+	const char *end = strchr(quote + 1, *quote);
+
+	while (end && *quote == '\'' && end[1] == '\'')
+		end = strchr(end + 2, '\'');
+	return end;
+}
+
+bool sql_is_word(const char *text, size_t len, const char *word)
+{
+	return len == strlen(word) && memcmp(text, word, len) == 0;
+}
+
 static int sql_check_char(const char *sql, const char *at, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf place = BUF_INIT;
@@ -35,14 +49,15 @@ static int sql_check_char(const char *sql, const char *at, const char *name, str
 			       "quotes: \" and '");
 }
 
-/* libtracefs takes "1e3" for 1, and the largest number for a larger one. */
-static bool sql_is_number(const char *text, size_t len)
+/* Not "1e3", nor what 64 bits can't have. */
+static bool sql_is_number(const char *text, size_t len, bool negative)
 {
+	unsigned long long value;
 	char *end;
 
 	errno = 0;
-	strtol(text, &end, 0);
-	return errno == 0 && end == text + len;
+	value = strtoull(text, &end, 0);
+	return errno == 0 && end == text + len && (!negative || value <= 1ULL << 63);
 }
 
 static int sql_wrong_number(const char *sql, const char *at, const char *name, struct error *err)
@@ -50,36 +65,80 @@ static int sql_wrong_number(const char *sql, const char *at, const char *name, s
 	_cleanup_buf_ struct buf place = BUF_INIT;
 
 	buf_put_caret(&place, sql, at);
-	error_set(err, -EINVAL, "the SQL of '%s': libtracefs does not take this number%s", name,
+	error_set(err, -EINVAL, "the SQL of '%s': this is no number of the kernel's%s", name,
 		  buf_string(&place) ?: "");
-	return error_hint(err, "numbers are decimal or 0x..., and %ld at most", LONG_MAX);
+	return error_hint(err, "numbers are decimal or 0x..., from -%llu to %llu", 1ULL << 63,
+			  ULLONG_MAX);
 }
 
-/* Names and numbers, but no texts in quotes. */
-static int sql_check_words(const char *sql, const char *name, struct error *err)
+static int sql_no_stack(const char *sql, const char *at, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf place = BUF_INIT;
-	size_t len;
 
-	for (const char *p = sql; *p; p += len) {
-		const char *end = *p == '"' || *p == '\'' ? strchr(p + 1, *p) : NULL;
+	buf_put_caret(&place, sql, at);
+	error_set(err, -EINVAL, "the SQL of '%s': events by SQL have no stacks%s", name,
+		  buf_string(&place) ?: "");
+	if (!strcasestr(sql, " JOIN "))
+		return error_hint(err, "count stacks with 'tracectl hist EVENT --key stacktrace'");
+	return error_hint(err, "leave it out, and record the stack of one of the two events beside "
+			       "this one: --trigger 'EVENT: stacktrace if FILTER'");
+}
 
-		len = end ? (size_t)(end - p) + 1 : 0;
-		while (!end && sql_is_word_char(p[len]))
-			len++;
-		if (!end && len > WORD_LEN_MAX) {
-			buf_put_caret(&place, sql, p);
-			error_set(err, -EINVAL,
-				  "the SQL of '%s': a name has more than %d characters%s", name,
-				  WORD_LEN_MAX, buf_string(&place) ?: "");
-			return error_hint(err, "give it a shorter one");
-		}
-		if (!end && isdigit((unsigned char)*p) && (p == sql || p[-1] != '.') &&
-		    !sql_is_number(p, len))
-			return sql_wrong_number(sql, p, name, err);
-		len += !len;
+static int sql_check_quoted(const char *sql, const char *quote, const char *end, const char *name,
+			    struct error *err)
+{
+	const char *inner = memchr(quote, '"', (size_t)(end - quote));
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	if (*quote == '"' || !inner)
+		return 0;
+	buf_put_caret(&place, sql, inner);
+	error_set(err, -EINVAL, "the SQL of '%s': libtracefs takes no text with a double quote%s",
+		  name, buf_string(&place) ?: "");
+	return error_hint(err, "compare with ~, and write ? in its place, which is any character");
+}
+
+static int sql_check_word(const char *sql, const char *word, size_t len, const char *name,
+			  struct error *err)
+{
+	const bool begins = word == sql || word[-1] != '.';
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	if (len > WORD_LEN_MAX) {
+		buf_put_caret(&place, sql, word);
+		error_set(err, -EINVAL, "the SQL of '%s': a name has more than %d characters%s",
+			  name, WORD_LEN_MAX, buf_string(&place) ?: "");
+		return error_hint(err, "give it a shorter one");
 	}
+	if (begins && isdigit((unsigned char)*word) &&
+	    !sql_is_number(word, len, word > sql && word[-1] == '-'))
+		return sql_wrong_number(sql, word, name, err);
+	/* libtracefs takes these since 1.7 for the kernel's stack. */
+	if (sql_is_word(word, len, "STACKTRACE") || sql_is_word(word, len, "common_stacktrace"))
+		return sql_no_stack(sql, word, name, err);
 	return 0;
+}
+
+/* Names, numbers, and texts in quotes. */
+static int sql_check_words(const char *sql, const char *name, struct error *err)
+{
+	size_t len;
+	int r = 0;
+
+	for (const char *p = sql; *p && r == 0; p += len) {
+		const char *end = strchr("\"'", *p) ? sql_quote_end(p) : NULL;
+
+		len = 1;
+		if (end) {
+			r = sql_check_quoted(sql, p, end, name, err);
+			len = (size_t)(end - p) + 1;
+		} else if (sql_is_word_char(*p)) {
+			while (sql_is_word_char(p[len]))
+				len++;
+			r = sql_check_word(sql, p, len, name, err);
+		}
+	}
+	return r;
 }
 
 /* The field with which an item of the list of SELECT begins. Returns its end. */
@@ -132,8 +191,7 @@ static int sql_check_list(const char *sql, const char *name, struct error *err)
 	return 0;
 }
 
-/* How SQL calls an event: "EVENT AS NAME", "EVENT NAME" or "EVENT", behind FROM or JOIN. */
-static const char *sql_event_name(const char *at, size_t *ret_len)
+const char *sql_event_name(const char *at, size_t *ret_len)
 {
 	const char *event = at + strspn(at, " "), *next = event + strcspn(event, " ");
 
@@ -202,10 +260,10 @@ static int sql_check_logic(const char *sql, const char *name, struct error *err)
 	size_t depth = 0;
 
 	for (; p && *p; p++) {
-		const char *quote = *p == '"' ? strchr(p + 1, '"') : NULL;
+		const char *end = strchr("\"'", *p) ? sql_quote_end(p) : NULL;
 
-		if (quote) {
-			p = quote;
+		if (end) {
+			p = end;
 		} else if (*p == '(') {
 			if (++depth == DEPTH_MAX)
 				return 0;
@@ -294,11 +352,6 @@ static bool sql_names_event(const char *from, const char *name, size_t len)
 	return false;
 }
 
-static bool sql_is_word(const char *text, size_t len, const char *word)
-{
-	return len == strlen(word) && memcmp(text, word, len) == 0;
-}
-
 /* Finds why a selected field is wrong. NULL: it is not. */
 static const char *sql_judge_selected(const char *field, const char *end, const char *from,
 				      const struct sql_format *formats, size_t count)
@@ -341,34 +394,4 @@ const char *sql_find_unknown(const char *sql, const struct sql_format *formats, 
 			list++;
 	}
 	return NULL;
-}
-
-/* libtracefs knows TIMESTAMP_DELTA and TIMESTAMP_DELTA_USECS since 1.8. */
-void sql_put_with_deltas(const char *sql, struct buf *out)
-{
-	static const char delta[] = "TIMESTAMP_DELTA", usecs[] = "_USECS";
-	const char *from = strcasestr(sql, " FROM "),
-		   *join = from ? strcasestr(from, " JOIN ") : NULL;
-	const char *first, *second;
-	size_t first_len, second_len;
-
-	if (join) {
-		first = sql_event_name(from + strlen(" FROM "), &first_len);
-		second = sql_event_name(join + strlen(" JOIN "), &second_len);
-	}
-	for (const char *p; join && (p = strstr(sql, delta)) && p < from;) {
-		const char *end = p + strlen(delta);
-		const bool in_usecs = strncmp(end, usecs, strlen(usecs)) == 0;
-		const char *unit = in_usecs ? usecs : "";
-
-		end += strlen(unit);
-		buf_append(out, sql, (size_t)(p - sql));
-		if (p > sql && strchr(" ,(", p[-1]) && strchr(" ,", *end))
-			buf_printf(out, "(%.*s.TIMESTAMP%s - %.*s.TIMESTAMP%s)", (int)second_len,
-				   second, unit, (int)first_len, first, unit);
-		else
-			buf_append(out, p, (size_t)(end - p));
-		sql = end;
-	}
-	buf_puts(out, sql);
 }

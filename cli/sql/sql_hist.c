@@ -157,11 +157,10 @@ int sql_hist_of_event(const struct options *o, const char *event, const char *fi
 static const char *sql_find_cast(const char *sql)
 {
 	static const char word[] = "cast";
-	bool quoted = false;
 
 	for (const char *p = sql; *p; p++) {
-		quoted ^= *p == '"';
-		if (quoted || (p > sql && (isalnum((unsigned char)p[-1]) || strchr("_.", p[-1]))) ||
+		p = (strchr("\"'", *p) ? sql_quote_end(p) : NULL) ?: p;
+		if ((p > sql && (isalnum((unsigned char)p[-1]) || strchr("_.", p[-1]))) ||
 		    strncasecmp(p, word, strlen(word)) != 0)
 			continue;
 		if (p[strlen(word) + strspn(p + strlen(word), " ")] == '(')

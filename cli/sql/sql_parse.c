@@ -27,11 +27,17 @@
 enum { SQL_DONE = 'd', SQL_WRONG = 'w', SQL_CONFINEMENT = 'c', SQL_MOUNT = 'm' };
 
 struct sql_work {
-	const char *name, *sql;
+	const char *name, *typed;
+	struct sql_translation sql;
 	bool counts;
 	const struct sql_format *formats;
 	size_t count;
 };
+
+static void sql_work_deinit(struct sql_work *w)
+{
+	sql_translation_deinit(&w->sql);
+}
 
 static struct tep_handle *sql_load(const struct sql_work *w)
 {
@@ -69,7 +75,7 @@ static void sql_work_run(const struct sql_work *w, struct buf *out)
 	char *wrong = NULL;
 
 	errno = 0;
-	synth = tep ? tracefs_sql(tep, w->name, w->sql, &wrong) : NULL;
+	synth = tep ? tracefs_sql(tep, w->name, w->sql.sql.data, &wrong) : NULL;
 	if (!synth || !(w->counts || tracefs_synth_complete(synth))) {
 		buf_putc(out, SQL_WRONG);
 		if (wrong)
@@ -130,7 +136,7 @@ static void sql_work_in_child(const struct sql_work *w, pid_t parent, int pipe)
 static const char *sql_find_open_quote(const char *sql)
 {
 	for (const char *p = sql + strcspn(sql, "'\""); *p; p += strcspn(p, "'\"")) {
-		const char *end = strchr(p + 1, *p);
+		const char *end = sql_quote_end(p);
 
 		if (!end)
 			return p;
@@ -175,9 +181,9 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 {
 	const char *caret = strchr(text, '\n'), *reason = caret ? strchr(caret + 1, '\n') : NULL;
 	_cleanup_buf_ struct buf place = BUF_INIT, why = BUF_INIT;
-	size_t column = caret ? strspn(caret + 1, " ") : 0;
-	const char *at = w->sql + MIN(column, strlen(w->sql)), *quote = NULL, *unknown = NULL;
+	const char *sql = w->sql.sql.data, *unknown = NULL, *quote = NULL;
 	const char *said, *unknown_why = NULL;
+	size_t at = caret ? strspn(caret + 1, " ") : 0;
 
 	/* The word may have any character, so take what follows the last line break. */
 	if (reason) {
@@ -193,14 +199,16 @@ static int sql_take_wrong(const struct sql_work *w, const char *text, struct err
 	said = why.len ? buf_string(&why) ?: "" : "libtracefs makes no event of it";
 	/* libtracefs prints "(null)" for some fields, and says nothing of others. */
 	if (!reason)
-		unknown = sql_find_unknown(w->sql, w->formats, w->count, &unknown_why);
+		unknown = sql_find_unknown(sql, w->formats, w->count, &unknown_why);
 	if (unknown || strstr(said, "(null)"))
 		said = unknown_why ?: SQL_NO_FIELD;
 	/* libtracefs points behind the word that follows the quote. */
 	if (strcmp(said, "syntax error") == 0)
-		quote = sql_find_open_quote(w->sql);
+		quote = sql_find_open_quote(sql);
+	if (quote || unknown)
+		at = (size_t)((quote ?: unknown) - sql);
 	if (reason || unknown)
-		buf_put_caret(&place, w->sql, quote ?: unknown ?: at);
+		buf_put_caret(&place, w->typed, w->typed + sql_translation_place(&w->sql, at));
 	error_set(err, -EINVAL, "the SQL of '%s': %.200s%s%s", w->name, said,
 		  quote ? ": a quote has no end" : "", buf_string(&place) ?: "");
 	return sql_hint(w, said, err);
@@ -217,7 +225,7 @@ static int sql_take(const struct sql_work *w, const struct buf *result, int stat
 	}
 	switch (*result->data) {
 	case SQL_DONE:
-		buf_puts(out, text);
+		sql_put_numbers_back(text, out);
 		return 0;
 	case SQL_WRONG:
 		return sql_take_wrong(w, text, err);
@@ -246,14 +254,14 @@ static void sql_read_result(int pipe, struct buf *result)
 int sql_parse(const char *name, const char *sql, bool counts, const struct sql_format *formats,
 	      size_t count, struct buf *out, struct error *err)
 {
-	_cleanup_buf_ struct buf result = BUF_INIT, whole = BUF_INIT;
-	struct sql_work work = { name, sql, counts, formats, count };
+	_cleanup_(sql_work_deinit) struct sql_work work = {
+		.name = name, .typed = sql, .counts = counts, .formats = formats, .count = count
+	};
+	_cleanup_buf_ struct buf result = BUF_INIT;
 	int pipes[2], status = 0;
 	pid_t parent = getpid(), pid;
 
-	sql_put_with_deltas(sql, &whole);
-	work.sql = buf_string(&whole);
-	if (!work.sql)
+	if (sql_translate(sql, &work.sql) < 0)
 		return error_set(err, -ENOMEM, "out of memory");
 	if (pipe2(pipes, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");

@@ -151,10 +151,10 @@ static void deltas_are_differences(void **state _unused_)
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		_cleanup_buf_ struct buf whole = BUF_INIT;
+		_cleanup_(sql_translation_deinit) struct sql_translation t = { 0 };
 
-		sql_put_with_deltas(table[i].sql, &whole);
-		assert_string_equal(buf_string(&whole), table[i].whole);
+		assert_int_equal(sql_translate(table[i].sql, &t), 0);
+		assert_string_equal(t.sql.data, table[i].whole);
 	}
 	r = parse(table[0].sql, &out, &err);
 	if (r == -ENOENT)
@@ -162,6 +162,62 @@ static void deltas_are_differences(void **state _unused_)
 	assert_int_equal(r, 0);
 	assert_non_null(strstr(buf_string(&out), "wakeup pid_t pid; u64 lat;' >> "));
 	assert_non_null(strstr(out.data, "common_timestamp.usecs-$"));
+}
+
+/* libtracefs has neither single quotes nor numbers below 0 and beyond LONG_MAX. */
+static void conditions_keep_their_meaning(void **state _unused_)
+{
+	static const struct {
+		const char *where, *filter;
+	} table[] = {
+		{ "start.prio > -1", " if prio > -1'" },
+		{ "start.prio>=-0x10 && start.pid != 5", " if prio >= -0x10&&(pid != 5)'" },
+		{ "!(start.prio = -1 || start.prio & -4)", " if !(prio == -1||prio & -4)'" },
+		{ "start.prio < 0xffffffff81000000", " if prio < 0xffffffff81000000'" },
+		{ "start.prio < 18446744073709551615", " if prio < 18446744073709551615'" },
+		{ "start.prio < -9223372036854775808", " if prio < -9223372036854775808'" },
+		{ "start.prio < 0x10", " if prio < 16'" },
+		{ "end.next_comm = 'a'", " if next_comm == \"a\"'" },
+		{ "end.next_comm ~ '*it''s -1 && ''*'", " if next_comm~\"*it's -1 && '*\"'" },
+		{ "end.next_comm != ''", " if next_comm != \"\"'" },
+		{ "end.next_comm != \"'' > -1\"", " if next_comm != \"'' > -1\"'" },
+		{ "end.next_comm = '-1' && start.prio > -1", " if prio > -1'" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf out = BUF_INIT;
+		char sql[512];
+		int r;
+
+		snprintf(sql, sizeof(sql), "SELECT start.pid" JOIN " WHERE %s", table[i].where);
+		assert_int_equal(sql_check_text(sql, "x", &err), 0);
+		r = parse(sql, &out, &err);
+		if (r == -ENOENT)
+			return;
+		if (r < 0 || !strstr(buf_string(&out), table[i].filter))
+			fail_msg("%s: %s", table[i].where, r < 0 ? err.message : out.data);
+	}
+}
+
+/* Places of errors are those of the typed SQL, whatever libtracefs got. */
+static void places_are_of_the_typed_sql(void **state _unused_)
+{
+	static const char *const table[] = {
+		"SELECT TIMESTAMP_DELTA AS lat, start.pid" JOIN " WHERE start.prio > -1 or 1",
+		"SELECT start.pid" JOIN " WHERE end.next_comm = 'it''s' or 1",
+		"SELECT start.pid" JOIN " WHERE start.prio = 0xffffffff81000000 or 1",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_buf_ struct buf out = BUF_INIT, place = BUF_INIT;
+		_cleanup_error_ struct error err = ERROR_INIT;
+
+		assert_int_equal(parse(table[i], &out, &err), -EINVAL);
+		buf_put_caret(&place, table[i], strstr(table[i], "or 1"));
+		if (!strstr(err.message, buf_string(&place)))
+			fail_msg("%s", err.message);
+	}
 }
 
 /* Whatever libtracefs does with it, one request fails, with a short message. */
@@ -315,7 +371,7 @@ static void a_field_is_selected_twice(void **state _unused_)
 	}
 }
 
-/* libtracefs would take the digits that it understands, or the largest number. */
+/* libtracefs would take the digits that it understands. */
 static void numbers_are_whole(void **state _unused_)
 {
 	static const struct {
@@ -331,8 +387,14 @@ static void numbers_are_whole(void **state _unused_)
 		{ "10a", -EINVAL },
 		{ "09", -EINVAL },
 		{ "0x", -EINVAL },
-		{ "0xffffffff81000000", -EINVAL },
-		{ "18446744073709551615", -EINVAL },
+		{ "-1", 0 },
+		{ "0xffffffff81000000", 0 },
+		{ "18446744073709551615", 0 },
+		{ "18446744073709551616", -EINVAL },
+		{ "-9223372036854775808", 0 },
+		{ "-9223372036854775809", -EINVAL },
+		{ "-1e3", -EINVAL },
+		{ "'1e3'", 0 },
 		{ "\"1e3\"", 0 },
 		{ "a1e3", 0 },
 	};
@@ -344,7 +406,10 @@ static void numbers_are_whole(void **state _unused_)
 		snprintf(sql, sizeof(sql), "SELECT a FROM b WHERE c > %s", cases[i].number);
 		assert_int_equal(sql_check_text(sql, "x", &err), cases[i].code);
 		if (cases[i].code)
-			assert_non_null(strstr(err.message, "\n                            ^"));
+			assert_non_null(
+				strstr(err.message, cases[i].number[0] == '-'
+							    ? "\n                             ^"
+							    : "\n                            ^"));
 	}
 }
 
@@ -368,6 +433,12 @@ static void other_meanings_are_refused(void **state _unused_)
 		{ "SELECT end.TIMESTAMP-start.TIMESTAMP AS d" JOIN, NULL },
 		{ "SELECT (y.a + x.b) AS d FROM x JOIN y ON x.a = y.a", NULL },
 		{ "SELECT (x.a - y.b) AS d FROM x JOIN y ON x.a = y.a", "x.a" },
+		{ "SELECT a FROM b WHERE c = 'x && y' || d = 1", NULL },
+		{ "SELECT a FROM b WHERE c = 'a \"b'", "\"b" },
+		{ "SELECT a FROM b WHERE c = \"STACKTRACE\"", NULL },
+		{ "SELECT start.pid, start.STACKTRACE AS stack" JOIN, "STACKTRACE" },
+		{ "SELECT end.common_stacktrace, start.pid" JOIN, "common_stacktrace" },
+		{ "SELECT STACKTRACE FROM sched_switch", "STACKTRACE" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -478,6 +549,8 @@ int main(void)
 		cmocka_unit_test(sql_needs_no_mounted_tracefs),
 		cmocka_unit_test(errors_have_a_caret),
 		cmocka_unit_test(deltas_are_differences),
+		cmocka_unit_test(conditions_keep_their_meaning),
+		cmocka_unit_test(places_are_of_the_typed_sql),
 		cmocka_unit_test(hostile_sql_costs_one_request),
 		cmocka_unit_test(formats_of_probes_and_sql_are_understood),
 		cmocka_unit_test(sql_of_one_event_is_a_histogram),

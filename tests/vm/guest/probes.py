@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from common import (INSTANCES, TRACEFS, append, check, extracted, is_recording, of_a_guest, put_back, record,
-                    same_text, settings, some_files, text_of)
+                    same_text, settings, settled, some_files, text_of)
 from harness import entry_of
 
 
@@ -224,8 +224,11 @@ def the_kernels_text(test):
         wanted = (instance / "trace").read_text()
         check(same_text(wanted, extracted(test, instance.name)) >= 40, "too little was recorded")
         (instance / "events/kprobes/enable").write_text("0")
-        done = test.run("record", "-e", "kprobes:unit", "-o", "named.txt", "--", "cat", "/proc/self/stat")
+        done = test.run("record", "--name", test.name, "-e", "kprobes:unit", "-o", "named.txt", "--", "cat",
+                        "/proc/self/stat")
         check(done.status == 0, f"record: {done}")
+        # The daemon answers before it has removed the recording, which uses the probe.
+        settled("the recording is removed", lambda: test.instances() == [instance.name])
     finally:
         (instance / "events/enable").write_text("0")
         instance.rmdir()

@@ -5,6 +5,7 @@ recording's own events say; and that they are gone afterwards."""
 
 import json
 import os
+import pathlib
 import re
 import time
 
@@ -19,6 +20,9 @@ RUN = ("SELECT start.pid, start.lat AS waited, TIMESTAMP_DELTA_USECS AS ran "
 OPENED = ("--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32")
 OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - start.TIMESTAMP) AS ns "
         "FROM opened AS start JOIN was_opened AS end ON start.common_pid = end.common_pid")
+ASKED = ("--kprobe", "p:asked do_filp_open dfd=%di:s32", "--kprobe", "r:got do_filp_open ret=$retval:s64")
+FAILED = ("SELECT start.common_pid AS who, start.dfd, end.ret FROM asked AS start JOIN got AS end "
+          "ON start.common_pid = end.common_pid WHERE start.dfd = -100 && end.ret >= -4095 && end.ret < -2")
 KILLS = 8  # of a recording that is made
 
 
@@ -68,7 +72,7 @@ def microseconds(line):
     return int(seconds) * 1000000 + int(part)
 
 
-def wakeups_by_hand(text, wanted):
+def wakeups_by_hand(text, wanted, wanted_comm=lambda comm: True):
     """The same join on the recording's own events: the kernel takes each start once, the latest."""
     began, found = {}, []
     for line in lines_of(text):
@@ -76,7 +80,7 @@ def wakeups_by_hand(text, wanted):
         switch = re.search(r"^sched_switch: .* next_comm=(.*) next_pid=(\d+) ", line["text"])
         if waking and wanted(int(waking[2])):
             began[int(waking[1])] = microseconds(line)
-        if switch and int(switch[2]) in began:
+        if switch and int(switch[2]) in began and wanted_comm(switch[1]):
             pid = int(switch[2])
             found.append((pid, switch[1], microseconds(line) - began.pop(pid)))
     return found
@@ -133,6 +137,69 @@ def filtered(test):
     nothing_is_left()
 
 
+def opens():
+    """Files and directories that can't be opened, for other reasons, and one that can."""
+    here = os.open(".", os.O_RDONLY)
+    for i in range(40):
+        for path, flags, where in (("/none", os.O_RDONLY, None), ("/proc", os.O_WRONLY, None), ("/proc", os.O_RDONLY, None),
+                                   ("none", os.O_WRONLY, here), ("/proc/self/comm/x", os.O_RDONLY, None)):
+            try:
+                os.close(os.open(path, flags, dir_fd=where))
+            except OSError:
+                pass
+    os.close(here)
+
+
+def failed_opens_by_hand(text):
+    """Those of paths that begin at the current directory, but for -ENOENT."""
+    began, found = {}, []
+    for line in lines_of(text):
+        asked = re.match(r"asked: \(.*\) dfd=(-?\d+)$", line["text"])
+        got = re.match(r"got: \(.*\) ret=(-?\d+)$", line["text"])
+        if asked and int(asked[1]) == -100:
+            began[line["pid"]] = int(asked[1])
+        if got and -4095 <= int(got[1]) < -2 and line["pid"] in began:
+            found.append((int(line["pid"]), began.pop(line["pid"]), int(got[1])))
+    return found
+
+
+def negative_numbers(test):
+    record(test, *ASKED, "--sql", FAILED, "--as", "failed", "-b", "16M", "-o", "out.txt", during=opens)
+    text = text_of(test)
+    check("LOST" not in text, "events were lost")
+    text = text[text.index("trace_event_clock_sync"):].split("\n", 1)[1]
+    made = [tuple(map(int, of)) for of in re.findall(r": failed: who=(\d+) dfd=(-?\d+) ret=(-?\d+)$", text, re.M)]
+    by_hand = failed_opens_by_hand(text)
+    check(made == by_hand, f"the kernel has {made}\nby hand {by_hand}")
+    check({ret for _, _, ret in made} >= {-20, -21} and len(made) >= 80, f"too few opens that failed: {made}")
+    nothing_is_left()
+
+
+def with_a_name(name):
+    """two_of_cpu_0() of tasks that are called so."""
+    before = pathlib.Path("/proc/self/comm").read_text().rstrip("\n")
+    pathlib.Path("/proc/self/comm").write_text(name)
+    try:
+        two_of_cpu_0()
+    finally:
+        pathlib.Path("/proc/self/comm").write_text(before)
+
+
+def texts_in_single_quotes(test):
+    record(test, "-e", "sched:sched_waking", "-e", "sched:sched_switch", "--sql",
+           WAKEUP + " WHERE end.next_comm = 'it''s > -1' && start.prio > -1", "--as", "wakeup", "-b", "16M", "-o",
+           "out.txt", during=lambda: [with_a_name("it's > -1"), with_a_name("its > -1")])
+    text = text_of(test)
+    check("LOST" not in text, "events were lost")
+    text = text[text.index("trace_event_clock_sync"):].split("\n", 1)[1]
+    pids = tasks_of_cpu_0(text)
+    by_hand = of_pids(wakeups_by_hand(text, lambda prio: True, lambda comm: comm == "it's > -1"), pids)
+    by_kernel = of_pids(wakeups_of(text), pids)
+    check(by_hand == by_kernel, f"the kernel has {by_kernel}\nby hand {by_hand}")
+    check(len(by_kernel) >= 100 and "next_comm=its > -1 " in text, f"only {len(by_kernel)} wakeups")
+    nothing_is_left()
+
+
 def without_a_mount(test):
     """The private daemon has a mount that is attached nowhere, libtracefs one of its own."""
     hidden = ["unshare", "-m", "sh", "-c", f'umount {TRACEFS} && exec "$@"', "sh"]
@@ -175,7 +242,7 @@ def the_kernels_text(test):
 
 
 def of_probes(test):
-    record(test, *OPENED, "--sql", OPEN, "--as", "open_time", "-o", "out.txt")
+    record(test, *OPENED, "--sql", OPEN, "--as", "open_time", "--raw-addresses", "-o", "out.txt")
     text = text_of(test)
     opened = re.findall(r"-(\d+) .*: opened: .* path=(0x[0-9a-f]+)$", text, re.M)
     made = re.findall(r": open_time: who=(\d+) ret=(-?\d+) path=(\d+) ns=(\d+)$", text, re.M)
@@ -280,7 +347,11 @@ def refusals(test):
             (["--sql", "S" * 10000], ["more than 4000 bytes"]),
             (["--sql", "(" * 3900], ["syntax error", r"\^"]),
             (["--sql", WAKEUP + " WHERE start.prio = é"], ["not ASCII", r"\^"]),
-            (["--sql", WAKEUP + " WHERE start.comm = 'a'"], [r"\^"]),
+            (["--sql", WAKEUP + """ WHERE start.comm = 'a "b'"""], [r"double quote\n.*\^", "write \\? in its place"]),
+            (["--sql", WAKEUP + " WHERE start.prio > - 1"], [r"syntax error\n.*\^"]),
+            (["--sql", WAKEUP + " WHERE start.prio > -1e3"], [r"no number of the kernel's\n.*\^", "decimal or 0x"]),
+            (["--sql", "SELECT start.STACKTRACE AS s," + WAKEUP[len("SELECT"):]],
+             [r"have no stacks\n.*\^", "--trigger 'EVENT: stacktrace"]),
             (["--sql", "SELECT end.next_pid FROM sched_waking AS start JOIN sched_switch AS end ON start.pid = "
               "end.next_pid"], ["selects nothing of the first event"]),
             (["--sql", "SELECT pid FROM sched_waking"], ["JOIN"]),
@@ -327,6 +398,8 @@ def main():
     test = of_a_guest("sql")
     test.case("equal to brute force", equals_brute_force, daemon=True)
     test.case("filters", filtered, daemon=True)
+    test.case("negative numbers", negative_numbers, daemon=True)
+    test.case("texts in single quotes", texts_in_single_quotes, daemon=True)
     test.case("in every format", in_every_format, daemon=True)
     test.case("the kernel's text", the_kernels_text, daemon=True)
     test.case("of probes", of_probes, daemon=True)
