@@ -273,10 +273,14 @@ static int run_enable(const struct options *o)
 {
 	_cleanup_boot_recorder_config_ struct boot_recorder_config c = { 0 };
 	_cleanup_buf_ struct buf text = BUF_INIT, words = BUF_INIT, out = BUF_INIT;
+	_cleanup_buf_ struct buf warning = BUF_INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	if (enable_choose(o, &c, &err) < 0)
+	if (enable_choose(o, &c, &err) < 0 ||
+	    boot_recorder_check_memory("--size", c.size, PROC, &warning, &err) < 0)
 		return cli_usage(&err);
+	if (warning.len)
+		cli_warn("%s", buf_string(&warning) ?: "");
 	enable_warn(&c);
 	buf_printf(&words,
 		   "reserve_mem=%lluK:" ALIGNMENT ":traced trace_instance=%s^traceoff@traced",

@@ -3,11 +3,13 @@
 
 #include <fcntl.h>
 #include <ini.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/meminfo.h"
 #include "base/parse.h"
 #include "base/vec.h"
 #include "daemon/capture/boot_ring.h"
@@ -25,6 +27,8 @@
 /* inih reads 200 characters of a line. */
 #define GLOB_MAX 128
 #define SIZE_MAX_BYTES (UINT64_C(1) << 40)
+/* No program gets memory that a ring has: more than this part of it is hardly meant. */
+#define MEMORY_PART 8
 
 void boot_recorder_config_deinit(struct boot_recorder_config *c)
 {
@@ -52,6 +56,25 @@ int boot_recorder_check_size(const char *key, uint64_t bytes, struct error *err)
 	if (bytes >= SIZE_MIN && bytes <= SIZE_MAX_BYTES)
 		return 0;
 	error_set(err, -EINVAL, "%s: a ring has between 1M and 1T", key);
+	return error_hint(err, "32M is usual");
+}
+
+int boot_recorder_check_memory(const char *key, uint64_t bytes, const char *proc,
+			       struct buf *warning, struct error *err)
+{
+	const uint64_t total = meminfo_total(proc);
+	_cleanup_buf_ struct buf has = BUF_INIT;
+
+	if (!total || bytes <= total / MEMORY_PART)
+		return 0;
+	format_bytes(total, &has);
+	if (bytes < total) {
+		buf_printf(warning,
+			   "%s: the ring takes %" PRIu64 " %% of this machine's memory (%s)", key,
+			   bytes * 100 / total, buf_string(&has) ?: "?");
+		return 0;
+	}
+	error_set(err, -EINVAL, "%s: this machine has %s of memory", key, buf_string(&has) ?: "?");
 	return error_hint(err, "32M is usual");
 }
 

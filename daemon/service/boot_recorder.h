@@ -37,6 +37,12 @@ int boot_recorder_config_print(const struct boot_recorder_config *c, struct buf 
 int boot_recorder_check_name(const char *key, const char *name, struct error *err);
 /* -EINVAL: not a size of a ring. */
 int boot_recorder_check_size(const char *key, uint64_t bytes, struct error *err);
+/*
+ * -EINVAL: no less than this machine's memory. Appends to *warning if it is much of it. Neither
+ * where PROC/meminfo doesn't say.
+ */
+int boot_recorder_check_memory(const char *key, uint64_t bytes, const char *proc,
+			       struct buf *warning, struct error *err);
 /* -EINVAL: not a glob of events' names. */
 int boot_recorder_check_event(const char *key, const char *glob, struct error *err);
 

@@ -272,6 +272,11 @@ TABLE = [
      ["--tracer: '\u2603' is not a name"], "letters, digits"),
     ("a ring that is too large", ["boot-recorder", "enable", "--size", "2T"], 2,
      ["--size: a ring has between 1M and 1T"], "32M"),
+    ("a ring that is larger than the machine's memory", ["boot-recorder", "enable", "--size", "1T"], 2,
+     [r"--size: this machine has [0-9.]+ [GM]B of memory"], "32M"),
+    ("a ring that takes half of the machine's memory", [
+        "boot-recorder", "enable", "--size", f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') >> 21}M"], 0,
+     [r"--size: the ring takes (49|50) % of this machine's memory \([0-9.]+ [GM]B\)\n"], None),
     ("a ring's event with a quote", ["boot-recorder", "enable", "-e", "a'b"], 2,
      ["-e: 'a'b' is no pattern of events' names"], "'sched:sched_switch'"),
     ("a ring's event without end", ["boot-recorder", "enable", "-e", "x" * 10000], 2,

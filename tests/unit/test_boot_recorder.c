@@ -846,6 +846,40 @@ static void files_are_replaced(void **state)
 	assert_int_equal(replace_file(fake_path(root, "none/x"), "new", 3, 0644, true), -ENOENT);
 }
 
+static void a_ring_leaves_memory(void **state)
+{
+	static const struct {
+		const char *meminfo;
+		uint64_t bytes;
+		int code;
+		const char *says; /* NULL: nothing */
+	} table[] = {
+		{ "MemTotal: 1024 kB\n", UINT64_C(128) << 10, 0, NULL },
+		{ "MemTotal: 1024 kB\n", UINT64_C(129) << 10, 0, "takes 12 %" },
+		{ "MemFree: 1 kB\nMemTotal:       1024 kB\n", UINT64_C(1023) << 10, 0,
+		  "takes 99 %" },
+		{ "MemTotal: 1024 kB\n", UINT64_C(1024) << 10, -EINVAL, "this machine has 1" },
+		{ "MemTotal: 1024 kB\n", UINT64_C(1) << 40, -EINVAL, "this machine has 1" },
+		{ "MemFree: 1024 kB\n", UINT64_C(1) << 40, 0, NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf warning = BUF_INIT;
+		int r;
+
+		fake_file(*state, "meminfo", table[i].meminfo);
+		r = boot_recorder_check_memory("size", table[i].bytes,
+					       ((struct fake_root *)*state)->path, &warning, &err);
+		assert_int_equal(r, table[i].code);
+		if (r == 0 && !table[i].says)
+			assert_int_equal(warning.len, 0);
+		else
+			assert_non_null(
+				strstr(r < 0 ? err.message : buf_string(&warning), table[i].says));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -857,6 +891,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_boot_leaves, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_kernels_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_torn_state, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_ring_leaves_memory, setup, teardown),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_grub_without_its_folder, setup, teardown),

@@ -83,7 +83,7 @@ def events_of(instance):
 
 def no_event_crosses(test):
     process = test.start("hist", CALLS, "--key", "id", "--filter", f"common_pid == {os.getpid()}", "--name", test.name,
-                         "-t", "20s", "--json")
+                         "-t", "8s", "--json")
     until, crossed = time.monotonic() + 120, []
     while process.poll() is None and time.monotonic() < until:
         for instance in test.instances():
@@ -165,7 +165,7 @@ def synthetic_is_gone():
 
 def hist_sql(test, *arguments):
     """A table of `hist --sql`, and what crossed meanwhile."""
-    process = test.start("hist", "-t", "15s", "--json", "--name", test.name, *arguments)
+    process = test.start("hist", "-t", "6s", "--json", "--name", test.name, *arguments)
     until, crossed, made = time.monotonic() + 120, [], ""
     while process.poll() is None and time.monotonic() < until:
         for instance in test.instances():
