@@ -18,8 +18,18 @@ static void agent_hurry_upload(struct agent *a)
 		a->upload.backoff.next_ns = MIN(a->upload.backoff.next_ns, now_ns(CLOCK_BOOTTIME));
 }
 
+/* cause: tracectl's last message, or none. */
+static int agent_explain(int status, const char *cause, struct error *err)
+{
+	if (!WIFEXITED(status))
+		return error_set(err, -EIO, "tracectl ended with signal %d", WTERMSIG(status));
+	if (*cause)
+		return error_set(err, -EIO, "%s", cause);
+	return error_set(err, -EIO, "tracectl ended with status %d", WEXITSTATUS(status));
+}
+
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
-			      struct error *err)
+			      const char *cause, struct error *err)
 {
 	/* Segments that are whole are results, however the child ended. */
 	if (order_has_segments(order))
@@ -28,9 +38,7 @@ static int agent_keep_results(struct agent *a, int status, const struct order *o
 		return error_set(err, -ETIMEDOUT, "tracectl did not end in time");
 	if (!WIFEXITED(status) ||
 	    (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != STATUS_LOSSES))
-		return error_set(err, -EIO, "tracectl ended with %s %d",
-				 WIFEXITED(status) ? "status" : "signal",
-				 WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+		return agent_explain(status, cause, err);
 	return recorder_collect(&a->recorder, order, &a->policy, &a->spool, err);
 }
 
@@ -55,7 +63,9 @@ void agent_collect(struct agent *a, int status)
 {
 	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
+	_cleanup_buf_ struct buf cause = BUF_INIT;
 
+	recorder_take_messages(&a->recorder, order->serial, &cause);
 	if (a->jobs.is_withdrawn) {
 		recorder_discard(&a->recorder);
 		agent_close_job(a, 0, OUTCOME_WITHDRAWN, NULL);
@@ -63,7 +73,7 @@ void agent_collect(struct agent *a, int status)
 		log_notice("order %" PRIu64 ": nothing happened", order->serial);
 		recorder_discard(&a->recorder);
 		agent_close_job(a, 0, OUTCOME_DONE, "nothing happened");
-	} else if (agent_keep_results(a, status, order, &err) < 0) {
+	} else if (agent_keep_results(a, status, order, buf_string(&cause) ?: "", &err) < 0) {
 		agent_fail_job(a, &err);
 	} else {
 		a->recordings++;

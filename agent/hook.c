@@ -59,6 +59,7 @@ static int hook_start(struct hook *h, const struct policy *policy, struct error 
 					       .dirfd = root_fd,
 					       .in = null_fd,
 					       .out = null_fd,
+					       .err = -EBADF,
 					       .parent = getpid() };
 	int r;
 

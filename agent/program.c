@@ -30,7 +30,7 @@ void agent_program_exec(const struct agent_program *p)
 	sigemptyset(&none);
 	if (prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || getppid() != p->parent ||
 	    fchdir(p->dirfd) < 0 || dup2(p->in, STDIN_FILENO) < 0 ||
-	    dup2(p->out, STDOUT_FILENO) < 0)
+	    dup2(p->out, STDOUT_FILENO) < 0 || (p->err >= 0 && dup2(p->err, STDERR_FILENO) < 0))
 		_exit(127);
 	close_others();
 	signal(SIGPIPE, SIG_DFL);

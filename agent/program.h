@@ -8,6 +8,7 @@ struct agent_program {
 	const char *const *argv, *const *environment; /* argv[0]: a path */
 	int dirfd;				      /* its folder */
 	int in, out;				      /* its standard input and output */
+	int err;				      /* and errors; -EBADF: the agent's */
 	pid_t parent;				      /* whose end sends it SIGTERM */
 };
 

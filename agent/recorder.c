@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/visible.h"
 #include "fleet/result_name.h"
 #include "fleet/rows.h"
 
@@ -23,6 +24,9 @@
 #define REPORTS "reports.json"
 #define ROWS "reports.ndjson.zst"
 #define CAPTURE "capture.traced"
+#define MESSAGES "messages"
+/* The end of these is logged. */
+#define MESSAGES_MAX 4096
 /* For setup, export and reports. */
 #define GRACE_NS (600 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
@@ -295,7 +299,7 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 		   struct error *err)
 {
 	_cleanup_(recorder_arguments_deinit) struct recorder_arguments arguments = { 0 };
-	_cleanup_close_ int null_fd = -EBADF, out_fd = -EBADF;
+	_cleanup_close_ int null_fd = -EBADF, out_fd = -EBADF, messages_fd = -EBADF;
 	_cleanup_free_ char *temp = NULL;
 	const char *environment[] = { "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin", NULL, NULL };
 	struct agent_program program;
@@ -313,11 +317,17 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 			0600);
 	if (null_fd < 0 || out_fd < 0 || flock(out_fd, LOCK_EX | LOCK_NB) < 0)
 		return error_errno(err, -errno, REPORTS);
+	/* `wait` has it, too. */
+	messages_fd = openat(r->dirfd, MESSAGES,
+			     O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (messages_fd < 0)
+		return error_errno(err, -errno, MESSAGES);
 	program = (struct agent_program){ .argv = arguments.argv,
 					  .environment = environment,
 					  .dirfd = r->dirfd,
 					  .in = null_fd,
 					  .out = out_fd,
+					  .err = messages_fd,
 					  .parent = getpid() };
 	r->pid = fork();
 	if (r->pid < 0) {
@@ -350,6 +360,40 @@ bool recorder_reap(struct recorder *r, int *ret_status)
 	waitpid(r->pid, ret_status, 0);
 	r->pid = 0;
 	return true;
+}
+
+void recorder_take_messages(const struct recorder *r, uint64_t serial, struct buf *ret_cause)
+{
+	static const char lead[] = "tracectl: ";
+	_cleanup_close_ int fd = openat(r->dirfd, MESSAGES, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	char text[MESSAGES_MAX + 1], *rest = text, *line;
+	struct stat st;
+	off_t from;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return;
+	from = MAX(st.st_size - MESSAGES_MAX, (off_t)0);
+	n = pread_full(fd, text, MESSAGES_MAX, from);
+	text[MAX(n, (ssize_t)0)] = '\0';
+	/* The first line may be cut. */
+	if (from)
+		strsep(&rest, "\n");
+	while ((line = strsep(&rest, "\n"))) {
+		_cleanup_buf_ struct buf shown = BUF_INIT;
+
+		if (!*line)
+			continue;
+		buf_visible(&shown, line, VISIBLE_MAX);
+		log_warning("order %" PRIu64 ": %s", serial, buf_string(&shown) ?: "out of memory");
+		if (strncmp(line, lead, strlen(lead)) != 0)
+			continue;
+		/* `record` says last that `wait` failed. `wait` said why. */
+		if (ret_cause->len && strstr(line, " ended with exit status "))
+			continue;
+		buf_clear(ret_cause);
+		buf_puts(ret_cause, line + strlen(lead));
+	}
 }
 
 void recorder_urge(struct recorder *r, uint64_t now)

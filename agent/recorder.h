@@ -12,6 +12,7 @@
 
 #include "agent/policy.h"
 #include "agent/spool.h"
+#include "base/buf.h"
 #include "fleet/order.h"
 
 struct recorder {
@@ -57,6 +58,12 @@ unsigned recorder_take_segments(struct recorder *recorder, const struct policy *
 				struct spool *spool, uint64_t now_ns);
 /* True if the child has ended; then *ret_status is that of waitpid(). */
 bool recorder_reap(struct recorder *recorder, int *ret_status);
+/*
+ * Logs what an ended child wrote to its standard error. ret_cause: gets the last message of
+ * tracectl, without its name; none: stays empty.
+ */
+void recorder_take_messages(const struct recorder *recorder, uint64_t serial,
+			    struct buf *ret_cause);
 /* Ends a child that is past its deadline. */
 void recorder_urge(struct recorder *recorder, uint64_t now_ns);
 /* Ends the child soon, without waiting for it. */

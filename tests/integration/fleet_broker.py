@@ -21,6 +21,7 @@ from false_broker import CONSENT, packet, publish
 from fleet import ESCAPE, curl_file, order_of, succeeds
 from fleet_data import put
 from harness import PATIENCE_S, Test, check, need, settled
+from store import order
 
 MANY = 3000
 
@@ -55,6 +56,42 @@ def an_order_by_a_broker(test):
             check(done.status == 0, f"{done}")
             words = ["fleet", "status", serial, "--fleet", "doors", "--broker", url]
             settled(f"{outcome}: {agent.words()}", lambda: f"{outcome}: 1\n  door-17\n" in test.run(*words, env=env).out)
+
+
+def why_an_order_failed(test):
+    """The outcome has the last message of the board's tracectl, bounded and without control characters."""
+    with fleet(test) as (store, agent), operator(test, store) as (broker, url, env):
+        def fails(serial, **keys):
+            """Returns the reason, which `fleet status` shows as well."""
+            broker.publish(store.sign(order(serial, **keys)))
+            settled(f"order {serial}: {agent.words()}", lambda: (serial, "failed") in [o[:2] for o in broker.outcomes()])
+            reason = [o[2] for o in broker.outcomes() if o[0] == serial][0]
+            done = test.run("fleet", "status", serial, "--fleet", "doors", "--broker", url, env=env)
+            check(done.out.startswith("1 of 1 boards are through\nfailed, ") and done.out.endswith(": 1\n  door-17\n") and
+                  "\x1b" not in done.out, f"{done}")
+            check(reason.replace("\\", "") in done.out.replace("\\", ""), f"{reason}: {done}")
+            return reason
+
+        store.start()
+        agent.write(store, orders=(), broker=broker.address, certificate="door-17")
+        agent.start()
+        why = fails(7, events="sched:no_such_event")
+        check(why == "no event of this kernel matches 'sched:no_such_event'", why)
+        agent.says("order 7: tracectl: no event of this kernel matches 'sched:no_such_event'")
+        agent.stop()
+        program = test.dir / "loud"
+        program.write_text("#!/bin/sh\nexec >&2\nseq 100000\necho 'tracectl: the first message'\n"
+                           "printf 'tracectl: \\033[31m\\001 no space in %0300d\\n  hint: buy some\\n' 0\nexit 1\n")
+        program.chmod(0o755)
+        agent.config.write_text(agent.config.read_text().replace(f"tracectl = {test.tracectl}", f"tracectl = {program}"))
+        agent.start()
+        why = fails(8)
+        check(why.startswith("\\x1b[31m\\x01 no space in 000") and why.endswith("...") and len(why) <= 80, why)
+        check(len(agent.log.read_bytes()) < 40000 and b"\x1b" not in agent.log.read_bytes(), "the journal has too much")
+        program.write_text("#!/bin/sh\nkill -9 $$\n")
+        check(fails(9) == "tracectl ended with signal 9", broker.outcomes())
+        program.write_text("#!/bin/sh\nexit 7\n")
+        check(fails(10) == "tracectl ended with status 7", broker.outcomes())
 
 
 def an_order_is_withdrawn(test):
@@ -314,6 +351,7 @@ def main():
     Test.make_daemon = Members
     test = Test("fleet_broker")
     test.case("an order by a broker", an_order_by_a_broker, daemon=True)
+    test.case("why an order failed", why_an_order_failed, daemon=True)
     test.case("an order is withdrawn", an_order_is_withdrawn, daemon=True)
     test.case("what boards say of an order", words_of_boards, daemon=True)
     test.case("many boards", many_boards, daemon=True)
