@@ -253,6 +253,26 @@ static int options_check_start(const struct options *o, struct error *err)
 	return 0;
 }
 
+/* Options of the report that `record` makes only if one is named. */
+static int options_check_report(const struct options *o, struct error *err)
+{
+	static const int of_report[] = { OPT_BY, OPT_SORT, OPT_TOP, OPT_MIN, OPT_TASK, OPT_CSV };
+
+	for (size_t i = 0; i < o->typed_count; i++) {
+		const struct typed_option *typed = &o->typed[i];
+		size_t k = 0;
+
+		while (k < ARRAY_SIZE(of_report) && of_report[k] != typed->id)
+			k++;
+		if (k == ARRAY_SIZE(of_report))
+			continue;
+		error_set(err, -EINVAL, "record: --%s is of a report, and there is none",
+			  option_specs[typed->id].name);
+		return error_hint(err, "name the report: --report sched");
+	}
+	return 0;
+}
+
 int options_check(const struct options *o, const struct command *command, struct error *err)
 {
 	if (o->command && !command->takes_command) {
@@ -291,6 +311,8 @@ int options_check(const struct options *o, const struct command *command, struct
 		return error_hint(err, "for example: --rotate 100M --keep %u", o->keep);
 	}
 	if (command == &command_start && options_check_start(o, err) < 0)
+		return -EINVAL;
+	if (command == &command_record && !o->reports.count && options_check_report(o, err) < 0)
 		return -EINVAL;
 	/* A conversion reads complete files only. */
 	if (o->merge_count && command != &command_convert &&

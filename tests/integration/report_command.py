@@ -223,6 +223,7 @@ def refusals(test):
             (["record", "--report", "nothing", "-t", "1s"], 2, "there is no report"),
             (["record", "--report", "sched", "-t", "1s", "--format", "json"], 2, "name it: -o FILE"),
             (["record", "--report", "sched", "-t", "1s", "-o", "-", "--format", "txt"], 2, "both write to standard output"),
+            (["record", "--sort", "runs", "-t", "1s"], 2, "record: --sort is of a report, and there is none"),
             (["report", "--merge", "a.json", "--from", "+1s"], 2, "exclude each other"),
             (["convert", "--report", "sched", "x.traced", "y.json"], 2, "write a .html")):
         r = test.run(*arguments)

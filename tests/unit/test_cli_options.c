@@ -360,6 +360,35 @@ static void stray_words_say_where_they_go(void **state _unused_)
 	}
 }
 
+/* record makes a report only if one is named. */
+static void options_of_a_report_need_one(void **state _unused_)
+{
+	static const char *const words[][2] = { { "--by", "comm" },   { "--sort", "runs" },
+						{ "--top", "3" },     { "--min", "1ms" },
+						{ "--task", "make" }, { "--csv", NULL } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		struct parsed p;
+
+		parse_as(&p, &command_record,
+			 (const char *const[]){ words[i][0], words[i][1], NULL });
+		assert_int_equal(p.r, 0);
+		assert_int_equal(options_check(&p.o, &command_record, &p.err), -EINVAL);
+		assert_non_null(strstr(p.err.message, words[i][0]));
+		assert_non_null(strstr(p.err.hint, "--report sched"));
+		parsed_deinit(&p);
+		parse_as(&p, &command_record,
+			 (const char *const[]){ "--report", "sched", words[i][0], words[i][1],
+						NULL });
+		assert_int_equal(options_check(&p.o, &command_record, &p.err), 0);
+		parsed_deinit(&p);
+		parse_as(&p, &command_report,
+			 (const char *const[]){ words[i][0], words[i][1], NULL });
+		assert_int_equal(options_check(&p.o, &command_report, &p.err), 0);
+		parsed_deinit(&p);
+	}
+}
+
 static void an_option_before_its_command(void **state _unused_)
 {
 	struct parsed p;
@@ -503,6 +532,7 @@ int main(void)
 		cmocka_unit_test(an_option_of_another_command_is_unknown),
 		cmocka_unit_test(a_kernel_filter_follows_an_event),
 		cmocka_unit_test(stray_words_say_where_they_go),
+		cmocka_unit_test(options_of_a_report_need_one),
 		cmocka_unit_test(an_option_before_its_command),
 		cmocka_unit_test(a_clock_belongs_to_its_file),
 		cmocka_unit_test(a_limit_of_files_is_a_size_or_a_time),
