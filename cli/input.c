@@ -300,6 +300,18 @@ static int input_unpack(int *fd, struct input_beside *beside, const char *path, 
 	return r;
 }
 
+int input_unpack_into(int fd, int out, const char *path, enum input_kind kind, struct error *err)
+{
+	_cleanup_(unpack_freep) struct unpack *unpack = NULL;
+	struct input_source source = { .read = unpack_read, .unpacked = true };
+	int r = unpack_new(&unpack, fd, err);
+
+	source.userdata = unpack;
+	if (r == 0)
+		r = input_copy(&source, out, kind, err);
+	return r < 0 ? error_prefix(err, "%s", path) : 0;
+}
+
 int input_import(int *in, struct input_beside *ret, const char *path, const char *instance,
 		 struct error *err)
 {

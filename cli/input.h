@@ -46,6 +46,12 @@ void input_confine(int folder);
 /* Adds to the error of an unreadable input: its name, and a hint if there is none. */
 int input_explain_damage(const char *path, struct error *err);
 
+/*
+ * Decompresses a gzip or zstd file into out, from out's offset on. It stops soon behind the largest
+ * size of that kind. path: for messages.
+ */
+int input_unpack_into(int fd, int out, const char *path, enum input_kind kind, struct error *err);
+
 #define INPUT_TEMPS 2 /* decompressed, then converted */
 
 /* Files needed in addition to an imported capture stream. */

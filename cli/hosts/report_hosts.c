@@ -107,20 +107,26 @@ static int hosts_report_decode(void *userdata, struct export_result *ret, struct
 	return r;
 }
 
+/* The error has all recordings that cannot be opened. */
 static int hosts_report_open(struct hosts_report *h, struct host_input *inputs, char *const *paths,
 			     size_t count, struct error *err)
 {
-	for (; h->count < count; h->count++) {
+	int r = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
 		struct host_input *in = &inputs[h->count];
 
-		*in = (struct host_input){ input_open(paths[h->count], err), paths[h->count] };
-		if (in->fd < 0)
-			return in->fd;
-		h->parts[h->count] = (struct host_part){ .input = in, .fd = -EBADF };
+		*in = (struct host_input){ input_open(paths[i], &why), paths[i] };
+		if (in->fd < 0) {
+			r = error_add(err, &why);
+			continue;
+		}
+		h->parts[h->count++] = (struct host_part){ .input = in, .fd = -EBADF };
 		if (confined_wanted())
-			input_reserve_temps(&h->parts[h->count].beside);
+			input_reserve_temps(&h->parts[h->count - 1].beside);
 	}
-	return 0;
+	return r;
 }
 
 static int hosts_report_check(const struct options *o, size_t count, struct error *err)

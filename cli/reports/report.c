@@ -331,6 +331,14 @@ static int reporting_summarize(struct reporting *r, struct error *err)
 	return 0;
 }
 
+/* Wrong words must not hide that a recording is missing. */
+static void report_tell_missing(const struct options *o, size_t names)
+{
+	for (size_t i = names; i < o->arg_count && !o->session; i++)
+		if (!report_is_file(o->args[i]))
+			cli_warn("%s: %m", o->args[i]);
+}
+
 static int report_run(const struct options *o)
 {
 	const size_t inputs = o->session ? 0 : report_hosts_inputs(o);
@@ -359,8 +367,10 @@ static int report_run(const struct options *o)
 		r.reports.options.top = OVERVIEW_ROWS;
 	if (e < 0 || report_refuse_file(o, &err) < 0 || reporting_summarize(&r, &err) < 0 ||
 	    chosen_part_open(&r.part, o, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
-	    report_options_check(&r.reports.options, &err) < 0)
+	    report_options_check(&r.reports.options, &err) < 0) {
+		report_tell_missing(o, names);
 		return cli_usage(&err);
+	}
 	if (o->session)
 		return reporting_record(&r, &fetch, report_fetch);
 	if (inputs > 1 && selection_is_wanted(&r.part.wanted)) {

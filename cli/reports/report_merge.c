@@ -19,7 +19,8 @@ struct merging {
 	const char *paths[REPORT_MERGE_FILES_MAX];
 	int fds[REPORT_MERGE_FILES_MAX]; /* owned */
 	size_t count;
-	int json_fd; /* owned; the JSON of one whose reports are rows */
+	bool some_failed; /* to open: reported already */
+	int json_fd;	  /* owned; the JSON of a file that is compressed */
 };
 
 static void report_merging_deinit(struct merging *m)
@@ -47,49 +48,101 @@ static int merging_add(struct merging *m, const char *path, struct error *err)
 	return 0;
 }
 
+/* An error of one file must not hide that of another. */
+static void merging_try(struct merging *m, const char *path)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+
+	if (merging_add(m, path, &err) >= 0)
+		return;
+	cli_fail(&err);
+	m->some_failed = true;
+}
+
 static int merging_open(struct merging *m, const struct options *o, struct error *err)
 {
-	int r = 0;
-
 	m->json_fd = input_create_temp();
 	if (m->json_fd < 0)
 		return error_errno(err, m->json_fd, "%s", input_temp_place());
 	if (o->merge_count + o->arg_count > REPORT_MERGE_FILES_MAX)
 		return error_set(err, -EINVAL, "--merge takes at most %d reports",
 				 REPORT_MERGE_FILES_MAX);
-	for (size_t i = 0; i < o->merge_count && r == 0; i++)
-		r = merging_add(m, o->merges[i].path, err);
-	for (size_t i = 0; i < o->arg_count && r == 0; i++)
-		r = merging_add(m, o->args[i], err);
-	return r;
+	for (size_t i = 0; i < o->merge_count; i++)
+		merging_try(m, o->merges[i].path);
+	for (size_t i = 0; i < o->arg_count; i++)
+		merging_try(m, o->args[i]);
+	return 0;
 }
 
-/* Rows come in zstd's frames. */
-static bool merging_has_rows(const struct merging *m, size_t i)
+/* Whether the file begins with these bytes of a compressed one. */
+static bool merging_begins(const struct merging *m, size_t i, const char *magic)
 {
-	static const char magic[] = "\x28\xb5\x2f\xfd";
-	char begin[sizeof(magic) - 1];
+	char begin[8];
+	const size_t len = strlen(magic);
 
-	return pread(m->fds[i], begin, sizeof(begin), lseek(m->fds[i], 0, SEEK_CUR)) ==
-		       sizeof(begin) &&
-	       !memcmp(begin, magic, sizeof(begin));
+	return pread(m->fds[i], begin, len, lseek(m->fds[i], 0, SEEK_CUR)) == (ssize_t)len &&
+	       !memcmp(begin, magic, len);
 }
 
-static int merging_read_rows(const struct merging *m, struct report_merge *merge, size_t i,
-			     struct error *err)
+static int merging_unpack_rows(const struct merging *m, size_t i, struct error *err)
 {
 	const off_t from = lseek(m->fds[i], 0, SEEK_CUR), end = lseek(m->fds[i], 0, SEEK_END);
 	uint64_t size;
 	int r;
 
-	if (from < 0 || end < from || lseek(m->fds[i], from, SEEK_SET) < 0 ||
-	    lseek(m->json_fd, 0, SEEK_SET) < 0)
+	if (from < 0 || end < from || lseek(m->fds[i], from, SEEK_SET) < 0)
 		return error_errno(err, -errno, "%s", m->paths[i]);
 	r = rows_unpack(m->fds[i], (uint64_t)(end - from), m->json_fd, FLEET_FILE_MAX, &size, err);
+	return r < 0 ? error_prefix(err, "%s", m->paths[i]) : 0;
+}
+
+/* Rows come in zstd's frames, JSON as it is or by gzip. */
+static int merging_read_file(const struct merging *m, struct report_merge *merge, size_t i,
+			     struct error *err)
+{
+	const bool rows = merging_begins(m, i, "\x28\xb5\x2f\xfd");
+	off_t size;
+	int r;
+
+	if (!rows && !merging_begins(m, i, "\x1f\x8b"))
+		return report_merge_add(merge, m->fds[i], m->paths[i], err);
+	if (lseek(m->json_fd, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", m->paths[i]);
+	r = rows ? merging_unpack_rows(m, i, err)
+		 : input_unpack_into(m->fds[i], m->json_fd, m->paths[i], INPUT_REPORT, err);
 	if (r < 0)
-		return error_prefix(err, "%s", m->paths[i]);
-	lseek(m->json_fd, 0, SEEK_SET);
-	return report_merge_add_part(merge, m->json_fd, size, m->paths[i], err);
+		return r;
+	size = lseek(m->json_fd, 0, SEEK_CUR);
+	if (size < 0 || lseek(m->json_fd, 0, SEEK_SET) < 0)
+		return error_errno(err, -errno, "%s", m->paths[i]);
+	return report_merge_add_part(merge, m->json_fd, (uint64_t)size, m->paths[i], err);
+}
+
+static int merging_restart(struct report_merge **merge, struct error *err)
+{
+	int r;
+
+	*merge = report_merge_free(*merge);
+	r = report_merge_new(merge);
+	return r < 0 ? error_errno(err, r, "can't merge reports") : 0;
+}
+
+/* A file that is damaged, or can't be added, does not hide another one. */
+static int merging_read_all(const struct merging *m, struct report_merge **merge, struct error *err)
+{
+	int r = merging_restart(merge, err), failed = 0;
+
+	for (size_t i = 0; i < m->count && r == 0; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		r = merging_read_file(m, *merge, i, &why);
+		if (r == 0)
+			continue;
+		failed = error_add(err, &why);
+		if (r == -EBADMSG || r == -EINVAL)
+			r = merging_restart(merge, err);
+	}
+	return failed ?: r;
 }
 
 /* Parses the files; for root in a process of its own. */
@@ -98,16 +151,11 @@ static int merging_work(void *userdata, struct export_result *ret, struct error 
 	const struct merging *m = userdata;
 	_cleanup_(report_merge_freep) struct report_merge *merge = NULL;
 	_cleanup_buf_ struct buf out = BUF_INIT;
-	int r = report_merge_new(&merge);
+	int r = merging_read_all(m, &merge, err);
 
-	if (r < 0)
-		return error_errno(err, r, "can't merge reports");
-	for (size_t i = 0; i < m->count && r == 0; i++)
-		r = merging_has_rows(m, i) ? merging_read_rows(m, merge, i, err)
-					   : report_merge_add(merge, m->fds[i], m->paths[i], err);
-	if (r == 0)
+	if (r == 0 && !m->some_failed)
 		r = report_merge_write(merge, m->options, &out, err);
-	if (r < 0)
+	if (r < 0 || m->some_failed)
 		return r;
 	ret->bytes = out.len;
 	r = report_merge_tell(merge, ret);
@@ -129,6 +177,8 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 	input_confine(-EBADF);
 	if (confined_run(merging_work, &m, &result, &err) < 0)
 		return cli_fail(&err);
+	if (m.some_failed)
+		return CLI_FAILED;
 	if (result.incomplete)
 		cli_warn("a merged report is of an INCOMPLETE recording");
 	gaps = export_result_gaps(&result);

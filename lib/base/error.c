@@ -115,3 +115,22 @@ int error_move(struct error *to, struct error *from)
 	}
 	return r;
 }
+
+int error_add(struct error *to, struct error *from)
+{
+	char *message;
+
+	if (!to || !to->code)
+		return error_move(to, from);
+	if (asprintf(&message, "%s\n%s", to->message ?: strerror(to->code),
+		     from->message ?: strerror(from->code)) >= 0) {
+		free(to->message);
+		to->message = message;
+	}
+	if (!to->hint) {
+		to->hint = TAKE_PTR(from->hint);
+		to->hint_needs_output = from->hint_needs_output;
+	}
+	error_deinit(from);
+	return error_code(to);
+}

@@ -34,3 +34,8 @@ int error_prefix(struct error *err, const char *fmt, ...) _printf_(2, 3);
 int error_errno(struct error *err, int code, const char *fmt, ...) _printf_(3, 4);
 /* Moves the error and leaves `from` empty. Returns like error_hint(). */
 int error_move(struct error *to, struct error *from);
+/*
+ * As error_move(), but an error that `to` has already stays, and from's message is a further line
+ * of it. A hint that is there stays.
+ */
+int error_add(struct error *to, struct error *from);

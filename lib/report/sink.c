@@ -147,10 +147,13 @@ int report_options_check(const struct report_options *o, struct error *err)
 
 	if (o->count > REPORTS_MAX)
 		return error_set(err, -EINVAL, "more than %d reports", REPORTS_MAX);
-	for (size_t i = 0; i < o->count && r == 0; i++) {
+	for (size_t i = 0; i < o->count; i++) {
 		const struct report_kind *kind = report_kind_find(o->names[i]);
+		_cleanup_error_ struct error why = ERROR_INIT;
 
-		r = kind ? report_check_by(kind, o->by, err) : report_unknown(o->names[i], err);
+		if ((kind ? report_check_by(kind, o->by, &why)
+			  : report_unknown(o->names[i], &why)) < 0)
+			r = error_add(err, &why);
 	}
 	return r == 0 ? report_check_task(o, err) : r;
 }
@@ -210,19 +213,38 @@ static int report_sink_open_overview(struct sink_report *s, struct error *err)
 	return error_hint(err, "record some: tracectl record -t 10s -e sched -e irq -o out.traced");
 }
 
-static int report_sink_open_all(struct sink_report *s, struct error *err)
+/* The recording lacks the events of some reports: says of which. */
+static int report_sink_open_named(struct sink_report *s, struct error *err)
 {
 	const struct report_options *o = s->env.options;
-	int r = report_options_check(o, err);
+	_cleanup_buf_ struct buf lacking = BUF_INIT;
+	size_t count = 0;
 
-	for (size_t i = 0; i < o->count && r == 0; i++) {
-		const struct report_kind *kind = report_kind_find(o->names[i]);
+	for (size_t i = 0; i < o->count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		int r = report_sink_add(s, report_kind_find(o->names[i]), &why);
 
-		if (!kind)
-			return report_unknown(o->names[i], err);
-		r = report_sink_add(s, kind, err);
+		if (r < 0 && r != -ENODATA)
+			return error_move(err, &why);
+		if (r == 0)
+			continue;
+		error_add(err, &why);
+		buf_printf(&lacking, "%s%s", count++ ? "," : "", o->names[i]);
 	}
-	return r < 0 || o->count ? r : report_sink_open_overview(s, err);
+	if (count > 1)
+		error_hint(err, "record them: tracectl record -t 10s --report %s -o out.traced",
+			   buf_string(&lacking) ?: "NAME");
+	return count ? -ENODATA : 0;
+}
+
+static int report_sink_open_all(struct sink_report *s, struct error *err)
+{
+	int r = report_options_check(s->env.options, err);
+
+	if (r < 0)
+		return r;
+	return s->env.options->count ? report_sink_open_named(s, err)
+				     : report_sink_open_overview(s, err);
 }
 
 void report_sink_deinit(struct sink_report *s)

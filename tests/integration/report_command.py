@@ -213,6 +213,10 @@ def refusals(test):
             (["report"], 2, "the recording is missing"),
             (["report", "nothing", "x.traced"], 2, "there is no report 'nothing'"),
             (["report", "sched"], 1, "name a recording, too"),
+            (["report", "nothing", "runq", "none", "x.traced"], 2, "no report 'nothing'\n    there is no report 'none'\n"),
+            (["report", "nothing", "gone.traced"], 2, "gone.traced: No such file"),
+            (["report", "net", "x.traced", "gone.traced", "lost.traced"], 1,
+             "gone.traced: No such file or directory\n    lost.traced: No such file"),
             (["report", "sched", "--by", "color", "x.traced"], 2, "it is made by"),
             (["report", "sched", "--sort", "color", "x.traced"], 1, "its columns are task"),
             (["report", "sched", "--top", "0", "x.traced"], 2, "not a number of rows"),
@@ -236,6 +240,9 @@ def refusals(test):
         r = test.run("report", name, "irq.traced")
         check(r.status == 1 and not r.out and f"no events for the report {name}\n" in r.err, r)
         check(f"tracectl record -t 10s {options} -o out.traced\n" in r.err, r)
+    r = test.run("report", "sched", "irq", "block", "irq.traced")
+    check(r.status == 1 and "for the report sched\n    the recording has no events for the report block\n" in r.err and
+          "record -t 10s --report sched,block -o out.traced\n" in r.err and not r.out, r)
     # A table is empty if its events were recorded and did not happen.
     r = test.run("record", "-q", "--name", test.name, "-e", "sched:sched_process_hang", "-e", "block:block_rq_error", "-e",
                  "sched:sched_switch", "-f", "prev_pid == 1 && next_pid == 1", "-e", "raw_syscalls", "-f", "id == 99999", "-t",
@@ -280,6 +287,17 @@ def merging(test):
     check(text.status == 0 and text.out.count("rows are shown") == 2, text)
     piped = test.run("report", "--merge", "a.json", "-", stdin=(test.dir / "b.json").read_bytes())
     check(piped.out.replace("standard input: ", "b.json: ") == test.run("report", "--merge", "a.json", "b.json").out, piped)
+    # Compressed, also by a pipe.
+    plain = test.run("report", "--merge", "a.json", "b.json").out
+    subprocess.run(["gzip", "-k", test.dir / "b.json"], check=True)
+    zipped = test.run("report", "--merge", "a.json", "b.json.gz")
+    check(zipped.status == 0 and zipped.out.replace("b.json.gz: ", "b.json: ") == plain, zipped)
+    zipped = test.run("report", "--merge", "-", "a.json", stdin=(test.dir / "b.json.gz").read_bytes())
+    check(zipped.status == 0 and zipped.out == test.run("report", "--merge", "b.json", "a.json").out.replace(
+        "b.json: ", "standard input: "), zipped)
+    (test.dir / "cut.json.gz").write_bytes((test.dir / "b.json.gz").read_bytes()[:-100])
+    r = test.run("report", "--merge", "a.json", "cut.json.gz")
+    check(r.status == 1 and "cut.json.gz: " in r.err and not r.out, r)
     # A board's rows by a pipe, too.
     need(shutil.which("zstd"), "zstd is not installed")
     rows = as_lines((test.dir / "b.json").read_bytes())
@@ -318,6 +336,11 @@ def bad_merges(test):
             (["t.json"], 1, "its report timehist can't be merged"),
             (["cut.json"], 1, "cut.json: it ends in the middle"),
             (["none.json"], 1, "none.json: No such file"),
+            (["none.json", "a.json", "cut.json", "gone.json"], 1, "none.json: No such file"),
+            (["none.json", "a.json", "cut.json", "gone.json"], 1, "gone.json: No such file"),
+            (["none.json", "a.json", "cut.json", "gone.json"], 1, "cut.json: it ends in the middle"),
+            (["t.json", "a.json", "b.json", "cut.json"], 1, "b.json: its report sched has a row by cpu"),
+            (["t.json", "a.json", "b.json", "cut.json"], 1, "cut.json: it ends in the middle"),
             (["/dev/zero"], 1, "is a device"),
             (["a.json", "--by", "cpu"], 2, "--merge and --by exclude each other"),
             (["a.json", "--sort", "color"], 1, "its columns are comm")):

@@ -23,7 +23,7 @@
 
 #define HOUR_S 3600
 
-/* All orders of a test have it: one that comes twice is the same. */
+/* All orders of a test expire then: one that comes twice is the same. */
 static time_t expires;
 
 static void put_text(const char *path, const char *text)

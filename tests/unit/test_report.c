@@ -462,12 +462,14 @@ static void shares_are_rounded(void **state _unused_)
 
 static void options_are_checked(void **state _unused_)
 {
-	static const char *const unknown[] = { "sched", "nothing" }, *const known[] = { "sched" };
+	static const char *const unknown[] = { "sched", "nothing", "none" };
+	static const char *const known[] = { "sched" };
 	_cleanup_error_ struct error err = ERROR_INIT, by = ERROR_INIT;
 
 	assert_int_equal(report_options_check(
-				 &(struct report_options){ .names = unknown, .count = 2 }, &err),
+				 &(struct report_options){ .names = unknown, .count = 3 }, &err),
 			 -EINVAL);
+	assert_string_equal(err.message, "there is no report 'nothing'\nthere is no report 'none'");
 	assert_non_null(strstr(err.hint, "sched, timehist"));
 	assert_int_equal(
 		report_options_check(

@@ -41,6 +41,25 @@ static void errors_carry_message_and_hint(void **state _unused_)
 	assert_string_equal(err.message, "x: Input/output error");
 }
 
+static void errors_add_up(void **state _unused_)
+{
+	_cleanup_error_ struct error all = ERROR_INIT, err = ERROR_INIT;
+
+	error_errno(&err, -ENOENT, "a");
+	assert_int_equal(error_add(&all, &err), -ENOENT);
+	assert_null(err.message);
+	error_set(&err, -EBADMSG, "b");
+	error_hint(&err, "mend b");
+	assert_int_equal(error_add(&all, &err), -ENOENT);
+	error_set(&err, -EBADMSG, "c");
+	error_hint(&err, "mend c");
+	assert_int_equal(error_add(&all, &err), -ENOENT);
+	assert_string_equal(all.message, "a: No such file or directory\nb\nc");
+	assert_string_equal(all.hint, "mend b");
+	error_set(&err, -EBADMSG, "d");
+	assert_int_equal(error_add(NULL, &err), -EBADMSG);
+}
+
 static void *errors_of_another_thread(void *ret)
 {
 	*(int *)ret = error_hint(NULL, "y");
@@ -251,6 +270,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(errors_carry_message_and_hint),
+		cmocka_unit_test(errors_add_up),
 		cmocka_unit_test(unread_errors_keep_their_code),
 		cmocka_unit_test(nearest),
 		cmocka_unit_test(siphash_matches_the_reference),
