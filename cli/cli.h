@@ -291,8 +291,10 @@ struct options {
 	bool watch, batch, decay, fields, probe, csv, summary, last_boot, write;
 	const char *shown;   /* the output's name in messages; NULL: its own */
 	bool report_follows; /* it says what is missing in the recording */
-	bool whole;	     /* the options that choose a part said what to record */
-	bool own_status;     /* of a recorded command's status, only our part counts */
+	const char *of_host; /* the machine that warnings are of; NULL: this one, or several */
+	const struct word_list *told; /* "HOST: WARNING" that were printed; NULL: none */
+	bool whole;		      /* the options that choose a part said what to record */
+	bool own_status;	      /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	struct export_page page;
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;

@@ -210,27 +210,45 @@ static void outcome_tell_sequels(const struct outcome *outcome)
 		 outcome->path, buf_string(&others) ?: "other files", EXPORT_JSON_MAX);
 }
 
-static void outcome_tell_loss(const struct outcome *outcome)
+void outcome_put_loss(const struct export_result *r, struct buf *out)
 {
-	const struct export_result *r = &outcome->result;
-	_cleanup_buf_ struct buf line = BUF_INIT;
-	double share = 100.0 * (double)r->lost / (double)(r->events + r->lost);
+	const double share = 100.0 * (double)r->lost / (double)(r->events + r->lost);
+	const uint64_t gaps = export_result_gaps(r);
 	char text[32];
 
+	if (!r->lost && gaps)
+		buf_printf(out,
+			   "events were lost at %" PRIu64 " place%s (count unknown): the gaps "
+			   "are marked in the trace",
+			   gaps, gaps == 1 ? "" : "s");
+	if (!r->lost)
+		return;
 	/* Don't round small shares to 0, nor large ones to 100. */
 	if (share < 0.1)
 		snprintf(text, sizeof(text), "under 0.1");
 	else
 		snprintf(text, sizeof(text), "%.1f", r->events ? MIN(share, 99.9) : share);
-	format_count(r->lost, &line);
-	buf_printf(&line, " event%s lost (%s %%): the gaps are marked in the trace",
+	format_count(r->lost, out);
+	buf_printf(out, " event%s lost (%s %%): the gaps are marked in the trace",
 		   r->lost == 1 ? "" : "s", text);
-	cli_warn("%s", buf_string(&line) ?: "events were lost");
-	if (outcome->buffer_bytes)
+}
+
+static void outcome_tell_loss(const struct outcome *outcome, const struct options *o)
+{
+	const struct export_result *r = &outcome->result;
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	outcome_put_loss(r, &line);
+	if (line.len && !outcome->of_hosts)
+		cli_warn("%s%s%s", o->of_host ?: "", o->of_host ? ": " : "",
+			 buf_string(&line) ?: "events were lost");
+	if (r->lost && outcome->buffer_bytes)
 		fprintf(stderr,
 			"  hint: a larger buffer (-b %" PRIu64 "K) or fewer events (-e, -f) "
 			"help\n",
 			outcome->buffer_bytes * 4 >> 10);
+	else if (r->lost && o->told)
+		fputs("  hint: a larger buffer (-b) or fewer events (-e, -f) help\n", stderr);
 }
 
 static void outcome_tell_ledger(const struct export_result *r)
@@ -352,22 +370,35 @@ static bool outcome_among(const char *text, char *const *list, size_t count)
 	return false;
 }
 
+/* A machine's warning that it printed itself is not repeated. */
+static void outcome_pass_on(const char *warning, const struct options *o)
+{
+	_cleanup_buf_ struct buf line = BUF_INIT;
+
+	if (o->of_host)
+		buf_printf(&line, "%s: ", o->of_host);
+	buf_puts(&line, warning);
+	if (!buf_string(&line) || !o->told ||
+	    !outcome_among(line.data, (char *const *)o->told->items, o->told->count))
+		cli_pass_on(buf_string(&line) ?: warning);
+}
+
 /*
  * Prints warnings of the exporter, unless a report repeats them, and those of the session that were
  * not printed yet.
  */
-static void outcome_tell_warnings(const struct outcome *outcome, bool report_follows)
+static void outcome_tell_warnings(const struct outcome *outcome, const struct options *o)
 {
 	const Traced__Control__Session *s = outcome->session, *reported = outcome->reported;
 	const struct export_result *r = &outcome->result;
 
-	for (size_t i = 0; !report_follows && i < r->warning_count; i++) {
+	for (size_t i = 0; !o->report_follows && i < r->warning_count; i++) {
 		/* Reported separately, as an error. */
 		if (!strcmp(r->warnings[i], EXPORT_NOTHING))
 			continue;
 		if (!reported ||
 		    !outcome_among(r->warnings[i], reported->warnings, reported->n_warnings))
-			cli_pass_on(r->warnings[i]);
+			outcome_pass_on(r->warnings[i], o);
 	}
 	for (size_t i = 0; s && i < s->n_warnings; i++) {
 		if (!outcome_among(s->warnings[i], r->warnings, r->warning_count) &&
@@ -404,16 +435,10 @@ static void outcome_tell_nothing(const struct outcome *outcome, const struct opt
 static void outcome_tell_missing(const struct outcome *outcome, const struct options *o)
 {
 	const struct export_result *r = &outcome->result;
-	const uint64_t gaps = export_result_gaps(r);
 
 	if (!outcome->ended_early && r->incomplete)
 		cli_warn("%s is INCOMPLETE: see the messages above", outcome->path);
-	if (r->lost)
-		outcome_tell_loss(outcome);
-	else if (gaps)
-		cli_warn("events were lost at %" PRIu64 " place%s (count unknown): the gaps "
-			 "are marked in the trace",
-			 gaps, gaps == 1 ? "" : "s");
+	outcome_tell_loss(outcome, o);
 	if (outcome_is_nothing(r))
 		outcome_tell_nothing(outcome, o);
 }
@@ -436,7 +461,7 @@ int outcome_tell(const struct outcome *outcome, const struct options *o)
 	if (!o->quiet && !o->json && outcome->split)
 		outcome_tell_removed(outcome->split);
 	outcome_tell_sequels(outcome);
-	outcome_tell_warnings(outcome, o->report_follows);
+	outcome_tell_warnings(outcome, o);
 	if (failed)
 		cli_pass_on(outcome->session->error);
 	if (outcome->ended_early)

@@ -23,6 +23,7 @@ struct outcome {
 	bool extracted;	   /* from a buffer that another tool filled */
 	bool unmerged;	   /* a file to merge is missing */
 	bool unsplit;	   /* the file still has all its segments */
+	bool of_hosts;	   /* the warnings say what each of the machines has lost */
 };
 void outcome_deinit(struct outcome *outcome);
 #define _cleanup_outcome_ _cleanup_(outcome_deinit)
@@ -32,6 +33,9 @@ int outcome_copy_result(struct export_result *ret, const Traced__Control__Export
 /* Copies the daemon's reply. */
 int outcome_from_finished(struct outcome *ret, const Traced__Control__Finished *finished,
 			  struct error *err);
+/* "N events lost ...", or at how many places. Appends nothing if there was no loss. */
+void outcome_put_loss(const struct export_result *r, struct buf *out);
+
 /*
  * Prints the report: short with -q, with the ledger for -v, as JSON with --json. Returns the exit
  * status.

@@ -520,6 +520,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		.signal_fd = -EBADF,
 	};
 	_cleanup_error_ struct error err = ERROR_INIT;
+	struct options last = *o;
 	int r;
 
 	r = record_open_orders(&rec.orders, o, &err);
@@ -562,11 +563,12 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		link_deinit(&rec.link);
 		return destination_fail(&rec.dest, &err);
 	}
+	last.report_follows |= rec.orders.quiet;
 	if (rec.child.pid && !child_reap(&rec.child))
 		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
 	else if (rec.child.pid && child_check_exec(&rec.child, &err) < 0)
 		cli_warn("%s", err.message);
-	return record_status(&rec, destination_finish(&rec.dest, o, rec.finished));
+	return record_status(&rec, destination_finish(&rec.dest, &last, rec.finished));
 }
 
 static int record_to_file(const struct options *o)

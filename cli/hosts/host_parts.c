@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "outcome.h"
+
 /* The file's name without folder and ending. */
 static void part_take_name(struct host_part *p, size_t number)
 {
@@ -166,6 +168,7 @@ int host_part_add_warning(struct export_result *to, const char *label, const cha
 int host_part_add_result(struct export_result *to, const char *label,
 			 const struct export_result *part)
 {
+	_cleanup_buf_ struct buf loss = BUF_INIT;
 	int r = 0;
 
 	to->events += part->events;
@@ -182,6 +185,9 @@ int host_part_add_result(struct export_result *to, const char *label,
 	to->peak_rss_bytes = MAX(to->peak_rss_bytes, part->peak_rss_bytes);
 	for (size_t i = 0; r == 0 && i < part->warning_count; i++)
 		r = host_part_add_warning(to, label, part->warnings[i]);
+	outcome_put_loss(part, &loss);
+	if (r == 0 && loss.len)
+		r = host_part_add_warning(to, label, buf_string(&loss) ?: "events were lost");
 	if (r == 0 && part->ledger_count) {
 		struct ledger_row *rows = reallocarray(
 			to->ledger, to->ledger_count + part->ledger_count, sizeof(*rows));

@@ -59,6 +59,7 @@ struct far {
 	size_t line_len;
 	unsigned messages;
 	struct push push;
+	struct word_list *told;	    /* messages that were printed, of all hosts */
 	uint64_t here_ns, armed_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	/* After "stop": the last time that END_BYTES were complete, and the bytes then. */
 	uint64_t heard_ns, heard_bytes;
@@ -76,8 +77,10 @@ struct hosts_recording {
 	uint64_t phc_bound;		   /* ns: by how much the hosts' ones differ from it */
 	uint64_t began_ns, go_ns, stop_ns; /* CLOCK_MONOTONIC; 0: not yet */
 	uint64_t start;			   /* as go_ns, CLOCK_BOOTTIME */
-	bool next_leaves; /* a signal from now on leaves the hosts that have not ended */
-	bool own_end;	  /* the hosts' command ends the recording */
+	bool next_leaves;      /* a signal from now on leaves the hosts that have not ended */
+	bool own_end;	       /* the hosts' command ends the recording */
+	bool decodes;	       /* the captures are read here, which says what they lack */
+	struct word_list told; /* owned, as are its strings */
 };
 
 static void far_close(struct far *f)
@@ -96,6 +99,9 @@ static void hosts_recording_deinit(struct hosts_recording *h)
 		close_fd(h->far[i].file);
 		exchange_deinit(&h->far[i].clock);
 	}
+	for (size_t i = 0; i < h->told.count; i++)
+		free((char *)(uintptr_t)h->told.items[i]);
+	free(h->told.items);
 	free(h->far);
 	close_fd(h->signal_fd);
 	close_fd(h->phc);
@@ -162,14 +168,20 @@ static bool far_push(struct far *f, const char *line)
 /* A line for people. */
 static void far_pass_on(struct far *f, const char *line)
 {
-	_cleanup_free_ char *text = NULL;
-	const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line;
+	const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line, **told;
+	char *text;
 
 	if (!*line || f->messages == MESSAGES_MAX)
 		return;
 	f->messages++;
-	if (asprintf(&text, "%s: %s", f->name->label, tail) >= 0)
-		cli_pass_on(text);
+	if (asprintf(&text, "%s: %s", f->name->label, tail) < 0)
+		return;
+	cli_pass_on(text);
+	told = vec_add_exact(f->told->items, f->told->count);
+	if (told)
+		*told = text;
+	else
+		free(text);
 	if (f->messages == MESSAGES_MAX)
 		cli_warn("%s: more messages are left out", f->name->label);
 }
@@ -283,7 +295,7 @@ static void hosts_go(struct hosts_recording *h)
 	for (size_t i = 0; i < h->count; i++) {
 		if (h->far[i].state != FAR_ARMED)
 			continue;
-		far_order(&h->far[i], "go\n");
+		far_order(&h->far[i], h->decodes ? "quiet\ngo\n" : "go\n");
 		h->far[i].state = FAR_RECORDING;
 	}
 	if (!h->o->duration_ns && !h->own_end && !h->o->quiet)
@@ -546,6 +558,7 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 		*f = (struct far){ .name = &hosts->items[h->count],
 				   .process = HOST_PROCESS_INIT,
 				   .push = PUSH_INIT(h->o),
+				   .told = &h->told,
 				   .clock = EXCHANGE_INIT(h->phc, h->phc_bound),
 				   .file = input_create_temp() };
 		if (f->file < 0)
@@ -673,6 +686,8 @@ int hosts_record(const struct options *before, const struct host_list *hosts, in
 	if (o.phc && (h.phc = phc_open(o.phc, &h.phc_bound, &err)) < 0)
 		return cli_fail(&err);
 	h.own_end = o.command != NULL;
+	h.decodes = o.reports.count || !format->recording;
+	o.told = &h.told;
 	if (hosts_open(&h, hosts, &err) < 0 || hosts_loop(&h, &err) < 0)
 		return cli_fail(&err);
 	for (size_t i = 0; i < h.count; i++)

@@ -116,6 +116,7 @@ static int convert_one(const struct options *o, const struct host_input *in, con
 	one.output = out;
 	one.hosts.count = 0;
 	one.whole = true;
+	one.of_host = in->path;
 	if (!format->has_tables)
 		one.reports.count = 0;
 	return command_convert.run(&one);

@@ -226,7 +226,7 @@ int join_captures(const struct options *o, struct host_input *inputs, size_t cou
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
 	_cleanup_(join_deinit) struct join j = { .o = o, .dest = &dest };
-	_cleanup_outcome_ struct outcome outcome = { 0 };
+	_cleanup_outcome_ struct outcome outcome = { .of_hosts = true };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf files = BUF_INIT;
 	int r;

@@ -54,6 +54,8 @@ static void orders_obey(struct orders *o, const char *line)
 		answer_clock(o, number);
 	else if (!strcmp(line, "go"))
 		o->go = !o->stop;
+	else if (!strcmp(line, "quiet"))
+		o->quiet = true;
 	else if (!strcmp(line, "stop"))
 		o->stop = true;
 }

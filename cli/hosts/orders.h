@@ -18,9 +18,10 @@ struct orders {
 	int phc; /* the PTP clock that answers have, too; -EBADF: none */
 	char line[ORDER_MAX];
 	unsigned len;
-	bool go;   /* the recording counts from now on */
-	bool stop; /* end it */
-	bool gone; /* nobody gives orders any more: nobody wants the recording */
+	bool go;    /* the recording counts from now on */
+	bool stop;  /* end it */
+	bool quiet; /* who gives the orders says what is missing in the recording */
+	bool gone;  /* nobody gives orders any more: nobody wants the recording */
 };
 #define ORDERS_INIT ((struct orders){ .fd = -EBADF, .phc = -EBADF })
 

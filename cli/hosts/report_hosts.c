@@ -142,8 +142,10 @@ static int hosts_report_check(const struct options *o, size_t count, struct erro
 int report_hosts_run(const struct options *o, const struct report_options *reports,
 		     char *const *paths, size_t count, bool several)
 {
-	_cleanup_outcome_ struct outcome outcome = { .path = "the recordings" };
-	const struct options quiet = { .quiet = true, .fail_on_loss = o->fail_on_loss };
+	_cleanup_outcome_ struct outcome outcome = { .path = "the recordings", .of_hosts = true };
+	const struct options quiet = { .quiet = true,
+				       .fail_on_loss = o->fail_on_loss,
+				       .told = o->told };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	struct host_input inputs[HOST_PARTS_MAX];
 	const struct report_about *first =

@@ -25,7 +25,7 @@ from perfetto_infer import Reader
 from python_marks import PROGRAM, run_env
 from trace_event_rules import problems
 
-WITHOUT_A_DAEMON = ("files_of_hosts", "pushed_alone")
+WITHOUT_A_DAEMON = ("files_of_hosts", "notes_once", "pushed_alone")
 RELAY = pathlib.Path(__file__).resolve().parent / "hosts_relay.py"
 TIED = re.compile(r"(\S+): clock tied within (\d+\.\d+) us by ([^,]*), drift (?:([+-]\d+\.\d+) ppm|unknown)")
 LINE = re.compile(r"^(\S+) +\S.*-\d+ +\[\d+\] \S+ +(\d+\.\d+): (\w+: .*)$", re.M)
@@ -195,7 +195,26 @@ def what_one_host_records(test):
     alone = test.run("record", *nothing)
     r = run(test, host, "record", *nothing)
     check("NOT ONE EVENT was recorded" in alone.err and (test.dir / "none.txt").exists(), f"alone: {alone}")
-    check(r.status == alone.status == 3 and r.err.endswith("\n" + alone.err), f"nothing: {r}\n{alone}")
+    check(r.status == alone.status == 3 and r.err == alone.err, f"nothing: {r}\n{alone}")
+
+
+def notes_once(test):
+    """What is missing in a recording is said once, with its host: by the host if its capture stays one, else here."""
+    notes = not os.path.exists("/sys/class/thermal/thermal_zone0/temp")
+    for names, output in (("a", "x.txt"), ("a", "x.traced"), ("ab", "x.pftrace"), ("ab", "x.traced")):
+        # Their own daemons, of which only one takes marks: another note.
+        words = [w for n in names for w in ("--label", f"{n}={far(test, f'env X={n}')}")]
+        r = subprocess.run([test.tracectl, *words, "record", "-t", "200ms", "-b", "64k", "-e", "*:*",
+                            "--poll", "thermal", "--poll", "meminfo", "-o", output],
+                           cwd=test.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        lines = [line.removeprefix("tracectl: ") for line in r.stderr.splitlines()]
+        told = [line for line in lines if "lost (" in line or "events were lost at" in line]
+        check(r.returncode == 0 and sorted(line[:3] for line in told) == [f"{n}: " for n in names], r)
+        texts = collections.Counter(re.sub(r"^[ab]: ", "", line) for line in lines)
+        check(len(set(lines)) == len(lines), f"a line is there twice: {r}")
+        check(all(line not in texts or texts[line] == 1 for line in lines), f"with and without its host: {r}")
+        check(not notes or sum("thermal is not polled" in line for line in lines) == len(names), r)
+        check(sum("a larger buffer" in line for line in lines) == (len(names) if output == "x.traced" else 1), r)
 
 
 def one_document(test):
@@ -824,7 +843,7 @@ def main():
     run_cases(test, files_of_hosts, one_host, what_one_host_records, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
               eight, without_ties, usual_names, marks_are_lost)
     with load():
-        run_cases(test, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
+        run_cases(test, notes_once, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
                   clock_drifts, clocks_are_synchronised, one_is_not_synchronised, one_is_synchronised_wrongly,
                   ptp_clocks_tie, ptp_clocks_differ, ptp_clock_is_missing, marks_and_samples)
     test.end()
