@@ -204,7 +204,7 @@ def notes_once(test):
     for names, output in (("a", "x.txt"), ("a", "x.traced"), ("ab", "x.pftrace"), ("ab", "x.traced")):
         # Their own daemons, of which only one takes marks: another note.
         words = [w for n in names for w in ("--label", f"{n}={far(test, f'env X={n}')}")]
-        r = subprocess.run([test.tracectl, *words, "record", "-t", "200ms", "-b", "64k", "-e", "*:*",
+        r = subprocess.run([test.tracectl, *words, "record", "-t", "300ms", "-b", "8k", "-e", "*:*",
                             "--poll", "thermal", "--poll", "meminfo", "-o", output],
                            cwd=test.dir, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         lines = [line.removeprefix("tracectl: ") for line in r.stderr.splitlines()]
