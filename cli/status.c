@@ -431,9 +431,13 @@ const struct command command_list = {
 	.name = "list",
 	.synopsis = "[clocks|tracers|options] [--json]",
 	.summary = "list the sessions, or what this kernel offers, one per line",
-	.text = "Of each session the name, state, age and what is recorded. Or the kernel's trace\n"
-		"clocks (-C), tracers (-p) or trace options (-O). 'tracectl events' lists its "
-		"events.",
+	.text = "Without a word: of each session the name, state, age and what it records.\n"
+		"\n"
+		"  clocks    the kernel's clocks, for 'record -C CLOCK'\n"
+		"  tracers   its tracers, for 'record -p TRACER'\n"
+		"  options   its trace options, for 'record -O OPTION'\n"
+		"\n"
+		"'tracectl events' lists the kernel's events.",
 	.options = OPTION_SET(OPTION(JSON)),
 	.args_max = 1,
 	.words = kernel_list_words,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "document.h"
 #include "kernel_source.h"
 
@@ -58,6 +59,24 @@ static void kernel_list_print(char *words, bool as_json)
 	}
 }
 
+static void kernel_list_unknown(const char *what, struct error *err)
+{
+	const size_t count = ARRAY_SIZE(kernel_list_words) - 1;
+	const struct command *command = command_find(what);
+	const char *best[NEAREST_MAX];
+
+	error_set(err, -EINVAL, "'%s' is nothing to list", what);
+	if (command && !command->hidden)
+		error_hint(err, "did you mean 'tracectl %s'?", what);
+	else if (nearest_names(what, kernel_list_words, count, best))
+		error_hint(err, "did you mean 'tracectl list %s'?", best[0]);
+	else
+		error_hint(err,
+			   "it lists clocks, tracers or options, and without a word the "
+			   "sessions; 'tracectl status %s' shows one",
+			   what);
+}
+
 int kernel_list_run(const struct options *o, const char *what)
 {
 	_cleanup_kernel_source_ struct kernel_source source = { 0 };
@@ -68,11 +87,7 @@ int kernel_list_run(const struct options *o, const char *what)
 	while (kernel_list_words[which] && strcmp(kernel_list_words[which], what) != 0)
 		which++;
 	if (!kernel_list_words[which]) {
-		error_set(&err, -EINVAL, "'%s' is nothing to list", what);
-		error_hint(&err,
-			   "tracectl list [clocks|tracers|options]; 'tracectl events' lists "
-			   "the events, 'tracectl status %s' shows a session",
-			   what);
+		kernel_list_unknown(what, &err);
 		return cli_usage(&err);
 	}
 	if (kernel_source_open(&source, o, &err) < 0 ||

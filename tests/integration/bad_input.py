@@ -66,6 +66,8 @@ TABLE = [
     ("an option without its value", ["record", "-t"], 2, ["--time takes a value"], ""),
     ("a command without --", ["record", "-o", "out.json", "make"], 2, ["'make'"], "-- make"),
     ("a list of a session", ["list", "x"], 2, ["'x' is nothing to list"], "tracectl status x"),
+    ("a list that is a command", ["list", "events"], 2, ["'events' is nothing to list"], "did you mean 'tracectl events'?"),
+    ("a list of another name", ["list", "clock"], 2, ["'clock' is nothing to list"], "did you mean 'tracectl list clocks'?"),
     ("two lists", ["list", "clocks", "x"], 2, ["'x' is one argument too many"], ""),
     ("convert without output", ["convert", "in.traced"], 2, ["output file is missing"],
      "convert in.traced out.json"),

@@ -778,6 +778,8 @@ def help_covers_all(test):
         others = [o for o in commands if o != c]
         check(c == "fleet" or not re.search(rf"(?:  |; |\()({'|'.join(others)})(, [\w-]+)*: ", options), text)
     check("take a snapshot" not in test.run("help", "wait").out, "the conditions of wait")
+    listing = test.run("help", "list").out.split("Options:")[0]
+    check("\n  clocks  " in listing and "(-C)" not in listing, f"list's words look like options: {listing}")
     record_help = test.run("help", "record").out
     check(re.findall(r"^(\S.*):$", record_help.split("Options:")[1], re.M) ==
           ["What to trace", "When", "Where to", "Reports", "Cost", "Rare", "General", "Formats"], record_help)
