@@ -23,8 +23,12 @@ Event = collections.namedtuple("Event", "tid cpu ts name details")
 def events_of(test, file):
     r = test.run("convert", "-q", file, "x.txt")
     check(r.status == 0, r)
+    return events_of_text((test.dir / "x.txt").read_text(errors="replace"))
+
+
+def events_of_text(text):
     found = []
-    for line in (test.dir / "x.txt").read_text(errors="replace").splitlines():
+    for line in text.splitlines():
         if match := LINE.match(line):
             _, tid, cpu, s, us, name, details = match.groups()
             found.append(Event(int(tid), int(cpu), (int(s) * 1_000_000 + int(us)) * US, name, details))
@@ -307,7 +311,11 @@ def of_fixtures(test):
     for file in sorted(DATA.glob("*/reports.traced.gz")):
         if "arm64" not in file.parent.name:
             compared["power"] += check_power(test, file, events_of(test, file))
-    check(min(compared.values()) > 3, compared)
+    for file in sorted(DATA.glob("*/frequencies.traced.gz")):
+        events = events_of(test, file)
+        check_power(test, file, events)
+        compared["frequency"] += len({(field(e, "cpu_id"), field(e, "state")) for e in events if e.name == "cpu_frequency"})
+    check(min(compared.values()) > 3 and compared["frequency"], compared)
 
 
 TREE = re.compile(r"^ *(\d+)\) +(?:[$@*#!+] )? *([\d.]+ us)? *\|  ( *)(.*)$")

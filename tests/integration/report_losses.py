@@ -426,8 +426,9 @@ def recordings(test, name):
 def of_report(test, name, rounds=ROUNDS, least=3):
     """Recordings that have no event of it are those of ABSENT."""
     cut, kernels = 0, set()
-    for source in recordings(test, "mixed") + recordings(test, "reports"):
-        kernel = source.parent.name + " of reports" * source.name.startswith("reports")
+    for source in [*recordings(test, "mixed"), *recordings(test, "reports"), *(recordings(test, "frequencies") if name == "power" else ())]:
+        of = source.name.partition(".")[0]
+        kernel = source.parent.name + (f" of {of}" if of in ("reports", "frequencies") else "")
         if kernel in ABSENT.get(name, ()):
             rows = test.run("report", name, "--json", source)
             check(rows.status == 1 or not json.loads(rows.out)["reports"][0]["rows"], f"{kernel} has events of {name}")

@@ -44,6 +44,8 @@ def main(build, guest):
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
         print(f"{word} {name} 1200", shlex.join(["python3", f"{guest}/{name}.py", build]))
+    # Only tests/vm/run gives processors frequencies, where this is named.
+    print("check_if_named cpufreq 600", shlex.join(["python3", f"{guest}/cpufreq.py", build]))
     bench = pathlib.Path(guest).parents[1] / "bench/timerlat"
     print("check_if_named timerlat_bench 900", shlex.join(["python3", str(bench), "--build", build, "--seconds", "20"]))
     bench = bench.with_name("wakeups")

@@ -4,6 +4,7 @@
 /out/data/VERSION (tests/vm/fixtures copies it to tests/data):
 
     reports.traced.gz  the scheduler, interrupts, system calls, requests to a disk, idle states
+    frequencies.traced.gz  frequencies and idle states
     osnoise.traced.gz  the tracer osnoise with its events, if the kernel has it; NMIs are among them
 """
 
@@ -11,6 +12,7 @@ import pathlib
 import subprocess
 import time
 
+import cpufreq
 from common import INSTANCES, TRACEFS, check, need, of_a_guest, only_events
 from fixtures import fewer_symbols, version, write_gz
 
@@ -73,6 +75,20 @@ def reports(test, out):
     of_instance(test, record)
 
 
+def frequencies(test, out):
+    found = cpufreq.policies()
+
+    def record(instance):
+        has = enable(instance, cpufreq.EVENTS)
+        (instance / "tracing_on").write_text("1")
+        changes = cpufreq.change(found)
+        (instance / "tracing_on").write_text("0")
+        text = keep(test, instance, has, out / "frequencies.traced.gz")
+        check(text.count(b": cpu_frequency: ") == len(changes), "not each change is an event")
+
+    of_instance(test, record)
+
+
 def osnoise(test, out):
     need("osnoise" in (TRACEFS / "available_tracers").read_text().split(), "this kernel has no osnoise")
     before = {name: (TRACEFS / "osnoise" / name).read_text() for name in NOISE}
@@ -110,6 +126,7 @@ def main():
     out = pathlib.Path("/out/data") / version()
     out.mkdir(parents=True, exist_ok=True)
     test.case("reports", reports, out)
+    test.case("frequencies", frequencies, out)
     test.case("osnoise", osnoise, out)
     test.end()
 
