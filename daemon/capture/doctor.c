@@ -2,6 +2,7 @@
 #include "daemon/capture/doctor.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -203,6 +204,34 @@ static void doctor_check_lockdown(struct examination *x)
 		      "this user cannot see what lockdown refuses");
 }
 
+/* What a kernel has of a kind, and what it lacks. */
+struct doctor_parts {
+	struct buf has, lacks;
+};
+
+static void doctor_put_part(struct doctor_parts *p, bool there, enum feature_kind kind,
+			    const char *name, const char *plural)
+{
+	if (there)
+		buf_printf(&p->has, "%s%s%s", p->has.len ? ", " : "", name, plural);
+	else
+		buf_printf(&p->lacks, "; no %s%s (%s)", name, plural, feature_needs(kind, name));
+}
+
+/* Consumes p. */
+static void doctor_add_parts(struct examination *x, const char *check, const char *begin,
+			     struct doctor_parts *p)
+{
+	if (buf_string(&p->has) && buf_string(&p->lacks))
+		found(x, check, DOCTOR_OK, NULL, "%s%s%s%s", begin,
+		      *begin && p->has.len ? ", " : "", *begin || p->has.len ? p->has.data : "none",
+		      p->lacks.data);
+	else
+		x->failed = true;
+	buf_deinit(&p->has);
+	buf_deinit(&p->lacks);
+}
+
 static void doctor_check_kernel(struct examination *x)
 {
 	_cleanup_error_ struct error err = ERROR_INIT;
@@ -228,25 +257,39 @@ static void doctor_check_functions(struct examination *x)
 				   "no function_graph tracer; -p function works");
 }
 
-/* The kinds of probes (--kprobe and the like). */
+/* What function_graph can record of a call (-O). */
+static void doctor_check_calls(struct examination *x)
+{
+	static const char *const names[] = { "funcgraph-retval", "funcgraph-args",
+					     "funcgraph-retaddr" };
+	struct doctor_parts parts = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "options/%s", names[i]);
+		doctor_put_part(&parts, doctor_has_file(x, path), FEATURE_OPTION, names[i], "");
+	}
+	doctor_add_parts(x, "calls", "", &parts);
+}
+
+/* The kinds of probes (--kprobe and the like), and whether their arguments may have names. */
 static void doctor_check_probes(struct examination *x)
 {
-	_cleanup_buf_ struct buf has = BUF_INIT, lacks = BUF_INIT;
+	struct doctor_parts parts = { 0 };
+	char path[256];
 
 	for (size_t i = 0; i < PROBE_KINDS; i++) {
 		const struct probe_kind *kind = &probe_kinds[i];
 
-		if (probe_kind_exists(x->fs, x->env->proc, kind))
-			buf_printf(&has, "%s%ss", has.len ? ", " : "", kind->name);
-		else
-			buf_printf(&lacks, "; no %ss (%s)", kind->name,
-				   feature_needs(FEATURE_PROBE, kind->name));
+		doctor_put_part(&parts, probe_kind_exists(x->fs, x->env->proc, kind), FEATURE_PROBE,
+				kind->name, "s");
 	}
-	if (!buf_string(&has) || !buf_string(&lacks)) {
-		x->failed = true;
-		return;
-	}
-	found(x, "probes", DOCTOR_OK, NULL, "%s%s", has.len ? has.data : "none", lacks.data);
+	snprintf(path, sizeof(path), "%s/kernel/btf/vmlinux", x->env->sys);
+	if (access(path, F_OK) < 0)
+		buf_printf(&parts.lacks, "; no names of arguments (%s)",
+			   feature_needs(FEATURE_PART, "types"));
+	doctor_add_parts(x, "probes", "", &parts);
 }
 
 /* The kernel's triggers (--trigger). An event's file lists them while it has none. */
@@ -265,6 +308,16 @@ static void doctor_check_triggers(struct examination *x)
 		      (int)strcspn(list, "\n"), list, feature_needs(FEATURE_TRIGGER, "stacktrace"));
 }
 
+/* Whether poll() on a histogram waits until it has counted. Nobody counts this event. */
+static bool doctor_tells_counts(const struct examination *x)
+{
+	_cleanup_close_ int fd = tracefs_open_file(tracefs_root(x->fs), O_RDONLY,
+						   "events/sched/sched_process_hang/hist");
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return fd >= 0 && poll(&p, 1, 0) == 0;
+}
+
 /* Each event has a file "hist" where the kernel has histograms (CONFIG_HIST_TRIGGERS). */
 static void doctor_check_histograms(struct examination *x)
 {
@@ -277,10 +330,9 @@ static void doctor_check_histograms(struct examination *x)
 		doctor_add_lacking(x, "histograms", DOCTOR_NOTE, FEATURE_PART, "synthetic events",
 				   "histograms of events; no synthetic events");
 	else
-		found(x, "histograms", DOCTOR_OK, NULL,
-		      HAVE_LIBTRACEFS ? "histograms and synthetic events"
-				      : "histograms and synthetic events; this build has no "
-					"libtracefs, so no --sql");
+		found(x, "histograms", DOCTOR_OK, NULL, "histograms and synthetic events%s%s",
+		      doctor_tells_counts(x) ? "" : "; idle ones are read, too (Linux 6.14 tells)",
+		      HAVE_LIBTRACEFS ? "" : "; this build has no libtracefs, so no --sql");
 }
 
 /* How programs' marks reach other tracers, and a recording has what programs write to the kernel.
@@ -294,20 +346,12 @@ static void doctor_check_marks(struct examination *x)
 		{ "user_events_data", "user_events", FEATURE_PART },
 		{ "options/copy_trace_marker", "copy_trace_marker", FEATURE_OPTION },
 	};
-	_cleanup_buf_ struct buf has = BUF_INIT, lacks = BUF_INIT;
+	struct doctor_parts parts = { 0 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++)
-		if (doctor_has_file(x, ways[i].file))
-			buf_printf(&has, "%s%s", has.len ? ", " : "", ways[i].name);
-		else
-			buf_printf(&lacks, "; no %s (%s)", ways[i].name,
-				   feature_needs(ways[i].kind, ways[i].name));
-	if (!buf_string(&has) || !buf_string(&lacks)) {
-		x->failed = true;
-		return;
-	}
-	found(x, "marks", DOCTOR_OK, NULL, "libtraced%s%s%s", has.len ? ", " : "", has.data,
-	      lacks.data);
+		doctor_put_part(&parts, doctor_has_file(x, ways[i].file), ways[i].kind,
+				ways[i].name, "");
+	doctor_add_parts(x, "marks", "libtraced", &parts);
 }
 
 /* The kernel's tracers of latencies (-p). */
@@ -427,11 +471,17 @@ static void doctor_check_boot_ring(struct examination *x)
 	const struct capture_env env = { .tracefs = x->fs, .proc = x->env->proc };
 	_cleanup_free_ char *instance = doctor_find_boot_instance(x);
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_buf_ struct buf size = BUF_INIT;
+	_cleanup_buf_ struct buf size = BUF_INIT, release = BUF_INIT;
+	const unsigned kernel = feature_kernel(x->env->proc, &release);
 	struct boot_ring_state ring;
 
-	if (!instance)
+	if (!instance) {
+		found(x, "boot recorder", DOCTOR_OK, NULL,
+		      kernel >= FEATURE_KERNEL(6, 12)
+			      ? "off; 'tracectl boot-recorder enable' has what to add"
+			      : "none; a ring that outlives a crash needs Linux 6.12");
 		return;
+	}
 	if (boot_ring_look(&env, instance, &ring, &err) < 0) {
 		found(x, "boot recorder", DOCTOR_WARN,
 		      "it needs Linux 6.12 with a persistent ring, on x86-64 or arm64, and free "
@@ -555,6 +605,7 @@ int doctor_examine(const struct doctor_env *env, struct doctor_report *ret)
 	doctor_check_symbols(&x);
 	if (x.fs) {
 		doctor_check_functions(&x);
+		doctor_check_calls(&x);
 		doctor_check_histograms(&x);
 		doctor_check_latencies(&x);
 		doctor_check_probes(&x);

@@ -140,6 +140,9 @@ static void histograms(void **state)
 	assert_non_null(strstr(find(f, "histograms")->mend, "CONFIG_SYNTH_EVENTS"));
 	fake_file(&f->root, "synthetic_events", "");
 	assert_int_equal(find(f, "histograms")->verdict, DOCTOR_OK);
+	/* A plain file is always readable, as hist files are before Linux 6.14. */
+	fake_file(&f->root, "events/sched/sched_process_hang/hist", "");
+	assert_non_null(strstr(find(f, "histograms")->text, "idle ones are read, too (Linux 6.14"));
 }
 
 static void functions(void **state)
@@ -162,7 +165,9 @@ static void probes(void **state)
 			    "none; no kprobes (CONFIG_KPROBE_EVENTS); no uprobes "
 			    "(CONFIG_UPROBE_EVENTS); no fprobes (CONFIG_FPROBE_EVENTS, Linux 6.5); "
 			    "no tprobes (CONFIG_FPROBE_EVENTS, Linux 6.5); no eprobes "
-			    "(CONFIG_EPROBE_EVENTS, Linux 5.15)");
+			    "(CONFIG_EPROBE_EVENTS, Linux 5.15); no names of arguments "
+			    "(CONFIG_DEBUG_INFO_BTF)");
+	fake_file(&f->root, "sys/kernel/btf/vmlinux", "");
 	fake_file(&f->root, "kprobe_events", "");
 	fake_file(&f->root, "uprobe_events", "");
 	fake_file(&f->root, "dynamic_events", "");
@@ -176,6 +181,33 @@ static void probes(void **state)
 			    "(CONFIG_EPROBE_EVENTS, Linux 5.15)");
 	fake_file(&f->root, "proc/kallsyms", "ffffffff81000000 t eprobe_dyn_event_create\n");
 	assert_string_equal(find(f, "probes")->text, "kprobes, uprobes, fprobes, tprobes, eprobes");
+}
+
+static void calls(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_string_equal(find(f, "calls")->text,
+			    "none; no funcgraph-retval (CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5); "
+			    "no funcgraph-args (CONFIG_FUNCTION_TRACE_ARGS, Linux 6.15); no "
+			    "funcgraph-retaddr (CONFIG_FUNCTION_GRAPH_RETADDR, Linux 6.13)");
+	fake_file(&f->root, "options/funcgraph-retval", "0\n");
+	fake_file(&f->root, "options/funcgraph-args", "0\n");
+	assert_string_equal(find(f, "calls")->text,
+			    "funcgraph-retval, funcgraph-args; no funcgraph-retaddr "
+			    "(CONFIG_FUNCTION_GRAPH_RETADDR, Linux 6.13)");
+}
+
+static void a_ring_that_outlives_a_crash(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_non_null(strstr(find(f, "boot recorder")->text, "needs Linux 6.12"));
+	fake_file(&f->root, "proc/sys/kernel/osrelease", "6.12.0\n");
+	assert_non_null(strstr(find(f, "boot recorder")->text, "'tracectl boot-recorder enable'"));
+	fake_file(&f->root, "proc/cmdline", "quiet trace_instance=mine^traceoff@traced\n");
+	assert_int_equal(find(f, "boot recorder")->verdict, DOCTOR_WARN);
+	assert_non_null(strstr(find(f, "boot recorder")->text, "'mine'"));
 }
 
 static void marks(void **state)
@@ -408,6 +440,8 @@ int main(void)
 		TEST(lockdown),
 		TEST(probes),
 		TEST(triggers),
+		TEST(calls),
+		TEST(a_ring_that_outlives_a_crash),
 		TEST(marks),
 		TEST(hidden_symbols),
 		TEST(somebody_else_traces),

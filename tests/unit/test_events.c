@@ -139,6 +139,9 @@ static void a_system_that_the_kernel_lacks_is_named(void **state _unused_)
 		{ "syscalls", "boot a kernel with CONFIG_FTRACE_SYSCALLS" },
 		{ "syscalls:sys_enter_openat", "boot a kernel with CONFIG_FTRACE_SYSCALLS" },
 		{ "osnoise:*", "boot a kernel with CONFIG_OSNOISE_TRACER" },
+		/* No program may have registered one, too. */
+		{ "user_events:x", "programs register these events, if the kernel has them "
+				   "(CONFIG_USER_EVENTS, Linux 6.4)" },
 	};
 	struct capture_event_spec spec = { .glob = "syscalls:sys_enter_raed" };
 	_cleanup_event_matches_ struct event_matches m = { 0 };

@@ -13,7 +13,7 @@ import sys
 SLOWER = 5
 # Tests that depend on the kernel. The build's other integration tests run in a guest if they are
 # named.
-OF_THE_KERNEL = {"capture", "ledger", "lists", "order", "oracle_text", "processes"}
+OF_THE_KERNEL = {"capture", "lacking", "ledger", "lists", "order", "oracle_text", "processes"}
 ONCE = {"crash"}
 # Numbers for tests that take long on an emulated machine: still dozens of times what the rings
 # hold.

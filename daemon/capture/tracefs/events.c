@@ -121,6 +121,9 @@ static const char *event_other_way(const char *glob)
 	if (strstr(glob, LIBTRACED_EVENT))
 		return "start a program with TRACED_USER_EVENTS=1 first: libtraced registers this "
 		       "event if the kernel has user events ('tracectl doctor' says)";
+	if (strncmp(glob, "user_events", strlen("user_events")) == 0)
+		return "programs register these events, if the kernel has them "
+		       "(CONFIG_USER_EVENTS, Linux 6.4)";
 	return NULL;
 }
 
