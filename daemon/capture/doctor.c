@@ -204,7 +204,7 @@ static void doctor_check_lockdown(struct examination *x)
 		      "this user cannot see what lockdown refuses");
 }
 
-/* What a kernel has of a kind, and what it lacks. */
+/* A kernel has some things of a kind, and lacks others. */
 struct doctor_parts {
 	struct buf has, lacks;
 };
@@ -257,7 +257,7 @@ static void doctor_check_functions(struct examination *x)
 				   "no function_graph tracer; -p function works");
 }
 
-/* What function_graph can record of a call (-O). */
+/* Values of calls that function_graph can record (-O). */
 static void doctor_check_calls(struct examination *x)
 {
 	static const char *const names[] = { "funcgraph-retval", "funcgraph-args",
