@@ -24,7 +24,7 @@ static const struct action actions[] = {
 	  OPTION_SET(OPTION(FLEET), OPTION(GROUP), OPTION(BROKER), OPTION(QUIET)) },
 	{ "status", fleet_status,
 	  OPTION_SET(OPTION(FLEET), OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(BROKER),
-		     OPTION(WATCH), OPTION(JSON), OPTION(QUIET)) },
+		     OPTION(WATCH), OPTION(DURATION), OPTION(JSON), OPTION(QUIET)) },
 	{ "fetch", fleet_fetch,
 	  OPTION_SET(OPTION(FLEET), OPTION(URL), OPTION(CURL), OPTION(S3), OPTION(CAPTURE),
 		     OPTION(MAX_SIZE), OPTION(QUIET)) },
@@ -77,6 +77,7 @@ static int fleet_run(const struct options *o)
 }
 
 static const struct option_text fleet_texts[] = {
+	{ OPT_DURATION, "order: of the recording; status: listen at most so long (10s)" },
 	{ OPT_FORMAT, "order: format of segments: pftrace, json.gz ..." },
 	{ OPT_LABEL, "order: only boards whose label matches, a glob" },
 	{ OPT_MAX_SIZE, "fetch: size of all files together (4G)" },

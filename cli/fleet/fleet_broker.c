@@ -11,15 +11,13 @@
 #include "confined.h"
 #include "fleet/order.h"
 #include "fleet/word.h"
+#include "fleet_listen.h"
 #include "input.h"
 #include "tool.h"
 
-/* The broker sends retained messages at once, and says nowhere that these were all. */
-#define LISTEN_S "3"
-/* mosquitto_sub's exit status after that time. */
-#define STATUS_TIMEOUT 27
 #define ANSWER_MAX (64U << 20)
-#define URL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/[]@%"
+/* An order's line: its topic, and its content in hexadecimal digits. */
+#define ORDER_LINE_MAX (512 + 2 * ORDER_MAX)
 
 struct hearing {
 	const char *topic; /* of the boards, up to their names */
@@ -33,31 +31,6 @@ void board_statuses_deinit(struct board_statuses *s)
 {
 	free(s->items);
 	*s = (struct board_statuses){ 0 };
-}
-
-/* Without a slash at its end. */
-static int broker_put_url(const char *broker, const char *topic, struct buf *url, struct error *err)
-{
-	size_t len = strlen(broker);
-
-	if (strncmp(broker, "mqtts://", 8) != 0 || strspn(broker, URL_CHARS) != len || len < 9) {
-		error_set(err, -EINVAL, "--broker: '%s' is no broker with TLS", broker);
-		return error_hint(err, "for example mqtts://broker.example:8884");
-	}
-	while (broker[len - 1] == '/')
-		len--;
-	buf_printf(url, "%.*s/%s", (int)len, broker, topic);
-	return buf_string(url) ? 0 : error_errno(err, -ENOMEM, "the broker");
-}
-
-static int broker_explain(int r, const char *program, struct error *err)
-{
-	if (r == -ENOENT)
-		return error_hint(err, "the package mosquitto-clients has it");
-	if (r <= 0)
-		return r;
-	error_set(err, -EIO, "%s ended with status %d", program, r);
-	return error_hint(err, "~/.config/%s has its options: --cafile, --cert, --key", program);
 }
 
 void broker_put_topic(const char *fleet, const char *group, struct buf *out)
@@ -83,71 +56,51 @@ int broker_publish(const char *broker, const char *topic, int fd, struct error *
 	return r;
 }
 
-/*
- * how: words of mosquitto_sub. With QoS 0, as mosquitto drops retained messages of QoS 1 beyond its
- * max_queued_messages, 1000 by default.
- */
-static int broker_listen(const char *broker, const char *topic, const char *const how[4],
-			 size_t max, struct buf *ret, struct error *err)
-{
-	_cleanup_close_ int fd = input_create_temp();
-	_cleanup_buf_ struct buf url = BUF_INIT;
-	int r = broker_put_url(broker, topic, &url, err);
-
-	if (fd < 0)
-		return error_errno(err, fd, "%s", input_temp_place());
-	if (r == 0) {
-		const char *const argv[] = {
-			"mosquitto_sub", "-V",	    "5",  "-q",	    "0",    "-W",
-			LISTEN_S,	 "--quiet", "-L", url.data, how[0], how[1],
-			how[2],		 how[3],    NULL
-		};
-
-		r = tool_run(argv, -EBADF, fd, -EBADF, max + 1, err);
-		r = r == STATUS_TIMEOUT ? 0 : broker_explain(r, argv[0], err);
-	}
-	if (r < 0)
-		return r;
-	lseek(fd, 0, SEEK_SET);
-	r = read_to_end(fd, max, ret);
-	return r < 0 ? error_errno(err, r, "%s", topic) : 0;
-}
-
-int broker_order(const char *broker, const char *topic, struct buf *ret, struct error *err)
-{
-	static const char *const how[4] = { "-C", "1", "-N", "--retained-only" };
-
-	return broker_listen(broker, topic, how, ORDER_MAX, ret, err);
-}
-
 static int hex_digit(char c)
 {
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-struct message {
-	char data[MESSAGE_MAX];
-	size_t len;
-};
-
-/* In hexadecimal digits a message has no newlines. */
-static bool message_decode(struct message *m, const char *hex)
+/* Appends what the digits stand for. False: they are none. */
+static bool hex_decode(const char *hex, size_t max, struct buf *ret)
 {
-	*m = (struct message){ 0 };
 	for (; hex[0]; hex += 2) {
-		if (m->len == sizeof(m->data) || hex_digit(hex[0]) < 0 || hex_digit(hex[1]) < 0)
+		if (ret->len == max || hex_digit(hex[0]) < 0 || hex_digit(hex[1]) < 0)
 			return false;
-		m->data[m->len++] = (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1]));
+		buf_putc(ret, (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1])));
 	}
-	return m->len > 0;
+	return !buf_error(ret);
+}
+
+int broker_order(const char *broker, const char *fleet, const char *topic, struct buf *ret,
+		 struct error *err)
+{
+	const struct listening l = { .broker = broker,
+				     .fleet = fleet,
+				     .topic = topic,
+				     .is_one = true,
+				     .max = ORDER_LINE_MAX };
+	_cleanup_buf_ struct buf line = BUF_INIT;
+	int r = broker_listen(&l, &line, err);
+	char *text = buf_string(&line), *hex;
+
+	if (r < 0)
+		return r;
+	if (!text)
+		return error_errno(err, -ENOMEM, "%s", topic);
+	text[strcspn(text, "\n")] = '\0';
+	hex = strchr(text, ' ');
+	if (hex && !hex_decode(hex + 1, ORDER_MAX, ret))
+		return error_errno(err, -EFBIG, "%s", topic);
+	return 0;
 }
 
 /* "traced/doors/all/status/door-17 7b22..." False: it is no board's status. */
 static bool hearing_read_line(struct hearing *h, char *line, struct board_status *ret)
 {
 	_cleanup_error_ struct error unused = ERROR_INIT;
+	_cleanup_buf_ struct buf message = BUF_INIT;
 	size_t len = strlen(h->topic);
-	struct message message;
 	char *hex;
 
 	*ret = (struct board_status){ 0 };
@@ -157,7 +110,7 @@ static bool hearing_read_line(struct hearing *h, char *line, struct board_status
 	if (!hex)
 		return false;
 	*hex++ = '\0';
-	if (!word_is_name(line + len) || !message_decode(&message, hex))
+	if (!word_is_name(line + len) || !hex_decode(hex, MESSAGE_MAX, &message) || !message.len)
 		return false;
 	strcpy(ret->board, line + len);
 	return board_status_read(ret, h->order, message.data, message.len, &unused) == 0;
@@ -246,19 +199,23 @@ static int hearing_parse(struct hearing *h, struct board_statuses *ret, struct e
 	return r < 0 ? error_errno(err, r, "what boards say") : 0;
 }
 
-int broker_statuses(const char *broker, const char *fleet, uint64_t order,
+int broker_statuses(const char *broker, const char *fleet, uint64_t order, uint64_t most_ns,
 		    struct board_statuses *ret, struct error *err)
 {
-	static const char *const how[4] = { "-F", "%t %x" };
 	_cleanup_buf_ struct buf topic = BUF_INIT, all = BUF_INIT;
 	struct hearing h = { .order = order };
+	struct listening l = {
+		.broker = broker, .fleet = fleet, .most_ns = most_ns, .max = ANSWER_MAX
+	};
 	int r;
 
 	buf_printf(&topic, "traced/%s/all/status/", fleet);
 	buf_printf(&all, "%s+", buf_string(&topic) ?: "");
 	h.topic = topic.data;
-	r = broker_listen(broker, buf_string(&all) ?: "", how, ANSWER_MAX, &h.answer, err);
-	if (r == 0)
+	l.topic = buf_string(&all) ?: "";
+	r = broker_listen(&l, &h.answer, err);
+	ret->is_cut = r == 0;
+	if (r >= 0)
 		r = hearing_parse(&h, ret, err);
 	buf_deinit(&h.answer);
 	return r;

@@ -14,6 +14,7 @@
 struct board_statuses {
 	struct board_status *items; /* owned */
 	size_t count, refused;	    /* refused: messages that are none */
+	bool is_cut;		    /* the time was over: there may be more */
 };
 void board_statuses_deinit(struct board_statuses *statuses);
 #define _cleanup_board_statuses_ _cleanup_(board_statuses_deinit)
@@ -23,7 +24,11 @@ void broker_put_topic(const char *fleet, const char *group, struct buf *out);
 /* Publishes the file's content as the order of a topic; fd < 0: withdraws what is there. */
 int broker_publish(const char *broker, const char *topic, int fd, struct error *err);
 /* Asks for the order of a topic; none: ret stays empty. */
-int broker_order(const char *broker, const char *topic, struct buf *ret, struct error *err);
-/* Asks for the status of each board. outcome is empty if it says nothing of the order. */
-int broker_statuses(const char *broker, const char *fleet, uint64_t order,
+int broker_order(const char *broker, const char *fleet, const char *topic, struct buf *ret,
+		 struct error *err);
+/*
+ * Asks for the status of each board. outcome is empty if it says nothing of the order. most_ns: how
+ * long to listen; 0: the default.
+ */
+int broker_statuses(const char *broker, const char *fleet, uint64_t order, uint64_t most_ns,
 		    struct board_statuses *ret, struct error *err);

@@ -345,7 +345,7 @@ static int ordering_tell_broker(struct ordering *r, struct error *err)
 		e = broker_publish(r->o->broker, topic.data, fd, err);
 	r->is_sent |= e == 0;
 	if (e == 0)
-		e = broker_order(r->o->broker, topic.data, &back, err);
+		e = broker_order(r->o->broker, r->o->fleet, topic.data, &back, err);
 	if (e < 0 || ordering_is_signed(r, &back))
 		return e;
 	error_set(err, -EACCES, "the broker does not show the order on %s", topic.data);

@@ -184,7 +184,8 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 			struct error *err)
 {
 	_cleanup_board_statuses_ struct board_statuses all = { 0 };
-	int r = o->broker ? broker_statuses(o->broker, o->fleet, store->order, &all, err)
+	int r = o->broker ? broker_statuses(o->broker, o->fleet, store->order, o->duration_ns, &all,
+					    err)
 			  : status_ask_store(store, &all, err);
 
 	if (r < 0)
@@ -203,11 +204,16 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 		cli_warn("the broker shows no board of the fleet %s: is that its name, and may "
 			 "your certificate read traced/%s/all/status/+?",
 			 o->fleet, o->fleet);
+	else if (all.is_cut)
+		cli_warn("the broker did not say in time that it has sent all: boards may be "
+			 "missing. Is -t too short, or may your certificate not write "
+			 "traced/%s/all/end/+?",
+			 o->fleet);
 	if (o->json)
 		r = status_put_json(&all, store->order);
 	else
 		status_print(&all, store->order);
-	return all.refused || (o->broker && !all.count) ? CLI_MISSING : r;
+	return all.refused || all.is_cut || (o->broker && !all.count) ? CLI_MISSING : r;
 }
 
 static int answers_watch(const struct options *o, struct fleet_store *store, struct error *err)

@@ -53,7 +53,7 @@ static int withdrawing_compare(void *userdata, struct export_result *ret _unused
 static int withdrawing_check(struct withdrawing *w, struct error *err)
 {
 	_cleanup_export_result_ struct export_result unused = { 0 };
-	int r = broker_order(w->o->broker, w->topic.data, &w->text, err);
+	int r = broker_order(w->o->broker, w->o->fleet, w->topic.data, &w->text, err);
 
 	if (r < 0)
 		return r;
@@ -71,7 +71,7 @@ static int withdrawing_run(struct withdrawing *w, struct error *err)
 	int r = broker_publish(w->o->broker, w->topic.data, -EBADF, err);
 
 	if (r == 0)
-		r = broker_order(w->o->broker, w->topic.data, &after, err);
+		r = broker_order(w->o->broker, w->o->fleet, w->topic.data, &after, err);
 	if (r < 0 || after.len != w->text.len || memcmp(after.data, w->text.data, after.len) != 0)
 		return r;
 	error_set(err, -EACCES, "the broker still shows the order on %s", w->topic.data);

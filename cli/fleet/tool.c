@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -54,12 +53,11 @@ _Noreturn static void tool_exec(const char *const *argv, int in, int out, int fo
 	_exit(127);
 }
 
-int tool_run(const char *const *argv, int in, int out, int folder, uint64_t file_max,
-	     struct error *err)
+int tool_start(const char *const *argv, int in, int out, int folder, uint64_t file_max,
+	       pid_t *ret_pid, struct error *err)
 {
 	_cleanup_close_ int why_r = -EBADF, why_w = -EBADF;
-	int pair[2], status, why;
-	ssize_t n;
+	int pair[2], why;
 	pid_t pid;
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
@@ -73,11 +71,49 @@ int tool_run(const char *const *argv, int in, int out, int folder, uint64_t file
 	if (!pid)
 		tool_exec(argv, in, out, folder, file_max, why_w);
 	why_w = close_fd(why_w);
-	n = read_full(why_r, &why, sizeof(why));
-	while (waitpid(pid, &status, 0) < 0)
-		if (errno != EINTR)
-			return error_errno(err, -errno, "%s", argv[0]);
-	if (n == sizeof(why))
+	if (read_full(why_r, &why, sizeof(why)) == sizeof(why)) {
+		tool_wait(&pid);
 		return error_errno(err, -why, "%s", argv[0]);
+	}
+	*ret_pid = pid;
+	return 0;
+}
+
+int tool_wait(pid_t *pid)
+{
+	int status;
+
+	while (waitpid(*pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	*pid = 0;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool tool_has_ended(pid_t *pid)
+{
+	if (waitpid(*pid, NULL, WNOHANG) == 0)
+		return false;
+	*pid = 0;
+	return true;
+}
+
+void tool_end(pid_t *pid)
+{
+	if (!*pid)
+		return;
+	kill(*pid, SIGKILL);
+	tool_wait(pid);
+}
+
+int tool_run(const char *const *argv, int in, int out, int folder, uint64_t file_max,
+	     struct error *err)
+{
+	pid_t pid;
+	int r = tool_start(argv, in, out, folder, file_max, &pid, err);
+
+	if (r < 0)
+		return r;
+	r = tool_wait(&pid);
+	return r < 0 ? error_errno(err, r, "%s", argv[0]) : r;
 }

@@ -2,7 +2,9 @@
 /* Programs that do one thing for us, between two descriptors: signify, curl. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -17,3 +19,13 @@
  */
 int tool_run(const char *const *argv, int in, int out, int folder, uint64_t file_max,
 	     struct error *err);
+
+/* The same, without the wait for its end. */
+int tool_start(const char *const *argv, int in, int out, int folder, uint64_t file_max,
+	       pid_t *ret_pid, struct error *err);
+/* Waits for its end, and returns the status as tool_run() does. Sets *pid to 0. */
+int tool_wait(pid_t *pid);
+/* True if it has ended; then *pid is 0. */
+bool tool_has_ended(pid_t *pid);
+/* Ends it at once, unless *pid is 0. */
+void tool_end(pid_t *pid);
