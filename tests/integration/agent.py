@@ -69,6 +69,8 @@ def what_is_refused(test):
             ("signature", store.sign(order(8), key="other")),
             ("signature", store.sign(order(8)).replace(b"serial = 8", b"serial = 9")),
             ("signature", order(8).encode()),
+            ("signature", store.sign(order(8))[:-20]),
+            ("signature", store.sign(order(8))[:100]),
             ("syntax", store.sign(order(8, command="reboot"))),
             ("syntax", store.sign(order(8, reports="-o/etc/passwd"))),
             ("expired", store.sign(order(8, expires="2020-01-01T00:00:00Z"))),
@@ -202,18 +204,41 @@ def killed_while_it_records(test):
 
 
 def a_store_that_lies(test):
-    """It answers 201 to PUT, and 404 to HEAD. The result stays until a store really has it."""
+    """It answers 201 to PUT, and 404 to HEAD; or 200 to both, and has no data. The result stays until a store really has
+    it."""
     with fleet(test, results="/lies") as (store, agent):
         store.publish(store.sign(order(7)))
         store.start()
-        agent.start()
-        agent.says("the store accepted it, but does not have it", 2)
-        check(len(agent.waiting()) == 1, agent.waiting())
-        m = agent.metrics()
-        check(m["uploads_unconfirmed_total"] == m["upload_failures_total"] >= 2 and m["uploads_total"] == 0, m)
+        for place in ("/lies", "/empty"):
+            agent.log.write_text("")
+            agent.write(store, results=place)
+            agent.start()
+            agent.says(f"{place}/.*: the store accepted it, but does not have it", 2)
+            check(len(agent.waiting()) == 1, agent.waiting())
+            m = agent.metrics()
+            check(m["uploads_unconfirmed_total"] == m["upload_failures_total"] >= 2 and m["uploads_total"] == 0, m)
         agent.write(store)
         agent.start()
         settled("the upload", lambda: len(store.results(7)) == 1 and not agent.waiting())
+
+
+def wrong_etags(test):
+    """One that stays when the order changes, and one that changes when the order stays: the content counts."""
+    with fleet(test, orders=("/same/doors",)) as (store, agent):
+        store.start()
+        for serial, place in ((7, "/same"), (8, "/same"), (9, "/fresh"), (10, "/fresh")):
+            if serial == 9:
+                agent.stop()
+                agent.write(store, orders=("/fresh/doors",))
+            store.publish(store.sign(order(serial)))
+            if not agent.process:
+                agent.start()
+            settled(f"order {serial}: {agent.words()}", lambda: len(store.results(serial)) == 1)
+            asked = store.requests("GET", f"{place}/doors").count(200)
+            settled("more polls", lambda: store.requests("GET", f"{place}/doors").count(200) >= asked + 3)
+        m = agent.metrics()
+        check(m["orders_taken_total"] == m["recordings_total"] == 2 and len(store.requests("PUT")) == 4, m)
+        check(not any(value for name, value in m.items() if "refused" in name), m)
 
 
 def an_answer_without_end(test):
@@ -525,7 +550,7 @@ def main():
     test = Test("agent")
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
-                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, an_answer_without_end,
+                     killed_after_the_upload, killed_while_it_records, a_store_that_lies, wrong_etags, an_answer_without_end,
                      one_result_is_refused, quotas_hold, until_something_happens, the_newest_first, only_when_the_board_may,
                      what_waits_outlives_the_agent, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):

@@ -3,6 +3,7 @@
 """traced-agent's connection to a broker: what the broker lets a board do, and brokers that go, come, hang and lie."""
 
 import contextlib
+import os
 import pathlib
 import signal
 import socket
@@ -13,7 +14,7 @@ import time
 from agent_mqtt import QUICK, brokered, connected
 from board import Members, fleet
 from false_broker import CONSENT, FalseBroker, length, packet, publish
-from harness import Test, check, need, settled
+from harness import NOBODY, Test, check, need, settled
 from store import order
 
 
@@ -152,6 +153,41 @@ def certificates_are_refused(test):
         connected(broker, agent)
 
 
+def certificates_expire(test):
+    """Those of the board, then of the broker and of the server: there is no connection. With new certificates in the same
+    files all goes on, without a restart of the agent."""
+    def renew(store, name, **kwargs):
+        store.certify(name, **kwargs)
+        os.chown(store.dir / f"{name}.key", NOBODY, NOBODY)
+
+    with brokered(test, orders=("/orders/doors",)) as (store, broker, agent):
+        def restart():
+            for server in (store, broker):
+                server.stop()
+                server.start()
+
+        renew(store, "door-17", days=-1)
+        store.publish(store.sign(order(7)))
+        agent.start()
+        agent.says("broker: mqtts://.*expired")
+        agent.says("no poll: .*status 400")
+        check(not store.results(7) and not broker.status(seconds=2), "there is a connection")
+        renew(store, "door-17")
+        settled(f"order 7: {agent.words()}", lambda: (7, "done", None) in broker.outcomes())
+        for name in ("server", "broker"):
+            store.certify(name, days=-1)
+        restart()
+        agent.says("no poll: .*certificate has expired")
+        agent.says("broker: mqtts://.*certificate verify failed")
+        store.publish(store.sign(order(8)))
+        for name in ("server", "broker"):
+            store.certify(name)
+        restart()
+        settled(f"order 8: {agent.words()}", lambda: (8, "done", None) in broker.outcomes(), 120)
+        m = agent.metrics()
+        check(m["orders_taken_total"] == m["uploads_total"] == 2, m)
+
+
 def the_broker_goes_and_comes(test):
     """It ends, is killed, hangs, and is not there at first."""
     with brokered(test) as (store, broker, agent):
@@ -247,7 +283,7 @@ def statuses_are_few(test):
 def main():
     test = Test("agent_broker")
     test.make_daemon = Members
-    for function in (orders_during_an_upload, the_clock_is_set, the_clock_is_behind_at_boot, what_a_board_may_do, certificates_are_refused,
+    for function in (orders_during_an_upload, the_clock_is_set, the_clock_is_behind_at_boot, what_a_board_may_do, certificates_are_refused, certificates_expire,
                      the_broker_goes_and_comes, brokers_that_lie, statuses_are_few):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
     test.end()

@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -114,31 +115,59 @@ def packets_of_a_poll(test):
         check(len(store.requests("PUT")) == 1, store.requests("PUT"))
 
 
+def let_a_large_result_wait(agent):
+    """Returns its content and its name."""
+    data = os.urandom(3 << 20)
+    name = hashlib.blake2b(data, digest_size=32).hexdigest() + ".traced"
+    spool = agent.state / "spool"
+    spool.mkdir(mode=0o700)
+    (spool / f"{7:020}-{name}").write_bytes(data)
+    for path in (spool, *spool.iterdir()):
+        os.chown(path, NOBODY, NOBODY)
+    return data, name
+
+
+@contextlib.contextmanager
+def half_way(store, agent):
+    """The agent runs, and a part of its result is at the store."""
+    with packets_lost(store.port, "quota over 1000 kbytes"):
+        agent.start()
+        settled("a part of it", lambda: any((store.dir / "body").glob("*")) and
+                max(p.stat().st_size for p in (store.dir / "body").glob("*")) > 500000)
+        yield
+
+
+def arrived_once(store, agent, data, name):
+    settled(f"the result: {agent.words()}", lambda: not agent.waiting(), CONNECT_S + 60)
+    check([path.name for path in store.results(7)] == [name] and store.results(7)[0].read_bytes() == data, store.results(7))
+    check(store.requests("PUT").count(201) == 1, store.requests("PUT"))
+
+
+def killed_in_an_upload(test):
+    """kill -9 half way: the next life of the agent sends the whole result, once, under its one name."""
+    with fleet(test) as (store, agent):
+        data, name = let_a_large_result_wait(agent)
+        store.start()
+        with half_way(store, agent):
+            agent.stop(signal.SIGKILL)
+            check(not store.results(7) and len(agent.waiting()) == 1, f"{store.results(7)} {agent.waiting()}")
+        agent.start()
+        arrived_once(store, agent, data, name)
+
+
 def packets_of_an_upload(test):
     """It hangs half way and ends; then the whole result comes, once, under its one name."""
     with fleet(test) as (store, agent):
-        data = os.urandom(3 << 20)
-        name = hashlib.blake2b(data, digest_size=32).hexdigest()
-        spool = agent.state / "spool"
-        spool.mkdir(mode=0o700)
-        (spool / f"{7:020}-{name}.traced").write_bytes(data)
-        for path in (spool, *spool.iterdir()):
-            os.chown(path, NOBODY, NOBODY)
+        data, name = let_a_large_result_wait(agent)
         store.start()
         quiet(agent)
-        with packets_lost(store.port, "quota over 1000 kbytes"):
-            agent.start()
-            began = time.monotonic()
-            settled("a part of it", lambda: any((store.dir / "body").glob("*")) and
-                    max(p.stat().st_size for p in (store.dir / "body").glob("*")) > 500000)
-            upkeep = Upkeep(agent)
+        with half_way(store, agent):
+            upkeep, began = Upkeep(agent), time.monotonic()
             settled(f"its end: {agent.words()}", lambda: "no upload: " in agent.words(), ANSWER_S + 20)
             print(f"noticed after {time.monotonic() - began:.0f} s", flush=True)
             upkeep.verify(test, "an upload", lambda seconds: 20 + 3 * seconds)
             check(not store.results(7) and len(agent.waiting()) == 1, f"{store.results(7)} {agent.waiting()}")
-        settled(f"the result: {agent.words()}", lambda: not agent.waiting(), CONNECT_S + 60)
-        check([path.name for path in store.results(7)] == [f"{name}.traced"], store.results(7))
-        check(store.results(7)[0].read_bytes() == data, "it is another one")
+        arrived_once(store, agent, data, name)
 
 
 def main():
@@ -149,7 +178,7 @@ def main():
                        {**os.environ, INSIDE: "1"})
     test = Test("agent_half_open")
     test.make_daemon = Members
-    for function in (packets_of_the_broker, packets_of_a_poll, packets_of_an_upload):
+    for function in (packets_of_the_broker, packets_of_a_poll, packets_of_an_upload, killed_in_an_upload):
         test.case(function.__name__.replace("_", " "), within_namespace(function), daemon=True)
     test.end()
 

@@ -44,6 +44,11 @@ http {{
             if ($request_method = PUT) {{ return 201; }}
             return 404;
         }}
+        # Has all, and gives nothing.
+        location /empty/ {{ return 200; }}
+        # ETags that say nothing of the content.
+        location /same/ {{ alias {dir}/www/orders/; etag off; add_header ETag '"same"'; }}
+        location /fresh/ {{ alias {dir}/www/orders/; etag off; add_header ETag '"$request_id"'; }}
         location /partly/ {{
             location ~ order=7/ {{ return 403; }}
             dav_methods PUT;
@@ -102,12 +107,12 @@ class Store:
         self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                      "-subj", f"/CN=test authority {name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
 
-    def certify(self, name, authority="ca"):
-        """Makes NAME.pem and NAME.key, for the common name NAME."""
+    def certify(self, name, authority="ca", days=2):
+        """Makes NAME.pem and NAME.key, for the common name NAME. days: -1: it has expired."""
         self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={name}",
                      "-keyout", f"{name}.key", "-out", f"{name}.req")
         self.openssl("x509", "-req", "-in", f"{name}.req", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
-                     "-CAcreateserial", "-days", "2", "-extfile", "san", "-out", f"{name}.pem")
+                     "-CAcreateserial", "-days", str(days), "-extfile", "san", "-out", f"{name}.pem")
 
     def start(self):
         self.process = subprocess.Popen([self.nginx, "-p", self.dir, "-c", self.dir / "nginx.conf"],
