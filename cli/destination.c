@@ -62,6 +62,7 @@ static int destination_fill_perfetto(struct destination *d, const struct options
 static int destination_open_split(struct destination *d, const struct options *o, struct error *err)
 {
 	const struct export_rotate rotate = { .bytes = o->rotate_bytes, .ns = o->rotate_ns };
+	_cleanup_buf_ struct buf last = BUF_INIT;
 	int r;
 
 	if (d->in_place)
@@ -72,6 +73,11 @@ static int destination_open_split(struct destination *d, const struct options *o
 	r = split_start(&d->split, d->path, d->format, o->keep, err);
 	if (r == 0 && d->split.notes.len)
 		cli_warn("%s", buf_string(&d->split.notes) ?: "");
+	if (r == 0 && d->split.before && !o->quiet) {
+		split_name(&d->split, d->split.before, &last);
+		cli_warn("%s is there: the numbers of the files go on after it",
+			 buf_string(&last) ?: d->path);
+	}
 	return r;
 }
 

@@ -33,6 +33,7 @@ struct splitter {
 	const struct export_format *format;
 	unsigned keep, oldest;	 /* oldest: lowest existing number; 0: none */
 	unsigned number;	 /* of the current or next file */
+	unsigned before;	 /* as in struct split */
 	struct output_name file; /* its fd is negative between files */
 	struct buf notes;
 };
@@ -130,6 +131,7 @@ static int split_find_numbers(struct splitter *p, struct error *err)
 			p->oldest = number;
 	}
 	closedir(d);
+	p->before = p->number - 1;
 	return 0;
 }
 
@@ -286,6 +288,7 @@ int split_start(struct split *ret, const char *path, const struct export_format 
 		return error_errno(err, r, "%s", path);
 	r = split_prepare(&p, err);
 	s.notes = p.notes;
+	s.before = p.before;
 	if (r == 0)
 		r = framed_start(&s.process, &split_ops, &p, path, -EBADF, err);
 	if (r < 0)

@@ -19,6 +19,7 @@ struct split {
 	struct framed process;
 	char *stem, *ending; /* file names are STEM.0001ENDING */
 	struct buf notes;    /* lines for the user, from split_start() */
+	unsigned before;     /* the highest number that was there; 0: none */
 };
 #define SPLIT_INIT ((struct split){ .process = FRAMED_INIT })
 

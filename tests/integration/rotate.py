@@ -296,6 +296,23 @@ def two_recordings_share_a_name(test):
         check(events == outcome["events"], f"{events} events in the files of {outcome}")
 
 
+def older_files_stay(test):
+    """A conversion goes on after the files that are there, as a recording does. Both say so, unless -q."""
+    check(test.run("record", "-q", "-t", "400ms", "-e", "sched", "-o", "in.traced").status == 0, "no recording")
+    commands = (("convert", "in.traced", "x.txt", "--rotate", "100ms"),
+                ("record", "-t", "400ms", "-e", "sched", "--rotate", "100ms", "-o", "x.txt"))
+    there = {}
+    for command in (*commands, commands[0]):
+        result = test.run(*command)
+        says = "".join(f"tracectl: {name} is there: the numbers of the files go on after it\n" for name in sorted(there)[-1:])
+        check(result.status == 0 and result.err.count("go on after it") == bool(there) and says in result.err, f"{result}")
+        files = {f.name: f.read_bytes() for f in in_order(test, "x.*.txt")}
+        check(len(files) > len(there) and all(files[name] == data for name, data in there.items()), f"{sorted(files)}")
+        there = files
+    result = test.run(*commands[0], "-q")
+    check(result.status == 0 and not result.err, f"{result}")
+
+
 def the_last_file_is_no_sliver(test):
     """A rest below a tenth of a file stays in it. A part of a recording has an exact end."""
     with load():
@@ -452,6 +469,7 @@ def main():
     test.case("an abort leaves a hanging disk", an_abort_leaves_a_hanging_disk, daemon=True)
     test.case("--keep bounds the space", keep_bounds_the_space)
     test.case("two recordings share a name", two_recordings_share_a_name)
+    test.case("older files stay", older_files_stay)
     test.case("the last file is no sliver", the_last_file_is_no_sliver)
     test.case("marks go on in every file", marks_go_on_in_every_file, daemon=True)
     test.case("an abort is reported", an_abort_is_reported)
