@@ -4,10 +4,14 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+
+#include "cli.h"
 
 struct leftover {
 	char *path;
 	uint64_t bytes;
+	time_t ended;
 };
 
 struct leftovers {
@@ -15,6 +19,11 @@ struct leftovers {
 	size_t count;
 };
 
-/* Looks in traced.conf's folder; finds none if this user may not read it. 0 or -errno. */
-int leftovers_find(struct leftovers *ret);
+/*
+ * Root: looks in traced.conf's folder. Others may not read it: asks a daemon that listens for those
+ * of this user. 0 or -errno.
+ */
+int leftovers_find(struct leftovers *ret, const struct options *o);
+/* Appends what the user can do with it. output: the name that the file gets. */
+void leftover_put_remedy(const struct leftover *l, const char *output, struct buf *out);
 void leftovers_deinit(struct leftovers *l);

@@ -177,21 +177,36 @@ int link_call(struct link *l, Traced__Control__Request *request, const int *fds,
 	return r < 0 ? link_explain(l, r, err) : r;
 }
 
-int link_status(struct link *l, const char *session, Traced__Control__Reply **ret,
-		struct error *err)
+static int link_query(struct link *l, Traced__Control__StatusQuery *query,
+		      Traced__Control__Reply **ret, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
 	int r;
 
-	if (session)
-		query.session = (char *)(uintptr_t)session;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_STATUS;
-	request.status = &query;
+	request.status = query;
 	r = link_call(l, &request, NULL, 0, ret, err);
 	if (r == 0 && (*ret)->body_case != TRACED__CONTROL__REPLY__BODY_STATUS)
 		return error_set(err, -EPROTO, "unexpected reply from traced");
 	return r;
+}
+
+int link_status(struct link *l, const char *session, Traced__Control__Reply **ret,
+		struct error *err)
+{
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+
+	if (session)
+		query.session = (char *)(uintptr_t)session;
+	return link_query(l, &query, ret, err);
+}
+
+int link_kept(struct link *l, Traced__Control__Reply **ret, struct error *err)
+{
+	Traced__Control__StatusQuery query = TRACED__CONTROL__STATUS_QUERY__INIT;
+
+	query.kept = true;
+	return link_query(l, &query, ret, err);
 }
 
 int link_cancel(struct link *l, const char *session, struct error *err)

@@ -40,6 +40,8 @@ int link_call(struct link *l, Traced__Control__Request *request, const int *fds,
 /* Asks for the status of a session, or of all (NULL). *ret has it; free it. */
 int link_status(struct link *l, const char *session, Traced__Control__Reply **ret,
 		struct error *err);
+/* Asks for the caller's recordings that failed exports left. */
+int link_kept(struct link *l, Traced__Control__Reply **ret, struct error *err);
 /* Has a session's recording discarded, and waits for that. */
 int link_cancel(struct link *l, const char *session, struct error *err);
 /*

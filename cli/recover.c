@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "cli.h"
@@ -36,13 +36,12 @@ static char *recover_session_of(const char *path)
 	return strndup(name, (size_t)(end - name));
 }
 
-static void recover_when_of(const char *path, char ret[static 32])
+static void recover_when_of(const struct leftover *l, char ret[static 32])
 {
-	struct stat st;
 	struct tm tm;
 
 	strcpy(ret, "?");
-	if (stat(path, &st) == 0 && localtime_r(&st.st_mtime, &tm))
+	if (localtime_r(&l->ended, &tm))
 		strftime(ret, 32, "%Y-%m-%d %H:%M:%S %z", &tm);
 }
 
@@ -58,7 +57,7 @@ static int recover_list(const struct leftovers *left, bool json)
 		_cleanup_buf_ struct buf size = BUF_INIT;
 		char when[32];
 
-		recover_when_of(l->path, when);
+		recover_when_of(l, when);
 		format_bytes(l->bytes, &size);
 		if (!json)
 			cli_line(stdout, "%-16s %s  %10s  %s", session ?: "?", when,
@@ -74,8 +73,7 @@ static int recover_list(const struct leftovers *left, bool json)
 	if (json)
 		return document_print(&j) < 0 ? CLI_FAILED : CLI_WHOLE;
 	if (!left->count)
-		puts(geteuid() == 0 ? "no recording is left"
-				    : "no recording is left that you may read");
+		puts(geteuid() == 0 ? "no recording is left" : "no recording of yours is left");
 	return CLI_WHOLE;
 }
 
@@ -119,7 +117,7 @@ static int recover_run(const struct options *o)
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	const struct leftover *l;
-	int r = leftovers_find(&left);
+	int r = leftovers_find(&left, o);
 
 	if (r < 0) {
 		error_errno(&err, r, "cannot list the recordings that are left");
@@ -134,6 +132,14 @@ static int recover_run(const struct options *o)
 			   geteuid() == 0 ? "" : "; run it as root");
 		return cli_fail(&err);
 	}
+	if (geteuid() != 0 && access(l->path, R_OK) < 0) {
+		_cleanup_buf_ struct buf remedy = BUF_INIT;
+
+		error_errno(&err, -errno, "%s", l->path);
+		leftover_put_remedy(l, "FILE", &remedy);
+		error_hint(&err, "%s", buf_string(&remedy) ?: "ask root");
+		return cli_fail(&err);
+	}
 	return recover_export(o, l, &err);
 }
 
@@ -144,7 +150,8 @@ const struct command command_recover = {
 	.text = "Lists them; with the name of a session, or of a file, writes that one as\n"
 		"SESSION.json, or as -o says. A recording that was cut short is written\n"
 		"as far as it reached the disk, with a warning. The file stays until\n"
-		"it is removed: rm FILE.",
+		"it is removed: rm FILE. Users other than root see their own recordings; root\n"
+		"writes them, and 'tracectl cancel FILE' removes them.",
 	.options = OPTION_SET(OPTIONS_RESULT),
 	.args_max = 1,
 	.complete = COMPLETE_FILE,

@@ -9,6 +9,7 @@
 #include "base/account.h"
 #include "base/io.h"
 #include "base/parse.h"
+#include "base/plural.h"
 #include "base/visible.h"
 #include "cli.h"
 #include "document.h"
@@ -203,7 +204,8 @@ static void status_print_session(const Session *s, bool verbose)
 	if (s->for_conditions)
 		buf_puts(&b, "for conditions: ");
 	buf_visible(&b, s->what, VISIBLE_MAX);
-	buf_printf(&b, " (%" PRIu32 " event types), by ", s->event_types);
+	buf_printf(&b, " (%" PRIu32 " event type%s), by ", s->event_types,
+		   plural_s(s->event_types));
 	status_owner(s->uid, &b);
 	if (*s->place) {
 		buf_puts(&b, "\n  files     ");
@@ -309,7 +311,7 @@ static void status_print_daemon(const Traced__Control__Status *status)
 	format_bytes(status->rss_bytes, &line);
 	for (size_t i = 0; i < status->n_sessions; i++)
 		count += !status_whole_of(status, status->sessions[i]);
-	buf_printf(&line, ", %zu session%s", count, count == 1 ? "" : "s");
+	buf_printf(&line, ", %zu session%s", count, plural_s(count));
 	if (status->spare_bytes) {
 		buf_puts(&line, ", buffers of ");
 		format_bytes(status->spare_bytes, &line);
@@ -372,14 +374,17 @@ static int status_run(const struct options *o)
 }
 
 /* On stderr: the table is also for programs. */
-static void status_tell_leftovers(void)
+static void status_tell_leftovers(const struct options *o)
 {
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
 
-	leftovers_find(&left);
-	for (size_t i = 0; i < left.count; i++)
-		cli_line(stderr, "left from an earlier run: tracectl convert %s FILE",
-			 left.items[i].path);
+	leftovers_find(&left, o);
+	for (size_t i = 0; i < left.count; i++) {
+		_cleanup_buf_ struct buf remedy = BUF_INIT;
+
+		leftover_put_remedy(&left.items[i], "FILE", &remedy);
+		cli_line(stderr, "left from an earlier run: %s", buf_string(&remedy) ?: "?");
+	}
 }
 
 static int list_run(const struct options *o)
@@ -399,7 +404,7 @@ static int list_run(const struct options *o)
 	}
 	if (!status->n_sessions)
 		cli_line(stderr, "no session; start one with 'tracectl start'");
-	status_tell_leftovers();
+	status_tell_leftovers(o);
 	for (size_t i = 0; i < status->n_sessions; i++) {
 		const Session *s = status->sessions[i];
 		_cleanup_buf_ struct buf elapsed = BUF_INIT;

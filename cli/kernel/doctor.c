@@ -64,16 +64,16 @@ static void doctor_print_json(const struct doctor_report *report)
 	document_print(&j);
 }
 
-static int doctor_add_leftovers(struct doctor_report *report)
+static int doctor_add_leftovers(struct doctor_report *report, const struct options *o)
 {
 	_cleanup_(leftovers_deinit) struct leftovers left = { 0 };
-	int r = leftovers_find(&left);
+	int r = leftovers_find(&left, o);
 
 	for (size_t i = 0; i < left.count && r >= 0; i++) {
 		_cleanup_buf_ struct buf size = BUF_INIT, mend = BUF_INIT;
 
 		format_bytes(left.items[i].bytes, &size);
-		buf_printf(&mend, "tracectl convert %s out.json, or delete it", left.items[i].path);
+		leftover_put_remedy(&left.items[i], "out.json", &mend);
 		r = doctor_add(report, "recordings", DOCTOR_NOTE, buf_string(&mend),
 			       "%s (%s) is left from an earlier run", left.items[i].path,
 			       buf_string(&size) ?: "?");
@@ -94,7 +94,7 @@ static int doctor_run(const struct options *o)
 
 	r = doctor_examine(&env, &report);
 	if (r >= 0)
-		r = doctor_add_leftovers(&report);
+		r = doctor_add_leftovers(&report, o);
 	if (r < 0) {
 		error_errno(&err, r, "cannot check this machine");
 		return cli_fail(&err);

@@ -217,6 +217,7 @@ static void spool_look_at(int dirfd, const char *dir, const char *name,
 	if (buf_string(&path))
 		found(userdata, &(struct spool_leftover){ .path = path.data,
 							  .bytes = (uint64_t)st.st_size,
+							  .ended = st.st_mtime,
 							  .uid = spool_uid(name),
 							  .reported = !(st.st_mode & S_IWUSR) });
 }

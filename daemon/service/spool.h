@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -64,6 +65,7 @@ void spool_deinit(struct spool *s);
 struct spool_leftover {
 	const char *path;
 	uint64_t bytes;
+	time_t ended;  /* the last write */
 	uid_t uid;     /* owner of the recording, from the file's name */
 	bool reported; /* spool_mark_reported() was called for it */
 };

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "daemon/service/accounts.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/job.h"
@@ -444,8 +445,37 @@ static Traced__Control__Session *verb_describe(const struct call *call, struct s
 	return d;
 }
 
+struct kept_list {
+	uid_t uid;
+	Traced__Control__Kept **items; /* owned */
+	size_t count, cap;
+};
+
+static void kept_list_deinit(struct kept_list *l)
+{
+	for (size_t i = 0; i < l->count; i++)
+		traced__control__kept__free_unpacked(l->items[i], NULL);
+	free(l->items);
+}
+
+static void kept_list_add(void *userdata, const struct spool_leftover *found)
+{
+	struct kept_list *l = userdata;
+	Traced__Control__Kept *kept;
+
+	if (found->uid != l->uid || !(kept = malloc(sizeof(*kept))))
+		return;
+	traced__control__kept__init(kept);
+	kept->path = strdup(found->path);
+	kept->bytes = found->bytes;
+	kept->ended_s = (uint64_t)found->ended;
+	if (!kept->path || vec_push(l->items, l->count, l->cap, kept) < 0)
+		traced__control__kept__free_unpacked(kept, NULL);
+}
+
 static int verb_status(struct call *call, struct error *err)
 {
+	_cleanup_(kept_list_deinit) struct kept_list kept = { .uid = call->connection->uid };
 	const Traced__Control__StatusQuery *query = call->request->status;
 	Traced__Control__Status status = TRACED__CONTROL__STATUS__INIT;
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
@@ -478,6 +508,10 @@ static int verb_status(struct call *call, struct error *err)
 	status.rss_bytes = metrics_resident_bytes();
 	if (m->config.hooks)
 		status.hooks = m->config.hooks;
+	if (query->kept)
+		spool_find_leftovers(m->config.spool_dir, kept_list_add, &kept);
+	status.kept = kept.items;
+	status.n_kept = kept.count;
 	status.spare_bytes = m->sparing.bytes;
 	for (size_t i = 0; i < status.n_sessions; i++)
 		status.spool_bytes += sessions[i]->spool_bytes;

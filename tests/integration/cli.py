@@ -603,6 +603,35 @@ def owners_are_in_names(test):
     test.check_no_instances()
 
 
+def failed_exports_are_seen(test):
+    """A user sees and removes what a failed export left of the user's own, and nothing of another user."""
+    group = 23456
+    test.daemon.socket.parent.chmod(0o755)
+    os.chown(test.daemon.socket, 0, group)
+    test.daemon.socket.chmod(0o660)
+    test.daemon.spool.chmod(0o700)
+    users = {uid: ["setpriv", "--reuid", str(uid), "--regid", str(uid), "--groups", str(group)] for uid in (NOBODY, 12345)}
+    for uid, wrap in users.items():
+        r = test.run("record", "--name", f"of-{uid}", "-t", "100ms", "-e", "sched", "-o", "/dev/full", "--format", "txt", wrap=wrap)
+        check(r.status == 1 and "the recording is safe" in r.err, f"{r}")
+    files = {uid: next(test.daemon.spool.glob(f"*-{uid}+of-{uid}-*.traced")) for uid in users}
+    for uid, wrap in users.items():
+        own, other = str(files[uid]), str(files[NOBODY + 12345 - uid])
+        r = test.run("list", wrap=wrap)
+        check(f"left from an earlier run: root can write it out: tracectl convert {own} FILE" in r.err and other not in r.err, f"{r}")
+        r = test.run("recover", wrap=wrap)
+        check(re.fullmatch(rf"of-{uid} +20\d\d-.* {re.escape(own)}\n", r.out), f"{r}")
+        (kept,) = json.loads(test.run("recover", "--json", wrap=wrap).out)
+        check(kept["file"] == own and kept["bytes"] == files[uid].stat().st_size and kept["session"] == f"of-{uid}", f"{kept}")
+        r = test.run("recover", f"of-{uid}", wrap=wrap)
+        check(r.status == 1 and "Permission denied" in r.err and f"tracectl cancel {own}" in r.err, f"{r}")
+        r = test.run("cancel", other, wrap=wrap)
+        check(r.status == 1 and files[NOBODY + 12345 - uid].exists(), f"another user's: {r}")
+    for uid, wrap in users.items():
+        check(test.run("cancel", files[uid], wrap=wrap).status == 0 and not files[uid].exists(), f"{files[uid]}")
+        check(test.run("recover", wrap=wrap).out == "no recording of yours is left\n", "it is there")
+
+
 def settings(instance):
     """All settings that read the same while nobody writes. Probes of other tests come and go in it."""
     kept = {}
@@ -850,7 +879,7 @@ def main():
                  killed, two_at_once, ring, losses_are_told,
                  extract_foreign, extracted_stacks_of_programs, a_terminal_gets_a_line, nearly_full_disk):
         test.case(case.__name__.replace("_", " "), case)
-    for case in (by_name, own_files_without_o, snapshots_of_one_moment, owners_are_in_names, same_list_from_the_daemon,
+    for case in (by_name, own_files_without_o, snapshots_of_one_moment, owners_are_in_names, failed_exports_are_seen, same_list_from_the_daemon,
                  configured, two_at_once, json_and_daemon, an_ordinary_user):
         test.case(case.__name__.replace("_", " ") + " (with a daemon)", case, daemon=True)
     test.end()
