@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 
 /* Between two statuses, and between two looks at an order that can't be taken yet. */
 #define STATUS_GAP_NS (2 * NSEC_PER_SEC)
@@ -14,8 +15,8 @@ static void agent_take_news(struct agent *a, struct place *place, uint64_t now)
 	enum verdict verdict = VERDICT_TAKE;
 
 	if (place->replaced)
-		log_notice("%s: %u orders were replaced before they were looked at", place->name,
-			   place->replaced);
+		log_notice("%s: %u order%s replaced before a look", place->name, place->replaced,
+			   plural(place->replaced, " was", "s were"));
 	place->replaced = 0;
 	if (place->news == PLACE_TOO_LARGE)
 		agent_refuse_size(a, place);

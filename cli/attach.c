@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/plural.h"
 #include "cli.h"
 #include "destination.h"
 #include "detached.h"
@@ -52,8 +53,8 @@ static void attach_tell_end(const Traced__Control__Reply *reply, const struct op
 	if (reply->body_case == TRACED__CONTROL__REPLY__BODY_FINISHED)
 		s = reply->finished->session;
 	if (s && !o->quiet)
-		cli_line(stderr, "%s has ended: %" PRIu64 " events, %" PRIu64 " lost", s->name,
-			 s->events, s->lost);
+		cli_line(stderr, "%s has ended: %" PRIu64 " event%s, %" PRIu64 " lost", s->name,
+			 s->events, plural_s(s->events), s->lost);
 }
 
 static int attach_run(const struct options *o)

@@ -8,6 +8,7 @@
 
 #include "base/io.h"
 #include "base/parse.h"
+#include "base/plural.h"
 #include "base/visible.h"
 #include "document.h"
 #include "trace/trace_info.h"
@@ -130,8 +131,7 @@ static void outcome_tell_file(const struct outcome *outcome)
 	if (outcome->split)
 		split_removed(outcome->split, &removed);
 	if (removed)
-		buf_printf(&line, " and %u older one%s, removed since", removed,
-			   removed == 1 ? "" : "s");
+		buf_printf(&line, " and %u older one%s, removed since", removed, plural_s(removed));
 	if (outcome->sequels)
 		buf_printf(&line, " and %zu more", outcome->sequels->count);
 	buf_puts(&line, ": ");
@@ -142,12 +142,12 @@ static void outcome_tell_file(const struct outcome *outcome)
 		buf_puts(&line, ", ");
 	}
 	format_count(r->events, &line);
-	buf_printf(&line, " event%s of %u type%s", r->events == 1 ? "" : "s", r->event_types,
-		   r->event_types == 1 ? "" : "s");
+	buf_printf(&line, " event%s of %u type%s", plural_s(r->events), r->event_types,
+		   plural_s(r->event_types));
 	if (r->histograms)
 		buf_puts(&line, ", histograms");
 	if (cpus)
-		buf_printf(&line, " on %u CPU%s", cpus, cpus == 1 ? "" : "s");
+		buf_printf(&line, " on %u CPU%s", cpus, plural_s(cpus));
 	/* The lines below say what is missing. */
 	if (!r->lost && !r->incomplete && !export_result_gaps(r))
 		buf_puts(&line, ", none lost");
@@ -162,7 +162,7 @@ static void outcome_tell_removed(const struct split *split)
 	removed -= own;
 	if (removed)
 		fprintf(stderr, "%u file%s of earlier recordings %s removed\n", removed,
-			removed == 1 ? "" : "s", removed == 1 ? "was" : "were");
+			plural_s(removed), plural(removed, "was", "were"));
 }
 
 static void outcome_tell_how_to_open(const struct outcome *outcome)
@@ -220,7 +220,7 @@ void outcome_put_loss(const struct export_result *r, struct buf *out)
 		buf_printf(out,
 			   "events were lost at %" PRIu64 " place%s (count unknown): the gaps "
 			   "are marked in the trace",
-			   gaps, gaps == 1 ? "" : "s");
+			   gaps, plural_s(gaps));
 	if (!r->lost)
 		return;
 	/* Don't round small shares to 0, nor large ones to 100. */
@@ -230,7 +230,7 @@ void outcome_put_loss(const struct export_result *r, struct buf *out)
 		snprintf(text, sizeof(text), "%.1f", r->events ? MIN(share, 99.9) : share);
 	format_count(r->lost, out);
 	buf_printf(out, " event%s lost (%s %%): the gaps are marked in the trace",
-		   r->lost == 1 ? "" : "s", text);
+		   plural_s(r->lost), text);
 }
 
 static void outcome_tell_loss(const struct outcome *outcome, const struct options *o)
@@ -269,7 +269,7 @@ static void outcome_tell_ledger(const struct export_result *r)
 			fprintf(stderr, "records of samples lost on CPU %u: %" PRIu64 "\n",
 				r->ledger[i].cpu, r->ledger[i].samples_lost);
 	fprintf(stderr, "printed field by field: %" PRIu64 " event%s\n", r->fallback_events,
-		r->fallback_events == 1 ? "" : "s");
+		plural_s(r->fallback_events));
 	for (size_t i = 0; i < r->fallback_count; i++) {
 		_cleanup_buf_ struct buf line = BUF_INIT;
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "base/plural.h"
 #include "merge.h"
 #include "symbols/code_symbols.h"
 
@@ -56,9 +57,9 @@ void samples_tell(const struct samples *s)
 	size_t changed = code_symbols_changed(s->code);
 
 	if (changed)
-		cli_warn("%zu programs or libraries differ from the recorded ones: their functions "
-			 "have no names",
-			 changed);
+		cli_warn("%zu program%s or librar%s from what was recorded: functions there have "
+			 "no names",
+			 changed, plural_s(changed), plural(changed, "y differs", "ies differ"));
 }
 
 void samples_deinit(struct samples *s)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "curl.h"
 #include "fleet.h"
 #include "fleet_store.h"
@@ -113,9 +114,9 @@ static int fetching_check(const struct fetching *f, struct error *err)
 		all += item_cost(&f->names.items[i]);
 	if (all <= f->rest)
 		return 0;
-	error_set(err, -EFBIG,
-		  "%zu results have %" PRIu64 " KiB, and --max-size is %" PRIu64 " KiB",
-		  f->names.count, KIB(all), f->rest >> 10);
+	error_set(err, -EFBIG, "%zu result%s %" PRIu64 " KiB, and --max-size is %" PRIu64 " KiB",
+		  f->names.count, plural(f->names.count, " has", "s have"), KIB(all),
+		  f->rest >> 10);
 	return error_hint(err, "--max-size %" PRIu64 "K fetches them; each counts as 64K at least",
 			  KIB(all));
 }
@@ -238,8 +239,9 @@ int fleet_fetch(const struct options *o)
 	}
 	f.refused += f.store.refused;
 	if (f.store.refused)
-		cli_warn("refused: %zu names in the store's lists, which are none of results",
-			 f.store.refused);
+		cli_warn("refused: %zu name%s in the store's lists, %s of results", f.store.refused,
+			 plural_s(f.store.refused),
+			 plural(f.store.refused, "which is none", "which are none"));
 	if (!o->quiet)
 		fprintf(stderr, "%zu fetched, %zu were there, %zu missing, %zu refused\n",
 			f.fetched, f.present, f.missing, f.refused);

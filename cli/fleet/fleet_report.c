@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/search.h"
 #include "base/vec.h"
 #include "confined.h"
@@ -590,6 +591,6 @@ int fleet_report(const struct options *o)
 		cli_warn("events were lost on the boards: %" PRIu64, result.lost);
 	else if (gaps)
 		cli_warn("events were lost on the boards at %" PRIu64 " place%s (count unknown)",
-			 gaps, gaps == 1 ? "" : "s");
+			 gaps, plural_s(gaps));
 	return results.refused || result.incomplete ? CLI_MISSING : CLI_WHOLE;
 }

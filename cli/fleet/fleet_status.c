@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "document.h"
 #include "fleet.h"
 #include "fleet_broker.h"
@@ -126,8 +127,8 @@ static void status_print_through(const struct board_statuses *all)
 	if (isatty(STDOUT_FILENO))
 		printf("[%.*s%.*s] ", (int)done, "########################################",
 		       (int)(BAR_WIDTH - done), "........................................");
-	printf("%zu of %zu boards are through%s\n", final, all->count,
-	       dead ? "; the broker lost some" : "");
+	printf("%zu of %zu board%s %s through%s\n", final, all->count, plural_s(all->count),
+	       plural(final, "is", "are"), dead ? "; the broker lost some" : "");
 }
 
 static void status_print(const struct board_statuses *all, uint64_t order)
@@ -135,7 +136,7 @@ static void status_print(const struct board_statuses *all, uint64_t order)
 	if (order)
 		status_print_through(all);
 	else
-		printf("%zu boards\n", all->count);
+		printf("%zu board%s\n", all->count, plural_s(all->count));
 	for (size_t i = 0; i < all->count;)
 		i += status_print_some(&all->items[i], all->count - i);
 }
@@ -199,7 +200,8 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 		fputs("\x1b[H\x1b[2J", stdout);
 	fflush(stdout);
 	if (all.refused)
-		cli_warn("refused: %zu words that no board can say", all.refused);
+		cli_warn("refused: %zu word%s that no board can say", all.refused,
+			 plural_s(all.refused));
 	if (o->broker && !all.count)
 		cli_warn("the broker shows no board of the fleet %s: is that its name, and may "
 			 "your certificate read traced/%s/all/status/+?",

@@ -19,6 +19,7 @@
 #include <sys/statvfs.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/vec.h"
 #include "exchange.h"
 #include "formats/formats.h"
@@ -632,14 +633,16 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 	if (!count)
 		return cli_fail((error_set(err, -ENODATA, "no host has recorded anything"), err));
 	if (failed && h->o->require_all)
-		return cli_fail(
-			(error_set(err, -ECANCELED, "%zu of %zu hosts failed", failed, h->count),
-			 err));
+		return cli_fail((error_set(err, -ECANCELED, "%zu of %zu host%s failed", failed,
+					   h->count, plural_s(h->count)),
+				 err));
 	status = hosts_write_captures(h->o, inputs, count, h->count > 1, out, format, err);
 	if (status == CLI_WHOLE && failed) {
-		cli_warn("%zu of %zu hosts failed: %s them, or a part of them", failed, h->count,
+		cli_warn("%zu of %zu host%s failed: %s %s, or a part of %s", failed, h->count,
+			 plural_s(h->count),
 			 h->o->reports.count && !h->o->output ? "the reports lack"
-							      : "the file lacks");
+							      : "the file lacks",
+			 plural(failed, "it", "them"), plural(failed, "it", "them"));
 		status = CLI_MISSING;
 	}
 	return status;

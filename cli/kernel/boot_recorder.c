@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/plural.h"
 #include "boot_loader.h"
 #include "daemon/capture/boot_ring.h"
 #include "daemon/service/boot_recorder.h"
@@ -356,8 +357,9 @@ static int run_status(const struct options *o)
 	if (e < 0)
 		cli_line(stdout, "ring:       none: %s", why.message);
 	else
-		printf("ring:       %s, %s, %llu events, %s\n", r.own.instance,
+		printf("ring:       %s, %s, %llu event%s, %s\n", r.own.instance,
 		       buf_string(&size) ?: "?", (unsigned long long)state.events,
+		       plural_s(state.events),
 		       armed	  ? "armed"
 		       : state.on ? "on"
 				  : "off");

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "cli.h"
 #include "confined.h"
 #include "fleet/fleet_results.h"
@@ -187,7 +188,7 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 	else if (gaps)
 		cli_warn("events were lost in the recordings at %" PRIu64
 			 " place%s (count unknown)",
-			 gaps, gaps == 1 ? "" : "s");
+			 gaps, plural_s(gaps));
 	return result.incomplete || (o->fail_on_loss && (result.lost || gaps)) ? CLI_MISSING
 									       : CLI_WHOLE;
 }

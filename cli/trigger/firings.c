@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/visible.h"
 #include "report/watch.h"
 
@@ -25,7 +26,7 @@ void firing_put(const struct triggers *t, const Traced__Control__Firing *m, stru
 	if (m->cpu >= 0)
 		buf_printf(out, " on CPU %" PRId32, m->cpu);
 	if (c->kind == WATCH_LOST) {
-		buf_printf(out, "%" PRIu64 " events", m->value);
+		buf_printf(out, "%" PRIu64 " event%s", m->value, plural_s(m->value));
 	} else if (c->kind != WATCH_EVENT) {
 		buf_printf(out, ", %" PRIu64 ".%03" PRIu64 " ms", m->value / NSEC_PER_MSEC,
 			   m->value % NSEC_PER_MSEC / 1000);

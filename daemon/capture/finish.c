@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "daemon/capture/histograms.h"
 #include "daemon/capture/recording.h"
 #include "proto/capture.pb-c.h"
@@ -25,8 +26,9 @@ static void finish_check_tasks(const struct ring *ring, struct capture_report *r
 		lost += ring->cpus[cpu].counts.overrun + ring->cpus[cpu].counts.commit_overrun;
 	if (lost)
 		report_warn(report,
-			    "%llu births and names of tasks were lost: some tasks may have no name",
-			    (unsigned long long)lost);
+			    "%llu birth%s or name%s of tasks %s lost: some tasks may have no name",
+			    (unsigned long long)lost, plural_s(lost), plural_s(lost),
+			    plural(lost, "was", "were"));
 }
 
 static int finish_write_end(struct capture *c, enum capture_end reason)

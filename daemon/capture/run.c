@@ -3,6 +3,7 @@
 #include <sys/epoll.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "daemon/capture/histograms.h"
 #include "daemon/capture/recording.h"
 
@@ -494,7 +495,7 @@ static void run_warn_of_unread(struct capture *c, size_t *unread, const char *wh
 			&c->report,
 			"%s of %zu process%s are missing: a process or its user kept the kernel "
 			"from reading them",
-			what, *unread, *unread == 1 ? "" : "es");
+			what, *unread, plural(*unread, "", "es"));
 	*unread = 0;
 }
 

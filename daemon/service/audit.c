@@ -10,6 +10,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "base/plural.h"
 #include "daemon/service/policy.h"
 
 void audit_comm(const char *proc, pid_t pid, char ret[static 32])
@@ -79,9 +80,10 @@ static void audit_losses(const struct session *s, const Traced__Control__Session
 
 	audit_add(&d, "LOST=%" PRIu64, last->lost);
 	log_write(LOG_WARNING, &fields,
-		  "%s: %" PRIu64 " of %" PRIu64 " events were lost: the ring buffers of %" PRIu64
+		  "%s: %" PRIu64 " of %" PRIu64 " events %s lost: the ring buffers of %" PRIu64
 		  " KiB per CPU were too small, or too many events were recorded",
-		  s->name, last->lost, last->lost + last->events, last->buffer_bytes / 1024);
+		  s->name, last->lost, last->lost + last->events, plural(last->lost, "was", "were"),
+		  last->buffer_bytes / 1024);
 }
 
 const char *audit_reason(enum capture_end reason)
@@ -119,7 +121,8 @@ void audit_ended(const struct session *s, const char *how)
 	audit_add(&d, "REASON=%s", how);
 	buf_printf(&text, "%s: %s; uid %u recorded ", s->name, how, s->uid);
 	format_duration(last->elapsed_ns, &text);
-	buf_printf(&text, ", %" PRIu64 " events, %" PRIu64 " lost, ", last->events, last->lost);
+	buf_printf(&text, ", %" PRIu64 " event%s, %" PRIu64 " lost, ", last->events,
+		   plural_s(last->events), last->lost);
 	format_bytes(last->bytes, &text);
 	log_write(LOG_INFO, &fields, "%s", buf_string(&text) ?: s->name);
 	if (last->lost)

@@ -9,6 +9,7 @@
 #include "base/closer.h"
 #include "base/io.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "daemon/service/audit.h"
 #include "daemon/service/draining.h"
 #include "daemon/service/export_result.h"
@@ -400,9 +401,11 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 		struct log_fields fields = { .session = job_name(j), .cpu = -1 };
 
 		log_write(LOG_INFO, &fields,
-			  "%s: wrote %llu events as %s, %llu bytes, %llu events lost", job_name(j),
-			  (unsigned long long)result->events, j->output->format,
-			  (unsigned long long)result->bytes, (unsigned long long)result->lost);
+			  "%s: wrote %llu event%s as %s, %llu byte%s, %llu event%s lost",
+			  job_name(j), (unsigned long long)result->events, plural_s(result->events),
+			  j->output->format, (unsigned long long)result->bytes,
+			  plural_s(result->bytes), (unsigned long long)result->lost,
+			  plural_s(result->lost));
 		job_reply_finished(j, result);
 		spool_discard(&j->spool);
 		job_over(j);

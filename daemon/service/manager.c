@@ -11,6 +11,7 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/place.h"
+#include "base/plural.h"
 #include "daemon/service/accounts.h"
 #include "daemon/service/arming.h"
 #include "daemon/service/audit.h"
@@ -306,7 +307,7 @@ void manager_recover(struct manager *m)
 	else if (r > 0)
 		log_write(LOG_NOTICE, &fields,
 			  "undid %d change%s that an earlier run left in the kernel", r,
-			  r == 1 ? "" : "s");
+			  plural_s(r));
 	manager_log_kept(buf_string(&kept), &fields);
 	spool_remove_unfinished(m->config.spool_dir);
 	spool_find_leftovers(m->config.spool_dir, manager_on_leftover, m);

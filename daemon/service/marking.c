@@ -6,6 +6,7 @@
 
 #include "base/io.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "daemon/marks/marks.h"
 #include "daemon/service/accounts.h"
 
@@ -178,9 +179,10 @@ static void marking_note_refused(struct session *s)
 	if (count.refused == s->marks_refused)
 		return;
 	snprintf(text, sizeof(text),
-		 "marks of %u programs or threads are missing: they exceed a user's limits "
+		 "marks of %u program%s or thread%s are missing: they exceed a user's limits "
 		 "(mark_... in traced.conf), or are invalid",
-		 count.refused - s->marks_refused);
+		 count.refused - s->marks_refused, plural_s(count.refused - s->marks_refused),
+		 plural_s(count.refused - s->marks_refused));
 	marking_note(s, text, NOTE_MARKS_LOST);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/closer.h"
+#include "base/plural.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/plan/synthetic.h"
 #include "daemon/service/accounts.h"
@@ -66,8 +67,9 @@ int policy_check_client(const struct manager *m, uid_t uid, struct error *err)
 	if (policy_trusts(uid) || count < m->config.users.clients)
 		return 0;
 	error_set(err, -EUSERS,
-		  "%u clients of uid %u%s are connected to traced, which is the limit", count,
-		  account, count == own ? "" : " and its subordinate ids");
+		  "%u client%s of uid %u%s %s connected to traced, which is the limit", count,
+		  plural_s(count), account, count == own ? "" : " and its subordinate ids",
+		  plural(count, "is", "are"));
 	return policy_hint_key(err, "close some", "clients");
 }
 
@@ -85,12 +87,13 @@ static int policy_check_sessions(const struct manager *m, uid_t uid, struct erro
 	if (count < m->config.users.sessions)
 		return 0;
 	if (count == own)
-		error_set(err, -EUSERS, "you have %u sessions, which is the limit", count);
+		error_set(err, -EUSERS, "you have %u session%s, which is the limit", count,
+			  plural_s(count));
 	else
 		error_set(err, -EUSERS,
-			  "uid %u and its subordinate ids have %u sessions, which is "
+			  "uid %u and its subordinate ids have %u session%s, which is "
 			  "the limit",
-			  account, count);
+			  account, count, plural_s(count));
 	return policy_hint_key(err, "end one (tracectl list)", "sessions");
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "daemon/capture/plan/hists.h"
 #include "daemon/capture/tracefs/events.h"
@@ -222,7 +223,8 @@ static int start_check_sessions(const struct manager *m, uid_t uid, struct error
 {
 	if (m->session_count < m->config.sessions + (policy_trusts(uid) ? ROOT_SESSIONS : 0))
 		return 0;
-	error_set(err, -EUSERS, "%u sessions are the limit", m->config.sessions);
+	error_set(err, -EUSERS, "%u session%s the limit", m->config.sessions,
+		  plural(m->config.sessions, " is", "s are"));
 	return error_hint(err, "end one (tracectl list), or raise \"sessions\" in "
 			       "[limits] of traced.conf");
 }

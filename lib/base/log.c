@@ -10,6 +10,7 @@
 #endif
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/visible.h"
 
 static int max_level = LOG_INFO;
@@ -125,7 +126,8 @@ bool log_limit_pass(struct log_limit *limit)
 
 	if (!limit->since_ns || now - limit->since_ns >= limit->interval_s * NSEC_PER_SEC) {
 		if (limit->held)
-			log_notice("%u similar messages were suppressed", limit->held);
+			log_notice("%u similar message%s suppressed", limit->held,
+				   plural(limit->held, " was", "s were"));
 		limit->since_ns = now;
 		limit->said = limit->held = 0;
 	}

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "export/sink.h"
 #include "marks/crash_log.h"
 #include "marks/nesting.h"
@@ -443,29 +444,39 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 	index->marks_lost |= sum->lost > 0;
 	if (sum->lost)
 		r = stream_index_warn(
-			index, "applications dropped %" PRIu64 " marks: their rings were full",
-			sum->lost);
+			index, "applications dropped %" PRIu64 " mark%s: their rings were full",
+			sum->lost, plural_s(sum->lost));
 	r = r
 		?: stream_index_warn_count(index, sum->overstated,
+					   "thread claims more lost marks than a thread can make: "
+					   "its count is cut to that",
 					   "threads claim more lost marks than a thread can make: "
 					   "their count is cut to that")
-		?: stream_index_warn_count(index, sum->damaged, "chunks of marks are damaged")
+		?: stream_index_warn_count(index, sum->damaged, "chunk of marks is damaged",
+					   "chunks of marks are damaged")
 		?: stream_index_warn_count(index, sum->garbled,
+					   "chunk of marks makes no sense from some place on: "
+					   "a program wrote something else there",
 					   "chunks of marks make no sense from some place on: "
 					   "a program wrote something else there")
 		?: stream_index_warn_count(index, sum->impossible,
+					   "mark is left out: it says that it was made after the "
+					   "recording's end",
 					   "marks are left out: they say that they were made "
 					   "after the recording's end")
 		?: stream_index_warn_count(index, sum->unknown,
+					   "mark is left out: the Trace Event Format does not "
+					   "know its phase",
 					   "marks are left out: the Trace Event Format does not "
 					   "know their phase");
 	if (r == 0 && sum->untied)
 		r = stream_index_warn(
 			index,
 			"the times of marks of %" PRIu64
-			" threads are taken as they are: nothing ties their clock to the "
+			" thread%s are taken as they are: nothing ties %s clock to the "
 			"trace clock '%s'",
-			sum->untied, index->info.header->trace_clock);
+			sum->untied, plural_s(sum->untied), plural(sum->untied, "its", "their"),
+			index->info.header->trace_clock);
 	if (r == 0 && sum->bound > bound_max)
 		r = stream_index_warn(
 			index,
@@ -475,8 +486,8 @@ static int mark_feed_warn_of_rings(struct stream_index *index, const struct mark
 	if (r == 0 && sum->labels_refused)
 		r = stream_index_warn(index,
 				      "names of marks are missing %" PRIu64
-				      " times: programs never told them, or there were too many",
-				      sum->labels_refused);
+				      " time%s: programs never told them, or there were too many",
+				      sum->labels_refused, plural_s(sum->labels_refused));
 	return r;
 }
 
@@ -500,9 +511,12 @@ static int mark_feed_warn_of_polls(struct stream_index *index, const struct poll
 	int r;
 
 	index->incomplete |= sum->damaged > 0;
-	r = stream_index_warn_count(index, sum->damaged, "chunks of polled files are damaged")
+	r = stream_index_warn_count(index, sum->damaged, "chunk of polled files is damaged",
+				    "chunks of polled files are damaged")
 		    ?: stream_index_warn_count(
 			       index, sum->impossible,
+			       "reading of polled files is left out: it says that it was made "
+			       "after the recording's end",
 			       "readings of polled files are left out: they say that "
 			       "they were made after the recording's end");
 	if (r == 0 && sum->untied)
@@ -525,6 +539,7 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	r = mark_feed_warn_of_rings(index, &rings, m->bound_max);
 	if (r == 0)
 		r = stream_index_warn_count(index, m->unopened,
+					    "mark ends what never began: it is left out",
 					    "marks end what never began: they are left out");
 	if (r == 0 && m->rings)
 		r = mark_rings_warn(m->rings, index);
@@ -539,14 +554,18 @@ int mark_feed_warn(struct mark_feed *m, struct stream_index *index, uint64_t fir
 	if (r == 0)
 		r = mark_feed_warn_of_polls(index, &polls);
 	if (r == 0)
-		r = stream_index_warn_count(index, m->log.untimed,
-					    "lines of the kernel's log are left out: they have "
-					    "no time by the trace clock");
+		r = stream_index_warn_count(
+			index, m->log.untimed,
+			"line of the kernel's log is left out: it has no time by "
+			"the trace clock",
+			"lines of the kernel's log are left out: they have "
+			"no time by the trace clock");
 	if (r == 0 && m->log.too_many)
-		r = stream_index_warn(index,
-				      "only the first %d lines of the kernel's log are taken: "
-				      "%" PRIu64 " more are left out, and a .traced keeps them",
-				      CRASH_LINES_MAX, m->log.too_many);
+		r = stream_index_warn(
+			index,
+			"only the first %d lines of the kernel's log are taken: a .traced "
+			"keeps the others (%" PRIu64 "), too",
+			CRASH_LINES_MAX, m->log.too_many);
 	for (size_t i = 0; r == 0 && first_ts && i < m->file_count; i++)
 		r = mark_source_warn_of_time(&m->sources[i], index, first_ts, last_ts);
 	return r;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "base/vec.h"
 #include "export/exporter.h"
 #include "samples/sample_reader.h"
@@ -50,9 +51,10 @@ static void summary_check_syncs(struct exporter *x)
 	}
 	if (count)
 		stream_index_warn(&x->index,
-				  "%zu syncs are tied to the trace only within more than %" PRIu64
+				  "%zu sync%s tied to the trace only within more than %" PRIu64
 				  " microseconds, the worst within %" PRIu64,
-				  count, max / 1000, (worst + 999) / 1000);
+				  count, plural(count, " is", "s are"), max / 1000,
+				  (worst + 999) / 1000);
 }
 
 void summary_take_notes(struct exporter *x)
@@ -65,7 +67,7 @@ void summary_take_notes(struct exporter *x)
 	if (x->late)
 		stream_index_warn(&x->index,
 				  "%" PRIu64 " event%s became known late: behind younger ones",
-				  x->late, x->late == 1 ? "" : "s");
+				  x->late, plural_s(x->late));
 	summary_check_syncs(x);
 	stream_index_settle(&x->index);
 }
@@ -111,11 +113,11 @@ static int summary_count_events(struct exporter *x, struct export_result *ret)
 		stream_index_warn(&x->index,
 				  "%" PRIu64 " event%s no format in the stream: only %s could be "
 				  "written",
-				  unknown, unknown == 1 ? " has" : "s have",
-				  unknown == 1 ? "its type number" : "their type numbers");
+				  unknown, plural(unknown, " has", "s have"),
+				  plural(unknown, "its type number", "their type numbers"));
 	if (x->too_short)
 		stream_index_warn(&x->index, "%" PRIu64 " damaged record%s left out", x->too_short,
-				  x->too_short == 1 ? " was" : "s were");
+				  plural(x->too_short, " was", "s were"));
 	return 0;
 }
 
@@ -211,8 +213,8 @@ static void summary_warn_of_part(struct exporter *x, const struct export_result 
 	stream_index_warn(&x->index,
 			  "a part of the recording (%s): %" PRIu64 " event%s and %" PRIu64
 			  " mark%s are left out",
-			  buf_string(&what) ?: "", events, events == 1 ? "" : "s", marks,
-			  marks == 1 ? "" : "s");
+			  buf_string(&what) ?: "", events, plural_s(events), marks,
+			  plural_s(marks));
 }
 
 /* Moves the warnings to the result before the sink closes, so that it can write them. */
@@ -242,11 +244,12 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 
 		ret->marks = mark_feed_count(x->marks);
 		if (left_out)
-			stream_index_warn(&x->index,
-					  "%" PRIu64
-					  " marks are left out: they end what never began, "
-					  "or have nothing that a viewer shows",
-					  left_out);
+			stream_index_warn(&x->index, "%" PRIu64 " mark%s", left_out,
+					  plural(left_out,
+						 " is left out: it ends what never began, or has "
+						 "nothing that a viewer shows",
+						 "s are left out: they end what never began, or "
+						 "have nothing that a viewer shows"));
 		if (mark_feed_power(x->marks).len &&
 		    (!x->ops->format.one_string || x->options->json_array))
 			stream_index_warn(&x->index,

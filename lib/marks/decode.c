@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/bytes.h"
+#include "base/plural.h"
 #include "marks/fields.h"
 #include "marks/value.h"
 #include "traced/mark_record.h"
@@ -389,7 +390,7 @@ static int decode_lost(struct mark_decode *d, const uint8_t *p, size_t size, str
 	d->lost_reported += MIN(count, UINT64_MAX - d->lost_reported);
 	d->lost_impossibly |= claimed > count;
 	buf_clear(&d->name);
-	buf_printf(&d->name, "%" PRIu64 " marks lost%s", count,
+	buf_printf(&d->name, "%" PRIu64 " mark%s lost%s", count, plural_s(count),
 		   claimed > count ? " at most: its program claims more" : "");
 	buf_clear(&d->args);
 	value_put_u64(&d->args, &TEXT("count"), VALUE_UINT, count);

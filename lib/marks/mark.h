@@ -47,7 +47,9 @@ enum mark_phase {
 /* All valid phase letters. */
 #define MARK_PHASES "BEXiCbnestfPNODMVvRc()="
 /* The warning of formats whose counters have numbers only. */
-#define MARKS_NUMBERLESS "values of counters are left out: they are no finite numbers"
+#define MARKS_NUMBERLESS                                                                           \
+	"value of a counter is left out: it is no finite number",                                  \
+		"values of counters are left out: they are no finite numbers"
 /* The phase of a letter: a deprecated one has a successor. 0: the format does not know it. */
 static inline uint8_t mark_phase_of(char letter)
 {

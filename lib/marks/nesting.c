@@ -261,6 +261,9 @@ int nesting_warn(const struct nesting *n, struct stream_index *index)
 {
 	return shares_warn(&n->shares, "slices", "that are open", index)
 		       ?: stream_index_warn_count(index, n->misnamed,
+						  "end has another name than its begin: it ends "
+						  "the innermost slice of its thread, which keeps "
+						  "its name",
 						  "ends have other names than their begins: each "
 						  "ends the innermost slice of its thread, which "
 						  "keeps its name");

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/vec.h"
 
 /* Clock name in files that were made from the trace itself. */
@@ -127,8 +128,9 @@ static int source_warn_of_tie(const struct mark_source *s, const struct source_e
 		return 0;
 	return stream_index_warn(
 		env->index,
-		"%s: its clock is tied to the trace only within %" PRIu64 " microseconds%s",
+		"%s: its clock is tied to the trace only within %" PRIu64 " microsecond%s%s",
 		s->origin.name, (s->origin.bound + 999) / 1000,
+		plural_s((s->origin.bound + 999) / 1000),
 		s->map.own_rate && s->map.count == 1 ? ": a second sync would tell its rate"
 		: clock_map_stepped(&s->map)	     ? ": it was set, or the machine slept"
 						     : "");
@@ -148,8 +150,9 @@ static int source_warn_of_file(const struct mark_source *s, int code, const stru
 		r = stream_index_warn(index, "%s: %s: it is merged up to there", s->origin.name,
 				      why->message);
 	if (r == 0 && f->left_out)
-		r = stream_index_warn(index, "%s: %" PRIu64 " events are left out, the first: %s",
-				      s->origin.name, f->left_out, f->why_left_out);
+		r = stream_index_warn(index, "%s: %" PRIu64 " event%s left out, the first: %s",
+				      s->origin.name, f->left_out,
+				      plural(f->left_out, " is", "s are"), f->why_left_out);
 	if (r == 0 && f->kernel_text)
 		r = stream_index_warn(index, "%s: its own kernel text is left out", s->origin.name);
 	else if (r == 0 && code >= 0 && !f->count && !f->sync_count && !f->cut && !f->left_out)

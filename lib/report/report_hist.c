@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "base/visible.h"
 #include "report/hist_text.h"
 #include "report/kind.h"
@@ -300,9 +301,9 @@ static void hist_put_totals(struct hist_reading *x)
 	table_total(x->table, "dropped", h->dropped);
 	if (h->dropped)
 		table_note(x->table,
-			   "%" PRIu64 " events are in no row: the histogram was full; a larger one "
+			   "%" PRIu64 " event%s in no row: the histogram was full; a larger one "
 			   "(size) has room for more",
-			   h->dropped);
+			   h->dropped, plural(h->dropped, " is", "s are"));
 	if (x->entries != h->entry_count || x->damaged)
 		table_note(x->table,
 			   "the rows may be wrong: the kernel made %" PRIu64
@@ -310,9 +311,10 @@ static void hist_put_totals(struct hist_reading *x)
 			   h->entry_count, x->entries);
 	else if (x->hits != h->hits && !x->r->report.env->goes_on)
 		table_note(x->table,
-			   "the rows have %" PRIu64 " hits: events came while they were read, or a "
+			   "the rows have %" PRIu64
+			   " hit%s: events came while they were read, or a "
 			   "key's text looks like the kernel's own",
-			   x->hits);
+			   x->hits, plural_s(x->hits));
 }
 
 static int hist_make_table(struct hist_reading *x, struct table **ret)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/event_glob.h"
+#include "base/plural.h"
 #include "report/kind.h"
 #include "report/net_pairs.h"
 
@@ -471,10 +472,10 @@ static void net_note_lead(struct table *t, const struct net_lead *up, const stru
 {
 	if (up->count && down->count)
 		table_note(t,
-			   "%" PRIu64 " segments%s: the clock of %s is %+.3f to %+.3f us ahead of "
+			   "%" PRIu64 " segment%s%s: the clock of %s is %+.3f to %+.3f us ahead of "
 			   "that of %s",
-			   up->count + down->count, condition, other, net_us(-down->most),
-			   net_us(up->most), one);
+			   up->count + down->count, plural_s(up->count + down->count), condition,
+			   other, net_us(-down->most), net_us(up->most), one);
 }
 
 /* Notes how far apart two machines' clocks are, by the segments between them. */
@@ -527,13 +528,13 @@ static void net_note(const struct net_report *n, struct table *t)
 			net_note_clocks(n, t, a, b);
 	}
 	if (n->reversed)
-		table_note(t, "%" PRIu64 " segments came before they were sent", n->reversed);
+		table_note(t, "%" PRIu64 " segment%s sent", n->reversed,
+			   plural(n->reversed, " came before it was", "s came before they were"));
 	if (n->differing)
 		table_note(t,
-			   "%" PRIu64
-			   " ways are cut: their bytes fit the clocks at no place, or came "
+			   "%" PRIu64 " way%s cut: bytes there fit the clocks at no place, or came "
 			   "twice",
-			   n->differing);
+			   n->differing, plural(n->differing, " is", "s are"));
 	if (all->is_full)
 		table_note(t, "only the first %u segments are paired", NET_PROBES_MAX);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/plural.h"
 #include "base/vec.h"
 #include "export/selection.h"
 #include "report/scheduler.h"
@@ -448,12 +449,12 @@ static void report_sink_put_page_head(const struct sink_report *s, const struct 
 	if (o->count || o->form != REPORT_TEXT)
 		return;
 	format_duration(head->span_ns, out);
-	buf_printf(out, ", %" PRIu64 " events, ", head->events);
+	buf_printf(out, ", %" PRIu64 " event%s, ", head->events, plural_s(head->events));
 	if (head->lost)
 		buf_printf(out, "%" PRIu64 " lost", head->lost);
 	else if (head->gaps)
 		buf_printf(out, "lost at %" PRIu64 " place%s (count unknown)", head->gaps,
-			   head->gaps == 1 ? "" : "s");
+			   plural_s(head->gaps));
 	else
 		buf_puts(out, head->incomplete ? "incomplete" : "none lost");
 	buf_puts(out, "\n\n");

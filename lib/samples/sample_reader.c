@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/plural.h"
 #include "marks/clock_map.h"
 #include "trace/chunk_cursor.h"
 
@@ -331,11 +332,15 @@ int sample_sum_warn(const struct sample_sum *sum, struct stream_index *index)
 
 	index->incomplete |= sum->damaged > 0;
 	r = stream_index_warn_count(index, sum->lost,
+				    "record of a sample was lost: its ring was full",
 				    "records of samples were lost: their rings were full");
 	if (r == 0 && sum->throttled)
 		r = stream_index_warn(index,
 				      "the kernel held samples back %" PRIu64
-				      " times, as they took too long: a lower rate is exact",
-				      sum->throttled);
-	return r ?: stream_index_warn_count(index, sum->damaged, "chunks of samples are damaged");
+				      " time%s, as they took too long: a lower rate is exact",
+				      sum->throttled, plural_s(sum->throttled));
+	return r
+		       ?: stream_index_warn_count(index, sum->damaged,
+						  "chunk of samples is damaged",
+						  "chunks of samples are damaged");
 }

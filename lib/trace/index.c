@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/plural.h"
 #include "base/vec.h"
 #include "trace/host_clock.h"
 #include "trace/info_messages.h"
@@ -35,9 +36,11 @@ int stream_index_warn(struct stream_index *index, const char *fmt, ...)
 	return 0;
 }
 
-int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *text)
+int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *one,
+			    const char *more)
 {
-	return count ? stream_index_warn(index, "%" PRIu64 " %s", count, text) : 0;
+	return count ? stream_index_warn(index, "%" PRIu64 " %s", count, plural(count, one, more))
+		     : 0;
 }
 
 int stream_index_open(struct stream_index *ret, struct stream_reader *reader,

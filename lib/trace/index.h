@@ -87,5 +87,6 @@ void stream_index_deinit(struct stream_index *index);
 
 /* Adds a sentence for the person who reads the result. Returns 0 or -ENOMEM. */
 int stream_index_warn(struct stream_index *index, const char *fmt, ...) _printf_(2, 3);
-/* The same for "COUNT text", unless the count is 0. */
-int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *text);
+/* The same for "COUNT text", unless the count is 0. one: the text behind 1. */
+int stream_index_warn_count(struct stream_index *index, uint64_t count, const char *one,
+			    const char *more);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/plural.h"
 #include "base/vec.h"
 
 #define PHASE_START 0
@@ -236,7 +237,7 @@ static void warn_of_emptied(const struct ledger *l, struct stream_index *index)
 		"the counts of %u CPU%s decreased, or are below the number of events read: the "
 		"kernel resets them when it empties its ring buffers, for example when a module "
 		"with recorded events is unloaded; the events removed then are not counted",
-		count, count == 1 ? "" : "s");
+		count, plural_s(count));
 	index->incomplete = true;
 }
 

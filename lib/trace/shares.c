@@ -125,7 +125,8 @@ int shares_warn(const struct shares *s, const char *what, const char *more,
 		return 0;
 	if (s->refused_pid)
 		snprintf(process, sizeof(process), "process %" PRId32, s->refused_pid);
-	return stream_index_warn(
-		index, "%" PRIu64 " %s are left out: %s%s too many%s%s", s->refused, what, process,
-		s->refused_others ? " and others have" : " has", more ? " " : "", more ?: "");
+	return stream_index_warn(index, "%s are left out (%" PRIu64 "): %s%s too many%s%s", what,
+				 s->refused, process,
+				 s->refused_others ? " and others have" : " has", more ? " " : "",
+				 more ?: "");
 }

@@ -778,7 +778,7 @@ def marks_are_lost(test):
             check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
         p.send_signal(signal.SIGINT)
         r = test.finish(p)
-        check(r.status == status and all(f"{host}: marks of 1 programs or threads are missing" in r.err for host in "ab"),
+        check(r.status == status and all(f"{host}: marks of 1 program or thread are missing" in r.err for host in "ab"),
               f"{options}: {r}")
         check(test.files() == ["trace.pftrace"], f"{test.files()}")
 

@@ -408,7 +408,7 @@ def a_refused_program_is_reported(test):
             check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
         interrupt(process)
         result = test.finish(process)
-        check(result.status == status and "marks of 1 programs or threads are missing" in result.err, f"{result}")
+        check(result.status == status and "marks of 1 program or thread are missing" in result.err, f"{result}")
 
 
 PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,

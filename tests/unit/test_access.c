@@ -968,7 +968,7 @@ static void who_recorded_what_is_written_down(void **state)
 	assert_logged(text, ", 3 events, 0 lost, ");
 	assert_logged(text, "b: cancelled; uid 1000 recorded ");
 	assert_logged(text, "refused to uid 1000, pid ");
-	assert_logged(text, "you have 1 sessions");
+	assert_logged(text, "you have 1 session,");
 	assert_logged(text, "): no such event");
 	client_close(&alice);
 	close(out);

@@ -237,7 +237,7 @@ static void only_the_greedy_program_loses(void **state _unused_)
 	assert_int_equal(export_stream(in, out, &options, &result, NULL), 0);
 	assert_int_equal(result.marks, GREEDY + 1000 + 10000);
 	snprintf(expected, sizeof(expected),
-		 "%d slices and names are left out: process 70 has too many that are open or new",
+		 "slices and names are left out (%d): process 70 has too many that are open or new",
 		 GREEDY - GREEDY_SHARE);
 	assert_int_equal(result.warning_count, 1);
 	assert_string_equal(result.warnings[0], expected);

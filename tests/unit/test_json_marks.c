@@ -469,7 +469,7 @@ static void odd_values_are_kept_or_reported(void **state _unused_)
 	assert_false(signbit(json_number_value(json_object_get(args, "c"))));
 	assert_number(args, "d", -7);
 	assert_null(json_object_get(e, "cname"));
-	assert_true(warned(&c, "the colours of 1 marks"));
+	assert_true(warned(&c, "the colours of 1 mark are"));
 	assert_non_null(event_of(&c, "i", "far", 0));
 	assert_true(warned(&c, "app.json: an event lies 100 seconds after the recording"));
 }
@@ -487,7 +487,7 @@ static void odd_values_are_kept_or_reported(void **state _unused_)
 /* A slice keeps its begin's name, and a counter its numbers; the rest is reported. */
 static void other_names_and_texts_are_reported(void **state _unused_)
 {
-	static const char ends[] = "1 ends have other names than their begins";
+	static const char ends[] = "1 end has another name than its begin";
 	static const char values[] = "2 values of counters are left out: they are no finite";
 	static const char file[] = "[" ODD_MARKS "]";
 	struct export_merge merge = { .fd = memory_file(file, strlen(file)),

@@ -310,7 +310,7 @@ static void clocks_are_converted(void **state _unused_)
 	assert_true(json_number_value(json_object_get(mark_at(&r, 1), "ts")) == 110000000.015);
 	assert_true(json_number_value(json_object_get(mark_at(&r, 0), "ts")) == 60000000);
 	assert_int_equal(r.out.result.warning_count, 2);
-	assert_non_null(strstr(r.out.result.warnings[0], "1 threads are taken as they are"));
+	assert_non_null(strstr(r.out.result.warnings[0], "1 thread are taken as they are"));
 	assert_non_null(strstr(r.out.result.warnings[1], "only within 11 microseconds"));
 	assert_int_equal(json_integer_value(json_object_get(
 				 json_object_get(json_object_get(r.json, "otherData"), "marks"),
@@ -465,9 +465,9 @@ static void damage_is_reported(void **state _unused_)
 	convert(&r, m.fd, NULL);
 	assert_true(r.out.result.incomplete);
 	assert_int_equal(r.out.result.warning_count, 4);
-	assert_non_null(strstr(r.out.result.warnings[3], "names of marks are missing 1 times"));
+	assert_non_null(strstr(r.out.result.warnings[3], "names of marks are missing 1 time:"));
 	assert_non_null(strstr(r.out.result.warnings[0], "was not announced"));
-	assert_non_null(strstr(r.out.result.warnings[2], "1 chunks of marks make no sense"));
+	assert_non_null(strstr(r.out.result.warnings[2], "1 chunk of marks makes no sense"));
 	assert_string_equal(json_string_value(json_object_get(mark_at(&r, 2), "name")), "main");
 	buf_deinit(&a.b);
 }
@@ -666,9 +666,9 @@ static void other_phases_are_kept_or_reported(void **state _unused_)
 	expect(&r, 2, "{\"name\":\"work\",\"ph\":\"e\"" ON "103000000,\"id\":\"0x5\"}");
 	assert_null(mark_at(&r, 3));
 	assert_int_equal(r.out.result.warning_count, 2);
-	assert_non_null(strstr(r.out.result.warnings[0], "1 marks are left out, as Trace Viewer"));
+	assert_non_null(strstr(r.out.result.warnings[0], "1 mark is left out, as Trace Viewer"));
 	assert_non_null(strstr(r.out.result.warnings[0], "a context without an id"));
-	assert_non_null(strstr(r.out.result.warnings[1], "does not know their phase"));
+	assert_non_null(strstr(r.out.result.warnings[1], "does not know its phase"));
 	buf_deinit(&a.b);
 }
 

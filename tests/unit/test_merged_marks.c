@@ -267,7 +267,7 @@ static void ends_end_what_is_open(void **state _unused_)
 	assert_int_equal(m.out.result.marks, 6);
 	assert_int_equal(m.out.result.warning_count, 3);
 	assert_non_null(strstr(m.out.result.warnings[0], "3 marks end what never began"));
-	assert_non_null(strstr(m.out.result.warnings[1], "1 ends have other names"));
+	assert_non_null(strstr(m.out.result.warnings[1], "1 end has another name"));
 	/* Its clock was named, so no option is. */
 	assert_non_null(strstr(m.out.result.warnings[2],
 			       "before or after the recording, by CLOCK_BOOTTIME"));

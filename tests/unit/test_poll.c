@@ -516,8 +516,8 @@ static void damage_is_reported(void **state _unused_)
 	end_capture(&m);
 	json = export_json(&e, m.fd);
 	assert_int_equal(e.result.warning_count, 2);
-	assert_string_equal(e.result.warnings[0], "1 chunks of polled files are damaged");
-	assert_non_null(strstr(e.result.warnings[1], "1 readings of polled files are left out"));
+	assert_string_equal(e.result.warnings[0], "1 chunk of polled files is damaged");
+	assert_non_null(strstr(e.result.warnings[1], "1 reading of polled files is left out"));
 	assert_true(e.result.incomplete);
 	assert_true(series(counter(json, "meminfo MemFree", 0), "kB") == 1);
 	/* Its time went backwards: the order of the stream counts. */
@@ -551,7 +551,7 @@ static void a_flood_takes_no_memory(void **state _unused_)
 	end_capture(&m);
 	json = export_json(&e, m.fd);
 	assert_int_equal(e.result.warning_count, 1);
-	assert_string_equal(e.result.warnings[0], "1 chunks of polled files are damaged");
+	assert_string_equal(e.result.warnings[0], "1 chunk of polled files is damaged");
 	assert_true(series(counter(json, "meminfo MemFree", 0), "kB") == 1);
 	json_decref(json);
 }

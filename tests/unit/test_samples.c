@@ -456,7 +456,7 @@ static void a_profile_is_made_of_them(void **state _unused_)
 static void a_missing_profile_is_explained(void **state _unused_)
 {
 	static const char *const says[][2] = {
-		{ "none of the 1 samples matches", "--thread, --comm" },
+		{ "none of the 1 sample matches", "--thread, --comm" },
 		{ "all samples were taken in the kernel", "--raw-addresses" },
 		{ "the samples can't be read", ".json or .txt" },
 		{ "not one sample was taken", "ran long enough" },
@@ -570,7 +570,7 @@ static void a_profile_reports_what_it_lacks(void **state _unused_)
 	assert_int_equal(result.warning_count, 3);
 	assert_non_null(strstr(result.warnings[0], "records of samples were lost"));
 	assert_non_null(strstr(result.warnings[1], "held samples back"));
-	assert_non_null(strstr(result.warnings[2], "1 chunks of samples are damaged"));
+	assert_non_null(strstr(result.warnings[2], "1 chunk of samples is damaged"));
 	export_result_deinit(&result);
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "base/plural.h"
 #include "daemon/capture/plan/functions.h"
 #include "daemon/capture/plan/user_filter.h"
 
@@ -202,8 +203,8 @@ int setup_plan(struct capture_setup *s, const struct setup_events *e, struct cap
 	int r;
 
 	if (e->matches.left_out)
-		report_warn_missing(report, "left out %zu events that only root may record",
-				    e->matches.left_out);
+		report_warn_missing(report, "left out %zu event%s that only root may record",
+				    e->matches.left_out, plural_s(e->matches.left_out));
 	if (!s->has_tasks && !s->counts_only)
 		report_warn(report,
 			    "this kernel has no task events: names of short-lived tasks may be "
@@ -228,8 +229,8 @@ int setup_verify(struct capture_setup *s, const struct setup_events *e,
 	if (r < 0)
 		return r;
 	if (refused)
-		report_warn_missing(report, "%u of %zu events could not be enabled", refused,
-				    e->matches.count);
+		report_warn_missing(report, "%u of %zu event%s could not be enabled", refused,
+				    e->matches.count, plural_s(e->matches.count));
 	report->event_types = (unsigned)e->matches.count - refused;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "daemon/capture/tracefs/events.h"
 
 /* The kernel takes a line or a trigger in one write of less than a page. */
@@ -323,9 +324,10 @@ void synthetic_report_drops(const struct synthetic_list *l, const struct tracefs
 
 		if (drops)
 			report_warn_missing(report,
-					    "--sql: %" PRIu64 " events %s had keys beyond the "
-					    "first %d: no event was made of them",
-					    drops, event, SYNTHETIC_KEYS);
+					    "--sql: %" PRIu64 " event%s %s had keys beyond the "
+					    "first %d: no event was made of %s",
+					    drops, plural_s(drops), event, SYNTHETIC_KEYS,
+					    plural(drops, "it", "them"));
 	}
 }
 

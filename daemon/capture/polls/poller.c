@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/thread.h"
 
 #define STACK_BYTES (256U << 10)
@@ -250,9 +251,11 @@ void poller_stop(struct poller *p, struct capture_report *report)
 
 		if (s->skipped)
 			report_warn(report,
-				    "%" PRIu64 " readings of %s were skipped: they take longer "
+				    "%" PRIu64 " reading%s of %s %s skipped: they take longer "
 				    "than the interval allows",
-				    s->skipped, poll_source_name(s->files.source));
+				    s->skipped, plural_s(s->skipped),
+				    poll_source_name(s->files.source),
+				    plural(s->skipped, "was", "were"));
 		if (s->files.too_many)
 			report_warn_missing(report,
 					    "there are more than %d processes: the memory of the "
@@ -261,7 +264,8 @@ void poller_stop(struct poller *p, struct capture_report *report)
 	}
 	if (p->dropped)
 		report_warn_missing(report,
-				    "%" PRIu64 " readings of polled files are missing: the "
+				    "%" PRIu64 " reading%s of polled files %s missing: the "
 				    "recorder was busy, or memory short",
-				    p->dropped);
+				    p->dropped, plural_s(p->dropped),
+				    plural(p->dropped, "is", "are"));
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "base/plural.h"
 #include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/utf8.h"
@@ -209,7 +210,8 @@ static int folded_warn(struct sink *sink, struct stream_index *index)
 	int r = shares_warn(&s->frames.shares, "stack frames", NULL, index);
 
 	if (r == 0)
-		r = stream_index_warn_count(index, s->stackless, "samples have no stack");
+		r = stream_index_warn_count(index, s->stackless, "sample has no stack",
+					    "samples have no stack");
 	if (r == 0 && s->other_event.len)
 		r = stream_index_warn(index,
 				      "the sums mix samples of different events: %.*s and %.*s",
@@ -221,7 +223,8 @@ static int folded_warn(struct sink *sink, struct stream_index *index)
 static int folded_explain_nothing(const struct sink_folded *s, struct error *err)
 {
 	if (s->left_out) {
-		error_set(err, -EINVAL, "none of the %" PRIu64 " samples matches", s->left_out);
+		error_set(err, -EINVAL, "none of the %" PRIu64 " sample%s matches", s->left_out,
+			  plural_s(s->left_out));
 		return error_hint(err, "check --from, --to, --pid, --thread, --comm and --cpus");
 	}
 	error_set(err, -EINVAL, "not one sample was taken");

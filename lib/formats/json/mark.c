@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/plural.h"
 #include "marks/value_json.h"
 
 static void json_mark_put_text(struct buf *out, const char *key, struct text text)
@@ -533,30 +534,38 @@ int json_marks_warn(struct json_marks *j, struct stream_index *index)
 
 	json_frames_settle(&j->frames);
 	if (j->refused)
-		r = stream_index_warn(index,
-				      "%" PRIu64
-				      " marks are left out, as Trace Viewer would refuse "
-				      "the whole trace; the first: %s",
-				      j->refused, j->why_refused);
+		r = stream_index_warn(
+			index,
+			"%" PRIu64 " mark%s left out, as Trace Viewer would refuse the whole "
+			"trace; the first: %s",
+			j->refused, plural(j->refused, " is", "s are"), j->why_refused);
 	if (r == 0)
 		r = shares_warn(&j->frames.shares, "stack frames", NULL, index);
 	r = r
 		?: stream_index_warn_count(index, j->stackless,
+					   "stack of a mark or sample is missing: it names frames "
+					   "that are not there",
 					   "stacks of marks and samples are missing: they name "
 					   "frames that are not there")
 		?: stream_index_warn_count(index, j->frames.orphans,
+					   "stack is cut at a frame whose caller is not there, or is "
+					   "among those that it calls",
 					   "stacks are cut at a frame whose caller is not there, "
 					   "or is among those that it calls");
 	if (r == 0 && j->colourless)
 		r = stream_index_warn(index,
-				      "the colours of %" PRIu64 " marks are left out: Trace Viewer "
+				      "the colours of %" PRIu64
+				      " mark%s are left out: Trace Viewer "
 				      "does not know their names (cname)",
-				      j->colourless);
+				      j->colourless, plural_s(j->colourless));
 	if (r == 0)
 		r = stream_index_warn_count(index, j->numberless, MARKS_NUMBERLESS);
 	if (r == 0)
-		r = stream_index_warn_count(index, j->renamed,
-					    "members 'id' of snapshots are named 'id_': Trace "
-					    "Viewer would refuse the whole trace");
+		r = stream_index_warn_count(
+			index, j->renamed,
+			"member 'id' of a snapshot is named 'id_': Trace Viewer "
+			"would refuse the whole trace",
+			"members 'id' of snapshots are named 'id_': Trace "
+			"Viewer would refuse the whole trace");
 	return r;
 }

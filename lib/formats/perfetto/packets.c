@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/io.h"
+#include "base/plural.h"
 #include "base/utf8.h"
 #include "formats/perfetto/message.h"
 #include "formats/perfetto/wire.h"
@@ -228,7 +229,8 @@ static int packet_put_loss_edge(uint32_t cpu, uint64_t ts, bool begin, uint64_t 
 		if (count == UINT64_MAX)
 			snprintf(name, sizeof(name), "events lost, not counted");
 		else
-			snprintf(name, sizeof(name), "%" PRIu64 " events lost", count);
+			snprintf(name, sizeof(name), "%" PRIu64 " event%s lost", count,
+				 plural_s(count));
 		event.name = name;
 		event.n_categories = 1;
 		event.categories = categories;

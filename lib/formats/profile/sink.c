@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/parse.h"
+#include "base/plural.h"
 #include "base/secret_hash.h"
 #include "base/table.h"
 #include "base/vec.h"
@@ -290,7 +291,8 @@ static int profile_explain_nothing(const struct sink_profile *s, const struct sa
 		return error_hint(err, "--raw-addresses has its addresses in the profile");
 	}
 	if (s->left_out) {
-		error_set(err, -EINVAL, "none of the %" PRIu64 " samples matches", s->left_out);
+		error_set(err, -EINVAL, "none of the %" PRIu64 " sample%s matches", s->left_out,
+			  plural_s(s->left_out));
 		return error_hint(err, "check --from, --to, --pid, --thread, --comm and --cpus");
 	}
 	if (sum.damaged) {
