@@ -172,6 +172,7 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 	_cleanup_export_result_ struct export_result result = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	uint64_t gaps;
+	bool missing;
 
 	if (merging_open(&m, o, &err) < 0)
 		return cli_fail(&err);
@@ -189,6 +190,8 @@ int report_merge_files(const struct options *o, const struct report_options *opt
 		cli_warn("events were lost in the recordings at %" PRIu64
 			 " place%s (count unknown)",
 			 gaps, plural_s(gaps));
-	return result.incomplete || (o->fail_on_loss && (result.lost || gaps)) ? CLI_MISSING
-									       : CLI_WHOLE;
+	if (result.marks_lost)
+		cli_warn("marks of applications were lost in the recordings");
+	missing = result.lost || gaps || result.marks_lost;
+	return result.incomplete || (o->fail_on_loss && missing) ? CLI_MISSING : CLI_WHOLE;
 }

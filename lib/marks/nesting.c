@@ -259,6 +259,7 @@ int nesting_check(struct nesting *n, struct mark *mark)
 
 int nesting_warn(const struct nesting *n, struct stream_index *index)
 {
+	index->marks_lost |= n->shares.refused > 0;
 	return shares_warn(&n->shares, "slices", "that are open", index)
 		       ?: stream_index_warn_count(index, n->misnamed,
 						  "end has another name than its begin: it ends "

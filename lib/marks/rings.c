@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "marks/clock_map.h"
 #include "trace/chunk_cursor.h"
+#include "trace/index.h"
 #include "traced/mark_record.h"
 
 #define PART (64U << 10) /* bytes of a chunk in a window, if its records are not longer */
@@ -415,6 +416,7 @@ int mark_rings_warn(const struct mark_rings *m, struct stream_index *index)
 {
 	int r = shares_warn(&m->list->shares, "threads' marks", NULL, index);
 
+	index->marks_lost |= m->list->shares.refused > 0;
 	if (r == 0)
 		r = shares_warn(&m->shared.labels, "names of marks", NULL, index);
 	return r ?: shares_warn(&m->shared.stacks, "stack frames", NULL, index);

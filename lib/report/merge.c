@@ -393,6 +393,7 @@ int report_merge_tell(const struct report_merge *m, struct export_result *ret)
 {
 	ret->lost = m->head.lost;
 	ret->incomplete = m->head.incomplete;
+	ret->marks_lost = m->head.marks_lost;
 	ret->ledger = calloc(1, sizeof(*ret->ledger));
 	if (!ret->ledger)
 		return -ENOMEM;

@@ -377,6 +377,15 @@ static int merge_read_part(struct merge_file *f, struct error *err)
 	return 0;
 }
 
+/* True in one file, true in all together. */
+static int merge_add_flag(struct merge_file *f, bool *flag, struct error *err)
+{
+	int token = json_read_next(&f->json, err);
+
+	*flag |= token == JSON_TRUE;
+	return token < 0 ? token : json_read_skip(&f->json, token, err);
+}
+
 static int merge_read_member(struct merge_file *f, struct error *err)
 {
 	struct tables_head *head = &f->m->head;
@@ -401,11 +410,10 @@ static int merge_read_member(struct merge_file *f, struct error *err)
 		return merge_add_sum(f, &head->lost, err);
 	if (merge_key_is(f, "gaps"))
 		return merge_add_sum(f, &head->gaps, err);
-	if (merge_key_is(f, "incomplete")) {
-		r = json_read_next(&f->json, err);
-		head->incomplete |= r == JSON_TRUE;
-		return r < 0 ? r : json_read_skip(&f->json, r, err);
-	}
+	if (merge_key_is(f, "incomplete"))
+		return merge_add_flag(f, &head->incomplete, err);
+	if (merge_key_is(f, "marks_lost"))
+		return merge_add_flag(f, &head->marks_lost, err);
 	if (merge_key_is(f, "part"))
 		return merge_read_part(f, err);
 	return merge_key_is(f, "reports") ? merge_read_reports(f, err) : merge_skip(f, err);

@@ -36,7 +36,7 @@ struct report_hosts {
 	struct net_traffic *traffic; /* of report net; owned by whoever exports */
 	/* The sums of the exports until now. */
 	uint64_t first_ns, last_ns, events, lost, gaps;
-	bool incomplete;
+	bool incomplete, marks_lost;
 };
 
 struct report_options {

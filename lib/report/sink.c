@@ -424,7 +424,8 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 				    .events = result->events,
 				    .lost = result->lost,
 				    .gaps = export_result_gaps(result),
-				    .incomplete = result->incomplete };
+				    .incomplete = result->incomplete,
+				    .marks_lost = result->marks_lost };
 
 	if (!h)
 		return head;
@@ -437,6 +438,7 @@ static struct tables_head report_sink_head(const struct sink_report *s,
 	head.lost = h->lost += head.lost;
 	head.gaps = h->gaps += head.gaps;
 	head.incomplete = h->incomplete |= head.incomplete;
+	head.marks_lost = h->marks_lost |= head.marks_lost;
 	return head;
 }
 

@@ -176,7 +176,7 @@ struct tables_head {
 	bool is_further;	  /* not the first host of the document */
 	uint64_t first_ns, span_ns, events, lost;
 	uint64_t gaps; /* places where events were lost, counted or not */
-	bool incomplete;
+	bool incomplete, marks_lost;
 	const char *part; /* of the recording; NULL: the whole */
 };
 #define TABLES_FORMAT "traced-report"

@@ -28,6 +28,7 @@ void tables_end_json(const struct tables_head *head, struct buf *out)
 	json_put_u64_key(out, "lost", head->lost);
 	json_put_u64_key(out, "gaps", head->gaps);
 	json_put_bool_key(out, "incomplete", head->incomplete);
+	json_put_bool_key(out, "marks_lost", head->marks_lost);
 	if (head->part)
 		json_put_string_key(out, "part", head->part);
 	buf_puts(out, "}\n");

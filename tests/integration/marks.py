@@ -409,6 +409,22 @@ def a_refused_program_is_reported(test):
         interrupt(process)
         result = test.finish(process)
         check(result.status == status and "marks of 1 program or thread are missing" in result.err, f"{result}")
+    # A report keeps it, for those that are added up.
+    test.run("record", "--name", test.name, "-q", "-t", "100ms", "-e", "sched", "-o", "whole.traced")
+    process = test.start("record", "--name", test.name, "-o", "x.traced", "-e", "sched")
+    test.wait_for_recording(test.name)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(str(test.daemon.socket.parent / "marks.sock"))
+        s.send(b"garbage" * 8)
+        check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+    interrupt(process)
+    check(test.finish(process).status == 0, "no recording")
+    for name in "x", "whole":
+        (test.dir / f"{name}.json").write_text(test.run("report", "sched", "--json", f"{name}.traced").out)
+    for files, missing in ((["x.json"], True), (["whole.json", "x.json"], True), (["whole.json"], False)):
+        for options, status in (([], 0), (["--fail-on-loss"], 3 * missing)):
+            result = test.run("report", *options, "--merge", *files)
+            check(result.status == status and ("marks of applications were lost" in result.err) == missing, f"{result}")
 
 
 PERFETTO_TYPES = {"B": BEGIN, "E": END, "i": INSTANT, "I": INSTANT, "R": INSTANT, "P": INSTANT,

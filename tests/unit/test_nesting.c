@@ -9,6 +9,8 @@
 
 #include "heap.h"
 #include "marks/nesting.h"
+#include "marks/sort.h"
+#include "trace/index.h"
 
 /* Deeper slices are only counted. */
 #define KEPT_MAX 65536
@@ -112,6 +114,33 @@ static void a_begin_ahead_is_of_the_new_file(void **state _unused_)
 	end(n, "slice");
 }
 
+/* Marks that find no room count as lost, whoever made them. */
+static void slices_without_room_are_lost_marks(void **state _unused_)
+{
+	_cleanup_(nesting_freep) struct nesting *n = NULL;
+	_cleanup_free_ char *name = malloc(MARK_PACKED_MAX);
+	struct stream_index index = { 0 };
+	struct mark mark;
+	int r = 1;
+
+	assert_non_null(name);
+	memset(name, 'x', MARK_PACKED_MAX - 1);
+	name[MARK_PACKED_MAX - 1] = '\0';
+	assert_int_equal(nesting_new(&n), 0);
+	assert_int_equal(nesting_warn(n, &index), 0);
+	assert_false(index.marks_lost);
+	for (int32_t tid = 1; tid < 64 && r == 1; tid++)
+		r = check(n, tid, PHASE_BEGIN, name, &mark);
+	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(nesting_warn(n, &index), 0);
+	assert_true(index.marks_lost);
+	assert_int_equal(index.warning_count, 1);
+	assert_string_equal(index.warnings[0],
+			    "slices are left out (1): process 7 has too many that are open");
+	free(index.warnings[0]);
+	free(index.warnings);
+}
+
 #define THREADS 200
 #define SLICES 2000
 
@@ -140,6 +169,7 @@ int main(void)
 		cmocka_unit_test(a_slice_without_a_begin_in_the_file_has_no_end),
 		cmocka_unit_test(an_end_ahead_has_its_begin),
 		cmocka_unit_test(a_begin_ahead_is_of_the_new_file),
+		cmocka_unit_test(slices_without_room_are_lost_marks),
 		cmocka_unit_test(an_idle_thread_keeps_little),
 	};
 

@@ -631,12 +631,14 @@ static void a_report_in_some_files_is_noted(void **state _unused_)
 
 	assert_int_equal(report_merge_new(&m), 0);
 	assert_int_equal(merge_text(m, HEAD REPORT(KEY "," SUM, "") "]}", "a", NULL), 0);
-	assert_int_equal(merge_text(m, HEAD "],\"lost\":5,\"incomplete\":true}", "b", NULL), 0);
+	assert_int_equal(merge_text(m, HEAD "],\"lost\":5,\"incomplete\":true,\"marks_lost\":true}",
+				    "b", NULL),
+			 0);
 	assert_int_equal(report_merge_write(m, &(struct report_options){ 0 }, &out, NULL), 0);
 	assert_non_null(strstr(buf_string(&out), "only 1 of 2 files have this report\n"));
 	assert_int_equal(report_merge_tell(m, &told), 0);
 	assert_int_equal(told.lost, 5);
-	assert_true(told.incomplete);
+	assert_true(told.incomplete && told.marks_lost);
 }
 
 int main(void)

@@ -536,6 +536,7 @@ int pf_marks_put(struct pf_marks *m, const struct mark *mark, struct buf *out)
 
 int pf_marks_warn(const struct pf_marks *m, struct stream_index *index)
 {
+	index->marks_lost |= m->tracks.shares.refused > 0;
 	return shares_warn(&m->tracks.shares, "slices and names", "that are open or new", index)
 		       ?: shares_warn(&m->frames.shares, "stack frames", NULL, index)
 		       ?: stream_index_warn_count(index, m->numberless, MARKS_NUMBERLESS);
