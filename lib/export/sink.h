@@ -138,7 +138,7 @@ struct sink_ops {
 	int (*poll)(struct sink *s, const struct poll *poll, struct error *err);
 	/* Number of marks dropped because the format's readers reject them; NULL: none. */
 	uint64_t (*marks_left_out)(struct sink *s);
-	/* NULL, or called before close: warns of what marks lost for the format's readers. */
+	/* NULL, or called before close: warns of what was lost for the format's readers. */
 	int (*warn_of_marks)(struct sink *s, struct stream_index *index);
 	/*
 	 * NULL, or called in a followed recording: write everything so far, however little.

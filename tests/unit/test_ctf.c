@@ -300,6 +300,38 @@ static void times_never_go_back(void **state _unused_)
 	assert_ptr_equal(p, packet.end);
 }
 
+/* Readers count ns in 63 bits, since 1970 where the clock is tied to real time. */
+static void times_beyond_the_readers_are_cut(void **state _unused_)
+{
+	const uint64_t last = INT64_MAX, late = last + 7;
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_segmented_ struct segmented *t = NULL;
+	struct event_head e;
+	struct packet packet;
+	const uint8_t *p;
+
+	maker_begin(&m, 4096);
+	page_begin(&m, last);
+	event_number(&m, last, 7, 0);
+	page_end(&m, 0);
+	page_begin(&m, late);
+	event_number(&m, late, 7, 1);
+	page_end(&m, 0);
+	maker_flush(&m, 0, BUFFER_MAIN, 0);
+	maker_end(&m);
+	t = export(m.fd);
+
+	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
+	p = packet.events;
+	number_is(&packet, &p, last, 0);
+	e = read_head(&packet, &p);
+	assert_int_equal(e.class, class_of(t, "traced:time_cut"));
+	assert_int_equal(load_u64(p, false), late);
+	p += 8;
+	number_is(&packet, &p, last, 1);
+	assert_ptr_equal(p, packet.end);
+}
+
 #define ID_ODD 400
 
 static const char odd_fields[] =
@@ -532,6 +564,7 @@ int main(void)
 		cmocka_unit_test(an_event_is_its_record),
 		cmocka_unit_test(losses_are_packets),
 		cmocka_unit_test(times_never_go_back),
+		cmocka_unit_test(times_beyond_the_readers_are_cut),
 		cmocka_unit_test(names_and_gaps),
 		cmocka_unit_test(damaged_records_are_bytes),
 		cmocka_unit_test(long_traces_have_many_packets),

@@ -42,6 +42,8 @@ struct ctf {
 	bool swap;	     /* the recording has the other byte order */
 	uint32_t packet_max; /* packet size in bytes; one event may exceed it */
 	uint64_t start_ts;   /* begin of the recording; 0: unknown */
+	uint64_t max_ts;     /* readers fail at a later time: the year 2262, or 2^63 - 1 */
+	uint64_t times_cut;  /* events later than that */
 	struct buf classes;  /* metadata text of all event classes so far */
 	uint32_t class_count[CTF_STREAM_CLASSES];
 };
@@ -90,10 +92,10 @@ void ctf_put_text(struct buf *b, const char *text, size_t len);
 
 /* stream.c. All return 0 or -errno. */
 /*
- * Begins an event: writes its header. Append its fields to s->packet. ts must not be before
- * s->last_ts.
+ * Begins an event: writes its header. Append its fields to s->packet. An event before s->last_ts
+ * gets that time; one after c->max_ts gets that, and is counted.
  */
-int ctf_stream_event(const struct ctf *c, struct ctf_stream *s, uint64_t ts, uint32_t event_class);
+int ctf_stream_event(struct ctf *c, struct ctf_stream *s, uint64_t ts, uint32_t event_class);
 /* Ends the event; writes the packet if it is full. */
 int ctf_stream_settle(const struct ctf *c, struct ctf_stream *s);
 /*
@@ -138,6 +140,8 @@ int ctf_class_put(const struct ctf *c, const struct ctf_class *k, struct printer
 int64_t ctf_begin_class(struct ctf *c, enum ctf_stream_class stream_class, const char *name,
 			size_t len);
 void ctf_end_class(struct ctf *c);
+/* The last time that readers take. */
+uint64_t ctf_max_time(const struct ctf *c);
 /* The metadata without c->classes, which must follow it. */
 int ctf_put_metadata(const struct ctf *c, const struct export_result *result, struct buf *b);
 

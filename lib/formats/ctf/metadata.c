@@ -178,7 +178,8 @@ static bool metadata_find_origin(const struct ctf *c, uint64_t *freq, uint64_t *
 			return false;
 		*freq = mul_div(ticks, NSEC_PER_SEC, real);
 	}
-	if (!*freq || first->from / NSEC_PER_SEC > UINT64_MAX / *freq - 1)
+	if (!*freq || first->from > INT64_MAX ||
+	    first->from / NSEC_PER_SEC > UINT64_MAX / *freq - 1)
 		return false;
 	now = mul_div(first->from, *freq, NSEC_PER_SEC);
 	/* TAI is equal to real time or ahead of it; Trace Compass ignores a sign. */
@@ -189,6 +190,21 @@ static bool metadata_find_origin(const struct ctf *c, uint64_t *freq, uint64_t *
 	*seconds = (now - first->to) / *freq;
 	*cycles = (now - first->to) % *freq;
 	return true;
+}
+
+/* Readers count ns since 1970, or since the trace clock's 0, in 63 bits. */
+uint64_t ctf_max_time(const struct ctf *c)
+{
+	uint64_t freq, seconds, cycles, max = INT64_MAX;
+
+	if (!metadata_find_origin(c, &freq, &seconds, &cycles))
+		return max;
+	seconds += cycles / freq + 1;
+	if (seconds >= max / NSEC_PER_SEC)
+		return 0;
+	max -= seconds * NSEC_PER_SEC;
+	/* This cuts a faster counter some years early. */
+	return freq < NSEC_PER_SEC ? mul_div(max, freq, NSEC_PER_SEC) : max;
 }
 
 static void metadata_put_clock(const struct ctf *c, struct buf *b)

@@ -27,7 +27,7 @@ struct context {
 };
 
 /* Events of our own, for facts that CTF has no other place for. */
-enum own_event { EVENTS_LOST, TIME_WENT_BACK, OWN_EVENTS };
+enum own_event { EVENTS_LOST, TIME_WENT_BACK, TIME_CUT, OWN_EVENTS };
 
 struct sink_ctf {
 	struct sink sink;
@@ -111,6 +111,7 @@ static int ctf_open(struct sink **ret, const struct sink_env *env, struct error 
 	s->c.swap = info->header->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	ctf_share_packets(s);
 	s->c.start_ts = ctf_find_start(info);
+	s->c.max_ts = ctf_max_time(&s->c);
 	s->classes = calloc(IDS, sizeof(*s->classes));
 	s->raw_classes = calloc(IDS, sizeof(*s->raw_classes));
 	r = s->classes && s->raw_classes ? 0 : -ENOMEM;
@@ -236,6 +237,7 @@ static int ctf_make_own_class(struct sink_ctf *s, enum own_event event)
 	} classes[OWN_EVENTS] = {
 		[EVENTS_LOST] = { "traced:events_lost", "\t\tuint64_t _count;\n" },
 		[TIME_WENT_BACK] = { "traced:time_went_back", "\t\tuint64_t _trace_time;\n" },
+		[TIME_CUT] = { "traced:time_cut", "\t\tuint64_t _trace_time;\n" },
 	};
 	const char *name = classes[event].name;
 	int64_t id = ctf_begin_class(&s->c, CTF_KERNEL, name, strlen(name));
@@ -282,6 +284,8 @@ _hot_ static int ctf_event(struct sink *sink, const struct trace_event *ev, stru
 	 */
 	if (unlikely(ev->rec.ts < stream->last_ts))
 		r = ctf_put_own(s, stream, TIME_WENT_BACK, ev->rec.ts, ev->rec.ts);
+	else if (unlikely(ev->rec.ts > s->c.max_ts))
+		r = ctf_put_own(s, stream, TIME_CUT, s->c.max_ts, ev->rec.ts);
 	if (likely(r == 0))
 		r = ctf_put_event(s, stream, ev, s->classes);
 	if (unlikely(r == -EBADMSG))
@@ -319,6 +323,16 @@ static int ctf_mark(struct sink *sink, const struct mark *mark, struct error *er
 	return ctf_cant_write(ctf_marks_put(to_ctf(sink)->marks, mark), err);
 }
 
+static int ctf_warn(struct sink *sink, struct stream_index *index)
+{
+	return stream_index_warn_count(
+		index, to_ctf(sink)->c.times_cut,
+		"time is later than readers of CTF can count: it is cut, and traced:time_cut "
+		"before an event has it",
+		"times are later than readers of CTF can count: they are cut, and traced:time_cut "
+		"before an event has its own");
+}
+
 static int ctf_close(struct sink *sink, const struct export_result *result, struct error *err)
 {
 	struct sink_ctf *s = to_ctf(sink);
@@ -354,6 +368,7 @@ const struct sink_ops sink_ctf_ops = {
 	.event = ctf_event,
 	.loss = ctf_loss,
 	.mark = ctf_mark,
+	.warn_of_marks = ctf_warn,
 	.close = ctf_close,
 	.free = ctf_free,
 };

@@ -84,15 +84,20 @@ int ctf_stream_flush(const struct ctf *c, struct ctf_stream *s)
 	return r;
 }
 
-_hot_ int ctf_stream_event(const struct ctf *c, struct ctf_stream *s, uint64_t ts,
-			   uint32_t event_class)
+static void stream_go_on(const struct ctf *c, struct ctf_stream *s, uint64_t ts)
+{
+	s->last_ts = MAX(s->last_ts, MIN(ts, c->max_ts));
+}
+
+_hot_ int ctf_stream_event(struct ctf *c, struct ctf_stream *s, uint64_t ts, uint32_t event_class)
 {
 	struct {
 		uint64_t ts;
 		uint16_t id;
 	} __attribute__((packed)) head;
 
-	s->last_ts = MAX(s->last_ts, ts);
+	stream_go_on(c, s, ts);
+	c->times_cut += ts > c->max_ts;
 	if (unlikely(!s->packet.len)) {
 		int r = packet_begin(c, s);
 
@@ -121,7 +126,8 @@ int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t fro
 	 */
 	if (!s->begun) {
 		r = packet_begin(c, s);
-		s->first_ts = s->last_ts = MAX(s->last_ts, from);
+		stream_go_on(c, s, from);
+		s->first_ts = s->last_ts;
 	}
 	if (r == 0)
 		r = ctf_stream_flush(c, s);
@@ -131,7 +137,7 @@ int ctf_stream_begin_gap(const struct ctf *c, struct ctf_stream *s, uint64_t fro
 
 int ctf_stream_end_gap(const struct ctf *c, struct ctf_stream *s, uint64_t to)
 {
-	s->last_ts = MAX(s->last_ts, to);
+	stream_go_on(c, s, to);
 	return ctf_stream_flush(c, s);
 }
 
