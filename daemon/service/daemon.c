@@ -19,7 +19,7 @@
 #include "daemon/service/notify.h"
 #include "daemon/service/pid_file.h"
 
-#define RECORDER_NICE (-10)
+#define LOOP_NICE (-5)
 #define TRIM_THRESHOLD (128 * 1024)
 
 enum {
@@ -279,12 +279,12 @@ static int daemon_serve(struct loop *loop, const struct arguments *a, struct err
 }
 
 /*
- * Raises the priority: at the default one, a load on all CPUs makes the rings overflow. Failure is
- * harmless.
+ * Before other programs, but behind the threads that read the rings: requests without end must not
+ * make these wait. Failure is harmless.
  */
 static void daemon_raise_priority(void)
 {
-	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
+	setpriority(PRIO_PROCESS, 0, LOOP_NICE);
 }
 
 /*

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "base/cleanup.h"
 #include "base/io.h"
@@ -18,6 +19,7 @@
 #define STACK_BYTES (256U << 10)
 /* How late the duty may be, so that wake-ups coincide. */
 #define DUTY_LATE_NS (10 * NSEC_PER_MSEC)
+#define DUTY_NICE (-10)
 
 /*
  * Users who kept the thread busy for longer come later. A work that has itself run long also comes
@@ -219,8 +221,12 @@ static void *worker_main(void *userdata)
 	uint64_t deadline_ns = w->duty.first_ns;
 	bool waited = false;
 
-	if (w->duty.run)
+	if (w->duty.run) {
 		prctl(PR_SET_TIMERSLACK, DUTY_LATE_NS);
+		/* At the default priority, a load on all CPUs makes the rings overflow. On Linux
+		 * this is the thread's alone. Failure is harmless. */
+		setpriority(PRIO_PROCESS, 0, DUTY_NICE);
+	}
 	for (;;) {
 		/* Before the list is looked at: what follows worker_stop() is not submitted. */
 		bool ending = atomic_load(&w->ending);

@@ -89,6 +89,10 @@ check "is counted" eventually grep -Eq '^traced_session_events_total\{session="[
 check "a session starts detached" tracectl start --name lab -e sched
 daemon=$(daemon_pid)
 check "it has its instance" records "$daemon"
+check "the loop comes before other programs" test "$(ps -o ni= -p "$daemon")" -eq -5
+# Some sandboxes of whole machines let nobody raise a limit.
+! prlimit --nice=30:30 true 2>/dev/null ||
+  check "and the thread that reads the rings before the loop" grep -qx ' *-10' <(ps -L -o ni= -p "$daemon")
 check "the status names it" eventually property StatusText 'lab|[1-9]'
 check "a mark is taken" tracectl mark 'half way'
 check "it stops and is written" tracectl stop lab -o lab.json
