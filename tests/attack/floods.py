@@ -69,7 +69,7 @@ def marks_fill_the_spool(test):
             most = max([most, *(f.stat().st_size for f in test.daemon.spool.iterdir())])
             time.sleep(0.05)
         v.finish()
-    check("reached spool_max" not in v.words and v.took >= VICTIM_S / 2, f"after {v.took:.1f} s: {v.words}")
+    check("reached spool_max" not in v.words and v.span_s >= VICTIM_S / 2, f"after {v.span_s:.1f} s: {v.words}")
     check("marks of" in v.words, f"nothing says that marks are missing: {v.words}")
     v.figures.bytes = most
     return v.figures

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 
-from attack import Attack, Victim, check, interrupt, need, settled, wait_of_another
+from attack import SLOWER, Attack, Victim, check, interrupt, need, settled, wait_of_another
 
 FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
 IMAGE_BYTES = 16 << 20
@@ -91,18 +91,18 @@ def stopped(test):
     """A streamed recording, which is stopped and then cancelled while its exporter hangs."""
     with freezable(test) as folder:
         with Victim(test) as v:
-            name, client = hanging(test, folder, "-t", "1s", "--stream")
+            name, client = hanging(test, folder, "-t", f"{SLOWER}s", "--stream")
             settled("the exporter hangs", exporters, 10)
             waited = wait_of_another(test)
             settled("the instances go once it does not record any more", lambda: not [
                 i for i in test.instances() if name in i] or '"recording"' in test.run("status", name, "--json").out)
             v.finish()
-        r = test.run("stop", name, timeout=40)
+        r = test.run("stop", name, timeout=40 * SLOWER)
         check(r.status == 1 and "its output hangs" in r.err and f"tracectl cancel {name}" in r.err, f"stop: {r}")
         check(f"{name}: its output hangs: for 1" in test.daemon.words(), f"the journal: {test.daemon.words()}")
         began = time.monotonic()
         r = test.run("cancel", name)
-        check(r.status == 0 and time.monotonic() - began < 5, f"cancel: {r}")
+        check(r.status == 0 and time.monotonic() - began < 5 * SLOWER, f"cancel: {r}")
         check(not test.instances(), f"the instances stay: {test.instances()}")
         check(exporters(), "nothing hangs any more")
         folder.thaw()
@@ -142,7 +142,7 @@ def killed(test):
         check(r.status == 0 and test.instances(), f"start: {r}")
         hung = exporters()
         test.daemon.process.kill()
-        test.daemon.process.wait(20)
+        test.daemon.process.wait(20 * SLOWER)
         test.daemon.log.close()
         test.daemon = type(test.daemon)(test)
         settled("the instances go", lambda: not test.instances(), 20)
@@ -162,7 +162,7 @@ def file_processes():
 
 def words_of(client, wanted, seconds):
     """Reads the client's standard error until it has said this."""
-    text, until = b"", time.monotonic() + seconds
+    text, until = b"", time.monotonic() + seconds * SLOWER
     while wanted.encode() not in text:
         left = until - time.monotonic()
         check(left > 0, f"not within {seconds} s: {wanted!r}, but {text.decode(errors='replace')}")
@@ -192,11 +192,11 @@ def left_alone(test, output, *options):
         interrupt(client)
         if options:
             settled("the first one is heard", lambda: not test.is_on(name))
-            time.sleep(0.5)
+            time.sleep(0.5 * SLOWER)
             interrupt(client)
         text = words_of(client, "cancelled: nothing was written", 10)
-        client.wait(5)
-        check(time.monotonic() - began < 8, "it took long to end")
+        client.wait(5 * SLOWER)
+        check(time.monotonic() - began < 8 * SLOWER, "it took long to end")
         pid = file_processes()
         check(client.returncode == 1 and len(pid) == 1 and f"process {pid[0]}, which writes there, ends when it does" in text, text)
         # Whoever reads its words is not kept waiting.

@@ -14,7 +14,7 @@ import struct
 import time
 import zlib
 
-from attack import (NOBODY, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, frame, hello, need, report_attack,
+from attack import (NOBODY, SLOWER, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, frame, hello, need, report_attack,
                     settled, wait_of_another)
 from descriptors import UNKNOWN_MESSAGE, send_with
 
@@ -223,7 +223,9 @@ def as_output(test):
                                 preexec_fn=lambda: be_stdout(folder / "out.txt"))
             time.sleep(1.5)
             waited = wait_of_another(test)
-            settled("the member's recording ends", lambda: "member: its duration is over" in test.daemon.words())
+            settled("the member's recording ends", lambda: member.poll() is not None or
+                    "member: its duration is over" in test.daemon.words())
+            check(member.poll() is None, f"the member's recording is not held up: {member.poll() is not None and member.stderr.read()}")
             v.finish()
         # The hanging threads end with the server; the instances must go earlier.
         test.daemon.process.terminate()
@@ -232,7 +234,7 @@ def as_output(test):
         settled("the instances go", lambda: not test.instances(), 20)
         # A thread that closes such a file stays.
         settled("the daemon ends", lambda: has_ended(test.daemon.process.pid), 20)
-    test.daemon.process.wait(20)
+    test.daemon.process.wait(20 * SLOWER)
     member.kill()
     member.communicate()
     v.figures.delay_s = max(v.figures.delay_s, waited)

@@ -1,26 +1,37 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
-# Attacks the installed service, under the systemd that `run` boots.
+# Attacks the installed service, under the systemd that `run` boots, or that of a guest of tests/vm.
+# attack.sh [attacks|restarts]: those of tests/attack, or what the service manager does meanwhile.
 . "${0%/*}/lib.sh"
+part=${1:-all}
+attacks=${0%/*}/attack
+[ -d "$attacks" ] || attacks=${0%/*}/../attack
 
-# The attacks find programs where a build has them.
-mkdir -p build/cli build/daemon
-ln -s "$(command -v tracectl)" build/cli
-ln -s "$(command -v traced)" build/daemon
 # The attacks know a recording by its instance's name, and a spare instance has another one.
 conf=$(traced --help | sed -n 's/.*read FILE and FILE.d.*(\(.*\))$/\1/p')
 mkdir -p "$conf.d" /etc/systemd/system/traced.service.d
 printf '[daemon]\nspare = no\n' >"$conf.d/50-attack.conf"
-python3 "${0%/*}/attack/run" build --service || failed=1
+if [ "$part" != restarts ]; then
+  # The attacks find programs where a build has them.
+  mkdir -p build/cli build/daemon
+  ln -s "$(command -v tracectl)" build/cli
+  ln -s "$(command -v traced)" build/daemon
+  python3 "$attacks/run" build --service || failed=1
+fi
+[ "$part" != attacks ] || finish
 
-# A daemon that hangs or dies while a member asks without end.
+# A daemon that hangs, dies or is restarted while a member asks without end, and another one records.
 printf '[Service]\nWatchdogSec=2s\n' >/etc/systemd/system/traced.service.d/attack.conf
 systemctl daemon-reload
 check "the service starts" systemctl start traced.socket traced.service
 while :; do
   in_group tracectl events
 done >/dev/null 2>&1 &
-member=$!
+asks=$!
+while :; do
+  other_in_group tracectl record -q -e sched -b 4M -t 100ms --format txt -o /dev/null
+done >/dev/null 2>&1 &
+records=$!
 check "a session to hang in" tracectl start --name hang -e sched
 daemon=$(daemon_pid)
 check "the daemon hangs" kill -STOP "$daemon"
@@ -33,8 +44,16 @@ daemon=$(daemon_pid)
 check "it is killed" kill -9 "$daemon"
 check "there is another again" eventually tracectl status
 check "which records" tracectl record -e sched -t 200ms -o /tmp/again.txt
-check "the member asked until now" kill "$member"
-wait "$member" 2>/dev/null
+check "a session to restart in" tracectl start --name restart -e sched
+daemon=$(daemon_pid)
+check "it records" records "$daemon"
+check "a restart" systemctl restart traced.service
+check "ends the daemon" fails test -d "/proc/$daemon"
+check "without an error" property Result '^success$'
+check "and leaves none of its instances" fails instances "$daemon"
+check "another one records" tracectl record -e sched -t 200ms -o /tmp/restarted.txt
+check "the members attacked until now" kill "$asks" "$records"
+wait "$asks" "$records" 2>/dev/null
 check "the service stops" systemctl stop traced.socket traced.service
 check "without an error" property Result '^success$'
 

@@ -90,4 +90,5 @@ finish() {
     exit 1
   fi
   echo PASS
+  exit
 }

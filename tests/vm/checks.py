@@ -39,8 +39,11 @@ def main(build, guest):
         word = ("check" if test["name"] in OF_THE_KERNEL else
                 "check_once" if test["name"] in ONCE else "check_if_named")
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
-    booted = shlex.quote(str(pathlib.Path(guest).parents[1] / "systemd/inside.sh"))
-    print(f"[ ! -d /run/systemd/system ] || check booted 300 bash {booted}")
+    for word, name, seconds, script in (("check", "booted", 300, ["inside.sh"]),
+                                        ("check", "restarts", 300, ["attack.sh", "restarts"]),
+                                        ("check_if_named", "attacks", 1500, ["attack.sh", "attacks"])):
+        path = str(pathlib.Path(guest).parents[1] / "systemd" / script[0])
+        print(f"[ ! -d /run/systemd/system ] || {word} {name} {seconds}", shlex.join(["bash", path, *script[1:]]))
     for name in (*FIXTURES, *OF_GUESTS):
         word = "check_if_named" if name in FIXTURES else "check"
         print(f"{word} {name} 1200", shlex.join(["python3", f"{guest}/{name}.py", build]))
