@@ -137,6 +137,17 @@ static inline void merge_replay(struct merge *m, struct cursor *c)
 	struct player *tree = m->tree, winner = player_of(c);
 	size_t at = m->cursor_count + c->number;
 
+	/* Two CPUs often take turns: the processor foresees a branch, and waits for no time. */
+	if (m->cursor_count == 2) {
+		const struct player rival = tree[at ^ 1];
+
+		tree[at] = winner;
+		if (likely(rival.ts < winner.ts))
+			tree[1] = rival;
+		else
+			tree[1] = player_earlier(winner, rival);
+		return;
+	}
 	/* The processor foresees few streams; many CPUs' records come before this one's next. */
 	__builtin_prefetch((const void *)((uintptr_t)c->page.page + c->page.pos + 64));
 	for (tree[at] = winner; at > 1; tree[at] = winner) {
