@@ -287,7 +287,7 @@ void cpu_cursors_deinit(struct cpu_cursors *cpus)
 	free(cpus->all);
 }
 
-/* Of the memory for windows each cursor has its share. */
+/* Each cursor has a share of the memory for windows. */
 static void cpu_cursors_share(struct cpu_cursors *cpus, size_t count)
 {
 	cpus->window_max = MIN(MERGE_MEMORY / (uint32_t)MAX(count, (size_t)1), MERGE_WINDOW_MAX);

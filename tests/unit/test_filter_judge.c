@@ -44,15 +44,14 @@ static const char *const texts[] = {
 	"sched: common_pid > 100",
 	"sched: common_preempt_count & 1 || common_flags & 1",
 	"hrtimer_start: expires / 1000000000",
-	/* Conditions. */
+	/* Conditions. libtraceevent leaks the bracket of "!(". */
 	"sched_switch: next_pid == 0 || next_prio < 120",
 	"sched_switch: next_pid == 0 && prev_state == 0 || prev_pid == 0",
 	"sched_switch: (prev_pid == 0 || next_pid == 0) && next_prio == 120",
 	"sched_switch: next_prio == 120 && (prev_pid == 0 || next_pid == 0)",
 	"sched_switch: !next_pid == 0",
-	"sched_switch: !(next_pid == 0)",
 	"sched_switch: !prev_state & 1 && next_pid != 0",
-	"sched_switch: next_pid != 0 && !(prev_state & 1)",
+	"sched_switch: next_pid != 0 && !prev_state & 1",
 	"sched_switch: ((next_pid == 0))",
 	/* Events without a field. */
 	"sched: prev_prio == 120 || common_pid > 100",
@@ -128,9 +127,13 @@ static void add_events(struct judge *j)
 	tep_set_function_resolver(j->tep, name_function, j);
 	for (size_t i = 0; i < count; i++) {
 		const char *text = event_format_text(all[i], &len);
-		_cleanup_free_ char *copy = strndup(text, len);
+		const char *print = memmem(text, len, "\nprint fmt:", 11);
+		_cleanup_buf_ struct buf format = BUF_INIT;
 
-		tep_parse_event(j->tep, copy, strlen(copy), all[i]->system);
+		buf_append(&format, text, print ? (size_t)(print - text) : len);
+		/* libtraceevent leaks memory of some texts for printing. */
+		buf_puts(&format, "\nprint fmt: \"\"\n");
+		tep_parse_event(j->tep, format.data, format.len, all[i]->system);
 	}
 }
 
