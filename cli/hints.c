@@ -113,8 +113,8 @@ static void hint_list_takers(int id, struct buf *out)
 static const struct {
 	const char *name, *hint;
 } other_names[] = {
-	{ "split", "--rotate 10s starts a new file after each 10 seconds, --rotate 100M after "
-		   "each 100 MiB" },
+	{ "split", "'convert', 'record' and 'start' take --rotate 10s (a new file after each 10 "
+		   "seconds) or --rotate 100M (after each 100 MiB)" },
 };
 
 bool hint_other_name(const char *name, struct error *err)
