@@ -2,8 +2,9 @@
 /*
  * A library for LD_PRELOAD that lets one call of the C library fail. FAULT_STATE is a file that all
  * processes of a run share (struct fault_state): it counts each process's calls. FAULT is "PROCESS
- * CALL N ERRNO": the Nth such call of that process fails; with "N+" all from there on. Without
- * FAULT the calls are only counted, which shows what can fail.
+ * CALL N ERRNO": the Nth such call of that process fails; with "N+" all from there on. A negative
+ * ERRNO is a signal that kills the process before the call. Without FAULT the calls are only
+ * counted, which shows what can fail.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <link.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -117,6 +119,8 @@ static bool fails(enum fault_call call)
 	if (!armed || call != target || n < nth || (n > nth && !from_there_on))
 		return false;
 	__atomic_store_n(&state->failed, 1, __ATOMIC_RELAXED);
+	if (code < 0)
+		kill(getpid(), -code);
 	errno = code;
 	return true;
 }

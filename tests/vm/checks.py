@@ -18,8 +18,8 @@ ONCE = {"crash"}
 # Numbers for tests that take long on an emulated machine: still dozens of times what the rings
 # hold.
 FEWER = {"ledger": ["20000"]}
-OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "sql", "tracers", "hist", "user_events", "nfs", "phc",
-             "restricted")
+OF_GUESTS = ("kernel", "clocks", "reading", "functions", "probes", "sql", "tracers", "hist", "killed", "user_events", "nfs",
+             "phc", "restricted")
 FIXTURES = ("fixtures", "function_fixtures", "hist_fixtures", "report_fixtures")
 
 

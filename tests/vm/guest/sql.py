@@ -23,7 +23,6 @@ OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - s
 ASKED = ("--kprobe", "p:asked do_filp_open dfd=%di:s32", "--kprobe", "r:got do_filp_open ret=$retval:s64")
 FAILED = ("SELECT start.common_pid AS who, start.dfd, end.ret FROM asked AS start JOIN got AS end "
           "ON start.common_pid = end.common_pid WHERE start.dfd = -100 && end.ret >= -4095 && end.ret < -2")
-KILLS = 8  # of a recording that is made
 
 
 def synthetic_events():
@@ -287,39 +286,13 @@ def two_at_once(test):
     nothing_is_left()
 
 
-def kill_and_start_again(test, client=None):
+def kill_and_start_again(test):
     test.daemon.process.kill()
     test.daemon.process.wait()
     test.daemon.log.close()
-    if client:
-        # It must not find the next daemon.
-        test.finish(client)
     test.daemon = type(test.daemon)(test)
     check(test.run("status").status == 0, "the next daemon does not answer")
     nothing_is_left()
-
-
-def killed_at_each_step(test):
-    """Kills the daemon at moments from the request to the recording, of a request with all that the kernel is to
-    make. The next start removes it."""
-    before = settings()
-    words = ("start", "--name", "x", *OPENED, "--sql", WAKEUP, "--as", "wakeup", "--sql", OPEN, "--hist",
-             "kmem:kmalloc:keys=bytes_req", "-e", "irq", "--trigger", "stacktrace:3")
-    began = time.monotonic()
-    done = test.run(*words)
-    took = time.monotonic() - began
-    check(done.status == 0, f"start: {done}")
-    kill_and_start_again(test)
-    put_back(before)
-    half_made = 0
-    for step in range(KILLS):
-        process = test.start(*words)
-        time.sleep(took * (step + 0.5) / KILLS)
-        half_made += process.poll() is None and settings() != before
-        kill_and_start_again(test, process)
-        put_back(before)
-        check(not [i for i in INSTANCES.iterdir() if i.name.endswith("-x")], f"an instance is left by kill {step}")
-    check(half_made, "no kill met a half-made recording")
 
 
 def killed(test):
@@ -406,7 +379,6 @@ def main():
     test.case("chained", chained, daemon=True)
     test.case("two recordings' of one name", two_at_once, daemon=True)
     test.case("killed", killed, daemon=True)
-    test.case("killed at each step", killed_at_each_step, daemon=True)
     test.case("refusals", refusals, daemon=True)
     test.case("a user", a_user, daemon=True)
     test.case("a private daemon", equals_brute_force)
