@@ -96,7 +96,7 @@ def at_each_write(test):
         replace(test, lambda n=nth: kills.daemon(n))
         if test.run(*words).status == 0:
             test.run("cancel", "x")
-        # What the daemon did not get to do is done by itself, or it is killed.
+        # Either it is killed, or it undoes all by itself.
         settled("the daemon is killed, or has undone all",
                 lambda: test.daemon.process.poll() is not None or (settings(), made()) == before)
         half_made += (settings(), made()) != before
