@@ -104,6 +104,17 @@ TABLE = [
     ("SQL with a name twice", R + [
         "--sql", "SELECT start.pid AS a, start.prio AS a FROM sched_waking AS start JOIN sched_switch AS end "
         "ON start.pid = end.next_pid"], 1, ["two fields have the same name: 'a'"], "AS OTHER"),
+    ("SQL of a stack", R + [
+        "--sql", "SELECT start.pid, end.STACKTRACE AS stack FROM sched_waking AS start JOIN sched_switch AS end "
+        "ON start.pid = end.next_pid"], 1,
+     [r"events by SQL have no stacks\n +SELECT start.pid, end.STACK[^\n]*\n {28}\^\n"],
+     "--trigger 'EVENT: stacktrace if FILTER'"),
+    ("SQL of a stack of one event", ["hist", "-t", "1s", "--sql", "SELECT STACKTRACE FROM kmalloc"], 1,
+     [r"events by SQL have no stacks\n +SELECT STACKTRACE FROM kmalloc\n {13}\^\n"], "--key stacktrace"),
+    ("SQL of a text with a double quote", R + ["--sql", "SELECT a FROM b WHERE c = 'x\"y'"], 1,
+     [r"no text with a double quote\n +SELECT a FROM b WHERE c = 'x\"y'\n {34}\^\n"], "write \\? in its place"),
+    ("SQL of a number that isn't one", R + ["--sql", "SELECT a FROM b WHERE c > -1e3"], 1,
+     [r"no number of the kernel's\n +SELECT a FROM b WHERE c > -1e3\n {33}\^\n"], "decimal or 0x"),
     ("SQL of nothing", R + ["--sql", " \n"], 1, ["the SQL of 'sql1' is empty"], "SELECT"),
     ("SQL with an open quote", R + [
         "--sql", "SELECT start.pid, 'x FROM sched_waking AS start"], 1,
