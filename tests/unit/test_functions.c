@@ -127,6 +127,13 @@ static void what_the_kernel_lacks_is_named(void **state)
 		  "boot a kernel with CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5" },
 		{ "funcgraph-tail", "boot a kernel with CONFIG_FUNCTION_GRAPH_TRACER" },
 		{ "copy_trace_marker", "boot Linux 6.16 or newer" },
+	}, similar[] = {
+		{ "funcgraph-retval",
+		  "boot a kernel with CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5" },
+		{ "funcgraph-retval-hex",
+		  "boot a kernel with CONFIG_FUNCTION_GRAPH_RETVAL, Linux 6.5" },
+		{ "funcgraph-args", "boot a kernel with CONFIG_FUNCTION_TRACE_ARGS, Linux 6.15" },
+		{ "funcgraph-tial", "did you mean 'funcgraph-tail'?" },
 	};
 	struct fixture *f = *state;
 
@@ -134,6 +141,13 @@ static void what_the_kernel_lacks_is_named(void **state)
 		f->request.options = WORDS(options[i].option);
 		assert_int_equal(CHECK(.tracer = NULL), -ENOENT);
 		assert_string_equal(f->err.hint, options[i].hint);
+	}
+	/* A kernel with function_graph has options of similar names. */
+	fake_file(&f->root, "options/funcgraph-tail", "0\n");
+	for (size_t i = 0; i < ARRAY_SIZE(similar); i++) {
+		f->request.options = WORDS(similar[i].option);
+		assert_int_equal(CHECK(.tracer = NULL), -ENOENT);
+		assert_string_equal(f->err.hint, similar[i].hint);
 	}
 	f->request.options = (struct capture_words){ 0 };
 	fake_file(&f->root, "available_tracers", "function nop\n");

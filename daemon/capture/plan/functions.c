@@ -265,7 +265,8 @@ static int functions_check_selection(const struct tracefs *fs, const struct capt
 static int functions_no_option(const char *option, const char *name, int dirfd, struct error *err)
 {
 	_cleanup_free_ const char **names = calloc(512, sizeof(*names));
-	const char *best[NEAREST_MAX];
+	const char *best[NEAREST_MAX], *needs = feature_needs(FEATURE_OPTION, name);
+	const char *graph = feature_needs(FEATURE_TRACER, "function_graph");
 	size_t count = 0;
 	struct dirent *e;
 	DIR *dir;
@@ -279,10 +280,11 @@ static int functions_no_option(const char *option, const char *name, int dirfd, 
 			names[count++] = e->d_name;
 	/* The names belong to the directory stream, so use them before it is closed. */
 	count = nearest_names(name, names, count, best);
-	if (count)
-		error_hint(err, "did you mean '%s'?", best[0]);
-	else if (feature_needs(FEATURE_OPTION, name))
+	/* Any other name of function_graph's is a misspelt one, if the kernel has similar ones. */
+	if (needs && (!count || strcmp(needs, graph) != 0))
 		feature_hint(err, FEATURE_OPTION, name, NULL);
+	else if (count)
+		error_hint(err, "did you mean '%s'?", best[0]);
 	else
 		error_hint(err, "'tracectl list options' lists them");
 	closedir(dir);
