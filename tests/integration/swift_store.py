@@ -3,9 +3,11 @@
 
 import contextlib
 import http.client
+import json
 import os
 import shutil
 import subprocess
+import urllib.parse
 
 from harness import PATIENCE_S, check, need, settled
 from store import free_port, listens, run
@@ -133,12 +135,17 @@ class Swift:
         with contextlib.closing(connection):
             connection.request(verb, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
             answer = connection.getresponse()
-            answer.read()
+            answer.body = answer.read()
             check(answer.status in (200, 201, 204), f"{verb} {path}: {answer.status} {self.words('proxy')}")
             return answer
 
     def token(self):
         return self.request("GET", "/auth/v1.0", X_Storage_User="test:tester", X_Storage_Pass="testing").headers["X-Auth-Token"]
+
+    def listing(self, token, prefix, after=""):
+        """Of the container: at most 10,000 objects, as Swift describes them."""
+        query = urllib.parse.urlencode({"format": "json", "prefix": prefix, "marker": after})
+        return json.loads(self.request("GET", f"/v1/AUTH_test/fleet?{query}", X_Auth_Token=token).body)
 
     def serve_by(self, store):
         """A container, and the ways to it through nginx, which has yet to be started. Returns Swift's token."""
