@@ -13,15 +13,14 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <sys/statvfs.h>
 
 #include "base/io.h"
 #include "base/plural.h"
 #include "base/vec.h"
-#include "exchange.h"
+#include "far.h"
+#include "far_words.h"
 #include "formats/formats.h"
 #include "hosts.h"
 #include "hosts_write.h"
@@ -36,38 +35,11 @@
 #define ANSWER_NS (15 * NSEC_PER_SEC)
 /* The longest time from @here to @armed: a slow board needs seconds to enable many events. */
 #define ARM_NS (120 * NSEC_PER_SEC)
-/* A host that sends less than this in that time after "stop", and does not end, has failed. */
-#define END_BYTES (64U << 10)
+/* A host that sends less than FAR_HEARD_BYTES in that time after "stop", and goes on, has failed.
+ */
 #define END_NS (30 * NSEC_PER_SEC)
 /* The longest wait for the exchanges before the start. */
 #define TIES_FIRST_NS (2 * NSEC_PER_SEC)
-#define LINE_BYTES 1024
-#define MESSAGES_MAX 100
-#define PIECE (64U << 10)
-/* Space that is left to others, and bytes between two looks at it. */
-#define ROOM_MIN (UINT64_C(256) << 20)
-#define ROOM_CHECK (UINT64_C(16) << 20)
-
-enum far_state { FAR_ARMING, FAR_ARMED, FAR_RECORDING, FAR_ENDED };
-
-struct far {
-	const struct host_name *name;
-	struct host_process process;
-	enum far_state state;
-	int file; /* the capture */
-	uint64_t bytes;
-	char line[LINE_BYTES];
-	size_t line_len;
-	unsigned messages;
-	struct push push;
-	struct word_list *told;	    /* messages that were printed, of all hosts */
-	uint64_t here_ns, armed_ns; /* CLOCK_MONOTONIC; 0: not yet */
-	/* After "stop": the last time that END_BYTES were complete, and the bytes then. */
-	uint64_t heard_ns, heard_bytes;
-	bool slow_told;
-	struct exchange clock;
-	bool failed;
-};
 
 struct hosts_recording {
 	const struct options *o;
@@ -84,186 +56,16 @@ struct hosts_recording {
 	struct word_list told; /* owned, as are its strings */
 };
 
-static void far_close(struct far *f)
-{
-	push_deinit(&f->push);
-	f->process.in = close_fd(f->process.in);
-	f->process.out = close_fd(f->process.out);
-	f->process.err = close_fd(f->process.err);
-}
-
 static void hosts_recording_deinit(struct hosts_recording *h)
 {
-	for (size_t i = 0; i < h->count; i++) {
-		far_close(&h->far[i]);
-		host_end(&h->far[i].process);
-		close_fd(h->far[i].file);
-		exchange_deinit(&h->far[i].clock);
-	}
+	for (size_t i = 0; i < h->count; i++)
+		far_deinit(&h->far[i]);
 	for (size_t i = 0; i < h->told.count; i++)
 		free((char *)(uintptr_t)h->told.items[i]);
 	free(h->told.items);
 	free(h->far);
 	close_fd(h->signal_fd);
 	close_fd(h->phc);
-}
-
-static uint64_t now(void)
-{
-	return now_ns(CLOCK_MONOTONIC);
-}
-
-_printf_(2, 3) static void far_fail(struct far *f, const char *fmt, ...)
-{
-	_cleanup_free_ char *text = NULL;
-	va_list ap;
-
-	if (f->failed)
-		return;
-	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
-	va_end(ap);
-	cli_warn("%s: %s", f->name->label, text ?: "failed");
-	f->failed = true;
-}
-
-/* Ends the way to the host. The far recorder ends with its orders. */
-static void far_drop(struct far *f)
-{
-	far_close(f);
-	host_end(&f->process);
-	f->state = FAR_ENDED;
-}
-
-static void far_order(struct far *f, const char *order)
-{
-	/* Orders are few and short: a pipe that is full belongs to a host that hangs. */
-	ssize_t n = f->process.in < 0 ? 0 : write(f->process.in, order, strlen(order));
-
-	if (n < 0 && errno != EPIPE)
-		far_fail(f, "it takes no orders: %m");
-}
-
-static void far_ask(struct far *f)
-{
-	char order[EXCHANGE_ORDER_BYTES];
-
-	exchange_ask(&f->clock, order);
-	far_order(f, order);
-}
-
-/* line NULL: there is none. Returns whether the line is not for people. */
-static bool far_push(struct far *f, const char *line)
-{
-	_cleanup_error_ struct error err = ERROR_INIT;
-	int r = line ? push_take_line(&f->push, line, f->process.in, &err)
-		     : push_go_on(&f->push, f->process.in, &err);
-
-	if (r < 0)
-		far_fail(f, "%s%s%s", err.message ?: "out of memory", err.hint ? "; " : "",
-			 err.hint ?: "");
-	return r != 0;
-}
-
-/* A line for people. */
-static void far_pass_on(struct far *f, const char *line)
-{
-	const char *tail = !strncmp(line, "tracectl: ", 10) ? line + 10 : line, **told;
-	char *text;
-
-	if (!*line || f->messages == MESSAGES_MAX)
-		return;
-	f->messages++;
-	if (asprintf(&text, "%s: %s", f->name->label, tail) < 0)
-		return;
-	cli_pass_on(text);
-	told = vec_add_exact(f->told->items, f->told->count);
-	if (told)
-		*told = text;
-	else
-		free(text);
-	if (f->messages == MESSAGES_MAX)
-		cli_warn("%s: more messages are left out", f->name->label);
-}
-
-static void far_take_line(struct far *f, const char *line)
-{
-	int r;
-
-	if (far_push(f, line))
-		return;
-	if (!strcmp(line, "@here")) {
-		f->here_ns = f->here_ns ?: now();
-		return;
-	}
-	if (!strcmp(line, "@armed") && f->state == FAR_ARMING && !f->push.wanted) {
-		f->state = FAR_ARMED;
-		f->armed_ns = f->clock.ask_at = now();
-		return;
-	}
-	r = exchange_take_line(&f->clock, line);
-	if (r > 0)
-		far_pass_on(f, line);
-	else if (r < 0)
-		far_fail(f, r == -EBADMSG ? "its clock goes back" : "out of memory");
-}
-
-static void far_read_lines(struct far *f)
-{
-	ssize_t n = read(f->process.err, f->line + f->line_len, sizeof(f->line) - f->line_len);
-	char *from = f->line, *end;
-
-	if (n < 0 && errno == EINTR)
-		return;
-	if (n <= 0) {
-		f->process.err = close_fd(f->process.err);
-		return;
-	}
-	f->line_len += (size_t)n;
-	while ((end = memchr(from, '\n', f->line_len))) {
-		*end++ = '\0';
-		far_take_line(f, from);
-		f->line_len -= (size_t)(end - from);
-		from = end;
-	}
-	memmove(f->line, from, f->line_len);
-	/* No line of ours is so long. */
-	if (f->line_len == sizeof(f->line))
-		f->line_len = 0;
-}
-
-static bool far_has_room(struct far *f, uint64_t more)
-{
-	struct statvfs st;
-
-	if ((f->bytes + more) / ROOM_CHECK == f->bytes / ROOM_CHECK && f->bytes)
-		return true;
-	return fstatvfs(f->file, &st) < 0 || (uint64_t)st.f_bavail * st.f_frsize > ROOM_MIN;
-}
-
-static void far_read_capture(struct far *f, char *piece)
-{
-	ssize_t n = read(f->process.out, piece, PIECE);
-
-	if (n < 0 && errno == EINTR)
-		return;
-	if (n <= 0) {
-		f->process.out = close_fd(f->process.out);
-		return;
-	}
-	if (!f->bytes && (size_t)n >= STREAM_MAGIC_SIZE && !stream_begins(piece, (size_t)n))
-		far_fail(f, "it sends no capture");
-	else if (!far_has_room(f, (uint64_t)n))
-		far_fail(f, "no space is left here for its capture");
-	else if (write_full(f->file, piece, (size_t)n) < 0)
-		far_fail(f, "can't write its capture: %m");
-	else
-		f->bytes += (uint64_t)n;
-	if (f->bytes - f->heard_bytes >= END_BYTES) {
-		f->heard_ns = now();
-		f->heard_bytes = f->bytes;
-	}
 }
 
 /* Both of its outputs have ended. */
@@ -291,7 +93,7 @@ static void far_end(struct hosts_recording *h, struct far *f)
 
 static void hosts_go(struct hosts_recording *h)
 {
-	h->go_ns = now();
+	h->go_ns = far_now();
 	h->start = now_ns(CLOCK_BOOTTIME);
 	for (size_t i = 0; i < h->count; i++) {
 		if (h->far[i].state != FAR_ARMED)
@@ -307,7 +109,7 @@ static void hosts_stop(struct hosts_recording *h)
 {
 	if (h->stop_ns)
 		return;
-	h->stop_ns = now();
+	h->stop_ns = far_now();
 	for (size_t i = 0; i < h->count; i++) {
 		h->far[i].heard_ns = h->stop_ns;
 		h->far[i].heard_bytes = h->far[i].bytes;
@@ -329,7 +131,7 @@ static bool hosts_try_go(struct hosts_recording *h)
 	size_t failed = 0;
 
 	for (size_t i = 0; i < h->count; i++) {
-		if (!far_is_ready(&h->far[i], now()))
+		if (!far_is_ready(&h->far[i], far_now()))
 			return true;
 		failed += h->far[i].failed;
 	}
@@ -350,7 +152,7 @@ static void far_check_time(struct hosts_recording *h, struct far *f, uint64_t at
 		far_fail(f,
 			 "it does not end, and sent less than %u KiB in %" PRIu64
 			 " s: its part is incomplete",
-			 END_BYTES >> 10, END_NS / NSEC_PER_SEC);
+			 FAR_HEARD_BYTES >> 10, END_NS / NSEC_PER_SEC);
 	else if (h->stop_ns && at - h->stop_ns > END_NS && !f->slow_told) {
 		f->slow_told = true;
 		h->next_leaves = true;
@@ -373,7 +175,7 @@ static bool hosts_check(struct hosts_recording *h)
 		struct far *f = &h->far[i];
 
 		if (f->state != FAR_ENDED)
-			far_check_time(h, f, now());
+			far_check_time(h, f, far_now());
 		if (f->state != FAR_ENDED && f->process.out < 0 && f->process.err < 0)
 			far_end(h, f);
 		ended += f->state == FAR_ENDED;
@@ -382,14 +184,14 @@ static bool hosts_check(struct hosts_recording *h)
 	}
 	if (!h->go_ns && !hosts_try_go(h))
 		return false;
-	if (h->go_ns && h->o->duration_ns && now() - h->go_ns >= h->o->duration_ns)
+	if (h->go_ns && h->o->duration_ns && far_now() - h->go_ns >= h->o->duration_ns)
 		hosts_stop(h);
 	return ended < h->count;
 }
 
 static int hosts_wait_ms(const struct hosts_recording *h)
 {
-	uint64_t at = now(), next = at + NSEC_PER_SEC / 2;
+	uint64_t at = far_now(), next = at + NSEC_PER_SEC / 2;
 
 	if (h->go_ns && !h->stop_ns && h->o->duration_ns)
 		next = MIN(next, h->go_ns + h->o->duration_ns);
@@ -413,29 +215,11 @@ static bool hosts_on_signal(struct hosts_recording *h)
 	return true;
 }
 
-/* Descriptors of a host: messages, capture, and the pipe for a program. */
-#define FAR_FDS 3
-
-static void far_poll(const struct far *f, struct pollfd *ret)
-{
-	ret[0] = (struct pollfd){ .fd = f->process.err, .events = POLLIN };
-	ret[1] = (struct pollfd){ .fd = f->process.out, .events = POLLIN };
-	ret[2] = (struct pollfd){ .fd = f->push.fd < 0 ? -1 : f->process.in, .events = POLLOUT };
-}
-
-static void far_move_data(struct far *f, const struct pollfd *ready, char *piece)
-{
-	if (ready[1].revents)
-		far_read_capture(f, piece);
-	if (ready[2].revents && f->push.fd >= 0)
-		far_push(f, NULL);
-}
-
 /* Returns 0 or -errno; -ECANCELED: the user gave up. */
 static int hosts_loop(struct hosts_recording *h, struct error *err)
 {
 	_cleanup_free_ struct pollfd *fds = calloc(1 + FAR_FDS * h->count, sizeof(*fds));
-	_cleanup_free_ char *piece = malloc(PIECE);
+	_cleanup_free_ char *piece = malloc(FAR_PIECE);
 
 	if (!fds || !piece)
 		return error_errno(err, -ENOMEM, "hosts");
@@ -460,24 +244,6 @@ static int hosts_loop(struct hosts_recording *h, struct error *err)
 	return 0;
 }
 
-/* Options that concern the file or the reports, and the recording's length, which we count. */
-static bool option_stays(int id)
-{
-	static const int near[] = { OPT_OUTPUT,	     OPT_FORMAT,	OPT_DURATION,
-				    OPT_GENERIC,     OPT_COMPACT_SCHED, OPT_COMPRESS,
-				    OPT_TGID,	     OPT_FUNCTION_VIEW, OPT_JSON_ARRAY,
-				    OPT_VERBOSE,     OPT_QUIET,		OPT_JSON,
-				    OPT_BY,	     OPT_SORT,		OPT_TOP,
-				    OPT_MIN,	     OPT_TASK,		OPT_CSV,
-				    OPT_HOST,	     OPT_HOSTS,		OPT_LABEL,
-				    OPT_REQUIRE_ALL, OPT_FAIL_ON_LOSS,	OPT_PUSH };
-
-	for (size_t i = 0; i < ARRAY_SIZE(near); i++)
-		if (near[i] == id)
-			return true;
-	return false;
-}
-
 static int refuse(const struct options *o, struct error *err)
 {
 	static const int none[] = { OPT_ROTATE,	     OPT_KEEP,	    OPT_MERGE,
@@ -492,53 +258,9 @@ static int refuse(const struct options *o, struct error *err)
 	return o->reports.count ? report_after_check(o, err) : 0;
 }
 
-struct far_words {
-	char **items; /* owned, as are the first `owned` of them */
-	size_t count, cap, owned;
-};
-
-static void far_words_deinit(struct far_words *w)
-{
-	for (size_t i = 0; i < w->owned; i++)
-		free(w->items[i]);
-	free(w->items);
-}
-
-static int far_words_init(struct far_words *w, const struct options *o)
-{
-	static const char *const first[] = { PUSH_WORDS, "tracectl", "record",	 "--control", "-q",
-					     "-o",	 "-",	     "--format", "traced" };
-	static const char *const push_words[] = { PUSH_WORDS };
-	char *word;
-
-	for (size_t i = o->push ? 0 : ARRAY_SIZE(push_words);
-	     i < ARRAY_SIZE(first) + o->typed_count; i++) {
-		const struct typed_option *t =
-			i < ARRAY_SIZE(first) ? NULL : &o->typed[i - ARRAY_SIZE(first)];
-		const char *value = t && t->value ? t->value : "";
-
-		if (t && option_stays(t->id))
-			continue;
-		if (!t)
-			word = strdup(first[i]);
-		else if (asprintf(&word, "--%s%s%s", option_specs[t->id].name, t->value ? "=" : "",
-				  value) < 0)
-			word = NULL;
-		if (!word || vec_push(w->items, w->count, w->cap, word) < 0)
-			return -ENOMEM;
-		w->owned = w->count;
-	}
-	if (o->command && vec_push(w->items, w->count, w->cap, (char *)"--") < 0)
-		return -ENOMEM;
-	for (char **c = o->command; c && *c; c++)
-		if (vec_push(w->items, w->count, w->cap, *c) < 0)
-			return -ENOMEM;
-	return vec_push(w->items, w->count, w->cap, NULL);
-}
-
 static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, struct error *err)
 {
-	_cleanup_(far_words_deinit) struct far_words words = { 0 };
+	_cleanup_far_words_ struct far_words words = { 0 };
 	sigset_t set;
 
 	h->far = calloc(hosts->count, sizeof(*h->far));
@@ -552,7 +274,7 @@ static int hosts_open(struct hosts_recording *h, const struct host_list *hosts, 
 	h->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (h->signal_fd < 0)
 		return error_errno(err, -errno, "signalfd");
-	h->began_ns = now();
+	h->began_ns = far_now();
 	for (; h->count < hosts->count; h->count++) {
 		struct far *f = &h->far[h->count];
 
