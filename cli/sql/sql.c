@@ -4,18 +4,15 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "kernel/kernel_source.h"
+#include "kernel/event_list.h"
 
 /* Formats that one SQL text may need: words that are events' names, too. */
 #define FORMATS_MAX 64
 
 /* All events that an SQL text may name. */
 struct sql_events {
-	struct kernel_source source;
-	const char *const *names; /* of the kernel's events, "system:event"; borrowed */
-	size_t name_count;
-	Traced__Control__Reply *reply; /* owns the names, if the daemon was asked */
-	struct sql_format *formats;    /* owned; those of the recording come first */
+	struct event_list kernel;   /* the kernel's own */
+	struct sql_format *formats; /* owned; those of the recording come first */
 	size_t format_count, format_cap, own_count;
 };
 
@@ -32,9 +29,7 @@ static void sql_events_deinit(struct sql_events *e)
 {
 	sql_events_forget(e, 0);
 	free(e->formats);
-	if (e->reply)
-		traced__control__reply__free_unpacked(e->reply, NULL);
-	kernel_source_deinit(&e->source);
+	event_list_deinit(&e->kernel);
 }
 
 /* Takes the text. */
@@ -49,66 +44,15 @@ static int sql_events_add(struct sql_events *e, const char *system, size_t len, 
 	return -ENOMEM;
 }
 
-static int sql_events_list(struct sql_events *e, const struct options *o, struct error *err)
-{
-	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	int r = kernel_source_open(&e->source, o, err);
-
-	if (r < 0)
-		return r;
-	if (e->source.tracefs)
-		return tracefs_events(e->source.tracefs, &e->names, &e->name_count, err);
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
-	request.events = &query;
-	r = kernel_source_ask(&e->source, &request, &e->reply, err);
-	if (r < 0)
-		return r;
-	e->names = (const char *const *)e->reply->events->names;
-	e->name_count = e->reply->events->n_names;
-	return 0;
-}
-
-static int sql_events_ask_format(struct sql_events *e, const char *name, char **ret,
-				 struct error *err)
-{
-	Traced__Control__EventsQuery query = TRACED__CONTROL__EVENTS_QUERY__INIT;
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Reply *reply = NULL;
-	int r;
-
-	query.glob = (char *)(uintptr_t)name;
-	query.formats = true;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_EVENTS;
-	request.events = &query;
-	r = kernel_source_ask(&e->source, &request, &reply, err);
-	if (r == 0 && reply->events->n_formats != 1)
-		r = error_set(err, -ENOENT, "traced has no format of the event %s", name);
-	if (r == 0)
-		*ret = strdup(reply->events->formats[0]);
-	if (reply)
-		traced__control__reply__free_unpacked(reply, NULL);
-	return r;
-}
-
 static int sql_events_read_format(struct sql_events *e, const char *name, struct error *err)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
-	char *format = NULL;
-	int r;
+	int r = event_list_format(&e->kernel, name, &text, err);
 
-	if (e->source.tracefs) {
-		r = tracefs_format(e->source.tracefs, name, &text);
-		if (r < 0)
-			return error_errno(err, r, "cannot read the format of %s", name);
-		if (buf_string(&text))
-			format = TAKE_PTR(text.data);
-	} else {
-		r = sql_events_ask_format(e, name, &format, err);
-		if (r < 0)
-			return r;
-	}
-	return sql_events_add(e, name, strcspn(name, ":"), format) < 0
+	if (r < 0)
+		return r;
+	return !buf_string(&text) ||
+			       sql_events_add(e, name, strcspn(name, ":"), TAKE_PTR(text.data)) < 0
 		       ? error_set(err, -ENOMEM, "out of memory")
 		       : 0;
 }
@@ -129,15 +73,15 @@ static int sql_events_load(struct sql_events *e, const char *sql, struct error *
 {
 	int r = 0;
 
-	for (size_t i = 0; i < e->name_count && r == 0; i++) {
-		const char *colon = strchr(e->names[i], ':');
+	for (size_t i = 0; i < e->kernel.count && r == 0; i++) {
+		const char *colon = strchr(e->kernel.names[i], ':');
 
 		if (!colon || !sql_has_word(sql, colon + 1))
 			continue;
 		if (e->format_count - e->own_count == FORMATS_MAX)
 			return error_set(err, -E2BIG, "the SQL names more than %d events",
 					 FORMATS_MAX);
-		r = sql_events_read_format(e, e->names[i], err);
+		r = sql_events_read_format(e, e->kernel.names[i], err);
 	}
 	return r;
 }
@@ -421,7 +365,7 @@ int sql_request_fill(struct sql_request *ret, const struct options *o, struct er
 	ret->sides = calloc(2 * o->sql_count, sizeof(*ret->sides));
 	if (!ret->items || !ret->list || !ret->sides)
 		return error_set(err, -ENOMEM, "out of memory");
-	r = sql_events_list(&events, o, err);
+	r = event_list_init(&events.kernel, o, err);
 	if (r == 0 && sql_events_add_probes(&events, o) < 0)
 		r = error_set(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < o->sql_count && r == 0; i++)

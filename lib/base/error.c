@@ -55,16 +55,10 @@ int error_errno(struct error *err, int code, const char *fmt, ...)
 	_cleanup_free_ char *text = NULL;
 	va_list ap;
 
-	if (code > 0)
-		code = -code;
-	if (!err) {
-		unread_code = -code;
-		return code;
-	}
 	va_start(ap, fmt);
-	text = error_format(fmt, ap);
+	text = err ? error_format(fmt, ap) : NULL;
 	va_end(ap);
-	return error_set(err, code, "%s: %s", text ?: "?", strerror(-code));
+	return error_set(err, code, "%s: %s", text ?: "?", strerror(abs(code)));
 }
 
 int error_hint(struct error *err, const char *fmt, ...)

@@ -149,8 +149,8 @@ static int file_add_mark(struct file_reader *l, struct error *err)
 	return r == -E2BIG ? file_leave_out(l, "an event that is too long") : r;
 }
 
-/* Reads an element of traceEvents after its bracket. */
-static int file_read_event(struct file_reader *l, struct error *err)
+/* Reads an object after its bracket. Returns its end's token, or -errno. */
+static int file_read_members(struct file_reader *l, struct error *err)
 {
 	int token, r;
 
@@ -160,19 +160,21 @@ static int file_read_event(struct file_reader *l, struct error *err)
 		if (r < 0)
 			return r;
 	}
+	return token;
+}
+
+/* An element of traceEvents. */
+static int file_read_event(struct file_reader *l, struct error *err)
+{
+	int token = file_read_members(l, err);
+
 	return token < 0 ? token : file_add_mark(l, err);
 }
 
 static int file_read_sample(struct file_reader *l, struct error *err)
 {
-	int token, r;
+	int token = file_read_members(l, err);
 
-	file_reader_forget(l);
-	while ((token = json_read_next(&l->json, err)) == JSON_KEY) {
-		r = file_reader_member(l, err);
-		if (r < 0)
-			return r;
-	}
 	if (token < 0)
 		return token;
 	l->mark.phase = PHASE_GLOBAL_SAMPLE;

@@ -250,10 +250,8 @@ static int blame_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	*ret = t;
-	for (uint32_t i = 0; i < b->pairs.count; i++)
-		blame_put_pair(b, t, rows_at(&b->pairs, i));
-	if (b->pairs.rest)
-		blame_put_pair(b, t, b->pairs.rest);
+	for (uint32_t i = 0; i < rows_all(&b->pairs); i++)
+		blame_put_pair(b, t, rows_each(&b->pairs, i));
 	group_note(t, b->grouping, &b->tasks);
 	table_total_cut(t, "waits that are not counted", b->cut, b->open);
 	if (!scheduler_has_wakeups(report->env->scheduler))

@@ -300,10 +300,8 @@ static int block_close(struct report *report, struct table **ret)
 		return r;
 	for (uint32_t i = 0; i < b->requests.count; i++)
 		block_drop(b, rows_at(&b->requests, i));
-	for (uint32_t i = 0; i < b->rows.count; i++)
-		block_put_row(*ret, rows_at(&b->rows, i));
-	if (b->rows.rest)
-		block_put_row(*ret, b->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&b->rows); i++)
+		block_put_row(*ret, rows_each(&b->rows, i));
 	return 0;
 }
 

@@ -248,10 +248,8 @@ static int call_close(struct report *report, struct table **ret)
 	*ret = t;
 	for (uint32_t i = 0; i < c->stacks.count; i++)
 		call_stack_drop(c, rows_at(&c->stacks, i), 0);
-	for (uint32_t i = 0; i < c->rows.count; i++)
-		call_put_row(t, report->env, rows_at(&c->rows, i));
-	if (c->rows.rest)
-		call_put_row(t, report->env, c->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&c->rows); i++)
+		call_put_row(t, report->env, rows_each(&c->rows, i));
 	return 0;
 }
 

@@ -380,10 +380,8 @@ static int irq_renew(struct report *report)
 {
 	struct irq_report *s = container_of(report, struct irq_report, report);
 
-	for (uint32_t i = 0; i < s->rows.count; i++)
-		irq_row_reset(rows_at(&s->rows, i));
-	if (s->rows.rest)
-		irq_row_reset(s->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&s->rows); i++)
+		irq_row_reset(rows_each(&s->rows, i));
 	return 0;
 }
 

@@ -256,10 +256,8 @@ static int marks_close(struct report *report, struct table **ret)
 		return r;
 	*ret = t;
 	marks_end_async(m);
-	for (uint32_t i = 0; i < m->rows.count; i++)
-		marks_put_row(t, rows_at(&m->rows, i), has_sched);
-	if (m->rows.rest)
-		marks_put_row(t, m->rows.rest, has_sched);
+	for (uint32_t i = 0; i < rows_all(&m->rows); i++)
+		marks_put_row(t, rows_each(&m->rows, i), has_sched);
 	if (!has_sched && m->rows.count)
 		table_note(t, "sched_switch was not recorded: nobody knows whether threads ran");
 	else if (m->rows.count && !scheduler_has_wakeups(report->env->scheduler))

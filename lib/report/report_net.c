@@ -554,16 +554,12 @@ static int net_close(struct report *report, struct table **ret)
 	r = n->leads && n->tied
 		    ? table_new(ret, "net", net_columns, ARRAY_SIZE(net_columns), "bytes")
 		    : -ENOMEM;
-	for (uint32_t i = 0; i < n->traffic->ends.count && r == 0; i++)
-		r = net_count_end(n, rows_at(&n->traffic->ends, i));
-	if (r == 0 && n->traffic->ends.rest)
-		r = net_count_end(n, n->traffic->ends.rest);
+	for (uint32_t i = 0; i < rows_all(&n->traffic->ends) && r == 0; i++)
+		r = net_count_end(n, rows_each(&n->traffic->ends, i));
 	if (r < 0)
 		return r;
-	for (uint32_t i = 0; i < n->rows.count; i++)
-		net_put_row(*ret, rows_at(&n->rows, i));
-	if (n->rows.rest)
-		net_put_row(*ret, n->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&n->rows); i++)
+		net_put_row(*ret, rows_each(&n->rows, i));
 	net_note(n, *ret);
 	return 0;
 }

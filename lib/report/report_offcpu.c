@@ -235,10 +235,8 @@ static int offcpu_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	*ret = t;
-	for (uint32_t i = 0; i < o->rows.count && r == 0; i++)
-		r = offcpu_put_row(o, t, rows_at(&o->rows, i));
-	if (o->rows.rest && r == 0)
-		r = offcpu_put_row(o, t, o->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&o->rows) && r == 0; i++)
+		r = offcpu_put_row(o, t, rows_each(&o->rows, i));
 	group_note(t, o->grouping, &o->rows);
 	if (o->by_stack && !o->has_stacks)
 		table_note(t, "no stacks were recorded: tracectl record -e sched -O stacktrace");

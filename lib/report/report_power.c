@@ -254,14 +254,10 @@ static int power_close(struct report *report, struct table **ret)
 	*ret = t;
 	power_end_all(p);
 	r = p->has_wakers ? wakers_end(&p->wakers) : 0;
-	for (uint32_t i = 0; i < p->rows.count; i++)
-		power_put_row(t, rows_at(&p->rows, i));
-	if (p->rows.rest)
-		power_put_row(t, p->rows.rest);
-	for (uint32_t i = 0; i < p->wakers.rows.count; i++)
-		power_put_waker(t, rows_at(&p->wakers.rows, i));
-	if (p->wakers.rows.rest)
-		power_put_waker(t, p->wakers.rows.rest);
+	for (uint32_t i = 0; i < rows_all(&p->rows); i++)
+		power_put_row(t, rows_each(&p->rows, i));
+	for (uint32_t i = 0; i < rows_all(&p->wakers.rows); i++)
+		power_put_waker(t, rows_each(&p->wakers.rows, i));
 	if (p->has_wakers && !p->wakers.sched_switch)
 		table_note(t, "no switches were recorded: a source may be a later interrupt");
 	return r;

@@ -145,10 +145,8 @@ static int runq_close(struct report *report, struct table **ret)
 	if (r < 0)
 		return r;
 	*ret = t;
-	for (uint32_t i = 0; i < q->rows.count; i++)
-		runq_put_row(q, t, rows_at(&q->rows, i));
-	if (q->rows.rest)
-		runq_put_row(q, t, q->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&q->rows); i++)
+		runq_put_row(q, t, rows_each(&q->rows, i));
 	group_note(t, q->grouping, &q->rows);
 	table_total_cut(t, "delays that are not counted", q->cut, q->open);
 	if (!scheduler_has_wakeups(report->env->scheduler))

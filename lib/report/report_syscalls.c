@@ -263,10 +263,8 @@ static int syscalls_close(struct report *report, struct table **ret)
 		return r;
 	for (uint32_t i = 0; i < s->begun.count && !report->env->goes_on && r == 0; i++)
 		r = syscall_drop(s, rows_at(&s->begun, i));
-	for (uint32_t i = 0; i < s->rows.count; i++)
-		syscalls_put_row(s, *ret, rows_at(&s->rows, i));
-	if (s->rows.rest)
-		syscalls_put_row(s, *ret, s->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&s->rows); i++)
+		syscalls_put_row(s, *ret, rows_each(&s->rows, i));
 	if (!s->by_call)
 		group_note(*ret, s->grouping, &s->rows);
 	return r;

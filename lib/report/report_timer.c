@@ -375,10 +375,8 @@ static int timer_close(struct report *report, struct table **ret)
 		while (cpu->depth)
 			cpu->runs[--cpu->depth].row->open++;
 	}
-	for (uint32_t i = 0; i < t->rows.count; i++)
-		timer_put_row(table, t, rows_at(&t->rows, i));
-	if (t->rows.rest)
-		timer_put_row(table, t, t->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&t->rows); i++)
+		timer_put_row(table, t, rows_each(&t->rows, i));
 	return 0;
 }
 

@@ -228,10 +228,8 @@ static int work_close(struct report *report, struct table **ret)
 	*ret = t;
 	work_end_all(w, &w->queued);
 	work_end_all(w, &w->running);
-	for (uint32_t i = 0; i < w->rows.count; i++)
-		work_put_row(t, w, rows_at(&w->rows, i));
-	if (w->rows.rest)
-		work_put_row(t, w, w->rows.rest);
+	for (uint32_t i = 0; i < rows_all(&w->rows); i++)
+		work_put_row(t, w, rows_each(&w->rows, i));
 	if (!w->saw_queue)
 		table_note(t, "workqueue_queue_work was not recorded: delays are unknown");
 	return 0;

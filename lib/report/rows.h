@@ -83,3 +83,14 @@ static inline void *rows_at(const struct rows *r, uint32_t i)
 	return r->chunks[i / ROWS_PER_CHUNK] + i % ROWS_PER_CHUNK * r->size +
 	       sizeof(struct row_key);
 }
+
+/* How many blocks there are with `rest`, and one of these, `rest` being the last. */
+static inline uint32_t rows_all(const struct rows *r)
+{
+	return r->count + (r->rest != NULL);
+}
+
+static inline void *rows_each(const struct rows *r, uint32_t i)
+{
+	return i < r->count ? rows_at(r, i) : r->rest;
+}
