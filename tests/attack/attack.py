@@ -114,9 +114,11 @@ class Service:
     def __init__(self, _test):
         systemctl("start", "traced.socket", "traced.service")
         self.process = Service.Process()
+        self.invocation = systemctl("show", "-P", "InvocationID", "traced.service").strip()
 
     def words(self):
-        return subprocess.run(["journalctl", "-q", "--no-pager", "-o", "cat", "-u", "traced.service", "-n", "40"],
+        """Of this daemon: earlier ones had sessions of the same names."""
+        return subprocess.run(["journalctl", "-q", "--no-pager", "-o", "cat", "-n", "40", f"_SYSTEMD_INVOCATION_ID={self.invocation}"],
                               capture_output=True, text=True, check=True).stdout
 
     def stop(self):
@@ -161,8 +163,8 @@ def systemctl(*words):
 class Victim:
     """Root's recording of a busy program. `with Victim(test) as v:` attacks it; v.figures follow."""
 
-    def __init__(self, test, seconds=VICTIM_S, load=LOAD):
-        self.test, self.seconds, self.program = test, seconds, load
+    def __init__(self, test, seconds=VICTIM_S, load=LOAD, timeout_s=TIMEOUT_S):
+        self.test, self.seconds, self.program, self.timeout_s = test, seconds, load, timeout_s
         self.figures = self.client = self.load = self.span_s = None
         self.words = ""  # what its command printed
 
@@ -179,11 +181,11 @@ class Victim:
     def finish(self):
         """Waits for the recording's end, and takes the figures."""
         try:
-            out, err = self.client.communicate(timeout=TIMEOUT_S)
+            out, err = self.client.communicate(timeout=self.timeout_s)
         except subprocess.TimeoutExpired:
             self.client.kill()
             self.client.communicate()
-            self.figures = Figures(delay_s=TIMEOUT_S)
+            self.figures = Figures(delay_s=self.timeout_s)
             return
         finally:
             self.load.kill()

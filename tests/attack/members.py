@@ -11,7 +11,7 @@ import time
 
 from attack import (MILLION, NOBODY, VICTIM_S, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, hello, limit, limit_delay,
                     memory_kb, report_attack, subordinate_ids, wait_of_another)
-from harness import Daemon
+from harness import PATIENCE_S, Daemon
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
 CONNECTIONS = 15
@@ -93,10 +93,12 @@ def start_and_cancel(tracectl, environment):
 
 def lost_beside(test, function, *arguments):
     """Figures of a recording of a million events a second, beside so many members."""
-    with contextlib.ExitStack() as members, Victim(test, load=MILLION) as v:
+    # Beside busy loops, three million events take long to export.
+    with contextlib.ExitStack() as members, Victim(test, load=MILLION, timeout_s=PATIENCE_S) as v:
         for uid in range(FIRST_UID, FIRST_UID + MEMBERS):
             members.enter_context(Stranger(function, *arguments, uid=uid))
         v.finish()
+    check(v.figures.events, f"the recording did not end in {PATIENCE_S} s")
     return v.figures
 
 

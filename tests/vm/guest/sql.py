@@ -115,7 +115,8 @@ def equals_brute_force(test):
     by_hand, by_kernel = wakeups_by_hand(text, lambda prio: True), wakeups_of(text)
     for pid in sorted(pids):
         a, b = of_pids(by_hand, {pid}), of_pids(by_kernel, {pid})
-        check(a == b, f"task {pid}: the kernel has {b}\nby hand {a}")
+        # A task that was woken just before the histograms went on has no start there.
+        check(b in (a, a[1:]), f"task {pid}: the kernel has {b}\nby hand {a}")
     count = len(of_pids(by_kernel, pids))
     check(count >= 100, f"only {count} wakeups of tasks of CPU 0 among {len(by_kernel)}")
     check(max(lat for _, _, lat in by_kernel) < 100_000_000, "a time of another clock")
@@ -241,13 +242,16 @@ def the_kernels_text(test):
 
 
 def of_probes(test):
+    # By default the text hashes the pointer that the probe prints as a hexadecimal number.
     record(test, *OPENED, "--sql", OPEN, "--as", "open_time", "--raw-addresses", "-o", "out.txt")
     text = text_of(test)
     opened = re.findall(r"-(\d+) .*: opened: .* path=(0x[0-9a-f]+)$", text, re.M)
     made = re.findall(r": open_time: who=(\d+) ret=(-?\d+) path=(\d+) ns=(\d+)$", text, re.M)
     check(len(made) >= 20, f"too few events in\n{text[-1500:]}")
     known = {(pid, int(path, 16)) for pid, path in opened}
-    check(all((who, int(path)) in known for who, _, path, _ in made), "a call that nobody made")
+    unknown = [m for m in made if (m[0], int(m[2])) not in known]
+    lines = [line for line in text.splitlines() if "opened" in line and any(f"-{who} " in line for who, *_ in unknown)]
+    check(not unknown, f"calls that nobody made: {unknown}\n" + "\n".join(lines[:20]))
     check(all(int(ns) < 10**10 for *_, ns in made), "a time of another clock")
     nothing_is_left()
 
