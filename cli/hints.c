@@ -19,6 +19,7 @@ static const struct {
 	{ "destroy", "'tracectl cancel'" },
 	{ "create", "'tracectl start'" },
 	{ "restore", "'tracectl recover'" },
+	{ "process", "-P PID is a process with all its threads, --thread TID a thread alone" },
 	{ "split", "'tracectl convert --from TIME --to TIME IN OUT'" },
 	{ "listen", "'tracectl -H HOST record'" },
 	{ "check-events", "'tracectl events'" },
@@ -113,6 +114,7 @@ static void hint_list_takers(int id, struct buf *out)
 static const struct {
 	const char *name, *hint;
 } other_names[] = {
+	{ "process", "-P PID is a process with all its threads, --thread TID a thread alone" },
 	{ "split", "'convert', 'record' and 'start' take --rotate 10s (a new file after each 10 "
 		   "seconds) or --rotate 100M (after each 100 MiB)" },
 };

@@ -236,6 +236,7 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "--outptu=x" }, "unknown option --outptu", "--output" },
 		{ { "--fromat", "x" }, "unknown option --fromat", "--format" },
 		{ { "--split", "10s" }, "unknown option --split", "--rotate 10s" },
+		{ { "--process", "1" }, "unknown option --process", "-P PID" },
 		{ { "-X" }, "unknown option -X", NULL },
 		{ { "--ring=3" }, "--ring takes no value", NULL },
 		{ { "--f", "x" }, "may mean several", "--" },
