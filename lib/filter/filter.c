@@ -21,6 +21,7 @@ struct filter_part {
 	size_t names_len;	      /* of the events' names, at the text's begin */
 	struct expression expression; /* no nodes: it takes each event */
 	const struct field ***fields; /* owned; by event id: NULL, or by node; then owned */
+	size_t ids;		      /* of fields */
 };
 
 struct filter {
@@ -33,10 +34,11 @@ struct filter {
 
 static void filter_part_unbind(struct filter_part *p)
 {
-	for (size_t i = 0; p->fields && i < EVENT_IDS; i++)
+	for (size_t i = 0; i < p->ids; i++)
 		free(p->fields[i]);
 	free(p->fields);
 	p->fields = NULL;
+	p->ids = 0;
 }
 
 struct filter *filter_free(struct filter *f)
@@ -119,15 +121,18 @@ static int filter_check_known(const struct filter_part *p, const bool *known, st
 static int filter_bind(struct filter_part *p, const struct event_table *events, struct error *err)
 {
 	bool known[EXPRESSION_NODES_MAX] = { false };
-	size_t count;
+	size_t count, ids = 0;
 	const struct event *const *all = event_table_all(events, &count);
 	_cleanup_free_ bool *chosen = calloc(count + 1, sizeof(*chosen));
 	int r;
 
 	filter_part_unbind(p);
-	p->fields = calloc(EVENT_IDS, sizeof(*p->fields));
+	for (size_t i = 0; i < count; i++)
+		ids = MAX(ids, (size_t)all[i]->id + 1);
+	p->fields = calloc(ids + 1, sizeof(*p->fields));
 	if (!p->fields || !chosen)
 		return error_errno(err, -ENOMEM, "can't begin the filter");
+	p->ids = ids;
 	r = event_names_choose(p->text, p->names_len, all, count, chosen, err);
 	if (r < 0)
 		return r;
@@ -285,7 +290,8 @@ static bool filter_holds(const struct filter_look *l, uint32_t at)
 static bool filter_part_takes(const struct filter *f, const struct filter_part *p,
 			      const struct trace_event *ev)
 {
-	const struct filter_look look = { f, p->expression.nodes, p->fields[ev->id], ev };
+	const struct filter_look look = { f, p->expression.nodes,
+					  ev->id < p->ids ? p->fields[ev->id] : NULL, ev };
 
 	return look.fields && (!p->expression.count || filter_holds(&look, p->expression.root));
 }
