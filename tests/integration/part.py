@@ -230,6 +230,18 @@ def reports(test):
         if begin <= line.us < end and line.cpu == 1:
             wanted[f"sched:{line.name}"] = wanted.get(f"sched:{line.name}", 0) + 1
     check(found == wanted, f"{found}, not {wanted}")
+    # Reports of parts add up to that of the whole.
+    cuts = [seconds(whole[len(whole) * i // 4].us) for i in range(1, 4)]
+    files = []
+    for i, (after, until) in enumerate(zip([None, *cuts], [*cuts, None], strict=True)):
+        arguments = (["--from", after] if after else []) + (["--to", until] if until else [])
+        files.append(test.dir / f"{i}.json")
+        files[-1].write_text(test.run("report", "counts", "--json", *arguments, path).out)
+    r = test.run("report", "--json", "--merge", *files)
+    check(r.status == 0, r)
+    tables = [{row["event"]: (row["count"], row["bytes"]) for row in json.loads(text)["reports"][0]["rows"]}
+              for text in (r.out, (test.dir / "whole.json").read_text())]
+    check(tables[0] == tables[1] and len(tables[0]) > 1, f"{tables}")
     # Runs and waits of the chosen tasks are those that they have beside all others.
     for name in ("sched", "timehist"):
         every = json.loads(test.run("report", name, "--json", path).out)["reports"][0]["rows"]
