@@ -20,7 +20,8 @@ RUN = ("SELECT start.pid, start.lat AS waited, TIMESTAMP_DELTA_USECS AS ran "
 OPENED = ("--kprobe", "p:opened vfs_open path=%di", "--kprobe", "r:was_opened vfs_open ret=$retval:s32")
 OPEN = ("SELECT start.common_pid AS who, end.ret, start.path, (end.TIMESTAMP - start.TIMESTAMP) AS ns "
         "FROM opened AS start JOIN was_opened AS end ON start.common_pid = end.common_pid")
-ASKED = ("--kprobe", "p:asked do_filp_open dfd=%di:s32", "--kprobe", "r:got do_filp_open ret=$retval:s64")
+# The second name is that of newer kernels, such as 7.2.
+OPENS = ("do_filp_open", "do_file_open")
 FAILED = ("SELECT start.common_pid AS who, start.dfd, end.ret FROM asked AS start JOIN got AS end "
           "ON start.common_pid = end.common_pid WHERE start.dfd = -100 && end.ret >= -4095 && end.ret < -2")
 
@@ -164,7 +165,10 @@ def failed_opens_by_hand(text):
 
 
 def negative_numbers(test):
-    record(test, *ASKED, "--sql", FAILED, "--as", "failed", "-b", "16M", "-o", "out.txt", during=opens)
+    symbols = {line.split()[2] for line in pathlib.Path("/proc/kallsyms").read_text().splitlines()}
+    name = next(n for n in OPENS if n in symbols)
+    record(test, "--kprobe", f"p:asked {name} dfd=%di:s32", "--kprobe", f"r:got {name} ret=$retval:s64", "--sql", FAILED,
+           "--as", "failed", "-b", "16M", "-o", "out.txt", during=opens)
     text = text_of(test)
     check("LOST" not in text, "events were lost")
     text = text[text.index("trace_event_clock_sync"):].split("\n", 1)[1]
