@@ -142,8 +142,8 @@ def opens():
     """Files and directories that can't be opened, for other reasons, and one that can."""
     here = os.open(".", os.O_RDONLY)
     for i in range(40):
-        for path, flags, where in (("/none", os.O_RDONLY, None), ("/proc", os.O_WRONLY, None), ("/proc", os.O_RDONLY, None),
-                                   ("none", os.O_WRONLY, here), ("/proc/self/comm/x", os.O_RDONLY, None)):
+        for path, flags, where in (("/none", os.O_RDONLY, None), ("/proc", os.O_WRONLY, None), ("none", os.O_WRONLY, here),
+                                   ("/proc", os.O_RDONLY, None), ("/proc/self/comm/x", os.O_RDONLY, None)):
             try:
                 os.close(os.open(path, flags, dir_fd=where))
             except OSError:
@@ -167,8 +167,8 @@ def failed_opens_by_hand(text):
 def negative_numbers(test):
     symbols = {line.split()[2] for line in pathlib.Path("/proc/kallsyms").read_text().splitlines()}
     name = next(n for n in OPENS if n in symbols)
-    record(test, "--kprobe", f"p:asked {name} dfd=%di:s32", "--kprobe", f"r:got {name} ret=$retval:s64", "--sql", FAILED,
-           "--as", "failed", "-b", "16M", "-o", "out.txt", during=opens)
+    record(test, "--kprobe", f"p:asked {name} dfd=%di:s32", "--kprobe", f"r:got {name} ret=$retval:s64", "--sql",
+           FAILED, "--as", "failed", "-b", "16M", "-o", "out.txt", during=opens)
     text = text_of(test)
     check("LOST" not in text, "events were lost")
     text = text[text.index("trace_event_clock_sync"):].split("\n", 1)[1]
