@@ -142,8 +142,9 @@ def opens():
     """Files and directories that can't be opened, for other reasons, and one that can."""
     here = os.open(".", os.O_RDONLY)
     for i in range(40):
-        for path, flags, where in (("/none", os.O_RDONLY, None), ("/proc", os.O_WRONLY, None), ("none", os.O_WRONLY, here),
-                                   ("/proc", os.O_RDONLY, None), ("/proc/self/comm/x", os.O_RDONLY, None)):
+        for path, flags, where in (("/none", os.O_RDONLY, None), ("/proc", os.O_WRONLY, None),
+                                   ("/proc", os.O_RDONLY, None), ("none", os.O_WRONLY, here),
+                                   ("/proc/self/comm/x", os.O_RDONLY, None)):
             try:
                 os.close(os.open(path, flags, dir_fd=where))
             except OSError:
