@@ -165,7 +165,7 @@ def synthetic_is_gone():
 
 def hist_sql(test, *arguments):
     """A table of `hist --sql`, and what crossed meanwhile."""
-    process = test.start("hist", "-t", "6s", "--json", "--name", test.name, *arguments)
+    process = test.start("hist", "-t", "10s", "--json", "--name", test.name, *arguments)
     until, crossed, made = time.monotonic() + 120, [], ""
     while process.poll() is None and time.monotonic() < until:
         for instance in test.instances():
