@@ -4,7 +4,8 @@
 # Sourced, with lib.sh and debian.sh before it: emulated machines of other architectures, with
 # nothing in them but busybox and the static programs of build-cross-ARCHITECTURE. Wants $work.
 
-# cached SUITE[/ARCHITECTURE] NAME PACKAGE...: unpacks them and what they need, prints where
+# cached SUITE[/ARCHITECTURE] NAME PACKAGE...: unpacks them and what they need, prints where. A mirror
+# may list a version that it does not have: then the last one that was unpacked will do.
 cached() {
   local suite=$1 name=$2 wanted dir
   shift 2
@@ -13,9 +14,15 @@ cached() {
   if [ ! -d "$dir" ]; then
     echo "fetching $name" >&2
     # shellcheck disable=SC2086
-    unpack "$suite" "$work/unpacked" $wanted
-    rm -rf "$work/unpacked"/usr/share/{doc,man,locale,info,icons}
-    finish "$work/unpacked" "$dir"
+    if (unpack "$suite" "$work/unpacked" $wanted); then
+      rm -rf "$work/unpacked"/usr/share/{doc,man,locale,info,icons}
+      finish "$work/unpacked" "$dir"
+    else
+      rm -rf "$work/unpacked" "$work/debs"
+      dir=$(find "$vm_cache" -maxdepth 1 -name "$name-*" -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d' ' -f2)
+      [ -n "$dir" ] || exit 1
+      echo "using ${dir##*/}" >&2
+    fi
   fi
   echo "$dir"
 }
