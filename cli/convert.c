@@ -205,11 +205,14 @@ static int convert_join(const struct options *o)
 	}
 	if (convert_refuse_joined(o, &err) < 0)
 		return cli_usage(&err);
-	while (count < o->arg_count) {
-		inputs[count].path = o->args[count];
-		inputs[count].fd = input_open(o->args[count], &err);
-		if (inputs[count].fd < 0)
-			break;
+	for (size_t i = 0; i < o->arg_count; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+
+		inputs[count] = (struct host_input){ input_open(o->args[i], &why), o->args[i] };
+		if (inputs[count].fd < 0) {
+			error_add(&err, &why);
+			continue;
+		}
 		count++;
 		if (strcmp(o->output, "-") != 0 && same_file(inputs[count - 1].fd, o->output)) {
 			error_set(&err, -EINVAL, "%s is an input and would be overwritten",

@@ -217,6 +217,8 @@ def refusals(test):
             (["report", "nothing", "gone.traced"], 2, "gone.traced: No such file"),
             (["report", "net", "x.traced", "gone.traced", "lost.traced"], 1,
              "gone.traced: No such file or directory\n    lost.traced: No such file"),
+            (["convert", "gone.traced", "x.traced", "lost.traced", "-o", "y.txt"], 1,
+             "gone.traced: No such file or directory\n    lost.traced: No such file"),
             (["report", "sched", "--by", "color", "x.traced"], 2, "it is made by"),
             (["report", "sched", "--sort", "color", "x.traced"], 1, "its columns are task"),
             (["report", "sched", "--top", "0", "x.traced"], 2, "not a number of rows"),
