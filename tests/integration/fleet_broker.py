@@ -68,7 +68,7 @@ def why_an_order_failed(test):
             settled(f"order {serial}: {agent.words()}", lambda: (serial, "failed") in [o[:2] for o in broker.outcomes()])
             reason = [o[2] for o in broker.outcomes() if o[0] == serial][0]
             done = test.run("fleet", "status", serial, "--fleet", "doors", "--broker", url, env=env)
-            check(done.out.startswith("1 of 1 boards are through\nfailed, ") and done.out.endswith(": 1\n  door-17\n") and
+            check(done.out.startswith("1 of 1 board is through\nfailed, ") and done.out.endswith(": 1\n  door-17\n") and
                   "\x1b" not in done.out, f"{done}")
             check(reason.replace("\\", "") in done.out.replace("\\", ""), f"{reason}: {done}")
             return reason
