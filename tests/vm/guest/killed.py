@@ -18,7 +18,7 @@ RUN = ("SELECT start.pid, start.lat AS waited, TIMESTAMP_DELTA_USECS AS ran "
        "FROM wakeup AS start JOIN sched_switch AS end ON start.pid = end.prev_pid")
 OPEN = ("SELECT start.common_pid AS who, end.ret FROM opened AS start JOIN was_opened AS end "
         "ON start.common_pid = end.common_pid")
-STRIDE = 7
+STRIDE = 11
 
 
 def words_of(test):
