@@ -172,7 +172,8 @@ def packets_of_an_upload(test):
 
 def main():
     if INSIDE not in os.environ and shutil.which("nft") and shutil.which("ip"):
-        done = subprocess.run(["unshare", "-n", "sh", "-c", "ip link set lo up && nft list ruleset"], capture_output=True, check=False)
+        done = subprocess.run(["unshare", "-n", "sh", "-c", "ip link set lo up && nft list ruleset"], capture_output=True,
+                              check=False)
         if done.returncode == 0:
             os.execvpe("unshare", ["unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh", sys.executable, *sys.argv],
                        {**os.environ, INSIDE: "1"})
