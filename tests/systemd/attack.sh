@@ -39,11 +39,11 @@ check "the watchdog ends it" eventually fails test -d "/proc/$daemon"
 check "it is started again for that" eventually property NRestarts '^1$'
 check "there is another" eventually tracectl status
 check "nothing of the hanging one is left" eventually fails instances "$daemon"
-check "the next one records" tracectl record -e sched -t 200ms -o /tmp/next.txt
+check "the next one records" tracectl record -e sched -t 200ms -o after-hang.txt
 daemon=$(daemon_pid)
 check "it is killed" kill -9 "$daemon"
 check "there is another again" eventually tracectl status
-check "which records" tracectl record -e sched -t 200ms -o /tmp/again.txt
+check "which records" tracectl record -e sched -t 200ms -o after-kill.txt
 check "a session to restart in" tracectl start --name restart -e sched
 daemon=$(daemon_pid)
 check "it records" records "$daemon"
@@ -51,7 +51,7 @@ check "a restart" systemctl restart traced.service
 check "ends the daemon" fails test -d "/proc/$daemon"
 check "without an error" property Result '^success$'
 check "and leaves none of its instances" fails instances "$daemon"
-check "another one records" tracectl record -e sched -t 200ms -o /tmp/restarted.txt
+check "another one records" tracectl record -e sched -t 200ms -o after-restart.txt
 check "the members attacked until now" kill "$asks" "$records"
 wait "$asks" "$records" 2>/dev/null
 check "the service stops" systemctl stop traced.socket traced.service
