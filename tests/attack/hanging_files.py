@@ -258,8 +258,9 @@ def given_up(test):
         for n in range(8):
             begin()
             settled("its exporter hangs", lambda n=n: asked[0] == n + 1)
-            r = test.run("cancel", f"{test.name}-{n}", user=NOBODY, group=NOBODY, extra_groups=[])
-            check(r.status == 0, f"cancel: {r}")
+            # On a slow machine, files that close slowly refuse the member for a while.
+            settled("it is cancelled", lambda n=n: test.run("cancel", f"{test.name}-{n}", user=NOBODY, group=NOBODY,
+                                                            extra_groups=[]).status == 0)
         with Victim(test) as v:
             begin()
             settled("it is refused", lambda: "8 of your exporters do not end" in test.daemon.words())

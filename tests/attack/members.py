@@ -9,8 +9,8 @@ import statistics
 import subprocess
 import time
 
-from attack import (MILLION, NOBODY, VICTIM_S, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone, frame, hello, limit, limit_delay,
-                    memory_kb, report_attack, subordinate_ids, wait_of_another)
+from attack import (MILLION, NOBODY, VICTIM_S, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone,
+                    frame, hello, limit, limit_delay, memory_kb, need, report_attack, subordinate_ids, wait_of_another)
 from harness import PATIENCE_S, Daemon
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
@@ -196,6 +196,8 @@ def snapshot(test):
 
 def large_rings(test):
     admit_everybody(test)
+    one = test.run("start", "-q", "--ring", "--name", "huge", "-b", LARGE_RING, "-e", "sched", user=NOBODY, group=NOBODY, extra_groups=[])
+    need("spool_max" not in one.err, "the spool is too small for large rings")
     # A recording waits for some slices of the worker's, and these for a CPU.
     return as_two_busy_loops(test, start_and_cancel, test.arguments("")[:-1], test.environment(), wait=recording_of_another,
                              slack_s=1)
