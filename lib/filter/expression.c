@@ -174,6 +174,14 @@ static int expression_parse_number(struct expression_parser *x, enum rank rank, 
 	return r;
 }
 
+/* INT64_MIN is signed, but the literal behind its '-' is above INT64_MAX. */
+static void expression_mend_least(enum filter_operator op, struct expression_node *node)
+{
+	if (op == OP_SUB && node->kind == EXPRESSION_LITERAL &&
+	    node->number.bits == (uint64_t)INT64_MIN)
+		node->number.is_signed = true;
+}
+
 /* -a is 0 - a, ~a is -1 ^ a. */
 static int expression_parse_sign(struct expression_parser *x, const struct expression_node *node,
 				 uint64_t left, uint32_t *ret)
@@ -184,7 +192,10 @@ static int expression_parse_sign(struct expression_parser *x, const struct expre
 
 	if (r == 0)
 		r = expression_parse_number(x, RANK_OPERAND, &whole.right);
-	return r < 0 ? r : expression_add(x, &whole, ret);
+	if (r < 0)
+		return r;
+	expression_mend_least(whole.op, &x->e->nodes[whole.right]);
+	return expression_add(x, &whole, ret);
 }
 
 static int expression_parse_brackets(struct expression_parser *x, uint32_t *ret)

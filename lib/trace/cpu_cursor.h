@@ -26,7 +26,7 @@ struct cpu_cursors {
 struct cpu_cursor {
 	uint32_t cpu;
 	uint32_t buffer;
-	uint32_t number;	 /* its index in merge.cursors */
+	uint32_t number;	 /* its index in cpu_cursors.all */
 	struct merge_gaps *gaps; /* those of struct cpu_cursors */
 	/*
 	 * Its window has whole sub-buffers, or part of one. Its skip is 0 after the chunk's first

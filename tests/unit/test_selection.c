@@ -203,6 +203,24 @@ static void numbers(void **state _unused_)
 	assert_false(number_compute(OP_SHIFT_LEFT, byte, byte, &n));
 }
 
+/* "-9223372036854775808" is the least signed number, not an unsigned one. */
+static void least_number(void **state _unused_)
+{
+	const char *text = "b == -9223372036854775808";
+	const struct expression_node *minus;
+	struct expression e;
+	struct number n;
+
+	assert_int_equal(expression_parse(&e, text, text, NULL), 0);
+	minus = &e.nodes[e.nodes[e.root].right];
+	assert_int_equal(minus->kind, EXPRESSION_ARITHMETIC);
+	assert_true(number_compute(minus->op, e.nodes[minus->left].number,
+				   e.nodes[minus->right].number, &n));
+	assert_true(number_compare(OP_EQ, n, number_of_field(UINT64_C(1) << 63, 8, true)));
+	assert_true(number_compare(OP_LT, n, number_of_field(0x80, 1, true)));
+	expression_deinit(&e);
+}
+
 /* The place of what is wrong. */
 static void carets(void **state _unused_)
 {
@@ -228,8 +246,8 @@ static void carets(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moments), cmocka_unit_test(globs),  cmocka_unit_test(syntax),
-		cmocka_unit_test(numbers), cmocka_unit_test(carets),
+		cmocka_unit_test(moments), cmocka_unit_test(globs),	   cmocka_unit_test(syntax),
+		cmocka_unit_test(numbers), cmocka_unit_test(least_number), cmocka_unit_test(carets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
