@@ -20,6 +20,8 @@
 #define MARK_LAST_NS (1600 * NSEC_PER_MSEC)
 /* Brokers other than mosquitto may send the mark before the last messages. */
 #define QUIET_NS (200 * NSEC_PER_MSEC)
+/* The bound of the wait for silence: boards at work send statuses all the time. */
+#define REST_NS NSEC_PER_SEC
 #define URL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/[]@%"
 
 /* One listening. */
@@ -145,6 +147,8 @@ static int ear_read(struct ear *e, struct error *err)
 {
 	char *to = buf_reserve(e->lines, 65536);
 	ssize_t n = to ? read(e->fd, to, 65536) : -1;
+	const bool had_mark = e->has_mark;
+	uint64_t now;
 
 	if (!to)
 		return error_errno(err, -ENOMEM, "the broker");
@@ -155,7 +159,10 @@ static int ear_read(struct ear *e, struct error *err)
 	if (e->lines->len > e->l->max)
 		return error_errno(err, -EFBIG, "%s", e->l->topic);
 	ear_look(e);
-	e->quiet = now_ns(CLOCK_MONOTONIC) + QUIET_NS;
+	now = now_ns(CLOCK_MONOTONIC);
+	e->quiet = now + QUIET_NS;
+	if (e->has_mark && !had_mark)
+		e->until = MIN(e->until, now + REST_NS);
 	return 0;
 }
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import threading
 import time
 
 from board import Members, fleet
@@ -148,6 +149,32 @@ def an_order_is_withdrawn(test):
         check(done.status == 1 and "does not show the order on traced/doors/all/orders" in done.err, f"{done}")
 
 
+@contextlib.contextmanager
+def chatter(broker, board):
+    """Twenty statuses a second: order 17 failed."""
+    client = subprocess.Popen(["mosquitto_pub", "-V", "5", "-h", broker.host, "-p", str(broker.port), "--cafile", broker.dir / "ca.pem",
+                               "--cert", broker.dir / f"{board}.pem", "--key", broker.dir / f"{board}.key", "-l", "-t",
+                               f"traced/doors/all/status/{board}"], stdin=subprocess.PIPE)
+
+    def talk():
+        with contextlib.suppress(BrokenPipeError):
+            while not over.wait(0.05):
+                client.stdin.write(b'{"state":"alive","orders":[{"serial":17,"outcome":"failed"}]}\n')
+                client.stdin.flush()
+
+    over = threading.Event()
+    thread = threading.Thread(target=talk)
+    thread.start()
+    try:
+        settled("the broker hears it", lambda: broker.words().count(f"Received PUBLISH from {board} ") >= 5)
+        yield
+    finally:
+        over.set()
+        thread.join()
+        client.kill()
+        client.communicate()
+
+
 def words_of_boards(test):
     """What boards say of an order is shown, and nothing that they can't say."""
     with fleet(test) as (store, _), operator(test, store) as (broker, url, env):
@@ -176,6 +203,11 @@ def words_of_boards(test):
         for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
                      "refused, expired: 2\n  door-2 door-3\n", "recording: 1\n  door-4\n", "silent: 1\n  door-5\n"):
             check(line in done.out, f"{line}: {done}")
+        # Boards that never are quiet do not make it listen to the end of its time.
+        with chatter(broker, "door-6"):
+            began = time.monotonic()
+            done = test.run(*words, env=env)
+            check("4 of 6 boards are through" in done.out and time.monotonic() - began < 7, f"{time.monotonic() - began} s, {done}")
         # A broker that takes no mark: it says that boards may be missing. It counts what comes while it listens, and each
         # board once.
         broker.stop()
