@@ -92,7 +92,7 @@ int broker_order(const char *broker, const char *fleet, const char *topic, struc
 	hex = strchr(text, ' ');
 	if (hex && !hex_decode(hex + 1, ORDER_MAX, ret))
 		return error_errno(err, -EFBIG, "%s", topic);
-	return 0;
+	return r;
 }
 
 /* "traced/doors/all/status/door-17 7b22..." False: it is no board's status. */

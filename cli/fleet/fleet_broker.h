@@ -23,7 +23,10 @@ void board_statuses_deinit(struct board_statuses *statuses);
 void broker_put_topic(const char *fleet, const char *group, struct buf *out);
 /* Publishes the file's content as the order of a topic; fd < 0: withdraws what is there. */
 int broker_publish(const char *broker, const char *topic, int fd, struct error *err);
-/* Asks for the order of a topic; none: ret stays empty. */
+/*
+ * Asks for the order of a topic; none: ret stays empty. 0: the time was over, so there may be one;
+ * 1 otherwise.
+ */
 int broker_order(const char *broker, const char *fleet, const char *topic, struct buf *ret,
 		 struct error *err);
 /*

@@ -347,7 +347,7 @@ static int ordering_tell_broker(struct ordering *r, struct error *err)
 	if (e == 0)
 		e = broker_order(r->o->broker, r->o->fleet, topic.data, &back, err);
 	if (e < 0 || ordering_is_signed(r, &back))
-		return e;
+		return MIN(e, 0);
 	error_set(err, -EACCES, "the broker does not show the order on %s", topic.data);
 	return error_hint(err, "its ACL may let others write there");
 }

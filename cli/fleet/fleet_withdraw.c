@@ -50,10 +50,21 @@ static int withdrawing_compare(void *userdata, struct export_result *ret _unused
 	return error_hint(err, "its withdrawal also withdraws those before it on that topic");
 }
 
+static int withdrawing_ask(const struct withdrawing *w, struct buf *ret, struct error *err)
+{
+	int r = broker_order(w->o->broker, w->o->fleet, w->topic.data, ret, err);
+
+	if (r)
+		return MIN(r, 0);
+	error_set(err, -ETIMEDOUT, "the broker did not say in time whether %s shows an order",
+		  w->topic.data);
+	return error_hint(err, "may your certificate not write traced/%s/all/end/+?", w->o->fleet);
+}
+
 static int withdrawing_check(struct withdrawing *w, struct error *err)
 {
 	_cleanup_export_result_ struct export_result unused = { 0 };
-	int r = broker_order(w->o->broker, w->o->fleet, w->topic.data, &w->text, err);
+	int r = withdrawing_ask(w, &w->text, err);
 
 	if (r < 0)
 		return r;
@@ -71,7 +82,7 @@ static int withdrawing_run(struct withdrawing *w, struct error *err)
 	int r = broker_publish(w->o->broker, w->topic.data, -EBADF, err);
 
 	if (r == 0)
-		r = broker_order(w->o->broker, w->o->fleet, w->topic.data, &after, err);
+		r = withdrawing_ask(w, &after, err);
 	if (r < 0 || after.len != w->text.len || memcmp(after.data, w->text.data, after.len) != 0)
 		return r;
 	error_set(err, -EACCES, "the broker still shows the order on %s", w->topic.data);

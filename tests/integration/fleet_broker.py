@@ -141,6 +141,11 @@ def an_order_is_withdrawn(test):
         publish(9, "-t", "300ms")
         broker.stop()
         acl = broker.dir / "operators.acl"
+        acl.write_text(acl.read_text().replace("pattern write traced/doors/all/end/+\n", ""))
+        broker.start()
+        refuses("the broker did not say in time whether traced/doors/all/orders shows an order", 9)
+        publish(9, "-t", "300ms")
+        broker.stop()
         acl.write_text(acl.read_text().replace("pattern write", "pattern read"))
         broker.start()
         refuses("the broker still shows the order on traced/doors/all/orders", 9)
