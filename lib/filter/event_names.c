@@ -67,7 +67,7 @@ static bool event_word_compile(regex_t *regex, const char *word)
 {
 	_cleanup_free_ char *whole = NULL;
 
-	return asprintf(&whole, "^%s$", word) >= 0 &&
+	return asprintf(&whole, "^\\(%s\\)$", word) >= 0 &&
 	       regcomp(regex, whole, REG_ICASE | REG_NOSUB) == 0;
 }
 

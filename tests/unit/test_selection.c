@@ -11,6 +11,7 @@
 #include "base/event_glob.h"
 #include "base/io.h"
 #include "export/moment.h"
+#include "filter/event_names.h"
 #include "filter/expression.h"
 
 static void moments(void **state _unused_)
@@ -221,6 +222,37 @@ static void least_number(void **state _unused_)
 	expression_deinit(&e);
 }
 
+static void names_of_events(void **state _unused_)
+{
+	static const struct event waking = { .system = "sched", .name = "sched_waking" },
+				  entry = { .system = "irq", .name = "softirq_entry" };
+	static const struct event *const both[] = { &waking, &entry };
+	static const struct {
+		const char *list;
+		bool waking, entry;
+	} good[] = {
+		{ "sched_w*", true, false },
+		{ " irq/soft* ", false, true },
+		{ "SCHED_W.*,irq", true, true },
+		{ "sched_waking\\|softirq", true, false },
+		{ "waking\\|softirq_entry", false, true },
+	};
+	static const char *const bad[] = { "", "sched_wak", "sched_wak\\|entry", "irq,x", "\\(" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		bool chosen[2] = { false };
+
+		assert_int_equal(event_names_choose(good[i].list, strlen(good[i].list), both, 2,
+						    chosen, NULL),
+				 0);
+		assert_true(chosen[0] == good[i].waking && chosen[1] == good[i].entry);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(
+			event_names_choose(bad[i], strlen(bad[i]), both, 2, (bool[2]){ 0 }, NULL),
+			-EINVAL);
+}
+
 /* The place of what is wrong. */
 static void carets(void **state _unused_)
 {
@@ -246,8 +278,10 @@ static void carets(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(moments), cmocka_unit_test(globs),	   cmocka_unit_test(syntax),
-		cmocka_unit_test(numbers), cmocka_unit_test(least_number), cmocka_unit_test(carets),
+		cmocka_unit_test(moments),	cmocka_unit_test(globs),
+		cmocka_unit_test(syntax),	cmocka_unit_test(numbers),
+		cmocka_unit_test(least_number), cmocka_unit_test(names_of_events),
+		cmocka_unit_test(carets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
