@@ -331,7 +331,9 @@ static void doctor_check_histograms(struct examination *x)
 				   "histograms of events; no synthetic events");
 	else
 		found(x, "histograms", DOCTOR_OK, NULL, "histograms and synthetic events%s%s",
-		      doctor_tells_counts(x) ? "" : "; idle ones are read, too (Linux 6.14 tells)",
+		      doctor_tells_counts(x)
+			      ? ""
+			      : "; also reads those that did not count (Linux 6.14 says which did)",
 		      HAVE_LIBTRACEFS ? "" : "; this build has no libtracefs, so no --sql");
 }
 
