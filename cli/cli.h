@@ -261,9 +261,10 @@ struct options {
 	size_t key_count;
 	struct key_option lone_buckets; /* before any key; without a field */
 	bool counts_sql;		/* the last SQL is for a histogram alone */
-	const char *lone_filter;	/* a filter before any event; NULL: none */
-	uint32_t entries;		/* of a histogram; 0: not given */
-	bool filter_is_probes; /* the next -f or --trigger is the last probe's, not the event's */
+	bool of_recording;	 /* filters are of recorded events, whatever they look like */
+	const char *lone_filter; /* a filter before any event; NULL: none */
+	uint32_t entries;	 /* of a histogram; 0: not given */
+	bool filter_is_probes;	 /* the next -f or --trigger is the last probe's, not the event's */
 	struct trigger_option *triggers;
 	size_t trigger_count;
 	struct merge_option *merges;

@@ -378,7 +378,7 @@ static int set_filter(struct options *o, const char *value, struct error *err)
 	const char *of, **filter;
 	char option[16] = "-e";
 
-	if (option_names_events(value))
+	if (o->of_recording || option_names_events(value))
 		return option_add_word(&o->event_filters, value, err);
 	if (!o->event_count && !o->probe_count) {
 		if (o->lone_filter) {

@@ -192,6 +192,7 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 	int r = 0, code;
 
 	options_make_tables(&tables, command);
+	o->of_recording = command && command_takes(command, OPT_FROM);
 	opterr = 0;
 	optind = 0; /* glibc: reinitialise */
 	while (!r) {
@@ -219,9 +220,7 @@ int options_parse(struct options *o, int argc, char **argv, const struct command
 			r = option_apply(o, spec_of_code(code), optarg, err);
 		}
 	}
-	if (r == 0 && o->lone_filter &&
-	    (!command ||
-	     (command_takes(command, OPT_EVENT) && !command_takes(command, OPT_FROM)))) {
+	if (r == 0 && o->lone_filter && (!command || command_takes(command, OPT_EVENT))) {
 		error_set(err, -EINVAL, "-f '%.200s' has no event before it", o->lone_filter);
 		return error_hint(err, "a filter applies to the -e or the probe before it: "
 				       "-e sched:sched_switch -f 'next_prio < 100'");

@@ -3,32 +3,6 @@
 
 #include <stdlib.h>
 
-/* One without a colon was taken for a filter of the event before it. */
-static int chosen_part_open_filter(struct chosen_part *ret, const struct options *o,
-				   struct error *err)
-{
-	const size_t most = o->event_filters.count + o->event_count + 1;
-	_cleanup_free_ const char **texts = calloc(most, sizeof(*texts));
-	size_t count = 0;
-	int r;
-
-	if (!texts)
-		return error_errno(err, -ENOMEM, "can't choose events");
-	for (size_t i = 0; i < o->event_filters.count; i++)
-		texts[count++] = o->event_filters.items[i];
-	for (size_t i = 0; i < o->event_count; i++)
-		if (o->events[i].filter)
-			texts[count++] = o->events[i].filter;
-	if (o->lone_filter)
-		texts[count++] = o->lone_filter;
-	if (!count)
-		return 0;
-	r = filter_new(&ret->filter, texts, count, err);
-	if (r == 0)
-		ret->wanted.filter = filter_event_filter(ret->filter);
-	return r;
-}
-
 int chosen_part_open(struct chosen_part *ret, const struct options *o, struct error *err)
 {
 	struct export_selection *w = &ret->wanted;
@@ -55,7 +29,12 @@ int chosen_part_open(struct chosen_part *ret, const struct options *o, struct er
 		r = parse_cpu_list(o->cpus, &ret->cpus, err);
 		w->cpus = &ret->cpus;
 	}
-	return r < 0 ? r : chosen_part_open_filter(ret, o, err);
+	if (r < 0 || !o->event_filters.count)
+		return r;
+	r = filter_new(&ret->filter, o->event_filters.items, o->event_filters.count, err);
+	if (r == 0)
+		w->filter = filter_event_filter(ret->filter);
+	return r;
 }
 
 void chosen_part_deinit(struct chosen_part *p)

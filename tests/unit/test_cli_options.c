@@ -10,7 +10,7 @@
 
 #include "cli.h"
 
-/* A command that takes all options. */
+/* A command that takes all options but --from: those that do take no filters of the kernel. */
 static struct command all;
 static const struct command only_json = { .options = OPTION_SET(OPTION(JSON)) };
 
@@ -316,20 +316,24 @@ static void an_option_of_another_command_is_unknown(void **state _unused_)
 	parsed_deinit(&p);
 }
 
-/* One of a recording may name its events alone. */
+/* One of a recording names its events, and is of no option before it. */
 static void a_kernel_filter_follows_an_event(void **state _unused_)
 {
-	struct command recording = all;
+	struct command reading = all;
 	struct parsed p;
 
-	recording.options.has[OPT_FROM] = false;
-	parse_as(&p, &recording, (const char *const[]){ "-f", "a < 1", NULL });
+	reading.options.has[OPT_FROM] = true;
+	parse_as(&p, &all, (const char *const[]){ "-f", "a < 1", NULL });
 	assert_int_equal(p.r, -EINVAL);
 	assert_non_null(strstr(p.err.message, "has no event before it"));
 	assert_non_null(strstr(p.err.hint, "-e"));
 	parsed_deinit(&p);
-	parse_as(&p, &all, (const char *const[]){ "-f", "irq", NULL });
+	parse_as(
+		&p, &reading,
+		(const char *const[]){ "-f", "irq", "-e", "sched", "-f", "x", "-f", "y: a", NULL });
 	assert_int_equal(p.r, 0);
+	assert_int_equal(p.o.event_filters.count, 3);
+	assert_string_equal(p.o.event_filters.items[1], "x");
 	parsed_deinit(&p);
 }
 
@@ -518,6 +522,7 @@ static void combinations_are_checked(void **state _unused_)
 int main(void)
 {
 	memset(all.options.has, true, sizeof(all.options.has));
+	all.options.has[OPT_FROM] = false;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(letters_and_names_are_unique),
 		cmocka_unit_test(a_whole_line_is_read),
