@@ -206,7 +206,7 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 		cli_warn("the broker shows no board of the fleet %s: is that its name, and may "
 			 "your certificate read traced/%s/all/status/+?",
 			 o->fleet, o->fleet);
-	else if (all.is_cut)
+	if (all.is_cut)
 		cli_warn("the broker did not say in time that it has sent all: boards may be "
 			 "missing. Is -t too short, or may your certificate not write "
 			 "traced/%s/all/end/+?",

@@ -244,6 +244,10 @@ def words_of_boards(test):
         store.start()
         done = test.run(*words[:-2], "--url", f"{store.url}/results", "--curl", curl_file(test, store))
         check(done.status == 0 and "answered: 1\n  door-1\n" in done.out, f"{done}")
+        # A broker that hangs has perhaps all boards.
+        broker.process.send_signal(signal.SIGSTOP)
+        done = test.run("fleet", "status", "--fleet", "doors", "--broker", url, "-t", "2s", env=env)
+        check(done.status == 3 and "boards may be missing" in done.err, f"{done}")
 
 
 def many_boards(test):
