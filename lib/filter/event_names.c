@@ -92,12 +92,12 @@ static bool event_word_choose(char *word, const struct event *const *events, siz
 			      bool *chosen)
 {
 	struct event_word w = { .event = word };
-	char *slash = strchr(word, '/');
+	char *end = strpbrk(word, "/:");
 
-	if (slash) {
-		*slash = '\0';
+	if (end) {
+		*end = '\0';
 		w.system = event_word_trim(word);
-		w.event = slash + 1;
+		w.event = end + 1;
 	}
 	w.event = event_word_trim(w.event);
 	return event_word_choose_by(event_word_globs, &w, events, count, chosen) ||

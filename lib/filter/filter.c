@@ -306,12 +306,23 @@ static bool filter_takes(void *userdata, const struct trace_event *ev)
 	return false;
 }
 
+/* A colon may also stand between a system and its event: then another one follows. */
+static size_t filter_names_len(const char *text)
+{
+	size_t len = strcspn(text, ":"), more;
+
+	while (text[len] &&
+	       (more = strcspn(text + len + 1, ":\"'<>=&|~!()+%"), text[len + 1 + more] == ':'))
+		len += 1 + more;
+	return len;
+}
+
 static int filter_part_parse(struct filter_part *p, const char *text, struct error *err)
 {
 	const char first = text[strspn(text, " \t\n")];
 
 	p->text = text;
-	p->names_len = strcspn(text, ":");
+	p->names_len = filter_names_len(text);
 	if (!first || first == ':' || strcspn(text, "\"'<>=&~") < p->names_len) {
 		expression_error(text, text, err, "the names of events should be here");
 		return error_hint(err, EVENT_HINT);

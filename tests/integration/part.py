@@ -157,6 +157,8 @@ def filters(test):
             (["sched_switch: !(100 / prev_pid > 1)"], lambda x: not number(x, "prev_pid") or 100 // number(x, "prev_pid") <= 1),
             ([f'sched_switch: next_pid == "{middle:#x}"'], lambda x: number(x, "next_pid") == middle),
             (["sched_switch"], lambda x: True),
+            (["sched:sched_switch: CPU == 1"], lambda x: x.cpu == 1),
+            (["sched/sched_switch, SCHED:sched_[s]witch ,sched : *_switch: CPU == 1"], lambda x: x.cpu == 1),
             (["SCHED_sw\\|SCHED_[s]witch: CPU == 1"], lambda x: x.cpu == 1),
     ):
         arguments = [a for t in texts for a in ("--filter", t)]
@@ -311,6 +313,8 @@ def errors(test):
             (["--filter", "next_prio < 3"], 2, "the names of events should be here"),
             (["-e", "sched", "-f", "next_prio < 3"], 2, "the names of events should be here"),
             (["--filter", "next_prio"], 1, "no event found"),
+            (["--filter", "sched:next_prio: 1"], 1, "no event found"),
+            (["--filter", "sched_switch: COMM == \"a:b\" && x:"], 2, "an operator should be here"),
             (["--filter", "sched_switch, no_such_event: pid < 3"], 1, "no event found"),
             (["--filter", "sched_switch: next_comm < \"x\""], 2, "a number should be here"),
             (["--filter", "sched_switch: next_comm < 3"], 1, "a number field 'next_comm'"),
