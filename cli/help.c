@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "formats/formats.h"
 #include "hints.h"
+#include "report/report.h"
 
 #define COLUMN 26
 
@@ -91,6 +92,16 @@ static void print_formats(void)
 		print_item(formats[i].extension, formats[i].summary);
 }
 
+static void print_reports(void)
+{
+	size_t count;
+	const struct report_about *all = report_all(&count);
+
+	printf("\nReports:\n");
+	for (size_t i = 0; i < count; i++)
+		print_item(all[i].name, all[i].summary);
+}
+
 void help_overview(void)
 {
 	const struct command *const *list;
@@ -117,6 +128,8 @@ void help_command(const struct command *command)
 {
 	printf("tracectl %s%s%s\n\n%s\n", command->name, *command->synopsis ? " " : "",
 	       command->synopsis, command->text);
+	if (command == &command_report)
+		print_reports();
 	printf("\nOptions:\n");
 	print_options(command);
 	if (command->options.has[OPT_OUTPUT])

@@ -235,7 +235,10 @@ static int answers_watch(const struct options *o, struct fleet_store *store, str
 static int status_check(const struct options *o, struct error *err)
 {
 	if (o->arg_count > 2 || (o->arg_count < 2 && (!o->broker || o->watch))) {
-		error_set(err, -EINVAL, "fleet status takes an order");
+		error_set(err, -EINVAL,
+			  o->arg_count == 1 && !o->watch
+				  ? "fleet status takes an order; for all boards it needs --broker"
+				  : "fleet status takes an order");
 		return error_hint(err, "tracectl fleet status 17 --fleet doors --broker "
 				       "mqtts://broker.example:8884");
 	}

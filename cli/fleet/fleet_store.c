@@ -29,7 +29,8 @@ int fleet_store_init(struct fleet_store *ret, const struct options *o, const cha
 
 	if ((!o->url && !o->broker) || !o->fleet) {
 		error_set(err, -EINVAL, "fleet: --%s is missing", o->fleet ? "url" : "fleet");
-		return error_hint(err, "--fleet NAME --url URL, as in the boards' agent.conf");
+		return error_hint(err, "as in the boards' agent.conf: --fleet NAME, and --url URL; "
+				       "status: or --broker URL");
 	}
 	errno = 0;
 	s.order = order ? strtoull(order, &end, 10) : 0;

@@ -404,8 +404,16 @@ const struct command command_report = {
 		"for. An interval in which events were lost is not guessed, but counted as cut.\n"
 		"--session takes what a running session has so far; a flight recorder then forgets "
 		"it.\n"
-		"--merge adds up reports\n"
-		"that --json wrote.",
+		"--merge adds up reports that --json wrote.\n"
+		"\n"
+		"--filter compares numbers and what + - * / % << >> & ^ | make of them, or a "
+		"field\n"
+		"with a text: == != ~ (a glob) =~ !~ (a regular expression).\n"
+		"\n"
+		"  tracectl report sched,irq out.traced\n"
+		"  tracectl report counts -f 'sched_switch: next_pid - prev_pid > 100 &&\n"
+		"    next_comm ~ \"kw*\"' out.traced\n"
+		"  tracectl report --merge monday.json tuesday.json.gz",
 	.texts = report_texts,
 	.options = OPTION_SET(OPTION(BY), OPTION(SORT), OPTION(TOP), OPTION(MIN), OPTION(FORMAT),
 			      OPTION(JSON), OPTION(CSV), OPTIONS_SELECTION, OPTION(RAW_ADDRESSES),

@@ -814,6 +814,9 @@ def help_covers_all(test):
           ["What to trace", "When", "Where to", "Reports", "Cost", "Rare", "General", "Formats"], record_help)
     reports = record_help.split("\nReports:\n")[1].split("\n\n")[0]
     check(re.findall(r"--([a-z-]+)", reports) == ["report", "by", "sort", "top", "min", "task", "csv"], reports)
+    names = re.findall(r"^  ([a-z]+) ", test.run("help", "report").out.split("\nReports:\n")[1].split("\n\n")[0], re.M)
+    unknown = test.run("report", "nosuch", "x").err
+    check(", ".join(names) in unknown, f"{names}, {unknown}")
     for command, first in (("mark", "begin"), ("sync", "id"), ("extract", "instance"), ("start", "event")):
         shown = re.search(r"--([a-z-]+)", test.run("help", command).out.split("Options:")[1])[1]
         check(shown == first, f"the first option of {command} is --{shown}")

@@ -171,6 +171,8 @@ def stray_words(test):
             (("order", *place, "--secret-key", "no.sec", "-t", "1s", "--report", "sched", "--watch"),
              "fleet order: unknown option --watch", "fleet status"),
             (("status", 17, 18, *place), "fleet status takes an order", "tracectl fleet status 17"),
+            (("status", *place), "for all boards it needs --broker", "tracectl fleet status 17"),
+            (("status", 17, "--broker", "mqtts://store.invalid"), "--fleet is missing", "--broker URL"),
             (("report", test.dir, test.dir), "fleet report takes one folder", "tracectl fleet report"),
             (("open", test.dir, "door-1", "door-2"), "'door-2' is no number of a segment", ""),
             (("open", test.dir, "door-1", 2, 3), "'3' is one argument too many", "")):
