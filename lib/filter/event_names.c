@@ -68,7 +68,7 @@ static bool event_word_compile(regex_t *regex, const char *word)
 	_cleanup_free_ char *whole = NULL;
 
 	return asprintf(&whole, "^\\(%s\\)$", word) >= 0 &&
-	       regcomp(regex, whole, REG_ICASE | REG_NOSUB) == 0;
+	       expression_compile_regex(regex, whole) == 0;
 }
 
 static bool event_word_choose_by_regex(struct event_word *w, const struct event *const *events,

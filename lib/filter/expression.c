@@ -252,12 +252,36 @@ static bool expression_read_quoted(struct expression_parser *x, struct buf *out)
 	return true;
 }
 
+/* Brackets and order do not count: it may be too large, never too small. */
+static uint64_t expression_regex_size(const char *text)
+{
+	uint64_t size = strlen(text);
+
+	for (const char *p = text; size <= EXPRESSION_REGEX_MAX && (p = strstr(p, "\\{"));) {
+		char *end;
+		uint64_t least = strtoul(p + 2, &end, 10);
+		uint64_t most = *end == ',' ? strtoul(end + 1, &end, 10) : 0;
+
+		size *= MIN(MAX(MAX(least, most), 1U), EXPRESSION_REGEX_MAX);
+		p = end;
+	}
+	return size;
+}
+
+int expression_compile_regex(regex_t *ret, const char *text)
+{
+	if (expression_regex_size(text) > EXPRESSION_REGEX_MAX)
+		return -E2BIG;
+	return regcomp(ret, text, REG_ICASE | REG_NOSUB) == 0 ? 0 : -EINVAL;
+}
+
 /* "a" "b" is "ab". */
 static int expression_take_text(struct expression_parser *x, struct expression_node *field)
 {
 	_cleanup_buf_ struct buf text = BUF_INIT;
 	const char *at = x->p;
 	bool whole;
+	int r;
 
 	field->kind = EXPRESSION_TEXT;
 	do {
@@ -272,8 +296,11 @@ static int expression_take_text(struct expression_parser *x, struct expression_n
 	field->text = TAKE_PTR(text.data);
 	if (field->op != OP_MATCH && field->op != OP_NO_MATCH)
 		return 0;
-	if (regcomp(&field->regex, field->text, REG_ICASE | REG_NOSUB) != 0)
-		return expression_refuse(x, at, "this is no regular expression");
+	r = expression_compile_regex(&field->regex, field->text);
+	if (r < 0)
+		return expression_refuse(x, at,
+					 r == -E2BIG ? "this has too many repetitions"
+						     : "this is no regular expression");
 	field->has_regex = true;
 	return 0;
 }

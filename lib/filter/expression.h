@@ -13,6 +13,8 @@
 #define EXPRESSION_TEXT_MAX 4096
 #define EXPRESSION_DEPTH_MAX 32
 #define EXPRESSION_NODES_MAX 256
+/* A pattern's bytes times its repetitions. */
+#define EXPRESSION_REGEX_MAX (64U << 10)
 
 enum expression_kind {
 	/* Conditions. */
@@ -52,5 +54,10 @@ struct expression {
 int expression_parse(struct expression *ret, const char *whole, const char *text,
 		     struct error *err);
 void expression_deinit(struct expression *e);
+/*
+ * Compiles a basic regular expression that ignores case. regcomp writes repetitions out:
+ * "\(x\{32767\}\)\{32767\}" takes all memory. -E2BIG: it has too many; -EINVAL: it is none.
+ */
+int expression_compile_regex(regex_t *ret, const char *text);
 /* Sets the error: "--filter: WHAT", and below it the text with a caret at a place in it. */
 int expression_error(const char *whole, const char *at, struct error *err, const char *what);
