@@ -199,8 +199,24 @@ static void json_end(const struct table *t, struct buf *out)
 
 const struct table_form table_form_json = { json_begin, json_put_row, json_end };
 
+static bool csv_is_plain(struct text text)
+{
+	for (uint32_t i = 0; i < text.len; i++)
+		if (text.data[i] < ' ' || text.data[i] >= 0x7f)
+			return false;
+	return true;
+}
+
+/* Readers may want UTF-8, and a terminal must not obey a task's name. */
 static void csv_put_text(struct text text, struct buf *out)
 {
+	_cleanup_buf_ struct buf visible = BUF_INIT;
+
+	if (!csv_is_plain(text)) {
+		cell_put_visible(&visible, text, 4 * (size_t)text.len, 0);
+		out->failed |= visible.failed;
+		text = (struct text){ visible.data, (uint32_t)visible.len };
+	}
 	buf_putc(out, '"');
 	for (uint32_t i = 0; i < text.len; i++) {
 		if (text.data[i] == '"')

@@ -374,6 +374,11 @@ static void csv_quotes(void **state _unused_)
 		buf_string(&out),
 		"name,id,time_ns,delay_avg_ns,delay_p50_ns,delay_p99_ns,delay_max_ns\r\n"
 		"\"a,\"\"x\"\"\",7,3000000000,300,300,300,300\r\n");
+	buf_clear(&out);
+	assert_int_equal(write_table(&(struct report_options){ .form = REPORT_CSV }, &out, NULL),
+			 0);
+	assert_non_null(strstr(buf_string(&out), "\r\n\"b\\x1b[31m\",-1,1500,"));
+	assert_non_null(strstr(buf_string(&out), "\r\n\"\xc3\xa4\",7,1500,"));
 }
 
 static void an_empty_distribution_has_empty_cells(void **state _unused_)
