@@ -54,7 +54,7 @@ struct top {
 	struct top_view view;
 	struct top_spent spent;
 	struct buf page;
-	bool on_screen, decoded, quits, checked;
+	bool on_screen, decoded, quits, checked, shown;
 	unsigned interrupts, snapshots;
 	int signal_fd;
 };
@@ -240,10 +240,17 @@ static int top_take_window(struct top *t, const char *data, size_t len, struct e
 		if (top_decay_make(&t->decay, &t->decayed) < 0)
 			return error_errno(err, -ENOMEM, "the tables");
 	}
+	t->shown = true;
 	r = t->o->sort && !t->checked ? top_check_sort(t, err) : 0;
 	if (r == 0)
 		r = top_show(t, err);
 	return r < 0 ? r : top_session_ask(&t->session, err);
+}
+
+/* The stream of the session may not even have begun: what decodes it fails. */
+static bool top_left_early(const struct top *t)
+{
+	return t->session.left && !t->shown;
 }
 
 static int top_take_failure(const char *data, size_t len, struct error *err)
@@ -271,6 +278,8 @@ static int top_take_frame(struct top *t, const struct frame_header *h, const cha
 		top_keep_note(&t->keep, needed.head, needed.from, now_ns(CLOCK_MONOTONIC));
 		return 0;
 	case FRAME_FAILED:
+		if (top_left_early(t))
+			return 0;
 		return top_take_failure(data, h->len, err);
 	}
 	return error_set(err, -EBADMSG, "the decoder misbehaves");
@@ -303,7 +312,7 @@ static int top_read_frames(struct top *t, struct error *err)
 							 : error_errno(err, -errno, "the decoder");
 	t->received.len += (size_t)n;
 	t->decoded = !n;
-	if (!n && !top_decoder_end(&t->decoder))
+	if (!n && !top_decoder_end(&t->decoder) && !top_left_early(t))
 		return error_set(err, -ECHILD, "the process that decodes has failed");
 	return top_take_frames(t, err);
 }
@@ -365,6 +374,10 @@ static int top_read_signal(struct top *t, struct error *err)
 
 	if (read(t->signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
+	if (info.ssi_signo == SIGALRM && !t->on_screen) {
+		top_session_leave(&t->session);
+		return 0;
+	}
 	if (info.ssi_signo != SIGWINCH) {
 		t->interrupts++;
 		t->quits = true;
@@ -541,8 +554,11 @@ static int top_run(const struct options *o)
 	if (t.on_screen)
 		top_screen_close();
 	t.on_screen = false;
-	if (r == 0 && t.session.watched && !t.quits && !o->quiet)
+	if (r == 0 && t.session.watched && !t.quits && !t.session.left && !o->quiet)
 		cli_warn("session %s has ended", t.session.name);
+	if (r == 0 && top_left_early(&t))
+		cli_warn("no events of session %s came within -t: give it 2s or more",
+			 t.session.name);
 	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 

@@ -170,6 +170,12 @@ int top_session_stop(struct top_session *s, struct error *err)
 	return top_session_send(s, &request, &id, err);
 }
 
+void top_session_leave(struct top_session *s)
+{
+	link_deinit(&s->link);
+	s->left = s->finished = true;
+}
+
 static int top_session_take(struct top_session *s, const Traced__Control__Reply *reply,
 			    struct error *err)
 {

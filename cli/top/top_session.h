@@ -13,6 +13,7 @@ struct top_session {
 	uint64_t attach_id, status_id; /* of requests; status_id 0: none is on its way */
 	bool watched;		       /* not our own */
 	bool in_file;		       /* our daemon writes the stream into our file */
+	bool left;		       /* top_session_leave() */
 	bool stopping, finished;
 	uint64_t cpu_ns; /* of the recorder and its exporter, as last reported */
 };
@@ -36,5 +37,7 @@ int top_session_fd(const struct top_session *s);
 int top_session_receive(struct top_session *s, struct error *err);
 /* Asks for its costs, unless that was asked already. */
 int top_session_ask(struct top_session *s, struct error *err);
+/* One that is not our own goes on without us. Its stream still comes to its end. */
+void top_session_leave(struct top_session *s);
 /* Ends it, and its stream still comes to its end; one that is not our own goes on. */
 int top_session_stop(struct top_session *s, struct error *err);

@@ -172,6 +172,13 @@ def of_a_session(test):
         spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
         # One that comes late makes the next one shorter.
         check(spans[0] > 0.8 and sum(spans[:-1]) > 0.8 * len(spans[:-1]) and sum(spans) < took + 0.5, f"{took} s: {spans}")
+    # The first window is whole only after more than a second.
+    for time_ in ("10ms", "500ms", "1500ms", "2s"):
+        with Load(test, burner=BURNER):
+            r = test.run("top", "--batch", "--session", name, "-t", time_, "--top", "1000")
+        has = any("burner" in tables.get("sched", {}) for _, tables in windows(r.out))
+        check(r.status == 0 and bool(r.out) == (not r.err) and "came within -t" in (r.err or "came within -t"), f"{time_}: {r}")
+        check(has or time_ not in ("1500ms", "2s"), f"{time_}: {r}")
     check(name in test.run("list").out, "the session ended")
     # A follower that is not read does not matter.
     process = test.start("top", "-q", "--batch", "--session", name)
