@@ -139,7 +139,7 @@ struct sink_ops {
 	/* Number of marks dropped because the format's readers reject them; NULL: none. */
 	uint64_t (*marks_left_out)(struct sink *s);
 	/* NULL, or called before close: warns of what was lost for the format's readers. */
-	int (*warn_of_marks)(struct sink *s, struct stream_index *index);
+	int (*warn)(struct sink *s, struct stream_index *index);
 	/*
 	 * NULL, or called in a followed recording: write everything so far, however little.
 	 * Afterwards task names and info may change.

@@ -239,6 +239,8 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 					     "it is left out");
 	if (!x->ops->mark && !x->ops->keeps_marks)
 		summary_warn_left_out(x);
+	if (x->ops->warn)
+		x->ops->warn(x->sink, &x->index);
 	if (x->marks) {
 		uint64_t left_out = x->ops->marks_left_out ? x->ops->marks_left_out(x->sink) : 0;
 
@@ -255,8 +257,6 @@ static int summary_take_warnings(struct exporter *x, struct export_result *ret)
 			stream_index_warn(&x->index,
 					  "this output has no place for the power trace of a "
 					  "merged file: it is left out");
-		if (x->ops->warn_of_marks)
-			x->ops->warn_of_marks(x->sink, &x->index);
 		/* A merged file may well have marks outside of a part. */
 		mark_feed_warn(x->marks, &x->index, x->gate ? 0 : x->first_ts, x->last_ts);
 	}

@@ -330,6 +330,8 @@ static void times_beyond_the_readers_are_cut(void **state _unused_)
 	p += 8;
 	number_is(&packet, &p, last, 1);
 	assert_ptr_equal(p, packet.end);
+	assert_int_equal(t->out.result.warning_count, 1);
+	assert_non_null(strstr(t->out.result.warnings[0], "1 time is later than readers of CTF"));
 }
 
 #define ID_ODD 400

@@ -368,7 +368,7 @@ const struct sink_ops sink_ctf_ops = {
 	.event = ctf_event,
 	.loss = ctf_loss,
 	.mark = ctf_mark,
-	.warn_of_marks = ctf_warn,
+	.warn = ctf_warn,
 	.close = ctf_close,
 	.free = ctf_free,
 };

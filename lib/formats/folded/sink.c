@@ -276,7 +276,7 @@ const struct sink_ops sink_folded_ops = {
 	.event = sink_skip_event,
 	.loss = sink_skip_loss,
 	.mark = folded_mark,
-	.warn_of_marks = folded_warn,
+	.warn = folded_warn,
 	.close = folded_close,
 	.free = folded_free,
 };

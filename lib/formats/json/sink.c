@@ -259,7 +259,7 @@ static uint64_t json_marks_left_out(struct sink *sink)
 	return to_json(sink)->tail.left_out;
 }
 
-static int json_warn_of_marks(struct sink *sink, struct stream_index *index)
+static int json_warn(struct sink *sink, struct stream_index *index)
 {
 	return json_marks_warn(&to_json(sink)->tail.written, index);
 }
@@ -362,10 +362,9 @@ static const char *const html_borders[] = { "</html>\n<!-- SPDX", NULL };
 #define OPEN_HINT "open it in https://ui.perfetto.dev or chrome://tracing"
 #define OPS                                                                                        \
 	.run = json_run, .event = json_event, .loss = json_loss, .mark = json_mark,                \
-	.marks_last = true, .marks_left_out = json_marks_left_out,                                 \
-	.warn_of_marks = json_warn_of_marks, .sync = json_sync, .cut = json_cut,                   \
-	.held = json_held, .string_bound = true, .shows_state = true, .close = json_close,         \
-	.free = json_free
+	.marks_last = true, .marks_left_out = json_marks_left_out, .warn = json_warn,              \
+	.sync = json_sync, .cut = json_cut, .held = json_held, .string_bound = true,               \
+	.shows_state = true, .close = json_close, .free = json_free
 
 const struct sink_ops sink_json_ops = {
 	.format = {

@@ -514,7 +514,7 @@ static uint64_t perfetto_marks_left_out(struct sink *s)
 	return container_of(s, struct sink_perfetto, sink)->marks.left_out;
 }
 
-static int perfetto_warn_of_marks(struct sink *s, struct stream_index *index)
+static int perfetto_warn(struct sink *s, struct stream_index *index)
 {
 	return pf_marks_warn(&container_of(s, struct sink_perfetto, sink)->marks, index);
 }
@@ -621,8 +621,8 @@ static int perfetto_close(struct sink *s, const struct export_result *result, st
 #define OPS                                                                                        \
 	.open = perfetto_open, .event = perfetto_event, .loss = perfetto_loss,                     \
 	.mark = perfetto_mark, .poll = perfetto_poll, .marks_left_out = perfetto_marks_left_out,   \
-	.warn_of_marks = perfetto_warn_of_marks, .sync = perfetto_sync, .cut = perfetto_cut,       \
-	.held = perfetto_held, .shows_state = true, .close = perfetto_close, .free = perfetto_free
+	.warn = perfetto_warn, .sync = perfetto_sync, .cut = perfetto_cut, .held = perfetto_held,  \
+	.shows_state = true, .close = perfetto_close, .free = perfetto_free
 
 const struct sink_ops sink_perfetto_ops = {
 	.format = {
