@@ -24,8 +24,8 @@
 #define REST_NS NSEC_PER_SEC
 #define URL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-:/[]@%"
 
-/* One listening. */
-struct ear {
+/* A call of broker_listen() and its two programs. */
+struct listener {
 	const struct listening *l;
 	struct buf *lines;
 	size_t seen; /* bytes of whole lines that were looked at */
@@ -61,7 +61,7 @@ int broker_explain(int r, const char *program, struct error *err)
 }
 
 /* Nobody else knows the topic of the mark. */
-static int ear_name_mark(struct ear *e, struct error *err)
+static int listener_name_mark(struct listener *e, struct error *err)
 {
 	uint64_t random;
 	int r;
@@ -79,7 +79,7 @@ static int ear_name_mark(struct ear *e, struct error *err)
  * With QoS 0, as mosquitto drops retained messages of QoS 1 beyond its max_queued_messages, 1000 by
  * default. -W ends it if we are killed.
  */
-static int ear_subscribe(struct ear *e, struct error *err)
+static int listener_subscribe(struct listener *e, struct error *err)
 {
 	char seconds[24];
 	const char *const argv[] = { "mosquitto_sub",
@@ -109,7 +109,7 @@ static int ear_subscribe(struct ear *e, struct error *err)
 }
 
 /* Publishes the mark, if it is due and no other one is on its way. */
-static int ear_mark(struct ear *e, uint64_t now, struct error *err)
+static int listener_mark(struct listener *e, uint64_t now, struct error *err)
 {
 	const char *const argv[] = { "mosquitto_pub",  "-V", "5", "-q", "1", "--quiet", "-n", "-L",
 				     e->mark_url.data, NULL };
@@ -125,7 +125,7 @@ static int ear_mark(struct ear *e, uint64_t now, struct error *err)
 }
 
 /* Takes the marks out of the lines. */
-static void ear_look(struct ear *e)
+static void listener_look(struct listener *e)
 {
 	const char *end;
 
@@ -143,7 +143,7 @@ static void ear_look(struct ear *e)
 	}
 }
 
-static int ear_read(struct ear *e, struct error *err)
+static int listener_read(struct listener *e, struct error *err)
 {
 	char *to = buf_reserve(e->lines, 65536);
 	ssize_t n = to ? read(e->fd, to, 65536) : -1;
@@ -158,7 +158,7 @@ static int ear_read(struct ear *e, struct error *err)
 	e->lines->len += (size_t)n;
 	if (e->lines->len > e->l->max)
 		return error_errno(err, -EFBIG, "%s", e->l->topic);
-	ear_look(e);
+	listener_look(e);
 	now = now_ns(CLOCK_MONOTONIC);
 	e->quiet = now + QUIET_NS;
 	if (e->has_mark && !had_mark)
@@ -166,26 +166,26 @@ static int ear_read(struct ear *e, struct error *err)
 	return 0;
 }
 
-static bool ear_is_done(const struct ear *e, uint64_t now)
+static bool listener_is_done(const struct listener *e, uint64_t now)
 {
 	return e->is_closed || now >= e->until || (e->l->is_one && e->has_message) ||
 	       (e->has_mark && now >= e->quiet);
 }
 
-static int ear_run(struct ear *e, struct error *err)
+static int listener_run(struct listener *e, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	int r = 0;
 
-	while (r == 0 && !ear_is_done(e, now)) {
+	while (r == 0 && !listener_is_done(e, now)) {
 		struct pollfd fd = { .fd = e->fd, .events = POLLIN };
 		int ready;
 
 		if (!e->has_mark)
-			r = ear_mark(e, now, err);
+			r = listener_mark(e, now, err);
 		ready = r == 0 ? poll(&fd, 1, 20) : 0;
 		if (ready > 0)
-			r = ear_read(e, err);
+			r = listener_read(e, err);
 		now = now_ns(CLOCK_MONOTONIC);
 	}
 	return r;
@@ -194,16 +194,18 @@ static int ear_run(struct ear *e, struct error *err)
 int broker_listen(const struct listening *l, struct buf *ret, struct error *err)
 {
 	struct listening bounded = *l;
-	struct ear e = { .l = &bounded, .lines = ret, .fd = -EBADF, .mark_gap = MARK_FIRST_NS };
+	struct listener e = {
+		.l = &bounded, .lines = ret, .fd = -EBADF, .mark_gap = MARK_FIRST_NS
+	};
 	int r, status;
 
 	bounded.most_ns = l->most_ns ?: LISTEN_NS;
 	e.until = now_ns(CLOCK_MONOTONIC) + bounded.most_ns;
-	r = ear_name_mark(&e, err);
+	r = listener_name_mark(&e, err);
 	if (r == 0)
-		r = ear_subscribe(&e, err);
+		r = listener_subscribe(&e, err);
 	if (r == 0)
-		r = ear_run(&e, err);
+		r = listener_run(&e, err);
 	tool_end(&e.pub);
 	status = e.is_closed ? tool_wait(&e.sub) : 0;
 	tool_end(&e.sub);

@@ -14,7 +14,7 @@
 	"them"
 #define BLANKS " \t\n"
 
-/* Names of either kind; system NULL: event stands for both. */
+/* A word of the list. system NULL: event is the name of an event or of a system. */
 struct event_word {
 	char *system, *event;
 	regex_t system_regex, event_regex;

@@ -160,7 +160,7 @@ static int expression_parse_literal(struct expression_parser *x, uint32_t *ret)
 
 static int expression_parse_from(struct expression_parser *x, enum rank rank, uint32_t *ret);
 
-/* A number: within sums and the like. */
+/* Parses an operand of arithmetic or of a comparison. */
 static int expression_parse_number(struct expression_parser *x, enum rank rank, uint32_t *ret)
 {
 	const char *at;
