@@ -378,7 +378,7 @@ void recorder_take_messages(const struct recorder *r, uint64_t serial, struct bu
 	text[MAX(n, (ssize_t)0)] = '\0';
 	/* The first line may be cut. */
 	if (from)
-		strsep(&rest, "\n");
+		(void)strsep(&rest, "\n");
 	while ((line = strsep(&rest, "\n"))) {
 		_cleanup_buf_ struct buf shown = BUF_INIT;
 
