@@ -90,7 +90,7 @@ def parse(line):
     """(time, event's name, all of its fields in one dict)."""
     m = PLAIN.match(line)
     if m:
-        fields = {"cpu_id": int(m[3]), "common_flags": int(m[4], 16), "common_preempt_count": int(m[5]),
+        fields = {"context cpu_id": int(m[3]), "common_flags": int(m[4], 16), "common_preempt_count": int(m[5]),
                   "common_pid": int(m[6]), "context tgid": int(m[7]), "context comm": m[8]}
         fields.update((k, number(word) if word else text) for k, text, word in FIELD.findall(m[9]))
         return int(m[1]), m[2], fields
@@ -109,9 +109,9 @@ def parse(line):
                 continue
             check(next(at) == ("sign", "="), f"no '=' behind {name} in {line}")
             part[name] = value(at)
-        # A field may have the name of one in the context.
-        fields.update({("context " + k if "common_pid" in part and k in ("comm", "tgid") else k): v
-                       for k, v in part.items()})
+        # A field may have the name of one in the packet's or the event's context, which come before.
+        in_context = not fields or "common_pid" in part
+        fields.update({("context " + k if in_context and k in ("cpu_id", "comm", "tgid") else k): v for k, v in part.items()})
     return int(m["ts"]), m["name"], fields
 
 
@@ -194,7 +194,7 @@ def same_function(details, fields):
 
 def same_as_text(lines, events):
     compared = 0
-    cpus = by_cpu(events, lambda e: e[2]["cpu_id"])
+    cpus = by_cpu(events, lambda e: e[2]["context cpu_id"])
     check(len(lines) == len(events), f"{len(events)} events for {len(lines)} lines")
     for cpu, of_cpu in by_cpu(lines, lambda e: e[0]).items():
         check(len(of_cpu) == len(cpus[cpu]), f"CPU {cpu}: {len(cpus[cpu])} events for {len(of_cpu)} lines")
@@ -297,7 +297,7 @@ def losses(test):
             if cpu in after:
                 after.pop(cpu)[4] = usec
     events, told = babeltrace(convert(test, capture, "x.ctf"))
-    own = by_cpu((e for e in events if e[1] == "traced:events_lost"), lambda e: e[2]["cpu_id"])
+    own = by_cpu((e for e in events if e[1] == "traced:events_lost"), lambda e: e[2]["context cpu_id"])
     check(len(events) == 20000 + len(gaps), f"{len(events)} events for {len(gaps)} gaps")
     for cpu, of_cpu in by_cpu(gaps, lambda g: g[0]).items():
         check([e[2]["count"] for e in own[cpu]] == [g[1] if g[2] else 0 for g in of_cpu], f"CPU {cpu}: {own[cpu]}")
