@@ -54,7 +54,7 @@ static int reporting_take_form(struct reporting *r, struct error *err)
 	return error_hint(err, "its forms are text, json and csv");
 }
 
-static bool report_is_name(const char *word)
+bool report_is_name(const char *word)
 {
 	const struct report_about *all;
 	size_t count;

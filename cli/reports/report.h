@@ -18,5 +18,6 @@ int report_after_check(const struct options *o, struct error *err);
  * hosts. Returns the exit status.
  */
 int report_after_hosts(const struct options *o, char *const *paths, size_t count, bool several);
+bool report_is_name(const char *word);
 /* Adds up the reports in the files of --merge and the arguments. Returns the exit status. */
 int report_merge_files(const struct options *o, const struct report_options *options);

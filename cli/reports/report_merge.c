@@ -56,6 +56,8 @@ static void merging_try(struct merging *m, const char *path)
 
 	if (merging_add(m, path, &err) >= 0)
 		return;
+	if (err.code == ENOENT && report_is_name(path))
+		error_hint(&err, "--merge shows all reports of its files: name the files alone");
 	cli_fail(&err);
 	m->some_failed = true;
 }
@@ -94,6 +96,9 @@ static int merging_unpack_rows(const struct merging *m, size_t i, struct error *
 	if (from < 0 || end < from || lseek(m->fds[i], from, SEEK_SET) < 0)
 		return error_errno(err, -errno, "%s", m->paths[i]);
 	r = rows_unpack(m->fds[i], (uint64_t)(end - from), m->json_fd, FLEET_FILE_MAX, &size, err);
+	if (r == -EBADMSG)
+		error_hint(err,
+			   "a .zst has rows (.ndjson.zst); JSON is read as .json and .json.gz");
 	return r < 0 ? error_prefix(err, "%s", m->paths[i]) : 0;
 }
 

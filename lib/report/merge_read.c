@@ -467,7 +467,7 @@ static int report_merge_read(struct report_merge *m, int fd, uint64_t size, cons
 	merge_file_deinit(&f);
 	if (r >= 0)
 		return 0;
-	if ((r == -EBADMSG || r == -ENODATA) && err && !err->hint)
+	if ((r == -EBADMSG || r == -ENODATA || r == -EFBIG) && err && !err->hint)
 		error_hint(err, "tracectl report --json writes reports that can be merged");
 	error_prefix(err, "%s", f.name);
 	return r == -ENODATA ? -EBADMSG : r;

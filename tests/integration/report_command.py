@@ -307,6 +307,9 @@ def merging(test):
     piped = test.run("report", "--merge", "a.json", "-", stdin=packed(rows))
     check(piped.status == 0 and piped.out.replace("standard input: ", "b.zst: ") ==
           test.run("report", "--merge", "a.json", "b.zst").out, piped)
+    (test.dir / "j.json.zst").write_bytes(packed((test.dir / "b.json").read_bytes()))
+    r = test.run("report", "--merge", "j.json.zst")
+    check(r.status == 1 and "it is no report: line 1\n  hint: a .zst has rows" in r.err and not r.out, r)
     r = test.run("report", "--merge", "-", stdin=rows)
     check(r.status == 1 and "it has no reports" in r.err and "rows are read compressed: as .ndjson.zst" in r.err, r)
 
@@ -332,12 +335,15 @@ def bad_merges(test):
         (test.dir / f"{name}.json").write_text(test.run("report", "sched", "--json", "--by", by, "x.traced").out)
     (test.dir / "t.json").write_text(test.run("report", "timehist", "--json", "x.traced").out)
     (test.dir / "cut.json").write_text((test.dir / "a.json").read_text()[:-300])
+    (test.dir / "long.json").write_text(json.dumps({"comment": "x" * 5000}))
     for arguments, status, says in (
             (["a.json", "b.json"], 1, "b.json: its report sched has a row by cpu, and that of a file before it by comm"),
             (["a.json", "x.traced"], 1, "x.traced: at byte 0: not the beginning of a JSON value"),
             (["t.json"], 1, "its report timehist can't be merged"),
             (["cut.json"], 1, "cut.json: it ends in the middle"),
             (["none.json"], 1, "none.json: No such file"),
+            (["a.json", "sched"], 1, "sched: No such file or directory\n  hint: --merge shows all reports"),
+            (["long.json"], 1, "a string longer than 4096 bytes\n  hint: tracectl report --json writes reports"),
             (["none.json", "a.json", "cut.json", "gone.json"], 1, "none.json: No such file"),
             (["none.json", "a.json", "cut.json", "gone.json"], 1, "gone.json: No such file"),
             (["none.json", "a.json", "cut.json", "gone.json"], 1, "cut.json: it ends in the middle"),
