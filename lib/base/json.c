@@ -44,6 +44,10 @@ static size_t json_escape_bytes(struct buf *out, const char *text, size_t len, b
 		} else if (c < ' ' || c == 0x7f) {
 			units += json_escape_control(out, c, line);
 			p++;
+		} else if (!line && c == 0xc2 && end - p > 1 && (p[1] & 0xe0) == 0x80) {
+			/* U+0080 to U+009F: terminals obey them, too. */
+			units += json_escape_control(out, (unsigned char)p[1], line);
+			p += 2;
 		} else {
 			n = utf8_length((const unsigned char *)p, (size_t)(end - p));
 			if (n)

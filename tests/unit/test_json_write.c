@@ -52,6 +52,8 @@ static void escapes(void **state _unused_)
 	check("a\"b\\c", "a\\\"b\\\\c", "a\\\"b\\\\c", 5);
 	check("a\nb\tc", "a\\u000ab\\tc", "a b\\tc", 5);
 	check("\x1b[0m", "\\u001b[0m", "\\\\x1b[0m", 7);
+	check("\xc2\x9b;\xc2\xa0", "\\u009b;\xc2\xa0", "\xc2\x9b;\xc2\xa0", 3);
+	check("x\xc2", "x\xef\xbf\xbd", "x\xef\xbf\xbd", 2);
 	check("\xc3\xa4", "\xc3\xa4", "\xc3\xa4", 1);
 	check("\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", 2);
 	/* Overlong, a surrogate, beyond Unicode, truncated. */
