@@ -309,6 +309,9 @@ int input_unpack_into(int fd, int out, const char *path, enum input_kind kind, s
 	source.userdata = unpack;
 	if (r == 0)
 		r = input_copy(&source, out, kind, err);
+	/* Without its end, nothing says that the rest is right. */
+	if (r == 0 && unpack_is_cut(unpack))
+		r = error_set(err, -EBADMSG, "it is cut: its compressed data has no end");
 	return r < 0 ? error_prefix(err, "%s", path) : 0;
 }
 

@@ -48,7 +48,7 @@ int input_explain_damage(const char *path, struct error *err);
 
 /*
  * Decompresses a gzip or zstd file into out, from out's offset on. It stops soon behind the largest
- * size of that kind. path: for messages.
+ * size of that kind. path: for messages. -EBADMSG: damaged or cut.
  */
 int input_unpack_into(int fd, int out, const char *path, enum input_kind kind, struct error *err);
 
