@@ -138,6 +138,9 @@ void far_read_lines(struct far *f)
 	}
 	f->line_len += (size_t)n;
 	while ((end = memchr(from, '\n', f->line_len))) {
+		/* ssh ends its lines with both. */
+		if (end > from && end[-1] == '\r')
+			end[-1] = '\0';
 		*end++ = '\0';
 		far_take_line(f, from);
 		f->line_len -= (size_t)(end - from);

@@ -56,8 +56,10 @@ static void passing_tame(struct passing *p, unsigned char *piece, size_t len)
 	for (size_t i = 0; i < len; i++) {
 		const unsigned char c = piece[i];
 
-		if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
-		    (p->last == 0xc2 && c >= 0x80 && c < 0xa0))
+		if (c == '\r' && i + 1 < len && piece[i + 1] == '\n')
+			piece[i] = ' '; /* ssh ends its lines so */
+		else if ((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ||
+			 (p->last == 0xc2 && c >= 0x80 && c < 0xa0))
 			piece[i] = '?';
 		p->last = c;
 	}

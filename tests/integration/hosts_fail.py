@@ -3,6 +3,7 @@
 """tracectl -H with hosts that fail: they start late or not at all, break off, lie, or are interrupted."""
 
 import json
+import re
 import signal
 import struct
 import subprocess
@@ -29,6 +30,14 @@ def one_fails(test):
             r = run(test, all_of, "--require-all", "record", "-t", "100ms", "-o", "out.txt")
             check(r.status == 1 and not test.files(), f"{bad}, all required: {test.files()} {r}")
             check("good: it does not end" not in r.err, f"{bad}, all required: {r}")
+
+
+def lines_of_ssh(test):
+    """ssh ends them with a carriage return, too."""
+    host = {"bad": r"exec:printf 'no way\r\n' >&2; exit 255; :"}
+    for words in (("record", "-t", "100ms", "-o", "out.txt"), ("status",)):
+        r = run(test, host, *words)
+        check(r.status in (1, 255) and re.search("no way ?\n", r.err), f"{words}: {r}")
 
 
 def output_first(test):
@@ -177,7 +186,7 @@ def damaged_host(test):
 
 def main():
     test = Test("hosts_fail")
-    run_cases(test, one_fails, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once,
+    run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once,
               killed, damaged_host)
     test.end()
 
