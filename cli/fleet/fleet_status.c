@@ -202,7 +202,7 @@ static int answers_show(const struct options *o, struct fleet_store *store, bool
 	if (all.refused)
 		cli_warn("refused: %zu word%s that no board can say", all.refused,
 			 plural_s(all.refused));
-	if (o->broker && !all.count)
+	if (o->broker && !all.count && !all.refused)
 		cli_warn("the broker shows no board of the fleet %s: is that its name, and may "
 			 "your certificate read traced/%s/all/status/+?",
 			 o->fleet, o->fleet);

@@ -193,6 +193,11 @@ def words_of_boards(test):
         def says(board, *orders, state="alive"):
             publish_status(board, json.dumps({"agent": "1", "state": state, "time": 1, "orders": [*orders]}).encode())
 
+        words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
+        # The fleet has that name, if something comes.
+        publish_status("door-7", b"[[[[")
+        done = test.run(*words, env=env)
+        check(done.status == 3 and "refused: 1 word" in done.err and "shows no board" not in done.err, f"{done}")
         says("door-1", {"serial": 16, "outcome": "failed", "reason": "old"}, {"serial": 17, "outcome": "done"})
         says("door-2", {"serial": 17, "outcome": "refused", "reason": "expired"})
         says("door-3", {"outcome": "refused", "reason": "expired", "serial": 17})
@@ -202,7 +207,6 @@ def words_of_boards(test):
         publish_status("door-7", b"[[[[")
         publish_status("door-8", b"{" + b" " * 4000 + b"}")
         publish_status("door%9", b"{}")
-        words = ["fleet", "status", "17", "--fleet", "doors", "--broker", url]
         done = test.run(*words, env=env)
         check(done.status == 3 and "refused: 3 words" in done.err and "\x1b" not in done.out, f"{done}")
         for line in ("4 of 6 boards are through; the broker lost some", "done: 1\n  door-1\n",
