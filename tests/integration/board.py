@@ -95,7 +95,7 @@ tracectl = {self.test.tracectl}
         return self.log.read_text(errors="replace")[-3000:]
 
     def says(self, text, count=1):
-        settled(f"{text!r} {count} times in {self.words()}", lambda: len(re.findall(text, self.words())) >= count)
+        settled(lambda: f"{text!r} {count} times in {self.words()}", lambda: len(re.findall(text, self.words())) >= count)
 
     def metrics(self):
         """The last ones: they are written at the end."""

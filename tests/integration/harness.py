@@ -49,9 +49,10 @@ def need(condition, text):
 
 
 def settled(what, condition, seconds=PATIENCE_S):
+    """what: a text, or a function that makes it at the end."""
     until = time.monotonic() + seconds
     while not condition():
-        check(time.monotonic() < until, f"not within {seconds} s: {what}")
+        check(time.monotonic() < until, f"not within {seconds} s: {what() if callable(what) else what}")
         time.sleep(0.02)
 
 
