@@ -128,7 +128,7 @@ static void status_print_through(const struct board_statuses *all)
 		printf("[%.*s%.*s] ", (int)done, "########################################",
 		       (int)(BAR_WIDTH - done), "........................................");
 	printf("%zu of %zu board%s %s through%s\n", final, all->count, plural_s(all->count),
-	       plural(final, "is", "are"), dead ? "; the broker lost some" : "");
+	       plural(all->count, "is", "are"), dead ? "; the broker lost some" : "");
 }
 
 static void status_print(const struct board_statuses *all, uint64_t order)

@@ -176,24 +176,26 @@ def a_private_start(test, most):
 
 
 def us_until_the_command(test):
-    """From the mark that the recorder makes once tracing is on to the wake-up of the command, which waits for that."""
+    """From the mark that the recorder makes once tracing is on to the wake-up of the command, which waits for that. None: it did
+    not sleep yet, on a busy machine."""
     done = test.run("record", "-q", "-e", "sched:sched_waking", "-e", "sched:sched_process_exec", "-o", "out.txt", "--",
                     "true")
     check(done.status == 0, str(done))
     text = (test.dir / "out.txt").read_text(errors="replace")
     command = re.search(r"sched_process_exec: filename=\S*true pid=(\d+)", text)
     check(command, f"the command's exec is missing: {text}")
-    at = [re.search(rf" ([\d.]+): {what}", text) for what in
-          ("tracing_mark_write: trace_event_clock_sync", rf"sched_waking: comm=\S+ pid={command[1]} ")]
-    check(all(at), f"the mark or the wake-up is missing: {text}")
-    return round((float(at[1][1]) - float(at[0][1])) * 1e6)
+    mark, waking = [re.search(rf" ([\d.]+): {what}", text) for what in
+                    ("tracing_mark_write: trace_event_clock_sync", rf"sched_waking: comm=\S+ pid={command[1]} ")]
+    check(mark, f"the mark is missing: {text}")
+    return round((float(waking[1]) - float(mark[1])) * 1e6) if waking else None
 
 
 def the_command_begins_at_once(test, most_us):
     """Another process may take the CPU in between, but not each time."""
     delays = [us_until_the_command(test) for _ in range(STARTS)]
     print(f"from the start to the wake-up of the command: {delays} us")
-    check(min(delays) <= most_us, f"the command waits too long: {delays} us")
+    woken = [us for us in delays if us is not None]
+    check(woken and min(woken) <= most_us, f"the command waits too long: {delays} us")
 
 
 def a_final_snapshot_is_quiet(test):
