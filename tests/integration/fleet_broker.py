@@ -359,13 +359,13 @@ def watched(test):
         check(text.startswith(clear), text)
         says("door-1", {"serial": 17, "outcome": "done"})
         text = watch.read_until(b"silent: 1\r\n  door-2\r\n")
-        check(b"[" + b"#" * 20 + b"." * 20 + b"] 1 of 2 boards is through\r\ndone: 1\r\n  door-1\r\n" in text, text)
+        check(b"[" + b"#" * 20 + b"." * 20 + b"] 1 of 2 boards are through\r\ndone: 1\r\n  door-1\r\n" in text, text)
         check(watch.end() == 0, watch.text)
         # A pipe gets the answers one behind another.
         says("door-2", {"serial": 17, "outcome": "recording"})
         process = test.start("fleet", "status", "17", "--fleet", "doors", "--watch", "--broker", url, env=env)
         first = b"".join(process.stdout.readline() for _ in range(5))
-        check(first == b"1 of 2 boards is through\ndone: 1\n  door-1\nrecording: 1\n  door-2\n", first)
+        check(first == b"1 of 2 boards are through\ndone: 1\n  door-1\nrecording: 1\n  door-2\n", first)
         says("door-2", {"serial": 17, "outcome": "failed", "reason": "no space"})
         done = test.finish(process)
         check(done.status == 0 and done.out.endswith("2 of 2 boards are through\ndone: 1\n  door-1\nfailed, no space: 1\n"

@@ -225,7 +225,7 @@ def pushed_refused(test):
             ("", empty, "no program for its machine"),
             ("aarch64", empty, "scripts/cross arm64"),
             ("aarch64", "cli/traced-multi", "is no program for its machine, aarch64"),
-            ("x86_64\r", "cli/traced-multi", "no program for its machine"),
+            ("x86\r_64", "cli/traced-multi", "no program for its machine"),
             ("x86_64", "nowhere", "No such file"),
             ("x86_64", "build.ninja", "is no program"))):
         bare = Bare(test, name=f"bare{number}", uname=f"#!/bin/sh\nprintf '%s\\n' '{machine}'\n")

@@ -287,7 +287,7 @@ static void a_ring_that_never_runs_dry_starves_nobody(void **state)
 	struct client c;
 	uint64_t begin;
 
-	/* As the daemon's loop has it, beside the reader's -10; not every user may. */
+	/* The daemon's loop has it, beside the reader's -10. Not every user may. */
 	setpriority(PRIO_PROCESS, 0, -5);
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
