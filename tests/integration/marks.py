@@ -396,16 +396,21 @@ def a_text_says_that_marks_are_missing(test):
         check(result.status == 0 and "no place for applications' marks" in result.err, f"{result}")
 
 
+def send_garbage(test):
+    """As a program that speaks another protocol."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
+        s.connect(str(test.daemon.socket.parent / "marks.sock"))
+        s.send(b"garbage" * 8)
+        check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+
+
 def a_refused_program_is_reported(test):
     """The recording is whole, except for the refused client's marks."""
     # The exit status is 3 only with --fail-on-loss, as with events that are lost.
     for options, status in (((), 0), (("--fail-on-loss",), 3)):
         process = test.start("record", "--name", test.name, "-o", "x.json", "-e", "sched", *options)
         test.wait_for_recording(test.name)
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-            s.connect(str(test.daemon.socket.parent / "marks.sock"))
-            s.send(b"garbage" * 8)
-            check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+        send_garbage(test)
         interrupt(process)
         result = test.finish(process)
         check(result.status == status and "marks of 1 program or thread are missing" in result.err, f"{result}")
@@ -413,10 +418,7 @@ def a_refused_program_is_reported(test):
     test.run("record", "--name", test.name, "-q", "-t", "100ms", "-e", "sched", "-o", "whole.traced")
     process = test.start("record", "--name", test.name, "-o", "x.traced", "-e", "sched")
     test.wait_for_recording(test.name)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
-        s.connect(str(test.daemon.socket.parent / "marks.sock"))
-        s.send(b"garbage" * 8)
-        check(s.recv(1) == b"", "the daemon still serves the sender of garbage")
+    send_garbage(test)
     interrupt(process)
     check(test.finish(process).status == 0, "no recording")
     for name in "x", "whole":
