@@ -138,10 +138,11 @@ int child_hold(struct child *c, char *const *argv, bool to_stderr, struct error 
 
 int child_release(struct child *c, struct error *err)
 {
-	int r = c->released ? 0 : write_full(c->go_fd, "", 1);
+	/* The child may have been killed: no SIGPIPE then. */
+	bool sent = c->released || send(c->go_fd, "", 1, MSG_NOSIGNAL) == 1;
 
 	c->released = true;
-	return r < 0 ? error_errno(err, r, "%s", c->name) : 0;
+	return sent ? 0 : error_errno(err, -errno, "%s", c->name);
 }
 
 int child_check_exec(struct child *c, struct error *err)

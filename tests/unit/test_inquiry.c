@@ -43,6 +43,12 @@ static void *ask_slowly(int process _unused_, bool all _unused_)
 	return malloc(1);
 }
 
+static void *ask_late(int process _unused_, bool all _unused_)
+{
+	usleep(2 * PATIENCE_NS / 1000);
+	return malloc(1);
+}
+
 static void discard(void *answer)
 {
 	free(answer);
@@ -193,6 +199,24 @@ static void slow_answers_add_up(void **state _unused_)
 	inquiry_free(i);
 }
 
+/* A preempted process with its lock held: root's have more time than others. */
+static void processes_of_root_may_be_late(void **state _unused_)
+{
+	static const struct inquiry_kind late = { ask_late, discard };
+	struct inquiry *i = inquiry_new(&late, false);
+	char *answer;
+
+	assert_non_null(i);
+	assert_int_equal(inquiry_add(i, -EBADF, 0), 0);
+	inquiry_begin(i);
+	assert_true(inquiry_wait(i, UINT64_MAX));
+	answer = inquiry_take(i, 0);
+	assert_non_null(answer);
+	free(answer);
+	assert_int_equal(inquiry_unanswered(i), 0);
+	inquiry_free(i);
+}
+
 /* A recording can end while a process hangs. */
 static void a_thread_outlives_its_caller(void **state _unused_)
 {
@@ -223,6 +247,7 @@ int main(void)
 		cmocka_unit_test(slow_answers_add_up),
 		TEST(mappings_may_hang),
 		TEST(command_lines_may_hang),
+		cmocka_unit_test(processes_of_root_may_be_late),
 		cmocka_unit_test(a_thread_outlives_its_caller),
 	};
 

@@ -16,7 +16,8 @@
  *   slowly cost no more than one that never answers. A thread that is preempted waits for nobody.
  * - One person can have many uids: once the thread slept USERS_LATE * PATIENCE_NS for all users
  *   other than root, only root's are asked for the next LATE_NS.
- * - Root's processes are left out only while USERS_LATE of them hang.
+ * - Root's processes are not hostile: one of low priority, preempted with its lock held, answers
+ *   late. Each has PATIENCE_ROOT_NS, and they are left out only while USERS_LATE of them hang.
  * - So users keep all inquiries waiting no longer than that, and the last question's PATIENCE_NS,
  *   in LATE_NS. USERS_LATE threads hang (a few more if several inquiries begin at once).
  *
@@ -35,6 +36,7 @@
 #include "base/thread.h"
 
 #define PATIENCE_NS (200 * NSEC_PER_MSEC)
+#define PATIENCE_ROOT_NS (2 * NSEC_PER_SEC)
 #define LATE_NS (10 * NSEC_PER_SEC)
 #define USERS_LATE 4
 #define USERS_MAX 32
@@ -109,7 +111,6 @@ static bool user_is_late(uid_t uid)
 {
 	const struct late_user *u = late_user_find(uid, false);
 
-	/* Root's processes are slow on a busy machine, not hostile. */
 	if (!uid)
 		return u && u->hanging >= USERS_LATE;
 	if (u && (u->hanging || u->ns >= PATIENCE_NS))
@@ -311,6 +312,12 @@ static void inquiry_go_on(struct inquiry *i)
 		inquiry_begin_thread(i);
 }
 
+/* When the thread's question has had its time. The lock is held. */
+static uint64_t inquiry_deadline(const struct inquiry *i)
+{
+	return i->since_ns + (i->questions[i->next].uid ? PATIENCE_NS : PATIENCE_ROOT_NS);
+}
+
 bool inquiry_wait(struct inquiry *i, uint64_t ns)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC), most = ns < UINT64_MAX - now ? now + ns : ns;
@@ -318,11 +325,11 @@ bool inquiry_wait(struct inquiry *i, uint64_t ns)
 
 	pthread_mutex_lock(&lock);
 	while (i->next < i->count && now < most) {
-		uint64_t until = MIN(i->since_ns + PATIENCE_NS, most);
+		uint64_t deadline = inquiry_deadline(i), until = MIN(deadline, most);
 		struct timespec end = { (time_t)(until / NSEC_PER_SEC),
 					(long)(until % NSEC_PER_SEC) };
 
-		if (now >= i->since_ns + PATIENCE_NS)
+		if (now >= deadline)
 			inquiry_go_on(i);
 		else
 			pthread_cond_timedwait(&i->changed, &lock, &end);
