@@ -95,6 +95,7 @@ enum option_id {
 	OPT_RING,
 	OPT_STREAM,
 	OPT_ROTATE,
+	OPT_SPLIT,
 	OPT_KEEP,
 	OPT_ON,
 	OPT_BEFORE,

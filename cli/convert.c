@@ -308,8 +308,8 @@ const struct command command_convert = {
 		"standard input, OUT - is standard output. -v shows for each CPU what was written\n"
 		"and lost, and which events had no compiled printer.",
 	.texts = convert_texts,
-	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(CPU_PROFILE), OPTION(SYMBOLS),
-			      OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT)),
+	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(SPLIT), OPTION(CPU_PROFILE),
+			      OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT)),
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
 			  OPTION(INSTANCE)),
 	.args_min = 1,

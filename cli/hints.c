@@ -20,7 +20,7 @@ static const struct {
 	{ "create", "'tracectl start'" },
 	{ "restore", "'tracectl recover'" },
 	{ "process", "-P PID is a process with all its threads, --thread TID a thread alone" },
-	{ "split", "'tracectl convert --from TIME --to TIME IN OUT'" },
+	{ "split", "'tracectl convert --split 10s IN OUT', or --from TIME --to TIME" },
 	{ "listen", "'tracectl -H HOST record'" },
 	{ "check-events", "'tracectl events'" },
 	{ "options", "'tracectl list options'" },
@@ -115,8 +115,6 @@ static const struct {
 	const char *name, *hint;
 } other_names[] = {
 	{ "process", "-P PID is a process with all its threads, --thread TID a thread alone" },
-	{ "split", "'convert', 'record' and 'start' take --rotate 10s (a new file after each 10 "
-		   "seconds) or --rotate 100M (after each 100 MiB)" },
 };
 
 bool hint_other_name(const char *name, struct error *err)

@@ -797,6 +797,8 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			 COMPLETE_NOTHING, set_stream },
 	[OPT_ROTATE] = { 0, "rotate", "LIMIT", "a new file after each 100M, 10m; may be both",
 			 GROUP_WHERE, COMPLETE_NOTHING, set_rotate },
+	[OPT_SPLIT] = { 0, "split", "LIMIT", "the same as --rotate", GROUP_WHERE, COMPLETE_NOTHING,
+			set_rotate },
 	[OPT_KEEP] = { 0, "keep", "N", "keep only the last N files", GROUP_WHERE, COMPLETE_NOTHING,
 		       set_keep },
 	[OPT_ON] = { 0, "on", "CONDITION",

@@ -319,7 +319,7 @@ def the_last_file_is_no_sliver(test):
         result = test.run("record", "-t", "1s", "-e", "sched", "-o", "x.traced")
     check(result.status == 0, f"{result}")
     for period, count in (("490ms", 1), ("400ms", 2), ("245ms", 2), ("200ms", 3)):
-        result = test.run("convert", "--json", "--to", "+500ms", "--rotate", period, "x.traced", "-o", "x.txt")
+        result = test.run("convert", "--json", "--to", "+500ms", "--split", period, "x.traced", "-o", "x.txt")
         check(result.status == 0, f"{result}")
         outcome = json.loads(result.out)
         files = [path for path in test.files() if path != "x.traced"]

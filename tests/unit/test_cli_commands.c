@@ -51,7 +51,7 @@ static void a_mistyped_command_finds_the_nearest(void **state _unused_)
 		{ "st", "'start', 'stop' or 'status'" },
 		{ "ls", "list'" },
 		{ "version", "--version'" },
-		{ "split", "convert --from" },
+		{ "split", "convert --split" },
 		{ "restore", "recover'" },
 	};
 

@@ -235,7 +235,6 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "--duratoin", "1" }, "unknown option --duratoin", NULL },
 		{ { "--outptu=x" }, "unknown option --outptu", "--output" },
 		{ { "--fromat", "x" }, "unknown option --fromat", "--format" },
-		{ { "--split", "10s" }, "unknown option --split", "--rotate 10s" },
 		{ { "--process", "1" }, "unknown option --process", "-P PID" },
 		{ { "-X" }, "unknown option -X", NULL },
 		{ { "--ring=3" }, "--ring takes no value", NULL },
