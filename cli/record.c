@@ -101,24 +101,36 @@ static bool record_sits_still(const struct recording *rec)
 {
 	const struct options *o = rec->o;
 
-	if (rec->mode || o->control || rec->stream)
+	if (rec->mode || o->control)
 		return false;
 	return o->command ? rec->hands_over : o->duration_ns || o->quiet;
+}
+
+/* A stream takes it at once; of another recording it is only checked now. */
+static void record_fill_output(struct recording *rec, Traced__Control__Output *ret)
+{
+	if (rec->stream) {
+		destination_fill(&rec->dest, rec->o, ret);
+		ret->stream = true;
+		return;
+	}
+	*ret = (Traced__Control__Output)TRACED__CONTROL__OUTPUT__INIT;
+	ret->format = (char *)rec->dest.format->name;
+	ret->raw_addresses = rec->o->raw_addresses;
 }
 
 static int record_send_start(struct recording *rec, struct error *err)
 {
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	_cleanup_start_request_ struct start_request start = { 0 };
-	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	Traced__Control__Output output;
 	_cleanup_buf_ struct buf place = BUF_INIT;
 	int r;
 
 	r = start_request_init(&start, rec->o, rec->child.pid, err);
 	if (r < 0)
 		return r;
-	output.format = (char *)rec->dest.format->name;
-	output.raw_addresses = rec->o->raw_addresses;
+	record_fill_output(rec, &output);
 	start.message.output = &output;
 	if (rec->stream)
 		destination_put_place(&rec->dest, &place);
@@ -127,12 +139,15 @@ static int record_send_start(struct recording *rec, struct error *err)
 	start.message.stream = rec->stream;
 	/* A request less: an exchange of messages is visible in the recording. */
 	start.message.attach = !rec->stream;
+	start.message.follow = rec->stream;
 	start.message.settle = record_sits_still(rec);
 	start.message.held = rec->hands_over;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	return record_send_with(rec, &request, (int[]){ rec->child.go_fd, rec->child.end_fd },
-				rec->hands_over ? 2 : 0, &rec->start_id, err);
+	if (!rec->hands_over)
+		return record_send(rec, &request, rec->stream, &rec->start_id, err);
+	return record_send_with(rec, &request, (int[]){ rec->child.go_fd, rec->child.end_fd }, 2,
+				&rec->start_id, err);
 }
 
 static int record_send_attach(struct recording *rec, struct error *err)
@@ -140,21 +155,14 @@ static int record_send_attach(struct recording *rec, struct error *err)
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
 	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
 	Traced__Control__Output output;
-	int r;
 
 	attach.session = rec->session;
-	if (rec->stream) {
-		destination_fill(&rec->dest, rec->o, &output);
-		output.stream = true;
+	record_fill_output(rec, &output);
+	if (rec->stream)
 		attach.output = &output;
-	}
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
 	request.attach = &attach;
-	r = record_send(rec, &request, rec->stream, &rec->attach_id, err);
-	rec->dest.streams = rec->stream;
-	if (rec->stream)
-		destination_passed(&rec->dest);
-	return r;
+	return record_send(rec, &request, rec->stream, &rec->attach_id, err);
 }
 
 static int record_send_status(struct recording *rec, struct error *err)
@@ -225,6 +233,9 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 		cli_pass_on(session->warnings[i]);
 	rec->attach_id = rec->start_id;
 	r = session->attached ? 0 : record_send_attach(rec, err);
+	rec->dest.streams = rec->stream;
+	if (rec->stream)
+		destination_passed(&rec->dest);
 	if (r < 0)
 		return r;
 	r = rec->o->control ? orders_wait(&rec->orders, rec->signal_fd, err) : 0;

@@ -254,13 +254,25 @@ static void job_reply_finished(struct job *j, Traced__Control__ExportResult *res
 	connection_reply(j->connection, j->request_id, &reply);
 }
 
+/* False: out of memory; an earlier description stays. */
+static bool job_describe_again(struct job *j)
+{
+	Traced__Control__Session *description = session_describe(j->session);
+
+	if (!description)
+		return false;
+	if (j->description)
+		traced__control__session__free_unpacked(j->description, NULL);
+	j->description = description;
+	return true;
+}
+
 void job_started(struct job *j)
 {
 	Traced__Control__Reply reply = TRACED__CONTROL__REPLY__INIT;
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	j->description = session_describe(j->session);
-	if (!j->description) {
+	if (!job_describe_again(j)) {
 		/* The recording continues; the client gets an error and may end it. */
 		error_errno(&err, -ENOMEM, "session");
 		job_fail(j, &err);
@@ -277,8 +289,6 @@ void job_started(struct job *j)
 		job_over(j);
 		return;
 	}
-	traced__control__session__free_unpacked(j->description, NULL);
-	j->description = NULL;
 	j->kind = JOB_ATTACH;
 }
 
@@ -364,18 +374,6 @@ void job_client_left(struct job *j)
 	}
 }
 
-/* Takes the description as of the session's end, not of the export's start. */
-static void job_describe_again(struct job *j)
-{
-	Traced__Control__Session *description = session_describe(j->session);
-
-	if (!description)
-		return;
-	if (j->description)
-		traced__control__session__free_unpacked(j->description, NULL);
-	j->description = description;
-}
-
 static void job_on_exported(void *userdata, Traced__Control__ExportResult *result)
 {
 	struct job *j = userdata;
@@ -384,6 +382,7 @@ static void job_on_exported(void *userdata, Traced__Control__ExportResult *resul
 
 	job_free_child(j);
 	if (followed) {
+		/* The session's end counts, not the export's start. */
 		job_describe_again(j);
 		session_set_followed(s, result);
 	}
@@ -485,7 +484,7 @@ int job_run(struct job *j)
 	int r;
 
 	if (j->session)
-		j->description = session_describe(j->session);
+		job_describe_again(j);
 	if (!job_has_output(j)) {
 		job_reply_finished(j,
 				   j->session && j->kind == JOB_STOP ? j->session->followed : NULL);
@@ -504,8 +503,10 @@ static void job_on_waiting(void *userdata)
 {
 	struct job *j = userdata;
 
-	if (j->session)
-		draining_space_freed(j->session);
+	if (!j->session)
+		return;
+	draining_space_freed(j->session);
+	session_follower_waits(j->session);
 }
 
 int job_follow(struct job *j, struct error *err)

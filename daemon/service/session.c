@@ -63,6 +63,9 @@
 /* Longer ones are cut. */
 #define PLACE_LEN_MAX 4096
 
+/* How long a start waits for the export that follows, which takes 20 ms on an idle machine. */
+#define FOLLOWER_US 500000
+
 /* The stream's limit exceeds ours by this, so that its closing chunks fit. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
 
@@ -140,6 +143,7 @@ static void session_over(struct session *s, enum session_event event)
 		job_over(j);
 	session_dismiss_watchers(s);
 	s->begin = loop_source_free(s->begin);
+	s->awaits_follower = false;
 	command_forget(&s->command, m->closer, s->account);
 	draining_end(s->draining);
 	marking_end(s);
@@ -326,7 +330,8 @@ int session_start(struct session **ret, struct connection *client,
 	s->streamed = start->stream;
 	s->for_conditions = session_is_for_conditions(start);
 	/* The kernel takes or refuses triggers when the recording begins. */
-	s->settles = start->settle && start->attach && !start->n_triggers && !start->n_functions;
+	s->settles = start->settle && (start->attach || start->follow) && !start->n_triggers &&
+		     !start->n_functions;
 	s->duration_ns = plan.request.duration_ns;
 	s->buffer_bytes = plan.request.buffer_bytes;
 	s->memory_bytes = plan.memory_bytes;
@@ -375,11 +380,18 @@ static void session_not_begun(struct session *s, enum session_event event, const
 }
 
 /* Start's job is the first, unless its client has left. */
-static void session_answer_start(struct session *s)
+static struct job *session_start_job(const struct session *s)
 {
 	struct job *j = TAILQ_FIRST(&s->jobs);
 
-	if (j && j->kind == JOB_START)
+	return j && j->kind == JOB_START ? j : NULL;
+}
+
+static void session_answer_start(struct session *s)
+{
+	struct job *j = session_start_job(s);
+
+	if (j)
 		job_started(j);
 }
 
@@ -411,16 +423,55 @@ static void session_on_begin(void *userdata)
 }
 
 /* By the clock of the timer that ends it: one descriptor is set once. */
-static int session_settle_first(struct session *s)
+static int session_begin_in(struct session *s, uint64_t us, void (*begin)(void *userdata))
 {
-	int r = loop_add_timer(s->manager->loop, &s->begin, CLOCK_BOOTTIME, 0, session_on_begin, s);
+	int r = loop_add_timer(s->manager->loop, &s->begin, CLOCK_BOOTTIME, 0, begin, s);
 
-	return r < 0 ? r : loop_timer_in(s->begin, s->manager->settle_us);
+	return r < 0 ? r : loop_timer_in(s->begin, us);
+}
+
+static void session_begin_soon(struct session *s)
+{
+	s->settles = s->settles && !s->end_wanted;
+	if (s->end_wanted || session_begin_in(s, s->manager->settle_us, session_on_begin) < 0) {
+		s->settles = false;
+		session_record(s);
+	} else if (s->settles) {
+		session_answer_start(s);
+	}
+}
+
+static void session_on_follower(void *userdata)
+{
+	struct session *s = userdata;
+
+	s->awaits_follower = false;
+	s->begin = loop_source_free(s->begin);
+	session_begin_soon(s);
+}
+
+void session_follower_waits(struct session *s)
+{
+	if (s->awaits_follower)
+		session_on_follower(s);
+}
+
+/* A new process makes a thousand events until it waits for the stream. */
+static int session_await_follower(struct session *s, struct job *j, struct error *err)
+{
+	int r = job_follow(j, err);
+
+	if (r >= 0)
+		r = session_begin_in(s, FOLLOWER_US, session_on_follower);
+	s->awaits_follower = r >= 0;
+	return r;
 }
 
 /* All that need not follow the start comes before it: what the daemon does later is recorded. */
 void session_armed(struct session *s, struct capture *capture, int stream_fd, struct error *err)
 {
+	struct job *j;
+
 	s->arming = NULL;
 	s->capture = capture;
 	s->stream_fd = stream_fd;
@@ -433,12 +484,12 @@ void session_armed(struct session *s, struct capture *capture, int stream_fd, st
 	session_pass(s, SESSION_ARMED);
 	audit_started(s);
 	manager_changed(s->manager);
-	s->settles = s->settles && !s->end_wanted;
-	if (s->end_wanted || session_settle_first(s) < 0) {
-		s->settles = false;
-		session_record(s);
-	} else if (s->settles) {
-		session_answer_start(s);
+	j = session_start_job(s);
+	if (!j || !job_has_output(j)) {
+		session_begin_soon(s);
+	} else if (session_await_follower(s, j, err) < 0) {
+		audit_ended(s, "it could not start");
+		session_not_begun(s, SESSION_CANCELLED, err);
 	}
 }
 
@@ -689,6 +740,7 @@ void session_job_over(struct session *s, bool written)
 		session_end(s, CAPTURE_END_FAILED);
 	else
 		session_settle(s);
+	session_follower_waits(s);
 }
 
 /* hint: a command that lacks the output's name, or NULL. */
@@ -729,7 +781,7 @@ void session_client_left(struct session *s)
 		return;
 	}
 	/* An export that has not begun ends with its client. */
-	if (s->state == SESSION_ARMING || !session_has_output(s))
+	if (s->state == SESSION_ARMING || s->begin || !session_has_output(s))
 		session_cancel(s, "its client has left: discarded");
 	else
 		session_end(s, CAPTURE_END_STOPPED);

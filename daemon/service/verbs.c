@@ -151,6 +151,9 @@ static int verb_start(struct call *call, struct error *err)
 	struct job *j;
 	int r;
 
+	if (start->follow && (!start->stream || !start->output || !start->output->stream ||
+			      start->held || start->client_file_max))
+		return error_set(err, -EINVAL, "follow is for an output with stream");
 	/* Check now, not after an hour of recording. */
 	if (start->output) {
 		r = policy_check_output(call->manager, call->connection->uid, start->output,
@@ -158,7 +161,7 @@ static int verb_start(struct call *call, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	r = verb_new_job(call, JOB_START, NULL, NULL, &j, err);
+	r = verb_new_job(call, JOB_START, NULL, start->follow ? start->output : NULL, &j, err);
 	if (r < 0)
 		return r;
 	r = session_start(&s, call->connection, start, call->fds, call->fd_count, err);
@@ -167,7 +170,7 @@ static int verb_start(struct call *call, struct error *err)
 		return r;
 	}
 	job_wait_for(j, s);
-	j->attach = start->attach;
+	j->attach = start->attach || start->follow;
 	return 0;
 }
 

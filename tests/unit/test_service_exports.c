@@ -400,6 +400,106 @@ static void who_leaves_a_stream_ends_it(void **state)
 	close(ends[1]);
 }
 
+/* With its output, so that the export begins before the recording. */
+static void tell_followed(struct client *c, const char *format, int fd)
+{
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	Traced__Control__Start message = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, message);
+
+	output.format = (char *)format;
+	output.stream = true;
+	message.name = (char *)"a";
+	message.stream = message.follow = true;
+	message.output = &output;
+	tell(c, &request, fd);
+}
+
+static void a_recording_begins_once_its_export_waits(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	tell_followed(&c, "txt", out);
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions) &&
+			      TAILQ_FIRST(&d->manager->sessions)->awaits_follower);
+	assert_true(session_is_followed(TAILQ_FIRST(&d->manager->sessions)));
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	assert_true(reply->session->attached);
+	done_with(reply);
+	assert_true(session_starves_followers(TAILQ_FIRST(&d->manager->sessions)));
+	tell(&c, stop_request("a", NULL), -1);
+	for (int i = 0; i < 2; i++) {
+		reply = hear(d, &c);
+		assert_int_equal(reply->finished->result->events, 3);
+		done_with(reply);
+	}
+	assert_output(out, STREAM_MAGIC "end 0");
+	client_close(&c);
+	close(out);
+}
+
+/* Half a second is enough for any that does. */
+static void a_recording_begins_though_its_export_hangs(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	uint64_t began = now_ns(CLOCK_MONOTONIC);
+	struct client c;
+	Reply *reply;
+
+	greet(d, &c);
+	tell_followed(&c, "hang", out);
+	reply = hear(d, &c);
+	assert_null(reply->error);
+	done_with(reply);
+	assert_true(now_ns(CLOCK_MONOTONIC) - began >= NSEC_PER_SEC / 2);
+	assert_true(session_records(TAILQ_FIRST(&d->manager->sessions)));
+	session_cancel(TAILQ_FIRST(&d->manager->sessions), "test");
+	client_close(&c);
+	await_captures(d, 0);
+	close(out);
+}
+
+static void who_leaves_before_the_export_waits_has_no_recording(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	tell_followed(&c, "hang", out);
+	turn_until(d, TAILQ_FIRST(&d->manager->sessions) &&
+			      TAILQ_FIRST(&d->manager->sessions)->awaits_follower);
+	client_close(&c);
+	await_captures(d, 0);
+	assert_int_equal(d->manager->session_count, 0);
+	assert_int_equal(spool_files(d, false), 0);
+	close(out);
+}
+
+static void an_export_that_fails_at_the_start_ends_the_recording(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	tell_followed(&c, "fail", out);
+	assert_error(hear(d, &c), ENOSPC, "not written yet");
+	await_captures(d, 0);
+	assert_int_equal(spool_files(d, true), 1);
+	tell_followed(&c, "txt", -1);
+	assert_error(hear(d, &c), EBADF, "no descriptor");
+	assert_int_equal(d->manager->session_count, 0);
+	client_close(&c);
+	close(out);
+}
+
 /* The spool holds the only copy of the data that the exporter did not write. */
 static void a_stream_that_fails_leaves_its_spool(void **state)
 {
@@ -693,6 +793,10 @@ int main(int argc, char **argv)
 		SERVICE_TEST(conditions_are_only_watched_while_it_records),
 		SERVICE_TEST(a_stream_is_written_while_it_records),
 		SERVICE_TEST(who_leaves_a_stream_ends_it),
+		SERVICE_TEST(a_recording_begins_once_its_export_waits),
+		SERVICE_TEST(a_recording_begins_though_its_export_hangs),
+		SERVICE_TEST(who_leaves_before_the_export_waits_has_no_recording),
+		SERVICE_TEST(an_export_that_fails_at_the_start_ends_the_recording),
 		SERVICE_TEST(a_stream_that_fails_leaves_its_spool),
 		SERVICE_TEST(who_leaves_with_two_requests_of_a_stream_leaves_none),
 		SERVICE_TEST(a_spool_that_is_kept_counts_at_once),
