@@ -27,6 +27,7 @@ struct passing {
 	int kept;	   /* nameless file for what comes before it is shown; negative: none */
 	int error;	   /* -errno: why a part is missing */
 	bool collected;	   /* all of it is kept, for a document */
+	bool is_data;	   /* nothing of it may change */
 	const char *label; /* before each line; NULL: none */
 	unsigned char last;
 };
@@ -93,7 +94,8 @@ static bool passing_put(struct passing *p, unsigned char *piece, size_t len, boo
 	_cleanup_buf_ struct buf labelled = BUF_INIT;
 	const unsigned char last = p->last;
 
-	passing_tame(p, piece, len);
+	if (!p->is_data)
+		passing_tame(p, piece, len);
 	if (p->label) {
 		passing_label(p, last, piece, len, &labelled);
 		p->error = buf_error(&labelled);
@@ -412,14 +414,16 @@ static void far_run_catch_interrupts(void)
 			sigaction(signals[i], &action, NULL);
 }
 
-int far_run_all(const struct options *o, const struct host_list *hosts, char **words, bool json)
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words,
+		enum far_output output)
 {
 	_cleanup_buf_ struct buf document = BUF_INIT;
 	struct far_run runs[HOSTS_MAX];
 	const size_t count = hosts->count;
+	const bool json = output == FAR_JSON && count > 1;
+	const bool is_data = output == FAR_DATA && !isatty(STDOUT_FILENO);
 	int status = CLI_WHOLE;
 
-	json = json && count > 1;
 	far_run_catch_interrupts();
 	if (json)
 		far_json_begin(&document);
@@ -428,6 +432,7 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 		if (i || json)
 			far_run_keep(&runs[i]);
 		runs[i].outputs[0].collected = json;
+		runs[i].outputs[0].is_data = is_data;
 	}
 	for (size_t turn = 0; turn < count; turn++) {
 		struct far_run *f = &runs[turn];

@@ -4,9 +4,17 @@
 
 #include "host.h"
 
+/* What the command prints. */
+enum far_output {
+	FAR_TEXT,
+	FAR_JSON, /* one document of several hosts (far_json.h) */
+	FAR_DATA, /* a file for standard output: no terminal gets it unchanged */
+};
+
 /*
- * Runs the words on all hosts at once, and prints their output host by host. json: as one document,
- * if there are several (far_json.h). Returns the first exit status that is not 0. An interrupt ends
- * this process, after it has printed what has come from all hosts.
+ * Runs the words on all hosts at once, and prints their output host by host. Returns the first exit
+ * status that is not 0. An interrupt ends this process, after it has printed what has come from all
+ * hosts.
  */
-int far_run_all(const struct options *o, const struct host_list *hosts, char **words, bool json);
+int far_run_all(const struct options *o, const struct host_list *hosts, char **words,
+		enum far_output output);

@@ -31,6 +31,14 @@ static bool spec_is(const char *spec, const char *kind)
 	return strncmp(spec, kind, strlen(kind)) == 0;
 }
 
+/* Without a command, exec: would run the words on this machine. */
+static bool spec_is_empty(const char *spec)
+{
+	size_t kind = spec_is(spec, EXEC) ? strlen(EXEC) : spec_is(spec, ADB) ? strlen(ADB) : 0;
+
+	return !spec[kind + strspn(spec + kind, " \t\n\v\f\r")];
+}
+
 static bool label_is_valid(const char *label)
 {
 	size_t len = strlen(label);
@@ -73,7 +81,7 @@ static int host_add(struct host_list *l, const char *spec, const char *label, st
 				  HOST_LABEL_MAX);
 	}
 	/* ssh would take it for an option. */
-	if (!*spec || *spec == '-')
+	if (spec_is_empty(spec) || *spec == '-')
 		return error_set(err, -EINVAL, "'%s' is not a host", spec);
 	if (!h && l->count == HOSTS_MAX)
 		return error_set(err, -EINVAL, "more than %d hosts", HOSTS_MAX);

@@ -8,17 +8,13 @@
 #include "hints.h"
 #include "push.h"
 
-/* They read and write no file here. record has a way of its own. */
-static const struct command *const far_commands[] = {
-	&command_status,   &command_list,   &command_events, &command_doctor,
-	&command_stop,	   &command_cancel, &command_mark,   &command_sync,
-	&command_profiles, &command_report, &command_hist,   &command_top,
-};
-
-static bool command_is_far(const struct command *command)
+/* Commands about this machine, by name: static programs have no fleet. */
+static bool command_is_near(const struct command *command)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(far_commands); i++)
-		if (far_commands[i] == command)
+	static const char *const near[] = { "complete", "fleet", "help" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(near); i++)
+		if (!strcmp(near[i], command->name))
 			return true;
 	return false;
 }
@@ -49,20 +45,21 @@ static int hosts_check_lasting(const struct command *command, size_t hosts, int 
 	return error_hint(err, "-t 10s");
 }
 
-/* The host judges the other options: its version may have more. */
-static bool hosts_want_json(const struct command *command, int argc, char **argv)
+/* The host judges the options: its version may have more. */
+static void hosts_peek(struct options *o, const struct command *command, int argc, char **argv)
 {
-	_cleanup_options_ struct options o = { 0 };
 	_cleanup_error_ struct error err = ERROR_INIT;
 
-	options_parse(&o, argc, argv, command, &(int){ 0 }, &err);
-	return o.json;
+	options_parse(o, argc, argv, command, &(int){ 0 }, &err);
 }
 
 static int hosts_run_each(const struct options *o, const struct host_list *hosts,
 			  const struct command *command, int argc, char **argv)
 {
 	static const char *const push_words[] = { PUSH_WORDS };
+	_cleanup_options_ struct options theirs = { 0 };
+	_cleanup_error_ struct error err = ERROR_INIT;
+	enum far_output output = FAR_TEXT;
 	_cleanup_free_ char **far = calloc(ARRAY_SIZE(push_words) + (size_t)argc + 4, sizeof(*far));
 	int count = 0;
 
@@ -76,7 +73,17 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 		far[count++] = (char *)o->socket;
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
-	return far_run_all(o, hosts, far, hosts_want_json(command, argc, argv));
+	hosts_peek(&theirs, command, argc, argv);
+	if (theirs.output && !strcmp(theirs.output, "-")) {
+		output = FAR_DATA;
+		if (hosts->count > 1) {
+			error_set(&err, -EINVAL, "%s -H: -o - is for one host", command->name);
+			return cli_usage(&err);
+		}
+	} else if (theirs.json) {
+		output = FAR_JSON;
+	}
+	return far_run_all(o, hosts, far, output);
 }
 
 int hosts_run(const struct options *o, int argc, char **argv)
@@ -93,10 +100,9 @@ int hosts_run(const struct options *o, int argc, char **argv)
 		command_unknown(argv[0], &err);
 		return cli_usage(&err);
 	}
-	if (!command_is_far(command)) {
+	if (command_is_near(command)) {
 		error_set(&err, -EINVAL, "%s does not work with -H", command->name);
-		error_hint(&err, "record, status, list, events, doctor, stop, cancel, mark, sync, "
-				 "profiles, report, hist and top do");
+		error_hint(&err, "it needs no other machine: leave -H out");
 		return cli_usage(&err);
 	}
 	if (command_lasts(command) &&

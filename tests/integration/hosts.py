@@ -125,13 +125,59 @@ def files_of_hosts(test):
             (b"# mine\nx y=exec:true\n", 2, "hosts:2: 'x y' can't name a host"),
             (b"a=exec:true\n=exec:true\n", 2, "hosts:2: '' can't name a host"),
             (b"\xef\xbb\xbfa=root@b\n", 2, "hosts:1: '"),
-            (b"a=-b\n", 2, "hosts:1: '-b' is not a host")):
+            (b"a=-b\n", 2, "hosts:1: '-b' is not a host"),
+            # They would run the command on this machine.
+            (b"exec:\n", 2, "hosts:1: 'exec:' is not a host"),
+            (b"a=exec: \t\n", 2, "hosts:1: 'exec:' is not a host"),
+            (b"adb:\n", 2, "hosts:1: 'adb:' is not a host")):
         file.write_bytes(text)
         r = subprocess.run([test.tracectl, "--hosts", "hosts", "status"], cwd=test.dir, capture_output=True, text=True,
                            timeout=PATIENCE_S, check=False)
         check(r.returncode == status and says in r.stderr, f"{text}: {r}")
         check(status or r.stdout.count("\n") == 5, f"{text}: {r}")
     file.unlink()
+    for spec in ("exec:", "exec: ", "adb:"):
+        r = subprocess.run([test.tracectl, "-H", spec, "record", "-t", "100ms", "-o", "x.json"], cwd=test.dir, capture_output=True,
+                           text=True, timeout=PATIENCE_S, check=False)
+        check(r.returncode == 2 and f"'{spec}' is not a host" in r.stderr and not test.files(), r)
+
+
+def any_command(test):
+    """Sessions of a host: their files are there, or come here byte by byte as standard output."""
+    there = test.dir / "there"
+    there.mkdir()
+    host, name = {"a": far(test, f"env -C {there}")}, test.name
+    folder = test.dir / "there" / "snapshots"
+    exits = "event sched:sched_process_exit if comm == 'far-exit'"
+    for words in (("--name", name, "--ring"), ("--name", f"{name}-on", "--ring", "--on", exits, "--after", "1ms", "-o", "snapshots")):
+        r = run(test, host, "start", "-e", "sched", *words)
+        check(r.status == 0 and r.out == f"{words[1]}\n", f"start: {r}")
+    program = test.dir / "far-exit"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    waiting = subprocess.Popen(command_line(test, host, "wait", "--on", exits, "--after", "1ms", "-t", "60s"), stderr=subprocess.PIPE)
+    settled("it waits", lambda: test.run("list").out.count("-watch") == 1)
+    settled("a condition is met", lambda: subprocess.run([program], check=True) and waiting.poll() is not None)
+    check(waiting.returncode == 0 and exits in waiting.stderr.read().decode(), "wait")
+    waiting.stderr.close()
+    settled("a snapshot is there", lambda: list(folder.glob("*.json")))
+    r = run(test, host, "cancel", f"{name}-on")
+    check(r.status == 0, f"cancel: {r}")
+    for words, valid in ((("--format", "traced"), lambda data: data.startswith(b"\x89traced")), (("--format", "json.gz"), gzip.decompress)):
+        r = run(test, host, "snapshot", name, "-o", "-", *words)
+        check(r.status == 0 and valid(r.stdout), f"snapshot {words}: {r}")
+        (test.dir / "x").write_bytes(r.stdout)
+    r = run(test, host, "stop", name, "-o", "x.traced")
+    check(r.status == 0 and (there / "x.traced").exists() and not (test.dir / "x.traced").exists(), f"stop: {r}")
+    r = run(test, host, "attach", name)
+    check(r.status == 1 and f'there is no session "{name}"' in r.err, f"attach: {r}")
+    r = run(test, host, "convert", "x.traced", "-o", "x.txt")
+    check(r.status == 0 and "sched_switch: " in (there / "x.txt").read_text(errors="replace"), f"convert: {r}")
+    r = run(test, host, "recover")
+    check(r.status == 0 and "no recording is left" in r.out, f"recover: {r}")
+    r = run(test, {"a": far(test), "b": far(test, "nice")}, "snapshot", "-o", "-")
+    check(r.status == 2 and "-o - is for one host" in r.err and not r.out, f"two: {r}")
+    check(test.files() == ["far-exit", "there", "x"], test.files())
 
 
 def one_host(test):
@@ -141,7 +187,7 @@ def one_host(test):
     check(both.status == 0 and both.out.startswith("a:\n") and "\nb:\n" in both.out, f"list: {both}")
     twice = run(test, {"a": "exec:true", "b": "exec:true"}, "status")
     check(twice.status == 2 and "called a and b" in twice.err, f"two names of one host: {twice}")
-    for words in (("convert",), ("record", "--ring"), ("record", "-o", "x.nothing"), ("record", "--report", "nothing"),
+    for words in (("fleet", "status"), ("help",), ("record", "--ring"), ("record", "-o", "x.nothing"), ("record", "--report", "nothing"),
                   ("record", "--report", "sched", "-o", "-"), ("hist", "sched_switch", "--key", "next_comm"),
                   ("hist", "sched_switch", "--key", "next_comm", "-t", "1s", "-o", "x.txt")):
         refused = run(test, {"a": far(test)}, *words)
@@ -840,7 +886,7 @@ def run_cases(test, *functions):
 
 def main():
     test = Test("hosts")
-    run_cases(test, files_of_hosts, one_host, what_one_host_records, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
+    run_cases(test, files_of_hosts, any_command, one_host, what_one_host_records, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
               eight, without_ties, usual_names, marks_are_lost)
     with load():
         run_cases(test, notes_once, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
