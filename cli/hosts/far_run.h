@@ -4,7 +4,7 @@
 
 #include "host.h"
 
-/* What the command prints. */
+/* Kinds of output of a command. */
 enum far_output {
 	FAR_TEXT,
 	FAR_JSON, /* one document of several hosts (far_json.h) */

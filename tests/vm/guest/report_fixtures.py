@@ -4,12 +4,14 @@
 /out/data/VERSION (tests/vm/fixtures copies it to tests/data):
 
     reports.traced.gz  the scheduler, interrupts, system calls, requests to a disk, idle states
+    marks.traced.gz    slices of a thread, which sleeps, reads a disk and runs in them, with the scheduler and the requests
     frequencies.traced.gz  frequencies and idle states
     osnoise.traced.gz  the tracer osnoise with its events, if the kernel has it; NMIs are among them
 """
 
 import pathlib
 import subprocess
+import sys
 import time
 
 import cpufreq
@@ -23,6 +25,30 @@ EVENTS = ("sched:sched_switch", "sched:sched_waking", "sched:sched_wakeup", "sch
           "block:block_rq_insert", "block:block_rq_issue", "block:block_rq_requeue", "block:block_rq_complete")
 LOAD = ("dd if=/dev/vda of=/dev/null bs=16k count=8 iflag=direct; echo data | dd of=/dev/vda conv=fsync;"
         "cat /proc/self/stat; ls /proc/self/missing; sleep 0.01")
+SLICES = """
+import mmap, os, sys, time
+marker = os.open(sys.argv[1], os.O_WRONLY)
+disk = os.open("/dev/vda", os.O_RDONLY | os.O_DIRECT)
+page = mmap.mmap(-1, 4096)
+def mark(kind, name=None, *more):
+    os.write(marker, "|".join([kind, *([str(os.getpid()), name] if name else []), *map(str, more)]).encode())
+for i in range(8):
+    mark("S", "request", i)
+    mark("B", "outer")
+    mark("B", "sleep")
+    time.sleep(0.002)
+    mark("E")
+    mark("B", "read")
+    os.preadv(disk, [page], i << 12)
+    mark("E")
+    mark("B", "spin")
+    until = time.thread_time() + 0.001
+    while time.thread_time() < until:
+        pass
+    mark("E")
+    mark("E")
+    mark("F", "request", i)
+"""
 NOISE = {"runtime_us": "80000", "period_us": "100000"}
 
 
@@ -71,6 +97,18 @@ def reports(test, out):
         text = keep(test, instance, has, out / "reports.traced.gz")
         for name in ("sys_exit", "irq_handler_entry", "block_rq_complete"):
             check(f": {name}: ".encode() in text, f"no {name}")
+
+    of_instance(test, record)
+
+
+def marks(test, out):
+    def record(instance):
+        has = enable(instance, [name for name in EVENTS if name.startswith(("sched", "block"))])
+        (instance / "tracing_on").write_text("1")
+        subprocess.run([sys.executable, "-c", SLICES, instance / "trace_marker"], check=True)
+        (instance / "tracing_on").write_text("0")
+        text = keep(test, instance, has, out / "marks.traced.gz")
+        check(text.count(b": tracing_mark_write: ") == 80, "not each mark is an event")
 
     of_instance(test, record)
 
@@ -126,6 +164,7 @@ def main():
     out = pathlib.Path("/out/data") / version()
     out.mkdir(parents=True, exist_ok=True)
     test.case("reports", reports, out)
+    test.case("marks", marks, out)
     test.case("frequencies", frequencies, out)
     test.case("osnoise", osnoise, out)
     test.end()
