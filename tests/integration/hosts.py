@@ -180,6 +180,32 @@ def any_command(test):
     check(test.files() == ["far-exit", "there", "x"], test.files())
 
 
+def by_adb(test):
+    """adb gets the serial, and one line for the board's shell."""
+    tools = test.dir / "tools"
+    tools.mkdir()
+    adb = tools / "adb"
+    adb.write_text(f"""#!/bin/sh
+echo "$@" >>'{test.dir}/adb'
+test "$1 $3 $4 $#" = '-s shell -T 5' || exit 9
+PATH={test.tracectl.parent}:$PATH exec sh -c "$5"
+""")
+    adb.chmod(0o755)
+    env = test.environment(PATH=f"{tools}:{os.environ['PATH']}")
+    r = run(test, {"board": "adb:emulator-5554"}, "list", "clocks", env=env)
+    check(r.status == 0 and "mono\n" in r.out, r)
+    r = run(test, {"board": "adb:emulator-5554", "here": far(test)}, "record", "-e", "sched:sched_switch", "-f", "prev_comm != \"it's\"",
+            "-t", "300ms", "-o", "out.txt", env=env)
+    check(r.status == 0, r)
+    check({m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))} == {"board", "here"}, r)
+    said = (test.dir / "adb").read_text()
+    check(said.count("-s emulator-5554 shell -T ") == said.count("\n") == 2, said)
+    # Without a label it is the serial.
+    r = subprocess.run([test.tracectl, "-H", "adb:emulator-5554", "record", "-t", "100ms", "-e", "no_such_event", "-o", "x.json"],
+                       cwd=test.dir, env=env, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    check(r.returncode == 1 and "emulator-5554: " in r.stderr, r)
+
+
 def one_host(test):
     status = run(test, {"a": far(test)}, "status", "--json")
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
@@ -886,8 +912,8 @@ def run_cases(test, *functions):
 
 def main():
     test = Test("hosts")
-    run_cases(test, files_of_hosts, any_command, one_host, what_one_host_records, one_document, machines, tasks_of_machines, begins, first_is_last, same_as_alone,
-              eight, without_ties, usual_names, marks_are_lost)
+    run_cases(test, files_of_hosts, any_command, by_adb, one_host, what_one_host_records, one_document, machines,
+              tasks_of_machines, begins, first_is_last, same_as_alone, eight, without_ties, usual_names, marks_are_lost)
     with load():
         run_cases(test, notes_once, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,
                   clock_drifts, clocks_are_synchronised, one_is_not_synchronised, one_is_synchronised_wrongly,
