@@ -32,7 +32,7 @@ disk = os.open("/dev/vda", os.O_RDONLY | os.O_DIRECT)
 page = mmap.mmap(-1, 4096)
 def mark(kind, name=None, *more):
     os.write(marker, "|".join([kind, *([str(os.getpid()), name] if name else []), *map(str, more)]).encode())
-for i in range(8):
+for i in range(32):
     mark("S", "request", i)
     mark("B", "outer")
     mark("B", "sleep")
@@ -108,7 +108,7 @@ def marks(test, out):
         subprocess.run([sys.executable, "-c", SLICES, instance / "trace_marker"], check=True)
         (instance / "tracing_on").write_text("0")
         text = keep(test, instance, has, out / "marks.traced.gz")
-        check(text.count(b": tracing_mark_write: ") == 80, "not each mark is an event")
+        check(text.count(b": tracing_mark_write: ") == 320, "not each mark is an event")
 
     of_instance(test, record)
 
