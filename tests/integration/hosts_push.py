@@ -14,12 +14,7 @@ import time
 
 from harness import PATIENCE_S, Result, Test, check, need, settled
 from hosts import LINE, RELAY, check_clean, command_line, far, left_at, of_hosts, run, run_cases
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+from store import free_port
 
 
 def by_ssh(test):

@@ -66,10 +66,17 @@ def run(*command, **kwargs):
     check(done.returncode == 0, f"{command}: {done.stderr.decode(errors='replace')}")
 
 
+# Each keeps its port for a server that sets SO_REUSEADDR: others, which get any free port, do not get it, also while the
+# server is stopped.
+held = []
+
+
 def free_port(address="127.0.0.1"):
-    with socket.socket() as s:
-        s.bind((address, 0))
-        return s.getsockname()[1]
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, 0))
+    held.append(s)
+    return s.getsockname()[1]
 
 
 def listens(port, address="127.0.0.1"):
