@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -79,15 +80,27 @@ def entry_of(path):
     raise ValueError(f"{path} has no entry")
 
 
+# On a busy machine a process that has nothing to do with a recording may be in a call that keeps the recorder from
+# reading its command line.
+UNREAD = re.compile(r"^.*\bcommand lines of \d+ process(es)? are missing: .*\n?", re.M)
+
+
+def without_unread(text):
+    return UNREAD.sub("", text)
+
+
 class Result:
+    """err: without what is said of processes that are no test's."""
+
     def __init__(self, status, out, err):
         self.status = status
         self.stdout = out
         self.out = out.decode(errors="replace")
-        self.err = err.decode(errors="replace")
+        self.all_err = err.decode(errors="replace")
+        self.err = without_unread(self.all_err)
 
     def __str__(self):
-        return f"exit status {self.status}\n{self.out[-1500:]}{self.err[-3000:]}"
+        return f"exit status {self.status}\n{self.out[-1500:]}{self.all_err[-3000:]}"
 
 
 class Daemon:
@@ -265,6 +278,11 @@ class Test:
             return True
         sessions = json.loads(self.run("status", "--json").out)["sessions"]
         return all(s["state"] != "arming" for s in sessions)
+
+    def wait_for_sessions(self, count):
+        """Waits until the daemon reports so many sessions, and that all of them record."""
+        settled(f"{count} sessions record", lambda: [s["state"] for s in json.loads(
+            self.run("status", "--json").out)["sessions"]] == ["recording"] * count)
 
     def wait_for_recording(self, name, seconds=PATIENCE_S):
         until = time.monotonic() + seconds

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from harness import PATIENCE_S, Test, as_nobody, check, in_namespace, need, settled
+from harness import PATIENCE_S, Result, Test, as_nobody, check, in_namespace, need, settled
 
 # A task that runs all the time, and one that makes many short system calls.
 BURNER = "while :; do :; done"
@@ -111,7 +111,8 @@ def private_first(test):
     command = [test.tracectl, "top", "-q", "--batch", "-t", "2s", "-e", "sched", "sched"]
     r = subprocess.run([*in_namespace(f"mount -t tmpfs nodev /run && mkdir -p {folder}"), sys.executable, "-c", listen, *command],
                        cwd=test.dir, env=test.environment(), capture_output=True, timeout=PATIENCE_S, check=False)
-    check(r.returncode == 0 and r.stderr == b"" and b"events/s" in r.stdout, r)
+    r = Result(r.returncode, r.stdout, r.stderr)
+    check(r.status == 0 and r.err == "" and "events/s" in r.out, r)
 
 
 def without_a_program(test):
