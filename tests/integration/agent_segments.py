@@ -64,7 +64,7 @@ def from_order_to_segments(test):
     with fleet(test) as (store, agent):
         store.start()
         agent.start()
-        done = test.run("fleet", "order", "--fleet", "doors", "--serial", "7", "-t", "5s", "--capture", "--rotate", "1s", "--rotate",
+        done = test.run("fleet", "order", "--fleet", "doors", "--serial", "7", "-t", "10s", "--capture", "--rotate", "1s", "--rotate",
                         "1M", "--format", "json.gz", "-e", "sched:sched_switch", "--secret-key", store.dir / "order.sec", "-o", "doors")
         check(done.status == 0, f"{done}")
         text = (test.dir / "doors").read_text()

@@ -177,12 +177,13 @@ def every_call_is_in_the_json(test, *arguments):
     check(times["late"] <= times["thread instant"], "late")
     x = next(e for e in main if e.get("name") == "complete")
     scope = next(e for e in main if e.get("name") == "scope")
-    check(scope["ts"] <= x["ts"] and 1000 <= x["dur"] < 1e6, f"{x}")
+    # On a busy machine a millisecond may become seconds.
+    check(scope["ts"] <= x["ts"] and 1000 <= x["dur"] < 6e7, f"{x}")
     syncs = {s["sync_id"]: s for s in trace["otherData"]["clock_syncs"]}
     check(set(syncs) == {"example-received", "example-issued"}, f"{syncs}")
     issued = syncs["example-issued"]
     check("issue_ts_ns" not in syncs["example-received"] and
-          issued["issue_ts_ns"] <= issued["ts_ns"] < issued["issue_ts_ns"] + 10**9, f"{issued}")
+          issued["issue_ts_ns"] <= issued["ts_ns"] < issued["issue_ts_ns"] + 60 * 10**9, f"{issued}")
     marks = trace["otherData"]["marks"]
     check(marks["rings"] == 2 and marks["lost"] == 0 and marks["marks"] >= 58, f"{marks}")
 

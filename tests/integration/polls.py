@@ -262,6 +262,7 @@ def quiet(test):
     check(spent < 20 or test.is_sanitized(), f"{spent} ms of CPU time in 2 s")
 
 
+@again
 def processes(test):
     """Sizes follow what a process does; with -P there are no others."""
     grows = subprocess.Popen([sys.executable, "-c", "import time; print('begun', flush=True); input(); "

@@ -498,7 +498,7 @@ def waits(test):
     program.chmod(0o755)
     condition = "event sched:sched_process_exit if comm == 'happens'"
     waiting = test.start("wait", "--on", "irq.max > 1h", "--on", condition, "--after", "10ms")
-    settled("a session", lambda: "-watch" in test.run("status", "--json").out)
+    test.wait_for_sessions(1)
     time.sleep(1)
     check(waiting.poll() is None, "it did not wait")
     subprocess.run([program], check=True)
@@ -519,7 +519,7 @@ def waits(test):
     tracectl = (test.tracectl, "--socket", test.daemon.socket)
     record = ("record", "-q", "--ring", "-e", "sched", "-o", "x.txt", "--", *tracectl, "wait", "-q", "--on")
     recording = test.start(*record, condition)
-    settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
+    test.wait_for_sessions(2)
     check("for conditions: " in test.run("list").out, test.run("list"))
     # A command without a name does not mean the session of `wait`.
     check(len(test.run("snapshot", "-o", "y.txt").err.splitlines()) == 1, "snapshot")
@@ -537,7 +537,7 @@ def waits(test):
     check("the process that started it has ended" in said, said)
     # Its end with the recording.
     recording = test.start(*record, "irq.max > 1h")
-    settled("two sessions", lambda: "-watch" in test.run("status", "--json").out)
+    test.wait_for_sessions(2)
     recording.send_signal(signal.SIGTERM)
     test.finish(recording)
     nothing_is_left(test)
