@@ -3,6 +3,7 @@
 """tracectl from end to end on the live kernel: its output, its messages, and that the machine is
 left unchanged."""
 
+import contextlib
 import gzip
 import itertools
 import json
@@ -313,14 +314,37 @@ def without_its_own(err):
     return "".join(line for line in err.splitlines(True) if "starting a private one" not in line)
 
 
-def filters_select(test):
-    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
+@contextlib.contextmanager
+def worker():
+    """A shell that starts a program each time that it is asked to."""
+    with subprocess.Popen(["sh", "-c", "while read -r x; do sleep 0.01; echo; done"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def record_work(test, process, *arguments):
+    """Records until the worker has worked, however long that takes."""
+    recorder = test.start("record", "--name", test.name, *arguments)
     try:
-        record(test, "-t", "1s", "-e", "sched:sched_switch", "-f", f"next_pid == {sleeper.pid}",
-               "-e", "sched:sched_waking", "-o", "x.txt")
+        test.wait_for_recording(test.name)
+        for _ in range(10):
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
     finally:
-        sleeper.kill()
-        sleeper.wait()
+        interrupt(recorder)
+        result = test.finish(recorder)
+    check(result.status == 0, f"{result}")
+    test.check_no_instances()
+
+
+def filters_select(test):
+    with worker() as sleeper:
+        record_work(test, sleeper, "-e", "sched:sched_switch", "-f", f"next_pid == {sleeper.pid}", "-e", "sched:sched_waking",
+                    "-o", "x.txt")
     events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
     # Marks of others reach every recording.
     names = {e[6] for e in events} - {"tracing_mark_write"}
@@ -378,30 +402,21 @@ def a_programs_probe(test):
 
 
 def one_process(test):
-    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
-    try:
-        record(test, "-t", "500ms", "-P", sleeper.pid, "-e", "sched:sched_process_fork", "-o",
-               "x.txt")
-    finally:
-        sleeper.kill()
-        sleeper.wait()
+    with worker() as sleeper:
+        record_work(test, sleeper, "-P", sleeper.pid, "-e", "sched:sched_process_fork", "-o", "x.txt")
     events = events_of_text((test.dir / "x.txt").read_text(errors="replace"))
     check({int(e[1]) for e in events} == {sleeper.pid}, f"{ {e[1] for e in events} }")
 
 
 def stacks_of_a_program(test):
     """Addresses as offsets in the files that the program mapped."""
-    sleeper = subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"])
-    try:
+    with worker() as sleeper:
         for how in ([], ["--ring"]):
-            record(test, "-t", "500ms", "-P", sleeper.pid, "-e", "raw_syscalls:sys_enter", "-O", "userstacktrace",
-                   "-O", "sym-userobj", *how, "-o", "x.txt")
+            record_work(test, sleeper, "-P", sleeper.pid, "-e", "raw_syscalls:sys_enter", "-O", "userstacktrace", "-O",
+                        "sym-userobj", *how, "-o", "x.txt")
             text = (test.dir / "x.txt").read_text(errors="replace")
             check(re.search(r"<user stack trace>\n => /\S*\[\+0x[0-9a-f]+\]\n", text), f"no place in\n{text[-1000:]}")
             (test.dir / "x.txt").unlink()
-    finally:
-        sleeper.kill()
-        sleeper.wait()
 
 
 def command_ends_it(test):
