@@ -180,6 +180,7 @@ static void test_timers_come_in_their_order(void **state)
 	struct fixture *f = *state;
 	struct caller a = { .f = f, .letter = 'a' }, b = { .f = f, .letter = 'b' },
 		      c = { .f = f, .letter = 'c' }, d = { .f = f, .letter = 'd' };
+	uint64_t last;
 
 	assert_int_equal(loop_add_timer(f->loop, &a.source, CLOCK_MONOTONIC, 0, on_call, &a), 0);
 	assert_int_equal(loop_add_timer(f->loop, &b.source, CLOCK_BOOTTIME, 0, on_call, &b), 0);
@@ -188,22 +189,28 @@ static void test_timers_come_in_their_order(void **state)
 	turn(f, SHORT_US);
 	assert_string_equal(f->order, "");
 
+	last = now_ns(CLOCK_MONOTONIC) + 400 * NSEC_PER_MSEC;
 	assert_int_equal(loop_timer_in(a.source, 400000), 0);
 	assert_int_equal(loop_timer_in(b.source, 200000), 0);
 	assert_int_equal(loop_timer_at(c.source, 1), 0);
 	assert_int_equal(loop_timer_in(d.source, LONG_US), 0);
+	for (int i = 0; i < 6000 && strlen(f->order) < 2; i++)
+		turn(f, 10000);
+	/* Timers of two clocks that are due at once have no order. */
+	if (now_ns(CLOCK_MONOTONIC) < last)
+		assert_string_equal(f->order, "cb");
 	turn_until(f, 3);
-	assert_string_equal(f->order, "cba");
 	/* Each is called once; if enabled again, at once, because its time has passed. */
 	turn(f, SHORT_US);
-	assert_string_equal(f->order, "cba");
+	assert_int_equal(strlen(f->order), 3);
+	assert_true(strchr(f->order, 'a') && strchr(f->order, 'b'));
 	assert_int_equal(loop_source_enable(c.source, true), 0);
 	turn_until(f, 4);
-	assert_string_equal(f->order, "cbac");
+	assert_int_equal(f->order[3], 'c');
 	assert_int_equal(loop_timer_in(b.source, 1), 0);
 	assert_int_equal(loop_source_enable(b.source, false), 0);
 	turn(f, SHORT_US);
-	assert_string_equal(f->order, "cbac");
+	assert_int_equal(strlen(f->order), 4);
 	loop_source_free(a.source);
 	loop_source_free(b.source);
 	loop_source_free(c.source);

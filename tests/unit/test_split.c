@@ -512,11 +512,13 @@ static void signals_are_as_before(void **state _unused_)
 	framed_deinit(&d);
 }
 
+#define HANGS_S 60
+
 /* The process waits as in a write to a file system that does not answer. */
 static int take_hangs(void *maker _unused_, const struct frame *frame _unused_,
 		      struct error *err _unused_)
 {
-	sleep(6);
+	sleep(HANGS_S);
 	return 0;
 }
 
@@ -540,7 +542,8 @@ static void a_process_that_hangs_is_left(void **state _unused_)
 	assert_int_equal(framed_finish(&f, NULL), -EPIPE);
 	assert_int_equal(f.left, pid);
 	framed_deinit(&f);
-	assert_true(now_ns(CLOCK_MONOTONIC) - began < 6 * NSEC_PER_SEC);
+	assert_true(now_ns(CLOCK_MONOTONIC) - began < HANGS_S * NSEC_PER_SEC);
+	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
