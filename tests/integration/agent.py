@@ -328,14 +328,14 @@ def until_something_happens(test):
 
 def the_newest_first(test):
     """Results that wait are sent from the newest on, and a full spool keeps what it has."""
-    with fleet(test, results="/lies", of_results="send_first = newest\ndrop_first = newest\nspool_max = 100k") as (store, agent):
-        agent.config.write_text(agent.config.read_text().replace("captures = yes", "result_max = 90k"))
+    with fleet(test, results="/lies", of_results="send_first = newest\ndrop_first = newest\nspool_max = 1000k") as (store, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "result_max = 900k"))
         spool = agent.state / "spool"
         spool.mkdir(mode=0o700)
         os.chown(spool, NOBODY, NOBODY)
         names = [f"{serial:020}-{serial:064}.traced" for serial in (4, 5, 6)]
         for name in names:
-            (spool / name).write_bytes(bytes(34000))
+            (spool / name).write_bytes(bytes(341200))
             os.chown(spool / name, NOBODY, NOBODY)
         store.start()
         agent.start()

@@ -105,13 +105,24 @@ def from_order_to_segments(test):
         check((m["recordings_total"], m["uploads_total"], m["uploads_present_total"]) == (1, count, 0), m)
 
 
+def has_grown(agent, sizes):
+    """Whether a segment behind those that wait has more than it had when it was first seen: not its head alone."""
+    for path in (agent.state / "recording").glob("7.*.part"):
+        with contextlib.suppress(FileNotFoundError):
+            size = path.stat().st_size
+            if sizes.setdefault(path.name, size) < size and int(path.name.split(".")[1]) > max(numbers_of_waiting(agent)):
+                return True
+    return False
+
+
 def killed_in_between(test):
     """Segments that wait, and those that tracectl ends after the agent's death, come with the next agent, each once."""
+    sizes = {}
     with fleet(test, results="/lies") as (store, agent):
         store.publish(store.sign(segmented(7, duration="1m")))
         store.start()
         agent.start()
-        settled(f"two segments: {agent.words()}", lambda: len(agent.waiting()) >= 2)
+        settled(f"two segments: {agent.words()}", lambda: len(agent.waiting()) >= 2 and has_grown(agent, sizes))
         agent.stop(signal.SIGKILL)
         settled("no session", lambda: not sessions(test))
         left = [p.name for p in (agent.state / "recording").iterdir()]
