@@ -206,6 +206,7 @@ static void losses_are_packets(void **state _unused_)
 					   { .cpu = 1, .read = 1, .overrun = 2 } };
 	struct packet packet;
 	struct segmented_file *f;
+	const char *environment;
 	const uint8_t *p;
 	size_t at = 0;
 
@@ -268,6 +269,11 @@ static void losses_are_packets(void **state _unused_)
 	assert_int_equal(packet.discarded, 2);
 	gap_says(t, &packet, 2);
 	assert_int_equal(at, f->data.len);
+	/* Who reads no packets finds the sums in the environment. */
+	environment = buf_string(&find_file(t, "metadata")->data);
+	assert_non_null(strstr(environment, "\tevents_lost = 19;\n"));
+	assert_non_null(strstr(environment, "\tcpu_0_events_lost = 17;\n"));
+	assert_non_null(strstr(environment, "\tcpu_1_events_lost = 2;\n"));
 }
 
 static void times_never_go_back(void **state _unused_)

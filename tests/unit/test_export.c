@@ -265,6 +265,18 @@ static void json_is_what_viewers_take(void **state _unused_)
 	}
 }
 
+static void a_page_has_the_losses(void **state _unused_)
+{
+	_cleanup_(maker_deinit) struct maker m;
+	_cleanup_exported_ struct exported r = { .options.format = "html" };
+
+	maker_init(&m, 8, false, 1024);
+	maker_usual(&m);
+	export_whole(&r, m.fd);
+	assert_non_null(strstr(r.file.data, "\"lost\":5"));
+	assert_non_null(strstr(r.file.data, "\"lost_overrun\":3,\"lost_other\":2"));
+}
+
 /* The limit counts bytes of the text in the file, where a newline has two. */
 static void json_that_no_viewer_opens_is_not_written(void **state _unused_)
 {
@@ -469,6 +481,7 @@ int main(void)
 		cmocka_unit_test(counts_that_decrease_are_reported),
 		cmocka_unit_test(a_trace_without_events_warns),
 		cmocka_unit_test(json_is_what_viewers_take),
+		cmocka_unit_test(a_page_has_the_losses),
 		cmocka_unit_test(json_that_no_viewer_opens_is_not_written),
 		cmocka_unit_test(gzip_holds_the_same),
 		cmocka_unit_test(a_cut_stream_is_exported_up_to_there),
