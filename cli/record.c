@@ -48,7 +48,7 @@ struct recording {
 	bool stream;
 	bool hands_over; /* the daemon lets the command go, and notices its end */
 	int signal_fd;
-	uint64_t start_id, attach_id, status_id, stop_id;
+	uint64_t start_id, status_id, stop_id;
 	char *session;
 	Traced__Control__Reply *started, *finished;
 };
@@ -125,7 +125,8 @@ static int record_send_start(struct recording *rec, struct error *err)
 	_cleanup_start_request_ struct start_request start = { 0 };
 	Traced__Control__Output output;
 	_cleanup_buf_ struct buf place = BUF_INIT;
-	int r;
+	int fds[2 + ARRAY_SIZE(rec->dest.fds)], r;
+	size_t count = 0;
 
 	r = start_request_init(&start, rec->o, rec->child.pid, err);
 	if (r < 0)
@@ -144,25 +145,13 @@ static int record_send_start(struct recording *rec, struct error *err)
 	start.message.held = rec->hands_over;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	if (!rec->hands_over)
-		return record_send(rec, &request, rec->stream, &rec->start_id, err);
-	return record_send_with(rec, &request, (int[]){ rec->child.go_fd, rec->child.end_fd }, 2,
-				&rec->start_id, err);
-}
-
-static int record_send_attach(struct recording *rec, struct error *err)
-{
-	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
-	Traced__Control__Attach attach = TRACED__CONTROL__ATTACH__INIT;
-	Traced__Control__Output output;
-
-	attach.session = rec->session;
-	record_fill_output(rec, &output);
-	if (rec->stream)
-		attach.output = &output;
-	request.verb_case = TRACED__CONTROL__REQUEST__VERB_ATTACH;
-	request.attach = &attach;
-	return record_send(rec, &request, rec->stream, &rec->attach_id, err);
+	if (rec->hands_over) {
+		fds[count++] = rec->child.go_fd;
+		fds[count++] = rec->child.end_fd;
+	}
+	for (size_t i = 0; rec->stream && i < rec->dest.fd_count; i++)
+		fds[count++] = rec->dest.fds[i];
+	return record_send_with(rec, &request, fds, count, &rec->start_id, err);
 }
 
 static int record_send_status(struct recording *rec, struct error *err)
@@ -231,13 +220,9 @@ static int record_on_started(struct recording *rec, const Traced__Control__Sessi
 	rec->phase = PHASE_RECORDING;
 	for (size_t i = 0; i < session->n_warnings; i++)
 		cli_pass_on(session->warnings[i]);
-	rec->attach_id = rec->start_id;
-	r = session->attached ? 0 : record_send_attach(rec, err);
 	rec->dest.streams = rec->stream;
 	if (rec->stream)
 		destination_passed(&rec->dest);
-	if (r < 0)
-		return r;
 	r = rec->o->control ? orders_wait(&rec->orders, rec->signal_fd, err) : 0;
 	if (r < 0) {
 		record_cancel(rec);
@@ -295,26 +280,6 @@ static void record_watch_size(struct recording *rec, const Traced__Control__Sess
 			"'tracectl convert' writes it as .pftrace\n");
 }
 
-/* With --stream, the Attach's reply contains that of the Stop, unless the output hangs. */
-static int record_on_streamed(struct recording *rec, Traced__Control__Reply **reply,
-			      struct error *err)
-{
-	const Traced__Control__Reply *m = *reply;
-
-	if (m->id == rec->stop_id) {
-		progress_clear(&rec->progress);
-		if (m->error)
-			cli_warn("%s; Ctrl-C discards it", m->error->message);
-		return 0;
-	}
-	if (m->error)
-		return control_error(m->error, err);
-	rec->dest.ended_early = record_ended_early(rec, m);
-	rec->finished = TAKE_PTR(*reply);
-	rec->phase = PHASE_DONE;
-	return 0;
-}
-
 static void record_tell_child(struct recording *rec)
 {
 	const char *name = rec->o->command[0];
@@ -341,9 +306,31 @@ static int record_on_command_end(struct recording *rec, struct error *err)
 	return record_send_stop(rec, err);
 }
 
+/* With --stream, the second reply to Start contains that to Stop, unless the output hangs. */
+static int record_on_streamed(struct recording *rec, Traced__Control__Reply **reply,
+			      struct error *err)
+{
+	const Traced__Control__Reply *m = *reply;
+
+	if (m->id == rec->stop_id) {
+		progress_clear(&rec->progress);
+		if (m->error)
+			cli_warn("%s; Ctrl-C discards it", m->error->message);
+		return 0;
+	}
+	if (m->error)
+		return control_error(m->error, err);
+	rec->dest.ended_early = record_ended_early(rec, m);
+	rec->finished = TAKE_PTR(*reply);
+	rec->phase = PHASE_DONE;
+	return rec->hands_over && child_reap(&rec->child) ? record_on_command_end(rec, err) : 0;
+}
+
 static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply, struct error *err)
 {
 	const Traced__Control__Reply *m = *reply;
+	/* The second reply to Start: the session has ended. */
+	const bool attached = m->id == rec->start_id && rec->started;
 
 	if (m->id == rec->status_id) {
 		rec->status_id = 0;
@@ -356,14 +343,14 @@ static int record_on_reply(struct recording *rec, Traced__Control__Reply **reply
 	 * However the session ended, fetch its data; the Stop's reply reports errors. But a
 	 * cancelled one is gone.
 	 */
-	if (m->id == rec->attach_id && !rec->stream) {
+	if (attached && !rec->stream) {
 		if (m->error && m->error->code == ECANCELED)
 			return control_error(m->error, err);
 		rec->dest.ended_early = record_ended_early(rec, m);
 		return rec->hands_over && child_reap(&rec->child) ? record_on_command_end(rec, err)
 								  : record_send_stop(rec, err);
 	}
-	if (rec->stream && (m->id == rec->attach_id || m->id == rec->stop_id))
+	if (rec->stream && (attached || m->id == rec->stop_id))
 		return record_on_streamed(rec, reply, err);
 	if (m->error)
 		return control_error(m->error, err);
@@ -557,8 +544,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
 		      record_is_awaited(rec.dest.file.fd));
 	progress_init(&rec.progress, !o->quiet, destination_fd(&rec.dest));
-	rec.hands_over =
-		o->command && !mode && !o->control && !rec.stream && child_can_be_watched();
+	rec.hands_over = o->command && !mode && !o->control && child_can_be_watched();
 	rec.signal_fd = record_open_signals(!rec.hands_over, &err);
 	if (rec.signal_fd < 0)
 		return cli_fail(&err);

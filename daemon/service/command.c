@@ -42,7 +42,7 @@ int command_take(struct command *c, uid_t uid, int *fds, size_t fd_count, struct
 {
 	int r;
 
-	if (fd_count != 2)
+	if (fd_count != COMMAND_FDS)
 		return error_set(err, -EINVAL, "a held command needs two descriptors");
 	if (!command_is_go(fds[0], uid))
 		return error_set(err, -EBADF, "a held command waits at a unix stream socket");

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "daemon/service/loop.h"
 
+#define COMMAND_FDS 2
+
 struct command {
 	int go_fd, end_fd; /* owned; -EBADF: no command */
 	struct loop_source *end;

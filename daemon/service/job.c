@@ -278,7 +278,6 @@ void job_started(struct job *j)
 		job_fail(j, &err);
 		return;
 	}
-	j->description->attached = j->attach;
 	reply.body_case = TRACED__CONTROL__REPLY__BODY_SESSION;
 	reply.session = j->description;
 	connection_reply(j->connection, j->request_id, &reply);

@@ -147,12 +147,14 @@ static int verb_new_job(struct call *call, enum job_kind kind, const struct sess
 static int verb_start(struct call *call, struct error *err)
 {
 	const Traced__Control__Start *start = call->request->start;
+	const size_t count = start->held ? COMMAND_FDS : 0;
+	struct call outputs = *call;
 	struct session *s;
 	struct job *j;
 	int r;
 
-	if (start->follow && (!start->stream || !start->output || !start->output->stream ||
-			      start->held || start->client_file_max))
+	if (start->follow &&
+	    (!start->stream || !start->output || !start->output->stream || start->client_file_max))
 		return error_set(err, -EINVAL, "follow is for an output with stream");
 	/* Check now, not after an hour of recording. */
 	if (start->output) {
@@ -161,10 +163,13 @@ static int verb_start(struct call *call, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	r = verb_new_job(call, JOB_START, NULL, start->follow ? start->output : NULL, &j, err);
+	outputs.fds += MIN(count, call->fd_count);
+	outputs.fd_count -= MIN(count, call->fd_count);
+	r = verb_new_job(&outputs, JOB_START, NULL, start->follow ? start->output : NULL, &j, err);
 	if (r < 0)
 		return r;
-	r = session_start(&s, call->connection, start, call->fds, call->fd_count, err);
+	r = session_start(&s, call->connection, start, call->fds,
+			  start->follow ? call->fd_count - outputs.fd_count : call->fd_count, err);
 	if (r < 0) {
 		job_over(j);
 		return r;

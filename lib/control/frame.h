@@ -15,7 +15,7 @@
 #include "base/closer.h"
 #include "base/error.h"
 
-#define CONTROL_VERSION 2
+#define CONTROL_VERSION 3
 #define CONTROL_FRAME_MAX (4U << 20)  /* bytes of one message */
 #define CONTROL_QUEUE_MAX (16U << 20) /* bytes queued for one peer */
 #define CONTROL_FDS_MAX 18	      /* descriptors per frame */

@@ -31,7 +31,7 @@ while True:
     due = max(due + 0.001, time.monotonic() - 0.01)
     time.sleep(max(0, due - time.monotonic()))
 """
-PROTOCOL = 2  # of the build under attack
+PROTOCOL = 3  # of the build under attack
 # In an emulated machine a command takes seconds. Delays say nothing there.
 EMULATED = "TRACED_VM" in os.environ
 SLOWER = 10 if EMULATED else 1

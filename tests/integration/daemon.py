@@ -206,7 +206,7 @@ def frame(payload):
     return struct.pack("<I", len(payload)) + payload
 
 
-HELLO = frame(b"\x08\x01\x12\x02\x08\x02")  # of the protocol's version 2
+HELLO = frame(b"\x08\x01\x12\x02\x08\x03")  # of the protocol's version 3
 
 
 def connect(test):

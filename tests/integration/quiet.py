@@ -231,9 +231,10 @@ def main():
                 ("all events", ["*:*"], ["-t", "300ms", "-b", "64M"], 75)):
             test.case(f"{what} {label}", few_events_of_its_own, events, arguments, most, daemon=daemon)
     for words, events, polls, stream, start, stop in (
-            ("with system calls", calls, 70, 300, 250, 700), ("of sched", ["sched"], 50, 50, 50, 50)):
+            ("with system calls", calls, 70, 400, 250, 700), ("of sched", ["sched"], 50, 50, 50, 50)):
         for what, options, most in (("polled files", ["--poll", "meminfo"], polls), ("a stream", ["--stream"], stream)):
             test.case(f"{what} {words}", few_events_of_its_own, events, [*options, "-t", "1s"], most, daemon=True)
+        test.case(f"a streamed command {words}", few_events_of_its_own, events, ["--stream", "--", "sleep", "1"], stream, daemon=True)
         test.case(f"start and stop {words}", few_events_of_start_and_stop, events, start, stop, daemon=True)
     for label, daemon in (("with a daemon", True), ("without a daemon", False)):
         test.case(f"the command begins at once {label}", the_command_begins_at_once, 1000, daemon=daemon)

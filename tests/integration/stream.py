@@ -409,6 +409,19 @@ def killed_all_together(test, ending):
     check("sched_switch" in text, "the file lacks earlier events")
 
 
+def a_command_that_cannot_run_leaves_no_file(test):
+    """The kernel finds that out when the recording has begun."""
+    bad = test.dir / "bad"
+    bad.write_text("#!/absent\n")
+    bad.chmod(0o755)
+    for options in ([], ["--stream"]):
+        result = test.run("record", *options, "-o", "x.json", "--", bad)
+        check(result.status == 1 and f"{bad}: No such file" in result.err, f"{options}: {result}")
+        check(not list(test.dir.glob("x*")), f"{options}: {list(test.dir.iterdir())}")
+    result = test.run("record", "--stream", "-o", "x.json", "--", "sh", "-c", "exit 3")
+    check(result.status == 3 and "sh ended with exit status 3" in result.err, result)
+
+
 def main():
     test = Test("stream")
     for file in ("x.txt", "x.traced"):
@@ -422,6 +435,7 @@ def main():
     test.case("losses by a slow reader are counted", losses_by_a_slow_reader_are_counted)
     test.case("a stream has one output", a_stream_has_one_output, daemon=True)
     test.case("a long name has no part", a_long_name_has_no_part)
+    test.case("a command that can't run leaves no file", a_command_that_cannot_run_leaves_no_file)
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
     test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,
               daemon=True)
