@@ -100,10 +100,16 @@ static int connection_watch(struct connection *c)
 	return MIN(r, 0);
 }
 
+/* Requests from before the client left are still served: one may end its recording. */
 static int connection_send(struct connection *c)
 {
 	int r = frame_flush(&c->io);
 
+	if (r == -EPIPE || r == -ECONNRESET) {
+		c->left = true;
+		frame_drop_queued(&c->io);
+		r = 0;
+	}
 	return r < 0 ? r : connection_watch(c);
 }
 
@@ -145,7 +151,7 @@ void connection_reply(struct connection *c, uint64_t request_id, Traced__Control
 {
 	int r;
 
-	if (!c || c->failed)
+	if (!c || c->failed || c->left)
 		return;
 	reply->id = request_id;
 	r = frame_queue(&c->io, &reply->base, NULL, 0);

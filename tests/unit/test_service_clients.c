@@ -372,6 +372,23 @@ static void a_connection_has_its_account(void **state)
 	client_close(&c);
 }
 
+/* Also while replies to it can't be sent any more. */
+static void what_a_client_asked_for_is_done_though_it_left(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	for (int i = 0; i < 8; i++)
+		tell(&c, status_request(), -1);
+	tell(&c, cancel_request("a"), -1);
+	client_close(&c);
+	turn_until(d, d->manager->session_count == 0);
+	turn_until(d, d->manager->connection_count == 0);
+	assert_int_equal(spool_files(d, false), 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +403,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(requests_in_flight_are_bounded),
 		SERVICE_TEST(users_take_turns),
 		SERVICE_TEST(a_connection_has_its_account),
+		SERVICE_TEST(what_a_client_asked_for_is_done_though_it_left),
 	};
 	int r = service_test_begin(argc, argv);
 
