@@ -13,7 +13,7 @@ import signal
 import subprocess
 import time
 
-from harness import INSTANCES, Failure, Test, check, chunks, interrupt, need
+from harness import INSTANCES, Failure, Test, check, chunks, interrupt, need, settled
 from trace_event_rules import STRING_MAX
 
 MARKS = 3000
@@ -124,11 +124,20 @@ def spool_of(test):
     return next(iter(test.daemon.spool.iterdir())).stat()
 
 
-def exporter_of(test):
+def children_of_daemon(test):
     pid = test.daemon.process.pid
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def exporter_of(test):
+    children = children_of_daemon(test)
     check(len(children) == 1, f"one exporter expected: {children}")
     return int(children[0])
+
+
+def wait_for_exporter(test):
+    """It records before its command has asked for the stream: who stops it then discards it."""
+    settled("an exporter", lambda: children_of_daemon(test))
 
 
 @contextlib.contextmanager
@@ -262,7 +271,7 @@ def losses_by_a_slow_reader_are_counted(test):
 
 def a_stream_has_one_output(test):
     with recording(test, "--stream", "-o", "x.txt") as process:
-        time.sleep(1)
+        wait_for_exporter(test)
         second = test.run("stop", test.name, "-o", "y.txt")
         check(second.status == 1 and "while it records" in second.err, f"{second}")
         check(test.run("stop", test.name, "-o", "/dev/null", "--format", "txt").status == 1, "taken")
@@ -355,6 +364,7 @@ def await_unlocked(part):
 def another_may_stop_it(test, ending):
     """The file is whole: it ends where the recording does."""
     with recording(test, "--stream", "-e", "sched:sched_switch", "-o", f"x.{ending}") as process:
+        wait_for_exporter(test)
         stopped = test.run("stop", test.name)
         check(stopped.status == 0, f"{stopped}")
         result = test.finish(process)

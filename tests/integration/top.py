@@ -173,13 +173,17 @@ def of_a_session(test):
         spans = [seconds(re.search(r", in ([\d.]+ \w+);", head)[1]) for head, _ in parts]
         # One that comes late makes the next one shorter.
         check(spans[0] > 0.8 and sum(spans[:-1]) > 0.8 * len(spans[:-1]) and sum(spans) < took + 0.5, f"{took} s: {spans}")
-    # The first window is whole only after more than a second.
+    # The first window is whole only after more than a second, and later on a busy machine.
     for time_ in ("10ms", "500ms", "1500ms", "2s"):
-        with Load(test, burner=BURNER):
-            r = test.run("top", "--batch", "--session", name, "-t", time_, "--top", "1000")
-        has = any("burner" in tables.get("sched", {}) for _, tables in windows(r.out))
-        check(r.status == 0 and bool(r.out) == (not r.err) and "came within -t" in (r.err or "came within -t"), f"{time_}: {r}")
-        check(has or time_ not in ("1500ms", "2s"), f"{time_}: {r}")
+        for _ in range(5):
+            with Load(test, burner=BURNER):
+                r = test.run("top", "--batch", "--session", name, "-t", time_, "--top", "1000")
+            has = any("burner" in tables.get("sched", {}) for _, tables in windows(r.out))
+            check(r.status == 0 and bool(r.out) == (not r.err) and "came within -t" in (r.err or "came within -t"), f"{time_}: {r}")
+            if has or time_ not in ("1500ms", "2s"):
+                break
+        else:
+            check(False, f"{time_}: {r}")
     check(name in test.run("list").out, "the session ended")
     # A follower that is not read does not matter.
     process = test.start("top", "-q", "--batch", "--session", name)
@@ -207,13 +211,19 @@ def of_a_quiet_session(test):
     check(r.status == 0, r)
     until = time.monotonic() + 9.5
     of_a_session(test)
-    time.sleep(max(0, until - time.monotonic()))
-    began = time.monotonic()
-    process = test.start("top", "-q", "--batch", "--session", name)
-    first, took = process.stdout.readline(), time.monotonic() - began
-    process.send_signal(signal.SIGINT)
-    r = test.finish(process)
-    check(r.status == 0 and b"events/s" in first and took < 5, f"{took} s: {first} {r}")
+    # A busy machine may take longer, but not each time.
+    for _ in range(3):
+        time.sleep(max(0, until - time.monotonic()))
+        began = time.monotonic()
+        process = test.start("top", "-q", "--batch", "--session", name)
+        first, took = process.stdout.readline(), time.monotonic() - began
+        process.send_signal(signal.SIGINT)
+        r = test.finish(process)
+        check(r.status == 0 and b"events/s" in first, f"{took} s: {first} {r}")
+        if took < 5:
+            break
+        until = time.monotonic() + 9.5
+    check(took < 5, f"{took} s")
     check(test.run("cancel", name).status == 0, "cancel")
 
 
