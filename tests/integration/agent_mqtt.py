@@ -258,16 +258,16 @@ def many_at_once(test):
         for serial in range(10, 19):
             broker.publish(store.sign(some_day(serial)))
             agent.says("(took|refused) order", serial - 9)
-        settled("the status", lambda: broker.outcomes()[-1:] == [(18, "refused", "full")])
+        settled(lambda: f"the ninth is refused: {broker.outcomes()} {agent.words()}", lambda: broker.outcomes()[-1:] == [(18, "refused", "full")])
         agent.stop()
         agent.start()
         agent.says("goes on waiting", 8)
-        settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["waiting"] * 8)
+        settled(lambda: f"eight wait: {broker.outcomes()} {agent.words()}", lambda: [o[1] for o in broker.outcomes()] == ["waiting"] * 8)
         # The broker keeps a withdrawal for a board that is off.
         agent.stop(signal.SIGKILL)
         broker.publish(b"")
         agent.start()
-        settled("the status", lambda: [o[1] for o in broker.outcomes()] == ["withdrawn"] * 8)
+        settled(lambda: f"none waits: {broker.outcomes()} {agent.words()}", lambda: [o[1] for o in broker.outcomes()] == ["withdrawn"] * 8)
         check(not list((agent.state / "orders").iterdir()), "they are kept")
 
 
