@@ -19,7 +19,7 @@
 #include "proto/capture.pb-c.h"
 
 /* A user who was late stays so for a while: each test has users of its own. */
-enum { HANGS = 1000, LINES, SLOW, LEAVES, OTHER };
+enum { HANGS = 1000, LINES, SLOW, LEAVES, OTHER, AFTER_ROOT };
 
 #define PATIENCE_NS (200 * NSEC_PER_MSEC)
 
@@ -46,6 +46,15 @@ static void *ask_slowly(int process _unused_, bool all _unused_)
 static void *ask_late(int process _unused_, bool all _unused_)
 {
 	usleep(2 * PATIENCE_NS / 1000);
+	return malloc(1);
+}
+
+/* Without a pipe it takes long enough for the caller to wait. */
+static void *ask_either(int process, bool all)
+{
+	if (process >= 0)
+		return ask(process, all);
+	usleep(50000);
 	return malloc(1);
 }
 
@@ -242,6 +251,28 @@ static void a_thread_outlives_its_caller(void **state _unused_)
 	assert_int_equal(discarded - before, 1);
 }
 
+/* Who waits for a process of root's does not give that time to the next one. */
+static void a_process_after_roots_has_its_own_time(void **state _unused_)
+{
+	static const struct inquiry_kind either = { ask_either, discard };
+	struct inquiry *i = inquiry_new(&either, false);
+	uint64_t began = now_ns(CLOCK_MONOTONIC);
+	int fds[2];
+
+	assert_non_null(i);
+	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+	asking = false;
+	assert_int_equal(inquiry_add(i, -EBADF, 0), 0);
+	assert_int_equal(inquiry_add(i, fds[0], AFTER_ROOT), 0);
+	inquiry_begin(i);
+	assert_true(inquiry_wait(i, UINT64_MAX));
+	assert_true(since(began) < 2 * NSEC_PER_SEC);
+	assert_true(asking);
+	assert_int_equal(inquiry_unanswered(i), 1);
+	inquiry_free(i);
+	close(fds[1]);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fake_capture_setup, fake_capture_teardown)
@@ -252,6 +283,8 @@ int main(void)
 		TEST(command_lines_may_hang),
 		cmocka_unit_test(processes_of_root_may_be_late),
 		cmocka_unit_test(a_thread_outlives_its_caller),
+		/* Last: from then on no user is asked. */
+		cmocka_unit_test(a_process_after_roots_has_its_own_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,7 +325,9 @@ bool inquiry_wait(struct inquiry *i, uint64_t ns)
 
 	pthread_mutex_lock(&lock);
 	while (i->next < i->count && now < most) {
-		uint64_t deadline = inquiry_deadline(i), until = MIN(deadline, most);
+		/* Meanwhile the thread may ask about a process that has less time. */
+		uint64_t deadline = inquiry_deadline(i);
+		uint64_t until = MIN(MIN(deadline, now + PATIENCE_NS), most);
 		struct timespec end = { (time_t)(until / NSEC_PER_SEC),
 					(long)(until % NSEC_PER_SEC) };
 
