@@ -483,6 +483,7 @@ def servers_that_are_not_ours(test):
         # An order without end.
         store.publish(good + b"\n" * 20000)
         agent.write(store)
+        agent.log.write_text("")
         agent.start()
         agent.says("no poll", 2)
         agent.stop()

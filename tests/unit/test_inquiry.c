@@ -251,7 +251,7 @@ static void a_thread_outlives_its_caller(void **state _unused_)
 	assert_int_equal(discarded - before, 1);
 }
 
-/* Who waits for a process of root's does not give that time to the next one. */
+/* A caller that waits for a process of root's gives that time to no other one. */
 static void a_process_after_roots_has_its_own_time(void **state _unused_)
 {
 	static const struct inquiry_kind either = { ask_either, discard };
