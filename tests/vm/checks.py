@@ -41,7 +41,7 @@ def main(build, guest):
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
     for word, name, seconds, script in (("check", "booted", 300, ["inside.sh"]),
                                         ("check", "restarts", 300, ["attack.sh", "restarts"]),
-                                        ("check_if_named", "attacks", 1500, ["attack.sh", "attacks"])):
+                                        ("check_if_named", "attacks", 5000, ["attack.sh", "attacks"])):
         path = str(pathlib.Path(guest).parents[1] / "systemd" / script[0])
         print(f"[ ! -d /run/systemd/system ] || {word} {name} {seconds}", shlex.join(["bash", path, *script[1:]]))
     for name in (*FIXTURES, *OF_GUESTS):
