@@ -26,7 +26,7 @@ ROOT = 1
 # Start, 2: events "sched:sched_switch", and held
 START_HELD = b"\x08\x02\x1a\x19\x12\x14\x0a\x12sched:sched_switch\xd0\x02\x01"
 FOREVER = 1 << 30
-# Of a user: those that may hang before the daemon refuses the user.
+# The daemon refuses a user with as many that hang.
 EXPORTERS, CLOSING_THREADS = 8, 4
 libc = ctypes.CDLL(None, use_errno=True)
 

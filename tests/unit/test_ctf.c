@@ -269,7 +269,7 @@ static void losses_are_packets(void **state _unused_)
 	assert_int_equal(packet.discarded, 2);
 	gap_says(t, &packet, 2);
 	assert_int_equal(at, f->data.len);
-	/* Who reads no packets finds the sums in the environment. */
+	/* The environment has the sums, for readers of no packets. */
 	environment = buf_string(&find_file(t, "metadata")->data);
 	assert_non_null(strstr(environment, "\tevents_lost = 19;\n"));
 	assert_non_null(strstr(environment, "\tcpu_0_events_lost = 17;\n"));
