@@ -4,19 +4,33 @@ what root writes where that user's link leads."""
 
 import os
 import pathlib
+import subprocess
 
-from attack import NOBODY, Attack, Figures, Stranger, check
+from attack import NOBODY, SLOWER, Attack, Figures, Stranger, check
+from harness import in_namespace
 
 
 def recording(test):
+    """Also as one that a daemon has left."""
     r = test.run("record", "-t", "300ms", "-e", "sched", "-o", "x.traced")
     check(r.status in (0, 3), f"record: {r}")
+    (test.dir / "20260102T030405Z-left-0123abcd.traced").write_bytes((test.dir / "x.traced").read_bytes())
 
 
-def commands(path):
-    return (("convert", "x.traced", path), ("record", "-t", "300ms", "-e", "sched", "-o", path),
-            ("record", "-t", "300ms", "-e", "sched", "--stream", "-o", path),
-            ("record", "-t", "300ms", "-e", "sched", "--rotate", "1M", "-o", path))
+def commands(test, path):
+    """Each with what it runs in: only there /var/lib/traced has that recording."""
+    left = in_namespace("mount -t tmpfs none /var/lib && mkdir -m 700 /var/lib/traced && "
+                        f"cp {test.dir}/*-left-*.traced /var/lib/traced")
+    recover = ()
+    # The test in namespaces may not mount.
+    if subprocess.run([*left, "true"], capture_output=True, check=False).returncode == 0:
+        recover = ((left, "recover", "left", "-o", path),)
+        r = test.run("recover", "left", "-o", "left.txt", wrap=left)
+        check(r.status in (0, 3), f"recover: {r}")
+    return (*recover, ((), "convert", "x.traced", path),
+            ((), "record", "-t", "300ms", "-e", "sched", "-o", path),
+            ((), "record", "-t", "300ms", "-e", "sched", "--stream", "-o", path),
+            ((), "record", "-t", "300ms", "-e", "sched", "--rotate", "1M", "-o", path))
 
 
 def read_pipe(pipe, to):
@@ -37,9 +51,9 @@ def pipe(test):
     shared.mkdir()
     shared.chmod(0o1777)
     got = 0
-    for n, (command, *arguments) in enumerate(commands(shared / "trace.txt")):
+    for n, (wrap, command, *arguments) in enumerate(commands(test, shared / "trace.txt")):
         with Stranger(read_pipe, shared / "trace.txt", shared / f"got{n}"):
-            r = test.run(command, *arguments)
+            r = test.run(command, *arguments, wrap=wrap)
         got += (shared / f"got{n}").stat().st_size if (shared / f"got{n}").exists() else 0
         for p in shared.iterdir():
             p.unlink()
@@ -60,8 +74,8 @@ def link(test):
     os.chown(theirs, NOBODY, NOBODY)
     secret.mkdir(mode=0o700)
     with Stranger(make_link, theirs / "link", secret):
-        for command, *arguments in commands(theirs / "link" / "trace.txt"):
-            r = test.run(command, *arguments)
+        for wrap, command, *arguments in commands(test, theirs / "link" / "trace.txt"):
+            r = test.run(command, *arguments, wrap=wrap)
             check(r.status == 1 or any(secret.iterdir()), f"{arguments}: {r}")
     return Figures(bytes=sum(p.stat().st_size for p in pathlib.Path(secret).iterdir()))
 
