@@ -98,6 +98,8 @@ static enum verdict judge_bounds(const struct order *o, const struct policy *p, 
 	/* A size limit says nothing about the count: the recorder ends at segments_max. */
 	if (o->segments.ns && (o->duration_ns - 1) / o->segments.ns >= p->segments_max)
 		return judge_refuse(VERDICT_SEGMENTS, err, "its segments exceed segments_max");
+	if (p->cpu_permille && o->cpu_permille > p->cpu_permille)
+		return judge_refuse(VERDICT_CPU, err, "its cpu_max exceeds the policy's");
 	if (o->presigned.count && !p->presigned)
 		return judge_refuse(VERDICT_PRESIGNED, err, "URLs by an order are not allowed");
 	if (o->profile && !judge_has(&p->profiles, o->profile))

@@ -120,6 +120,7 @@ static const struct setting settings[] = {
 	{ "limits", "hist", offsetof(struct policy, hist), keys_set_events },
 	{ "limits", "triggers", offsetof(struct policy, triggers), setting_switch },
 	{ "limits", "captures", offsetof(struct policy, captures), setting_switch },
+	{ "limits", "cpu_max", offsetof(struct policy, cpu_permille), keys_set_percent },
 	{ "limits", "result_max", offsetof(struct policy, result_max), setting_size },
 	{ "limits", "segments_max", offsetof(struct policy, segments_max), setting_count },
 	{ "limits", "orders_a_day", offsetof(struct policy, orders_a_day), setting_count },

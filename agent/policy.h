@@ -50,6 +50,7 @@ struct policy {
 	struct string_list hist; /* SYSTEM:EVENT globs that histograms may count; empty: none */
 	bool triggers;		 /* an order may wait for a condition */
 	bool captures;		 /* whole recordings may leave the board */
+	unsigned cpu_permille;	 /* of the recorder, of one CPU; 0: no limit */
 	uint64_t result_max;	 /* bytes of one file */
 	unsigned segments_max;	 /* of one order */
 	unsigned orders_a_day, uploads_a_day;

@@ -82,11 +82,13 @@ static bool recorder_find_segment(const struct recorder *r, char ret[NAME_MAX + 
 	return any;
 }
 
+/* left: how many bytes the order's results may still have. */
 static int recorder_collect_file(struct recorder *r, const char *name, const char *suffix,
 				 uint64_t serial, const struct policy *policy, struct spool *spool,
-				 struct error *err)
+				 uint64_t *left, struct error *err)
 {
 	struct stat st;
+	int e;
 
 	if (fstatat(r->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return error_errno(err, -errno, "%s", name);
@@ -94,7 +96,11 @@ static int recorder_collect_file(struct recorder *r, const char *name, const cha
 		return error_set(err, -ENODATA, "%s is empty", name);
 	if ((uint64_t)st.st_size > policy->result_max)
 		return error_set(err, -EFBIG, "%s is larger than result_max", name);
-	return spool_add(spool, r->dirfd, name, serial, suffix, policy->spool_max, err);
+	if ((uint64_t)st.st_size > *left)
+		return error_set(err, -EFBIG, "%s exceeds the order's bytes_max", name);
+	e = spool_add(spool, r->dirfd, name, serial, suffix, policy->spool_max, err);
+	*left -= e < 0 ? 0 : (uint64_t)st.st_size;
+	return e;
 }
 
 unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
@@ -107,8 +113,10 @@ unsigned recorder_take_segments(struct recorder *r, const struct policy *policy,
 	while ((any = recorder_find_segment(r, name)) && name[0] &&
 	       r->segments < policy->segments_max) {
 		_cleanup_error_ struct error err = ERROR_INIT;
+		uint64_t left = UINT64_MAX;
 		int e = recorder_collect_file(r, name, strchr(name, '.') + 1,
-					      recorder_segment_serial(name), policy, spool, &err);
+					      recorder_segment_serial(name), policy, spool, &left,
+					      &err);
 
 		moved += e == 0;
 		r->segments++;
@@ -213,6 +221,21 @@ static size_t recorder_put_segments(struct recorder_arguments *a, size_t n, cons
 	return n;
 }
 
+/* The order's limit is not above the policy's. A flight recorder has none: nothing reads its ring.
+ */
+static size_t recorder_put_cpu(struct recorder_arguments *a, size_t n, const struct order *o,
+			       const struct policy *policy)
+{
+	const unsigned permille = o->cpu_permille ?: policy->cpu_permille;
+
+	if (!permille || o->until)
+		return n;
+	snprintf(a->cpu, sizeof(a->cpu), "%u.%u%%", permille / 10, permille % 10);
+	a->argv[n++] = "--max-cpu";
+	a->argv[n++] = a->cpu;
+	return n;
+}
+
 int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 			    const struct policy *policy, struct error *err)
 {
@@ -228,6 +251,7 @@ int recorder_arguments_init(struct recorder_arguments *a, const struct order *o,
 		a->argv[n++] = "-t";
 		a->argv[n++] = a->duration;
 	}
+	n = recorder_put_cpu(a, n, o, policy);
 	if (o->profile) {
 		a->argv[n++] = "--profile";
 		a->argv[n++] = o->profile;
@@ -465,6 +489,7 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 		     struct spool *spool, struct error *err)
 {
 	_cleanup_error_ struct error second = ERROR_INIT;
+	uint64_t left = o->bytes_max ?: UINT64_MAX;
 	int reports = 0, capture = 0;
 
 	if (o->reports.count)
@@ -472,15 +497,15 @@ int recorder_collect(struct recorder *r, const struct order *o, const struct pol
 	if (o->reports.count && reports == 0)
 		reports = recorder_pack(r, err);
 	if (o->reports.count && reports == 0)
-		reports =
-			recorder_collect_file(r, ROWS, "ndjson.zst", o->serial, policy, spool, err);
+		reports = recorder_collect_file(r, ROWS, "ndjson.zst", o->serial, policy, spool,
+						&left, err);
 	if (order_has_segments(o)) {
 		capture = r->failure.message ? error_move(err, &r->failure)
 			  : !r->segments     ? error_set(err, -ENODATA, "there are no segments")
 					     : 0;
 	} else if (o->capture) {
 		capture = recorder_collect_file(r, CAPTURE, "traced", o->serial, policy, spool,
-						reports < 0 ? &second : err);
+						&left, reports < 0 ? &second : err);
 	}
 	recorder_discard(r);
 	if (reports < 0 || capture < 0)

@@ -35,7 +35,7 @@ struct recorder {
  */
 struct recorder_arguments {
 	const char *argv[RECORDER_ARGUMENTS_MAX];
-	char duration[32], output[64], rotate_ns[32], rotate_bytes[32];
+	char duration[32], output[64], rotate_ns[32], rotate_bytes[32], cpu[16];
 	char *reports; /* owned */
 };
 int recorder_arguments_init(struct recorder_arguments *ret, const struct order *order,

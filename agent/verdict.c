@@ -25,6 +25,7 @@ const char *verdict_name(enum verdict verdict)
 		[VERDICT_TRIGGERS] = "triggers",
 		[VERDICT_CAPTURE] = "capture",
 		[VERDICT_SEGMENTS] = "segments",
+		[VERDICT_CPU] = "cpu",
 		[VERDICT_PRESIGNED] = "presigned",
 		[VERDICT_TOO_MANY] = "too_many",
 		[VERDICT_STATE] = "state",

@@ -558,27 +558,9 @@ static int set_size(struct options *o, const char *value, struct error *err)
 	return option_set_size(&o->size, "--size", value, err);
 }
 
-/* "2%", "2" or "0.5%": one decimal. */
 static int set_max_cpu(struct options *o, const char *value, struct error *err)
 {
-	const char *p = value;
-	unsigned long whole = 0, tenth = 0;
-	char *end = (char *)p;
-
-	errno = 0;
-	if (*p >= '0' && *p <= '9')
-		whole = strtoul(p, &end, 10);
-	if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
-		tenth = (unsigned long)(end[1] - '0');
-		end += 2;
-	}
-	end += *end == '%';
-	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0) {
-		error_set(err, -EINVAL, "'%s' is not a percentage of a CPU", value);
-		return error_hint(err, "use 0.1%% to 100%%, in steps of 0.1%%");
-	}
-	o->max_cpu_permille = (unsigned)(whole * 10 + tenth);
-	return 0;
+	return parse_percent(value, &o->max_cpu_permille, err);
 }
 
 /* "10m" is minutes, as for all times; "10M" and anything that is no time are sizes. */

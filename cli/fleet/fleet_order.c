@@ -215,6 +215,11 @@ static int ordering_compose(struct ordering *r, struct error *err)
 	if (e == 0 && o->capture)
 		e = ordering_put(r, OPT_CAPTURE, "capture", "yes", err);
 	if (e == 0)
+		e = ordering_put(r, OPT_MAX_CPU, "cpu_max", ordering_typed(o, OPT_MAX_CPU), err);
+	if (e == 0)
+		e = ordering_put(r, OPT_MAX_SIZE, "bytes_max", ordering_typed(o, OPT_MAX_SIZE),
+				 err);
+	if (e == 0)
 		e = ordering_put_segments(r, err);
 	return e == 0 && !buf_string(text) ? error_errno(err, -ENOMEM, "the order") : e;
 }

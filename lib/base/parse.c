@@ -107,6 +107,29 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err)
 	return -EINVAL;
 }
 
+int parse_percent(const char *text, unsigned *ret_permille, struct error *err)
+{
+	unsigned long whole = 0, tenth = 0;
+	const char *p = text;
+	char *end = (char *)(uintptr_t)p;
+
+	errno = 0;
+	if (*p >= '0' && *p <= '9')
+		whole = strtoul(p, &end, 10);
+	if (*end == '.' && end[1] >= '0' && end[1] <= '9') {
+		tenth = (unsigned long)(end[1] - '0');
+		end += 2;
+	}
+	end += *end == '%';
+	if (end == p || *end || errno || whole > 100 || whole * 10 + tenth == 0 ||
+	    whole * 10 + tenth > 1000) {
+		error_set(err, -EINVAL, "'%s' is not a percentage of a CPU", text);
+		return error_hint(err, "use 0.1%% to 100%%, in steps of 0.1%%");
+	}
+	*ret_permille = (unsigned)(whole * 10 + tenth);
+	return 0;
+}
+
 void cpu_set_deinit(struct cpu_set *set)
 {
 	free(set->bits);

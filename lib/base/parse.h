@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Parses user input: durations, sizes, CPU lists. All return 0, -EINVAL, or -ERANGE (valid but too
- * large). On failure the result is untouched and err says what was expected.
+ * Parses user input: durations, sizes, shares, CPU lists. All return 0, -EINVAL, or -ERANGE (valid
+ * but too large). On failure the result is untouched and err says what was expected.
  */
 #pragma once
 
@@ -17,6 +17,9 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct error *err);
  * bytes.
  */
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);
+
+/* "2%", "2" or "0.5%": above 0 and at most 100, one decimal. Result in tenths of a per cent. */
+int parse_percent(const char *text, unsigned *ret_permille, struct error *err);
 
 /* A set of CPUs: bit n % 64 of word n / 64. */
 struct cpu_set {

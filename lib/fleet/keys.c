@@ -114,3 +114,8 @@ int keys_set_duration(void *field, const char *value, struct error *err)
 {
 	return parse_duration(value, field, err);
 }
+
+int keys_set_percent(void *field, const char *value, struct error *err)
+{
+	return parse_percent(value, field, err);
+}

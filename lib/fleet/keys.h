@@ -27,3 +27,4 @@ int keys_set_query(void *field, const char *value, struct error *err);	/* struct
 /* char *: up to KEYS_TEXT_MAX printable characters; blanks join its lines. */
 int keys_set_text(void *field, const char *value, struct error *err);
 int keys_set_duration(void *field, const char *value, struct error *err); /* uint64_t: ns */
+int keys_set_percent(void *field, const char *value, struct error *err);  /* unsigned: permille */

@@ -139,6 +139,8 @@ static const struct setting settings[] = {
 	{ "order", "hist", offsetof(struct order, hist), keys_set_text },
 	{ "order", "reports", offsetof(struct order, reports), keys_set_names },
 	{ "order", "capture", offsetof(struct order, capture), setting_switch },
+	{ "order", "cpu_max", offsetof(struct order, cpu_permille), keys_set_percent },
+	{ "order", "bytes_max", offsetof(struct order, bytes_max), setting_size },
 	{ "order", "presigned", offsetof(struct order, presigned), keys_set_query },
 	{ "order", "segments", offsetof(struct order, segments), order_set_segments },
 	{ "order", "format", offsetof(struct order, format), order_set_format },
@@ -315,6 +317,9 @@ static int order_check_segments(const struct order *o, struct error *err)
 		return 0;
 	if (!o->capture)
 		return error_set(err, -EINVAL, "segments need a capture");
+	/* Segments leave the board before anybody knows how many there will be. */
+	if (o->bytes_max)
+		return error_set(err, -EINVAL, "segments and bytes_max exclude each other");
 	/* Reports need the whole recording, which nobody keeps; a ring can't be cut. */
 	if (o->reports.count || o->until)
 		return error_set(err, -EINVAL, "segments and %s exclude each other",
@@ -350,6 +355,9 @@ static int order_check(const struct order *o, struct error *err)
 		return error_set(err, -EINVAL, "there are no events");
 	if (o->filter && o->events.count != 1)
 		return error_set(err, -EINVAL, "a filter needs exactly one event");
+	if (o->cpu_permille && o->until)
+		return error_set(err, -EINVAL,
+				 "until and cpu_max exclude each other: nothing reads a ring");
 	return order_check_segments(o, err);
 }
 

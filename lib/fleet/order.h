@@ -45,6 +45,8 @@ struct order {
 	struct string_list reports;	/* names */
 	bool capture;			/* the recording itself is wanted, too */
 	struct order_segments segments; /* the capture comes in parts that open alone */
+	unsigned cpu_permille;		/* of the recorder, of one CPU; 0: no limit */
+	uint64_t bytes_max;		/* of all results together; 0: no limit */
 	struct string_list presigned;	/* the query of the results' URLs, as NAME=VALUE */
 	char *format;			/* of segments; NULL: ORDER_FORMAT */
 };

@@ -290,6 +290,25 @@ def quotas_hold(test):
         check(len(agent.waiting()) == 1 and store.requests("PUT") == [201] and m["uploads_total"] == 0, m)
 
 
+def the_order_has_a_budget(test):
+    """Reports come first, and what does not fit stays here. The recorder's limit is in the recording."""
+    with fleet(test) as (store, agent):
+        agent.config.write_text(agent.config.read_text().replace("captures = yes", "captures = yes\ncpu_max = 50%"))
+        store.start()
+        agent.start()
+        store.publish(store.sign(order(7, capture="yes", bytes_max="1K", duration="300ms")))
+        agent.says("order 7: .*reports.ndjson.zst exceeds the order's bytes_max")
+        store.publish(store.sign(order(8, cpu_max="50.1%", duration="300ms")))
+        agent.says("cpu_max exceeds the policy's")
+        # Some kB of rows; the symbols alone, which a capture has, are 200 kB.
+        store.publish(store.sign(order(9, capture="yes", bytes_max="100K", cpu_max="40%", duration="300ms")))
+        agent.says("order 9: .*capture.traced exceeds the order's bytes_max")
+        settled("one result", lambda: [p.name.partition(".")[2] for p in store.results(9)] == ["ndjson.zst"])
+        check(not store.results(7) and not store.results(8), "results")
+        m = agent.metrics()
+        check(m['orders_refused_total{reason="cpu"}'] == 1, m)
+
+
 def until_something_happens(test):
     """A flight recorder ends with the first time that a condition is met. Without that there is no result."""
     with fleet(test) as (store, agent):
@@ -553,7 +572,7 @@ def main():
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, wrong_etags, an_answer_without_end,
-                     one_result_is_refused, quotas_hold, until_something_happens, the_newest_first, only_when_the_board_may,
+                     one_result_is_refused, quotas_hold, the_order_has_a_budget, until_something_happens, the_newest_first, only_when_the_board_may,
                      what_waits_outlives_the_agent, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)

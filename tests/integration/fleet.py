@@ -58,7 +58,7 @@ def what_an_order_says(test):
                       "17", "--not-before", "2098-12-31T00:00:00Z", "--expires", "2099-01-01T00:00:00Z", "--window", "10m", "-t", "1.5s", "-e", "sched:*", "-e",
                       "irq:*", "--report", "sched,irq", "--label", "type=door*", "--label", "arch=arm64", "--capture",
                       "--sql", "SELECT start.pid\n FROM sched_waking AS start", "--as", "wakeup", "--on", "irq.max > 1ms", "--hist",
-                      "wakeup:keys=pid", "-o", "doors"))
+                      "wakeup:keys=pid", "--max-size", "4M", "-o", "doors"))
     signed = (test.dir / "doors").read_text()
     check(signed.split("\n", 2)[2] == """[order]
 serial = 17
@@ -80,10 +80,13 @@ until = irq.max > 1ms
 hist = wakeup:keys=pid
 reports = sched,irq
 capture = yes
+bytes_max = 4M
 """, signed)
     subprocess.run(["signify-openbsd", "-V", "-e", "-q", "-p", test.dir / "order.pub", "-x", test.dir / "doors", "-m",
                     test.dir / "plain"], check=True)
     check(signed.endswith((test.dir / "plain").read_text()), "another text is signed")
+    text = succeeds(order_of(test, "--fleet", "doors", "-t", "1s", "--report", "sched", "--max-cpu", "2%", "-o", "-")).out
+    check(text.endswith("reports = sched\ncpu_max = 2%\n"), text)
     # How long from now.
     text = succeeds(order_of(test, "--fleet", "doors", "-t", "1s", "--report", "sched", "--not-before", "+2h", "--expires",
                              "150m", "-o", "-")).out

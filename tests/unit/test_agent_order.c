@@ -113,6 +113,24 @@ static void takes_segments(void **state _unused_)
 	refuses(HEAD "duration = 1s\nevents = sched:*\nreports = sched\nsegments = 1m\n");
 }
 
+static void takes_a_budget(void **state _unused_)
+{
+	_cleanup_order_ struct order o = { 0 }, other = { 0 };
+
+	assert_int_equal(parse(&o, USUAL "cpu_max = 0.5%\nbytes_max = 1M\n"), 0);
+	assert_true(o.cpu_permille == 5 && o.bytes_max == 1 << 20);
+	assert_int_equal(parse(&other, USUAL), 0);
+	assert_true(!other.cpu_permille && !other.bytes_max);
+	refuses(USUAL "cpu_max = 0%\n");
+	refuses(USUAL "cpu_max = 100.1%\n");
+	refuses(USUAL "cpu_max = 2% --shed\n");
+	refuses(USUAL "cpu_max = 18446744073709551617%\n");
+	refuses(USUAL "cpu_max =\n");
+	refuses(USUAL "bytes_max = -1\n");
+	refuses(USUAL "cpu_max = 2%\nuntil = irq.max > 1s\n");
+	refuses(CUT "segments = 1m\nbytes_max = 1M\n");
+}
+
 static void takes_a_query(void **state _unused_)
 {
 	_cleanup_order_ struct order o = { 0 };
@@ -415,6 +433,11 @@ static void no_order_widens_the_policy(void **state)
 	assert_int_equal(judged(b, USUAL "presigned = a=b\n", NOW), VERDICT_PRESIGNED);
 	b->policy.presigned = true;
 	assert_int_equal(judged(b, USUAL "presigned = a=b\n", NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, USUAL "cpu_max = 100%\n", NOW), VERDICT_TAKE);
+	b->policy.cpu_permille = 20;
+	assert_int_equal(judged(b, USUAL "cpu_max = 2%\n", NOW), VERDICT_TAKE);
+	assert_int_equal(judged(b, USUAL "cpu_max = 2.1%\n", NOW), VERDICT_CPU);
+	assert_int_equal(judged(b, USUAL, NOW), VERDICT_TAKE);
 	b->policy.segments_max = 5;
 	assert_int_equal(judged(b, SHORT "segments = 2s\n", NOW), VERDICT_TAKE);
 	assert_int_equal(judged(b, SHORT "segments = 1999ms\n", NOW), VERDICT_SEGMENTS);
@@ -558,6 +581,8 @@ static void arguments_are_words(void **state)
 		"--quiet",
 		"-t",
 		"2000000000ns",
+		"--max-cpu",
+		"0.5%",
 		"-e",
 		"sched:sched_switch",
 		"-f",
@@ -584,7 +609,7 @@ static void arguments_are_words(void **state)
 					"filter = prev_comm == \"; reboot\"\n"
 					"sql = SELECT -o\n  FROM '; reboot'\nas = x\n"
 					"hist = x:keys=y if z ~ \"*\"\n"
-					"reports = sched irq\ncapture = yes\n"),
+					"reports = sched irq\ncapture = yes\ncpu_max = 0.5%\n"),
 			 0);
 	assert_int_equal(recorder_arguments_init(&a, &o, &b->policy, &err), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
@@ -624,6 +649,8 @@ static void a_condition_is_awaited_by_a_command(void **state)
 	_cleanup_order_ struct order o = { 0 };
 
 	b->policy.socket = strdup("/run/x");
+	/* Nothing reads a ring. */
+	b->policy.cpu_permille = 10;
 	assert_int_equal(parse(&o, HEAD "duration = 2s\nreports = sched\n"
 					"until = sched.delay > 5ms for comm=\"-o\n  reboot\"\n"),
 			 0);
@@ -641,6 +668,7 @@ int main(void)
 		cmocka_unit_test(takes_all_keys),
 		cmocka_unit_test(takes_sql_and_a_histogram),
 		cmocka_unit_test(takes_segments),
+		cmocka_unit_test(takes_a_budget),
 		cmocka_unit_test(takes_a_query),
 		cmocka_unit_test(refuses_what_it_does_not_know),
 		cmocka_unit_test(refuses_what_is_missing),

@@ -65,6 +65,37 @@ static void sizes(void **state _unused_)
 	assert_int_equal(bytes, 42);
 }
 
+static void percentages(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		unsigned permille;
+	} good[] = { { "2%", 20 }, { "2", 20 }, { "0.5%", 5 }, { ".5", 5 }, { "100.0%", 1000 } };
+	static const char *const bad[] = { "",
+					   "%",
+					   "0%",
+					   "0.0",
+					   "100.1%",
+					   "101%",
+					   "-1%",
+					   "0.55%",
+					   "2 %",
+					   "2%%",
+					   "2.",
+					   "1e1",
+					   "18446744073709551618%" };
+	unsigned permille = 42;
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(parse_percent(good[i].text, &permille, NULL), 0);
+		assert_int_equal(permille, good[i].permille);
+	}
+	permille = 42;
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		assert_int_equal(parse_percent(bad[i], &permille, NULL), -EINVAL);
+	assert_int_equal(permille, 42);
+}
+
 static void cpu_lists(void **state _unused_)
 {
 	static const struct {
@@ -127,9 +158,8 @@ static void human_forms(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations),
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(cpu_lists),
+		cmocka_unit_test(durations),   cmocka_unit_test(sizes),
+		cmocka_unit_test(percentages), cmocka_unit_test(cpu_lists),
 		cmocka_unit_test(human_forms),
 	};
 
