@@ -26,7 +26,7 @@
 
 /* A call of broker_listen() and its two programs. */
 struct listener {
-	const struct listening *l;
+	const struct listening *of;
 	struct buf *lines;
 	size_t seen; /* bytes of whole lines that were looked at */
 	bool has_mark, has_message, is_closed;
@@ -61,25 +61,25 @@ int broker_explain(int r, const char *program, struct error *err)
 }
 
 /* Nobody else knows the topic of the mark. */
-static int listener_name_mark(struct listener *e, struct error *err)
+static int listener_name_mark(struct listener *l, struct error *err)
 {
 	uint64_t random;
 	int r;
 
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return error_errno(err, -errno, "getrandom");
-	buf_printf(&e->mark, "traced/%s/all/end/%016" PRIx64, e->l->fleet, random);
-	if (!buf_string(&e->mark))
+	buf_printf(&l->mark, "traced/%s/all/end/%016" PRIx64, l->of->fleet, random);
+	if (!buf_string(&l->mark))
 		return error_errno(err, -ENOMEM, "the broker");
-	r = broker_put_url(e->l->broker, e->l->topic, &e->topic_url, err);
-	return r < 0 ? r : broker_put_url(e->l->broker, e->mark.data, &e->mark_url, err);
+	r = broker_put_url(l->of->broker, l->of->topic, &l->topic_url, err);
+	return r < 0 ? r : broker_put_url(l->of->broker, l->mark.data, &l->mark_url, err);
 }
 
 /*
  * With QoS 0, as mosquitto drops retained messages of QoS 1 beyond its max_queued_messages, 1000 by
  * default. -W ends it if we are killed.
  */
-static int listener_subscribe(struct listener *e, struct error *err)
+static int listener_subscribe(struct listener *l, struct error *err)
 {
 	char seconds[24];
 	const char *const argv[] = { "mosquitto_sub",
@@ -93,127 +93,127 @@ static int listener_subscribe(struct listener *e, struct error *err)
 				     "-F",
 				     "%t %x",
 				     "-L",
-				     e->topic_url.data,
+				     l->topic_url.data,
 				     "-t",
-				     e->mark.data,
+				     l->mark.data,
 				     NULL };
 	int pair[2], r;
 
 	if (pipe2(pair, O_CLOEXEC) < 0)
 		return error_errno(err, -errno, "pipe");
-	e->fd = pair[0];
-	snprintf(seconds, sizeof(seconds), "%" PRIu64, e->l->most_ns / NSEC_PER_SEC + 2);
-	r = tool_start(argv, -EBADF, pair[1], -EBADF, 0, &e->sub, err);
+	l->fd = pair[0];
+	snprintf(seconds, sizeof(seconds), "%" PRIu64, l->of->most_ns / NSEC_PER_SEC + 2);
+	r = tool_start(argv, -EBADF, pair[1], -EBADF, 0, &l->sub, err);
 	close_fd(pair[1]);
 	return broker_explain(r, argv[0], err);
 }
 
 /* Publishes the mark, if it is due and no other one is on its way. */
-static int listener_mark(struct listener *e, uint64_t now, struct error *err)
+static int listener_mark(struct listener *l, uint64_t now, struct error *err)
 {
 	const char *const argv[] = { "mosquitto_pub",  "-V", "5", "-q", "1", "--quiet", "-n", "-L",
-				     e->mark_url.data, NULL };
+				     l->mark_url.data, NULL };
 
-	if (e->pub && tool_has_ended(&e->pub)) {
-		e->next_mark = now + e->mark_gap;
-		e->mark_gap = MIN(e->mark_gap * 2, MARK_LAST_NS);
+	if (l->pub && tool_has_ended(&l->pub)) {
+		l->next_mark = now + l->mark_gap;
+		l->mark_gap = MIN(l->mark_gap * 2, MARK_LAST_NS);
 	}
-	if (e->pub || now < e->next_mark)
+	if (l->pub || now < l->next_mark)
 		return 0;
-	return broker_explain(tool_start(argv, -EBADF, -EBADF, -EBADF, 0, &e->pub, err), argv[0],
+	return broker_explain(tool_start(argv, -EBADF, -EBADF, -EBADF, 0, &l->pub, err), argv[0],
 			      err);
 }
 
 /* Takes the marks out of the lines. */
-static void listener_look(struct listener *e)
+static void listener_look(struct listener *l)
 {
 	const char *end;
 
-	while ((end = memchr(e->lines->data + e->seen, '\n', e->lines->len - e->seen))) {
-		const char *line = e->lines->data + e->seen;
+	while ((end = memchr(l->lines->data + l->seen, '\n', l->lines->len - l->seen))) {
+		const char *line = l->lines->data + l->seen;
 		size_t len = (size_t)(end - line) + 1;
 
-		if (len > e->mark.len && !memcmp(line, e->mark.data, e->mark.len)) {
-			e->has_mark = true;
-			buf_replace(e->lines, e->seen, len, "", 0);
+		if (len > l->mark.len && !memcmp(line, l->mark.data, l->mark.len)) {
+			l->has_mark = true;
+			buf_replace(l->lines, l->seen, len, "", 0);
 		} else {
-			e->has_message = true;
-			e->seen += len;
+			l->has_message = true;
+			l->seen += len;
 		}
 	}
 }
 
-static int listener_read(struct listener *e, struct error *err)
+static int listener_read(struct listener *l, struct error *err)
 {
-	char *to = buf_reserve(e->lines, 65536);
-	ssize_t n = to ? read(e->fd, to, 65536) : -1;
-	const bool had_mark = e->has_mark;
+	char *to = buf_reserve(l->lines, 65536);
+	ssize_t n = to ? read(l->fd, to, 65536) : -1;
+	const bool had_mark = l->has_mark;
 	uint64_t now;
 
 	if (!to)
 		return error_errno(err, -ENOMEM, "the broker");
 	if (n < 0)
-		return errno == EINTR ? 0 : error_errno(err, -errno, "%s", e->l->topic);
-	e->is_closed = n == 0;
-	e->lines->len += (size_t)n;
-	if (e->lines->len > e->l->max)
-		return error_errno(err, -EFBIG, "%s", e->l->topic);
-	listener_look(e);
+		return errno == EINTR ? 0 : error_errno(err, -errno, "%s", l->of->topic);
+	l->is_closed = n == 0;
+	l->lines->len += (size_t)n;
+	if (l->lines->len > l->of->max)
+		return error_errno(err, -EFBIG, "%s", l->of->topic);
+	listener_look(l);
 	now = now_ns(CLOCK_MONOTONIC);
-	e->quiet = now + QUIET_NS;
-	if (e->has_mark && !had_mark)
-		e->until = MIN(e->until, now + REST_NS);
+	l->quiet = now + QUIET_NS;
+	if (l->has_mark && !had_mark)
+		l->until = MIN(l->until, now + REST_NS);
 	return 0;
 }
 
-static bool listener_is_done(const struct listener *e, uint64_t now)
+static bool listener_is_done(const struct listener *l, uint64_t now)
 {
-	return e->is_closed || now >= e->until || (e->l->is_one && e->has_message) ||
-	       (e->has_mark && now >= e->quiet);
+	return l->is_closed || now >= l->until || (l->of->is_one && l->has_message) ||
+	       (l->has_mark && now >= l->quiet);
 }
 
-static int listener_run(struct listener *e, struct error *err)
+static int listener_run(struct listener *l, struct error *err)
 {
 	uint64_t now = now_ns(CLOCK_MONOTONIC);
 	int r = 0;
 
-	while (r == 0 && !listener_is_done(e, now)) {
-		struct pollfd fd = { .fd = e->fd, .events = POLLIN };
+	while (r == 0 && !listener_is_done(l, now)) {
+		struct pollfd fd = { .fd = l->fd, .events = POLLIN };
 		int ready;
 
-		if (!e->has_mark)
-			r = listener_mark(e, now, err);
+		if (!l->has_mark)
+			r = listener_mark(l, now, err);
 		ready = r == 0 ? poll(&fd, 1, 20) : 0;
 		if (ready > 0)
-			r = listener_read(e, err);
+			r = listener_read(l, err);
 		now = now_ns(CLOCK_MONOTONIC);
 	}
 	return r;
 }
 
-int broker_listen(const struct listening *l, struct buf *ret, struct error *err)
+int broker_listen(const struct listening *listening, struct buf *ret, struct error *err)
 {
-	struct listening bounded = *l;
-	struct listener e = {
-		.l = &bounded, .lines = ret, .fd = -EBADF, .mark_gap = MARK_FIRST_NS
+	struct listening bounded = *listening;
+	struct listener l = {
+		.of = &bounded, .lines = ret, .fd = -EBADF, .mark_gap = MARK_FIRST_NS
 	};
 	int r, status;
 
-	bounded.most_ns = l->most_ns ?: LISTEN_NS;
-	e.until = now_ns(CLOCK_MONOTONIC) + bounded.most_ns;
-	r = listener_name_mark(&e, err);
+	bounded.most_ns = listening->most_ns ?: LISTEN_NS;
+	l.until = now_ns(CLOCK_MONOTONIC) + bounded.most_ns;
+	r = listener_name_mark(&l, err);
 	if (r == 0)
-		r = listener_subscribe(&e, err);
+		r = listener_subscribe(&l, err);
 	if (r == 0)
-		r = listener_run(&e, err);
-	tool_end(&e.pub);
-	status = e.is_closed ? tool_wait(&e.sub) : 0;
-	tool_end(&e.sub);
+		r = listener_run(&l, err);
+	tool_end(&l.pub);
+	status = l.is_closed ? tool_wait(&l.sub) : 0;
+	tool_end(&l.sub);
 	if (r == 0 && status != STATUS_TIMEOUT)
 		r = broker_explain(status, "mosquitto_sub", err);
-	close_fd(e.fd);
-	buf_deinit(&e.topic_url);
-	buf_deinit(&e.mark);
-	buf_deinit(&e.mark_url);
-	return r < 0 ? r : e.has_mark || (l->is_one && e.has_message);
+	close_fd(l.fd);
+	buf_deinit(&l.topic_url);
+	buf_deinit(&l.mark);
+	buf_deinit(&l.mark_url);
+	return r < 0 ? r : l.has_mark || (listening->is_one && l.has_message);
 }

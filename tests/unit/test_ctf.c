@@ -276,18 +276,20 @@ static void losses_are_packets(void **state _unused_)
 	assert_non_null(strstr(environment, "\tcpu_1_events_lost = 2;\n"));
 }
 
-static void times_never_go_back(void **state _unused_)
+/* The second event has the time of the first one; an event of the class has its own. */
+static struct segmented *export_replaced(uint64_t first, uint64_t second, const char *class)
 {
+	const uint64_t times[] = { first, second };
 	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_segmented_ struct segmented *t = NULL;
+	struct segmented *t;
 	struct event_head e;
 	struct packet packet;
 	const uint8_t *p;
 
 	maker_begin(&m, 4096);
-	for (unsigned i = 0; i < 2; i++) {
-		page_begin(&m, (3 - i) * S);
-		event_number(&m, (3 - i) * S, 7, i);
+	for (unsigned i = 0; i < ARRAY_SIZE(times); i++) {
+		page_begin(&m, times[i]);
+		event_number(&m, times[i], 7, i);
 		page_end(&m, 0);
 	}
 	maker_flush(&m, 0, BUFFER_MAIN, 0);
@@ -296,46 +298,30 @@ static void times_never_go_back(void **state _unused_)
 
 	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
 	p = packet.events;
-	number_is(&packet, &p, 3 * S, 0);
+	number_is(&packet, &p, first, 0);
 	e = read_head(&packet, &p);
-	assert_int_equal(e.class, class_of(t, "traced:time_went_back"));
+	assert_int_equal(e.class, class_of(t, class));
 	is_nobodys(&e);
-	assert_int_equal(load_u64(p, false), 2 * S);
+	assert_int_equal(load_u64(p, false), second);
 	p += 8;
-	number_is(&packet, &p, 3 * S, 1);
+	number_is(&packet, &p, first, 1);
 	assert_ptr_equal(p, packet.end);
+	return t;
+}
+
+static void times_never_go_back(void **state _unused_)
+{
+	_cleanup_segmented_ struct segmented *t =
+		export_replaced(3 * S, 2 * S, "traced:time_went_back");
 }
 
 /* Readers count ns in 63 bits, since 1970 where the clock is tied to real time. */
 static void times_beyond_the_readers_are_cut(void **state _unused_)
 {
-	const uint64_t last = INT64_MAX, late = last + 7;
-	_cleanup_(maker_deinit) struct maker m;
-	_cleanup_segmented_ struct segmented *t = NULL;
-	struct event_head e;
-	struct packet packet;
-	const uint8_t *p;
+	const uint64_t last = INT64_MAX;
+	_cleanup_segmented_ struct segmented *t =
+		export_replaced(last, last + 7, "traced:time_cut");
 
-	maker_begin(&m, 4096);
-	page_begin(&m, last);
-	event_number(&m, last, 7, 0);
-	page_end(&m, 0);
-	page_begin(&m, late);
-	event_number(&m, late, 7, 1);
-	page_end(&m, 0);
-	maker_flush(&m, 0, BUFFER_MAIN, 0);
-	maker_end(&m);
-	t = export(m.fd);
-
-	read_packet(find_file(t, "cpu_0"), 0, false, &packet);
-	p = packet.events;
-	number_is(&packet, &p, last, 0);
-	e = read_head(&packet, &p);
-	assert_int_equal(e.class, class_of(t, "traced:time_cut"));
-	assert_int_equal(load_u64(p, false), late);
-	p += 8;
-	number_is(&packet, &p, last, 1);
-	assert_ptr_equal(p, packet.end);
 	assert_int_equal(t->out.result.warning_count, 1);
 	assert_non_null(strstr(t->out.result.warnings[0], "1 time is later than readers of CTF"));
 }
