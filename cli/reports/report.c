@@ -41,6 +41,18 @@ static void reporting_deinit(struct reporting *r)
 	close_fd(r->in);
 }
 
+/* format: of the report; NULL: --format is of a file. */
+static int report_check_forms(const struct options *o, const char *format, struct error *err)
+{
+	const char *flag = o->json ? "json" : o->csv ? "csv" : NULL;
+
+	if (o->json && o->csv)
+		return error_set(err, -EINVAL, "--json and --csv exclude each other");
+	if (!flag || !format || !strcmp(flag, format))
+		return 0;
+	return error_set(err, -EINVAL, "--%s and --format %s exclude each other", flag, format);
+}
+
 static int reporting_take_form(struct reporting *r, struct error *err)
 {
 	const char *form = r->o->json ? "json" : r->o->csv ? "csv" : r->o->format ?: "text";
@@ -49,7 +61,7 @@ static int reporting_take_form(struct reporting *r, struct error *err)
 				  : !strcmp(form, "csv") ? REPORT_CSV
 							 : REPORT_TEXT;
 	if (r->reports.options.form != REPORT_TEXT || !strcmp(form, "text"))
-		return 0;
+		return report_check_forms(r->o, r->o->format, err);
 	error_set(err, -EINVAL, "a report is not made as '%s'", form);
 	return error_hint(err, "its forms are text, json and csv");
 }
@@ -218,6 +230,8 @@ static int reporting_init_after(struct reporting *r, const struct options *o, st
 
 	r->path = o->output ?: "the recording";
 	r->reports.options.form = o->json ? REPORT_JSON : o->csv ? REPORT_CSV : REPORT_TEXT;
+	if (e == 0)
+		e = report_check_forms(o, NULL, err);
 	if (e == 0 && !o->control)
 		e = report_check_output(o, err);
 	return e < 0 ? e : report_options_check(&r->reports.options, err);
