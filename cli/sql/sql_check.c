@@ -10,6 +10,8 @@
 #define SQL_LEN_MAX 4000
 /* libtracefs derives longer names from these; traced takes up to 100 characters. */
 #define WORD_LEN_MAX 80
+/* The name that --as gives. */
+#define NAME_LEN_MAX 40
 
 bool sql_is_word_char(char c)
 {
@@ -315,14 +317,20 @@ int sql_check_text(char *sql, const char *name, struct error *err)
 
 int sql_check_option_name(const char *name, struct error *err)
 {
+	_cleanup_buf_ struct buf place = BUF_INIT;
 	size_t len = 0;
 
-	while (sql_is_word_char(name[len]))
+	while (len < NAME_LEN_MAX && sql_is_word_char(name[len]))
 		len++;
-	if (len && !name[len] && len <= 40 && !isdigit((unsigned char)*name))
+	if (isdigit((unsigned char)*name))
+		len = 0;
+	if (len && !name[len])
 		return 0;
-	error_set(err, -EINVAL, "'%.60s' is not a valid name of an event by SQL", name);
-	return error_hint(err, "1 to 40 letters, digits and underscores, not a digit first");
+	buf_put_caret(&place, name, name + len);
+	error_set(err, -EINVAL, "'%.60s' is not a valid name of an event by SQL%s", name,
+		  buf_string(&place) ?: "");
+	return error_hint(err, "1 to %d letters, digits and underscores, not a digit first",
+			  NAME_LEN_MAX);
 }
 
 /* Whether an event's format has "field:TYPE NAME;" or "field:TYPE NAME[16];". TYPE may end in "[]".

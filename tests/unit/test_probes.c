@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/caret.h"
 #include "daemon/capture/plan/probes.h"
 #include "daemon/capture/tracefs/events.h"
 #include "fake_root.h"
@@ -195,6 +196,36 @@ static void a_wrong_one_is_explained(void **state _unused_)
 		assert_int_equal(probes_check(&r, NULL, &err), -EINVAL);
 		if (!strstr(err.message, table[i].says) || !strstr(err.hint, table[i].hint))
 			fail_msg("'%s': %s (%s)", table[i].text, err.message, err.hint);
+	}
+}
+
+/* A caret stands below the first character that a name can't have. */
+static void wrong_names_have_a_caret(void **state _unused_)
+{
+	static const struct {
+		const char *text;
+		enum probe_kind_id kind;
+		const char *at;
+	} table[] = {
+		{ "p:mine/open vfs_open", K, "/open vfs_open" },
+		{ "p: vfs_open", K, " vfs_open" },
+		{ "r:1st vfs_open", K, "1st vfs_open" },
+		{ "p:a\"b\" vfs_open", K, "\"b\" vfs_open" },
+		{ "f:\xc3\xa9t\xc3\xa9 vfs_open", F, "\xc3\xa9t\xc3\xa9 vfs_open" },
+		{ "p:a234567890123456789012345678901234567890123456789 /bin/sh:0x10", U,
+		  "89 /bin/sh:0x10" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		const struct capture_probe probe = { table[i].kind, table[i].text, NULL };
+		const struct capture_request r = request_of(&probe);
+		_cleanup_error_ struct error err = ERROR_INIT;
+		_cleanup_buf_ struct buf place = BUF_INIT;
+
+		buf_put_caret(&place, table[i].text, strstr(table[i].text, table[i].at));
+		assert_int_equal(probes_check(&r, NULL, &err), -EINVAL);
+		if (!strstr(err.message, buf_string(&place)))
+			fail_msg("%s, not%s", err.message, place.data);
 	}
 }
 
@@ -394,6 +425,7 @@ int main(void)
 		cmocka_unit_test(an_event_that_is_missing_is_named),
 		cmocka_unit_test(a_tprobes_tracepoint_exists),
 		cmocka_unit_test(a_wrong_one_is_explained),
+		cmocka_unit_test(wrong_names_have_a_caret),
 		cmocka_unit_test(names_are_recognized),
 		cmocka_unit_test(filters_are_of_their_probe),
 		cmocka_unit_test(globs_do_not_match_our_probes),

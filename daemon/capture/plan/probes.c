@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/caret.h"
 #include "base/nearest.h"
 #include "daemon/capture/tracefs/events.h"
 #include "daemon/capture/tracefs/feature.h"
@@ -39,28 +40,44 @@ static size_t definition_type_len(const struct probe_kind *kind, const char *tex
 	return text[len] == ':' || text[len] == ' ' ? len : 0;
 }
 
+/* at: where the mistake is; NULL: no single place. */
+static int probe_wrong_at(const char *text, const char *at, const char *what,
+			  const struct probe_kind *kind, struct error *err)
+{
+	_cleanup_buf_ struct buf place = BUF_INIT;
+
+	if (at)
+		buf_put_caret(&place, text, at);
+	error_set(err, -EINVAL, "the probe '%.200s' %s%s", text, what, buf_string(&place) ?: "");
+	return error_hint(err, "write it as in --%s '%s'", kind->name, kind->usage);
+}
+
 static int probe_wrong(const char *text, const char *what, const struct probe_kind *kind,
 		       struct error *err)
 {
-	error_set(err, -EINVAL, "the probe '%.200s' %s", text, what);
-	return error_hint(err, "write it as in --%s '%s'", kind->name, kind->usage);
+	return probe_wrong_at(text, NULL, what, kind, err);
 }
 
 static int definition_take_name(struct definition *d, const char *text, const char *name,
 				size_t len, struct error *err)
 {
-	if (memchr(name, '/', len))
-		return probe_wrong(text, "names a group, but each recording uses its own", d->kind,
-				   err);
+	const char *slash = memchr(name, '/', len);
+
+	if (slash)
+		return probe_wrong_at(text, slash, "names a group, but each recording uses its own",
+				      d->kind, err);
 	if (!len || isdigit((unsigned char)*name))
-		return probe_wrong(text, "has no name after the colon that begins with a letter",
-				   d->kind, err);
+		return probe_wrong_at(text, name,
+				      "has no name after the colon that begins with a letter",
+				      d->kind, err);
 	if (len >= sizeof(d->name))
-		return probe_wrong(text, "has too long a name", d->kind, err);
+		return probe_wrong_at(text, name + sizeof(d->name) - 1, "has too long a name",
+				      d->kind, err);
 	for (size_t i = 0; i < len; i++)
 		if (!is_probe_char(name[i]))
-			return probe_wrong(
-				text, "has a name with other characters than letters, digits and _",
+			return probe_wrong_at(
+				text, name + i,
+				"has a name with other characters than letters, digits and _",
 				d->kind, err);
 	memcpy(d->name, name, len);
 	d->name[len] = '\0';
