@@ -6,7 +6,7 @@ import os
 import pathlib
 import subprocess
 
-from attack import NOBODY, SLOWER, Attack, Figures, Stranger, check
+from attack import NOBODY, Attack, Figures, Stranger, check
 from harness import in_namespace
 
 
