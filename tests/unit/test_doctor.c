@@ -140,6 +140,8 @@ static void histograms(void **state)
 	assert_non_null(strstr(find(f, "histograms")->mend, "CONFIG_SYNTH_EVENTS"));
 	fake_file(&f->root, "synthetic_events", "");
 	assert_int_equal(find(f, "histograms")->verdict, DOCTOR_OK);
+	assert_int_equal(!strstr(find(f, "histograms")->text, "no libtracefs, so no --sql"),
+			 HAVE_LIBTRACEFS);
 	/* A plain file is always readable, as hist files are before Linux 6.14. */
 	fake_file(&f->root, "events/sched/sched_process_hang/hist", "");
 	assert_non_null(
