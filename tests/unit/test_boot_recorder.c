@@ -327,6 +327,24 @@ static void boot_loaders(void **state)
 	assert_int_equal(next.len, 0);
 }
 
+/* What is to be typed where nothing is written. */
+static void each_boot_loader_is_explained(void **state _unused_)
+{
+	static const char *const lines[] = {
+		"\n  GRUB_CMDLINE_LINUX=\"$GRUB_CMDLINE_LINUX " WORDS "\"\n",
+		"\n  grubby --update-kernel=ALL --args='" WORDS "'\n",
+		"\n  " WORDS "\n",
+		"\n  setenv bootargs \"${bootargs} " WORDS "\"; saveenv\n",
+		"\n  BOARD_KERNEL_CMDLINE += " WORDS "\n",
+	};
+	_cleanup_buf_ struct buf text = BUF_INIT;
+
+	boot_loader_explain(WORDS, &text);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		if (!strstr(buf_string(&text), lines[i]))
+			fail_msg("no%sin\n%s", lines[i], text.data);
+}
+
 /* Other grub-mkconfigs than Debian's don't read the folder. */
 static void a_grub_without_its_folder(void **state)
 {
@@ -894,6 +912,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_ring_leaves_memory, setup, teardown),
 		cmocka_unit_test(command_lines),
 		cmocka_unit_test_setup_teardown(boot_loaders, setup, teardown),
+		cmocka_unit_test(each_boot_loader_is_explained),
 		cmocka_unit_test_setup_teardown(a_grub_without_its_folder, setup, teardown),
 		cmocka_unit_test_setup_teardown(several_lines, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_are_replaced, setup, teardown),
