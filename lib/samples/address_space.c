@@ -180,7 +180,7 @@ int address_spaces_fork(struct address_spaces *a, int32_t parent, int32_t child)
 	to = spaces_get(a, child);
 	if (!to)
 		return -ENOMEM;
-	to->mappings = mapping_list_share(list);
+	to->mappings = mapping_list_share(list, &a->memory);
 	return 0;
 }
 

@@ -9,6 +9,10 @@
 #define BLOCK_MAPPINGS 128
 /* A mapping that splits another one becomes three. */
 #define PIECES_MAX 3
+/* A shared list with more blocks is not copied for a change, but becomes the base of a new list. */
+#define COPIED_BLOCKS_MAX 8
+/* With more mappings of its own a list with a base becomes a whole one; when shared, with half. */
+#define OWN_MAPPINGS_MAX (2 * BLOCK_MAPPINGS)
 
 struct block {
 	uint32_t refs, count; /* count: at least 1 */
@@ -16,12 +20,14 @@ struct block {
 	struct code_mapping mappings[BLOCK_MAPPINGS];
 };
 
+/* Its own mappings hide those of its base, which never changes and has no base. */
 struct mapping_list {
 	uint32_t refs;
-	uint32_t mappings;
+	uint32_t mappings; /* its own */
 	uint32_t count, cap;
 	int32_t pid; /* of the process that made it */
 	struct block **blocks;
+	struct mapping_list *base; /* shared; NULL: none */
 };
 
 static struct share_owner owner_of(int32_t pid)
@@ -62,13 +68,6 @@ static int block_new(struct block **ret, int32_t pid, struct shares *shares)
 	return 0;
 }
 
-struct mapping_list *mapping_list_share(struct mapping_list *l)
-{
-	if (l)
-		l->refs++;
-	return l;
-}
-
 void mapping_list_free(struct mapping_list *l, struct shares *shares)
 {
 	struct share_owner owner;
@@ -78,6 +77,7 @@ void mapping_list_free(struct mapping_list *l, struct shares *shares)
 	owner = owner_of(l->pid);
 	for (uint32_t i = 0; i < l->count; i++)
 		block_free(l->blocks[i], shares);
+	mapping_list_free(l->base, shares);
 	shares_return(shares, &owner, list_bytes(l->cap));
 	free(l->blocks);
 	free(l);
@@ -85,40 +85,66 @@ void mapping_list_free(struct mapping_list *l, struct shares *shares)
 
 uint32_t mapping_list_count(const struct mapping_list *l)
 {
-	return l ? l->mappings : 0;
+	return l ? l->mappings + mapping_list_count(l->base) : 0;
+}
+
+static int list_new(struct mapping_list **ret, int32_t pid, uint32_t cap, struct shares *shares)
+{
+	const struct share_owner owner = owner_of(pid);
+	struct mapping_list *l;
+	int r = shares_take(shares, &owner, list_bytes(cap));
+
+	if (r < 0)
+		return r;
+	l = calloc(1, sizeof(*l));
+	if (l)
+		l->blocks = calloc(cap, sizeof(struct block *));
+	if (!l || !l->blocks) {
+		free(l);
+		shares_return(shares, &owner, list_bytes(cap));
+		return -ENOMEM;
+	}
+	l->refs = 1;
+	l->cap = cap;
+	l->pid = pid;
+	*ret = l;
+	return 0;
+}
+
+/* to has room, and no blocks. */
+static void list_share_blocks(struct mapping_list *to, const struct mapping_list *from)
+{
+	for (; to->count < from->count; to->count++) {
+		to->blocks[to->count] = from->blocks[to->count];
+		to->blocks[to->count]->refs++;
+	}
+	to->mappings = from->mappings;
 }
 
 /* Makes *l the process's own, with room for a block for each piece. */
 static int list_own(struct mapping_list **l, int32_t pid, struct shares *shares)
 {
-	const struct share_owner owner = owner_of(pid);
 	struct mapping_list *from = *l, *to;
-	uint32_t count = from ? from->count : 0, cap = (count + PIECES_MAX) * 2;
+	bool shared = from && from->refs > 1;
+	bool is_base = shared && !from->base && from->count > COPIED_BLOCKS_MAX;
+	uint32_t count = from && !is_base ? from->count : 0;
 	int r;
 
-	if (from && from->refs == 1 && from->count + PIECES_MAX <= from->cap)
+	if (from && !shared && count + PIECES_MAX <= from->cap)
 		return 0;
-	r = shares_take(shares, &owner, list_bytes(cap));
+	r = list_new(&to, pid, (count + PIECES_MAX) * 2, shares);
 	if (r < 0)
 		return r;
-	to = calloc(1, sizeof(*to));
-	if (to)
-		to->blocks = calloc(cap, sizeof(struct block *));
-	if (!to || !to->blocks) {
-		free(to);
-		shares_return(shares, &owner, list_bytes(cap));
-		return -ENOMEM;
-	}
-	to->refs = 1;
-	to->cap = cap;
-	to->pid = pid;
-	for (; to->count < count; to->count++) {
-		to->blocks[to->count] = from->blocks[to->count];
-		to->blocks[to->count]->refs++;
-	}
-	to->mappings = mapping_list_count(from);
-	mapping_list_free(from, shares);
 	*l = to;
+	if (is_base)
+		to->base = from;
+	if (!from || is_base)
+		return 0;
+	list_share_blocks(to, from);
+	to->base = from->base;
+	if (to->base)
+		to->base->refs++;
+	mapping_list_free(from, shares);
 	return 0;
 }
 
@@ -275,30 +301,81 @@ static int list_insert(struct mapping_list *l, const struct code_mapping *m, str
 	return 0;
 }
 
+/* The list is the process's own, and has room for a block for each piece. */
+static int list_replace(struct mapping_list *l, const struct code_mapping *m, uint32_t max,
+			struct shares *shares)
+{
+	struct code_mapping before = { 0 }, behind = { 0 };
+	int r = list_remove(l, m, &before, &behind, shares);
+
+	if (r == 0 && l->mappings + PIECES_MAX > max)
+		return -ENOSPC;
+	if (r == 0 && before.end)
+		r = list_insert(l, &before, shares);
+	if (r == 0)
+		r = list_insert(l, m, shares);
+	if (r == 0 && behind.end)
+		r = list_insert(l, &behind, shares);
+	return r;
+}
+
+/* Replaces the base by a copy with the list's own mappings in it, for all who share the list. */
+static int list_flatten(struct mapping_list *l, struct shares *shares)
+{
+	struct mapping_list *to, old = *l;
+	int r = list_new(&to, l->pid, l->base->count + (l->mappings + 1) * PIECES_MAX, shares);
+
+	if (r < 0)
+		return r;
+	list_share_blocks(to, l->base);
+	for (uint32_t i = 0; r == 0 && i < l->count; i++)
+		for (uint32_t j = 0; r == 0 && j < l->blocks[i]->count; j++)
+			r = list_replace(to, &l->blocks[i]->mappings[j], UINT32_MAX, shares);
+	if (r == 0) {
+		*l = *to;
+		l->refs = old.refs;
+		*to = old;
+		to->refs = 1;
+	}
+	mapping_list_free(to, shares);
+	return r;
+}
+
+struct mapping_list *mapping_list_share(struct mapping_list *l, struct shares *shares)
+{
+	/* Without memory it remains as it is. */
+	if (l->base && l->mappings > OWN_MAPPINGS_MAX / 2)
+		list_flatten(l, shares);
+	l->refs++;
+	return l;
+}
+
 int mapping_list_add(struct mapping_list **l, int32_t pid, const struct code_mapping *m,
 		     struct shares *shares)
 {
-	struct code_mapping before = { 0 }, behind = { 0 };
 	int r = list_own(l, pid, shares);
 
-	if (r == 0)
-		r = list_remove(*l, m, &before, &behind, shares);
-	if (r == 0 && (*l)->mappings + PIECES_MAX > PROCESS_MAPPINGS_MAX)
+	if (r == 0 && (*l)->base && (*l)->mappings > OWN_MAPPINGS_MAX)
+		r = list_flatten(*l, shares);
+	/* How many of the base are hidden is unknown. */
+	if (r == 0 && (*l)->base &&
+	    mapping_list_count(*l) + PIECES_MAX > PROCESS_MAPPINGS_MAX + OWN_MAPPINGS_MAX)
 		return -ENOSPC;
-	if (r == 0 && before.end)
-		r = list_insert(*l, &before, shares);
-	if (r == 0)
-		r = list_insert(*l, m, shares);
-	if (r == 0 && behind.end)
-		r = list_insert(*l, &behind, shares);
-	return r;
+	return r < 0 ? r : list_replace(*l, m, PROCESS_MAPPINGS_MAX, shares);
+}
+
+static const struct code_mapping *list_find(const struct mapping_list *l, uint64_t address)
+{
+	uint32_t i = list_block_behind(l, address), at;
+	const struct block *b = i < l->count ? l->blocks[i] : NULL;
+
+	at = b ? block_first_behind(b, address) : 0;
+	return b && b->mappings[at].start <= address ? &b->mappings[at] : NULL;
 }
 
 const struct code_mapping *mapping_list_find(const struct mapping_list *l, uint64_t address)
 {
-	uint32_t i = l ? list_block_behind(l, address) : 0, at;
-	const struct block *b = l && i < l->count ? l->blocks[i] : NULL;
+	const struct code_mapping *m = l ? list_find(l, address) : NULL;
 
-	at = b ? block_first_behind(b, address) : 0;
-	return b && b->mappings[at].start <= address ? &b->mappings[at] : NULL;
+	return !m && l && l->base ? list_find(l->base, address) : m;
 }

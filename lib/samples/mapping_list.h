@@ -3,8 +3,9 @@
  * The mappings of one process, sorted by address, without overlaps.
  *
  * They lie in blocks, so that a new one moves few others. A child shares its parent's list and
- * blocks until either changes them: a list is copied before its first change, and so is a block.
- * All memory counts as that of the process that made it.
+ * blocks until either changes them: a list is copied before its first change, and so is a block. A
+ * long list is not copied: it becomes the base of a short one with the changes. After some hundred
+ * changes both become a whole list. All memory counts as that of the process that made it.
  */
 #pragma once
 
@@ -12,7 +13,10 @@
 
 #include "trace/shares.h"
 
-/* Kernels allow a process 65530 at a time by default. perf does not report what is unmapped. */
+/*
+ * Kernels allow a process 65530 at a time by default. perf does not report what is unmapped. A list
+ * with a base may have some hundred more.
+ */
 #define PROCESS_MAPPINGS_MAX 65536
 
 struct code_mapping {
@@ -22,9 +26,10 @@ struct code_mapping {
 
 struct mapping_list;
 
-/* Returns the same list, for another owner; NULL: none. */
-struct mapping_list *mapping_list_share(struct mapping_list *l);
+/* Returns the same list, for another owner. */
+struct mapping_list *mapping_list_share(struct mapping_list *l, struct shares *shares);
 void mapping_list_free(struct mapping_list *l, struct shares *shares);
+/* With a base, those count that are hidden, too. NULL: 0. */
 uint32_t mapping_list_count(const struct mapping_list *l);
 
 /*

@@ -60,7 +60,7 @@ static void later_mappings_take_their_place(void **state _unused_)
 }
 
 #define PIDS 4
-#define PAGES 2000
+#define PAGES 20000
 
 /* A page's file and offset, per process: what the list should say. */
 struct model {
@@ -147,12 +147,38 @@ static void a_process_takes_only_its_share(void **state _unused_)
 	assert_string_equal(path_at(&a, 2, 4096, &offset), "/modest");
 }
 
+/* Each is the child of the one before, and they share most mappings. */
+static void children_do_not_grow_without_end(void **state _unused_)
+{
+	_cleanup_(address_spaces_deinit) struct address_spaces a = { 0 };
+	const uint64_t full = 65536;
+	uint64_t offset;
+
+	for (uint64_t i = 0; i < full; i++)
+		map(&a, 1, i * 8192, 4096, 0, "/parent");
+	for (int32_t pid = 2; pid < 20; pid++) {
+		assert_int_equal(address_spaces_fork(&a, pid - 1, pid), 0);
+		/* Replaces one. */
+		map(&a, pid, 8192, 4096, 0, "/child");
+		assert_string_equal(path_at(&a, pid - 1, 8192, &offset),
+				    pid > 2 ? "/child" : "/parent");
+		for (uint64_t i = 0; i < 200; i++)
+			map(&a, pid, (full + (uint64_t)pid * 200 + i) * 8192, 4096, 0, "/child");
+		assert_string_equal(path_at(&a, pid, 16384, &offset), "/parent");
+		address_spaces_clear(&a, pid - 1);
+		assert_in_range(address_spaces_count(&a), full - 4, full + 256);
+	}
+	assert_string_equal(path_at(&a, 19, 8192, &offset), "/child");
+	assert_in_range(a.refused, 18 * 200 - 256, 18 * 200);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(later_mappings_take_their_place),
 		cmocka_unit_test(lists_say_what_a_model_says),
 		cmocka_unit_test(a_process_takes_only_its_share),
+		cmocka_unit_test(children_do_not_grow_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
