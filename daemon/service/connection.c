@@ -16,6 +16,8 @@
 /* A client that leaves so much unread is not asked for more. */
 #define UNREAD_MAX (64U << 10)
 #define HELLO_LATE_US 250000
+/* A client that waits for its replies has far fewer on their way. */
+#define LAST_REQUESTS_MAX 1000
 
 static void connection_close(struct connection *c)
 {
@@ -100,16 +102,25 @@ static int connection_watch(struct connection *c)
 	return MIN(r, 0);
 }
 
-/* Requests from before the client left are still served: one may end its recording. */
+static int connection_receive(struct connection *c);
+
+/*
+ * A client that left may have asked for the end of its recording before. Other requests are
+ * skipped: their reply is all that they are for.
+ */
+static void connection_take_last(struct connection *c)
+{
+	c->left = true;
+	for (unsigned n = 0; n < LAST_REQUESTS_MAX && !c->failed && connection_receive(c) > 0; n++)
+		;
+}
+
 static int connection_send(struct connection *c)
 {
 	int r = frame_flush(&c->io);
 
-	if (r == -EPIPE || r == -ECONNRESET) {
-		c->left = true;
-		frame_drop_queued(&c->io);
-		r = 0;
-	}
+	if (r == -EPIPE || r == -ECONNRESET)
+		connection_take_last(c);
 	return r < 0 ? r : connection_watch(c);
 }
 
@@ -222,6 +233,12 @@ static void connection_answer_hello(struct connection *c, const Traced__Control_
 	connection_reply(c, request->id, &reply);
 }
 
+static bool connection_serves(const struct connection *c, const Traced__Control__Request *request)
+{
+	return !c->left || request->verb_case == TRACED__CONTROL__REQUEST__VERB_CANCEL ||
+	       request->verb_case == TRACED__CONTROL__REQUEST__VERB_STOP;
+}
+
 static void connection_take_frame(struct connection *c, const uint8_t *payload, size_t len,
 				  int *fds, size_t fd_count)
 {
@@ -233,7 +250,7 @@ static void connection_take_frame(struct connection *c, const uint8_t *payload, 
 		connection_answer_hello(c, request);
 	} else if (!c->greeted) {
 		connection_break_off(c, -EPROTO, "the first request must be Hello");
-	} else {
+	} else if (connection_serves(c, request)) {
 		verb_dispatch(c, request, fds, fd_count);
 	}
 	for (size_t i = 0; i < fd_count; i++)

@@ -20,7 +20,7 @@ struct connection {
 	pid_t pid;
 	bool greeted;	    /* Hello was received */
 	bool waits;	    /* for its turn */
-	bool left;	    /* it reads no replies any more */
+	bool left;	    /* it reads no replies any more, and is over soon */
 	unsigned in_flight; /* jobs that still have to reply */
 	int failed;	    /* negative errno: drop the client in the loop's next round */
 };

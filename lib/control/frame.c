@@ -145,13 +145,6 @@ int frame_flush(struct frame_io *io)
 	return 0;
 }
 
-void frame_drop_queued(struct frame_io *io)
-{
-	buf_deinit(&io->out);
-	io->sent = 0;
-	io->pending_count = 0;
-}
-
 /* Closes descriptors that do not fit: the peer broke the protocol. */
 static int frame_take_fds(struct frame_io *io, struct msghdr *msg)
 {

@@ -61,8 +61,6 @@ static inline size_t frame_queued(const struct frame_io *io)
 }
 /* Sends as much as possible. Returns 1 if something is left, 0 if not, or -errno. */
 int frame_flush(struct frame_io *io);
-/* Forgets what is queued: the peer reads no more. */
-void frame_drop_queued(struct frame_io *io);
 
 /*
  * Reads available data. Returns 1 and the next whole frame's payload, or 0 if it is incomplete.

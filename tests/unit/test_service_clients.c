@@ -389,6 +389,22 @@ static void what_a_client_asked_for_is_done_though_it_left(void **state)
 	assert_int_equal(spool_files(d, false), 0);
 }
 
+/* Its connection counts for its user until it is over: that waits for no turns. */
+static void a_client_that_left_is_over_soon(void **state)
+{
+	struct daemon *d = *state;
+	struct client c;
+
+	greet(d, &c);
+	for (int i = 0; i < 900; i++)
+		assert_int_equal(frame_queue(&c.io, &status_request()->base, NULL, 0), 0);
+	assert_int_equal(frame_flush(&c.io), 0);
+	client_close(&c);
+	for (int i = 0; i < 50 && d->manager->connection_count; i++)
+		assert_int_equal(loop_step(d->loop, 1000), 0);
+	assert_int_equal(d->manager->connection_count, 0);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +420,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(users_take_turns),
 		SERVICE_TEST(a_connection_has_its_account),
 		SERVICE_TEST(what_a_client_asked_for_is_done_though_it_left),
+		SERVICE_TEST(a_client_that_left_is_over_soon),
 	};
 	int r = service_test_begin(argc, argv);
 
