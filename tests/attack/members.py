@@ -4,13 +4,15 @@
 import contextlib
 import itertools
 import os
+import pathlib
 import select
 import statistics
 import subprocess
 import time
 
 from attack import (MILLION, NOBODY, VICTIM_S, Attack, Figures, Stranger, Victim, admit_everybody, check, connect, delay_alone,
-                    frame, hello, limit, limit_delay, memory_kb, need, report_attack, subordinate_ids, wait_of_another)
+                    frame, hello, limit, limit_delay, memory_kb, need, report_attack, settled, subordinate_ids,
+                    wait_of_another)
 from harness import PATIENCE_S, Daemon
 
 EVENTS = b"\x08\x02\x5a\x00"  # Request{id: 2, events: {}}: a list of all events
@@ -91,8 +93,15 @@ def start_and_cancel(tracectl, environment):
         run("cancel", "-q", "huge")
 
 
+def wait_until_alone(test):
+    """Clients that were killed count for their user until the daemon has closed their connections. The daemon's ends have the
+    socket's name, as the socket itself does."""
+    settled("earlier clients are gone", lambda: pathlib.Path("/proc/net/unix").read_text("ascii").count(f" {test.daemon.socket}\n") == 1)
+
+
 def lost_beside(test, function, *arguments):
     """Figures of a recording of a million events a second, beside so many members."""
+    wait_until_alone(test)
     # Beside busy loops, three million events take long to export.
     with contextlib.ExitStack() as members, Victim(test, load=MILLION, timeout_s=PATIENCE_S) as v:
         for uid in range(FIRST_UID, FIRST_UID + MEMBERS):
@@ -130,6 +139,7 @@ def recording_of_another(test):
 
 def delayed_beside(test, count, function, *arguments, wait=median_of_waits):
     """Figures of a recording beside so many processes of a member, while another client waits."""
+    wait_until_alone(test)
     with contextlib.ExitStack() as member, Victim(test) as v:
         for _ in range(count):
             member.enter_context(Stranger(function, *arguments))
