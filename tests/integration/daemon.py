@@ -135,6 +135,7 @@ def terminated_daemon(test):
                for name, more in outputs.items()}
     for name in outputs:
         test.wait_for_recording(name)
+    settled("the command runs", lambda: (test.dir / "pid").exists() and (test.dir / "pid").read_text())
     time.sleep(0.3)
     test.daemon.process.terminate()
     for name, client in clients.items():
