@@ -647,18 +647,20 @@ def failed_exports_are_seen(test):
         check(test.run("recover", wrap=wrap).out == "no recording of yours is left\n", "it is there")
 
 
+SETTINGS = {"tracing_on", "trace_clock", "buffer_size_kb", "buffer_subbuf_size_kb", "current_tracer", "set_event", "set_event_pid",
+            "tracing_cpumask", "enable", "filter", "trace_options", "buffer_percent"}
+# Events of other tests, which come and go in each instance.
+OTHERS = re.compile(r"/events/(traced_|synthetic/|user_events/)")
+
+
 def settings(instance):
-    """All settings that read the same while nobody writes. Probes of other tests come and go in it."""
+    """All settings that read the same while nobody writes."""
     kept = {}
-    for path in sorted(instance.rglob("*")):
-        if "/events/traced_" not in str(path) and path.is_file() and path.name in (
-                "tracing_on", "trace_clock", "buffer_size_kb", "buffer_subbuf_size_kb",
-                "current_tracer", "set_event", "set_event_pid", "tracing_cpumask", "enable",
-                "filter", "trace_options", "buffer_percent"):
-            try:
-                kept[str(path.relative_to(instance))] = path.read_text()
-            except OSError:
-                pass
+    for folder, _, names in os.walk(instance):
+        for path in (os.path.join(folder, name) for name in sorted(SETTINGS & set(names))):
+            with contextlib.suppress(OSError):
+                if not OTHERS.search(path):
+                    kept[path] = pathlib.Path(path).read_text()
     return kept
 
 

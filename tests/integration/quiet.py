@@ -27,7 +27,8 @@ def cpu_ns(pid):
     """CPU time of all threads that live."""
     total = 0
     for thread in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        total += int((thread / "schedstat").read_text().split()[0])
+        with contextlib.suppress(OSError):
+            total += int((thread / "schedstat").read_text().split()[0])
     return total
 
 
