@@ -461,6 +461,10 @@ int far_run_all(const struct options *o, const struct host_list *hosts, char **w
 			status = CLI_FAILED;
 		}
 	}
+	/* A command that prints nothing would not notice that nobody reads. */
+	for (size_t i = 0; interrupted && i < count; i++)
+		if (runs[i].process.pid)
+			kill(runs[i].process.pid, SIGTERM);
 	if (interrupted)
 		raise(interrupted);
 	return status;

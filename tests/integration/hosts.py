@@ -161,6 +161,12 @@ def any_command(test):
     check(waiting.returncode == 0 and exits in waiting.stderr.read().decode(), "wait")
     waiting.stderr.close()
     settled("a snapshot is there", lambda: list(folder.glob("*.json")))
+    # Ctrl-C ends what waits there, which prints nothing.
+    waiting = subprocess.Popen(command_line(test, host, "wait", "--on", "irq.max > 1h"), stderr=subprocess.DEVNULL)
+    settled("it waits", lambda: test.run("list").out.count("-watch") == 1)
+    waiting.send_signal(signal.SIGINT)
+    check(waiting.wait(PATIENCE_S) == -signal.SIGINT, f"interrupted: {waiting.returncode}")
+    settled("it waits no longer", lambda: "-watch" not in test.run("list").out)
     r = run(test, host, "cancel", f"{name}-on")
     check(r.status == 0, f"cancel: {r}")
     for words, valid in ((("--format", "traced"), lambda data: data.startswith(b"\x89traced")), (("--format", "json.gz"), gzip.decompress)):
