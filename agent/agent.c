@@ -426,6 +426,8 @@ static void agent_step_locally(struct agent *a, short broker)
 
 	if (recorder_reap(&a->recorder, &status))
 		agent_collect(a, status);
+	if (a->recorder.pid)
+		recorder_say(&a->recorder, a->jobs.items[0].order.serial, now);
 	agent_take_segments(a, now);
 	agent_broker_step(a, broker);
 	recorder_urge(&a->recorder, now);
@@ -459,7 +461,8 @@ static uint64_t agent_next_local_ns(const struct agent *a)
 	if (a->may_record.pid)
 		next = MIN(next, a->may_record.deadline_ns);
 	if (a->recorder.pid)
-		next = MIN(next, MIN(a->recorder.deadline_ns, a->recorder.look_ns));
+		next = MIN(next, MIN(a->recorder.deadline_ns,
+				     MIN(a->recorder.look_ns, a->recorder.say_ns)));
 	else if (job)
 		next = MIN(next, hook_next_ns(&a->may_record, job->start_ns));
 	return next;

@@ -29,7 +29,7 @@ static int agent_explain(int status, const char *cause, struct error *err)
 }
 
 static int agent_keep_results(struct agent *a, int status, const struct order *order,
-			      const char *cause, struct error *err)
+			      struct error *err)
 {
 	/* Segments that are whole are results, however the child ended. */
 	if (order_has_segments(order))
@@ -38,7 +38,7 @@ static int agent_keep_results(struct agent *a, int status, const struct order *o
 		return error_set(err, -ETIMEDOUT, "tracectl did not end in time");
 	if (!WIFEXITED(status) ||
 	    (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != STATUS_LOSSES))
-		return agent_explain(status, cause, err);
+		return agent_explain(status, a->recorder.cause, err);
 	return recorder_collect(&a->recorder, order, &a->policy, &a->spool, err);
 }
 
@@ -63,9 +63,8 @@ void agent_collect(struct agent *a, int status)
 {
 	const struct order *order = &a->jobs.items[0].order;
 	_cleanup_error_ struct error err = ERROR_INIT;
-	_cleanup_buf_ struct buf cause = BUF_INIT;
 
-	recorder_take_messages(&a->recorder, order->serial, &cause);
+	recorder_say_rest(&a->recorder, order->serial);
 	if (a->jobs.is_withdrawn) {
 		recorder_discard(&a->recorder);
 		agent_close_job(a, 0, OUTCOME_WITHDRAWN, NULL);
@@ -73,7 +72,7 @@ void agent_collect(struct agent *a, int status)
 		log_notice("order %" PRIu64 ": nothing happened", order->serial);
 		recorder_discard(&a->recorder);
 		agent_close_job(a, 0, OUTCOME_DONE, "nothing happened");
-	} else if (agent_keep_results(a, status, order, buf_string(&cause) ?: "", &err) < 0) {
+	} else if (agent_keep_results(a, status, order, &err) < 0) {
 		agent_fail_job(a, &err);
 	} else {
 		a->recordings++;

@@ -25,8 +25,10 @@
 #define ROWS "reports.ndjson.zst"
 #define CAPTURE "capture.traced"
 #define MESSAGES "messages"
-/* The end of these is logged. */
+/* Bytes of messages that are logged at once; what is before them is left out. */
 #define MESSAGES_MAX 4096
+/* Between two looks for messages. */
+#define SAY_NS (5 * NSEC_PER_SEC)
 /* For setup, export and reports. */
 #define GRACE_NS (600 * NSEC_PER_SEC)
 #define URGE_NS (10 * NSEC_PER_SEC)
@@ -362,6 +364,9 @@ int recorder_start(struct recorder *r, const struct order *o, const struct polic
 		recorder_exec(&program,
 			      order_has_segments(o) ? 2 * policy->result_max : policy->result_max);
 	r->urges = 0;
+	r->said = 0;
+	r->say_ns = 0;
+	r->cause[0] = '\0';
 	r->segments = 0;
 	r->is_full = false;
 	r->look_ns = order_has_segments(o) ? 0 : UINT64_MAX;
@@ -386,38 +391,58 @@ bool recorder_reap(struct recorder *r, int *ret_status)
 	return true;
 }
 
-void recorder_take_messages(const struct recorder *r, uint64_t serial, struct buf *ret_cause)
+static void recorder_log_line(struct recorder *r, uint64_t serial, const char *line)
 {
 	static const char lead[] = "tracectl: ";
+	_cleanup_buf_ struct buf shown = BUF_INIT;
+
+	if (!*line)
+		return;
+	buf_visible(&shown, line, VISIBLE_MAX);
+	log_warning("order %" PRIu64 ": %s", serial, buf_string(&shown) ?: "out of memory");
+	if (strncmp(line, lead, strlen(lead)) != 0)
+		return;
+	/* `record` says last that `wait` failed. `wait` said why. */
+	if (r->cause[0] && strstr(line, " ended with exit status "))
+		return;
+	snprintf(r->cause, sizeof(r->cause), "%s", line + strlen(lead));
+}
+
+/* Logs the lines that are new. all: the last one, too, if it has no end. */
+static void recorder_log_lines(struct recorder *r, uint64_t serial, bool all)
+{
 	_cleanup_close_ int fd = openat(r->dirfd, MESSAGES, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	char text[MESSAGES_MAX + 1], *rest = text, *line;
 	struct stat st;
-	off_t from;
+	uint64_t from;
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return;
-	from = MAX(st.st_size - MESSAGES_MAX, (off_t)0);
-	n = pread_full(fd, text, MESSAGES_MAX, from);
+	from = MAX(r->said, (uint64_t)MAX(st.st_size - MESSAGES_MAX, (off_t)0));
+	n = pread_full(fd, text, MESSAGES_MAX, (off_t)from);
 	text[MAX(n, (ssize_t)0)] = '\0';
 	/* The first line may be cut. */
-	if (from)
+	if (from > r->said)
 		(void)strsep(&rest, "\n");
-	while ((line = strsep(&rest, "\n"))) {
-		_cleanup_buf_ struct buf shown = BUF_INIT;
-
-		if (!*line)
-			continue;
-		buf_visible(&shown, line, VISIBLE_MAX);
-		log_warning("order %" PRIu64 ": %s", serial, buf_string(&shown) ?: "out of memory");
-		if (strncmp(line, lead, strlen(lead)) != 0)
-			continue;
-		/* `record` says last that `wait` failed. `wait` said why. */
-		if (ret_cause->len && strstr(line, " ended with exit status "))
-			continue;
-		buf_clear(ret_cause);
-		buf_puts(ret_cause, line + strlen(lead));
+	while (rest && (all || strchr(rest, '\n'))) {
+		line = strsep(&rest, "\n");
+		recorder_log_line(r, serial, line);
 	}
+	r->said = from + (uint64_t)(rest ? rest - text : MAX(n, (ssize_t)0));
+}
+
+void recorder_say(struct recorder *r, uint64_t serial, uint64_t now)
+{
+	if (!r->pid || now < r->say_ns)
+		return;
+	recorder_log_lines(r, serial, false);
+	r->say_ns = now + SAY_NS;
+}
+
+void recorder_say_rest(struct recorder *r, uint64_t serial)
+{
+	recorder_log_lines(r, serial, true);
 }
 
 void recorder_urge(struct recorder *r, uint64_t now)

@@ -25,6 +25,9 @@ struct recorder {
 	uint64_t look_ns;     /* CLOCK_BOOTTIME: the next look for segments; UINT64_MAX: none */
 	bool is_full;	      /* segments_max is reached: the child ends */
 	struct error failure; /* of the first segment that was lost */
+	uint64_t said;	      /* bytes of the child's messages that were logged */
+	uint64_t say_ns;      /* CLOCK_BOOTTIME: the next look for messages */
+	char cause[256];      /* the last message of tracectl, without its name; "": none */
 };
 #define RECORDER_INIT ((struct recorder){ .dirfd = -EBADF })
 
@@ -58,12 +61,10 @@ unsigned recorder_take_segments(struct recorder *recorder, const struct policy *
 				struct spool *spool, uint64_t now_ns);
 /* True if the child has ended; then *ret_status is that of waitpid(). */
 bool recorder_reap(struct recorder *recorder, int *ret_status);
-/*
- * Logs what an ended child wrote to its standard error. ret_cause: gets the last message of
- * tracectl, without its name; none: stays empty.
- */
-void recorder_take_messages(const struct recorder *recorder, uint64_t serial,
-			    struct buf *ret_cause);
+/* Logs what the child wrote to its standard error, if the next look is due. */
+void recorder_say(struct recorder *recorder, uint64_t serial, uint64_t now_ns);
+/* Logs the rest of an ended child's messages; `cause` is set then. */
+void recorder_say_rest(struct recorder *recorder, uint64_t serial);
 /* Ends a child that is past its deadline. */
 void recorder_urge(struct recorder *recorder, uint64_t now_ns);
 /* Ends the child soon, without waiting for it. */

@@ -309,6 +309,23 @@ def the_order_has_a_budget(test):
         check(m['orders_refused_total{reason="cpu"}'] == 1, m)
 
 
+def messages_come_while_it_records(test):
+    """Once each, and not with the recording's end only."""
+    with fleet(test) as (store, agent):
+        store.start()
+        agent.start()
+        store.publish(store.sign(order(7, reports="irq", duration="10m")))
+        said = "order 7: tracectl: there will be no events for the report irq"
+        agent.says(said)
+        check(sessions(test), f"the recording has ended: {agent.words()}")
+        process, = (p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if p.read_bytes().startswith(bytes(test.tracectl)) and
+                    b"\0record\0" in p.read_bytes() and str(test.daemon.socket).encode() in p.read_bytes())
+        os.kill(int(process.parent.name), signal.SIGINT)
+        agent.says("order 7: .*no events for the report irq", 2)
+        settled("the order ends", lambda: not sessions(test))
+        check(agent.words().count(said) == 1, agent.words())
+
+
 def until_something_happens(test):
     """A flight recorder ends with the first time that a condition is met. Without that there is no result."""
     with fleet(test) as (store, agent):
@@ -572,7 +589,7 @@ def main():
     test.make_daemon = Members
     for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, wrong_etags, an_answer_without_end,
-                     one_result_is_refused, quotas_hold, the_order_has_a_budget, until_something_happens, the_newest_first, only_when_the_board_may,
+                     one_result_is_refused, quotas_hold, the_order_has_a_budget, messages_come_while_it_records, until_something_happens, the_newest_first, only_when_the_board_may,
                      what_waits_outlives_the_agent, orders_at_several_urls, a_busy_server,
                      servers_that_are_not_ours, who_may_start_it):
         test.case(function.__name__.replace("_", " "), function, daemon=True)
