@@ -180,7 +180,8 @@ def same_values(details, fields):
                 continue
         elif not isinstance(meant, str):
             continue
-        check(shown == meant, f"{key} is {meant!r}: {details}")
+        # Texts of probes are in quotes.
+        check(shown in (meant, f'"{meant}"'), f"{key} is {meant!r}: {details}")
         count += 1
     return count
 
