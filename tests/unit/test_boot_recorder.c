@@ -327,7 +327,7 @@ static void boot_loaders(void **state)
 	assert_int_equal(next.len, 0);
 }
 
-/* What is to be typed where nothing is written. */
+/* The words for each boot loader, where nothing is written. */
 static void each_boot_loader_is_explained(void **state _unused_)
 {
 	static const char *const lines[] = {
