@@ -5,10 +5,14 @@ it stands (long times made short), beside a daemon; each has to succeed. The pro
 of docs/marks.md are built and recorded by the commands that stand below them. Examples of documents
 about SQL and histograms in the kernel are run, too, but the kernel may refuse them."""
 
+import gzip
 import json
 import re
 import shlex
+import shutil
+import struct
 import subprocess
+import zlib
 
 from harness import Test, check, need
 
@@ -125,12 +129,51 @@ def quickstart(test):
     check({"B", "E", "C", "s", "f"} <= {e["ph"] for e in events}, "marks of the example are missing")
 
 
+def bytes_of_png(data):
+    """Width, height, and the bytes of its pixels, each with bytes of its own for red, green and blue."""
+    width, height, depth, kind, *_, interlaced = struct.unpack(">IIBBBBB", data[16:29])
+    check(depth == 8 and kind in (2, 6) and not interlaced, f"another kind of PNG: {depth}, {kind}, {interlaced}")
+    packed, at = b"", 8
+    while at < len(data):
+        size, name = struct.unpack(">I4s", data[at:at + 8])
+        packed += data[at + 8:at + 8 + size] if name == b"IDAT" else b""
+        at += 12 + size
+    raw, step = zlib.decompress(packed), 3 if kind == 2 else 4
+    stride, above, pixels = width * step, bytes(width * step), []
+    for at in range(0, len(raw), stride + 1):
+        how, row = raw[at], bytearray(raw[at + 1:at + 1 + stride])
+        for i in range(stride):
+            left, up, corner = row[i - step] if i >= step else 0, above[i], above[i - step] if i >= step else 0
+            near = left + up - corner
+            paeth = min((left, up, corner), key=lambda v: abs(near - v))
+            row[i] = (row[i] + (0, left, up, (left + up) // 2, paeth)[how]) & 255
+        above = bytes(row)
+        pixels += [above[i:i + 3] for i in range(0, stride, step)]
+    return width, height, pixels
+
+
+def a_picture(test):
+    """The page as a picture, by the command of docs/html.md, in a smaller window."""
+    need(shutil.which("chromium-headless-shell"), "chromium-headless-shell is not installed")
+    (test.dir / "x.traced").write_bytes(gzip.decompress((test.source / "tests/data/6.1.176/mixed.traced.gz").read_bytes()))
+    done = test.run("convert", "x.traced", "out.html")
+    check(done.status == 0, f"{done}")
+    command = re.search(r"^    (chromium-headless-shell .*?)\n\n", (test.source / "docs/html.md").read_text(), re.M | re.S)[1]
+    check("1600,1000" in command and "out.html" in command, command)
+    done = run(test, command.replace("1600,1000", "800,500").replace(" ", " --no-sandbox ", 1))
+    check(done.returncode == 0, f"{command}: {done}")
+    width, height, pixels = bytes_of_png((test.dir / "out.png").read_bytes())
+    coloured = sum(max(pixel) - min(pixel) > 60 for pixel in pixels)
+    check((width, height) == (800, 500) and coloured > 2000, f"{width}x{height}, {coloured} pixels of slices")
+
+
 def main():
     test = Test("examples")
     for name in ("README.md", "man/tracectl.1.scd"):
         test.case(f"examples of {name}", run_all, test.source / name, daemon=True)
     for name in ("sql.md", "hist.md"):
         test.case(f"examples of docs/{name}", of_the_kernel, name, daemon=True)
+    test.case("the picture of docs/html.md", a_picture, daemon=True)
     test.case("programs of docs/marks.md", programs, daemon=True)
     test.case("the quickstart's build tree", quickstart, daemon=True)
     test.end()
