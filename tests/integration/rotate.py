@@ -132,7 +132,8 @@ def the_last_are_kept(test):
 def children(pid):
     out = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(pid)], capture_output=True,
                          text=True, check=False).stdout
-    return {comm: int(n) for n, comm in (line.split() for line in out.splitlines())}
+    # "name <defunct>" for one that has ended.
+    return {comm: int(n) for n, comm in (line.split(maxsplit=1) for line in out.splitlines())}
 
 
 def kill(test, who):
@@ -240,6 +241,7 @@ def an_abort_leaves_a_hanging_disk(test):
     """The process that makes the files hangs, as on a disk that hangs."""
     process = test.start("record", "--name", test.name, "-t", "60s", "-e", "sched", "--rotate", "64K", "-o", "x.txt")
     test.wait_for_recording(test.name)
+    settled("it has its name", lambda: "tracectl-files" in children(process.pid))
     maker = children(process.pid)["tracectl-files"]
     os.kill(maker, signal.SIGSTOP)
     try:
