@@ -81,12 +81,12 @@ def entry_of(path):
 
 
 # On a busy machine a process that has nothing to do with a recording may be in a call that keeps the recorder from
-# reading its command line.
-UNREAD = re.compile(r"^.*\bcommand lines of \d+ process(es)? are missing: .*\n?", re.M)
+# reading its command line. Where programs begin and end all the time, a pause of the recorder loses names.
+OF_OTHERS = re.compile(r"^.*\b(command lines of \d+ process(es)? are missing|\d+ births? or names? of tasks (was|were) lost): .*\n?", re.M)
 
 
-def without_unread(text):
-    return UNREAD.sub("", text)
+def without_others(text):
+    return OF_OTHERS.sub("", text)
 
 
 class Result:
@@ -97,7 +97,7 @@ class Result:
         self.stdout = out
         self.out = out.decode(errors="replace")
         self.all_err = err.decode(errors="replace")
-        self.err = without_unread(self.all_err)
+        self.err = without_others(self.all_err)
 
     def __str__(self):
         return f"exit status {self.status}\n{self.out[-1500:]}{self.all_err[-3000:]}"
