@@ -6,7 +6,7 @@ no program's write fails because of a recording."""
 import os
 import threading
 
-from harness import INSTANCES, TRACEFS, Test, as_nobody, check, need, settled, top_level
+from harness import INSTANCES, TRACEFS, Test, as_nobody, check, interrupt, need, settled, top_level
 
 OPTION = "options/copy_trace_marker"
 
@@ -80,7 +80,12 @@ def no_write_fails(test):
             t.start()
         try:
             for _ in range(5):
-                result = test.run("record", "-q", "--name", test.name, "-t", "500ms", "-e", "sched", "-o", "x.txt")
+                process = test.start("record", "-q", "--name", test.name, "-e", "sched", "-o", "x.txt")
+                test.wait_for_recording(test.name)
+                before = count[0]
+                settled("marks", lambda: count[0] > before + 20)
+                interrupt(process)
+                result = test.finish(process)
                 check(result.status == 0, f"{result}")
                 check("hammer" in (test.dir / "x.txt").read_text(errors="replace"), "no mark was copied")
         finally:
