@@ -254,15 +254,15 @@ def in_segments(test):
     for kernel, case in one_of_each():
         capture = unpack(test, kernel, case)
         told = json.loads(test.run("convert", "--json", capture, "x.json").out)
+        whole = joined(decoder, [convert(test, capture, ".pftrace")])
+        lines = text_lines(convert(test, capture, ".json"))
         for limit in ("64K", f"{told['span_ns'] // 4 + 1}ns"):
             convert(test, capture, ".pftrace", "--rotate", limit)
             files = sorted(test.dir.glob(f"{capture.stem}.*.pftrace"))
-            whole = joined(decoder, [convert(test, capture, ".pftrace")])
             check(joined(decoder, files) == whole, f"{kernel} {case}: other events in {files}")
             several += len(files) > 2
             convert(test, capture, ".json", "--rotate", limit)
             parts = sorted(test.dir.glob(f"{capture.stem}.*.json"))
-            lines = text_lines(convert(test, capture, ".json"))
             check(sum(map(text_lines, parts), []) == lines, f"{kernel} {case}: other lines")
             for path in files + parts:
                 path.unlink()

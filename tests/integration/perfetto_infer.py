@@ -211,7 +211,8 @@ class Reader:
                 self.push(cpu + 1, ts + offset, "compact_waking", cpu, values, next(flags))
         raws = [value for number, value in wire_fields(raw) if number == 2]
         self.unreported += [(event.sched_switch.prev_pid, event.sched_switch.next_pid)
-                            for event, value in zip(bundle.event, raws) if is_unreported(value)]
+                            for event, value in zip(bundle.event, raws)
+                            if is_unreported(dict(wire_fields(value)))]
         for ts, pid, name, values in plain_events(raw, bundle, reported=False):
             self.push(cpu + 1, ts + offset, "event", cpu, pid, name, values)
 
