@@ -118,6 +118,19 @@ def a_threshold_of_a_stream(test):
     ends_at_a_threshold(test, "--stream")
 
 
+def a_threshold_of_noise(test):
+    """It ends at the first interruption that is too long, which the trace has."""
+    before, top = global_settings(), settings()
+    started = time.monotonic()
+    done = test.run("record", "-t", "100s", "-p", "osnoise", "-e", "osnoise", "--stop-us", "1", "-o", "out.txt")
+    check(done.status == 0 and "--stop-us" in done.err, f"{done}")
+    check(time.monotonic() - started < 80, "it did not end at the threshold")
+    found = re.findall(r": sample_threshold: start \S+ duration (\d+) ns ", text_of(test))
+    check(any(int(ns) >= 1000 for ns in found), f"no long interruption in\n{text_of(test)[-1500:]}")
+    restored(before)
+    put_back(top)
+
+
 def noise(test):
     before = global_settings()
     record(test, "-p", "osnoise", "--tracer-option", "runtime=100ms", "--tracer-option", "period=500ms",
@@ -228,6 +241,7 @@ CASES = (
     ("timerlat", "killed", killed),
     ("timerlat", "the kernel's text of timerlat", the_kernels_text),
     ("osnoise", "osnoise and its report", noise),
+    ("osnoise", "a threshold of noise", a_threshold_of_noise),
     ("osnoise", "the kernel's text of osnoise", the_kernels_text),
     ("hwlat", "hwlat", hardware),
 )
