@@ -40,7 +40,7 @@ def main(build, guest):
                 "check_once" if test["name"] in ONCE else "check_if_named")
         print(word, test["name"], test["timeout"] * SLOWER, shlex.join(command))
     for word, name, seconds, script in (("check", "booted", 300, ["inside.sh"]),
-                                        ("check", "restarts", 300, ["attack.sh", "restarts"]),
+                                        ("check", "restarts", 600, ["attack.sh", "restarts"]),
                                         ("check_if_named", "attacks", 5000, ["attack.sh", "attacks"])):
         path = str(pathlib.Path(guest).parents[1] / "systemd" / script[0])
         print(f"[ ! -d /run/systemd/system ] || {word} {name} {seconds}", shlex.join(["bash", path, *script[1:]]))
