@@ -262,7 +262,7 @@ def given_up(test):
 
     def check_refused(member):
         _, err = member.communicate()
-        # As it comes, or while it records.
+        # The daemon refuses it when it connects, or drops it while it records.
         check(b"do not close" in err or b"lost the connection to traced" in err,
               f"the member's recording: {err.decode(errors='replace')}")
 
