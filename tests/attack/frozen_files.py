@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import time
 
-from attack import SLOWER, Attack, Victim, check, interrupt, limit, need, settled, wait_of_another
+from attack import SLOWER, Attack, Service, Victim, check, interrupt, limit, need, settled, wait_of_another
 from harness import PATIENCE_S
 
 FIFREEZE, FITHAW = 0xC0045877, 0xC0045878
@@ -76,8 +76,8 @@ def in_kernel(name, parent):
 
 
 def exporters(test):
-    """Those of the daemon that hang in the kernel."""
-    return in_kernel("traced-export", test.daemon.process.pid)
+    """Those of the daemon that hang in the kernel. A service's are children of the service manager."""
+    return in_kernel("traced-export", 1 if isinstance(test.daemon, Service) else test.daemon.process.pid)
 
 
 def hanging(test, folder, *options):
