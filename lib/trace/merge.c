@@ -17,8 +17,9 @@
  * Invariants
  * - A queued cursor has its next record decoded, or only a loss left at its CPU's end (time
  *   UINT64_MAX). A cursor without either loses against all others.
- * - tree[1] is the winner, tree[n] the earlier of tree[2n] and tree[2n + 1]. The last half are the
- *   cursors, in their order, with a copy of the time: a comparison reads no cursor.
+ * - times[] and numbers[] are the tree: of each place, the time and the number of its cursor. Place
+ *   1 is the winner, place n the earlier of 2n and 2n + 1. The last half are the cursors, in their
+ *   order. A comparison reads no cursor.
  * - Records of one CPU come in the ring's order, even if a clock ran backwards.
  * - A loss comes right before the record after the gap. Damage is a loss of unknown count; the
  *   merge goes on with the next sub-buffer.
@@ -34,6 +35,8 @@
  * What was tried
  * - A binary heap of the cursors: which child is earlier decides where the next level's children
  *   lie, and the processor guesses it wrong half the time. A tournament's places are known before.
+ * - A tree of times and pointers, and a mask to select both: each level's comparison waited for the
+ *   mask of the level below. With numbers, it waits for a minimum alone.
  * - One thread that merges for all: two CPUs were 1.4 to 1.6 times as fast as one, as notes and
  *   records went from cache to cache. Threads now take turns at the merge.
  */
@@ -43,86 +46,81 @@
 
 #include "trace/cpu_cursor.h"
 
-/* A cursor in the tournament. */
-struct player {
-	uint64_t ts;		   /* of its next record */
-	struct cpu_cursor *cursor; /* NULL: it has nothing to give out */
-};
+/* The number of a cursor with nothing to give out: all others win over it. */
+#define NOBODY UINT32_MAX
 
 struct merge {
 	struct cpu_cursors cpus;
-	uint64_t limit;		    /* stop at chunks from this offset on */
-	struct player *tree;	    /* owned; two for each cursor */
+	uint64_t limit;	 /* stop at chunks from this offset on */
+	uint64_t *times; /* owned, with numbers; two for each cursor */
+	uint32_t *numbers;
 	struct cpu_cursor *current; /* the CPU of the last record given out, until it is advanced */
 	struct cpu_cursor *last;    /* the same, until another one gives out a record */
 	uint64_t rival_ts; /* earliest time of the other cursors; UINT64_MAX: none; 0: unknown */
 	bool begun;
 };
 
-static inline struct player player_of(struct cpu_cursor *c)
+/* Climbs the tree from a place where times are equal: the lower CPU wins. Such times are rare. */
+static _noinline_ void merge_climb_tie(struct merge *m, size_t at)
 {
-	return (struct player){ c->next.ts, c->queued ? c : NULL };
-}
+	for (; at > 1; at /= 2) {
+		const size_t rival = at ^ 1;
+		const bool later =
+			m->times[rival] < m->times[at] ||
+			(m->times[rival] == m->times[at] && m->numbers[rival] < m->numbers[at]);
+		const size_t winner = later ? rival : at;
 
-/* At equal times the lower CPU wins; a cursor wins over none. */
-static _noinline_ bool player_is_later(const struct cpu_cursor *a, const struct cpu_cursor *b)
-{
-	return b && (!a || b->number < a->number);
-}
-
-/* Branch-free: the outcome is unpredictable. Equal times are rare. */
-static inline struct player player_earlier(struct player a, struct player b)
-{
-	uint64_t second = b.ts < a.ts;
-
-	if (unlikely(a.ts == b.ts))
-		second = player_is_later(a.cursor, b.cursor);
-	second = 0 - second;
-	return (struct player){ a.ts ^ ((a.ts ^ b.ts) & second),
-				(struct cpu_cursor *)((uintptr_t)a.cursor ^
-						      (((uintptr_t)a.cursor ^ (uintptr_t)b.cursor) &
-						       (uintptr_t)second)) };
+		m->times[at / 2] = m->times[winner];
+		m->numbers[at / 2] = m->numbers[winner];
+	}
 }
 
 /* Call after a cursor's next record changed. */
 static inline void merge_replay(struct merge *m, struct cpu_cursor *c)
 {
-	struct player *tree = m->tree, winner = player_of(c);
-	size_t at = m->cpus.count + c->number;
+	const size_t count = m->cpus.count;
+	size_t at = count + c->number;
+	uint64_t *times = m->times, ts = c->next.ts;
+	uint32_t *numbers = m->numbers, number = c->queued ? c->number : NOBODY;
 
-	/* Two CPUs often take turns: the processor foresees a branch, and waits for no time. */
-	if (m->cpus.count == 2) {
-		const struct player rival = tree[at ^ 1];
-
-		tree[at] = winner;
-		if (likely(rival.ts < winner.ts))
-			tree[1] = rival;
-		else
-			tree[1] = player_earlier(winner, rival);
-		return;
-	}
 	/* The processor foresees few streams; many CPUs' records come before this one's next. */
-	__builtin_prefetch((const void *)((uintptr_t)c->page.page + c->page.pos + 64));
-	for (tree[at] = winner; at > 1; tree[at] = winner) {
-		winner = player_earlier(winner, tree[at ^ 1]);
+	if (count > 2)
+		__builtin_prefetch((const void *)((uintptr_t)c->page.page + c->page.pos + 64));
+	times[at] = ts;
+	numbers[at] = number;
+	while (at > 1) {
+		const uint64_t rival = times[at ^ 1];
+		const uint32_t other = numbers[at ^ 1];
+
+		if (unlikely(rival == ts)) {
+			merge_climb_tie(m, at);
+			return;
+		}
 		at /= 2;
+		/* Without branches: the outcome is unpredictable. */
+		number ^= (number ^ other) & (0U - (rival < ts));
+		ts = MIN(rival, ts);
+		times[at] = ts;
+		numbers[at] = number;
 	}
 }
 
 static void merge_play(struct merge *m)
 {
+	for (size_t i = 0; i < 2 * m->cpus.count; i++) {
+		m->times[i] = UINT64_MAX;
+		m->numbers[i] = NOBODY;
+	}
 	for (size_t i = 0; i < m->cpus.count; i++) {
 		m->cpus.all[i]->number = (uint32_t)i;
-		m->tree[m->cpus.count + i] = player_of(m->cpus.all[i]);
+		merge_replay(m, m->cpus.all[i]);
 	}
-	for (size_t i = m->cpus.count; i-- > 1;)
-		m->tree[i] = player_earlier(m->tree[2 * i], m->tree[2 * i + 1]);
 }
 
 /* NULL: no cursor has anything to give out. */
 static struct cpu_cursor *merge_winner(const struct merge *m)
 {
-	return m->cpus.count ? m->tree[1].cursor : NULL;
+	return m->cpus.count && m->numbers[1] != NOBODY ? m->cpus.all[m->numbers[1]] : NULL;
 }
 
 /* The earliest time of all cursors but the winner: it lost against the winner. */
@@ -130,8 +128,8 @@ static uint64_t merge_find_rival(const struct merge *m)
 {
 	uint64_t ts = UINT64_MAX;
 
-	for (size_t at = m->cpus.count + m->tree[1].cursor->number; at > 1; at /= 2)
-		ts = MIN(ts, m->tree[at ^ 1].ts);
+	for (size_t at = m->cpus.count + m->numbers[1]; at > 1; at /= 2)
+		ts = MIN(ts, m->times[at ^ 1]);
 	return ts;
 }
 
@@ -139,13 +137,14 @@ static uint64_t merge_find_rival(const struct merge *m)
 static int merge_add_cursors(struct merge *m, struct error *err)
 {
 	size_t count = m->cpus.ring->count;
-	struct player *tree;
+	uint64_t *times;
 
 	if (count > m->cpus.count) {
-		tree = reallocarray(m->tree, count, 2 * sizeof(*tree));
-		if (!tree)
+		times = reallocarray(m->times, count, 2 * (sizeof(*times) + sizeof(*m->numbers)));
+		if (!times)
 			return error_errno(err, -ENOMEM, "can't merge the events");
-		m->tree = tree;
+		m->times = times;
+		m->numbers = (uint32_t *)(times + 2 * count);
 	}
 	return cpu_cursors_extend(&m->cpus, err);
 }
@@ -172,7 +171,7 @@ struct merge *merge_free(struct merge *m)
 	if (!m)
 		return NULL;
 	cpu_cursors_deinit(&m->cpus);
-	free(m->tree);
+	free(m->times);
 	free(m);
 	return NULL;
 }
@@ -252,21 +251,31 @@ static void merge_give_loss(struct merge *m, struct cpu_cursor *c, struct merge_
 static inline bool merge_next_in_page(struct merge *m, struct merge_item *ret)
 {
 	struct cpu_cursor *c = m->current;
-	int r = likely(c && !c->ahead) ? page_iter_next(&c->page, &ret->event.rec) : 0;
+	/* In registers: copies of what was just stored would wait for it. */
+	struct record next, any;
+	int r;
 
-	if (unlikely(r <= 0)) {
+	if (unlikely(!c || c->ahead))
+		return false;
+	if (likely(page_iter_peek(&c->page, &next))) {
+		page_iter_pass(&c->page, &next);
+	} else {
+		r = page_iter_next_any(&c->page, &any);
 		if (r < 0)
 			cpu_cursor_note_loss(c, UINT64_MAX, true);
-		return false;
+		if (r <= 0)
+			return false;
+		next = any;
 	}
 	c->last_ts = c->next.ts;
-	if (unlikely(ret->event.rec.ts >= m->rival_ts)) {
-		c->next = ret->event.rec;
+	if (unlikely(next.ts >= m->rival_ts)) {
+		c->next = next;
 		m->current = NULL;
 		merge_replay(m, c);
 		return false;
 	}
-	c->next.ts = ret->event.rec.ts;
+	c->next.ts = next.ts;
+	ret->event.rec = next;
 	ret->event.cpu = c->cpu;
 	return true;
 }
@@ -286,7 +295,8 @@ static _noinline_ int merge_next_of_tree(struct merge *m, struct merge_item *ret
 	c = merge_winner(m);
 	if (unlikely(!c))
 		return MERGE_END;
-	if (unlikely(c->chunks.chunk.offset >= m->limit))
+	/* The first condition saves a cache line. */
+	if (unlikely(m->limit != UINT64_MAX && c->chunks.chunk.offset >= m->limit))
 		return MERGE_END;
 	if (unlikely(c->loss)) {
 		merge_give_loss(m, c, ret);

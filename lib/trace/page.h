@@ -85,13 +85,19 @@ static inline bool page_iter_peek(const struct page_iter *it, struct record *ret
 	return true;
 }
 
+/* Consumes the record of page_iter_peek(). */
+static inline void page_iter_pass(struct page_iter *it, const struct record *rec)
+{
+	it->start = it->pos;
+	it->ts = rec->ts;
+	it->pos += RECORD_HEADER + rec->len;
+}
+
 /* Returns 1: ret is the next record. 0: no more. -EBADMSG: damaged; the rest cannot be read. */
 static inline int page_iter_next(struct page_iter *it, struct record *ret)
 {
 	if (unlikely(!page_iter_peek(it, ret)))
 		return page_iter_next_any(it, ret);
-	it->start = it->pos;
-	it->ts = ret->ts;
-	it->pos += RECORD_HEADER + ret->len;
+	page_iter_pass(it, ret);
 	return 1;
 }
