@@ -223,8 +223,7 @@ static size_t recorder_put_segments(struct recorder_arguments *a, size_t n, cons
 	return n;
 }
 
-/* The order's limit is not above the policy's. A flight recorder has none: nothing reads its ring.
- */
+/* An order's limit is within the policy's. A flight recorder has none: nothing reads its ring. */
 static size_t recorder_put_cpu(struct recorder_arguments *a, size_t n, const struct order *o,
 			       const struct policy *policy)
 {

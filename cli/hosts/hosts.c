@@ -53,6 +53,16 @@ static void hosts_peek(struct options *o, const struct command *command, int arg
 	options_parse(o, argc, argv, command, &(int){ 0 }, &err);
 }
 
+/* convert has its output as its second word, too. */
+static bool hosts_output_is_stdout(const struct options *o, const struct command *command)
+{
+	const char *out = o->output;
+
+	if (!out && command == &command_convert && o->arg_count == 2)
+		out = o->args[1];
+	return out && !strcmp(out, "-");
+}
+
 static int hosts_run_each(const struct options *o, const struct host_list *hosts,
 			  const struct command *command, int argc, char **argv)
 {
@@ -74,10 +84,11 @@ static int hosts_run_each(const struct options *o, const struct host_list *hosts
 	}
 	memcpy(far + count, argv, (size_t)argc * sizeof(*far));
 	hosts_peek(&theirs, command, argc, argv);
-	if (theirs.output && !strcmp(theirs.output, "-")) {
+	if (hosts_output_is_stdout(&theirs, command)) {
 		output = FAR_DATA;
 		if (hosts->count > 1) {
-			error_set(&err, -EINVAL, "%s -H: -o - is for one host", command->name);
+			error_set(&err, -EINVAL, "%s -H: an output - is for one host",
+				  command->name);
 			return cli_usage(&err);
 		}
 	} else if (theirs.json) {

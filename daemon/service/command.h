@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "daemon/service/loop.h"
 
-#define COMMAND_FDS 2
+#define COMMAND_FDS 2U
 
 struct command {
 	int go_fd, end_fd; /* owned; -EBADF: no command */

@@ -105,8 +105,8 @@ static int connection_watch(struct connection *c)
 static int connection_receive(struct connection *c);
 
 /*
- * A client that left may have asked for the end of its recording before. Other requests are
- * skipped: their reply is all that they are for.
+ * A client that left may have asked before for the end of its recording. Its other requests are
+ * dropped.
  */
 static void connection_take_last(struct connection *c)
 {
@@ -233,10 +233,14 @@ static void connection_answer_hello(struct connection *c, const Traced__Control_
 	connection_reply(c, request->id, &reply);
 }
 
-static bool connection_serves(const struct connection *c, const Traced__Control__Request *request)
+/* Of a client that left, as many as it may have waited for: they take no turns. */
+static bool connection_serves(struct connection *c, const Traced__Control__Request *request)
 {
-	return !c->left || request->verb_case == TRACED__CONTROL__REQUEST__VERB_CANCEL ||
-	       request->verb_case == TRACED__CONTROL__REQUEST__VERB_STOP;
+	if (!c->left)
+		return true;
+	return (request->verb_case == TRACED__CONTROL__REQUEST__VERB_CANCEL ||
+		request->verb_case == TRACED__CONTROL__REQUEST__VERB_STOP) &&
+	       c->last_served++ < CONNECTION_IN_FLIGHT_MAX;
 }
 
 static void connection_take_frame(struct connection *c, const uint8_t *payload, size_t len,

@@ -18,11 +18,12 @@ struct connection {
 	struct loop_source *source, *flush, *hello_timer;
 	uid_t uid, account; /* account: whose turn it is (accounts.h) */
 	pid_t pid;
-	bool greeted;	    /* Hello was received */
-	bool waits;	    /* for its turn */
-	bool left;	    /* it reads no replies any more, and is over soon */
-	unsigned in_flight; /* jobs that still have to reply */
-	int failed;	    /* negative errno: drop the client in the loop's next round */
+	bool greeted;	      /* Hello was received */
+	bool waits;	      /* for its turn */
+	bool left;	      /* it reads no replies any more, and is over soon */
+	unsigned last_served; /* requests of one that left */
+	unsigned in_flight;   /* jobs that still have to reply */
+	int failed;	      /* negative errno: drop the client in the loop's next round */
 };
 
 #define CONNECTION_REQUEST_MAX (256U << 10) /* bytes of one request */

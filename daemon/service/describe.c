@@ -108,7 +108,8 @@ Traced__Control__Session *session_describe(struct session *s)
 		d = s->last ? describe_copy(s->last) : NULL;
 	if (!d)
 		return NULL;
-	d->state = (Traced__Control__Session__State)s->state;
+	d->state =
+		(Traced__Control__Session__State)(s->awaits_follower ? SESSION_ARMING : s->state);
 	d->memory_bytes = s->capture ? s->memory_bytes : 0;
 	d->export_cpu_ns = session_followers_cpu_ns(s);
 	d->spool_bytes = s->spool.fd >= 0 ? spool_bytes(&s->spool) : 0;

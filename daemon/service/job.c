@@ -305,7 +305,7 @@ static void job_export_failed(struct job *j, struct error *err)
 		error_hint(err, "the snapshot is discarded: with it, what you keep would exceed "
 				"\"spool_max\" in [users] of traced.conf");
 		spool_discard(&j->spool);
-	} else if (spool->path) {
+	} else if (spool->path && !(j->session && j->session->begin)) {
 		_cleanup_free_ char *hint = err->hint ? strdup(err->hint) : NULL;
 
 		error_hint(err, "%s%s%s is safe%s: tracectl convert %s", hint ?: "",

@@ -32,6 +32,8 @@
  *   discarded; otherwise the session stays until somebody fetches it.
  * - Without a reader there is no recording: if the export that follows one ends, the recording
  *   ends, too, and if a client leaves without an output, its session is discarded.
+ * - A start with an output (follow) starts the exporter once it is armed. Tracing begins when that
+ *   waits for the stream, or after FOLLOWER_US.
  * - The first problem is the one reported (`note`): later ones are mostly its consequences.
  * - Nothing here is freed under a caller. A session that is over has left the manager's list, has
  *   no jobs, no sources in the loop and no spool. Its memory stays until manager_reap().
@@ -64,7 +66,7 @@
 #define PLACE_LEN_MAX 4096
 
 /* How long a start waits for the export that follows, which takes 20 ms on an idle machine. */
-#define FOLLOWER_US 500000
+#define FOLLOWER_US 2000000
 
 /* The stream's limit exceeds ours by this, so that its closing chunks fit. */
 #define STREAM_SLACK (UINT64_C(64) << 20)
@@ -205,7 +207,7 @@ bool session_is_followed(const struct session *s)
 	if (s->spool.client_max)
 		return true;
 	TAILQ_FOREACH(j, &s->jobs, list)
-	if (j->follow)
+	if (j->follow || (j->kind == JOB_START && job_has_output(j)))
 		return true;
 	return false;
 }
@@ -427,7 +429,11 @@ static int session_begin_in(struct session *s, uint64_t us, void (*begin)(void *
 {
 	int r = loop_add_timer(s->manager->loop, &s->begin, CLOCK_BOOTTIME, 0, begin, s);
 
-	return r < 0 ? r : loop_timer_in(s->begin, us);
+	if (r >= 0)
+		r = loop_timer_in(s->begin, us);
+	if (r < 0)
+		s->begin = loop_source_free(s->begin);
+	return r;
 }
 
 static void session_begin_soon(struct session *s)
@@ -461,10 +467,11 @@ static int session_await_follower(struct session *s, struct job *j, struct error
 {
 	int r = job_follow(j, err);
 
-	if (r >= 0)
-		r = session_begin_in(s, FOLLOWER_US, session_on_follower);
+	if (r < 0)
+		return r;
+	r = session_begin_in(s, FOLLOWER_US, session_on_follower);
 	s->awaits_follower = r >= 0;
-	return r;
+	return r < 0 ? error_errno(err, r, "can't wait for the export") : 0;
 }
 
 /* All that need not follow the start comes before it: what the daemon does later is recorded. */
@@ -731,6 +738,11 @@ void session_settle(struct session *s)
 
 void session_job_over(struct session *s, bool written)
 {
+	/* Without its export a recording does not begin, and its command does not run. */
+	if (s->begin) {
+		session_cancel(s, "its output can't be written");
+		return;
+	}
 	if (written)
 		s->unneeded = true;
 	else
@@ -740,7 +752,6 @@ void session_job_over(struct session *s, bool written)
 		session_end(s, CAPTURE_END_FAILED);
 	else
 		session_settle(s);
-	session_follower_waits(s);
 }
 
 /* hint: a command that lacks the output's name, or NULL. */

@@ -50,13 +50,14 @@ struct session {
 	bool settles;		/* the reply to Start comes before tracing is on */
 	bool at_threshold;	/* the kernel ended it, at stop_us or by a trigger */
 	uint64_t duration_ns, buffer_bytes;
-	bool counts_only;	   /* histograms and no events */
-	uint64_t memory_bytes;	   /* kernel memory of the main ring buffers */
-	uint64_t spool_elsewhere;  /* as in struct start_plan */
-	struct arming *arming;	   /* NULL once armed */
-	struct loop_source *begin; /* timer of one that settles; NULL: it began, or waits not */
-	bool awaits_follower;	   /* for `begin`, which is its limit */
-	struct capture *capture;   /* NULL until armed, and after draining */
+	bool counts_only;	  /* histograms and no events */
+	uint64_t memory_bytes;	  /* kernel memory of the main ring buffers */
+	uint64_t spool_elsewhere; /* as in struct start_plan */
+	struct arming *arming;	  /* NULL once armed */
+	struct loop_source
+		*begin;		 /* timer of an armed session; NULL: not armed yet, or it records */
+	bool awaits_follower;	 /* it records once its export waits, at the latest with `begin` */
+	struct capture *capture; /* NULL until armed, and after draining */
 	struct draining
 		*draining; /* reads capture's rings; NULL until it records, and afterwards */
 	struct retirement *retirement; /* for both */
@@ -122,7 +123,7 @@ void session_settle(struct session *s);
 void session_job_over(struct session *s, bool written);
 /* True if an export follows the recording. */
 bool session_is_followed(const struct session *s);
-/* Such an export has read all that there is. */
+/* An export that follows the recording waits for more data. */
 void session_follower_waits(struct session *s);
 /* Keeps the result of such an export, for a Stop that waits. Takes the result. */
 void session_set_followed(struct session *s, Traced__Control__ExportResult *result);

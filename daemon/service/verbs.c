@@ -147,8 +147,8 @@ static int verb_new_job(struct call *call, enum job_kind kind, const struct sess
 static int verb_start(struct call *call, struct error *err)
 {
 	const Traced__Control__Start *start = call->request->start;
-	const size_t count = start->held ? COMMAND_FDS : 0;
-	struct call outputs = *call;
+	/* The held command's descriptors, if any, come before the output's. */
+	const size_t first = start->held ? MIN((size_t)COMMAND_FDS, call->fd_count) : 0;
 	struct session *s;
 	struct job *j;
 	int r;
@@ -163,13 +163,13 @@ static int verb_start(struct call *call, struct error *err)
 		if (r < 0)
 			return r;
 	}
-	outputs.fds += MIN(count, call->fd_count);
-	outputs.fd_count -= MIN(count, call->fd_count);
-	r = verb_new_job(&outputs, JOB_START, NULL, start->follow ? start->output : NULL, &j, err);
+	r = job_new(&j, JOB_START, call->connection, call->request->id,
+		    start->follow ? start->output : NULL, call->fds + first, call->fd_count - first,
+		    err);
 	if (r < 0)
 		return r;
 	r = session_start(&s, call->connection, start, call->fds,
-			  start->follow ? call->fd_count - outputs.fd_count : call->fd_count, err);
+			  start->follow ? first : call->fd_count, err);
 	if (r < 0) {
 		job_over(j);
 		return r;

@@ -11,7 +11,7 @@
 #define PIECES_MAX 3
 /* A shared list with more blocks is not copied for a change, but becomes the base of a new list. */
 #define COPIED_BLOCKS_MAX 8
-/* With more mappings of its own a list with a base becomes a whole one; when shared, with half. */
+/* A list with a base and more own mappings is flattened: it gets blocks of its own for all. */
 #define OWN_MAPPINGS_MAX (2 * BLOCK_MAPPINGS)
 
 struct block {
@@ -28,6 +28,7 @@ struct mapping_list {
 	int32_t pid; /* of the process that made it */
 	struct block **blocks;
 	struct mapping_list *base; /* shared; NULL: none */
+	bool stuck;		   /* there was no memory to flatten it */
 };
 
 static struct share_owner owner_of(int32_t pid)
@@ -142,6 +143,7 @@ static int list_own(struct mapping_list **l, int32_t pid, struct shares *shares)
 		return 0;
 	list_share_blocks(to, from);
 	to->base = from->base;
+	to->stuck = from->stuck;
 	if (to->base)
 		to->base->refs++;
 	mapping_list_free(from, shares);
@@ -325,6 +327,8 @@ static int list_flatten(struct mapping_list *l, struct shares *shares)
 	struct mapping_list *to, old = *l;
 	int r = list_new(&to, l->pid, l->base->count + (l->mappings + 1) * PIECES_MAX, shares);
 
+	/* To try again for each mapping would copy all blocks each time. */
+	l->stuck = r < 0;
 	if (r < 0)
 		return r;
 	list_share_blocks(to, l->base);
@@ -337,14 +341,16 @@ static int list_flatten(struct mapping_list *l, struct shares *shares)
 		*to = old;
 		to->refs = 1;
 	}
+	l->stuck = r < 0;
 	mapping_list_free(to, shares);
 	return r;
 }
 
 struct mapping_list *mapping_list_share(struct mapping_list *l, struct shares *shares)
 {
-	/* Without memory it remains as it is. */
-	if (l->base && l->mappings > OWN_MAPPINGS_MAX / 2)
+	/* A child would copy its own mappings: flatten earlier. Without memory it remains as it is.
+	 */
+	if (l->base && !l->stuck && l->mappings > OWN_MAPPINGS_MAX / 2)
 		list_flatten(l, shares);
 	l->refs++;
 	return l;
@@ -356,7 +362,7 @@ int mapping_list_add(struct mapping_list **l, int32_t pid, const struct code_map
 	int r = list_own(l, pid, shares);
 
 	if (r == 0 && (*l)->base && (*l)->mappings > OWN_MAPPINGS_MAX)
-		r = list_flatten(*l, shares);
+		r = (*l)->stuck ? -ENOSPC : list_flatten(*l, shares);
 	/* How many of the base are hidden is unknown. */
 	if (r == 0 && (*l)->base &&
 	    mapping_list_count(*l) + PIECES_MAX > PROCESS_MAPPINGS_MAX + OWN_MAPPINGS_MAX)

@@ -29,7 +29,7 @@ struct mapping_list;
 /* Returns the same list, for another owner. */
 struct mapping_list *mapping_list_share(struct mapping_list *l, struct shares *shares);
 void mapping_list_free(struct mapping_list *l, struct shares *shares);
-/* With a base, those count that are hidden, too. NULL: 0. */
+/* Includes mappings of the base that the list hides. NULL: 0. */
 uint32_t mapping_list_count(const struct mapping_list *l);
 
 /*

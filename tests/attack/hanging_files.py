@@ -250,7 +250,7 @@ def given_up(test):
     admit_everybody(test)
     members = []
     asked = mmap.mmap(-1, mmap.PAGESIZE)  # shared with the server
-    hung = 0
+    hung = refused = 0
 
     def begin():
         # A file of its own: the kernel lets nobody open one that is being written.
@@ -274,11 +274,13 @@ def given_up(test):
                 name = f"{NOBODY}/{test.name}-{len(members) - 1}"
                 settled("it is cancelled", lambda: test.run("cancel", name).status == 0)
                 hung += 1
+                refused = 0
                 continue
             check_refused(member)
-            if hung >= CLOSING_THREADS:
-                break
             # On a slow machine, files that close slowly refuse the member for a while.
+            refused += 1
+            if hung >= CLOSING_THREADS and refused >= 25:
+                break
             check(len(members) < 100, "the member is refused for ever")
             time.sleep(0.2)
         with Victim(test) as v:

@@ -291,7 +291,7 @@ def quotas_hold(test):
 
 
 def the_order_has_a_budget(test):
-    """Reports come first, and what does not fit stays here. The recorder's limit is in the recording."""
+    """Reports come first, and what does not fit stays here."""
     with fleet(test) as (store, agent):
         agent.config.write_text(agent.config.read_text().replace("captures = yes", "captures = yes\ncpu_max = 50%"))
         store.start()
@@ -309,6 +309,15 @@ def the_order_has_a_budget(test):
         check(m['orders_refused_total{reason="cpu"}'] == 1, m)
 
 
+def recorders(test):
+    """Processes of tracectl record with the test's daemon."""
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = path.read_bytes()
+            if words.startswith(bytes(test.tracectl)) and b"\0record\0" in words and str(test.daemon.socket).encode() in words:
+                yield int(path.parent.name)
+
+
 def messages_come_while_it_records(test):
     """Once each, and not with the recording's end only."""
     with fleet(test) as (store, agent):
@@ -318,9 +327,7 @@ def messages_come_while_it_records(test):
         said = "order 7: tracectl: there will be no events for the report irq"
         agent.says(said)
         check(sessions(test), f"the recording has ended: {agent.words()}")
-        process, = (p for p in pathlib.Path("/proc").glob("[0-9]*/cmdline") if p.read_bytes().startswith(bytes(test.tracectl)) and
-                    b"\0record\0" in p.read_bytes() and str(test.daemon.socket).encode() in p.read_bytes())
-        os.kill(int(process.parent.name), signal.SIGINT)
+        os.kill(min(recorders(test)), signal.SIGINT)
         agent.says("order 7: .*no events for the report irq", 2)
         settled("the order ends", lambda: not sessions(test))
         check(agent.words().count(said) == 1, agent.words())

@@ -179,10 +179,12 @@ def any_command(test):
     check(r.status == 1 and f'there is no session "{name}"' in r.err, f"attach: {r}")
     r = run(test, host, "convert", "x.traced", "-o", "x.txt")
     check(r.status == 0 and "sched_switch: " in (there / "x.txt").read_text(errors="replace"), f"convert: {r}")
+    r = run(test, host, "convert", "x.traced", "-", "--format", "json.gz")
+    check(r.status == 0 and gzip.decompress(r.stdout), f"convert to standard output: {r}")
     r = run(test, host, "recover")
-    check(r.status == 0 and "no recording is left" in r.out, f"recover: {r}")
+    check(r.status == 0 and ("no recording is left" in r.out or ".traced" in r.out), f"recover: {r}")
     r = run(test, {"a": far(test), "b": far(test, "nice")}, "snapshot", "-o", "-")
-    check(r.status == 2 and "-o - is for one host" in r.err and not r.out, f"two: {r}")
+    check(r.status == 2 and "an output - is for one host" in r.err and not r.out, f"two: {r}")
     check(test.files() == ["far-exit", "there", "x"], test.files())
 
 

@@ -136,11 +136,6 @@ def exporter_of(test):
     return int(children[0])
 
 
-def wait_for_exporter(test):
-    """It records before its command has asked for the stream: who stops it then discards it."""
-    settled("an exporter", lambda: children_of_daemon(test))
-
-
 FLOOD = f"flood-{os.getpid()}"
 
 
@@ -277,7 +272,6 @@ def losses_by_a_slow_reader_are_counted(test):
 
 def a_stream_has_one_output(test):
     with recording(test, "--stream", "-o", "x.txt") as process:
-        wait_for_exporter(test)
         second = test.run("stop", test.name, "-o", "y.txt")
         check(second.status == 1 and "while it records" in second.err, f"{second}")
         check(test.run("stop", test.name, "-o", "/dev/null", "--format", "txt").status == 1, "taken")
@@ -370,7 +364,6 @@ def await_unlocked(part):
 def another_may_stop_it(test, ending):
     """The file is whole: it ends where the recording does."""
     with recording(test, "--stream", "-e", "sched:sched_switch", "-o", f"x.{ending}") as process:
-        wait_for_exporter(test)
         stopped = test.run("stop", test.name)
         check(stopped.status == 0, f"{stopped}")
         result = test.finish(process)

@@ -149,8 +149,7 @@ static void mappings_may_hang(void **state)
 	assert_int_equal(unread, 1);
 	assert_true(since(began) >= PATIENCE_NS);
 	assert_one_mapped(f, 1);
-	/* While it hangs, nobody waits for that user. A busy machine takes longer, but not always.
-	 */
+	/* While it hangs, nobody waits for that user. A busy machine may need several tries. */
 	do {
 		began = now_ns(CLOCK_MONOTONIC);
 		scan_mappings(f, &unread);

@@ -607,6 +607,37 @@ static void a_command_is_not_released_without_a_recording(void **state)
 	client_close(&c);
 }
 
+/* The output's descriptor comes behind the command's. */
+static void a_command_is_not_released_without_its_stream(void **state)
+{
+	Traced__Control__Output output = TRACED__CONTROL__OUTPUT__INIT;
+	Traced__Control__Start start = TRACED__CONTROL__START__INIT;
+	REQUEST(request, START, start, start);
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct daemon *d = *state;
+	struct client c;
+	struct held h;
+
+	greet(d, &c);
+	hold(&h);
+	output.format = (char *)"fail";
+	output.stream = true;
+	start.name = (char *)"a";
+	start.stream = start.follow = start.held = true;
+	start.output = &output;
+	assert_int_equal(frame_queue(&c.io, &request.base, (int[]){ h.go, h.end, out }, 3), 0);
+	assert_int_equal(frame_flush(&c.io), 0);
+	assert_error(hear(d, &c), ENOSPC, "make room");
+	await_captures(d, 0);
+	for (int i = 0; i < 5000 && !held_has_ended(&h); i++)
+		turn(d, 1);
+	assert_true(held_has_ended(&h));
+	assert_int_equal(held_status(&h), 1);
+	assert_int_equal(spool_files(d, false), 0);
+	client_close(&c);
+	close(out);
+}
+
 /* It may end while the recording is prepared. */
 static void a_held_command_may_be_killed(void **state)
 {
@@ -743,6 +774,7 @@ int main(int argc, char **argv)
 		SERVICE_TEST(who_is_told_before_the_start_may_go),
 		SERVICE_TEST(a_recording_begins_and_ends_with_its_command),
 		SERVICE_TEST(a_command_is_not_released_without_a_recording),
+		SERVICE_TEST(a_command_is_not_released_without_its_stream),
 		SERVICE_TEST(a_held_command_may_be_killed),
 		SERVICE_TEST(descriptors_of_a_command_are_checked),
 		SERVICE_TEST(who_asked_for_it_may_go_while_it_is_armed),
