@@ -106,7 +106,7 @@ static bool record_sits_still(const struct recording *rec)
 	return o->command ? rec->hands_over : o->duration_ns || o->quiet;
 }
 
-/* Of a stream, the export begins with this. Otherwise the daemon only checks the format now. */
+/* A stream's export begins with this. Otherwise the daemon only checks the format now. */
 static void record_fill_output(struct recording *rec, Traced__Control__Output *ret)
 {
 	if (rec->stream) {

@@ -233,7 +233,7 @@ static void connection_answer_hello(struct connection *c, const Traced__Control_
 	connection_reply(c, request->id, &reply);
 }
 
-/* Of a client that left, as many as it may have waited for: they take no turns. */
+/* A client that left has as many served as it may have waited for: they take no turns. */
 static bool connection_serves(struct connection *c, const Traced__Control__Request *request)
 {
 	if (!c->left)
