@@ -280,6 +280,11 @@ static void record_watch_size(struct recording *rec, const Traced__Control__Sess
 			"'tracectl convert' writes it as .pftrace\n");
 }
 
+static void record_tell_left(const struct recording *rec)
+{
+	cli_warn("%s (pid %d) is still running", rec->child.name, (int)rec->child.pid);
+}
+
 static void record_tell_child(struct recording *rec)
 {
 	const char *name = rec->o->command[0];
@@ -555,6 +560,8 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	r = recording_run(&rec, &err);
 	progress_clear(&rec.progress);
 	if (r < 0) {
+		if (rec.child.released && !child_reap(&rec.child))
+			record_tell_left(&rec);
 		/* They keep the file writer's socket open, and the writer waits for its end. */
 		child_deinit(&rec.child);
 		link_deinit(&rec.link);
@@ -562,7 +569,7 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	}
 	last.report_follows |= rec.orders.quiet;
 	if (rec.child.pid && !child_reap(&rec.child))
-		cli_warn("%s (pid %d) is still running", o->command[0], (int)rec.child.pid);
+		record_tell_left(&rec);
 	else if (rec.child.pid && child_check_exec(&rec.child, &err) < 0)
 		cli_warn("%s", err.message);
 	return record_status(&rec, destination_finish(&rec.dest, &last, rec.finished));

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <signal.h>
 #include <stdio.h>
 
 #include "background.h"
 #include "cli.h"
 #include "document.h"
 #include "link.h"
+#include "output/name.h"
 #include "start_request.h"
 #include "trigger/trigger.h"
 
@@ -33,6 +35,21 @@ static void start_tell(const Traced__Control__Session *session, const struct opt
 	else if (!o->quiet)
 		cli_line(stderr, "recording; tracectl %s %s -o FILE writes it",
 			 session->ring ? "snapshot" : "stop", session->name);
+}
+
+/* A recorder without its triggers is not what was asked for. */
+static int start_triggers(struct triggers *triggers, struct link *link, const char *session,
+			  struct error *err)
+{
+	sigset_t old;
+	int r;
+
+	output_signals_block(&old);
+	r = triggers_begin(triggers, link, session, &old, err);
+	if (r < 0)
+		link_cancel(link, session, NULL);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r;
 }
 
 static int start_run(const struct options *o)
@@ -64,11 +81,8 @@ static int start_run(const struct options *o)
 		error_set(&err, -EPROTO, "unexpected reply from traced");
 		return cli_fail(&err);
 	}
-	if (o->on.count && triggers_begin(&triggers, &link, reply->session->name, &err) < 0) {
-		/* A recorder without its triggers is not what was asked for. */
-		link_cancel(&link, reply->session->name, NULL);
+	if (o->on.count && start_triggers(&triggers, &link, reply->session->name, &err) < 0)
 		return cli_fail(&err);
-	}
 	start_tell(reply->session, o, triggers.folder);
 	return CLI_WHOLE;
 }

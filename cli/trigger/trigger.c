@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -281,12 +282,13 @@ int triggers_watch(struct triggers *t, struct link *link, const char *name, uint
 	return r < 0 ? r : triggers_follow(t, link, name, ret_id, err);
 }
 
-_Noreturn static void triggers_main(struct trigger_run *run, int log)
+_Noreturn static void triggers_main(struct trigger_run *run, int log, const sigset_t *signals)
 {
 	const int keep[] = { control_client_fd(run->link->client), run->pipe };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid();
+	sigprocmask(SIG_SETMASK, signals, NULL);
 	prctl(PR_SET_NAME, "tracectl-watch");
 	if (null >= 0)
 		dup2(null, STDIN_FILENO);
@@ -300,7 +302,18 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log)
 	_exit(trigger_run(run));
 }
 
-int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err)
+/* Ctrl-C, and the like, since the caller blocked them. */
+static bool triggers_are_interrupted(void)
+{
+	sigset_t pending;
+
+	return sigpending(&pending) == 0 &&
+	       (sigismember(&pending, SIGINT) > 0 || sigismember(&pending, SIGTERM) > 0 ||
+		sigismember(&pending, SIGHUP) > 0 || sigismember(&pending, SIGQUIT) > 0);
+}
+
+int triggers_begin(struct triggers *t, struct link *link, const char *session,
+		   const sigset_t *signals, struct error *err)
 {
 	_cleanup_close_ int log = -EBADF, fd = -EBADF;
 	_cleanup_free_ char *watch = NULL;
@@ -317,6 +330,8 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 	/* Last: what is refused leaves no folder. */
 	if (r >= 0)
 		r = log = triggers_open_log(t, session, err);
+	if (r >= 0 && triggers_are_interrupted())
+		r = error_set(err, -ECANCELED, "interrupted: nothing records");
 	if (r < 0)
 		return r;
 	fflush(NULL);
@@ -324,6 +339,6 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session, s
 	if (pid < 0)
 		return error_errno(err, -errno, "fork");
 	if (!pid)
-		triggers_main(&run, log);
+		triggers_main(&run, log, signals);
 	return 0;
 }

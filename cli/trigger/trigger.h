@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <signal.h>
+
 #include "cli.h"
 #include "link.h"
 #include "report/watch_condition.h"
@@ -44,5 +46,9 @@ int triggers_prepare(struct triggers *t, struct link *link, struct error *err);
  */
 int triggers_watch(struct triggers *t, struct link *link, const char *name, uint64_t *ret_id,
 		   struct error *err);
-/* Starts the second session, and the process that follows it. */
-int triggers_begin(struct triggers *t, struct link *link, const char *session, struct error *err);
+/*
+ * Starts the second session, and the process that follows it. The caller has blocked the signals
+ * that end a program (output_signals_block()); `signals` is the mask before. -ECANCELED: one came.
+ */
+int triggers_begin(struct triggers *t, struct link *link, const char *session,
+		   const sigset_t *signals, struct error *err);

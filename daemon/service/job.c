@@ -323,12 +323,20 @@ static void job_export_failed(struct job *j, struct error *err)
 	job_fail(j, err);
 }
 
-/* Refuse an output that may have no reader: writing to it could block forever. */
+/*
+ * Refuses an output that may have no reader, as writing to it could block forever, and a file that
+ * its client did not name yet: nobody would ever see it.
+ */
 static int job_check_abandoned(const struct job *j, struct error *err)
 {
-	if (j->connection || fd_type(j->out_fd) == S_IFREG)
+	if (j->connection)
 		return 0;
-	return error_set(err, -EPIPE, "its client has left, and the output is no regular file");
+	if (fd_type(j->out_fd) != S_IFREG)
+		return error_set(err, -EPIPE,
+				 "its client has left, and the output is no regular file");
+	return fd_has_name(j->out_fd)
+		       ? 0
+		       : error_set(err, -EPIPE, "its client has left before it named the output");
 }
 
 /* True if the stream that the job has to write is being completed. */
@@ -361,7 +369,10 @@ void job_client_left(struct job *j)
 
 	TAILQ_REMOVE(&j->connection->jobs, j, of_client);
 	j->connection = NULL;
-	if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
+	/* It does not know the session's name, and would not end it. */
+	if (j->kind == JOB_START && s) {
+		session_cancel(s, "its client left before it recorded: discarded");
+	} else if (!j->child && !(job_has_output(j) && job_awaits_stream(j))) {
 		job_over(j);
 	} else if (j->exporting && (j->output->from_now ||
 				    export_format_find(j->output->format, NULL)->only_live)) {

@@ -150,6 +150,14 @@ int fd_type(int fd)
 	return stx.stx_mask & STATX_TYPE ? stx.stx_mode & S_IFMT : -EBADF;
 }
 
+bool fd_has_name(int fd)
+{
+	struct statx stx;
+
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_NLINK, &stx) < 0 ||
+	       !(stx.stx_mask & STATX_NLINK) || stx.stx_nlink > 0;
+}
+
 int read_file_at(int dirfd, const char *path, size_t max, struct buf *out)
 {
 	_cleanup_close_ int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC);

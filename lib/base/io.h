@@ -44,6 +44,8 @@ int copy_range(int to, int from, uint64_t at, uint64_t len);
  * never answer.
  */
 int fd_type(int fd);
+/* False if no folder has the file: it is lost once it is closed. Asks no server either. */
+bool fd_has_name(int fd);
 
 /*
  * Appends the whole file to out. -EFBIG: longer than max bytes. Works for procfs, sysfs and

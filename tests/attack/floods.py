@@ -18,7 +18,6 @@ RINGS, RING = 4, 16 << 20
 HEAD, TAIL = 0, 64
 MARKS_RING, MARKS_LOOK = 1, 2
 SPOOL = 160 << 20
-VICTIM_S = 3
 
 
 def message(kind):
@@ -69,7 +68,8 @@ def marks_fill_the_spool(test):
             most = max([most, *(f.stat().st_size for f in test.daemon.spool.iterdir())])
             time.sleep(0.05)
         v.finish()
-    check("reached spool_max" not in v.words and v.span_s >= VICTIM_S / 2, f"after {v.span_s:.1f} s: {v.words}")
+    # On a busy machine its last events may be lost, but it lasts.
+    check("reached spool_max" not in v.words and "victim: its duration is over" in test.daemon.words(), v.words)
     check("marks of" in v.words, f"nothing says that marks are missing: {v.words}")
     v.figures.bytes = most
     return v.figures

@@ -296,12 +296,12 @@ def the_order_has_a_budget(test):
         agent.config.write_text(agent.config.read_text().replace("captures = yes", "captures = yes\ncpu_max = 50%"))
         store.start()
         agent.start()
-        store.publish(store.sign(order(7, capture="yes", bytes_max="1K", duration="300ms")))
+        store.publish(store.sign(order(7, capture="yes", bytes_max="100B", duration="300ms")))
         agent.says("order 7: .*reports.ndjson.zst exceeds the order's bytes_max")
         store.publish(store.sign(order(8, cpu_max="50.1%", duration="300ms")))
         agent.says("cpu_max exceeds the policy's")
-        # Some kB of rows; the symbols alone, which a capture has, are 200 kB.
-        store.publish(store.sign(order(9, capture="yes", bytes_max="100K", cpu_max="40%", duration="300ms")))
+        # A few kB of rows; a capture has formats and tasks alone of 40 kB.
+        store.publish(store.sign(order(9, capture="yes", bytes_max="20K", cpu_max="40%", duration="300ms")))
         agent.says("order 9: .*capture.traced exceeds the order's bytes_max")
         settled("one result", lambda: [p.name.partition(".")[2] for p in store.results(9)] == ["ndjson.zst"])
         check(not store.results(7) and not store.results(8), "results")

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """start --rotate: files in the background, beyond the caller's terminal."""
 
+import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import signal
 import subprocess
+import time
 
-from harness import Test, as_nobody, check, settled
+from harness import Test, as_nobody, check, interrupt, settled
 
 FORMAT = ["-e", "sched", "--rotate", "64K", "-o", "out.txt"]
 
@@ -35,6 +38,12 @@ def writers(test):
 
 def parts(test):
     return [n for n in test.files() if re.fullmatch(r"out\.\d{4}\.txt", n)]
+
+
+def children(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return []
 
 
 def stopped(test, status=0, **kwargs):
@@ -185,12 +194,41 @@ def a_lock_of_the_caller_ends_with_it(test):
     stopped(test)
 
 
+def an_interrupted_start_leaves_nothing(test):
+    """Who presses Ctrl-C has not heard that it records. Large rings take their time."""
+    for options in ((), ("--ring", "--on", "sched.delay > 1h", "-o", "there")):
+        for ms in (10, 30, 60, 120, 200):
+            process = test.start("start", "--name", test.name, "-e", "sched", "-b", "64M", *options)
+            time.sleep(ms / 1000)
+            interrupt(process)
+            result = test.finish(process)
+            if result.out:
+                check(test.run("cancel", test.name).status == 0, f"{options} at {ms} ms: {result}")
+            settled("no session", lambda: test.name not in test.run("list").out)
+            check(not writers(test), f"{options} at {ms} ms: {result}")
+
+
+def an_interrupted_stop_keeps_the_recording(test):
+    """Its file had no name yet."""
+    check(test.run("start", "--name", test.name, "-e", "raw_syscalls", "-b", "16M").status == 0, "start")
+    subprocess.run(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=600000", "status=none"], check=True)
+    process = test.start("stop", test.name, "-o", "x.json")
+    settled("it is written", lambda: process.poll() is not None or "traced-export" in "".join(
+        pathlib.Path(f"/proc/{pid}/comm").read_text() for pid in children(test.daemon.process.pid)))
+    process.send_signal(signal.SIGKILL)
+    test.finish(process)
+    if "x.json" not in test.files():
+        settled("the session is over", lambda: test.name not in test.run("list").out)
+        check(len(list(test.daemon.spool.glob("*.traced"))) == 1, f"nothing is kept: {test.daemon.words()}")
+
+
 def main():
     test = Test("background")
     for case in (files_come_and_are_reported, its_log_is_named_after_it, the_terminal_goes, only_the_last_are_kept, it_ends_by_itself,
                  what_is_missing_is_said, a_failure_is_the_callers, the_caller_gives_up,
                  messages_go_to_no_other_file, files_are_the_callers, a_pipe_gets_the_name_only,
-                 a_lock_of_the_caller_ends_with_it):
+                 a_lock_of_the_caller_ends_with_it, an_interrupted_start_leaves_nothing,
+                 an_interrupted_stop_keeps_the_recording):
         test.case(case.__name__.replace("_", " "), case, daemon=True)
     test.end()
 

@@ -324,6 +324,18 @@ def a_killed_daemon_leaves_the_rest(test):
         check("sched_switch" in (test.dir / "rest.txt").read_text(errors="replace"), "nothing is left")
 
 
+def who_is_left_running_is_said(test):
+    """A recording that fails does not end its command."""
+    with recording(test, "--stream", "-o", "x.txt", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1") as process:
+        test.daemon.process.send_signal(signal.SIGKILL)
+        test.daemon.process.wait()
+        result = test.finish(process)
+        left = re.search(r"sh \(pid (\d+)\) is still running", result.err)
+        check(left, f"{result}")
+        os.kill(int(left[1]), signal.SIGTERM)
+        test.remove_instances()
+
+
 def beyond_what_a_viewer_opens(test, *options):
     """The trace goes on in another file. Its last lines have the account."""
     result = test.run("record", *options, "-e", "raw_syscalls", "-b", "64M", "--json", "-o", "x.json", "--", "dd",
@@ -446,6 +458,7 @@ def main():
     test.case("a long name has no part", a_long_name_has_no_part)
     test.case("a command that can't run leaves no file", a_command_that_cannot_run_leaves_no_file)
     test.case("a killed daemon leaves the rest", a_killed_daemon_leaves_the_rest, daemon=True)
+    test.case("who is left running is said", who_is_left_running_is_said, daemon=True)
     test.case("a killed tracectl leaves a whole part", a_killed_tracectl_leaves_a_whole_part,
               daemon=True)
     for ending in ("json", "txt", "pftrace"):

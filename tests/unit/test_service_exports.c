@@ -48,9 +48,11 @@ static void a_recording_is_written_and_its_spool_goes(void **state)
 static void a_client_that_left_an_output_gets_it_written(void **state)
 {
 	struct daemon *d = *state;
-	int out = memfd_create("out", MFD_CLOEXEC);
+	char path[] = "/tmp/traced-test.XXXXXX";
+	int out = mkstemp(path);
 	struct client c;
 
+	assert_true(out >= 0);
 	greet(d, &c);
 	start_ok(d, &c, "a", false);
 	tell(&c, attach_request("a", "txt"), out);
@@ -61,6 +63,24 @@ static void a_client_that_left_an_output_gets_it_written(void **state)
 		turn(d, 10);
 	assert_output(out, STREAM_MAGIC "end 0");
 	assert_int_equal(spool_files(d, false), 0);
+	unlink(path);
+	close(out);
+}
+
+/* The client would have given the file its name. */
+static void a_recording_is_kept_if_its_output_has_no_name(void **state)
+{
+	struct daemon *d = *state;
+	int out = memfd_create("out", MFD_CLOEXEC);
+	struct client c;
+
+	greet(d, &c);
+	start_ok(d, &c, "a", true);
+	tell(&c, stop_request("a", "hang"), out);
+	turn_until(d, d->manager->job_count);
+	client_close(&c);
+	turn_until(d, d->manager->job_count == 0 && d->manager->session_count == 0);
+	assert_int_equal(spool_files(d, true), 1);
 	close(out);
 }
 
@@ -419,20 +439,22 @@ static void a_recording_begins_once_its_export_waits(void **state)
 {
 	struct daemon *d = *state;
 	int out = memfd_create("out", MFD_CLOEXEC);
+	struct session *s = NULL;
 	struct client c;
 	Reply *reply;
 
 	greet(d, &c);
 	tell_followed(&c, "txt", out);
-	turn_until(d, TAILQ_FIRST(&d->manager->sessions) &&
-			      TAILQ_FIRST(&d->manager->sessions)->awaits_follower);
-	assert_true(session_is_followed(TAILQ_FIRST(&d->manager->sessions)));
-	/* Without its limit, only the export's message lets it begin. */
-	loop_source_enable(TAILQ_FIRST(&d->manager->sessions)->begin, false);
+	turn_until(d, (s = TAILQ_FIRST(&d->manager->sessions)) && s->state == SESSION_RECORDING);
+	assert_true(session_is_followed(s));
+	/* Without its limit, only the export's message lets it begin; that may have come already.
+	 */
+	if (s->awaits_follower)
+		loop_source_enable(s->begin, false);
 	reply = hear(d, &c);
 	assert_null(reply->error);
 	done_with(reply);
-	assert_true(session_starves_followers(TAILQ_FIRST(&d->manager->sessions)));
+	assert_true(session_starves_followers(s));
 	tell(&c, stop_request("a", NULL), -1);
 	for (int i = 0; i < 2; i++) {
 		reply = hear(d, &c);
@@ -784,6 +806,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		SERVICE_TEST(a_recording_is_written_and_its_spool_goes),
 		SERVICE_TEST(a_client_that_left_an_output_gets_it_written),
+		SERVICE_TEST(a_recording_is_kept_if_its_output_has_no_name),
 		SERVICE_TEST(a_failed_export_keeps_the_recording),
 		SERVICE_TEST(one_export_that_failed_keeps_the_recording_for_all),
 		SERVICE_TEST(a_pipe_of_a_client_that_left_holds_nothing),

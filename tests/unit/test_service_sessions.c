@@ -456,7 +456,7 @@ static void a_stop_before_the_start_ends_it_at_once(void **state)
 	Reply *reply;
 
 	greet(d, &c);
-	d->manager->settle_us = 200000;
+	d->manager->settle_us = 1000000;
 	done_with(start_settled(d, &c, 0));
 	tell(&c, stop_request("a", "txt"), out);
 	for (int i = 0; i < 2; i++) {
@@ -493,7 +493,7 @@ static void who_is_told_before_the_start_may_go(void **state)
 	struct client c;
 
 	greet(d, &c);
-	d->manager->settle_us = 200000;
+	d->manager->settle_us = 1000000;
 	done_with(start_settled(d, &c, 0));
 	client_close(&c);
 	await_captures(d, 0);
@@ -567,7 +567,7 @@ static void a_recording_begins_and_ends_with_its_command(void **state)
 
 	greet(d, &c);
 	hold(&h);
-	d->manager->settle_us = 100000;
+	d->manager->settle_us = 1000000;
 	tell_held(&c, (int[]){ h.go, h.end }, 2);
 	reply = hear(d, &c);
 	assert_null(reply->error);
@@ -649,7 +649,7 @@ static void a_held_command_may_be_killed(void **state)
 	greet(d, &c);
 	hold(&h);
 	shutdown(h.go, SHUT_RDWR);
-	d->manager->settle_us = 100000;
+	d->manager->settle_us = 1000000;
 	tell_held(&c, (int[]){ h.go, h.end }, 2);
 	done_with(hear(d, &c));
 	reply = hear(d, &c);
