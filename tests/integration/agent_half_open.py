@@ -84,7 +84,9 @@ def packets_of_the_broker(test):
             settled("the end of the connection", failures, 2 * keep_alive + 10)
             print(f"noticed after {time.monotonic() - began:.0f} s", flush=True)
             settled("the last will", lambda: broker.status()["state"] == "dead", 2 * keep_alive)
-            broker.publish(store.sign(order(7)))
+            # The agent's next try may come as long after the outage as that was.
+            later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 3600 + 3 * OUTAGE_S))
+            broker.publish(store.sign(order(7, expires=later)))
             time.sleep(max(0, began + OUTAGE_S - time.monotonic()))
             # A try has some wake-ups: a wait for TCP of ten seconds, and the failure.
             upkeep.verify(test, f"{failures()} failures", lambda seconds: 10 + seconds / keep_alive + 10 * failures())
