@@ -165,7 +165,7 @@ class Victim:
 
     def __init__(self, test, seconds=VICTIM_S, load=LOAD, timeout_s=TIMEOUT_S):
         self.test, self.seconds, self.program, self.timeout_s = test, seconds, load, timeout_s
-        self.figures = self.client = self.load = None
+        self.figures = self.client = self.load = self.span_s = None
         self.words = ""  # what its command printed
 
     def __enter__(self):
@@ -195,6 +195,7 @@ class Victim:
               f"{err.decode(errors='replace')}")
         told, self.words = json.loads(out), out.decode() + err.decode(errors="replace")
         check(told["events"] > 0, f"the victim recorded nothing: {told}")
+        self.span_s = told["span_ns"] / 1e9
         self.figures = Figures(lost=told["lost"], events=told["events"], delay_s=max(0.0, took - self.seconds))
 
     def __exit__(self, kind, value, trace):

@@ -447,8 +447,7 @@ static void a_recording_begins_once_its_export_waits(void **state)
 	tell_followed(&c, "txt", out);
 	turn_until(d, (s = TAILQ_FIRST(&d->manager->sessions)) && s->state == SESSION_RECORDING);
 	assert_true(session_is_followed(s));
-	/* Without its limit, only the export's message lets it begin; that may have come already.
-	 */
+	/* Without its limit only the export's message, which may have come, lets it begin. */
 	if (s->awaits_follower)
 		loop_source_enable(s->begin, false);
 	reply = hear(d, &c);
