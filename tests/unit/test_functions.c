@@ -326,6 +326,8 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 	fake_file(&f->root, "set_ftrace_filter",
 		  "ext4_read [ext4]\nschedule\n*:mod:xfs\nvfs_read:traceoff:unlimited\n");
 	fake_file(&f->root, "set_ftrace_notrace_pid", "no pid\n");
+	fake_file(&f->root, "options/function-fork", "0");
+	fake_dir(&f->root, "self/task/4711");
 	f->request.functions = (struct capture_functions){
 		.tracer = "function_graph",
 		.only = WORDS("vfs_*"),
@@ -340,6 +342,9 @@ static void the_plan_of_the_top_level_is_undone(void **state)
 	assert_string_equal(fake_text(&f->root, "set_ftrace_filter"), "vfs_*\n");
 	assert_string_equal(fake_text(&f->root, "set_graph_function"), "vfs_read\n");
 	assert_string_equal(fake_text(&f->root, "max_graph_depth"), "2");
+	/* The recorder's threads, and those to come. */
+	assert_non_null(strstr(fake_text(&f->root, "set_ftrace_notrace_pid"), " 4711\n"));
+	assert_string_equal(fake_text(&f->root, "options/function-fork"), "1");
 	snprintf(journal, sizeof(journal), "%.500s",
 		 fake_text(&f->root, "state/traced-1-unit.journal"));
 	assert_int_equal(plan_undo(&f->plan, f->env.tracefs), 0);
@@ -644,7 +649,7 @@ static void options_are_set_while_nobody_uses_them(void **state)
 	fake_file(&f->root, "current_tracer", "nop\n");
 	/* Both pass the check. The options and the tracer are one slice. */
 	assert_int_equal(CHECK(.tracer = "function", .only = WORDS("vfs_*")), 0);
-	assert_int_equal(apply_two(f, 3, &other), -EBUSY);
+	assert_int_equal(apply_two(f, 4, &other), -EBUSY);
 	assert_non_null(strstr(f->err.message, "traced-1-unit"));
 	assert_string_equal(fake_text(&f->root, "options/func-no-repeats"), "0");
 	assert_string_equal(fake_text(&f->root, "instances/traced-1-unit/options/func-no-repeats"),

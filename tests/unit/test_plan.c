@@ -600,6 +600,21 @@ static void an_old_value_is_not_written_again(void **state)
 	plan_deinit(&p);
 }
 
+/* The kernel removes tasks that end. */
+static void a_list_that_became_empty_is_removed(void **state)
+{
+	struct fixture *f = *state;
+	struct plan p = { 0 };
+
+	fake_file(&f->root, "set_ftrace_notrace_pid", "no pid\n");
+	plan_set(&p, NULL, "set_ftrace_notrace_pid", "4711\n", NULL);
+	assert_int_equal(plan_apply(&p, f->fs, &f->journal, NULL), 0);
+	fake_file(&f->root, "set_ftrace_notrace_pid", "\n");
+	assert_string_equal(recover(f, 1), "");
+	assert_string_equal(fake_text(&f->root, "set_ftrace_notrace_pid"), "");
+	plan_deinit(&p);
+}
+
 static void a_write_that_a_crash_cut_is_undone(void **state)
 {
 	struct fixture *f = *state;
@@ -823,6 +838,7 @@ int main(void)
 		TEST(journal_of_the_dead_is_undone),
 		TEST(a_value_changed_after_the_crash_stays),
 		TEST(an_old_value_is_not_written_again),
+		TEST(a_list_that_became_empty_is_removed),
 		TEST(a_write_that_a_crash_cut_is_undone),
 		TEST(a_file_set_twice_is_restored_to_its_first_value),
 		TEST(a_value_may_have_dots),

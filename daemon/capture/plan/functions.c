@@ -498,26 +498,45 @@ static void plan_options(struct plan *plan, const struct capture_words *options,
 	}
 }
 
+/*
+ * Leaves out the recorder itself, or its own work would fill the rings that it empties: its
+ * threads, and what they start later.
+ */
+static void plan_no_recorder(struct plan *plan, const char *proc, const char *instance)
+{
+	_cleanup_buf_ struct buf tids = BUF_INIT;
+	char path[PATH_MAX];
+	const struct dirent *entry;
+	struct plan_step *s;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/self/task", proc);
+	buf_printf(&tids, "%d", getpid());
+	dir = opendir(path);
+	while (dir && (entry = readdir(dir)))
+		if (*entry->d_name != '.')
+			buf_printf(&tids, " %s", entry->d_name);
+	if (dir)
+		closedir(dir);
+	buf_puts(&tids, "\n");
+	if (!buf_string(&tids)) {
+		plan->failed = true;
+		return;
+	}
+	s = plan_put(plan, instance, "options/function-fork", "1");
+	if (s)
+		s->optional = true;
+	s = plan_put(plan, instance, "set_ftrace_notrace_pid", tids.data);
+	/* Linux 5.8+. */
+	if (s)
+		s->optional = true;
+}
+
 static void plan_function_pids(struct plan *plan, const struct capture_request *request,
 			       const char *instance)
 {
 	_cleanup_buf_ struct buf pids = BUF_INIT;
-	struct plan_step *s;
 
-	if (!request->pid_count) {
-		/*
-		 * Exclude the recorder itself, or its own work would fill the rings that it
-		 * empties.
-		 */
-		buf_printf(&pids, "%d\n", getpid());
-		s = buf_string(&pids)
-			    ? plan_put(plan, instance, "set_ftrace_notrace_pid", pids.data)
-			    : NULL;
-		/* Optional: Linux 5.8+. */
-		if (s)
-			s->optional = true;
-		return;
-	}
 	for (size_t i = 0; i < request->pid_count; i++)
 		buf_printf(&pids, "%d ", request->pids[i]);
 	buf_puts(&pids, "\n");
@@ -544,8 +563,10 @@ void functions_plan(struct plan *plan, const struct capture_env *env,
 		snprintf(depth, sizeof(depth), "%u", f->depth);
 		plan_graph(plan, GRAPH_DEPTH, depth);
 	}
-	if (f->tracer && !latency_is(f->tracer))
+	if (f->tracer && !latency_is(f->tracer) && request->pid_count)
 		plan_function_pids(plan, request, instance);
+	else if (f->tracer && !latency_is(f->tracer))
+		plan_no_recorder(plan, env->proc, instance);
 	first = plan->count;
 	latency_plan_before(plan, f);
 	plan_options(plan, &request->options, instance, are_global);

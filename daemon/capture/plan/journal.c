@@ -298,7 +298,10 @@ static bool toplevel_is_used(const struct tracefs *fs)
 			  strcmp(buf_string(&events) ?: "0", "0") != 0);
 }
 
-/* True if the setting is somebody else's now, or has its old value. Reports the former. */
+/*
+ * True if the setting is somebody else's now, or has its old value. Reports the former. An empty
+ * value is written again: the kernel still filters by a list whose tasks have all ended.
+ */
 static bool undoing_is_over(struct undoing *u, const char *file, const char *old, const char *value)
 {
 	_cleanup_buf_ struct buf now = BUF_INIT, before = BUF_INIT, text = BUF_INIT;
@@ -307,7 +310,7 @@ static bool undoing_is_over(struct undoing *u, const char *file, const char *old
 		return false;
 	journal_identify(old, &before);
 	if (strcmp(now.data, buf_string(&before) ?: "") == 0)
-		return true;
+		return *old;
 	buf_printf(&text, "%s stays '%s': it was changed after the crash", file, now.data);
 	undoing_keep(u, buf_string(&text) ?: file);
 	return true;

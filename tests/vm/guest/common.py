@@ -78,6 +78,8 @@ def record(test, *arguments, during=some_files, status=0):
         while process.poll() is None and time.monotonic() < until and not is_recording(test):
             # An emulated machine takes long to ask a daemon.
             time.sleep(0.3 if test.daemon else 0.1)
+        # On a busy host the client may hear of it later: Ctrl-C would still cancel.
+        time.sleep(0.5)
         during()
     finally:
         interrupt(process)

@@ -65,6 +65,15 @@ def one_task(test):
     check(pids == {str(os.getpid())}, f"{pids}, not {os.getpid()} alone")
 
 
+def the_recorder_is_left_out(test, *how):
+    """Its threads read the rings all the time, and would fill them with their own calls."""
+    record(test, "-p", "function", "-l", "vfs_*", "-l", "do_sys*", "-l", "ring_buffer_*", *how, "-o", "out.txt",
+           during=lambda: [(some_files(), time.sleep(0.2)) for _ in range(15)])
+    tasks = collections.Counter(re.findall(r"^ *(\S.*?)-\d+ +\[\d+\].* <-", text_of(test), re.MULTILINE))
+    check(sum(tasks.values()) > 100, f"few calls: {tasks}")
+    check(not [t for t in tasks if t.startswith("traced")], f"{tasks}")
+
+
 def stacks(test):
     record(test, "-p", "function", "-l", "vfs_open", "-O", "func_stack_trace", "-o", "out.txt")
     text = text_of(test)
@@ -290,6 +299,8 @@ def main():
     test.case("functions of a module that comes late, streamed", a_module_that_comes_late, "--stream",
               daemon=True)
     test.case("functions of one task", one_task, daemon=True)
+    test.case("the recorder is left out", the_recorder_is_left_out, daemon=True)
+    test.case("the recorder of a stream is left out", the_recorder_is_left_out, "--stream", daemon=True)
     test.case("stacks of functions", stacks, daemon=True)
     test.case("options of other recordings", options_of_others, daemon=True)
     test.case("a trigger", triggers, daemon=True)
