@@ -32,7 +32,8 @@ def functions(test):
 
 
 def by_expressions(test):
-    record(test, "-p", "function", "-l", "/^vfs_(read|open|statx)$/", "-l", "!/x$/", "-o", "out.txt")
+    # Of few functions: the kernel compares each with all that it has, which takes an emulated one long.
+    record(test, "-p", "function", "-l", "/^vfs_(read|open|statx)$/", "-l", "!/^vfs_.*x$/", "-o", "out.txt")
     names = set(re.findall(r": (\w+)(?:\.\S+)? <-", text_of(test)))
     check(names == {"vfs_read", "vfs_open"}, f"{names}")
 
