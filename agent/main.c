@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* traced-agent: takes signed orders, records by tracectl, uploads results. */
 #include <getopt.h>
+#if STATIC_PROGRAMS && defined(__GLIBC__)
+#include <nss.h>
+#endif
 #include <signal.h>
 #include <string.h>
 
@@ -56,6 +59,10 @@ int main(int argc, char **argv)
 	int c;
 
 	reserve_standard_fds();
+#if STATIC_PROGRAMS && defined(__GLIBC__)
+	/* nsswitch.conf may name modules that are for the board's own C library. */
+	__nss_configure_lookup("hosts", "files dns");
+#endif
 	/* Whoever starts the agent may have it ignored: then no child could be waited for. */
 	signal(SIGCHLD, SIG_DFL);
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {

@@ -57,6 +57,24 @@ def order_to_store(test):
         check(abs(m["last_poll_time_seconds"] - time.time()) < PATIENCE_S, m)
 
 
+def names_of_hosts(test):
+    """A static agent looks up names without the modules of nsswitch.conf, which are for another C library."""
+    with fleet(test) as (store, agent):
+        is_static = b"/ld-" not in pathlib.Path(agent.program[-1]).read_bytes()[:4096]
+        (test.dir / "nsswitch.conf").write_text(f"hosts: {'traced_no_such_module' if is_static else 'files'}\n")
+        (test.dir / "hosts").write_text(f"{store.address} store.test\n")
+        (store.dir / "san").write_text("subjectAltName = DNS:store.test\n")
+        store.certify("server")
+        store.url = f"https://store.test:{store.port}"
+        agent.write(store)
+        agent.before = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/nsswitch.conf && mount --bind "$1" /etc/hosts && '
+                        'shift && exec "$@"', test.dir / "nsswitch.conf", test.dir / "hosts"]
+        store.publish(store.sign(order(7)))
+        store.start()
+        agent.start()
+        settled("a result", lambda: len(store.results(7)) == 1 and not agent.waiting())
+
+
 def what_is_refused(test):
     """Each refusal has its reason in the log and in the metrics, and leads to no recording."""
     with fleet(test) as (store, agent):
@@ -548,7 +566,7 @@ def who_may_start_it(test):
     """Not root, and nobody with a policy that others can change."""
     with fleet(test) as (store, agent):
         def tried(*wrap):
-            done = subprocess.run([*wrap, agent.program, "--config", agent.config, "--check"], capture_output=True,
+            done = subprocess.run([*wrap, *agent.program, "--config", agent.config, "--check"], capture_output=True,
                                   timeout=PATIENCE_S, check=False)
             return Result(done.returncode, done.stdout, done.stderr)
 
@@ -594,7 +612,7 @@ def who_may_start_it(test):
 def main():
     test = Test("agent")
     test.make_daemon = Members
-    for function in (order_to_store, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
+    for function in (order_to_store, names_of_hosts, what_is_refused, the_store_goes_and_comes, a_full_disk, killed_before_the_upload,
                      killed_after_the_upload, killed_while_it_records, a_store_that_lies, wrong_etags, an_answer_without_end,
                      one_result_is_refused, quotas_hold, the_order_has_a_budget, messages_come_while_it_records, until_something_happens, the_newest_first, only_when_the_board_may,
                      what_waits_outlives_the_agent, orders_at_several_urls, a_busy_server,

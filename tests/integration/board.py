@@ -27,13 +27,16 @@ class Agent:
 
     def __init__(self, test, store, **places):
         self.test = test
-        self.program = test.build / "agent" / (os.environ.get("PROGRAM_PREFIX", "") + "traced-agent")
+        # The variable names another agent, with words before it.
+        own = test.build / "agent" / (os.environ.get("PROGRAM_PREFIX", "") + "traced-agent")
+        self.program = os.environ["AGENT"].split() if "AGENT" in os.environ else [own]
         self.config = test.dir / "agent.conf"
         self.state = test.dir / "agent"
         self.metrics_file = self.state / "agent.prom"
         self.log = test.dir / "agent.log"
         self.process = None
         self.more_environment = {}
+        self.before = []
         self.state.mkdir(mode=0o700, exist_ok=True)
         os.chown(self.state, NOBODY, NOBODY)
         self.write(store, **places)
@@ -79,7 +82,7 @@ tracectl = {self.test.tracectl}
 
     def start(self):
         self.process = subprocess.Popen(
-            ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP), self.program,
+            [*self.before, "setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--groups", str(GROUP), *self.program,
              "--config", self.config], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.log, "ab"),
             env=self.test.environment(**self.more_environment))
 

@@ -11,15 +11,17 @@ mirror() {
 }
 
 # apt SUITE[/ARCHITECTURE] COMMAND...: apt with its own configuration, lists and archive, to which
-# nothing is installed; so that every dependency of a package counts as missing and is named.
+# nothing is installed; so that every dependency of a package counts as missing and is named. The
+# architecture "source" has the sources of all packages.
 apt() {
-  local suite=${1%/*} architecture=amd64 root=$vm_cache/apt/${1//\//-} command=$2
+  local suite=${1%/*} architecture=amd64 kind=deb root=$vm_cache/apt/${1//\//-} command=$2
   [ "$suite" = "$1" ] || architecture=${1#*/}
+  [ "$architecture" != source ] || architecture=amd64 kind=deb-src
   shift 2
   if [ ! -f "$root/conf" ]; then
     mkdir -p "$root/lists/partial" "$root/archives/partial" "$root"/etc/{apt.conf.d,preferences.d}
     : >"$root/status"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main" \
+    echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $(mirror) $suite main" \
       >"$root/sources"
     cat >"$root/conf" <<END
 Dir::State "$root";
