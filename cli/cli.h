@@ -302,6 +302,7 @@ struct options {
 	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
 	bool json, quiet, help, version;
 	bool control;	  /* record: orders come on standard input */
+	bool packs;	  /* with control: the capture is compressed on its way */
 	const char *phc;  /* "CLOCK,TIME"; NULL: not given */
 	bool require_all; /* of the hosts */
 	bool push;	  /* send them the program */

@@ -199,6 +199,15 @@ static int set_push(struct options *o, const char *value, struct error *err _unu
 	return 0;
 }
 
+static int set_control(struct options *o, const char *value, struct error *err)
+{
+	o->control = true;
+	o->packs = value;
+	if (value && strcmp(value, "zstd") != 0)
+		return error_set(err, -EINVAL, "'%s' is not zstd", value);
+	return 0;
+}
+
 static int set_instance(struct options *o, const char *value, struct error *err _unused_)
 {
 	o->instance = value;
@@ -242,7 +251,6 @@ DEFINE_SET_FLAG(json_array)
 DEFINE_SET_FLAG(fail_on_loss)
 DEFINE_SET_FLAG(json)
 DEFINE_SET_FLAG(quiet)
-DEFINE_SET_FLAG(control)
 DEFINE_SET_FLAG(require_all)
 
 static int set_phc(struct options *o, const char *value, struct error *err)
@@ -901,7 +909,7 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			set_quiet },
 	[OPT_VERBOSE] = { 'v', "verbose", NULL, "print more", GROUP_GENERAL, COMPLETE_NOTHING,
 			  set_verbose },
-	[OPT_CONTROL] = { 0, "control", NULL,
+	[OPT_CONTROL] = { 0, "control", "[=zstd]",
 			  "take orders on standard input, as `tracectl -H` gives them", GROUP_RARE,
 			  COMPLETE_NOTHING, set_control },
 	[OPT_PHC] = { 0, "phc", "CLOCK,TIME",

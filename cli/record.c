@@ -21,6 +21,7 @@
 #include "child.h"
 #include "cli.h"
 #include "destination.h"
+#include "hosts/far_pack.h"
 #include "hosts/orders.h"
 #include "hosts/phc.h"
 #include "link.h"
@@ -42,6 +43,7 @@ struct recording {
 	struct destination dest;
 	struct progress progress;
 	struct orders orders;
+	pid_t packer; /* 0: none */
 	enum phase phase;
 	unsigned interrupts;
 	bool size_told;
@@ -59,6 +61,8 @@ static void recording_deinit(struct recording *rec)
 	child_deinit(&rec->child);
 	link_deinit(&rec->link);
 	destination_deinit(&rec->dest);
+	/* Those who wrote to it have ended or closed it. */
+	far_pack_end(&rec->packer);
 	close_fd(rec->orders.phc);
 	close_fd(rec->signal_fd);
 	free(rec->session);
@@ -194,6 +198,7 @@ static void record_cancel(struct recording *rec)
 	uint64_t id;
 
 	destination_give_up(&rec->dest);
+	far_pack_drop(&rec->packer);
 	if (!rec->session)
 		return;
 	cancel.session = rec->session;
@@ -548,6 +553,9 @@ int record_with(const struct options *o, const struct record_mode *mode)
 	rec.stream = o->stream || rec.dest.rotates ||
 		     (!o->ring && !o->sample_hz && !o->merge_count && !rec.dest.format->at_end &&
 		      record_is_awaited(rec.dest.file.fd));
+	if (o->packs && !strcmp(rec.dest.path, "-") &&
+	    far_pack_start(&rec.packer, &rec.dest.file.fd, &err) < 0)
+		return cli_fail(&err);
 	progress_init(&rec.progress, !o->quiet, destination_fd(&rec.dest));
 	rec.hands_over = o->command && !mode && !o->control && child_can_be_watched();
 	rec.signal_fd = record_open_signals(!rec.hands_over, &err);

@@ -13,6 +13,8 @@
 /* Space that is left to others, and bytes between two looks at it. */
 #define ROOM_MIN (UINT64_C(256) << 20)
 #define ROOM_CHECK (UINT64_C(16) << 20)
+/* A few bytes may unpack to many: so many pieces at once, then the clocks and other hosts. */
+#define UNPACK_PIECES 16
 
 static void far_close(struct far *f)
 {
@@ -20,6 +22,7 @@ static void far_close(struct far *f)
 	f->process.in = close_fd(f->process.in);
 	f->process.out = close_fd(f->process.out);
 	f->process.err = close_fd(f->process.err);
+	f->unpack = far_unpack_free(f->unpack);
 }
 
 void far_deinit(struct far *f)
@@ -161,6 +164,34 @@ static bool far_has_room(struct far *f, uint64_t more)
 	return fstatvfs(f->file, &st) < 0 || (uint64_t)st.f_bavail * st.f_frsize > ROOM_MIN;
 }
 
+static void far_take_capture(struct far *f, const char *piece, size_t len)
+{
+	if (!f->bytes && len >= STREAM_MAGIC_SIZE && !stream_begins(piece, len))
+		far_fail(f, "it sends no capture");
+	else if (!far_has_room(f, len))
+		far_fail(f, "no space is left here for its capture");
+	else if (write_full(f->file, piece, len) < 0)
+		far_fail(f, "can't write its capture: %m");
+	else
+		f->bytes += len;
+	if (f->bytes - f->heard_bytes >= FAR_HEARD_BYTES) {
+		f->heard_ns = far_now();
+		f->heard_bytes = f->bytes;
+	}
+}
+
+static void far_unpack(struct far *f, char *piece)
+{
+	for (int i = 0; i < UNPACK_PIECES && !f->failed && far_is_pending(f); i++) {
+		ssize_t n = far_unpack_read(f->unpack, piece, FAR_PIECE);
+
+		if (n < 0)
+			far_fail(f, "its compressed capture is damaged: its part is incomplete");
+		else if (n > 0)
+			far_take_capture(f, piece, (size_t)n);
+	}
+}
+
 static void far_read_capture(struct far *f, char *piece)
 {
 	ssize_t n = read(f->process.out, piece, FAR_PIECE);
@@ -171,24 +202,24 @@ static void far_read_capture(struct far *f, char *piece)
 		f->process.out = close_fd(f->process.out);
 		return;
 	}
-	if (!f->bytes && (size_t)n >= STREAM_MAGIC_SIZE && !stream_begins(piece, (size_t)n))
-		far_fail(f, "it sends no capture");
-	else if (!far_has_room(f, (uint64_t)n))
-		far_fail(f, "no space is left here for its capture");
-	else if (write_full(f->file, piece, (size_t)n) < 0)
-		far_fail(f, "can't write its capture: %m");
+	if (!f->bytes && !f->unpack && far_unpack_begins(*piece) && far_unpack_new(&f->unpack) < 0)
+		far_fail(f, "out of memory");
+	else if (f->unpack)
+		far_unpack_add(f->unpack, piece, (size_t)n);
 	else
-		f->bytes += (uint64_t)n;
-	if (f->bytes - f->heard_bytes >= FAR_HEARD_BYTES) {
-		f->heard_ns = far_now();
-		f->heard_bytes = f->bytes;
-	}
+		far_take_capture(f, piece, (size_t)n);
+}
+
+bool far_is_pending(const struct far *f)
+{
+	return far_unpack_is_pending(f->unpack);
 }
 
 void far_poll(const struct far *f, struct pollfd *ret)
 {
 	ret[0] = (struct pollfd){ .fd = f->process.err, .events = POLLIN };
-	ret[1] = (struct pollfd){ .fd = f->process.out, .events = POLLIN };
+	ret[1] = (struct pollfd){ .fd = far_is_pending(f) ? -EBADF : f->process.out,
+				  .events = POLLIN };
 	ret[2] = (struct pollfd){ .fd = f->push.fd < 0 ? -1 : f->process.in, .events = POLLOUT };
 }
 
@@ -196,6 +227,7 @@ void far_move_data(struct far *f, const struct pollfd *ready, char *piece)
 {
 	if (ready[1].revents)
 		far_read_capture(f, piece);
+	far_unpack(f, piece);
 	if (ready[2].revents && f->push.fd >= 0)
 		far_push(f, NULL);
 }

@@ -10,11 +10,11 @@
 
 #include "base/io.h"
 #include "exchange.h"
+#include "far_pack.h"
 #include "host.h"
 #include "push.h"
 
 #define FAR_LINE_BYTES 1024
-#define FAR_PIECE (64U << 10)
 /* Bytes by which a host shows that it still sends. */
 #define FAR_HEARD_BYTES (64U << 10)
 
@@ -26,6 +26,8 @@ struct far {
 	enum far_state state;
 	int file; /* the capture */
 	uint64_t bytes;
+	/* NULL: it comes as it is */
+	struct far_unpack *unpack;
 	char line[FAR_LINE_BYTES];
 	size_t line_len;
 	unsigned messages;
@@ -56,6 +58,8 @@ void far_ask(struct far *f);
 /* Reads answers and messages. */
 void far_read_lines(struct far *f);
 
+/* Whether some of the capture is here and waits for far_move_data(). */
+bool far_is_pending(const struct far *f);
 /* Descriptors of a host: messages, capture, and the pipe for a program. */
 #define FAR_FDS 3
 void far_poll(const struct far *f, struct pollfd *ret);

@@ -7,6 +7,12 @@
 #include "base/vec.h"
 #include "push.h"
 
+#if HAVE_ZSTD
+#define CONTROL "--control=zstd"
+#else
+#define CONTROL "--control"
+#endif
+
 /* Options that concern the file or the reports, and the recording's length, which we count. */
 static bool option_stays(int id)
 {
@@ -34,7 +40,7 @@ void far_words_deinit(struct far_words *w)
 
 int far_words_init(struct far_words *w, const struct options *o)
 {
-	static const char *const first[] = { PUSH_WORDS, "tracectl", "record",	 "--control", "-q",
+	static const char *const first[] = { PUSH_WORDS, "tracectl", "record",	 CONTROL, "-q",
 					     "-o",	 "-",	     "--format", "traced" };
 	static const char *const push_words[] = { PUSH_WORDS };
 	char *word;

@@ -195,10 +195,13 @@ static int hosts_wait_ms(const struct hosts_recording *h)
 
 	if (h->go_ns && !h->stop_ns && h->o->duration_ns)
 		next = MIN(next, h->go_ns + h->o->duration_ns);
-	for (size_t i = 0; i < h->count; i++)
+	for (size_t i = 0; i < h->count; i++) {
+		if (far_is_pending(&h->far[i]))
+			return 0;
 		if (h->far[i].state >= FAR_ARMED && h->far[i].state < FAR_ENDED &&
 		    h->far[i].process.err >= 0 && !h->far[i].clock.asked)
 			next = MIN(next, h->far[i].clock.ask_at);
+	}
 	return next <= at ? 0 : (int)((next - at) / NSEC_PER_MSEC) + 1;
 }
 

@@ -2,7 +2,7 @@
 /*
  * The far side of `tracectl -H HOST record`: takes orders, a line each, from standard input, and
  * answers with lines on standard error. docs/hosts.md has the lines. The capture goes to standard
- * output, untouched.
+ * output.
  */
 #pragma once
 

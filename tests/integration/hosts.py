@@ -214,6 +214,40 @@ PATH={test.tracectl.parent}:$PATH exec sh -c "$5"
     check(r.returncode == 1 and "emulator-5554: " in r.stderr, r)
 
 
+def unpacked(path):
+    """What these bytes have been before, as far as they go."""
+    return subprocess.run(["zstd", "-dcq"], stdin=open(path, "rb"), capture_output=True, check=False).stdout
+
+
+def compressed_on_its_way(test):
+    """By exec: and by adb:, while it is made. An older host's comes as it is."""
+    tools = test.dir / "tools"
+    tools.mkdir()
+    adb = tools / "adb"
+    adb.write_text(f"""#!/bin/sh
+PATH={test.tracectl.parent}:$PATH sh -c "$5" | tee '{test.dir}/b'
+""")
+    adb.chmod(0o755)
+    hosts = {"a": relay(test, "--keep", test.dir / "a"), "b": "adb:1", "c": relay(test, "--plain", "--keep", test.dir / "c")}
+    p = subprocess.Popen(command_line(test, hosts, "record", "-e", "sched", "-e", "raw_syscalls", "-o", "out.traced"), cwd=test.dir,
+                         env=test.environment(PATH=f"{tools}:{os.environ['PATH']}"), stdin=subprocess.DEVNULL,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # What has come can be read before the end.
+    settled("a part of each", lambda: all((test.dir / name).exists() for name in hosts) and
+            all(len(unpacked(test.dir / name)) > 1000000 for name in "ab") and (test.dir / "c").stat().st_size > 1000000)
+    check(p.poll() is None, "it has ended")
+    p.send_signal(signal.SIGINT)
+    r = test.finish(p)
+    check(r.status == 0, r)
+    for name in hosts:
+        # The near side appends what it knows of the clock.
+        capture, way = (test.dir / f"out.{name}.traced").read_bytes(), test.dir / name
+        came = way.read_bytes() if name == "c" else unpacked(way)
+        check(capture.startswith(came) and len(capture) - len(came) < 100000, f"{name}: {len(came)} of {len(capture)} bytes")
+        print(f"   {name}: {way.stat().st_size} of {len(came)} bytes")
+        check(name == "c" or way.stat().st_size < len(came) / 2, f"{name}: {way.stat().st_size} of {len(came)} bytes")
+
+
 def one_host(test):
     status = run(test, {"a": far(test)}, "status", "--json")
     check(status.status == 0 and "sessions" in json.loads(status.out), f"status: {status}")
@@ -922,7 +956,7 @@ def run_cases(test, *functions):
 
 def main():
     test = Test("hosts")
-    run_cases(test, files_of_hosts, any_command, by_adb, one_host, what_one_host_records, one_document, machines,
+    run_cases(test, files_of_hosts, any_command, by_adb, compressed_on_its_way, one_host, what_one_host_records, one_document, machines,
               tasks_of_machines, begins, first_is_last, same_as_alone, eight, without_ties, usual_names, marks_are_lost)
     with load():
         run_cases(test, notes_once, in_json, reports, top_of_hosts, marks_are_moved, clock_is_near, clock_is_another, clock_is_jittered,

@@ -17,6 +17,7 @@ def one_fails(test):
     for bad, why in (("exec:false", "before the start"), ("exec:no-such-program", "PATH"),
                      ("exec:echo rubbish; :", "no capture"),
                      ("exec:echo @armed >&2; cat /dev/zero; :", "no capture"),
+                     ("exec:echo @armed >&2; yes '('; :", "compressed capture is damaged"),
                      ('exec:echo @armed >&2; while read l; do test "$l" = stop && exit; done;', "no capture"),
                      ("exec:yes | head -c 10000000 >&2; exit 3; :", "left out")):
         hosts = {"good": far(test), "bad": bad}
@@ -89,12 +90,39 @@ def one_lies(test):
     """A damaged chunk: what is sound stays."""
     # The last byte is beyond what a shorter recording has.
     for at, time_ in ((3, "200ms"), (40, "200ms"), (1000, "200ms"), (30000, "200ms"), (300000, "700ms")):
-        r = run(test, {"good": far(test), "bad": relay(test, "--flip", at)}, "record", "-t", time_, "-e", "sched",
-                "-e", "raw_syscalls", "-o", "out.txt")
+        r = run(test, {"good": far(test), "bad": relay(test, "--flip", at), "plain": relay(test, "--plain", "--flip", at)},
+                "record", "-t", time_, "-e", "sched", "-e", "raw_syscalls", "-o", "out.txt")
         check(r.status in (0, 3), f"byte {at}: {r}")
         seen = {m[1] for m in LINE.finditer((test.dir / "out.txt").read_text(errors="replace"))}
         check("good" in seen, f"byte {at}: hosts in the text: {seen}")
         (test.dir / "out.txt").unlink()
+
+
+def packed(data, *words):
+    return subprocess.run(["zstd", "-cq", *words], input=data, capture_output=True, check=True).stdout
+
+
+def bombs(test):
+    """Few bytes that unpack to many, and a window that needs much memory."""
+    head = b"\x89traced\n"
+    place, small = test.dir / "daemon", test.dir / "small"
+
+    def host(name):
+        return f'exec:echo @armed >&2; cat {place}/{name}; while read l; do test "$l" = stop && exit; done;'
+
+    (place / "bomb").write_bytes(packed(head) + 16 * packed(bytes(256 << 20)))
+    (place / "window").write_bytes(packed(head + bytes(1 << 20), "--long=27"))
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400m", "none", small], check=True)
+    try:
+        r = run(test, {"bomb": host("bomb")}, "record", "-t", "300ms", "-o", "out.txt", env=test.environment(TMPDIR=small))
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+        small.rmdir()
+    check(r.status == 1 and "bomb: no space is left here for its capture" in r.err and not test.files(), r)
+    r = run(test, {"good": far(test), "window": host("window")}, "record", "-t", "300ms", "-o", "out.txt")
+    check(r.status == 3 and "window: its compressed capture is damaged" in r.err, r)
+    check("good " in (test.dir / "out.txt").read_text(errors="replace"), f"nothing of the good one: {r}")
 
 
 def interrupted(test):
@@ -186,7 +214,7 @@ def damaged_host(test):
 
 def main():
     test = Test("hosts_fail")
-    run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, interrupted, stopped_at_once,
+    run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, bombs, interrupted, stopped_at_once,
               killed, damaged_host)
     test.end()
 

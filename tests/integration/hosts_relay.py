@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """hosts_relay.py [--offset S] [--drift PPM] [--delay MS] [--jitter MS] [--utc-offset S] [--flip BYTE] [--cut S]
-[--cut-early S] -- COMMAND: a way to a host, as a bad network has it. Its clock, which the answers show, is another one
+[--cut-early S] [--plain] [--keep FILE] -- COMMAND: a way to a host, as a bad network has it. --plain: the host's tracectl
+is an older one, which knows of no compression. --keep: the capture's bytes on their way. Its clock, which the answers show, is another one
 than the kernel's, and its time of day may be wrong."""
 import argparse
 import os
@@ -21,9 +22,13 @@ parser.add_argument("--utc-offset", type=float, default=0)
 parser.add_argument("--flip", type=int, default=-1)
 parser.add_argument("--cut", type=float, default=0)
 parser.add_argument("--cut-early", type=float, default=0)
+parser.add_argument("--plain", action="store_true")
+parser.add_argument("--keep", default="/dev/null")
 parser.add_argument("command", nargs="+")
 o = parser.parse_args()
 began = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+if o.plain:
+    o.command = ["--control" if word == "--control=zstd" else word for word in o.command]
 child = subprocess.Popen(o.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -66,11 +71,13 @@ if o.cut_early:
 reader = threading.Thread(target=answers, daemon=True)
 reader.start()
 passed = 0
+kept = open(o.keep, "wb", buffering=0)
 while piece := child.stdout.read1(65536):
     if passed <= o.flip < passed + len(piece):
         at = o.flip - passed
         piece = piece[:at] + bytes([piece[at] ^ 0x55]) + piece[at + 1:]
     passed += len(piece)
+    kept.write(piece)
     sys.stdout.buffer.write(piece)
     sys.stdout.buffer.flush()
 reader.join()
