@@ -61,7 +61,7 @@ static void recording_deinit(struct recording *rec)
 	child_deinit(&rec->child);
 	link_deinit(&rec->link);
 	destination_deinit(&rec->dest);
-	/* Those who wrote to it have ended or closed it. */
+	/* All writers of the packer's pipe have ended or closed it. */
 	far_pack_end(&rec->packer);
 	close_fd(rec->orders.phc);
 	close_fd(rec->signal_fd);

@@ -20,7 +20,7 @@
 /* Levels up to 3 have windows of at most 2 MiB. */
 #define WINDOW_LOG_MAX 21
 
-/* As the first byte of STREAM_MAGIC is another one, one byte is enough. */
+/* A zstd frame begins with it. STREAM_MAGIC begins with another byte: one is enough. */
 #define FIRST_BYTE '\x28'
 
 static bool pipe_is_empty(int fd)

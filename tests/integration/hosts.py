@@ -232,7 +232,7 @@ PATH={test.tracectl.parent}:$PATH sh -c "$5" | tee '{test.dir}/b'
     p = subprocess.Popen(command_line(test, hosts, "record", "-e", "sched", "-e", "raw_syscalls", "-o", "out.traced"), cwd=test.dir,
                          env=test.environment(PATH=f"{tools}:{os.environ['PATH']}"), stdin=subprocess.DEVNULL,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    # What has come can be read before the end.
+    # The part that has come can be read before the end.
     settled("a part of each", lambda: all((test.dir / name).exists() for name in hosts) and
             all(len(unpacked(test.dir / name)) > 1000000 for name in "ab") and (test.dir / "c").stat().st_size > 1000000)
     check(p.poll() is None, "it has ended")
