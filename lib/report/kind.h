@@ -35,6 +35,9 @@ struct report_env {
 	bool goes_on; /* tables are those of a window: intervals in progress are not open */
 };
 
+/* Flags of an event in an interrupt: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
+#define REPORT_FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
+
 /* Higher CPU numbers are damage. */
 #define REPORT_CPUS_MAX 65536U
 

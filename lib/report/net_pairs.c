@@ -91,6 +91,83 @@ static void net_find_most(struct net_way *w, uint64_t error)
 	}
 }
 
+static int net_send_compare(const void *a, const void *b)
+{
+	const struct net_send *x = a, *y = b;
+
+	return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/*
+ * Up to where the sender's own events confirm its calls. begun: the same in order of their begins.
+ * INT64_MIN: nowhere, or more was sent than they tell.
+ */
+static int64_t net_find_called(const struct net_end *from, const struct net_send *begun)
+{
+	const uint64_t first = net_probe_una(&from->probes[0]);
+	uint64_t most = first, least = first;
+	int64_t called = INT64_MIN;
+
+	for (uint32_t i = 0, k = 0, ended = 0; i < from->count; i++) {
+		const struct net_probe *p = &from->probes[i];
+
+		if (p->losses || p->ts >= from->sends_until)
+			break;
+		for (; k < from->send_count && begun[k].begin <= p->ts; k++)
+			most += begun[k].len;
+		for (; ended < from->send_count && from->sends[ended].end < p->ts; ended++)
+			least += from->sends[ended].len;
+		if (p->nxt > most)
+			return INT64_MIN;
+		if (p->nxt == least)
+			called = (int64_t)p->nxt;
+	}
+	return called;
+}
+
+/* The same by what came: a sender that closes has no event afterwards. */
+static int64_t net_find_called_by(const struct net_way *w, const struct net_traffic *t,
+				  int64_t until)
+{
+	const struct net_end *from = w->from, *to = w->to;
+	bool all = false;
+
+	if (from->is_unsafe || w->differs || from->sends_until != UINT64_MAX ||
+	    t->machines[from->machine].losses)
+		return w->called;
+	for (uint32_t i = 0; i < to->count; i++) {
+		if (w->least[i] > until)
+			return INT64_MIN;
+		all |= w->least[i] == until;
+	}
+	return all ? until : w->called;
+}
+
+static int net_find_calls(struct net_way *w, const struct net_traffic *t)
+{
+	const struct net_end *from = w->from;
+	_cleanup_free_ struct net_send *begun = NULL;
+	int64_t until;
+
+	w->called = INT64_MIN;
+	if (!from->send_count || net_begin(w) == INT64_MIN)
+		return 0;
+	begun = malloc(from->send_count * sizeof(*begun));
+	w->calls = malloc(from->send_count * sizeof(*w->calls));
+	if (!begun || !w->calls)
+		return -ENOMEM;
+	memcpy(begun, from->sends, from->send_count * sizeof(*begun));
+	qsort(begun, from->send_count, sizeof(*begun), net_send_compare);
+	until = net_begin(w);
+	for (; w->call_count < from->send_count; w->call_count++) {
+		until += (int64_t)begun[w->call_count].len;
+		w->calls[w->call_count] = (struct net_call){ begun[w->call_count].begin, until };
+	}
+	w->called = net_find_called(from, begun);
+	w->called = net_find_called_by(w, t, until);
+	return 0;
+}
+
 int net_way_find(struct net_way *ret, const struct net_traffic *t, const struct net_end *from,
 		 const struct net_end *to, bool by_begin)
 {
@@ -108,13 +185,14 @@ int net_way_find(struct net_way *ret, const struct net_traffic *t, const struct 
 		ret->most[k] = INT64_MAX;
 	if (!by_begin)
 		net_find_most(ret, error);
-	return 0;
+	return net_find_calls(ret, t);
 }
 
 void net_way_deinit(struct net_way *w)
 {
 	free(w->least);
 	free(w->most);
+	free(w->calls);
 }
 
 /* The segment came before its sender sent any byte again. */
@@ -147,6 +225,18 @@ static enum net_verdict net_pair_data(const struct net_way *w, uint32_t i, uint3
 	return NET_PAIRED;
 }
 
+/* The begin of the call that sent the last byte of segment i. */
+static bool net_pair_call(const struct net_way *w, uint32_t i, uint64_t *ret)
+{
+	const int64_t place = w->least[i];
+
+	if (!net_has_data(w->to, i) || !net_is_safe(w, i) || place == INT64_MIN ||
+	    place > w->called)
+		return false;
+	*ret = w->calls[lower_bound(k, w->call_count, w->calls[k].until < place)].begin;
+	return true;
+}
+
 /* The sender's event with which the bytes were there that segment i acknowledges. out: their way.
  */
 static enum net_verdict net_pair_ack(const struct net_way *out, uint32_t i, uint32_t *ret)
@@ -169,8 +259,8 @@ static enum net_verdict net_pair_ack(const struct net_way *out, uint32_t i, uint
 	return NET_PAIRED;
 }
 
-enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
-			  const struct net_way *out, uint32_t i, uint64_t *ret)
+static enum net_verdict net_pair_events(const struct net_traffic *t, const struct net_way *in,
+					const struct net_way *out, uint32_t i, uint64_t *ret)
 {
 	const struct net_end *from = in->from, *to = in->to;
 	enum net_verdict data, ack;
@@ -192,6 +282,19 @@ enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
 	return net_is_whole(&from->probes[at], until) ? NET_PAIRED : NET_CUT;
 }
 
+enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
+			  const struct net_way *out, uint32_t i, uint64_t *ret, bool *ret_by_call)
+{
+	const enum net_verdict verdict = net_pair_events(t, in, out, i, ret);
+	uint64_t begin;
+
+	*ret_by_call = net_pair_call(in, i, &begin) && (verdict != NET_PAIRED || begin > *ret);
+	if (!*ret_by_call)
+		return verdict;
+	*ret = begin;
+	return NET_PAIRED;
+}
+
 void net_lead_add(struct net_lead *lead, int64_t ns)
 {
 	lead->most = lead->count++ ? MIN(lead->most, ns) : ns;
@@ -200,10 +303,17 @@ void net_lead_add(struct net_lead *lead, int64_t ns)
 void net_lead_take(struct net_lead *lead, const struct net_way *begun)
 {
 	for (uint32_t i = 0; i < begun->to->count; i++) {
+		const uint64_t ts = begun->to->probes[i].ts;
 		uint32_t at = NO_PROBE;
+		uint64_t begin;
 
-		if (net_pair_data(begun, i, &at) != NET_PAIRED)
+		const bool by_call = net_pair_call(begun, i, &begin);
+
+		if (net_pair_data(begun, i, &at) == NET_PAIRED)
+			begin = by_call ? MAX(begin, begun->from->probes[at].ts)
+					: begun->from->probes[at].ts;
+		else if (!by_call)
 			continue;
-		net_lead_add(lead, (int64_t)(begun->to->probes[i].ts - begun->from->probes[at].ts));
+		net_lead_add(lead, (int64_t)(ts - begin));
 	}
 }

@@ -16,6 +16,12 @@
  * it below, what was sent later above. The connection's begin bounds it below without a clock. Of
  * the places that are possible, the one counts that makes the answer earlier: it is never too late.
  *
+ * Calls tell more where they were recorded since the connection began. In order of their begins,
+ * their lengths add up to a byte's place: it was not sent before the call began with which they
+ * reach it, whatever other threads did meanwhile. Some ways of sending have no event, and of a call
+ * that has not ended nothing is known. So what the calls tell has to agree with snd_nxt: never less
+ * than was sent, and as much at some time behind the byte.
+ *
  * Bytes that come twice are counted twice. A sender tells when it sends again: what is received
  * after that is not paired.
  */
@@ -23,13 +29,21 @@
 
 #include "report/net_traffic.h"
 
+struct net_call {
+	uint64_t begin; /* ns */
+	int64_t until;	/* its last byte, and those of all that began before it, are before this */
+};
+
 /* The data from one socket to the other. */
 struct net_way {
 	const struct net_end *from, *to;
 	/* Owned; for each probe of `to`, where its last byte is in the sequence of `from`. */
-	int64_t *least; /* INT64_MIN: unknown */
-	int64_t *most;	/* INT64_MAX: unknown */
-	bool differs;	/* no place is possible for some */
+	int64_t *least;		/* INT64_MIN: unknown */
+	int64_t *most;		/* INT64_MAX: unknown */
+	bool differs;		/* no place is possible for some */
+	struct net_call *calls; /* owned; of `from`, in order of their begins */
+	uint32_t call_count;
+	int64_t called; /* bytes before this are known to be of these calls */
 };
 
 enum net_verdict {
@@ -47,10 +61,10 @@ int net_way_find(struct net_way *ret, const struct net_traffic *t, const struct 
 void net_way_deinit(struct net_way *w);
 /*
  * The segment i that in->to received; out is the way back. ret: the time of the event of in->from,
- * if it is paired.
+ * if it is paired. ret_by_call: it is the begin of the call that sent the segment's last byte.
  */
 enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
-			  const struct net_way *out, uint32_t i, uint64_t *ret);
+			  const struct net_way *out, uint32_t i, uint64_t *ret, bool *ret_by_call);
 /* Largest error of a difference between their times. False: it is unknown. */
 bool net_error(const struct net_traffic *t, uint32_t one, uint32_t other, uint64_t *ret);
 

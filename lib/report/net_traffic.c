@@ -15,6 +15,7 @@ static void net_end_deinit(void *row)
 	struct net_end *e = row;
 
 	free(e->probes);
+	free(e->sends);
 }
 
 void net_traffic_init(struct net_traffic *t)
@@ -88,6 +89,7 @@ struct net_end *net_end_get(struct net_traffic *t, const struct net_tuple *tuple
 	e->tuple = *tuple;
 	e->machine = machine;
 	e->nxt = NXT_FIRST;
+	e->sends_until = UINT64_MAX;
 	return e;
 }
 
@@ -171,8 +173,23 @@ void net_end_resend(struct net_end *e)
 	net_end_distrust(e);
 }
 
-void net_end_begin(struct net_end *e, uint32_t losses)
+void net_end_begin(struct net_end *e, uint64_t ts, uint32_t losses)
 {
 	e->is_several |= e->has_begun || e->received > 0;
 	e->has_begun = !losses;
+	e->begun = ts;
+}
+
+int net_end_send(struct net_traffic *t, struct net_end *e, const struct net_send *s, bool is_lossy)
+{
+	if (!e->has_begun || e->is_rest)
+		return 0;
+	if (is_lossy || t->sends == NET_SENDS_MAX)
+		e->sends_until = MIN(e->sends_until, s->begin);
+	if (e->sends_until != UINT64_MAX)
+		return 0;
+	if (vec_push(e->sends, e->send_count, e->send_cap, *s) < 0)
+		return -ENOMEM;
+	t->sends++;
+	return 0;
 }

@@ -4,8 +4,9 @@
  *
  * Only events of sockets have addresses. tcp_probe comes with each segment that a connection
  * receives, before TCP looks into it. It has the bytes in the segment, but not the segment's
- * sequence number; snd_nxt and snd_una are of the socket's own data. No event of a send has an
- * address or a sequence number, and no event of UDP's successful sends and receives has a port.
+ * sequence number; snd_nxt and snd_una are of the socket's own data. sock_send_length comes when a
+ * call has handed over its bytes. It has the socket's address in memory, which the connection's
+ * begin ties to its addresses. No event of UDP's successful sends and receives has a port.
  */
 #pragma once
 
@@ -14,6 +15,8 @@
 
 /* Segments that are kept, of all sockets. */
 #define NET_PROBES_MAX (1U << 19)
+/* Calls that sent, of all sockets. */
+#define NET_SENDS_MAX (1U << 19)
 #define NET_ENDS_MAX (1U << 16)
 #define NET_MACHINES_MAX 64U
 
@@ -37,6 +40,13 @@ static inline uint64_t net_probe_una(const struct net_probe *p)
 	return p->nxt - p->flight;
 }
 
+/* A call that handed over bytes. */
+struct net_send {
+	uint64_t begin; /* the call began then, or later */
+	uint64_t end;
+	uint64_t len;
+};
+
 /* A socket, by its addresses. */
 struct net_end {
 	struct net_tuple tuple;
@@ -52,6 +62,10 @@ struct net_end {
 	uint64_t nxt, got; /* of the last probe, kept or not */
 	uint64_t received; /* segments, kept or not */
 	uint64_t resents;
+	uint64_t begun;		/* when its connection began, if has_begun */
+	struct net_send *sends; /* owned; in order of their ends; since its connection began */
+	uint32_t send_count, send_cap;
+	uint64_t sends_until; /* a later call may be missing; UINT64_MAX: none is */
 };
 
 struct net_machine {
@@ -67,7 +81,7 @@ struct net_traffic {
 	struct net_machine machines[NET_MACHINES_MAX];
 	uint32_t machine_count;
 	struct rows ends; /* of struct net_end */
-	uint32_t probes;
+	uint32_t probes, sends;
 	bool is_full; /* some probes were not kept */
 };
 
@@ -94,4 +108,6 @@ int net_end_receive(struct net_traffic *t, struct net_end *e, const struct net_s
 /* It sends bytes again. */
 void net_end_resend(struct net_end *e);
 /* Its connection began. losses: as net_probe's. */
-void net_end_begin(struct net_end *e, uint32_t losses);
+void net_end_begin(struct net_end *e, uint64_t ts, uint32_t losses);
+/* A call handed over bytes. is_lossy: others may be missing. Returns 0 or -ENOMEM. */
+int net_end_send(struct net_traffic *t, struct net_end *e, const struct net_send *s, bool is_lossy);

@@ -8,7 +8,7 @@
 
 #include "base/event_glob.h"
 #include "base/plural.h"
-#include "report/kind.h"
+#include "report/net_calls.h"
 #include "report/net_pairs.h"
 
 /* A label, an address in brackets and a port. */
@@ -16,12 +16,18 @@
 #define NET_ROWS_MAX (1U << 14)
 
 /* States of TCP: include/net/tcp_states.h. */
-enum { STATE_ESTABLISHED = 1, STATE_SYN_SENT, STATE_SYN_RECV, STATE_NEW_SYN_RECV = 12 };
+enum {
+	STATE_ESTABLISHED = 1,
+	STATE_SYN_SENT,
+	STATE_SYN_RECV,
+	STATE_CLOSE = 7,
+	STATE_NEW_SYN_RECV = 12,
+};
 
 struct net_row {
 	char from[NET_NAME_BYTES], to[NET_NAME_BYTES];
 	bool used, is_rest;
-	uint64_t count, bytes, paired, resents, unpaired, cut;
+	uint64_t count, bytes, paired, by_call, resents, unpaired, cut;
 	uint64_t bound, max_at;
 	struct histogram delay;
 };
@@ -35,6 +41,7 @@ struct net_report {
 	struct report report;
 	struct net_traffic own, *traffic; /* of this recording; of all machines' */
 	struct net_machine *machine;
+	struct net_calls calls;
 	struct rows rows;
 	/* Owned; of the machine that received, by the one that sent. */
 	struct net_lead *leads; /* by connections' begins */
@@ -43,7 +50,7 @@ struct net_report {
 	struct string_at probe_near, probe_far;
 	struct field_at cookie, nxt, una, len;
 	struct net_socket_fields resend, state;
-	struct field_at resend_state, resend_error, new_state, protocol;
+	struct field_at resend_state, resend_error, new_state, protocol, sk;
 };
 
 static const char *const net_by[] = { "flow", "address", NULL };
@@ -147,18 +154,22 @@ static int net_on_resend(struct report *report, const struct trace_event *ev)
 static int net_on_state(struct report *report, const struct trace_event *ev)
 {
 	struct net_report *n = container_of(report, struct net_report, report);
+	const uint64_t to = field_at_read(&n->new_state, &ev->rec);
+	const uint64_t sk = field_at_read(&n->sk, &ev->rec);
 	struct net_tuple tuple;
 	struct net_end *e;
 
-	if (field_at_read(&n->new_state, &ev->rec) != STATE_ESTABLISHED ||
-	    field_at_read(&n->protocol, &ev->rec) != IPPROTO_TCP ||
-	    !net_read_socket(&n->state, &ev->rec, &tuple))
+	if (field_at_read(&n->protocol, &ev->rec) != IPPROTO_TCP)
+		return 0;
+	if (to == STATE_CLOSE)
+		return net_calls_bind(&n->calls, sk, NULL);
+	if (to != STATE_ESTABLISHED || !net_read_socket(&n->state, &ev->rec, &tuple))
 		return 0;
 	e = net_end_get(n->traffic, &tuple);
 	if (!e)
 		return -ENOMEM;
-	net_end_begin(e, net_losses(report->env));
-	return 0;
+	net_end_begin(e, ev->rec.ts, net_losses(report->env));
+	return net_calls_bind(&n->calls, sk, e);
 }
 
 static struct net_socket_fields net_socket_fields(const struct event *ev, bool big)
@@ -195,6 +206,7 @@ static bool net_find_events(struct net_report *n, struct report_env *env)
 		n->state = net_socket_fields(ev, big);
 		n->new_state = field_at_find(ev, "newstate", big);
 		n->protocol = field_at_find(ev, "protocol", big);
+		n->sk = field_at_find(ev, "skaddr", big);
 	}
 	return true;
 }
@@ -219,8 +231,8 @@ static bool net_find_filter(const Traced__Capture__Request *request, const char 
 /* It takes all events of a socket, or none: it compares what a socket keeps. */
 static bool net_filter_is_of_sockets(const char *filter)
 {
-	static const char *const kept[] = { "sport", "dport",	 "family",  "saddr",
-					    "daddr", "saddr_v6", "daddr_v6" };
+	static const char *const kept[] = { "sport", "dport",	 "family",   "saddr",	"daddr",
+					    "sk",    "protocol", "saddr_v6", "daddr_v6" };
 	static const char word[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
 
@@ -246,6 +258,16 @@ static bool net_filters_suffice(const Traced__Capture__Request *request)
 	       net_find_filter(request, "sock", "inet_sock_set_state", &states) &&
 	       net_filter_is_of_sockets(probes) && net_filter_is_of_sockets(states) &&
 	       (!resends || (probes && !strcmp(resends, probes)));
+}
+
+/* Calls of some sockets would be taken for all of them. */
+static bool net_sends_suffice(const struct report_env *env)
+{
+	const Traced__Capture__Request *request = env->info->header->request;
+	const char *filter;
+
+	return !request || (net_find_filter(request, "sock", "sock_send_length", &filter) &&
+			    net_filter_is_of_sockets(filter));
 }
 
 /* Segments come in whatever task runs, on any CPU. What was not asked for is in no count. */
@@ -285,12 +307,15 @@ static int net_open(struct report **ret, struct report_env *env)
 	rows_init(&n->rows, sizeof(struct net_row), net_row_deinit);
 	n->rows.max = NET_ROWS_MAX;
 	n->traffic = hosts ? hosts->traffic : &n->own;
+	net_calls_init(&n->calls, env, n->traffic);
 	n->machine = net_traffic_begin(n->traffic, hosts ? hosts->label : "");
 	if (!n->machine)
 		return -E2BIG;
 	n->machine->is_tied = clock && !clock->by_wall;
 	n->machine->bound = clock ? clock->bound : 0;
 	n->machine->is_partial = net_is_partial(env);
+	if (net_sends_suffice(env))
+		net_calls_find(&n->calls);
 	return net_find_events(n, env) ? 0 : -ENODATA;
 }
 
@@ -343,12 +368,14 @@ static int net_count_segment(struct net_report *n, struct net_row *row, const st
 			     const struct net_way *out, uint32_t i, uint64_t error)
 {
 	const uint64_t ts = in->to->probes[i].ts;
+	bool by_call = false;
 	uint64_t before;
 	int r = 0;
 
-	switch (net_pair(n->traffic, in, out, i, &before)) {
+	switch (net_pair(n->traffic, in, out, i, &before, &by_call)) {
 	case NET_PAIRED:
 		row->paired++;
+		row->by_call += by_call;
 		net_lead_add(&n->tied[in->to->machine * NET_MACHINES_MAX + in->from->machine],
 			     (int64_t)(ts - before));
 		n->reversed += before > ts && before - ts > error;
@@ -434,6 +461,7 @@ static const struct column net_columns[] = {
 	COLUMN("count", COLUMN_COUNT),
 	COLUMN("bytes", COLUMN_BYTES),
 	COLUMN("paired", COLUMN_COUNT),
+	COLUMN("by-call", COLUMN_COUNT),
 	COLUMN("delay", COLUMN_HISTOGRAM),
 	COLUMN("max-at", COLUMN_AT, .adds = ADDS_AT, .of = "delay"),
 	COLUMN("bound", COLUMN_TIME, .adds = ADDS_LARGEST),
@@ -453,6 +481,7 @@ static void net_put_row(struct table *t, const struct net_row *row)
 	table_put_count(t, row->count);
 	table_put_count(t, row->bytes);
 	table_put_count(t, row->paired);
+	table_put_count(t, row->by_call);
 	table_put_histogram(t, &row->delay);
 	table_put_count(t, row->max_at);
 	table_put_count(t, row->bound);
@@ -569,6 +598,7 @@ static void net_free(struct report *report)
 	struct net_report *n = container_of(report, struct net_report, report);
 
 	net_traffic_deinit(&n->own);
+	net_calls_deinit(&n->calls);
 	rows_deinit(&n->rows);
 	free(n->leads);
 	free(n->tied);
@@ -580,7 +610,7 @@ const struct report_kind report_net = {
 		.name = "net",
 		.summary = "how long TCP segments took at most, between recorded sockets",
 		.takes_hosts = true,
-		.events = "tcp:tcp_probe -e tcp:tcp_retransmit_skb -e sock:inet_sock_set_state",
+		.events = "tcp:tcp_probe -e tcp:tcp_retransmit_skb -e sock:*sock_se*",
 		.by = net_by,
 	},
 	.open = net_open,

@@ -15,9 +15,6 @@
 #define STATE_DEAD 0x10U
 #define STATE_ZOMBIE 0x20U
 
-/* Flags of an event: TRACE_FLAG_HARDIRQ, _SOFTIRQ and _NMI. */
-#define FLAGS_INTERRUPT (0x08 | 0x10 | 0x40)
-
 struct sched_cpu {
 	struct sched_task *runs; /* NULL: idle, or unknown */
 	struct sched_task *left; /* was switched out last; NULL: idle, or unknown */
@@ -505,7 +502,7 @@ static int scheduler_wake(struct scheduler *s, int32_t tid, const struct trace_e
 	t->waker = ev->pid;
 	t->waker_task = scheduler_known_waker(s, ev);
 	t->waker_cpu = ev->cpu;
-	t->woken_by_interrupt = ev->flags & FLAGS_INTERRUPT;
+	t->woken_by_interrupt = ev->flags & REPORT_FLAGS_INTERRUPT;
 	/* A wait whose sched_waking was seen goes on, and is cut. */
 	if (wake != WAKE_NEW && !(late && t->state == SCHED_WAITS))
 		r = scheduler_end_sleep(s, t, ev->cpu);

@@ -73,7 +73,7 @@ static const struct {
 };
 
 /* Events of sockets, of struct put_socket. */
-enum { ID_PROBE = FIRST_ID + 100, ID_RESEND, ID_STATE };
+enum { ID_PROBE = FIRST_ID + 100, ID_RESEND, ID_STATE, ID_SEND };
 #define SOCKET                                                                                     \
 	BYTES("saddr_v6", "16", "16")                                                              \
 	BYTES("daddr_v6", "44", "16")                                                              \
@@ -89,7 +89,10 @@ static const struct {
 			  NUMBER("sock_cookie", "76", "4") },
 	{ "tcp", "tcp_retransmit_skb", SOCKET NUMBER("state", "64", "2") },
 	{ "sock", "inet_sock_set_state",
-	  SOCKET NUMBER("newstate", "72", "4") NUMBER("protocol", "76", "4") },
+	  SOCKET NUMBER("newstate", "72", "4") NUMBER("protocol", "76", "4")
+		  NUMBER("skaddr", "16", "4") },
+	{ "sock", "sock_send_length",
+	  NUMBER("sk", "16", "4") NUMBER("ret", "64", "4") NUMBER("protocol", "76", "4") },
 };
 
 /* Behind the formats: events that every recording of the tests has, and calls of functions. */
@@ -124,6 +127,7 @@ static void put_socket(struct maker *m, uint64_t ts, const uint8_t *data)
 		uint16_t len, unused;
 		uint32_t nxt, una, cookie;
 	} s = { .near = { AF_INET6 }, .far = { AF_INET6 } };
+	const uint16_t id = (uint16_t)(ID_PROBE + (data[3] >> 4 & 3));
 	const bool is_other = data[3] & 1;
 
 	s.near[8 + is_other] = s.far[8 + !is_other] = 1;
@@ -132,9 +136,10 @@ static void put_socket(struct maker *m, uint64_t ts, const uint8_t *data)
 	s.nxt = (uint32_t)ts * 16 + data[4];
 	s.una = s.nxt - data[5];
 	s.cookie = data[3] & 8 ? IPPROTO_TCP : 0;
-	if (data[3] & 16)
-		s.una = 1;
-	maker_event(m, ts, (uint16_t)(ID_PROBE + (data[3] >> 4 & 3) % 3), 1, &s, sizeof(s));
+	/* Half of these are ESTABLISHED. */
+	if (id == ID_STATE)
+		s.una = data[5] & 1 ?: data[5] / 16;
+	maker_event(m, ts, id, data[0] / 64 + 1, &s, sizeof(s));
 }
 
 static void put_event(struct maker *m, uint64_t ts, const uint8_t *data)

@@ -21,6 +21,10 @@ from hosts import command_line, far, relay
 from report_losses import Stream
 
 EVENTS = ("-e", "tcp:tcp_probe", "-e", "tcp:tcp_retransmit_skb", "-e", "sock:inet_sock_set_state")
+# Since Linux 6.3.
+HAS_SENDS = os.path.exists("/sys/kernel/tracing/events/sock/sock_send_length")
+SENDS = ("-e", "sock:sock_send_length")
+CALLS = ("-e", "raw_syscalls:sys_enter")
 US = 1000
 LINE = re.compile(r"^.*-\d+ +\[\d+\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)$")
 MODULUS = 1 << 32
@@ -59,6 +63,81 @@ def ask():
 threads = []
 if side != "client":
     server = socket.create_server((address, port), family=socket.AF_INET6 if ":" in address else socket.AF_INET)
+    threads.append(threading.Thread(target=serve, args=(server,)))
+if side != "server":
+    threads.append(threading.Thread(target=ask))
+for t in threads: t.start()
+for t in threads: t.join()
+"""
+
+# Connections with one message each. The client writes down between which times it was sent. Of what the kernel encrypts
+# (TCP_ULP, TLS_TX) calls tell another length than is sent.
+MESSAGES = """
+import json, os, random, socket, sys, tempfile, threading, time
+address, port, side, path = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+ways = ["send", "write", "sendmsg", "sendfile", "thread", "tls"]
+def serve(s):
+    s.settimeout(20)
+    for _ in range(60):
+        c, _ = s.accept()
+        with c:
+            c.settimeout(20)
+            while c.recv(1 << 20):
+                pass
+            c.sendall(b"!")
+def connect():
+    for _ in range(500):
+        try:
+            return socket.create_connection((address, port), 20)
+        except OSError:
+            time.sleep(0.02)
+def send(c, way, data):
+    if way == "write":
+        while data:
+            data = data[os.write(c.fileno(), data):]
+    elif way == "sendmsg":
+        while data:
+            data = data[c.sendmsg([data[:7], data[7:]]):]
+    elif way == "sendfile":
+        with tempfile.TemporaryFile() as f:
+            f.write(data)
+            f.flush()
+            at = 0
+            while at < len(data):
+                at += os.sendfile(c.fileno(), f.fileno(), at, len(data))
+    elif way == "thread":
+        threads = [threading.Thread(target=c.sendall, args=(data,)) for _ in range(3)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+    else:
+        c.sendall(data)
+def ask():
+    random.seed(port)
+    said = []
+    for i in range(60):
+        with connect() as c:
+            c.settimeout(None)
+            way = ways[i % len(ways)]
+            data = bytes(random.choice((1, 100, 1000, 70000, 300000)))
+            time.sleep(random.random() / 50)
+            begin = now()
+            if way == "tls":
+                c.sendall(b"hello")
+                try:
+                    c.setsockopt(6, 31, b"tls")
+                    c.setsockopt(282, 1, b"\\x03\\x03\\x33\\x00" + bytes(36))
+                except OSError:
+                    way = "send"
+            send(c, way, data)
+            said.append((c.getsockname()[1], way, begin, now()))
+            c.shutdown(socket.SHUT_WR)
+            c.recv(1)
+    with open(path, "w") as f:
+        json.dump(said, f)
+threads = []
+if side != "client":
+    server = socket.create_server((address, port), backlog=99)
     threads.append(threading.Thread(target=serve, args=(server,)))
 if side != "server":
     threads.append(threading.Thread(target=ask))
@@ -217,6 +296,36 @@ def load(address, port, side="both"):
     return ["/usr/bin/python3", "-c", LOAD, address, str(port), side]
 
 
+def messages(test, address, port, side="both"):
+    return ["/usr/bin/python3", "-c", MESSAGES, address, str(port), side, str(test.dir / "said.json")]
+
+
+def check_messages(test, rows, port, label="", peer="", bound=0, calls=True, lossy=False):
+    """Each message was sent between the time from which the report counts and the receipt."""
+    said = json.loads((test.dir / "said.json").read_text())
+    known = collections.Counter()
+    for own, way, begin, end in said:
+        found = [row for (source, to), row in rows.items() if source.startswith(label) and source.endswith(f":{own}")
+                 and to.startswith(peer) and to.endswith(f":{port}")]
+        if lossy and not found:
+            continue
+        check(len(found) == 1, f"{own}: {sorted(rows)}")
+        row = found[0]
+        check(row["count"] == row["paired"] + row["unpaired"] + row["cut"] and row["by_call"] <= row["paired"], row)
+        if not row["paired"]:
+            continue
+        before = row["max_at_ns"] - row["delay"]["max_ns"]
+        check(before <= end + bound, f"{way} of {own} was sent between {begin} and {end}: {row}")
+        if way == "tls":
+            check(not row["by_call"], row)
+        elif row["by_call"]:
+            known[way] += 1
+            check(before >= begin - bound or not calls or row["by_call"] < row["paired"],
+                  f"{way} of {own} began at {begin}: {row}")
+    print(f"   by calls: {dict(known)}", flush=True)
+    return known
+
+
 def free_port():
     return random.randrange(20000, 30000)
 
@@ -291,6 +400,31 @@ def chosen(test):
     check(r.status == 0, r)
     rows = json.loads(r.out)["reports"][0]["rows"]
     check(any(row["from"].endswith(f":{port}") and row["paired"] > 50 for row in rows), rows)
+    check(any(row["by_call"] for row in rows) == HAS_SENDS, rows)
+
+
+def calls(test):
+    """The delay of a message begins with the call that sent it, whatever came before."""
+    need(HAS_SENDS, "the kernel has no sock_send_length")
+    port = free_port()
+    record(test, port, command=messages(test, "127.0.0.1", port), events=EVENTS + SENDS + CALLS)
+    known = check_messages(test, rows_of(test, "x.traced"), port)
+    check(all(known[way] >= 5 for way in ("send", "write", "sendmsg", "thread")), known)
+    data = (test.dir / "x.traced").read_bytes()
+    for seed in range(4):
+        stream = Stream(data)
+        stream.lose(random.Random(seed), 2)
+        stream.write(test.dir / "lossy.traced")
+        check_messages(test, rows_of(test, "lossy.traced"), port, lossy=True)
+
+
+def calls_unseen(test):
+    """Without events of system calls, a call began after the task's last send, and after the connection."""
+    need(HAS_SENDS, "the kernel has no sock_send_length")
+    port = free_port()
+    record(test, port, command=messages(test, "127.0.0.1", port), events=EVENTS + SENDS)
+    known = check_messages(test, rows_of(test, "x.traced"), port, calls=False)
+    check(all(known[way] >= 5 for way in ("send", "write", "sendmsg", "thread")), known)
 
 
 def losses(test):
@@ -333,14 +467,14 @@ def recording(test):
             and (INSTANCES / i / "tracing_on").read_text().strip() == "1"]
 
 
-def two_hosts(test, offset_s=0.0):
+def two_hosts(test, offset_s=0.0, program=load, events=()):
     """Each of two recordings of this kernel has one socket only, by a filter."""
     port = free_port()
     hosts = {"client": (far(test), f"dport=={port}"), "server": (relay(test, "--offset", offset_s), f"sport=={port}")}
     with spaces(test) as (left, right):
         running = [subprocess.Popen(
             command_line(test, {label: host}, "record",
-                         *(w for e in EVENTS[1::2] for w in ("-e", e, "-f", text)), "-o", f"{label}.traced"),
+                         *(w for e in EVENTS[1::2] for w in ("-e", e, "-f", text)), *events, "-o", f"{label}.traced"),
             cwd=test.dir, env=test.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT) for label, (host, text) in hosts.items()]
         settled("two recordings", lambda: len(recording(test)) == 2)
@@ -348,18 +482,17 @@ def two_hosts(test, offset_s=0.0):
             check(any(b"until Ctrl-C" in line for line in r.stdout), "it has ended")
         # Recordings begin when all hosts got the order to go.
         time.sleep(1)
-        server = subprocess.Popen([*left, *load("10.77.0.1", port, "server")])
-        subprocess.run([*right, *load("10.77.0.1", port, "client")], check=True, timeout=60)
-        server.wait(60)
+        with subprocess.Popen([*left, *program("10.77.0.1", port, "server")]):
+            subprocess.run([*right, *program("10.77.0.1", port, "client")], check=True, timeout=60)
         for r in running:
             interrupt(r)
             out, _ = r.communicate(timeout=60)
             check(r.returncode == 0, out)
-    return document_of(test, "client.traced", "server.traced")
+    return port, *document_of(test, "client.traced", "server.traced")
 
 
 def hosts_tied(test):
-    document, r = two_hosts(test)
+    _, document, r = two_hosts(test)
     rows = document["reports"][0]["rows"]
     check(len(rows) == 2 and {row["from"].split()[0] for row in rows} == {"client", "server"}, f"{rows} {r}")
     known = sum(float(m) for m in re.findall(r"clock tied within (\d+\.\d+) us", r.err)) * US
@@ -374,12 +507,22 @@ def hosts_tied(test):
 
 def hosts_contradict(test):
     """The answers of one host's clock are half a second off: so is its tie, and the segments tell."""
-    document, _ = two_hosts(test, 0.5)
+    _, document, _ = two_hosts(test, 0.5)
     notes = document["reports"][0]["notes"]
     match = [m for n in notes if (m := re.match(
         r"received before it was sent: the clock of server is at least (\d+\.\d+) us behind that of client", n))]
     check(match and 450_000 < float(match[0][1]) <= 500_500, notes)
     check(not any(row["paired"] for row in document["reports"][0]["rows"] if not row["cut"]), document)
+
+
+def hosts_calls(test):
+    """A call on one machine and its receipt on another one, by tied clocks."""
+    need(HAS_SENDS, "the kernel has no sock_send_length")
+    port, document, r = two_hosts(test, program=lambda *words: messages(test, *words), events=SENDS + CALLS)
+    rows = {(row["from"], row["to"]): row for row in document["reports"][0]["rows"]}
+    bound = sum(float(m) for m in re.findall(r"clock tied within (\d+\.\d+) us", r.err)) * US
+    known = check_messages(test, rows, port, "client ", "server ", bound)
+    check(all(known[way] >= 5 for way in ("send", "write", "sendmsg", "thread")), known)
 
 
 def several(test):
@@ -397,10 +540,13 @@ def main():
     test.case("namespaces", namespaces)
     test.case("by address", by_address)
     test.case("chosen events", chosen)
+    test.case("calls", calls)
+    test.case("calls, only their ends", calls_unseen)
     test.case("losses", losses)
     test.case("some tasks", partly)
     test.case("two hosts", hosts_tied, daemon=True)
     test.case("two hosts, a wrong clock", hosts_contradict, daemon=True)
+    test.case("two hosts, calls", hosts_calls, daemon=True)
     test.case("several recordings", several)
     test.end()
 

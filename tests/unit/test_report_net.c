@@ -21,8 +21,8 @@
 #define CLIENT_FIRST 0xfffffff0U
 #define SERVER_FIRST 7000U
 
-enum { ID_PROBE = 400, ID_RESEND, ID_STATE };
-enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV };
+enum { ID_PROBE = 400, ID_RESEND, ID_STATE, ID_SEND, ID_CALL };
+enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV, CLOSE = 7 };
 
 #define FIELD(type, name, at, size)                                                                \
 	"\tfield:" type name ";\toffset:" at ";\tsize:" size ";\tsigned:0;\n"
@@ -44,7 +44,10 @@ static const char resend[] = FIELD("int ", "state", "8", "4") FIELD("__u16 ", "s
 static const char state[] = FIELD("int ", "newstate", "8", "4") FIELD("__u16 ", "sport", "12", "2")
 	FIELD("__u16 ", "dport", "14", "2") FIELD("__u8 ", "saddr_v6[16]", "16", "16")
 		FIELD("__u8 ", "daddr_v6[16]", "32", "16") FIELD("int ", "oldstate", "48", "4")
-			FIELD("__u16 ", "protocol", "52", "2");
+			FIELD("__u16 ", "protocol", "52", "2") FIELD("u64 ", "skaddr", "56", "8");
+static const char sends[] = FIELD("u64 ", "sk", "8", "8") FIELD("__u16 ", "protocol", "18", "2")
+	FIELD("int ", "ret", "20", "4");
+static const char call[] = FIELD("long ", "id", "8", "8");
 
 enum address { CLIENT, SERVER, OTHER };
 enum family { IP4, IP6, MAPPED };
@@ -105,6 +108,8 @@ static void recorded_begin(struct recorded *r, const struct machine *machine, bo
 	maker_format(&r->m, "tcp", "tcp_probe", ID_PROBE, is_old ? probe_old : probe_new, "\"\"");
 	maker_format(&r->m, "tcp", "tcp_retransmit_skb", ID_RESEND, resend, "\"\"");
 	maker_format(&r->m, "sock", "inet_sock_set_state", ID_STATE, state, "\"\"");
+	maker_format(&r->m, "sock", "sock_send_length", ID_SEND, sends, "\"\"");
+	maker_format(&r->m, "raw_syscalls", "sys_enter", ID_CALL, call, "\"\"");
 	page_begin(&r->m, FIRST_TS);
 }
 
@@ -140,7 +145,30 @@ static void event_socket(struct recorded *r, uint64_t at, uint16_t id, enum addr
 	put_ip(&b, r, far);
 	maker_u32(&r->m, &b, last);
 	maker_u16(&r->m, &b, IPPROTO_TCP);
+	maker_u16(&r->m, &b, 0);
+	maker_u64(&r->m, &b, near);
 	maker_event(&r->m, FIRST_TS + at, id, 1, b.data, b.len);
+}
+
+/* A thread's system call begins. */
+static void event_call(struct recorded *r, uint64_t at, int32_t tid)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(&r->m, &b, 44);
+	maker_event(&r->m, FIRST_TS + at, ID_CALL, tid, b.data, b.len);
+}
+
+/* It has handed over len bytes, or failed. */
+static void event_sent(struct recorded *r, uint64_t at, int32_t tid, enum address near, int32_t len)
+{
+	_cleanup_buf_ struct buf b = BUF_INIT;
+
+	maker_u64(&r->m, &b, near);
+	maker_u16(&r->m, &b, AF_INET);
+	maker_u16(&r->m, &b, IPPROTO_TCP);
+	maker_u32(&r->m, &b, (uint32_t)len);
+	maker_event(&r->m, FIRST_TS + at, ID_SEND, tid, b.data, b.len);
 }
 
 static void event_begin(struct recorded *r, uint64_t at, enum address near, enum address far)
@@ -167,16 +195,29 @@ static void put_server(struct recorded *r)
 	event_probe(r, 95, SERVER, CLIENT, 5, 40, 40);
 }
 
+static const struct {
+	uint64_t at;
+	enum address near, far;
+	uint16_t len;
+	uint32_t nxt, una;
+} received[] = {
+	{ 10, SERVER, CLIENT, 10, 0, 0 },  { 15, CLIENT, SERVER, 20, 10, 0 },
+	{ 30, SERVER, CLIENT, 10, 20, 0 }, { 34, CLIENT, SERVER, 20, 20, 10 },
+	{ 90, SERVER, CLIENT, 0, 40, 20 }, { 95, SERVER, CLIENT, 5, 40, 40 },
+};
+
+static void put_received(struct recorded *r, size_t i)
+{
+	event_probe(r, received[i].at, received[i].near, received[i].far, received[i].len,
+		    received[i].nxt, received[i].una);
+}
+
 static void put_both(struct recorded *client, struct recorded *server)
 {
 	event_begin(client, 1, CLIENT, SERVER);
 	event_begin(server, 2, SERVER, CLIENT);
-	event_probe(server, 10, SERVER, CLIENT, 10, 0, 0);
-	event_probe(client, 15, CLIENT, SERVER, 20, 10, 0);
-	event_probe(server, 30, SERVER, CLIENT, 10, 20, 0);
-	event_probe(client, 34, CLIENT, SERVER, 20, 20, 10);
-	event_probe(server, 90, SERVER, CLIENT, 0, 40, 20);
-	event_probe(server, 95, SERVER, CLIENT, 5, 40, 40);
+	for (size_t i = 0; i < ARRAY_SIZE(received); i++)
+		put_received(received[i].near == CLIENT ? client : server, i);
 }
 
 static void report(int fd, const struct report_options *o, const struct host_clock *clock,
@@ -206,8 +247,8 @@ static void assert_rows(struct recorded *r, const char *by, const char *expected
 	maker_deinit(&r->m);
 }
 
-#define NUMBERS_UP "4,25,3,44,56,61,61,50000000095,0,0,1,0\r\n"
-#define NUMBERS_DOWN "2,40,2,4,4,5,5,50000000015,0,0,0,0\r\n"
+#define NUMBERS_UP "4,25,3,0,44,56,61,61,50000000095,0,0,1,0\r\n"
+#define NUMBERS_DOWN "2,40,2,0,4,4,5,5,50000000015,0,0,0,0\r\n"
 
 static void machines_and_formats(void **unused _unused_)
 {
@@ -253,8 +294,8 @@ static void several(void **unused _unused_)
 	r.cookie = 7;
 	event_probe(&r, 96, SERVER, CLIENT, 1, 40, 40);
 	assert_rows(&r, NULL,
-		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\",2,40,0,,,,,0,0,0,2,0\r\n"
-		    "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\",5,26,0,,,,,0,0,0,5,0\r\n");
+		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\",2,40,0,0,,,,,0,0,0,2,0\r\n"
+		    "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\",5,26,0,0,,,,,0,0,0,5,0\r\n");
 }
 
 static void not_recorded(void **unused _unused_)
@@ -265,8 +306,8 @@ static void not_recorded(void **unused _unused_)
 	event_probe(&r, 10, SERVER, OTHER, 10, 0, 0);
 	event_socket(&r, 20, ID_RESEND, SERVER, OTHER, ESTABLISHED, 0);
 	assert_rows(&r, NULL,
-		    "\"tcp\",\"10.0.0.3:9\",\"10.0.0.2:80\",1,10,0,,,,,0,0,0,1,0\r\n"
-		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.3:9\",0,0,0,,,,,0,0,1,0,0\r\n");
+		    "\"tcp\",\"10.0.0.3:9\",\"10.0.0.2:80\",1,10,0,0,,,,,0,0,0,1,0\r\n"
+		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.3:9\",0,0,0,0,,,,,0,0,1,0,0\r\n");
 }
 
 /* Bytes that come after a retransmission may be old ones. One that failed sent nothing. */
@@ -283,7 +324,78 @@ static void sent_again(void **unused _unused_)
 	assert_rows(&r, NULL,
 		    "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\"," NUMBERS_DOWN
 		    "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\","
-		    "5,30,2,35,15,56,56,50000000090,0,2,1,2\r\n");
+		    "5,30,2,0,35,15,56,56,50000000090,0,2,1,2\r\n");
+}
+
+/* A call of the client that sends. */
+struct called {
+	int32_t tid;
+	uint64_t begin, end; /* 0: none was recorded */
+	int32_t len;	     /* < 0: it failed */
+};
+
+/* put_both() with calls. closed: when the client's connection ends. */
+static void assert_called(const struct called *calls, size_t count, uint64_t closed, const char *up)
+{
+	_cleanup_buf_ struct buf rows = BUF_INIT;
+	struct recorded r;
+	size_t next = 0;
+
+	recorded_begin(&r, &machines[0], false);
+	event_begin(&r, 1, CLIENT, SERVER);
+	event_begin(&r, 2, SERVER, CLIENT);
+	for (uint64_t ts = 3; ts < 100; ts++) {
+		for (size_t i = 0; i < count; i++) {
+			if (calls[i].begin == ts)
+				event_call(&r, ts, calls[i].tid);
+			if (calls[i].end == ts)
+				event_sent(&r, ts, calls[i].tid, CLIENT, calls[i].len);
+		}
+		if (next < ARRAY_SIZE(received) && received[next].at == ts)
+			put_received(&r, next++);
+		if (closed == ts)
+			event_socket(&r, ts, ID_STATE, CLIENT, SERVER, CLOSE, ESTABLISHED);
+	}
+	buf_printf(&rows,
+		   "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\"," NUMBERS_DOWN
+		   "\"tcp\",\"10.0.0.1:40000\",\"10.0.0.2:80\",%s",
+		   up);
+	assert_rows(&r, NULL, buf_string(&rows));
+}
+
+#define ASSERT_CALLED(closed, up, ...)                                                             \
+	assert_called((const struct called[]){ __VA_ARGS__ },                                      \
+		      sizeof((const struct called[]){ __VA_ARGS__ }) / sizeof(struct called),      \
+		      closed, up)
+#define EACH                                                                                       \
+	{ 1, 5, 7, 10 }, { 1, 20, 25, 10 },                                                        \
+	{                                                                                          \
+		1, 80, 85, 5                                                                       \
+	}
+#define BY_CALLS "4,25,4,3,21,10,56,56,50000000090,0,0,0,0\r\n"
+
+static void calls(void **unused _unused_)
+{
+	/* Delays of 5, 10 and 15; and of an acknowledgment 56. */
+	ASSERT_CALLED(0, BY_CALLS, EACH);
+	/* One that failed handed over nothing. The last call began at 27 or later, and at 34. */
+	ASSERT_CALLED(0, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", { 1, 5, 7, 10 },
+		      { 1, 20, 25, 10 }, { 1, 0, 27, -32 }, { 1, 0, 85, 5 });
+	/* While calls overlap, the first bytes may be of the one that ends last. */
+	ASSERT_CALLED(0, "4,25,4,2,22,15,56,56,50000000090,0,0,0,0\r\n", { 2, 6, 7, 10 },
+		      { 1, 5, 8, 10 }, { 1, 80, 85, 5 });
+	/* The next socket at that place in memory has calls of its own. */
+	ASSERT_CALLED(96, BY_CALLS, EACH, { 1, 97, 98, 3 });
+}
+
+/* Calls that lack some bytes are not taken. */
+static void calls_are_missing(void **unused _unused_)
+{
+	/* Too few, until an event of the sender, or at last. */
+	ASSERT_CALLED(0, NUMBERS_UP, { 1, 5, 7, 9 }, { 1, 20, 25, 10 }, { 1, 80, 85, 5 });
+	ASSERT_CALLED(0, NUMBERS_UP, { 1, 5, 7, 10 }, { 1, 20, 25, 10 }, { 1, 80, 85, 4 });
+	/* The last ones are not on their way yet: nothing tells whether they are all. */
+	ASSERT_CALLED(0, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", EACH, { 1, 86, 88, 100 });
 }
 
 /* The client's recording, then the server's, whose clock is wrong by so much. */
@@ -370,6 +482,8 @@ int main(void)
 		cmocka_unit_test(several),
 		cmocka_unit_test(not_recorded),
 		cmocka_unit_test(sent_again),
+		cmocka_unit_test(calls),
+		cmocka_unit_test(calls_are_missing),
 		cmocka_unit_test(hosts),
 	};
 

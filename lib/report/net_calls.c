@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "report/net_calls.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+struct net_task {
+	uint64_t ts; /* 0: unknown */
+};
+
+struct net_socket {
+	struct net_end *end; /* NULL: none */
+};
+
+void net_calls_init(struct net_calls *c, struct report_env *env, struct net_traffic *t)
+{
+	*c = (struct net_calls){ .report.env = env, .traffic = t };
+	rows_init(&c->tasks, sizeof(struct net_task), NULL);
+	rows_init(&c->sockets, sizeof(struct net_socket), NULL);
+	c->sockets.max = NET_ENDS_MAX;
+}
+
+void net_calls_deinit(struct net_calls *c)
+{
+	rows_deinit(&c->tasks);
+	rows_deinit(&c->sockets);
+}
+
+int net_calls_bind(struct net_calls *c, uint64_t sk, struct net_end *e)
+{
+	struct net_socket *s = rows_get(&c->sockets, (struct row_key){ sk, 0 });
+
+	if (!s)
+		return -ENOMEM;
+	s->end = s == c->sockets.rest ? NULL : e;
+	return 0;
+}
+
+/* NULL: out of memory. */
+static struct net_task *net_calls_task(struct net_calls *c, const struct trace_event *ev)
+{
+	return rows_get(&c->tasks, (struct row_key){ (uint32_t)ev->pid, 0 });
+}
+
+/* An event of the task that is outside of any send. */
+static int net_calls_outside(struct report *report, const struct trace_event *ev)
+{
+	struct net_calls *c = container_of(report, struct net_calls, report);
+	struct net_task *task;
+
+	/* An interrupt may be in the task's call. */
+	if (ev->flags & REPORT_FLAGS_INTERRUPT)
+		return 0;
+	task = net_calls_task(c, ev);
+	if (!task)
+		return -ENOMEM;
+	task->ts = task == c->tasks.rest ? 0 : ev->rec.ts;
+	return 0;
+}
+
+static int net_calls_send(struct report *report, const struct trace_event *ev)
+{
+	struct net_calls *c = container_of(report, struct net_calls, report);
+	const int32_t len = (int32_t)field_at_read(&c->len, &ev->rec);
+	const struct net_socket *s =
+		rows_find(&c->sockets, (struct row_key){ field_at_read(&c->sk, &ev->rec), 0 });
+	const struct net_task *task = net_calls_task(c, ev);
+	uint64_t since;
+	int r;
+
+	if (!task)
+		return -ENOMEM;
+	if (!s || !s->end || len <= 0 || field_at_read(&c->protocol, &ev->rec) != IPPROTO_TCP)
+		return net_calls_outside(report, ev);
+	since = ev->flags & REPORT_FLAGS_INTERRUPT ? 0 : task->ts;
+	r = net_end_send(c->traffic, s->end,
+			 &(struct net_send){ .begin = MAX(since, s->end->begun),
+					     .end = ev->rec.ts,
+					     .len = (uint32_t)len },
+			 report->env->losses || report->env->losses_open);
+	return r < 0 ? r : net_calls_outside(report, ev);
+}
+
+void net_calls_find(struct net_calls *c)
+{
+	struct report_env *env = c->report.env;
+	const struct event *const *all;
+	const struct event *ev;
+	size_t count;
+
+	if (!report_on(env, &c->report, "sock", "sock_send_length", net_calls_send, &ev))
+		return;
+	c->sk = field_at_find(ev, "sk", env->big_endian);
+	c->protocol = field_at_find(ev, "protocol", env->big_endian);
+	c->len = field_at_find(ev, "ret", env->big_endian);
+	report_on(env, &c->report, "sock", "sock_recv_length", net_calls_outside, NULL);
+	report_on(env, &c->report, "raw_syscalls", "sys_enter", net_calls_outside, NULL);
+	all = event_table_all(env->info->events, &count);
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(all[i]->system, "syscalls") && !strncmp(all[i]->name, "sys_enter_", 10))
+			report_on(env, &c->report, "syscalls", all[i]->name, net_calls_outside,
+				  NULL);
+}
