@@ -7,6 +7,7 @@
 
 struct net_task {
 	uint64_t ts; /* 0: unknown */
+	bool is_call;
 };
 
 struct net_socket {
@@ -37,6 +38,13 @@ int net_calls_bind(struct net_calls *c, uint64_t sk, struct net_end *e)
 	return 0;
 }
 
+struct net_end *net_calls_end(const struct net_calls *c, uint64_t sk)
+{
+	const struct net_socket *s = rows_find(&c->sockets, (struct row_key){ sk, 0 });
+
+	return s ? s->end : NULL;
+}
+
 /* NULL: out of memory. */
 static struct net_task *net_calls_task(struct net_calls *c, const struct trace_event *ev)
 {
@@ -56,26 +64,57 @@ static int net_calls_outside(struct report *report, const struct trace_event *ev
 	if (!task)
 		return -ENOMEM;
 	task->ts = task == c->tasks.rest ? 0 : ev->rec.ts;
+	task->is_call = false;
 	return 0;
+}
+
+static int net_calls_enter(struct report *report, const struct trace_event *ev)
+{
+	int r = net_calls_outside(report, ev);
+	struct net_task *task =
+		r < 0 ? NULL : net_calls_task(container_of(report, struct net_calls, report), ev);
+
+	if (task)
+		task->is_call = !(ev->flags & REPORT_FLAGS_INTERRUPT);
+	return r;
+}
+
+static struct net_thread net_calls_thread(const struct net_calls *c, const struct trace_event *ev)
+{
+	const struct task *task = report_task(c->report.env, ev->pid, ev->rec.ts);
+
+	return (struct net_thread){ task ? task->tgid : 0, ev->pid };
+}
+
+static int net_calls_receive(struct report *report, const struct trace_event *ev)
+{
+	struct net_calls *c = container_of(report, struct net_calls, report);
+	struct net_end *e = net_calls_end(c, field_at_read(&c->read_sk, &ev->rec));
+	const struct report_env *env = report->env;
+
+	if (e && (int32_t)field_at_read(&c->read_len, &ev->rec) > 0)
+		net_end_read(e, net_calls_thread(c, ev), net_losses(env));
+	return net_calls_outside(report, ev);
 }
 
 static int net_calls_send(struct report *report, const struct trace_event *ev)
 {
 	struct net_calls *c = container_of(report, struct net_calls, report);
 	const int32_t len = (int32_t)field_at_read(&c->len, &ev->rec);
-	const struct net_socket *s =
-		rows_find(&c->sockets, (struct row_key){ field_at_read(&c->sk, &ev->rec), 0 });
+	struct net_end *e = net_calls_end(c, field_at_read(&c->sk, &ev->rec));
 	const struct net_task *task = net_calls_task(c, ev);
 	uint64_t since;
 	int r;
 
 	if (!task)
 		return -ENOMEM;
-	if (!s || !s->end || len <= 0 || field_at_read(&c->protocol, &ev->rec) != IPPROTO_TCP)
+	if (!e || len <= 0 || field_at_read(&c->protocol, &ev->rec) != IPPROTO_TCP)
 		return net_calls_outside(report, ev);
 	since = ev->flags & REPORT_FLAGS_INTERRUPT ? 0 : task->ts;
-	r = net_end_send(c->traffic, s->end,
-			 &(struct net_send){ .begin = MAX(since, s->end->begun),
+	r = net_end_send(c->traffic, e,
+			 &(struct net_send){ .begin = MAX(since, e->begun),
+					     .is_call = since > e->begun && task->is_call,
+					     .by = net_calls_thread(c, ev),
 					     .end = ev->rec.ts,
 					     .len = (uint32_t)len },
 			 report->env->losses || report->env->losses_open);
@@ -94,11 +133,13 @@ void net_calls_find(struct net_calls *c)
 	c->sk = field_at_find(ev, "sk", env->big_endian);
 	c->protocol = field_at_find(ev, "protocol", env->big_endian);
 	c->len = field_at_find(ev, "ret", env->big_endian);
-	report_on(env, &c->report, "sock", "sock_recv_length", net_calls_outside, NULL);
-	report_on(env, &c->report, "raw_syscalls", "sys_enter", net_calls_outside, NULL);
+	if (report_on(env, &c->report, "sock", "sock_recv_length", net_calls_receive, &ev)) {
+		c->read_sk = field_at_find(ev, "sk", env->big_endian);
+		c->read_len = field_at_find(ev, "ret", env->big_endian);
+	}
+	report_on(env, &c->report, "raw_syscalls", "sys_enter", net_calls_enter, NULL);
 	all = event_table_all(env->info->events, &count);
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(all[i]->system, "syscalls") && !strncmp(all[i]->name, "sys_enter_", 10))
-			report_on(env, &c->report, "syscalls", all[i]->name, net_calls_outside,
-				  NULL);
+			report_on(env, &c->report, "syscalls", all[i]->name, net_calls_enter, NULL);
 }

@@ -14,12 +14,20 @@ struct net_calls {
 	struct net_traffic *traffic; /* borrowed */
 	struct rows tasks;	     /* by tid: the time of the last event outside of a send */
 	struct rows sockets;	     /* by address in memory: struct net_end of a connection */
-	struct field_at sk, protocol, len;
+	struct field_at sk, protocol, len, read_sk, read_len;
 };
+
+/* What net_probe.losses is now. */
+static inline uint32_t net_losses(const struct report_env *env)
+{
+	return (uint32_t)MIN(env->losses, (uint64_t)INT32_MAX) << 1 | (env->losses_open > 0);
+}
 
 void net_calls_init(struct net_calls *c, struct report_env *env, struct net_traffic *t);
 void net_calls_deinit(struct net_calls *c);
 /* The socket at that address has a connection; e NULL: it has none any more. 0 or -ENOMEM. */
 int net_calls_bind(struct net_calls *c, uint64_t sk, struct net_end *e);
+/* NULL: that socket has no connection that began in the recording. */
+struct net_end *net_calls_end(const struct net_calls *c, uint64_t sk);
 /* Has the calls of the recording noted, as far as they are there. */
 void net_calls_find(struct net_calls *c);

@@ -99,8 +99,8 @@ static int net_send_compare(const void *a, const void *b)
 }
 
 /*
- * Up to where the sender's own events confirm its calls. begun: the same in order of their begins.
- * INT64_MIN: nowhere, or more was sent than they tell.
+ * Up to where the sender's own events confirm its calls: at the last one they have to agree, so
+ * that none is missing. begun: the calls in order of their begins. INT64_MIN: nowhere.
  */
 static int64_t net_find_called(const struct net_end *from, const struct net_send *begun)
 {
@@ -119,20 +119,19 @@ static int64_t net_find_called(const struct net_end *from, const struct net_send
 			least += from->sends[ended].len;
 		if (p->nxt > most)
 			return INT64_MIN;
-		if (p->nxt == least)
-			called = (int64_t)p->nxt;
+		called = p->nxt == least ? (int64_t)p->nxt : INT64_MIN;
 	}
 	return called;
 }
 
-/* The same by what came: a sender that closes has no event afterwards. */
+/* The same by what came. A sender that closes has no event afterwards but for its state. */
 static int64_t net_find_called_by(const struct net_way *w, const struct net_traffic *t,
 				  int64_t until)
 {
 	const struct net_end *from = w->from, *to = w->to;
 	bool all = false;
 
-	if (from->is_unsafe || w->differs || from->sends_until != UINT64_MAX ||
+	if (!from->is_acked || from->is_unsafe || w->differs || from->sends_until != UINT64_MAX ||
 	    t->machines[from->machine].losses)
 		return w->called;
 	for (uint32_t i = 0; i < to->count; i++) {
@@ -161,7 +160,7 @@ static int net_find_calls(struct net_way *w, const struct net_traffic *t)
 	until = net_begin(w);
 	for (; w->call_count < from->send_count; w->call_count++) {
 		until += (int64_t)begun[w->call_count].len;
-		w->calls[w->call_count] = (struct net_call){ begun[w->call_count].begin, until };
+		w->calls[w->call_count] = (struct net_call){ begun[w->call_count], until };
 	}
 	w->called = net_find_called(from, begun);
 	w->called = net_find_called_by(w, t, until);
@@ -233,7 +232,7 @@ static bool net_pair_call(const struct net_way *w, uint32_t i, uint64_t *ret)
 	if (!net_has_data(w->to, i) || !net_is_safe(w, i) || place == INT64_MIN ||
 	    place > w->called)
 		return false;
-	*ret = w->calls[lower_bound(k, w->call_count, w->calls[k].until < place)].begin;
+	*ret = w->calls[lower_bound(k, w->call_count, w->calls[k].until < place)].send.begin;
 	return true;
 }
 
@@ -257,6 +256,46 @@ static enum net_verdict net_pair_ack(const struct net_way *out, uint32_t i, uint
 		return NET_CUT;
 	*ret = *ret == NO_PROBE ? at : MAX(*ret, at);
 	return NET_PAIRED;
+}
+
+/* No other call can have sent its last byte, or sent before it. */
+static bool net_is_alone(const struct net_way *w, uint32_t call, uint64_t ended)
+{
+	const struct net_send *s = &w->calls[call].send;
+
+	return ended <= s->begin &&
+	       (call + 1 == w->call_count || w->calls[call + 1].send.begin >= s->end);
+}
+
+/* The segment i is the first one with which that byte was there. */
+static bool net_brings(const struct net_way *w, uint32_t i, int64_t byte)
+{
+	return net_has_data(w->to, i) && net_is_safe(w, i) && w->least[i] >= byte &&
+	       (!i || w->most[i - 1] < byte);
+}
+
+bool net_arrow_next(const struct net_way *w, struct net_arrow_at *at, uint64_t error,
+		    struct net_arrow *ret)
+{
+	while (at->call < w->call_count && w->calls[at->call].until <= w->called) {
+		const struct net_call *call = &w->calls[at->call];
+		const bool is_alone = net_is_alone(w, at->call, at->ended);
+		const struct net_probe *p;
+
+		while (at->segment < w->to->count && w->least[at->segment] < call->until)
+			at->segment++;
+		if (at->segment == w->to->count)
+			return false;
+		p = &w->to->probes[at->segment];
+		at->ended = MAX(at->ended, call->send.end);
+		at->call++;
+		if (!is_alone || !call->send.is_call || !p->reader.tid ||
+		    !net_brings(w, at->segment, call->until) || p->ts + error < call->send.begin)
+			continue;
+		*ret = (struct net_arrow){ &call->send, p };
+		return true;
+	}
+	return false;
 }
 
 static enum net_verdict net_pair_events(const struct net_traffic *t, const struct net_way *in,

@@ -20,7 +20,7 @@
  * their lengths add up to a byte's place: it was not sent before the call began with which they
  * reach it, whatever other threads did meanwhile. Some ways of sending have no event, and of a call
  * that has not ended nothing is known. So what the calls tell has to agree with snd_nxt: never less
- * than was sent, and as much at some time behind the byte.
+ * than was sent, and as much at the sender's last event, which is behind the byte.
  *
  * Bytes that come twice are counted twice. A sender tells when it sends again: what is received
  * after that is not paired.
@@ -30,8 +30,8 @@
 #include "report/net_traffic.h"
 
 struct net_call {
-	uint64_t begin; /* ns */
-	int64_t until;	/* its last byte, and those of all that began before it, are before this */
+	struct net_send send;
+	int64_t until; /* its last byte, and those of all that began before it, are before this */
 };
 
 /* The data from one socket to the other. */
@@ -65,6 +65,21 @@ void net_way_deinit(struct net_way *w);
  */
 enum net_verdict net_pair(const struct net_traffic *t, const struct net_way *in,
 			  const struct net_way *out, uint32_t i, uint64_t *ret, bool *ret_by_call);
+/* A call, and the segment that brought its last byte. */
+struct net_arrow {
+	const struct net_send *send;
+	const struct net_probe *receipt;
+};
+/*
+ * The way's next call of which both are certain. at: {0}, or as it was left. error: net_error() of
+ * its sockets. False: there is none.
+ */
+struct net_arrow_at {
+	uint32_t call, segment;
+	uint64_t ended; /* the last end of the calls before */
+};
+bool net_arrow_next(const struct net_way *w, struct net_arrow_at *at, uint64_t error,
+		    struct net_arrow *ret);
 /* Largest error of a difference between their times. False: it is unknown. */
 bool net_error(const struct net_traffic *t, uint32_t one, uint32_t other, uint64_t *ret);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "report/net_traffic.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ void net_traffic_init(struct net_traffic *t)
 void net_traffic_deinit(struct net_traffic *t)
 {
 	rows_deinit(&t->ends);
+	for (uint32_t i = 0; i < t->machine_count; i++)
+		mark_sort_free(t->arrows[i]);
 }
 
 struct net_machine *net_traffic_begin(struct net_traffic *t, const char *label)
@@ -161,7 +164,11 @@ int net_end_receive(struct net_traffic *t, struct net_end *e, const struct net_s
 		return 0;
 	}
 	if (vec_push(e->probes, e->count, e->cap,
-		     (struct net_probe){ s->ts, e->nxt, e->got, s->nxt - s->una, s->losses }) < 0)
+		     (struct net_probe){ .ts = s->ts,
+					 .nxt = e->nxt,
+					 .got = e->got,
+					 .flight = s->nxt - s->una,
+					 .losses = s->losses }) < 0)
 		return -ENOMEM;
 	t->probes++;
 	return 0;
@@ -192,4 +199,29 @@ int net_end_send(struct net_traffic *t, struct net_end *e, const struct net_send
 		return -ENOMEM;
 	t->sends++;
 	return 0;
+}
+
+void net_end_read(struct net_end *e, struct net_thread by, uint32_t losses)
+{
+	/* Another thread's read may be among lost events. */
+	for (; e->read < e->count; e->read++)
+		if (e->probes[e->read].losses == losses && !(losses & 1))
+			e->probes[e->read].reader = by;
+}
+
+void net_name(char to[NET_NAME_BYTES], const char *label, const uint8_t ip[16], uint16_t port,
+	      bool with_port)
+{
+	char text[INET6_ADDRSTRLEN] = "?";
+	struct in6_addr a;
+	bool is_ip4;
+
+	memcpy(&a, ip, sizeof(a));
+	is_ip4 = IN6_IS_ADDR_V4MAPPED(&a);
+	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? ip + 12 : ip, text, sizeof(text));
+	if (with_port)
+		snprintf(to, NET_NAME_BYTES, is_ip4 ? "%s%s%s:%u" : "%s%s[%s]:%u", label,
+			 *label ? " " : "", text, port);
+	else
+		snprintf(to, NET_NAME_BYTES, "%s%s%s", label, *label ? " " : "", text);
 }

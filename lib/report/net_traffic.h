@@ -10,6 +10,9 @@
  */
 #pragma once
 
+#include <netinet/in.h>
+
+#include "marks/sort.h"
 #include "report/rows.h"
 #include "trace/host_clock.h"
 
@@ -19,11 +22,17 @@
 #define NET_SENDS_MAX (1U << 19)
 #define NET_ENDS_MAX (1U << 16)
 #define NET_MACHINES_MAX 64U
+/* A label, an address in brackets and a port. */
+#define NET_NAME_BYTES (HOST_LABEL_BYTES + INET6_ADDRSTRLEN + 10)
 
 /* Without padding: it is hashed as bytes. IPv4 addresses are mapped to IPv6. */
 struct net_tuple {
 	uint8_t near[16], far[16];
 	uint16_t near_port, far_port;
+};
+
+struct net_thread {
+	int32_t pid, tid; /* tid 0: unknown */
 };
 
 /* A segment that a socket received. Sequence numbers are extended to 64 bits. */
@@ -33,6 +42,7 @@ struct net_probe {
 	uint64_t got;	 /* bytes received since the recording began, with this segment's */
 	uint32_t flight; /* snd_nxt - snd_una: bytes without an acknowledgment before it */
 	uint32_t losses; /* gaps in the recording until then; the lowest bit: one has not ended */
+	struct net_thread reader; /* reads from the socket next */
 };
 
 static inline uint64_t net_probe_una(const struct net_probe *p)
@@ -43,6 +53,8 @@ static inline uint64_t net_probe_una(const struct net_probe *p)
 /* A call that handed over bytes. */
 struct net_send {
 	uint64_t begin; /* the call began then, or later */
+	bool is_call;	/* it is the begin of a system call */
+	struct net_thread by;
 	uint64_t end;
 	uint64_t len;
 };
@@ -65,7 +77,9 @@ struct net_end {
 	uint64_t begun;		/* when its connection began, if has_begun */
 	struct net_send *sends; /* owned; in order of their ends; since its connection began */
 	uint32_t send_count, send_cap;
+	bool is_acked;	      /* it sent its FIN, and all is acknowledged */
 	uint64_t sends_until; /* a later call may be missing; UINT64_MAX: none is */
+	uint32_t read;	      /* probes whose reader is known, or never will be */
 };
 
 struct net_machine {
@@ -83,6 +97,9 @@ struct net_traffic {
 	struct rows ends; /* of struct net_end */
 	uint32_t probes, sends;
 	bool is_full; /* some probes were not kept */
+	struct mark_sort
+		*arrows[NET_MACHINES_MAX]; /* owned; NULL, or as net_arrows_make() left them */
+	struct scratch no_scratch;
 };
 
 void net_traffic_init(struct net_traffic *t);
@@ -111,3 +128,7 @@ void net_end_resend(struct net_end *e);
 void net_end_begin(struct net_end *e, uint64_t ts, uint32_t losses);
 /* A call handed over bytes. is_lossy: others may be missing. Returns 0 or -ENOMEM. */
 int net_end_send(struct net_traffic *t, struct net_end *e, const struct net_send *s, bool is_lossy);
+/* A thread has read from it. losses: as net_probe's. */
+void net_end_read(struct net_end *e, struct net_thread by, uint32_t losses);
+void net_name(char to[NET_NAME_BYTES], const char *label, const uint8_t ip[16], uint16_t port,
+	      bool with_port);

@@ -11,8 +11,6 @@
 #include "report/net_calls.h"
 #include "report/net_pairs.h"
 
-/* A label, an address in brackets and a port. */
-#define NET_NAME_BYTES (HOST_LABEL_BYTES + INET6_ADDRSTRLEN + 10)
 #define NET_ROWS_MAX (1U << 14)
 
 /* States of TCP: include/net/tcp_states.h. */
@@ -20,6 +18,7 @@ enum {
 	STATE_ESTABLISHED = 1,
 	STATE_SYN_SENT,
 	STATE_SYN_RECV,
+	STATE_FIN_WAIT2 = 5,
 	STATE_CLOSE = 7,
 	STATE_NEW_SYN_RECV = 12,
 };
@@ -54,11 +53,6 @@ struct net_report {
 };
 
 static const char *const net_by[] = { "flow", "address", NULL };
-
-static uint32_t net_losses(const struct report_env *env)
-{
-	return (uint32_t)MIN(env->losses, (uint64_t)INT32_MAX) << 1 | (env->losses_open > 0);
-}
 
 /* NULL: the record does not have so many bytes there. */
 static const uint8_t *net_bytes(const struct string_at *s, const struct record *rec, uint32_t size)
@@ -163,6 +157,8 @@ static int net_on_state(struct report *report, const struct trace_event *ev)
 		return 0;
 	if (to == STATE_CLOSE)
 		return net_calls_bind(&n->calls, sk, NULL);
+	if (to == STATE_FIN_WAIT2 && (e = net_calls_end(&n->calls, sk)))
+		e->is_acked = true;
 	if (to != STATE_ESTABLISHED || !net_read_socket(&n->state, &ev->rec, &tuple))
 		return 0;
 	e = net_end_get(n->traffic, &tuple);
@@ -319,23 +315,6 @@ static int net_open(struct report **ret, struct report_env *env)
 	return net_find_events(n, env) ? 0 : -ENODATA;
 }
 
-static void net_put_name(char to[NET_NAME_BYTES], const char *label, const uint8_t ip[16],
-			 uint16_t port, bool with_port)
-{
-	char text[INET6_ADDRSTRLEN] = "?";
-	struct in6_addr a;
-	bool is_ip4;
-
-	memcpy(&a, ip, sizeof(a));
-	is_ip4 = IN6_IS_ADDR_V4MAPPED(&a);
-	inet_ntop(is_ip4 ? AF_INET : AF_INET6, is_ip4 ? ip + 12 : ip, text, sizeof(text));
-	if (with_port)
-		snprintf(to, NET_NAME_BYTES, is_ip4 ? "%s%s%s:%u" : "%s%s[%s]:%u", label,
-			 *label ? " " : "", text, port);
-	else
-		snprintf(to, NET_NAME_BYTES, "%s%s%s", label, *label ? " " : "", text);
-}
-
 /* The row of data to the socket; or if out, of its own. peer: NULL if it is unknown. */
 static struct net_row *net_row(struct net_report *n, const struct net_end *e,
 			       const struct net_end *peer, bool out)
@@ -346,9 +325,9 @@ static struct net_row *net_row(struct net_report *n, const struct net_end *e,
 	struct row_key key;
 	struct net_row *row;
 
-	net_put_name(near, all[e->machine].label, e->tuple.near, e->tuple.near_port, with_port);
-	net_put_name(far, peer ? all[peer->machine].label : "", e->tuple.far, e->tuple.far_port,
-		     with_port);
+	net_name(near, all[e->machine].label, e->tuple.near, e->tuple.near_port, with_port);
+	net_name(far, peer ? all[peer->machine].label : "", e->tuple.far, e->tuple.far_port,
+		 with_port);
 	key = row_key_join(row_key_of_text((struct text){ out ? near : far,
 							  (uint32_t)strlen(out ? near : far) }),
 			   row_key_of_text((struct text){ out ? far : near,

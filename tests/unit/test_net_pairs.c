@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Pairs of segments in simulated connections, whose sends are known: no segment was sent before the
- * event that counts as earlier, whatever is lost, sent again or cut in its length, and if the
- * clocks are wrong by no more than their bound.
+ * event or the call that counts as earlier, whatever is lost, sent again or cut in its length, and
+ * if the clocks are wrong by no more than their bound.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -32,26 +33,38 @@ struct segment {
 
 /* An event of one socket, as its machine recorded it. */
 struct event_of {
-	uint64_t ts, sent;
+	uint64_t ts, sent, end;
 	struct net_segment segment;
 	bool resends;
 };
 
+/* A call that handed over what one or more segments have. */
+struct call_of {
+	uint64_t begin, end, last; /* last: the sequence number behind its bytes */
+	uint64_t length;
+	bool hidden; /* it has no event */
+};
+
 struct host {
 	uint64_t nxt, una, has; /* sent, acknowledged, received; from 0 */
+	uint64_t written;	/* by its programs */
 	uint32_t first;		/* its first sequence number */
 	int64_t wrong;		/* its clock */
 	struct segment segments[SEGMENTS_MAX];
 	uint32_t segment_count;
 	struct event_of events[SEGMENTS_MAX];
 	uint32_t event_count;
-	uint64_t gap_until; /* its recorder loses events */
+	struct call_of calls[SEGMENTS_MAX];
+	uint32_t call_count;
+	uint32_t waiting[SEGMENTS_MAX]; /* lengths that were handed over, and wait to be sent */
+	uint32_t waiting_from, waiting_count;
+	uint64_t gap_from, gap_until; /* its recorder loses events; gap_from: the first ones */
 	uint32_t gaps;
 	bool in_gap;
 };
 
 struct wishes {
-	bool loses, resends, is_long, has_begin;
+	bool loses, resends, is_long, has_begin, calls, hides, is_slow, is_even;
 	uint64_t bound;
 	int64_t wrong; /* of the second machine's clock */
 };
@@ -80,6 +93,41 @@ static void host_send(struct host *h, uint64_t now, uint32_t length)
 	};
 }
 
+/* The call of a segment: the last one goes on, or another thread's begins. */
+static void host_call(struct host *h, uint64_t now, uint32_t length, const struct wishes *w)
+{
+	struct call_of *c = h->call_count ? &h->calls[h->call_count - 1] : NULL;
+
+	if (!c || pick(3)) {
+		c = &h->calls[h->call_count++];
+		*c = (struct call_of){ .begin = now - pick(40000) - 1,
+				       .hidden = w->hides && !pick(100) };
+	}
+	c->end = now + 1 + pick(pick(10) ? 10000 : 1000000);
+	c->length += length;
+	c->last = h->written;
+}
+
+/* A program hands over bytes. */
+static void host_write(struct host *h, uint64_t now, uint32_t length, const struct wishes *w)
+{
+	if (h->segment_count == SEGMENTS_MAX || h->waiting_count == SEGMENTS_MAX)
+		return;
+	h->written += length;
+	if (w->calls && length)
+		host_call(h, now, length, w);
+	if (w->is_slow && length && (h->waiting_from < h->waiting_count || pick(2)))
+		h->waiting[h->waiting_count++] = length;
+	else
+		host_send(h, now, length);
+}
+
+static void host_flush(struct host *h, uint64_t now)
+{
+	while (h->waiting_from < h->waiting_count && h->segment_count < SEGMENTS_MAX && pick(2))
+		host_send(h, now, h->waiting[h->waiting_from++]);
+}
+
 static void host_record(struct host *h, uint64_t now, struct event_of event, const struct wishes *w)
 {
 	/* Some CPUs lose nothing during a gap. */
@@ -90,7 +138,7 @@ static void host_record(struct host *h, uint64_t now, struct event_of event, con
 	event.ts = event.segment.ts = (uint64_t)((int64_t)now + h->wrong);
 	h->events[h->event_count++] = event;
 	if (w->loses && !pick(60) && !h->in_gap) {
-		h->gaps++;
+		h->gap_from = h->gaps++ ? h->gap_from : now;
 		h->gap_until = now + pick(300000);
 	}
 }
@@ -111,6 +159,7 @@ static void host_receive(struct host *h, struct segment *s, uint64_t now, const 
 {
 	const struct event_of event = {
 		.sent = s->sent,
+		.end = s->end,
 		.segment = { .nxt = h->first + (uint32_t)h->nxt,
 			     .una = h->first + (uint32_t)h->una,
 			     .len = s->length & LENGTH_MASK },
@@ -141,6 +190,8 @@ static struct segment *next_arrival(struct host *hosts, uint64_t until, int *ret
 
 static uint32_t pick_length(const struct wishes *w)
 {
+	if (w->is_even)
+		return 100;
 	if (w->is_long && !pick(8))
 		return (uint32_t)(60000 + pick(150000));
 	return pick(4) ? (uint32_t)(1 + pick(1460)) : 100;
@@ -165,13 +216,20 @@ static void simulate(struct host *hosts, const struct wishes *w)
 			host_receive(&hosts[to], s, s->arrives, w);
 			/* An acknowledgment, or an answer. */
 			if (s->length && pick(4))
-				host_send(&hosts[to], s->arrives + 1, pick(2) ? pick_length(w) : 0);
+				host_write(&hosts[to], s->arrives + 1, pick(2) ? pick_length(w) : 0,
+					   w);
 		}
 		if (w->resends && !pick(100))
 			host_resend(&hosts[who], now, w);
 		else if (!pick(3))
-			host_send(&hosts[who], now, pick_length(w));
+			host_write(&hosts[who], now, pick_length(w), w);
+		host_flush(&hosts[0], now);
+		host_flush(&hosts[1], now);
 	}
+	/* The recording ends now. */
+	for (int i = 0; i < 2; i++)
+		for (uint32_t k = 0; k < hosts[i].call_count; k++)
+			hosts[i].calls[k].hidden |= hosts[i].calls[k].end > now;
 }
 
 static struct net_tuple tuple_of(int host)
@@ -184,6 +242,34 @@ static struct net_tuple tuple_of(int host)
 	return t;
 }
 
+static int call_compare(const void *a, const void *b)
+{
+	const struct call_of *x = a, *y = b;
+
+	return (x->end > y->end) - (x->end < y->end);
+}
+
+static void give_calls(struct net_traffic *t, struct net_end *e, const struct host *h)
+{
+	struct call_of calls[SEGMENTS_MAX];
+
+	memcpy(calls, h->calls, sizeof(calls));
+	qsort(calls, h->call_count, sizeof(*calls), call_compare);
+	for (uint32_t k = 0; k < h->call_count; k++) {
+		const struct net_send send = {
+			.begin = (uint64_t)((int64_t)calls[k].begin + h->wrong),
+			.end = (uint64_t)((int64_t)calls[k].end + h->wrong),
+			.len = calls[k].length,
+			.is_call = true,
+			.by = { 1, 1 },
+		};
+		const bool is_lossy = h->gaps && calls[k].end >= h->gap_from;
+
+		if (!calls[k].hidden && !(is_lossy && pick(2)))
+			assert_int_equal(net_end_send(t, e, &send, is_lossy), 0);
+	}
+}
+
 static void give(struct net_traffic *t, const struct host *hosts, int i, const struct wishes *w)
 {
 	const struct net_tuple tuple = tuple_of(i);
@@ -191,7 +277,9 @@ static void give(struct net_traffic *t, const struct host *hosts, int i, const s
 
 	assert_non_null(e);
 	if (w->has_begin)
-		net_end_begin(e, 0);
+		net_end_begin(e, FIRST_NS / 2, 0);
+	give_calls(t, e, &hosts[i]);
+	e->is_acked = hosts[i].una == hosts[i].written;
 	for (uint32_t k = 0; k < hosts[i].event_count; k++) {
 		const struct event_of *event = &hosts[i].events[k];
 
@@ -199,6 +287,7 @@ static void give(struct net_traffic *t, const struct host *hosts, int i, const s
 			net_end_resend(e);
 		else
 			assert_int_equal(net_end_receive(t, e, &event->segment), 0);
+		net_end_read(e, (struct net_thread){ 2, 2 }, event->segment.losses);
 	}
 }
 
@@ -217,8 +306,36 @@ static void collect(struct net_traffic *t, const struct host *hosts, const struc
 }
 
 struct sums {
-	uint64_t segments, paired, cut;
+	uint64_t segments, paired, cut, by_call, arrows;
 };
+
+/* The segment has the last byte of the call. */
+static void check_arrow(const struct host *hosts, int to, const struct net_arrow *arrow)
+{
+	const struct host *from = &hosts[!to];
+	const struct event_of *event = hosts[to].events;
+	const struct call_of *c = from->calls;
+
+	while ((uint64_t)((int64_t)c->begin + from->wrong) != arrow->send->begin ||
+	       c->length != arrow->send->len)
+		assert_true(++c < from->calls + from->call_count);
+	while (event->ts != arrow->receipt->ts || event->resends)
+		assert_true(++event < hosts[to].events + hosts[to].event_count);
+	assert_true(c->last <= event->end);
+	assert_true(c->last + (event->segment.len ?: 1) > event->end);
+}
+
+static void check_arrows(const struct net_traffic *t, const struct host *hosts, int to,
+			 const struct net_way *in, struct sums *sums)
+{
+	struct net_arrow_at at = { 0 };
+	struct net_arrow arrow;
+	uint64_t error;
+
+	assert_true(net_error(t, 0, 1, &error));
+	for (; net_arrow_next(in, &at, error, &arrow); sums->arrows++)
+		check_arrow(hosts, to, &arrow);
+}
 
 static void check_way(const struct net_traffic *t, const struct host *hosts, int to,
 		      struct sums *sums)
@@ -233,15 +350,17 @@ static void check_way(const struct net_traffic *t, const struct host *hosts, int
 	assert_int_equal(net_way_find(&out, t, e, peer, false), 0);
 	for (uint32_t k = 0; k < hosts[to].event_count; k++) {
 		const struct event_of *event = &hosts[to].events[k];
-		uint64_t before;
 		enum net_verdict verdict;
+		uint64_t before;
+		bool by_call;
 
 		if (event->resends)
 			continue;
-		verdict = net_pair(t, &in, &out, probe++, &before);
+		verdict = net_pair(t, &in, &out, probe++, &before, &by_call);
 		sums->segments++;
 		sums->paired += verdict == NET_PAIRED;
 		sums->cut += verdict == NET_CUT;
+		sums->by_call += by_call;
 		if (verdict == NET_PAIRED &&
 		    (int64_t)before - hosts[!to].wrong > (int64_t)event->sent)
 			fail_msg("sent at %llu, but paired with %llu",
@@ -249,6 +368,7 @@ static void check_way(const struct net_traffic *t, const struct host *hosts, int
 				 (unsigned long long)before - (unsigned long long)hosts[!to].wrong);
 	}
 	assert_int_equal(probe, e->count);
+	check_arrows(t, hosts, to, &in, sums);
 	net_way_deinit(&in);
 	net_way_deinit(&out);
 }
@@ -342,6 +462,44 @@ static void sent_again(void **state _unused_)
 	    NULL);
 }
 
+static void calls(void **state _unused_)
+{
+	struct sums s = run((struct wishes){ .has_begin = true, .calls = true }, NULL);
+
+	assert_true(s.by_call > s.segments / 10 && s.arrows > s.segments / 20);
+	s = run((struct wishes){ .has_begin = true, .calls = true, .bound = 1000 }, NULL);
+	assert_true(s.by_call > 0 && s.arrows > 0);
+	s = run((struct wishes){ .has_begin = true, .calls = true, .loses = true, .bound = 100000 },
+		NULL);
+	assert_true(s.by_call > 0);
+	s = run((struct wishes){ .has_begin = true, .calls = true, .is_slow = true }, NULL);
+	assert_true(s.by_call > 0 && s.arrows > 0);
+	run((struct wishes){ .has_begin = true, .calls = true, .resends = true, .is_long = true },
+	    NULL);
+	s = run((struct wishes){ .calls = true }, NULL);
+	assert_true(!s.by_call && !s.arrows);
+}
+
+/* Bytes that no call tells of. */
+static void hidden_calls(void **state _unused_)
+{
+	run((struct wishes){ .has_begin = true, .calls = true, .hides = true }, NULL);
+	for (int is_even = 0; is_even < 2; is_even++)
+		run((struct wishes){ .has_begin = true,
+				     .calls = true,
+				     .hides = true,
+				     .is_slow = true,
+				     .is_even = is_even },
+		    NULL);
+	run((struct wishes){ .has_begin = true,
+			     .calls = true,
+			     .hides = true,
+			     .loses = true,
+			     .resends = true,
+			     .bound = 100000 },
+	    NULL);
+}
+
 /* Clocks are far more wrong than the bound says. */
 static void clocks(void **state _unused_)
 {
@@ -353,7 +511,8 @@ static void clocks(void **state _unused_)
 				     .wrong = wrong,
 				     .is_long = true,
 				     .loses = true,
-				     .resends = true },
+				     .resends = true,
+				     .calls = true },
 		    &leads);
 	}
 	assert_true(leads > 1000);
@@ -367,7 +526,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_clock),	 cmocka_unit_test(wrong_clocks),
 		cmocka_unit_test(short_lengths), cmocka_unit_test(lost_events),
-		cmocka_unit_test(sent_again),	 cmocka_unit_test(clocks),
+		cmocka_unit_test(sent_again),	 cmocka_unit_test(calls),
+		cmocka_unit_test(hidden_calls),	 cmocka_unit_test(clocks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

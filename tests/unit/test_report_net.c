@@ -22,7 +22,7 @@
 #define SERVER_FIRST 7000U
 
 enum { ID_PROBE = 400, ID_RESEND, ID_STATE, ID_SEND, ID_CALL };
-enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV, CLOSE = 7 };
+enum { ESTABLISHED = 1, SYN_SENT, SYN_RECV, FIN_WAIT2 = 5, CLOSE = 7 };
 
 #define FIELD(type, name, at, size)                                                                \
 	"\tfield:" type name ";\toffset:" at ";\tsize:" size ";\tsigned:0;\n"
@@ -334,8 +334,8 @@ struct called {
 	int32_t len;	     /* < 0: it failed */
 };
 
-/* put_both() with calls. closed: when the client's connection ends. */
-static void assert_called(const struct called *calls, size_t count, uint64_t closed, const char *up)
+/* put_both() with calls. ends: the client closes, and its FIN is acknowledged at 96. */
+static void assert_called(const struct called *calls, size_t count, bool ends, const char *up)
 {
 	_cleanup_buf_ struct buf rows = BUF_INIT;
 	struct recorded r;
@@ -353,8 +353,10 @@ static void assert_called(const struct called *calls, size_t count, uint64_t clo
 		}
 		if (next < ARRAY_SIZE(received) && received[next].at == ts)
 			put_received(&r, next++);
-		if (closed == ts)
-			event_socket(&r, ts, ID_STATE, CLIENT, SERVER, CLOSE, ESTABLISHED);
+		if (ends && ts == 96)
+			event_socket(&r, ts, ID_STATE, CLIENT, SERVER, FIN_WAIT2, 4);
+		if (ends && ts == 97)
+			event_socket(&r, ts, ID_STATE, CLIENT, SERVER, CLOSE, FIN_WAIT2);
 	}
 	buf_printf(&rows,
 		   "\"tcp\",\"10.0.0.2:80\",\"10.0.0.1:40000\"," NUMBERS_DOWN
@@ -363,10 +365,10 @@ static void assert_called(const struct called *calls, size_t count, uint64_t clo
 	assert_rows(&r, NULL, buf_string(&rows));
 }
 
-#define ASSERT_CALLED(closed, up, ...)                                                             \
+#define ASSERT_CALLED(ends, up, ...)                                                               \
 	assert_called((const struct called[]){ __VA_ARGS__ },                                      \
 		      sizeof((const struct called[]){ __VA_ARGS__ }) / sizeof(struct called),      \
-		      closed, up)
+		      ends, up)
 #define EACH                                                                                       \
 	{ 1, 5, 7, 10 }, { 1, 20, 25, 10 },                                                        \
 	{                                                                                          \
@@ -377,25 +379,26 @@ static void assert_called(const struct called *calls, size_t count, uint64_t clo
 static void calls(void **unused _unused_)
 {
 	/* Delays of 5, 10 and 15; and of an acknowledgment 56. */
-	ASSERT_CALLED(0, BY_CALLS, EACH);
+	ASSERT_CALLED(true, BY_CALLS, EACH);
+	/* The last five bytes came after the client's last event, and may not be all. */
+	ASSERT_CALLED(false, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", EACH);
 	/* One that failed handed over nothing. The last call began at 27 or later, and at 34. */
-	ASSERT_CALLED(0, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", { 1, 5, 7, 10 },
+	ASSERT_CALLED(true, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", { 1, 5, 7, 10 },
 		      { 1, 20, 25, 10 }, { 1, 0, 27, -32 }, { 1, 0, 85, 5 });
 	/* While calls overlap, the first bytes may be of the one that ends last. */
-	ASSERT_CALLED(0, "4,25,4,2,22,15,56,56,50000000090,0,0,0,0\r\n", { 2, 6, 7, 10 },
+	ASSERT_CALLED(true, "4,25,4,2,22,15,56,56,50000000090,0,0,0,0\r\n", { 2, 6, 7, 10 },
 		      { 1, 5, 8, 10 }, { 1, 80, 85, 5 });
 	/* The next socket at that place in memory has calls of its own. */
-	ASSERT_CALLED(96, BY_CALLS, EACH, { 1, 97, 98, 3 });
+	ASSERT_CALLED(true, BY_CALLS, EACH, { 1, 98, 99, 3 });
 }
 
 /* Calls that lack some bytes are not taken. */
 static void calls_are_missing(void **unused _unused_)
 {
-	/* Too few, until an event of the sender, or at last. */
-	ASSERT_CALLED(0, NUMBERS_UP, { 1, 5, 7, 9 }, { 1, 20, 25, 10 }, { 1, 80, 85, 5 });
-	ASSERT_CALLED(0, NUMBERS_UP, { 1, 5, 7, 10 }, { 1, 20, 25, 10 }, { 1, 80, 85, 4 });
-	/* The last ones are not on their way yet: nothing tells whether they are all. */
-	ASSERT_CALLED(0, "4,25,4,2,33,10,61,61,50000000095,0,0,0,0\r\n", EACH, { 1, 86, 88, 100 });
+	ASSERT_CALLED(true, NUMBERS_UP, { 1, 5, 7, 9 }, { 1, 20, 25, 10 }, { 1, 80, 85, 5 });
+	ASSERT_CALLED(true, NUMBERS_UP, { 1, 5, 7, 10 }, { 1, 20, 25, 10 }, { 1, 80, 85, 4 });
+	/* More than was sent until the client's last event. */
+	ASSERT_CALLED(false, NUMBERS_UP, { 1, 5, 7, 10 }, { 1, 20, 25, 10 }, { 1, 26, 28, 5 });
 }
 
 /* The client's recording, then the server's, whose clock is wrong by so much. */
