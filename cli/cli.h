@@ -110,6 +110,7 @@ enum option_id {
 	OPT_SIZE,
 	OPT_WRITE,
 	OPT_TGID,
+	OPT_NET_ARROWS,
 	OPT_RAW_ADDRESSES,
 	OPT_FUNCTION_VIEW,
 	OPT_GENERIC,
@@ -299,7 +300,7 @@ struct options {
 	bool own_status;	      /* of a recorded command's status, only our part counts */
 	bool top_level, call_graph;
 	struct export_page page;
-	bool follow, ring, stream, tgid, raw_addresses, json_array, fail_on_loss;
+	bool follow, ring, stream, tgid, raw_addresses, json_array, net_arrows, fail_on_loss;
 	bool json, quiet, help, version;
 	bool control;	  /* record: orders come on standard input */
 	bool packs;	  /* with control: the capture is compressed on its way */

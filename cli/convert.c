@@ -16,6 +16,7 @@
 #include "hosts/join.h"
 #include "input.h"
 #include "progress.h"
+#include "reports/arrow_pass.h"
 #include "reports/page_tables.h"
 #include "samples.h"
 #include "selection.h"
@@ -37,9 +38,10 @@ static void show_progress(void *userdata, double done)
 
 static int convert_refuse_joined(const struct options *o, struct error *err)
 {
-	static const int few[] = { OPT_FORMAT,	 OPT_OUTPUT, OPT_GENERIC,	OPT_COMPACT_SCHED,
-				   OPT_COMPRESS, OPT_TGID,   OPT_RAW_ADDRESSES, OPT_QUIET,
-				   OPT_VERBOSE,	 OPT_JSON,   OPT_FAIL_ON_LOSS,	OPT_SOCKET };
+	static const int few[] = { OPT_FORMAT,	      OPT_NET_ARROWS, OPT_OUTPUT, OPT_GENERIC,
+				   OPT_COMPACT_SCHED, OPT_COMPRESS,   OPT_TGID,	  OPT_RAW_ADDRESSES,
+				   OPT_QUIET,	      OPT_VERBOSE,    OPT_JSON,	  OPT_FAIL_ON_LOSS,
+				   OPT_SOCKET };
 
 	for (size_t i = 0; i < o->typed_count; i++) {
 		bool taken = false;
@@ -118,10 +120,25 @@ struct conversion {
 	const struct samples *samples;
 	const struct chosen_part *part;
 	struct page_tables *tables;
+	struct arrow_pass *arrows;
 	struct input_beside *beside;
 	struct progress progress;
 	int in;
 };
+
+static int convert_read_arrows(struct conversion *c, struct export_options *options,
+			       struct error *err)
+{
+	int r;
+
+	if (c->arrows->fd < 0)
+		return 0;
+	r = arrow_pass_read(c->arrows, c->in, "", options, err);
+	if (r < 0)
+		return r;
+	options->arrows = &c->arrows->traffic.arrows[r];
+	return arrow_pass_end(c->arrows, true, err);
+}
 
 static int convert_export(struct conversion *c, struct export_result *ret, struct error *err)
 {
@@ -155,6 +172,9 @@ static int convert_export(struct conversion *c, struct export_result *ret, struc
 
 	if (r < 0 && r != -ENODATA)
 		return error_move(err, &lacks);
+	r = convert_read_arrows(c, &options, err);
+	if (r < 0)
+		return r;
 	r = export_stream(c->in, destination_fd(dest), &options, ret, err);
 	/* The page is whole without the report, but that is missing. */
 	if (r >= 0 && lacks.message) {
@@ -239,7 +259,10 @@ static int convert_run(const struct options *o)
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_input_beside_ struct input_beside beside = { 0 };
 	_cleanup_page_tables_ struct page_tables tables = PAGE_TABLES_INIT;
-	struct conversion c = { o, &dest, &samples, &part, &tables, &beside, { 0 }, -EBADF };
+	_cleanup_arrow_pass_ struct arrow_pass arrows = { .fd = -EBADF };
+	struct conversion c = {
+		o, &dest, &samples, &part, &tables, &arrows, &beside, { 0 }, -EBADF
+	};
 	_cleanup_close_ int in = -EBADF;
 	const char *out;
 	int r;
@@ -264,7 +287,8 @@ static int convert_run(const struct options *o)
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (page_tables_open(&tables, o, dest.format, &err) < 0)
+	if (page_tables_open(&tables, o, dest.format, &err) < 0 ||
+	    arrow_pass_open(&arrows, o, dest.format, &err) < 0)
 		return cli_usage(&err);
 	if (merge_files_open(&dest.merges, o, &err) < 0 ||
 	    (dest.rotates && convert_catch_interrupts(&dest.split.process, &err) < 0))
@@ -309,9 +333,10 @@ const struct command command_convert = {
 		"and lost, and which events had no compiled printer.",
 	.texts = convert_texts,
 	.options = OPTION_SET(OPTIONS_RESULT, OPTIONS_ROTATE, OPTION(SPLIT), OPTION(CPU_PROFILE),
-			      OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT)),
+			      OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(INSTANCE), OPTION(REPORT),
+			      OPTION(NET_ARROWS)),
 	.own = OPTION_SET(OPTION(CPU_PROFILE), OPTION(SYMBOLS), OPTIONS_SELECTION, OPTION(REPORT),
-			  OPTION(INSTANCE)),
+			  OPTION(INSTANCE), OPTION(NET_ARROWS)),
 	.args_min = 1,
 	.args_max = UINT_MAX,
 	.complete = COMPLETE_FILE,

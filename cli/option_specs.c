@@ -240,6 +240,7 @@ DEFINE_SET_FLAG(follow)
 DEFINE_SET_FLAG(ring)
 DEFINE_SET_FLAG(stream)
 DEFINE_SET_FLAG(tgid)
+DEFINE_SET_FLAG(net_arrows)
 DEFINE_SET_FLAG(watch)
 DEFINE_SET_FLAG(batch)
 DEFINE_SET_FLAG(decay)
@@ -821,6 +822,9 @@ const struct option_spec option_specs[OPT_COUNT] = {
 			COMPLETE_NOTHING, set_write },
 	[OPT_TGID] = { 0, "tgid", NULL, "show each thread's process in the text", GROUP_RARE,
 		       COMPLETE_NOTHING, set_tgid },
+	[OPT_NET_ARROWS] = { 0, "net-arrows", NULL,
+			     "JSON, HTML, Perfetto: arrows from TCP sends to receipts", GROUP_RARE,
+			     COMPLETE_NOTHING, set_net_arrows },
 	[OPT_RAW_ADDRESSES] = { 0, "raw-addresses", NULL, "kernel pointers as they are, not hashed",
 				GROUP_RARE, COMPLETE_NOTHING, set_raw_addresses },
 	[OPT_FUNCTION_VIEW] = { 0, "function-view", "instants|slices",

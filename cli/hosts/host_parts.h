@@ -20,7 +20,9 @@ struct host_part {
 	struct host_origin origin;
 	struct host_numbers numbers; /* where readers know no machines */
 	int fd;			     /* its part of a joined file */
-	const char *unplaced;	     /* why it can't be with the others; NULL: it can */
+	bool has_arrows;	     /* as this machine of the arrows */
+	uint32_t machine;
+	const char *unplaced; /* why it can't be with the others; NULL: it can */
 	char tie[160];
 };
 

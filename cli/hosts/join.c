@@ -14,6 +14,7 @@
 #include "confined.h"
 #include "formats/formats.h"
 #include "input.h"
+#include "reports/arrow_pass.h"
 #include "trace/host_clock.h"
 #include "trace/host_numbers.h"
 
@@ -22,6 +23,7 @@ struct join {
 	struct destination *dest;
 	struct host_part parts[HOST_PARTS_MAX];
 	size_t count;
+	struct arrow_pass arrows;
 };
 
 int join_check(const struct options *o, const char *out, struct error *err)
@@ -79,6 +81,7 @@ static int join_export(struct join *j, struct host_part *p, struct export_result
 		.tgid = j->o->tgid,
 		.perfetto = j->dest->perfetto,
 		.numbers = j->dest->format->host_numbers ? &p->numbers : NULL,
+		.arrows = p->has_arrows ? &j->arrows.traffic.arrows[p->machine] : NULL,
 	};
 	int r = host_part_options(p, &options, err);
 
@@ -121,6 +124,28 @@ static uint64_t join_begins_apart(const struct export_part *parts, size_t count)
 			worst = MAX(worst, apart);
 		}
 	return worst;
+}
+
+/* Readers that know machines draw no arrow from one to another. */
+static int join_read_arrows(struct join *j, struct error *err)
+{
+	for (size_t i = 0; i < j->count && j->arrows.fd >= 0; i++) {
+		_cleanup_error_ struct error why = ERROR_INIT;
+		struct host_part *p = &j->parts[i];
+		struct export_options options = { 0 };
+		int r = host_part_options(p, &options, &why);
+
+		if (r == 0)
+			r = arrow_pass_read(&j->arrows, p->input->fd, p->origin.label, &options,
+					    &why);
+		if (r == -ENOMEM)
+			return error_move(err, &why);
+		/* A damaged one is reported when it is exported. */
+		p->has_arrows = r >= 0;
+		p->machine = r < 0 ? 0 : (uint32_t)r;
+	}
+	return j->arrows.fd < 0 ? 0
+				: arrow_pass_end(&j->arrows, j->dest->format->host_numbers, err);
 }
 
 /* A machine whose capture can't be read is left out, and that is reported. */
@@ -173,6 +198,8 @@ static int join_decode(void *userdata, struct export_result *ret, struct error *
 		return error_errno(err, r, "the outcome");
 	r = join_number(j, err);
 	if (r == 0)
+		r = join_read_arrows(j, err);
+	if (r == 0)
 		r = join_export_all(j, parts, &count, ret, err);
 	if (r == 0)
 		ret->begins_apart_ns = join_begins_apart(parts, count);
@@ -198,6 +225,7 @@ static int join_prepare(struct join *j, struct host_input *inputs, size_t count,
 
 static void join_deinit(struct join *j)
 {
+	arrow_pass_deinit(&j->arrows);
 	for (size_t i = 0; i < j->count; i++) {
 		input_beside_deinit(&j->parts[i].beside);
 		close_fd(j->parts[i].fd);
@@ -225,7 +253,7 @@ int join_check_destination(const struct destination *d, struct error *err)
 int join_captures(const struct options *o, struct host_input *inputs, size_t count, const char *out)
 {
 	_cleanup_destination_ struct destination dest = DESTINATION_INIT;
-	_cleanup_(join_deinit) struct join j = { .o = o, .dest = &dest };
+	_cleanup_(join_deinit) struct join j = { .o = o, .dest = &dest, .arrows.fd = -EBADF };
 	_cleanup_outcome_ struct outcome outcome = { .of_hosts = true };
 	_cleanup_error_ struct error err = ERROR_INIT;
 	_cleanup_buf_ struct buf files = BUF_INIT;
@@ -236,7 +264,8 @@ int join_captures(const struct options *o, struct host_input *inputs, size_t cou
 	r = destination_open(&dest, o, out);
 	if (r)
 		return r;
-	if (join_check_destination(&dest, &err) < 0)
+	if (join_check_destination(&dest, &err) < 0 ||
+	    arrow_pass_open(&j.arrows, o, dest.format, &err) < 0)
 		return cli_usage(&err);
 	if (join_prepare(&j, inputs, count, &err) < 0)
 		return cli_fail(&err);

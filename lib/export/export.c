@@ -56,7 +56,7 @@ static int exporter_open_marks(struct exporter *x, struct error *err)
 		x->index.incomplete |= o->merge_count + o->profile_count > 0;
 		return 0;
 	}
-	if (!o->merge_count && !o->profile_count && !x->index.marks.count &&
+	if (!o->merge_count && !o->profile_count && !o->arrows && !x->index.marks.count &&
 	    !x->index.polls.count && !sample_reader_wanted(&x->index) && !o->follow &&
 	    !x->index.info.last_boot)
 		return 0;

@@ -17,6 +17,7 @@
 
 struct host_clock;
 struct host_numbers;
+struct mark_sort;
 struct report_options;
 struct sink_ops;
 
@@ -104,6 +105,11 @@ struct export_options {
 	uint64_t json_string_max; /* 0: EXPORT_JSON_MAX */
 	const struct export_merge *merges;
 	size_t merge_count; /* at most EXPORT_MERGES_MAX */
+	/*
+	 * NULL, or marks in the trace clock and in order, which the export takes over. They are not
+	 * counted as applications' files.
+	 */
+	struct mark_sort **arrows;
 	const struct export_profile *profiles;
 	size_t profile_count; /* at most EXPORT_MERGES_MAX */
 	/* Moves all times to another machine's clock; NULL: no. Not with follow. */

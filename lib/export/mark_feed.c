@@ -116,6 +116,20 @@ static int mark_feed_add_profiles(struct mark_feed *m, const struct export_optio
 	return r;
 }
 
+static int mark_feed_add_arrows(struct mark_feed *m, const struct export_options *options,
+				struct error *err)
+{
+	struct mark_source *s = &m->sources[m->source_count];
+
+	if (!options->arrows || !*options->arrows)
+		return 0;
+	m->source_count++;
+	s->map.identity = true;
+	s->placed = true;
+	s->file.marks = TAKE_PTR(*options->arrows);
+	return MIN(mark_source_fetch(s, err), 0);
+}
+
 /* A program's clock sync: becomes the JSON's counterpart of the kernel's mark. */
 static int mark_feed_take_ring_sync(struct mark_feed *m)
 {
@@ -267,7 +281,7 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 	if (m) {
 		m->info = &index->info;
 		m->scratch.fd = options->scratch_fd ?: -EBADF;
-		m->sources = calloc(options->merge_count + options->profile_count + 1,
+		m->sources = calloc(options->merge_count + options->profile_count + 2,
 				    sizeof(*m->sources));
 		m->origins = calloc(options->merge_count + 1, sizeof(*m->origins));
 	}
@@ -283,6 +297,8 @@ int mark_feed_new(struct mark_feed **ret, const struct export_options *options,
 		r = mark_feed_add_files(m, options, &env, err);
 	if (r == 0)
 		r = mark_feed_add_profiles(m, options, err);
+	if (r == 0)
+		r = mark_feed_add_arrows(m, options, err);
 	if (r == 0 && sample_reader_wanted(index) && !options->follow)
 		r = sample_feed_new(&m->samples, index, reader, options->symbols,
 				    options->raw_addresses, format->frames_by_address,

@@ -78,6 +78,7 @@ enum mark_has {
 	HAS_TIDELTA = 1 << 4,
 	HAS_BIND_ENCLOSING = 1 << 5, /* "bp":"e" of a flow end */
 	HAS_OWN_FRAMES = 1 << 6,     /* the recording's own frame ids, not a file's */
+	HAS_SHARED_ID = 1 << 7,	     /* its id is the same on all machines */
 };
 
 /* Parts of a mark that are text or packed values. */

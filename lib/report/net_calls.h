@@ -17,7 +17,7 @@ struct net_calls {
 	struct field_at sk, protocol, len, read_sk, read_len;
 };
 
-/* What net_probe.losses is now. */
+/* net_probe.losses, for an event that comes now. */
 static inline uint32_t net_losses(const struct report_env *env)
 {
 	return (uint32_t)MIN(env->losses, (uint64_t)INT32_MAX) << 1 | (env->losses_open > 0);

@@ -18,13 +18,16 @@ import time
 
 from harness import INSTANCES, Test, check, interrupt, need, settled
 from hosts import command_line, far, relay
+from perfetto_decode import Decoder
 from report_losses import Stream
+from trace_event_rules import parse, problems
 
 EVENTS = ("-e", "tcp:tcp_probe", "-e", "tcp:tcp_retransmit_skb", "-e", "sock:inet_sock_set_state")
 # Since Linux 6.3.
 HAS_SENDS = os.path.exists("/sys/kernel/tracing/events/sock/sock_send_length")
 SENDS = ("-e", "sock:sock_send_length")
 CALLS = ("-e", "raw_syscalls:sys_enter")
+RECEIVES = ("-e", "sock:sock_recv_length")
 US = 1000
 LINE = re.compile(r"^.*-\d+ +\[\d+\] \S+ +(\d+)\.(\d{6}): (\w+): (.*)$")
 MODULUS = 1 << 32
@@ -79,13 +82,16 @@ now = lambda: time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 ways = ["send", "write", "sendmsg", "sendfile", "thread", "tls"]
 def serve(s):
     s.settimeout(20)
+    got = {}
     for _ in range(60):
-        c, _ = s.accept()
+        c, peer = s.accept()
         with c:
             c.settimeout(20)
             while c.recv(1 << 20):
-                pass
+                got[peer[1]] = now()
             c.sendall(b"!")
+    with open(path + ".got", "w") as f:
+        json.dump(got, f)
 def connect():
     for _ in range(500):
         try:
@@ -418,6 +424,60 @@ def calls(test):
         check_messages(test, rows_of(test, "lossy.traced"), port, lossy=True)
 
 
+def check_arrows(test, trace, port, bound=0):
+    """Each begins with a slice in a call of its message, and ends at a slice before the message was read. Returns their
+    processes."""
+    check(not problems(trace), problems(trace)[:5])
+    events = [e for e in trace["traceEvents"] if e.get("cat") == "tcp"]
+    slices = {(e["name"], e["tid"], e["ts"]): e for e in events if e["ph"] == "X"}
+    ends = {e["id"]: e for e in events if e["ph"] == "f"}
+    begins = {e["id"]: e for e in events if e["ph"] == "s"}
+    check(begins.keys() == ends.keys() and len(begins) * 2 == len(slices), f"{len(begins)} {len(ends)} {len(slices)}")
+    said = {own: said for own, *said in json.loads((test.dir / "said.json").read_text())}
+    got = {int(own): ns for own, ns in json.loads((test.dir / "said.json.got").read_text()).items()}
+    known = collections.Counter()
+    for number, s in begins.items():
+        f = ends[number]
+        send, receive = slices["send", s["tid"], s["ts"]], slices["receive", f["tid"], f["ts"]]
+        check(send["args"] == receive["args"] and (s["pid"], s["tid"]) != (f["pid"], f["tid"]), f"{send} {receive}")
+        check(round((f["ts"] - s["ts"]) * US) >= -bound, f"{s} {f}")
+        own, to = (int(send["args"][way].rsplit(":", 1)[1]) for way in ("from", "to"))
+        # Answers go the other way.
+        if to != port:
+            continue
+        way, begin, end = said[own]
+        check(begin - bound <= s["ts"] * US and (s["ts"] + send["dur"]) * US <= end + bound and
+              f["ts"] * US <= got[own] + bound, f"{way}: {send} {receive} {begin} {end} {got[own]}")
+        known[way] += 1
+    print(f"   arrows: {dict(known)}", flush=True)
+    check(sum(known.values()) >= 10, known)
+    return {(s["pid"], ends[number]["pid"]) for number, s in begins.items()}
+
+
+def arrows(test):
+    """From calls to receipts, in JSON and in Perfetto traces."""
+    need(HAS_SENDS, "the kernel has no sock_send_length")
+    port = free_port()
+    record(test, port, command=messages(test, "127.0.0.1", port), events=EVENTS + SENDS + CALLS + RECEIVES)
+    r = test.run("convert", "x.traced", "x.json", "--net-arrows")
+    check(r.status == 0, r)
+    trace = parse((test.dir / "x.json").read_bytes())
+    check_arrows(test, trace, port)
+    drawn = sorted(e["id"] for e in trace["traceEvents"] if e["ph"] == "s")
+    r = test.run("convert", "x.traced", "x.pftrace", "--net-arrows")
+    check(r.status == 0, r)
+    decoded = Decoder(test.dir, test.source).decode(test.dir / "x.pftrace")
+    flows = [list(p.track_event.flow_ids) for p in decoded.packet if p.HasField("track_event")]
+    ends = [list(p.track_event.terminating_flow_ids) for p in decoded.packet if p.HasField("track_event")]
+    check(sorted(sum(flows, [])) == sorted(sum(ends, [])) and len(set(sum(flows, []))) == len(drawn), f"{len(drawn)}")
+    plain = test.run("convert", "x.traced", "plain.json")
+    check(plain.status == 0 and b'"receive"' not in (test.dir / "plain.json").read_bytes(), plain)
+    r = test.run("convert", "x.traced", "x.html", "--net-arrows")
+    check(r.status == 0 and b'"receive"' in (test.dir / "x.html").read_bytes(), r)
+    r = test.run("convert", "x.traced", "x.txt", "--net-arrows")
+    check(r.status == 2 and "has no arrows" in r.err, r)
+
+
 def calls_unseen(test):
     """Without events of system calls, a call began after the task's last send, and after the connection."""
     need(HAS_SENDS, "the kernel has no sock_send_length")
@@ -518,11 +578,18 @@ def hosts_contradict(test):
 def hosts_calls(test):
     """A call on one machine and its receipt on another one, by tied clocks."""
     need(HAS_SENDS, "the kernel has no sock_send_length")
-    port, document, r = two_hosts(test, program=lambda *words: messages(test, *words), events=SENDS + CALLS)
+    port, document, r = two_hosts(test, program=lambda *words: messages(test, *words), events=SENDS + CALLS + RECEIVES)
     rows = {(row["from"], row["to"]): row for row in document["reports"][0]["rows"]}
     bound = sum(float(m) for m in re.findall(r"clock tied within (\d+\.\d+) us", r.err)) * US
     known = check_messages(test, rows, port, "client ", "server ", bound)
     check(all(known[way] >= 5 for way in ("send", "write", "sendmsg", "thread")), known)
+    r = test.run("convert", "client.traced", "server.traced", "-o", "x.json", "--net-arrows")
+    check(r.status == 0, r)
+    trace = parse((test.dir / "x.json").read_bytes())
+    first = trace["otherData"]["hosts"][1]["first_pid"]
+    check(all((one < first) != (other < first) for one, other in check_arrows(test, trace, port, bound)), first)
+    r = test.run("convert", "client.traced", "server.traced", "-o", "x.pftrace", "--net-arrows")
+    check(r.status == 0 and "there is no arrow" in r.err, r)
 
 
 def several(test):
@@ -541,6 +608,7 @@ def main():
     test.case("by address", by_address)
     test.case("chosen events", chosen)
     test.case("calls", calls)
+    test.case("arrows", arrows)
     test.case("calls, only their ends", calls_unseen)
     test.case("losses", losses)
     test.case("some tasks", partly)

@@ -180,7 +180,8 @@ static uint64_t json_mark_seed(const struct json_marks *j)
 static struct text json_mark_id(const struct json_marks *j, const struct mark *m, struct text id,
 				char to[static 20])
 {
-	if ((json_mark_is_hex(id) && !j->frames.host) || !strchr(HASHED_PHASES, m->phase))
+	if ((json_mark_is_hex(id) && (!j->frames.host || m->has & HAS_SHARED_ID)) ||
+	    !strchr(HASHED_PHASES, m->phase))
 		return id;
 	return (struct text){ to, (uint32_t)snprintf(
 					  to, 20, "0x%" PRIx64,
