@@ -131,6 +131,17 @@ static int cpu_cursor_next_window(struct cpu_cursors *cpus, struct cpu_cursor *c
 	}
 }
 
+/*
+ * The kernel gives out no sub-buffer without records, except one that tells a loss. File systems
+ * show zeros in place of data that a crash kept from the disk; a trace.dat has no checksums.
+ */
+static int cpu_cursor_check_page(const struct cpu_cursor *c)
+{
+	const struct page_iter *it = &c->page;
+
+	return it->ts || it->missed || it->missed_at || it->pos < it->end + it->rest ? 0 : -EBADMSG;
+}
+
 /* Starts the page in the window. Returns 0, -EBADMSG if the page is damaged, or another -errno. */
 static int cpu_cursor_begin_page(struct cpu_cursors *cpus, struct cpu_cursor *c)
 {
@@ -141,11 +152,12 @@ static int cpu_cursor_begin_page(struct cpu_cursors *cpus, struct cpu_cursor *c)
 	if (!c->part) {
 		r = page_iter_init(&c->page, cpus->layout, w->window.data + w->used, size);
 		w->used += size;
-		return r;
+		return r ?: cpu_cursor_check_page(c);
 	}
 	w->used = w->window.len;
 	r = page_iter_init_part(&c->page, cpus->layout, w->window.data, (uint32_t)w->window.len,
-				size);
+				size)
+		    ?: cpu_cursor_check_page(c);
 	if (r < 0 || !c->page.missed_at)
 		return r;
 	r = stream_reader_load_part(cpus->source.reader, &w->chunk, w->from + c->page.missed_at,

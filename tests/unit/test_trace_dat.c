@@ -408,6 +408,46 @@ static void test_pages_gone(void **state _unused_)
 	}
 }
 
+/* A stretch of zeros, as a crash leaves it: one of three sub-buffers, then nothing but zeros. */
+static void test_zeroed_pages(void **state _unused_)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		_cleanup_(maker_deinit) struct maker m = { .fd = -EBADF };
+		_cleanup_export_result_ struct export_result result = { 0 };
+		_cleanup_buf_ struct buf text = BUF_INIT;
+
+		maker_dat_pages(&m, 8, false, 3);
+		memset(m.subbufs.data + (i < 3 ? i * m.subbuf_size : 0), 0,
+		       i < 3 ? m.subbuf_size : m.subbufs.len);
+		dat_text(&(struct dat_maker){ .m = &m, .version = 6 + i % 2 }, &result, &text);
+		assert_true(result.incomplete);
+		assert_int_equal(result.events, i < 3 ? 6 : 0);
+		assert_string_equal(result.warnings[0], "part of what CPU 0 recorded is damaged");
+		assert_int_equal(result.ledger[0].gaps, i == 2 ? 2 : 1);
+		assert_non_null(strstr(text.data, "CPU:0 [LOST EVENTS]\n"));
+	}
+}
+
+#if HAVE_ZSTD
+/* The same in a compressed file, from the beginning of a block. */
+static void test_zeroed_block(void **state _unused_)
+{
+	/* A block of 10 sub-buffers: its expanded size, and the first bytes of its data. */
+	static const char block[] = "\0\xa0\0\0\x28\xb5\x2f\xfd";
+	_cleanup_export_result_ struct export_result result = { 0 };
+	_cleanup_buf_ struct buf dat = BUF_INIT, text = BUF_INIT;
+	char *at;
+
+	fixture_read_gz(PEER "v7-zstd.dat", &dat);
+	at = memmem(dat.data, dat.len, block, sizeof(block) - 1);
+	assert_non_null(at);
+	memset(at - 4, 0, 4096);
+	assert_int_equal(dat_to_text(&dat, NULL, &result, &text, NULL), 0);
+	assert_true(result.incomplete);
+	assert_non_null(strstr(result.warnings[0], "is cut or damaged: events of CPU"));
+}
+#endif
+
 /* The error does not name an offset within the stream made of the file. */
 static void test_bad_part(void **state _unused_)
 {
@@ -470,6 +510,10 @@ int main(void)
 		cmocka_unit_test(test_text_only),
 		cmocka_unit_test(test_kept_stream),
 		cmocka_unit_test(test_pages_gone),
+		cmocka_unit_test(test_zeroed_pages),
+#if HAVE_ZSTD
+		cmocka_unit_test(test_zeroed_block),
+#endif
 		cmocka_unit_test(test_bad_part),
 		cmocka_unit_test(test_limit),
 	};

@@ -59,7 +59,7 @@ static int data_next_block(struct dat_run *run, struct error *err)
 		return r;
 	run->stored += size;
 	run->expanded += expanded;
-	if (expanded > BLOCK_MAX || size > 2 * BLOCK_MAX ||
+	if (!expanded || expanded > BLOCK_MAX || size > 2 * BLOCK_MAX ||
 	    run->expanded > run->stored * RATIO_MAX + RATIO_FREE)
 		return dat_damaged(&run->from, err);
 	buf_clear(&run->block);
