@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "trace/index.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/io.h"
 #include "base/plural.h"
 #include "base/vec.h"
 #include "trace/host_clock.h"
@@ -97,6 +99,34 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 	return 0;
 }
 
+/*
+ * Behind END there is at most a chunk HOST. Returns true if the read that failed was of other
+ * bytes: then the recording is whole.
+ */
+static bool index_is_past_end(struct stream_index *index)
+{
+	const struct stream_reader *reader = index->reader;
+	const uint64_t rest = reader->size - reader->offset;
+	const uint32_t magic = htole32(CHUNK_MAGIC);
+	char data[STREAM_MAGIC_SIZE];
+	ssize_t n = pread_full(reader->fd, data, sizeof(data), (off_t)reader->offset);
+
+	if (!index->info.end || n <= 0 || memcmp(data, &magic, MIN((size_t)n, sizeof(magic))) == 0)
+		return false;
+	if (stream_begins(data, (size_t)n)) {
+		index->incomplete = true;
+		stream_index_warn(index,
+				  "another capture follows the recording's end: it is left out "
+				  "(the last %" PRIu64 " bytes of the file)",
+				  rest);
+	} else {
+		stream_index_warn(index, "%" PRIu64 " byte%s the recording's end: %s ignored", rest,
+				  plural(rest, " follows", "s follow"),
+				  plural(rest, "it is", "they are"));
+	}
+	return true;
+}
+
 bool stream_index_skips(const struct stream_index *index, const struct chunk *chunk)
 {
 	return chunk->offset < index->skip &&
@@ -163,6 +193,8 @@ int stream_index_finish(struct stream_index *index, struct error *err)
 	}
 	if (r < 0 && r != -ENODATA && r != -EBADMSG)
 		return error_move(err, &why);
+	if (r < 0 && index_is_past_end(index))
+		r = 0;
 	if (index->part.bytes && index_end_part(index) < 0)
 		return error_errno(err, -ENOMEM, "can't load the capture stream");
 	index->ended = true;

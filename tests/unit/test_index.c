@@ -274,6 +274,42 @@ static void a_part_has_an_end(void **state _unused_)
 	assert_false(ring_index_has(&index.rings[BUFFER_MAIN], 1));
 }
 
+/* Bytes behind the end are no part of the recording, unless they begin a chunk. */
+static void what_follows_the_end_is_told(void **state _unused_)
+{
+	static const struct {
+		const char *data, *warning;
+		size_t len;
+		bool incomplete;
+	} rests[] = {
+		{ "junk", "4 bytes follow the recording's end: they are ignored", 4, false },
+		{ "\n", "1 byte follows the recording's end: it is ignored", 1, false },
+		{ "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+		  "40 bytes follow the recording's end: they are ignored", 40, false },
+		{ STREAM_MAGIC "CHNK",
+		  "another capture follows the recording's end: it is left out (the last 12 bytes "
+		  "of the file)",
+		  12, true },
+		{ "CHN", "the stream was cut: ", 3, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rests); i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_(stream_index_deinit) struct stream_index index;
+
+		begin(&m);
+		maker_end(&m);
+		assert_int_equal(
+			pwrite(m.fd, rests[i].data, rests[i].len, lseek(m.fd, 0, SEEK_END)),
+			rests[i].len);
+		load(&index, &m);
+		assert_int_equal(index.incomplete, rests[i].incomplete);
+		assert_true(index.warning_count > 0);
+		assert_memory_equal(index.warnings[index.warning_count - 1], rests[i].warning,
+				    strlen(rests[i].warning));
+	}
+}
+
 /* Events before a FLUSH are left out, but not the names of tasks. */
 static void earlier_events_are_skipped(void **state _unused_)
 {
@@ -481,6 +517,7 @@ int main(void)
 		cmocka_unit_test(as_much_as_recorders_write_is_taken),
 		cmocka_unit_test(short_symbol_lines_are_counted),
 		cmocka_unit_test(a_part_has_an_end),
+		cmocka_unit_test(what_follows_the_end_is_told),
 		cmocka_unit_test(earlier_events_are_skipped),
 		cmocka_unit_test(a_header_is_not_long),
 		cmocka_unit_test(a_bad_layout_is_explained),
