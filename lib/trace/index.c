@@ -80,8 +80,9 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 
 	index->incomplete |= r < 0 || !end || recording_failed(end) || index->reader->hole;
 	if (index->reader->hole)
-		stream_index_warn(index, "a part of it was freed during the recording: the events "
-					 "there are missing");
+		stream_index_warn(index,
+				  "a part of it was freed during the recording, once the output "
+				  "had its events: they are missing here");
 	/* They come last. */
 	if ((r < 0 || !end) && !event_table_has_symbols(index->info.events))
 		stream_index_warn(index, "the kernel's symbols are missing with the recording's "
@@ -92,7 +93,7 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 		return stream_index_warn(index, "the recording ended early: %s",
 					 end->reason == TRACED__CAPTURE__END__REASON__NO_SPACE
 						 ? "no space was left"
-						 : "it failed");
+						 : "it, or its output, failed");
 	if (!end)
 		return stream_index_warn(index, "the recording was not closed properly: its last "
 						"moments may be missing");

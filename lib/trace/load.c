@@ -70,6 +70,8 @@ static int loader_add_subbufs(struct loader *l, const struct chunk *chunk, struc
 	}
 	ring = &l->index->rings[buffer == BUFFER_TASKS ? BUFFER_TASKS : BUFFER_MAIN];
 	ring->hole = l->reader->hole;
+	if (buffer != BUFFER_TASKS && !ring->count)
+		ring->first_hole = ring->hole;
 	r = ring_index_add(ring, chunk->cpu, buffer,
 			   &(struct chunk_ref){
 				   .offset = chunk->offset,

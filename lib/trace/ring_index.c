@@ -63,7 +63,7 @@ int ring_index_add(struct ring_index *ring, uint32_t cpu, uint32_t buffer,
 
 	if (!c)
 		return ring->count == RING_INDEX_MAX ? -EFBIG : -ENOMEM;
-	if (c->hole != ring->hole) {
+	if (c->hole != ring->hole && ring->hole != ring->first_hole) {
 		c->hole = ring->hole;
 		c->gap = c->list.forgotten + c->list.count + 1;
 	}

@@ -22,6 +22,8 @@ struct ring_index {
 	/* Freed bytes of the stream so far. A stream has one hole at most; of more, the last
 	 * counts. */
 	uint64_t hole;
+	/* Bytes freed before the first chunk. They make no gap: the events begin behind them. */
+	uint64_t first_hole;
 };
 
 void ring_index_deinit(struct ring_index *ring);

@@ -191,6 +191,45 @@ static void nothing_is_only_in_memory(void **state _unused_)
 	}
 }
 
+static void put_event(struct maker *m, uint64_t ts, unsigned cpu)
+{
+	page_begin(m, ts);
+	event_number(m, ts, 0, (uint32_t)ts);
+	page_flush(m, 0, cpu);
+}
+
+/* The events of a rest begin behind the freed part: nothing is lost there, but a gap within is. */
+static void a_freed_beginning_is_no_loss(void **state _unused_)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		_cleanup_(maker_deinit) struct maker m;
+		_cleanup_export_result_ struct export_result result;
+		_cleanup_free_ char *text = NULL;
+		uint64_t from, to;
+
+		maker_begin(&m, SUBBUF);
+		if (i)
+			put_event(&m, 1000, 0);
+		from = m.writer.bytes;
+		assert_int_equal(stream_write(&m.writer, CHUNK_FLUSH, "", 0), 0);
+		put_event(&m, 2000, 0);
+		to = m.writer.bytes;
+		put_event(&m, 3000, 0);
+		put_event(&m, 4000, 1);
+		maker_end(&m);
+		assert_int_equal(fallocate(m.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+					   (off_t)from, (off_t)(to - from)),
+				 0);
+		text = export(m.fd, "txt", NULL, &result);
+		assert_int_equal(result.events, 2 + i);
+		assert_int_equal(strstr(text, "LOST EVENTS") != NULL, i);
+		assert_true(result.incomplete);
+		assert_string_equal(result.warnings[0],
+				    "a part of it was freed during the recording, once the output "
+				    "had its events: they are missing here");
+	}
+}
+
 /* For any length, only the tasks that lived are kept. */
 static void memory_does_not_grow(void **state _unused_)
 {
@@ -336,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(slices_make_the_same_text),
 		cmocka_unit_test(nothing_is_only_in_memory),
+		cmocka_unit_test(a_freed_beginning_is_no_loss),
 		cmocka_unit_test(memory_does_not_grow),
 		cmocka_unit_test(formats_that_can_not_follow_are_refused),
 		cmocka_unit_test(a_full_json_is_closed),
