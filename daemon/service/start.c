@@ -649,20 +649,22 @@ static int start_choose_buffer(struct start_plan *p, const struct manager *m,
 {
 	uint64_t cpus = (uint64_t)MAX(sysconf(_SC_NPROCESSORS_ONLN), 1L), fits;
 	uint64_t others = RECORDER_MEMORY + cpus * sampler_ring_bytes(start->sample_hz);
+	const uint64_t least = start->buffer_bytes ?: BUFFER_MIN;
 
 	p->request.buffer_bytes = start->buffer_bytes ?: m->config.buffer_size;
 	if (!start->max_memory)
 		return 0;
-	fits = start->max_memory > others ? (start->max_memory - others) / cpus >> 10 << 10 : 0;
-	if (fits < BUFFER_MIN || fits < start->buffer_bytes) {
+	fits = start->max_memory > others ? (start->max_memory - others) / cpus : 0;
+	if (fits < least) {
 		error_set(err, -ENOSPC,
 			  "--max-memory is too little for buffers of %" PRIu64
 			  " KiB for each of %" PRIu64 " CPUs, and the recorder",
-			  (start->buffer_bytes ?: BUFFER_MIN) >> 10, cpus);
-		return error_hint(err, "%" PRIu64 " KiB would do",
-				  ((start->buffer_bytes ?: BUFFER_MIN) * cpus + others) >> 10);
+			  least >> 10, cpus);
+		return error_hint(err, "%" PRIu64 "K would do",
+				  (least * cpus + others + 1023) >> 10);
 	}
-	p->request.buffer_bytes = MIN(p->request.buffer_bytes, fits);
+	if (!start->buffer_bytes)
+		p->request.buffer_bytes = MIN(p->request.buffer_bytes, fits >> 10 << 10);
 	return 0;
 }
 

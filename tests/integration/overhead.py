@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import sys
 
 from harness import Test, check
@@ -55,6 +56,15 @@ def nonsense_is_refused(test):
         check(done.status in (1, 2) and words in done.err, f"{arguments}: {done}")
 
 
+def what_would_do_is_taken(test):
+    for buffer in ([], ["-b", "4K"], ["-b", "4097B"], ["-b", "100K"]):
+        record = ["record", "-t", "50ms", "-e", "sched:sched_switch", *buffer, "-o", test.dir / "would.txt"]
+        told = re.search(r"hint: (\S+) would do", test.run(*record, "--max-memory", "1K").err)
+        check(told, f"{buffer}: no hint")
+        done = test.run(*record, "--max-memory", told[1])
+        check(done.status == 0, f"{told[1]}: {done}")
+
+
 def buffers_fit_the_memory(test):
     check(test.run("start", "--name", test.name, "-e", "sched", "--max-memory", "10M").status == 0, "start")
     told = json.loads(test.run("status", "--json").out)
@@ -66,6 +76,7 @@ def buffers_fit_the_memory(test):
 def main():
     test = Test("overhead")
     test.case("nonsense is refused", nonsense_is_refused)
+    test.case("what would do is taken", what_would_do_is_taken, daemon=True)
     test.case("buffers fit the memory", buffers_fit_the_memory, daemon=True)
     test.case("events are shed in order", events_are_shed_in_order)
     test.case("a recording far above its limit ends", far_above_the_limit_it_ends)
