@@ -293,12 +293,14 @@ static int name_create_hidden(struct output_name *n)
 	return n->fd < 0 ? name_hide(n, step_create_file) : 0;
 }
 
-/* Explains why the folder of n->path was not found. */
-static int name_explain_way(const struct output_name *n, int r, struct error *err)
+/* Explains why the folder of n->path, or where links of that name lead, was not found. */
+static int name_explain_way(const struct output_name *n, bool follow, int r, struct error *err)
 {
 	_cleanup_free_ char *dir = NULL, *base = NULL;
+	_cleanup_free_ char *path = follow ? path_follow_links(n->path) : strdup(n->path);
+	int split = path ? path_split(path, &dir, &base) : -ENOMEM;
 
-	return name_explain_folder(n, r, path_split(n->path, &dir, &base) < 0 ? "?" : dir, err);
+	return name_explain_folder(n, r, split < 0 ? "?" : dir, err);
 }
 
 /* Creates the output in the folder of n->path, or where links of that name lead. */
@@ -313,7 +315,7 @@ static int name_create_beside(struct output_name *n, bool follow, struct error *
 	if (r < 0 && why.message)
 		return error_move(err, &why);
 	if (r < 0)
-		return name_explain_way(n, r, err);
+		return name_explain_way(n, follow, r, err);
 	n->base = TAKE_PTR(place.base);
 	dir = place.dir;
 	/* Filesystems that count characters (vfat) take more bytes than `doomed` has room for. */

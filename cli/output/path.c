@@ -80,6 +80,17 @@ static char *path_follow_link(const char *path)
 	return next;
 }
 
+char *path_follow_links(const char *path)
+{
+	char *at = strdup(path), *next;
+
+	for (int n = 0; at && n < LINKS_MAX && (next = path_follow_link(at)); n++) {
+		free(at);
+		at = next;
+	}
+	return at;
+}
+
 /* Number N in /proc/PID/fd/N, whose links lead to open files rather than names; or -1. */
 static int path_proc_number(const char *path)
 {

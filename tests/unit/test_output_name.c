@@ -235,10 +235,14 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 		{ "sub/", -EISDIR, "sub/ is a directory" },
 		{ "new/", -ENOENT, "the directory new does not exist" },
 		{ "/proc/out.json", -ENOENT, "cannot create a file in /proc" },
+		{ "link", -ENOENT, "link: the directory /absent does not exist" },
+		{ "sub/link", -ENOENT, "sub/link: the directory sub/absent does not exist" },
 	};
 
 	assert_int_equal(mkdir("sub", 0755), 0);
 	put("file", "");
+	assert_int_equal(symlink("/absent/out.json", "link"), 0);
+	assert_int_equal(symlink("absent/out.json", "sub/link"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		_cleanup_error_ struct error err = ERROR_INIT;
 		_cleanup_output_name_ struct output_name f = OUTPUT_NAME_INIT;
@@ -252,7 +256,7 @@ static void what_can_not_be_written_is_found_at_once(void **state _unused_)
 			assert_non_null(err.hint);
 		}
 	}
-	assert_int_equal(own_folder_count(), 2);
+	assert_int_equal(own_folder_count(), 3);
 }
 
 static void a_named_temporary_becomes_the_file(void **state _unused_)
