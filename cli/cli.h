@@ -408,6 +408,8 @@ int cli_usage(const struct error *err);
  */
 /* Flushes stdout. False: output was lost; an error is printed, unless the reader left. */
 bool cli_flush(void);
+/* The same without a message: 0 or -errno. */
+int cli_try_flush(struct error *err);
 /* Prints one line "tracectl: ..." to stderr. */
 void cli_warn(const char *fmt, ...) _printf_(1, 2);
 /* As cli_warn(), for text from elsewhere: truncates it. */

@@ -84,16 +84,25 @@ void cli_pass_on(const char *warning)
 	fprintf(stderr, "tracectl: %s\n", buf_string(&line) ?: "out of memory");
 }
 
-bool cli_flush(void)
+int cli_try_flush(struct error *err)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
-		return true;
-	if (errno != EPIPE)
-		cli_warn("standard output: %m");
+		return 0;
+	error_errno(err, errno ? -errno : -EIO, "standard output");
 	/* Avoid a second message. */
 	__fpurge(stdout);
 	clearerr(stdout);
-	return false;
+	return -err->code;
+}
+
+bool cli_flush(void)
+{
+	_cleanup_error_ struct error err = ERROR_INIT;
+	int r = cli_try_flush(&err);
+
+	if (r < 0 && r != -EPIPE)
+		cli_print_error(&err);
+	return r == 0;
 }
 
 static int tracectl_run(int argc, char **argv)

@@ -196,8 +196,7 @@ static int top_print_batch(struct top *t, struct error *err)
 	if (buf_error(&t->page) < 0)
 		return error_errno(err, -ENOMEM, "the tables");
 	fwrite(t->page.data, 1, t->page.len, stdout);
-	/* cli_flush() has said why. */
-	return cli_flush() ? 0 : error_set(err, -EPIPE, "standard output");
+	return cli_try_flush(err);
 }
 
 static int top_show(struct top *t, struct error *err)
