@@ -231,8 +231,8 @@ static int top_take_window(struct top *t, const char *data, size_t len, struct e
 	if (r < 0)
 		return error_errno(err, r, "the decoder's tables");
 	top_measure(t);
-	/* The recording's last part may have no event. */
-	if (t->session.finished && !t->next.window.events)
+	/* The recording's last part may have no event, and what an interrupt left is not shown. */
+	if (t->quits || (t->session.finished && !t->next.window.events))
 		return 0;
 	if (!t->view.frozen) {
 		top_decay_add(&t->decay, &t->next);
@@ -343,8 +343,6 @@ static int top_end(struct top *t, struct error *err)
 	if (t->on_screen)
 		top_screen_close();
 	t->on_screen = false;
-	/* The rest is not shown any more. */
-	t->view.frozen = true;
 	return top_session_stop(&t->session, err);
 }
 
@@ -555,6 +553,8 @@ static int top_run(const struct options *o)
 	t.on_screen = false;
 	if (r == 0 && t.session.watched && !t.quits && !t.session.left && !o->quiet)
 		cli_warn("session %s has ended", t.session.name);
+	if (r == 0 && t.quits && !t.shown && o->batch && !o->quiet)
+		cli_warn("it ended before its first table, which comes after two seconds");
 	if (r == 0 && top_left_early(&t))
 		cli_warn("no events of session %s came within -t: give it 2s or more",
 			 t.session.name);

@@ -7,6 +7,7 @@
 
 #include "base/io.h"
 #include "base/parse.h"
+#include "base/plural.h"
 #include "report/table_form.h"
 
 #define HELP "q quit  TAB table  <> sort  d decay  f freeze  / filter  s snapshot"
@@ -166,16 +167,20 @@ enum top_action top_view_key(struct top_view *v, int key)
 
 void top_put_rates(const struct frame_window *w, struct buf *out)
 {
+	/* The span reaches from event to event: one alone has no rate. */
 	format_count(w->span_ns ? (uint64_t)((double)w->events * NSEC_PER_SEC / (double)w->span_ns)
 				: w->events,
 		     out);
-	buf_puts(out, " events/s, ");
+	buf_puts(out, w->span_ns ? " events/s, " : plural(w->events, " event, ", " events, "));
 	if (!w->gaps && !w->lost)
 		buf_puts(out, "none");
 	else
 		format_count(w->lost, out);
 	/* The kernel does not count the events of each gap. */
-	buf_printf(out, " lost%s, in ", w->gaps && !w->lost ? " (count unknown)" : "");
+	buf_printf(out, " lost%s", w->gaps && !w->lost ? " (count unknown)" : "");
+	if (!w->span_ns)
+		return;
+	buf_puts(out, ", in ");
 	format_duration(w->span_ns, out);
 }
 

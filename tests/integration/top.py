@@ -146,6 +146,15 @@ def ends(test):
     process.send_signal(signal.SIGINT)
     r = test.finish(process)
     check(r.status == 0 and r.err == "", r)
+    # No rate of an event alone, and none of a time that nobody looked at.
+    never = ("--batch", "--name", test.name, "-e", "sched:sched_process_hang")
+    r = test.run("top", "-q", *never, "-t", "3s")
+    check(r.status == 0 and re.match(r"[0-9:]+  1 event, none lost; cost", r.out) and "events/s" not in r.out, r)
+    process = test.start("top", *never)
+    settled("it records", lambda: test.is_on(test.name))
+    process.send_signal(signal.SIGINT)
+    r = test.finish(process)
+    check(r.status == 0 and r.out == "" and "it ended before its first table" in r.err, r)
     process = test.start("top", "-q", "--batch", "--name", test.name)
     process.stdout.readline()
     process.stdout.close()
@@ -226,7 +235,7 @@ def of_a_quiet_session(test):
         first, took = process.stdout.readline(), time.monotonic() - began
         process.send_signal(signal.SIGINT)
         r = test.finish(process)
-        check(r.status == 0 and b"events/s" in first, f"{took} s: {first} {r}")
+        check(r.status == 0 and b" event" in first, f"{took} s: {first} {r}")
         if took < 5:
             break
         until = time.monotonic() + 9.5
