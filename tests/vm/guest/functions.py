@@ -32,7 +32,7 @@ def functions(test):
 
 
 def by_expressions(test):
-    # Of few functions: the kernel compares each with all that it has, which takes an emulated one long.
+    # The kernel compares each excluded name with all its functions, which takes an emulated one long.
     record(test, "-p", "function", "-l", "/^vfs_(read|open|statx)$/", "-l", "!/^vfs_.*x$/", "-o", "out.txt")
     names = set(re.findall(r": (\w+)(?:\.\S+)? <-", text_of(test)))
     check(names == {"vfs_read", "vfs_open"}, f"{names}")
