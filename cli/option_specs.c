@@ -22,6 +22,10 @@ static int set_output(struct options *o, const char *value, struct error *err)
 {
 	if (!*value)
 		return error_set(err, -EINVAL, "the output name is empty");
+	if (o->output && strcmp(o->output, value) != 0) {
+		error_set(err, -EINVAL, "one output only: %s, or %s", o->output, value);
+		return error_hint(err, "'tracectl convert' makes other formats of a .traced");
+	}
 	o->output = value;
 	return 0;
 }
@@ -572,21 +576,35 @@ static int set_max_cpu(struct options *o, const char *value, struct error *err)
 	return parse_percent(value, &o->max_cpu_permille, err);
 }
 
+static int option_rotate_twice(const char *what, const char *value, struct error *err)
+{
+	error_set(err, -EINVAL, "'%s' is a second %s", value, what);
+	return error_hint(err, "give one size, one time, or one of each");
+}
+
 /* "10m" is minutes, as for all times; "10M" and anything that is no time are sizes. */
 static int set_rotate(struct options *o, const char *value, struct error *err)
 {
-	size_t len = strlen(value);
+	const size_t len = strlen(value), zeros = strspn(value, "0");
 
+	if (zeros && !strchr(".123456789", value[zeros] ?: ' ')) {
+		error_set(err, -EINVAL, "'%s' is not above zero", value);
+		return error_hint(err, "use a size or a time: 100M or 10m");
+	}
 	if (len && strchr("0123456789", value[len - 1])) {
 		error_set(err, -EINVAL, "'%s' has no unit", value);
 		return error_hint(err, "use a size or a time: %sM or %ss", value, value);
 	}
+	if (o->rotate_ns && parse_duration(value, &o->rotate_ns, NULL) == 0)
+		return option_rotate_twice("time", value, err);
 	if (parse_duration(value, &o->rotate_ns, NULL) == 0) {
 		if (o->rotate_ns >= EXPORT_ROTATE_NS_MIN)
 			return 0;
 		error_set(err, -EINVAL, "'%s' is too short: each file has a header", value);
 		return error_hint(err, "use at least 1ms");
 	}
+	if (o->rotate_bytes && parse_size(value, &o->rotate_bytes, NULL) == 0)
+		return option_rotate_twice("size", value, err);
 	if (parse_size(value, &o->rotate_bytes, NULL) < 0) {
 		error_set(err, -EINVAL, "'%s' is neither a size nor a time", value);
 		return error_hint(err, "for example: 100M, 1G, 30s, 10m or 1h");

@@ -252,6 +252,15 @@ static int options_check_start(const struct options *o, struct error *err)
 	return 0;
 }
 
+static bool options_have(const struct options *o, int id)
+{
+	size_t i = 0;
+
+	while (i < o->typed_count && o->typed[i].id != id)
+		i++;
+	return i < o->typed_count;
+}
+
 /* Options of the report that `record` makes only if one is named. */
 static int options_check_report(const struct options *o, struct error *err)
 {
@@ -303,6 +312,10 @@ int options_check(const struct options *o, const struct command *command, struct
 	if (o->follow && !o->command && !o->pid_count && !o->thread_count) {
 		error_set(err, -EINVAL, "-F needs a command or a process");
 		return error_hint(err, "tracectl record -F -- COMMAND, or -F -P PID");
+	}
+	if (options_have(o, OPT_STATUS) && !o->command) {
+		error_set(err, -EINVAL, "--status needs a command");
+		return error_hint(err, "tracectl record --status ours -- COMMAND");
 	}
 	if (o->keep && !o->rotate_bytes && !o->rotate_ns && !o->on.count) {
 		error_set(err, -EINVAL, "--keep needs --rotate%s",

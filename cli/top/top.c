@@ -133,7 +133,8 @@ static int top_take_names(struct top *t, struct error *err)
 		if (report_is_live(t->names[i]))
 			continue;
 		error_set(err, -EINVAL, "top has no table '%s'", t->names[i]);
-		return error_hint(err, "its tables are sched, irq, syscalls and counts");
+		return error_hint(err, "its tables are sched, irq, syscalls and counts%s",
+				  strchr(t->names[i], ',') ? ", with spaces between them" : "");
 	}
 	t->reports = (struct report_options){ .names = t->names, .count = count, .by = t->o->by };
 	return usual ? top_check_by(t, err) : report_options_check(&t->reports, err);

@@ -8,7 +8,10 @@
 #include "base/vec.h"
 #include "base/wide.h"
 
-/* "12" or "1.5" with at most nine decimals: exact, unlike a double. */
+/*
+ * "12" or "1.5" with at most nine decimals: exact, unlike a double. A larger number is UINT64_MAX,
+ * which no time or size can be.
+ */
 struct decimal {
 	uint64_t whole, nano;
 };
@@ -23,7 +26,7 @@ static const char *decimal_scan(const char *p, struct decimal *ret)
 	for (; isdigit((unsigned char)*p); p++)
 		if (__builtin_mul_overflow(ret->whole, 10, &ret->whole) ||
 		    __builtin_add_overflow(ret->whole, (uint64_t)(*p - '0'), &ret->whole))
-			return NULL;
+			ret->whole = UINT64_MAX;
 	if (*p != '.')
 		return p;
 	p++;
@@ -62,8 +65,10 @@ int parse_duration(const char *text, uint64_t *ret_ns, struct error *err)
 	for (size_t i = 0; unit && i < ARRAY_SIZE(units); i++) {
 		if (strcmp(unit, units[i].name) != 0)
 			continue;
-		if (!decimal_scale(&number, units[i].ns, &ns) || ns > INT64_MAX)
-			return error_set(err, -ERANGE, "the duration '%s' is too long", text);
+		if (!decimal_scale(&number, units[i].ns, &ns) || ns > INT64_MAX) {
+			error_set(err, -ERANGE, "the duration '%s' is too long", text);
+			return error_hint(err, "give at most 106751d (292 years)");
+		}
 		if (!ns)
 			break;
 		*ret_ns = ns;

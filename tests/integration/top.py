@@ -402,6 +402,7 @@ def dies(test):
 def refusals(test):
     for arguments, status, says in (
             (["nothing"], 2, "top has no table 'nothing'"),
+            (["sched,counts"], 2, "and counts, with spaces between them"),
             (["timehist"], 2, "top has no table 'timehist'"),
             (["sched", "--by", "color"], 2, "it is made by"),
             (["--by", "color"], 2, "they are made by thread, comm, process, cpu, irq, call\n"),

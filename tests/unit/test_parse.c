@@ -20,10 +20,9 @@ static void durations(void **state _unused_)
 		{ "1.5s", 1500000000 },	      { "250us", 250000 },
 		{ "3", 3 * NSEC_PER_SEC },    { "0.000000001", 1 },
 	};
-	static const char *const bad[] = { "",	  "s",	 "-1s",	  "0",
-					   "0s",  "10x", "1.s",	  "1e3",
-					   " 1s", "1 s", "0.1ns", "99999999999999999999s" };
-	uint64_t ns = 42;
+	static const char *const bad[] = { "",	  "s",	 "-1s", "0",   "0s",   "10x",
+					   "1.s", "1e3", " 1s", "1 s", "0.1ns" };
+	uint64_t ns = 42, longest;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(parse_duration(good[i].text, &ns, NULL), 0);
@@ -37,6 +36,10 @@ static void durations(void **state _unused_)
 		assert_non_null(err.hint);
 	}
 	assert_int_equal(parse_duration("300000000h", &ns, NULL), -ERANGE);
+	assert_int_equal(parse_duration("99999999999999999999s", &ns, NULL), -ERANGE);
+	assert_int_equal(parse_duration("99999999999999999999ns", &ns, NULL), -ERANGE);
+	assert_int_equal(parse_duration("106752d", &ns, NULL), -ERANGE);
+	assert_int_equal(parse_duration("106751d", &longest, NULL), 0);
 	assert_int_equal(ns, 42);
 }
 
@@ -62,6 +65,7 @@ static void sizes(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(parse_size(bad[i], &bytes, NULL), -EINVAL);
 	assert_int_equal(parse_size("99999999T", &bytes, NULL), -ERANGE);
+	assert_int_equal(parse_size("99999999999999999999B", &bytes, NULL), -ERANGE);
 	assert_int_equal(bytes, 42);
 }
 
