@@ -305,7 +305,7 @@ static bool far_run_is_closed(const struct far_run *f)
 static int far_run_finish(struct far_run *f, const struct options *o)
 {
 	int status = host_wait(&f->process);
-	const char *why = push_explain(status, o->push);
+	const char *why = push_explain(f->name->spec, status, o->push);
 
 	far_run_end_push(f, 0);
 	if (!f->err.code && o->push && why)

@@ -31,6 +31,11 @@ static bool spec_is(const char *spec, const char *kind)
 	return strncmp(spec, kind, strlen(kind)) == 0;
 }
 
+bool host_is_exec(const char *spec)
+{
+	return spec_is(spec, EXEC);
+}
+
 /* Without a command, exec: would run the words on this machine. */
 static bool spec_is_empty(const char *spec)
 {

@@ -19,6 +19,8 @@ struct host_list {
 	struct host_name items[HOSTS_MAX];
 	size_t count;
 };
+/* True of exec:COMMAND. */
+bool host_is_exec(const char *spec);
 void host_list_deinit(struct host_list *l);
 #define _cleanup_host_list_ _cleanup_(host_list_deinit)
 /* Reads the options. 0 or -errno. */

@@ -75,8 +75,8 @@ static void far_end(struct hosts_recording *h, struct far *f)
 
 	f->process.in = close_fd(f->process.in);
 	status = host_wait(&f->process);
-	if (f->state < FAR_RECORDING && push_explain(status, h->o->push))
-		far_fail(f, "%s", push_explain(status, h->o->push));
+	if (f->state < FAR_RECORDING && push_explain(f->name->spec, status, h->o->push))
+		far_fail(f, "%s", push_explain(f->name->spec, status, h->o->push));
 	else if (f->state < FAR_RECORDING)
 		far_fail(f, "it failed before the start (exit status %d)", status);
 	else if (status != CLI_WHOLE && status != CLI_MISSING && !h->own_end)

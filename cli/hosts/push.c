@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/io.h"
+#include "hosts/host.h"
 
 #define FOLDER TRACED_DATADIR "/traced/push"
 #define PROGRAM "traced-multi"
@@ -178,15 +179,20 @@ void push_deinit(struct push *p)
 	p->fd = close_fd(p->fd);
 }
 
-const char *push_explain(int status, bool pushed)
+const char *push_explain(const char *spec, int status, bool pushed)
 {
-	if (!pushed)
-		return status == 127
-			       ? "it did not start: is tracectl in its PATH? Or send it: --push"
-			       : NULL;
-	return status == 127
-		       ? "the pushed program did not start: it needs a shell, mktemp, head and "
-			 "/proc there"
-	       : status == 126 ? "the pushed program could not be run there"
-			       : NULL;
+	/* The shell of exec: ends with the same status if the way there is missing. */
+	const bool is_exec = host_is_exec(spec);
+
+	if (status == 127 && !pushed)
+		return is_exec ? "it did not start: is tracectl in its PATH? Or send it: --push. "
+				 "If "
+				 "the program after exec: was not found, correct that"
+			       : "it did not start: is tracectl in its PATH? Or send it: --push";
+	if (status == 127)
+		return is_exec ? "the pushed program did not start: it needs a shell, mktemp, head "
+				 "and /proc there, and the program after exec: here"
+			       : "the pushed program did not start: it needs a shell, mktemp, head "
+				 "and /proc there";
+	return status == 126 && pushed ? "the pushed program could not be run there" : NULL;
 }

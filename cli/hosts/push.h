@@ -45,5 +45,5 @@ int push_take_line(struct push *p, const char *line, int to, struct error *err);
 /* Sends a piece of it, if the pipe has room, as long as p->fd is open. 0 or -errno. */
 int push_go_on(struct push *p, int to, struct error *err);
 void push_deinit(struct push *p);
-/* Why the program did not start, by the exit status; or NULL. pushed: with --push. */
-const char *push_explain(int status, bool pushed);
+/* Why the host's program did not start, by the exit status; or NULL. pushed: with --push. */
+const char *push_explain(const char *spec, int status, bool pushed);

@@ -270,7 +270,8 @@ def one_host(test):
     silent = {"a": "exec:kill -9 $$;", "b": "exec:no-such-program 2>/dev/null", "c": "exec:exit 9;"}
     r = run(test, silent, "status")
     check(r.status == 137 and "a: the connection or the command ended with status 137" in r.err
-          and "b: it did not start: is tracectl in its PATH?" in r.err and "c: " in r.err, f"silent: {r}")
+          and "b: it did not start: is tracectl in its PATH?" in r.err
+          and "If the program after exec: was not found, correct that" in r.err and "c: " in r.err, f"silent: {r}")
     r = subprocess.run(["sh", "-c", '"$@" | head -1', "sh", *command_line(test, {"a": "exec:yes; :"}, "status")],
                        capture_output=True, text=True, timeout=PATIENCE_S, check=False)
     check(r.stdout == "y\n" and not r.stderr, f"the reader leaves: {r}")
