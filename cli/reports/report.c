@@ -345,6 +345,22 @@ static int reporting_summarize(struct reporting *r, struct error *err)
 	return 0;
 }
 
+/* The word before the recording may be another recording. */
+static int reporting_check_files(const struct reporting *r, struct error *err)
+{
+	const struct report_options *reports = &r->reports.options;
+
+	for (size_t i = 0; i < reports->count; i++) {
+		if (report_is_name(reports->names[i]) || !report_is_file(reports->names[i]))
+			continue;
+		error_set(err, -EINVAL, "one recording only: %s, or %s", reports->names[i],
+			  r->path);
+		return error_hint(err, "'report net' takes several; --merge adds up reports of "
+				       "--json");
+	}
+	return 0;
+}
+
 /* Wrong words must not hide that a recording is missing. */
 static void report_tell_missing(const struct options *o, size_t names)
 {
@@ -381,6 +397,7 @@ static int report_run(const struct options *o)
 		r.reports.options.top = OVERVIEW_ROWS;
 	if (e < 0 || report_refuse_file(o, &err) < 0 || reporting_summarize(&r, &err) < 0 ||
 	    chosen_part_open(&r.part, o, &err) < 0 || reporting_take_form(&r, &err) < 0 ||
+	    (!o->session && reporting_check_files(&r, &err) < 0) ||
 	    report_options_check(&r.reports.options, &err) < 0) {
 		report_tell_missing(o, names);
 		return cli_usage(&err);

@@ -116,6 +116,11 @@ int error_add(struct error *to, struct error *from)
 
 	if (!to || !to->code)
 		return error_move(to, from);
+	/* Two that fail alike need one line. */
+	if (from->message && to->message && !strcmp(from->message, to->message)) {
+		error_deinit(from);
+		return error_code(to);
+	}
 	if (asprintf(&message, "%s\n%s", to->message ?: strerror(to->code),
 		     from->message ?: strerror(from->code)) >= 0) {
 		free(to->message);

@@ -135,11 +135,12 @@ static int report_check_task(const struct report_options *o, struct error *err)
 	}
 	if (!kind == !o->task)
 		return 0;
-	if (kind)
+	if (kind) {
 		error_set(err, -EINVAL, "the report %s is of one thread", kind->about.name);
-	else
-		error_set(err, -EINVAL, "only the report critpath is of one thread");
-	return error_hint(err, "tracectl report critpath --task TID|NAME IN");
+		return error_hint(err, "name the thread: --task TID|NAME");
+	}
+	error_set(err, -EINVAL, "only the report critpath is of one thread");
+	return error_hint(err, "make that report alone, or omit --task");
 }
 
 int report_options_check(const struct report_options *o, struct error *err)

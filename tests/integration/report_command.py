@@ -234,6 +234,8 @@ def refusals(test):
             (["record", "--report", "sched", "-t", "1s", "-o", "-", "--format", "txt"], 2, "both write to standard output"),
             (["record", "--sort", "runs", "-t", "1s"], 2, "record: --sort is of a report, and there is none"),
             (["report", "--merge", "a.json", "--from", "+1s"], 2, "exclude each other"),
+            (["report", "sched", "x.traced", "x.traced"], 2, "one recording only: x.traced, or x.traced\n  hint: 'report net'"),
+            (["record", "--report", "critpath", "-t", "1s"], 2, "hint: name the thread: --task TID|NAME\n"),
             (["convert", "--report", "sched", "x.traced", "y.json"], 2, "write a .html")):
         r = test.run(*arguments)
         check(r.status == status and says in r.err and not r.out, f"{arguments}: {r}")

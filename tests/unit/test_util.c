@@ -56,6 +56,12 @@ static void errors_add_up(void **state _unused_)
 	assert_int_equal(error_add(&all, &err), -ENOENT);
 	assert_string_equal(all.message, "a: No such file or directory\nb\nc");
 	assert_string_equal(all.hint, "mend b");
+	error_deinit(&all);
+	for (int i = 0; i < 2; i++) {
+		error_set(&err, -EBADMSG, "the same");
+		assert_int_equal(error_add(&all, &err), -EBADMSG);
+	}
+	assert_string_equal(all.message, "the same");
 	error_set(&err, -EBADMSG, "d");
 	assert_int_equal(error_add(NULL, &err), -EBADMSG);
 }
