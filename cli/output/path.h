@@ -25,7 +25,7 @@ int path_split(const char *path, char **ret_dir, char **ret_base);
 int path_split_ending(const char *path, const struct export_format *format, char **ret_stem,
 		      char **ret_ending);
 
-/* Returns where a link of that name leads, also to no file; for another path a copy. Owned. */
+/* Follows links at the path's end, also to a name without a file. Without one it copies. Owned. */
 char *path_follow_links(const char *path);
 
 /* Whether the file belongs to the caller, or under sudo to its caller. */
