@@ -6,6 +6,7 @@
 #include "base/nearest.h"
 #include "base/parse.h"
 #include "formats/formats.h"
+#include "reports/report.h"
 
 /* Commands and options of other tools, with our equivalents. */
 static const struct {
@@ -24,6 +25,8 @@ static const struct {
 	{ "listen", "'tracectl -H HOST record'" },
 	{ "check-events", "'tracectl events'" },
 	{ "options", "'tracectl list options'" },
+	{ "latency", "'tracectl report sched IN', with --sort delay-max" },
+	{ "stream", "'tracectl record --stream -o out.txt'" },
 };
 
 static const struct {
@@ -32,6 +35,8 @@ static const struct {
 } other_letters[] = {
 	{ 'a', "-e '*:*' records all events" },
 	{ 'B', "each recording has its own instance; --name names it" },
+	{ 'i', "the input needs no option: name the file" },
+	{ 'T', "-O stacktrace records the kernel's stack of each event" },
 	{ 'c', "-F records COMMAND and its children" },
 	{ 'M', "--cpus takes a list: --cpus 0-3,8" },
 };
@@ -187,6 +192,8 @@ int command_unknown(const char *name, struct error *err)
 		if (!strcmp(name, other_words[i].typed))
 			return error_hint(err, "did you mean %s?", other_words[i].hint);
 	}
+	if (report_is_name(name))
+		return error_hint(err, "did you mean 'tracectl report %s IN'?", name);
 	list = commands(&count);
 	names = calloc(count, sizeof(*names));
 	for (size_t i = 0; names && i < count; i++) {

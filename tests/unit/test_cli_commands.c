@@ -53,6 +53,10 @@ static void a_mistyped_command_finds_the_nearest(void **state _unused_)
 		{ "version", "--version'" },
 		{ "split", "convert --split" },
 		{ "restore", "recover'" },
+		{ "sched", "'tracectl report sched IN'" },
+		{ "timehist", "'tracectl report timehist IN'" },
+		{ "latency", "'tracectl report sched IN'" },
+		{ "stream", "record --stream" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {

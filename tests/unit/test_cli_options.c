@@ -247,6 +247,8 @@ static void bad_lines_say_what_and_how(void **state _unused_)
 		{ { "-b", "much" }, "'much' is not a size", NULL },
 		{ { "-b", "8192" }, "'8192' has no unit", "-b 8192K" },
 		{ { "-M", "3" }, "unknown option -M", "--cpus" },
+		{ { "-T" }, "unknown option -T", "-O stacktrace" },
+		{ { "-i", "in.traced" }, "unknown option -i", "name the file" },
 		{ { "--cpus", "3-1" }, "--cpus: '3-1' is not a list of CPUs", "0-3,8" },
 		{ { "--cpus", "" }, "empty", NULL },
 		{ { "-P", "bash" }, "'bash' is not a process id", "-P 1234" },
