@@ -79,11 +79,13 @@ static int net_calls_enter(struct report *report, const struct trace_event *ev)
 	return r;
 }
 
+/* {0}: its process is unknown. */
 static struct net_thread net_calls_thread(const struct net_calls *c, const struct trace_event *ev)
 {
 	const struct task *task = report_task(c->report.env, ev->pid, ev->rec.ts);
 
-	return (struct net_thread){ task ? task->tgid : 0, ev->pid };
+	return task && task->tgid ? (struct net_thread){ task->tgid, ev->pid }
+				  : (struct net_thread){ 0 };
 }
 
 static int net_calls_receive(struct report *report, const struct trace_event *ev)

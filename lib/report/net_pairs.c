@@ -289,7 +289,7 @@ bool net_arrow_next(const struct net_way *w, struct net_arrow_at *at, uint64_t e
 		p = &w->to->probes[at->segment];
 		at->ended = MAX(at->ended, call->send.end);
 		at->call++;
-		if (!is_alone || !call->send.is_call || !p->reader.tid ||
+		if (!is_alone || !call->send.is_call || !call->send.by.tid || !p->reader.tid ||
 		    !net_brings(w, at->segment, call->until) || p->ts + error < call->send.begin)
 			continue;
 		*ret = (struct net_arrow){ &call->send, p };

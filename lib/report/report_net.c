@@ -260,10 +260,11 @@ static bool net_filters_suffice(const Traced__Capture__Request *request)
 static bool net_sends_suffice(const struct report_env *env)
 {
 	const Traced__Capture__Request *request = env->info->header->request;
-	const char *filter;
+	const char *sends, *reads;
 
-	return !request || (net_find_filter(request, "sock", "sock_send_length", &filter) &&
-			    net_filter_is_of_sockets(filter));
+	return !request || (net_find_filter(request, "sock", "sock_send_length", &sends) &&
+			    net_find_filter(request, "sock", "sock_recv_length", &reads) &&
+			    net_filter_is_of_sockets(sends) && net_filter_is_of_sockets(reads));
 }
 
 /* Segments come in whatever task runs, on any CPU. What was not asked for is in no count. */
