@@ -81,8 +81,8 @@ static int index_judge_end(struct stream_index *index, int r, const struct error
 	index->incomplete |= r < 0 || !end || recording_failed(end) || index->reader->hole;
 	if (index->reader->hole)
 		stream_index_warn(index,
-				  "a part of it was freed during the recording, once the output "
-				  "had its events: they are missing here");
+				  "a part of it was freed during the recording, once it had been "
+				  "read: its events are missing here");
 	/* They come last. */
 	if ((r < 0 || !end) && !event_table_has_symbols(index->info.events))
 		stream_index_warn(index, "the kernel's symbols are missing with the recording's "

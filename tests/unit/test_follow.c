@@ -225,8 +225,8 @@ static void a_freed_beginning_is_no_loss(void **state _unused_)
 		assert_int_equal(strstr(text, "LOST EVENTS") != NULL, i);
 		assert_true(result.incomplete);
 		assert_string_equal(result.warnings[0],
-				    "a part of it was freed during the recording, once the output "
-				    "had its events: they are missing here");
+				    "a part of it was freed during the recording, once it had been "
+				    "read: its events are missing here");
 	}
 }
 
