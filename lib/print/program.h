@@ -57,9 +57,11 @@ enum op_code {
 	OP_SYSCALL_ARG,
 	OP_SYSCALL_BYTES,
 	OP_SYSCALL_TEXT,
-	OP_FUNCTION, /* the whole program: the function tracer's ip; imm: the parent's offset;
-		      * arg: arguments may follow */
-	OP_BUILTIN,  /* another of ftrace's own events */
+	OP_USER_TEXT, /* a string of a user event, with its bytes if some are not printable */
+	OP_USER_BYTE, /* a number of one byte */
+	OP_FUNCTION,  /* the whole program: the function tracer's ip; imm: the parent's offset;
+		       * arg: arguments may follow */
+	OP_BUILTIN,   /* another of ftrace's own events */
 
 	OP_JUMP,
 	OP_JUMP_ZERO,

@@ -306,6 +306,47 @@ static void run_put_syscall_text(struct run *r, const struct op *op)
 		run_put(r, (const char *)data, strnlen((const char *)data, loc >> 16));
 }
 
+/* Prints a.b. (61:0a:62:00). The kernel's last NUL is one of the bytes. */
+static void run_put_user_text(struct run *r, const struct op *op)
+{
+	uint32_t loc = (uint32_t)load_uint(r->rec->data + op->offset, 4, r->swap);
+	uint64_t len = loc >> 16, i = 0;
+	const uint8_t *data = run_memory(r, (loc & 0xffff) + op->imm, len);
+
+	if (!data || !run_room(r, (size_t)len * 4 + 3))
+		return;
+	while (i < len && (!data[i] || run_is_printable(data[i])))
+		i++;
+	if (i == len) {
+		run_put(r, (const char *)data, strnlen((const char *)data, len));
+		return;
+	}
+	for (i = 0; i < len; i++)
+		*r->w++ = run_is_printable(data[i]) ? (char)data[i] : '.';
+	for (i = 0; i < len; i++) {
+		run_put(r, i ? ":" : " (", i ? 1 : 2);
+		r->w = format_hex_byte(r->w, data[i]);
+	}
+	run_put(r, ")", 1);
+}
+
+/* Prints 'a'(97) or (10). To the kernel's isprint() the upper half of Latin 1 is printable. */
+static void run_put_user_byte(struct run *r, const struct op *op)
+{
+	uint8_t c = r->rec->data[op->offset];
+
+	if (!run_room(r, 3 + 2 + INT_TEXT_MAX))
+		return;
+	if (run_is_printable(c) || c >= 0xa0) {
+		*r->w++ = '\'';
+		*r->w++ = (char)c;
+		*r->w++ = '\'';
+	}
+	*r->w++ = '(';
+	r->w = format_dec(r->w, c);
+	*r->w++ = ')';
+}
+
 void run_text(struct run *r, const struct op *op)
 {
 	switch (op->code) {
@@ -350,6 +391,12 @@ void run_text(struct run *r, const struct op *op)
 		break;
 	case OP_SYSCALL_TEXT:
 		run_put_syscall_text(r, op);
+		break;
+	case OP_USER_TEXT:
+		run_put_user_text(r, op);
+		break;
+	case OP_USER_BYTE:
+		run_put_user_byte(r, op);
 		break;
 	case OP_MARK:
 		r->marks[op->arg] = (size_t)(r->w - r->out->data);

@@ -89,11 +89,14 @@ static int compile_synthetic(struct compiler *c, const struct expr *format, cons
 	return 1;
 }
 
-/* The format of a user event's field. NULL: it needs more than a format. */
-static const char *special_field_format(const struct field *f)
+/* The format of a user event's field. Empty: it has an op of its own. NULL: it can't be printed. */
+static const char *special_field_format(const struct compiler *c, const struct field *f)
 {
+	/* Since 6.19 the kernel shows the bytes of a string that is not printable. */
 	if (f->is_string)
-		return "%s";
+		return f->is_dynamic && (!c->env->kernel || c->env->kernel >= (6 << 16 | 19))
+			       ? ""
+			       : "%s";
 	if (f->is_array || f->is_dynamic)
 		return NULL;
 	switch (f->size) {
@@ -102,12 +105,33 @@ static const char *special_field_format(const struct field *f)
 	case 4:
 		return "0x%x (%d)";
 	case 2:
-		return "0x%hx (%d)";
+		return "0x%hx (%hu)";
 	case 1:
-		return "0x%hhx (%d)";
+		return "";
 	default:
 		return NULL;
 	}
+}
+
+static void special_field(struct compiler *c, const struct field *f, const struct expr *arg)
+{
+	const char *format = special_field_format(c, f);
+	struct expr decimal = *arg, value = *arg;
+	struct op *op;
+
+	compiler_text(c, " ");
+	compiler_text(c, f->name);
+	compiler_text(c, "=");
+	if (format && *format) {
+		decimal.next = NULL;
+		value.next = f->is_string ? NULL : &decimal;
+		compiler_format(c, format, strlen(format), &value);
+		return;
+	}
+	op = compiler_add(c, f->is_string ? OP_USER_TEXT : OP_USER_BYTE);
+	op->offset = f->offset;
+	op->need = f->offset + f->size;
+	op->imm = f->is_relative ? f->offset + f->size : 0;
 }
 
 /*
@@ -121,23 +145,14 @@ static int compile_user_event(struct compiler *c, const struct expr *args)
 	size_t count = 0;
 
 	for (; arg && count < ev->field_count; arg = arg->next)
-		if (!special_field_format(&ev->fields[count++]))
+		if (!special_field_format(c, &ev->fields[count++]))
 			return 0;
 	if (arg || count < ev->field_count)
 		return 0;
 	compiler_text(c, ev->name);
 	compiler_text(c, ":");
-	for (size_t i = 0; i < count; i++, args = args->next) {
-		const char *format = special_field_format(&ev->fields[i]);
-		struct expr decimal = *args, value = *args;
-
-		decimal.next = NULL;
-		value.next = ev->fields[i].is_string ? NULL : &decimal;
-		compiler_text(c, " ");
-		compiler_text(c, ev->fields[i].name);
-		compiler_text(c, "=");
-		compiler_format(c, format, strlen(format), &value);
-	}
+	for (size_t i = 0; i < count; i++, args = args->next)
+		special_field(c, &ev->fields[i], args);
 	return 1;
 }
 

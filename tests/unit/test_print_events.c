@@ -152,6 +152,10 @@ static void test_dynamic_events(void **state)
 					  0xff,	      0xff, 0xff, 0xff, 42 };
 	static const uint8_t user[16] = { [8] = 0x00, 0x10, 0x40 };
 	static const uint8_t run[280] = { [8] = 7, [16] = 's', 'h', [272] = 3 };
+	static const char text_field[] = FIELD("__rel_loc char[]", "name", 8, 4, 0),
+			  text_format[] = "\"name=%s\", __get_rel_str(name)";
+	static const uint8_t umlaut[24] = { [8] = 2, 0, 4, 0, [14] = 0xc3, 0xa4, '\n', 0 },
+			     plain[24] = { [8] = 0, 0, 4, 0, '"', 'a', '"', 0 };
 	static const uint8_t mark[40] = { [8] = 'B', [12] = 0xff, 0xff, 0xff, 0xff, [17] = 1,
 					  [30] = 5,  [32] = 'w',  'o',	'r',  'k' };
 
@@ -192,7 +196,16 @@ static void test_dynamic_events(void **state)
 		    "\"port=%u level=%d flags=%u step=%d\", REC->port, REC->level, REC->flags, "
 		    "REC->step",
 		    (const uint8_t[16]){ [8] = 0x50, 0, 0xfe, 0xff, 0x81, 0xff }, 16, 0,
-		    "small: port=0x50 (80) level=0xfffe (-2) flags=0x81 (129) step=0xff (-1)");
+		    "small: port=0x50 (80) level=0xfffe (65534) flags=(129) step='\xff'(255)");
+	check_event("user_events", "small", FIELD("char", "a", 8, 1, 0) FIELD("u8", "b", 9, 1, 0),
+		    "\"a=%c b=%u\", REC->a, REC->b", (const uint8_t[16]){ [8] = 'x', 7 }, 16, 0,
+		    "small: a='x'(120) b=(7)");
+	check_event("user_events", "text", text_field, text_format, umlaut, 24, 6 << 16 | 18,
+		    "text: name=\303\244\n");
+	check_event("user_events", "text", text_field, text_format, umlaut, 24, 6 << 16 | 19,
+		    "text: name=.... (c3:a4:0a:00)");
+	check_event("user_events", "text", text_field, text_format, plain, 24, 6 << 16 | 19,
+		    "text: name=\"a\"");
 }
 
 static void test_builtins(void **state)
