@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The process's marks as the kernel's user event traced_mark, for other tracers: perf, bpftrace,
- * trace-cmd (Linux 6.4, CONFIG_USER_EVENTS). Only if TRACED_USER_EVENTS is set: registering needs
- * the right to write into tracefs, and everybody can see the event's name. The kernel sets a bit in
- * traced_listeners while somebody listens; then each mark costs system calls.
+ * The process's marks as the kernel's user event traced_mark, for perf, trace-cmd and the like
+ * (Linux 6.4, CONFIG_USER_EVENTS); no BPF program gets them (7.2). Only if TRACED_USER_EVENTS is
+ * set: registering needs the right to write into tracefs, and everybody can see the event's name.
+ * The kernel sets a bit in traced_listeners while somebody listens; then each mark costs system
+ * calls.
  */
 #include <errno.h>
 #include <fcntl.h>

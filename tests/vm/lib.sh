@@ -22,10 +22,15 @@ vm_skip() {
   exit 77
 }
 
+# The directory of the kernel that tests/vm/kernel builds, or has built.
+vm_own() {
+  echo "$vm_cache/own-$(cksum <"$vm_here/kernel.config" | cut -d' ' -f1)"
+}
+
 # vm_indexed KEY...: the rest of the index's line that begins with these words. The kernel "own" is
-# not fetched: TRACED_VM_OWN is its directory.
+# not fetched: TRACED_VM_OWN is its directory, or tests/vm/kernel has built it.
 vm_indexed() {
-  [ "$*" != "kernel own" ] || { echo "own ${TRACED_VM_OWN:-}" && return; }
+  [ "$*" != "kernel own" ] || { echo "own ${TRACED_VM_OWN:-$(vm_own)}" && return; }
   awk -v key="$*" 'index($0, key " ") == 1 { print substr($0, length(key) + 2); exit }' \
     "$vm_cache/index" 2>/dev/null
 }
