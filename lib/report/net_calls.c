@@ -70,12 +70,12 @@ static int net_calls_outside(struct report *report, const struct trace_event *ev
 
 static int net_calls_enter(struct report *report, const struct trace_event *ev)
 {
+	struct net_calls *c = container_of(report, struct net_calls, report);
 	int r = net_calls_outside(report, ev);
-	struct net_task *task =
-		r < 0 ? NULL : net_calls_task(container_of(report, struct net_calls, report), ev);
+	struct net_task *task = r < 0 ? NULL : net_calls_task(c, ev);
 
 	if (task)
-		task->is_call = !(ev->flags & REPORT_FLAGS_INTERRUPT);
+		task->is_call = c->has_all_enters && !(ev->flags & REPORT_FLAGS_INTERRUPT);
 	return r;
 }
 

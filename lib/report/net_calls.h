@@ -12,8 +12,9 @@
 struct net_calls {
 	struct report report;	     /* handlers get one */
 	struct net_traffic *traffic; /* borrowed */
-	struct rows tasks;	     /* by tid: the time of the last event outside of a send */
-	struct rows sockets;	     /* by address in memory: struct net_end of a connection */
+	bool has_all_enters; /* set by the owner: each begin of a system call has its event */
+	struct rows tasks;   /* by tid: the time of the last event outside of a send */
+	struct rows sockets; /* by address in memory: struct net_end of a connection */
 	struct field_at sk, protocol, len, read_sk, read_len;
 };
 

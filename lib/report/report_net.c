@@ -267,6 +267,31 @@ static bool net_sends_suffice(const struct report_env *env)
 			    net_filter_is_of_sockets(sends) && net_filter_is_of_sockets(reads));
 }
 
+/* It has these events, without a filter. */
+static bool net_asks_for(const Traced__Capture__Request *request, const char *system,
+			 const char *event)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < request->n_events; i++) {
+		if (!event_glob_has(request->events[i]->glob, system, event))
+			continue;
+		if (*request->events[i]->filter)
+			return false;
+		found = true;
+	}
+	return found;
+}
+
+/* Otherwise a call without an event may come after another one's. No event has the second name. */
+static bool net_enters_suffice(const struct report_env *env)
+{
+	const Traced__Capture__Request *request = env->info->header->request;
+
+	return !request || net_asks_for(request, "raw_syscalls", "sys_enter") ||
+	       net_asks_for(request, "syscalls", "sys_enter_");
+}
+
 /* Segments come in whatever task runs, on any CPU. What was not asked for is in no count. */
 static bool net_is_partial(const struct report_env *env)
 {
@@ -311,6 +336,7 @@ static int net_open(struct report **ret, struct report_env *env)
 	n->machine->is_tied = clock && !clock->by_wall;
 	n->machine->bound = clock ? clock->bound : 0;
 	n->machine->is_partial = net_is_partial(env);
+	n->calls.has_all_enters = net_enters_suffice(env);
 	if (net_sends_suffice(env))
 		net_calls_find(&n->calls);
 	return net_find_events(n, env) ? 0 : -ENODATA;

@@ -100,10 +100,14 @@ static void put_sockaddr(struct recorded *r, struct buf *b, enum address which)
 		buf_putc(b, '\0');
 }
 
+/* NULL, or changes what a recording asked for. */
+static void (*asks)(Traced__Capture__Header *h);
+
 static void recorded_begin(struct recorded *r, const struct machine *machine, bool is_old)
 {
 	*r = (struct recorded){ .is_old = is_old, .cookie = 1 };
 	maker_init(&r->m, machine->word_size, machine->big_endian, 4096);
+	r->m.header = asks;
 	maker_head(&r->m);
 	maker_format(&r->m, "tcp", "tcp_probe", ID_PROBE, is_old ? probe_old : probe_new, "\"\"");
 	maker_format(&r->m, "tcp", "tcp_retransmit_skb", ID_RESEND, resend, "\"\"");
@@ -477,6 +481,63 @@ static void hosts(void **unused _unused_)
 		   true);
 }
 
+static Traced__Capture__EventSpec enters;
+
+static void ask_for_enters(Traced__Capture__Header *h)
+{
+	static Traced__Capture__EventSpec *events = &enters;
+	static Traced__Capture__Request request;
+
+	traced__capture__request__init(&request);
+	request.events = &events;
+	request.n_events = 1;
+	h->request = &request;
+}
+
+static void assert_is_call(const char *glob, const char *filter, bool expected)
+{
+	static const char *const name = "net";
+	struct net_traffic traffic;
+	struct report_hosts hosts = { .traffic = &traffic, .label = "" };
+	const struct report_options o = { .names = &name, .count = 1, .hosts = &hosts };
+	_cleanup_buf_ struct buf none = BUF_INIT;
+	const struct net_end *e;
+	struct recorded r;
+
+	traced__capture__event_spec__init(&enters);
+	enters.glob = (char *)glob;
+	enters.filter = (char *)filter;
+	net_traffic_init(&traffic);
+	recorded_begin(&r, &machines[0], false);
+	event_begin(&r, 1, CLIENT, SERVER);
+	event_call(&r, 5, 1);
+	event_sent(&r, 7, 1, CLIENT, 10);
+	maker_finish(&r.m);
+	report(r.m.fd, &o, NULL, &none);
+	assert_int_equal(traffic.ends.count, 1);
+	e = rows_at(&traffic.ends, 0);
+	assert_int_equal(e->send_count, 1);
+	assert_int_equal(e->sends[0].begin, FIRST_TS + 5);
+	if (e->sends[0].is_call != expected)
+		fail_msg("%s %s: %d", glob, filter, !expected);
+	net_traffic_deinit(&traffic);
+	maker_deinit(&r.m);
+}
+
+/* A call without an event may come after another one, and is not taken for that one. */
+static void some_calls(void **unused _unused_)
+{
+	asks = ask_for_enters;
+	assert_is_call("raw_syscalls:sys_enter", "", true);
+	assert_is_call("raw_syscalls", "", true);
+	assert_is_call("syscalls", "", true);
+	assert_is_call("syscalls:sys_enter_*", "", true);
+	assert_is_call("raw_syscalls:sys_enter", "id == 44", false);
+	assert_is_call("syscalls:sys_enter_write", "", false);
+	assert_is_call("syscalls:sys_enter_s*", "", false);
+	asks = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -487,6 +548,7 @@ int main(void)
 		cmocka_unit_test(sent_again),
 		cmocka_unit_test(calls),
 		cmocka_unit_test(calls_are_missing),
+		cmocka_unit_test(some_calls),
 		cmocka_unit_test(hosts),
 	};
 
