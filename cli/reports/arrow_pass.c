@@ -2,6 +2,7 @@
 #include "arrow_pass.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 
 #include "base/io.h"
@@ -53,8 +54,13 @@ int arrow_pass_end(struct arrow_pass *p, bool between, struct error *err)
 {
 	int r = net_arrows_make(&p->traffic, between, err);
 
-	if (r == 0)
+	if (r == 0) {
 		cli_warn("there is no arrow: no call and its receipt are certain");
+		fprintf(stderr, "  hint: %s\n",
+			between ? "record also -e 'sock:*sock_se*' -e sock:sock_recv_length "
+				  "-e raw_syscalls:sys_enter"
+				: "write a .json or .html for those from one machine to another");
+	}
 	if (r == NET_ARROWS_MAX)
 		cli_warn("there are only %u arrows: the others are left out", NET_ARROWS_MAX);
 	return MIN(r, 0);

@@ -488,6 +488,8 @@ def calls_unseen(test):
     record(test, port, command=messages(test, "127.0.0.1", port), events=EVENTS + SENDS)
     known = check_messages(test, rows_of(test, "x.traced"), port, calls=False)
     check(sum(known.values()) >= 20, known)
+    r = test.run("convert", "x.traced", "x.json", "--net-arrows")
+    check(r.status == 0 and "there is no arrow" in r.err and "-e raw_syscalls:sys_enter" in r.err, r)
 
 
 def losses(test):
@@ -592,7 +594,7 @@ def hosts_calls(test):
     first = trace["otherData"]["hosts"][1]["first_pid"]
     check(all((one < first) != (other < first) for one, other in check_arrows(test, trace, port, bound)), first)
     r = test.run("convert", "client.traced", "server.traced", "-o", "x.pftrace", "--net-arrows")
-    check(r.status == 0 and "there is no arrow" in r.err, r)
+    check(r.status == 0 and "there is no arrow" in r.err and "hint: write a .json" in r.err, r)
 
 
 def several(test):
