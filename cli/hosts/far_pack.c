@@ -74,13 +74,16 @@ _Noreturn static void pack_main(int from, int to)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
 	ZSTD_CCtx *z = ZSTD_createCCtx();
+	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	prctl(PR_SET_NAME, "tracectl-pack");
 	/* The orders are the recorder's. */
 	close(STDIN_FILENO);
-	_exit(!z || pack_all(z, from, to) < 0);
+	r = z ? pack_all(z, from, to) : -ENOMEM;
+	ZSTD_freeCCtx(z);
+	_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 int far_pack_start(pid_t *ret, int *fd, struct error *err)
