@@ -321,7 +321,7 @@ def check_messages(test, rows, port, label="", peer="", bound=0, calls=True, los
         if way == "tls":
             check(not row["by_call"], row)
         known[way] += row["by_call"] > 0
-        # What waits in the kernel can be sent after the call: then another event is nearer.
+        # Bytes that wait in the kernel can leave after the call: then another event is nearer.
         if not row["by_call"] or row["by_call"] < row["paired"]:
             continue
         before = row["max_at_ns"] - row["delay"]["max_ns"]
