@@ -79,7 +79,7 @@ static int net_calls_enter(struct report *report, const struct trace_event *ev)
 	return r;
 }
 
-/* {0}: its process is unknown. */
+/* Returns {0} if its process is unknown. */
 static struct net_thread net_calls_thread(const struct net_calls *c, const struct trace_event *ev)
 {
 	const struct task *task = report_task(c->report.env, ev->pid, ev->rec.ts);
