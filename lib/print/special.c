@@ -130,7 +130,7 @@ static void special_field(struct compiler *c, const struct field *f, const struc
 	}
 	op = compiler_add(c, f->is_string ? OP_USER_TEXT : OP_USER_BYTE);
 	op->offset = f->offset;
-	op->need = f->offset + f->size;
+	op->need = f->offset + (f->is_string ? 4 : 1);
 	op->imm = f->is_relative ? f->offset + f->size : 0;
 }
 

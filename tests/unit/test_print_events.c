@@ -208,6 +208,22 @@ static void test_dynamic_events(void **state)
 		    "text: name=\"a\"");
 }
 
+/* A damaged format: the field has less room than a string's place and length. */
+static void test_small_location(void **state)
+{
+	static const uint8_t data[12] = { 0 };
+	struct event_table_env env = native;
+	_cleanup_buf_ struct buf out = BUF_INIT;
+	struct event_table *t;
+
+	(void)state;
+	env.kernel = 6 << 16 | 19;
+	t = make_table("user_events", "text", FIELD("__rel_loc char[]", "name", 8, 1, 0),
+		       "\"name=%s\", __get_rel_str(name)", &env);
+	assert_int_equal(table_print(t, data, 9, &out), -EBADMSG);
+	event_table_free(t);
+}
+
 static void test_builtins(void **state)
 {
 	static const uint8_t text[24] = { [8] = 0x00, 0x10, 0x00, 0x81, 0xff, 0xff,
@@ -262,7 +278,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_syscalls),       cmocka_unit_test(test_syscall_memory),
 		cmocka_unit_test(test_syscall_openat), cmocka_unit_test(test_syscall_odd_flags),
-		cmocka_unit_test(test_dynamic_events), cmocka_unit_test(test_builtins),
+		cmocka_unit_test(test_dynamic_events), cmocka_unit_test(test_small_location),
+		cmocka_unit_test(test_builtins),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
