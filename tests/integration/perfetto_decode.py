@@ -77,7 +77,7 @@ def split_functions(cpus):
             if name == "function":
                 called = values.get("slice_name") or values["ip"]
                 thread.append((ts, ("hit", called, values["parent_ip"])))
-            elif name == "funcgraph_entry":
+            elif name in ("funcgraph_entry", "fgraph_retaddr_entry"):
                 thread.append((ts, ("entry", values["func"], None)))
             elif name == "funcgraph_exit":
                 thread.append((ts, ("exit", None, None)))

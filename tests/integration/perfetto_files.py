@@ -349,19 +349,38 @@ def inferred(test):
 
 
 def values_of_calls(test):
-    """Arguments of functions are annotations of slices, the same as in the JSON."""
+    """Values of functions are annotations of slices, the same as in the JSON."""
     decoder = Decoder(test.dir, test.source)
-    capture = unpack(test, "7.2.13", "graph-args")
-    calls, ours = {}, {}
-    for e in json.loads(convert(test, capture, ".json").read_bytes())["traceEvents"]:
-        if e["ph"] in "XB" and e.get("cat") == "func" and e["pid"]:
-            ours.setdefault(f"thread {e['tid']}", []).append((e["name"], e.get("args", {})))
-    for e in Marks(decoder.parse(convert(test, capture, ".pftrace").read_bytes()).packet).events:
-        if e["type"] == BEGIN and e["path"][-1] == "Funcgraph":
-            calls.setdefault(e["path"][-2], []).append((e["name"], e["args"]))
-    check(calls == ours, f"{[(a, b) for t in ours for a, b in zip(ours[t], calls.get(t, ())) if a != b][:3]}")
-    check(sum(len(args.get("arguments", ())) for thread in ours.values() for _, args in thread) > 400,
-          f"too few arguments in {len(ours)} threads")
+    for kernel, case, least in (("7.2.13", "graph-args", {"arguments": 400}),
+                                ("7.2.13-own", "graph-retval", {"ret": 100}),
+                                ("7.2.13-own", "graph-retaddr", {"ret": 100, "from": 100})):
+        capture = unpack(test, kernel, case)
+        calls, returns, wanted, wanted_returns = {}, {}, {}, {}
+        for e in json.loads(convert(test, capture, ".json", "--raw-addresses").read_bytes())["traceEvents"]:
+            if e.get("cat", "func") != "func" or not e.get("pid"):
+                continue
+            args, thread = e.get("args", {}), f"thread {e['tid']}"
+            if e["ph"] in "XB" and "entry" not in args:
+                wanted.setdefault(thread, []).append((e["name"], {k: v for k, v in args.items() if k != "ret"}))
+            if "ret" in args:
+                wanted_returns.setdefault(thread, Counter())[e["name"], args["ret"]] += 1
+        trace = decoder.parse(convert(test, capture, ".pftrace", "--raw-addresses").read_bytes())
+        for e in Marks(trace.packet).events:
+            if e["path"][-1] != "Funcgraph":
+                continue
+            thread = e["path"][-2]
+            if e["type"] == BEGIN:
+                calls.setdefault(thread, []).append((e["name"], e["args"]))
+            if "ret" in e["args"]:
+                returns.setdefault(thread, Counter())[e["name"], e["args"]["ret"]] += 1
+        check(calls == wanted,
+              f"{case}: {[(a, b) for t in wanted for a, b in zip(wanted[t], calls.get(t, ())) if a != b][:3]}")
+        check(returns == wanted_returns,
+              f"{case}: {[(returns.get(t, Counter()) - w, w - returns.get(t, Counter())) for t, w in wanted_returns.items()]}")
+        found = {"ret": sum(map(Counter.total, returns.values())),
+                 "from": sum("from" in args for thread in calls.values() for _, args in thread),
+                 "arguments": sum(len(args.get("arguments", ())) for thread in calls.values() for _, args in thread)}
+        check(all(found[word] > count for word, count in least.items()), f"{kernel} {case}: only {found}")
 
 
 def samples_of_timerlat(test):

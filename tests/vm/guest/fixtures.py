@@ -34,7 +34,8 @@ def version():
     """Debian's release names an ABI; the kernel's version is in the other string."""
     match = re.search(r"Debian (\d+\.\d+\.\d+)", os.uname().version)
     number = match[1] if match else os.uname().release.partition("-")[0]
-    return number + "-rt" * ("-rt-" in os.uname().release)
+    release = os.uname().release
+    return number + "-rt" * ("-rt-" in release) + "-own" * release.endswith("-own")
 
 
 def write_gz(path, data):

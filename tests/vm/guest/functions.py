@@ -12,9 +12,9 @@ import subprocess
 import sys
 import time
 
-from common import (INSTANCES, TRACEFS, check, extracted, of_a_guest, put_back, record, same_text, settings,
+from common import (INSTANCES, TRACEFS, check, extracted, need, of_a_guest, put_back, record, same_text, settings,
                     some_files, text_of)
-from function_cases import CASES, LOOKED_UP, TRIGGERS, recorded_case
+from function_cases import CASES, LOOKED_UP, TOGETHER, TRIGGERS, recorded_case
 
 GRAPH_IN_INSTANCE = None  # found out by main()
 
@@ -179,28 +179,40 @@ def graph_to_everything(test):
         check(done.status == 0, f"convert to {name}: {done}")
 
 
+# A graph's text has the values beside a call, and beside its end.
+CALL = re.compile(r"\|  +([\w.]+)\((.*)\)(?:;| \{)(?: /\*(?: <-(\S+))?(?: ret=(\S+))? \*/)?$", re.M)
+END = re.compile(r"\|  +\} /\* ([\w.]+) ret=(\S+) \*/$", re.M)
+VALUES = {"arguments": "funcgraph-args", "ret": "funcgraph-retval", "from": "funcgraph-retaddr"}
+
+
 def graph_values(test):
-    """The JSON's slices have the arguments that the text shows; the Perfetto trace's have some."""
-    if not (TRACEFS / "options/funcgraph-args").exists():
-        print("  this kernel has no funcgraph-args")
-        return
+    """The JSON's slices have the values that the text shows; the Perfetto trace's have some."""
+    values = {word: option for word, option in VALUES.items() if (TRACEFS / "options" / option).exists()}
+    need(values, f"this kernel has none of {', '.join(VALUES.values())}")
+    print(f"  with {', '.join(values.values())}")
     # vfs_statfs() has dots in its name if the compiler split it.
-    record(test, "-p", "function_graph", "-l", "vfs_*", "-O", "funcgraph-args", *top_level(), "-o", "out.traced",
-           during=lambda: (some_files(), os.statvfs("/")))
+    record(test, "-p", "function_graph", "-l", "vfs_*", *(o for option in values.values() for o in ("-O", option)),
+           *top_level(), "-o", "out.traced", during=lambda: (some_files(), os.statvfs("/")))
     for name in ("out.json", "out.txt", "out.pftrace"):
         done = test.run("convert", "out.traced", name)
         check(done.status == 0, f"convert to {name}: {done}")
-    trace = (test.dir / "out.pftrace").read_bytes()
-    check(b"Funcgraph" in trace and b"arguments" in trace, "the Perfetto trace has no arguments")
-    wanted = collections.Counter(re.findall(r"\|  +([\w.]+)\((.*)\)(?:;| \{)", text_of(test)))
-    found = collections.Counter()
+    wanted = {word: collections.Counter() for word in VALUES}
+    for function, arguments, caller, ret in CALL.findall(text_of(test)):
+        for word, value in (("arguments", arguments), ("from", caller), ("ret", ret)):
+            wanted[word][function, value] += value != ""
+    wanted["ret"].update(END.findall(text_of(test)))
+    found = {word: collections.Counter() for word in VALUES}
     for e in json.loads(text_of(test, "out.json"))["traceEvents"]:
-        args = e.get("args", {})
-        if e.get("cat") == "func" and "entry" not in args:
-            found[e["name"], ", ".join(k if k == "..." else f"{k}={v}"
-                                       for k, v in args.get("arguments", {}).items())] += 1
-    check(sum("=" in arguments for _, arguments in wanted) > 5, f"few arguments: {wanted}")
-    check(found == wanted, f"{found - wanted} instead of {wanted - found}")
+        for word, value in e.get("args", {}).items():
+            if word == "arguments":
+                value = ", ".join(k if k == "..." else f"{k}={v}" for k, v in value.items())
+            if word in VALUES and e["ph"] in "XBE":
+                found[word][e["name"], value] += 1
+    trace = (test.dir / "out.pftrace").read_bytes()
+    for word in values:
+        check(sum(wanted[word].values()) > 5, f"few of {word}: {wanted[word]}")
+        check(+found[word] == +wanted[word], f"{word}: {found[word] - wanted[word]} instead of {wanted[word] - found[word]}")
+        check(word.encode() in trace and b"Funcgraph" in trace, f"the Perfetto trace has no {word}")
 
 
 def user_stacks(test):
@@ -309,13 +321,13 @@ def main():
     test.case("triggers of the top level", triggers_are_removed, daemon=True)
     test.case("a graph from a root", graph, daemon=True)
     test.case("a graph in every format", graph_to_everything, daemon=True)
-    test.case("arguments in a graph", graph_values, daemon=True)
+    test.case("values in a graph", graph_values, daemon=True)
     test.case("stacks of programs", user_stacks, daemon=True)
     test.case("what needs the top level says so", top_level_is_said, daemon=True)
     test.case("a top level in use", top_level_in_use, daemon=True)
     test.case("killed at the top level", killed_at_the_top_level, daemon=True)
     test.case("what the kernel lacks", refusals, daemon=True)
-    for name, case in {**CASES, **TRIGGERS, **LOOKED_UP}.items():
+    for name, case in {**CASES, **TOGETHER, **TRIGGERS, **LOOKED_UP}.items():
         test.case(f"the kernel's text: {name}", the_kernels_text, case)
     test.end()
 
