@@ -39,6 +39,7 @@ struct far {
 	bool slow_told;
 	struct exchange clock;
 	bool failed;
+	bool lacks; /* its recorder says that something is missing */
 };
 
 void far_deinit(struct far *f);

@@ -114,7 +114,8 @@ int far_pack_start(pid_t *ret, int *fd, struct error *err)
 struct far_unpack {
 	ZSTD_DCtx *context;
 	ZSTD_inBuffer in;
-	bool is_full; /* the last output was: there may be more */
+	bool is_full;  /* the last output was: there may be more */
+	bool is_whole; /* the frame has ended */
 	char data[FAR_PIECE];
 };
 
@@ -158,11 +159,18 @@ void far_unpack_add(struct far_unpack *u, const char *data, size_t len)
 ssize_t far_unpack_read(struct far_unpack *u, char *out, size_t len)
 {
 	ZSTD_outBuffer to = { .dst = out, .size = len };
+	size_t more = ZSTD_decompressStream(u->context, &to, &u->in);
 
-	if (ZSTD_isError(ZSTD_decompressStream(u->context, &to, &u->in)))
+	if (ZSTD_isError(more))
 		return -EBADMSG;
 	u->is_full = to.pos == to.size;
+	u->is_whole = !more;
 	return (ssize_t)to.pos;
+}
+
+bool far_unpack_is_whole(const struct far_unpack *u)
+{
+	return u->is_whole;
 }
 #else
 int far_pack_start(pid_t *ret, int *fd _unused_, struct error *err _unused_)
@@ -198,6 +206,11 @@ void far_unpack_add(struct far_unpack *u _unused_, const char *data _unused_, si
 ssize_t far_unpack_read(struct far_unpack *u _unused_, char *out _unused_, size_t len _unused_)
 {
 	return -EOPNOTSUPP;
+}
+
+bool far_unpack_is_whole(const struct far_unpack *u _unused_)
+{
+	return false;
 }
 #endif
 

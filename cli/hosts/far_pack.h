@@ -35,3 +35,5 @@ bool far_unpack_is_pending(const struct far_unpack *u);
 void far_unpack_add(struct far_unpack *u, const char *data, size_t len);
 /* Returns the number of bytes, or -EBADMSG. */
 ssize_t far_unpack_read(struct far_unpack *u, char *out, size_t len);
+/* Whether what was read ends where the host ended it. */
+bool far_unpack_is_whole(const struct far_unpack *u);

@@ -86,8 +86,15 @@ static void far_end(struct hosts_recording *h, struct far *f)
 			 status);
 	else if (!f->bytes)
 		far_fail(f, "it sent no capture");
+	else if (f->unpack && !far_unpack_is_whole(f->unpack))
+		far_fail(f, "its compressed capture was cut: its part is incomplete");
 	else if (!h->stop_ns && !h->own_end)
 		cli_warn("%s: it ended before the others", f->name->label);
+	/* With a command of its own it ends as the command does. */
+	f->lacks = status == CLI_MISSING && !h->own_end && !f->failed;
+	if (f->lacks)
+		cli_warn("%s: its recording lacks something (exit status %d)", f->name->label,
+			 status);
 	f->state = FAR_ENDED;
 }
 
@@ -349,12 +356,14 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 		       const struct export_format *format, struct error *err)
 {
 	struct host_input inputs[HOSTS_MAX];
-	size_t count, failed = 0;
+	size_t count, failed = 0, lacking = 0;
 	int status;
 
 	count = hosts_close_captures(h, inputs);
-	for (size_t i = 0; i < h->count; i++)
+	for (size_t i = 0; i < h->count; i++) {
 		failed += h->far[i].failed;
+		lacking += h->far[i].lacks;
+	}
 	if (!count)
 		return cli_fail((error_set(err, -ENODATA, "no host has recorded anything"), err));
 	if (failed && h->o->require_all)
@@ -370,7 +379,7 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 			 plural(failed, "it", "them"), plural(failed, "it", "them"));
 		status = CLI_MISSING;
 	}
-	return status;
+	return status == CLI_WHOLE && lacking ? CLI_MISSING : status;
 }
 
 int hosts_record(const struct options *before, const struct host_list *hosts, int argc, char **argv)

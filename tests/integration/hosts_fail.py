@@ -125,6 +125,28 @@ def bombs(test):
     check("good " in (test.dir / "out.txt").read_text(errors="replace"), f"nothing of the good one: {r}")
 
 
+def what_is_missing_there(test):
+    """A recorder that reports something missing, and a compressed capture that ends too early: exit status 3."""
+    whole, place = test.dir / "daemon" / "one.traced", test.dir / "daemon"
+    r = test.run("record", "-t", "300ms", "-e", "sched", "-o", whole)
+    check(r.status == 0, f"record: {r}")
+    data = packed(whole.read_bytes())
+    (place / "whole.zst").write_bytes(data)
+    (place / "cut.zst").write_bytes(data[:-1])
+
+    def host(sent, ends):
+        return f'exec:echo @armed >&2; while read l; do test "$l" = stop && break; done; cat {sent}; exit {ends}; :'
+
+    bad = {"a": host(whole, 3), "b": host(place / "whole.zst", 3), "c": host(place / "cut.zst", 0)}
+    good = {"d": host(whole, 0), "e": host(place / "whole.zst", 0)}
+    for hosts, output in ((good, "good.traced"), ({**bad, **good}, "all.traced"), ({"a": bad["a"]}, "a.txt")):
+        r = run(test, hosts, "record", "-t", "300ms", "-o", output)
+        check(r.status == (3 if "a" in hosts else 0), f"{output}: {r}")
+        told = {name: re.search(rf"{name}: its (recording lacks something|compressed capture was cut)", r.err) for name in hosts}
+        check({name for name in told if told[name]} == hosts.keys() & bad.keys(), f"{output}: {r}")
+    whole.unlink()
+
+
 def interrupted(test):
     hosts = {"a": far(test), "b": far(test, "nice")}
     p = subprocess.Popen(command_line(test, hosts, "record", "-o", "out.txt"), cwd=test.dir, env=test.environment(),
@@ -214,8 +236,8 @@ def damaged_host(test):
 
 def main():
     test = Test("hosts_fail")
-    run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, bombs, interrupted, stopped_at_once,
-              killed, damaged_host)
+    run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, bombs,
+              what_is_missing_there, interrupted, stopped_at_once, killed, damaged_host)
     test.end()
 
 
