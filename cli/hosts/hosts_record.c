@@ -371,6 +371,8 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 					   h->count, plural_s(h->count)),
 				 err));
 	status = hosts_write_captures(h->o, inputs, count, h->count > 1, out, format, err);
+	if (status != CLI_WHOLE && status != CLI_MISSING && strcmp(out, "-") != 0)
+		hosts_keep_captures(inputs, count);
 	if (status == CLI_WHOLE && failed) {
 		cli_warn("%zu of %zu host%s failed: %s %s, or a part of %s", failed, h->count,
 			 plural_s(h->count),

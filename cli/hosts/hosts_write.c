@@ -2,6 +2,8 @@
 #include "hosts_write.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/io.h"
@@ -145,6 +147,49 @@ static int write_reports(const struct options *o, const struct host_input *input
 		paths[i] = text[i];
 	}
 	return report_after_hosts(&quiet, paths, count, several);
+}
+
+/* Landlock lets a file have no name in another folder than its own: then it is copied. */
+static int keep_capture(int fd, const char *path)
+{
+	_cleanup_close_ int copy = -EBADF;
+	char from[FD_PATH_BYTES];
+	int r;
+
+	put_fd_path(from, fd);
+	if (linkat(AT_FDCWD, from, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	copy = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	r = copy < 0 ? -errno : copy_range(copy, fd, 0, (uint64_t)lseek(fd, 0, SEEK_END));
+	if (r < 0 && copy >= 0)
+		unlink(path);
+	return r;
+}
+
+void hosts_keep_captures(const struct host_input *inputs, size_t count)
+{
+	_cleanup_buf_ struct buf kept = BUF_INIT;
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s/tracectl-XXXXXX", input_temp_place());
+	if (!mkdtemp(folder))
+		return cli_warn("the recording is lost: %s: %m", folder);
+	for (size_t i = 0; i < count; i++) {
+		char path[PATH_MAX + NAME_MAX];
+		int r;
+
+		snprintf(path, sizeof(path), "%s/%s.traced", folder, inputs[i].path);
+		r = keep_capture(inputs[i].fd, path);
+		if (r < 0)
+			cli_warn("%s: its recording is lost: %s: %s", inputs[i].path, path,
+				 strerror(-r));
+		else
+			buf_printf(&kept, " %s", path);
+	}
+	if (kept.len && buf_string(&kept))
+		cli_warn("what was recorded is safe: tracectl convert%s -o FILE", kept.data);
+	else
+		rmdir(folder);
 }
 
 int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,

@@ -20,3 +20,5 @@ int hosts_try_outputs(const struct options *o, const struct host_list *hosts, co
 int hosts_write_captures(const struct options *o, struct host_input *inputs, size_t count,
 			 bool several, const char *out, const struct export_format *format,
 			 struct error *err);
+/* After a failure: gives the captures names in a folder of their own, which is printed. */
+void hosts_keep_captures(const struct host_input *inputs, size_t count);

@@ -117,21 +117,37 @@ ssize_t pread_full(int fd, void *data, size_t len, off_t offset)
 /* Bytes copied by one call. */
 #define COPY_MAX (UINT64_C(64) << 20)
 
+static ssize_t copy_piece(int to, int from, off_t *at, size_t want)
+{
+	char piece[16U << 10];
+	ssize_t n = pread(from, piece, MIN(want, sizeof(piece)), *at);
+
+	if (n > 0)
+		n = write(to, piece, (size_t)n);
+	if (n > 0)
+		*at += n;
+	return n;
+}
+
 int copy_range(int to, int from, uint64_t at, uint64_t len)
 {
 	off_t offset = (off_t)at;
-	bool shares = true;
+	int way = 0;
 
 	while (len) {
 		size_t want = (size_t)MIN(len, COPY_MAX);
-		ssize_t n = shares ? copy_file_range(from, &offset, to, NULL, want, 0)
-				   : sendfile(to, from, &offset, want);
+		ssize_t n = way == 0   ? copy_file_range(from, &offset, to, NULL, want, 0)
+			    : way == 1 ? sendfile(to, from, &offset, want)
+				       : copy_piece(to, from, &offset, want);
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Not between these filesystems; a full disk fails again. */
-		if (n <= 0 && shares) {
-			shares = false;
+		/*
+		 * The first is not between all filesystems, the second not to the end of a file
+		 * (O_APPEND). A full disk fails again.
+		 */
+		if (n <= 0 && way < 2) {
+			way++;
 			continue;
 		}
 		if (n <= 0)

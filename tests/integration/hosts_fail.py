@@ -4,12 +4,13 @@
 
 import json
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import time
 
-from harness import PATIENCE_S, Test, check, settled
+from harness import PATIENCE_S, Test, check, in_namespace, settled
 from hosts import LINE, check_clean, command_line, far, relay, run, run_cases
 
 
@@ -147,6 +148,40 @@ def what_is_missing_there(test):
     whole.unlink()
 
 
+def nothing_is_thrown_away(test):
+    """What was recorded is kept if it can't be written, and can be converted then."""
+    place, disk = test.dir / "daemon" / "temp", test.dir / "disk"
+    place.mkdir()
+    disk.mkdir()
+    small = in_namespace(f"mount -t tmpfs -o size=64k none {disk}")
+    for hosts, output in (({"a": far(test), "b": far(test, "nice")}, "o.json"), ({"a": far(test), "b": far(test, "nice")}, "o.traced"),
+                          ({"a": far(test)}, "o.txt")):
+        done = subprocess.run([*small, *command_line(test, hosts, "record", "-t", "500ms", "-e", "sched", "-e", "raw_syscalls", "-o",
+                                                     disk / output)], cwd=test.dir, capture_output=True, stdin=subprocess.DEVNULL,
+                              env=test.environment(TMPDIR=str(place)), timeout=PATIENCE_S, check=False, text=True)
+        check(done.returncode == 1 and "No space left" in done.stderr, f"{output}: {done}")
+        safe = re.search(r"what was recorded is safe: tracectl convert (.+) -o FILE$", done.stderr, re.M)
+        check(safe and len(safe[1].split()) == len(hosts), f"{output}: {done}")
+        r = test.run("convert", *safe[1].split(), "-o", "kept.json")
+        check(r.status == 0 and json.loads((test.dir / "kept.json").read_text())["systemTraceEvents"], f"{output}: {r}")
+        shutil.rmtree(place)
+        place.mkdir()
+    place.rmdir()
+    disk.rmdir()
+
+
+def appended(test):
+    """A file at whose end the shell writes takes no bytes by sendfile(2)."""
+    (test.dir / "all.traced").write_bytes(b"")
+    with (test.dir / "all.traced").open("ab") as f:
+        done = subprocess.run(command_line(test, {"a": far(test)}, "record", "-t", "300ms", "-o", "-", "--format", "traced"), cwd=test.dir,
+                              env=test.environment(), stdin=subprocess.DEVNULL, stdout=f, stderr=subprocess.PIPE, timeout=PATIENCE_S,
+                              check=False)
+    check(done.returncode == 0, f"record: {done}")
+    r = test.run("convert", "all.traced", "all.txt")
+    check(r.status == 0 and "sched_switch" in (test.dir / "all.txt").read_text(), f"convert: {r}")
+
+
 def interrupted(test):
     hosts = {"a": far(test), "b": far(test, "nice")}
     p = subprocess.Popen(command_line(test, hosts, "record", "-o", "out.txt"), cwd=test.dir, env=test.environment(),
@@ -237,7 +272,7 @@ def damaged_host(test):
 def main():
     test = Test("hosts_fail")
     run_cases(test, one_fails, lines_of_ssh, output_first, one_hangs, first_has_nothing, one_breaks, one_lies, bombs,
-              what_is_missing_there, interrupted, stopped_at_once, killed, damaged_host)
+              what_is_missing_there, nothing_is_thrown_away, appended, interrupted, stopped_at_once, killed, damaged_host)
     test.end()
 
 
