@@ -318,7 +318,7 @@ static void run_put_user_text(struct run *r, const struct op *op)
 	while (i < len && (!data[i] || run_is_printable(data[i])))
 		i++;
 	if (i == len) {
-		run_put(r, (const char *)data, strnlen((const char *)data, len));
+		run_put(r, (const char *)data, strnlen((const char *)data, (size_t)len));
 		return;
 	}
 	for (i = 0; i < len; i++)
