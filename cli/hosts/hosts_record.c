@@ -92,9 +92,6 @@ static void far_end(struct hosts_recording *h, struct far *f)
 		cli_warn("%s: it ended before the others", f->name->label);
 	/* With a command of its own it ends as the command does. */
 	f->lacks = status == CLI_MISSING && !h->own_end && !f->failed;
-	if (f->lacks)
-		cli_warn("%s: its recording lacks something (exit status %d)", f->name->label,
-			 status);
 	f->state = FAR_ENDED;
 }
 
@@ -360,10 +357,8 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 	int status;
 
 	count = hosts_close_captures(h, inputs);
-	for (size_t i = 0; i < h->count; i++) {
+	for (size_t i = 0; i < h->count; i++)
 		failed += h->far[i].failed;
-		lacking += h->far[i].lacks;
-	}
 	if (!count)
 		return cli_fail((error_set(err, -ENODATA, "no host has recorded anything"), err));
 	if (failed && h->o->require_all)
@@ -373,6 +368,13 @@ static int hosts_write(struct hosts_recording *h, const char *out,
 	status = hosts_write_captures(h->o, inputs, count, h->count > 1, out, format, err);
 	if (status != CLI_WHOLE && status != CLI_MISSING && strcmp(out, "-") != 0)
 		hosts_keep_captures(inputs, count);
+	/* A capture that is decoded here shows what is missing, mostly. */
+	for (size_t i = 0; i < h->count && (status == CLI_WHOLE || !h->decodes); i++) {
+		lacking += h->far[i].lacks;
+		if (h->far[i].lacks)
+			cli_warn("%s: its recording lacks something (exit status %d)",
+				 h->far[i].name->label, CLI_MISSING);
+	}
 	if (status == CLI_WHOLE && failed) {
 		cli_warn("%zu of %zu host%s failed: %s %s, or a part of %s", failed, h->count,
 			 plural_s(h->count),
