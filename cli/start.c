@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -37,19 +38,29 @@ static void start_tell(const Traced__Control__Session *session, const struct opt
 			 session->ring ? "snapshot" : "stop", session->name);
 }
 
-/* A recorder without its triggers is not what was asked for. */
-static int start_triggers(struct triggers *triggers, struct link *link, const char *session,
-			  struct error *err)
+/*
+ * Sends the request and takes the reply. Signals, which are blocked, end the program while there is
+ * none: then the daemon discards the recording.
+ */
+static int start_call(struct link *link, Traced__Control__Request *request, const sigset_t *signals,
+		      Traced__Control__Reply **ret, struct error *err)
 {
-	sigset_t old;
+	struct pollfd p = { .fd = control_client_fd(link->client), .events = POLLIN };
+	int64_t id = control_client_send(link->client, request, NULL, 0, err);
 	int r;
 
-	output_signals_block(&old);
-	r = triggers_begin(triggers, link, session, &old, err);
+	if (id < 0)
+		return link_explain(link, (int)id, err);
+	while (ppoll(&p, 1, NULL, signals) < 0 && errno == EINTR)
+		;
+	r = control_client_receive(link->client, -1, ret, err);
 	if (r < 0)
-		link_cancel(link, session, NULL);
-	sigprocmask(SIG_SETMASK, &old, NULL);
-	return r;
+		return link_explain(link, r, err);
+	if ((*ret)->error)
+		return control_error((*ret)->error, err);
+	if ((*ret)->body_case != TRACED__CONTROL__REPLY__BODY_SESSION)
+		return error_set(err, -EPROTO, "unexpected reply from traced");
+	return 0;
 }
 
 static int start_run(const struct options *o)
@@ -60,6 +71,8 @@ static int start_run(const struct options *o)
 	_cleanup_start_request_ struct start_request start = { 0 };
 	_cleanup_reply_ Traced__Control__Reply *reply = NULL;
 	Traced__Control__Request request = TRACED__CONTROL__REQUEST__INIT;
+	sigset_t old;
+	int r;
 
 	if (o->rotate_bytes || o->rotate_ns)
 		return background_start(o);
@@ -75,16 +88,20 @@ static int start_run(const struct options *o)
 	triggers.recorder = &start.message;
 	request.verb_case = TRACED__CONTROL__REQUEST__VERB_START;
 	request.start = &start.message;
-	if (link_call(&link, &request, NULL, 0, &reply, &err) < 0)
+	output_signals_block(&old);
+	r = start_call(&link, &request, &old, &reply, &err);
+	if (r < 0)
 		return cli_fail(&err);
-	if (reply->body_case != TRACED__CONTROL__REPLY__BODY_SESSION) {
-		error_set(&err, -EPROTO, "unexpected reply from traced");
-		return cli_fail(&err);
-	}
-	if (o->on.count && start_triggers(&triggers, &link, reply->session->name, &err) < 0)
-		return cli_fail(&err);
-	start_tell(reply->session, o, triggers.folder);
-	return CLI_WHOLE;
+	/* A recorder without its triggers is not what was asked for. */
+	if (o->on.count)
+		r = triggers_begin(&triggers, &link, reply->session->name, &old, &err);
+	if (r < 0 || output_signals_pending())
+		link_cancel(&link, reply->session->name, NULL);
+	else
+		start_tell(reply->session, o, triggers.folder);
+	fflush(stdout);
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	return r < 0 ? cli_fail(&err) : CLI_WHOLE;
 }
 
 static const struct option_text start_texts[] = {

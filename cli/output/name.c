@@ -92,6 +92,18 @@ void output_signals_block(sigset_t *old)
 	sigprocmask(SIG_BLOCK, &set, old);
 }
 
+bool output_signals_pending(void)
+{
+	sigset_t pending;
+	bool any = false;
+
+	if (sigpending(&pending) < 0)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++)
+		any |= sigismember(&pending, fatal_signals[i]) > 0;
+	return any;
+}
+
 void output_signals_ignore(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fatal_signals); i++)

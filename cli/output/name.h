@@ -60,4 +60,6 @@ int output_rename_fresh(int dir_fd, const char *from, const char *to);
 
 /* The signals that end tracectl: blocked until SIG_SETMASK with old; or ignored from now on. */
 void output_signals_block(sigset_t *old);
+/* Whether one of them came since they were blocked. */
+bool output_signals_pending(void);
 void output_signals_ignore(void);

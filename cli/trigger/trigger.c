@@ -14,6 +14,7 @@
 #include "daemon/service/start.h"
 #include "formats/formats.h"
 #include "message_log.h"
+#include "output/name.h"
 #include "output/path.h"
 #include "output/walk.h"
 #include "report/watch.h"
@@ -302,16 +303,6 @@ _Noreturn static void triggers_main(struct trigger_run *run, int log, const sigs
 	_exit(trigger_run(run));
 }
 
-/* Ctrl-C, and the like, since the caller blocked them. */
-static bool triggers_are_interrupted(void)
-{
-	sigset_t pending;
-
-	return sigpending(&pending) == 0 &&
-	       (sigismember(&pending, SIGINT) > 0 || sigismember(&pending, SIGTERM) > 0 ||
-		sigismember(&pending, SIGHUP) > 0 || sigismember(&pending, SIGQUIT) > 0);
-}
-
 int triggers_begin(struct triggers *t, struct link *link, const char *session,
 		   const sigset_t *signals, struct error *err)
 {
@@ -330,7 +321,7 @@ int triggers_begin(struct triggers *t, struct link *link, const char *session,
 	/* Last: what is refused leaves no folder. */
 	if (r >= 0)
 		r = log = triggers_open_log(t, session, err);
-	if (r >= 0 && triggers_are_interrupted())
+	if (r >= 0 && output_signals_pending())
 		r = error_set(err, -ECANCELED, "interrupted: nothing records");
 	if (r < 0)
 		return r;

@@ -143,10 +143,10 @@ int copy_range(int to, int from, uint64_t at, uint64_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		/*
-		 * The first is not between all filesystems, the second not to the end of a file
-		 * (O_APPEND). A full disk fails again.
+		 * The first is not between all filesystems, a full disk fails again. The second is
+		 * not to the end of a file (O_APPEND).
 		 */
-		if (n <= 0 && way < 2) {
+		if (n <= 0 && (way == 0 || (way == 1 && n < 0 && errno == EINVAL))) {
 			way++;
 			continue;
 		}
