@@ -303,6 +303,9 @@ def another_event(name_args):
         fcntl.ioctl(fd, 1 << 30 | 8 << 16 | ord("*") << 8 | 2, unregister)
     finally:
         os.close(fd)
+    # The kernel removes it a little later.
+    name = name_args.split()[0].decode()
+    settled("the event goes", lambda: not (TRACEFS / "events/user_events" / name).exists())
 
 
 def patterns_leave_it_out(test):
